@@ -1,0 +1,139 @@
+//! What the CPU can do, and the tokens that prove it.
+//!
+//! [`Cpu::detect`] is the only source of features and [`Cpu::without`] can only remove some, so a
+//! token made from a `Cpu` is proof that its instructions exist. *Capable* is not *preferred*:
+//! [`Cpu::aes_backends`] lists what would run, best first; callers take the first.
+
+extern crate std;
+
+use core::fmt;
+
+use crate::aes::Backend;
+
+/// A set of instruction groups that kernels are written for.
+///
+/// The groups are cumulative: removing one removes those that build on it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Cpu(u8);
+
+/// One instruction group that a mask can hide.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Feature {
+    /// AES-NI with SSE4.1: `aesenc` on 128-bit registers.
+    Aes,
+    /// VAES with AVX2: `vaesenc` on 256-bit registers. Needs [`Feature::Aes`].
+    Vaes,
+    /// AVX-512 F, BW and VL beside VAES: `vaesenc` on 512-bit registers. Needs [`Feature::Vaes`].
+    Avx512,
+    /// Not an instruction: allows counter-mode caching (FACE). Needs [`Feature::Avx512`].
+    Face,
+}
+
+impl Feature {
+    /// Every feature, in the order in which each builds on the one before.
+    pub const ALL: [Self; 4] = [Self::Aes, Self::Vaes, Self::Avx512, Self::Face];
+
+    /// The name used in masks and listings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Aes => "aes",
+            Self::Vaes => "vaes",
+            Self::Avx512 => "avx512",
+            Self::Face => "face",
+        }
+    }
+
+    const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+impl Cpu {
+    /// A CPU of which only portable code is asked.
+    pub const PORTABLE: Self = Self(0);
+
+    /// Detects the features of the CPU this runs on. The standard library caches the answer.
+    pub fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let mut found = Self::PORTABLE;
+            if !(std::is_x86_feature_detected!("aes") && std::is_x86_feature_detected!("sse4.1")) {
+                return found;
+            }
+            found.0 |= Feature::Aes.bit();
+            if !(std::is_x86_feature_detected!("vaes") && std::is_x86_feature_detected!("avx2")) {
+                return found;
+            }
+            found.0 |= Feature::Vaes.bit();
+            if !(std::is_x86_feature_detected!("avx512f")
+                && std::is_x86_feature_detected!("avx512bw")
+                && std::is_x86_feature_detected!("avx512vl"))
+            {
+                return found;
+            }
+            found.0 |= Feature::Avx512.bit() | Feature::Face.bit();
+            found
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        Self::PORTABLE
+    }
+
+    /// The same CPU with `feature`, and all that build on it, hidden.
+    #[must_use]
+    pub const fn without(self, feature: Feature) -> Self {
+        Self(self.0 & (feature.bit() - 1))
+    }
+
+    /// Applies a mask such as `-avx512,-vaes`: a comma-separated list of features to hide.
+    ///
+    /// # Errors
+    /// [`UnknownFeature`] with the offending word where one is not `-` and a name of
+    /// [`Feature::ALL`].
+    pub fn masked(self, mask: &str) -> Result<Self, UnknownFeature<'_>> {
+        mask.split(',').map(str::trim).filter(|word| !word.is_empty()).try_fold(self, |cpu, word| {
+            Feature::ALL
+                .into_iter()
+                .find(|feature| word.strip_prefix('-') == Some(feature.name()))
+                .map(|feature| cpu.without(feature))
+                .ok_or(UnknownFeature(word))
+        })
+    }
+
+    /// Whether `feature` is there and not hidden.
+    pub const fn has(self, feature: Feature) -> bool {
+        self.0 & feature.bit() != 0
+    }
+
+    /// The features that are there, in the order of [`Feature::ALL`].
+    pub fn features(self) -> impl Iterator<Item = Feature> {
+        Feature::ALL.into_iter().filter(move |feature| self.has(*feature))
+    }
+
+    /// Every AES backend this CPU can run, the preferred one first. Never empty: the last is
+    /// [`Backend::Portable`].
+    pub fn aes_backends(self) -> impl Iterator<Item = Backend> {
+        Backend::all(self)
+    }
+}
+
+impl fmt::Debug for Cpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.features().map(Feature::name)).finish()
+    }
+}
+
+/// A word of a mask that names no feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownFeature<'a>(pub &'a str);
+
+impl fmt::Display for UnknownFeature<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown word {:?} in the CPU mask: expected a comma-separated list of", self.0)?;
+        for feature in Feature::ALL {
+            write!(f, " -{}", feature.name())?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for UnknownFeature<'_> {}

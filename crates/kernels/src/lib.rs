@@ -1,0 +1,29 @@
+//! Cryptographic kernels: pure functions over slices.
+//!
+//! This crate starts no thread, allocates nothing, does no I/O and reads no environment; it is
+//! `no_std` apart from CPU feature detection. It is the only place with intrinsics. Each algorithm
+//! is written once ([`aes`]); a backend supplies the instructions (`portable`, `x86_64`).
+//!
+//! A backend can only be named by holding its token, and a token exists only if the CPU was seen
+//! to have the instructions ([`cpu`]): calling a kernel is therefore safe.
+//!
+//! ```
+//! use oarlock_kernels::{aes::Ctr, cpu::Cpu};
+//!
+//! let ctr = Ctr::new(&[0x2b; 16], Cpu::detect())?;
+//! let mut data = *b"attack at dawn";
+//! ctr.apply(0xf0f1_f2f3_f4f5_f6f7_f8f9_fafb_fcfd_feff, 0, (&mut data[..]).into());
+//! ctr.apply(0xf0f1_f2f3_f4f5_f6f7_f8f9_fafb_fcfd_feff, 0, (&mut data[..]).into());
+//! assert_eq!(&data, b"attack at dawn");
+//! # Ok::<(), oarlock_kernels::aes::InvalidKeyLength>(())
+//! ```
+#![cfg_attr(not(test), no_std)]
+
+pub mod aes;
+pub mod cpu;
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+#[cfg(test)]
+mod tests;
