@@ -90,13 +90,16 @@ impl Cpu {
     /// [`UnknownFeature`] with the offending word where one is not `-` and a name of
     /// [`Feature::ALL`].
     pub fn masked(self, mask: &str) -> Result<Self, UnknownFeature<'_>> {
-        mask.split(',').map(str::trim).filter(|word| !word.is_empty()).try_fold(self, |cpu, word| {
-            Feature::ALL
-                .into_iter()
-                .find(|feature| word.strip_prefix('-') == Some(feature.name()))
-                .map(|feature| cpu.without(feature))
-                .ok_or(UnknownFeature(word))
-        })
+        mask.split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty())
+            .try_fold(self, |cpu, word| {
+                Feature::ALL
+                    .into_iter()
+                    .find(|feature| word.strip_prefix('-') == Some(feature.name()))
+                    .map(|feature| cpu.without(feature))
+                    .ok_or(UnknownFeature(word))
+            })
     }
 
     /// Whether `feature` is there and not hidden.
@@ -106,7 +109,9 @@ impl Cpu {
 
     /// The features that are there, in the order of [`Feature::ALL`].
     pub fn features(self) -> impl Iterator<Item = Feature> {
-        Feature::ALL.into_iter().filter(move |feature| self.has(*feature))
+        Feature::ALL
+            .into_iter()
+            .filter(move |feature| self.has(*feature))
     }
 
     /// Every AES backend this CPU can run, the preferred one first. Never empty: the last is
@@ -118,7 +123,9 @@ impl Cpu {
 
 impl fmt::Debug for Cpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.features().map(Feature::name)).finish()
+        f.debug_set()
+            .entries(self.features().map(Feature::name))
+            .finish()
     }
 }
 
@@ -128,7 +135,11 @@ pub struct UnknownFeature<'a>(pub &'a str);
 
 impl fmt::Display for UnknownFeature<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown word {:?} in the CPU mask: expected a comma-separated list of", self.0)?;
+        write!(
+            f,
+            "unknown word {:?} in the CPU mask: expected a comma-separated list of",
+            self.0
+        )?;
         for feature in Feature::ALL {
             write!(f, " -{}", feature.name())?;
         }

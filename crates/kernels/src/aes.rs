@@ -1,0 +1,520 @@
+//! AES (FIPS 197) in counter mode (SP 800-38A, section 6.5).
+//!
+//! A keystream is addressed by position: [`Ctr::apply`] takes the counter block of the first byte
+//! and how many bytes of that block to skip. Nothing is carried from call to call, so one key
+//! can serve any number of threads, each at its own position, and a cut through a block costs one
+//! block more, not a buffer that would have to be wiped.
+//!
+//! ```text
+//! apply(counter, skip, data)
+//!   head      the rest of a block begun earlier          one block
+//!   runs      split where the low 32 bits wrap           backend: add on 32 bits only
+//!   tail      the first bytes of the last block          inside the backend's last vector
+//! ```
+//!
+//! Splitting at the wrap keeps the carry out of every backend: the 128-bit counter and the 32-bit
+//! one that GCM needs differ only in what the driver adds between two runs.
+
+use core::fmt;
+
+use inout::InOutBuf;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::cpu::Cpu;
+use crate::portable;
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::{self, face};
+#[cfg(target_arch = "x86_64")]
+pub use crate::x86_64::{AesNi, Face, Vaes256, Vaes512};
+
+/// Bytes in an AES block.
+pub const BLOCK_BYTES: usize = 16;
+
+/// Who computes AES. A value can exist only where the CPU has the instructions; see
+/// [`Cpu::aes_backends`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Backend {
+    /// Constant-time bitsliced code for any CPU: the reference, not meant to be fast.
+    Portable,
+    /// `aesenc` on 128-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    AesNi(AesNi),
+    /// `vaesenc` on 256-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    Vaes256(Vaes256),
+    /// `vaesenc` on 512-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    Vaes512(Vaes512),
+}
+
+impl Backend {
+    /// The backends `cpu` can run, the preferred one first.
+    pub(crate) fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
+        #[cfg(target_arch = "x86_64")]
+        let special = [
+            Vaes512::new(cpu).map(Self::Vaes512),
+            Vaes256::new(cpu).map(Self::Vaes256),
+            AesNi::new(cpu).map(Self::AesNi),
+        ];
+        #[cfg(not(target_arch = "x86_64"))]
+        let special: [Option<Self>; 0] = { [] };
+        special.into_iter().flatten().chain([Self::Portable])
+    }
+
+    /// The one `cpu` runs fastest.
+    pub fn preferred(cpu: Cpu) -> Self {
+        Self::all(cpu).next().unwrap_or(Self::Portable)
+    }
+
+    /// Its name in listings and statistics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Self::AesNi(_) => "aes-ni",
+            #[cfg(target_arch = "x86_64")]
+            Self::Vaes256(_) => "vaes-256",
+            #[cfg(target_arch = "x86_64")]
+            Self::Vaes512(_) => "vaes-512",
+        }
+    }
+}
+
+/// A key is not 16, 24 or 32 bytes long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InvalidKeyLength(pub usize);
+
+impl fmt::Display for InvalidKeyLength {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "an AES key has 16, 24 or 32 bytes, this one has {}",
+            self.0
+        )
+    }
+}
+
+impl core::error::Error for InvalidKeyLength {}
+
+/// An expanded key: 11, 13 or 15 round keys. Wiped on drop.
+#[derive(Zeroize, ZeroizeOnDrop)]
+#[repr(C, align(64))]
+pub(crate) struct Schedule {
+    pub(crate) round_keys: [[u32; 4]; 15],
+    #[zeroize(skip)]
+    pub(crate) size: KeySize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum KeySize {
+    Aes128,
+    Aes192,
+    Aes256,
+}
+
+impl KeySize {
+    fn of(key: &[u8]) -> Result<Self, InvalidKeyLength> {
+        match key.len() {
+            16 => Ok(Self::Aes128),
+            24 => Ok(Self::Aes192),
+            32 => Ok(Self::Aes256),
+            length => Err(InvalidKeyLength(length)),
+        }
+    }
+
+    pub(crate) const fn rounds(self) -> usize {
+        match self {
+            Self::Aes128 => 10,
+            Self::Aes192 => 12,
+            Self::Aes256 => 14,
+        }
+    }
+}
+
+impl Schedule {
+    const UNKEYED: Self = Self {
+        round_keys: [[0; 4]; 15],
+        size: KeySize::Aes128,
+    };
+
+    fn expand(&mut self, key: &[u8], backend: Backend) -> Result<(), InvalidKeyLength> {
+        self.size = KeySize::of(key)?;
+        match backend {
+            Backend::Portable => self.expand_with(key, portable::aes::sub_word),
+            #[cfg(target_arch = "x86_64")]
+            Backend::AesNi(token) => x86_64::aes::expand(token, self, key),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes256(token) => x86_64::aes::expand(token.aes_ni(), self, key),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes512(token) => x86_64::aes::expand(token.aes_ni(), self, key),
+        }
+        Ok(())
+    }
+
+    /// FIPS 197, section 5.2. `key` has the length that `self.size` says; words are little-endian,
+    /// so RotWord is a rotation to the right.
+    #[inline(always)]
+    pub(crate) fn expand_with(&mut self, key: &[u8], sub_word: impl Fn(u32) -> u32) {
+        let words = self.round_keys.as_flattened_mut();
+        let key_words = key.len() / 4;
+        for (word, bytes) in words.iter_mut().zip(key.as_chunks::<4>().0) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        let mut rcon = 1u32;
+        for i in key_words..4 * (self.size.rounds() + 1) {
+            let mut word = words[i - 1];
+            if i % key_words == 0 {
+                word = sub_word(word.rotate_right(8)) ^ rcon;
+                rcon = (rcon << 1) ^ ((rcon >> 7) * 0x11b);
+            } else if key_words == 8 && i % key_words == 4 {
+                word = sub_word(word);
+            }
+            words[i] = words[i - key_words] ^ word;
+        }
+    }
+}
+
+/// One AES key in counter mode, bound to the backend that runs it. Wiped on drop.
+pub struct Ctr {
+    schedule: Schedule,
+    backend: Backend,
+}
+
+impl Ctr {
+    /// Expands `key` (16, 24 or 32 bytes) for the backend `cpu` prefers.
+    ///
+    /// The value is moved out to the caller; where a copy left behind on the stack matters, place
+    /// an [`unkeyed`](Self::unkeyed) one first and [`set_key`](Self::set_key) there.
+    ///
+    /// # Errors
+    /// [`InvalidKeyLength`].
+    pub fn new(key: &[u8], cpu: Cpu) -> Result<Self, InvalidKeyLength> {
+        let mut ctr = Self::unkeyed(Backend::preferred(cpu));
+        ctr.set_key(key)?;
+        Ok(ctr)
+    }
+
+    /// A place for a key, run by `backend`. Until [`set_key`](Self::set_key) it holds zeros in
+    /// place of a schedule, and its output is worthless.
+    pub const fn unkeyed(backend: Backend) -> Self {
+        Self {
+            schedule: Schedule::UNKEYED,
+            backend,
+        }
+    }
+
+    /// Expands `key` (16, 24 or 32 bytes) in place of the one before.
+    ///
+    /// # Errors
+    /// [`InvalidKeyLength`]; the old key stays.
+    pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
+        self.schedule.expand(key, self.backend)
+    }
+
+    /// The backend that runs this key.
+    pub const fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// XORs keystream onto `data`, whose first byte takes byte `skip` (0 to 15) of the block
+    /// encrypted from `counter`, a 128-bit big-endian counter that wraps at 2^128
+    /// (SP 800-38A, appendix B.1 with m = 128).
+    ///
+    /// # Panics
+    /// When `skip` is 16 or more.
+    #[inline]
+    pub fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        drive(counter, skip, data, carry_128, |counter, run| {
+            self.run(counter, run)
+        });
+    }
+
+    /// As [`apply`](Self::apply), but only the low 32 bits count and wrap, as GCM's inc32 does
+    /// (SP 800-38D, section 6.2).
+    ///
+    /// # Panics
+    /// When `skip` is 16 or more.
+    #[inline]
+    pub fn apply32(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        drive(counter, skip, data, carry_32, |counter, run| {
+            self.run(counter, run)
+        });
+    }
+
+    /// One run in which the low 32 bits of the counter do not wrap.
+    #[inline(always)]
+    fn run(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
+        debug_assert!(data.len() as u64 <= bytes_before_wrap(counter));
+        match self.backend {
+            Backend::Portable => portable::aes::ctr(&self.schedule, counter, data),
+            #[cfg(target_arch = "x86_64")]
+            Backend::AesNi(token) => x86_64::aes::ctr_aes_ni(token, &self.schedule, counter, data),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes256(token) => {
+                x86_64::aes::ctr_vaes256(token, &self.schedule, counter, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes512(token) => {
+                x86_64::aes::ctr_vaes512(token, &self.schedule, counter, data);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Ctr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ctr")
+            .field("key", &self.schedule.size)
+            .field("backend", &self.backend.name())
+            .finish_non_exhaustive()
+    }
+}
+
+/// One AES key in counter mode with counter-mode caching (FACE) for long runs under one nonce;
+/// about 1.2 times as fast there as [`Ctr`] on 512-bit VAES. Wiped on drop.
+///
+/// The first long run under a nonce fills a 4 KiB table; [`apply`](Self::apply) decides when.
+/// Every result is what [`Ctr`] gives.
+#[cfg(target_arch = "x86_64")]
+pub struct CachedCtr {
+    ctr: Ctr,
+    face: Face,
+    table: face::Table,
+    /// The counter bytes that `table` holds good for; [`NO_NONCE`] before it is filled.
+    filled_for: u128,
+    /// The same of the last calls that were too short to fill it, and how many bytes they had.
+    seen_for: u128,
+    seen_bytes: usize,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl CachedCtr {
+    /// A place for a key. Until [`set_key`](Self::set_key) its output is worthless.
+    pub const fn unkeyed(face: Face) -> Self {
+        Self {
+            ctr: Ctr::unkeyed(Backend::Vaes512(face.vaes512())),
+            face,
+            table: face::Table::EMPTY,
+            filled_for: NO_NONCE,
+            seen_for: NO_NONCE,
+            seen_bytes: 0,
+        }
+    }
+
+    /// Expands `key` (16, 24 or 32 bytes) in place of the one before and forgets the table.
+    ///
+    /// # Errors
+    /// [`InvalidKeyLength`]; the old key stays.
+    pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
+        self.ctr.set_key(key)?;
+        self.filled_for = NO_NONCE;
+        self.seen_for = NO_NONCE;
+        Ok(())
+    }
+
+    /// The backend that runs this key.
+    pub const fn backend(&self) -> Backend {
+        self.ctr.backend
+    }
+
+    /// [`Ctr::apply`], filling and using the table where that pays.
+    ///
+    /// # Panics
+    /// When `skip` is 16 or more.
+    #[inline]
+    pub fn apply(&mut self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        drive(counter, skip, data, carry_128, |counter, run| {
+            if run.len() < CACHED_BYTES_MIN {
+                self.ctr.run(counter, run);
+            } else {
+                self.long_run(counter, run);
+            }
+        });
+    }
+
+    /// Fills the table for the nonce of `counter`, unless it is, for calls to
+    /// [`apply_shared`](Self::apply_shared).
+    pub fn prepare(&mut self, counter: u128) {
+        if self.filled_for != counter & face::NONCE_MASK {
+            face::fill(self.face, &self.ctr.schedule, &mut self.table, counter);
+            self.filled_for = counter & face::NONCE_MASK;
+        }
+    }
+
+    /// [`Ctr::apply`], using the table as it is, from any thread.
+    ///
+    /// # Panics
+    /// When `skip` is 16 or more.
+    pub fn apply_shared(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        drive(counter, skip, data, carry_128, |counter, run| {
+            if run.len() >= CACHED_BYTES_MIN && self.filled_for == counter & face::NONCE_MASK {
+                face::ctr_cached(self.face, &self.ctr.schedule, &self.table, counter, run);
+            } else {
+                self.ctr.run(counter, run);
+            }
+        });
+    }
+
+    fn long_run(&mut self, mut counter: u128, mut run: InOutBuf<'_, '_, u8>) {
+        let nonce = counter & face::NONCE_MASK;
+        if self.filled_for != nonce {
+            if run.len() >= FILLING_BYTES_MIN {
+                let head_blocks = counter.wrapping_neg() % 4;
+                let (head, rest) = run.split_at(head_blocks as usize * BLOCK_BYTES);
+                if !head.is_empty() {
+                    self.ctr.run(counter, head);
+                }
+                counter += head_blocks;
+                let Self {
+                    ctr, face, table, ..
+                } = self;
+                run = face::ctr_fill(*face, &ctr.schedule, table, counter, rest);
+                self.filled_for = nonce;
+                if run.is_empty() {
+                    return;
+                }
+                counter += face::TABLE_BLOCKS as u128;
+            } else {
+                if self.seen_for != nonce {
+                    self.seen_for = nonce;
+                    self.seen_bytes = 0;
+                }
+                self.seen_bytes += run.len();
+                if self.seen_bytes < SEEN_BYTES_MIN {
+                    return self.ctr.run(counter, run);
+                }
+                self.prepare(counter);
+            }
+        }
+        face::ctr_cached(self.face, &self.ctr.schedule, &self.table, counter, run);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl fmt::Debug for CachedCtr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CachedCtr").field(&self.ctr).finish()
+    }
+}
+
+/// Cuts `data` into runs in which the low 32 bits of the counter do not wrap, first the rest of a
+/// block of which `skip` bytes were used. `advance` adds blocks to a counter.
+#[inline(always)]
+fn drive(
+    counter: u128,
+    skip: usize,
+    data: InOutBuf<'_, '_, u8>,
+    advance: impl Fn(u128, u64) -> u128,
+    mut run: impl FnMut(u128, InOutBuf<'_, '_, u8>),
+) {
+    if skip == 0 && data.len() as u64 <= bytes_before_wrap(counter) {
+        run(counter, data);
+    } else {
+        drive_in_pieces(counter, skip, data, advance, &mut run);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn drive_in_pieces(
+    mut counter: u128,
+    skip: usize,
+    mut data: InOutBuf<'_, '_, u8>,
+    advance: impl Fn(u128, u64) -> u128,
+    run: &mut dyn FnMut(u128, InOutBuf<'_, '_, u8>),
+) {
+    assert!(
+        skip < BLOCK_BYTES,
+        "skip addresses a byte within a block: 0 to 15, not {skip}"
+    );
+    if skip > 0 {
+        let mut keystream = [0; BLOCK_BYTES];
+        run(counter, (&mut keystream[..]).into());
+        let bytes = data.len().min(BLOCK_BYTES - skip);
+        let (mut head, rest) = data.split_at(bytes);
+        head.xor_in2out(&keystream[skip..skip + bytes]);
+        keystream.zeroize();
+        counter = advance(counter, 1);
+        data = rest;
+    }
+    while !data.is_empty() {
+        let bytes = bytes_before_wrap(counter).min(data.len() as u64);
+        let (piece, rest) = data.split_at(bytes as usize);
+        run(counter, piece);
+        counter = advance(counter, bytes / BLOCK_BYTES as u64);
+        data = rest;
+    }
+}
+
+/// SP 800-38A, appendix B.1, with m = 128.
+fn carry_128(counter: u128, blocks: u64) -> u128 {
+    counter.wrapping_add(blocks.into())
+}
+
+/// inc32 of SP 800-38D, section 6.2.
+fn carry_32(counter: u128, blocks: u64) -> u128 {
+    (counter & !LOW_32) | (counter.wrapping_add(blocks.into()) & LOW_32)
+}
+
+/// Bytes of keystream from `counter` on, up to the wrap of its low 32 bits.
+#[inline(always)]
+fn bytes_before_wrap(counter: u128) -> u64 {
+    ((1 << 32) - (counter as u32 as u64)) * BLOCK_BYTES as u64
+}
+
+const LOW_32: u128 = 0xffff_ffff;
+
+/// No counter under [`face::NONCE_MASK`] is this.
+#[cfg(target_arch = "x86_64")]
+const NO_NONCE: u128 = u128::MAX;
+/// Runs below this do not gain from a table that is there.
+#[cfg(target_arch = "x86_64")]
+const CACHED_BYTES_MIN: usize = 512;
+/// A run from this length on fills the table on its way.
+#[cfg(target_arch = "x86_64")]
+const FILLING_BYTES_MIN: usize = face::TABLE_BYTES + 4 * BLOCK_BYTES;
+/// After this many bytes in shorter runs under one nonce, the table is filled beforehand: it costs
+/// as much as it saves on 6 to 8 KiB.
+#[cfg(target_arch = "x86_64")]
+const SEEN_BYTES_MIN: usize = 16 << 10;
+
+/// Counts of kernel calls, so that tests can prove which one ran.
+#[cfg(feature = "dispatch-counters")]
+pub mod dispatch {
+    use core::sync::atomic::{AtomicU64, Ordering};
+
+    /// Calls of one kernel since the process started.
+    pub struct Counter(AtomicU64);
+
+    impl Counter {
+        pub(crate) fn hit(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+
+        /// The calls so far, by every thread.
+        pub fn get(&self) -> u64 {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    macro_rules! counters {
+        ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+            $($(#[$doc])* pub static $name: Counter = Counter(AtomicU64::new(0));)+
+        };
+    }
+
+    counters! {
+        /// Runs of the portable kernel.
+        PORTABLE,
+        /// Runs of the AES-NI kernel.
+        AES_NI,
+        /// Runs of the 256-bit VAES kernel.
+        VAES256,
+        /// Runs of the 512-bit VAES kernel.
+        VAES512,
+        /// Runs out of a FACE table.
+        FACE,
+        /// Runs that filled a FACE table.
+        FACE_FILL,
+    }
+}

@@ -1,0 +1,4 @@
+//! The reference of every kernel: plain Rust without secret-dependent branches or indices,
+//! compiled on every architecture.
+
+pub(crate) mod aes;

@@ -1,0 +1,153 @@
+//! AES-CTR for every register width, written once over [`Lanes`].
+//!
+//! The limit is `aesenc`: 10, 12 or 14 a block, two a cycle on 128 and 256-bit registers and one
+//! a cycle on 512-bit ones (measured on Zen 4 and Sapphire Rapids). What stands beside it, a
+//! shuffle, an add, two XORs, a load and a store per register, goes to other ports, so a loop of
+//! `UNROLL` independent registers reaches the limit; see bench/records for how closely.
+
+use core::arch::x86_64::*;
+
+use inout::InOutBuf;
+
+use super::lanes::Lanes;
+use super::{AesNi, Vaes256, Vaes512};
+use crate::aes::{KeySize, Schedule};
+
+/// FIPS 197, section 5.2, with SubWord made of `aesenclast`.
+pub(crate) fn expand(_: AesNi, schedule: &mut Schedule, key: &[u8]) {
+    #[target_feature(enable = "aes,sse4.1")]
+    fn with_aes_ni(schedule: &mut Schedule, key: &[u8]) {
+        // ShiftRows leaves a state of four equal columns as it is, and a zero key adds nothing.
+        schedule.expand_with(key, |word| {
+            let columns = _mm_set1_epi32(word as i32);
+            _mm_cvtsi128_si32(_mm_aesenclast_si128(columns, _mm_setzero_si128())) as u32
+        });
+    }
+    // SAFETY: the token proves AES-NI and SSE4.1.
+    unsafe { with_aes_ni(schedule, key) }
+}
+
+macro_rules! entry_point {
+    ($name:ident, $token:ty, $lanes:ty, $unroll:literal, $features:literal, $counter:ident) => {
+        /// CTR over a run in which the low 32 bits of `counter` do not wrap.
+        #[inline]
+        pub(crate) fn $name(
+            _: $token,
+            schedule: &Schedule,
+            counter: u128,
+            data: InOutBuf<'_, '_, u8>,
+        ) {
+            #[target_feature(enable = $features)]
+            unsafe fn rounds<const R: usize>(
+                schedule: &Schedule,
+                counter: u128,
+                from: *const u8,
+                to: *mut u8,
+                bytes: usize,
+            ) {
+                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+                unsafe { ctr::<$lanes, R, $unroll>(schedule, counter, from, to, bytes) }
+            }
+            #[cfg(feature = "dispatch-counters")]
+            crate::aes::dispatch::$counter.hit();
+            let bytes = data.len();
+            let (from, to) = data.into_raw();
+            // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
+            // `from` and writable at `to`, which are the same or do not overlap.
+            unsafe {
+                match schedule.size {
+                    KeySize::Aes128 => rounds::<10>(schedule, counter, from, to, bytes),
+                    KeySize::Aes192 => rounds::<12>(schedule, counter, from, to, bytes),
+                    KeySize::Aes256 => rounds::<14>(schedule, counter, from, to, bytes),
+                }
+            }
+        }
+    };
+}
+
+// Unrolled so that a round's latency (3 to 5 cycles) times its rate is covered, registers allowing.
+entry_point!(ctr_aes_ni, AesNi, __m128i, 8, "aes,sse4.1", AES_NI);
+entry_point!(ctr_vaes256, Vaes256, __m256i, 8, "aes,vaes,avx2", VAES256);
+entry_point!(
+    ctr_vaes512,
+    Vaes512,
+    __m512i,
+    4,
+    "aes,vaes,avx512f,avx512bw,avx512vl",
+    VAES512
+);
+
+/// The algorithm.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
+/// at `to`, the same place or one that does not overlap.
+#[inline(always)]
+pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
+    schedule: &Schedule,
+    counter: u128,
+    mut from: *const u8,
+    mut to: *mut u8,
+    mut bytes: usize,
+) {
+    // SAFETY: instructions and pointers as the caller vouches; `bytes` counts what is left, and no
+    // more than that is touched.
+    unsafe {
+        let keys = round_keys::<V, R>(schedule);
+        let mut counters = V::counters(counter);
+        while bytes >= UNROLL * V::BYTES {
+            let mut states = [keys[0]; UNROLL];
+            for state in &mut states {
+                *state = state.xor(counters.swap_bytes());
+                counters = counters.advance(V::BLOCKS as u32);
+            }
+            for key in &keys[1..R] {
+                for state in &mut states {
+                    *state = state.round(*key);
+                }
+            }
+            for (i, state) in states.iter().enumerate() {
+                let data = V::load(from.add(i * V::BYTES));
+                state
+                    .last_round(keys[R].xor(data))
+                    .store(to.add(i * V::BYTES));
+            }
+            from = from.add(UNROLL * V::BYTES);
+            to = to.add(UNROLL * V::BYTES);
+            bytes -= UNROLL * V::BYTES;
+        }
+        loop {
+            let mut state = keys[0].xor(counters.swap_bytes());
+            counters = counters.advance(V::BLOCKS as u32);
+            if bytes < V::BYTES {
+                if bytes > 0 {
+                    for key in &keys[1..R] {
+                        state = state.round(*key);
+                    }
+                    state.last_round_partial(keys[R], from, to, bytes);
+                }
+                break;
+            }
+            for key in &keys[1..R] {
+                state = state.round(*key);
+            }
+            state.last_round(keys[R].xor(V::load(from))).store(to);
+            from = from.add(V::BYTES);
+            to = to.add(V::BYTES);
+            bytes -= V::BYTES;
+        }
+    }
+}
+
+/// Each round key in every block of a register; those past `R` are zero and unused.
+#[inline(always)]
+pub(super) unsafe fn round_keys<V: Lanes, const R: usize>(schedule: &Schedule) -> [V; 15] {
+    // SAFETY: the caller enables the instructions of `V`.
+    unsafe {
+        let mut keys = [V::splat(_mm_setzero_si128()); 15];
+        for (key, words) in keys.iter_mut().zip(&schedule.round_keys[..=R]) {
+            *key = V::splat(_mm_loadu_si128(words.as_ptr().cast()));
+        }
+        keys
+    }
+}

@@ -1,0 +1,67 @@
+//! x86-64: the tokens, and what each instruction set brings to the algorithms.
+
+mod lanes;
+
+pub(crate) mod aes;
+pub(crate) mod face;
+
+use crate::cpu::{Cpu, Feature};
+
+/// Proof that AES-NI and SSE4.1 are there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AesNi(());
+
+/// Proof that VAES and AVX2 are there, beside AES-NI.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Vaes256(());
+
+/// Proof that VAES and AVX-512 F, BW and VL are there, beside AES-NI.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Vaes512(());
+
+/// Proof that counter-mode caching is allowed, beside [`Vaes512`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Face(Vaes512);
+
+impl AesNi {
+    /// The token, where `cpu` has the instructions.
+    pub fn new(cpu: Cpu) -> Option<Self> {
+        cpu.has(Feature::Aes).then_some(Self(()))
+    }
+}
+
+impl Vaes256 {
+    /// The token, where `cpu` has the instructions.
+    pub fn new(cpu: Cpu) -> Option<Self> {
+        cpu.has(Feature::Vaes).then_some(Self(()))
+    }
+
+    /// Features are cumulative.
+    pub(crate) const fn aes_ni(self) -> AesNi {
+        AesNi(())
+    }
+}
+
+impl Vaes512 {
+    /// The token, where `cpu` has the instructions.
+    pub fn new(cpu: Cpu) -> Option<Self> {
+        cpu.has(Feature::Avx512).then_some(Self(()))
+    }
+
+    /// Features are cumulative.
+    pub(crate) const fn aes_ni(self) -> AesNi {
+        AesNi(())
+    }
+}
+
+impl Face {
+    /// The token, where `cpu` has the instructions and no mask forbids the cache.
+    pub fn new(cpu: Cpu) -> Option<Self> {
+        cpu.has(Feature::Face).then_some(Self(Vaes512(())))
+    }
+
+    /// The instructions that the cache is built on.
+    pub const fn vaes512(self) -> Vaes512 {
+        self.0
+    }
+}
