@@ -1,0 +1,360 @@
+//! The handle, and how it is built.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use oarlock_kernels::cpu::Cpu;
+
+use crate::cipher::ctr::{AcceleratedCtr, AnyAes};
+use crate::device::{CpuDevice, Device, Registry};
+use crate::error::OptionsError;
+use crate::options::{Options, Reservation, Strategy, Threads};
+use crate::pool::{Limits, Pool};
+use crate::stats::{Stats, Totals};
+use crate::{Error, process};
+
+/// Devices, a pool and a plan. A handle: clones share all of it. Sessions keep it alive, and its
+/// threads end with the last of them.
+#[derive(Clone)]
+pub struct Accelerator(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) options: Options,
+    pub(crate) cpu: Cpu,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) totals: Totals,
+    /// Made when first needed: making it reads how many CPUs there are.
+    pool: OnceLock<Pool>,
+    /// Callers with a long request under way; each has a core.
+    callers: AtomicUsize,
+    /// Threads kept by ciphers under [`Reservation::Exclusive`].
+    reserved: Mutex<usize>,
+}
+
+impl Accelerator {
+    /// Starts from the defaults of [`Options`].
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// AES-CTR with a 128-bit big-endian counter that starts at `iv`: the stream of
+    /// `ctr::Ctr128BE<Aes128>` and of `openssl enc -aes-128-ctr`, and likewise for 192 and 256 bits.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] unless `key` has 16, 24 or 32 bytes, [`Error::InvalidInput`] unless
+    /// `iv` has 16; [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
+    pub fn ctr(&self, key: &[u8], iv: &[u8]) -> Result<AcceleratedCtr<AnyAes>, Error> {
+        AcceleratedCtr::open(self, key, iv)
+    }
+
+    /// The options in force.
+    pub fn options(&self) -> &Options {
+        &self.0.options
+    }
+
+    /// The CPU's features, less what a mask hides.
+    pub fn cpu(&self) -> Cpu {
+        self.0.cpu
+    }
+
+    /// Adds a device; sessions opened from now on may use it.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] when one of that name is there.
+    pub fn register(&self, device: Arc<dyn Device>) -> Result<(), Error> {
+        self.0.registry.register(device)
+    }
+
+    /// Takes a device away; its sessions move to others with their next request. Returns whether
+    /// it was there. Without any device left, sessions that are open go on with this library's
+    /// kernels, and new ones are refused.
+    pub fn withdraw(&self, name: &str) -> bool {
+        self.0.registry.withdraw(name)
+    }
+
+    /// The devices, in order of registration.
+    pub fn devices(&self) -> Vec<Arc<dyn Device>> {
+        self.0
+            .registry
+            .list()
+            .iter()
+            .map(|entry| Arc::clone(&entry.device))
+            .collect()
+    }
+
+    /// What went where, as far as sessions have handed it in.
+    pub fn stats(&self) -> Stats {
+        self.0.totals.get()
+    }
+
+    /// Pool threads that are there now.
+    pub fn threads(&self) -> usize {
+        self.0.pool.get().map_or(0, Pool::threads)
+    }
+
+    /// Most threads that can work at once on behalf of one caller: its own, and pool threads up to
+    /// `max_threads`, as far as there are CPUs for them.
+    pub fn parallelism(&self) -> usize {
+        1 + self.0.helpers_max()
+    }
+
+    /// Runs `work` on the calling thread and on up to `helpers` pool threads at once, and returns
+    /// when all who began it have ended. `work` shares itself out, as by an atomic counter, and
+    /// must get done if only the caller runs it.
+    ///
+    /// # Panics
+    /// With the panic of `work`, after all have ended.
+    pub fn work_together(&self, helpers: usize, work: &(dyn Fn() + Sync)) {
+        match helpers.min(self.0.helpers_max()) {
+            0 => work(),
+            helpers => self.0.pool().run(helpers, &|_| work()),
+        }
+    }
+}
+
+impl Inner {
+    /// The pool; made now if it was not needed before.
+    pub(crate) fn pool(&self) -> &Pool {
+        self.pool.get_or_init(|| {
+            Pool::new(Limits {
+                min_threads: self.options.min_threads,
+                max_threads: self.threads_max(),
+                spin: self.options.spin && cpus() > 1,
+            })
+        })
+    }
+
+    pub(crate) fn threads_max(&self) -> usize {
+        match self.options.max_threads {
+            Threads::Auto => cpus(),
+            Threads::Exactly(count) => count,
+        }
+    }
+
+    /// Helpers for one caller. On one CPU there are none, whatever the options say.
+    pub(crate) fn helpers_max(&self) -> usize {
+        match self.options.max_threads {
+            Threads::Exactly(0) => 0,
+            _ => self.threads_max().min(cpus() - 1),
+        }
+    }
+
+    /// CPUs that no caller is busy on, counting the one that asks as busy.
+    pub(crate) fn cores_free(&self) -> usize {
+        cpus().saturating_sub(self.callers.load(Ordering::Relaxed).max(1))
+    }
+
+    pub(crate) fn enter(&self) -> Busy<'_> {
+        self.callers.fetch_add(1, Ordering::Relaxed);
+        Busy(self)
+    }
+
+    /// Keeps `cipher_threads` threads where the options ask for it.
+    pub(crate) fn reserve(self: &Arc<Self>) -> Result<Option<Reserved>, Error> {
+        if self.options.reservation == Reservation::Shared {
+            return Ok(None);
+        }
+        let wanted = self.options.cipher_threads;
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = self.threads_max().saturating_sub(*reserved);
+        if wanted > free {
+            return Err(Error::NoThreadsFree { wanted, free });
+        }
+        *reserved += wanted;
+        Ok(Some(Reserved {
+            inner: Arc::clone(self),
+            threads: wanted,
+        }))
+    }
+}
+
+/// CPUs that this process may use: affinity and cgroup quota. Read once, when first needed.
+fn cpus() -> usize {
+    static CPUS: OnceLock<usize> = OnceLock::new();
+    *CPUS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// A caller with a long request under way.
+pub(crate) struct Busy<'a>(&'a Inner);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.callers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Threads that a cipher keeps for itself.
+pub(crate) struct Reserved {
+    inner: Arc<Inner>,
+    threads: usize,
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        *self
+            .inner
+            .reserved
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) -= self.threads;
+    }
+}
+
+impl fmt::Debug for Accelerator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Accelerator")
+            .field("options", &self.0.options)
+            .field("cpu", &self.0.cpu)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Builds an [`Accelerator`].
+///
+/// ```
+/// use oarlock::{Accelerator, Reservation};
+///
+/// let accelerator = Accelerator::builder()
+///     .max_threads(8)
+///     .cipher_threads(4)
+///     .reservation(Reservation::Exclusive)
+///     .build()?;
+/// # Ok::<(), oarlock::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    options: Options,
+    cpu_mask: Option<String>,
+    environment: bool,
+}
+
+impl Builder {
+    /// Takes these options in place of all that was set.
+    #[must_use]
+    pub fn options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Takes options from `OARLOCK_OPTIONS` ("name=value,...") over those set, unless the program
+    /// runs with more rights than its user.
+    #[must_use]
+    pub fn environment(mut self) -> Self {
+        self.environment = true;
+        self
+    }
+
+    /// See [`Options::min_threads`].
+    #[must_use]
+    pub fn min_threads(mut self, count: usize) -> Self {
+        self.options.min_threads = count;
+        self
+    }
+
+    /// See [`Options::max_threads`].
+    #[must_use]
+    pub fn max_threads(mut self, count: impl Into<Threads>) -> Self {
+        self.options.max_threads = count.into();
+        self
+    }
+
+    /// See [`Options::cipher_threads`].
+    #[must_use]
+    pub fn cipher_threads(mut self, count: usize) -> Self {
+        self.options.cipher_threads = count;
+        self
+    }
+
+    /// See [`Options::cipher_blocks`].
+    #[must_use]
+    pub fn cipher_blocks(mut self, blocks: usize) -> Self {
+        self.options.cipher_blocks = blocks;
+        self
+    }
+
+    /// See [`Options::cipher_streams`].
+    #[must_use]
+    pub fn cipher_streams(mut self, streams: usize) -> Self {
+        self.options.cipher_streams = Some(streams);
+        self
+    }
+
+    /// See [`Options::reservation`].
+    #[must_use]
+    pub fn reservation(mut self, reservation: Reservation) -> Self {
+        self.options.reservation = reservation;
+        self
+    }
+
+    /// See [`Options::strategy`].
+    #[must_use]
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
+        self.options.strategy = strategy;
+        self
+    }
+
+    /// See [`Options::spin`].
+    #[must_use]
+    pub fn spin(mut self, spin: bool) -> Self {
+        self.options.spin = spin;
+        self
+    }
+
+    /// Hides CPU features, as `OARLOCK_CPU` does: see [`Cpu::masked`]. For tests.
+    #[must_use]
+    pub fn cpu_mask(mut self, mask: impl Into<String>) -> Self {
+        self.cpu_mask = Some(mask.into());
+        self
+    }
+
+    /// Builds it, with the devices `cpu` and `software`. Starts `min_threads` threads and nothing
+    /// else; no file is read unless that makes one.
+    ///
+    /// # Errors
+    /// [`Error::Options`] for options that do not fit, and for a word in the mask or in
+    /// `OARLOCK_CPU` that names no feature.
+    pub fn build(mut self) -> Result<Accelerator, Error> {
+        let environment = |name| {
+            if process::is_privileged() {
+                None
+            } else {
+                std::env::var(name).ok()
+            }
+        };
+        if self.environment
+            && let Some(text) = environment("OARLOCK_OPTIONS")
+        {
+            self.options
+                .set_all(&text)
+                .map_err(|error| error.from("OARLOCK_OPTIONS"))?;
+        }
+        self.options.validate()?;
+        let mut cpu = Cpu::detect();
+        for (source, mask) in [
+            ("cpu_mask", self.cpu_mask),
+            ("OARLOCK_CPU", environment("OARLOCK_CPU")),
+        ] {
+            if let Some(mask) = mask {
+                cpu = cpu
+                    .masked(&mask)
+                    .map_err(|error| OptionsError(error.to_string()).from(source))?;
+            }
+        }
+        let accelerator = Accelerator(Arc::new(Inner {
+            options: self.options,
+            cpu,
+            registry: Arc::default(),
+            totals: Totals::default(),
+            pool: OnceLock::new(),
+            callers: AtomicUsize::new(0),
+            reserved: Mutex::new(0),
+        }));
+        accelerator.register(Arc::new(CpuDevice::new(cpu)))?;
+        #[cfg(feature = "software")]
+        accelerator.register(Arc::new(crate::device::SoftwareDevice::new(cpu)))?;
+        if accelerator.0.options.min_threads > 0 {
+            accelerator.0.pool();
+        }
+        Ok(accelerator)
+    }
+}

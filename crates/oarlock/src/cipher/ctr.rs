@@ -1,0 +1,450 @@
+//! AES-CTR, inline or in stripes.
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use cipher::consts::{U16, U24, U32};
+use cipher::{
+    Iv, IvSizeUser, Key, KeyIvInit, KeySizeUser, OverflowError, SeekNum, StreamCipher,
+    StreamCipherError, StreamCipherSeek,
+};
+use inout::InOutBuf;
+use zeroize::ZeroizeOnDrop;
+
+use crate::Error;
+use crate::accelerator::{Accelerator, Inner, Reserved};
+use crate::device::{Operation, SessionParams};
+use crate::options::Strategy;
+use crate::plan::{self, Helpers, Pace, Way};
+use crate::pool::{Role, Tickets};
+use crate::session::Session;
+use crate::stats::OperationStats;
+
+/// AES in counter mode; from [`Accelerator::ctr`]. The stream is that of RustCrypto's
+/// `ctr::Ctr128BE` bit for bit, and so are the traits.
+///
+/// A request is done when the call returns, on the calling thread alone or with the pool's help. No
+/// keystream is kept between calls. Key, schedule and tables are wiped on drop.
+///
+/// With a key size, as in `AcceleratedCtr<Aes128>`, it can also be made by [`KeyIvInit`] where
+/// generic code demands it; it then belongs to no accelerator and is always inline.
+pub struct AcceleratedCtr<A = AnyAes> {
+    session: Session,
+    iv: u128,
+    /// Counter block of the next byte.
+    counter: u128,
+    /// Bytes of that block that are used up: 0 to 15.
+    skip: usize,
+    /// Requests below this are inline without a look at clock or pool.
+    long_bytes: usize,
+    counts: OperationStats,
+    pace: Pace,
+    strategy: Strategy,
+    accelerator: Option<Arc<Inner>>,
+    _reserved: Option<Reserved>,
+    _key_size: PhantomData<A>,
+}
+
+/// A key size known at run time only.
+#[derive(Clone, Copy, Debug)]
+pub struct AnyAes(());
+/// A 16-byte key.
+#[derive(Clone, Copy, Debug)]
+pub struct Aes128(());
+/// A 24-byte key.
+#[derive(Clone, Copy, Debug)]
+pub struct Aes192(());
+/// A 32-byte key.
+#[derive(Clone, Copy, Debug)]
+pub struct Aes256(());
+
+impl AcceleratedCtr<AnyAes> {
+    pub(crate) fn open(accelerator: &Accelerator, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
+        let inner = &accelerator.0;
+        let params = params(key)?;
+        let iv = counter_block(iv)?;
+        let reserved = inner.reserve()?;
+        let session = Session::open(&inner.registry, inner.cpu, params, key)?;
+        Ok(Self::of(session, iv, Some(Arc::clone(inner)), reserved))
+    }
+}
+
+impl<A> AcceleratedCtr<A> {
+    fn of(
+        session: Session,
+        iv: u128,
+        accelerator: Option<Arc<Inner>>,
+        reserved: Option<Reserved>,
+    ) -> Self {
+        let mut ctr = Self {
+            pace: Pace::new(session.bytes_per_second),
+            session,
+            iv,
+            counter: iv,
+            skip: 0,
+            long_bytes: 0,
+            counts: OperationStats::default(),
+            strategy: accelerator
+                .as_ref()
+                .map_or(Strategy::Inline, |inner| inner.options.strategy),
+            accelerator,
+            _reserved: reserved,
+            _key_size: PhantomData,
+        };
+        ctr.look_from();
+        ctr
+    }
+
+    /// The device that serves this session now.
+    pub fn device(&self) -> &str {
+        self.session.device()
+    }
+
+    /// Sends requests this way from now on. Without an accelerator all are inline whatever is set.
+    pub fn set_strategy(&mut self, strategy: Strategy) {
+        self.strategy = strategy;
+        self.look_from();
+    }
+
+    /// Starts anew with the same key at `iv`, 16 bytes. Never waits.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for another length; nothing has changed then.
+    pub fn set_iv(&mut self, iv: &[u8]) -> Result<(), Error> {
+        self.iv = counter_block(iv)?;
+        (self.counter, self.skip) = (self.iv, 0);
+        Ok(())
+    }
+
+    /// XORs the keystream that starts at `iv` onto `data`: [`set_iv`](Self::set_iv) and a request in
+    /// one. The stream goes on from there.
+    ///
+    /// # Errors
+    /// As [`set_iv`](Self::set_iv).
+    pub fn apply_keystream_with_iv(&mut self, iv: &[u8], data: &mut [u8]) -> Result<(), Error> {
+        self.set_iv(iv)?;
+        self.apply_keystream(data);
+        Ok(())
+    }
+
+    /// Hands the counts since the last time in to [`Accelerator::stats`].
+    pub fn hand_in_stats(&mut self) {
+        let counts = std::mem::take(&mut self.counts);
+        if counts != OperationStats::default()
+            && let Some(inner) = &self.accelerator
+        {
+            inner.totals.add(
+                self.session.device(),
+                self.session.params().operation,
+                counts,
+            );
+        }
+    }
+
+    /// The whole of a request on this thread.
+    #[inline]
+    fn apply_inline(&mut self, data: InOutBuf<'_, '_, u8>) {
+        let bytes = data.len();
+        self.session.apply(self.counter, self.skip, data);
+        self.advance(bytes);
+    }
+
+    #[inline]
+    fn advance(&mut self, bytes: usize) {
+        self.counts.requests += 1;
+        self.counts.bytes += bytes as u64;
+        let end = self.skip + bytes;
+        self.counter = self.counter.wrapping_add((end / BLOCK_BYTES) as u128);
+        self.skip = end % BLOCK_BYTES;
+    }
+
+    /// A request that may gain from help.
+    #[cold]
+    #[inline(never)]
+    fn apply_long(&mut self, data: InOutBuf<'_, '_, u8>) {
+        let Some(inner) = self.accelerator.clone() else {
+            return self.apply_inline(data);
+        };
+        let helpers_max = inner.helpers_max().min(inner.options.cipher_threads);
+        if helpers_max == 0 || !self.session.keyed.can_be_shared() {
+            self.long_bytes = usize::MAX;
+            return self.apply_inline(data);
+        }
+        let bytes = data.len();
+        let _busy = inner.enter();
+        let began = Instant::now();
+        let way = match self.strategy {
+            Strategy::Inline => Way::Inline,
+            Strategy::Stripe => Way::Stripe {
+                helpers: helpers_max,
+            },
+            Strategy::Auto => self.pace.choose(
+                bytes,
+                began,
+                &HelpersOf {
+                    inner: &inner,
+                    most: helpers_max,
+                },
+            ),
+        };
+        match way {
+            Way::Inline => self.apply_inline(data),
+            Way::Stripe { helpers } => self.apply_in_stripes(&inner, helpers, data, began),
+        }
+        let ended = Instant::now();
+        self.pace.learn(way, bytes, began, ended);
+        self.counts.timed_requests += 1;
+        self.counts.service += ended.duration_since(began);
+        self.look_from();
+        if way != Way::Inline {
+            self.hand_in_stats();
+        }
+    }
+
+    fn apply_in_stripes(
+        &mut self,
+        inner: &Inner,
+        helpers: usize,
+        data: InOutBuf<'_, '_, u8>,
+        began: Instant,
+    ) {
+        let bytes = data.len();
+        // Stripes begin at blocks: the rest of a block begun earlier goes first.
+        let head_bytes = (BLOCK_BYTES - self.skip) % BLOCK_BYTES;
+        let (head, rest) = data.split_at(head_bytes.min(bytes));
+        let mut counter = self.counter;
+        if !head.is_empty() {
+            self.session.apply(counter, self.skip, head);
+            counter = counter.wrapping_add(1);
+        }
+        self.session.keyed.prepare(counter);
+        let keyed = &self.session.keyed;
+        let stripe_bytes = plan::stripe_bytes(rest.len(), helpers + 1);
+        let stripes = Stripes::cut(rest, stripe_bytes);
+        let tickets = Tickets::new(stripes.count());
+        let helper_stripes = AtomicU64::new(0);
+        let first_help_ns = AtomicU64::new(u64::MAX);
+        inner.pool().run(helpers, &|role| {
+            let mut done = 0;
+            while let Some(ticket) = tickets.take(role) {
+                if role == Role::Helper && done == 0 {
+                    let waited = began.elapsed().as_nanos() as u64;
+                    first_help_ns.fetch_min(waited, Ordering::Relaxed);
+                }
+                done += 1;
+                // SAFETY: the tickets give each number below `count` once.
+                let stripe = unsafe { stripes.stripe(ticket) };
+                let blocks = ticket as usize * (stripes.stripe_bytes / BLOCK_BYTES);
+                keyed.apply_shared(counter.wrapping_add(blocks as u128), stripe);
+            }
+            if role == Role::Helper {
+                helper_stripes.fetch_add(done, Ordering::Relaxed);
+            }
+        });
+        self.advance(bytes);
+        self.counts.striped_requests += 1;
+        self.counts.helper_stripes += helper_stripes.into_inner();
+        let first_help_ns = first_help_ns.into_inner();
+        if first_help_ns != u64::MAX {
+            self.counts.joined_requests += 1;
+            self.counts.queue_wait += Duration::from_nanos(first_help_ns);
+        }
+    }
+
+    /// From which length on a request gets a look at clock and pool.
+    fn look_from(&mut self) {
+        self.long_bytes = match self.strategy {
+            _ if self.accelerator.is_none() => usize::MAX,
+            Strategy::Inline => usize::MAX,
+            Strategy::Stripe => 2 * BLOCK_BYTES,
+            Strategy::Auto => self.pace.long_bytes(),
+        };
+    }
+}
+
+impl<A> StreamCipher for AcceleratedCtr<A> {
+    #[inline]
+    fn check_remaining(&self, data_len: usize) -> Result<(), StreamCipherError> {
+        // As ctr::Ctr128BE: 2^128 - 1 blocks from the IV, and a block begun counts as used.
+        let block = self.counter.wrapping_sub(self.iv);
+        let (used, rest) = if self.skip == 0 {
+            (block, data_len)
+        } else {
+            (
+                block.wrapping_add(1),
+                data_len.saturating_sub(BLOCK_BYTES - self.skip),
+            )
+        };
+        let wanted = rest.div_ceil(BLOCK_BYTES) as u128;
+        if wanted > u128::MAX - used {
+            Err(StreamCipherError)
+        } else {
+            Ok(())
+        }
+    }
+
+    #[inline]
+    fn unchecked_apply_keystream_inout(&mut self, data: InOutBuf<'_, '_, u8>) {
+        if data.len() < self.long_bytes {
+            self.apply_inline(data);
+        } else {
+            self.apply_long(data);
+        }
+    }
+
+    fn unchecked_write_keystream(&mut self, data: &mut [u8]) {
+        data.fill(0);
+        self.unchecked_apply_keystream_inout(data.into());
+    }
+}
+
+impl<A> StreamCipherSeek for AcceleratedCtr<A> {
+    fn try_current_pos<T: SeekNum>(&self) -> Result<T, OverflowError> {
+        let block = self.counter.wrapping_sub(self.iv);
+        // `SeekNum` counts bytes back from the end of a block that is begun.
+        match self.skip {
+            0 => T::from_block_byte(block, BLOCK_BYTES as u8, BLOCK_BYTES as u8),
+            skip => {
+                let next = block.checked_add(1).ok_or(OverflowError)?;
+                T::from_block_byte(next, skip as u8, BLOCK_BYTES as u8)
+            }
+        }
+    }
+
+    fn try_seek<T: SeekNum>(&mut self, position: T) -> Result<(), StreamCipherError> {
+        let (block, byte) = position.into_block_byte::<u128>(BLOCK_BYTES as u8)?;
+        if byte != 0 && block == u128::MAX {
+            return Err(StreamCipherError);
+        }
+        self.counter = self.iv.wrapping_add(block);
+        self.skip = byte.into();
+        Ok(())
+    }
+}
+
+macro_rules! sized_key {
+    ($size:ty, $bytes:ty, $operation:ident) => {
+        impl KeySizeUser for AcceleratedCtr<$size> {
+            type KeySize = $bytes;
+        }
+
+        impl IvSizeUser for AcceleratedCtr<$size> {
+            type IvSize = U16;
+        }
+
+        impl KeyIvInit for AcceleratedCtr<$size> {
+            fn new(key: &Key<Self>, iv: &Iv<Self>) -> Self {
+                let params = SessionParams {
+                    operation: Operation::$operation,
+                };
+                let session = Session::on_kernels(params, key);
+                Self::of(session, u128::from_be_bytes((*iv).into()), None, None)
+            }
+        }
+    };
+}
+
+sized_key!(Aes128, U16, Aes128Ctr);
+sized_key!(Aes192, U24, Aes192Ctr);
+sized_key!(Aes256, U32, Aes256Ctr);
+
+impl<A> ZeroizeOnDrop for AcceleratedCtr<A> {}
+
+impl<A> Drop for AcceleratedCtr<A> {
+    fn drop(&mut self) {
+        self.hand_in_stats();
+    }
+}
+
+impl<A> fmt::Debug for AcceleratedCtr<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AcceleratedCtr")
+            .field("operation", &self.session.params().operation)
+            .field("device", &self.device())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The pool, as the plan sees it.
+struct HelpersOf<'a> {
+    inner: &'a Inner,
+    most: usize,
+}
+
+impl Helpers for HelpersOf<'_> {
+    fn available(&self) -> usize {
+        self.inner.cores_free().min(self.most)
+    }
+
+    fn watching(&self) -> usize {
+        self.inner.pool().watching()
+    }
+}
+
+/// A buffer cut into stripes that several threads take by number.
+struct Stripes<'a> {
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+    stripe_bytes: usize,
+    _data: PhantomData<(&'a [u8], &'a mut [u8])>,
+}
+
+// SAFETY: input bytes may be read and output bytes written from any thread; `stripe` makes its
+// callers keep the stripes apart.
+unsafe impl Sync for Stripes<'_> {}
+
+impl<'a> Stripes<'a> {
+    fn cut(data: InOutBuf<'a, 'a, u8>, stripe_bytes: usize) -> Self {
+        let bytes = data.len();
+        let (from, to) = data.into_raw();
+        // Tickets are 32 bits wide: 2^32 stripes of 16 KiB are 64 TiB.
+        let stripe_bytes = stripe_bytes.max(bytes.div_ceil(u32::MAX as usize).next_multiple_of(16));
+        Self {
+            from,
+            to,
+            bytes,
+            stripe_bytes,
+            _data: PhantomData,
+        }
+    }
+
+    fn count(&self) -> u32 {
+        self.bytes.div_ceil(self.stripe_bytes) as u32
+    }
+
+    /// # Safety
+    /// Each `number`, below [`count`](Self::count), is asked for once.
+    unsafe fn stripe(&self, number: u32) -> InOutBuf<'a, 'a, u8> {
+        let start = number as usize * self.stripe_bytes;
+        let bytes = self.stripe_bytes.min(self.bytes - start);
+        // SAFETY: the stripe lies within the buffer that was cut, in and out alike, and no other
+        // stripe overlaps it.
+        unsafe { InOutBuf::from_raw(self.from.add(start), self.to.add(start), bytes) }
+    }
+}
+
+fn params(key: &[u8]) -> Result<SessionParams, Error> {
+    let operation = Operation::aes_ctr(key.len()).ok_or_else(|| {
+        Error::InvalidKey(format!(
+            "an AES key has 16, 24 or 32 bytes, this one has {}",
+            key.len()
+        ))
+    })?;
+    Ok(SessionParams { operation })
+}
+
+fn counter_block(iv: &[u8]) -> Result<u128, Error> {
+    iv.try_into().map(u128::from_be_bytes).map_err(|_| {
+        Error::InvalidInput(format!(
+            "an AES-CTR IV has 16 bytes, this one has {}",
+            iv.len()
+        ))
+    })
+}
+
+const BLOCK_BYTES: usize = 16;

@@ -1,0 +1,3 @@
+//! Ciphers behind RustCrypto's traits.
+
+pub(crate) mod ctr;

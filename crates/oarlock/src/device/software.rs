@@ -1,0 +1,109 @@
+//! aws-lc on the CPU: the reference, the fallback, and the oracle of the self-tests. It has code
+//! for CPUs and architectures that this library has no fast kernels for.
+#![allow(unsafe_code)]
+
+use std::os::raw::c_uint;
+
+use aws_lc_sys::{AES_KEY, AES_ctr128_encrypt, AES_set_encrypt_key};
+use inout::InOutBuf;
+use oarlock_kernels::cpu::Cpu;
+use zeroize::Zeroize;
+
+use super::{Device, DeviceError, Offer, OpenSession, SessionParams};
+use crate::plan;
+use crate::session::Keyed;
+
+/// The device `software`: AES-CTR by aws-lc.
+pub struct SoftwareDevice(Cpu);
+
+impl SoftwareDevice {
+    /// `cpu` only tells which rate to expect: aws-lc finds its own way.
+    pub fn new(cpu: Cpu) -> Self {
+        Self(cpu)
+    }
+}
+
+impl Device for SoftwareDevice {
+    fn name(&self) -> &str {
+        "software"
+    }
+
+    fn probe(&self, params: &SessionParams) -> Option<Offer> {
+        let bytes_per_second = plan::software_rate(self.0, params.operation);
+        Some(Offer {
+            preference: 1,
+            bytes_per_second,
+        })
+    }
+
+    fn open_session(&self, _: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
+        SoftwareCtr::new(key).map(|ctr| OpenSession(Keyed::Software(ctr)))
+    }
+
+    fn capacity(&self) -> usize {
+        1
+    }
+}
+
+/// An AES key in aws-lc. Wiped on drop.
+pub(crate) struct SoftwareCtr(AES_KEY);
+
+impl SoftwareCtr {
+    fn new(key: &[u8]) -> Result<Box<Self>, DeviceError> {
+        let mut ctr = Box::new(Self(AES_KEY {
+            rd_key: [0; 60],
+            rounds: 0,
+        }));
+        // SAFETY: `key` has the bits that are named, the schedule is writable and does not move.
+        let result =
+            unsafe { AES_set_encrypt_key(key.as_ptr(), 8 * key.len() as c_uint, &mut ctr.0) };
+        if result == 0 {
+            Ok(ctr)
+        } else {
+            Err(DeviceError(format!("AES_set_encrypt_key: {result}")))
+        }
+    }
+
+    pub(crate) fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        if skip > 0 {
+            let mut keystream = [0; 16];
+            self.run(counter, (&mut keystream[..]).into());
+            let bytes = data.len().min(16 - skip);
+            let (mut head, rest) = data.split_at(bytes);
+            head.xor_in2out(&keystream[skip..skip + bytes]);
+            keystream.zeroize();
+            self.run(counter.wrapping_add(1), rest);
+        } else {
+            self.run(counter, data);
+        }
+    }
+
+    fn run(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
+        let mut counter_block = counter.to_be_bytes();
+        let mut keystream = [0; 16];
+        let mut used: c_uint = 0;
+        let bytes = data.len();
+        let (from, to) = data.into_raw();
+        // SAFETY: the schedule was made by AES_set_encrypt_key; the buffer vouches for `bytes` at
+        // both pointers, equal or apart, which AES_ctr128_encrypt allows; the rest is local. It
+        // does not change the schedule, so threads may share it.
+        unsafe {
+            AES_ctr128_encrypt(
+                from,
+                to,
+                bytes,
+                &self.0,
+                counter_block.as_mut_ptr(),
+                keystream.as_mut_ptr(),
+                &mut used,
+            );
+        }
+        keystream.zeroize();
+    }
+}
+
+impl Drop for SoftwareCtr {
+    fn drop(&mut self) {
+        self.0.rd_key.zeroize();
+    }
+}

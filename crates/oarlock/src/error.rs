@@ -1,0 +1,72 @@
+//! Errors, by who must act.
+
+use std::fmt;
+
+/// Why a request was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The key does not fit the algorithm; says which lengths do.
+    InvalidKey(String),
+    /// Another argument does not fit; says which and what would.
+    InvalidInput(String),
+    /// An option is unknown or has a value outside its range.
+    Options(OptionsError),
+    /// `reservation=exclusive` and other ciphers keep so many of `max_threads` that this one's
+    /// `cipher_threads` are not left.
+    NoThreadsFree {
+        /// Threads that the cipher would keep.
+        wanted: usize,
+        /// Threads that no cipher keeps.
+        free: usize,
+    },
+    /// A device could not do what it had offered, and no other could take over.
+    DeviceFailed {
+        /// Its name.
+        device: String,
+        /// What it said.
+        reason: String,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidKey(what) | Self::InvalidInput(what) => f.write_str(what),
+            Self::Options(error) => error.fmt(f),
+            Self::NoThreadsFree { wanted, free } => write!(
+                f,
+                "this cipher would keep {wanted} threads and {free} are free: \
+                 raise max_threads, lower cipher_threads or set reservation=shared"
+            ),
+            Self::DeviceFailed { device, reason } => write!(f, "device {device} failed: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<OptionsError> for Error {
+    fn from(error: OptionsError) -> Self {
+        Self::Options(error)
+    }
+}
+
+/// An option that cannot be taken; the text names it, its value and what would do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionsError(pub(crate) String);
+
+impl OptionsError {
+    /// Says where the option came from.
+    pub(crate) fn from(self, source: &str) -> Self {
+        Self(format!("{source}: {}", self.0))
+    }
+}
+
+impl fmt::Display for OptionsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for OptionsError {}

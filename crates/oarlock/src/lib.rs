@@ -1,0 +1,37 @@
+//! Oarlock makes cryptography use every lane and core of the machine, with the output of the plain
+//! implementation bit for bit.
+//!
+//! ```
+//! use cipher::{StreamCipher, StreamCipherSeek};
+//!
+//! let accelerator = oarlock::Accelerator::builder().build()?;
+//! let mut cipher = accelerator.ctr(&[0x42; 16], &[0x24; 16])?;
+//! let mut data = vec![0u8; 1 << 20];
+//! cipher.apply_keystream(&mut data);
+//! cipher.seek(0);
+//! cipher.apply_keystream(&mut data);
+//! assert!(data.iter().all(|byte| *byte == 0));
+//! # Ok::<(), oarlock::Error>(())
+//! ```
+//!
+//! An [`Accelerator`] is a handle: there is no hidden global one. A key set up with it becomes a
+//! session, [`AcceleratedCtr`], on the device that expects to be done first. Each request then goes
+//! the way the plan finds cheapest: on the calling thread, or in stripes over the pool.
+
+mod accelerator;
+mod cipher;
+pub mod device;
+mod error;
+mod options;
+mod plan;
+mod pool;
+mod process;
+mod session;
+mod stats;
+
+pub use accelerator::{Accelerator, Builder};
+pub use cipher::ctr::{AcceleratedCtr, Aes128, Aes192, Aes256, AnyAes};
+pub use error::{Error, OptionsError};
+pub use oarlock_kernels as kernels;
+pub use options::{Options, Reservation, Strategy, Threads};
+pub use stats::{OperationStats, Stats};

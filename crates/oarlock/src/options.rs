@@ -1,0 +1,261 @@
+//! The options of the software accelerator, with its names, meanings and defaults.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::OptionsError;
+
+/// What an [`Accelerator`](crate::Accelerator) may use. Parsed from `name=value,...` by
+/// [`FromStr`].
+///
+/// ```
+/// let options: oarlock::Options = "max_threads=8,cipher_threads=4".parse()?;
+/// assert_eq!(options.cipher_threads, 4);
+/// assert_eq!(options.to_string(), "min_threads=0,max_threads=8,cipher_threads=4,\
+///     cipher_blocks=4096,cipher_streams=8,reservation=shared,strategy=auto,spin=on");
+/// # Ok::<(), oarlock::OptionsError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Pool threads kept running from the start; 0 starts none until one is needed.
+    pub min_threads: usize,
+    /// Most threads the pool may have; 0 means that no thread is ever made.
+    pub max_threads: Threads,
+    /// Pool threads that one accelerated cipher may use at once, beside the thread that calls it.
+    pub cipher_threads: usize,
+    /// Blocks that a prefetch stream holds; a multiple of 16. Checked and kept: no strategy of
+    /// this version makes streams.
+    pub cipher_blocks: usize,
+    /// Prefetch streams of a cipher; 2 × `cipher_threads` unless set. As `cipher_blocks`.
+    pub cipher_streams: Option<usize>,
+    /// Whether a cipher keeps its threads for itself.
+    pub reservation: Reservation,
+    /// Which way requests go.
+    pub strategy: Strategy,
+    /// Whether an idle pool thread may spin for up to 50 µs before it sleeps.
+    pub spin: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            min_threads: 0,
+            max_threads: Threads::Auto,
+            cipher_threads: 2,
+            cipher_blocks: 4096,
+            cipher_streams: None,
+            reservation: Reservation::Shared,
+            strategy: Strategy::Auto,
+            spin: true,
+        }
+    }
+}
+
+/// A number of threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threads {
+    /// As many as CPUs that this process may use (affinity and cgroup quota).
+    Auto,
+    /// This many.
+    Exactly(usize),
+}
+
+impl From<usize> for Threads {
+    fn from(count: usize) -> Self {
+        Self::Exactly(count)
+    }
+}
+
+/// Who may use a pool thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reservation {
+    /// Threads serve whoever needs one.
+    Shared,
+    /// A cipher keeps `cipher_threads` for itself; one for which none are left is refused with
+    /// [`Error::NoThreadsFree`](crate::Error::NoThreadsFree).
+    Exclusive,
+}
+
+/// Which way a request goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// By expected time.
+    Auto,
+    /// On the calling thread.
+    Inline,
+    /// In stripes over the pool, however short the request.
+    Stripe,
+}
+
+impl Options {
+    /// Prefetch streams of a cipher: `cipher_streams`, or its default.
+    pub fn cipher_streams(&self) -> usize {
+        self.cipher_streams.unwrap_or(2 * self.cipher_threads)
+    }
+
+    /// Changes one option, given as its name and value.
+    ///
+    /// # Errors
+    /// An unknown name, or a value outside the option's range.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionsError> {
+        match name {
+            "min_threads" => self.min_threads = number(name, value)?,
+            "max_threads" if value == "auto" => self.max_threads = Threads::Auto,
+            "max_threads" => self.max_threads = Threads::Exactly(number(name, value)?),
+            "cipher_threads" => self.cipher_threads = number(name, value)?,
+            "cipher_blocks" => self.cipher_blocks = number(name, value)?,
+            "cipher_streams" => self.cipher_streams = Some(number(name, value)?),
+            "reservation" => {
+                self.reservation = choice(
+                    name,
+                    value,
+                    &[
+                        ("shared", Reservation::Shared),
+                        ("exclusive", Reservation::Exclusive),
+                    ],
+                )?;
+            }
+            "strategy" => self.strategy = choice(name, value, &STRATEGIES)?,
+            "spin" => self.spin = choice(name, value, &[("on", true), ("off", false)])?,
+            _ => {
+                return Err(OptionsError(format!(
+                    "unknown option {name:?}: the options are {}",
+                    NAMES.join(", ")
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes the options that `text`, `name=value,...`, names.
+    pub(crate) fn set_all(&mut self, text: &str) -> Result<(), OptionsError> {
+        for pair in text
+            .split(',')
+            .map(str::trim)
+            .filter(|pair| !pair.is_empty())
+        {
+            let (name, value) = pair
+                .split_once('=')
+                .ok_or_else(|| OptionsError(format!("option {pair:?} is not NAME=VALUE")))?;
+            self.set(name.trim(), value.trim())?;
+        }
+        Ok(())
+    }
+
+    /// Checks what single values cannot show.
+    pub(crate) fn validate(&self) -> Result<(), OptionsError> {
+        if self.cipher_blocks == 0 || !self.cipher_blocks.is_multiple_of(16) {
+            return Err(OptionsError(format!(
+                "cipher_blocks={} is not a positive multiple of 16",
+                self.cipher_blocks
+            )));
+        }
+        if self.cipher_streams == Some(0) {
+            return Err(OptionsError(
+                "cipher_streams=0: a cipher has at least 1 stream".into(),
+            ));
+        }
+        for (name, count) in [
+            ("min_threads", self.min_threads),
+            (
+                "max_threads",
+                if let Threads::Exactly(count) = self.max_threads {
+                    count
+                } else {
+                    0
+                },
+            ),
+            ("cipher_threads", self.cipher_threads),
+        ] {
+            if count > THREADS_MAX {
+                return Err(OptionsError(format!(
+                    "{name}={count} is more than {THREADS_MAX}"
+                )));
+            }
+        }
+        if let Threads::Exactly(max_threads) = self.max_threads
+            && self.min_threads > max_threads
+        {
+            return Err(OptionsError(format!(
+                "min_threads={} is more than max_threads={max_threads}",
+                self.min_threads
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Options {
+    type Err = OptionsError;
+
+    fn from_str(text: &str) -> Result<Self, OptionsError> {
+        let mut options = Self::default();
+        options.set_all(text)?;
+        options.validate()?;
+        Ok(options)
+    }
+}
+
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let max_threads = match self.max_threads {
+            Threads::Auto => "auto".to_string(),
+            Threads::Exactly(count) => count.to_string(),
+        };
+        let reservation = match self.reservation {
+            Reservation::Shared => "shared",
+            Reservation::Exclusive => "exclusive",
+        };
+        let strategy = STRATEGIES
+            .iter()
+            .find(|(_, value)| *value == self.strategy)
+            .map_or("", |(name, _)| name);
+        write!(
+            f,
+            "min_threads={},max_threads={max_threads},cipher_threads={},cipher_blocks={},\
+             cipher_streams={},reservation={reservation},strategy={strategy},spin={}",
+            self.min_threads,
+            self.cipher_threads,
+            self.cipher_blocks,
+            self.cipher_streams(),
+            if self.spin { "on" } else { "off" },
+        )
+    }
+}
+
+fn number(name: &str, value: &str) -> Result<usize, OptionsError> {
+    value
+        .parse()
+        .map_err(|_| OptionsError(format!("{name}={value} is not a whole number")))
+}
+
+fn choice<T: Copy>(name: &str, value: &str, choices: &[(&str, T)]) -> Result<T, OptionsError> {
+    choices
+        .iter()
+        .find(|(word, _)| *word == value)
+        .map(|(_, choice)| *choice)
+        .ok_or_else(|| {
+            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+            OptionsError(format!("{name}={value} is none of {}", words.join(", ")))
+        })
+}
+
+const STRATEGIES: [(&str, Strategy); 3] = [
+    ("auto", Strategy::Auto),
+    ("inline", Strategy::Inline),
+    ("stripe", Strategy::Stripe),
+];
+
+const NAMES: [&str; 8] = [
+    "min_threads",
+    "max_threads",
+    "cipher_threads",
+    "cipher_blocks",
+    "cipher_streams",
+    "reservation",
+    "strategy",
+    "spin",
+];
+
+/// Far above any machine; a slip of the hand shall not start a million threads.
+const THREADS_MAX: usize = 4096;

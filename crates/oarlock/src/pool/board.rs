@@ -1,0 +1,304 @@
+//! Where work is put up and taken from: the pool's protocol. docs/wakeup.md argues why no wake-up
+//! is lost; `model` below checks it with loom.
+//!
+//! ```text
+//! caller   post(task)      lock: entry on the board; unlock; bump `version`; wake sleepers wanted
+//!          work()          claims its share by ticket, as the helpers do
+//!          settle(task)    lock: entry off the board; unlock; wait until nobody is in the task
+//! helper   next()          lock: take a place in an entry (task.inside += 1); unlock
+//!                          nothing there: watch `version` for a while, look again, then sleep
+//!          work()
+//!          leave(task)     lock: task.inside -= 1; unlock; wake callers who wait
+//! ```
+//!
+//! A caller never waits for a helper that has not begun: `settle` takes the entry off the board.
+
+use super::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
+
+/// Work that a caller shares with helpers. It lies on the caller's stack, and [`Board::settle`]
+/// keeps the caller from leaving while a helper is inside.
+pub(super) struct Task<'a> {
+    work: &'a (dyn Fn() + Sync),
+    /// Helpers at work in it. Changed under the board's lock, read without.
+    inside: AtomicUsize,
+}
+
+impl<'a> Task<'a> {
+    pub(super) fn new(work: &'a (dyn Fn() + Sync)) -> Self {
+        Self {
+            work,
+            inside: AtomicUsize::new(0),
+        }
+    }
+}
+
+/// A place in a task, held by the helper that took it.
+pub(super) struct Place(TaskPointer);
+
+/// `'static` is a lie that [`Board::settle`] makes harmless.
+#[derive(Clone, Copy, PartialEq)]
+struct TaskPointer(*const Task<'static>);
+
+// SAFETY: a task is Sync (its work is, and the count is atomic), and the pointer is followed only
+// while the task lives: see `Place::work` and `Board::leave`.
+unsafe impl Send for TaskPointer {}
+
+struct Entry {
+    task: TaskPointer,
+    /// Helpers that may still join.
+    wanted: usize,
+}
+
+#[derive(Default)]
+struct State {
+    entries: Vec<Entry>,
+    asleep: usize,
+    watching: usize,
+    /// Callers asleep in `settle`.
+    waiting: usize,
+    closed: bool,
+}
+
+pub(super) struct Board {
+    state: Mutex<State>,
+    /// Helpers sleep here.
+    posted: Condvar,
+    /// Callers sleep here.
+    left: Condvar,
+    /// Changes with every post and when the board closes; watched without the lock.
+    version: AtomicUsize,
+}
+
+/// What a helper is told by [`Board::next`].
+pub(super) enum Next {
+    Work(Place),
+    /// Slept for the whole time it was allowed.
+    Idle,
+    Closed,
+}
+
+/// How long a helper watches before it sleeps. It is told what came of it.
+pub(super) trait Patience {
+    fn begins_to_watch(&mut self);
+    /// Asked again and again; false ends the watch.
+    fn goes_on(&mut self) -> bool;
+    /// Work came up during the watch.
+    fn was_rewarded(&mut self);
+    /// Work came up during the sleep.
+    fn was_woken(&mut self);
+}
+
+impl Board {
+    pub(super) fn new() -> Self {
+        Self {
+            state: Mutex::new(State {
+                entries: Vec::with_capacity(ENTRIES_MAX),
+                ..State::default()
+            }),
+            posted: Condvar::new(),
+            left: Condvar::new(),
+            version: AtomicUsize::new(0),
+        }
+    }
+
+    /// Puts up `task` for up to `helpers` helpers. Returns how many of those are neither watching
+    /// nor asleep, or `None` when the board is full and the caller works alone.
+    ///
+    /// # Safety
+    /// The caller calls [`settle`](Self::settle) with the same task before it ends.
+    pub(super) unsafe fn post(&self, task: &Task<'_>, helpers: usize) -> Option<usize> {
+        let mut state = self.lock();
+        if state.entries.len() == ENTRIES_MAX {
+            return None;
+        }
+        state.entries.push(Entry {
+            task: TaskPointer::to(task),
+            wanted: helpers,
+        });
+        // Those who watch see the version; they may all be taken by entries posted before.
+        let wanted: usize = state.entries.iter().map(|entry| entry.wanted).sum();
+        let to_wake = wanted
+            .saturating_sub(state.watching)
+            .min(state.asleep)
+            .min(helpers);
+        let missing = wanted
+            .saturating_sub(state.watching + state.asleep)
+            .min(helpers);
+        drop(state);
+        self.version.fetch_add(1, Ordering::Release);
+        for _ in 0..to_wake {
+            self.posted.notify_one();
+        }
+        Some(missing)
+    }
+
+    /// Takes `task` off the board and waits until no helper is inside.
+    pub(super) fn settle(&self, task: &Task<'_>) {
+        let pointer = TaskPointer::to(task);
+        let mut state = self.lock();
+        state.entries.retain(|entry| entry.task != pointer);
+        drop(state);
+        for _ in 0..SETTLE_SPINS {
+            // Acquire: what the helper wrote is seen by the caller.
+            if task.inside.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            super::sync::pause();
+        }
+        let mut state = self.lock();
+        while task.inside.load(Ordering::Acquire) != 0 {
+            state.waiting += 1;
+            state = wait(&self.left, state);
+            state.waiting -= 1;
+        }
+    }
+
+    /// The next place in a task, for a helper.
+    pub(super) fn next(&self, patience: &mut impl Patience) -> Next {
+        let mut state = self.lock();
+        if let Some(next) = state.take() {
+            return next;
+        }
+        state.watching += 1;
+        drop(state);
+        patience.begins_to_watch();
+        let mut seen = self.version.load(Ordering::Acquire);
+        loop {
+            // An entry posted between the look and the load is found by the look that follows.
+            let more = patience.goes_on();
+            let version = self.version.load(Ordering::Acquire);
+            if version == seen && more {
+                super::sync::pause();
+                continue;
+            }
+            seen = version;
+            let mut state = self.lock();
+            if let Some(next) = state.take() {
+                state.watching -= 1;
+                drop(state);
+                patience.was_rewarded();
+                return next;
+            }
+            if !more {
+                state.watching -= 1;
+                return self.sleep(state, patience);
+            }
+        }
+    }
+
+    fn sleep(&self, mut state: MutexGuard<'_, State>, patience: &mut impl Patience) -> Next {
+        state.asleep += 1;
+        loop {
+            let (guard, timed_out) = wait_for_a_while(&self.posted, state);
+            state = guard;
+            if let Some(next) = state.take() {
+                state.asleep -= 1;
+                drop(state);
+                patience.was_woken();
+                return next;
+            }
+            if timed_out {
+                state.asleep -= 1;
+                return Next::Idle;
+            }
+        }
+    }
+
+    /// Gives a place back.
+    pub(super) fn leave(&self, place: Place) {
+        let state = self.lock();
+        // SAFETY: the task lives: its caller is in `settle` until this store, after which the task
+        // is not touched again. Release: what this helper wrote is seen by the caller.
+        unsafe { (*place.0.0).inside.fetch_sub(1, Ordering::Release) };
+        let wake = state.waiting > 0;
+        drop(state);
+        if wake {
+            self.left.notify_all();
+        }
+    }
+
+    /// Helpers that watch and so take work in well under a microsecond.
+    pub(super) fn watching(&self) -> usize {
+        self.lock().watching
+    }
+
+    /// Tells every helper to end.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.version.fetch_add(1, Ordering::Release);
+        self.posted.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic of `work` is caught outside the lock, so the state is whole even if poisoned.
+        self.state
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl State {
+    fn take(&mut self) -> Option<Next> {
+        if self.closed {
+            return Some(Next::Closed);
+        }
+        let at = self.entries.iter().position(|entry| entry.wanted > 0)?;
+        let entry = &mut self.entries[at];
+        entry.wanted -= 1;
+        let task = entry.task;
+        // SAFETY: the entry is on the board, so its caller has not settled, and will find this
+        // helper inside when it does, because both happen under the lock.
+        unsafe { (*task.0).inside.fetch_add(1, Ordering::Relaxed) };
+        Some(Next::Work(Place(task)))
+    }
+}
+
+impl Place {
+    /// Does the task's work.
+    pub(super) fn work(&self) {
+        // SAFETY: this place counts in `inside`, so the caller is still there.
+        unsafe { ((*self.0.0).work)() }
+    }
+}
+
+impl TaskPointer {
+    fn to(task: &Task<'_>) -> Self {
+        Self(std::ptr::from_ref(task).cast())
+    }
+}
+
+fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+    condvar
+        .wait(guard)
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+#[cfg(not(loom))]
+fn wait_for_a_while<'a, T>(
+    condvar: &Condvar,
+    guard: MutexGuard<'a, T>,
+) -> (MutexGuard<'a, T>, bool) {
+    let (guard, result) = condvar
+        .wait_timeout(guard, IDLE_TIME)
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    (guard, result.timed_out())
+}
+
+/// loom has no clock: there nobody gives up.
+#[cfg(loom)]
+fn wait_for_a_while<'a, T>(
+    condvar: &Condvar,
+    guard: MutexGuard<'a, T>,
+) -> (MutexGuard<'a, T>, bool) {
+    (wait(condvar, guard), false)
+}
+
+/// Callers whose tasks are up at once; one more works alone.
+const ENTRIES_MAX: usize = 64;
+
+/// A helper asleep for so long may end.
+#[cfg(not(loom))]
+const IDLE_TIME: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// About 50 µs; a stripe takes a few.
+const SETTLE_SPINS: usize = if cfg!(loom) { 1 } else { 2000 };

@@ -1,0 +1,23 @@
+//! The standard library's synchronization, or loom's when the protocol is model-checked.
+
+#[cfg(not(loom))]
+pub(super) use std::sync::{
+    Condvar, Mutex, MutexGuard,
+    atomic::{AtomicUsize, Ordering},
+};
+
+#[cfg(loom)]
+pub(super) use loom::sync::{
+    Condvar, Mutex, MutexGuard,
+    atomic::{AtomicUsize, Ordering},
+};
+
+#[cfg(not(loom))]
+pub(super) fn pause() {
+    std::hint::spin_loop();
+}
+
+#[cfg(loom)]
+pub(super) fn pause() {
+    loom::thread::yield_now();
+}

@@ -1,0 +1,210 @@
+//! A key, its algorithm and where it lives.
+
+use std::sync::Arc;
+
+use inout::InOutBuf;
+#[cfg(target_arch = "x86_64")]
+use oarlock_kernels::aes::CachedCtr;
+use oarlock_kernels::aes::{Backend, Ctr, InvalidKeyLength};
+use oarlock_kernels::cpu::Cpu;
+use zeroize::Zeroizing;
+
+use crate::Error;
+#[cfg(feature = "software")]
+use crate::device::SoftwareCtr;
+use crate::device::{CtrRequest, DeviceSession, Registration, Registry, SessionParams};
+use crate::plan;
+
+/// A key set up for its concrete kernel.
+pub(crate) enum Keyed {
+    #[cfg(target_arch = "x86_64")]
+    Cached(Box<CachedCtr>),
+    Kernel(Box<Ctr>),
+    #[cfg(feature = "software")]
+    Software(Box<SoftwareCtr>),
+    Driver(Box<dyn DeviceSession>),
+}
+
+impl Keyed {
+    /// The best kernel of this library. Allocates first and expands in place, so that no copy of
+    /// the schedule stays on the stack.
+    pub(crate) fn kernel(cpu: Cpu, key: &[u8]) -> Result<Self, InvalidKeyLength> {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(face) = oarlock_kernels::aes::Face::new(cpu) {
+            let mut ctr = Box::new(CachedCtr::unkeyed(face));
+            ctr.set_key(key)?;
+            return Ok(Self::Cached(ctr));
+        }
+        let mut ctr = Box::new(Ctr::unkeyed(Backend::preferred(cpu)));
+        ctr.set_key(key)?;
+        Ok(Self::Kernel(ctr))
+    }
+
+    /// Whether [`apply_shared`](Self::apply_shared) is there: a driver spreads its own work.
+    pub(crate) fn can_be_shared(&self) -> bool {
+        !matches!(self, Self::Driver(_))
+    }
+
+    /// Makes ready for [`apply_shared`](Self::apply_shared) over a long request from `counter` on.
+    pub(crate) fn prepare(&mut self, counter: u128) {
+        #[cfg(target_arch = "x86_64")]
+        if let Self::Cached(ctr) = self {
+            ctr.prepare(counter);
+        }
+    }
+
+    /// XORs keystream onto `data` from the block at `counter` on; for several threads at once.
+    /// Does nothing in a session that cannot be shared.
+    pub(crate) fn apply_shared(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Cached(ctr) => ctr.apply_shared(counter, 0, data),
+            Self::Kernel(ctr) => ctr.apply(counter, 0, data),
+            #[cfg(feature = "software")]
+            Self::Software(ctr) => ctr.apply(counter, 0, data),
+            Self::Driver(_) => debug_assert!(false, "a driver's session is not shared"),
+        }
+    }
+}
+
+/// A key on a device, and what it takes to move it to another one.
+pub(crate) struct Session {
+    pub(crate) keyed: Keyed,
+    params: SessionParams,
+    key: Zeroizing<[u8; 32]>,
+    home: Home,
+    /// Of one thread on long requests, as the device offered it.
+    pub(crate) bytes_per_second: u64,
+}
+
+/// Where a session lives, and where it may move.
+enum Home {
+    Device {
+        registration: Arc<Registration>,
+        registry: Arc<Registry>,
+        cpu: Cpu,
+    },
+    /// The kernels of this library without an accelerator, or after every device has failed.
+    Kernels,
+}
+
+impl Session {
+    /// Opens one where the plan expects it to be served soonest.
+    pub(crate) fn open(
+        registry: &Arc<Registry>,
+        cpu: Cpu,
+        params: SessionParams,
+        key: &[u8],
+    ) -> Result<Self, Error> {
+        let (registration, keyed, bytes_per_second) = registry.open(&params, key, None)?;
+        let home = Home::Device {
+            registration,
+            registry: Arc::clone(registry),
+            cpu,
+        };
+        Ok(Self {
+            keyed,
+            params,
+            key: padded(key),
+            home,
+            bytes_per_second,
+        })
+    }
+
+    /// One that belongs to no accelerator. `key` has the length of the operation's.
+    pub(crate) fn on_kernels(params: SessionParams, key: &[u8]) -> Self {
+        let cpu = Cpu::detect();
+        #[allow(clippy::expect_used)] // The callers' key types have that length.
+        let keyed = Keyed::kernel(cpu, key).expect("the key has the operation's length");
+        Self {
+            keyed,
+            params,
+            key: padded(key),
+            home: Home::Kernels,
+            bytes_per_second: plan::kernel_rate(cpu, params.operation),
+        }
+    }
+
+    pub(crate) fn params(&self) -> SessionParams {
+        self.params
+    }
+
+    pub(crate) fn device(&self) -> &str {
+        match &self.home {
+            Home::Device { registration, .. } => registration.device.name(),
+            Home::Kernels => "cpu",
+        }
+    }
+
+    /// XORs keystream onto `data`, from byte `skip` of the block at `counter` on. Never fails: when
+    /// the device does, the session moves and the request is done there.
+    #[inline]
+    pub(crate) fn apply(&mut self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        if let Home::Device { registration, .. } = &self.home
+            && registration.is_withdrawn()
+        {
+            self.move_away();
+        }
+        match &mut self.keyed {
+            #[cfg(target_arch = "x86_64")]
+            Keyed::Cached(ctr) => ctr.apply(counter, skip, data),
+            Keyed::Kernel(ctr) => ctr.apply(counter, skip, data),
+            #[cfg(feature = "software")]
+            Keyed::Software(ctr) => ctr.apply(counter, skip, data),
+            Keyed::Driver(_) => self.apply_by_driver(counter, skip, data),
+        }
+    }
+
+    #[cold]
+    fn apply_by_driver(&mut self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        let mut request = [CtrRequest {
+            counter,
+            skip,
+            data,
+        }];
+        while let Keyed::Driver(driver) = &self.keyed {
+            if driver.submit(&mut request).is_ok() {
+                return;
+            }
+            self.move_away();
+        }
+        let [CtrRequest { data, .. }] = request;
+        self.apply(counter, skip, data);
+    }
+
+    /// Moves to another device than the one it is on; when there is none, to the kernels, which
+    /// cannot fail.
+    #[cold]
+    fn move_away(&mut self) {
+        let Home::Device {
+            registration,
+            registry,
+            cpu,
+        } = &mut self.home
+        else {
+            return;
+        };
+        let key = &self.key[..self.params.operation.key_bytes()];
+        match registry.open(&self.params, key, Some(registration.device.name())) {
+            Ok((device, keyed, bytes_per_second)) => {
+                *registration = device;
+                self.keyed = keyed;
+                self.bytes_per_second = bytes_per_second;
+            }
+            Err(_) => {
+                // The length was right for the session that is being left.
+                if let Ok(keyed) = Keyed::kernel(*cpu, key) {
+                    self.keyed = keyed;
+                }
+                self.bytes_per_second = plan::kernel_rate(*cpu, self.params.operation);
+                self.home = Home::Kernels;
+            }
+        }
+    }
+}
+
+fn padded(key: &[u8]) -> Zeroizing<[u8; 32]> {
+    let mut padded = Zeroizing::new([0; 32]);
+    padded[..key.len()].copy_from_slice(key);
+    padded
+}

@@ -1,0 +1,73 @@
+//! What went where: per device and operation.
+
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::device::Operation;
+
+/// Totals of an accelerator, from [`Accelerator::stats`](crate::Accelerator::stats).
+///
+/// Sessions count for themselves and hand in their counts with every striped request and when they
+/// are dropped; [`AcceleratedCtr::hand_in_stats`](crate::AcceleratedCtr::hand_in_stats) does it at
+/// any time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// By device name and operation.
+    pub operations: BTreeMap<(String, Operation), OperationStats>,
+}
+
+/// Counts of one operation on one device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OperationStats {
+    /// Requests.
+    pub requests: u64,
+    /// Bytes of all requests.
+    pub bytes: u64,
+    /// Requests that went in stripes.
+    pub striped_requests: u64,
+    /// Stripes that helpers did; the calling thread did the others.
+    pub helper_stripes: u64,
+    /// Striped requests that a helper joined.
+    pub joined_requests: u64,
+    /// From posting to the start of the first helper, over all joined requests.
+    pub queue_wait: Duration,
+    /// Requests that were timed: the long ones.
+    pub timed_requests: u64,
+    /// Time of all timed requests.
+    pub service: Duration,
+}
+
+impl AddAssign for OperationStats {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.bytes += other.bytes;
+        self.striped_requests += other.striped_requests;
+        self.helper_stripes += other.helper_stripes;
+        self.joined_requests += other.joined_requests;
+        self.queue_wait += other.queue_wait;
+        self.timed_requests += other.timed_requests;
+        self.service += other.service;
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Totals(Mutex<Stats>);
+
+impl Totals {
+    pub(crate) fn add(&self, device: &str, operation: Operation, counts: OperationStats) {
+        let mut stats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *stats
+            .operations
+            .entry((device.into(), operation))
+            .or_default() += counts;
+    }
+
+    pub(crate) fn get(&self) -> Stats {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}

@@ -1,0 +1,77 @@
+//! The stream of `AcceleratedCtr` against RustCrypto's, for every strategy and device.
+
+use ::ctr::Ctr128BE;
+use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
+use oarlock::{Accelerator, Strategy};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+fn expected(key: &[u8], iv: &[u8; 16], position: u64, data: &mut [u8]) {
+    fn run<C: KeyIvInit + StreamCipher + StreamCipherSeek>(
+        key: &[u8],
+        iv: &[u8; 16],
+        position: u64,
+        data: &mut [u8],
+    ) {
+        let mut cipher = C::new_from_slices(key, iv).unwrap();
+        cipher.seek(position);
+        cipher.apply_keystream(data);
+    }
+    match key.len() {
+        16 => run::<Ctr128BE<aes::Aes128>>(key, iv, position, data),
+        24 => run::<Ctr128BE<aes::Aes192>>(key, iv, position, data),
+        _ => run::<Ctr128BE<aes::Aes256>>(key, iv, position, data),
+    }
+}
+
+#[test]
+fn any_split_and_seek_agrees_with_rustcrypto_whatever_the_strategy_and_device() {
+    let mut rng = StdRng::seed_from_u64(7);
+    for (mask, device) in [
+        ("", "cpu"),
+        ("-avx512", "cpu"),
+        ("-vaes", "cpu"),
+        ("-aes", "software"),
+    ] {
+        for strategy in [Strategy::Auto, Strategy::Inline, Strategy::Stripe] {
+            let accelerator = Accelerator::builder()
+                .max_threads(3)
+                .strategy(strategy)
+                .cpu_mask(mask)
+                .build()
+                .unwrap();
+            for key_bytes in [16, 24, 32] {
+                let mut key = vec![0; key_bytes];
+                let mut iv = [0; 16];
+                rng.fill(&mut key[..]);
+                rng.fill(&mut iv[..]);
+                let mut cipher = accelerator.ctr(&key, &iv).unwrap();
+                assert_eq!(cipher.device(), device);
+                let mut position = 0u64;
+                for _ in 0..12 {
+                    if rng.random_ratio(1, 3) {
+                        position = rng.random_range(0..1 << 40);
+                        cipher.seek(position);
+                    }
+                    let bytes = rng.random_range(0..300_000);
+                    let mut data = vec![0; bytes];
+                    rng.fill(&mut data[..]);
+                    let mut oracle = data.clone();
+                    expected(&key, &iv, position, &mut oracle);
+                    if rng.random() {
+                        cipher.apply_keystream(&mut data);
+                    } else {
+                        let input = data.clone();
+                        cipher.apply_keystream_b2b(&input, &mut data);
+                    }
+                    assert!(
+                        data == oracle,
+                        "{mask} {strategy:?} {key_bytes} at {position}, {bytes} bytes"
+                    );
+                    position += bytes as u64;
+                    assert_eq!(cipher.current_pos::<u64>(), position);
+                }
+            }
+        }
+    }
+}
