@@ -90,7 +90,10 @@ pub fn cannot_start(program: &str, error: &io::Error) -> String {
 
 /// A command as one would type it.
 pub fn line(command: &Command) -> String {
-    std::iter::once(command.get_program())
+    let program = Path::new(command.get_program())
+        .file_name()
+        .unwrap_or_default();
+    std::iter::once(program)
         .chain(command.get_args())
         .map(OsStr::to_string_lossy)
         .collect::<Vec<_>>()
