@@ -1,17 +1,21 @@
-//! AES-CTR against RustCrypto: every kernel this CPU runs, however the calls are cut.
+//! AES-CTR against RustCrypto: every kernel this CPU runs and every way through the accelerator,
+//! however the calls are cut.
 #![no_main]
+
+use std::sync::LazyLock;
 
 use aes::{Aes128, Aes192, Aes256};
 use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use inout::InOutBuf;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
+use oarlock::{Accelerator, Strategy};
 use oarlock_kernels::aes::{CachedCtr, Ctr, Face};
 use oarlock_kernels::cpu::{Cpu, Feature};
 
 fuzz_target!(|input: Input| {
     let expected = input.by_rustcrypto();
-    assert_eq!(input.by_kernel(), expected, "kernel");
+    assert!(input.by_oarlock() == expected, "oarlock and RustCrypto differ: {input:?}");
 });
 
 #[derive(Arbitrary, Debug)]
@@ -26,7 +30,7 @@ struct Input {
     /// Of the buffer, from a cache line.
     misalignment: u8,
     in_place: bool,
-    kernel: Kernel,
+    subject: Subject,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -46,20 +50,33 @@ enum Start {
 }
 
 #[derive(Arbitrary, Debug)]
-enum Kernel {
-    Plain(Hidden),
+enum Subject {
+    Kernel(Hidden),
     /// Counter-mode caching, its table filled as the calls go or before them.
-    Cached {
-        prepared: bool,
-    },
+    CachedKernel { prepared: bool },
+    Session { server: Server, way: Way, seek_each_call: bool },
 }
 
 #[derive(Arbitrary, Debug)]
+enum Server {
+    Cpu(Hidden),
+    Software,
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
 enum Hidden {
     Nothing,
+    Face,
     Avx512,
     Vaes,
     Aes,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Way {
+    Auto,
+    Inline,
+    Stripe,
 }
 
 impl Input {
@@ -79,37 +96,57 @@ impl Input {
         }
     }
 
-    fn by_kernel(&self) -> Vec<u8> {
-        let key = self.key.bytes();
+    fn by_oarlock(&self) -> Vec<u8> {
         let cpu = Cpu::detect();
-        match (&self.kernel, Face::new(cpu)) {
-            (Kernel::Cached { prepared }, Some(face)) => {
-                let mut ctr = CachedCtr::unkeyed(face);
-                ctr.set_key(key).unwrap();
-                if *prepared {
-                    ctr.prepare(self.start.counter_block());
-                    self.in_calls(|counter, skip, data| ctr.apply_shared(counter, skip, data))
-                } else {
-                    self.in_calls(|counter, skip, data| ctr.apply(counter, skip, data))
-                }
+        match &self.subject {
+            Subject::Kernel(hidden) => self.by_kernel(hidden.feature().map_or(cpu, |f| cpu.without(f))),
+            Subject::CachedKernel { prepared } => match Face::new(cpu) {
+                Some(face) => self.by_cached_kernel(face, *prepared),
+                None => self.by_kernel(cpu),
+            },
+            Subject::Session { server, way, seek_each_call } => {
+                self.by_session(server.accelerator(), way, *seek_each_call)
             }
-            (Kernel::Cached { .. }, None) => self.by_plain(cpu),
-            (Kernel::Plain(hidden), _) => self.by_plain(match hidden {
-                Hidden::Nothing => cpu,
-                Hidden::Avx512 => cpu.without(Feature::Avx512),
-                Hidden::Vaes => cpu.without(Feature::Vaes),
-                Hidden::Aes => cpu.without(Feature::Aes),
-            }),
         }
     }
 
-    fn by_plain(&self, cpu: Cpu) -> Vec<u8> {
+    fn by_kernel(&self, cpu: Cpu) -> Vec<u8> {
         let ctr = Ctr::new(self.key.bytes(), cpu).unwrap();
-        self.in_calls(|counter, skip, data| ctr.apply(counter, skip, data))
+        self.in_calls(|position, data| ctr.apply(self.counter(position), skip(position), data))
     }
 
-    /// Calls `apply` with a counter, the bytes of its block to skip, and a piece of the message.
-    fn in_calls(&self, mut apply: impl FnMut(u128, usize, InOutBuf<'_, '_, u8>)) -> Vec<u8> {
+    fn by_cached_kernel(&self, face: Face, prepared: bool) -> Vec<u8> {
+        let mut ctr = CachedCtr::unkeyed(face);
+        ctr.set_key(self.key.bytes()).unwrap();
+        if prepared {
+            ctr.prepare(self.start.counter_block());
+            self.in_calls(|position, data| {
+                ctr.apply_shared(self.counter(position), skip(position), data);
+            })
+        } else {
+            self.in_calls(|position, data| ctr.apply(self.counter(position), skip(position), data))
+        }
+    }
+
+    fn by_session(&self, accelerator: &Accelerator, way: &Way, seek_each_call: bool) -> Vec<u8> {
+        let iv = self.start.counter_block().to_be_bytes();
+        let mut session = accelerator.ctr(self.key.bytes(), &iv).unwrap();
+        session.set_strategy(match way {
+            Way::Auto => Strategy::Auto,
+            Way::Inline => Strategy::Inline,
+            Way::Stripe => Strategy::Stripe,
+        });
+        session.seek(self.position);
+        self.in_calls(|position, data| {
+            if seek_each_call {
+                session.seek(position);
+            }
+            session.apply_keystream_inout(data);
+        })
+    }
+
+    /// Calls `apply` with a position in the keystream and the piece of the message that is there.
+    fn in_calls(&self, mut apply: impl FnMut(u64, InOutBuf<'_, '_, u8>)) -> Vec<u8> {
         let plaintext = self.plaintext();
         let offset = usize::from(self.misalignment % 64);
         let mut buffer = vec![0; offset + plaintext.len()];
@@ -119,18 +156,20 @@ impl Input {
         }
         let mut done = 0;
         for piece in self.pieces() {
-            let position = u128::from(self.position) + done as u128;
-            let counter = self.start.counter_block().wrapping_add(position / 16);
             let out = &mut out[done..done + piece];
             let data = if self.in_place {
                 out.into()
             } else {
                 InOutBuf::new(&plaintext[done..done + piece], out).unwrap()
             };
-            apply(counter, (position % 16) as usize, data);
+            apply(u64::from(self.position) + done as u64, data);
             done += piece;
         }
         buffer.split_off(offset)
+    }
+
+    fn counter(&self, position: u64) -> u128 {
+        self.start.counter_block().wrapping_add(u128::from(position / 16))
     }
 
     fn pieces(&self) -> Vec<usize> {
@@ -153,6 +192,44 @@ impl Input {
         (0..usize::from(self.length))
             .map(|i| (i * 31 % 251) as u8)
             .collect()
+    }
+}
+
+fn skip(position: u64) -> usize {
+    (position % 16) as usize
+}
+
+impl Server {
+    /// Made once each: their threads outlive the input.
+    fn accelerator(&self) -> &'static Accelerator {
+        static CPU: LazyLock<Vec<Accelerator>> = LazyLock::new(|| {
+            ["", "-face", "-avx512", "-vaes", "-aes"]
+                .map(|mask| Accelerator::builder().cpu_mask(mask).build().unwrap())
+                .into_iter()
+                .inspect(|accelerator| assert!(accelerator.withdraw("software")))
+                .collect()
+        });
+        static SOFTWARE: LazyLock<Accelerator> = LazyLock::new(|| {
+            let accelerator = Accelerator::builder().build().unwrap();
+            assert!(accelerator.withdraw("cpu"));
+            accelerator
+        });
+        match self {
+            Self::Cpu(hidden) => &CPU[*hidden as usize],
+            Self::Software => &SOFTWARE,
+        }
+    }
+}
+
+impl Hidden {
+    fn feature(self) -> Option<Feature> {
+        match self {
+            Self::Nothing => None,
+            Self::Face => Some(Feature::Face),
+            Self::Avx512 => Some(Feature::Avx512),
+            Self::Vaes => Some(Feature::Vaes),
+            Self::Aes => Some(Feature::Aes),
+        }
     }
 }
 
