@@ -15,7 +15,10 @@ use oarlock_kernels::cpu::{Cpu, Feature};
 
 fuzz_target!(|input: Input| {
     let expected = input.by_rustcrypto();
-    assert!(input.by_oarlock() == expected, "oarlock and RustCrypto differ: {input:?}");
+    assert!(
+        input.by_oarlock() == expected,
+        "oarlock and RustCrypto differ: {input:?}"
+    );
 });
 
 #[derive(Arbitrary, Debug)]
@@ -53,8 +56,14 @@ enum Start {
 enum Subject {
     Kernel(Hidden),
     /// Counter-mode caching, its table filled as the calls go or before them.
-    CachedKernel { prepared: bool },
-    Session { server: Server, way: Way, seek_each_call: bool },
+    CachedKernel {
+        prepared: bool,
+    },
+    Session {
+        server: Server,
+        way: Way,
+        seek_each_call: bool,
+    },
 }
 
 #[derive(Arbitrary, Debug)]
@@ -99,14 +108,18 @@ impl Input {
     fn by_oarlock(&self) -> Vec<u8> {
         let cpu = Cpu::detect();
         match &self.subject {
-            Subject::Kernel(hidden) => self.by_kernel(hidden.feature().map_or(cpu, |f| cpu.without(f))),
+            Subject::Kernel(hidden) => {
+                self.by_kernel(hidden.feature().map_or(cpu, |f| cpu.without(f)))
+            }
             Subject::CachedKernel { prepared } => match Face::new(cpu) {
                 Some(face) => self.by_cached_kernel(face, *prepared),
                 None => self.by_kernel(cpu),
             },
-            Subject::Session { server, way, seek_each_call } => {
-                self.by_session(server.accelerator(), way, *seek_each_call)
-            }
+            Subject::Session {
+                server,
+                way,
+                seek_each_call,
+            } => self.by_session(server.accelerator(), way, *seek_each_call),
         }
     }
 
@@ -169,7 +182,9 @@ impl Input {
     }
 
     fn counter(&self, position: u64) -> u128 {
-        self.start.counter_block().wrapping_add(u128::from(position / 16))
+        self.start
+            .counter_block()
+            .wrapping_add(u128::from(position / 16))
     }
 
     fn pieces(&self) -> Vec<usize> {
