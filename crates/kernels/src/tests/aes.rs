@@ -3,7 +3,7 @@ use aes::{Aes128, Aes192, Aes256};
 use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
-use crate::aes::{Backend, CachedCtr, Ctr, Face};
+use crate::aes::{CachedCtr, Ctr, Face};
 use crate::cpu::Cpu;
 
 /// Something that XORs keystream from a position: each backend, and the cached form.

@@ -5,13 +5,13 @@
 //! shuffle, an add, two XORs, a load and a store per register, goes to other ports, so a loop of
 //! `UNROLL` independent registers reaches the limit; see bench/records for how closely.
 
-use core::arch::x86_64::*;
+use core::arch::{asm, x86_64::*};
 
 use inout::InOutBuf;
 
 use super::lanes::Lanes;
 use super::{AesNi, Vaes256, Vaes512};
-use crate::aes::{KeySize, Schedule};
+use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
 
 /// FIPS 197, section 5.2, with SubWord made of `aesenclast`.
 pub(crate) fn expand(_: AesNi, schedule: &mut Schedule, key: &[u8]) {
@@ -65,23 +65,28 @@ macro_rules! entry_point {
     };
 }
 
-// Unrolled so that a round's latency (3 to 5 cycles) times its rate is covered, registers allowing.
+// Unrolled so that a round's latency (3 to 5 cycles) times its rate is covered, registers allowing;
+// a power of two, see `ctr`.
 entry_point!(ctr_aes_ni, AesNi, __m128i, 8, "aes,sse4.1", AES_NI);
 entry_point!(ctr_vaes256, Vaes256, __m256i, 8, "aes,vaes,avx2", VAES256);
 entry_point!(
     ctr_vaes512,
     Vaes512,
     __m512i,
-    4,
+    8,
     "aes,vaes,avx512f,avx512bw,avx512vl",
     VAES512
 );
 
-/// The algorithm.
+/// The algorithm: groups of `UNROLL` registers, then one register at a time.
+///
+/// Where registers are narrow, each instruction beside `aesenc` counts. There a group starts where
+/// the counter is a multiple of its blocks, so that its counters differ from the first by an XOR
+/// with a constant: one instruction a register instead of an add, a shuffle and an XOR.
 ///
 /// # Safety
 /// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
-/// at `to`, the same place or one that does not overlap.
+/// at `to`, the same place or one that does not overlap; the low 32 bits of `counter` do not wrap.
 #[inline(always)]
 pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
     schedule: &Schedule,
@@ -90,64 +95,125 @@ pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
     mut to: *mut u8,
     mut bytes: usize,
 ) {
+    let group_blocks = UNROLL * V::BLOCKS;
+    let group_bytes = UNROLL * V::BYTES;
     // SAFETY: instructions and pointers as the caller vouches; `bytes` counts what is left, and no
     // more than that is touched.
     unsafe {
-        let keys = round_keys::<V, R>(schedule);
+        let all_keys = round_keys::<V, R>(schedule);
         let mut counters = V::counters(counter);
-        while bytes >= UNROLL * V::BYTES {
-            let mut states = [keys[0]; UNROLL];
-            for state in &mut states {
-                *state = state.xor(counters.swap_bytes());
-                counters = counters.advance(V::BLOCKS as u32);
+        let head_blocks = if V::NARROW {
+            (counter as u32).wrapping_neg() as usize % group_blocks
+        } else {
+            0
+        };
+        let head = head_blocks * BLOCK_BYTES;
+        if bytes >= head + group_bytes {
+            if head > 0 {
+                one_by_one::<V, R>(schedule, all_keys, counters, from, to, head);
+                (from, to, bytes) = (from.add(head), to.add(head), bytes - head);
+                counters = V::counters(counter + head_blocks as u128);
             }
-            for key in &keys[1..R] {
-                for state in &mut states {
-                    *state = state.round(*key);
+            while bytes >= group_bytes {
+                let keys = handy_keys::<V, R>(schedule, all_keys);
+                let mut states = [keys[0]; UNROLL];
+                if V::NARROW {
+                    states = [keys[0].xor(counters.swap_bytes()); UNROLL];
+                    for (i, state) in states.iter_mut().enumerate() {
+                        let offset = __m128i::counters((i * V::BLOCKS) as u128).swap_bytes();
+                        *state = state.xor(V::splat(offset));
+                    }
+                    counters = counters.advance(group_blocks as u32);
+                } else {
+                    for state in &mut states {
+                        *state = state.xor(counters.swap_bytes());
+                        counters = counters.advance(V::BLOCKS as u32);
+                    }
                 }
+                for key in &keys[1..R] {
+                    for state in &mut states {
+                        *state = state.round(*key);
+                    }
+                }
+                for (i, state) in states.iter_mut().enumerate() {
+                    *state = state.last_round(keys[R].xor(V::load(from.add(i * V::BYTES))));
+                }
+                for (i, state) in states.iter().enumerate() {
+                    state.store(to.add(i * V::BYTES));
+                }
+                (from, to) = (from.add(group_bytes), to.add(group_bytes));
+                bytes -= group_bytes;
             }
-            for (i, state) in states.iter().enumerate() {
-                let data = V::load(from.add(i * V::BYTES));
-                state
-                    .last_round(keys[R].xor(data))
-                    .store(to.add(i * V::BYTES));
-            }
-            from = from.add(UNROLL * V::BYTES);
-            to = to.add(UNROLL * V::BYTES);
-            bytes -= UNROLL * V::BYTES;
         }
-        loop {
+        one_by_one::<V, R>(schedule, all_keys, counters, from, to, bytes);
+    }
+}
+
+/// # Safety
+/// As [`ctr`].
+#[inline(always)]
+unsafe fn one_by_one<V: Lanes, const R: usize>(
+    schedule: &Schedule,
+    all_keys: [V; 15],
+    mut counters: V,
+    mut from: *const u8,
+    mut to: *mut u8,
+    mut bytes: usize,
+) {
+    // SAFETY: as `ctr`.
+    unsafe {
+        while bytes > 0 {
+            let keys = handy_keys::<V, R>(schedule, all_keys);
             let mut state = keys[0].xor(counters.swap_bytes());
             counters = counters.advance(V::BLOCKS as u32);
-            if bytes < V::BYTES {
-                if bytes > 0 {
-                    for key in &keys[1..R] {
-                        state = state.round(*key);
-                    }
-                    state.last_round_partial(keys[R], from, to, bytes);
-                }
-                break;
-            }
             for key in &keys[1..R] {
                 state = state.round(*key);
             }
+            if bytes < V::BYTES {
+                state.last_round_partial(keys[R], from, to, bytes);
+                break;
+            }
             state.last_round(keys[R].xor(V::load(from))).store(to);
-            from = from.add(V::BYTES);
-            to = to.add(V::BYTES);
+            (from, to) = (from.add(V::BYTES), to.add(V::BYTES));
             bytes -= V::BYTES;
         }
     }
 }
 
 /// Each round key in every block of a register; those past `R` are zero and unused.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller.
 #[inline(always)]
 pub(super) unsafe fn round_keys<V: Lanes, const R: usize>(schedule: &Schedule) -> [V; 15] {
-    // SAFETY: the caller enables the instructions of `V`.
+    // SAFETY: the caller enables the instructions of `V`; a schedule is aligned to 64 bytes.
     unsafe {
         let mut keys = [V::splat(_mm_setzero_si128()); 15];
         for (key, words) in keys.iter_mut().zip(&schedule.round_keys[..=R]) {
-            *key = V::splat(_mm_loadu_si128(words.as_ptr().cast()));
+            *key = V::splat(_mm_load_si128(words.as_ptr().cast()));
         }
         keys
+    }
+}
+
+/// `all_keys` where there are registers for them, else the same read again from the schedule. The
+/// compiler cannot tell that it is the same; if it could, it would spill, and to spill less put
+/// each block's rounds one after the other: AES-256-CTR on 128 bits at 0.69 of OpenSSL's speed, as
+/// against 0.94 so.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller.
+#[inline(always)]
+unsafe fn handy_keys<V: Lanes, const R: usize>(schedule: &Schedule, all_keys: [V; 15]) -> [V; 15] {
+    if V::NARROW {
+        let mut schedule: *const Schedule = schedule;
+        // SAFETY: there is no instruction, the address stays what it was; the caller enables those
+        // of `V`.
+        unsafe {
+            asm!("/* {0} */", inout(reg) schedule, options(readonly, nostack, preserves_flags));
+            round_keys::<V, R>(&*schedule)
+        }
+    } else {
+        all_keys
     }
 }
