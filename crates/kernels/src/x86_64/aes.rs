@@ -33,20 +33,29 @@ pub(crate) fn expand(_: AesNi, schedule: &mut Schedule, key: &[u8]) {
 #[target_feature(enable = "aes,sse4.1")]
 fn expand_by_fours<const N: usize>(schedule: &mut Schedule, key: &[u8]) {
     let round_keys = &mut schedule.round_keys[..=schedule.size.rounds()];
-    let mut words = [_mm_setzero_si128(); N];
-    for (words, key) in words.iter_mut().zip(key.as_chunks::<16>().0) {
-        // SAFETY: a chunk of the key has 16 bytes.
-        *words = unsafe { _mm_loadu_si128(key.as_ptr().cast()) };
+    // SAFETY: a chunk of the key has 16 bytes.
+    let load = |key: &[u8; 16]| unsafe { _mm_loadu_si128(key.as_ptr().cast()) };
+    let key = key.as_chunks().0;
+    let mut words = [load(&key[0]); N];
+    if N == 2 {
+        words[1] = load(&key[1]);
     }
-    for (round_keys, rcon) in round_keys.chunks_mut(N).zip(RCON) {
-        for (round_key, words) in round_keys.iter_mut().zip(words) {
-            // SAFETY: a round key has 16 bytes.
-            unsafe { _mm_storeu_si128(round_key.as_mut_ptr().cast(), words) };
+    let store = |round_key: &mut [u32; 4], words| {
+        // SAFETY: a round key has 16 bytes.
+        unsafe { _mm_storeu_si128(round_key.as_mut_ptr().cast(), words) }
+    };
+    let (groups, odd) = round_keys.as_chunks_mut::<N>();
+    for (group, rcon) in groups.iter_mut().zip(RCON) {
+        for i in 0..N {
+            store(&mut group[i], words[i]);
         }
         words[0] = _mm_xor_si128(running_xor(words[0]), sub_rot_word::<3>(words[N - 1], rcon));
         if N == 2 {
             words[1] = _mm_xor_si128(running_xor(words[1]), sub_last_word(words[0]));
         }
+    }
+    if let [round_key] = odd {
+        store(round_key, words[0]);
     }
 }
 
