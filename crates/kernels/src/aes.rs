@@ -176,7 +176,7 @@ impl Schedule {
 
 /// One AES key in counter mode, bound to the backend that runs it. Wiped on drop.
 pub struct Ctr {
-    schedule: Schedule,
+    pub(crate) schedule: Schedule,
     backend: Backend,
 }
 
@@ -277,9 +277,9 @@ impl fmt::Debug for Ctr {
 /// Every result is what [`Ctr`] gives.
 #[cfg(target_arch = "x86_64")]
 pub struct CachedCtr {
-    ctr: Ctr,
+    pub(crate) ctr: Ctr,
     face: Face,
-    table: face::Table,
+    pub(crate) table: face::Table,
     /// The counter bytes that `table` holds good for; [`NO_NONCE`] before it is filled.
     filled_for: u128,
     /// The same of the last calls that were too short to fill it, and how many bytes they had.
@@ -468,7 +468,7 @@ const CACHED_BYTES_MIN: usize = 512;
 const FILLING_BYTES_MIN: usize = 6 << 10;
 
 /// Counts of kernel calls, so that tests can prove which one ran.
-#[cfg(feature = "dispatch-counters")]
+#[cfg(any(test, feature = "dispatch-counters"))]
 pub mod dispatch {
     use core::sync::atomic::{AtomicU64, Ordering};
 

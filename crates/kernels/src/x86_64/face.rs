@@ -38,7 +38,7 @@ pub(crate) const NONCE_MASK: u128 = 0xff << 120 | 0xff << 80 | 0xff << 40;
 #[derive(Zeroize, ZeroizeOnDrop)]
 #[repr(C, align(64))]
 pub(crate) struct Table {
-    states: [[u8; BLOCK_BYTES]; TABLE_BLOCKS + __m512i::BLOCKS],
+    pub(crate) states: [[u8; BLOCK_BYTES]; TABLE_BLOCKS + __m512i::BLOCKS],
 }
 
 impl Table {
@@ -80,7 +80,7 @@ pub(crate) fn ctr_fill<'inp, 'out>(
     counter: u128,
     data: InOutBuf<'inp, 'out, u8>,
 ) -> InOutBuf<'inp, 'out, u8> {
-    #[cfg(feature = "dispatch-counters")]
+    #[cfg(any(test, feature = "dispatch-counters"))]
     crate::aes::dispatch::FACE_FILL.hit();
     let (run, rest) = data.split_at(TABLE_BYTES);
     let (from, to) = run.into_raw();
@@ -105,7 +105,7 @@ pub(crate) fn ctr_cached(
     counter: u128,
     data: InOutBuf<'_, '_, u8>,
 ) {
-    #[cfg(feature = "dispatch-counters")]
+    #[cfg(any(test, feature = "dispatch-counters"))]
     crate::aes::dispatch::FACE.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();
