@@ -13,7 +13,9 @@
 //! indexed by the counter alone, which is public.
 //!
 //! Cost per register of 4 blocks: 8 instead of 10 `aesenc` (12 instead of 14), no shuffle and no
-//! add, but a load more. [`ctr_fill`] makes the table out of the states that the first 256 blocks
+//! add, but a load more. A register may start at any entry, and the one across the wrap of byte 15
+//! takes two constants: moving the data to where the counter is a multiple of four costs more.
+//! [`ctr_fill`] makes the table out of the states that the first 256 blocks
 //! pass through anyway: two stores a register beside ten `aesenc`, on another port.
 
 use core::arch::x86_64::*;
