@@ -1,0 +1,232 @@
+//! `oarlock enc` and `oarlock dec`: in counter mode, the same thing.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::ValueEnum;
+use oarlock::{AcceleratedCtr, Accelerator, Options, Reservation, Strategy};
+use zeroize::Zeroizing;
+
+use crate::failure::Failure;
+use crate::input::Input;
+use crate::interrupt::Interrupt;
+use crate::keys::{self, Secret};
+use crate::output::{Output, Target};
+use crate::progress::{Progress, When};
+use crate::{files, stream};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Algorithm and key size
+    #[arg(long, value_name = "NAME")]
+    cipher: Cipher,
+
+    /// The key in hexadecimal; other users may see it in the process list: --key-file hides it
+    #[arg(short = 'K', long, value_name = "HEX", value_parser = Secret::parse,
+          required_unless_present = "key_file", conflicts_with = "key_file")]
+    key: Option<Secret>,
+
+    /// Read the key, in hexadecimal, from FILE; `-` reads it from standard input
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+
+    /// The first counter block in hexadecimal: 32 digits; never use one twice with the same key
+    #[arg(long, value_name = "HEX")]
+    iv: String,
+
+    /// File to read; standard input if absent or `-`
+    #[arg(value_name = "INPUT")]
+    input: Option<PathBuf>,
+
+    /// File to write; standard output if absent or `-`. It is replaced when all has gone well, and
+    /// may be the same as INPUT
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Threads at work, at most one for each CPU: a number, or `auto` for all CPUs
+    #[arg(short = 'T', long, value_name = "N", default_value = "auto", value_parser = threads)]
+    threads: Threads,
+
+    /// Options of the accelerator, as in "max_threads=4,cipher_threads=2" (`oarlock devices` shows
+    /// those in force)
+    #[arg(
+        long,
+        value_name = "NAME=VALUE,...",
+        default_value = "",
+        hide_default_value = true
+    )]
+    options: String,
+
+    /// Whether to draw a progress bar on stderr
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    progress: When,
+}
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  oarlock enc --cipher aes-256-ctr --key-file key.hex --iv 000102030405060708090a0b0c0d0e0f disk.img -o disk.enc
+  tar c . | oarlock enc --cipher aes-128-ctr -K 2b7e151628aed2a6abf7158809cf4f3c --iv f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff > backup";
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Cipher {
+    #[value(name = "aes-128-ctr")]
+    Aes128Ctr,
+    #[value(name = "aes-192-ctr")]
+    Aes192Ctr,
+    #[value(name = "aes-256-ctr")]
+    Aes256Ctr,
+}
+
+/// What the threads that work on it share.
+pub(crate) struct Job {
+    accelerator: Accelerator,
+    key: Zeroizing<Vec<u8>>,
+    iv: Zeroizing<Vec<u8>>,
+    helpers: usize,
+    pub(crate) input: Input,
+    pub(crate) output: Output,
+    pub(crate) interrupt: Interrupt,
+    pub(crate) progress: Progress,
+    failure: Mutex<Option<Failure>>,
+    stopped: AtomicBool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let (operation, key_bytes) = match args.cipher {
+        Cipher::Aes128Ctr => ("aes-128-ctr", 16),
+        Cipher::Aes192Ctr => ("aes-192-ctr", 24),
+        Cipher::Aes256Ctr => ("aes-256-ctr", 32),
+    };
+    let accelerator = accelerator(&args.options)?;
+    let iv = keys::decode("--iv", &args.iv, 16, operation)?;
+    let key = read_key(args, operation, key_bytes)?;
+    let input = Input::open(args.input.as_deref())?;
+    // Files that may block while they are opened come before the signals are caught, files that
+    // must be removed after.
+    let target = Target::find(args.output.as_deref())?;
+    let interrupt = Interrupt::catch(target.is_direct())?;
+    let output = target.open()?;
+    let helpers_max = accelerator
+        .options()
+        .cipher_threads
+        .min(accelerator.parallelism() - 1);
+    let job = Job {
+        helpers: match args.threads {
+            Threads::Auto => helpers_max,
+            Threads::Exactly(threads) => helpers_max.min(threads - 1),
+        },
+        progress: Progress::new(args.progress, input.size),
+        accelerator,
+        key,
+        iv,
+        input,
+        output,
+        interrupt,
+        failure: Mutex::new(None),
+        stopped: AtomicBool::new(false),
+    };
+    let result = files::run(&job).and_then(|done| stream::run(&job, done));
+    job.progress.clear();
+    result?;
+    job.interrupt.check()?;
+    job.output.commit()
+}
+
+impl Job {
+    /// A cipher for one thread's own use.
+    pub(crate) fn cipher(&self) -> Result<AcceleratedCtr, Failure> {
+        let mut cipher = self
+            .accelerator
+            .ctr(&self.key, &self.iv)
+            .map_err(|error| Failure::new(error.to_string()))?;
+        cipher.set_strategy(Strategy::Inline);
+        Ok(cipher)
+    }
+
+    /// Runs `work` on this thread and its helpers; the first failure of any stops the others.
+    pub(crate) fn together(
+        &self,
+        work: &(dyn Fn() -> Result<(), Failure> + Sync),
+    ) -> Result<(), Failure> {
+        self.accelerator.work_together(self.helpers, &|| {
+            if let Err(failure) = work() {
+                self.fail(failure);
+                self.stopped.store(true, Ordering::Relaxed);
+            }
+        });
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.take().map_or(Ok(()), Err)
+    }
+
+    /// Whether the threads should end, for another's failure or a signal.
+    pub(crate) fn is_stopped(&self) -> Result<bool, Failure> {
+        self.interrupt.check()?;
+        Ok(self.stopped.load(Ordering::Relaxed))
+    }
+
+    /// Keeps a failure, if it is the first, for when the work has ended.
+    pub(crate) fn fail(&self, failure: Failure) {
+        self.failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert(failure);
+    }
+}
+
+/// With as many threads as there are CPUs, unless the options say otherwise.
+fn accelerator(options: &str) -> Result<Accelerator, Failure> {
+    let text = format!("cipher_threads={THREADS_MAX},{options}");
+    let mut options: Options = text
+        .parse()
+        .map_err(|error| Failure::usage(format!("--options: {error}")))?;
+    // There is one cipher in this process: nobody to keep threads from. Each thread opens its own
+    // session of it, which must not look like several.
+    options.reservation = Reservation::Shared;
+    Accelerator::builder()
+        .options(options)
+        .build()
+        .map_err(|error| Failure::usage(error.to_string()))
+}
+
+fn read_key(args: &Args, operation: &str, bytes: usize) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    match (&args.key, &args.key_file) {
+        (Some(key), _) => keys::decode("-K", key.text(), bytes, operation),
+        (None, Some(path)) => {
+            if path.as_os_str() == "-"
+                && args
+                    .input
+                    .as_ref()
+                    .is_none_or(|path| path.as_os_str() == "-")
+            {
+                return Err(Failure::usage(
+                    "--key-file -: standard input cannot be both the key and INPUT",
+                ));
+            }
+            let text = keys::read_key_file(path)?;
+            let what = format!("key file {}", path.display());
+            keys::decode(&what, text.text(), bytes, operation)
+        }
+        (None, None) => Err(Failure::usage("a key is missing: give -K or --key-file")),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Threads {
+    Auto,
+    Exactly(usize),
+}
+
+fn threads(text: &str) -> Result<Threads, String> {
+    if text == "auto" {
+        return Ok(Threads::Auto);
+    }
+    match text.parse() {
+        Ok(count @ 1..) => Ok(Threads::Exactly(count)),
+        _ => Err("expected `auto` or a whole number from 1 on".into()),
+    }
+}
+
+/// The most that an option takes.
+const THREADS_MAX: usize = 4096;

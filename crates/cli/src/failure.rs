@@ -1,0 +1,92 @@
+//! What went wrong: one line on stderr, and an exit status.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ErrorKind};
+
+/// Ends the command.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    status: u8,
+}
+
+impl Failure {
+    /// Work that failed: exit status 1.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            status: 1,
+        }
+    }
+
+    /// Arguments that do not fit: exit status 2.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            status: 2,
+        }
+    }
+
+    /// Ended by a signal: the status that a shell gives for it.
+    pub(crate) fn interrupted(signal: u8) -> Self {
+        Self {
+            message: "interrupted: nothing was written under the final name of an output file"
+                .into(),
+            status: 128 + signal,
+        }
+    }
+
+    /// Prints the line. What a file name may hold, such as a line break, does not break it.
+    pub(crate) fn report(self) -> ExitCode {
+        let line: String = self
+            .message
+            .chars()
+            .map(|c| if c.is_control() { '?' } else { c })
+            .collect();
+        // There is nobody left to tell when stderr is closed.
+        let _ = writeln!(io::stderr(), "oarlock: {line}");
+        ExitCode::from(self.status)
+    }
+}
+
+/// The text of an I/O error without Rust's "(os error N)".
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error ") {
+        Some(at) => text[..at].into(),
+        None => text,
+    }
+}
+
+/// clap's finding in one line. An argument that stands where none belongs is not repeated unless it
+/// is an option: it may be a piece of a key.
+pub(crate) fn of_arguments(error: &clap::Error) -> Failure {
+    let what = match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let word = error
+                .get(ContextKind::InvalidArg)
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            match word.split('=').next() {
+                Some(name) if name.starts_with('-') => match error.get(ContextKind::SuggestedArg) {
+                    Some(other) => format!("unknown option {name}: did you mean {other}?"),
+                    None => format!("unknown option {name}"),
+                },
+                _ => "there is an argument too many: one INPUT is taken, and options".into(),
+            }
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a command is missing".into(),
+        _ => {
+            let text = error.render().to_string();
+            let first: Vec<&str> = text
+                .lines()
+                .take_while(|line| !line.is_empty())
+                .map(str::trim)
+                .collect();
+            first.join(" ").trim_start_matches("error: ").to_string()
+        }
+    };
+    Failure::usage(format!("{what} (oarlock --help tells more)"))
+}

@@ -1,0 +1,110 @@
+//! Ctrl-C and its kin, seen without a thread: a flag for those who compute, a descriptor that turns
+//! readable for those who wait.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::failure::{Failure, reason};
+
+/// Signals that end the command in order.
+pub(crate) struct Interrupt {
+    /// The last of them, or 0.
+    signal: Arc<AtomicUsize>,
+    /// Readable from the first signal on: nobody reads from it, so that every waiter sees it.
+    seen: OwnedFd,
+}
+
+impl Interrupt {
+    /// Catches SIGINT, SIGTERM and SIGHUP, unless they are ignored, as under nohup. With
+    /// `second_kills` a second signal ends the process on the spot: for outputs that may block where
+    /// no signal is looked for, and leave nothing to clean up.
+    pub(crate) fn catch(second_kills: bool) -> Result<Self, Failure> {
+        let fail = |error: io::Error| Failure::new(format!("signals: {}", reason(&error)));
+        let (seen, notify) = io::pipe().map_err(fail)?;
+        let signal = Arc::new(AtomicUsize::new(0));
+        let ignored = ignored_signals();
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            if ignored & (1 << (number - 1)) != 0 {
+                continue;
+            }
+            // They run in this order: the flag is set when the pipe turns readable, and the first
+            // signal finds the shutdown not armed yet.
+            if second_kills {
+                let armed = Arc::new(AtomicBool::new(false));
+                let status = 128 + number;
+                signal_hook::flag::register_conditional_shutdown(
+                    number,
+                    status,
+                    Arc::clone(&armed),
+                )
+                .and_then(|_| signal_hook::flag::register(number, armed))
+                .map_err(fail)?;
+            }
+            signal_hook::flag::register_usize(number, Arc::clone(&signal), number as usize)
+                .map_err(fail)?;
+            let notify = notify.try_clone().map_err(fail)?;
+            signal_hook::low_level::pipe::register(number, OwnedFd::from(notify)).map_err(fail)?;
+        }
+        Ok(Self {
+            signal,
+            seen: seen.into(),
+        })
+    }
+
+    /// Fails when a signal has come.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        match self.signal.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            signal => Err(Failure::interrupted(signal as u8)),
+        }
+    }
+
+    /// Waits until `file` is ready for `what`, or has ended; fails when a signal comes first.
+    pub(crate) fn wait(&self, file: impl AsFd, what: PollFlags) -> Result<(), Failure> {
+        let mut watched = [
+            PollFd::new(&file, what),
+            PollFd::new(&self.seen, PollFlags::IN),
+        ];
+        loop {
+            match poll(&mut watched, None) {
+                Ok(_) => {}
+                Err(rustix::io::Errno::INTR) => {}
+                // Out of memory, or a descriptor that cannot be waited for: the caller's read or
+                // write will tell.
+                Err(_) => return self.check(),
+            }
+            self.check()?;
+            if !watched[0].revents().is_empty() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Whether a read of `file` would not wait.
+pub(crate) fn is_readable(file: impl AsFd) -> bool {
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let mut watched = [PollFd::new(&file, PollFlags::IN)];
+    matches!(poll(&mut watched, Some(&now)), Ok(1))
+}
+
+/// Bit N - 1 stands for signal N.
+fn ignored_signals() -> u64 {
+    std::fs::read_to_string("/proc/self/status")
+        .ok()
+        .and_then(|status| {
+            let mask = status
+                .lines()
+                .find_map(|line| line.strip_prefix("SigIgn:"))?;
+            u64::from_str_radix(mask.trim(), 16).ok()
+        })
+        .unwrap_or(0)
+}

@@ -1,0 +1,92 @@
+//! Keys and IVs: hexadecimal, of the right length, and never in an error.
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+use crate::failure::{Failure, reason};
+
+/// Text that is wiped on drop and never shown.
+#[derive(Clone)]
+pub(crate) struct Secret(Zeroizing<String>);
+
+impl Secret {
+    /// For clap, which would print what a parser that can fail was given.
+    pub(crate) fn parse(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(Zeroizing::new(text.into())))
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Reads hexadecimal text from `path`, or from standard input for `-`. White space around it is
+/// not counted.
+pub(crate) fn read_key_file(path: &Path) -> Result<Secret, Failure> {
+    let name = path.display();
+    let fail = |error: io::Error| Failure::new(format!("key file {name}: {}", reason(&error)));
+    let mut text = Zeroizing::new([0; KEY_FILE_BYTES_MAX + 1]);
+    let source: &mut dyn io::Read = if path.as_os_str() == "-" {
+        &mut io::stdin()
+    } else {
+        &mut File::open(path).map_err(fail)?
+    };
+    let mut source = source.take(text.len() as u64);
+    let mut bytes = 0;
+    loop {
+        match source.read(&mut text[bytes..]) {
+            Ok(0) => break,
+            Ok(count) => bytes += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(fail(error)),
+        }
+    }
+    let text = &text[..bytes];
+    if bytes > KEY_FILE_BYTES_MAX {
+        return Err(Failure::new(format!(
+            "key file {name}: longer than {KEY_FILE_BYTES_MAX} bytes: it should hold one key in hexadecimal"
+        )));
+    }
+    let text = std::str::from_utf8(text).map_err(|_| {
+        Failure::new(format!(
+            "key file {name}: not text: it should hold one key in hexadecimal"
+        ))
+    })?;
+    Ok(Secret(Zeroizing::new(text.trim().into())))
+}
+
+/// Decodes `text`, which `what` names, into `bytes` bytes.
+pub(crate) fn decode(
+    what: &str,
+    text: &str,
+    bytes: usize,
+    user: &str,
+) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    if let Some((at, wrong)) = text
+        .chars()
+        .enumerate()
+        .find(|(_, c)| !c.is_ascii_hexdigit())
+    {
+        return Err(Failure::usage(format!(
+            "{what}: character {} is {wrong:?}, which is not a hexadecimal digit (0-9, a-f)",
+            at + 1
+        )));
+    }
+    let digits = 2 * bytes;
+    if text.len() != digits {
+        return Err(Failure::usage(format!(
+            "{what}: {} hexadecimal digits, but {user} takes {digits} ({bytes} bytes)",
+            text.len()
+        )));
+    }
+    let mut value = Zeroizing::new(vec![0; bytes]);
+    hex::decode_to_slice(text, &mut value)
+        .map_err(|error| Failure::usage(format!("{what}: {error}")))?;
+    Ok(value)
+}
+
+const KEY_FILE_BYTES_MAX: usize = 1024;

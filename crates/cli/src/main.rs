@@ -1,0 +1,101 @@
+//! The `oarlock` command: parses, opens files and reports; the work is the library's.
+//!
+//! ```text
+//! enc.rs        arguments, key and IV, one job        keys.rs       hexadecimal, key files
+//! files.rs      regular file to regular file          stream.rs     everything else
+//! input.rs      where bytes come from                 output.rs     where they go: temporary name, rename
+//! interrupt.rs  Ctrl-C seen without a thread          progress.rs   the bar
+//! devices.rs    what this machine has, self-tested    failure.rs    the one line on stderr
+//! ```
+
+mod devices;
+mod enc;
+mod failure;
+mod files;
+mod input;
+mod interrupt;
+mod keys;
+mod output;
+mod progress;
+mod stream;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use crate::failure::Failure;
+
+/// Cryptography on every lane and core of this machine.
+#[derive(Parser)]
+#[command(name = "oarlock", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Encrypt a file or a stream, byte for byte as `openssl enc -K -iv` does
+    #[command(after_help = enc::EXAMPLES)]
+    Enc(enc::Args),
+    /// Decrypt what `oarlock enc` or `openssl enc -K -iv` has encrypted
+    #[command(after_help = enc::EXAMPLES)]
+    Dec(enc::Args),
+    /// List CPU features, AES backends with their self-tests and rates, and devices
+    #[command(after_help = devices::EXAMPLES)]
+    Devices(devices::Args),
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:\n  oarlock completions bash > /etc/bash_completion.d/oarlock")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::try_parse() {
+        Ok(cli) => run(cli.command),
+        Err(error) if error.use_stderr() => Err(failure::of_arguments(&error)),
+        Err(help) => print(
+            &help.render().ansi().to_string(),
+            &help.render().to_string(),
+        ),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Enc(args) | Command::Dec(args) => enc::run(&args),
+        Command::Devices(args) => devices::run(&args),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "oarlock", &mut script);
+            to_stdout(&script)
+        }
+    }
+}
+
+/// Prints help or version, in colour where a person reads it.
+fn print(colored: &str, plain: &str) -> Result<(), Failure> {
+    use std::io::IsTerminal as _;
+    let text = if io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+        colored
+    } else {
+        plain
+    };
+    to_stdout(text.as_bytes())
+}
+
+/// Writes all of `bytes`, where `print!` would panic on a closed pipe.
+fn to_stdout(bytes: &[u8]) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout
+        .write_all(bytes)
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Failure::new(format!("standard output: {}", failure::reason(&error))))
+}

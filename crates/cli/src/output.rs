@@ -1,0 +1,224 @@
+//! Where bytes go. A file gets its name when it is whole: until then it is a temporary one beside
+//! it, which is gone when anything goes wrong.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, OFlags, access};
+use tempfile::NamedTempFile;
+
+use crate::failure::{Failure, reason};
+
+/// What `-o` names, looked at but not touched.
+pub(crate) enum Target {
+    /// Standard output, or a device, pipe or the like, open for writing.
+    Direct { file: File, name: String },
+    /// A regular file, there already or not.
+    Named {
+        /// Behind all symbolic links.
+        path: PathBuf,
+        /// As it was given, for messages.
+        name: String,
+        /// Of the file that is there.
+        mode: Option<u32>,
+    },
+}
+
+/// An open output.
+pub(crate) struct Output {
+    sink: Sink,
+    pub(crate) name: String,
+    /// A regular file that is written where its position says, so that several may write at once.
+    pub(crate) is_positional: bool,
+    /// A file whose writes do not wait for anybody.
+    pub(crate) is_regular: bool,
+    pub(crate) is_pipe: bool,
+}
+
+enum Sink {
+    Direct(File),
+    Temporary { file: NamedTempFile, path: PathBuf },
+}
+
+impl Target {
+    /// Finds out what `path` is; none and `-` are standard output.
+    pub(crate) fn find(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
+            let name = "standard output".to_string();
+            let file = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+            return match file {
+                Ok(file) => Ok(Self::Direct { file, name }),
+                Err(error) => Err(Failure::new(format!("{name}: {}", reason(&error)))),
+            };
+        };
+        let name = path.display().to_string();
+        let fail = |error: io::Error| Failure::new(format!("{name}: {}", reason(&error)));
+        let open = || fs::OpenOptions::new().write(true).open(path).map_err(fail);
+        let Some(resolved) = resolve(path).map_err(fail)? else {
+            let file = open()?;
+            return Ok(Self::Direct { file, name });
+        };
+        match fs::metadata(&resolved) {
+            Ok(metadata) if metadata.is_dir() => Err(Failure::new(format!(
+                "{name}: is a directory: give the name of a file in it"
+            ))),
+            Ok(metadata) if metadata.is_file() => {
+                // The directory would allow to replace it, but a file that may not be written is
+                // not to be replaced.
+                access(&resolved, Access::WRITE_OK).map_err(|error| fail(error.into()))?;
+                Ok(Self::Named {
+                    path: resolved,
+                    name,
+                    mode: Some(metadata.mode() & 0o777),
+                })
+            }
+            Ok(_) => {
+                let file = open()?;
+                Ok(Self::Direct { file, name })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::Named {
+                path: resolved,
+                name,
+                mode: None,
+            }),
+            Err(error) => Err(fail(error)),
+        }
+    }
+
+    /// Whether nothing needs to be cleaned up when the command ends early.
+    pub(crate) fn is_direct(&self) -> bool {
+        matches!(self, Self::Direct { .. })
+    }
+
+    /// Opens it; from here on a signal must not end the process without a `drop`.
+    pub(crate) fn open(self) -> Result<Output, Failure> {
+        match self {
+            Self::Direct { file, name } => {
+                let metadata = file
+                    .metadata()
+                    .map_err(|error| Failure::new(format!("{name}: {}", reason(&error))))?;
+                let appends =
+                    rustix::fs::fcntl_getfl(&file).is_ok_and(|f| f.contains(OFlags::APPEND));
+                Ok(Output {
+                    is_regular: metadata.is_file(),
+                    is_positional: metadata.is_file() && !appends,
+                    is_pipe: metadata.file_type().is_fifo(),
+                    sink: Sink::Direct(file),
+                    name,
+                })
+            }
+            Self::Named { path, name, mode } => {
+                let directory = match path.parent() {
+                    Some(parent) if !parent.as_os_str().is_empty() => parent,
+                    _ => Path::new("."),
+                };
+                let file = tempfile::Builder::new()
+                    .prefix(".oarlock-")
+                    .permissions(Permissions::from_mode(mode.unwrap_or(0o666)))
+                    .tempfile_in(directory)
+                    .and_then(|file| {
+                        // The umask is for new files only.
+                        if let Some(mode) = mode {
+                            file.as_file()
+                                .set_permissions(Permissions::from_mode(mode))?;
+                        }
+                        Ok(file)
+                    })
+                    .map_err(|error| {
+                        // tempfile adds the path it tried.
+                        let error = error.raw_os_error_of();
+                        Failure::new(format!(
+                            "{name}: no temporary file can be made in {}: {}",
+                            directory.display(),
+                            reason(&error)
+                        ))
+                    })?;
+                Ok(Output {
+                    sink: Sink::Temporary { file, path },
+                    name,
+                    is_positional: true,
+                    is_regular: true,
+                    is_pipe: false,
+                })
+            }
+        }
+    }
+}
+
+impl Output {
+    pub(crate) fn file(&self) -> &File {
+        match &self.sink {
+            Sink::Direct(file) => file,
+            Sink::Temporary { file, .. } => file.as_file(),
+        }
+    }
+
+    /// Gives the file its name.
+    pub(crate) fn commit(self) -> Result<(), Failure> {
+        match self.sink {
+            Sink::Direct(_) => Ok(()),
+            Sink::Temporary { file, path } => file.persist(&path).map(drop).map_err(|error| {
+                Failure::new(format!(
+                    "{}: cannot be given its name: {}",
+                    self.name,
+                    reason(&error.error)
+                ))
+            }),
+        }
+    }
+
+    /// A write that failed after `bytes` bytes.
+    pub(crate) fn failed(&self, bytes: u64, error: &io::Error) -> Failure {
+        let advice = match error.kind() {
+            io::ErrorKind::StorageFull => ": free some space or write elsewhere",
+            io::ErrorKind::BrokenPipe => ": the reader has gone",
+            _ => "",
+        };
+        Failure::new(format!(
+            "{}: {} at byte {bytes}{advice}",
+            self.name,
+            reason(error)
+        ))
+    }
+}
+
+/// Follows symbolic links, also to a name that is not there yet. None for links that are not made
+/// of names, as /dev/stdout is.
+fn resolve(path: &Path) -> io::Result<Option<PathBuf>> {
+    let mut path = path.to_path_buf();
+    for _ in 0..LINKS_MAX {
+        match fs::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_symlink() => {
+                let parent = path.parent().unwrap_or(Path::new("")).to_path_buf();
+                if fs::canonicalize(if parent.as_os_str().is_empty() {
+                    Path::new(".")
+                } else {
+                    &parent
+                })?
+                .starts_with("/proc")
+                {
+                    return Ok(None);
+                }
+                path = parent.join(fs::read_link(&path)?);
+            }
+            _ => return Ok(Some(path)),
+        }
+    }
+    Err(rustix::io::Errno::LOOP.into())
+}
+
+trait RawOsErrorOf {
+    fn raw_os_error_of(self) -> io::Error;
+}
+
+impl RawOsErrorOf for io::Error {
+    /// The system's error inside one that has a path wrapped around it.
+    fn raw_os_error_of(self) -> io::Error {
+        io::Error::from(self.kind())
+    }
+}
+
+const LINKS_MAX: usize = 40;

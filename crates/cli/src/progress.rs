@@ -1,0 +1,69 @@
+//! The bar on a terminal: drawn by whoever has just finished a piece of work, so no thread ticks.
+
+use std::io::{self, IsTerminal as _};
+use std::sync::Once;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// When to draw one.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum When {
+    /// When stderr is a terminal, the output is not, and the work takes more than a moment
+    Auto,
+    /// Not at all
+    Never,
+}
+
+/// A bar, or nothing.
+pub(crate) struct Progress(Option<Bar>);
+
+struct Bar {
+    bar: ProgressBar,
+    began: Instant,
+    shown: Once,
+}
+
+impl Progress {
+    /// For `bytes` bytes, where they are known.
+    pub(crate) fn new(when: When, bytes: Option<u64>) -> Self {
+        if when == When::Never || !io::stderr().is_terminal() {
+            return Self(None);
+        }
+        let bar = ProgressBar::with_draw_target(bytes, ProgressDrawTarget::hidden());
+        let template = if bytes.is_some() {
+            "{bar:30} {percent:>3} %  {binary_bytes} of {binary_total_bytes}  {binary_bytes_per_sec}  ETA {eta}"
+        } else {
+            "{spinner} {binary_bytes}  {binary_bytes_per_sec}  {elapsed}"
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        Self(Some(Bar {
+            bar,
+            began: Instant::now(),
+            shown: Once::new(),
+        }))
+    }
+
+    /// Counts bytes that are written; any thread.
+    pub(crate) fn add(&self, bytes: u64) {
+        let Some(Bar { bar, began, shown }) = &self.0 else {
+            return;
+        };
+        bar.inc(bytes);
+        if !shown.is_completed() && began.elapsed() > MOMENT {
+            shown.call_once(|| bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10)));
+        }
+    }
+
+    /// Clears the line.
+    pub(crate) fn clear(&self) {
+        if let Some(Bar { bar, .. }) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Work that is over sooner shows no bar.
+const MOMENT: Duration = Duration::from_millis(200);
