@@ -71,6 +71,24 @@ impl AcceleratedCtr<AnyAes> {
         let session = Session::open(&inner.registry, inner.cpu, params, key)?;
         Ok(Self::of(session, iv, Some(Arc::clone(inner)), reserved))
     }
+
+    /// Starts anew with another key, of 16, 24 or 32 bytes, at `iv`, 16 bytes. The old key is wiped.
+    ///
+    /// # Errors
+    /// As [`Accelerator::ctr`]; nothing has changed then.
+    pub fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), Error> {
+        let (params, iv) = (params(key)?, counter_block(iv)?);
+        let session = match &self.accelerator {
+            Some(inner) => Session::open(&inner.registry, inner.cpu, params, key)?,
+            None => Session::on_kernels(params, key),
+        };
+        self.hand_in_stats();
+        self.pace = Pace::new(session.bytes_per_second);
+        self.session = session;
+        (self.iv, self.counter, self.skip) = (iv, iv, 0);
+        self.look_from();
+        Ok(())
+    }
 }
 
 impl<A> AcceleratedCtr<A> {
