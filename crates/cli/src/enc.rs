@@ -1,12 +1,11 @@
 //! `oarlock enc` and `oarlock dec`: in counter mode, the same thing.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use clap::ValueEnum;
-use oarlock::{AcceleratedCtr, Accelerator, Options, Reservation, Strategy};
+use oarlock::{AcceleratedCtr, Accelerator, Reservation, Strategy};
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
@@ -15,7 +14,7 @@ use crate::interrupt::Interrupt;
 use crate::keys::{self, Secret};
 use crate::output::{Output, Target};
 use crate::progress::{Progress, When};
-use crate::{files, stream};
+use crate::{files, options, stream};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -66,8 +65,9 @@ pub(crate) struct Args {
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  oarlock enc --cipher aes-256-ctr --key-file key.hex --iv 000102030405060708090a0b0c0d0e0f disk.img -o disk.enc
-  tar c . | oarlock enc --cipher aes-128-ctr -K 2b7e151628aed2a6abf7158809cf4f3c --iv f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff > backup";
+  oarlock enc --cipher aes-256-ctr --key-file key.hex --iv $IV disk.img -o disk.enc
+  tar c . | oarlock enc --cipher aes-128-ctr -K $KEY --iv $IV > backup
+  openssl enc -d -aes-128-ctr -K $KEY -iv $IV < backup | tar x";
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Cipher {
@@ -99,7 +99,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Cipher::Aes192Ctr => ("aes-192-ctr", 24),
         Cipher::Aes256Ctr => ("aes-256-ctr", 32),
     };
-    let accelerator = accelerator(&args.options)?;
+    let mut options = options::parse(&args.options)?;
+    // One cipher alone has nobody to keep its threads from; but each thread opens a session of its
+    // own, which would look like several ciphers.
+    options.reservation = Reservation::Shared;
+    let accelerator = options::build(options)?;
     let iv = keys::decode("--iv", &args.iv, 16, operation)?;
     let key = read_key(args, operation, key_bytes)?;
     let input = Input::open(args.input.as_deref())?;
@@ -175,21 +179,6 @@ impl Job {
     }
 }
 
-/// With as many threads as there are CPUs, unless the options say otherwise.
-fn accelerator(options: &str) -> Result<Accelerator, Failure> {
-    let text = format!("cipher_threads={THREADS_MAX},{options}");
-    let mut options: Options = text
-        .parse()
-        .map_err(|error| Failure::usage(format!("--options: {error}")))?;
-    // There is one cipher in this process: nobody to keep threads from. Each thread opens its own
-    // session of it, which must not look like several.
-    options.reservation = Reservation::Shared;
-    Accelerator::builder()
-        .options(options)
-        .build()
-        .map_err(|error| Failure::usage(error.to_string()))
-}
-
 fn read_key(args: &Args, operation: &str, bytes: usize) -> Result<Zeroizing<Vec<u8>>, Failure> {
     match (&args.key, &args.key_file) {
         (Some(key), _) => keys::decode("-K", key.text(), bytes, operation),
@@ -227,6 +216,3 @@ fn threads(text: &str) -> Result<Threads, String> {
         _ => Err("expected `auto` or a whole number from 1 on".into()),
     }
 }
-
-/// The most that an option takes.
-const THREADS_MAX: usize = 4096;
