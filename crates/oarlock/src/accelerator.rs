@@ -119,7 +119,8 @@ impl Inner {
         self.pool.get_or_init(|| {
             Pool::new(Limits {
                 min_threads: self.options.min_threads,
-                max_threads: self.threads_max(),
+                // Whoever posts work takes part in it, so one CPU is taken already.
+                max_threads: self.helpers_max().max(self.options.min_threads),
                 spin: self.options.spin && cpus() > 1,
             })
         })

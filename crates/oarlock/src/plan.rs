@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! inline                      bytes / rate
-//! stripe, helpers watching    HANDOFF + bytes / rate / (helpers + 1)
+//! stripe, helpers awake       HANDOFF + bytes / rate / (helpers + 1)
 //! stripe, helpers asleep      WAKE    + (bytes / rate - WAKE) / (helpers + 1)
 //! ```
 //!
@@ -41,7 +41,7 @@ pub(crate) trait Helpers {
     /// Helpers that a core is there for.
     fn available(&self) -> usize;
     /// Helpers that would start at once.
-    fn watching(&self) -> usize;
+    fn awake(&self) -> usize;
 }
 
 impl Pace {
@@ -74,17 +74,17 @@ impl Pace {
         if available == 0 {
             return Way::Inline;
         }
-        let watching = pool.watching().min(available);
-        if watching > 0 {
+        let awake = pool.awake().min(available);
+        if awake > 0 {
             self.streak_to_wake = STREAK_TO_WAKE;
             self.woke_ahead = false;
             // A longer request is worth waking the rest.
             let helpers = if inline_ns > ASLEEP_NS_MIN {
                 available
             } else {
-                watching
+                awake
             };
-            let striped_ns = HANDOFF_NS + inline_ns / (watching + 1) as f64;
+            let striped_ns = HANDOFF_NS + inline_ns / (awake + 1) as f64;
             return if striped_ns < WORTHWHILE * inline_ns {
                 Way::Stripe { helpers }
             } else {

@@ -55,4 +55,51 @@ pub(crate) fn preemptions() -> i64 {
     }
 }
 
+/// The CPU that the calling thread runs on just now.
+pub(crate) fn cpu() -> usize {
+    // SAFETY: sched_getcpu has no precondition; it fails only on kernels without getcpu, and then
+    // gives a number that no CPU has.
+    unsafe { libc::sched_getcpu() as usize }
+}
+
+/// A thread of this process, and the CPUs it might run on when it was asked.
+pub(crate) struct Thread {
+    id: libc::pthread_t,
+    allowed: libc::cpu_set_t,
+}
+
+impl Thread {
+    pub(crate) fn current() -> Self {
+        // SAFETY: pthread_self has no precondition; the set is plain bits, filled by the call, and
+        // stays empty where that fails.
+        unsafe {
+            let id = libc::pthread_self();
+            let mut allowed = std::mem::zeroed();
+            libc::pthread_getaffinity_np(id, CPU_SET_BYTES, &mut allowed);
+            Self { id, allowed }
+        }
+    }
+
+    /// Lets it run on all CPUs it had but `cpu`, unless that leaves none. Where the call is not
+    /// allowed nothing changes.
+    ///
+    /// # Safety
+    /// The thread has not ended.
+    pub(crate) unsafe fn keep_off(&self, cpu: usize) {
+        if cpu >= 8 * CPU_SET_BYTES {
+            return;
+        }
+        let mut others = self.allowed;
+        // SAFETY: the thread is there, as the caller vouches, and `cpu` is a bit of the set.
+        unsafe {
+            libc::CPU_CLR(cpu, &mut others);
+            if libc::CPU_COUNT(&others) > 0 {
+                libc::pthread_setaffinity_np(self.id, CPU_SET_BYTES, &others);
+            }
+        }
+    }
+}
+
+const CPU_SET_BYTES: usize = size_of::<libc::cpu_set_t>();
+
 static FORKS: AtomicUsize = AtomicUsize::new(0);

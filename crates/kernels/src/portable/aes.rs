@@ -14,7 +14,7 @@ const BYTES: usize = BLOCKS * BLOCK_BYTES;
 
 /// CTR over a run in which the low 32 bits of `counter` do not wrap.
 pub(crate) fn ctr(schedule: &Schedule, mut counter: u128, mut data: InOutBuf<'_, '_, u8>) {
-    #[cfg(feature = "dispatch-counters")]
+    #[cfg(any(test, feature = "dispatch-counters"))]
     crate::aes::dispatch::PORTABLE.hit();
     let mut keystream = [0; BYTES];
     while !data.is_empty() {
@@ -164,7 +164,7 @@ const fn rotate_rows<const N: u32>(x: u64) -> u64 {
     (x >> N & low) | (x << (4 - N) & !low)
 }
 
-/// Squares 64 elements of GF(2)[x] / (x^8 + x^4 + x^3 + x + 1): bit i moves to x^(2i).
+/// Squares 64 elements of `GF(2)[x] / (x^8 + x^4 + x^3 + x + 1)`: bit i moves to x^(2i).
 fn square(a: &[u64; 8]) -> [u64; 8] {
     let mut wide = [0; 15];
     for i in 0..8 {

@@ -1,3 +1,165 @@
 //! One body of tests, instantiated by every backend the machine has.
 
 mod aes;
+mod cpu;
+mod memory;
+mod vectors;
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::aes::{Ctr, InvalidKeyLength};
+use crate::cpu::{Cpu, Feature};
+use inout::InOutBuf;
+
+/// What is tested: a way to run AES-CTR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Portable,
+    AesNi,
+    Vaes256,
+    Vaes512,
+    /// Counter-mode caching that decides itself when to fill the table.
+    Face,
+    /// Counter-mode caching by reference, the table filled beforehand.
+    FaceShared,
+}
+
+impl Way {
+    const ALL: [Self; 6] = [
+        Self::Portable,
+        Self::AesNi,
+        Self::Vaes256,
+        Self::Vaes512,
+        Self::Face,
+        Self::FaceShared,
+    ];
+
+    /// The CPU, with features hidden so that this way is the preferred one; `None` where it lacks
+    /// the instructions.
+    fn cpu(self) -> Option<Cpu> {
+        let (needed, hidden) = match self {
+            Self::Portable => (None, Some(Feature::Aes)),
+            Self::AesNi => (Some(Feature::Aes), Some(Feature::Vaes)),
+            Self::Vaes256 => (Some(Feature::Vaes), Some(Feature::Avx512)),
+            Self::Vaes512 => (Some(Feature::Avx512), Some(Feature::Face)),
+            Self::Face | Self::FaceShared => (Some(Feature::Face), None),
+        };
+        let cpu = Cpu::detect();
+        needed.is_none_or(|feature| cpu.has(feature)).then(|| {
+            hidden.map_or(cpu, |feature| {
+                let mask = format!("-{}", feature.name());
+                cpu.masked(&mask).unwrap()
+            })
+        })
+    }
+
+    /// A place for a key; `None` where the CPU lacks the instructions.
+    fn subject(self) -> Option<Subject> {
+        let cpu = self.cpu()?;
+        Some(match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Face | Self::FaceShared => {
+                use crate::aes::{CachedCtr, Face};
+                let ctr = Box::new(CachedCtr::unkeyed(Face::new(cpu).unwrap()));
+                match self {
+                    Self::Face => Subject::Cached(ctr),
+                    _ => Subject::Shared(ctr),
+                }
+            }
+            _ => {
+                let backend = cpu.aes_backends().next().unwrap();
+                let name = match self {
+                    Self::Portable => "portable",
+                    Self::AesNi => "aes-ni",
+                    Self::Vaes256 => "vaes-256",
+                    _ => "vaes-512",
+                };
+                assert_eq!(backend.name(), name);
+                Subject::Plain(Box::new(Ctr::unkeyed(backend)))
+            }
+        })
+    }
+
+    fn subject_with(self, key: &[u8]) -> Option<Subject> {
+        let mut subject = self.subject()?;
+        subject.set_key(key).unwrap();
+        Some(subject)
+    }
+}
+
+enum Subject {
+    Plain(Box<Ctr>),
+    #[cfg(target_arch = "x86_64")]
+    Cached(Box<crate::aes::CachedCtr>),
+    #[cfg(target_arch = "x86_64")]
+    Shared(Box<crate::aes::CachedCtr>),
+}
+
+impl Subject {
+    fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
+        match self {
+            Self::Plain(ctr) => ctr.set_key(key),
+            #[cfg(target_arch = "x86_64")]
+            Self::Cached(ctr) | Self::Shared(ctr) => ctr.set_key(key),
+        }
+    }
+
+    fn ctr(&self) -> &Ctr {
+        match self {
+            Self::Plain(ctr) => ctr,
+            #[cfg(target_arch = "x86_64")]
+            Self::Cached(ctr) | Self::Shared(ctr) => &ctr.ctr,
+        }
+    }
+
+    fn apply(&mut self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        match self {
+            Self::Plain(ctr) => ctr.apply(counter, skip, data),
+            #[cfg(target_arch = "x86_64")]
+            Self::Cached(ctr) => ctr.apply(counter, skip, data),
+            #[cfg(target_arch = "x86_64")]
+            Self::Shared(ctr) => {
+                ctr.prepare(counter);
+                ctr.apply_shared(counter, skip, data);
+            }
+        }
+    }
+}
+
+/// The kernels count their calls. A test that reads the counts excludes the others.
+static COUNTED: RwLock<()> = RwLock::new(());
+
+fn with_others() -> RwLockReadGuard<'static, ()> {
+    COUNTED.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn alone() -> RwLockWriteGuard<'static, ()> {
+    COUNTED.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes each `fn body(way: Way)` a test for every way; one that the CPU lacks says so.
+macro_rules! for_every_way {
+    ($($body:ident),+ $(,)?) => {
+        for_every_way! { @ portable Portable; $($body)+ }
+        for_every_way! { @ aes_ni AesNi; $($body)+ }
+        for_every_way! { @ vaes256 Vaes256; $($body)+ }
+        for_every_way! { @ vaes512 Vaes512; $($body)+ }
+        for_every_way! { @ face Face; $($body)+ }
+        for_every_way! { @ face_shared FaceShared; $($body)+ }
+    };
+    (@ $module:ident $way:ident; $($body:ident)+) => {
+        mod $module {
+            $(#[test]
+            fn $body() {
+                let _guard = crate::tests::with_others();
+                let way = crate::tests::Way::$way;
+                if way.cpu().is_some() {
+                    super::$body(way);
+                } else {
+                    eprintln!("not run: this CPU lacks the instructions of {way:?}");
+                }
+            })+
+        }
+    };
+}
+use for_every_way;

@@ -13,6 +13,9 @@ use crate::aes::BLOCK_BYTES;
 pub(super) trait Lanes: Copy {
     const BLOCKS: usize;
     const BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
+    /// Less than 512 bits: there are 16 registers, too few for states and round keys, and two
+    /// `aesenc` a cycle leave fewer slots for what stands beside them.
+    const NARROW: bool = Self::BLOCKS < 4;
 
     unsafe fn splat(block: __m128i) -> Self;
     /// Reads `BYTES` bytes.
@@ -35,20 +38,32 @@ pub(super) trait Lanes: Copy {
 
 const REVERSE: [i8; 16] = [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0];
 
-macro_rules! partial_through_a_buffer {
-    () => {
+/// `last_round_partial` by halves of type `$half`: whole ones first, then what is left. Masked moves
+/// would do it in one, but one that reaches into a page not mapped takes the CPU some 170 ns, and
+/// data often ends at the end of a page; nor can a load that follows take its data from the store.
+macro_rules! halves {
+    ($half:ty, $low:ident, $high:ident) => {
         #[inline(always)]
-        unsafe fn last_round_partial(self, key: Self, from: *const u8, to: *mut u8, bytes: usize) {
-            let mut buffer = [0u8; Self::BYTES];
-            // SAFETY: the caller vouches for `bytes` at both pointers; the buffer has BYTES, which
-            // is more. What is written back to the buffer is output, no keystream stays behind.
+        unsafe fn last_round_partial(
+            self,
+            key: Self,
+            mut from: *const u8,
+            mut to: *mut u8,
+            mut bytes: usize,
+        ) {
+            // SAFETY: as the trait demands; the low half is taken whole where there are as many
+            // bytes.
             unsafe {
-                core::ptr::copy_nonoverlapping(from, buffer.as_mut_ptr(), bytes);
-                self.last_round(key.xor(Self::load(buffer.as_ptr())))
-                    .store(buffer.as_mut_ptr());
-                core::ptr::copy_nonoverlapping(buffer.as_ptr(), to, bytes);
-                // The bytes past the end are bare keystream.
-                core::ptr::write_volatile(&mut buffer, [0; Self::BYTES]);
+                let mut state = $low(self);
+                let key = $low(key);
+                if bytes >= <$half>::BYTES {
+                    let data = <$half>::load(from);
+                    state.last_round(key.xor(data)).store(to);
+                    state = $high::<1>(self);
+                    (from, to) = (from.add(<$half>::BYTES), to.add(<$half>::BYTES));
+                    bytes -= <$half>::BYTES;
+                }
+                state.last_round_partial(key, from, to, bytes);
             }
         }
     };
@@ -103,7 +118,46 @@ impl Lanes for __m128i {
         // SAFETY: as the trait demands.
         unsafe { _mm_shuffle_epi8(self, _mm_loadu_si128(REVERSE.as_ptr().cast())) }
     }
-    partial_through_a_buffer!();
+    #[inline(always)]
+    unsafe fn last_round_partial(self, key: Self, from: *const u8, to: *mut u8, bytes: usize) {
+        // SAFETY: as the trait demands; the bits of `bytes` add up to it.
+        unsafe {
+            let keystream = self.last_round(key);
+            let low = _mm_cvtsi128_si64(keystream) as u64;
+            if bytes & 8 == 0 {
+                xor_partial(low, from, to, bytes);
+            } else {
+                let high = _mm_extract_epi64::<1>(keystream) as u64;
+                let data = from.cast::<u64>().read_unaligned();
+                to.cast::<u64>().write_unaligned(data ^ low);
+                xor_partial(high, from.add(8), to.add(8), bytes - 8);
+            }
+        }
+    }
+}
+
+/// XORs the first `bytes` (less than 8) of `keystream` onto `from` and writes them to `to`. By way
+/// of general registers, so that no keystream gets to the stack.
+#[inline(always)]
+unsafe fn xor_partial(mut keystream: u64, mut from: *const u8, mut to: *mut u8, bytes: usize) {
+    // SAFETY: the caller vouches for `bytes` at both pointers; the pieces are its bits.
+    unsafe {
+        if bytes & 4 != 0 {
+            let data = from.cast::<u32>().read_unaligned();
+            to.cast::<u32>().write_unaligned(data ^ keystream as u32);
+            keystream >>= 32;
+            (from, to) = (from.add(4), to.add(4));
+        }
+        if bytes & 2 != 0 {
+            let data = from.cast::<u16>().read_unaligned();
+            to.cast::<u16>().write_unaligned(data ^ keystream as u16);
+            keystream >>= 16;
+            (from, to) = (from.add(2), to.add(2));
+        }
+        if bytes & 1 != 0 {
+            *to = *from ^ keystream as u8;
+        }
+    }
 }
 
 impl Lanes for __m256i {
@@ -159,7 +213,7 @@ impl Lanes for __m256i {
         // SAFETY: as the trait demands.
         unsafe { _mm256_shuffle_epi8(self, Self::splat(_mm_loadu_si128(REVERSE.as_ptr().cast()))) }
     }
-    partial_through_a_buffer!();
+    halves!(__m128i, _mm256_castsi256_si128, _mm256_extracti128_si256);
 }
 
 impl Lanes for __m512i {
@@ -215,13 +269,5 @@ impl Lanes for __m512i {
         // SAFETY: as the trait demands.
         unsafe { _mm512_shuffle_epi8(self, Self::splat(_mm_loadu_si128(REVERSE.as_ptr().cast()))) }
     }
-    #[inline(always)]
-    unsafe fn last_round_partial(self, key: Self, from: *const u8, to: *mut u8, bytes: usize) {
-        let mask = (1 << bytes) - 1;
-        // SAFETY: as the trait demands; bytes outside the mask are neither read nor written.
-        unsafe {
-            let data = _mm512_maskz_loadu_epi8(mask, from.cast());
-            _mm512_mask_storeu_epi8(to.cast(), mask, self.last_round(key.xor(data)));
-        }
-    }
+    halves!(__m256i, _mm512_castsi512_si256, _mm512_extracti64x4_epi64);
 }

@@ -380,8 +380,8 @@ impl Helpers for HelpersOf<'_> {
         self.inner.cores_free().min(self.most)
     }
 
-    fn watching(&self) -> usize {
-        self.inner.pool().watching()
+    fn awake(&self) -> usize {
+        self.inner.pool().awake()
     }
 }
 

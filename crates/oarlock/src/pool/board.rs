@@ -1,5 +1,5 @@
 //! Where work is put up and taken from: the pool's protocol. docs/wakeup.md argues why no wake-up
-//! is lost; `model` below checks it with loom.
+//! is lost; tests/model.rs checks it with loom.
 //!
 //! ```text
 //! caller   post(task)      lock: entry on the board; unlock; bump `version`; wake sleepers wanted
@@ -52,8 +52,10 @@ struct Entry {
 #[derive(Default)]
 struct State {
     entries: Vec<Entry>,
+    /// Helpers in `next` or on their way there: they will look at the board once more.
+    awake: usize,
+    /// Helpers that look only when woken.
     asleep: usize,
-    watching: usize,
     /// Callers asleep in `settle`.
     waiting: usize,
     closed: bool,
@@ -69,6 +71,14 @@ pub(super) struct Board {
     version: AtomicUsize,
 }
 
+/// Helpers that a task could use beside those awake.
+pub(super) struct Lacking {
+    /// Some that sleep: to be woken.
+    pub(super) asleep: usize,
+    /// More than there are.
+    pub(super) missing: usize,
+}
+
 /// What a helper is told by [`Board::next`].
 pub(super) enum Next {
     Work(Place),
@@ -79,12 +89,13 @@ pub(super) enum Next {
 
 /// How long a helper watches before it sleeps. It is told what came of it.
 pub(super) trait Patience {
-    fn begins_to_watch(&mut self);
+    /// Asked when a watch begins; false means not to watch at all.
+    fn begins(&mut self) -> bool;
     /// Asked again and again; false ends the watch.
     fn goes_on(&mut self) -> bool;
-    /// Work came up during the watch.
+    /// The watch ended with work.
     fn was_rewarded(&mut self);
-    /// Work came up during the sleep.
+    /// The helper slept after its watch and was woken.
     fn was_woken(&mut self);
 }
 
@@ -101,12 +112,12 @@ impl Board {
         }
     }
 
-    /// Puts up `task` for up to `helpers` helpers. Returns how many of those are neither watching
-    /// nor asleep, or `None` when the board is full and the caller works alone.
+    /// Puts up `task` for up to `helpers` helpers, for those awake to find. `None` when the board is
+    /// full and the caller works alone.
     ///
     /// # Safety
     /// The caller calls [`settle`](Self::settle) with the same task before it ends.
-    pub(super) unsafe fn post(&self, task: &Task<'_>, helpers: usize) -> Option<usize> {
+    pub(super) unsafe fn post(&self, task: &Task<'_>, helpers: usize) -> Option<Lacking> {
         let mut state = self.lock();
         if state.entries.len() == ENTRIES_MAX {
             return None;
@@ -115,21 +126,23 @@ impl Board {
             task: TaskPointer::to(task),
             wanted: helpers,
         });
-        // Those who watch see the version; they may all be taken by entries posted before.
+        // Those awake will find it, less what was posted before.
         let wanted: usize = state.entries.iter().map(|entry| entry.wanted).sum();
-        let to_wake = wanted
-            .saturating_sub(state.watching)
-            .min(state.asleep)
-            .min(helpers);
-        let missing = wanted
-            .saturating_sub(state.watching + state.asleep)
-            .min(helpers);
+        let unserved = wanted.saturating_sub(state.awake).min(helpers);
+        let asleep = unserved.min(state.asleep);
         drop(state);
         self.version.fetch_add(1, Ordering::Release);
-        for _ in 0..to_wake {
+        Some(Lacking {
+            asleep,
+            missing: unserved - asleep,
+        })
+    }
+
+    /// Wakes `count` helpers.
+    pub(super) fn wake(&self, count: usize) {
+        for _ in 0..count {
             self.posted.notify_one();
         }
-        Some(missing)
     }
 
     /// Takes `task` off the board and waits until no helper is inside.
@@ -153,63 +166,70 @@ impl Board {
         }
     }
 
-    /// The next place in a task, for a helper.
+    /// Counts a helper that is about to be made as awake.
+    pub(super) fn enlist(&self) {
+        self.lock().awake += 1;
+    }
+
+    /// Takes [`enlist`](Self::enlist) back.
+    pub(super) fn dismiss(&self) {
+        self.lock().awake -= 1;
+    }
+
+    /// The next place in a task, for a helper that counts as awake. After anything but
+    /// [`Next::Work`] it counts no more.
     pub(super) fn next(&self, patience: &mut impl Patience) -> Next {
-        let mut state = self.lock();
-        if let Some(next) = state.take() {
-            return next;
-        }
-        state.watching += 1;
-        drop(state);
-        patience.begins_to_watch();
+        // Read before the look, so that what is posted after the look changes it.
         let mut seen = self.version.load(Ordering::Acquire);
+        let mut state = self.lock();
+        let mut watched = false;
         loop {
-            // An entry posted between the look and the load is found by the look that follows.
-            let more = patience.goes_on();
-            let version = self.version.load(Ordering::Acquire);
-            if version == seen && more {
+            if let Some(next) = state.take() {
+                state.awake -= 1;
+                drop(state);
+                if watched {
+                    patience.was_rewarded();
+                }
+                return next;
+            }
+            drop(state);
+            watched = true;
+            let mut more = patience.begins();
+            let mut version = self.version.load(Ordering::Acquire);
+            while version == seen && more {
                 super::sync::pause();
-                continue;
+                more = patience.goes_on();
+                version = self.version.load(Ordering::Acquire);
             }
             seen = version;
-            let mut state = self.lock();
-            if let Some(next) = state.take() {
-                state.watching -= 1;
-                drop(state);
-                patience.was_rewarded();
-                return next;
-            }
-            if !more {
-                state.watching -= 1;
-                return self.sleep(state, patience);
-            }
-        }
-    }
-
-    fn sleep(&self, mut state: MutexGuard<'_, State>, patience: &mut impl Patience) -> Next {
-        state.asleep += 1;
-        loop {
-            let (guard, timed_out) = wait_for_a_while(&self.posted, state);
-            state = guard;
-            if let Some(next) = state.take() {
+            state = self.lock();
+            // Nobody may sleep while there is work: this look and the sleep are under one lock.
+            if !more && !state.has_work() {
+                state.awake -= 1;
+                state.asleep += 1;
+                let timed_out;
+                (state, timed_out) = wait_for_a_while(&self.posted, state);
                 state.asleep -= 1;
+                if timed_out && !state.has_work() {
+                    return Next::Idle;
+                }
+                // Even if the work is gone by now, more may be about to come.
+                state.awake += 1;
                 drop(state);
                 patience.was_woken();
-                return next;
-            }
-            if timed_out {
-                state.asleep -= 1;
-                return Next::Idle;
+                seen = self.version.load(Ordering::Acquire);
+                state = self.lock();
             }
         }
     }
 
-    /// Gives a place back.
+    /// Gives a place back. The helper counts as awake from now on.
     pub(super) fn leave(&self, place: Place) {
-        let state = self.lock();
+        let mut state = self.lock();
         // SAFETY: the task lives: its caller is in `settle` until this store, after which the task
         // is not touched again. Release: what this helper wrote is seen by the caller.
         unsafe { (*place.0.0).inside.fetch_sub(1, Ordering::Release) };
+        state.awake += 1;
         let wake = state.waiting > 0;
         drop(state);
         if wake {
@@ -217,9 +237,9 @@ impl Board {
         }
     }
 
-    /// Helpers that watch and so take work in well under a microsecond.
-    pub(super) fn watching(&self) -> usize {
-        self.lock().watching
+    /// Helpers that would take work in well under a microsecond.
+    pub(super) fn awake(&self) -> usize {
+        self.lock().awake
     }
 
     /// Tells every helper to end.
@@ -238,6 +258,10 @@ impl Board {
 }
 
 impl State {
+    fn has_work(&self) -> bool {
+        self.closed || self.entries.iter().any(|entry| entry.wanted > 0)
+    }
+
     fn take(&mut self) -> Option<Next> {
         if self.closed {
             return Some(Next::Closed);

@@ -17,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use self::board::{Board, Next, Patience, Task};
-use crate::process;
+use crate::process::{self, Thread};
 
 /// Helpers for whoever calls. Dropping it ends and joins them.
 pub(crate) struct Pool {
@@ -47,9 +47,23 @@ struct Crew {
     limits: Limits,
     fork_generation: usize,
     alive: AtomicUsize,
+    /// Where the last caller ran who woke helpers.
+    callers_cpu: AtomicUsize,
+    /// The kernel was seen to put a woken helper where its caller is busy: one that knows of no
+    /// shared cache does so even beside an idle CPU, and leaves it waiting for milliseconds.
+    is_misplaced: AtomicBool,
     /// Making a thread failed, as in a sandbox: not tried again.
     cannot_start: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Those of `threads` that have not ended: each enters and leaves by itself.
+    helpers: Mutex<Vec<Arc<Helper>>>,
+}
+
+/// What a caller may know of a helper.
+struct Helper {
+    thread: Thread,
+    /// The CPU that it was last kept off.
+    kept_off: AtomicUsize,
 }
 
 impl Pool {
@@ -85,8 +99,11 @@ impl Pool {
         // SAFETY: settled below, and nothing between can unwind: `guarded` catches, and `start`
         // does not panic.
         match unsafe { crew.board.post(&task, helpers) } {
-            Some(missing) => {
-                for _ in 0..missing {
+            Some(lacking) => {
+                if lacking.asleep > 0 {
+                    crew.wake(lacking.asleep);
+                }
+                for _ in 0..lacking.missing {
                     crew.start();
                 }
                 guarded(Role::Caller);
@@ -103,8 +120,8 @@ impl Pool {
     }
 
     /// Helpers that would take work at once.
-    pub(crate) fn watching(&self) -> usize {
-        self.crew().board.watching()
+    pub(crate) fn awake(&self) -> usize {
+        self.crew().board.awake()
     }
 
     /// Threads that are there.
@@ -182,8 +199,11 @@ impl Crew {
             limits,
             fork_generation: process::fork_generation(),
             alive: AtomicUsize::new(0),
+            callers_cpu: AtomicUsize::new(NOWHERE),
+            is_misplaced: AtomicBool::new(false),
             cannot_start: AtomicBool::new(false),
             threads: Mutex::new(Vec::new()),
+            helpers: Mutex::new(Vec::new()),
         })))
     }
 
@@ -204,6 +224,7 @@ impl Crew {
         let builder = std::thread::Builder::new()
             .name("oarlock".into())
             .stack_size(STACK_BYTES);
+        self.board.enlist();
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         match process::with_signals_blocked(|| builder.spawn(move || crew.help())) {
             Ok(thread) => {
@@ -211,71 +232,127 @@ impl Crew {
                 threads.push(thread);
             }
             Err(_) => {
+                self.board.dismiss();
                 self.cannot_start.store(true, Ordering::Relaxed);
                 self.alive.fetch_sub(1, Ordering::Relaxed);
             }
         }
     }
 
+    /// Wakes helpers, on other CPUs than this one.
+    fn wake(&self, count: usize) {
+        let here = process::cpu();
+        self.callers_cpu.store(here, Ordering::Relaxed);
+        if self.is_misplaced.load(Ordering::Relaxed) {
+            for helper in &*self.helpers.lock().unwrap_or_else(PoisonError::into_inner) {
+                // SAFETY: a helper leaves the list before it ends, and the list is locked.
+                unsafe { helper.keep_off(here) };
+            }
+        }
+        self.board.wake(count);
+    }
+
     /// The life of a helper.
     fn help(&self) {
-        let mut watch = Watch::new(self.limits.spin);
+        let helper = Arc::new(Helper {
+            thread: Thread::current(),
+            kept_off: AtomicUsize::new(NOWHERE),
+        });
+        self.helpers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Arc::clone(&helper));
+        self.serve(&helper);
+        self.helpers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|other| !Arc::ptr_eq(other, &helper));
+        self.alive.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn serve(&self, helper: &Helper) {
+        let mut watch = Watch::new(self, helper);
         loop {
             match self.board.next(&mut watch) {
                 Next::Work(place) => {
                     place.work();
                     self.board.leave(place);
                 }
-                Next::Idle if self.alive.load(Ordering::Relaxed) <= self.limits.min_threads => {}
+                Next::Idle if self.alive.load(Ordering::Relaxed) <= self.limits.min_threads => {
+                    self.board.enlist();
+                }
                 Next::Idle | Next::Closed => break,
             }
         }
-        self.alive.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Helper {
+    /// # Safety
+    /// The helper's thread has not ended.
+    unsafe fn keep_off(&self, cpu: usize) {
+        if self.kept_off.swap(cpu, Ordering::Relaxed) != cpu {
+            // SAFETY: as the caller vouches.
+            unsafe { self.thread.keep_off(cpu) };
+        }
     }
 }
 
 /// Watches for up to 50 µs as long as that is rewarded and the core is free; each vain watch halves
 /// the time, and one during which the kernel gave the core to another thread ends it.
-struct Watch {
+struct Watch<'a> {
+    crew: &'a Crew,
+    helper: &'a Helper,
     limit: Duration,
-    began: Instant,
-    preemptions: i64,
     steps: u32,
-    enabled: bool,
+    /// Taken at the first look at the clock: a watch that is rewarded at once costs no system call.
+    began: Option<(Instant, i64)>,
+    ended: Instant,
 }
 
-impl Watch {
-    fn new(enabled: bool) -> Self {
+impl<'a> Watch<'a> {
+    fn new(crew: &'a Crew, helper: &'a Helper) -> Self {
         Self {
+            crew,
+            helper,
             limit: WATCH_MAX,
-            began: Instant::now(),
-            preemptions: 0,
             steps: 0,
-            enabled,
+            began: None,
+            ended: Instant::now(),
         }
     }
 }
 
-impl Patience for Watch {
-    fn begins_to_watch(&mut self) {
-        self.began = Instant::now();
+impl Patience for Watch<'_> {
+    fn begins(&mut self) -> bool {
         self.steps = 0;
-        if self.enabled {
-            self.preemptions = process::preemptions();
+        self.began = None;
+        if !self.crew.limits.spin || self.limit < WATCH_MIN {
+            self.ended = Instant::now();
+            return false;
         }
+        true
     }
 
     fn goes_on(&mut self) -> bool {
         self.steps += 1;
-        if self.enabled && (self.steps % STEPS_PER_LOOK != 0 || self.began.elapsed() < self.limit) {
+        if !self.steps.is_multiple_of(STEPS_PER_LOOK) {
             return true;
         }
-        let disturbed = self.enabled && process::preemptions() != self.preemptions;
+        let (began, preemptions) = *self
+            .began
+            .get_or_insert_with(|| (Instant::now(), process::preemptions()));
+        let now = Instant::now();
+        if now.duration_since(began) < self.limit {
+            return true;
+        }
+        let disturbed = process::preemptions() != preemptions;
         self.limit = if disturbed {
             Duration::ZERO
         } else {
             self.limit / 2
         };
+        self.ended = now;
         false
     }
 
@@ -284,9 +361,20 @@ impl Patience for Watch {
     }
 
     fn was_woken(&mut self) {
-        if self.began.elapsed() < 2 * WATCH_MAX {
-            self.limit = WATCH_MAX;
+        let here = process::cpu();
+        if here == self.crew.callers_cpu.load(Ordering::Relaxed) {
+            self.crew.is_misplaced.store(true, Ordering::Relaxed);
+            // SAFETY: this is the thread itself.
+            unsafe { self.helper.keep_off(here) };
         }
+        // Work that came so soon would have been met by a longer watch; and who is woken after a
+        // long sleep may find that the caller was faster, and has more.
+        let enough = if self.ended.elapsed() < 2 * WATCH_MAX {
+            WATCH_MAX
+        } else {
+            WATCH_MAX / 2
+        };
+        self.limit = self.limit.max(enough);
     }
 }
 
@@ -325,7 +413,11 @@ impl Tickets {
     }
 }
 
+/// No CPU has this number.
+const NOWHERE: usize = usize::MAX;
 const WATCH_MAX: Duration = Duration::from_micros(50);
+/// A watch this short meets nothing that the look at the board before it did not.
+const WATCH_MIN: Duration = Duration::from_micros(2);
 /// Looks at the clock are 20 to 40 ns, a pause 10 to 40 ns.
 const STEPS_PER_LOOK: u32 = 16;
 /// The kernels need little, and a thread's stack is committed page by page.

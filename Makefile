@@ -1,0 +1,24 @@
+# make run    builds a release, then the main job: encrypts a real file, beside openssl
+# make test   everything CI runs
+
+.DEFAULT_GOAL := help
+.PHONY: help run test
+
+# Where rustup puts cargo, for shells that did not read the profile.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+help:
+	@echo 'make run              build a release, encrypt a file with oarlock and with openssl,'
+	@echo '                      compare bytes and speeds, then a short benchmark'
+	@echo 'make run FILE=PATH    the same with your own file of at least 256 MiB'
+	@echo 'make test             everything CI runs'
+
+run:
+	@scripts/system-packages run
+	@cargo build --release --locked --package oarlock-cli
+	@scripts/main-job
+
+# The list of steps is in xtask/src/ci.rs.
+test:
+	@scripts/system-packages test
+	@cargo xtask ci

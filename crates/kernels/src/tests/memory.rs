@@ -1,0 +1,147 @@
+//! What the kernels touch, and what they leave behind.
+
+use core::mem::MaybeUninit;
+
+use inout::InOutBuf;
+
+use super::{Way, for_every_way, with_others};
+use crate::aes::Ctr;
+use crate::cpu::Cpu;
+
+for_every_way!(nothing_beyond_a_page_is_touched);
+
+/// Buffers that end where a page without access begins, and such that begin where one ends.
+fn nothing_beyond_a_page_is_touched(way: Way) {
+    let input = Pages::new(3);
+    let output = Pages::new(3);
+    let mut subject = way.subject_with(&[7; 16]).unwrap();
+    let lengths = (0..=300).chain([511, 1000, 1027, 4095, 4096, 4099, 4160, 8191, 12_288]);
+    for length in lengths {
+        for counter in [0, 5, 254, 0xffff_fffd] {
+            for at in [0, input.bytes() - length] {
+                // SAFETY: both ranges lie within pages that nothing else refers to.
+                unsafe {
+                    let (from, to) = (input.start().add(at), output.start().add(at));
+                    let data = InOutBuf::from_raw(from, to, length);
+                    subject.apply(counter, 3, data);
+                    let data = core::slice::from_raw_parts_mut(from, length);
+                    subject.apply(counter, 3, data.into());
+                    let expected = core::slice::from_raw_parts(to, length);
+                    let data = core::slice::from_raw_parts(from, length);
+                    assert!(data == expected, "{way:?}, {length} bytes, {counter:#x}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dropped_key_is_wiped() {
+    let _guard = with_others();
+    for backend in Cpu::detect().aes_backends() {
+        for key_bytes in [16, 24, 32] {
+            let mut place = MaybeUninit::<Ctr>::zeroed();
+            let ctr = place.write(Ctr::unkeyed(backend));
+            ctr.set_key(&key(key_bytes)).unwrap();
+            ctr.apply(1, 5, (&mut [0; 1000][..]).into());
+            let words = ctr.schedule.round_keys.as_flattened().to_vec();
+            assert_is_wiped(&mut place, &words[..usize::from(key_bytes) + 28]);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_dropped_table_is_wiped() {
+    use crate::aes::{CachedCtr, Face};
+
+    let _guard = with_others();
+    let Some(face) = Face::new(Cpu::detect()) else {
+        return;
+    };
+    let mut place = Box::new(MaybeUninit::<CachedCtr>::zeroed());
+    let ctr = place.write(CachedCtr::unkeyed(face));
+    ctr.set_key(&key(32)).unwrap();
+    ctr.apply(1, 5, (&mut [0; 20_000][..]).into());
+    let mut secrets = ctr.ctr.schedule.round_keys.as_flattened().to_vec();
+    for entry in &ctr.table.states {
+        assert_ne!(*entry, [0; 16], "the table is in use");
+        let (words, _) = entry.as_chunks();
+        secrets.extend(words.iter().map(|word| u32::from_le_bytes(*word)));
+    }
+    assert_is_wiped(&mut place, &secrets);
+}
+
+/// Drops the value in `place` and looks for pairs of `secrets` in what it leaves behind.
+fn assert_is_wiped<T>(place: &mut MaybeUninit<T>, secrets: &[u32]) {
+    let bytes = size_of::<T>();
+    let start = place.as_mut_ptr();
+    let look = |start: *mut T| -> Vec<u8> {
+        let start = start.cast::<u8>();
+        // SAFETY: the place is `bytes` long, and was zeroed before it was written.
+        (0..bytes)
+            .map(|i| unsafe { start.add(i).read_volatile() })
+            .collect()
+    };
+    let is_seen = |memory: &[u8], pair: &[u32]| {
+        let pair: Vec<u8> = pair.iter().flat_map(|word| word.to_le_bytes()).collect();
+        memory.windows(8).any(|window| window == pair)
+    };
+    let pairs = || secrets.chunks_exact(2);
+    let before = look(start);
+    assert!(
+        pairs().all(|pair| is_seen(&before, pair)),
+        "the test can see secrets"
+    );
+    // SAFETY: the caller has written a value; it is not used again.
+    unsafe { place.assume_init_drop() };
+    let after = look(start);
+    assert!(
+        !pairs().any(|pair| is_seen(&after, pair)),
+        "a secret is left"
+    );
+}
+
+fn key(bytes: u8) -> Vec<u8> {
+    (0..bytes).map(|i| i.wrapping_mul(29) ^ 0x5c).collect()
+}
+
+/// Pages with one without access on either side.
+struct Pages {
+    mapping: *mut u8,
+    count: usize,
+}
+
+const PAGE_BYTES: usize = 4096;
+
+impl Pages {
+    fn new(count: usize) -> Self {
+        let bytes = (count + 2) * PAGE_BYTES;
+        // SAFETY: a fresh private mapping; the pages made accessible lie within it.
+        let mapping = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let mapping = libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0);
+            assert_ne!(mapping, libc::MAP_FAILED);
+            let inner = mapping.byte_add(PAGE_BYTES);
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            assert_eq!(libc::mprotect(inner, count * PAGE_BYTES, access), 0);
+            mapping.cast()
+        };
+        Self { mapping, count }
+    }
+
+    fn start(&self) -> *mut u8 {
+        self.mapping.wrapping_add(PAGE_BYTES)
+    }
+
+    fn bytes(&self) -> usize {
+        self.count * PAGE_BYTES
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: the mapping of `new`, which nothing refers to any more.
+        unsafe { libc::munmap(self.mapping.cast(), (self.count + 2) * PAGE_BYTES) };
+    }
+}

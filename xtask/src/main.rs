@@ -1,0 +1,43 @@
+//! Chores of the workspace, run as `cargo xtask COMMAND`.
+
+mod ci;
+mod fetch;
+mod peers;
+mod structure;
+mod tool;
+mod vectors;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  ci         everything CI runs, in order; stops at the first failure
+  structure  who may depend on whom, and which rooms may hold unsafe, intrinsics and threads
+  vectors    fetches published test vectors into the target folder
+  peers      fetches and builds the benchmark's optional peers into the target folder";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let result = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["ci"] => ci::run(),
+        ["structure"] => structure::run(),
+        ["vectors"] => vectors::run(),
+        ["peers"] => peers::run(),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        _ => Err(format!(
+            "unknown command {:?}: see `cargo xtask help`",
+            words.join(" ")
+        )),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

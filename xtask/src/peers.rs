@@ -1,0 +1,175 @@
+//! `cargo xtask peers`: the benchmark's optional peers, into the target folder and never the tree.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::fetch::{self, Wheel};
+use crate::tool::{self, Metadata, Result};
+
+pub fn run() -> Result<()> {
+    let metadata = Metadata::load()?;
+    let peers = metadata.target_directory.join("peers");
+    tool::create_dir(&peers)?;
+
+    let results = [
+        ("ipsec-mb", ipsec_mb(&metadata.workspace_root, &peers)),
+        ("crypto-mb", crypto_mb(&peers)),
+    ];
+    let mut missing = Vec::new();
+    for (peer, result) in results {
+        match result {
+            Ok(line) => println!("{peer}: {line}"),
+            Err(error) => {
+                println!("{peer}: not available: {error}");
+                missing.push(peer);
+            }
+        }
+    }
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(format!(
+            "no {} for the benchmark: see above",
+            missing.join(", ")
+        ))
+    }
+}
+
+/// Debian's static library behind our C interface, as a library the harness loads at run time.
+fn ipsec_mb(root: &Path, peers: &Path) -> Result<String> {
+    const PACKAGE: &str = "libipsec-mb-dev";
+    let library = peers.join("libpeer_ipsec_mb.so");
+    let package = peers.join("ipsec-mb");
+    let deb = match find(&package, ".deb") {
+        Some(deb) => deb,
+        None => download_deb(PACKAGE, &package)?,
+    };
+    let version = tool::output(
+        Command::new("dpkg-deb")
+            .arg("--field")
+            .arg(&deb)
+            .arg("Version"),
+    )?;
+    tool::output(
+        Command::new("dpkg-deb")
+            .arg("--extract")
+            .arg(&deb)
+            .arg(&package),
+    )?;
+    let archive = find(&package.join("usr/lib"), "libIPSec_MB.a").ok_or_else(|| {
+        format!(
+            "{} holds no libIPSec_MB.a: delete it and try again",
+            deb.display()
+        )
+    })?;
+
+    // The library's own symbols stay hidden: they must not meet another copy in the process.
+    tool::output(
+        Command::new("gcc")
+            .args([
+                "-O3", "-Wall", "-Wextra", "-Werror", "-DLINUX", "-shared", "-fPIC", "-I",
+            ])
+            .arg(package.join("usr/include"))
+            .arg(root.join("bench/peers/ipsec_mb.c"))
+            .arg(archive)
+            .args([
+                "-Wl,-Bsymbolic",
+                "-Wl,--exclude-libs,ALL",
+                "-Wl,-z,noexecstack",
+                "-o",
+            ])
+            .arg(&library),
+    )?;
+    Ok(format!(
+        "{PACKAGE} {}: {}",
+        version.trim(),
+        library.display()
+    ))
+}
+
+fn download_deb(package: &str, into: &Path) -> Result<PathBuf> {
+    tool::create_dir(into)?;
+    let download = || {
+        tool::output(
+            Command::new("apt-get")
+                .args(["download", package])
+                .current_dir(into),
+        )
+    };
+    if let Err(error) = download() {
+        if !tool::is_root() {
+            return Err(format!(
+                "{error}: run `apt-get update` as root and try again"
+            ));
+        }
+        tool::output(Command::new("apt-get").args(["--quiet", "update"]))?;
+        download()?;
+    }
+    find(into, ".deb").ok_or_else(|| format!("apt-get left no package in {}", into.display()))
+}
+
+const CRYPTO_MB: Wheel = Wheel {
+    name: "ipp-crypto-static",
+    version: "2026.2.0",
+    sha256: "b4b952a9435f7aab3d1684822f644d586ce5f6bda874e4bfb8c008ee674ca5c5",
+    members: &["ipp_crypto_static-2026.2.0.data/data/lib/libcrypto_mb.a"],
+};
+
+const CRYPTO_MB_HEADERS: Wheel = Wheel {
+    name: "ipp-crypto-include",
+    version: "2026.2.0",
+    sha256: "356e825406c834e31d6490c659494760707064b7bf0fe957fc100e72f0497c51",
+    members: &["ipp_crypto_include-2026.2.0.data/data/include/aggregator/crypto_mb/"],
+};
+
+/// A static library and its headers: no case uses them yet.
+fn crypto_mb(peers: &Path) -> Result<String> {
+    fetch::wheel(&CRYPTO_MB, &peers.join("crypto-mb-lib"))?;
+    fetch::wheel(&CRYPTO_MB_HEADERS, &peers.join("crypto-mb-include"))?;
+
+    let library = peers.join("libcrypto_mb.a");
+    link(
+        &peers.join("crypto-mb-lib").join(CRYPTO_MB.members[0]),
+        &library,
+    )?;
+    let headers = peers
+        .join("crypto-mb-include")
+        .join(CRYPTO_MB_HEADERS.members[0]);
+    tool::create_dir(&peers.join("include"))?;
+    link(&headers, &peers.join("include/crypto_mb"))?;
+    Ok(format!(
+        "{} {}: {}, for the public-key cases to come",
+        CRYPTO_MB.name,
+        CRYPTO_MB.version,
+        library.display()
+    ))
+}
+
+fn link(from: &Path, to: &Path) -> Result<()> {
+    match std::fs::remove_file(to) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(format!("{}: {error}", to.display()));
+        }
+        _ => {}
+    }
+    std::os::unix::fs::symlink(from, to).map_err(|error| format!("{}: {error}", to.display()))
+}
+
+/// The first file below `folder` whose name ends in `suffix`.
+fn find(folder: &Path, suffix: &str) -> Option<PathBuf> {
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder)
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    entries.sort();
+    entries.iter().find_map(|path| {
+        if path.is_dir() {
+            find(path, suffix)
+        } else {
+            path.to_str()
+                .is_some_and(|path| path.ends_with(suffix))
+                .then(|| path.clone())
+        }
+    })
+}

@@ -1,0 +1,266 @@
+//! Who may depend on whom: four floors, never up, never sideways.
+
+use std::path::Path;
+
+use crate::tool::{Dependency, Metadata, Package, Result};
+
+/// Where a crate stands. A new crate gets its line here.
+const HOUSE: &[(&str, Place)] = &[
+    ("oarlock-kernels", Place::Floor(1)),
+    ("oarlock", Place::Floor(2)),
+    ("oarlock-file", Place::Floor(3)),
+    ("oarlock-net", Place::Floor(3)),
+    ("oarlock-local", Place::Floor(3)),
+    // The library stands here; its binary stands on floor 4, which cargo cannot tell apart.
+    ("oarlock-bench", Place::Floor(3)),
+    ("oarlock-cli", Place::Floor(4)),
+    ("oarlock-provider", Place::Floor(4)),
+    ("oarlock-capi", Place::Floor(4)),
+    ("oarlock-python", Place::Floor(4)),
+    ("oarlock-vectors", Place::TestsOnly),
+    ("xtask", Place::Outside),
+];
+
+/// Crates that may use less than their floor allows.
+const ALLOWED_ONLY: &[(&str, &[&str], &str)] = &[(
+    "oarlock-provider",
+    &["oarlock", "oarlock-local"],
+    "no async runtime enters a foreign process",
+)];
+
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Floor(u8),
+    /// Depended on by tests alone, and depending on nobody.
+    TestsOnly,
+    /// May look into every floor; nobody depends on it.
+    Outside,
+}
+
+/// One line for every edge that is not allowed.
+pub fn check(metadata: &Metadata) -> Result<Vec<String>> {
+    if metadata.packages.is_empty() {
+        return Err("found no crates to check: is `members` of Cargo.toml empty?".to_owned());
+    }
+    let mut findings = Vec::new();
+    for package in &metadata.packages {
+        let manifest = package
+            .manifest_path
+            .strip_prefix(&metadata.workspace_root)
+            .unwrap_or(&package.manifest_path);
+        findings.extend(check_package(package, manifest));
+    }
+    Ok(findings)
+}
+
+fn check_package(package: &Package, manifest: &Path) -> Vec<String> {
+    let manifest = manifest.display();
+    let Some(from) = place(&package.name) else {
+        return vec![format!(
+            "{manifest}: unknown crate {} – give it a floor in HOUSE of xtask/src/structure/edges.rs",
+            package.name
+        )];
+    };
+    package
+        .dependencies
+        .iter()
+        .filter(|dependency| dependency.path.is_some() || place(&dependency.name).is_some())
+        .filter_map(|dependency| {
+            fault(package, from, dependency).map(|fault| {
+                format!(
+                    "{manifest}: {} uses {} – {fault}",
+                    package.name, dependency.name
+                )
+            })
+        })
+        .collect()
+}
+
+/// What is wrong with an edge, and what to do.
+fn fault(package: &Package, from: Place, dependency: &Dependency) -> Option<String> {
+    let dev = dependency.kind.as_deref() == Some("dev");
+    if dev && dependency.name == package.name {
+        return None; // a crate that switches on its own features for its tests
+    }
+    let Some(to) = place(&dependency.name) else {
+        return Some(
+            "unknown crate: give it a floor in HOUSE of xtask/src/structure/edges.rs".into(),
+        );
+    };
+    if let Some((_, allowed, why)) = ALLOWED_ONLY.iter().find(|(name, ..)| *name == package.name) {
+        let for_tests = dev && to == Place::TestsOnly;
+        if !for_tests && !allowed.contains(&dependency.name.as_str()) {
+            return Some(format!("it may use only {}: {why}", allowed.join(" and ")));
+        }
+    }
+    match (from, to) {
+        (_, Place::Outside) => {
+            Some("nothing may depend on it: move what you need out of it".into())
+        }
+        (Place::TestsOnly, _) => {
+            Some("the readers of test vectors depend on no other crate".into())
+        }
+        (_, Place::TestsOnly) if dev => None,
+        (_, Place::TestsOnly) => Some("tests alone may: make it a dev-dependency".into()),
+        (Place::Outside, Place::Floor(_)) => None,
+        (Place::Floor(from), Place::Floor(to)) if to < from => None,
+        (Place::Floor(from), Place::Floor(to)) => Some(format!(
+            "{} edge, floor {from} to floor {to}: move what both need to a floor below",
+            if from == to {
+                "a sideways"
+            } else {
+                "an upward"
+            }
+        )),
+    }
+}
+
+fn place(name: &str) -> Option<Place> {
+    HOUSE
+        .iter()
+        .find(|(crate_name, _)| *crate_name == name)
+        .map(|(_, place)| *place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_of_the_design_pass() {
+        assert_eq!(findings("oarlock-cli", "oarlock-bench", None), [""; 0]);
+        assert_eq!(findings("oarlock-cli", "oarlock-kernels", None), [""; 0]);
+        assert_eq!(
+            findings("oarlock", "oarlock-kernels", Some("build")),
+            [""; 0]
+        );
+        assert_eq!(
+            findings("oarlock-kernels", "oarlock-vectors", Some("dev")),
+            [""; 0]
+        );
+        assert_eq!(findings("oarlock-provider", "oarlock-local", None), [""; 0]);
+        assert_eq!(
+            findings("oarlock-provider", "oarlock-vectors", Some("dev")),
+            [""; 0]
+        );
+        assert_eq!(findings("oarlock", "oarlock", Some("dev")), [""; 0]);
+    }
+
+    #[test]
+    fn planted_edges_are_reported() {
+        for (from, to, kind, said) in [
+            (
+                "oarlock-kernels",
+                "oarlock",
+                None,
+                "an upward edge, floor 1 to floor 2",
+            ),
+            (
+                "oarlock-kernels",
+                "oarlock",
+                Some("dev"),
+                "an upward edge, floor 1 to floor 2",
+            ),
+            (
+                "oarlock-file",
+                "oarlock-net",
+                None,
+                "a sideways edge, floor 3 to floor 3",
+            ),
+            (
+                "oarlock-cli",
+                "oarlock-capi",
+                Some("build"),
+                "a sideways edge",
+            ),
+            ("oarlock", "oarlock", None, "a sideways edge"),
+            (
+                "oarlock-provider",
+                "oarlock-net",
+                None,
+                "only oarlock and oarlock-local",
+            ),
+            (
+                "oarlock-provider",
+                "oarlock-kernels",
+                None,
+                "only oarlock and oarlock-local",
+            ),
+            (
+                "oarlock",
+                "oarlock-vectors",
+                None,
+                "make it a dev-dependency",
+            ),
+            (
+                "oarlock",
+                "oarlock-vectors",
+                Some("build"),
+                "make it a dev-dependency",
+            ),
+            (
+                "oarlock-vectors",
+                "oarlock",
+                None,
+                "depend on no other crate",
+            ),
+            ("oarlock", "xtask", Some("dev"), "nothing may depend on it"),
+            (
+                "oarlock-cli",
+                "oarlock-shiny",
+                None,
+                "give it a floor in HOUSE",
+            ),
+        ] {
+            let found = findings(from, to, kind);
+            assert_eq!(found.len(), 1, "{from} -> {to} {kind:?}: {found:?}");
+            assert!(found[0].contains(said), "{:?} lacks {said:?}", found[0]);
+            assert!(
+                found[0].starts_with("crates/x/Cargo.toml: "),
+                "{:?}",
+                found[0]
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_crate_is_reported_once_and_told_where_to_go() {
+        let found = findings("oarlock-shiny", "oarlock", None);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("give it a floor in HOUSE of xtask/src/structure/edges.rs"));
+    }
+
+    #[test]
+    fn crates_from_elsewhere_are_not_ours_to_judge() {
+        let mut metadata = planted("oarlock-kernels", "inout", None);
+        metadata.packages[0].dependencies[0].path = None;
+        assert_eq!(check(&metadata).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn no_crates_is_an_error() {
+        let mut metadata = planted("oarlock", "oarlock-kernels", None);
+        metadata.packages.clear();
+        assert!(check(&metadata).unwrap_err().contains("found no crates"));
+    }
+
+    fn findings(from: &str, to: &str, kind: Option<&str>) -> Vec<String> {
+        check(&planted(from, to, kind)).unwrap()
+    }
+
+    fn planted(from: &str, to: &str, kind: Option<&str>) -> Metadata {
+        Metadata {
+            packages: vec![Package {
+                name: from.into(),
+                manifest_path: "/house/crates/x/Cargo.toml".into(),
+                dependencies: vec![Dependency {
+                    name: to.into(),
+                    kind: kind.map(Into::into),
+                    path: Some("/house/crates/y".into()),
+                }],
+            }],
+            target_directory: "/house/target".into(),
+            workspace_root: "/house".into(),
+        }
+    }
+}

@@ -1,0 +1,479 @@
+//! Which files may hold what. Sources are read as tokens: a word in a comment or a string is none.
+
+use std::path::{Path, PathBuf};
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+use crate::tool::{Metadata, Result};
+
+/// Something that only some rooms may hold.
+struct Rule {
+    what: &'static str,
+    /// Paths from the root of the repository; one that ends in `/` is a folder.
+    allowed: &'static [&'static str],
+    /// Where the rule holds at all.
+    within: &'static str,
+    /// Whether tests and benchmarks are bound too.
+    binds_tests: bool,
+    /// Whether the tokens begin with what the rule is about.
+    begins: fn(&[Token]) -> bool,
+    remedy: &'static str,
+}
+
+const RULES: &[Rule] = &[
+    Rule {
+        what: "unsafe",
+        allowed: &[
+            "crates/kernels/",
+            "crates/oarlock/src/pool/",   // a slice is split over threads
+            "crates/oarlock/src/cipher/", // the same, from the caller's side
+            "crates/oarlock/src/device/software.rs", // aws-lc
+            "crates/oarlock/src/process.rs", // fork and AT_SECURE
+            "bench/src/",                 // dlopen
+            "crates/provider/",           // foreign function interfaces
+            "crates/capi/",
+            "python/",
+        ],
+        within: "",
+        binds_tests: false,
+        begins: |tokens| word(tokens, 0) == Some("unsafe"),
+        remedy: "write it safely, or move it to a room that may (xtask/src/structure/rooms.rs)",
+    },
+    Rule {
+        what: "an intrinsic or assembly",
+        allowed: &["crates/kernels/"],
+        within: "",
+        binds_tests: true,
+        begins: |tokens| {
+            path(tokens, &["core", "arch"])
+                || path(tokens, &["std", "arch"])
+                || (matches!(word(tokens, 0), Some("asm" | "global_asm" | "naked_asm"))
+                    && sign(tokens, 1) == Some('!'))
+        },
+        remedy: "move it to crates/kernels",
+    },
+    Rule {
+        what: "a thread",
+        allowed: &["crates/oarlock/src/pool/"],
+        within: "",
+        binds_tests: false,
+        begins: starts_thread,
+        remedy: "ask oarlock's pool: only crates/oarlock/src/pool makes threads",
+    },
+    Rule {
+        what: "the environment",
+        allowed: &[],
+        within: "crates/kernels/",
+        binds_tests: true,
+        begins: |tokens| {
+            path(tokens, &["env", "var"])
+                || path(tokens, &["env", "var_os"])
+                || path(tokens, &["env", "vars"])
+                || path(tokens, &["env", "vars_os"])
+        },
+        remedy: "kernels read no environment: let the caller hand the value down",
+    },
+    Rule {
+        what: "the standard library",
+        allowed: &["crates/kernels/src/cpu.rs"], // feature detection
+        within: "crates/kernels/src/",
+        binds_tests: false,
+        begins: |tokens| {
+            path(tokens, &["std"])
+                || (word(tokens, 0) == Some("crate") && word(tokens, 1) == Some("std"))
+        },
+        remedy: "kernels are no_std: use core",
+    },
+    Rule {
+        what: "allocation",
+        allowed: &[],
+        within: "crates/kernels/src/",
+        binds_tests: false,
+        begins: |tokens| {
+            path(tokens, &["alloc"])
+                || (word(tokens, 0) == Some("crate") && word(tokens, 1) == Some("alloc"))
+        },
+        remedy: "kernels allocate nothing: let the caller hand the memory down",
+    },
+];
+
+/// The number of files read, and one line for everything that is where it may not be.
+pub fn check(metadata: &Metadata) -> Result<(usize, Vec<String>)> {
+    let mut files_read = 0;
+    let mut findings = Vec::new();
+    for package in &metadata.packages {
+        let folder = package.manifest_path.parent().unwrap_or(Path::new("/"));
+        let mut files = Vec::new();
+        sources(folder, &mut files)?;
+        if files.is_empty() {
+            return Err(format!(
+                "{}: found no Rust source to check",
+                folder.display()
+            ));
+        }
+        for file in &files {
+            let text = std::fs::read_to_string(file)
+                .map_err(|error| format!("{}: {error}", file.display()))?;
+            let name = file.strip_prefix(&metadata.workspace_root).unwrap_or(file);
+            findings.extend(check_file(&name.to_string_lossy(), &text)?);
+        }
+        files_read += files.len();
+    }
+    Ok((files_read, findings))
+}
+
+/// One line for everything in `text` that the file `path` may not hold.
+fn check_file(path: &str, text: &str) -> Result<Vec<String>> {
+    let stream: TokenStream = text.parse().map_err(|error: proc_macro2::LexError| {
+        format!("{path}:{}: not Rust: {error}", error.span().start().line)
+    })?;
+    let mut tokens = Vec::new();
+    flatten(stream, is_test_file(path), &mut tokens);
+
+    let mut findings = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        for rule in RULES {
+            if path.starts_with(rule.within)
+                && !rule.allowed.iter().any(|room| is_in(path, room))
+                && (rule.binds_tests || !token.in_test)
+                && (rule.begins)(&tokens[at..])
+            {
+                findings.push(format!(
+                    "{path}:{}: {} – {}",
+                    token.line, rule.what, rule.remedy
+                ));
+            }
+        }
+    }
+    Ok(findings)
+}
+
+fn is_in(path: &str, room: &str) -> bool {
+    if room.ends_with('/') {
+        path.starts_with(room)
+    } else {
+        path == room
+    }
+}
+
+fn is_test_file(path: &str) -> bool {
+    path.split('/')
+        .any(|part| matches!(part, "tests" | "benches" | "examples" | "tests.rs"))
+}
+
+fn starts_thread(tokens: &[Token]) -> bool {
+    const STARTERS: [&str; 3] = ["spawn", "Builder", "scope"];
+    if word(tokens, 0) == Some("pthread_create") {
+        return true;
+    }
+    // `thread as t` and `thread::*` would let a start go by unseen.
+    word(tokens, 0) == Some("thread")
+        && (word(tokens, 1) == Some("as")
+            || (sign(tokens, 1) == Some(':') && sign(tokens, 2) == Some(':'))
+                && (sign(tokens, 3) == Some('*')
+                    || word(tokens, 3).is_some_and(|name| STARTERS.contains(&name))
+                    || (sign(tokens, 3) == Some('{')
+                        && tokens[4..]
+                            .iter()
+                            .take_while(|token| token.text != "}")
+                            .any(|token| STARTERS.contains(&token.text.as_str())))))
+}
+
+/// A word, a literal (with empty text), or one sign. Braces count as signs.
+struct Token {
+    text: String,
+    line: usize,
+    in_test: bool,
+}
+
+fn word(tokens: &[Token], at: usize) -> Option<&str> {
+    let text = tokens.get(at)?.text.as_str();
+    text.starts_with(|first: char| first.is_alphabetic() || first == '_')
+        .then_some(text)
+}
+
+fn sign(tokens: &[Token], at: usize) -> Option<char> {
+    let text = tokens.get(at)?.text.as_str();
+    text.chars()
+        .next()
+        .filter(|first| !first.is_alphanumeric() && *first != '_')
+}
+
+/// Whether the tokens are these words with `::` between them, and `::` after a single one.
+fn path(tokens: &[Token], words: &[&str]) -> bool {
+    let joined = |at: usize| sign(tokens, at) == Some(':') && sign(tokens, at + 1) == Some(':');
+    words
+        .iter()
+        .enumerate()
+        .all(|(i, expected)| word(tokens, 3 * i) == Some(expected))
+        && (1..words.len()).all(|i| joined(3 * i - 2))
+        && (words.len() > 1 || joined(1))
+}
+
+/// Tokens in their order. Items under `#[cfg(test)]` and `#[test]` are marked as tests.
+fn flatten(stream: TokenStream, in_test: bool, into: &mut Vec<Token>) {
+    let mut next_is_test = false;
+    let mut after_hash = false;
+    for tree in stream {
+        let line = tree.span().start().line;
+        let mut push = |text: String, in_test| {
+            into.push(Token {
+                text,
+                line,
+                in_test,
+            })
+        };
+        let in_test = in_test || next_is_test;
+        match tree {
+            TokenTree::Ident(ident) => push(ident.to_string(), in_test),
+            TokenTree::Literal(_) => push(String::new(), in_test),
+            TokenTree::Punct(punct) => {
+                push(punct.to_string(), in_test);
+                if punct.as_char() == ';' {
+                    next_is_test = false;
+                }
+                after_hash = punct.as_char() == '#';
+                continue;
+            }
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::Parenthesis => ("(", ")"),
+                    Delimiter::None => ("", ""),
+                };
+                let attribute = after_hash && group.delimiter() == Delimiter::Bracket;
+                if attribute
+                    && matches!(
+                        &*group.stream().to_string(),
+                        "cfg (test)" | "cfg(test)" | "test"
+                    )
+                {
+                    next_is_test = true;
+                }
+                push(open.to_owned(), in_test);
+                flatten(group.stream(), in_test, into);
+                into.push(Token {
+                    text: close.to_owned(),
+                    line: group.span_close().start().line,
+                    in_test,
+                });
+                if group.delimiter() == Delimiter::Brace {
+                    next_is_test = false;
+                }
+            }
+        }
+        after_hash = false;
+    }
+}
+
+/// Every Rust source below `folder` that belongs to the package there.
+fn sources(folder: &Path, into: &mut Vec<PathBuf>) -> Result<()> {
+    let entries =
+        std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            let skipped = path.ends_with("target") || path.join("Cargo.toml").exists();
+            if !skipped {
+                sources(&path, into)?;
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            into.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn planted_lines_are_reported_with_their_place() {
+        for (path, text, said) in [
+            (
+                "crates/oarlock/src/plan.rs",
+                "fn f() {\n unsafe { g() } }",
+                ":2: unsafe – ",
+            ),
+            (
+                "crates/cli/src/main.rs",
+                "unsafe fn f() {}",
+                ":1: unsafe – ",
+            ),
+            (
+                "crates/cli/src/main.rs",
+                "#[unsafe(no_mangle)] fn f() {}",
+                ":1: unsafe – ",
+            ),
+            (
+                "crates/oarlock/src/device/software_x.rs",
+                "unsafe fn f() {}",
+                ":1: unsafe – ",
+            ),
+            (
+                "crates/oarlock/src/plan.rs",
+                "macro_rules! m { () => { unsafe { g() } } }",
+                "unsafe – ",
+            ),
+            (
+                "crates/oarlock/src/pool/mod.rs",
+                "use core::arch::x86_64::*;",
+                "move it to crates/kernels",
+            ),
+            (
+                "crates/oarlock/tests/a.rs",
+                "use std::arch::asm;",
+                "move it to crates/kernels",
+            ),
+            (
+                "crates/cli/src/main.rs",
+                "fn f() { asm!(\"nop\") }",
+                "move it to crates/kernels",
+            ),
+            (
+                "crates/cli/src/main.rs",
+                "fn f() {\n\n std::thread::spawn(g); }",
+                ":3: a thread – ",
+            ),
+            (
+                "crates/cli/src/main.rs",
+                "use std::thread::{self, Builder};",
+                ":1: a thread – ",
+            ),
+            (
+                "crates/cli/src/main.rs",
+                "use std::thread::*;",
+                ":1: a thread – ",
+            ),
+            (
+                "crates/cli/src/main.rs",
+                "use std::thread as t;",
+                ":1: a thread – ",
+            ),
+            (
+                "bench/src/lib.rs",
+                "fn f() { thread::scope(|s| {}) }",
+                ":1: a thread – ",
+            ),
+            (
+                "crates/oarlock/src/plan.rs",
+                "fn f() { libc::pthread_create() }",
+                ":1: a thread – ",
+            ),
+            (
+                "crates/kernels/src/cpu.rs",
+                "fn f() { std::env::var(\"A\"); }",
+                ":1: the environment – ",
+            ),
+            (
+                "crates/kernels/src/aes.rs",
+                "use std::fmt;",
+                ":1: the standard library – ",
+            ),
+            (
+                "crates/kernels/src/aes.rs",
+                "extern crate std;",
+                ":1: the standard library – ",
+            ),
+            (
+                "crates/kernels/src/aes.rs",
+                "extern crate alloc;",
+                ":1: allocation – ",
+            ),
+        ] {
+            let found = check_file(path, text).unwrap();
+            assert_eq!(found.len(), 1, "{path} {text:?}: {found:?}");
+            assert!(
+                found[0].starts_with(path) && found[0].contains(said),
+                "{:?}",
+                found[0]
+            );
+        }
+    }
+
+    #[test]
+    fn rooms_may_hold_what_they_are_for() {
+        for (path, text) in [
+            (
+                "crates/kernels/src/x86_64/aesni.rs",
+                "use core::arch::x86_64::*; unsafe fn f() {}",
+            ),
+            (
+                "crates/kernels/src/cpu.rs",
+                "extern crate std; use std::fmt;",
+            ),
+            (
+                "crates/kernels/src/tests/mod.rs",
+                "use std::collections::BTreeMap;",
+            ),
+            (
+                "crates/oarlock/src/pool/mod.rs",
+                "fn f() { unsafe { std::thread::spawn(g) } }",
+            ),
+            ("crates/oarlock/src/device/software.rs", "unsafe fn f() {}"),
+            (
+                "crates/oarlock/tests/fork.rs",
+                "fn f() { unsafe { g() }; std::thread::scope(h); }",
+            ),
+            (
+                "crates/oarlock/src/plan.rs",
+                "fn f() { std::thread::available_parallelism(); }",
+            ),
+            (
+                "crates/oarlock/src/plan.rs",
+                "fn f() { std::env::var(\"A\"); }",
+            ),
+        ] {
+            assert_eq!(check_file(path, text).unwrap(), [""; 0], "{path} {text:?}");
+        }
+    }
+
+    #[test]
+    fn comments_strings_and_longer_words_are_nothing() {
+        let text = r##"
+            //! unsafe std::thread::spawn
+            #![deny(unsafe_code)]
+            /// unsafe
+            /* unsafe /* asm!() */ core::arch */
+            const A: &str = "unsafe"; const B: &str = r#"core::arch"#; const C: char = '"';
+            fn f<'unsafe_>(spawn: u8, arch: u8) { thread::sleep(d); spawn(); }
+        "##;
+        assert_eq!(check_file("crates/cli/src/main.rs", text).unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn tests_beside_the_code_are_tests_and_what_follows_them_is_not() {
+        let text = "#[cfg(test)] mod tests { fn f() { unsafe { g() } std::thread::spawn(h); } }";
+        assert_eq!(check_file("crates/cli/src/main.rs", text).unwrap(), [""; 0]);
+        let text = format!("{text}\nfn f() {{ unsafe {{ g() }} }}");
+        assert_eq!(
+            check_file("crates/cli/src/main.rs", &text).unwrap().len(),
+            1
+        );
+        let text = "#[cfg(test)]\nmod tests;\nfn f() { unsafe { g() } }";
+        assert_eq!(check_file("crates/cli/src/main.rs", text).unwrap().len(), 1);
+        let text = "#[cfg(not(test))] mod m { unsafe fn f() {} }";
+        assert_eq!(check_file("crates/cli/src/main.rs", text).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_crate_without_sources_is_an_error() {
+        let empty = std::env::temp_dir().join(format!("oarlock-structure-{}", std::process::id()));
+        std::fs::create_dir_all(&empty).unwrap();
+        let metadata = Metadata {
+            packages: vec![crate::tool::Package {
+                name: "oarlock".into(),
+                manifest_path: empty.join("Cargo.toml"),
+                dependencies: Vec::new(),
+            }],
+            target_directory: "/nowhere".into(),
+            workspace_root: empty.clone(),
+        };
+        let result = check(&metadata);
+        std::fs::remove_dir_all(&empty).unwrap();
+        assert!(result.unwrap_err().contains("found no Rust source"));
+    }
+}
