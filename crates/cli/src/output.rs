@@ -128,8 +128,6 @@ impl Target {
                         Ok(file)
                     })
                     .map_err(|error| {
-                        // tempfile puts a name into the error that nobody knows.
-                        let error = io::Error::from(error.kind());
                         Failure::new(format!(
                             "{name}: no temporary file can be made in {}: {}",
                             directory.display(),
