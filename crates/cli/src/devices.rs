@@ -6,13 +6,14 @@ use std::io::Read as _;
 use std::time::{Duration, Instant};
 
 use cipher::{StreamCipher as _, StreamCipherSeek as _};
-use oarlock::device::{Operation, SessionParams};
+use oarlock::device::SessionParams;
 use oarlock::kernels::aes::{Backend, Ctr};
 use oarlock::kernels::cpu::Feature;
 use oarlock::{Accelerator, Strategy};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::options::OPERATIONS;
 use crate::{options, to_stdout};
 
 #[derive(clap::Args)]
@@ -342,11 +343,6 @@ fn unhex(text: &str) -> Vec<u8> {
 }
 
 const PASSED: &str = "ok";
-const OPERATIONS: [Operation; 3] = [
-    Operation::Aes128Ctr,
-    Operation::Aes192Ctr,
-    Operation::Aes256Ctr,
-];
 const MEASURED_BYTES: usize = 16 << 10;
 const MEASURED_TIME: Duration = Duration::from_micros(300);
 /// Beyond where counter-mode caching begins, and not whole blocks.

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use oarlock::device::Operation;
 use oarlock::{AcceleratedCtr, Accelerator, Reservation, Strategy};
 use zeroize::Zeroizing;
 
@@ -12,6 +13,7 @@ use crate::failure::Failure;
 use crate::input::Input;
 use crate::interrupt::Interrupt;
 use crate::keys::{self, Secret};
+use crate::options::OPERATIONS;
 use crate::output::{Output, Target};
 use crate::progress::{Progress, When};
 use crate::{files, options, stream};
@@ -19,8 +21,8 @@ use crate::{files, options, stream};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Algorithm and key size
-    #[arg(long, value_name = "NAME")]
-    cipher: Cipher,
+    #[arg(long, value_name = "NAME", value_parser = ciphers())]
+    cipher: Operation,
 
     /// The key in hexadecimal; other users may see it in the process list: --key-file hides it
     #[arg(short = 'K', long, value_name = "HEX", value_parser = Secret::parse,
@@ -69,16 +71,6 @@ Examples:
   tar c . | oarlock enc --cipher aes-128-ctr -K $KEY --iv $IV > backup
   openssl enc -d -aes-128-ctr -K $KEY -iv $IV < backup | tar x";
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Cipher {
-    #[value(name = "aes-128-ctr")]
-    Aes128Ctr,
-    #[value(name = "aes-192-ctr")]
-    Aes192Ctr,
-    #[value(name = "aes-256-ctr")]
-    Aes256Ctr,
-}
-
 /// What the threads that work on it share.
 pub(crate) struct Job {
     accelerator: Accelerator,
@@ -94,18 +86,13 @@ pub(crate) struct Job {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (operation, key_bytes) = match args.cipher {
-        Cipher::Aes128Ctr => ("aes-128-ctr", 16),
-        Cipher::Aes192Ctr => ("aes-192-ctr", 24),
-        Cipher::Aes256Ctr => ("aes-256-ctr", 32),
-    };
     let mut options = options::parse(&args.options)?;
     // One cipher alone has nobody to keep its threads from; but each thread opens a session of its
     // own, which would look like several ciphers.
     options.reservation = Reservation::Shared;
     let accelerator = options::build(options)?;
-    let iv = keys::decode("--iv", &args.iv, 16, operation)?;
-    let key = read_key(args, operation, key_bytes)?;
+    let iv = keys::decode("--iv", &args.iv, 16, args.cipher)?;
+    let key = read_key(args)?;
     let input = Input::open(args.input.as_deref())?;
     // Files that may block while they are opened come before the signals are caught, files that
     // must be removed after.
@@ -179,9 +166,10 @@ impl Job {
     }
 }
 
-fn read_key(args: &Args, operation: &str, bytes: usize) -> Result<Zeroizing<Vec<u8>>, Failure> {
+fn read_key(args: &Args) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let bytes = args.cipher.key_bytes();
     match (&args.key, &args.key_file) {
-        (Some(key), _) => keys::decode("-K", key.text(), bytes, operation),
+        (Some(key), _) => keys::decode("-K", key.text(), bytes, args.cipher),
         (None, Some(path)) => {
             if path.as_os_str() == "-"
                 && args
@@ -195,10 +183,19 @@ fn read_key(args: &Args, operation: &str, bytes: usize) -> Result<Zeroizing<Vec<
             }
             let text = keys::read_key_file(path)?;
             let what = format!("key file {}", path.display());
-            keys::decode(&what, text.text(), bytes, operation)
+            keys::decode(&what, text.text(), bytes, args.cipher)
         }
         (None, None) => Err(Failure::usage("a key is missing: give -K or --key-file")),
     }
+}
+
+fn ciphers() -> impl TypedValueParser<Value = Operation> {
+    PossibleValuesParser::new(OPERATIONS.map(Operation::name)).try_map(|name| {
+        OPERATIONS
+            .into_iter()
+            .find(|operation| operation.name() == name)
+            .ok_or("not a cipher")
+    })
 }
 
 #[derive(Clone, Copy)]

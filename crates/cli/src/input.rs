@@ -39,7 +39,7 @@ impl Input {
             )));
         }
         Ok(Self {
-            size: metadata.is_file().then(|| metadata.len()),
+            size: metadata.is_file().then_some(metadata.len()),
             is_pipe: metadata.file_type().is_fifo(),
             file,
             name,

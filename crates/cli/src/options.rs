@@ -1,7 +1,8 @@
-//! The accelerator of this process.
+//! The accelerator of this process, and what it is asked for.
 
 use std::thread::available_parallelism;
 
+use oarlock::device::Operation;
 use oarlock::{Accelerator, Options};
 
 use crate::failure::Failure;
@@ -25,3 +26,10 @@ pub(crate) fn build(options: Options) -> Result<Accelerator, Failure> {
 pub(crate) fn cpus() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
+
+/// By their names on the command line.
+pub(crate) const OPERATIONS: [Operation; 3] = [
+    Operation::Aes128Ctr,
+    Operation::Aes192Ctr,
+    Operation::Aes256Ctr,
+];
