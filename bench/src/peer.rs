@@ -67,7 +67,9 @@ pub trait Subject {
     }
 }
 
-/// Never the same nonce twice. The last four bytes, which count blocks, are zero.
+/// Never the same nonce twice, and no byte of it twice in a row: a nonce that merely counts would
+/// let counter-mode caching keep its table, which depends on three bytes of it. The last four
+/// bytes, which count blocks, are zero.
 #[derive(Debug, Default)]
 pub struct Nonces(u128);
 
@@ -75,9 +77,12 @@ impl Nonces {
     /// The next IV.
     #[inline]
     pub fn next_iv(&mut self) -> [u8; 16] {
-        self.0 += 1;
-        (self.0 << 32).to_be_bytes()
+        self.0 = self.0.wrapping_add(Self::STEP);
+        self.0.to_be_bytes()
     }
+
+    /// Odd in its upper 96 bits, so that these come round after 2^96; the golden ratio's digits.
+    const STEP: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c061_0000_0000;
 }
 
 /// A peer of this run.
@@ -138,4 +143,56 @@ pub(crate) fn choose(
         }
     }
     Ok(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_of_a_nonce_is_fresh() {
+        let mut nonces = Nonces::default();
+        let mut last = nonces.next_iv();
+        for _ in 0..10_000 {
+            let next = nonces.next_iv();
+            assert!((0..12).all(|byte| next[byte] != last[byte]));
+            assert_eq!(next[12..], [0; 4]);
+            last = next;
+        }
+    }
+
+    #[test]
+    fn unknown_and_missing_peers() {
+        let missing = PeerFactory {
+            name: "missing",
+            presence: Presence::WhereAvailable,
+            open: || Err(Error::Unavailable("fetch it".to_owned())),
+        };
+        let choose = |named: &[&str], threads| {
+            let named: Vec<_> = named.iter().map(|name| (*name).to_owned()).collect();
+            let mut notes = Vec::new();
+            let chosen = super::choose(&[missing], &named, threads, &mut |note| {
+                notes.push(note.to_owned());
+            });
+            let names = chosen.map(|all| all.iter().map(|one| one.name).collect::<Vec<_>>());
+            (names, notes)
+        };
+
+        let (names, notes) = choose(&[], 2);
+        assert_eq!(names.unwrap(), ["inline"]);
+        assert_eq!(notes, ["without missing: fetch it"]);
+        assert_eq!(
+            choose(&["kernel", "inline", "kernel"], 1).0.unwrap(),
+            ["kernel", "inline"]
+        );
+        assert!(matches!(
+            choose(&["missing"], 1).0,
+            Err(Error::Unavailable(_))
+        ));
+        let message = choose(&["nobody"], 1).0.unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "unknown peer \"nobody\": there are missing, inline, kernel"
+        );
+    }
 }

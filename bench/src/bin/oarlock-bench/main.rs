@@ -1,5 +1,10 @@
 //! `oarlock-bench`: Oarlock beside every peer.
 
+mod aws_lc;
+mod crypto_mb;
+mod ipsec_mb;
+mod rustcrypto;
+
 use std::io;
 use std::process::ExitCode;
 
@@ -27,4 +32,10 @@ fn main() -> ExitCode {
     }
 }
 
-const PEERS: &[PeerFactory] = &[openssl::PEER];
+const PEERS: &[PeerFactory] = &[
+    openssl::PEER,
+    aws_lc::PEER,
+    rustcrypto::PEER,
+    ipsec_mb::PEER,
+    crypto_mb::PEER,
+];
