@@ -1,0 +1,41 @@
+//! The buffer all subjects work on.
+#![allow(unsafe_code)]
+
+/// Zeroed bytes from a page boundary on; a long one begins at a huge page and asks for huge pages,
+/// so that no subject pays for a fault and all see the same memory.
+pub(crate) struct Buffer {
+    space: Vec<u8>,
+    start: usize,
+    bytes: usize,
+}
+
+impl Buffer {
+    pub(crate) fn new(bytes: usize) -> Self {
+        let align = if bytes >= HUGE_PAGE { HUGE_PAGE } else { PAGE };
+        let mut space = vec![0; bytes + align];
+        let start = space.as_ptr().align_offset(align);
+        if align == HUGE_PAGE {
+            let from = space[start..].as_mut_ptr();
+            let whole = bytes / HUGE_PAGE * HUGE_PAGE;
+            // SAFETY: the range begins at a page and lies in `space`; the advice changes only what
+            // pages it is made of. A kernel that does not know it refuses, and nothing is lost.
+            let _ = unsafe {
+                rustix::mm::madvise(from.cast(), whole, rustix::mm::Advice::LinuxHugepage)
+            };
+        }
+        // Touch every page now, not under the clock.
+        space.fill(0x5a);
+        Self {
+            space,
+            start,
+            bytes,
+        }
+    }
+
+    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.space[self.start..][..self.bytes]
+    }
+}
+
+const PAGE: usize = 4096;
+const HUGE_PAGE: usize = 2 << 20;

@@ -1,0 +1,158 @@
+//! The command line of `oarlock-bench` and of `oarlock bench`.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What to measure.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Args {
+    /// Cases whose names match, with * and ? as in file names
+    #[arg(long, value_name = "GLOB", default_value = "*")]
+    pub case: String,
+
+    /// Threads Oarlock uses on one request, the caller's among them; peers have one
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_threads)]
+    pub threads: usize,
+
+    /// Bytes of a request, as in 64,1k,16k,1m; up to 1g
+    #[arg(long, value_name = "BYTES", value_delimiter = ',')]
+    pub size: Vec<Size>,
+
+    /// Requests outstanding. A cipher stream has one at a time, so with N there are N independent
+    /// streams, each with a session and a buffer of its own, that take turns
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1", value_parser = parse_depth)]
+    pub depth: Vec<usize>,
+
+    /// Who to compare with; unless given, everybody here. `inline` and `kernel` are parts of
+    /// Oarlock: the same interface without helpers, and the bare kernels
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub peer: Vec<String>,
+
+    /// Shorter and fewer samples: a glance, not a figure to quote
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Every call under a nonce of its own, in place of one stream
+    #[arg(long)]
+    pub fresh_nonce: bool,
+
+    /// One JSON object a line
+    #[arg(long)]
+    pub json: bool,
+
+    /// Also append to bench/records of the repository one stands in
+    #[arg(long)]
+    pub record: bool,
+}
+
+/// A number of bytes: `64`, `16k`, `1m`, `1g`, with binary multiples.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Size(pub usize);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let split = text
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len());
+        let (digits, unit) = text.split_at(split);
+        let shift = UNITS
+            .iter()
+            .find(|(_, name)| unit.eq_ignore_ascii_case(name))
+            .map(|(shift, _)| *shift);
+        let number: Option<usize> = digits.parse().ok();
+        number
+            .zip(shift)
+            .and_then(|(number, shift)| number.checked_mul(1 << shift))
+            .filter(|bytes| (1..=BYTES_MAX).contains(bytes))
+            .map(Self)
+            .ok_or_else(|| "a size is 1 to 1g bytes, such as 64, 16k or 1m".to_owned())
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (shift, name) = UNITS
+            .into_iter()
+            .rev()
+            .find(|(shift, _)| self.0 != 0 && self.0.is_multiple_of(1 << shift))
+            .unwrap_or_default();
+        write!(f, "{}{name}", self.0 >> shift)
+    }
+}
+
+fn parse_threads(text: &str) -> Result<usize, String> {
+    parse_between(text, 1, THREADS_MAX)
+}
+
+fn parse_depth(text: &str) -> Result<usize, String> {
+    parse_between(text, 1, DEPTH_MAX)
+}
+
+fn parse_between(text: &str, min: usize, max: usize) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|number| (min..=max).contains(number))
+        .ok_or_else(|| format!("a number from {min} to {max}"))
+}
+
+const UNITS: [(u32, &str); 4] = [(0, ""), (10, "k"), (20, "m"), (30, "g")];
+/// What every peer takes in one call.
+const BYTES_MAX: usize = 1 << 30;
+const THREADS_MAX: usize = 1024;
+const DEPTH_MAX: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (text, bytes, shown) in [
+            ("64", 64, "64"),
+            ("1k", 1024, "1k"),
+            ("16K", 16 << 10, "16k"),
+            ("1m", 1 << 20, "1m"),
+            ("64M", 64 << 20, "64m"),
+            ("1g", 1 << 30, "1g"),
+            ("1000", 1000, "1000"),
+            ("2048", 2048, "2k"),
+        ] {
+            let size: Size = text.parse().unwrap();
+            assert_eq!((size.0, size.to_string().as_str()), (bytes, shown));
+        }
+        for text in [
+            "",
+            "0",
+            "k",
+            "-1",
+            "1kb",
+            "1 k",
+            "1.5k",
+            "2g",
+            "99999999999999999999g",
+        ] {
+            assert!(text.parse::<Size>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_command_line() {
+        #[derive(clap::Parser)]
+        struct Cli {
+            #[command(flatten)]
+            args: Args,
+        }
+        let parse = |line: &str| <Cli as clap::Parser>::try_parse_from(line.split(' '));
+        let args = parse("bench --case aes-* --size 64,1k --peer a,b --threads 2 --depth 1,8")
+            .unwrap()
+            .args;
+        assert_eq!(args.size, [Size(64), Size(1024)]);
+        assert_eq!(args.depth, [1, 8]);
+        assert_eq!(args.peer, ["a", "b"]);
+        for line in ["bench --threads 0", "bench --size 1x", "bench --depth 0"] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+}

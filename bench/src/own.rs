@@ -1,0 +1,153 @@
+//! Oarlock as subject, and its parts as peers of itself.
+
+use cipher::StreamCipher;
+use oarlock::kernels::aes::{Backend, Ctr};
+#[cfg(target_arch = "x86_64")]
+use oarlock::kernels::aes::{CachedCtr, Face};
+use oarlock::kernels::cpu::Cpu;
+use oarlock::{AcceleratedCtr, Accelerator, Strategy};
+
+use crate::Error;
+use crate::case::{Case, Operation};
+use crate::peer::{Peer, PeerFactory, Presence, Subject};
+
+/// Peers for the comparison with oneself.
+pub(crate) const PEERS: &[PeerFactory] = &[
+    PeerFactory {
+        name: "inline",
+        presence: Presence::ManyThreads,
+        open: || Ok(Box::new(Oarlock::new(1, Strategy::Inline)?)),
+    },
+    PeerFactory {
+        name: "kernel",
+        presence: Presence::Named,
+        open: || Ok(Box::new(Kernels(masked_cpu()?))),
+    },
+];
+
+/// The public interface with the options of a measurement.
+pub(crate) struct Oarlock(Accelerator);
+
+impl Oarlock {
+    /// `threads` counts the caller's.
+    pub(crate) fn new(threads: usize, strategy: Strategy) -> Result<Self, Error> {
+        let helpers = threads - 1;
+        let accelerator = Accelerator::builder()
+            .max_threads(helpers)
+            .cipher_threads(helpers.max(1))
+            .strategy(strategy)
+            .build()?;
+        Ok(Self(accelerator))
+    }
+}
+
+impl Peer for Oarlock {
+    fn version(&self) -> String {
+        let features: Vec<_> = self.0.cpu().features().map(|one| one.name()).collect();
+        format!(
+            "Oarlock {} ({})",
+            env!("CARGO_PKG_VERSION"),
+            features.join(" ")
+        )
+    }
+
+    fn subject(&self, case: &Case, key: &[u8]) -> Result<Box<dyn Subject>, Error> {
+        match case.operation {
+            Operation::AesCtr { .. } => Ok(Box::new(self.0.ctr(key, &[0; 16])?)),
+        }
+    }
+}
+
+impl Subject for AcceleratedCtr {
+    #[inline]
+    fn set_iv(&mut self, iv: &[u8; 16]) {
+        let accepted = AcceleratedCtr::set_iv(self, iv);
+        debug_assert!(accepted.is_ok(), "16 bytes are an IV");
+    }
+
+    #[inline]
+    fn apply(&mut self, data: &mut [u8]) {
+        self.apply_keystream(data);
+    }
+}
+
+/// The kernels themselves: no session, no plan.
+struct Kernels(Cpu);
+
+/// The CPU as `OARLOCK_CPU` leaves it, which only the builder reads.
+fn masked_cpu() -> Result<Cpu, Error> {
+    Ok(Accelerator::builder().max_threads(0).build()?.cpu())
+}
+
+impl Peer for Kernels {
+    fn version(&self) -> String {
+        format!("kernel {}", Backend::preferred(self.0).name())
+    }
+
+    fn subject(&self, case: &Case, key: &[u8]) -> Result<Box<dyn Subject>, Error> {
+        let Operation::AesCtr { .. } = case.operation;
+        let wrong_key = |error| Error::Failed(format!("kernel: {error}"));
+        #[cfg(target_arch = "x86_64")]
+        if let Some(face) = Face::new(self.0) {
+            let mut ctr = Box::new(At::the_start_of(CachedCtr::unkeyed(face)));
+            ctr.kernel.set_key(key).map_err(wrong_key)?;
+            return Ok(ctr);
+        }
+        let ctr = Ctr::new(key, self.0).map_err(wrong_key)?;
+        Ok(Box::new(At::the_start_of(ctr)))
+    }
+}
+
+/// A kernel and a position, which is the least that continues a stream.
+struct At<K> {
+    kernel: K,
+    counter: u128,
+    skip: usize,
+}
+
+impl<K> At<K> {
+    fn the_start_of(kernel: K) -> Self {
+        Self {
+            kernel,
+            counter: 0,
+            skip: 0,
+        }
+    }
+
+    #[inline]
+    fn set_iv(&mut self, iv: &[u8; 16]) {
+        (self.counter, self.skip) = (u128::from_be_bytes(*iv), 0);
+    }
+
+    #[inline]
+    fn advance(&mut self, bytes: usize) {
+        let end = self.skip + bytes;
+        self.counter = self.counter.wrapping_add((end / 16) as u128);
+        self.skip = end % 16;
+    }
+}
+
+impl Subject for At<Ctr> {
+    fn set_iv(&mut self, iv: &[u8; 16]) {
+        At::set_iv(self, iv);
+    }
+
+    fn apply(&mut self, data: &mut [u8]) {
+        let bytes = data.len();
+        self.kernel.apply(self.counter, self.skip, data.into());
+        self.advance(bytes);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Subject for At<CachedCtr> {
+    fn set_iv(&mut self, iv: &[u8; 16]) {
+        At::set_iv(self, iv);
+    }
+
+    fn apply(&mut self, data: &mut [u8]) {
+        let bytes = data.len();
+        self.kernel.apply(self.counter, self.skip, data.into());
+        self.advance(bytes);
+    }
+}

@@ -1,0 +1,198 @@
+//! Who is measured.
+
+use crate::Error;
+use crate::case::Case;
+use crate::own;
+
+/// How to come by a peer; a caller of the harness brings a list of these.
+#[derive(Clone, Copy, Debug)]
+pub struct PeerFactory {
+    /// As on the command line and in records.
+    pub name: &'static str,
+    /// When a run that names no peers measures it.
+    pub presence: Presence,
+    /// Loads it.
+    pub open: fn() -> Result<Box<dyn Peer>, Error>,
+}
+
+/// When a run that names no peers measures one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Presence {
+    /// Always; without it there is no run.
+    Always,
+    /// Where it is on the machine.
+    WhereAvailable,
+    /// Where more than one thread is asked for.
+    ManyThreads,
+    /// Never: it has to be named.
+    Named,
+}
+
+/// An implementation, loaded.
+pub trait Peer {
+    /// What it says of itself.
+    fn version(&self) -> String;
+
+    /// Sets up `key` for a case.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] for a case that it does not do.
+    fn subject(&self, case: &Case, key: &[u8]) -> Result<Box<dyn Subject>, Error>;
+}
+
+/// A key set up in an implementation: what the clock runs for.
+///
+/// The loops are here so that they are compiled for each subject by itself: what a call by
+/// pointer costs would count at 64 bytes.
+pub trait Subject {
+    /// Starts a stream at `iv`, in the implementation's own way.
+    fn set_iv(&mut self, iv: &[u8; 16]);
+
+    /// One request, in place. The stream goes on from the one before.
+    fn apply(&mut self, data: &mut [u8]);
+
+    /// As many requests in a row.
+    fn apply_times(&mut self, data: &mut [u8], calls: usize) {
+        for _ in 0..calls {
+            self.apply(data);
+        }
+    }
+
+    /// As many requests in a row, each under the next of `nonces`.
+    fn apply_times_fresh(&mut self, data: &mut [u8], calls: usize, nonces: &mut Nonces) {
+        for _ in 0..calls {
+            self.set_iv(&nonces.next_iv());
+            self.apply(data);
+        }
+    }
+}
+
+/// Never the same nonce twice, and no byte of it twice in a row: a nonce that merely counts would
+/// let counter-mode caching keep its table, which depends on three bytes of it. The last four
+/// bytes, which count blocks, are zero.
+#[derive(Debug, Default)]
+pub struct Nonces(u128);
+
+impl Nonces {
+    /// The next IV.
+    #[inline]
+    pub fn next_iv(&mut self) -> [u8; 16] {
+        self.0 = self.0.wrapping_add(Self::STEP);
+        self.0.to_be_bytes()
+    }
+
+    /// Odd in its upper 96 bits, so that these come round after 2^96; the golden ratio's digits.
+    const STEP: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c061_0000_0000;
+}
+
+/// A peer of this run.
+pub(crate) struct Chosen {
+    pub(crate) name: &'static str,
+    pub(crate) peer: Box<dyn Peer>,
+}
+
+/// The peers of a run: those `named`, or else those that say so of themselves. `note` is told of
+/// those left out.
+pub(crate) fn choose(
+    factories: &[PeerFactory],
+    named: &[String],
+    threads: usize,
+    note: &mut dyn FnMut(&str),
+) -> Result<Vec<Chosen>, Error> {
+    let all: Vec<&PeerFactory> = factories.iter().chain(own::PEERS).collect();
+    let mut chosen: Vec<Chosen> = Vec::new();
+    for name in named {
+        let factory = all
+            .iter()
+            .find(|factory| factory.name == name)
+            .ok_or_else(|| {
+                let names: Vec<_> = all.iter().map(|factory| factory.name).collect();
+                Error::Usage(format!(
+                    "unknown peer {name:?}: there are {}",
+                    names.join(", ")
+                ))
+            })?;
+        if chosen.iter().all(|earlier| earlier.name != factory.name) {
+            chosen.push(Chosen {
+                name: factory.name,
+                peer: (factory.open)()?,
+            });
+        }
+    }
+    if !named.is_empty() {
+        return Ok(chosen);
+    }
+    for factory in all {
+        let wanted = match factory.presence {
+            Presence::Always | Presence::WhereAvailable => true,
+            Presence::ManyThreads => threads > 1,
+            Presence::Named => false,
+        };
+        if !wanted {
+            continue;
+        }
+        match (factory.open)() {
+            Ok(peer) => chosen.push(Chosen {
+                name: factory.name,
+                peer,
+            }),
+            Err(Error::Unavailable(why)) if factory.presence == Presence::WhereAvailable => {
+                note(&format!("without {}: {why}", factory.name));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_of_a_nonce_is_fresh() {
+        let mut nonces = Nonces::default();
+        let mut last = nonces.next_iv();
+        for _ in 0..10_000 {
+            let next = nonces.next_iv();
+            assert!((0..12).all(|byte| next[byte] != last[byte]));
+            assert_eq!(next[12..], [0; 4]);
+            last = next;
+        }
+    }
+
+    #[test]
+    fn unknown_and_missing_peers() {
+        let missing = PeerFactory {
+            name: "missing",
+            presence: Presence::WhereAvailable,
+            open: || Err(Error::Unavailable("fetch it".to_owned())),
+        };
+        let choose = |named: &[&str], threads| {
+            let named: Vec<_> = named.iter().map(|name| (*name).to_owned()).collect();
+            let mut notes = Vec::new();
+            let chosen = super::choose(&[missing], &named, threads, &mut |note| {
+                notes.push(note.to_owned());
+            });
+            let names = chosen.map(|all| all.iter().map(|one| one.name).collect::<Vec<_>>());
+            (names, notes)
+        };
+
+        let (names, notes) = choose(&[], 2);
+        assert_eq!(names.unwrap(), ["inline"]);
+        assert_eq!(notes, ["without missing: fetch it"]);
+        assert_eq!(
+            choose(&["kernel", "inline", "kernel"], 1).0.unwrap(),
+            ["kernel", "inline"]
+        );
+        assert!(matches!(
+            choose(&["missing"], 1).0,
+            Err(Error::Unavailable(_))
+        ));
+        let message = choose(&["nobody"], 1).0.unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "unknown peer \"nobody\": there are missing, inline, kernel"
+        );
+    }
+}

@@ -1,0 +1,331 @@
+//! What comes out: lines of JSON, or a table.
+
+use std::io::Write;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::cli::Size;
+use crate::measure::Mode;
+use crate::statistics::Summary;
+
+/// One line of the record.
+#[derive(Clone, Serialize, Deserialize, PartialEq, Debug)]
+#[serde(untagged)]
+pub enum Line {
+    /// How fast one implementation is.
+    Rate(Rate),
+    /// How Oarlock compares with a peer.
+    Ratio(Ratio),
+}
+
+/// How fast one implementation is.
+#[derive(Clone, Serialize, Deserialize, PartialEq, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Rate {
+    /// The case's name.
+    pub case: String,
+    /// `oarlock`, or the peer's name.
+    #[serde(rename = "impl")]
+    pub implementation: String,
+    /// Threads that it used.
+    pub threads: usize,
+    /// Of a request.
+    pub bytes: usize,
+    /// Of the figures.
+    pub unit: String,
+    /// Of all samples.
+    pub median: f64,
+    /// The least of them.
+    pub min: f64,
+    /// The greatest.
+    pub max: f64,
+    /// How many samples.
+    pub runs: usize,
+    /// That its output was that of the others.
+    pub verified: bool,
+    /// How it was measured, where not in the plainest way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// The pause before a call, in mode `after-idle`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_ms: Option<u64>,
+    /// A new nonce in each call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fresh_nonce: bool,
+    /// Streams by turns, where more than one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<usize>,
+}
+
+/// How Oarlock compares with a peer.
+#[derive(Clone, Serialize, Deserialize, PartialEq, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Ratio {
+    /// The case's name.
+    pub case: String,
+    /// The peer's name.
+    pub vs: String,
+    /// Threads that Oarlock used.
+    pub threads: usize,
+    /// Of a request.
+    pub bytes: usize,
+    /// Of the ratios Oarlock over the peer, taken pair by pair.
+    pub ratio_median: f64,
+    /// The least of them.
+    pub ratio_min: f64,
+    /// The greatest.
+    pub ratio_max: f64,
+    /// As in [`Rate`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// As in [`Rate`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_ms: Option<u64>,
+    /// As in [`Rate`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fresh_nonce: bool,
+    /// As in [`Rate`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<usize>,
+}
+
+/// What the lines of one point have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Point<'a> {
+    pub(crate) case: &'a str,
+    pub(crate) unit: &'a str,
+    /// Threads of Oarlock; peers have one.
+    pub(crate) threads: usize,
+    pub(crate) bytes: usize,
+    pub(crate) mode: Mode,
+    pub(crate) fresh_nonce: bool,
+    pub(crate) depth: usize,
+}
+
+impl Point<'_> {
+    pub(crate) fn rate(&self, name: &str, threads: usize, summary: &Summary) -> Line {
+        let (mode, idle_ms) = self.mode();
+        Line::Rate(Rate {
+            case: self.case.to_owned(),
+            implementation: name.to_owned(),
+            threads,
+            bytes: self.bytes,
+            unit: self.unit.to_owned(),
+            median: rounded(summary.median),
+            min: rounded(summary.min),
+            max: rounded(summary.max),
+            runs: summary.runs,
+            verified: true,
+            mode,
+            idle_ms,
+            fresh_nonce: self.fresh_nonce,
+            depth: (self.depth > 1).then_some(self.depth),
+        })
+    }
+
+    pub(crate) fn ratio(&self, vs: &str, summary: &Summary) -> Line {
+        let (mode, idle_ms) = self.mode();
+        Line::Ratio(Ratio {
+            case: self.case.to_owned(),
+            vs: vs.to_owned(),
+            threads: self.threads,
+            bytes: self.bytes,
+            ratio_median: rounded(summary.median),
+            ratio_min: rounded(summary.min),
+            ratio_max: rounded(summary.max),
+            mode,
+            idle_ms,
+            fresh_nonce: self.fresh_nonce,
+            depth: (self.depth > 1).then_some(self.depth),
+        })
+    }
+
+    /// Told apart where it makes a difference.
+    fn mode(&self) -> (Option<String>, Option<u64>) {
+        match self.mode {
+            _ if self.threads == 1 => (None, None),
+            Mode::BackToBack => (Some("back-to-back".to_owned()), None),
+            Mode::AfterIdle(ms) => (Some("after-idle".to_owned()), Some(ms)),
+        }
+    }
+}
+
+/// Five significant digits: more would be noise.
+fn rounded(figure: f64) -> f64 {
+    format!("{figure:.4e}").parse().unwrap_or(figure)
+}
+
+/// A table for people: sizes down, implementations across, with the ratio beside each peer.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    heading: String,
+    columns: Vec<String>,
+}
+
+impl Table {
+    /// Prints all lines of one point as a row, and a heading where a new table begins.
+    pub(crate) fn row(
+        &mut self,
+        point: &Point<'_>,
+        lines: &[Line],
+        out: &mut dyn Write,
+    ) -> Result<(), Error> {
+        self.write_row(point, lines, out)
+            .map_err(Error::io("writing the table"))
+    }
+
+    fn write_row(
+        &mut self,
+        point: &Point<'_>,
+        lines: &[Line],
+        out: &mut dyn Write,
+    ) -> std::io::Result<()> {
+        let rates: Vec<&Rate> = lines
+            .iter()
+            .filter_map(|line| match line {
+                Line::Rate(rate) => Some(rate),
+                Line::Ratio(_) => None,
+            })
+            .collect();
+        let heading = heading(point);
+        if heading != self.heading {
+            if !self.heading.is_empty() {
+                writeln!(out)?;
+            }
+            writeln!(out, "{heading}")?;
+            write!(out, "{:>9}", "bytes")?;
+            self.columns.clear();
+            for rate in &rates {
+                let name = &rate.implementation;
+                write!(out, "  {name:>WIDTH$}")?;
+                if name != "oarlock" {
+                    write!(out, "  {:>6}", "×")?;
+                }
+                self.columns.push(name.clone());
+            }
+            writeln!(out)?;
+            self.heading = heading;
+        }
+        write!(out, "{:>9}", Size(point.bytes).to_string())?;
+        for name in &self.columns {
+            for line in lines {
+                match line {
+                    Line::Rate(rate) if rate.implementation == *name => {
+                        write!(out, "  {:>WIDTH$.*}", decimals(rate.median), rate.median)?;
+                    }
+                    Line::Ratio(ratio) if ratio.vs == *name => {
+                        write!(out, "  {:>6.2}", ratio.ratio_median)?;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        writeln!(out)
+    }
+}
+
+fn heading(point: &Point<'_>) -> String {
+    let mut heading = format!("{} in {}, ", point.case, point.unit);
+    heading += &match point.threads {
+        1 => "one thread".to_owned(),
+        threads => format!("Oarlock on {threads} threads, peers on one"),
+    };
+    if point.threads > 1 {
+        heading += &match point.mode {
+            Mode::BackToBack => ", back to back".to_owned(),
+            Mode::AfterIdle(ms) => format!(", each call after {ms} ms of idleness"),
+        };
+    }
+    if point.fresh_nonce {
+        heading += ", a fresh nonce a call";
+    }
+    if point.depth > 1 {
+        heading += &format!(", {} streams by turns", point.depth);
+    }
+    heading
+}
+
+fn decimals(figure: f64) -> usize {
+    if figure < 1.0 { 3 } else { 2 }
+}
+
+const WIDTH: usize = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POINT: Point<'_> = Point {
+        case: "aes-128-ctr",
+        unit: "GB/s",
+        threads: 1,
+        bytes: 64,
+        mode: Mode::BackToBack,
+        fresh_nonce: false,
+        depth: 1,
+    };
+    const SUMMARY: Summary = Summary {
+        median: 2.0 / 3.0,
+        min: 0.5,
+        max: 12.0,
+        runs: 21,
+    };
+
+    #[test]
+    fn json_has_the_promised_fields_in_order() {
+        let rate = serde_json::to_string(&POINT.rate("oarlock", 1, &SUMMARY)).unwrap();
+        assert_eq!(
+            rate,
+            r#"{"case":"aes-128-ctr","impl":"oarlock","threads":1,"bytes":64,"unit":"GB/s","median":0.66667,"min":0.5,"max":12.0,"runs":21,"verified":true}"#
+        );
+        let ratio = serde_json::to_string(&POINT.ratio("openssl", &SUMMARY)).unwrap();
+        assert_eq!(
+            ratio,
+            r#"{"case":"aes-128-ctr","vs":"openssl","threads":1,"bytes":64,"ratio_median":0.66667,"ratio_min":0.5,"ratio_max":12.0}"#
+        );
+    }
+
+    #[test]
+    fn what_is_out_of_the_ordinary_comes_after() {
+        let point = Point {
+            threads: 2,
+            mode: Mode::AfterIdle(20),
+            fresh_nonce: true,
+            depth: 4,
+            ..POINT
+        };
+        for line in [
+            point.rate("oarlock", 2, &SUMMARY),
+            point.ratio("inline", &SUMMARY),
+        ] {
+            let text = serde_json::to_string(&line).unwrap();
+            let end = r#","mode":"after-idle","idle_ms":20,"fresh_nonce":true,"depth":4}"#;
+            assert!(text.ends_with(end), "{text}");
+            assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), line);
+        }
+    }
+
+    #[test]
+    fn a_table_has_one_heading_and_a_ratio_beside_each_peer() {
+        let mut table = Table::default();
+        let mut out = Vec::new();
+        let lines = [
+            POINT.rate("oarlock", 1, &SUMMARY),
+            POINT.rate("openssl", 1, &SUMMARY),
+            POINT.ratio("openssl", &SUMMARY),
+        ];
+        for bytes in [64, 1 << 20] {
+            table
+                .row(&Point { bytes, ..POINT }, &lines, &mut out)
+                .unwrap();
+        }
+        let expected = "\
+aes-128-ctr in GB/s, one thread
+    bytes     oarlock     openssl       ×
+       64       0.667       0.667    0.67
+       1m       0.667       0.667    0.67
+";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}

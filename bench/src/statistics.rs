@@ -1,0 +1,63 @@
+//! Medians and ratios.
+
+/// Median, least and greatest of some samples.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Summary {
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+    pub(crate) runs: usize,
+}
+
+impl Summary {
+    /// Of at least one sample.
+    pub(crate) fn of(samples: &[f64]) -> Self {
+        let mut sorted = samples.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (below, above) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+        Self {
+            median: f64::midpoint(below, above),
+            min: sorted[0],
+            max: sorted[sorted.len() - 1],
+            runs: sorted.len(),
+        }
+    }
+
+    /// Of the ratios `ours / theirs`, taken pair by pair: what slows the machine for a while slows
+    /// both of a pair.
+    pub(crate) fn of_ratios(ours: &[f64], theirs: &[f64]) -> Self {
+        debug_assert_eq!(ours.len(), theirs.len(), "samples come in pairs");
+        let ratios: Vec<_> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
+        Self::of(&ratios)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn median_of_odd_and_even() {
+        for (samples, median, min, max) in [
+            (&[3.0][..], 3.0, 3.0, 3.0),
+            (&[9.0, 1.0, 2.0], 2.0, 1.0, 9.0),
+            (&[4.0, 1.0, 3.0, 2.0], 2.5, 1.0, 4.0),
+        ] {
+            let runs = samples.len();
+            let expected = Summary {
+                median,
+                min,
+                max,
+                runs,
+            };
+            assert_eq!(Summary::of(samples), expected);
+        }
+    }
+
+    #[test]
+    fn ratios_are_taken_pair_by_pair() {
+        // The machine halved its speed in the second pair: the ratio of the medians would be 3.
+        let summary = Summary::of_ratios(&[4.0, 2.0, 6.0], &[2.0, 1.0, 1.0]);
+        assert_eq!((summary.median, summary.min, summary.max), (2.0, 2.0, 6.0));
+    }
+}
