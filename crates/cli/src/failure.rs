@@ -32,8 +32,7 @@ impl Failure {
     /// Ended by a signal: the status that a shell gives for it.
     pub(crate) fn interrupted(signal: u8) -> Self {
         Self {
-            message: "interrupted: nothing was written under the final name of an output file"
-                .into(),
+            message: "interrupted before the end: a file that -o names is as it was before".into(),
             status: 128 + signal,
         }
     }

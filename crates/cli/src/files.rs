@@ -78,5 +78,8 @@ fn read_chunk(job: &Job, buffer: &mut [u8], position: u64) -> Result<(), Failure
     Ok(())
 }
 
-/// Stays in a core's second-level cache between read, keystream and write.
-const CHUNK_BYTES: u64 = 512 << 10;
+/// On 2 cores and tmpfs, 1 GiB, best of several: 370 ms, against 371 to 390 for 128 to 512 KiB and
+/// 380 for 4 MiB. The kernel lets one thread at a time write to a file, and that alone takes most of
+/// it. Not better: to give the file its size (376) or its space (384 to 420) beforehand, to map the
+/// input (373 to 403) or the output (508 and more).
+const CHUNK_BYTES: u64 = 1 << 20;

@@ -37,13 +37,12 @@ pub(crate) fn run(job: &Job, done: u64) -> Result<(), Failure> {
     });
     let turns = Turns::default();
     job.together(&|| {
-        let result = work(job, &reader, &turns);
-        if result.is_err() {
-            turns.end();
-        }
-        result
-    })?;
-    Ok(())
+        // Nobody waits for the turn of a thread that has failed, or panicked.
+        let ends = EndsTurns(&turns);
+        work(job, &reader, &turns)?;
+        std::mem::forget(ends);
+        Ok(())
+    })
 }
 
 struct Reader {
@@ -105,7 +104,7 @@ impl Reader {
                 Ok(0) => {
                     self.ended = true;
                     if let Some(at) = job.input.is_cut_short() {
-                        return Err(job.input.cut_short(at));
+                        job.fail(job.input.cut_short(at));
                     }
                     break;
                 }
@@ -218,6 +217,14 @@ impl Turns {
     }
 }
 
+struct EndsTurns<'a>(&'a Turns);
+
+impl Drop for EndsTurns<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
 /// A thread that panics takes the whole command with it; what it held is not looked at again.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -225,7 +232,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// pwritev2's sign for the file's own position, which a pipe does not have.
 const HERE: u64 = u64::MAX;
-const CHUNK_BYTES: usize = 256 << 10;
+/// As much as a pipe may hold.
+const CHUNK_BYTES: usize = PIPE_BYTES;
 /// What any user may ask for (/proc/sys/fs/pipe-max-size).
 const PIPE_BYTES: usize = 1 << 20;
 /// A writer of tiny pieces is not waited for until a chunk is full.

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use common::{IV, assert_fails, enc, key, names, noise, oarlock, openssl, run, stderr};
 
 /// Short ones, ends of blocks and pages, and either side of the chunks that are shared out.
-const SIZES: [usize; 14] = [
+const SIZES: [usize; 15] = [
     0,
     1,
     15,
@@ -24,6 +24,7 @@ const SIZES: [usize; 14] = [
     1 << 20,
     (1 << 20) + 1,
     (2 << 20) - 1,
+    2 << 20,
     5 << 20,
     (5 << 20) + 4097,
 ];
