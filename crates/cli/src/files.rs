@@ -78,8 +78,8 @@ fn read_chunk(job: &Job, buffer: &mut [u8], position: u64) -> Result<(), Failure
     Ok(())
 }
 
-/// On 2 cores and tmpfs, 1 GiB, best of several: 370 ms, against 371 to 390 for 128 to 512 KiB and
-/// 380 for 4 MiB. The kernel lets one thread at a time write to a file, and that alone takes most of
-/// it. Not better: to give the file its size (376) or its space (384 to 420) beforehand, to map the
-/// input (373 to 403) or the output (508 and more).
+/// 1 GiB in tmpfs with 2 cores takes 370 ms at best; with chunks of 512, 256 and 128 KiB 391, 389
+/// and 401, of 4 MiB 380. The kernel lets one thread at a time write to a file, so more than that is
+/// not to be had from pwrite. Not better, at 512 KiB: to give the output its size (376) or its space
+/// (420) beforehand, to map the input (397) or the output (508).
 const CHUNK_BYTES: u64 = 1 << 20;

@@ -178,7 +178,8 @@ fn a_cpu_without_aes_gives_the_same() {
 fn redirected_files_are_read_and_written_from_where_they_are() {
     let directory = tempfile::tempdir().unwrap();
     let (input, output) = (directory.path().join("in"), directory.path().join("out"));
-    let data = noise((4 << 20) + 100);
+    // So many chunks that they would not all be appended in order by chance.
+    let data = noise((48 << 20) + 100);
     fs::write(&input, [&b"skipped!"[..], &data].concat()).unwrap();
     let expected = openssl(128, IV, &data);
     for redirection in [">", ">>"] {

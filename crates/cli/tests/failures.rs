@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use common::{
-    IV, KEY, assert_fails, enc, endless, ends_soon, names, noise, oarlock, openssl, run, signal,
-    stderr, until_at_work,
+    IV, KEY, assert_fails, enc, endless, ends_soon, names, noise, oarlock, openssl, read_soon, run,
+    signal, stderr, until_at_work,
 };
 use rustix::process::Signal;
 
@@ -360,7 +360,7 @@ fn start_stream(command: &mut Command) -> Child {
         .unwrap();
     child.stdin.as_mut().unwrap().write_all(b"data").unwrap();
     let mut got = [0; 4];
-    child.stdout.as_mut().unwrap().read_exact(&mut got).unwrap();
+    read_soon(child.stdout.as_mut().unwrap(), &mut got);
     child
 }
 
@@ -386,7 +386,7 @@ fn the_first_interrupt_ends_a_write_that_waits_for_its_reader() {
             .spawn()
             .unwrap();
         let mut got = [0; 1];
-        child.stdout.as_mut().unwrap().read_exact(&mut got).unwrap();
+        read_soon(child.stdout.as_mut().unwrap(), &mut got);
         // Long enough to fill any pipe.
         std::thread::sleep(std::time::Duration::from_millis(100));
         signal(&child, Signal::INT);
@@ -405,7 +405,7 @@ fn a_signal_that_was_ignored_stays_ignored() {
     signal(&child, Signal::HUP);
     child.stdin.as_mut().unwrap().write_all(b"more").unwrap();
     let mut got = [0; 4];
-    child.stdout.as_mut().unwrap().read_exact(&mut got).unwrap();
+    read_soon(child.stdout.as_mut().unwrap(), &mut got);
     assert_eq!(got, openssl(256, IV, b"datamore")[4..]);
     drop(child.stdin.take());
     let result = ends_soon(child);

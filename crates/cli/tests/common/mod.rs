@@ -3,10 +3,13 @@
 
 use std::fs;
 use std::io::{Read, Write as _};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub const KEY: &str = "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4";
 pub const IV: &str = "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff";
@@ -123,6 +126,22 @@ pub fn until_at_work(directory: &Path) {
                 && entry.metadata().is_ok_and(|metadata| metadata.len() > 0)
         })
     });
+}
+
+/// Reads as many bytes as `buffer` has, and panics where they do not come.
+pub fn read_soon(pipe: &mut (impl Read + AsFd), buffer: &mut [u8]) {
+    let limit = Timespec {
+        tv_sec: 5,
+        tv_nsec: 0,
+    };
+    let mut filled = 0;
+    while filled < buffer.len() {
+        let mut watched = [PollFd::new(pipe, PollFlags::IN)];
+        assert_eq!(poll(&mut watched, Some(&limit)), Ok(1), "nothing comes");
+        let bytes = pipe.read(&mut buffer[filled..]).unwrap();
+        assert!(bytes > 0, "ended after {filled} bytes");
+        filled += bytes;
+    }
 }
 
 pub fn signal(child: &Child, signal: rustix::process::Signal) {
