@@ -1,27 +1,28 @@
 //! `oarlock enc` and `oarlock dec`: in counter mode, the same thing.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use clap::ValueEnum;
-use oarlock::{AcceleratedCtr, Accelerator, Options, Reservation, Strategy};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use oarlock::device::Operation;
+use oarlock::{AcceleratedCtr, Accelerator, Reservation, Strategy};
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::interrupt::Interrupt;
 use crate::keys::{self, Secret};
+use crate::options::OPERATIONS;
 use crate::output::{Output, Target};
 use crate::progress::{Progress, When};
-use crate::{files, stream};
+use crate::{files, options, stream};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Algorithm and key size
-    #[arg(long, value_name = "NAME")]
-    cipher: Cipher,
+    #[arg(long, value_name = "NAME", value_parser = ciphers())]
+    cipher: Operation,
 
     /// The key in hexadecimal; other users may see it in the process list: --key-file hides it
     #[arg(short = 'K', long, value_name = "HEX", value_parser = Secret::parse,
@@ -66,18 +67,9 @@ pub(crate) struct Args {
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  oarlock enc --cipher aes-256-ctr --key-file key.hex --iv 000102030405060708090a0b0c0d0e0f disk.img -o disk.enc
-  tar c . | oarlock enc --cipher aes-128-ctr -K 2b7e151628aed2a6abf7158809cf4f3c --iv f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff > backup";
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Cipher {
-    #[value(name = "aes-128-ctr")]
-    Aes128Ctr,
-    #[value(name = "aes-192-ctr")]
-    Aes192Ctr,
-    #[value(name = "aes-256-ctr")]
-    Aes256Ctr,
-}
+  oarlock enc --cipher aes-256-ctr --key-file key.hex --iv $IV disk.img -o disk.enc
+  tar c . | oarlock enc --cipher aes-128-ctr -K $KEY --iv $IV > backup
+  openssl enc -d -aes-128-ctr -K $KEY -iv $IV < backup | tar x";
 
 /// What the threads that work on it share.
 pub(crate) struct Job {
@@ -94,14 +86,13 @@ pub(crate) struct Job {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (operation, key_bytes) = match args.cipher {
-        Cipher::Aes128Ctr => ("aes-128-ctr", 16),
-        Cipher::Aes192Ctr => ("aes-192-ctr", 24),
-        Cipher::Aes256Ctr => ("aes-256-ctr", 32),
-    };
-    let accelerator = accelerator(&args.options)?;
-    let iv = keys::decode("--iv", &args.iv, 16, operation)?;
-    let key = read_key(args, operation, key_bytes)?;
+    let mut options = options::parse(&args.options)?;
+    // One cipher alone has nobody to keep its threads from; but each thread opens a session of its
+    // own, which would look like several ciphers.
+    options.reservation = Reservation::Shared;
+    let accelerator = options::build(options)?;
+    let iv = keys::decode("--iv", &args.iv, 16, args.cipher)?;
+    let key = read_key(args)?;
     let input = Input::open(args.input.as_deref())?;
     // Files that may block while they are opened come before the signals are caught, files that
     // must be removed after.
@@ -175,24 +166,10 @@ impl Job {
     }
 }
 
-/// With as many threads as there are CPUs, unless the options say otherwise.
-fn accelerator(options: &str) -> Result<Accelerator, Failure> {
-    let text = format!("cipher_threads={THREADS_MAX},{options}");
-    let mut options: Options = text
-        .parse()
-        .map_err(|error| Failure::usage(format!("--options: {error}")))?;
-    // There is one cipher in this process: nobody to keep threads from. Each thread opens its own
-    // session of it, which must not look like several.
-    options.reservation = Reservation::Shared;
-    Accelerator::builder()
-        .options(options)
-        .build()
-        .map_err(|error| Failure::usage(error.to_string()))
-}
-
-fn read_key(args: &Args, operation: &str, bytes: usize) -> Result<Zeroizing<Vec<u8>>, Failure> {
+fn read_key(args: &Args) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let bytes = args.cipher.key_bytes();
     match (&args.key, &args.key_file) {
-        (Some(key), _) => keys::decode("-K", key.text(), bytes, operation),
+        (Some(key), _) => keys::decode("-K", key.text(), bytes, args.cipher),
         (None, Some(path)) => {
             if path.as_os_str() == "-"
                 && args
@@ -206,10 +183,19 @@ fn read_key(args: &Args, operation: &str, bytes: usize) -> Result<Zeroizing<Vec<
             }
             let text = keys::read_key_file(path)?;
             let what = format!("key file {}", path.display());
-            keys::decode(&what, text.text(), bytes, operation)
+            keys::decode(&what, text.text(), bytes, args.cipher)
         }
         (None, None) => Err(Failure::usage("a key is missing: give -K or --key-file")),
     }
+}
+
+fn ciphers() -> impl TypedValueParser<Value = Operation> {
+    PossibleValuesParser::new(OPERATIONS.map(Operation::name)).try_map(|name| {
+        OPERATIONS
+            .into_iter()
+            .find(|operation| operation.name() == name)
+            .ok_or("not a cipher")
+    })
 }
 
 #[derive(Clone, Copy)]
@@ -227,6 +213,3 @@ fn threads(text: &str) -> Result<Threads, String> {
         _ => Err("expected `auto` or a whole number from 1 on".into()),
     }
 }
-
-/// The most that an option takes.
-const THREADS_MAX: usize = 4096;

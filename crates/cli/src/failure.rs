@@ -51,7 +51,8 @@ impl Failure {
     }
 }
 
-/// The text of an I/O error without Rust's "(os error N)".
+/// The text of an I/O error without Rust's "(os error N)" and what crates put behind it, as a path that
+/// nobody knows.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error ") {

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
+use oarlock::device::Operation;
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, reason};
@@ -64,7 +65,7 @@ pub(crate) fn decode(
     what: &str,
     text: &str,
     bytes: usize,
-    user: &str,
+    cipher: Operation,
 ) -> Result<Zeroizing<Vec<u8>>, Failure> {
     if let Some((at, wrong)) = text
         .chars()
@@ -79,8 +80,9 @@ pub(crate) fn decode(
     let digits = 2 * bytes;
     if text.len() != digits {
         return Err(Failure::usage(format!(
-            "{what}: {} hexadecimal digits, but {user} takes {digits} ({bytes} bytes)",
-            text.len()
+            "{what}: {} hexadecimal digits, but {} takes {digits} ({bytes} bytes)",
+            text.len(),
+            cipher.name()
         )));
     }
     let mut value = Zeroizing::new(vec![0; bytes]);

@@ -5,7 +5,8 @@
 //! files.rs      regular file to regular file          stream.rs     everything else
 //! input.rs      where bytes come from                 output.rs     where they go: temporary name, rename
 //! interrupt.rs  Ctrl-C seen without a thread          progress.rs   the bar
-//! devices.rs    what this machine has, self-tested    failure.rs    the one line on stderr
+//! devices.rs    what this machine has, self-tested    options.rs    the accelerator
+//! failure.rs    the one line on stderr
 //! ```
 
 mod devices;
@@ -15,11 +16,12 @@ mod files;
 mod input;
 mod interrupt;
 mod keys;
+mod options;
 mod output;
 mod progress;
 mod stream;
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -57,10 +59,7 @@ fn main() -> ExitCode {
     let result = match Cli::try_parse() {
         Ok(cli) => run(cli.command),
         Err(error) if error.use_stderr() => Err(failure::of_arguments(&error)),
-        Err(help) => print(
-            &help.render().ansi().to_string(),
-            &help.render().to_string(),
-        ),
+        Err(help) => show(&help),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -80,15 +79,14 @@ fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// Prints help or version, in colour where a person reads it.
-fn print(colored: &str, plain: &str) -> Result<(), Failure> {
-    use std::io::IsTerminal as _;
-    let text = if io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
-        colored
+/// Shows help or version, in colour where a person reads it.
+fn show(help: &clap::Error) -> Result<(), Failure> {
+    let text = help.render();
+    if io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+        to_stdout(text.ansi().to_string().as_bytes())
     } else {
-        plain
-    };
-    to_stdout(text.as_bytes())
+        to_stdout(text.to_string().as_bytes())
+    }
 }
 
 /// Writes all of `bytes`, where `print!` would panic on a closed pipe.

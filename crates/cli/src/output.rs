@@ -128,8 +128,6 @@ impl Target {
                         Ok(file)
                     })
                     .map_err(|error| {
-                        // tempfile adds the path it tried.
-                        let error = error.raw_os_error_of();
                         Failure::new(format!(
                             "{name}: no temporary file can be made in {}: {}",
                             directory.display(),
@@ -208,17 +206,6 @@ fn resolve(path: &Path) -> io::Result<Option<PathBuf>> {
         }
     }
     Err(rustix::io::Errno::LOOP.into())
-}
-
-trait RawOsErrorOf {
-    fn raw_os_error_of(self) -> io::Error;
-}
-
-impl RawOsErrorOf for io::Error {
-    /// The system's error inside one that has a path wrapped around it.
-    fn raw_os_error_of(self) -> io::Error {
-        io::Error::from(self.kind())
-    }
 }
 
 const LINKS_MAX: usize = 40;

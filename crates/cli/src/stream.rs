@@ -104,6 +104,9 @@ impl Reader {
             match rustix::io::read(&job.input.file, &mut buffer[bytes..]) {
                 Ok(0) => {
                     self.ended = true;
+                    if let Some(at) = job.input.is_cut_short() {
+                        return Err(job.input.cut_short(at));
+                    }
                     break;
                 }
                 Ok(count) => bytes += count,

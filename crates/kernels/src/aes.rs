@@ -222,11 +222,15 @@ impl Ctr {
     ///
     /// # Panics
     /// When `skip` is 16 or more.
-    #[inline]
+    #[inline(always)]
     pub fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
-        drive(counter, skip, data, carry_128, |counter, run| {
-            self.run(counter, run)
-        });
+        if is_one_run(counter, skip, data.len()) {
+            self.run(counter, data);
+        } else {
+            drive(counter, skip, data, carry_128, &mut |counter, run| {
+                self.run(counter, run);
+            });
+        }
     }
 
     /// As [`apply`](Self::apply), but only the low 32 bits count and wrap, as GCM's inc32 does
@@ -236,9 +240,13 @@ impl Ctr {
     /// When `skip` is 16 or more.
     #[inline]
     pub fn apply32(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
-        drive(counter, skip, data, carry_32, |counter, run| {
-            self.run(counter, run)
-        });
+        if is_one_run(counter, skip, data.len()) {
+            self.run(counter, data);
+        } else {
+            drive(counter, skip, data, carry_32, &mut |counter, run| {
+                self.run(counter, run);
+            });
+        }
     }
 
     /// One run in which the low 32 bits of the counter do not wrap.
@@ -321,15 +329,15 @@ impl CachedCtr {
     ///
     /// # Panics
     /// When `skip` is 16 or more.
-    #[inline]
+    #[inline(always)]
     pub fn apply(&mut self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
-        drive(counter, skip, data, carry_128, |counter, run| {
-            if run.len() < CACHED_BYTES_MIN {
-                self.ctr.run(counter, run);
-            } else {
-                self.long_run(counter, run);
-            }
-        });
+        if is_one_run(counter, skip, data.len()) {
+            self.run(counter, data);
+        } else {
+            drive(counter, skip, data, carry_128, &mut |counter, run| {
+                self.run(counter, run);
+            });
+        }
     }
 
     /// Fills the table for the nonce of `counter`, unless it is, for calls to
@@ -346,37 +354,53 @@ impl CachedCtr {
     /// # Panics
     /// When `skip` is 16 or more.
     pub fn apply_shared(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
-        drive(counter, skip, data, carry_128, |counter, run| {
+        drive(counter, skip, data, carry_128, &mut |counter, run| {
             if run.len() >= CACHED_BYTES_MIN && self.filled_for == counter & face::NONCE_MASK {
                 face::ctr_cached(self.face, &self.ctr.schedule, &self.table, counter, run);
             } else {
-                self.ctr.run(counter, run);
+                self.plain_run(counter, run);
             }
         });
     }
 
-    /// A run long enough to gain from a table that is there.
-    fn long_run(&mut self, mut counter: u128, mut run: InOutBuf<'_, '_, u8>) {
+    /// One run in which the low 32 bits of the counter do not wrap.
+    #[inline(always)]
+    fn run(&mut self, counter: u128, run: InOutBuf<'_, '_, u8>) {
+        if run.len() < CACHED_BYTES_MIN {
+            self.plain_run(counter, run);
+        } else if self.filled_for == counter & face::NONCE_MASK {
+            face::ctr_cached(self.face, &self.ctr.schedule, &self.table, counter, run);
+        } else {
+            self.first_runs(counter, run);
+        }
+    }
+
+    #[inline(always)]
+    fn plain_run(&self, counter: u128, run: InOutBuf<'_, '_, u8>) {
+        x86_64::aes::ctr_vaes512(self.face.vaes512(), &self.ctr.schedule, counter, run);
+    }
+
+    /// A run that would gain from a table that is not there.
+    #[cold]
+    fn first_runs(&mut self, mut counter: u128, mut run: InOutBuf<'_, '_, u8>) {
         let nonce = counter & face::NONCE_MASK;
-        if self.filled_for != nonce {
-            if self.seen_for != nonce {
-                self.seen_for = nonce;
-                self.seen_bytes = 0;
-            }
-            self.seen_bytes += run.len();
-            if self.seen_bytes < FILLING_BYTES_MIN {
-                return self.ctr.run(counter, run);
-            }
-            if run.len() < face::TABLE_BYTES {
-                self.prepare(counter);
-            } else {
-                let Self {
-                    ctr, face, table, ..
-                } = self;
-                run = face::ctr_fill(*face, &ctr.schedule, table, counter, run);
-                self.filled_for = nonce;
-                counter += face::TABLE_BLOCKS as u128;
-            }
+        if self.seen_for != nonce {
+            self.seen_for = nonce;
+            self.seen_bytes = 0;
+        }
+        self.seen_bytes += run.len();
+        if self.seen_bytes < FILLING_BYTES_MIN {
+            return self.plain_run(counter, run);
+        }
+        if run.len() < face::TABLE_BYTES {
+            self.prepare(counter);
+        } else {
+            let Self {
+                ctr, face, table, ..
+            } = self;
+            run = face::ctr_fill(*face, &ctr.schedule, table, counter, run);
+            self.filled_for = nonce;
+            counter += face::TABLE_BLOCKS as u128;
         }
         face::ctr_cached(self.face, &self.ctr.schedule, &self.table, counter, run);
     }
@@ -389,26 +413,18 @@ impl fmt::Debug for CachedCtr {
     }
 }
 
-/// Cuts `data` into runs in which the low 32 bits of the counter do not wrap, first the rest of a
-/// block of which `skip` bytes were used. `advance` adds blocks to a counter.
+/// Whether `bytes` of data are a single run. Those are the hot path, kept in registers from the
+/// caller to the kernel: a buffer's pointers and length that pass through memory as three words
+/// and are read back as one vector cost as much as 64 bytes of AES.
 #[inline(always)]
-fn drive(
-    counter: u128,
-    skip: usize,
-    data: InOutBuf<'_, '_, u8>,
-    advance: impl Fn(u128, u64) -> u128,
-    mut run: impl FnMut(u128, InOutBuf<'_, '_, u8>),
-) {
-    if skip == 0 && data.len() as u64 <= bytes_before_wrap(counter) {
-        run(counter, data);
-    } else {
-        drive_in_pieces(counter, skip, data, advance, &mut run);
-    }
+fn is_one_run(counter: u128, skip: usize, bytes: usize) -> bool {
+    skip == 0 && bytes as u64 <= bytes_before_wrap(counter)
 }
 
-#[cold]
+/// Cuts `data` into runs in which the low 32 bits of the counter do not wrap, first the rest of a
+/// block of which `skip` bytes were used. `advance` adds blocks to a counter.
 #[inline(never)]
-fn drive_in_pieces(
+fn drive(
     mut counter: u128,
     skip: usize,
     mut data: InOutBuf<'_, '_, u8>,

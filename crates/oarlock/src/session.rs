@@ -136,46 +136,52 @@ impl Session {
         }
     }
 
-    /// XORs keystream onto `data`, from byte `skip` of the block at `counter` on. Never fails: when
-    /// the device does, the session moves and the request is done there.
-    #[inline]
-    pub(crate) fn apply(&mut self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
-        if let Home::Device { registration, .. } = &self.home
-            && registration.is_withdrawn()
-        {
-            self.move_away();
+    /// Whether the device was withdrawn.
+    #[inline(always)]
+    pub(crate) fn has_lost_its_device(&self) -> bool {
+        matches!(&self.home, Home::Device { registration, .. } if registration.is_withdrawn())
+    }
+
+    /// XORs keystream onto `data`, from byte `skip` of the block at `counter` on. A device that
+    /// fails gives the data back as it was.
+    #[inline(always)]
+    pub(crate) fn apply<'a>(
+        &mut self,
+        counter: u128,
+        skip: usize,
+        data: InOutBuf<'a, 'a, u8>,
+    ) -> Result<(), InOutBuf<'a, 'a, u8>> {
+        // The common kind comes before the jump table of the others: 0.5 ns of 7.
+        #[cfg(target_arch = "x86_64")]
+        if let Keyed::Cached(ctr) = &mut self.keyed {
+            ctr.apply(counter, skip, data);
+            return Ok(());
         }
         match &mut self.keyed {
             #[cfg(target_arch = "x86_64")]
-            Keyed::Cached(ctr) => ctr.apply(counter, skip, data),
+            Keyed::Cached(_) => {}
             Keyed::Kernel(ctr) => ctr.apply(counter, skip, data),
             #[cfg(feature = "software")]
             Keyed::Software(ctr) => ctr.apply(counter, skip, data),
-            Keyed::Driver(_) => self.apply_by_driver(counter, skip, data),
-        }
-    }
-
-    #[cold]
-    fn apply_by_driver(&mut self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
-        let mut request = [CtrRequest {
-            counter,
-            skip,
-            data,
-        }];
-        while let Keyed::Driver(driver) = &self.keyed {
-            if driver.submit(&mut request).is_ok() {
-                return;
+            Keyed::Driver(driver) => {
+                let mut request = [CtrRequest {
+                    counter,
+                    skip,
+                    data,
+                }];
+                if driver.submit(&mut request).is_err() {
+                    let [CtrRequest { data, .. }] = request;
+                    return Err(data);
+                }
             }
-            self.move_away();
         }
-        let [CtrRequest { data, .. }] = request;
-        self.apply(counter, skip, data);
+        Ok(())
     }
 
     /// Moves to another device than the one it is on; when there is none, to the kernels, which
     /// cannot fail.
     #[cold]
-    fn move_away(&mut self) {
+    pub(crate) fn move_away(&mut self) {
         let Home::Device {
             registration,
             registry,

@@ -71,6 +71,24 @@ impl AcceleratedCtr<AnyAes> {
         let session = Session::open(&inner.registry, inner.cpu, params, key)?;
         Ok(Self::of(session, iv, Some(Arc::clone(inner)), reserved))
     }
+
+    /// Starts anew with another key, of 16, 24 or 32 bytes, at `iv`, 16 bytes. The old key is wiped.
+    ///
+    /// # Errors
+    /// As [`Accelerator::ctr`]; nothing has changed then.
+    pub fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), Error> {
+        let (params, iv) = (params(key)?, counter_block(iv)?);
+        let session = match &self.accelerator {
+            Some(inner) => Session::open(&inner.registry, inner.cpu, params, key)?,
+            None => Session::on_kernels(params, key),
+        };
+        self.hand_in_stats();
+        self.pace = Pace::new(session.bytes_per_second);
+        self.session = session;
+        (self.iv, self.counter, self.skip) = (iv, iv, 0);
+        self.look_from();
+        Ok(())
+    }
 }
 
 impl<A> AcceleratedCtr<A> {
@@ -133,10 +151,10 @@ impl<A> AcceleratedCtr<A> {
 
     /// Hands the counts since the last time in to [`Accelerator::stats`].
     pub fn hand_in_stats(&mut self) {
-        let counts = std::mem::take(&mut self.counts);
-        if counts != OperationStats::default()
-            && let Some(inner) = &self.accelerator
+        if let Some(inner) = &self.accelerator
+            && self.counts != OperationStats::default()
         {
+            let counts = std::mem::take(&mut self.counts);
             inner.totals.add(
                 self.session.device(),
                 self.session.params().operation,
@@ -146,14 +164,39 @@ impl<A> AcceleratedCtr<A> {
     }
 
     /// The whole of a request on this thread.
-    #[inline]
+    #[inline(always)]
     fn apply_inline(&mut self, data: InOutBuf<'_, '_, u8>) {
         let bytes = data.len();
-        self.session.apply(self.counter, self.skip, data);
+        self.apply_here(self.counter, self.skip, data);
         self.advance(bytes);
     }
 
-    #[inline]
+    #[inline(always)]
+    fn apply_here(&mut self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        if self.session.has_lost_its_device() {
+            self.apply_elsewhere(counter, skip, data);
+        } else if let Err(data) = self.session.apply(counter, skip, data) {
+            self.apply_elsewhere(counter, skip, data);
+        }
+    }
+
+    /// Moves from device to device until one has done it; at the end are the kernels, which cannot
+    /// fail.
+    #[cold]
+    fn apply_elsewhere<'a>(&mut self, counter: u128, skip: usize, mut data: InOutBuf<'a, 'a, u8>) {
+        loop {
+            self.hand_in_stats();
+            self.session.move_away();
+            self.pace = Pace::new(self.session.bytes_per_second);
+            self.look_from();
+            match self.session.apply(counter, skip, data) {
+                Ok(()) => return,
+                Err(again) => data = again,
+            }
+        }
+    }
+
+    #[inline(always)]
     fn advance(&mut self, bytes: usize) {
         self.counts.requests += 1;
         self.counts.bytes += bytes as u64;
@@ -166,11 +209,23 @@ impl<A> AcceleratedCtr<A> {
     #[cold]
     #[inline(never)]
     fn apply_long(&mut self, data: InOutBuf<'_, '_, u8>) {
-        let Some(inner) = self.accelerator.clone() else {
+        if !self.session.keyed.can_be_shared() || self.session.has_lost_its_device() {
+            return self.apply_inline(data);
+        }
+        // Taken out for the time of the request, which is cheaper than a count.
+        let Some(inner) = self.accelerator.take() else {
             return self.apply_inline(data);
         };
+        self.apply_long_with(&inner, data);
+        self.accelerator = Some(inner);
+        if self.counts.striped_requests > 0 {
+            self.hand_in_stats();
+        }
+    }
+
+    fn apply_long_with(&mut self, inner: &Inner, data: InOutBuf<'_, '_, u8>) {
         let helpers_max = inner.helpers_max().min(inner.options.cipher_threads);
-        if helpers_max == 0 || !self.session.keyed.can_be_shared() {
+        if helpers_max == 0 {
             self.long_bytes = usize::MAX;
             return self.apply_inline(data);
         }
@@ -186,23 +241,20 @@ impl<A> AcceleratedCtr<A> {
                 bytes,
                 began,
                 &HelpersOf {
-                    inner: &inner,
+                    inner,
                     most: helpers_max,
                 },
             ),
         };
         match way {
             Way::Inline => self.apply_inline(data),
-            Way::Stripe { helpers } => self.apply_in_stripes(&inner, helpers, data, began),
+            Way::Stripe { helpers } => self.apply_in_stripes(inner, helpers, data, began),
         }
         let ended = Instant::now();
         self.pace.learn(way, bytes, began, ended);
         self.counts.timed_requests += 1;
         self.counts.service += ended.duration_since(began);
         self.look_from();
-        if way != Way::Inline {
-            self.hand_in_stats();
-        }
     }
 
     fn apply_in_stripes(
@@ -218,7 +270,7 @@ impl<A> AcceleratedCtr<A> {
         let (head, rest) = data.split_at(head_bytes.min(bytes));
         let mut counter = self.counter;
         if !head.is_empty() {
-            self.session.apply(counter, self.skip, head);
+            self.apply_here(counter, self.skip, head);
             counter = counter.wrapping_add(1);
         }
         self.session.keyed.prepare(counter);
@@ -255,22 +307,13 @@ impl<A> AcceleratedCtr<A> {
         }
     }
 
-    /// From which length on a request gets a look at clock and pool.
-    fn look_from(&mut self) {
-        self.long_bytes = match self.strategy {
-            _ if self.accelerator.is_none() => usize::MAX,
-            Strategy::Inline => usize::MAX,
-            Strategy::Stripe => 2 * BLOCK_BYTES,
-            Strategy::Auto => self.pace.long_bytes(),
-        };
-    }
-}
-
-impl<A> StreamCipher for AcceleratedCtr<A> {
-    #[inline]
-    fn check_remaining(&self, data_len: usize) -> Result<(), StreamCipherError> {
-        // As ctr::Ctr128BE: 2^128 - 1 blocks from the IV, and a block begun counts as used.
-        let block = self.counter.wrapping_sub(self.iv);
+    /// As ctr::Ctr128BE: 2^128 - 1 blocks from the IV, and a block begun counts as used.
+    #[cold]
+    fn check_remaining_near_the_end(
+        &self,
+        block: u128,
+        data_len: usize,
+    ) -> Result<(), StreamCipherError> {
         let (used, rest) = if self.skip == 0 {
             (block, data_len)
         } else {
@@ -287,7 +330,28 @@ impl<A> StreamCipher for AcceleratedCtr<A> {
         }
     }
 
-    #[inline]
+    /// From which length on a request gets a look at clock and pool.
+    fn look_from(&mut self) {
+        self.long_bytes = match self.strategy {
+            Strategy::Inline => usize::MAX,
+            Strategy::Stripe => 2 * BLOCK_BYTES,
+            Strategy::Auto => self.pace.long_bytes(),
+        };
+    }
+}
+
+impl<A> StreamCipher for AcceleratedCtr<A> {
+    #[inline(always)]
+    fn check_remaining(&self, data_len: usize) -> Result<(), StreamCipherError> {
+        // No buffer has 2^64 blocks, so nothing ends while the high half has room.
+        let block = self.counter.wrapping_sub(self.iv);
+        if (block >> 64) as u64 != u64::MAX {
+            return Ok(());
+        }
+        self.check_remaining_near_the_end(block, data_len)
+    }
+
+    #[inline(always)]
     fn unchecked_apply_keystream_inout(&mut self, data: InOutBuf<'_, '_, u8>) {
         if data.len() < self.long_bytes {
             self.apply_inline(data);

@@ -17,14 +17,14 @@ use super::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
 
 /// Work that a caller shares with helpers. It lies on the caller's stack, and [`Board::settle`]
 /// keeps the caller from leaving while a helper is inside.
-pub(super) struct Task<'a> {
+pub(crate) struct Task<'a> {
     work: &'a (dyn Fn() + Sync),
     /// Helpers at work in it. Changed under the board's lock, read without.
     inside: AtomicUsize,
 }
 
 impl<'a> Task<'a> {
-    pub(super) fn new(work: &'a (dyn Fn() + Sync)) -> Self {
+    pub(crate) fn new(work: &'a (dyn Fn() + Sync)) -> Self {
         Self {
             work,
             inside: AtomicUsize::new(0),
@@ -33,7 +33,7 @@ impl<'a> Task<'a> {
 }
 
 /// A place in a task, held by the helper that took it.
-pub(super) struct Place(TaskPointer);
+pub(crate) struct Place(TaskPointer);
 
 /// `'static` is a lie that [`Board::settle`] makes harmless.
 #[derive(Clone, Copy, PartialEq)]
@@ -61,7 +61,7 @@ struct State {
     closed: bool,
 }
 
-pub(super) struct Board {
+pub(crate) struct Board {
     state: Mutex<State>,
     /// Helpers sleep here.
     posted: Condvar,
@@ -69,18 +69,20 @@ pub(super) struct Board {
     left: Condvar,
     /// Changes with every post and when the board closes; watched without the lock.
     version: AtomicUsize,
+    /// `State::awake`, for those who only want an idea of it.
+    awake: AtomicUsize,
 }
 
 /// Helpers that a task could use beside those awake.
-pub(super) struct Lacking {
+pub(crate) struct Lacking {
     /// Some that sleep: to be woken.
-    pub(super) asleep: usize,
+    pub(crate) asleep: usize,
     /// More than there are.
-    pub(super) missing: usize,
+    pub(crate) missing: usize,
 }
 
 /// What a helper is told by [`Board::next`].
-pub(super) enum Next {
+pub(crate) enum Next {
     Work(Place),
     /// Slept for the whole time it was allowed.
     Idle,
@@ -88,7 +90,7 @@ pub(super) enum Next {
 }
 
 /// How long a helper watches before it sleeps. It is told what came of it.
-pub(super) trait Patience {
+pub(crate) trait Patience {
     /// Asked when a watch begins; false means not to watch at all.
     fn begins(&mut self) -> bool;
     /// Asked again and again; false ends the watch.
@@ -100,7 +102,7 @@ pub(super) trait Patience {
 }
 
 impl Board {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             state: Mutex::new(State {
                 entries: Vec::with_capacity(ENTRIES_MAX),
@@ -109,6 +111,7 @@ impl Board {
             posted: Condvar::new(),
             left: Condvar::new(),
             version: AtomicUsize::new(0),
+            awake: AtomicUsize::new(0),
         }
     }
 
@@ -117,7 +120,7 @@ impl Board {
     ///
     /// # Safety
     /// The caller calls [`settle`](Self::settle) with the same task before it ends.
-    pub(super) unsafe fn post(&self, task: &Task<'_>, helpers: usize) -> Option<Lacking> {
+    pub(crate) unsafe fn post(&self, task: &Task<'_>, helpers: usize) -> Option<Lacking> {
         let mut state = self.lock();
         if state.entries.len() == ENTRIES_MAX {
             return None;
@@ -139,14 +142,14 @@ impl Board {
     }
 
     /// Wakes `count` helpers.
-    pub(super) fn wake(&self, count: usize) {
+    pub(crate) fn wake(&self, count: usize) {
         for _ in 0..count {
             self.posted.notify_one();
         }
     }
 
     /// Takes `task` off the board and waits until no helper is inside.
-    pub(super) fn settle(&self, task: &Task<'_>) {
+    pub(crate) fn settle(&self, task: &Task<'_>) {
         let pointer = TaskPointer::to(task);
         let mut state = self.lock();
         state.entries.retain(|entry| entry.task != pointer);
@@ -167,25 +170,25 @@ impl Board {
     }
 
     /// Counts a helper that is about to be made as awake.
-    pub(super) fn enlist(&self) {
-        self.lock().awake += 1;
+    pub(crate) fn enlist(&self) {
+        self.count_awake(&mut self.lock(), 1);
     }
 
     /// Takes [`enlist`](Self::enlist) back.
-    pub(super) fn dismiss(&self) {
-        self.lock().awake -= 1;
+    pub(crate) fn dismiss(&self) {
+        self.count_awake(&mut self.lock(), -1);
     }
 
     /// The next place in a task, for a helper that counts as awake. After anything but
     /// [`Next::Work`] it counts no more.
-    pub(super) fn next(&self, patience: &mut impl Patience) -> Next {
+    pub(crate) fn next(&self, patience: &mut impl Patience) -> Next {
         // Read before the look, so that what is posted after the look changes it.
         let mut seen = self.version.load(Ordering::Acquire);
         let mut state = self.lock();
         let mut watched = false;
         loop {
             if let Some(next) = state.take() {
-                state.awake -= 1;
+                self.count_awake(&mut state, -1);
                 drop(state);
                 if watched {
                     patience.was_rewarded();
@@ -205,7 +208,7 @@ impl Board {
             state = self.lock();
             // Nobody may sleep while there is work: this look and the sleep are under one lock.
             if !more && !state.has_work() {
-                state.awake -= 1;
+                self.count_awake(&mut state, -1);
                 state.asleep += 1;
                 let timed_out;
                 (state, timed_out) = wait_for_a_while(&self.posted, state);
@@ -214,7 +217,7 @@ impl Board {
                     return Next::Idle;
                 }
                 // Even if the work is gone by now, more may be about to come.
-                state.awake += 1;
+                self.count_awake(&mut state, 1);
                 drop(state);
                 patience.was_woken();
                 seen = self.version.load(Ordering::Acquire);
@@ -224,12 +227,12 @@ impl Board {
     }
 
     /// Gives a place back. The helper counts as awake from now on.
-    pub(super) fn leave(&self, place: Place) {
+    pub(crate) fn leave(&self, place: Place) {
         let mut state = self.lock();
         // SAFETY: the task lives: its caller is in `settle` until this store, after which the task
         // is not touched again. Release: what this helper wrote is seen by the caller.
         unsafe { (*place.0.0).inside.fetch_sub(1, Ordering::Release) };
-        state.awake += 1;
+        self.count_awake(&mut state, 1);
         let wake = state.waiting > 0;
         drop(state);
         if wake {
@@ -238,12 +241,17 @@ impl Board {
     }
 
     /// Helpers that would take work in well under a microsecond.
-    pub(super) fn awake(&self) -> usize {
-        self.lock().awake
+    pub(crate) fn awake(&self) -> usize {
+        self.awake.load(Ordering::Relaxed)
+    }
+
+    fn count_awake(&self, state: &mut State, change: isize) {
+        state.awake = state.awake.wrapping_add_signed(change);
+        self.awake.store(state.awake, Ordering::Relaxed);
     }
 
     /// Tells every helper to end.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.version.fetch_add(1, Ordering::Release);
         self.posted.notify_all();
@@ -279,7 +287,7 @@ impl State {
 
 impl Place {
     /// Does the task's work.
-    pub(super) fn work(&self) {
+    pub(crate) fn work(&self) {
         // SAFETY: this place counts in `inside`, so the caller is still there.
         unsafe { ((*self.0.0).work)() }
     }

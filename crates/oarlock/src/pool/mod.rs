@@ -9,14 +9,16 @@
 
 mod board;
 mod sync;
+mod tickets;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use self::board::{Board, Next, Patience, Task};
+pub(crate) use self::tickets::{Role, Tickets};
 use crate::process::{self, Thread};
 
 /// Helpers for whoever calls. Dropping it ends and joins them.
@@ -25,13 +27,6 @@ pub(crate) struct Pool {
     /// and its lock may be held by one of them.
     crew: AtomicPtr<Arc<Crew>>,
     limits: Limits,
-}
-
-/// In which part a thread does a piece of work.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Role {
-    Caller,
-    Helper,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -375,41 +370,6 @@ impl Patience for Watch<'_> {
             WATCH_MAX / 2
         };
         self.limit = self.limit.max(enough);
-    }
-}
-
-/// Hands out the numbers 0 to `count` - 1, each once: to the caller from the front, to helpers from
-/// the back. So each comes back to the same end of the same buffer, which its cache may hold still.
-pub(crate) struct Tickets {
-    /// Low half: taken from the front, high half: from the back. Counts on when all are gone, by
-    /// one for each thread that asks.
-    taken: AtomicU64,
-    count: u32,
-}
-
-impl Tickets {
-    pub(crate) fn new(count: u32) -> Self {
-        Self {
-            taken: AtomicU64::new(0),
-            count,
-        }
-    }
-
-    pub(crate) fn take(&self, role: Role) -> Option<u32> {
-        let one = match role {
-            Role::Caller => 1,
-            Role::Helper => 1 << 32,
-        };
-        // Relaxed: a ticket carries no data; the board's lock orders what the work touches.
-        let taken = self.taken.fetch_add(one, Ordering::Relaxed);
-        let (front, back) = (taken as u32, (taken >> 32) as u32);
-        if u64::from(front) + u64::from(back) >= u64::from(self.count) {
-            return None;
-        }
-        Some(match role {
-            Role::Caller => front,
-            Role::Helper => self.count - 1 - back,
-        })
     }
 }
 

@@ -3,13 +3,13 @@
 #[cfg(not(loom))]
 pub(super) use std::sync::{
     Condvar, Mutex, MutexGuard,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
 #[cfg(loom)]
 pub(super) use loom::sync::{
     Condvar, Mutex, MutexGuard,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
 #[cfg(not(loom))]

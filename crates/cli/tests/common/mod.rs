@@ -1,0 +1,153 @@
+//! What the tests share: the real command, the real openssl, and inputs.
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
+
+use std::fs;
+use std::io::{Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub const KEY: &str = "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4";
+pub const IV: &str = "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff";
+
+pub fn key(bits: usize) -> &'static str {
+    &KEY[..bits / 4]
+}
+
+/// The command under test.
+pub fn oarlock() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_oarlock"))
+}
+
+/// `oarlock enc` with a key of `bits` bits.
+pub fn enc(bits: usize, iv: &str) -> Command {
+    let mut command = oarlock();
+    command.args(["enc", "--cipher", &format!("aes-{bits}-ctr")]);
+    command.args(["-K", key(bits), "--iv", iv]);
+    command
+}
+
+/// What openssl makes of `data`.
+pub fn openssl(bits: usize, iv: &str, data: &[u8]) -> Vec<u8> {
+    let mut command = Command::new("openssl");
+    command.args(["enc", &format!("-aes-{bits}-ctr")]);
+    command.args(["-K", key(bits), "-iv", iv]);
+    let output = run(&mut command, data);
+    assert!(output.status.success(), "openssl: {}", stderr(&output));
+    output.stdout
+}
+
+/// Runs a command with `input` on its standard input.
+pub fn run(command: &mut Command, input: &[u8]) -> Output {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    thread::scope(|scope| {
+        // It may well end without reading all.
+        scope.spawn(move || drop(stdin.write_all(input)));
+        child.wait_with_output().unwrap()
+    })
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Exactly one line, the command's, with all of `parts` in it, and no key.
+pub fn assert_one_line(stderr: &str, parts: &[&str]) {
+    assert!(
+        stderr.starts_with("oarlock: ") && stderr.ends_with('\n') && stderr.lines().count() == 1,
+        "not one line: {stderr:?}"
+    );
+    for part in parts {
+        assert!(stderr.contains(part), "{part:?} is not in {stderr:?}");
+    }
+    assert!(!stderr.contains(&KEY[..16]), "tells the key: {stderr:?}");
+}
+
+pub fn assert_fails(output: &Output, status: i32, parts: &[&str]) {
+    assert_one_line(&stderr(output), parts);
+    assert_eq!(output.status.code(), Some(status), "{}", stderr(output));
+}
+
+/// Bytes that repeat nowhere near.
+pub fn noise(bytes: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ bytes as u64;
+    let mut data = Vec::with_capacity(bytes + 8);
+    while data.len() < bytes {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        data.extend_from_slice(&state.to_le_bytes());
+    }
+    data.truncate(bytes);
+    data
+}
+
+/// A file that is too long to be done before a test has looked at it, and takes no space.
+pub fn endless(directory: &Path) -> PathBuf {
+    let path = directory.join("endless");
+    fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+    path
+}
+
+/// Names in a directory, in order.
+pub fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Waits until `condition` holds.
+pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < Duration::from_secs(20), "never: {what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Waits until the command writes its temporary file in `directory`.
+pub fn until_at_work(directory: &Path) {
+    until("a temporary file with something in it", || {
+        fs::read_dir(directory).unwrap().flatten().any(|entry| {
+            entry.file_name().to_string_lossy().starts_with(".oarlock-")
+                && entry.metadata().is_ok_and(|metadata| metadata.len() > 0)
+        })
+    });
+}
+
+pub fn signal(child: &Child, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+/// Waits for the end, but not for long.
+pub fn ends_soon(mut child: Child) -> Output {
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if began.elapsed() > Duration::from_secs(5) {
+            child.kill().unwrap();
+            panic!("did not end");
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    drop(child.stdin.take());
+    let mut text = Vec::new();
+    if let Some(mut pipe) = child.stderr.take() {
+        pipe.read_to_end(&mut text).unwrap();
+    }
+    Output {
+        status: child.wait().unwrap(),
+        stdout: Vec::new(),
+        stderr: text,
+    }
+}

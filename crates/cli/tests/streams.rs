@@ -1,0 +1,150 @@
+//! Pipes, slow ends, and the progress bar.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{IV, KEY, enc, noise, openssl, run, stderr};
+
+#[test]
+fn a_few_bytes_come_out_as_soon_as_they_went_in() {
+    for threads in ["1", "2"] {
+        let data = noise(20 * 7);
+        let expected = openssl(128, IV, &data);
+        let mut child = enc(128, IV)
+            .args(["-T", threads])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let began = Instant::now();
+        for (piece, expected) in data.chunks(7).zip(expected.chunks(7)) {
+            stdin.write_all(piece).unwrap();
+            let mut got = [0; 7];
+            stdout.read_exact(&mut got).unwrap();
+            assert_eq!(got, expected);
+        }
+        assert!(
+            began.elapsed() < Duration::from_secs(2),
+            "{:?}",
+            began.elapsed()
+        );
+        drop(stdin);
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn slow_and_uneven_ends_lose_nothing() {
+    let data = noise(3_000_000);
+    let expected = openssl(256, IV, &data);
+    for threads in ["1", "2"] {
+        let mut child = enc(256, IV)
+            .args(["-T", threads])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let got = thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut rest = &data[..];
+                for bytes in [1, 70_000, 4096, 900_000, 3, 65_536].into_iter().cycle() {
+                    let (piece, more) = rest.split_at(rest.len().min(bytes));
+                    stdin.write_all(piece).unwrap();
+                    rest = more;
+                    if rest.is_empty() {
+                        break;
+                    }
+                    thread::sleep(Duration::from_millis(3));
+                }
+                drop(stdin);
+            });
+            let mut got = Vec::new();
+            let mut buffer = vec![0; 50_000];
+            loop {
+                match stdout.read(&mut buffer).unwrap() {
+                    0 => break got,
+                    bytes => got.extend_from_slice(&buffer[..bytes]),
+                }
+                thread::sleep(Duration::from_millis(2));
+            }
+        });
+        assert!(got == expected);
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn a_named_pipe_and_the_name_of_standard_output_are_written_directly() {
+    let directory = tempfile::tempdir().unwrap();
+    let fifo = directory.path().join("fifo");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let data = noise(500_000);
+    let expected = openssl(128, IV, &data);
+    let got = thread::scope(|scope| {
+        let reader = scope.spawn(|| fs::read(&fifo).unwrap());
+        let result = run(enc(128, IV).arg("-o").arg(&fifo), &data);
+        assert!(result.status.success(), "{}", stderr(&result));
+        reader.join().unwrap()
+    });
+    assert!(got == expected);
+
+    let result = run(enc(128, IV).args(["-o", "/dev/stdout"]), &data);
+    assert!(result.status.success(), "{}", stderr(&result));
+    assert!(result.stdout == expected);
+}
+
+/// Runs a shell command on a terminal of its own and returns what that shows.
+fn on_a_terminal(script: &str) -> String {
+    let output = Command::new("script")
+        .args(["-qec", script, "/dev/null"])
+        .env("OARLOCK", env!("CARGO_BIN_EXE_oarlock"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn the_bar_is_for_terminals() {
+    if Command::new("script").arg("--version").output().is_err() {
+        eprintln!("not run: `script` (util-linux) is not installed");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("in");
+    fs::write(&file, noise(20 << 20)).unwrap();
+    let enc = format!("$OARLOCK enc --cipher aes-256-ctr -K {KEY} --iv {IV}");
+
+    // The reader begins when all pipes are full and the moment without a bar is over.
+    let shown = on_a_terminal(&format!(
+        "{enc} {} | (sleep 0.5; cat > /dev/null)",
+        file.display()
+    ));
+    for part in ["of 20.00 MiB", "MiB/s", "ETA"] {
+        assert!(shown.contains(part), "{part}: {shown:?}");
+    }
+
+    let slowly = "(for i in 1 2 3 4 5; do head -c 100000 /dev/zero; sleep 0.15; done)";
+    let shown = on_a_terminal(&format!("{slowly} | {enc} > /dev/null"));
+    assert!(shown.contains("KiB/s"), "{shown:?}");
+
+    let shown = on_a_terminal(&format!("{slowly} | {enc} --progress never > /dev/null"));
+    assert_eq!(shown, "");
+    let shown = on_a_terminal(&format!("{slowly} | {enc} 2>&1 >/dev/null | cat"));
+    assert_eq!(shown, "", "stderr is a pipe");
+}

@@ -1,0 +1,163 @@
+//! What allocations show: none on the inline path, and no secret left in memory that is freed.
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use cipher::{StreamCipher, StreamCipherSeek};
+use oarlock::{Accelerator, Strategy};
+
+struct Watching;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+static SEARCHING: AtomicBool = AtomicBool::new(false);
+static NEEDLES: [[AtomicUsize; 2]; 8] = [const { [const { AtomicUsize::new(0) }; 2] }; 8];
+static FOUND: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: passes everything on to the system's allocator, and only reads a block that is about to
+// be freed.
+unsafe impl GlobalAlloc for Watching {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: as the caller vouches. Zeroed, so that all of the block may be read later.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if SEARCHING.load(Ordering::Acquire) {
+            // SAFETY: the block is `layout.size()` long and was initialized by `alloc`.
+            let block = unsafe { std::slice::from_raw_parts(block, layout.size()) };
+            if block.windows(16).any(is_needle) {
+                FOUND.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        // SAFETY: as the caller vouches.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Watching = Watching;
+
+/// One search at a time.
+static SEARCH: Mutex<()> = Mutex::new(());
+
+fn is_needle(window: &[u8]) -> bool {
+    let (low, high) = window.split_at(8);
+    let low = usize::from_le_bytes(low.try_into().unwrap());
+    let high = usize::from_le_bytes(high.try_into().unwrap());
+    NEEDLES.iter().any(|needle| {
+        let needle = [
+            needle[0].load(Ordering::Relaxed),
+            needle[1].load(Ordering::Relaxed),
+        ];
+        needle != [0, 0] && needle == [low, high]
+    })
+}
+
+/// How many blocks freed by `run` hold one of `needles`.
+fn freed_with(needles: &[[u8; 16]], run: impl FnOnce()) -> usize {
+    for (slot, needle) in NEEDLES
+        .iter()
+        .zip(needles.iter().chain(std::iter::repeat(&[0; 16])))
+    {
+        for (slot, half) in slot.iter().zip(needle.chunks(8)) {
+            slot.store(
+                usize::from_le_bytes(half.try_into().unwrap()),
+                Ordering::Relaxed,
+            );
+        }
+    }
+    FOUND.store(0, Ordering::Relaxed);
+    SEARCHING.store(true, Ordering::Release);
+    run();
+    SEARCHING.store(false, Ordering::Release);
+    FOUND.load(Ordering::Relaxed)
+}
+
+const KEY: [u8; 16] = *b"sixteen secret b";
+const IV: [u8; 16] = [7; 16];
+
+/// The first and second round key, and keystream blocks from both ends of a stripe.
+fn secrets() -> Vec<[u8; 16]> {
+    let mut keystream = vec![0; 400_000];
+    let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
+    accelerator
+        .ctr(&KEY, &IV)
+        .unwrap()
+        .apply_keystream(&mut keystream);
+    let block = |at: usize| keystream[at..at + 16].try_into().unwrap();
+    let secrets = vec![KEY, block(0), block(16), block(399_984), block(131_072)];
+    keystream.fill(0);
+    secrets
+}
+
+#[test]
+fn the_search_finds_what_is_not_wiped() {
+    let _alone = SEARCH.lock().unwrap();
+    let found = freed_with(&[KEY], || drop(std::hint::black_box(KEY.to_vec())));
+    assert_eq!(found, 1);
+}
+
+#[test]
+fn no_key_and_no_keystream_is_left_in_freed_memory() {
+    let _alone = SEARCH.lock().unwrap();
+    for mask in ["", "-face", "-avx512", "-vaes", "-aes"] {
+        for strategy in [Strategy::Inline, Strategy::Stripe] {
+            let secrets = secrets();
+            let mut data = vec![0x55; 400_000];
+            let found = freed_with(&secrets, || {
+                let accelerator = Accelerator::builder()
+                    .cpu_mask(mask)
+                    .max_threads(2)
+                    .strategy(strategy)
+                    .build()
+                    .unwrap();
+                let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+                cipher.apply_keystream(&mut data[..100_001]);
+                cipher.apply_keystream(&mut data[100_001..]);
+                // A session that moves frees what it had, and so does one with a new key.
+                accelerator.withdraw(&cipher.device().to_string());
+                cipher.apply_keystream(&mut data);
+                if cipher.set_key(&[9; 32], &IV).is_ok() {
+                    cipher.apply_keystream(&mut data);
+                }
+            });
+            assert_eq!(found, 0, "{mask} {strategy:?}");
+        }
+    }
+}
+
+#[test]
+fn inline_requests_allocate_nothing() {
+    for mask in ["", "-avx512", "-vaes", "-aes"] {
+        let accelerator = Accelerator::builder()
+            .cpu_mask(mask)
+            .max_threads(0)
+            .build()
+            .unwrap();
+        let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+        let mut data = vec![0; 300_000];
+        let before = ALLOCATIONS.get();
+        for bytes in [0, 1, 15, 16, 64, 1000, 4096, 10_000, 65_536, 300_000] {
+            cipher.apply_keystream(&mut data[..bytes]);
+        }
+        cipher.seek(12345u64);
+        cipher.set_iv(&[1; 16]).unwrap();
+        cipher.apply_keystream(&mut data[..100]);
+        assert_eq!(ALLOCATIONS.get(), before, "{mask}");
+    }
+    // Those that go inline by choice, too.
+    let accelerator = Accelerator::builder().build().unwrap();
+    let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+    let mut data = vec![0; 65_536];
+    let before = ALLOCATIONS.get();
+    for bytes in [1, 64, 4096, 65_536] {
+        cipher.apply_keystream(&mut data[..bytes]);
+    }
+    assert_eq!(ALLOCATIONS.get(), before);
+}

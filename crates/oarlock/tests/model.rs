@@ -1,0 +1,166 @@
+//! The pool's protocol under loom: every interleaving of a few threads.
+//!
+//! `cargo xtask ci` runs it; by hand:
+//! `RUSTFLAGS="--cfg loom" cargo test -p oarlock --no-default-features --release --test model`.
+#![cfg(loom)]
+#![allow(unsafe_code, dead_code)]
+
+#[path = "../src/pool"]
+mod pool {
+    pub(crate) mod board;
+    mod sync;
+    pub(crate) mod tickets;
+}
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::thread;
+
+use pool::board::{Board, Next, Patience, Task};
+use pool::tickets::{Role, Tickets};
+
+/// Watches once or not at all: loom explores what happens in between.
+struct Looks(usize);
+
+impl Patience for Looks {
+    fn begins(&mut self) -> bool {
+        self.0 > 0
+    }
+    fn goes_on(&mut self) -> bool {
+        false
+    }
+    fn was_rewarded(&mut self) {}
+    fn was_woken(&mut self) {}
+}
+
+fn help(board: &Board, looks: usize) -> usize {
+    let mut done = 0;
+    loop {
+        match board.next(&mut Looks(looks)) {
+            Next::Work(place) => {
+                place.work();
+                board.leave(place);
+                done += 1;
+            }
+            Next::Idle => board.enlist(),
+            Next::Closed => return done,
+        }
+    }
+}
+
+/// One request as the pool makes it: `stripes` tickets, each of which must be taken exactly once,
+/// and what they write must be there when the caller goes on.
+fn request(board: &Board, helpers: usize, stripes: u32) {
+    // Not loom's atomics: a write that is not ordered before the caller's read is a race that
+    // loom's cells report.
+    let written: Vec<loom::cell::UnsafeCell<u32>> = (0..stripes)
+        .map(|_| loom::cell::UnsafeCell::new(0))
+        .collect();
+    struct Shared<'a>(&'a [loom::cell::UnsafeCell<u32>]);
+    // SAFETY: each ticket is taken once, which is what is being checked.
+    unsafe impl Sync for Shared<'_> {}
+    let shared = Shared(&written);
+    let tickets = Tickets::new(stripes);
+    let share = |role| {
+        let shared = &shared;
+        while let Some(ticket) = tickets.take(role) {
+            // SAFETY: no other thread has this ticket.
+            shared.0[ticket as usize].with_mut(|value| unsafe { *value += 1 });
+        }
+    };
+    let as_helper = || share(Role::Helper);
+    let task = Task::new(&as_helper);
+    // SAFETY: settled below.
+    if let Some(lacking) = unsafe { board.post(&task, helpers) } {
+        board.wake(lacking.asleep);
+        share(Role::Caller);
+        board.settle(&task);
+    }
+    for value in &written {
+        // SAFETY: settled, so nobody writes any more.
+        assert_eq!(value.with(|value| unsafe { *value }), 1);
+    }
+}
+
+fn model(callers: usize, helpers: usize, requests: usize, looks: usize, preemptions: usize) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(move || {
+        let board = Arc::new(Board::new());
+        let crew: Vec<_> = (0..helpers)
+            .map(|_| {
+                board.enlist();
+                let board = Arc::clone(&board);
+                thread::spawn(move || help(&board, looks))
+            })
+            .collect();
+        let others: Vec<_> = (1..callers)
+            .map(|_| {
+                let board = Arc::clone(&board);
+                thread::spawn(move || request(&board, 1, 2))
+            })
+            .collect();
+        for _ in 0..requests {
+            request(&board, helpers, 2);
+        }
+        for other in others {
+            other.join().unwrap();
+        }
+        board.close();
+        for helper in crew {
+            helper.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn one_caller_one_helper_that_sleeps_at_once() {
+    model(1, 1, 2, 0, 3);
+}
+
+#[test]
+fn one_caller_one_helper_that_watches() {
+    model(1, 1, 2, 1, 3);
+}
+
+#[test]
+fn one_caller_two_helpers() {
+    model(1, 2, 1, 0, 2);
+}
+
+#[test]
+fn two_callers_one_helper() {
+    model(2, 1, 1, 0, 2);
+}
+
+/// A helper that is promised a wake-up must get it: with nobody else to do the work, a lost one is
+/// a deadlock, which loom reports.
+#[test]
+fn a_wake_up_is_not_lost() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let board = Arc::new(Board::new());
+        board.enlist();
+        let helper = {
+            let board = Arc::clone(&board);
+            thread::spawn(move || help(&board, 0))
+        };
+        let begun = AtomicUsize::new(0);
+        let work = || {
+            begun.fetch_add(1, Ordering::Release);
+        };
+        let task = Task::new(&work);
+        // SAFETY: settled below.
+        if let Some(lacking) = unsafe { board.post(&task, 1) } {
+            board.wake(lacking.asleep);
+            // The caller does nothing itself, so that only the helper can make it go on.
+            while begun.load(Ordering::Acquire) == 0 {
+                thread::yield_now();
+            }
+            board.settle(&task);
+        }
+        board.close();
+        assert_eq!(helper.join().unwrap(), 1);
+    });
+}

@@ -1,0 +1,315 @@
+//! The process model (docs/process-model.md), each case in a process of its own: the test starts
+//! its own program again with only that test selected.
+#![allow(unsafe_code)]
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use cipher::{KeyIvInit, StreamCipher};
+use oarlock::{Accelerator, Strategy};
+
+const KEY: [u8; 16] = [0x2b; 16];
+const IV: [u8; 16] = [0xf0; 16];
+const CHILD: &str = "OARLOCK_TEST_CHILD";
+
+/// Runs test `name` again in a child, behind the words of `wrapper`; false in that child.
+fn alone(name: &str, wrapper: &[&str]) -> bool {
+    let program = std::env::current_exe().unwrap();
+    let mut words = wrapper
+        .iter()
+        .map(|word| word.as_ref())
+        .chain([program.as_os_str()]);
+    let mut command = Command::new(words.next().unwrap());
+    command.args(words);
+    alone_as(name, command)
+}
+
+fn alone_as(name: &str, mut command: Command) -> bool {
+    if is_child() {
+        return false;
+    }
+    let output = command
+        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{}\n{text}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    true
+}
+
+fn is_child() -> bool {
+    std::env::var_os(CHILD).is_some()
+}
+
+fn striped() -> Accelerator {
+    Accelerator::builder()
+        .max_threads(3)
+        .strategy(Strategy::Stripe)
+        .build()
+        .unwrap()
+}
+
+fn reference(bytes: usize) -> Vec<u8> {
+    let mut data = vec![0; bytes];
+    ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &IV.into()).apply_keystream(&mut data);
+    data
+}
+
+/// The kernel's list of this process's threads.
+fn tasks() -> HashSet<String> {
+    fs::read_dir("/proc/self/task")
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+fn cpus() -> usize {
+    std::thread::available_parallelism().unwrap().get()
+}
+
+#[test]
+fn no_thread_before_one_is_needed() {
+    if alone("no_thread_before_one_is_needed", &[]) {
+        return;
+    }
+    let before = tasks();
+    let accelerator = Accelerator::builder().build().unwrap();
+    let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+    cipher.apply_keystream(&mut vec![0; 100_000]);
+    assert_eq!(tasks(), before);
+    assert_eq!(accelerator.threads(), 0);
+    let accelerator = Accelerator::builder().min_threads(2).build().unwrap();
+    assert_eq!(accelerator.threads(), 2);
+    assert_eq!(tasks().len(), before.len() + 2);
+    // max_threads=0 means never.
+    let accelerator = Accelerator::builder()
+        .max_threads(0)
+        .strategy(Strategy::Stripe)
+        .build()
+        .unwrap();
+    let now = tasks();
+    accelerator
+        .ctr(&KEY, &IV)
+        .unwrap()
+        .apply_keystream(&mut vec![0; 10_000_000]);
+    assert_eq!(tasks(), now);
+}
+
+#[test]
+fn helpers_take_no_signals() {
+    if alone("helpers_take_no_signals", &[]) || cpus() == 1 {
+        return;
+    }
+    let before = tasks();
+    let accelerator = striped();
+    accelerator
+        .ctr(&KEY, &IV)
+        .unwrap()
+        .apply_keystream(&mut vec![0; 1_000_000]);
+    let helpers: Vec<_> = tasks().difference(&before).cloned().collect();
+    assert!(!helpers.is_empty());
+    for helper in helpers {
+        let status = fs::read_to_string(format!("/proc/self/task/{helper}/status")).unwrap();
+        let blocked = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigBlk:"))
+            .unwrap();
+        let blocked = u64::from_str_radix(blocked.trim(), 16).unwrap();
+        // All but SIGKILL, SIGSTOP and the two that the C library keeps for itself.
+        assert_eq!(
+            !blocked & !(1 << 8 | 1 << 18 | 1 << 31 | 1 << 32),
+            0,
+            "{blocked:x}"
+        );
+    }
+    let mine = fs::read_to_string("/proc/thread-self/status").unwrap();
+    assert!(
+        mine.contains("SigBlk:\t0000000000000000"),
+        "the caller's mask is put back"
+    );
+}
+
+#[test]
+fn one_cpu_means_inline() {
+    if alone("one_cpu_means_inline", &["taskset", "-c", "0"]) {
+        return;
+    }
+    let accelerator = striped();
+    let mut data = vec![0; 5_000_000];
+    accelerator
+        .ctr(&KEY, &IV)
+        .unwrap()
+        .apply_keystream(&mut data);
+    assert!(data == reference(5_000_000));
+    assert_eq!((accelerator.threads(), accelerator.parallelism()), (0, 1));
+}
+
+#[test]
+fn a_quota_of_one_cpu_means_inline() {
+    const NAME: &str = "a_quota_of_one_cpu_means_inline";
+    if is_child() {
+        let accelerator = striped();
+        accelerator
+            .ctr(&KEY, &IV)
+            .unwrap()
+            .apply_keystream(&mut vec![0; 5_000_000]);
+        assert_eq!((accelerator.threads(), accelerator.parallelism()), (0, 1));
+        return;
+    }
+    let name = format!("oarlock-test-{}", std::process::id());
+    // Version 1 of the kernel's control groups, then version 2.
+    for (root, limits) in [
+        (
+            "/sys/fs/cgroup/cpu",
+            &[
+                ("cpu.cfs_period_us", "100000"),
+                ("cpu.cfs_quota_us", "100000"),
+            ][..],
+        ),
+        ("/sys/fs/cgroup", &[("cpu.max", "100000 100000")][..]),
+    ] {
+        let group = std::path::Path::new(root).join(&name);
+        if fs::create_dir(&group).is_err() {
+            continue;
+        }
+        let limited = limits
+            .iter()
+            .all(|(file, value)| fs::write(group.join(file), value).is_ok());
+        if limited {
+            let join = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", group.display());
+            alone(NAME, &["sh", "-c", &join, "sh"]);
+        }
+        fs::remove_dir(&group).unwrap();
+        if limited {
+            return;
+        }
+    }
+    println!("skipped: no control group with a CPU quota can be made here");
+}
+
+#[test]
+fn a_fork_in_the_middle_of_a_stream_disturbs_neither() {
+    if alone("a_fork_in_the_middle_of_a_stream_disturbs_neither", &[]) {
+        return;
+    }
+    let expected = reference(3_000_000);
+    for round in 0..50 {
+        let accelerator = striped();
+        let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+        let mut data = vec![0; 3_000_000];
+        cipher.apply_keystream(&mut data[..1_000_001]);
+        // Another thread keeps the pool's locks and helpers busy while this one forks.
+        let mut others = accelerator.ctr(&KEY, &IV).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for _ in 0..20 {
+                    others.apply_keystream(&mut vec![0; 200_000]);
+                }
+            });
+            // SAFETY: the child does what a forked child of a threaded program may do with this
+            // library: go on with the stream and end.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                cipher.apply_keystream(&mut data[1_000_001..]);
+                let good = data == expected && (accelerator.threads() > 0 || cpus() == 1);
+                drop((cipher, accelerator.clone()));
+                // SAFETY: ends the child without running the parent's exit handlers.
+                unsafe { libc::_exit(if good { 0 } else { 1 }) };
+            }
+            cipher.apply_keystream(&mut data[1_000_001..]);
+            assert!(data == expected);
+            let mut status = 0;
+            // SAFETY: `status` is writable and the child is ours.
+            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+            assert_eq!(status, 0, "the child of round {round}");
+        });
+    }
+}
+
+#[test]
+fn a_forked_child_can_drop_what_it_never_used() {
+    if alone("a_forked_child_can_drop_what_it_never_used", &[]) {
+        return;
+    }
+    let accelerator = striped();
+    let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+    cipher.apply_keystream(&mut vec![0; 1_000_000]);
+    // SAFETY: the child only drops and ends.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        drop((cipher, accelerator));
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(0) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is writable and the child is ours.
+    unsafe { libc::waitpid(child, &mut status, 0) };
+    assert_eq!(status, 0);
+}
+
+#[test]
+fn ten_thousand_accelerators_leak_nothing() {
+    if alone("ten_thousand_accelerators_leak_nothing", &[]) {
+        return;
+    }
+    let fds = || fs::read_dir("/proc/self/fd").unwrap().count();
+    let mut data = vec![0; 40_000];
+    let (tasks_before, fds_before) = (tasks(), fds());
+    for _ in 0..10_000 {
+        let accelerator = striped();
+        accelerator
+            .ctr(&KEY, &IV)
+            .unwrap()
+            .apply_keystream(&mut data);
+        assert!(accelerator.threads() > 0 || cpus() == 1);
+    }
+    assert_eq!(tasks(), tasks_before);
+    assert_eq!(fds(), fds_before);
+}
+
+#[test]
+fn the_environment_is_ignored_under_at_secure() {
+    const NAME: &str = "the_environment_is_ignored_under_at_secure";
+    if is_child() {
+        Accelerator::builder().environment().build().unwrap();
+        return;
+    }
+    // SAFETY: no precondition.
+    if unsafe { libc::geteuid() } != 0 {
+        println!("skipped: making a set-user-ID program takes root");
+        return;
+    }
+    let with_nonsense = |program: &Path| {
+        let mut command = Command::new(program);
+        command
+            .env("OARLOCK_CPU", "nonsense")
+            .env("OARLOCK_OPTIONS", "nonsense");
+        command
+    };
+    let program = std::env::current_exe().unwrap();
+    let folder = std::env::temp_dir().join(format!("oarlock-secure-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    let copy = folder.join("program");
+    fs::copy(&program, &copy).unwrap();
+    std::os::unix::fs::chown(&copy, Some(65534), Some(65534)).unwrap();
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o6755)).unwrap();
+    alone_as(NAME, with_nonsense(&copy));
+    fs::remove_dir_all(&folder).unwrap();
+    // The same words are refused where they count.
+    let plain = with_nonsense(&program)
+        .args(["--exact", NAME])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    assert!(!plain.status.success());
+}
