@@ -3,8 +3,8 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::sync::{Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use cipher::{StreamCipher, StreamCipherSeek};
 use oarlock::{Accelerator, Strategy};
