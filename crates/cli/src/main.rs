@@ -47,6 +47,9 @@ enum Command {
     /// List CPU features, AES backends with their self-tests and rates, and devices
     #[command(after_help = devices::EXAMPLES)]
     Devices(devices::Args),
+    /// Measure Oarlock beside the machine's OpenSSL, in turn in the same run
+    #[command(after_help = "Example:\n  oarlock bench --quick --case 'aes-128-*' --threads 2")]
+    Bench(oarlock_bench::cli::Args),
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  oarlock completions bash > /etc/bash_completion.d/oarlock")]
     Completions {
@@ -71,12 +74,21 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Enc(args) | Command::Dec(args) => enc::run(&args),
         Command::Devices(args) => devices::run(&args),
+        Command::Bench(args) => bench(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "oarlock", &mut script);
             to_stdout(&script)
         }
     }
+}
+
+fn bench(args: &oarlock_bench::cli::Args) -> Result<(), Failure> {
+    let peers = [oarlock_bench::openssl::PEER];
+    oarlock_bench::run(args, &peers, &mut io::stdout().lock()).map_err(|error| match error {
+        oarlock_bench::Error::Usage(what) => Failure::usage(what),
+        other => Failure::new(other.to_string()),
+    })
 }
 
 /// Shows help or version, in colour where a person reads it.
