@@ -3,7 +3,7 @@
 //! `cargo xtask ci` runs it; by hand:
 //! `RUSTFLAGS="--cfg loom" cargo test -p oarlock --no-default-features --release --test model`.
 #![cfg(loom)]
-#![allow(unsafe_code, dead_code)]
+#![allow(unsafe_code, dead_code, clippy::unwrap_used)]
 
 #[path = "../src/pool"]
 mod pool {

@@ -1,6 +1,7 @@
 //! The process model (docs/process-model.md), each case in a process of its own: the test starts
 //! its own program again with only that test selected.
 #![allow(unsafe_code)]
+#![allow(clippy::unwrap_used)]
 
 use std::collections::HashSet;
 use std::fs;

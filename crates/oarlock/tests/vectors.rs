@@ -1,0 +1,90 @@
+//! Published vectors (SP 800-38A, RFC 3686, CAVP) through every kernel, device and strategy.
+
+#![allow(clippy::unwrap_used)]
+
+use cipher::StreamCipher;
+use oarlock::kernels::aes::dispatch::{self, Counter};
+use oarlock::{Accelerator, Strategy};
+use oarlock_vectors::{CtrVector, cavp, short};
+
+/// Every mask with the device that then serves and the kernel whose counter must move.
+fn ways() -> impl Iterator<Item = (&'static str, &'static str, Option<&'static Counter>)> {
+    let cpu = Accelerator::builder().build().unwrap().cpu();
+    [
+        ("-vaes", "aes", &dispatch::AES_NI),
+        ("-avx512", "vaes", &dispatch::VAES256),
+        ("-face", "avx512", &dispatch::VAES512),
+        ("", "face", &dispatch::VAES512),
+    ]
+    .into_iter()
+    .filter(move |(_, needs, _)| cpu.features().any(|feature| feature.name() == *needs))
+    .map(|(mask, _, counter)| (mask, "cpu", Some(counter)))
+    .chain([("-aes", "software", None)])
+}
+
+fn check(vectors: &[CtrVector]) {
+    for (mask, device, counter) in ways() {
+        let before = counter.map(Counter::get);
+        for strategy in [Strategy::Inline, Strategy::Stripe] {
+            let accelerator = Accelerator::builder()
+                .cpu_mask(mask)
+                .max_threads(2)
+                .strategy(strategy)
+                .build();
+            let accelerator = accelerator.unwrap();
+            for vector in vectors {
+                let mut cipher = accelerator.ctr(&vector.key, &vector.counter_block).unwrap();
+                assert_eq!(cipher.device(), device);
+                let mut data = vector.plaintext.clone();
+                cipher.apply_keystream(&mut data);
+                assert_eq!(
+                    data, vector.ciphertext,
+                    "{} {mask} {strategy:?}",
+                    vector.source
+                );
+                let mut byte_by_byte = accelerator.ctr(&vector.key, &vector.counter_block).unwrap();
+                data.chunks_mut(1)
+                    .for_each(|byte| byte_by_byte.apply_keystream(byte));
+                assert_eq!(
+                    data, vector.plaintext,
+                    "{} {mask} {strategy:?}",
+                    vector.source
+                );
+            }
+        }
+        assert!(
+            counter.is_none() || counter.map(Counter::get) > before,
+            "{mask}: another kernel ran"
+        );
+    }
+}
+
+#[test]
+fn sp_800_38a() {
+    check(&short::sp_800_38a());
+}
+
+#[test]
+fn rfc_3686() {
+    check(&short::rfc_3686());
+    check(&cavp::aes_ctr().unwrap());
+}
+
+/// The keystream block of a counter is that counter encrypted, so the block vectors of CAVP test
+/// CTR.
+#[test]
+fn cavp_blocks() {
+    let vectors: Vec<_> = cavp::aes_blocks()
+        .unwrap()
+        .into_iter()
+        .map(|block| CtrVector {
+            source: block.source,
+            key: block.key,
+            counter_block: block.plaintext,
+            plaintext: vec![0; 16],
+            ciphertext: block.ciphertext.to_vec(),
+        })
+        .collect();
+    assert!(vectors.len() > 2000);
+    check(&vectors);
+}
