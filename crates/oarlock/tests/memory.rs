@@ -123,7 +123,7 @@ fn no_key_and_no_keystream_is_left_in_freed_memory() {
                 cipher.apply_keystream(&mut data[..100_001]);
                 cipher.apply_keystream(&mut data[100_001..]);
                 // A session that moves frees what it had, and so does one with a new key.
-                accelerator.withdraw(&cipher.device().to_string());
+                accelerator.withdraw(cipher.device());
                 cipher.apply_keystream(&mut data);
                 if cipher.set_key(&[9; 32], &IV).is_ok() {
                     cipher.apply_keystream(&mut data);
