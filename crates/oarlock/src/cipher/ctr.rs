@@ -206,9 +206,12 @@ impl<A> AcceleratedCtr<A> {
     }
 
     /// A request that may gain from help.
-    #[cold]
     #[inline(never)]
     fn apply_long(&mut self, data: InOutBuf<'_, '_, u8>) {
+        if self.strategy == Strategy::Auto && !self.pace.looks_at(data.len()) {
+            self.apply_inline(data);
+            return self.pace.pass_over();
+        }
         if !self.session.keyed.can_be_shared() || self.session.has_lost_its_device() {
             return self.apply_inline(data);
         }
