@@ -15,6 +15,7 @@ pub mod case;
 pub mod cli;
 pub mod openssl;
 pub mod peer;
+pub mod record;
 pub mod report;
 
 mod buffer;
@@ -22,7 +23,6 @@ mod error;
 mod machine;
 mod measure;
 mod own;
-mod record;
 mod statistics;
 mod verify;
 
@@ -74,21 +74,6 @@ pub fn run(args: &Args, peers: &[PeerFactory], out: &mut dyn Write) -> Result<()
         }
         Ok(())
     })
-}
-
-/// As [`run`], but hands the lines over.
-///
-/// # Errors
-/// As [`run`].
-pub fn lines(args: &Args, peers: &[PeerFactory]) -> Result<Vec<Line>, Error> {
-    let mut all = Vec::new();
-    measure(args, peers, &mut |event| {
-        if let Event::Measured(_, lines) = event {
-            all.extend_from_slice(lines);
-        }
-        Ok(())
-    })?;
-    Ok(all)
 }
 
 /// What happens in a run.

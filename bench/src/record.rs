@@ -10,14 +10,18 @@ use crate::Error;
 use crate::machine::Machine;
 
 /// A record that lines are added to.
-pub(crate) struct Record {
+#[derive(Debug)]
+pub struct Record {
     file: File,
     path: PathBuf,
 }
 
 impl Record {
-    /// Begins a run in the record of today.
-    pub(crate) fn open(versions: &[String]) -> Result<Self, Error> {
+    /// Begins a run in the record of today. `versions` are those of everybody who is measured.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] outside the repository, else [`Error::Failed`].
+    pub fn open(versions: &[String]) -> Result<Self, Error> {
         let start = std::env::current_dir().map_err(Error::io("the current folder"))?;
         let machine = Machine::here(versions.to_vec());
         let folder = records(&start)?.join(machine.slug());
@@ -34,7 +38,11 @@ impl Record {
         Ok(record)
     }
 
-    pub(crate) fn add(&mut self, line: &impl Serialize) -> Result<(), Error> {
+    /// Adds a line.
+    ///
+    /// # Errors
+    /// [`Error::Failed`].
+    pub fn add(&mut self, line: &impl Serialize) -> Result<(), Error> {
         self.file
             .write_all(crate::json(line)?.as_bytes())
             .map_err(Error::io(self.path.display()))

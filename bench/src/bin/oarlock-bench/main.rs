@@ -2,10 +2,13 @@
 
 mod aws_lc;
 mod crypto_mb;
+mod enc;
 mod ipsec_mb;
 mod rustcrypto;
+mod targets;
 
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -19,11 +22,26 @@ use oarlock_bench::peer::PeerFactory;
 struct Cli {
     #[command(flatten)]
     args: Args,
+
+    /// Measure what this project has promised and say what is met; of the other options, --quick,
+    /// --json and --record count
+    #[arg(long)]
+    targets: bool,
+
+    /// The `oarlock` command to measure, in place of the one beside this program
+    #[arg(long, value_name = "PATH", requires = "targets")]
+    oarlock: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match oarlock_bench::run(&cli.args, PEERS, &mut io::stdout().lock()) {
+    let out = &mut io::stdout().lock();
+    let result = if cli.targets {
+        targets::run(&cli, out)
+    } else {
+        oarlock_bench::run(&cli.args, PEERS, out)
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("oarlock-bench: {error}");
