@@ -21,7 +21,7 @@ use crate::device::{Operation, SessionParams};
 use crate::options::Strategy;
 use crate::plan::{self, Helpers, Pace, Way};
 use crate::pool::{Role, Tickets};
-use crate::session::Session;
+use crate::session::{Keyed, Session};
 use crate::stats::OperationStats;
 
 /// AES in counter mode; from [`Accelerator::ctr`]. The stream is that of RustCrypto's
@@ -41,7 +41,9 @@ pub struct AcceleratedCtr<A = AnyAes> {
     skip: usize,
     /// Requests below this are inline without a look at clock or pool.
     long_bytes: usize,
+    /// Without the bytes since `counted_to`: the position tells them, so a request need not.
     counts: OperationStats,
+    counted_to: (u128, usize),
     pace: Pace,
     strategy: Strategy,
     accelerator: Option<Arc<Inner>>,
@@ -85,7 +87,8 @@ impl AcceleratedCtr<AnyAes> {
         self.hand_in_stats();
         self.pace = Pace::new(session.bytes_per_second);
         self.session = session;
-        (self.iv, self.counter, self.skip) = (iv, iv, 0);
+        self.iv = iv;
+        self.place(iv, 0);
         self.look_from();
         Ok(())
     }
@@ -106,6 +109,7 @@ impl<A> AcceleratedCtr<A> {
             skip: 0,
             long_bytes: 0,
             counts: OperationStats::default(),
+            counted_to: (iv, 0),
             strategy: accelerator
                 .as_ref()
                 .map_or(Strategy::Inline, |inner| inner.options.strategy),
@@ -134,7 +138,7 @@ impl<A> AcceleratedCtr<A> {
     /// [`Error::InvalidInput`] for another length; nothing has changed then.
     pub fn set_iv(&mut self, iv: &[u8]) -> Result<(), Error> {
         self.iv = counter_block(iv)?;
-        (self.counter, self.skip) = (self.iv, 0);
+        self.place(self.iv, 0);
         Ok(())
     }
 
@@ -151,6 +155,7 @@ impl<A> AcceleratedCtr<A> {
 
     /// Hands the counts since the last time in to [`Accelerator::stats`].
     pub fn hand_in_stats(&mut self) {
+        self.count_bytes();
         if let Some(inner) = &self.accelerator
             && self.counts != OperationStats::default()
         {
@@ -171,13 +176,45 @@ impl<A> AcceleratedCtr<A> {
         self.advance(bytes);
     }
 
+    /// Kernels are called from here, everything else from functions of its own: what the others
+    /// need on the stack would cost the kernels 0.5 ns of 7.
     #[inline(always)]
     fn apply_here(&mut self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
         if self.session.has_lost_its_device() {
-            self.apply_elsewhere(counter, skip, data);
-        } else if let Err(data) = self.session.apply(counter, skip, data) {
+            return self.apply_elsewhere(counter, skip, data);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if let Keyed::Cached(ctr) = &mut self.session.keyed {
+            return ctr.apply(counter, skip, data);
+        }
+        if let Keyed::Kernel(ctr) = &mut self.session.keyed {
+            return ctr.apply(counter, skip, data);
+        }
+        self.apply_by_the_device(counter, skip, data);
+    }
+
+    #[inline(never)]
+    fn apply_by_the_device(&mut self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        if let Err(data) = self.session.apply(counter, skip, data) {
             self.apply_elsewhere(counter, skip, data);
         }
+    }
+
+    /// Goes to another position.
+    fn place(&mut self, counter: u128, skip: usize) {
+        self.count_bytes();
+        (self.counter, self.skip) = (counter, skip);
+        self.counted_to = (counter, skip);
+    }
+
+    fn count_bytes(&mut self) {
+        let (counter, skip) = self.counted_to;
+        let blocks = self.counter.wrapping_sub(counter) as u64;
+        let bytes = blocks
+            .wrapping_mul(BLOCK_BYTES as u64)
+            .wrapping_add(self.skip as u64);
+        self.counts.bytes += bytes.wrapping_sub(skip as u64);
+        self.counted_to = (self.counter, self.skip);
     }
 
     /// Moves from device to device until one has done it; at the end are the kernels, which cannot
@@ -199,13 +236,13 @@ impl<A> AcceleratedCtr<A> {
     #[inline(always)]
     fn advance(&mut self, bytes: usize) {
         self.counts.requests += 1;
-        self.counts.bytes += bytes as u64;
         let end = self.skip + bytes;
         self.counter = self.counter.wrapping_add((end / BLOCK_BYTES) as u128);
         self.skip = end % BLOCK_BYTES;
     }
 
     /// A request that may gain from help.
+    #[cold]
     #[inline(never)]
     fn apply_long(&mut self, data: InOutBuf<'_, '_, u8>) {
         if self.strategy == Strategy::Auto && !self.pace.looks_at(data.len()) {
@@ -387,8 +424,7 @@ impl<A> StreamCipherSeek for AcceleratedCtr<A> {
         if byte != 0 && block == u128::MAX {
             return Err(StreamCipherError);
         }
-        self.counter = self.iv.wrapping_add(block);
-        self.skip = byte.into();
+        self.place(self.iv.wrapping_add(block), byte.into());
         Ok(())
     }
 }
