@@ -129,9 +129,7 @@ fn measure_case(
         .collect::<Result<Vec<_>, _>>()?;
     contestants.push(contestant("oarlock", oarlock)?);
     verify::compare(case.name, &mut contestants, &sizes)?;
-    let Some(mut oarlock) = contestants.pop() else {
-        return Ok(());
-    };
+    drop(contestants);
 
     for mode in modes(args) {
         for bytes in &sizes {
@@ -155,8 +153,13 @@ fn measure_case(
             };
             let mut our_samples = Vec::new();
             let mut lines = Vec::new();
-            for peer in &mut contestants {
-                let (ours, theirs) = measure::in_turn(&mut oarlock, peer, &mut buffers, &work);
+            for peer in peers {
+                let (ours, theirs) = measure::in_turn(
+                    &|| contestant("oarlock", oarlock),
+                    &|| contestant(peer.name, &*peer.peer),
+                    &mut buffers,
+                    &work,
+                )?;
                 lines.push(point.rate(peer.name, 1, &Summary::of(&theirs)));
                 lines.push(point.ratio(peer.name, &Summary::of_ratios(&ours, &theirs)));
                 our_samples.extend(ours);
