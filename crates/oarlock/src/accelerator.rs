@@ -1,7 +1,7 @@
 //! The handle, and how it is built.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use oarlock_kernels::cpu::Cpu;
@@ -26,8 +26,7 @@ pub(crate) struct Inner {
     pub(crate) totals: Totals,
     /// Made when first needed: making it reads how many CPUs there are.
     pool: OnceLock<Pool>,
-    /// Callers with a long request under way; each has a core.
-    callers: AtomicUsize,
+    callers: Callers,
     /// Threads kept by ciphers under [`Reservation::Exclusive`].
     reserved: Mutex<usize>,
 }
@@ -101,10 +100,25 @@ impl Accelerator {
 
     /// Runs `work` on the calling thread and on up to `helpers` pool threads at once, and returns
     /// when all who began it have ended. `work` shares itself out, as by an atomic counter, and
-    /// must get done if only the caller runs it.
+    /// must get done if only the caller runs it. It may ask for help itself; it must not fork and
+    /// return in the child, whose caller would wait for helpers that it does not have. A pool
+    /// thread has 256 KiB of stack.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    ///
+    /// let (next, sum) = (AtomicU64::new(0), AtomicU64::new(0));
+    /// oarlock::Accelerator::builder().build()?.work_together(3, &|| {
+    ///     while let number @ 0..100 = next.fetch_add(1, Relaxed) {
+    ///         sum.fetch_add(number, Relaxed);
+    ///     }
+    /// });
+    /// assert_eq!(sum.into_inner(), 4950);
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
     ///
     /// # Panics
-    /// With the panic of `work`, after all have ended.
+    /// With the first panic of `work`, after all have ended.
     pub fn work_together(&self, helpers: usize, work: &(dyn Fn() + Sync)) {
         match helpers.min(self.0.helpers_max()) {
             0 => work(),
@@ -116,14 +130,21 @@ impl Accelerator {
 impl Inner {
     /// The pool; made now if it was not needed before.
     pub(crate) fn pool(&self) -> &Pool {
-        self.pool.get_or_init(|| {
-            Pool::new(Limits {
-                min_threads: self.options.min_threads,
-                // Whoever posts work takes part in it, so one CPU is taken already.
-                max_threads: self.helpers_max().max(self.options.min_threads),
-                spin: self.options.spin && cpus() > 1,
-            })
-        })
+        if let Some(pool) = self.pool.get() {
+            return pool;
+        }
+        let limits = Limits {
+            min_threads: self.options.min_threads,
+            // Whoever posts work takes part in it, so one CPU is taken already.
+            max_threads: self.helpers_max().max(self.options.min_threads),
+            spin: self.options.spin && cpus() > 1,
+        };
+        process::undivided(|| self.pool.get_or_init(|| Pool::new(limits)))
+    }
+
+    /// Helpers that would take work at once. Asking does not make the pool.
+    pub(crate) fn helpers_awake(&self) -> usize {
+        self.pool.get().map_or(0, Pool::awake)
     }
 
     pub(crate) fn threads_max(&self) -> usize {
@@ -131,6 +152,17 @@ impl Inner {
             Threads::Auto => cpus(),
             Threads::Exactly(count) => count,
         }
+    }
+
+    /// For the proof that a request takes none.
+    #[cfg(test)]
+    pub(crate) fn with_every_lock_held<T>(&self, run: impl FnOnce() -> T) -> T {
+        let run = || {
+            let _reserved = self.reserved.lock();
+            self.pool().with_every_lock_held(run)
+        };
+        self.registry
+            .with_lock_held(|| self.totals.with_lock_held(run))
     }
 
     /// Helpers for one caller. On one CPU there are none, whatever the options say.
@@ -143,12 +175,11 @@ impl Inner {
 
     /// CPUs that no caller is busy on, counting the one that asks as busy.
     pub(crate) fn cores_free(&self) -> usize {
-        cpus().saturating_sub(self.callers.load(Ordering::Relaxed).max(1))
+        cpus().saturating_sub(self.callers.count().max(1))
     }
 
     pub(crate) fn enter(&self) -> Busy<'_> {
-        self.callers.fetch_add(1, Ordering::Relaxed);
-        Busy(self)
+        self.callers.enter()
     }
 
     /// Keeps `cipher_threads` threads where the options ask for it.
@@ -157,12 +188,16 @@ impl Inner {
             return Ok(None);
         }
         let wanted = self.options.cipher_threads;
-        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = self.threads_max().saturating_sub(*reserved);
-        if wanted > free {
-            return Err(Error::NoThreadsFree { wanted, free });
-        }
-        *reserved += wanted;
+        let threads_max = self.threads_max();
+        process::undivided(|| {
+            let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+            let free = threads_max.saturating_sub(*reserved);
+            if wanted > free {
+                return Err(Error::NoThreadsFree { wanted, free });
+            }
+            *reserved += wanted;
+            Ok(())
+        })?;
         Ok(Some(Reserved {
             inner: Arc::clone(self),
             threads: wanted,
@@ -173,15 +208,62 @@ impl Inner {
 /// CPUs that this process may use: affinity and cgroup quota. Read once, when first needed.
 fn cpus() -> usize {
     static CPUS: OnceLock<usize> = OnceLock::new();
-    *CPUS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+    if let Some(cpus) = CPUS.get() {
+        return *cpus;
+    }
+    let read = || std::thread::available_parallelism().map_or(1, usize::from);
+    process::undivided(|| *CPUS.get_or_init(read))
+}
+
+/// Callers with a long request under way; each has a core. High half: the fork generation that the
+/// count, in the low half, is of. A child's callers begin anew: those of its parent never end there.
+#[derive(Default)]
+struct Callers(AtomicU64);
+
+impl Callers {
+    fn count(&self) -> usize {
+        let callers = self.0.load(Ordering::Relaxed);
+        if callers >> 32 == generation() {
+            callers as u32 as usize
+        } else {
+            0
+        }
+    }
+
+    fn enter(&self) -> Busy<'_> {
+        let generation = generation();
+        let _ = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |callers| {
+                let is_ours = callers >> 32 == generation;
+                Some(if is_ours { callers } else { generation << 32 } + 1)
+            });
+        Busy {
+            callers: self,
+            generation,
+        }
+    }
+}
+
+/// Of this process, as far as [`Callers`] keeps it.
+fn generation() -> u64 {
+    (process::fork_generation() as u32).into()
 }
 
 /// A caller with a long request under way.
-pub(crate) struct Busy<'a>(&'a Inner);
+pub(crate) struct Busy<'a> {
+    callers: &'a Callers,
+    generation: u64,
+}
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        self.0.callers.fetch_sub(1, Ordering::Relaxed);
+        let _ = self
+            .callers
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |callers| {
+                (callers >> 32 == self.generation).then(|| callers - 1)
+            });
     }
 }
 
@@ -193,11 +275,13 @@ pub(crate) struct Reserved {
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        *self
-            .inner
-            .reserved
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) -= self.threads;
+        process::undivided(|| {
+            *self
+                .inner
+                .reserved
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) -= self.threads;
+        });
     }
 }
 
@@ -341,13 +425,14 @@ impl Builder {
                     .map_err(|error| OptionsError(error.to_string()).from(source))?;
             }
         }
+        process::watch_forks();
         let accelerator = Accelerator(Arc::new(Inner {
             options: self.options,
             cpu,
             registry: Arc::default(),
             totals: Totals::default(),
             pool: OnceLock::new(),
-            callers: AtomicUsize::new(0),
+            callers: Callers::default(),
             reserved: Mutex::new(0),
         }));
         accelerator.register(Arc::new(CpuDevice::new(cpu)))?;

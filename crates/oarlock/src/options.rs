@@ -88,15 +88,17 @@ pub enum Strategy {
 }
 
 impl Options {
-    /// Prefetch streams of a cipher: `cipher_streams`, or its default.
+    /// Prefetch streams of a cipher: `cipher_streams`, or its default, which is at least 1.
     pub fn cipher_streams(&self) -> usize {
-        self.cipher_streams.unwrap_or(2 * self.cipher_threads)
+        self.cipher_streams
+            .unwrap_or(self.cipher_threads.saturating_mul(2).max(1))
     }
 
     /// Changes one option, given as its name and value.
     ///
     /// # Errors
-    /// An unknown name, or a value outside the option's range.
+    /// An unknown name, or a value of the wrong kind. Whether the values fit, alone and together,
+    /// is checked by [`Builder::build`](crate::Builder::build) and [`FromStr`].
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionsError> {
         match name {
             "min_threads" => self.min_threads = number(name, value)?,

@@ -72,7 +72,8 @@ impl Pace {
 
     /// Takes note of a request that was not looked at.
     pub(crate) fn pass_over(&mut self) {
-        self.passed_over -= 1;
+        // None are left to pass over if the session has moved meanwhile and begun anew.
+        self.passed_over = self.passed_over.saturating_sub(1);
         if self.passed_over == 0 {
             // So that the next one, which is looked at, can tell whether it follows.
             self.last_end = Some(Instant::now());
@@ -197,3 +198,214 @@ const PASSED_OVER: u32 = 6;
 const PAGE: usize = 4096;
 const STRIPE_BYTES_MIN: usize = 16 << 10;
 const STRIPE_BYTES_MAX: usize = 128 << 10;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// A pool that is as it is told.
+    struct Told {
+        available: usize,
+        awake: usize,
+    }
+
+    impl Helpers for Told {
+        fn available(&self) -> usize {
+            self.available
+        }
+        fn awake(&self) -> usize {
+            self.awake
+        }
+    }
+
+    const ASLEEP: Told = Told {
+        available: 3,
+        awake: 0,
+    };
+    const AWAKE: Told = Told {
+        available: 3,
+        awake: 2,
+    };
+    /// One byte a nanosecond: bytes are nanoseconds.
+    const RATE: u64 = 1_000_000_000;
+    const SHORT: usize = (ASLEEP_NS_MIN / 2.0) as usize;
+    const LONG: usize = (ASLEEP_NS_MIN * 2.0) as usize;
+
+    /// A session's requests, at times of their own making.
+    struct Session {
+        pace: Pace,
+        now: Instant,
+    }
+
+    impl Session {
+        fn new() -> Self {
+            Self {
+                pace: Pace::new(RATE),
+                now: Instant::now(),
+            }
+        }
+
+        /// One request `gap` after the last, which takes as long as the rate says.
+        fn request(&mut self, gap: Duration, bytes: usize, pool: &Told) -> Way {
+            let began = self.now + gap;
+            let way = self.pace.choose(bytes, began, pool);
+            self.now = began + Duration::from_nanos(bytes as u64);
+            self.pace.learn(way, bytes, began, self.now);
+            way
+        }
+    }
+
+    #[test]
+    fn where_no_core_is_free_all_is_inline() {
+        let mut session = Session::new();
+        let pool = Told {
+            available: 0,
+            awake: 2,
+        };
+        for bytes in [0, 1, SHORT, LONG, usize::MAX] {
+            assert_eq!(
+                session.pace.choose(bytes, session.now, &pool),
+                Way::Inline,
+                "{bytes}"
+            );
+        }
+    }
+
+    #[test]
+    fn sleeping_helpers_are_woken_for_a_request_that_outlasts_the_wake_up() {
+        let mut session = Session::new();
+        let apart = 10 * WATCH;
+        assert_eq!(session.request(apart, SHORT, &ASLEEP), Way::Inline);
+        assert_eq!(
+            session.request(apart, LONG, &ASLEEP),
+            Way::Stripe { helpers: 3 }
+        );
+    }
+
+    #[test]
+    fn helpers_awake_are_used_where_they_gain_and_the_rest_woken_where_it_pays() {
+        let mut session = Session::new();
+        let choose = |session: &mut Session, bytes| session.request(WATCH, bytes, &AWAKE);
+        // 600 ns of handing over cost what two helpers save.
+        assert_eq!(choose(&mut session, HANDOFF_NS as usize), Way::Inline);
+        assert_eq!(choose(&mut session, SHORT), Way::Stripe { helpers: 2 });
+        assert_eq!(choose(&mut session, LONG), Way::Stripe { helpers: 3 });
+        // No more than a core is there for.
+        let pool = Told {
+            available: 1,
+            awake: 9,
+        };
+        let way = session.request(WATCH, SHORT, &pool);
+        assert_eq!(way, Way::Stripe { helpers: 1 });
+    }
+
+    #[test]
+    fn a_streak_wakes_helpers_ahead_and_a_pause_ends_it() {
+        let mut session = Session::new();
+        let close = WATCH / 2;
+        // The first follows nothing.
+        for _ in 0..STREAK_TO_WAKE {
+            assert_eq!(session.request(close, SHORT, &ASLEEP), Way::Inline);
+        }
+        assert_eq!(session.request(WATCH, SHORT, &ASLEEP), Way::Inline);
+        for _ in 1..STREAK_TO_WAKE {
+            assert_eq!(session.request(close, SHORT, &ASLEEP), Way::Inline);
+        }
+        assert_eq!(
+            session.request(close, SHORT, &ASLEEP),
+            Way::Stripe { helpers: 3 }
+        );
+    }
+
+    #[test]
+    fn waking_ahead_in_vain_backs_off_until_a_helper_is_met_awake() {
+        let mut session = Session::new();
+        let close = WATCH / 2;
+        let until_woken = |session: &mut Session| {
+            (1..=1000)
+                .find(|_| session.request(close, SHORT, &ASLEEP) != Way::Inline)
+                .unwrap()
+        };
+        let first = until_woken(&mut session);
+        let second = until_woken(&mut session);
+        let third = until_woken(&mut session);
+        assert_eq!(first, STREAK_TO_WAKE + 1);
+        assert_eq!(second, 2 * STREAK_TO_WAKE + 1);
+        assert_eq!(third, 4 * STREAK_TO_WAKE + 1);
+        session.request(close, SHORT, &AWAKE);
+        session.request(WATCH, SHORT, &ASLEEP);
+        assert_eq!(until_woken(&mut session), STREAK_TO_WAKE);
+    }
+
+    #[test]
+    fn the_back_off_has_no_end_to_overflow_at() {
+        let mut session = Session::new();
+        session.pace.streak_to_wake = u32::MAX;
+        session.pace.streak = u32::MAX;
+        for _ in 0..4 {
+            session.request(WATCH / 2, SHORT, &ASLEEP);
+        }
+        assert_eq!(session.pace.streak_to_wake, u32::MAX);
+    }
+
+    #[test]
+    fn of_requests_that_stand_alone_most_are_spared_the_look() {
+        let mut session = Session::new();
+        session.request(WATCH, SHORT, &ASLEEP);
+        for _ in 0..PASSED_OVER {
+            assert!(!session.pace.looks_at(SHORT));
+            assert!(session.pace.looks_at(LONG), "worth a wake-up by itself");
+            session.pace.pass_over();
+        }
+        assert!(session.pace.looks_at(SHORT));
+        // Of those in a row none is.
+        session.now = Instant::now();
+        session.request(WATCH / 2, SHORT, &ASLEEP);
+        assert!(session.pace.looks_at(SHORT));
+        session.pace.pass_over();
+        assert!(session.pace.looks_at(SHORT));
+    }
+
+    #[test]
+    fn the_rate_follows_inline_requests_alone() {
+        let mut pace = Pace::new(RATE);
+        let began = Instant::now();
+        let twice_as_fast = began + Duration::from_nanos(500);
+        pace.learn(Way::Stripe { helpers: 1 }, 1000, began, twice_as_fast);
+        assert_eq!(pace.bytes_per_ns, 1.0);
+        for _ in 0..100 {
+            pace.learn(Way::Inline, 1000, began, twice_as_fast);
+        }
+        assert!((pace.bytes_per_ns - 2.0).abs() < 1e-3, "{pace:?}");
+        assert!(pace.long_bytes() as f64 >= 1.99 * LONG_NS, "{pace:?}");
+        // A clock that stands still teaches nothing.
+        pace.learn(Way::Inline, 1000, began, began);
+        assert!(pace.bytes_per_ns.is_finite());
+    }
+
+    #[test]
+    fn no_rate_is_too_low_or_too_high_to_plan_with() {
+        for rate in [0, 1, u64::MAX] {
+            let mut pace = Pace::new(rate);
+            assert!(pace.bytes_per_ns > 0.0 && pace.long_bytes() > 0, "{rate}");
+            for bytes in [0, 1, usize::MAX] {
+                pace.choose(bytes, Instant::now(), &AWAKE);
+            }
+        }
+    }
+
+    #[test]
+    fn stripes_are_pages_within_their_bounds() {
+        for bytes in [0, 1, 63, 16 << 10, 1 << 20, (1 << 20) + 1, 1 << 30, 1 << 45] {
+            for threads in [1, 2, 3, 64, 4097] {
+                let stripe = stripe_bytes(bytes, threads);
+                assert!(
+                    stripe.is_multiple_of(PAGE)
+                        && (STRIPE_BYTES_MIN..=STRIPE_BYTES_MAX).contains(&stripe),
+                    "{bytes} {threads}: {stripe}"
+                );
+            }
+        }
+    }
+}

@@ -1,8 +1,7 @@
 //! The few things about this process that only the C library knows.
 #![allow(unsafe_code)]
 
-use std::sync::Once;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// Whether the program runs with more rights than its user (AT_SECURE: set-user-ID and the like),
 /// so that the environment must not steer it.
@@ -16,18 +15,54 @@ pub(crate) fn fork_generation() -> usize {
     FORKS.load(Ordering::Relaxed)
 }
 
-/// Begins to count forks.
+/// Begins to count forks and to keep them out of [`undivided`] sections.
 pub(crate) fn watch_forks() {
+    extern "C" fn before() {
+        SECTIONS.fetch_add(FORK, Ordering::Acquire);
+        while !SECTIONS.load(Ordering::Acquire).is_multiple_of(FORK) {
+            std::thread::yield_now();
+        }
+    }
+    extern "C" fn in_the_parent() {
+        SECTIONS.fetch_sub(FORK, Ordering::Release);
+    }
     extern "C" fn in_the_child() {
+        // Whoever else was forking is not here.
+        SECTIONS.store(0, Ordering::Release);
         FORKS.fetch_add(1, Ordering::Relaxed);
     }
-    static REGISTER: Once = Once::new();
-    REGISTER.call_once(|| {
-        // SAFETY: the handler only adds to an atomic, which is allowed between fork and exec. It
-        // stays mapped: this code is never unloaded while registered (the shared libraries made of
-        // it are linked -z nodelete). A failure (out of memory) leaves forks uncounted.
-        unsafe { libc::pthread_atfork(None, None, Some(in_the_child)) };
-    });
+    // Not a `Once`, which a child could inherit half done and wait for ever. Registered twice the
+    // handlers do the same.
+    static IS_WATCHING: AtomicBool = AtomicBool::new(false);
+    if !IS_WATCHING.load(Ordering::Acquire) {
+        // SAFETY: the handlers touch atomics alone and, before the fork, yield, which is allowed
+        // around a fork. They stay mapped: this code is never unloaded while registered (the shared
+        // libraries made of it are linked -z nodelete). A failure (out of memory) leaves forks
+        // uncounted.
+        unsafe { libc::pthread_atfork(Some(before), Some(in_the_parent), Some(in_the_child)) };
+        IS_WATCHING.store(true, Ordering::Release);
+    }
+}
+
+/// Runs `section` so that no fork falls into it: a child never inherits a lock that is taken, and
+/// data half changed, from a thread that it does not have. Short, not nested, and never around
+/// code of others, which might fork.
+pub(crate) fn undivided<T>(section: impl FnOnce() -> T) -> T {
+    struct Inside;
+    impl Drop for Inside {
+        fn drop(&mut self) {
+            SECTIONS.fetch_sub(1, Ordering::Release);
+        }
+    }
+    let enter = |sections| (sections < FORK).then_some(sections + 1);
+    while SECTIONS
+        .fetch_update(Ordering::Acquire, Ordering::Relaxed, enter)
+        .is_err()
+    {
+        std::thread::yield_now();
+    }
+    let _inside = Inside;
+    section()
 }
 
 /// Runs `start` with every signal blocked, so that a thread it makes never runs the host's handlers.
@@ -103,3 +138,6 @@ impl Thread {
 const CPU_SET_BYTES: usize = size_of::<libc::cpu_set_t>();
 
 static FORKS: AtomicUsize = AtomicUsize::new(0);
+/// Threads in [`undivided`] sections, and [`FORK`] for each that is forking.
+static SECTIONS: AtomicU64 = AtomicU64::new(0);
+const FORK: u64 = 1 << 32;

@@ -40,29 +40,47 @@ impl Keyed {
         Ok(Self::Kernel(ctr))
     }
 
-    /// Whether [`apply_shared`](Self::apply_shared) is there: a driver spreads its own work.
-    pub(crate) fn can_be_shared(&self) -> bool {
-        !matches!(self, Self::Driver(_))
+    /// The key for several threads at once; `None` for a driver, which spreads its own work.
+    pub(crate) fn shared(&self) -> Option<Shared<'_>> {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Cached(ctr) => Some(Shared::Cached(ctr)),
+            Self::Kernel(ctr) => Some(Shared::Kernel(ctr)),
+            #[cfg(feature = "software")]
+            Self::Software(ctr) => Some(Shared::Software(ctr)),
+            Self::Driver(_) => None,
+        }
     }
 
-    /// Makes ready for [`apply_shared`](Self::apply_shared) over a long request from `counter` on.
+    /// Makes ready for a long [`shared`](Self::shared) request from `counter` on.
     pub(crate) fn prepare(&mut self, counter: u128) {
         #[cfg(target_arch = "x86_64")]
         if let Self::Cached(ctr) = self {
             ctr.prepare(counter);
         }
     }
+}
 
-    /// XORs keystream onto `data` from the block at `counter` on; for several threads at once.
-    /// Does nothing in a session that cannot be shared.
-    pub(crate) fn apply_shared(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
+/// A key that several threads can use at once. There is none of a driver, so no stripe can be left
+/// undone by one.
+#[derive(Clone, Copy)]
+pub(crate) enum Shared<'a> {
+    #[cfg(target_arch = "x86_64")]
+    Cached(&'a CachedCtr),
+    Kernel(&'a Ctr),
+    #[cfg(feature = "software")]
+    Software(&'a SoftwareCtr),
+}
+
+impl Shared<'_> {
+    /// XORs keystream onto `data`, from byte `skip` of the block at `counter` on.
+    pub(crate) fn apply(self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Cached(ctr) => ctr.apply_shared(counter, 0, data),
-            Self::Kernel(ctr) => ctr.apply(counter, 0, data),
+            Self::Cached(ctr) => ctr.apply_shared(counter, skip, data),
+            Self::Kernel(ctr) => ctr.apply(counter, skip, data),
             #[cfg(feature = "software")]
-            Self::Software(ctr) => ctr.apply(counter, 0, data),
-            Self::Driver(_) => debug_assert!(false, "a driver's session is not shared"),
+            Self::Software(ctr) => ctr.apply(counter, skip, data),
         }
     }
 }
@@ -96,7 +114,7 @@ impl Session {
         params: SessionParams,
         key: &[u8],
     ) -> Result<Self, Error> {
-        let (registration, keyed, bytes_per_second) = registry.open(&params, key, None)?;
+        let (registration, keyed, bytes_per_second) = registry.open(&params, key, &[])?;
         let home = Home::Device {
             registration,
             registry: Arc::clone(registry),
@@ -131,7 +149,7 @@ impl Session {
 
     pub(crate) fn device(&self) -> &str {
         match &self.home {
-            Home::Device { registration, .. } => registration.device.name(),
+            Home::Device { registration, .. } => registration.name(),
             Home::Kernels => "cpu",
         }
     }
@@ -148,7 +166,7 @@ impl Session {
         &mut self,
         counter: u128,
         skip: usize,
-        data: InOutBuf<'a, 'a, u8>,
+        mut data: InOutBuf<'a, 'a, u8>,
     ) -> Result<(), InOutBuf<'a, 'a, u8>> {
         match &mut self.keyed {
             #[cfg(target_arch = "x86_64")]
@@ -157,13 +175,13 @@ impl Session {
             #[cfg(feature = "software")]
             Keyed::Software(ctr) => ctr.apply(counter, skip, data),
             Keyed::Driver(driver) => {
+                // Lent, so that all of it can be done elsewhere whatever the driver made of it.
                 let mut request = [CtrRequest {
                     counter,
                     skip,
-                    data,
+                    data: data.reborrow(),
                 }];
                 if driver.submit(&mut request).is_err() {
-                    let [CtrRequest { data, .. }] = request;
                     return Err(data);
                 }
             }
@@ -171,10 +189,10 @@ impl Session {
         Ok(())
     }
 
-    /// Moves to another device than the one it is on; when there is none, to the kernels, which
-    /// cannot fail.
+    /// Moves to another device than the one it is on, which joins those that have `failed`, and than
+    /// these; when there is none, to the kernels, which cannot fail.
     #[cold]
-    pub(crate) fn move_away(&mut self) {
+    pub(crate) fn move_away(&mut self, failed: &mut Vec<Arc<Registration>>) {
         let Home::Device {
             registration,
             registry,
@@ -184,7 +202,8 @@ impl Session {
             return;
         };
         let key = &self.key[..self.params.operation.key_bytes()];
-        match registry.open(&self.params, key, Some(registration.device.name())) {
+        failed.push(Arc::clone(registration));
+        match registry.open(&self.params, key, failed) {
             Ok((device, keyed, bytes_per_second)) => {
                 *registration = device;
                 self.keyed = keyed;

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::device::Operation;
+use crate::process;
 
 /// Totals of an accelerator, from [`Accelerator::stats`](crate::Accelerator::stats).
 ///
@@ -31,7 +32,7 @@ pub struct OperationStats {
     pub helper_stripes: u64,
     /// Striped requests that a helper joined.
     pub joined_requests: u64,
-    /// From posting to the start of the first helper, over all joined requests.
+    /// From the beginning of the request to the first stripe of a helper, over all joined requests.
     pub queue_wait: Duration,
     /// Requests that were timed: the long ones.
     pub timed_requests: u64,
@@ -57,17 +58,27 @@ pub(crate) struct Totals(Mutex<Stats>);
 
 impl Totals {
     pub(crate) fn add(&self, device: &str, operation: Operation, counts: OperationStats) {
-        let mut stats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *stats
-            .operations
-            .entry((device.into(), operation))
-            .or_default() += counts;
+        process::undivided(|| {
+            let mut stats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            *stats
+                .operations
+                .entry((device.into(), operation))
+                .or_default() += counts;
+        });
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_lock_held<T>(&self, run: impl FnOnce() -> T) -> T {
+        let _held = self.0.lock();
+        run()
     }
 
     pub(crate) fn get(&self) -> Stats {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        process::undivided(|| {
+            self.0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone()
+        })
     }
 }

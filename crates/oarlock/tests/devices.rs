@@ -138,6 +138,66 @@ fn devices_that_fail_one_after_the_other_are_passed() {
 }
 
 #[test]
+fn two_devices_that_open_and_then_fail_do_not_pass_a_request_to_and_fro() {
+    let accelerator = accelerator();
+    for name in ["first", "second", "third"] {
+        accelerator
+            .register(Arc::new(Flaky {
+                name,
+                works: 0,
+                opens: true,
+            }))
+            .unwrap();
+    }
+    let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+    let mut data = vec![0; 500];
+    cipher.apply_keystream(&mut data);
+    assert!(data == reference(0, 500));
+    assert_eq!(cipher.device(), "cpu");
+}
+
+/// Takes the data out of the request, and fails.
+struct Taker;
+
+impl Device for Taker {
+    fn name(&self) -> &str {
+        "taker"
+    }
+    fn probe(&self, _: &SessionParams) -> Option<Offer> {
+        Some(Offer {
+            preference: 1,
+            bytes_per_second: u64::MAX,
+        })
+    }
+    fn open_session(&self, _: &SessionParams, _: &[u8]) -> Result<OpenSession, DeviceError> {
+        Ok(OpenSession::from_driver(Box::new(Self)))
+    }
+    fn capacity(&self) -> usize {
+        1
+    }
+}
+
+impl DeviceSession for Taker {
+    fn submit(&self, batch: &mut [CtrRequest<'_>]) -> Result<(), DeviceError> {
+        for request in batch {
+            request.counter = 0;
+            request.data = (&mut [][..]).into();
+        }
+        Err(DeviceError("lost it".into()))
+    }
+}
+
+#[test]
+fn a_request_whose_data_its_driver_took_away_is_done_whole() {
+    let accelerator = accelerator();
+    accelerator.register(Arc::new(Taker)).unwrap();
+    let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+    let mut data = vec![0; 500];
+    cipher.apply_keystream(&mut data);
+    assert!(data == reference(0, 500));
+}
+
+#[test]
 fn a_withdrawn_device_is_left_with_the_next_request() {
     let accelerator = accelerator();
     accelerator

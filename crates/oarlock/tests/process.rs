@@ -237,6 +237,90 @@ fn a_fork_in_the_middle_of_a_stream_disturbs_neither() {
 }
 
 #[test]
+fn no_lock_is_lost_in_a_fork() {
+    if alone("no_lock_is_lost_in_a_fork", &[]) {
+        return;
+    }
+    let accelerator = Accelerator::builder()
+        .max_threads(4)
+        .strategy(Strategy::Stripe)
+        .reservation(oarlock::Reservation::Exclusive)
+        .cipher_threads(1)
+        .build()
+        .unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let use_all = |name: &'static str| {
+        let mut data = vec![0; 64];
+        let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+        cipher.apply_keystream(&mut data);
+        drop(cipher);
+        accelerator.stats();
+        let device = oarlock::device::CpuDevice::new(accelerator.cpu());
+        accelerator
+            .register(std::sync::Arc::new(Named(name, device)))
+            .unwrap();
+        assert!(accelerator.withdraw(name));
+        // Made on first use, like the pool of the others.
+        let fresh = striped();
+        fresh
+            .ctr(&KEY, &IV)
+            .unwrap()
+            .apply_keystream(&mut vec![0; 20_000]);
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                use_all("parents");
+            }
+        });
+        for round in 0..500 {
+            // SAFETY: the child does what a forked child of a threaded program may do with this
+            // library, and ends; the alarm ends it where it would wait for ever.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                // SAFETY: no precondition.
+                unsafe { libc::alarm(5) };
+                // The parent's other thread may have had its device there.
+                accelerator.withdraw("parents");
+                use_all("childs");
+                // SAFETY: ends the child without running the parent's exit handlers.
+                unsafe { libc::_exit(0) };
+            }
+            let mut status = 0;
+            // SAFETY: `status` is writable and the child is ours.
+            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+            if status != 0 {
+                done.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+            assert_eq!(status, 0, "the child of round {round}");
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
+/// The device `cpu` under another name.
+struct Named(&'static str, oarlock::device::CpuDevice);
+
+impl oarlock::device::Device for Named {
+    fn name(&self) -> &str {
+        self.0
+    }
+    fn probe(&self, _: &oarlock::device::SessionParams) -> Option<oarlock::device::Offer> {
+        None
+    }
+    fn open_session(
+        &self,
+        params: &oarlock::device::SessionParams,
+        key: &[u8],
+    ) -> Result<oarlock::device::OpenSession, oarlock::device::DeviceError> {
+        self.1.open_session(params, key)
+    }
+    fn capacity(&self) -> usize {
+        1
+    }
+}
+
+#[test]
 fn a_forked_child_can_drop_what_it_never_used() {
     if alone("a_forked_child_can_drop_what_it_never_used", &[]) {
         return;

@@ -126,7 +126,8 @@ impl<A> AcceleratedCtr<A> {
         self.session.device()
     }
 
-    /// Sends requests this way from now on. Without an accelerator all are inline whatever is set.
+    /// Sends requests this way from now on. Without an accelerator all are inline whatever is set,
+    /// and so are those to a driver, which spreads its own work.
     pub fn set_strategy(&mut self, strategy: Strategy) {
         self.strategy = strategy;
         self.look_from();
@@ -221,9 +222,11 @@ impl<A> AcceleratedCtr<A> {
     /// fail.
     #[cold]
     fn apply_elsewhere<'a>(&mut self, counter: u128, skip: usize, mut data: InOutBuf<'a, 'a, u8>) {
+        // None is asked twice, or two that fail would send the request to and fro for ever.
+        let mut failed = Vec::new();
         loop {
             self.hand_in_stats();
-            self.session.move_away();
+            self.session.move_away(&mut failed);
             self.pace = Pace::new(self.session.bytes_per_second);
             self.look_from();
             match self.session.apply(counter, skip, data) {
@@ -249,7 +252,7 @@ impl<A> AcceleratedCtr<A> {
             self.apply_inline(data);
             return self.pace.pass_over();
         }
-        if !self.session.keyed.can_be_shared() || self.session.has_lost_its_device() {
+        if self.session.keyed.shared().is_none() || self.session.has_lost_its_device() {
             return self.apply_inline(data);
         }
         // Taken out for the time of the request, which is cheaper than a count.
@@ -307,14 +310,19 @@ impl<A> AcceleratedCtr<A> {
         let bytes = data.len();
         // Stripes begin at blocks: the rest of a block begun earlier goes first.
         let head_bytes = (BLOCK_BYTES - self.skip) % BLOCK_BYTES;
-        let (head, rest) = data.split_at(head_bytes.min(bytes));
         let mut counter = self.counter;
+        self.session
+            .keyed
+            .prepare(counter.wrapping_add((head_bytes > 0).into()));
+        // With the key at hand even if its device is withdrawn by now: the request is under way.
+        let Some(keyed) = self.session.keyed.shared() else {
+            return self.apply_inline(data);
+        };
+        let (head, rest) = data.split_at(head_bytes.min(bytes));
         if !head.is_empty() {
-            self.apply_here(counter, self.skip, head);
+            keyed.apply(counter, self.skip, head);
             counter = counter.wrapping_add(1);
         }
-        self.session.keyed.prepare(counter);
-        let keyed = &self.session.keyed;
         let stripe_bytes = plan::stripe_bytes(rest.len(), helpers + 1);
         let stripes = Stripes::cut(rest, stripe_bytes);
         let tickets = Tickets::new(stripes.count());
@@ -328,10 +336,10 @@ impl<A> AcceleratedCtr<A> {
                     first_help_ns.fetch_min(waited, Ordering::Relaxed);
                 }
                 done += 1;
-                // SAFETY: the tickets give each number below `count` once.
+                // SAFETY: the tickets are `count`, so the number is below it, and each comes once.
                 let stripe = unsafe { stripes.stripe(ticket) };
                 let blocks = ticket as usize * (stripes.stripe_bytes / BLOCK_BYTES);
-                keyed.apply_shared(counter.wrapping_add(blocks as u128), stripe);
+                keyed.apply(counter.wrapping_add(blocks as u128), 0, stripe);
             }
             if role == Role::Helper {
                 helper_stripes.fetch_add(done, Ordering::Relaxed);
@@ -484,7 +492,7 @@ impl Helpers for HelpersOf<'_> {
     }
 
     fn awake(&self) -> usize {
-        self.inner.pool().awake()
+        self.inner.helpers_awake()
     }
 }
 
@@ -497,8 +505,9 @@ struct Stripes<'a> {
     _data: PhantomData<(&'a [u8], &'a mut [u8])>,
 }
 
-// SAFETY: input bytes may be read and output bytes written from any thread; `stripe` makes its
-// callers keep the stripes apart.
+// SAFETY: the pointers are those of a borrowed buffer of bytes, which may be read and written from
+// any thread; `stripe`, the only access through a shared reference, makes its callers keep the
+// stripes apart.
 unsafe impl Sync for Stripes<'_> {}
 
 impl<'a> Stripes<'a> {
@@ -525,8 +534,12 @@ impl<'a> Stripes<'a> {
     unsafe fn stripe(&self, number: u32) -> InOutBuf<'a, 'a, u8> {
         let start = number as usize * self.stripe_bytes;
         let bytes = self.stripe_bytes.min(self.bytes - start);
-        // SAFETY: the stripe lies within the buffer that was cut, in and out alike, and no other
-        // stripe overlaps it.
+        // SAFETY: `number` is below `count`, as the caller vouches, so `start` is within the buffer
+        // that was cut and `bytes` does not pass its end, in and out alike: both are initialized,
+        // valid for 'a and no longer than isize::MAX, as that buffer was. In and out are equal or
+        // apart, because the whole buffers were and the offset is the same. Nobody else touches
+        // this part: each number is asked for once, stripes do not overlap, and `cut` took the
+        // buffer by value.
         unsafe { InOutBuf::from_raw(self.from.add(start), self.to.add(start), bytes) }
     }
 }
@@ -551,3 +564,253 @@ fn counter_block(iv: &[u8]) -> Result<u128, Error> {
 }
 
 const BLOCK_BYTES: usize = 16;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::mpsc;
+
+    use cipher::{StreamCipherCoreWrapper, StreamCipherSeekCore};
+
+    use super::*;
+    use crate::device::{CtrRequest, Device, DeviceError, DeviceSession, Offer, OpenSession};
+
+    const KEY: [u8; 16] = [0x2b; 16];
+    const IV: [u8; 16] = [0xf0; 16];
+
+    type Core = ctr::CtrCore<aes::Aes128, ctr::flavors::Ctr128BE>;
+    type Oracle = StreamCipherCoreWrapper<Core>;
+
+    /// Both at block `block` of the stream, where no seek in bytes leads.
+    fn at_block(block: u128) -> (Oracle, AcceleratedCtr<Aes128>) {
+        let mut core = Core::new(&KEY.into(), &IV.into());
+        core.set_block_pos(block);
+        let mut ours = AcceleratedCtr::<Aes128>::new(&KEY.into(), &IV.into());
+        ours.counter = ours.iv.wrapping_add(block);
+        (Oracle::from_core(core), ours)
+    }
+
+    fn assert_same_position(oracle: &Oracle, ours: &AcceleratedCtr<Aes128>, what: &str) {
+        assert_eq!(
+            oracle.try_current_pos::<i32>().ok(),
+            ours.try_current_pos::<i32>().ok(),
+            "i32, {what}"
+        );
+        assert_eq!(
+            oracle.try_current_pos::<u32>().ok(),
+            ours.try_current_pos::<u32>().ok(),
+            "u32, {what}"
+        );
+        assert_eq!(
+            oracle.try_current_pos::<u64>().ok(),
+            ours.try_current_pos::<u64>().ok(),
+            "u64, {what}"
+        );
+        assert_eq!(
+            oracle.try_current_pos::<usize>().ok(),
+            ours.try_current_pos::<usize>().ok(),
+            "usize, {what}"
+        );
+        assert_eq!(
+            oracle.try_current_pos::<u128>().ok(),
+            ours.try_current_pos::<u128>().ok(),
+            "u128, {what}"
+        );
+    }
+
+    #[test]
+    fn the_end_of_the_stream_is_where_rustcrypto_has_it() {
+        for before in 0..6 {
+            for first in 0..40 {
+                let (mut oracle, mut ours) = at_block(u128::MAX - before);
+                for bytes in [first, 1, 0, 15, 16, 17, 1] {
+                    let what = format!("{before} blocks before, {first} first, then {bytes}");
+                    let (mut expected, mut data) = ([0; 40], [0; 40]);
+                    assert_eq!(
+                        oracle.try_apply_keystream(&mut expected[..bytes]).is_ok(),
+                        ours.try_apply_keystream(&mut data[..bytes]).is_ok(),
+                        "{what}"
+                    );
+                    assert_eq!(expected, data, "{what}");
+                    for more in 0..40 {
+                        assert_eq!(
+                            oracle.check_remaining(more).is_ok(),
+                            ours.check_remaining(more).is_ok(),
+                            "{what}, {more} more"
+                        );
+                    }
+                    assert_same_position(&oracle, &ours, &what);
+                }
+            }
+        }
+        // Where the checks look closer: 2^64 blocks before.
+        for before in [(1 << 64) - 1, 1 << 64, (1 << 64) + 1] {
+            let (oracle, ours) = at_block(u128::MAX - before);
+            for bytes in [0, 1, 1 << 40, isize::MAX as usize] {
+                assert_eq!(
+                    oracle.check_remaining(bytes).is_ok(),
+                    ours.check_remaining(bytes).is_ok()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn beyond_the_end_the_unchecked_stream_goes_on_as_rustcryptos() {
+        for before in 0..3 {
+            for bytes in [16, 32, 48, 64, 80, 96] {
+                let (mut oracle, mut ours) = at_block(u128::MAX - before);
+                let (mut expected, mut data) = ([0; 96], [0; 96]);
+                oracle.unchecked_apply_keystream(&mut expected[..bytes]);
+                ours.unchecked_apply_keystream(&mut data[..bytes]);
+                assert_eq!(expected, data);
+                assert_same_position(&oracle, &ours, &format!("{before} {bytes}"));
+                assert_eq!(
+                    oracle.check_remaining(16).is_ok(),
+                    ours.check_remaining(16).is_ok()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn seeks_are_rustcryptos_for_every_kind_of_number() {
+        fn check<T: SeekNum + Copy + fmt::Debug>(positions: &[T]) {
+            for &position in positions {
+                let (mut oracle, mut ours) = at_block(3);
+                let what = format!("{position:?}");
+                assert_eq!(
+                    oracle.try_seek(position).is_ok(),
+                    ours.try_seek(position).is_ok(),
+                    "{what}"
+                );
+                assert_same_position(&oracle, &ours, &what);
+                let (mut expected, mut data) = ([0; 100], [0; 100]);
+                assert_eq!(
+                    oracle.try_apply_keystream(&mut expected).is_ok(),
+                    ours.try_apply_keystream(&mut data).is_ok(),
+                    "{what}"
+                );
+                assert_eq!(expected, data, "{what}");
+                assert_same_position(&oracle, &ours, &what);
+            }
+        }
+        macro_rules! ends {
+            ($($number:ty)*) => {$(
+                let mut positions: Vec<$number> = (0..40).collect();
+                positions.extend((<$number>::MAX - 120)..=<$number>::MAX);
+                positions.extend((1..40).map(|less| <$number>::MAX / 2 - less));
+                positions.extend((1..40).map(|less| <$number>::MAX / 16 - less));
+                check(&positions);
+            )*};
+        }
+        ends!(i32 u32 u64 usize u128);
+    }
+
+    /// A device that computes with the kernels, and may be asked for anything.
+    struct Driver(&'static str, u64);
+    struct Slot(oarlock_kernels::aes::Ctr);
+
+    impl Device for Driver {
+        fn name(&self) -> &str {
+            self.0
+        }
+        fn probe(&self, _: &SessionParams) -> Option<Offer> {
+            Some(Offer {
+                preference: 0,
+                bytes_per_second: self.1,
+            })
+        }
+        fn open_session(&self, _: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
+            let cpu = oarlock_kernels::cpu::Cpu::PORTABLE;
+            let ctr = oarlock_kernels::aes::Ctr::new(key, cpu)
+                .map_err(|error| DeviceError(error.to_string()))?;
+            Ok(OpenSession::from_driver(Box::new(Slot(ctr))))
+        }
+        fn capacity(&self) -> usize {
+            1
+        }
+    }
+
+    impl DeviceSession for Slot {
+        fn submit(&self, batch: &mut [CtrRequest<'_>]) -> Result<(), DeviceError> {
+            for request in batch {
+                self.0
+                    .apply(request.counter, request.skip, request.data.reborrow());
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_device_withdrawn_once_the_stripes_are_decided_on_leaves_none_undone() {
+        let accelerator = Accelerator::builder().max_threads(2).build().unwrap();
+        let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+        let mut oracle = Oracle::new(&KEY.into(), &IV.into());
+        let (mut expected, mut data) = (vec![0; 100_005], vec![0; 100_005]);
+        oracle.apply_keystream(&mut expected);
+        cipher.apply_keystream(&mut data[..5]);
+        // The only one left is a driver, whose sessions cannot be shared. No request looks between
+        // its choice of stripes and their start, so this is where a withdrawal may fall.
+        accelerator.register(Arc::new(Driver("slow", 1))).unwrap();
+        accelerator.withdraw("cpu");
+        accelerator.withdraw("software");
+        cipher.apply_in_stripes(&accelerator.0, 1, (&mut data[5..]).into(), Instant::now());
+        assert!(data == expected);
+        // Nor does it if the session has moved there.
+        let (mut again, mut oracle_again) = (vec![0; 100_000], vec![0; 100_000]);
+        oracle.apply_keystream(&mut oracle_again);
+        cipher.apply_keystream(&mut again[..3]);
+        assert_eq!(cipher.device(), "slow");
+        cipher.apply_in_stripes(&accelerator.0, 1, (&mut again[3..]).into(), Instant::now());
+        assert!(again == oracle_again);
+    }
+
+    #[test]
+    fn a_session_that_moves_while_its_requests_are_passed_over_begins_anew() {
+        let accelerator = Accelerator::builder().max_threads(2).build().unwrap();
+        let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+        let mut data = vec![0; cipher.long_bytes];
+        let bytes = cipher.long_bytes;
+        // The first stands alone, so the next would be passed over.
+        cipher.apply_keystream(&mut data[..bytes]);
+        accelerator.withdraw("cpu");
+        cipher.apply_keystream(&mut data[..bytes]);
+        assert!(cipher.pace.looks_at(1));
+    }
+
+    #[test]
+    fn inline_requests_take_no_lock() {
+        for mask in ["", "-avx512", "-aes"] {
+            let accelerator = Accelerator::builder().cpu_mask(mask).build().unwrap();
+            let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+            let mut forced = accelerator.ctr(&KEY, &IV).unwrap();
+            forced.set_strategy(Strategy::Inline);
+            // The pool is there, so that its locks could be asked for.
+            accelerator.0.pool();
+            let (done, wait) = mpsc::channel();
+            let requests = accelerator.0.with_every_lock_held(|| {
+                std::thread::spawn(move || {
+                    let mut data = vec![0; 3_000_000];
+                    for bytes in [0, 1, 15, 64, 1000, 16_384] {
+                        cipher.apply_keystream(&mut data[..bytes]);
+                        cipher.seek(bytes);
+                        cipher.set_iv(&IV).unwrap();
+                    }
+                    // Long enough for a look at clock and pool, not for a helper.
+                    let long_bytes = cipher.long_bytes;
+                    for _ in 0..2 {
+                        cipher.apply_keystream(&mut data[..long_bytes]);
+                    }
+                    forced.apply_keystream(&mut data);
+                    done.send((cipher, forced)).unwrap();
+                });
+                wait.recv_timeout(Duration::from_secs(20))
+            });
+            assert!(
+                requests.is_ok(),
+                "{mask}: an inline request waits for a lock"
+            );
+        }
+    }
+}

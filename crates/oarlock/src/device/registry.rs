@@ -5,15 +5,21 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{Device, SessionParams};
 use crate::session::Keyed;
-use crate::{Error, plan};
+use crate::{Error, plan, process};
 
 /// A device and whether it still may be used.
 pub(crate) struct Registration {
     pub(crate) device: Arc<dyn Device>,
+    name: String,
     withdrawn: AtomicBool,
 }
 
 impl Registration {
+    /// What the device called itself when it was registered.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Whether sessions should move away.
     #[inline]
     pub(crate) fn is_withdrawn(&self) -> bool {
@@ -26,51 +32,70 @@ pub(crate) struct Registry(RwLock<Vec<Arc<Registration>>>);
 
 impl Registry {
     pub(crate) fn register(&self, device: Arc<dyn Device>) -> Result<(), Error> {
-        let mut devices = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if devices
-            .iter()
-            .any(|other| other.device.name() == device.name())
-        {
-            return Err(Error::InvalidInput(format!(
-                "a device named {:?} is registered already: withdraw it first",
-                device.name()
-            )));
-        }
-        devices.push(Arc::new(Registration {
+        let name = device.name().to_string();
+        let new = Arc::new(Registration {
             device,
+            name,
             withdrawn: AtomicBool::new(false),
-        }));
-        Ok(())
+        });
+        let is_new = process::undivided(|| {
+            let mut devices = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            let is_new = devices.iter().all(|other| other.name != new.name);
+            if is_new {
+                devices.push(Arc::clone(&new));
+            }
+            is_new
+        });
+        if is_new {
+            Ok(())
+        } else {
+            Err(Error::InvalidInput(format!(
+                "a device named {:?} is registered already: withdraw it first",
+                new.name
+            )))
+        }
     }
 
     pub(crate) fn withdraw(&self, name: &str) -> bool {
-        let mut devices = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let Some(at) = devices.iter().position(|other| other.device.name() == name) else {
-            return false;
-        };
-        devices.remove(at).withdrawn.store(true, Ordering::Relaxed);
-        true
+        let withdrawn = process::undivided(|| {
+            let mut devices = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            let at = devices.iter().position(|other| other.name == name)?;
+            Some(devices.remove(at))
+        });
+        // The device may be dropped here, which is its own code.
+        withdrawn.is_some_and(|device| {
+            device.withdrawn.store(true, Ordering::Relaxed);
+            true
+        })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_lock_held<T>(&self, run: impl FnOnce() -> T) -> T {
+        let _held = self.0.write();
+        run()
     }
 
     pub(crate) fn list(&self) -> Vec<Arc<Registration>> {
-        self.0
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        process::undivided(|| {
+            self.0
+                .read()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone()
+        })
     }
 
-    /// Opens a session where the plan expects it to be served soonest, passing over the device
-    /// named `but`, which has just failed.
+    /// Opens a session where the plan expects it to be served soonest, passing over the devices in
+    /// `but`, which have just failed.
     pub(crate) fn open(
         &self,
         params: &SessionParams,
         key: &[u8],
-        but: Option<&str>,
+        but: &[Arc<Registration>],
     ) -> Result<(Arc<Registration>, Keyed, u64), Error> {
         let mut offers: Vec<_> = self
             .list()
             .into_iter()
-            .filter(|device| Some(device.device.name()) != but)
+            .filter(|device| !but.iter().any(|failed| Arc::ptr_eq(failed, device)))
             .filter_map(|device| device.device.probe(params).map(|offer| (offer, device)))
             .collect();
         plan::order_offers(&mut offers);
@@ -80,14 +105,14 @@ impl Registry {
                 Ok(session) => return Ok((device, session.0, offer.bytes_per_second)),
                 Err(error) => {
                     failure = Some(Error::DeviceFailed {
-                        device: device.device.name().into(),
+                        device: device.name.clone(),
                         reason: error.0,
                     });
                 }
             }
         }
         Err(failure.unwrap_or_else(|| Error::DeviceFailed {
-            device: but.unwrap_or("(none)").into(),
+            device: but.last().map_or("(none)", |failed| &failed.name).into(),
             reason: format!(
                 "no other registered device offers {}",
                 params.operation.name()

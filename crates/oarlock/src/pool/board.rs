@@ -186,6 +186,9 @@ impl Board {
         let mut seen = self.version.load(Ordering::Acquire);
         let mut state = self.lock();
         let mut watched = false;
+        // Whether the watch goes on; `None` before it begins. Posts that others were faster to take
+        // do not begin it anew, or helpers that nobody needs would spin as long as there is work.
+        let mut watch = None;
         loop {
             if let Some(next) = state.take() {
                 self.count_awake(&mut state, -1);
@@ -197,7 +200,7 @@ impl Board {
             }
             drop(state);
             watched = true;
-            let mut more = patience.begins();
+            let mut more = watch.unwrap_or_else(|| patience.begins());
             let mut version = self.version.load(Ordering::Acquire);
             while version == seen && more {
                 super::sync::pause();
@@ -205,6 +208,7 @@ impl Board {
                 version = self.version.load(Ordering::Acquire);
             }
             seen = version;
+            watch = Some(more);
             state = self.lock();
             // Nobody may sleep while there is work: this look and the sleep are under one lock.
             if !more && !state.has_work() {
@@ -220,6 +224,7 @@ impl Board {
                 self.count_awake(&mut state, 1);
                 drop(state);
                 patience.was_woken();
+                watch = None;
                 seen = self.version.load(Ordering::Acquire);
                 state = self.lock();
             }
@@ -229,8 +234,9 @@ impl Board {
     /// Gives a place back. The helper counts as awake from now on.
     pub(crate) fn leave(&self, place: Place) {
         let mut state = self.lock();
-        // SAFETY: the task lives: its caller is in `settle` until this store, after which the task
-        // is not touched again. Release: what this helper wrote is seen by the caller.
+        // SAFETY: the task lives: this place counts in `inside`, so its caller does not come out of
+        // `settle` before this store, after which the task is not touched again. Release: what
+        // this helper wrote is seen by the caller.
         unsafe { (*place.0.0).inside.fetch_sub(1, Ordering::Release) };
         self.count_awake(&mut state, 1);
         let wake = state.waiting > 0;
@@ -257,6 +263,12 @@ impl Board {
         self.posted.notify_all();
     }
 
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn with_lock_held<T>(&self, run: impl FnOnce() -> T) -> T {
+        let _held = self.lock();
+        run()
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic of `work` is caught outside the lock, so the state is whole even if poisoned.
         self.state
@@ -278,8 +290,9 @@ impl State {
         let entry = &mut self.entries[at];
         entry.wanted -= 1;
         let task = entry.task;
-        // SAFETY: the entry is on the board, so its caller has not settled, and will find this
-        // helper inside when it does, because both happen under the lock.
+        // SAFETY: the task lives: its entry is on the board, so its caller has not settled (as
+        // `post` demands before the task ends), and will find this helper inside when it does,
+        // because both happen under the lock.
         unsafe { (*task.0).inside.fetch_add(1, Ordering::Relaxed) };
         Some(Next::Work(Place(task)))
     }
@@ -288,7 +301,8 @@ impl State {
 impl Place {
     /// Does the task's work.
     pub(crate) fn work(&self) {
-        // SAFETY: this place counts in `inside`, so the caller is still there.
+        // SAFETY: the task lives: this place counts in `inside`, so the caller has not come out of
+        // `settle`. Its work is Sync, so it may be called from this thread.
         unsafe { ((*self.0.0).work)() }
     }
 }

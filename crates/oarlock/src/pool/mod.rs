@@ -86,13 +86,19 @@ impl Pool {
         let panicked = Mutex::new(None);
         let guarded = |role| {
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(role))) {
-                *panicked.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+                let mut first = panicked.lock().unwrap_or_else(PoisonError::into_inner);
+                if first.is_none() {
+                    *first = Some(panic);
+                } else {
+                    // Not dropped: a payload is anything, and its drop may panic in its turn.
+                    std::mem::forget(panic);
+                }
             }
         };
         let as_helper = || guarded(Role::Helper);
         let task = Task::new(&as_helper);
-        // SAFETY: settled below, and nothing between can unwind: `guarded` catches, and `start`
-        // does not panic.
+        // SAFETY: settled below, and nothing between can unwind: `guarded` catches and drops no
+        // payload, and `wake` and `start` do not panic.
         match unsafe { crew.board.post(&task, helpers) } {
             Some(lacking) => {
                 if lacking.asleep > 0 {
@@ -122,6 +128,14 @@ impl Pool {
     /// Threads that are there.
     pub(crate) fn threads(&self) -> usize {
         self.crew().alive.load(Ordering::Relaxed)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_every_lock_held<T>(&self, run: impl FnOnce() -> T) -> T {
+        let crew = self.crew();
+        let _threads = crew.threads.lock();
+        let _helpers = crew.helpers.lock();
+        crew.board.with_lock_held(run)
     }
 
     fn start_up(&self) {
@@ -181,6 +195,10 @@ impl Drop for Pool {
         let threads =
             std::mem::take(&mut *crew.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
+            // A thread-local value of a helper may hold the last handle: nobody can join himself.
+            if thread.thread().id() == std::thread::current().id() {
+                continue;
+            }
             // A helper catches the panics of its work, so there is none to report.
             let _ = thread.join();
         }
@@ -262,7 +280,6 @@ impl Crew {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .retain(|other| !Arc::ptr_eq(other, &helper));
-        self.alive.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn serve(&self, helper: &Helper) {
@@ -273,12 +290,23 @@ impl Crew {
                     place.work();
                     self.board.leave(place);
                 }
-                Next::Idle if self.alive.load(Ordering::Relaxed) <= self.limits.min_threads => {
-                    self.board.enlist();
+                Next::Idle if self.retire() => break,
+                Next::Idle => self.board.enlist(),
+                Next::Closed => {
+                    self.alive.fetch_sub(1, Ordering::Relaxed);
+                    break;
                 }
-                Next::Idle | Next::Closed => break,
             }
         }
+    }
+
+    /// Counts the calling helper out, unless it is one of those to be kept. In one step: of two
+    /// that ask at once, each might else go because the other is there.
+    fn retire(&self) -> bool {
+        let one_less = |alive| (alive > self.limits.min_threads).then(|| alive - 1);
+        self.alive
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)
+            .is_ok()
     }
 }
 
@@ -382,3 +410,27 @@ const WATCH_MIN: Duration = Duration::from_micros(2);
 const STEPS_PER_LOOK: u32 = 16;
 /// The kernels need little, and a thread's stack is committed page by page.
 const STACK_BYTES: usize = 256 << 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_helpers_that_ask_at_once_leave_those_to_be_kept() {
+        let limits = Limits {
+            min_threads: 2,
+            max_threads: 4,
+            spin: false,
+        };
+        // SAFETY: from Box::into_raw just now.
+        let crew = unsafe { Box::from_raw(Crew::new(limits)) };
+        crew.alive.store(4, Ordering::Relaxed);
+        let gone: usize = std::thread::scope(|scope| {
+            let asking: Vec<_> = (0..4)
+                .map(|_| scope.spawn(|| usize::from(crew.retire())))
+                .collect();
+            asking.into_iter().filter_map(|asks| asks.join().ok()).sum()
+        });
+        assert_eq!((gone, crew.alive.load(Ordering::Relaxed)), (2, 2));
+    }
+}
