@@ -136,14 +136,16 @@ impl Pace {
             self.bytes_per_ns += (seen - self.bytes_per_ns) / 8.0;
         }
     }
-}
 
-/// How a request of `bytes` is cut for `threads`: enough stripes that the end is even, none so
-/// short that its ticket counts or so long that it leaves the cache.
-pub(crate) fn stripe_bytes(bytes: usize, threads: usize) -> usize {
-    (bytes / (8 * threads))
-        .next_multiple_of(PAGE)
-        .clamp(STRIPE_BYTES_MIN, STRIPE_BYTES_MAX)
+    /// How a request of `bytes` is cut for `threads`: enough stripes that the end is even, none so
+    /// short that its ticket counts or so long that it leaves the cache.
+    pub(crate) fn stripe_bytes(&self, bytes: usize, threads: usize) -> usize {
+        let least = (self.bytes_per_ns * STRIPE_NS_MIN) as usize;
+        (bytes / (8 * threads))
+            .max(least.min(STRIPE_BYTES_MAX))
+            .next_multiple_of(PAGE)
+            .clamp(PAGE, STRIPE_BYTES_MAX)
+    }
 }
 
 /// Orders devices: the one expected to be done first comes first.
@@ -196,7 +198,8 @@ const WATCH: Duration = Duration::from_micros(50);
 const STREAK_TO_WAKE: u32 = 4;
 const PASSED_OVER: u32 = 6;
 const PAGE: usize = 4096;
-const STRIPE_BYTES_MIN: usize = 16 << 10;
+/// A ticket and what goes with it take 20 to 50 ns.
+const STRIPE_NS_MIN: f64 = 500.0;
 const STRIPE_BYTES_MAX: usize = 128 << 10;
 
 #[cfg(test)]
@@ -399,12 +402,13 @@ mod tests {
     fn stripes_are_pages_within_their_bounds() {
         for bytes in [0, 1, 63, 16 << 10, 1 << 20, (1 << 20) + 1, 1 << 30, 1 << 45] {
             for threads in [1, 2, 3, 64, 4097] {
-                let stripe = stripe_bytes(bytes, threads);
-                assert!(
-                    stripe.is_multiple_of(PAGE)
-                        && (STRIPE_BYTES_MIN..=STRIPE_BYTES_MAX).contains(&stripe),
-                    "{bytes} {threads}: {stripe}"
-                );
+                for rate in [40_000_000, 500_000_000, 27_000_000_000, u64::MAX] {
+                    let stripe = Pace::new(rate).stripe_bytes(bytes, threads);
+                    assert!(
+                        stripe.is_multiple_of(PAGE) && (PAGE..=STRIPE_BYTES_MAX).contains(&stripe),
+                        "{bytes} {threads} {rate}: {stripe}"
+                    );
+                }
             }
         }
     }

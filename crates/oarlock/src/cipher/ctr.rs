@@ -19,7 +19,7 @@ use crate::Error;
 use crate::accelerator::{Accelerator, Inner, Reserved};
 use crate::device::{Operation, SessionParams};
 use crate::options::Strategy;
-use crate::plan::{self, Helpers, Pace, Way};
+use crate::plan::{Helpers, Pace, Way};
 use crate::pool::{Role, Tickets};
 use crate::session::{Keyed, Session};
 use crate::stats::OperationStats;
@@ -308,6 +308,10 @@ impl<A> AcceleratedCtr<A> {
         began: Instant,
     ) {
         let bytes = data.len();
+        let stripe_bytes = self.pace.stripe_bytes(bytes, helpers + 1);
+        if bytes <= stripe_bytes {
+            return self.apply_inline(data);
+        }
         // Stripes begin at blocks: the rest of a block begun earlier goes first.
         let head_bytes = (BLOCK_BYTES - self.skip) % BLOCK_BYTES;
         let mut counter = self.counter;
@@ -323,7 +327,6 @@ impl<A> AcceleratedCtr<A> {
             keyed.apply(counter, self.skip, head);
             counter = counter.wrapping_add(1);
         }
-        let stripe_bytes = plan::stripe_bytes(rest.len(), helpers + 1);
         let stripes = Stripes::cut(rest, stripe_bytes);
         let tickets = Tickets::new(stripes.count());
         let helper_stripes = AtomicU64::new(0);
