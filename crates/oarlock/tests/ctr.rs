@@ -77,3 +77,37 @@ fn any_split_and_seek_agrees_with_rustcrypto_whatever_the_strategy_and_device() 
         }
     }
 }
+
+/// The counter block is one number of 128 bits: the carry runs through all of it, and wraps.
+#[test]
+fn carries_run_through_stripes_and_calls() {
+    for mask in ["", "-face", "-avx512", "-vaes", "-aes"] {
+        for strategy in [Strategy::Inline, Strategy::Stripe] {
+            let accelerator = Accelerator::builder()
+                .max_threads(2)
+                .strategy(strategy)
+                .cpu_mask(mask)
+                .build()
+                .unwrap();
+            for bits in [8, 16, 32, 40, 64, 96, 128] {
+                // The wrap comes within the first stripe, within the second, and at its edge.
+                for blocks_before in [3u128, 1024, 1500, 5000] {
+                    let end = if bits == 128 { 0 } else { 1u128 << bits };
+                    let iv = end.wrapping_sub(blocks_before).to_be_bytes();
+                    let key = [0x5a; 16];
+                    let mut oracle = vec![0; 200_000];
+                    expected(&key, &iv, 0, &mut oracle);
+                    let mut data = vec![0; 200_000];
+                    let mut cipher = accelerator.ctr(&key, &iv).unwrap();
+                    let (head, rest) = data.split_at_mut(77);
+                    cipher.apply_keystream(head);
+                    cipher.apply_keystream(rest);
+                    assert!(
+                        data == oracle,
+                        "{mask} {strategy:?} 2^{bits}, {blocks_before} before"
+                    );
+                }
+            }
+        }
+    }
+}
