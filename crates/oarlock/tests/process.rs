@@ -260,12 +260,6 @@ fn no_lock_is_lost_in_a_fork() {
             .register(std::sync::Arc::new(Named(name, device)))
             .unwrap();
         assert!(accelerator.withdraw(name));
-        // Made on first use, like the pool of the others.
-        let fresh = striped();
-        fresh
-            .ctr(&KEY, &IV)
-            .unwrap()
-            .apply_keystream(&mut vec![0; 20_000]);
     };
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -283,6 +277,12 @@ fn no_lock_is_lost_in_a_fork() {
                 // The parent's other thread may have had its device there.
                 accelerator.withdraw("parents");
                 use_all("childs");
+                // A pool of its own. The parent makes and ends none meanwhile: the standard library
+                // takes a lock where a thread begins and ends, which a child could inherit.
+                striped()
+                    .ctr(&KEY, &IV)
+                    .unwrap()
+                    .apply_keystream(&mut vec![0; 20_000]);
                 // SAFETY: ends the child without running the parent's exit handlers.
                 unsafe { libc::_exit(0) };
             }
