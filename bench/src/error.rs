@@ -42,6 +42,9 @@ impl std::error::Error for Error {}
 
 impl From<oarlock::Error> for Error {
     fn from(error: oarlock::Error) -> Self {
-        Self::Failed(format!("oarlock: {error}"))
+        match error {
+            oarlock::Error::Options(error) => Self::Usage(error.to_string()),
+            other => Self::Failed(other.to_string()),
+        }
     }
 }

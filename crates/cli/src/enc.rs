@@ -9,7 +9,7 @@ use oarlock::device::Operation;
 use oarlock::{AcceleratedCtr, Accelerator, Reservation, Strategy};
 use zeroize::Zeroizing;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, without_keys};
 use crate::input::Input;
 use crate::interrupt::Interrupt;
 use crate::keys::{self, Secret};
@@ -97,8 +97,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // Files that may block while they are opened come before the signals are caught, files that
     // must be removed after.
     let target = Target::find(args.output.as_deref())?;
+    if let Some(key_file) = args.key_file.as_deref()
+        && target.is_file(key_file)
+    {
+        return Err(Failure::usage(
+            "-o names the key file: the key would be lost, so give another name",
+        ));
+    }
     let interrupt = Interrupt::catch(target.is_direct())?;
     let output = target.open()?;
+    if output.grows(&input.file) {
+        return Err(Failure::usage(format!(
+            "{}: is appended to its own INPUT, which would never end: write to another file",
+            output.name
+        )));
+    }
     let helpers_max = accelerator
         .options()
         .cipher_threads
@@ -182,7 +195,7 @@ fn read_key(args: &Args) -> Result<Zeroizing<Vec<u8>>, Failure> {
                 ));
             }
             let text = keys::read_key_file(path)?;
-            let what = format!("key file {}", path.display());
+            let what = format!("key file {}", without_keys(&path.display().to_string()));
             keys::decode(&what, text.text(), bytes, args.cipher)
         }
         (None, None) => Err(Failure::usage("a key is missing: give -K or --key-file")),

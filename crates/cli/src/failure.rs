@@ -88,5 +88,34 @@ pub(crate) fn of_arguments(error: &clap::Error) -> Failure {
             first.join(" ").trim_start_matches("error: ").to_string()
         }
     };
-    Failure::usage(format!("{what} (oarlock --help tells more)"))
+    Failure::usage(format!(
+        "{} (oarlock --help tells more)",
+        without_keys(&what)
+    ))
 }
+
+/// `text` with what may be a key, as one that stands behind the wrong option does, left out.
+pub(crate) fn without_keys(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let digits = rest
+            .find(|c: char| !c.is_ascii_hexdigit())
+            .unwrap_or(rest.len());
+        if digits < KEY_DIGITS_MIN {
+            shown.push_str(&rest[..digits]);
+        } else {
+            shown.push_str("(hexadecimal digits, not shown: they may be a key)");
+        }
+        rest = &rest[digits..];
+        let other = rest
+            .find(|c: char| c.is_ascii_hexdigit())
+            .unwrap_or(rest.len());
+        shown.push_str(&rest[..other]);
+        rest = &rest[other..];
+    }
+    shown
+}
+
+/// Those of AES-128, less some that may have been lost on the way.
+const KEY_DIGITS_MIN: usize = 24;

@@ -8,7 +8,7 @@ use std::path::Path;
 use oarlock::device::Operation;
 use zeroize::Zeroizing;
 
-use crate::failure::{Failure, reason};
+use crate::failure::{Failure, reason, without_keys};
 
 /// Text that is wiped on drop and never shown.
 #[derive(Clone)]
@@ -28,7 +28,8 @@ impl Secret {
 /// Reads hexadecimal text from `path`, or from standard input for `-`. White space around it is
 /// not counted.
 pub(crate) fn read_key_file(path: &Path) -> Result<Secret, Failure> {
-    let name = path.display();
+    // The key itself is soon given in place of the file that holds it.
+    let name = without_keys(&path.display().to_string());
     let fail = |error: io::Error| Failure::new(format!("key file {name}: {}", reason(&error)));
     let mut text = Zeroizing::new([0; KEY_FILE_BYTES_MAX + 1]);
     let source: &mut dyn io::Read = if path.as_os_str() == "-" {

@@ -1,9 +1,10 @@
 //! Where bytes go. A file gets its name when it is whole: until then it is a temporary one beside
 //! it, which is gone when anything goes wrong.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io;
 use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -79,6 +80,14 @@ impl Target {
                 let file = open()?;
                 Ok(Self::Direct { file, name })
             }
+            // A rename would refuse it, but not before all the work is done.
+            Err(error)
+                if error.kind() == io::ErrorKind::NotFound && is_for_directory(&resolved) =>
+            {
+                Err(Failure::new(format!(
+                    "{name}: is no directory: give the name of a file"
+                )))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::Named {
                 path: resolved,
                 name,
@@ -91,6 +100,17 @@ impl Target {
     /// Whether nothing needs to be cleaned up when the command ends early.
     pub(crate) fn is_direct(&self) -> bool {
         matches!(self, Self::Direct { .. })
+    }
+
+    /// Whether it is the file at `other`.
+    pub(crate) fn is_file(&self, other: &Path) -> bool {
+        let Self::Named { path, .. } = self else {
+            return false;
+        };
+        match (fs::metadata(path), fs::metadata(other)) {
+            (Ok(one), Ok(other)) => is_same(&one, &other),
+            _ => false,
+        }
     }
 
     /// Opens it; from here on a signal must not end the process without a `drop`.
@@ -154,6 +174,16 @@ impl Output {
         }
     }
 
+    /// Whether every write makes `input` longer.
+    pub(crate) fn grows(&self, input: &File) -> bool {
+        self.is_regular
+            && !self.is_positional
+            && match (self.file().metadata(), input.metadata()) {
+                (Ok(one), Ok(other)) => is_same(&one, &other),
+                _ => false,
+            }
+    }
+
     /// Gives the file its name.
     pub(crate) fn commit(self) -> Result<(), Failure> {
         match self.sink {
@@ -181,6 +211,16 @@ impl Output {
             reason(error)
         ))
     }
+}
+
+/// Whether only a directory can have this name.
+fn is_for_directory(path: &Path) -> bool {
+    let name = path.as_os_str().as_bytes();
+    name.ends_with(b"/") || name.ends_with(b"/.")
+}
+
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 /// Follows symbolic links, also to a name that is not there yet. None for links that are not made

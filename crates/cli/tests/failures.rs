@@ -113,6 +113,60 @@ fn bad_arguments_are_named() {
 }
 
 #[test]
+fn a_key_in_the_wrong_place_is_not_repeated() {
+    let key = &KEY[..32];
+    let enc = ["enc", "--iv", IV];
+    let cases: [(&[&str], i32); 5] = [
+        (&["--cipher", key, "-K", "aes-128-ctr"], 2),
+        (&["--cipher", "aes-128-ctr", "-K", key, "-T", key], 2),
+        (&["--cipher", "aes-128-ctr", "--key-file", key], 1),
+        (&["--cipher", "aes-128-ctr", &format!("--{key}")], 2),
+        (
+            &["--cipher", "aes-128-ctr", "-K", key, "--progress", key],
+            2,
+        ),
+    ];
+    for (arguments, status) in cases {
+        let result = run(oarlock().args(enc).args(arguments), b"");
+        assert_fails(&result, status, &["not shown: they may be a key"]);
+        assert!(!stderr(&result).contains(key), "{arguments:?}");
+    }
+    let result = run(oarlock().arg(key), b"");
+    assert_fails(&result, 2, &["not shown"]);
+    assert!(!stderr(&result).contains(key));
+}
+
+#[test]
+fn the_key_file_is_not_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let (key, link) = (directory.path().join("key"), directory.path().join("link"));
+    fs::write(&key, KEY).unwrap();
+    std::os::unix::fs::symlink("key", &link).unwrap();
+    for output in [&key, &link] {
+        let mut command = oarlock();
+        command.args(["enc", "--cipher", "aes-256-ctr", "--iv", IV, "--key-file"]);
+        let result = run(command.arg(&key).arg("-o").arg(output), b"data");
+        assert_fails(&result, 2, &["-o", "the key file", "another name"]);
+        assert_eq!(fs::read_to_string(&key).unwrap(), KEY);
+    }
+}
+
+#[test]
+fn a_file_is_not_appended_to_itself() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    fs::write(&file, noise(100)).unwrap();
+    let child = enc(256, IV)
+        .arg(&file)
+        .stdout(fs::OpenOptions::new().append(true).open(&file).unwrap())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    assert_fails(&ends_soon(child), 2, &["standard output", "its own INPUT"]);
+    assert_eq!(fs::read(&file).unwrap(), noise(100));
+}
+
+#[test]
 fn key_files_that_hold_no_key_are_named() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("key-file");
@@ -169,8 +223,10 @@ fn outputs_that_cannot_be_made_are_named() {
     let directory = tempfile::tempdir().unwrap();
     let missing = directory.path().join("missing/out");
     let below_a_file = directory.path().join("file/out");
+    let no_file = directory.path().join("missing/");
     fs::write(directory.path().join("file"), "").unwrap();
-    let cases: [(&Path, &[&str]); 4] = [
+    let cases: [(&Path, &[&str]); 5] = [
+        (&no_file, &["missing/", "is no directory"]),
         (&missing, &["missing/out", "No such file or directory"]),
         (&below_a_file, &["file/out", "ot a directory"]),
         (directory.path(), &["is a directory"]),

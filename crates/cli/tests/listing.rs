@@ -83,7 +83,10 @@ fn what_does_not_fit_is_named() {
     );
     assert_fails(&result, 2, &["cipher_blocks=8", "multiple of 16"]);
     let result = run(oarlock().arg("devices").env("OARLOCK_CPU", "-sse9"), b"");
-    assert_fails(&result, 2, &["OARLOCK_CPU", "-sse9"]);
+    assert_fails(&result, 2, &["oarlock: OARLOCK_CPU", "-sse9"]);
+    let result = run(oarlock().arg("bench").env("OARLOCK_CPU", "-sse9"), b"");
+    assert_fails(&result, 2, &["oarlock: OARLOCK_CPU", "-sse9"]);
+    assert!(!stderr(&result).contains("oarlock: oarlock"));
     let result = oarlock()
         .arg("devices")
         .stdout(
