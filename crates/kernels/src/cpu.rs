@@ -12,31 +12,36 @@ use crate::aes::Backend;
 
 /// A set of instruction groups that kernels are written for.
 ///
-/// The groups are cumulative: removing one removes those that build on it.
+/// Removing a group removes those that build on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Cpu(u8);
 
 /// One instruction group that a mask can hide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Feature {
-    /// AES-NI with SSE4.1: `aesenc` on 128-bit registers.
+    /// AES-NI with PCLMULQDQ and SSE4.1: `aesenc` and `pclmulqdq` on 128-bit registers.
     Aes,
-    /// VAES with AVX2: `vaesenc` on 256-bit registers. Needs [`Feature::Aes`].
+    /// AVX2: integers in 256-bit registers.
+    Avx2,
+    /// VAES with VPCLMULQDQ: `vaesenc` on 256-bit registers. Needs [`Feature::Aes`] and
+    /// [`Feature::Avx2`].
     Vaes,
-    /// AVX-512 F, BW and VL beside VAES: `vaesenc` on 512-bit registers. Needs [`Feature::Vaes`].
+    /// AVX-512 F, BW, VL and IFMA: 512-bit registers, of AES beside VAES. Needs [`Feature::Avx2`].
     Avx512,
-    /// Not an instruction: allows counter-mode caching (FACE). Needs [`Feature::Avx512`].
+    /// Not an instruction: allows counter-mode caching (FACE). Needs [`Feature::Vaes`] and
+    /// [`Feature::Avx512`].
     Face,
 }
 
 impl Feature {
-    /// Every feature, in the order in which each builds on the one before.
-    pub const ALL: [Self; 4] = [Self::Aes, Self::Vaes, Self::Avx512, Self::Face];
+    /// Every feature; none builds on a later one.
+    pub const ALL: [Self; 5] = [Self::Aes, Self::Avx2, Self::Vaes, Self::Avx512, Self::Face];
 
     /// The name used in masks and listings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Aes => "aes",
+            Self::Avx2 => "avx2",
             Self::Vaes => "vaes",
             Self::Avx512 => "avx512",
             Self::Face => "face",
@@ -45,6 +50,17 @@ impl Feature {
 
     const fn bit(self) -> u8 {
         1 << self as u8
+    }
+
+    /// The bits of this feature and of all that build on it.
+    const fn and_dependents(self) -> u8 {
+        let more = match self {
+            Self::Aes => Self::Vaes.bit() | Self::Face.bit(),
+            Self::Avx2 => Self::Vaes.bit() | Self::Avx512.bit() | Self::Face.bit(),
+            Self::Vaes | Self::Avx512 => Self::Face.bit(),
+            Self::Face => 0,
+        };
+        self.bit() | more
     }
 }
 
@@ -56,23 +72,29 @@ impl Cpu {
     pub fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
-            let mut found = Self::PORTABLE;
-            if !(std::is_x86_feature_detected!("aes") && std::is_x86_feature_detected!("sse4.1")) {
-                return found;
-            }
-            found.0 |= Feature::Aes.bit();
-            if !(std::is_x86_feature_detected!("vaes") && std::is_x86_feature_detected!("avx2")) {
-                return found;
-            }
-            found.0 |= Feature::Vaes.bit();
-            if !(std::is_x86_feature_detected!("avx512f")
-                && std::is_x86_feature_detected!("avx512bw")
-                && std::is_x86_feature_detected!("avx512vl"))
-            {
-                return found;
-            }
-            found.0 |= Feature::Avx512.bit() | Feature::Face.bit();
-            found
+            let there = |feature| match feature {
+                Feature::Aes => {
+                    std::is_x86_feature_detected!("aes")
+                        && std::is_x86_feature_detected!("pclmulqdq")
+                        && std::is_x86_feature_detected!("sse4.1")
+                }
+                Feature::Avx2 => std::is_x86_feature_detected!("avx2"),
+                Feature::Vaes => {
+                    std::is_x86_feature_detected!("vaes")
+                        && std::is_x86_feature_detected!("vpclmulqdq")
+                }
+                Feature::Avx512 => {
+                    std::is_x86_feature_detected!("avx512f")
+                        && std::is_x86_feature_detected!("avx512bw")
+                        && std::is_x86_feature_detected!("avx512vl")
+                        && std::is_x86_feature_detected!("avx512ifma")
+                }
+                Feature::Face => true,
+            };
+            Feature::ALL
+                .into_iter()
+                .filter(|feature| !there(*feature))
+                .fold(Self(u8::MAX >> (8 - Feature::ALL.len())), Self::without)
         }
         #[cfg(not(target_arch = "x86_64"))]
         Self::PORTABLE
@@ -81,7 +103,7 @@ impl Cpu {
     /// The same CPU with `feature`, and all that build on it, hidden.
     #[must_use]
     pub const fn without(self, feature: Feature) -> Self {
-        Self(self.0 & (feature.bit() - 1))
+        Self(self.0 & !feature.and_dependents())
     }
 
     /// Applies a mask such as `-avx512,-vaes`: a comma-separated list of features to hide.

@@ -19,6 +19,7 @@
 //! ```
 #![cfg_attr(not(test), no_std)]
 
+pub mod aead;
 pub mod aes;
 pub mod cpu;
 mod portable;

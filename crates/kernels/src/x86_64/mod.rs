@@ -7,15 +7,23 @@ pub(crate) mod face;
 
 use crate::cpu::{Cpu, Feature};
 
-/// Proof that AES-NI and SSE4.1 are there.
+/// Proof that AES-NI, PCLMULQDQ and SSE4.1 are there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AesNi(());
 
-/// Proof that VAES and AVX2 are there, beside AES-NI.
+/// Proof that AVX2 is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Avx2(());
+
+/// Proof that AVX-512 F, BW, VL and IFMA are there, beside AVX2.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Avx512(());
+
+/// Proof that VAES, VPCLMULQDQ and AVX2 are there, beside AES-NI.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Vaes256(());
 
-/// Proof that VAES and AVX-512 F, BW and VL are there, beside AES-NI.
+/// Proof that VAES, VPCLMULQDQ and AVX-512 F, BW, VL and IFMA are there, beside AES-NI.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Vaes512(());
 
@@ -30,13 +38,27 @@ impl AesNi {
     }
 }
 
+impl Avx2 {
+    /// The token, where `cpu` has the instructions.
+    pub fn new(cpu: Cpu) -> Option<Self> {
+        cpu.has(Feature::Avx2).then_some(Self(()))
+    }
+}
+
+impl Avx512 {
+    /// The token, where `cpu` has the instructions.
+    pub fn new(cpu: Cpu) -> Option<Self> {
+        cpu.has(Feature::Avx512).then_some(Self(()))
+    }
+}
+
 impl Vaes256 {
     /// The token, where `cpu` has the instructions.
     pub fn new(cpu: Cpu) -> Option<Self> {
         cpu.has(Feature::Vaes).then_some(Self(()))
     }
 
-    /// Features are cumulative.
+    /// Features build on each other.
     pub(crate) const fn aes_ni(self) -> AesNi {
         AesNi(())
     }
@@ -45,10 +67,10 @@ impl Vaes256 {
 impl Vaes512 {
     /// The token, where `cpu` has the instructions.
     pub fn new(cpu: Cpu) -> Option<Self> {
-        cpu.has(Feature::Avx512).then_some(Self(()))
+        (cpu.has(Feature::Vaes) && cpu.has(Feature::Avx512)).then_some(Self(()))
     }
 
-    /// Features are cumulative.
+    /// Features build on each other.
     pub(crate) const fn aes_ni(self) -> AesNi {
         AesNi(())
     }

@@ -1,0 +1,47 @@
+//! What authenticated ciphers (RFC 5116) have in common.
+
+use core::fmt;
+
+/// Bytes in a tag.
+pub const TAG_BYTES: usize = 16;
+/// Stripes of a message begin at multiples of this many bytes, and all but the last are as long.
+pub const STRIPE_ALIGN: usize = 64;
+
+/// Why a message was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AeadError {
+    /// The cipher takes no nonce of so many bytes.
+    InvalidNonceLength(usize),
+    /// The message would be longer than the cipher allows under one nonce.
+    MessageTooLong {
+        /// The most there may be.
+        bytes_max: u64,
+    },
+    /// The associated data are longer than the cipher allows.
+    AadTooLong {
+        /// The most there may be.
+        bytes_max: u64,
+    },
+    /// The tag is not that of this message. Nothing of it has been released.
+    AuthenticationFailed,
+}
+
+impl fmt::Display for AeadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidNonceLength(bytes) => {
+                write!(f, "the cipher takes no nonce of {bytes} bytes")
+            }
+            Self::MessageTooLong { bytes_max } => {
+                write!(f, "a message may have at most {bytes_max} bytes")
+            }
+            Self::AadTooLong { bytes_max } => {
+                write!(f, "associated data may have at most {bytes_max} bytes")
+            }
+            Self::AuthenticationFailed => f.write_str("the tag does not match the message"),
+        }
+    }
+}
+
+impl core::error::Error for AeadError {}
