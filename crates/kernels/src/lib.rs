@@ -26,6 +26,7 @@ pub mod cpu;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
+pub mod xor;
 
 #[cfg(test)]
 mod tests;

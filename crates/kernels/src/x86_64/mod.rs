@@ -5,6 +5,7 @@ mod lanes;
 pub(crate) mod aes;
 pub(crate) mod cbc;
 pub(crate) mod face;
+pub(crate) mod xor;
 
 use crate::cpu::{Cpu, Feature};
 
