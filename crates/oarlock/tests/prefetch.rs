@@ -5,9 +5,7 @@ use std::time::{Duration, Instant};
 
 use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use oarlock::device::Operation;
-use oarlock::{
-    Accelerator, AcceleratedCtr, AnyStream, PrefetchWorker, Reservation, Strategy,
-};
+use oarlock::{AcceleratedCtr, Accelerator, AnyStream, PrefetchWorker, Reservation, Strategy};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 const KEY: [u8; 32] = *b"thirty-two bytes of a secret key";
@@ -34,7 +32,9 @@ const OPERATIONS: [(Operation, usize); 4] = [
 fn oracle(operation: Operation, iv: &[u8], bytes: usize) -> Vec<u8> {
     fn stream<C: KeyIvInit + StreamCipher>(key: &[u8], iv: &[u8], bytes: usize) -> Vec<u8> {
         let mut stream = vec![0; bytes];
-        C::new_from_slices(key, iv).unwrap().apply_keystream(&mut stream);
+        C::new_from_slices(key, iv)
+            .unwrap()
+            .apply_keystream(&mut stream);
         stream
     }
     let key = key_of(operation);
@@ -48,7 +48,9 @@ fn oracle(operation: Operation, iv: &[u8], bytes: usize) -> Vec<u8> {
 }
 
 fn open(accelerator: &Accelerator, operation: Operation, iv: &[u8]) -> AcceleratedCtr<AnyStream> {
-    accelerator.stream(operation, key_of(operation), iv).unwrap()
+    accelerator
+        .stream(operation, key_of(operation), iv)
+        .unwrap()
 }
 
 /// Waits until the streams are full, so that what follows is taken from them.
@@ -85,7 +87,10 @@ fn what_is_ready_and_what_is_not_give_one_stream() {
                 .min(expected.len() - at);
                 let mut data = vec![0; bytes];
                 cipher.apply_keystream(&mut data);
-                assert!(data == expected[at..at + bytes], "{operation} {worker:?} at {at}");
+                assert!(
+                    data == expected[at..at + bytes],
+                    "{operation} {worker:?} at {at}"
+                );
                 at += bytes;
             }
         }
@@ -125,7 +130,10 @@ fn seeks_forward_and_backward_and_new_ivs_every_few_bytes() {
             let bytes = random.random_range(0..200).min(60_000 - at);
             let mut data = vec![0; bytes];
             cipher.apply_keystream(&mut data);
-            assert!(data == expected[number][at..at + bytes], "{operation} at {at}");
+            assert!(
+                data == expected[number][at..at + bytes],
+                "{operation} at {at}"
+            );
             at += bytes;
             assert_eq!(cipher.current_pos::<usize>(), at);
         }
@@ -188,7 +196,10 @@ fn workers_fill_the_streams_while_nobody_asks() {
             if counts.prefetched_bytes >= 4096 {
                 break;
             }
-            assert!(Instant::now() < deadline, "{worker:?}: nothing is made ahead");
+            assert!(
+                Instant::now() < deadline,
+                "{worker:?}: nothing is made ahead"
+            );
         }
     }
 }
@@ -216,7 +227,10 @@ fn two_thousand_ciphers_stay_under_the_memory_cap() {
         })
         .collect();
     assert!(accelerator.prefetch_bytes() <= cap);
-    let with_streams = ciphers.iter().filter(|(_, one)| one.prefetch_bytes() > 0).count();
+    let with_streams = ciphers
+        .iter()
+        .filter(|(_, one)| one.prefetch_bytes() > 0)
+        .count();
     assert!((1..2000).contains(&with_streams), "{with_streams}");
     for (iv, cipher) in &mut ciphers {
         let mut data = [0; 100];
@@ -227,7 +241,11 @@ fn two_thousand_ciphers_stay_under_the_memory_cap() {
     // Whoever fills them lets go soon after.
     let deadline = Instant::now() + Duration::from_secs(20);
     while accelerator.prefetch_bytes() > 0 {
-        assert!(Instant::now() < deadline, "{}", accelerator.prefetch_bytes());
+        assert!(
+            Instant::now() < deadline,
+            "{}",
+            accelerator.prefetch_bytes()
+        );
         std::thread::yield_now();
     }
 }
@@ -245,10 +263,7 @@ fn an_exclusive_reservation_that_runs_out_leaves_the_others_going() {
     let refused = accelerator.ctr(&KEY[..16], &[3; 16]).unwrap_err();
     assert_eq!(
         refused,
-        oarlock::Error::NoThreadsFree {
-            wanted: 2,
-            free: 0
-        }
+        oarlock::Error::NoThreadsFree { wanted: 2, free: 0 }
     );
     for (cipher, iv) in [(&mut first, [1; 16]), (&mut second, [2; 16])] {
         let mut data = vec![0; 10_000];
@@ -265,13 +280,17 @@ fn options_change_while_a_session_runs() {
         .unwrap();
     let mut cipher = open(&accelerator, Operation::Camellia128Ctr, &[0; 16]);
     let expected = oracle(Operation::Camellia128Ctr, &[0; 16], 8 * 50_000);
-    for (number, strategy) in ["prefetch", "stripe", "auto", "inline", "prefetch", "auto", "stripe", "inline"]
-        .into_iter()
-        .enumerate()
+    for (number, strategy) in [
+        "prefetch", "stripe", "auto", "inline", "prefetch", "auto", "stripe", "inline",
+    ]
+    .into_iter()
+    .enumerate()
     {
         let mut options = accelerator.options();
         options.set("strategy", strategy).unwrap();
-        options.set("max_threads", &(number % 3).to_string()).unwrap();
+        options
+            .set("max_threads", &(number % 3).to_string())
+            .unwrap();
         accelerator.set_options(options).unwrap();
         let mut data = vec![0; 50_000];
         let (head, tail) = data.split_at_mut(30_000);

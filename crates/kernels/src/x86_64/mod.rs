@@ -4,6 +4,7 @@ mod lanes;
 
 pub(crate) mod aes;
 pub(crate) mod cbc;
+pub(crate) mod chacha20;
 pub(crate) mod face;
 pub(crate) mod xor;
 
