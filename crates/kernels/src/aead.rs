@@ -7,6 +7,12 @@ pub const TAG_BYTES: usize = 16;
 /// Stripes of a message begin at multiples of this many bytes, and all but the last are as long.
 pub const STRIPE_ALIGN: usize = 64;
 
+/// Whether two tags are the same, in a time that does not depend on where they differ.
+pub fn tags_match(a: &[u8; TAG_BYTES], b: &[u8; TAG_BYTES]) -> bool {
+    let difference = u128::from_ne_bytes(*a) ^ u128::from_ne_bytes(*b);
+    core::hint::black_box(difference) == 0
+}
+
 /// Why a message was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -23,6 +29,11 @@ pub enum AeadError {
         /// The most there may be.
         bytes_max: u64,
     },
+    /// The keystream given is shorter than its head and the message.
+    KeystreamTooShort {
+        /// What it takes.
+        bytes_min: usize,
+    },
     /// The tag is not that of this message. Nothing of it has been released.
     AuthenticationFailed,
 }
@@ -38,6 +49,9 @@ impl fmt::Display for AeadError {
             }
             Self::AadTooLong { bytes_max } => {
                 write!(f, "associated data may have at most {bytes_max} bytes")
+            }
+            Self::KeystreamTooShort { bytes_min } => {
+                write!(f, "this message takes {bytes_min} bytes of keystream")
             }
             Self::AuthenticationFailed => f.write_str("the tag does not match the message"),
         }

@@ -22,6 +22,7 @@
 pub mod aead;
 pub mod aes;
 pub mod cpu;
+pub mod gcm;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;

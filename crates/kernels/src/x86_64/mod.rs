@@ -4,6 +4,8 @@ mod lanes;
 
 pub(crate) mod aes;
 pub(crate) mod face;
+pub(crate) mod gcm;
+pub(crate) mod ghash;
 
 use crate::cpu::{Cpu, Feature};
 
