@@ -75,7 +75,7 @@ pub struct AeadVector {
     pub plaintext: Option<Vec<u8>>,
     /// Without the tag.
     pub ciphertext: Vec<u8>,
-    /// 16 bytes, or the first of them: 4 at least.
+    /// 16 bytes, or the first of them: 4 at least. None with some nonces that must be refused.
     pub tag: Vec<u8>,
     /// Whether the message must be opened; else it must be refused.
     pub is_valid: bool,
