@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod aead;
 mod cbc;
+mod chacha20;
 
 use oarlock_kernels::cpu::{Cpu, Feature};
 
