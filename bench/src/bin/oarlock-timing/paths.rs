@@ -1,12 +1,15 @@
 //! What is measured: every kernel that handles a secret, on every backend of this CPU.
 
+mod aead;
+
 use std::hint::black_box;
 
 use oarlock::kernels::aes::{Backend, Ctr};
 #[cfg(target_arch = "x86_64")]
 use oarlock::kernels::aes::{CachedCtr, Face};
 use oarlock::kernels::cbc::Cbc;
-use oarlock::kernels::cpu::Cpu;
+use oarlock::kernels::chacha20::ChaCha20;
+use oarlock::kernels::cpu::{Cpu, Feature};
 
 use crate::measure::{Classes, Path};
 
@@ -16,26 +19,33 @@ pub fn all() -> Vec<Box<dyn Path>> {
     let cpu = Cpu::detect();
     for backend in cpu.aes_backends() {
         let of = |algorithm| format!("{algorithm} {}", backend.name());
-        let bytes = match backend {
-            Backend::Portable => PORTABLE_BYTES,
-            _ => BYTES,
-        };
-        add(&mut paths, &of("aes-256-ctr"), bytes, || {
+        let bytes = bytes_for(backend.name());
+        add(&mut paths, &of("aes-256-ctr"), "", bytes, || {
             Box::new(Ctr::unkeyed(backend))
         });
-        add(&mut paths, &of("aes-256-cbc encryption"), bytes, || {
+        add(&mut paths, &of("aes-256-cbc"), "encryption", bytes, || {
             Box::new(Encrypting(Cbc::unkeyed(backend)))
         });
-        add(&mut paths, &of("aes-256-cbc decryption"), bytes, || {
+        add(&mut paths, &of("aes-256-cbc"), "decryption", bytes, || {
             Box::new(Decrypting(Cbc::unkeyed(backend)))
         });
     }
     #[cfg(target_arch = "x86_64")]
     if let Some(face) = Face::new(cpu) {
-        add(&mut paths, "aes-256-ctr face", FACE_BYTES, || {
+        add(&mut paths, "aes-256-ctr face", "", FACE_BYTES, || {
             Box::new(CachedCtr::unkeyed(face))
         });
     }
+    for (backend, cpu) in ways(|cpu| accepted(ChaCha20::new(&PUBLIC_KEY, cpu)).backend().name()) {
+        add(
+            &mut paths,
+            &format!("chacha20 {backend}"),
+            "",
+            bytes_for(backend),
+            || Box::new(accepted(ChaCha20::new(&PUBLIC_KEY, cpu))),
+        );
+    }
+    aead::add(&mut paths);
     paths
 }
 
@@ -44,23 +54,56 @@ pub fn leaky_control() -> Box<dyn Path> {
     Box::new(StopsEarly::default())
 }
 
+/// This CPU and those it becomes when features are hidden: one for every backend that is preferred
+/// on any of them, with its name.
+fn ways(preferred: impl Fn(Cpu) -> &'static str) -> Vec<(&'static str, Cpu)> {
+    let mut ways: Vec<(_, Cpu)> = Vec::new();
+    for hidden in 0..1 << Feature::ALL.len() {
+        let cpu = Feature::ALL
+            .into_iter()
+            .enumerate()
+            .filter(|(i, _)| hidden >> i & 1 == 1)
+            .fold(Cpu::detect(), |cpu, (_, feature)| cpu.without(feature));
+        let name = preferred(cpu);
+        if ways.iter().all(|(other, _)| *other != name) {
+            ways.push((name, cpu));
+        }
+    }
+    ways
+}
+
+/// The length of messages for a backend.
+fn bytes_for(backend: &str) -> usize {
+    if backend == Backend::Portable.name() {
+        PORTABLE_BYTES
+    } else {
+        BYTES
+    }
+}
+
 /// Setting a key, and a message under a secret key and of secret data.
 fn add<C: Cipher + 'static>(
     paths: &mut Vec<Box<dyn Path>>,
     name: &str,
+    operation: &str,
     bytes: usize,
     cipher: impl Fn() -> Box<C>,
 ) {
-    paths.push(Box::new(SetKey {
-        name: format!("{name}: key set-up"),
-        cipher: cipher(),
-        key: [0; KEY_BYTES],
-    }));
+    let separator = if operation.is_empty() { "" } else { ", " };
+    // Both directions of a cipher have one key set-up.
+    let key_set_up = format!("{name}: key set-up");
+    if paths.iter().all(|path| path.name() != key_set_up) {
+        paths.push(Box::new(SetKey {
+            name: key_set_up,
+            cipher: cipher(),
+            key: [0; KEY_BYTES],
+        }));
+    }
     for (secret, what) in [(Secret::Key, "key"), (Secret::Data, "data")] {
         let mut cipher = cipher();
-        cipher.set_key(&[0x5c; KEY_BYTES]);
+        cipher.set_key(&PUBLIC_KEY);
         paths.push(Box::new(Apply {
-            name: format!("{name}: {what}, {bytes} bytes"),
+            name: format!("{name}: {operation}{separator}{what}, {bytes} bytes"),
             cipher,
             secret,
             data: vec![0; bytes],
@@ -98,6 +141,16 @@ impl Cipher for CachedCtr {
     }
 }
 
+impl Cipher for ChaCha20 {
+    fn set_key(&mut self, key: &[u8]) {
+        accepted(self.set_key(key));
+    }
+
+    fn apply(&mut self, data: &mut [u8]) {
+        Self::apply(self, COUNTER, 0, data.into());
+    }
+}
+
 struct Encrypting(Cbc);
 
 impl Cipher for Encrypting {
@@ -123,8 +176,11 @@ impl Cipher for Decrypting {
 }
 
 /// What is refused takes no time worth measuring.
-fn accepted<E>(result: Result<(), E>) {
-    assert!(result.is_ok(), "the kernels take keys of {KEY_BYTES} bytes");
+fn accepted<T, E>(result: Result<T, E>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(_) => unreachable!("every cipher here takes keys of {KEY_BYTES} bytes"),
+    }
 }
 
 struct SetKey<C> {
@@ -254,6 +310,8 @@ impl Path for ConstantTime {
 
 const KEY_BYTES: usize = 32;
 const TAG_BYTES: usize = 16;
+/// Where the key is not the secret.
+const PUBLIC_KEY: [u8; KEY_BYTES] = [0x5c; KEY_BYTES];
 /// The first counter block, or the IV: public.
 const COUNTER: u128 = 0xf0f1f2f3_f4f5f6f7_f8f9fafb_fcfdfe00;
 /// Several turns of the widest kernel's main loop.
@@ -275,6 +333,9 @@ mod tests {
             path.run();
         }
         let mut names: Vec<_> = paths.iter().map(|path| path.name()).collect();
+        for cipher in ["ctr", "cbc", "chacha20", "chacha20-poly1305"] {
+            assert!(names.iter().any(|name| name.contains(cipher)), "{cipher}");
+        }
         for backend in Cpu::detect().aes_backends() {
             assert!(names.iter().any(|name| name.contains(backend.name())));
         }
