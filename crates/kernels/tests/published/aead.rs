@@ -1,11 +1,22 @@
-//! ChaCha20-Poly1305. Every message is sealed and opened at once in
+//! AES-GCM and ChaCha20-Poly1305: one body for both. Every message is sealed and opened at once in
 //! both forms, in pieces, in stripes, and out of keystream made ahead.
 
 use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, STRIPE_ALIGN, TAG_BYTES, tags_match};
 use oarlock_kernels::chacha20_poly1305::{self, ChaCha20Poly1305};
 use oarlock_kernels::cpu::{Cpu, Feature};
+use oarlock_kernels::gcm::{self, Gcm};
 use oarlock_vectors::{AeadVector, cavp, short, wycheproof};
+
+#[test]
+fn gcm_cavp() {
+    check::<Gcm>(&cavp::aes_gcm().unwrap());
+}
+
+#[test]
+fn gcm_wycheproof() {
+    check::<Gcm>(&wycheproof::aes_gcm().unwrap());
+}
 
 #[test]
 fn chacha20_poly1305() {
@@ -125,6 +136,7 @@ macro_rules! aead {
     };
 }
 
+aead!(Gcm, gcm, Aes);
 aead!(ChaCha20Poly1305, chacha20_poly1305, Avx2);
 
 fn check<A: Aead>(vectors: &[AeadVector]) {
