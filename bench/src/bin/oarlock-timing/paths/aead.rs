@@ -4,11 +4,13 @@ use std::hint::black_box;
 
 use oarlock::kernels::chacha20_poly1305::ChaCha20Poly1305;
 use oarlock::kernels::cpu::Cpu;
+use oarlock::kernels::gcm::Gcm;
 
 use super::{Cipher, KEY_BYTES, PUBLIC_KEY, Secret, TAG_BYTES, accepted, bytes_for, ways};
 use crate::measure::{Classes, Path};
 
 pub fn add(paths: &mut Vec<Box<dyn Path>>) {
+    add_all::<Gcm>(paths, "aes-256-gcm");
     add_all::<ChaCha20Poly1305>(paths, "chacha20-poly1305");
 }
 
@@ -74,6 +76,7 @@ macro_rules! aead {
     };
 }
 
+aead!(Gcm);
 aead!(ChaCha20Poly1305);
 
 struct Sealing<A>(A);
