@@ -8,22 +8,36 @@ use oarlock::kernels::cpu::Cpu;
 use oarlock::{AcceleratedCtr, Accelerator, Strategy};
 
 use crate::Error;
-use crate::case::{Case, Operation};
-use crate::peer::{Peer, PeerFactory, Presence, Subject};
+use crate::case::{Algorithm, Case};
+use crate::cli::Forced;
+use crate::peer::{Peer, PeerFactory, Presence, Stream, Subject};
 
 /// Peers for the comparison with oneself.
 pub(crate) const PEERS: &[PeerFactory] = &[
     PeerFactory {
         name: "inline",
         presence: Presence::ManyThreads,
-        open: || Ok(Box::new(Oarlock::new(1, Strategy::Inline)?)),
+        open: |_| Ok(Box::new(Oarlock::new(1, Strategy::Inline)?)),
+    },
+    PeerFactory {
+        name: "stripe",
+        presence: Presence::Named,
+        open: |threads| Ok(Box::new(Oarlock::forced(threads, "stripe")?)),
+    },
+    PeerFactory {
+        name: "prefetch",
+        presence: Presence::Named,
+        open: |threads| Ok(Box::new(Oarlock::forced(threads, "prefetch")?)),
     },
     PeerFactory {
         name: "kernel",
         presence: Presence::Named,
-        open: || Ok(Box::new(Kernels(masked_cpu()?))),
+        open: |_| Ok(Box::new(Kernels(masked_cpu()?))),
     },
 ];
+
+/// Those that have as many threads as Oarlock; all others have one.
+pub(crate) const HAS_THREADS: &[&str] = &["stripe", "prefetch"];
 
 /// The public interface with the options of a measurement.
 pub(crate) struct Oarlock(Accelerator);
@@ -39,6 +53,11 @@ impl Oarlock {
             .build()?;
         Ok(Self(accelerator))
     }
+
+    fn forced(threads: usize, strategy: &str) -> Result<Self, Error> {
+        let forced: Forced = strategy.parse().map_err(Error::Usage)?;
+        Self::new(threads, forced.strategy)
+    }
 }
 
 impl Peer for Oarlock {
@@ -51,14 +70,15 @@ impl Peer for Oarlock {
         )
     }
 
-    fn subject(&self, case: &Case, key: &[u8]) -> Result<Box<dyn Subject>, Error> {
-        match case.operation {
-            Operation::AesCtr { .. } => Ok(Box::new(self.0.ctr(key, &[0; 16])?)),
+    fn subject(&self, case: &Case, key: &[u8]) -> Result<Subject, Error> {
+        match case.algorithm {
+            Algorithm::AesCtr { .. } => Subject::stream(self.0.ctr(key, &[0; 16])?),
+            _ => Err(Error::Unavailable("not in this version".to_owned())),
         }
     }
 }
 
-impl Subject for AcceleratedCtr {
+impl Stream for AcceleratedCtr {
     #[inline]
     fn set_iv(&mut self, iv: &[u8; 16]) {
         let accepted = AcceleratedCtr::set_iv(self, iv);
@@ -84,17 +104,19 @@ impl Peer for Kernels {
         format!("kernel {}", Backend::preferred(self.0).name())
     }
 
-    fn subject(&self, case: &Case, key: &[u8]) -> Result<Box<dyn Subject>, Error> {
-        let Operation::AesCtr { .. } = case.operation;
+    fn subject(&self, case: &Case, key: &[u8]) -> Result<Subject, Error> {
+        let Algorithm::AesCtr { .. } = case.algorithm else {
+            return Err(Error::Unavailable("counter mode of AES alone".to_owned()));
+        };
         let wrong_key = |error| Error::Failed(format!("kernel: {error}"));
         #[cfg(target_arch = "x86_64")]
         if let Some(face) = Face::new(self.0) {
-            let mut ctr = Box::new(At::the_start_of(CachedCtr::unkeyed(face)));
+            let mut ctr = At::the_start_of(CachedCtr::unkeyed(face));
             ctr.kernel.set_key(key).map_err(wrong_key)?;
-            return Ok(ctr);
+            return Subject::stream(ctr);
         }
         let ctr = Ctr::new(key, self.0).map_err(wrong_key)?;
-        Ok(Box::new(At::the_start_of(ctr)))
+        Subject::stream(At::the_start_of(ctr))
     }
 }
 
@@ -127,7 +149,7 @@ impl<K> At<K> {
     }
 }
 
-impl Subject for At<Ctr> {
+impl Stream for At<Ctr> {
     fn set_iv(&mut self, iv: &[u8; 16]) {
         At::set_iv(self, iv);
     }
@@ -140,7 +162,7 @@ impl Subject for At<Ctr> {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Subject for At<CachedCtr> {
+impl Stream for At<CachedCtr> {
     fn set_iv(&mut self, iv: &[u8; 16]) {
         At::set_iv(self, iv);
     }

@@ -4,6 +4,7 @@ mod aws_lc;
 mod crypto_mb;
 mod enc;
 mod ipsec_mb;
+mod pieces;
 mod rustcrypto;
 mod targets;
 

@@ -10,7 +10,7 @@ use std::process::Command;
 use oarlock_bench::Error;
 use oarlock_bench::cli::Size;
 use oarlock_bench::record::Record;
-use oarlock_bench::report::{Line, Ratio};
+use oarlock_bench::output::{Line, Ratio};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 
@@ -304,7 +304,7 @@ pub(crate) fn run(cli: &crate::Cli, out: &mut dyn Write) -> Result<(), Error> {
 fn versions() -> Vec<String> {
     crate::PEERS
         .iter()
-        .filter_map(|factory| (factory.open)().ok())
+        .filter_map(|factory| (factory.open)(1).ok())
         .map(|peer| peer.version())
         .collect()
 }
@@ -440,6 +440,8 @@ mod tests {
             idle_ms,
             fresh_nonce: false,
             depth: None,
+            call_bytes: None,
+            strategy: None,
         };
         let ratios = [
             ratio(64, 0.1, None),
