@@ -5,7 +5,8 @@ use oarlock::kernels::aes::{Backend, Ctr};
 #[cfg(target_arch = "x86_64")]
 use oarlock::kernels::aes::{CachedCtr, Face};
 use oarlock::kernels::cpu::Cpu;
-use oarlock::{AcceleratedCtr, Accelerator, Strategy};
+use oarlock::device::{Kind, Operation};
+use oarlock::{AcceleratedCtr, Accelerator, AnyStream, Strategy};
 
 use crate::Error;
 use crate::case::{Algorithm, Case};
@@ -54,6 +55,17 @@ impl Oarlock {
         Ok(Self(accelerator))
     }
 
+    fn stream(&self, operation: Operation, key: &[u8]) -> Result<Subject, Error> {
+        let Kind::Stream { iv_bytes, .. } = operation.kind() else {
+            return Err(Error::Failed(format!("{operation} is no stream cipher")));
+        };
+        let stream = self
+            .0
+            .stream(operation, key, &[0; 16][..iv_bytes])
+            .map_err(no_device)?;
+        Subject::stream(OfAnyBlock { stream, iv_bytes })
+    }
+
     fn forced(threads: usize, strategy: &str) -> Result<Self, Error> {
         let forced: Forced = strategy.parse().map_err(Error::Usage)?;
         Self::new(threads, forced.strategy)
@@ -73,6 +85,9 @@ impl Peer for Oarlock {
     fn subject(&self, case: &Case, key: &[u8]) -> Result<Subject, Error> {
         match case.algorithm {
             Algorithm::AesCtr { .. } => Subject::stream(self.0.ctr(key, &[0; 16])?),
+            Algorithm::ChaCha20 => self.stream(Operation::ChaCha20, key),
+            Algorithm::Camellia128Ctr => self.stream(Operation::Camellia128Ctr, key),
+            Algorithm::TripleDesCtr => self.stream(Operation::TripleDesCtr, key),
             _ => Err(Error::Unavailable("not in this version".to_owned())),
         }
     }
@@ -88,6 +103,32 @@ impl Stream for AcceleratedCtr {
     #[inline]
     fn apply(&mut self, data: &mut [u8]) {
         self.apply_keystream(data);
+    }
+}
+
+fn no_device(error: oarlock::Error) -> Error {
+    match error {
+        oarlock::Error::DeviceFailed { .. } => Error::Unavailable(error.to_string()),
+        other => other.into(),
+    }
+}
+
+/// A stream cipher that takes the first bytes of the harness's IV.
+struct OfAnyBlock {
+    stream: AcceleratedCtr<AnyStream>,
+    iv_bytes: usize,
+}
+
+impl Stream for OfAnyBlock {
+    #[inline]
+    fn set_iv(&mut self, iv: &[u8; 16]) {
+        let accepted = self.stream.set_iv(&iv[..self.iv_bytes]);
+        debug_assert!(accepted.is_ok(), "as many bytes as it takes");
+    }
+
+    #[inline]
+    fn apply(&mut self, data: &mut [u8]) {
+        self.stream.apply_keystream(data);
     }
 }
 

@@ -38,6 +38,10 @@ pub(crate) fn measure(
             let Some(field) = Field::of(case, *depth, &everybody)? else {
                 continue;
             };
+            if let Err(Error::Unavailable(why)) = field.subject(&everybody.oarlock, case) {
+                eprintln!("without {}: {why}", case.name);
+                continue;
+            }
             field.verify(&sizes(args, case))?;
             measured += 1;
             field.measure(args, observer)?;
@@ -53,8 +57,7 @@ pub(crate) fn verify(args: &Args, peers: &[PeerFactory]) -> Result<usize, Error>
     let mut compared = 0;
     for case in cases {
         if let Some(field) = Field::of(case, 1, &everybody)? {
-            field.verify(&[])?;
-            compared += field.peers.len();
+            compared += field.verify(&[])?;
         }
     }
     everybody.at_least_one(compared)?;
@@ -123,10 +126,6 @@ impl<'a> Field<'a> {
             oarlock: &everybody.oarlock,
             peers: Vec::new(),
         };
-        if let Err(Error::Unavailable(why)) = field.subject(&everybody.oarlock, case) {
-            eprintln!("without {}: {why}", case.name);
-            return Ok(None);
-        }
         for chosen in &everybody.peers {
             match field.subject(&*chosen.peer, case) {
                 Ok(_) => field.peers.push(chosen),
@@ -154,16 +153,21 @@ impl<'a> Field<'a> {
         Ok(Contestant::new(name, subjects.collect::<Result<_, _>>()?))
     }
 
-    fn verify(&self, sizes: &[usize]) -> Result<(), Error> {
+    /// Returns how many were found to agree with the first.
+    fn verify(&self, sizes: &[usize]) -> Result<usize, Error> {
         // A peer is first, so that it is the reference.
         let mut contestants = self
             .peers
             .iter()
             .map(|chosen| self.contestant(chosen.name, &*chosen.peer))
             .collect::<Result<Vec<_>, _>>()?;
-        contestants.push(self.contestant(OARLOCK, self.oarlock)?);
+        match self.contestant(OARLOCK, self.oarlock) {
+            Err(Error::Unavailable(_)) => {}
+            ours => contestants.push(ours?),
+        }
         let granule_bytes = self.case.algorithm.granule_bytes();
-        compare(self.case.name, &mut contestants, sizes, granule_bytes)
+        compare(self.case.name, &mut contestants, sizes, granule_bytes)?;
+        Ok(contestants.len().saturating_sub(1))
     }
 
     fn measure(&self, args: &Args, observer: Observer<'_>) -> Result<(), Error> {

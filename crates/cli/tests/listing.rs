@@ -52,7 +52,11 @@ fn devices_lists_what_the_mask_leaves() {
     );
     let masked = devices("-aes");
     assert_eq!(names(&masked["backends"]), ["portable"]);
-    assert_eq!(masked["features"].as_array().unwrap().len(), 0);
+    let left = masked["features"].as_array().unwrap();
+    assert!(
+        left.iter()
+            .all(|feature| feature != "aes" && feature != "vaes")
+    );
 }
 
 #[test]

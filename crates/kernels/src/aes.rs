@@ -132,12 +132,12 @@ impl KeySize {
 }
 
 impl Schedule {
-    const UNKEYED: Self = Self {
+    pub(crate) const UNKEYED: Self = Self {
         round_keys: [[0; 4]; 15],
         size: KeySize::Aes128,
     };
 
-    fn expand(&mut self, key: &[u8], backend: Backend) -> Result<(), InvalidKeyLength> {
+    pub(crate) fn expand(&mut self, key: &[u8], backend: Backend) -> Result<(), InvalidKeyLength> {
         self.size = KeySize::of(key)?;
         match backend {
             Backend::Portable => self.expand_with(key, portable::aes::sub_word),
@@ -149,6 +149,21 @@ impl Schedule {
             Backend::Vaes512(token) => x86_64::aes::expand(token.aes_ni(), self, key),
         }
         Ok(())
+    }
+
+    /// Makes this the schedule of the equivalent inverse cipher (FIPS 197, section 5.3.5) of
+    /// `schedule`, in the order of use.
+    pub(crate) fn invert(&mut self, schedule: &Self, backend: Backend) {
+        self.size = schedule.size;
+        match backend {
+            Backend::Portable => portable::aes::invert(schedule, self),
+            #[cfg(target_arch = "x86_64")]
+            Backend::AesNi(token) => x86_64::aes::invert(token, schedule, self),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes256(token) => x86_64::aes::invert(token.aes_ni(), schedule, self),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes512(token) => x86_64::aes::invert(token.aes_ni(), schedule, self),
+        }
     }
 
     /// FIPS 197, section 5.2. `key` has the length that `self.size` says; words are little-endian,

@@ -21,6 +21,7 @@
 
 pub mod aead;
 pub mod aes;
+pub mod cbc;
 pub mod cpu;
 mod portable;
 #[cfg(target_arch = "x86_64")]

@@ -4,10 +4,12 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use cipher::{BlockCipherEncrypt, KeyInit};
 use oarlock_kernels::cpu::Cpu;
 
-use crate::cipher::ctr::{AcceleratedCtr, AnyAes};
-use crate::device::{CpuDevice, Device, Registry};
+use crate::cipher::ctr::AcceleratedCtr;
+use crate::cipher::{AnyAes, AnyStream};
+use crate::device::{CpuDevice, Device, Operation, Registry};
 use crate::error::OptionsError;
 use crate::options::{Options, Reservation, Strategy, Threads};
 use crate::pool::{Limits, Pool};
@@ -45,6 +47,51 @@ impl Accelerator {
     /// `iv` has 16; [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
     pub fn ctr(&self, key: &[u8], iv: &[u8]) -> Result<AcceleratedCtr<AnyAes>, Error> {
         AcceleratedCtr::open(self, key, iv)
+    }
+
+    /// The stream cipher `operation`, at `iv`.
+    ///
+    /// ```
+    /// use cipher::StreamCipher;
+    /// use oarlock::{Accelerator, device::Operation};
+    ///
+    /// let accelerator = Accelerator::builder().build()?;
+    /// let mut cipher = accelerator.stream(Operation::Camellia128Ctr, &[7; 16], &[0; 16])?;
+    /// cipher.apply_keystream(&mut [0; 100]);
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] unless `key` has [`Operation::key_bytes`], [`Error::InvalidInput`]
+    /// for an `iv` of another length than [`Kind::Stream`](crate::device::Kind) says and for what
+    /// is no stream cipher; [`Error::DeviceFailed`] where no device offers it;
+    /// [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
+    pub fn stream(
+        &self,
+        operation: Operation,
+        key: &[u8],
+        iv: &[u8],
+    ) -> Result<AcceleratedCtr<AnyStream>, Error> {
+        AcceleratedCtr::open_stream(self, operation, key, iv)
+    }
+
+    /// A block cipher of the caller's in counter mode (SP 800-38A, 6.5), all bits of the block
+    /// counting; blocks of 16 or 8 bytes. Wiping `C` on drop is its own affair.
+    ///
+    /// ```
+    /// let accelerator = oarlock::Accelerator::builder().build()?;
+    /// let cipher = accelerator.block_ctr::<aes::Aes128>(&[7; 16], &[0; 16])?;
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] where the cipher does not take the key; otherwise as
+    /// [`stream`](Self::stream).
+    pub fn block_ctr<C>(&self, key: &[u8], iv: &[u8]) -> Result<AcceleratedCtr<AnyStream>, Error>
+    where
+        C: BlockCipherEncrypt + KeyInit + Send + Sync + 'static,
+    {
+        AcceleratedCtr::open_block::<C>(self, key, iv)
     }
 
     /// The options in force.

@@ -30,7 +30,8 @@ mod session;
 mod stats;
 
 pub use accelerator::{Accelerator, Builder};
-pub use cipher::ctr::{AcceleratedCtr, Aes128, Aes192, Aes256, AnyAes};
+pub use cipher::ctr::AcceleratedCtr;
+pub use cipher::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
 pub use error::{Error, OptionsError};
 pub use oarlock_kernels as kernels;
 pub use options::{Options, Reservation, Strategy, Threads};

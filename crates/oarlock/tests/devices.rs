@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use oarlock::device::{
-    CtrRequest, Device, DeviceError, DeviceSession, Offer, OpenSession, Operation, SessionParams,
+    Device, DeviceError, DeviceSession, Offer, OpenSession, Operation, Request, SessionParams,
 };
 use oarlock::kernels::aes::Ctr;
 use oarlock::kernels::cpu::Cpu;
@@ -55,7 +55,7 @@ impl Device for Flaky {
 }
 
 impl DeviceSession for FlakySession {
-    fn submit(&self, batch: &mut [CtrRequest<'_>]) -> Result<(), DeviceError> {
+    fn submit(&self, batch: &mut [Request<'_>]) -> Result<(), DeviceError> {
         let left = self
             .left
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
@@ -65,6 +65,9 @@ impl DeviceSession for FlakySession {
             return Err(DeviceError("unplugged".into()));
         }
         for request in batch {
+            let Request::Keystream(request) = request else {
+                return Err(DeviceError("streams only".into()));
+            };
             self.ctr
                 .apply(request.counter, request.skip, request.data.reborrow());
         }
@@ -178,8 +181,11 @@ impl Device for Taker {
 }
 
 impl DeviceSession for Taker {
-    fn submit(&self, batch: &mut [CtrRequest<'_>]) -> Result<(), DeviceError> {
+    fn submit(&self, batch: &mut [Request<'_>]) -> Result<(), DeviceError> {
         for request in batch {
+            let Request::Keystream(request) = request else {
+                return Err(DeviceError("streams only".into()));
+            };
             request.counter = 0;
             request.data = (&mut [][..]).into();
         }

@@ -58,3 +58,17 @@ const PEERS: &[PeerFactory] = &[
     ipsec_mb::PEER,
     crypto_mb::PEER,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every cipher, each way, of everybody who is here.
+    #[test]
+    fn peers_and_oarlock_agree() {
+        let cli = Cli::parse_from(["oarlock-bench"]);
+        let compared = oarlock_bench::verify(&cli.args, PEERS).unwrap();
+        // OpenSSL does all of them, RustCrypto too.
+        assert!(compared >= 2 * oarlock_bench::case::CASES.len(), "{compared}");
+    }
+}

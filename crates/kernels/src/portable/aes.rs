@@ -3,6 +3,7 @@
 //! Eight 64-bit planes hold 64 bytes: bit `16 b + 4 c + r` of plane `i` is bit `i` of the byte at
 //! row `r`, column `c` of block `b`. The S-box is the field inverse x^254 followed by the affine
 //! map, so there is no table, and every step is a fixed sequence of logic on whole planes.
+//! Decryption is the equivalent inverse cipher, which has the order of steps of the cipher.
 
 use inout::InOutBuf;
 use zeroize::Zeroize;
@@ -31,6 +32,75 @@ pub(crate) fn ctr(schedule: &Schedule, mut counter: u128, mut data: InOutBuf<'_,
     keystream.zeroize();
 }
 
+/// CBC encryption (SP 800-38A, section 6.2). `data` has whole blocks.
+pub(crate) fn cbc_encrypt(
+    schedule: &Schedule,
+    iv: &mut [u8; BLOCK_BYTES],
+    data: InOutBuf<'_, '_, u8>,
+) {
+    #[cfg(any(test, feature = "dispatch-counters"))]
+    crate::aes::dispatch::PORTABLE.hit();
+    let mut blocks = [0; BYTES];
+    let mut data = data;
+    while !data.is_empty() {
+        let (mut block, rest) = data.split_at(BLOCK_BYTES);
+        block.xor_in2out(iv);
+        blocks[..BLOCK_BYTES].copy_from_slice(block.get_out());
+        encrypt(schedule, &mut blocks);
+        iv.copy_from_slice(&blocks[..BLOCK_BYTES]);
+        block.get_out().copy_from_slice(iv);
+        data = rest;
+    }
+    blocks.zeroize();
+}
+
+/// CBC decryption (SP 800-38A, section 6.2). `schedule` is [`invert`]ed; `data` has whole blocks.
+pub(crate) fn cbc_decrypt(
+    schedule: &Schedule,
+    iv: &mut [u8; BLOCK_BYTES],
+    mut data: InOutBuf<'_, '_, u8>,
+) {
+    #[cfg(any(test, feature = "dispatch-counters"))]
+    crate::aes::dispatch::PORTABLE.hit();
+    let mut blocks = [0; BYTES];
+    let mut before = [0; BYTES];
+    while !data.is_empty() {
+        let bytes = data.len().min(BYTES);
+        let (mut piece, rest) = data.split_at(bytes);
+        blocks[..bytes].copy_from_slice(piece.get_in());
+        before[..BLOCK_BYTES].copy_from_slice(iv);
+        before[BLOCK_BYTES..].copy_from_slice(&blocks[..BYTES - BLOCK_BYTES]);
+        iv.copy_from_slice(&blocks[bytes - BLOCK_BYTES..bytes]);
+        decrypt(schedule, &mut blocks);
+        for (plain, before) in blocks.iter_mut().zip(&before) {
+            *plain ^= before;
+        }
+        piece.get_out().copy_from_slice(&blocks[..bytes]);
+        data = rest;
+    }
+    blocks.zeroize();
+}
+
+/// The schedule of the equivalent inverse cipher (FIPS 197, section 5.3.5), first key first.
+pub(crate) fn invert(schedule: &Schedule, inverse: &mut Schedule) {
+    let rounds = schedule.size.rounds();
+    for round in 0..=rounds {
+        let mut bytes = [0; BYTES];
+        let mut planes = round_key(schedule, rounds - round);
+        if round > 0 && round < rounds {
+            planes.inverse_mix_columns();
+        }
+        planes.unslice(&mut bytes);
+        for (word, bytes) in inverse.round_keys[round]
+            .iter_mut()
+            .zip(bytes.as_chunks::<4>().0)
+        {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        bytes.zeroize();
+    }
+}
+
 /// SubWord of the key expansion (FIPS 197, section 5.2).
 pub(crate) fn sub_word(word: u32) -> u32 {
     let mut bytes = [0; BYTES];
@@ -56,6 +126,23 @@ fn encrypt(schedule: &Schedule, blocks: &mut [u8; BYTES]) {
     }
     state.sub_bytes();
     state.shift_rows();
+    state.add(&round_key(schedule, rounds));
+    state.unslice(blocks);
+}
+
+/// Decrypts four blocks in place (FIPS 197, section 5.3.5). `schedule` is [`invert`]ed.
+fn decrypt(schedule: &Schedule, blocks: &mut [u8; BYTES]) {
+    let rounds = schedule.size.rounds();
+    let mut state = Planes::slice(blocks);
+    state.add(&round_key(schedule, 0));
+    for round in 1..rounds {
+        state.inverse_sub_bytes();
+        state.inverse_shift_rows();
+        state.inverse_mix_columns();
+        state.add(&round_key(schedule, round));
+    }
+    state.inverse_sub_bytes();
+    state.inverse_shift_rows();
     state.add(&round_key(schedule, rounds));
     state.unslice(blocks);
 }
@@ -110,14 +197,7 @@ impl Planes {
     }
 
     fn sub_bytes(&mut self) {
-        let x = &self.0;
-        let x2 = square(x);
-        let x3 = multiply(&x2, x);
-        let x12 = square(&square(&x3));
-        let x15 = multiply(&x12, &x3);
-        let x240 = square(&square(&square(&square(&x15))));
-        let x252 = multiply(&x240, &x12);
-        let inverse = multiply(&x252, &x2);
+        let inverse = inverse(&self.0);
         // FIPS 197, equation 5.2, with c = 0x63.
         for (i, plane) in self.0.iter_mut().enumerate() {
             *plane = inverse[i]
@@ -127,6 +207,18 @@ impl Planes {
                 ^ inverse[(i + 7) % 8]
                 ^ if 0x63 >> i & 1 == 1 { u64::MAX } else { 0 };
         }
+    }
+
+    fn inverse_sub_bytes(&mut self) {
+        let x = self.0;
+        // The inverse of that equation (section 5.3.2).
+        for (i, plane) in self.0.iter_mut().enumerate() {
+            *plane = x[(i + 2) % 8]
+                ^ x[(i + 5) % 8]
+                ^ x[(i + 7) % 8]
+                ^ if 0x05 >> i & 1 == 1 { u64::MAX } else { 0 };
+        }
+        self.0 = inverse(&self.0);
     }
 
     fn shift_rows(&mut self) {
@@ -139,16 +231,35 @@ impl Planes {
         }
     }
 
+    fn inverse_shift_rows(&mut self) {
+        for plane in &mut self.0 {
+            let x = *plane;
+            *plane = (x & 0x1111_1111_1111_1111)
+                | (rotate_columns::<3>(x) & 0x2222_2222_2222_2222)
+                | (rotate_columns::<2>(x) & 0x4444_4444_4444_4444)
+                | (rotate_columns::<1>(x) & 0x8888_8888_8888_8888);
+        }
+    }
+
     /// Each column times 03 x^3 + 01 x^2 + 01 x + 02: with a the byte and b, c, d those below it,
     /// the result is 02 (a + b) + b + c + d.
     fn mix_columns(&mut self) {
         let below = self.0.map(rotate_rows::<1>);
         let sum: [u64; 8] = core::array::from_fn(|i| self.0[i] ^ below[i]);
+        let doubled = double(&sum);
         for (i, plane) in self.0.iter_mut().enumerate() {
-            let reduction = if 0x1b >> i & 1 == 1 { sum[7] } else { 0 };
-            let doubled = if i > 0 { sum[i - 1] } else { 0 } ^ reduction;
-            *plane = doubled ^ below[i] ^ rotate_rows::<2>(sum[i]);
+            *plane = doubled[i] ^ below[i] ^ rotate_rows::<2>(sum[i]);
         }
+    }
+
+    /// The inverse polynomial 0b x^3 + 0d x^2 + 09 x + 0e is that of MixColumns times
+    /// 04 x^2 + 05.
+    fn inverse_mix_columns(&mut self) {
+        let sum = self.0.map(|plane| plane ^ rotate_rows::<2>(plane));
+        for (plane, quadrupled) in self.0.iter_mut().zip(double(&double(&sum))) {
+            *plane ^= quadrupled;
+        }
+        self.mix_columns();
     }
 }
 
@@ -162,6 +273,28 @@ const fn rotate_columns<const N: u32>(x: u64) -> u64 {
 const fn rotate_rows<const N: u32>(x: u64) -> u64 {
     let low = 0x1111_1111_1111_1111 * ((1 << (4 - N)) - 1);
     (x >> N & low) | (x << (4 - N) & !low)
+}
+
+/// x^254, which is 1 / x, and 0 for 0.
+fn inverse(x: &[u64; 8]) -> [u64; 8] {
+    let x2 = square(x);
+    let x3 = multiply(&x2, x);
+    let x12 = square(&square(&x3));
+    let x15 = multiply(&x12, &x3);
+    let x240 = square(&square(&square(&square(&x15))));
+    let x252 = multiply(&x240, &x12);
+    multiply(&x252, &x2)
+}
+
+fn double(a: &[u64; 8]) -> [u64; 8] {
+    core::array::from_fn(|i| {
+        let reduction = if 0x1b >> i & 1 == 1 { a[7] } else { 0 };
+        if i > 0 {
+            a[i - 1] ^ reduction
+        } else {
+            reduction
+        }
+    })
 }
 
 /// Squares 64 elements of `GF(2)[x] / (x^8 + x^4 + x^3 + x + 1)`: bit i moves to x^(2i).

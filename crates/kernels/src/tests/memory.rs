@@ -6,6 +6,7 @@ use inout::InOutBuf;
 
 use super::{Way, for_every_way, with_others};
 use crate::aes::Ctr;
+use crate::cbc::Cbc;
 use crate::cpu::Cpu;
 
 for_every_way!(nothing_beyond_a_page_is_touched);
@@ -31,6 +32,52 @@ fn nothing_beyond_a_page_is_touched(way: Way) {
                     assert!(data == expected, "{way:?}, {length} bytes, {counter:#x}");
                 }
             }
+        }
+    }
+}
+
+/// The same of CBC, in both directions.
+#[test]
+fn cbc_touches_nothing_beyond_a_page() {
+    let _guard = with_others();
+    let input = Pages::new(3);
+    let output = Pages::new(3);
+    for backend in Cpu::detect().aes_backends() {
+        let mut cbc = Cbc::unkeyed(backend);
+        cbc.set_key(&[7; 16]).unwrap();
+        for blocks in (0..=70).chain([255, 256, 257, 767, 768]) {
+            let length = 16 * blocks;
+            for at in [0, input.bytes() - length] {
+                // SAFETY: both ranges lie within pages that nothing else refers to.
+                let data = unsafe {
+                    let (from, to) = (input.start().add(at), output.start().add(at));
+                    core::slice::from_raw_parts_mut(from, length).fill(0x3e);
+                    cbc.encrypt(&mut [1; 16], InOutBuf::from_raw(from, to, length));
+                    cbc.decrypt(&mut [1; 16], InOutBuf::from_raw(to, from, length));
+                    core::slice::from_raw_parts(from, length)
+                };
+                assert!(
+                    data.iter().all(|byte| *byte == 0x3e),
+                    "{backend:?}, {length} bytes"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dropped_cbc_key_is_wiped() {
+    let _guard = with_others();
+    for backend in Cpu::detect().aes_backends() {
+        for key_bytes in [16, 24, 32] {
+            let mut place = MaybeUninit::<Cbc>::zeroed();
+            let cbc = place.write(Cbc::unkeyed(backend));
+            cbc.set_key(&key(key_bytes)).unwrap();
+            cbc.decrypt(&mut [0; 16], (&mut [0; 1024][..]).into());
+            let words = usize::from(key_bytes) + 28;
+            let mut secrets = cbc.schedule.round_keys.as_flattened()[..words].to_vec();
+            secrets.extend(&cbc.inverse.round_keys.as_flattened()[..words]);
+            assert_is_wiped(&mut place, &secrets);
         }
     }
 }

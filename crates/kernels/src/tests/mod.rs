@@ -1,6 +1,7 @@
 //! One body of tests, instantiated by every backend the machine has.
 
 mod aes;
+mod cbc;
 mod cpu;
 mod memory;
 mod vectors;

@@ -86,6 +86,26 @@ fn expand_by_sixes(schedule: &mut Schedule, key: &[u8]) {
     }
 }
 
+/// The schedule of the equivalent inverse cipher (FIPS 197, section 5.3.5), in the order of use.
+pub(crate) fn invert(_: AesNi, schedule: &Schedule, inverse: &mut Schedule) {
+    #[target_feature(enable = "aes,sse4.1")]
+    fn with_aes(schedule: &Schedule, inverse: &mut Schedule) {
+        let rounds = schedule.size.rounds();
+        for round in 0..=rounds {
+            // SAFETY: a schedule is aligned to 64 bytes, and a round key has 16.
+            unsafe {
+                let mut key = _mm_load_si128(schedule.round_keys[rounds - round].as_ptr().cast());
+                if round > 0 && round < rounds {
+                    key = _mm_aesimc_si128(key);
+                }
+                _mm_store_si128(inverse.round_keys[round].as_mut_ptr().cast(), key);
+            }
+        }
+    }
+    // SAFETY: the token proves AES-NI and SSE4.1.
+    unsafe { with_aes(schedule, inverse) }
+}
+
 /// Each word XORed with all before it.
 #[target_feature(enable = "aes,sse4.1")]
 fn running_xor(mut words: __m128i) -> __m128i {
@@ -289,7 +309,10 @@ pub(super) unsafe fn round_keys<V: Lanes, const R: usize>(schedule: &Schedule) -
 /// # Safety
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
-unsafe fn handy_keys<V: Lanes, const R: usize>(schedule: &Schedule, all_keys: [V; 15]) -> [V; 15] {
+pub(super) unsafe fn handy_keys<V: Lanes, const R: usize>(
+    schedule: &Schedule,
+    all_keys: [V; 15],
+) -> [V; 15] {
     if V::NARROW {
         let mut schedule: *const Schedule = schedule;
         // SAFETY: there is no instruction, the address stays what it was; the caller enables those

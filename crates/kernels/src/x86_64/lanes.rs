@@ -25,6 +25,10 @@ pub(super) trait Lanes: Copy {
     unsafe fn xor(self, other: Self) -> Self;
     unsafe fn round(self, key: Self) -> Self;
     unsafe fn last_round(self, key: Self) -> Self;
+    unsafe fn inverse_round(self, key: Self) -> Self;
+    unsafe fn last_inverse_round(self, key: Self) -> Self;
+    /// `before`, then all blocks of this but the last.
+    unsafe fn one_block_on(self, before: __m128i) -> Self;
     /// As little-endian integers: `first`, `first + 1`, ... with no carry out of the low 32 bits.
     unsafe fn counters(first: u128) -> Self;
     /// Adds `n` to the low 32 bits of every block.
@@ -102,6 +106,20 @@ impl Lanes for __m128i {
     unsafe fn last_round(self, key: Self) -> Self {
         // SAFETY: as the trait demands.
         unsafe { _mm_aesenclast_si128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn inverse_round(self, key: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm_aesdec_si128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn last_inverse_round(self, key: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm_aesdeclast_si128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn one_block_on(self, before: __m128i) -> Self {
+        before
     }
     #[inline(always)]
     unsafe fn counters(first: u128) -> Self {
@@ -194,6 +212,24 @@ impl Lanes for __m256i {
         unsafe { _mm256_aesenclast_epi128(self, key) }
     }
     #[inline(always)]
+    unsafe fn inverse_round(self, key: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_aesdec_epi128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn last_inverse_round(self, key: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_aesdeclast_epi128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn one_block_on(self, before: __m128i) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe {
+            let low = _mm256_castsi256_si128(self);
+            _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(before), low)
+        }
+    }
+    #[inline(always)]
     unsafe fn counters(first: u128) -> Self {
         // SAFETY: as the trait demands.
         unsafe {
@@ -248,6 +284,21 @@ impl Lanes for __m512i {
     unsafe fn last_round(self, key: Self) -> Self {
         // SAFETY: as the trait demands.
         unsafe { _mm512_aesenclast_epi128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn inverse_round(self, key: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_aesdec_epi128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn last_inverse_round(self, key: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_aesdeclast_epi128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn one_block_on(self, before: __m128i) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_alignr_epi64::<6>(self, Self::splat(before)) }
     }
     #[inline(always)]
     unsafe fn counters(first: u128) -> Self {

@@ -3,6 +3,7 @@
 mod lanes;
 
 pub(crate) mod aes;
+pub(crate) mod cbc;
 pub(crate) mod face;
 
 use crate::cpu::{Cpu, Feature};

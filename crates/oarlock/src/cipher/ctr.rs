@@ -1,43 +1,47 @@
-//! AES-CTR, inline or in stripes.
+//! Stream ciphers, inline or in stripes.
 #![allow(unsafe_code)]
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cipher::consts::{U16, U24, U32};
 use cipher::{
-    Iv, IvSizeUser, Key, KeyIvInit, KeySizeUser, OverflowError, SeekNum, StreamCipher,
-    StreamCipherError, StreamCipherSeek,
+    BlockCipherEncrypt, Iv, IvSizeUser, Key, KeyInit, KeyIvInit, KeySizeUser, OverflowError,
+    SeekNum, StreamCipher, StreamCipherError, StreamCipherSeek,
 };
 use inout::InOutBuf;
 use zeroize::ZeroizeOnDrop;
 
+use super::algorithm::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream, advanced, distance};
+use super::block::BlockCtr;
+use super::key::StreamKey;
 use crate::Error;
 use crate::accelerator::{Accelerator, Inner, Reserved};
-use crate::device::{Operation, SessionParams};
+use crate::device::{Kind, Operation, SessionParams};
 use crate::options::Strategy;
-use crate::plan::{Helpers, Pace, Way};
-use crate::pool::{Role, Tickets};
-use crate::session::{Keyed, Session};
+use crate::plan::{self, Helpers, Pace, Way};
+use crate::pool::{Role, Stripes, Tickets};
+use crate::session::Session;
 use crate::stats::OperationStats;
 
-/// AES in counter mode; from [`Accelerator::ctr`]. The stream is that of RustCrypto's
-/// `ctr::Ctr128BE` bit for bit, and so are the traits.
+/// A stream cipher: AES in counter mode, from [`Accelerator::ctr`], or any other, from
+/// [`Accelerator::stream`]. The stream is that of RustCrypto's `ctr::Ctr128BE` (`ctr::Ctr64BE` over
+/// blocks of 8 bytes, `chacha20::ChaCha20`) bit for bit, and so are the traits.
 ///
-/// A request is done when the call returns, on the calling thread alone or with the pool's help. No
-/// keystream is kept between calls. Key, schedule and tables are wiped on drop.
+/// A request is done when the call returns, on the calling thread alone or with the pool's help.
+/// Key, schedule, tables and keystream are wiped on drop.
 ///
 /// With a key size, as in `AcceleratedCtr<Aes128>`, it can also be made by [`KeyIvInit`] where
 /// generic code demands it; it then belongs to no accelerator and is always inline.
-pub struct AcceleratedCtr<A = AnyAes> {
-    session: Session,
+pub struct AcceleratedCtr<A: Algorithm = AnyAes> {
+    session: Session<StreamKey>,
+    algorithm: A,
     iv: u128,
     /// Counter block of the next byte.
     counter: u128,
-    /// Bytes of that block that are used up: 0 to 15.
+    /// Bytes of that block that are used up: less than a block has.
     skip: usize,
     /// Requests below this are inline without a look at clock or pool.
     long_bytes: usize,
@@ -48,30 +52,22 @@ pub struct AcceleratedCtr<A = AnyAes> {
     strategy: Strategy,
     accelerator: Option<Arc<Inner>>,
     _reserved: Option<Reserved>,
-    _key_size: PhantomData<A>,
 }
-
-/// A key size known at run time only.
-#[derive(Clone, Copy, Debug)]
-pub struct AnyAes(());
-/// A 16-byte key.
-#[derive(Clone, Copy, Debug)]
-pub struct Aes128(());
-/// A 24-byte key.
-#[derive(Clone, Copy, Debug)]
-pub struct Aes192(());
-/// A 32-byte key.
-#[derive(Clone, Copy, Debug)]
-pub struct Aes256(());
 
 impl AcceleratedCtr<AnyAes> {
     pub(crate) fn open(accelerator: &Accelerator, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
         let inner = &accelerator.0;
         let params = params(key)?;
-        let iv = counter_block(iv)?;
+        let iv = counter_block(params.operation, iv)?;
         let reserved = inner.reserve()?;
         let session = Session::open(&inner.registry, inner.cpu, params, key)?;
-        Ok(Self::of(session, iv, Some(Arc::clone(inner)), reserved))
+        Ok(Self::of(
+            session,
+            AnyAes(()),
+            iv,
+            Some(Arc::clone(inner)),
+            reserved,
+        ))
     }
 
     /// Starts anew with another key, of 16, 24 or 32 bytes, at `iv`, 16 bytes. The old key is wiped.
@@ -79,7 +75,8 @@ impl AcceleratedCtr<AnyAes> {
     /// # Errors
     /// As [`Accelerator::ctr`]; nothing has changed then.
     pub fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), Error> {
-        let (params, iv) = (params(key)?, counter_block(iv)?);
+        let params = params(key)?;
+        let iv = counter_block(params.operation, iv)?;
         let session = match &self.accelerator {
             Some(inner) => Session::open(&inner.registry, inner.cpu, params, key)?,
             None => Session::on_kernels(params, key),
@@ -94,9 +91,85 @@ impl AcceleratedCtr<AnyAes> {
     }
 }
 
-impl<A> AcceleratedCtr<A> {
+impl AcceleratedCtr<AnyStream> {
+    pub(crate) fn open_stream(
+        accelerator: &Accelerator,
+        operation: Operation,
+        key: &[u8],
+        iv: &[u8],
+    ) -> Result<Self, Error> {
+        let inner = &accelerator.0;
+        let Some(algorithm) = AnyStream::of(operation).filter(|_| operation.key_bytes() > 0) else {
+            return Err(Error::InvalidInput(format!(
+                "{operation} is not a stream cipher that goes by its name"
+            )));
+        };
+        if key.len() != operation.key_bytes() {
+            return Err(Error::InvalidKey(format!(
+                "a key of {operation} has {} bytes, this one has {}",
+                operation.key_bytes(),
+                key.len()
+            )));
+        }
+        let iv = counter_block(operation, iv)?;
+        let reserved = inner.reserve()?;
+        let session = Session::open(&inner.registry, inner.cpu, SessionParams { operation }, key)?;
+        Ok(Self::of(
+            session,
+            algorithm,
+            iv,
+            Some(Arc::clone(inner)),
+            reserved,
+        ))
+    }
+
+    pub(crate) fn open_block<C>(
+        accelerator: &Accelerator,
+        key: &[u8],
+        iv: &[u8],
+    ) -> Result<Self, Error>
+    where
+        C: BlockCipherEncrypt + KeyInit + Send + Sync + 'static,
+    {
+        let inner = &accelerator.0;
+        let operation = match C::block_size() {
+            16 => Operation::OtherCtr,
+            8 => Operation::OtherCtr64,
+            other => {
+                return Err(Error::InvalidInput(format!(
+                    "counter mode is built for blocks of 16 and 8 bytes, not of {other}"
+                )));
+            }
+        };
+        let iv = counter_block(operation, iv)?;
+        let cipher = BlockCtr::<C>::new(key).ok_or_else(|| {
+            Error::InvalidKey(format!("the cipher takes no key of {} bytes", key.len()))
+        })?;
+        let reserved = inner.reserve()?;
+        let session = Session::settled(
+            StreamKey::Other(Arc::new(cipher)),
+            SessionParams { operation },
+            &[],
+            plan::kernel_rate(inner.cpu, operation),
+        );
+        // `operation` is one of two streams.
+        let Some(algorithm) = AnyStream::of(operation) else {
+            return Err(Error::InvalidInput(format!("{operation} is no stream")));
+        };
+        Ok(Self::of(
+            session,
+            algorithm,
+            iv,
+            Some(Arc::clone(inner)),
+            reserved,
+        ))
+    }
+}
+
+impl<A: Algorithm> AcceleratedCtr<A> {
     fn of(
-        session: Session,
+        session: Session<StreamKey>,
+        algorithm: A,
         iv: u128,
         accelerator: Option<Arc<Inner>>,
         reserved: Option<Reserved>,
@@ -104,6 +177,7 @@ impl<A> AcceleratedCtr<A> {
         let mut ctr = Self {
             pace: Pace::new(session.bytes_per_second),
             session,
+            algorithm,
             iv,
             counter: iv,
             skip: 0,
@@ -115,7 +189,6 @@ impl<A> AcceleratedCtr<A> {
                 .map_or(Strategy::Inline, |inner| inner.options.strategy),
             accelerator,
             _reserved: reserved,
-            _key_size: PhantomData,
         };
         ctr.look_from();
         ctr
@@ -133,12 +206,12 @@ impl<A> AcceleratedCtr<A> {
         self.look_from();
     }
 
-    /// Starts anew with the same key at `iv`, 16 bytes. Never waits.
+    /// Starts anew with the same key at `iv`, 16 bytes for AES. Never waits.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for another length; nothing has changed then.
     pub fn set_iv(&mut self, iv: &[u8]) -> Result<(), Error> {
-        self.iv = counter_block(iv)?;
+        self.iv = counter_block(self.session.params().operation, iv)?;
         self.place(self.iv, 0);
         Ok(())
     }
@@ -185,10 +258,10 @@ impl<A> AcceleratedCtr<A> {
             return self.apply_elsewhere(counter, skip, data);
         }
         #[cfg(target_arch = "x86_64")]
-        if let Keyed::Cached(ctr) = &mut self.session.keyed {
+        if let StreamKey::Cached(ctr) = &mut self.session.keyed {
             return ctr.apply(counter, skip, data);
         }
-        if let Keyed::Kernel(ctr) = &mut self.session.keyed {
+        if let StreamKey::Kernel(ctr) = &mut self.session.keyed {
             return ctr.apply(counter, skip, data);
         }
         self.apply_by_the_device(counter, skip, data);
@@ -196,7 +269,7 @@ impl<A> AcceleratedCtr<A> {
 
     #[inline(never)]
     fn apply_by_the_device(&mut self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
-        if let Err(data) = self.session.apply(counter, skip, data) {
+        if let Err(data) = self.session.keyed.apply(counter, skip, data) {
             self.apply_elsewhere(counter, skip, data);
         }
     }
@@ -210,9 +283,9 @@ impl<A> AcceleratedCtr<A> {
 
     fn count_bytes(&mut self) {
         let (counter, skip) = self.counted_to;
-        let blocks = self.counter.wrapping_sub(counter) as u64;
+        let blocks = distance(counter, self.counter, self.algorithm.counter_bits()) as u64;
         let bytes = blocks
-            .wrapping_mul(BLOCK_BYTES as u64)
+            .wrapping_mul(self.block_bytes() as u64)
             .wrapping_add(self.skip as u64);
         self.counts.bytes += bytes.wrapping_sub(skip as u64);
         self.counted_to = (self.counter, self.skip);
@@ -229,7 +302,7 @@ impl<A> AcceleratedCtr<A> {
             self.session.move_away(&mut failed);
             self.pace = Pace::new(self.session.bytes_per_second);
             self.look_from();
-            match self.session.apply(counter, skip, data) {
+            match self.session.keyed.apply(counter, skip, data) {
                 Ok(()) => return,
                 Err(again) => data = again,
             }
@@ -240,8 +313,18 @@ impl<A> AcceleratedCtr<A> {
     fn advance(&mut self, bytes: usize) {
         self.counts.requests += 1;
         let end = self.skip + bytes;
-        self.counter = self.counter.wrapping_add((end / BLOCK_BYTES) as u128);
-        self.skip = end % BLOCK_BYTES;
+        self.counter = self.counter_after(self.counter, end >> self.algorithm.block_shift());
+        self.skip = end & (self.block_bytes() - 1);
+    }
+
+    #[inline(always)]
+    fn block_bytes(&self) -> usize {
+        1 << self.algorithm.block_shift()
+    }
+
+    #[inline(always)]
+    fn counter_after(&self, counter: u128, blocks: usize) -> u128 {
+        advanced(counter, blocks as u128, self.algorithm.counter_bits())
     }
 
     /// A request that may gain from help.
@@ -313,11 +396,11 @@ impl<A> AcceleratedCtr<A> {
             return self.apply_inline(data);
         }
         // Stripes begin at blocks: the rest of a block begun earlier goes first.
-        let head_bytes = (BLOCK_BYTES - self.skip) % BLOCK_BYTES;
+        let block_shift = self.algorithm.block_shift();
+        let head_bytes = self.skip.wrapping_neg() & (self.block_bytes() - 1);
         let mut counter = self.counter;
-        self.session
-            .keyed
-            .prepare(counter.wrapping_add((head_bytes > 0).into()));
+        let next = self.counter_after(counter, (head_bytes > 0).into());
+        self.session.keyed.prepare(next);
         // With the key at hand even if its device is withdrawn by now: the request is under way.
         let Some(keyed) = self.session.keyed.shared() else {
             return self.apply_inline(data);
@@ -325,8 +408,9 @@ impl<A> AcceleratedCtr<A> {
         let (head, rest) = data.split_at(head_bytes.min(bytes));
         if !head.is_empty() {
             keyed.apply(counter, self.skip, head);
-            counter = counter.wrapping_add(1);
+            counter = next;
         }
+        let counter_bits = self.algorithm.counter_bits();
         let stripes = Stripes::cut(rest, stripe_bytes);
         let tickets = Tickets::new(stripes.count());
         let helper_stripes = AtomicU64::new(0);
@@ -341,8 +425,8 @@ impl<A> AcceleratedCtr<A> {
                 done += 1;
                 // SAFETY: the tickets are `count`, so the number is below it, and each comes once.
                 let stripe = unsafe { stripes.stripe(ticket) };
-                let blocks = ticket as usize * (stripes.stripe_bytes / BLOCK_BYTES);
-                keyed.apply(counter.wrapping_add(blocks as u128), 0, stripe);
+                let blocks = u128::from(ticket) * (stripes.stripe_bytes() >> block_shift) as u128;
+                keyed.apply(advanced(counter, blocks, counter_bits), 0, stripe);
             }
             if role == Role::Helper {
                 helper_stripes.fetch_add(done, Ordering::Relaxed);
@@ -358,7 +442,8 @@ impl<A> AcceleratedCtr<A> {
         }
     }
 
-    /// As ctr::Ctr128BE: 2^128 - 1 blocks from the IV, and a block begun counts as used.
+    /// As ctr::Ctr128BE: with b bits that count, 2^b - 1 blocks from the IV, and a block begun
+    /// counts as used.
     #[cold]
     fn check_remaining_near_the_end(
         &self,
@@ -370,33 +455,44 @@ impl<A> AcceleratedCtr<A> {
         } else {
             (
                 block.wrapping_add(1),
-                data_len.saturating_sub(BLOCK_BYTES - self.skip),
+                data_len.saturating_sub(self.block_bytes() - self.skip),
             )
         };
-        let wanted = rest.div_ceil(BLOCK_BYTES) as u128;
-        if wanted > u128::MAX - used {
+        let wanted = rest.div_ceil(self.block_bytes()) as u128;
+        if wanted > self.last_block().saturating_sub(used) {
             Err(StreamCipherError)
         } else {
             Ok(())
         }
     }
 
+    /// The number of the block that the next byte is of, counted from the IV.
+    #[inline(always)]
+    fn block(&self) -> u128 {
+        distance(self.iv, self.counter, self.algorithm.counter_bits())
+    }
+
+    /// The number of the block that is never used.
+    fn last_block(&self) -> u128 {
+        u128::MAX >> (128 - self.algorithm.counter_bits())
+    }
+
     /// From which length on a request gets a look at clock and pool.
     fn look_from(&mut self) {
         self.long_bytes = match self.strategy {
             Strategy::Inline => usize::MAX,
-            Strategy::Stripe => 2 * BLOCK_BYTES,
+            Strategy::Stripe => 2 * self.block_bytes(),
             Strategy::Auto => self.pace.long_bytes(),
         };
     }
 }
 
-impl<A> StreamCipher for AcceleratedCtr<A> {
+impl<A: Algorithm> StreamCipher for AcceleratedCtr<A> {
     #[inline(always)]
     fn check_remaining(&self, data_len: usize) -> Result<(), StreamCipherError> {
         // No buffer has 2^64 blocks, so nothing ends while the high half has room.
-        let block = self.counter.wrapping_sub(self.iv);
-        if (block >> 64) as u64 != u64::MAX {
+        let block = self.block();
+        if self.algorithm.counter_bits() == 128 && (block >> 64) as u64 != u64::MAX {
             return Ok(());
         }
         self.check_remaining_near_the_end(block, data_len)
@@ -417,31 +513,32 @@ impl<A> StreamCipher for AcceleratedCtr<A> {
     }
 }
 
-impl<A> StreamCipherSeek for AcceleratedCtr<A> {
+impl<A: Algorithm> StreamCipherSeek for AcceleratedCtr<A> {
     fn try_current_pos<T: SeekNum>(&self) -> Result<T, OverflowError> {
-        let block = self.counter.wrapping_sub(self.iv);
+        let (block, block_bytes) = (self.block(), self.block_bytes() as u8);
         // `SeekNum` counts bytes back from the end of a block that is begun.
         match self.skip {
-            0 => T::from_block_byte(block, BLOCK_BYTES as u8, BLOCK_BYTES as u8),
+            0 => T::from_block_byte(block, block_bytes, block_bytes),
             skip => {
                 let next = block.checked_add(1).ok_or(OverflowError)?;
-                T::from_block_byte(next, skip as u8, BLOCK_BYTES as u8)
+                T::from_block_byte(next, skip as u8, block_bytes)
             }
         }
     }
 
     fn try_seek<T: SeekNum>(&mut self, position: T) -> Result<(), StreamCipherError> {
-        let (block, byte) = position.into_block_byte::<u128>(BLOCK_BYTES as u8)?;
-        if byte != 0 && block == u128::MAX {
+        let (block, byte) = position.into_block_byte::<u128>(self.block_bytes() as u8)?;
+        if block > self.last_block() || byte != 0 && block == self.last_block() {
             return Err(StreamCipherError);
         }
-        self.place(self.iv.wrapping_add(block), byte.into());
+        let counter = advanced(self.iv, block, self.algorithm.counter_bits());
+        self.place(counter, byte.into());
         Ok(())
     }
 }
 
 macro_rules! sized_key {
-    ($size:ty, $bytes:ty, $operation:ident) => {
+    ($size:ident, $bytes:ty, $operation:ident) => {
         impl KeySizeUser for AcceleratedCtr<$size> {
             type KeySize = $bytes;
         }
@@ -456,7 +553,8 @@ macro_rules! sized_key {
                     operation: Operation::$operation,
                 };
                 let session = Session::on_kernels(params, key);
-                Self::of(session, u128::from_be_bytes((*iv).into()), None, None)
+                let iv = u128::from_be_bytes((*iv).into());
+                Self::of(session, $size(()), iv, None, None)
             }
         }
     };
@@ -466,15 +564,15 @@ sized_key!(Aes128, U16, Aes128Ctr);
 sized_key!(Aes192, U24, Aes192Ctr);
 sized_key!(Aes256, U32, Aes256Ctr);
 
-impl<A> ZeroizeOnDrop for AcceleratedCtr<A> {}
+impl<A: Algorithm> ZeroizeOnDrop for AcceleratedCtr<A> {}
 
-impl<A> Drop for AcceleratedCtr<A> {
+impl<A: Algorithm> Drop for AcceleratedCtr<A> {
     fn drop(&mut self) {
         self.hand_in_stats();
     }
 }
 
-impl<A> fmt::Debug for AcceleratedCtr<A> {
+impl<A: Algorithm> fmt::Debug for AcceleratedCtr<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AcceleratedCtr")
             .field("operation", &self.session.params().operation)
@@ -499,54 +597,6 @@ impl Helpers for HelpersOf<'_> {
     }
 }
 
-/// A buffer cut into stripes that several threads take by number.
-struct Stripes<'a> {
-    from: *const u8,
-    to: *mut u8,
-    bytes: usize,
-    stripe_bytes: usize,
-    _data: PhantomData<(&'a [u8], &'a mut [u8])>,
-}
-
-// SAFETY: the pointers are those of a borrowed buffer of bytes, which may be read and written from
-// any thread; `stripe`, the only access through a shared reference, makes its callers keep the
-// stripes apart.
-unsafe impl Sync for Stripes<'_> {}
-
-impl<'a> Stripes<'a> {
-    fn cut(data: InOutBuf<'a, 'a, u8>, stripe_bytes: usize) -> Self {
-        let bytes = data.len();
-        let (from, to) = data.into_raw();
-        // Tickets are 32 bits wide: 2^32 stripes of 16 KiB are 64 TiB.
-        let stripe_bytes = stripe_bytes.max(bytes.div_ceil(u32::MAX as usize).next_multiple_of(16));
-        Self {
-            from,
-            to,
-            bytes,
-            stripe_bytes,
-            _data: PhantomData,
-        }
-    }
-
-    fn count(&self) -> u32 {
-        self.bytes.div_ceil(self.stripe_bytes) as u32
-    }
-
-    /// # Safety
-    /// Each `number`, below [`count`](Self::count), is asked for once.
-    unsafe fn stripe(&self, number: u32) -> InOutBuf<'a, 'a, u8> {
-        let start = number as usize * self.stripe_bytes;
-        let bytes = self.stripe_bytes.min(self.bytes - start);
-        // SAFETY: `number` is below `count`, as the caller vouches, so `start` is within the buffer
-        // that was cut and `bytes` does not pass its end, in and out alike: both are initialized,
-        // valid for 'a and no longer than isize::MAX, as that buffer was. In and out are equal or
-        // apart, because the whole buffers were and the offset is the same. Nobody else touches
-        // this part: each number is asked for once, stripes do not overlap, and `cut` took the
-        // buffer by value.
-        unsafe { InOutBuf::from_raw(self.from.add(start), self.to.add(start), bytes) }
-    }
-}
-
 fn params(key: &[u8]) -> Result<SessionParams, Error> {
     let operation = Operation::aes_ctr(key.len()).ok_or_else(|| {
         Error::InvalidKey(format!(
@@ -557,16 +607,30 @@ fn params(key: &[u8]) -> Result<SessionParams, Error> {
     Ok(SessionParams { operation })
 }
 
-fn counter_block(iv: &[u8]) -> Result<u128, Error> {
-    iv.try_into().map(u128::from_be_bytes).map_err(|_| {
-        Error::InvalidInput(format!(
-            "an AES-CTR IV has 16 bytes, this one has {}",
+/// The counter block that a stream begins at: the IV, big-endian, above as many zeros as its
+/// counter has bits that are not in it.
+fn counter_block(operation: Operation, iv: &[u8]) -> Result<u128, Error> {
+    let Kind::Stream {
+        iv_bytes,
+        counter_bits,
+        ..
+    } = operation.kind()
+    else {
+        return Err(Error::InvalidInput(format!("{operation} is no stream")));
+    };
+    if iv.len() != iv_bytes {
+        return Err(Error::InvalidInput(format!(
+            "an IV of {operation} has {iv_bytes} bytes, this one has {}",
             iv.len()
-        ))
+        )));
+    }
+    let number = iv.iter().fold(0, |n, byte| n << 8 | u128::from(*byte));
+    Ok(if counter_bits == 32 {
+        number << 32
+    } else {
+        number
     })
 }
-
-const BLOCK_BYTES: usize = 16;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -576,7 +640,7 @@ mod tests {
     use cipher::{StreamCipherCoreWrapper, StreamCipherSeekCore};
 
     use super::*;
-    use crate::device::{CtrRequest, Device, DeviceError, DeviceSession, Offer, OpenSession};
+    use crate::device::{Device, DeviceError, DeviceSession, Offer, OpenSession, Request};
 
     const KEY: [u8; 16] = [0x2b; 16];
     const IV: [u8; 16] = [0xf0; 16];
@@ -736,8 +800,11 @@ mod tests {
     }
 
     impl DeviceSession for Slot {
-        fn submit(&self, batch: &mut [CtrRequest<'_>]) -> Result<(), DeviceError> {
+        fn submit(&self, batch: &mut [Request<'_>]) -> Result<(), DeviceError> {
             for request in batch {
+                let Request::Keystream(request) = request else {
+                    return Err(DeviceError("streams only".into()));
+                };
                 self.0
                     .apply(request.counter, request.skip, request.data.reborrow());
             }

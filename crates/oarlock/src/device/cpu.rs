@@ -2,7 +2,8 @@
 
 use oarlock_kernels::cpu::Cpu;
 
-use super::{Device, DeviceError, Offer, OpenSession, SessionParams};
+use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, Operation, SessionParams};
+use crate::cipher::StreamKey;
 use crate::plan;
 use crate::session::Keyed;
 
@@ -16,12 +17,25 @@ impl CpuDevice {
     }
 }
 
+impl CpuDevice {
+    /// What a caller brings along has no device.
+    fn computes(&self, operation: Operation) -> bool {
+        match operation {
+            Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => true,
+            _ => cfg!(feature = "legacy") && operation.key_bytes() > 0,
+        }
+    }
+}
+
 impl Device for CpuDevice {
     fn name(&self) -> &str {
         "cpu"
     }
 
     fn probe(&self, params: &SessionParams) -> Option<Offer> {
+        if !self.computes(params.operation) {
+            return None;
+        }
         let bytes_per_second = plan::kernel_rate(self.0, params.operation);
         Some(Offer {
             preference: 2,
@@ -29,10 +43,14 @@ impl Device for CpuDevice {
         })
     }
 
-    fn open_session(&self, _: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
-        Keyed::kernel(self.0, key)
-            .map(OpenSession)
-            .map_err(|error| DeviceError(error.to_string()))
+    fn open_session(&self, params: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
+        let operation = params.operation;
+        match operation.kind() {
+            Kind::Stream { .. } => StreamKey::kernel(self.0, operation, key).map(Opened::Stream),
+            kind => Err(crate::session::InvalidKey(format!("{kind:?}"))),
+        }
+        .map(OpenSession)
+        .map_err(|error| DeviceError(error.0))
     }
 
     fn capacity(&self) -> usize {

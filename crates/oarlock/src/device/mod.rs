@@ -5,6 +5,7 @@
 //! its key and position, when its own fails or is withdrawn: no request is lost.
 
 mod cpu;
+mod operation;
 mod registry;
 #[cfg(feature = "software")]
 mod software;
@@ -14,12 +15,11 @@ use std::fmt;
 use inout::InOutBuf;
 
 pub use self::cpu::CpuDevice;
+pub use self::operation::{Kind, Operation};
 pub(crate) use self::registry::{Registration, Registry};
 #[cfg(feature = "software")]
-pub(crate) use self::software::SoftwareCtr;
-#[cfg(feature = "software")]
 pub use self::software::SoftwareDevice;
-use crate::session::Keyed;
+use crate::cipher::StreamKey;
 
 /// Something that computes.
 ///
@@ -34,8 +34,8 @@ use crate::session::Keyed;
 ///
 /// impl Device for Bench {
 ///     fn name(&self) -> &str { "bench" }
-///     fn probe(&self, _: &SessionParams) -> Option<Offer> {
-///         Some(Offer { preference: 1, bytes_per_second: 1_000_000_000_000 })
+///     fn probe(&self, params: &SessionParams) -> Option<Offer> {
+///         (params.operation == Operation::Aes128Ctr).then_some(Offer { preference: 1, bytes_per_second: 1_000_000_000_000 })
 ///     }
 ///     fn open_session(&self, _: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
 ///         let ctr = Ctr::new(key, Cpu::detect()).map_err(|error| DeviceError(error.to_string()))?;
@@ -45,8 +45,11 @@ use crate::session::Keyed;
 /// }
 ///
 /// impl DeviceSession for Slot {
-///     fn submit(&self, batch: &mut [CtrRequest<'_>]) -> Result<(), DeviceError> {
+///     fn submit(&self, batch: &mut [Request<'_>]) -> Result<(), DeviceError> {
 ///         for request in batch {
+///             let Request::Keystream(request) = request else {
+///                 return Err(DeviceError("nothing but AES-CTR".into()));
+///             };
 ///             self.0.apply(request.counter, request.skip, request.data.reborrow());
 ///         }
 ///         Ok(())
@@ -81,11 +84,27 @@ pub trait DeviceSession: Send + Sync {
     ///
     /// # Errors
     /// When it could not. In-place data is then as it was: the batch is done again elsewhere.
-    fn submit(&self, batch: &mut [CtrRequest<'_>]) -> Result<(), DeviceError>;
+    fn submit(&self, batch: &mut [Request<'_>]) -> Result<(), DeviceError>;
 }
 
-/// XOR keystream onto `data`, from byte `skip` (0 to 15) of the block encrypted from `counter` on,
-/// with a 128-bit counter that wraps.
+/// What a session asks of its device; of the kind of its operation.
+#[non_exhaustive]
+pub enum Request<'a> {
+    /// Of a [`Kind::Stream`].
+    Keystream(CtrRequest<'a>),
+    /// Of a [`Kind::Aead`]: encrypt, and say the tag.
+    Seal(AeadRequest<'a>),
+    /// Of a [`Kind::Aead`]: decrypt, and say the tag that the ciphertext should have. The session
+    /// compares it, and takes the plaintext back if it is another.
+    Open(AeadRequest<'a>),
+    /// Of a [`Kind::Cbc`]: encrypt.
+    CbcEncrypt(CbcRequest<'a>),
+    /// Of a [`Kind::Cbc`]: decrypt.
+    CbcDecrypt(CbcRequest<'a>),
+}
+
+/// XOR keystream onto `data`, from byte `skip` (below the operation's block size) of the block made
+/// from `counter` on. As many low bits of the counter wrap as the operation's kind says.
 pub struct CtrRequest<'a> {
     /// Counter block of the first byte, as a big-endian number.
     pub counter: u128,
@@ -95,52 +114,31 @@ pub struct CtrRequest<'a> {
     pub data: InOutBuf<'a, 'a, u8>,
 }
 
+/// A message of its own.
+pub struct AeadRequest<'a> {
+    /// As long as the operation's nonces are; for GCM of any length but 0.
+    pub nonce: &'a [u8],
+    /// Associated data.
+    pub aad: &'a [u8],
+    /// Input and output.
+    pub data: InOutBuf<'a, 'a, u8>,
+    /// Where the tag goes.
+    pub tag: &'a mut [u8; 16],
+}
+
+/// Whole blocks, chained.
+pub struct CbcRequest<'a> {
+    /// The ciphertext block before; afterwards the last one.
+    pub iv: &'a mut [u8; 16],
+    /// Input and output: a multiple of 16 bytes.
+    pub data: InOutBuf<'a, 'a, u8>,
+}
+
 /// What a session is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionParams {
     /// The algorithm.
     pub operation: Operation,
-}
-
-/// An algorithm with its key size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Operation {
-    /// AES-CTR with a 16-byte key.
-    Aes128Ctr,
-    /// AES-CTR with a 24-byte key.
-    Aes192Ctr,
-    /// AES-CTR with a 32-byte key.
-    Aes256Ctr,
-}
-
-impl Operation {
-    /// Its name in listings, statistics and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Aes128Ctr => "aes-128-ctr",
-            Self::Aes192Ctr => "aes-192-ctr",
-            Self::Aes256Ctr => "aes-256-ctr",
-        }
-    }
-
-    /// Bytes of its key.
-    pub const fn key_bytes(self) -> usize {
-        match self {
-            Self::Aes128Ctr => 16,
-            Self::Aes192Ctr => 24,
-            Self::Aes256Ctr => 32,
-        }
-    }
-
-    pub(crate) const fn aes_ctr(key_bytes: usize) -> Option<Self> {
-        match key_bytes {
-            16 => Some(Self::Aes128Ctr),
-            24 => Some(Self::Aes192Ctr),
-            32 => Some(Self::Aes256Ctr),
-            _ => None,
-        }
-    }
 }
 
 /// What a device offers for a session.
@@ -153,12 +151,18 @@ pub struct Offer {
 }
 
 /// A session that a device has opened.
-pub struct OpenSession(pub(crate) Keyed);
+pub struct OpenSession(pub(crate) Opened);
+
+/// By kind of operation, or a driver of any kind.
+pub(crate) enum Opened {
+    Stream(StreamKey),
+    Driver(Box<dyn DeviceSession>),
+}
 
 impl OpenSession {
     /// One that is served by calls to `driver`.
     pub fn from_driver(driver: Box<dyn DeviceSession>) -> Self {
-        Self(Keyed::Driver(driver))
+        Self(Opened::Driver(driver))
     }
 }
 

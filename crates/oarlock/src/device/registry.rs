@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::{Device, SessionParams};
+use super::{Device, DeviceError, SessionParams};
 use crate::session::Keyed;
 use crate::{Error, plan, process};
 
@@ -86,12 +86,12 @@ impl Registry {
 
     /// Opens a session where the plan expects it to be served soonest, passing over the devices in
     /// `but`, which have just failed.
-    pub(crate) fn open(
+    pub(crate) fn open<K: Keyed>(
         &self,
         params: &SessionParams,
         key: &[u8],
         but: &[Arc<Registration>],
-    ) -> Result<(Arc<Registration>, Keyed, u64), Error> {
+    ) -> Result<(Arc<Registration>, K, u64), Error> {
         let mut offers: Vec<_> = self
             .list()
             .into_iter()
@@ -101,8 +101,12 @@ impl Registry {
         plan::order_offers(&mut offers);
         let mut failure = None;
         for (offer, device) in offers {
-            match device.device.open_session(params, key) {
-                Ok(session) => return Ok((device, session.0, offer.bytes_per_second)),
+            let opened = device.device.open_session(params, key).and_then(|session| {
+                K::opened(session)
+                    .ok_or_else(|| DeviceError("opened a session of another kind".into()))
+            });
+            match opened {
+                Ok(keyed) => return Ok((device, keyed, offer.bytes_per_second)),
                 Err(error) => {
                     failure = Some(Error::DeviceFailed {
                         device: device.name.clone(),

@@ -3,15 +3,16 @@
 #![allow(unsafe_code)]
 
 use std::os::raw::c_uint;
+use std::sync::Arc;
 
 use aws_lc_sys::{AES_KEY, AES_ctr128_encrypt, AES_set_encrypt_key};
 use inout::InOutBuf;
 use oarlock_kernels::cpu::Cpu;
 use zeroize::Zeroize;
 
-use super::{Device, DeviceError, Offer, OpenSession, SessionParams};
+use super::{Device, DeviceError, Offer, OpenSession, Opened, Operation, SessionParams};
+use crate::cipher::{Keystream, StreamKey};
 use crate::plan;
-use crate::session::Keyed;
 
 /// The device `software`: AES-CTR by aws-lc.
 pub struct SoftwareDevice(Cpu);
@@ -29,15 +30,21 @@ impl Device for SoftwareDevice {
     }
 
     fn probe(&self, params: &SessionParams) -> Option<Offer> {
-        let bytes_per_second = plan::software_rate(self.0, params.operation);
+        let bytes_per_second = plan::software_rate(self.0, params.operation)?;
         Some(Offer {
             preference: 1,
             bytes_per_second,
         })
     }
 
-    fn open_session(&self, _: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
-        SoftwareCtr::new(key).map(|ctr| OpenSession(Keyed::Software(ctr)))
+    fn open_session(&self, params: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
+        match params.operation {
+            Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
+                let ctr = SoftwareCtr::new(key)?;
+                Ok(OpenSession(Opened::Stream(StreamKey::Other(ctr))))
+            }
+            other => Err(DeviceError(format!("{other} is not offered"))),
+        }
     }
 
     fn capacity(&self) -> usize {
@@ -46,35 +53,24 @@ impl Device for SoftwareDevice {
 }
 
 /// An AES key in aws-lc. Wiped on drop.
-pub(crate) struct SoftwareCtr(AES_KEY);
+struct SoftwareCtr(AES_KEY);
 
 impl SoftwareCtr {
-    fn new(key: &[u8]) -> Result<Box<Self>, DeviceError> {
-        let mut ctr = Box::new(Self(AES_KEY {
+    fn new(key: &[u8]) -> Result<Arc<Self>, DeviceError> {
+        let mut ctr = Arc::new(Self(AES_KEY {
             rd_key: [0; 60],
             rounds: 0,
         }));
-        // SAFETY: `key` has the bits that are named, the schedule is writable and does not move.
-        let result =
-            unsafe { AES_set_encrypt_key(key.as_ptr(), 8 * key.len() as c_uint, &mut ctr.0) };
+        // Expanded in place: a box made into an `Arc` would be copied and freed as it was.
+        let result = Arc::get_mut(&mut ctr).map_or(-1, |ctr| {
+            // SAFETY: `key` has the bits that are named, the schedule is writable and does not
+            // move.
+            unsafe { AES_set_encrypt_key(key.as_ptr(), 8 * key.len() as c_uint, &mut ctr.0) }
+        });
         if result == 0 {
             Ok(ctr)
         } else {
             Err(DeviceError(format!("AES_set_encrypt_key: {result}")))
-        }
-    }
-
-    pub(crate) fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
-        if skip > 0 {
-            let mut keystream = [0; 16];
-            self.run(counter, (&mut keystream[..]).into());
-            let bytes = data.len().min(16 - skip);
-            let (mut head, rest) = data.split_at(bytes);
-            head.xor_in2out(&keystream[skip..skip + bytes]);
-            keystream.zeroize();
-            self.run(counter.wrapping_add(1), rest);
-        } else {
-            self.run(counter, data);
         }
     }
 
@@ -99,6 +95,22 @@ impl SoftwareCtr {
             );
         }
         keystream.zeroize();
+    }
+}
+
+impl Keystream for SoftwareCtr {
+    fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        if skip > 0 {
+            let mut keystream = [0; 16];
+            self.run(counter, (&mut keystream[..]).into());
+            let bytes = data.len().min(16 - skip);
+            let (mut head, rest) = data.split_at(bytes);
+            head.xor_in2out(&keystream[skip..skip + bytes]);
+            keystream.zeroize();
+            self.run(counter.wrapping_add(1), rest);
+        } else {
+            self.run(counter, data);
+        }
     }
 }
 

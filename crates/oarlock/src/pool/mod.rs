@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 mod board;
+mod stripes;
 mod sync;
 mod tickets;
 
@@ -18,6 +19,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use self::board::{Board, Next, Patience, Task};
+pub(crate) use self::stripes::Stripes;
 pub(crate) use self::tickets::{Role, Tickets};
 use crate::process::{self, Thread};
 

@@ -1,0 +1,126 @@
+//! AES (FIPS 197) in cipher block chaining mode (SP 800-38A, section 6.2), without padding.
+//!
+//! Each ciphertext block goes into the next, so encryption is as fast as one block after the other
+//! can be, on any register. Decryption has all it needs from the start: it takes as many blocks at
+//! a time as counter mode does.
+//!
+//! CBC hides nothing from one who may alter ciphertext and see what becomes of it: authenticate the
+//! ciphertext, and check it before decryption.
+
+use core::fmt;
+
+use inout::InOutBuf;
+
+use crate::aes::{BLOCK_BYTES, Backend, InvalidKeyLength, Schedule};
+use crate::cpu::Cpu;
+use crate::portable;
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64;
+
+/// One AES key in CBC mode, both directions, bound to the backend that runs it. Wiped on drop.
+pub struct Cbc {
+    pub(crate) schedule: Schedule,
+    pub(crate) inverse: Schedule,
+    backend: Backend,
+}
+
+impl Cbc {
+    /// Expands `key` (16, 24 or 32 bytes) for the backend `cpu` prefers.
+    ///
+    /// The value is moved out to the caller; where a copy left behind on the stack matters, place
+    /// an [`unkeyed`](Self::unkeyed) one first and [`set_key`](Self::set_key) there.
+    ///
+    /// # Errors
+    /// [`InvalidKeyLength`].
+    pub fn new(key: &[u8], cpu: Cpu) -> Result<Self, InvalidKeyLength> {
+        let mut cbc = Self::unkeyed(Backend::preferred(cpu));
+        cbc.set_key(key)?;
+        Ok(cbc)
+    }
+
+    /// A place for a key, run by `backend`. Until [`set_key`](Self::set_key) it holds zeros in
+    /// place of a schedule, and its output is worthless.
+    pub const fn unkeyed(backend: Backend) -> Self {
+        Self {
+            schedule: Schedule::UNKEYED,
+            inverse: Schedule::UNKEYED,
+            backend,
+        }
+    }
+
+    /// Expands `key` (16, 24 or 32 bytes) in place of the one before.
+    ///
+    /// # Errors
+    /// [`InvalidKeyLength`]; the old key stays.
+    pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
+        self.schedule.expand(key, self.backend)?;
+        self.inverse.invert(&self.schedule, self.backend);
+        Ok(())
+    }
+
+    /// The backend that runs this key.
+    pub const fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// Encrypts `data`, whole blocks. `iv` is the ciphertext block before the first, at the start
+    /// of a message its IV, and becomes the last ciphertext block; it stays without data.
+    ///
+    /// # Panics
+    /// When the length of `data` is no multiple of 16 bytes.
+    pub fn encrypt(&self, iv: &mut [u8; BLOCK_BYTES], data: InOutBuf<'_, '_, u8>) {
+        assert_whole_blocks(data.len());
+        match self.backend {
+            Backend::Portable => portable::aes::cbc_encrypt(&self.schedule, iv, data),
+            // One block at a time, wider registers bring nothing.
+            #[cfg(target_arch = "x86_64")]
+            Backend::AesNi(token) => x86_64::cbc::encrypt(token, &self.schedule, iv, data),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes256(token) => {
+                x86_64::cbc::encrypt(token.aes_ni(), &self.schedule, iv, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes512(token) => {
+                x86_64::cbc::encrypt(token.aes_ni(), &self.schedule, iv, data);
+            }
+        }
+    }
+
+    /// Decrypts `data`, whole blocks. `iv` is the ciphertext block before the first, at the start
+    /// of a message its IV, and becomes the last ciphertext block; it stays without data.
+    ///
+    /// # Panics
+    /// When the length of `data` is no multiple of 16 bytes.
+    pub fn decrypt(&self, iv: &mut [u8; BLOCK_BYTES], data: InOutBuf<'_, '_, u8>) {
+        assert_whole_blocks(data.len());
+        match self.backend {
+            Backend::Portable => portable::aes::cbc_decrypt(&self.inverse, iv, data),
+            #[cfg(target_arch = "x86_64")]
+            Backend::AesNi(token) => x86_64::cbc::decrypt_aes_ni(token, &self.inverse, iv, data),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes256(token) => {
+                x86_64::cbc::decrypt_vaes256(token, &self.inverse, iv, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes512(token) => {
+                x86_64::cbc::decrypt_vaes512(token, &self.inverse, iv, data);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Cbc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cbc")
+            .field("key", &self.schedule.size)
+            .field("backend", &self.backend.name())
+            .finish_non_exhaustive()
+    }
+}
+
+fn assert_whole_blocks(bytes: usize) {
+    assert!(
+        bytes.is_multiple_of(BLOCK_BYTES),
+        "CBC takes whole blocks of 16 bytes, not {bytes} bytes"
+    );
+}

@@ -1,0 +1,218 @@
+//! AES-CBC: decryption for every register width, written once over [`Lanes`], and encryption.
+//!
+//! Decryption has the limit of counter mode, `aesdec` in place of `aesenc`, see [`super::aes`].
+//! The blocks that go into the results, each one place on, are read a second time: loads are free
+//! beside 10 `aesdec`. In place, a group reads all it needs before it writes.
+//!
+//! Encryption is a chain: 10, 12 or 14 times the latency of `aesenc` (3 to 5 cycles) a block.
+//! `aesenclast` ends with the XOR of a key; with one of k_last ^ k_0 ^ the next plaintext block it
+//! gives the next state at once, and no XOR gets into the chain. The ciphertext block comes out of
+//! a second `aesenclast` beside it.
+
+use core::arch::x86_64::*;
+
+use inout::InOutBuf;
+
+use super::aes::{handy_keys, round_keys};
+use super::lanes::Lanes;
+use super::{AesNi, Vaes256, Vaes512};
+use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
+
+/// CBC encryption of whole blocks.
+pub(crate) fn encrypt(
+    _: AesNi,
+    schedule: &Schedule,
+    iv: &mut [u8; BLOCK_BYTES],
+    data: InOutBuf<'_, '_, u8>,
+) {
+    #[cfg(any(test, feature = "dispatch-counters"))]
+    crate::aes::dispatch::AES_NI.hit();
+    let bytes = data.len();
+    let (from, to) = data.into_raw();
+    // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at `from` and
+    // writable at `to`, which are the same or do not overlap.
+    unsafe {
+        match schedule.size {
+            KeySize::Aes128 => encrypt_chain::<10>(schedule, iv, from, to, bytes),
+            KeySize::Aes192 => encrypt_chain::<12>(schedule, iv, from, to, bytes),
+            KeySize::Aes256 => encrypt_chain::<14>(schedule, iv, from, to, bytes),
+        }
+    }
+}
+
+macro_rules! entry_point {
+    ($name:ident, $token:ty, $lanes:ty, $unroll:literal, $features:literal, $counter:ident) => {
+        /// CBC decryption of whole blocks with the schedule of the equivalent inverse cipher.
+        pub(crate) fn $name(
+            _: $token,
+            inverse: &Schedule,
+            iv: &mut [u8; BLOCK_BYTES],
+            data: InOutBuf<'_, '_, u8>,
+        ) {
+            #[target_feature(enable = $features)]
+            unsafe fn rounds<const R: usize>(
+                inverse: &Schedule,
+                iv: &mut [u8; BLOCK_BYTES],
+                from: *const u8,
+                to: *mut u8,
+                bytes: usize,
+            ) {
+                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+                unsafe { decrypt::<$lanes, R, $unroll>(inverse, iv, from, to, bytes) }
+            }
+            #[cfg(any(test, feature = "dispatch-counters"))]
+            crate::aes::dispatch::$counter.hit();
+            let bytes = data.len();
+            let (from, to) = data.into_raw();
+            // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
+            // `from` and writable at `to`, which are the same or do not overlap.
+            unsafe {
+                match inverse.size {
+                    KeySize::Aes128 => rounds::<10>(inverse, iv, from, to, bytes),
+                    KeySize::Aes192 => rounds::<12>(inverse, iv, from, to, bytes),
+                    KeySize::Aes256 => rounds::<14>(inverse, iv, from, to, bytes),
+                }
+            }
+        }
+    };
+}
+
+entry_point!(decrypt_aes_ni, AesNi, __m128i, 8, "aes,sse4.1", AES_NI);
+entry_point!(
+    decrypt_vaes256,
+    Vaes256,
+    __m256i,
+    8,
+    "aes,vaes,avx2",
+    VAES256
+);
+entry_point!(
+    decrypt_vaes512,
+    Vaes512,
+    __m512i,
+    8,
+    "aes,vaes,avx512f,avx512bw,avx512vl",
+    VAES512
+);
+
+/// # Safety
+/// `bytes` are readable at `from` and writable at `to`, the same place or one that does not
+/// overlap. Of a last block that is not whole, nothing is touched.
+#[target_feature(enable = "aes,sse4.1")]
+unsafe fn encrypt_chain<const R: usize>(
+    schedule: &Schedule,
+    iv: &mut [u8; BLOCK_BYTES],
+    mut from: *const u8,
+    mut to: *mut u8,
+    bytes: usize,
+) {
+    let mut blocks = bytes / BLOCK_BYTES;
+    if blocks == 0 {
+        return;
+    }
+    // SAFETY: `blocks` counts what is left, and no more than that is touched; an IV has 16 bytes;
+    // the features are enabled.
+    unsafe {
+        let keys = round_keys::<__m128i, R>(schedule);
+        let both_ends = keys[0].xor(keys[R]);
+        let mut state = keys[0].xor(__m128i::load(iv.as_ptr()));
+        state = state.xor(__m128i::load(from));
+        loop {
+            for key in &keys[1..R] {
+                state = state.round(*key);
+            }
+            let ciphertext = state.last_round(keys[R]);
+            ciphertext.store(to);
+            blocks -= 1;
+            if blocks == 0 {
+                ciphertext.store(iv.as_mut_ptr());
+                break;
+            }
+            (from, to) = (from.add(BLOCK_BYTES), to.add(BLOCK_BYTES));
+            state = state.last_round(both_ends.xor(__m128i::load(from)));
+        }
+    }
+}
+
+/// The algorithm: groups of `UNROLL` registers, then one register, then one block at a time.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
+/// at `to`, the same place or one that does not overlap. Of a last block that is not whole, nothing
+/// is touched.
+#[inline(always)]
+unsafe fn decrypt<V: Lanes, const R: usize, const UNROLL: usize>(
+    inverse: &Schedule,
+    iv: &mut [u8; BLOCK_BYTES],
+    mut from: *const u8,
+    mut to: *mut u8,
+    mut bytes: usize,
+) {
+    let group_bytes = UNROLL * V::BYTES;
+    // SAFETY: instructions and pointers as the caller vouches; `bytes` counts what is left, and no
+    // more than that is touched; an IV has 16 bytes.
+    unsafe {
+        let mut before = __m128i::load(iv.as_ptr());
+        if bytes >= V::BYTES {
+            let all_keys = round_keys::<V, R>(inverse);
+            while bytes >= group_bytes {
+                let keys = handy_keys::<V, R>(inverse, all_keys);
+                before = decrypt_group::<V, R, UNROLL>(keys, before, from, to);
+                (from, to) = (from.add(group_bytes), to.add(group_bytes));
+                bytes -= group_bytes;
+            }
+            while bytes >= V::BYTES {
+                let keys = handy_keys::<V, R>(inverse, all_keys);
+                before = decrypt_group::<V, R, 1>(keys, before, from, to);
+                (from, to) = (from.add(V::BYTES), to.add(V::BYTES));
+                bytes -= V::BYTES;
+            }
+        }
+        while bytes >= BLOCK_BYTES {
+            let keys = round_keys::<__m128i, R>(inverse);
+            before = decrypt_group::<__m128i, R, 1>(keys, before, from, to);
+            (from, to) = (from.add(BLOCK_BYTES), to.add(BLOCK_BYTES));
+            bytes -= BLOCK_BYTES;
+        }
+        before.store(iv.as_mut_ptr());
+    }
+}
+
+/// Decrypts `N` registers, `before` being the block before them, and returns the last one read.
+///
+/// # Safety
+/// As [`decrypt`], with `N` registers at the pointers.
+#[inline(always)]
+unsafe fn decrypt_group<V: Lanes, const R: usize, const N: usize>(
+    keys: [V; 15],
+    before: __m128i,
+    from: *const u8,
+    to: *mut u8,
+) -> __m128i {
+    // SAFETY: instructions and pointers as the caller vouches; from the second register on, the
+    // block before one lies in the register before it.
+    unsafe {
+        let mut states = [keys[0]; N];
+        for (i, state) in states.iter_mut().enumerate() {
+            *state = state.xor(V::load(from.add(i * V::BYTES)));
+        }
+        for key in &keys[1..R] {
+            for state in &mut states {
+                *state = state.inverse_round(*key);
+            }
+        }
+        for (i, state) in states.iter_mut().enumerate() {
+            let chained = if i == 0 {
+                V::load(from).one_block_on(before)
+            } else {
+                V::load(from.add(i * V::BYTES - BLOCK_BYTES))
+            };
+            *state = state.last_inverse_round(keys[R].xor(chained));
+        }
+        let last = __m128i::load(from.add(N * V::BYTES - BLOCK_BYTES));
+        for (i, state) in states.iter().enumerate() {
+            state.store(to.add(i * V::BYTES));
+        }
+        last
+    }
+}

@@ -1,0 +1,104 @@
+//! What the position in a stream counts: a parameter of [`AcceleratedCtr`](crate::AcceleratedCtr),
+//! so that AES, whose figures are fixed, is not made to look them up.
+
+use crate::device::{Kind, Operation};
+
+/// A stream cipher's block size and counter. Only this crate implements it.
+pub trait Algorithm: Copy + private::Sealed {
+    /// log2 of the bytes that one counter block makes.
+    #[doc(hidden)]
+    fn block_shift(self) -> u32;
+    /// Low bits of the counter block that count and wrap.
+    #[doc(hidden)]
+    fn counter_bits(self) -> u32;
+}
+
+mod private {
+    pub trait Sealed {}
+}
+
+macro_rules! aes {
+    ($($(#[$doc:meta])* $name:ident)+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name(pub(crate) ());
+
+        impl private::Sealed for $name {}
+
+        impl Algorithm for $name {
+            #[inline(always)]
+            fn block_shift(self) -> u32 {
+                4
+            }
+            #[inline(always)]
+            fn counter_bits(self) -> u32 {
+                128
+            }
+        }
+    )+};
+}
+
+aes! {
+    /// AES with a key size known at run time only.
+    AnyAes
+    /// AES with a 16-byte key.
+    Aes128
+    /// AES with a 24-byte key.
+    Aes192
+    /// AES with a 32-byte key.
+    Aes256
+}
+
+/// A stream cipher known at run time only.
+#[derive(Clone, Copy, Debug)]
+pub struct AnyStream {
+    block_shift: u32,
+    counter_bits: u32,
+}
+
+impl AnyStream {
+    /// `None` for what is no stream cipher.
+    pub(crate) fn of(operation: Operation) -> Option<Self> {
+        match operation.kind() {
+            Kind::Stream {
+                block_bytes,
+                counter_bits,
+                ..
+            } => Some(Self {
+                block_shift: block_bytes.ilog2(),
+                counter_bits,
+            }),
+            _ => None,
+        }
+    }
+}
+
+impl private::Sealed for AnyStream {}
+
+impl Algorithm for AnyStream {
+    #[inline(always)]
+    fn block_shift(self) -> u32 {
+        self.block_shift
+    }
+    #[inline(always)]
+    fn counter_bits(self) -> u32 {
+        self.counter_bits
+    }
+}
+
+/// `counter` and so many blocks on, with `bits` that count.
+#[inline(always)]
+pub(crate) fn advanced(counter: u128, blocks: u128, bits: u32) -> u128 {
+    if bits == 128 {
+        counter.wrapping_add(blocks)
+    } else {
+        let mask = (1 << bits) - 1;
+        (counter & !mask) | (counter.wrapping_add(blocks) & mask)
+    }
+}
+
+/// The number of blocks from one counter to another, within `bits` that count.
+#[inline(always)]
+pub(crate) fn distance(from: u128, to: u128, bits: u32) -> u128 {
+    to.wrapping_sub(from) & (u128::MAX >> (128 - bits))
+}
