@@ -76,9 +76,9 @@ impl Algorithm {
     /// Bytes of key that it takes.
     pub const fn key_bytes(self) -> usize {
         match self {
-            Self::AesCtr { key_bytes } | Self::AesCbc { key_bytes } | Self::AesGcm { key_bytes } => {
-                key_bytes
-            }
+            Self::AesCtr { key_bytes }
+            | Self::AesCbc { key_bytes }
+            | Self::AesGcm { key_bytes } => key_bytes,
             Self::ChaCha20 | Self::ChaCha20Poly1305 => 32,
             Self::Camellia128Ctr => 16,
             Self::TripleDesCtr => 24,

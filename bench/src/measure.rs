@@ -50,7 +50,10 @@ pub(crate) enum Mode {
     /// Each after a pause of so many milliseconds.
     AfterIdle(u64),
     /// Some in a row after a pause.
-    Burst { idle_ms: u64, call_bytes: usize },
+    Burst {
+        idle_ms: u64,
+        call_bytes: usize,
+    },
     /// Each with keystream for it made ahead by the caller, outside the clock.
     Prefilled,
 }

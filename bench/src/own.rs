@@ -1,11 +1,11 @@
 //! Oarlock as subject, and its parts as peers of itself.
 
 use cipher::StreamCipher;
+use oarlock::device::{Kind, Operation};
 use oarlock::kernels::aes::{Backend, Ctr};
 #[cfg(target_arch = "x86_64")]
 use oarlock::kernels::aes::{CachedCtr, Face};
 use oarlock::kernels::cpu::Cpu;
-use oarlock::device::{Kind, Operation};
 use oarlock::{AcceleratedCtr, Accelerator, AnyStream, Strategy};
 
 use crate::Error;

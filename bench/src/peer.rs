@@ -115,7 +115,13 @@ pub trait Aead {
 
     /// Opens as many of `messages`, in turn from number `first` on, and returns whether all were
     /// right.
-    fn open_times(&mut self, messages: &[Sealed], first: usize, data: &mut [u8], calls: usize) -> bool {
+    fn open_times(
+        &mut self,
+        messages: &[Sealed],
+        first: usize,
+        data: &mut [u8],
+        calls: usize,
+    ) -> bool {
         let mut right = true;
         let turn = messages.iter().cycle().skip(first % messages.len());
         for message in turn.take(calls) {

@@ -90,9 +90,11 @@ impl Libcrypto {
     /// What `EVP_aes_128_ctr` and the like give.
     fn cipher(&self, name: &str) -> Result<*const c_void, Error> {
         // SAFETY: functions of these names have had this type since OpenSSL 0.9.7.
-        let function =
-            unsafe { self.library.get::<unsafe extern "C" fn() -> *const c_void>(name) }
-                .map_err(|_| Error::Unavailable(format!("libcrypto was built without {name}")))?;
+        let function = unsafe {
+            self.library
+                .get::<unsafe extern "C" fn() -> *const c_void>(name)
+        }
+        .map_err(|_| Error::Unavailable(format!("libcrypto was built without {name}")))?;
         // SAFETY: takes nothing and gives a static description of the cipher.
         Ok(unsafe { function() })
     }
@@ -148,7 +150,13 @@ impl Context {
         // SAFETY: the context is live and has a cipher and a key, which null leaves as they are; its
         // IV has no more bytes than this: EVP_MAX_IV_LENGTH is 16.
         let set = unsafe {
-            (self.functions.init)(self.ctx, ptr::null(), ptr::null_mut(), ptr::null(), iv.as_ptr())
+            (self.functions.init)(
+                self.ctx,
+                ptr::null(),
+                ptr::null_mut(),
+                ptr::null(),
+                iv.as_ptr(),
+            )
         };
         assert_eq!(set, 1, "an IV is taken");
     }

@@ -58,9 +58,9 @@ impl Peer for AwsLc {
             Algorithm::AesGcm { .. } => aead(unsafe { EVP_aead_aes_256_gcm() }, key),
             // SAFETY: as above.
             Algorithm::ChaCha20Poly1305 => aead(unsafe { EVP_aead_chacha20_poly1305() }, key),
-            Algorithm::Camellia128Ctr | Algorithm::TripleDesCtr => Err(Error::Unavailable(
-                "it has no such counter mode".to_owned(),
-            )),
+            Algorithm::Camellia128Ctr | Algorithm::TripleDesCtr => {
+                Err(Error::Unavailable("it has no such counter mode".to_owned()))
+            }
         }
     }
 }

@@ -69,6 +69,9 @@ mod tests {
         let cli = Cli::parse_from(["oarlock-bench"]);
         let compared = oarlock_bench::verify(&cli.args, PEERS).unwrap();
         // OpenSSL does all of them, RustCrypto too.
-        assert!(compared >= 2 * oarlock_bench::case::CASES.len(), "{compared}");
+        assert!(
+            compared >= 2 * oarlock_bench::case::CASES.len(),
+            "{compared}"
+        );
     }
 }

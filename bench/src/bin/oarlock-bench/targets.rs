@@ -9,8 +9,8 @@ use std::process::Command;
 
 use oarlock_bench::Error;
 use oarlock_bench::cli::Size;
-use oarlock_bench::record::Record;
 use oarlock_bench::output::{Line, Ratio};
+use oarlock_bench::record::Record;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::Serialize;
 

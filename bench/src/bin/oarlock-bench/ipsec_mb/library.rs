@@ -172,7 +172,12 @@ impl Manager {
 
     /// From `message.input`, or in place, to `data`; returns the tag of what it is.
     #[inline]
-    pub(super) fn gcm(&mut self, key: &Key<Gcm>, message: Message<'_>, data: &mut [u8]) -> [u8; 16] {
+    pub(super) fn gcm(
+        &mut self,
+        key: &Key<Gcm>,
+        message: Message<'_>,
+        data: &mut [u8],
+    ) -> [u8; 16] {
         let mut tag = [0; 16];
         // SAFETY: manager and key are live and the key was made for this; the rest is as
         // `Message::source` says.

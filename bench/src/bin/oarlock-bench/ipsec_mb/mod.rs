@@ -44,24 +44,28 @@ impl Peer for IpsecMb {
             Algorithm::AesGcm { .. } => Subject::aead(Aead {
                 key: manager.gcm_key(key)?,
                 manager,
-                run: |manager: &mut Manager, key: &Key<Gcm>, message: Message<'_>, data: &mut [u8]| {
-                    manager.gcm(key, message, data)
-                },
+                run: |manager: &mut Manager,
+                      key: &Key<Gcm>,
+                      message: Message<'_>,
+                      data: &mut [u8]| { manager.gcm(key, message, data) },
             }),
             Algorithm::ChaCha20Poly1305 => Subject::aead(Aead {
                 key: <[u8; 32]>::try_from(key)
                     .map_err(|_| Error::Failed("ipsec-mb: a key of 32 bytes is due".to_owned()))?,
                 manager,
-                run: |manager: &mut Manager, key: &[u8; 32], message: Message<'_>, data: &mut [u8]| {
+                run: |manager: &mut Manager,
+                      key: &[u8; 32],
+                      message: Message<'_>,
+                      data: &mut [u8]| {
                     manager.chacha20_poly1305(key, message, data)
                 },
             }),
             Algorithm::ChaCha20 => Err(Error::Unavailable(
                 "its ChaCha20 cannot go on from one request to the next".to_owned(),
             )),
-            Algorithm::Camellia128Ctr | Algorithm::TripleDesCtr => Err(Error::Unavailable(
-                "it has no such counter mode".to_owned(),
-            )),
+            Algorithm::Camellia128Ctr | Algorithm::TripleDesCtr => {
+                Err(Error::Unavailable("it has no such counter mode".to_owned()))
+            }
         }
     }
 }
@@ -100,6 +104,19 @@ impl Stream for Cbc {
     }
 
     fn apply(&mut self, data: &mut [u8]) {
+        let most = match self.direction {
+            Direction::Encrypt => CBC_ENCRYPT_BYTES_MAX,
+            Direction::Decrypt => usize::MAX,
+        };
+        for data in data.chunks_mut(most) {
+            self.job(data);
+        }
+    }
+}
+
+impl Cbc {
+    #[inline]
+    fn job(&mut self, data: &mut [u8]) {
         let last = |data: &[u8]| data.last_chunk().copied();
         let iv = self.iv;
         // The last block of ciphertext goes in when decrypting and comes out when encrypting.
@@ -145,3 +162,6 @@ where
         (self.run)(&mut self.manager, &self.key, of_library, data) == message.tag
     }
 }
+
+/// Lengths of the lanes that CBC encryption is done in have 16 bits.
+const CBC_ENCRYPT_BYTES_MAX: usize = 0xfff0;
