@@ -1,5 +1,7 @@
 //! Oarlock as subject, and its parts as peers of itself.
 
+use std::time::Duration;
+
 use cipher::StreamCipher;
 use oarlock::device::{Kind, Operation};
 use oarlock::kernels::aes::{Backend, Ctr};
@@ -10,7 +12,6 @@ use oarlock::{AcceleratedCtr, Accelerator, AnyStream, Strategy};
 
 use crate::Error;
 use crate::case::{Algorithm, Case};
-use crate::cli::Forced;
 use crate::peer::{Peer, PeerFactory, Presence, Stream, Subject};
 
 /// Peers for the comparison with oneself.
@@ -23,12 +24,12 @@ pub(crate) const PEERS: &[PeerFactory] = &[
     PeerFactory {
         name: "stripe",
         presence: Presence::Named,
-        open: |threads| Ok(Box::new(Oarlock::forced(threads, "stripe")?)),
+        open: |threads| Ok(Box::new(Oarlock::new(threads, Strategy::Stripe)?)),
     },
     PeerFactory {
         name: "prefetch",
         presence: Presence::Named,
-        open: |threads| Ok(Box::new(Oarlock::forced(threads, "prefetch")?)),
+        open: |threads| Ok(Box::new(Oarlock::new(threads, Strategy::Prefetch)?)),
     },
     PeerFactory {
         name: "kernel",
@@ -65,11 +66,6 @@ impl Oarlock {
             .map_err(no_device)?;
         Subject::stream(OfAnyBlock { stream, iv_bytes })
     }
-
-    fn forced(threads: usize, strategy: &str) -> Result<Self, Error> {
-        let forced: Forced = strategy.parse().map_err(Error::Usage)?;
-        Self::new(threads, forced.strategy)
-    }
 }
 
 impl Peer for Oarlock {
@@ -104,6 +100,10 @@ impl Stream for AcceleratedCtr {
     fn apply(&mut self, data: &mut [u8]) {
         self.apply_keystream(data);
     }
+
+    fn prefill(&mut self, budget: Duration) {
+        AcceleratedCtr::prefill(self, budget);
+    }
 }
 
 fn no_device(error: oarlock::Error) -> Error {
@@ -129,6 +129,10 @@ impl Stream for OfAnyBlock {
     #[inline]
     fn apply(&mut self, data: &mut [u8]) {
         self.stream.apply_keystream(data);
+    }
+
+    fn prefill(&mut self, budget: Duration) {
+        self.stream.prefill(budget);
     }
 }
 

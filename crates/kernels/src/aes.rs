@@ -80,7 +80,7 @@ impl Backend {
     }
 }
 
-/// A key is not 16, 24 or 32 bytes long.
+/// A key has a length that its cipher does not take: AES takes 16, 24 or 32 bytes, ChaCha20 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidKeyLength(pub usize);
 
@@ -88,7 +88,7 @@ impl fmt::Display for InvalidKeyLength {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "an AES key has 16, 24 or 32 bytes, this one has {}",
+            "a key has 16, 24 or 32 bytes for AES and 32 for ChaCha20, this one has {}",
             self.0
         )
     }
@@ -508,6 +508,10 @@ pub mod dispatch {
     pub struct Counter(AtomicU64);
 
     impl Counter {
+        pub(crate) const fn new() -> Self {
+            Self(AtomicU64::new(0))
+        }
+
         pub(crate) fn hit(&self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -520,7 +524,7 @@ pub mod dispatch {
 
     macro_rules! counters {
         ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
-            $($(#[$doc])* pub static $name: Counter = Counter(AtomicU64::new(0));)+
+            $($(#[$doc])* pub static $name: Counter = Counter::new();)+
         };
     }
 

@@ -2,7 +2,7 @@
 //!
 //! This crate starts no thread, allocates nothing, does no I/O and reads no environment; it is
 //! `no_std` apart from CPU feature detection. It is the only place with intrinsics. Each algorithm
-//! is written once ([`aes`]); a backend supplies the instructions (`portable`, `x86_64`).
+//! is written once ([`aes`], [`chacha20`]); a backend supplies the instructions (`portable`, `x86_64`).
 //!
 //! A backend can only be named by holding its token, and a token exists only if the CPU was seen
 //! to have the instructions ([`cpu`]): calling a kernel is therefore safe.
@@ -22,10 +22,15 @@
 pub mod aead;
 pub mod aes;
 pub mod cbc;
+pub mod chacha20;
+pub mod chacha20_poly1305;
 pub mod cpu;
+mod poly1305;
 mod portable;
+mod stitched;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
+pub mod xor;
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
 //! The handle, and how it is built.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use cipher::{BlockCipherEncrypt, KeyInit};
 use oarlock_kernels::cpu::Cpu;
@@ -11,8 +11,9 @@ use crate::cipher::ctr::AcceleratedCtr;
 use crate::cipher::{AnyAes, AnyStream};
 use crate::device::{CpuDevice, Device, Operation, Registry};
 use crate::error::OptionsError;
-use crate::options::{Options, Reservation, Strategy, Threads};
-use crate::pool::{Limits, Pool};
+use crate::options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
+use crate::pool::{Class, Limits, Pool};
+use crate::prefetch::Budget;
 use crate::stats::{Stats, Totals};
 use crate::{Error, process};
 
@@ -22,15 +23,53 @@ use crate::{Error, process};
 pub struct Accelerator(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
-    pub(crate) options: Options,
+    options: RwLock<Options>,
+    /// Of `options`, for those who may not wait for a lock.
+    pub(crate) live: Live,
     pub(crate) cpu: Cpu,
     pub(crate) registry: Arc<Registry>,
     pub(crate) totals: Totals,
     /// Made when first needed: making it reads how many CPUs there are.
     pool: OnceLock<Pool>,
+    /// One thread, for prefetch beside the consumer.
+    idle_pool: OnceLock<Pool>,
+    pub(crate) prefetched: Arc<Budget>,
     callers: Callers,
     /// Threads kept by ciphers under [`Reservation::Exclusive`].
     reserved: Mutex<usize>,
+}
+
+/// Options that long requests read.
+#[derive(Default)]
+pub(crate) struct Live {
+    /// Counts changes; sessions take theirs over when it moves.
+    version: AtomicUsize,
+    /// [`AUTO`] for as many as CPUs.
+    max_threads: AtomicUsize,
+    cipher_threads: AtomicUsize,
+}
+
+const AUTO: usize = usize::MAX;
+
+impl Live {
+    fn set(&self, options: &Options) {
+        let max_threads = match options.max_threads {
+            Threads::Auto => AUTO,
+            Threads::Exactly(count) => count,
+        };
+        self.max_threads.store(max_threads, Ordering::Relaxed);
+        self.cipher_threads
+            .store(options.cipher_threads, Ordering::Relaxed);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    pub(crate) fn version(&self) -> usize {
+        self.version.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn cipher_threads(&self) -> usize {
+        self.cipher_threads.load(Ordering::Relaxed)
+    }
 }
 
 impl Accelerator {
@@ -95,8 +134,49 @@ impl Accelerator {
     }
 
     /// The options in force.
-    pub fn options(&self) -> &Options {
-        &self.0.options
+    pub fn options(&self) -> Options {
+        self.0.options()
+    }
+
+    /// Changes the options of a running accelerator. Sessions take them over with their next long
+    /// request, but for a strategy that was set for a session by itself and for the shape of
+    /// prefetch streams that are there; threads too many end when they have been idle for a while.
+    /// A request that is under way goes on as it began.
+    ///
+    /// ```
+    /// let accelerator = oarlock::Accelerator::builder().max_threads(1).build()?;
+    /// let mut options = accelerator.options();
+    /// options.set("max_threads", "8")?;
+    /// accelerator.set_options(options)?;
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Options`] for options that do not fit; nothing has changed then.
+    pub fn set_options(&self, options: Options) -> Result<(), Error> {
+        options.validate()?;
+        let inner = &self.0;
+        let min_threads = options.min_threads;
+        process::undivided(|| {
+            let mut current = inner
+                .options
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            inner.live.set(&options);
+            *current = options;
+        });
+        if min_threads > 0 {
+            inner.pool();
+        }
+        if let Some(pool) = inner.pool.get() {
+            pool.set_limits(inner.limits());
+        }
+        Ok(())
+    }
+
+    /// Bytes that the prefetch streams of all sessions take now.
+    pub fn prefetch_bytes(&self) -> usize {
+        self.0.prefetched.taken()
     }
 
     /// The CPU's features, less what a mask hides.
@@ -180,13 +260,37 @@ impl Inner {
         if let Some(pool) = self.pool.get() {
             return pool;
         }
-        let limits = Limits {
-            min_threads: self.options.min_threads,
-            // Whoever posts work takes part in it, so one CPU is taken already.
-            max_threads: self.helpers_max().max(self.options.min_threads),
-            spin: self.options.spin && cpus() > 1,
-        };
+        let limits = self.limits();
         process::undivided(|| self.pool.get_or_init(|| Pool::new(limits)))
+    }
+
+    fn limits(&self) -> Limits {
+        let options = self.options();
+        Limits {
+            min_threads: options.min_threads,
+            // Whoever posts work takes part in it, so one CPU is taken already.
+            max_threads: self.helpers_max().max(options.min_threads),
+            spin: options.spin && cpus() > 1,
+            class: Class::Normal,
+        }
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        process::undivided(|| *self.options.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The thread of the idle class; made now if it was not needed before.
+    pub(crate) fn idle_pool(&self) -> &Pool {
+        if let Some(pool) = self.idle_pool.get() {
+            return pool;
+        }
+        let limits = Limits {
+            min_threads: 0,
+            max_threads: 1,
+            spin: false,
+            class: Class::Idle,
+        };
+        process::undivided(|| self.idle_pool.get_or_init(|| Pool::new(limits)))
     }
 
     /// Helpers that would take work at once. Asking does not make the pool.
@@ -195,9 +299,9 @@ impl Inner {
     }
 
     pub(crate) fn threads_max(&self) -> usize {
-        match self.options.max_threads {
-            Threads::Auto => cpus(),
-            Threads::Exactly(count) => count,
+        match self.live.max_threads.load(Ordering::Relaxed) {
+            AUTO => cpus(),
+            count => count,
         }
     }
 
@@ -214,9 +318,9 @@ impl Inner {
 
     /// Helpers for one caller. On one CPU there are none, whatever the options say.
     pub(crate) fn helpers_max(&self) -> usize {
-        match self.options.max_threads {
-            Threads::Exactly(0) => 0,
-            _ => self.threads_max().min(cpus() - 1),
+        match self.threads_max() {
+            0 => 0,
+            count => count.min(cpus() - 1),
         }
     }
 
@@ -231,10 +335,11 @@ impl Inner {
 
     /// Keeps `cipher_threads` threads where the options ask for it.
     pub(crate) fn reserve(self: &Arc<Self>) -> Result<Option<Reserved>, Error> {
-        if self.options.reservation == Reservation::Shared {
+        let options = self.options();
+        if options.reservation == Reservation::Shared {
             return Ok(None);
         }
-        let wanted = self.options.cipher_threads;
+        let wanted = options.cipher_threads;
         let threads_max = self.threads_max();
         process::undivided(|| {
             let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
@@ -335,7 +440,7 @@ impl Drop for Reserved {
 impl fmt::Debug for Accelerator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Accelerator")
-            .field("options", &self.0.options)
+            .field("options", &self.options())
             .field("cpu", &self.0.cpu)
             .finish_non_exhaustive()
     }
@@ -425,6 +530,20 @@ impl Builder {
         self
     }
 
+    /// See [`Options::prefetch_bytes`].
+    #[must_use]
+    pub fn prefetch_bytes(mut self, bytes: usize) -> Self {
+        self.options.prefetch_bytes = bytes;
+        self
+    }
+
+    /// See [`Options::prefetch_worker`].
+    #[must_use]
+    pub fn prefetch_worker(mut self, worker: PrefetchWorker) -> Self {
+        self.options.prefetch_worker = worker;
+        self
+    }
+
     /// See [`Options::spin`].
     #[must_use]
     pub fn spin(mut self, spin: bool) -> Self {
@@ -473,19 +592,25 @@ impl Builder {
             }
         }
         process::watch_forks();
+        let live = Live::default();
+        live.set(&self.options);
+        let min_threads = self.options.min_threads;
         let accelerator = Accelerator(Arc::new(Inner {
-            options: self.options,
+            options: RwLock::new(self.options),
+            live,
             cpu,
             registry: Arc::default(),
             totals: Totals::default(),
             pool: OnceLock::new(),
+            idle_pool: OnceLock::new(),
+            prefetched: Arc::default(),
             callers: Callers::default(),
             reserved: Mutex::new(0),
         }));
         accelerator.register(Arc::new(CpuDevice::new(cpu)))?;
         #[cfg(feature = "software")]
         accelerator.register(Arc::new(crate::device::SoftwareDevice::new(cpu)))?;
-        if accelerator.0.options.min_threads > 0 {
+        if min_threads > 0 {
             accelerator.0.pool();
         }
         Ok(accelerator)

@@ -12,10 +12,11 @@ use crate::OptionsError;
 /// let options: oarlock::Options = "max_threads=8,cipher_threads=4".parse()?;
 /// assert_eq!(options.cipher_threads, 4);
 /// assert_eq!(options.to_string(), "min_threads=0,max_threads=8,cipher_threads=4,\
-///     cipher_blocks=4096,cipher_streams=8,reservation=shared,strategy=auto,spin=on");
+///     cipher_blocks=4096,cipher_streams=8,reservation=shared,strategy=auto,spin=on,\
+///     prefetch_bytes=67108864,prefetch_worker=pool");
 /// # Ok::<(), oarlock::OptionsError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Pool threads kept running from the start; 0 starts none until one is needed.
     pub min_threads: usize,
@@ -23,10 +24,9 @@ pub struct Options {
     pub max_threads: Threads,
     /// Pool threads that one accelerated cipher may use at once, beside the thread that calls it.
     pub cipher_threads: usize,
-    /// Blocks that a prefetch stream holds; a multiple of 16. Checked and kept: no strategy of
-    /// this version makes streams.
+    /// Blocks that a prefetch stream holds; a multiple of 16.
     pub cipher_blocks: usize,
-    /// Prefetch streams of a cipher; 2 × `cipher_threads` unless set. As `cipher_blocks`.
+    /// Prefetch streams of a cipher; 2 × `cipher_threads` unless set.
     pub cipher_streams: Option<usize>,
     /// Whether a cipher keeps its threads for itself.
     pub reservation: Reservation,
@@ -34,6 +34,11 @@ pub struct Options {
     pub strategy: Strategy,
     /// Whether an idle pool thread may spin for up to 50 µs before it sleeps.
     pub spin: bool,
+    /// Most bytes that the prefetch streams of all ciphers together may take. A cipher for which
+    /// there is no room goes on without.
+    pub prefetch_bytes: usize,
+    /// Who fills prefetch streams.
+    pub prefetch_worker: PrefetchWorker,
 }
 
 impl Default for Options {
@@ -47,6 +52,8 @@ impl Default for Options {
             reservation: Reservation::Shared,
             strategy: Strategy::Auto,
             spin: true,
+            prefetch_bytes: 64 << 20,
+            prefetch_worker: PrefetchWorker::Pool,
         }
     }
 }
@@ -76,6 +83,17 @@ pub enum Reservation {
     Exclusive,
 }
 
+/// Who fills prefetch streams, beside [`prefill`](crate::AcceleratedCtr::prefill).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrefetchWorker {
+    /// Pool threads, on other cores.
+    Pool,
+    /// One thread of the idle class (`SCHED_IDLE`) on the core of the consumer, which runs when
+    /// that has nothing else to do: for a consumer that waits for input, and where no other core
+    /// is free.
+    Idle,
+}
+
 /// Which way a request goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
@@ -85,6 +103,9 @@ pub enum Strategy {
     Inline,
     /// In stripes over the pool, however short the request.
     Stripe,
+    /// With keystream made ahead, from the start, however fast the cipher; what is not ready is
+    /// computed on the calling thread. Of operations that make no keystream, inline.
+    Prefetch,
 }
 
 impl Options {
@@ -119,6 +140,8 @@ impl Options {
             }
             "strategy" => self.strategy = choice(name, value, &STRATEGIES)?,
             "spin" => self.spin = choice(name, value, &[("on", true), ("off", false)])?,
+            "prefetch_bytes" => self.prefetch_bytes = number(name, value)?,
+            "prefetch_worker" => self.prefetch_worker = choice(name, value, &WORKERS)?,
             _ => {
                 return Err(OptionsError(format!(
                     "unknown option {name:?}: the options are {}",
@@ -150,6 +173,13 @@ impl Options {
             return Err(OptionsError(format!(
                 "cipher_blocks={} is not a positive multiple of 16",
                 self.cipher_blocks
+            )));
+        }
+        if self.cipher_blocks > BLOCKS_MAX || self.cipher_streams() > STREAMS_MAX {
+            return Err(OptionsError(format!(
+                "cipher_blocks={} or cipher_streams={} is more than {BLOCKS_MAX} or {STREAMS_MAX}",
+                self.cipher_blocks,
+                self.cipher_streams()
             )));
         }
         if self.cipher_streams == Some(0) {
@@ -212,15 +242,21 @@ impl fmt::Display for Options {
             .iter()
             .find(|(_, value)| *value == self.strategy)
             .map_or("", |(name, _)| name);
+        let worker = match self.prefetch_worker {
+            PrefetchWorker::Pool => "pool",
+            PrefetchWorker::Idle => "idle",
+        };
         write!(
             f,
             "min_threads={},max_threads={max_threads},cipher_threads={},cipher_blocks={},\
-             cipher_streams={},reservation={reservation},strategy={strategy},spin={}",
+             cipher_streams={},reservation={reservation},strategy={strategy},spin={},\
+             prefetch_bytes={},prefetch_worker={worker}",
             self.min_threads,
             self.cipher_threads,
             self.cipher_blocks,
             self.cipher_streams(),
             if self.spin { "on" } else { "off" },
+            self.prefetch_bytes,
         )
     }
 }
@@ -242,13 +278,19 @@ fn choice<T: Copy>(name: &str, value: &str, choices: &[(&str, T)]) -> Result<T, 
         })
 }
 
-const STRATEGIES: [(&str, Strategy); 3] = [
+const WORKERS: [(&str, PrefetchWorker); 2] = [
+    ("pool", PrefetchWorker::Pool),
+    ("idle", PrefetchWorker::Idle),
+];
+
+const STRATEGIES: [(&str, Strategy); 4] = [
     ("auto", Strategy::Auto),
     ("inline", Strategy::Inline),
     ("stripe", Strategy::Stripe),
+    ("prefetch", Strategy::Prefetch),
 ];
 
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 10] = [
     "min_threads",
     "max_threads",
     "cipher_threads",
@@ -257,7 +299,12 @@ const NAMES: [&str; 8] = [
     "reservation",
     "strategy",
     "spin",
+    "prefetch_bytes",
+    "prefetch_worker",
 ];
 
+/// 64 GiB of the smallest blocks; prefetch_bytes is the limit that counts.
+const BLOCKS_MAX: usize = 1 << 28;
+const STREAMS_MAX: usize = 1 << 16;
 /// Far above any machine; a slip of the hand shall not start a million threads.
 const THREADS_MAX: usize = 4096;

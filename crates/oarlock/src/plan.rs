@@ -15,12 +15,17 @@ use std::time::{Duration, Instant};
 use oarlock_kernels::cpu::{Cpu, Feature};
 
 use crate::device::{Offer, Operation, Registration};
+use crate::prefetch::Shape;
 
 /// The way of one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     Inline,
-    Stripe { helpers: usize },
+    Stripe {
+        helpers: usize,
+    },
+    /// Inline this time; the next ones are to find keystream made ahead.
+    Prefetch,
 }
 
 /// What a session knows of its own speed and rhythm.
@@ -37,6 +42,12 @@ pub(crate) struct Pace {
     /// Requests that are inline without a look at clock and pool, because the last one that was
     /// looked at stood alone.
     passed_over: u32,
+    /// From the end of a request to the start of the next, on average.
+    gap_ns: f64,
+    /// Requests that were looked at under this key.
+    looks: u32,
+    /// As many there must be before keystream is made ahead; more where that was of no use.
+    looks_to_prefetch: u32,
 }
 
 /// What [`Pace::choose`] asks about the pool; asked in this order, only as far as needed.
@@ -56,6 +67,9 @@ impl Pace {
             streak_to_wake: STREAK_TO_WAKE,
             woke_ahead: false,
             passed_over: 0,
+            gap_ns: 0.0,
+            looks: 0,
+            looks_to_prefetch: LOOKS_TO_PREFETCH,
         }
     }
 
@@ -91,10 +105,56 @@ impl Pace {
             0
         };
         self.passed_over = if follows { 0 } else { PASSED_OVER };
+        self.looks = self.looks.saturating_add(1);
+        if let Some(end) = self.last_end {
+            let gap_ns = now.duration_since(end).as_nanos() as f64;
+            self.gap_ns += (gap_ns.min(GAP_NS_MAX) - self.gap_ns) / 8.0;
+        }
         let available = pool.available();
         if available == 0 {
             return Way::Inline;
         }
+        let way = self.by_stripes_or_not(inline_ns, available, pool);
+        if self.is_better_made_ahead(bytes, inline_ns, available, way) {
+            return Way::Prefetch;
+        }
+        way
+    }
+
+    /// Whether requests like this one are done sooner if helpers make keystream meanwhile.
+    ///
+    /// In a period of one request and one gap g, k helpers make k P / T of a request's keystream.
+    /// Where that is less than all, the rest f is computed inline: P = g + (1 - f) T + f x with
+    /// f = k P / T, and x the time to take what is there.
+    fn is_better_made_ahead(
+        &self,
+        bytes: usize,
+        inline_ns: f64,
+        helpers: usize,
+        otherwise: Way,
+    ) -> bool {
+        let taking_ns = TAKING_NS + bytes as f64 / RING_BYTES_PER_NS;
+        if self.looks < self.looks_to_prefetch || taking_ns > inline_ns / 2.0 {
+            return false;
+        }
+        let otherwise_ns = match otherwise {
+            Way::Stripe { helpers } => HANDOFF_NS + inline_ns / (helpers + 1) as f64,
+            _ => inline_ns,
+        };
+        let helpers = helpers as f64;
+        let period_ns =
+            (self.gap_ns + inline_ns) * inline_ns / (inline_ns + helpers * (inline_ns - taking_ns));
+        let ahead_ns = (period_ns - self.gap_ns).max(taking_ns);
+        ahead_ns < WORTHWHILE * otherwise_ns
+    }
+
+    /// Little of what was made ahead was there when it was asked for.
+    pub(crate) fn prefetch_failed(&mut self) {
+        self.looks = 0;
+        self.looks_to_prefetch = self.looks_to_prefetch.saturating_mul(4);
+    }
+
+    fn by_stripes_or_not(&mut self, inline_ns: f64, available: usize, pool: &impl Helpers) -> Way {
         let awake = pool.awake().min(available);
         if awake > 0 {
             self.streak_to_wake = STREAK_TO_WAKE;
@@ -137,6 +197,21 @@ impl Pace {
         }
     }
 
+    /// How streams of `stream_bytes` are cut: a granule takes a few microseconds to make, so that a
+    /// helper is soon there for others and a consumer that runs into it has lost little.
+    pub(crate) fn ring_shape(&self, stream_bytes: usize, streams: usize) -> Shape {
+        let wanted = (self.bytes_per_ns * GRANULE_NS) as usize;
+        let mut granule_bytes = wanted.clamp(GRANULE_BYTES_MIN, PAGE).next_power_of_two();
+        while !stream_bytes.is_multiple_of(granule_bytes) {
+            granule_bytes /= 2;
+        }
+        Shape {
+            granule_bytes,
+            segment: stream_bytes / granule_bytes,
+            streams,
+        }
+    }
+
     /// How a request of `bytes` is cut for `threads`: enough stripes that the end is even, none so
     /// short that its ticket counts or so long that it leaves the cache.
     pub(crate) fn stripe_bytes(&self, bytes: usize, threads: usize) -> usize {
@@ -164,14 +239,25 @@ pub(crate) fn kernel_rate(cpu: Cpu, operation: Operation) -> u64 {
     } else {
         40
     };
-    of_key_size(aes_128, operation)
+    match operation {
+        Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
+            of_key_size(aes_128, operation)
+        }
+        Operation::TripleDesCtr => 30_000_000,
+        _ => 150_000_000,
+    }
 }
 
 /// Bytes a second of aws-lc on one thread; `None` for what is not asked of it.
 #[cfg(feature = "software")]
 pub(crate) fn software_rate(cpu: Cpu, operation: Operation) -> Option<u64> {
     let aes_128 = if cpu.has(Feature::Aes) { 9_500 } else { 480 };
-    Some(of_key_size(aes_128, operation))
+    match operation {
+        Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
+            Some(of_key_size(aes_128, operation))
+        }
+        _ => None,
+    }
 }
 
 /// From megabytes a second at ten rounds.
@@ -197,6 +283,16 @@ const WORTHWHILE: f64 = 0.9;
 const WATCH: Duration = Duration::from_micros(50);
 const STREAK_TO_WAKE: u32 = 4;
 const PASSED_OVER: u32 = 6;
+/// Keystream that another core has made: what its way over costs, measured 9 to 19.
+const RING_BYTES_PER_NS: f64 = 9.0;
+/// To find it.
+const TAKING_NS: f64 = 100.0;
+/// A session of a few requests is not worth the memory.
+const LOOKS_TO_PREFETCH: u32 = 3;
+/// Longer gaps say no more.
+const GAP_NS_MAX: f64 = 1e9;
+const GRANULE_NS: f64 = 5_000.0;
+const GRANULE_BYTES_MIN: usize = 512;
 const PAGE: usize = 4096;
 /// A ticket and what goes with it take 20 to 50 ns.
 const STRIPE_NS_MIN: f64 = 500.0;

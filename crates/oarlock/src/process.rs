@@ -97,6 +97,16 @@ pub(crate) fn cpu() -> usize {
     unsafe { libc::sched_getcpu() as usize }
 }
 
+/// Puts the calling thread into the idle class: it runs when no other thread wants its CPU. Where
+/// that is not allowed nothing changes.
+pub(crate) fn become_idle_class() {
+    // SAFETY: the parameter is filled; thread 0 is the calling one.
+    unsafe {
+        let parameter: libc::sched_param = std::mem::zeroed();
+        libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameter);
+    }
+}
+
 /// A thread of this process, and the CPUs it might run on when it was asked.
 pub(crate) struct Thread {
     id: libc::pthread_t,
@@ -112,6 +122,26 @@ impl Thread {
             let mut allowed = std::mem::zeroed();
             libc::pthread_getaffinity_np(id, CPU_SET_BYTES, &mut allowed);
             Self { id, allowed }
+        }
+    }
+
+    /// Lets it run on `cpu` alone, if that is one it had. Where the call is not allowed nothing
+    /// changes.
+    ///
+    /// # Safety
+    /// The thread has not ended.
+    pub(crate) unsafe fn keep_to(&self, cpu: usize) {
+        if cpu >= 8 * CPU_SET_BYTES {
+            return;
+        }
+        // SAFETY: the thread is there, as the caller vouches, and `cpu` is a bit of the sets, which
+        // are plain bits.
+        unsafe {
+            if libc::CPU_ISSET(cpu, &self.allowed) {
+                let mut one: libc::cpu_set_t = std::mem::zeroed();
+                libc::CPU_SET(cpu, &mut one);
+                libc::pthread_setaffinity_np(self.id, CPU_SET_BYTES, &one);
+            }
         }
     }
 

@@ -34,6 +34,8 @@ pub struct OperationStats {
     pub joined_requests: u64,
     /// From the beginning of the request to the first stripe of a helper, over all joined requests.
     pub queue_wait: Duration,
+    /// Bytes whose keystream was there when it was asked for.
+    pub prefetched_bytes: u64,
     /// Requests that were timed: the long ones.
     pub timed_requests: u64,
     /// Time of all timed requests.
@@ -48,6 +50,7 @@ impl AddAssign for OperationStats {
         self.helper_stripes += other.helper_stripes;
         self.joined_requests += other.joined_requests;
         self.queue_wait += other.queue_wait;
+        self.prefetched_bytes += other.prefetched_bytes;
         self.timed_requests += other.timed_requests;
         self.service += other.service;
     }

@@ -2,3 +2,4 @@
 //! compiled on every architecture.
 
 pub(crate) mod aes;
+pub(crate) mod chacha20;

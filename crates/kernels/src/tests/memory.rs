@@ -154,7 +154,7 @@ fn key(bytes: u8) -> Vec<u8> {
 }
 
 /// Pages with one without access on either side.
-struct Pages {
+pub(super) struct Pages {
     mapping: *mut u8,
     count: usize,
 }
@@ -162,7 +162,7 @@ struct Pages {
 const PAGE_BYTES: usize = 4096;
 
 impl Pages {
-    fn new(count: usize) -> Self {
+    pub(super) fn new(count: usize) -> Self {
         let bytes = (count + 2) * PAGE_BYTES;
         // SAFETY: a fresh private mapping; the pages made accessible lie within it.
         let mapping = unsafe {
@@ -177,11 +177,11 @@ impl Pages {
         Self { mapping, count }
     }
 
-    fn start(&self) -> *mut u8 {
+    pub(super) fn start(&self) -> *mut u8 {
         self.mapping.wrapping_add(PAGE_BYTES)
     }
 
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.count * PAGE_BYTES
     }
 }

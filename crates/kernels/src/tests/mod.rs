@@ -2,6 +2,7 @@
 
 mod aes;
 mod cbc;
+mod chacha;
 mod cpu;
 mod memory;
 mod vectors;

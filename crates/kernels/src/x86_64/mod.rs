@@ -4,7 +4,9 @@ mod lanes;
 
 pub(crate) mod aes;
 pub(crate) mod cbc;
+pub(crate) mod chacha20;
 pub(crate) mod face;
+pub(crate) mod xor;
 
 use crate::cpu::{Cpu, Feature};
 

@@ -12,6 +12,7 @@ use cipher::{
     SeekNum, StreamCipher, StreamCipherError, StreamCipherSeek,
 };
 use inout::InOutBuf;
+use oarlock_kernels::xor::Xor;
 use zeroize::ZeroizeOnDrop;
 
 use super::algorithm::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream, advanced, distance};
@@ -20,9 +21,10 @@ use super::key::StreamKey;
 use crate::Error;
 use crate::accelerator::{Accelerator, Inner, Reserved};
 use crate::device::{Kind, Operation, SessionParams};
-use crate::options::Strategy;
+use crate::options::{PrefetchWorker, Strategy};
 use crate::plan::{self, Helpers, Pace, Way};
-use crate::pool::{Role, Stripes, Tickets};
+use crate::pool::{Background, Role, Stripes, Tickets};
+use crate::prefetch::{Consumer, Geometry, Ring, StreamSource, Taken};
 use crate::session::Session;
 use crate::stats::OperationStats;
 
@@ -50,6 +52,11 @@ pub struct AcceleratedCtr<A: Algorithm = AnyAes> {
     counted_to: (u128, usize),
     pace: Pace,
     strategy: Strategy,
+    /// The strategy was set for this session by itself.
+    has_own_strategy: bool,
+    /// Of the options that were taken over last.
+    options_version: usize,
+    prefetch: Option<Box<Prefetch>>,
     accelerator: Option<Arc<Inner>>,
     _reserved: Option<Reserved>,
 }
@@ -83,10 +90,12 @@ impl AcceleratedCtr<AnyAes> {
         };
         self.hand_in_stats();
         self.pace = Pace::new(session.bytes_per_second);
+        // The streams are of the old key.
+        self.prefetch = None;
         self.session = session;
         self.iv = iv;
         self.place(iv, 0);
-        self.look_from();
+        self.begin_strategy();
         Ok(())
     }
 }
@@ -184,14 +193,39 @@ impl<A: Algorithm> AcceleratedCtr<A> {
             long_bytes: 0,
             counts: OperationStats::default(),
             counted_to: (iv, 0),
-            strategy: accelerator
-                .as_ref()
-                .map_or(Strategy::Inline, |inner| inner.options.strategy),
+            strategy: Strategy::Inline,
+            has_own_strategy: false,
+            options_version: 0,
+            prefetch: None,
             accelerator,
             _reserved: reserved,
         };
-        ctr.look_from();
+        ctr.take_over_options();
         ctr
+    }
+
+    /// Takes the accelerator's options over if they have changed.
+    fn take_over_options(&mut self) {
+        if let Some(inner) = &self.accelerator {
+            let version = inner.live.version();
+            if version != self.options_version {
+                self.options_version = version;
+                if !self.has_own_strategy {
+                    self.strategy = inner.options().strategy;
+                    return self.begin_strategy();
+                }
+            }
+        }
+        self.look_from();
+    }
+
+    fn begin_strategy(&mut self) {
+        match self.strategy {
+            Strategy::Prefetch => self.begin_prefetch(),
+            Strategy::Inline | Strategy::Stripe => self.prefetch = None,
+            Strategy::Auto => {}
+        }
+        self.look_from();
     }
 
     /// The device that serves this session now.
@@ -199,11 +233,153 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         self.session.device()
     }
 
-    /// Sends requests this way from now on. Without an accelerator all are inline whatever is set,
-    /// and so are those to a driver, which spreads its own work.
+    /// Sends requests this way from now on, whatever the accelerator's options say. Without an
+    /// accelerator all are inline whatever is set, and so are those to a driver, which spreads its
+    /// own work.
     pub fn set_strategy(&mut self, strategy: Strategy) {
         self.strategy = strategy;
+        self.has_own_strategy = true;
+        self.begin_strategy();
+    }
+
+    /// Makes keystream ahead on the calling thread, from the position of the next byte on, for up to
+    /// `budget`: for a caller that has time to spend before it has data. Whatever the strategy, the
+    /// next requests use what is there. Returns how many bytes were made; none where there is no
+    /// room left ([`Options::prefetch_bytes`](crate::Options)), the streams are full or a driver
+    /// serves this session.
+    ///
+    /// ```
+    /// use cipher::StreamCipher;
+    /// use std::time::Duration;
+    ///
+    /// let accelerator = oarlock::Accelerator::builder().build()?;
+    /// let mut cipher = accelerator.ctr(&[7; 16], &[0; 16])?;
+    /// assert!(cipher.prefill(Duration::from_millis(1)) > 0);
+    /// cipher.apply_keystream(&mut [0; 100]);
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    pub fn prefill(&mut self, budget: Duration) -> usize {
+        let deadline = Instant::now() + budget;
+        if self
+            .prefetch
+            .as_ref()
+            .is_none_or(|it| it.consumer.is_orphaned())
+        {
+            self.prefetch = self.new_prefetch(None);
+        }
+        let (counter, skip) = (self.counter, self.skip);
+        let Some(prefetch) = &mut self.prefetch else {
+            return 0;
+        };
+        prefetch.is_active = true;
+        prefetch.consumer.expect(counter, skip);
+        let ring = prefetch.consumer.ring();
+        let bytes = ring.fill_until(deadline) as usize * ring.granule_bytes();
         self.look_from();
+        bytes
+    }
+
+    /// Bytes that this session's prefetch streams take.
+    pub fn prefetch_bytes(&self) -> usize {
+        self.prefetch
+            .as_ref()
+            .map_or(0, |prefetch| prefetch.consumer.ring().bytes())
+    }
+
+    /// Streams that a worker fills, from here on; without room for them, none.
+    fn begin_prefetch(&mut self) {
+        let Some(inner) = &self.accelerator else {
+            return;
+        };
+        let worker = inner.options().prefetch_worker;
+        self.prefetch = None;
+        self.prefetch = self.new_prefetch(Some(worker));
+        self.call_worker();
+    }
+
+    fn new_prefetch(&self, worker: Option<PrefetchWorker>) -> Option<Box<Prefetch>> {
+        let inner = self.accelerator.as_ref()?;
+        let key = match &self.session.keyed {
+            StreamKey::Driver(_) => return None,
+            StreamKey::Other(key) => Arc::clone(key),
+            // Of its own: the session's may go away while a worker uses it.
+            _ => {
+                let operation = self.session.params().operation;
+                super::key::keystream(inner.cpu, operation, self.session.key()).ok()?
+            }
+        };
+        let geometry = Geometry {
+            block_shift: self.algorithm.block_shift(),
+            counter_bits: self.algorithm.counter_bits(),
+        };
+        let options = inner.options();
+        let shape = self.pace.ring_shape(
+            options.cipher_blocks << geometry.block_shift,
+            options.cipher_streams(),
+        );
+        let source = StreamSource { key, geometry };
+        let ring = Ring::new(
+            shape,
+            Box::new(source),
+            &inner.prefetched,
+            options.prefetch_bytes,
+        )?;
+        let xor = Xor::new(inner.cpu);
+        let mut consumer = Consumer::new(ring, geometry, xor, self.counter);
+        consumer.expect(self.counter, self.skip);
+        Some(Box::new(Prefetch {
+            consumer,
+            worker,
+            is_active: true,
+            taken: Taken::default(),
+        }))
+    }
+
+    /// Has the streams refilled, where there is enough to fill.
+    fn call_worker(&self) {
+        let (Some(inner), Some(prefetch)) = (&self.accelerator, &self.prefetch) else {
+            return;
+        };
+        let (pool, workers_max) = match prefetch.worker {
+            Some(PrefetchWorker::Pool) if inner.helpers_max() > 0 => {
+                (inner.pool(), inner.live.cipher_threads())
+            }
+            Some(PrefetchWorker::Idle) => (inner.idle_pool(), 1),
+            _ => return,
+        };
+        let ring = prefetch.consumer.ring();
+        if ring.enlist(workers_max) {
+            pool.in_background(Arc::clone(ring) as Arc<dyn Background>);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn apply_prefetched(&mut self, mut prefetch: Box<Prefetch>, data: InOutBuf<'_, '_, u8>) {
+        let bytes = data.len();
+        let taken = prefetch.consumer.apply(
+            self.counter,
+            self.skip,
+            data,
+            &mut |counter, skip, piece| self.apply_here(counter, skip, piece),
+        );
+        self.advance(bytes);
+        self.counts.prefetched_bytes += taken.ready;
+        prefetch.taken += taken;
+        if taken.ready == 0 && prefetch.worker.is_none() {
+            // Used up, and nobody refills it.
+            prefetch.is_active = false;
+        }
+        let is_worth_it = prefetch.is_worth_it();
+        self.prefetch = Some(prefetch);
+        if self.strategy == Strategy::Auto && !is_worth_it {
+            self.prefetch = None;
+            self.pace.prefetch_failed();
+        }
+        self.call_worker();
+        if !self.prefetch.as_ref().is_some_and(|it| it.is_active) {
+            self.look_from();
+        }
     }
 
     /// Starts anew with the same key at `iv`, 16 bytes for AES. Never waits.
@@ -279,6 +455,19 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         self.count_bytes();
         (self.counter, self.skip) = (counter, skip);
         self.counted_to = (counter, skip);
+        if self.prefetch.is_some() {
+            self.prefetch_from_here();
+        }
+    }
+
+    /// The position has changed: what is made ahead is to lie ahead of it.
+    #[cold]
+    fn prefetch_from_here(&mut self) {
+        let (counter, skip) = (self.counter, self.skip);
+        if let Some(prefetch) = &mut self.prefetch {
+            prefetch.consumer.expect(counter, skip);
+        }
+        self.call_worker();
     }
 
     fn count_bytes(&mut self) {
@@ -331,6 +520,28 @@ impl<A: Algorithm> AcceleratedCtr<A> {
     #[cold]
     #[inline(never)]
     fn apply_long(&mut self, data: InOutBuf<'_, '_, u8>) {
+        if self
+            .accelerator
+            .as_ref()
+            .is_some_and(|inner| inner.live.version() != self.options_version)
+        {
+            self.take_over_options();
+        }
+        if let Some(prefetch) = self
+            .prefetch
+            .take_if(|it| it.serves(data.len(), self.strategy))
+        {
+            if !prefetch.consumer.is_orphaned() {
+                return self.apply_prefetched(prefetch, data);
+            }
+            // Its workers are in the parent of this process.
+            drop(prefetch);
+            self.begin_prefetch();
+            self.look_from();
+        }
+        if self.strategy == Strategy::Inline || data.len() < self.pace.long_bytes() {
+            return self.apply_inline(data);
+        }
         if self.strategy == Strategy::Auto && !self.pace.looks_at(data.len()) {
             self.apply_inline(data);
             return self.pace.pass_over();
@@ -342,24 +553,30 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         let Some(inner) = self.accelerator.take() else {
             return self.apply_inline(data);
         };
-        self.apply_long_with(&inner, data);
+        let way = self.apply_long_with(&inner, data);
         self.accelerator = Some(inner);
+        if way == Way::Prefetch {
+            self.begin_prefetch();
+            self.look_from();
+        }
         if self.counts.striped_requests > 0 {
             self.hand_in_stats();
         }
     }
 
-    fn apply_long_with(&mut self, inner: &Inner, data: InOutBuf<'_, '_, u8>) {
-        let helpers_max = inner.helpers_max().min(inner.options.cipher_threads);
+    /// Returns which way it went; [`Way::Prefetch`]: inline, and the next ones should find
+    /// keystream made ahead.
+    fn apply_long_with(&mut self, inner: &Inner, data: InOutBuf<'_, '_, u8>) -> Way {
+        let helpers_max = inner.helpers_max().min(inner.live.cipher_threads());
         if helpers_max == 0 {
-            self.long_bytes = usize::MAX;
-            return self.apply_inline(data);
+            self.apply_inline(data);
+            return Way::Inline;
         }
         let bytes = data.len();
         let _busy = inner.enter();
         let began = Instant::now();
         let way = match self.strategy {
-            Strategy::Inline => Way::Inline,
+            Strategy::Inline | Strategy::Prefetch => Way::Inline,
             Strategy::Stripe => Way::Stripe {
                 helpers: helpers_max,
             },
@@ -373,7 +590,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
             ),
         };
         match way {
-            Way::Inline => self.apply_inline(data),
+            Way::Inline | Way::Prefetch => self.apply_inline(data),
             Way::Stripe { helpers } => self.apply_in_stripes(inner, helpers, data, began),
         }
         let ended = Instant::now();
@@ -381,6 +598,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         self.counts.timed_requests += 1;
         self.counts.service += ended.duration_since(began);
         self.look_from();
+        way
     }
 
     fn apply_in_stripes(
@@ -480,9 +698,10 @@ impl<A: Algorithm> AcceleratedCtr<A> {
     /// From which length on a request gets a look at clock and pool.
     fn look_from(&mut self) {
         self.long_bytes = match self.strategy {
-            Strategy::Inline => usize::MAX,
+            _ if self.prefetch.as_ref().is_some_and(|it| it.is_active) => 0,
+            _ if self.accelerator.is_none() => usize::MAX,
             Strategy::Stripe => 2 * self.block_bytes(),
-            Strategy::Auto => self.pace.long_bytes(),
+            _ => self.pace.long_bytes(),
         };
     }
 }
@@ -534,6 +753,35 @@ impl<A: Algorithm> StreamCipherSeek for AcceleratedCtr<A> {
         let counter = advanced(self.iv, block, self.algorithm.counter_bits());
         self.place(counter, byte.into());
         Ok(())
+    }
+}
+
+/// Streams of keystream that a session keeps.
+struct Prefetch {
+    consumer: Consumer,
+    /// Who fills them, beside the session's owner.
+    worker: Option<PrefetchWorker>,
+    /// Requests are to look whether keystream is there.
+    is_active: bool,
+    /// Since they were last found worth it.
+    taken: Taken,
+}
+
+impl Prefetch {
+    /// Whether a request of `bytes` is to take what is there. One that is longer than the streams
+    /// are is better cut into stripes.
+    fn serves(&self, bytes: usize, strategy: Strategy) -> bool {
+        self.is_active && (strategy != Strategy::Auto || bytes <= self.consumer.ring().bytes())
+    }
+
+    /// Whether a fair part of the last bytes was there.
+    fn is_worth_it(&mut self) -> bool {
+        let Taken { ready, inline } = self.taken;
+        if ready + inline < 4 * self.consumer.ring().bytes() as u64 {
+            return true;
+        }
+        self.taken = Taken::default();
+        ready >= inline / 8
     }
 }
 

@@ -6,4 +6,5 @@ pub(crate) mod ctr;
 mod key;
 
 pub use algorithm::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
+pub(crate) use algorithm::{advanced, distance};
 pub(crate) use key::{Keystream, StreamKey};

@@ -12,6 +12,12 @@
 //! ```
 //!
 //! A caller never waits for a helper that has not begun: `settle` takes the entry off the board.
+//!
+//! Beside the tasks there is work in the background, which nobody waits for. A helper takes it when
+//! there is no task, and leaves it for one as soon as it sees that something was posted.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
 
@@ -30,6 +36,16 @@ impl<'a> Task<'a> {
             inside: AtomicUsize::new(0),
         }
     }
+}
+
+/// Work that nobody waits for.
+pub(crate) trait Background: Send + Sync {
+    /// Works until there is nothing to do: false. Or until `goes_on`, asked every few microseconds,
+    /// says no: true, there is more to do.
+    fn work(&self, goes_on: &mut dyn FnMut() -> bool) -> bool;
+
+    /// It was posted, or more was to be done, and nobody will come.
+    fn refused(&self);
 }
 
 /// A place in a task, held by the helper that took it.
@@ -52,6 +68,10 @@ struct Entry {
 #[derive(Default)]
 struct State {
     entries: Vec<Entry>,
+    background: VecDeque<Arc<dyn Background>>,
+    /// Helpers in the background, which count as awake: they look at the board when something is
+    /// posted.
+    in_background: usize,
     /// Helpers in `next` or on their way there: they will look at the board once more.
     awake: usize,
     /// Helpers that look only when woken.
@@ -84,6 +104,8 @@ pub(crate) struct Lacking {
 /// What a helper is told by [`Board::next`].
 pub(crate) enum Next {
     Work(Place),
+    /// The helper counts as awake meanwhile, and says [`Board::end_background`] afterwards.
+    Background(Arc<dyn Background>),
     /// Slept for the whole time it was allowed.
     Idle,
     Closed,
@@ -141,6 +163,50 @@ impl Board {
         })
     }
 
+    /// Puts up work for the background, unless the board is full of it or somebody holds it just
+    /// now: who has such work does not wait. Returns whether a helper must be woken for it, or made.
+    pub(crate) fn post_background(&self, work: Arc<dyn Background>) -> Lacking {
+        let nobody = Lacking {
+            asleep: 0,
+            missing: 0,
+        };
+        let Ok(mut state) = self.state.try_lock() else {
+            work.refused();
+            return nobody;
+        };
+        if state.background.len() >= BACKGROUND_MAX {
+            drop(state);
+            work.refused();
+            return nobody;
+        }
+        state.background.push_back(work);
+        let wanted: usize = state.entries.iter().map(|entry| entry.wanted).sum();
+        let idle = state.awake.saturating_sub(state.in_background + wanted);
+        let unserved = usize::from(state.background.len() > idle);
+        let asleep = unserved.min(state.asleep);
+        drop(state);
+        self.version.fetch_add(1, Ordering::Release);
+        Lacking {
+            asleep,
+            missing: unserved - asleep,
+        }
+    }
+
+    /// For [`Background::work`]: whether nothing was posted since `self.version` was read.
+    pub(crate) fn version(&self) -> usize {
+        self.version.load(Ordering::Relaxed)
+    }
+
+    /// A helper comes back from the background; `more` is work that it has not ended.
+    pub(crate) fn end_background(&self, more: Option<Arc<dyn Background>>) {
+        let mut state = self.lock();
+        state.in_background -= 1;
+        if let Some(work) = more {
+            // There is room: one was taken, and if its place is taken as well, one more does no harm.
+            state.background.push_back(work);
+        }
+    }
+
     /// Wakes `count` helpers.
     pub(crate) fn wake(&self, count: usize) {
         for _ in 0..count {
@@ -191,7 +257,10 @@ impl Board {
         let mut watch = None;
         loop {
             if let Some(next) = state.take() {
-                self.count_awake(&mut state, -1);
+                match next {
+                    Next::Background(_) => state.in_background += 1,
+                    _ => self.count_awake(&mut state, -1),
+                }
                 drop(state);
                 if watched {
                     patience.was_rewarded();
@@ -279,14 +348,18 @@ impl Board {
 
 impl State {
     fn has_work(&self) -> bool {
-        self.closed || self.entries.iter().any(|entry| entry.wanted > 0)
+        self.closed
+            || !self.background.is_empty()
+            || self.entries.iter().any(|entry| entry.wanted > 0)
     }
 
     fn take(&mut self) -> Option<Next> {
         if self.closed {
             return Some(Next::Closed);
         }
-        let at = self.entries.iter().position(|entry| entry.wanted > 0)?;
+        let Some(at) = self.entries.iter().position(|entry| entry.wanted > 0) else {
+            return self.background.pop_front().map(Next::Background);
+        };
         let entry = &mut self.entries[at];
         entry.wanted -= 1;
         let task = entry.task;
@@ -341,6 +414,9 @@ fn wait_for_a_while<'a, T>(
 
 /// Callers whose tasks are up at once; one more works alone.
 const ENTRIES_MAX: usize = 64;
+
+/// Pieces of background work that are up at once; each is a ring of some cipher's.
+const BACKGROUND_MAX: usize = 4096;
 
 /// A helper asleep for so long may end.
 #[cfg(not(loom))]

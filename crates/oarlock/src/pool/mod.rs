@@ -9,7 +9,7 @@
 
 mod board;
 mod stripes;
-mod sync;
+pub(crate) mod sync;
 mod tickets;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -18,7 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use self::board::{Board, Next, Patience, Task};
+pub(crate) use self::board::Background;
+use self::board::{Board, Lacking, Next, Patience, Task};
 pub(crate) use self::stripes::Stripes;
 pub(crate) use self::tickets::{Role, Tickets};
 use crate::process::{self, Thread};
@@ -28,7 +29,7 @@ pub(crate) struct Pool {
     /// Never null. Swapped for a fresh one in a forked child, where the old one's threads are gone
     /// and its lock may be held by one of them.
     crew: AtomicPtr<Arc<Crew>>,
-    limits: Limits,
+    limits: Arc<LiveLimits>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -36,12 +37,49 @@ pub(crate) struct Limits {
     pub(crate) min_threads: usize,
     pub(crate) max_threads: usize,
     pub(crate) spin: bool,
+    pub(crate) class: Class,
+}
+
+/// How the kernel schedules helpers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Class {
+    /// As any thread, on other CPUs than the caller's.
+    Normal,
+    /// When nobody else wants the CPU, on the caller's.
+    Idle,
+}
+
+/// [`Limits`] that may change while helpers are at work.
+struct LiveLimits {
+    min_threads: AtomicUsize,
+    max_threads: AtomicUsize,
+    spin: AtomicBool,
+    class: Class,
+}
+
+impl LiveLimits {
+    fn new(limits: Limits) -> Self {
+        Self {
+            min_threads: AtomicUsize::new(limits.min_threads),
+            max_threads: AtomicUsize::new(limits.max_threads),
+            spin: AtomicBool::new(limits.spin),
+            class: limits.class,
+        }
+    }
+
+    fn min_threads(&self) -> usize {
+        self.min_threads.load(Ordering::Relaxed)
+    }
+
+    fn max_threads(&self) -> usize {
+        self.max_threads.load(Ordering::Relaxed)
+    }
 }
 
 /// The helpers of one process. Each holds one `Arc` of it, the pool another.
 struct Crew {
     board: Board,
-    limits: Limits,
+    limits: Arc<LiveLimits>,
     fork_generation: usize,
     alive: AtomicUsize,
     /// Where the last caller ran who woke helpers.
@@ -59,19 +97,32 @@ struct Crew {
 /// What a caller may know of a helper.
 struct Helper {
     thread: Thread,
-    /// The CPU that it was last kept off.
+    /// The CPU that it was last kept off; of the idle class, kept to.
     kept_off: AtomicUsize,
 }
 
 impl Pool {
     pub(crate) fn new(limits: Limits) -> Self {
         process::watch_forks();
+        let limits = Arc::new(LiveLimits::new(limits));
         let pool = Self {
-            crew: AtomicPtr::new(Crew::new(limits)),
+            crew: AtomicPtr::new(Crew::new(Arc::clone(&limits))),
             limits,
         };
         pool.start_up();
         pool
+    }
+
+    /// Changes the limits: at once for what is posted from now on. Threads too many end when they
+    /// have been idle for a while. The class stays.
+    pub(crate) fn set_limits(&self, limits: Limits) {
+        let live = &self.limits;
+        live.min_threads
+            .store(limits.min_threads, Ordering::Relaxed);
+        live.max_threads
+            .store(limits.max_threads, Ordering::Relaxed);
+        live.spin.store(limits.spin, Ordering::Relaxed);
+        self.start_up();
     }
 
     /// Runs `work` here and on up to `helpers` other threads, and returns when all who began it
@@ -80,7 +131,7 @@ impl Pool {
     /// # Panics
     /// With the panic of `work`, wherever it came up.
     pub(crate) fn run(&self, helpers: usize, work: &(dyn Fn(Role) + Sync)) {
-        let helpers = helpers.min(self.limits.max_threads);
+        let helpers = helpers.min(self.limits.max_threads());
         if helpers == 0 {
             return work(Role::Caller);
         }
@@ -122,6 +173,24 @@ impl Pool {
         }
     }
 
+    /// Has `work` done by a helper when there is nothing else to do. Waits for nobody; refuses when
+    /// there is too much of it.
+    pub(crate) fn in_background(&self, work: Arc<dyn Background>) {
+        if self.limits.max_threads() == 0 {
+            return work.refused();
+        }
+        let crew = self.crew();
+        let Lacking { asleep, missing } = crew.board.post_background(work);
+        if asleep > 0 {
+            crew.wake(asleep);
+        }
+        if missing > 0 {
+            // Where the new one of the idle class is to be.
+            crew.callers_cpu.store(process::cpu(), Ordering::Relaxed);
+            crew.start();
+        }
+    }
+
     /// Helpers that would take work at once.
     pub(crate) fn awake(&self) -> usize {
         self.crew().board.awake()
@@ -142,7 +211,7 @@ impl Pool {
 
     fn start_up(&self) {
         let crew = self.crew();
-        for _ in 0..self.limits.min_threads {
+        for _ in crew.alive.load(Ordering::Relaxed)..self.limits.min_threads() {
             crew.start();
         }
     }
@@ -162,7 +231,7 @@ impl Pool {
     /// for ever.
     #[cold]
     fn crew_of_the_child(&self, parents: *mut Arc<Crew>) -> &Arc<Crew> {
-        let fresh = Crew::new(self.limits);
+        let fresh = Crew::new(Arc::clone(&self.limits));
         match self
             .crew
             .compare_exchange(parents, fresh, Ordering::AcqRel, Ordering::Acquire)
@@ -208,7 +277,7 @@ impl Drop for Pool {
 }
 
 impl Crew {
-    fn new(limits: Limits) -> *mut Arc<Self> {
+    fn new(limits: Arc<LiveLimits>) -> *mut Arc<Self> {
         Box::into_raw(Box::new(Arc::new(Self {
             board: Board::new(),
             limits,
@@ -227,7 +296,7 @@ impl Crew {
         if self.cannot_start.load(Ordering::Relaxed) {
             return;
         }
-        let room = |alive| (alive < self.limits.max_threads).then_some(alive + 1);
+        let room = |alive| (alive < self.limits.max_threads()).then_some(alive + 1);
         if self
             .alive
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room)
@@ -258,7 +327,12 @@ impl Crew {
     fn wake(&self, count: usize) {
         let here = process::cpu();
         self.callers_cpu.store(here, Ordering::Relaxed);
-        if self.is_misplaced.load(Ordering::Relaxed) {
+        if self.limits.class == Class::Idle {
+            for helper in &*self.helpers.lock().unwrap_or_else(PoisonError::into_inner) {
+                // SAFETY: a helper leaves the list before it ends, and the list is locked.
+                unsafe { helper.keep_to(here) };
+            }
+        } else if self.is_misplaced.load(Ordering::Relaxed) {
             for helper in &*self.helpers.lock().unwrap_or_else(PoisonError::into_inner) {
                 // SAFETY: a helper leaves the list before it ends, and the list is locked.
                 unsafe { helper.keep_off(here) };
@@ -277,6 +351,12 @@ impl Crew {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(Arc::clone(&helper));
+        if self.limits.class == Class::Idle {
+            process::become_idle_class();
+            let callers_cpu = self.callers_cpu.load(Ordering::Relaxed);
+            // SAFETY: this is the thread itself.
+            unsafe { helper.keep_to(callers_cpu) };
+        }
         self.serve(&helper);
         self.helpers
             .lock()
@@ -292,6 +372,18 @@ impl Crew {
                     place.work();
                     self.board.leave(place);
                 }
+                Next::Background(work) => {
+                    let seen = self.board.version();
+                    let mut pieces = 0;
+                    let mut goes_on = || {
+                        pieces += 1;
+                        pieces < PIECES_MAX && self.board.version() == seen
+                    };
+                    // A cipher that a caller brought may panic: its ring is then filled no more.
+                    let has_more =
+                        catch_unwind(AssertUnwindSafe(|| work.work(&mut goes_on))).unwrap_or(false);
+                    self.board.end_background(has_more.then_some(work));
+                }
                 Next::Idle if self.retire() => break,
                 Next::Idle => self.board.enlist(),
                 Next::Closed => {
@@ -305,7 +397,7 @@ impl Crew {
     /// Counts the calling helper out, unless it is one of those to be kept. In one step: of two
     /// that ask at once, each might else go because the other is there.
     fn retire(&self) -> bool {
-        let one_less = |alive| (alive > self.limits.min_threads).then(|| alive - 1);
+        let one_less = |alive| (alive > self.limits.min_threads()).then(|| alive - 1);
         self.alive
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)
             .is_ok()
@@ -313,6 +405,15 @@ impl Crew {
 }
 
 impl Helper {
+    /// # Safety
+    /// The helper's thread has not ended.
+    unsafe fn keep_to(&self, cpu: usize) {
+        if self.kept_off.swap(cpu, Ordering::Relaxed) != cpu {
+            // SAFETY: as the caller vouches.
+            unsafe { self.thread.keep_to(cpu) };
+        }
+    }
+
     /// # Safety
     /// The helper's thread has not ended.
     unsafe fn keep_off(&self, cpu: usize) {
@@ -352,7 +453,7 @@ impl Patience for Watch<'_> {
     fn begins(&mut self) -> bool {
         self.steps = 0;
         self.began = None;
-        if !self.crew.limits.spin || self.limit < WATCH_MIN {
+        if !self.crew.limits.spin.load(Ordering::Relaxed) || self.limit < WATCH_MIN {
             self.ended = Instant::now();
             return false;
         }
@@ -387,7 +488,9 @@ impl Patience for Watch<'_> {
 
     fn was_woken(&mut self) {
         let here = process::cpu();
-        if here == self.crew.callers_cpu.load(Ordering::Relaxed) {
+        if self.crew.limits.class == Class::Normal
+            && here == self.crew.callers_cpu.load(Ordering::Relaxed)
+        {
             self.crew.is_misplaced.store(true, Ordering::Relaxed);
             // SAFETY: this is the thread itself.
             unsafe { self.helper.keep_off(here) };
@@ -410,6 +513,8 @@ const WATCH_MAX: Duration = Duration::from_micros(50);
 const WATCH_MIN: Duration = Duration::from_micros(2);
 /// Looks at the clock are 20 to 40 ns, a pause 10 to 40 ns.
 const STEPS_PER_LOOK: u32 = 16;
+/// Of background work before the next in the queue has its turn.
+const PIECES_MAX: u32 = 64;
 /// The kernels need little, and a thread's stack is committed page by page.
 const STACK_BYTES: usize = 256 << 10;
 
@@ -423,9 +528,10 @@ mod tests {
             min_threads: 2,
             max_threads: 4,
             spin: false,
+            class: Class::Normal,
         };
         // SAFETY: from Box::into_raw just now.
-        let crew = unsafe { Box::from_raw(Crew::new(limits)) };
+        let crew = unsafe { Box::from_raw(Crew::new(Arc::new(LiveLimits::new(limits)))) };
         crew.alive.store(4, Ordering::Relaxed);
         let gone: usize = std::thread::scope(|scope| {
             let asking: Vec<_> = (0..4)

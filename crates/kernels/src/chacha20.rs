@@ -1,0 +1,229 @@
+//! ChaCha20 (RFC 8439, section 2.4).
+//!
+//! A keystream is addressed by position: [`ChaCha20::apply`] takes the nonce and the block counter
+//! of the first byte and how many bytes of that block to skip. Nothing is carried from call to
+//! call, so one key can serve any number of threads, each at its own position.
+
+use core::fmt;
+
+use inout::InOutBuf;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+pub use crate::aes::InvalidKeyLength;
+use crate::cpu::Cpu;
+use crate::poly1305::{Element, Multiplier};
+use crate::portable;
+use crate::stitched::{Direction, Start};
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64;
+#[cfg(target_arch = "x86_64")]
+pub use crate::x86_64::{Avx2, Avx512};
+
+/// Bytes in a ChaCha20 block.
+pub const BLOCK_BYTES: usize = crate::stitched::BLOCK_BYTES;
+/// Bytes in a key.
+pub const KEY_BYTES: usize = 32;
+
+/// Who computes ChaCha20, and Poly1305 beside it. A value can exist only where the CPU has the
+/// instructions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Backend {
+    /// Constant-time code for any CPU, which compilers make vectors of.
+    Portable,
+    /// 8 blocks at once in 256-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    /// 16 blocks at once in 512-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+}
+
+impl Backend {
+    /// The backends `cpu` can run, the preferred one first. Never empty: the last is
+    /// [`Backend::Portable`].
+    pub fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
+        #[cfg(target_arch = "x86_64")]
+        let special = [
+            Avx512::new(cpu).map(Self::Avx512),
+            Avx2::new(cpu).map(Self::Avx2),
+        ];
+        #[cfg(not(target_arch = "x86_64"))]
+        let special: [Option<Self>; 0] = {
+            let _ = cpu;
+            []
+        };
+        special.into_iter().flatten().chain([Self::Portable])
+    }
+
+    /// The one `cpu` runs fastest.
+    pub fn preferred(cpu: Cpu) -> Self {
+        Self::all(cpu).next().unwrap_or(Self::Portable)
+    }
+
+    /// Its name in listings and statistics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => "avx512",
+        }
+    }
+
+    /// XORs keystream from `start` on onto `data`.
+    #[inline(always)]
+    pub(crate) fn crypt(self, start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
+        match self {
+            Self::Portable => portable::chacha20::crypt(start, data),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(token) => x86_64::chacha20::crypt_avx2(token, start, data),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(token) => x86_64::chacha20::crypt_avx512(token, start, data),
+        }
+    }
+
+    /// As [`crypt`](Self::crypt); and returns `mac` with all whole MAC blocks of the ciphertext
+    /// absorbed.
+    #[inline(always)]
+    pub(crate) fn crypt_and_mac(
+        self,
+        direction: Direction,
+        start: Start<'_>,
+        r: &Multiplier,
+        mac: Element,
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Element {
+        match self {
+            Self::Portable => portable::chacha20::crypt_and_mac(direction, start, r, mac, data),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(token) => {
+                x86_64::chacha20::crypt_and_mac_avx2(token, direction, start, r, mac, data)
+            }
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(token) => {
+                x86_64::chacha20::crypt_and_mac_avx512(token, direction, start, r, mac, data)
+            }
+        }
+    }
+}
+
+/// A ChaCha20 key, bound to the backend that runs it. Wiped on drop.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct ChaCha20 {
+    key: [u32; 8],
+    #[zeroize(skip)]
+    backend: Backend,
+}
+
+impl ChaCha20 {
+    /// Takes `key` (32 bytes) for the backend `cpu` prefers.
+    ///
+    /// The value is moved out to the caller; where a copy left behind on the stack matters, place
+    /// an [`unkeyed`](Self::unkeyed) one first and [`set_key`](Self::set_key) there.
+    ///
+    /// # Errors
+    /// [`InvalidKeyLength`].
+    pub fn new(key: &[u8], cpu: Cpu) -> Result<Self, InvalidKeyLength> {
+        let mut cipher = Self::unkeyed(Backend::preferred(cpu));
+        cipher.set_key(key)?;
+        Ok(cipher)
+    }
+
+    /// A place for a key, run by `backend`. Until [`set_key`](Self::set_key) the key is zero.
+    pub const fn unkeyed(backend: Backend) -> Self {
+        Self {
+            key: [0; 8],
+            backend,
+        }
+    }
+
+    /// Takes `key` (32 bytes) in place of the one before.
+    ///
+    /// # Errors
+    /// [`InvalidKeyLength`]; the old key stays.
+    pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
+        let words = key.as_chunks::<4>().0;
+        if key.len() != KEY_BYTES {
+            return Err(InvalidKeyLength(key.len()));
+        }
+        for (word, bytes) in self.key.iter_mut().zip(words) {
+            *word = u32::from_le_bytes(*bytes);
+        }
+        Ok(())
+    }
+
+    /// The backend that runs this key.
+    pub const fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// XORs keystream onto `data`, whose first byte takes byte `skip` (0 to 63) of the block that
+    /// `counter` names: in its upper 96 bits the nonce, big-endian, in its low 32 bits the block
+    /// counter, which alone counts and wraps.
+    ///
+    /// # Panics
+    /// When `skip` is 64 or more.
+    pub fn apply(&self, counter: u128, skip: usize, mut data: InOutBuf<'_, '_, u8>) {
+        assert!(
+            skip < BLOCK_BYTES,
+            "skip addresses a byte within a block: 0 to 63, not {skip}"
+        );
+        let mut start = self.start(nonce_words(counter), counter as u32);
+        if skip > 0 {
+            let bytes = data.len().min(BLOCK_BYTES - skip);
+            let (mut head, rest) = data.split_at(bytes);
+            let mut keystream = [0; BLOCK_BYTES];
+            self.backend.crypt(start, (&mut keystream[..]).into());
+            head.xor_in2out(&keystream[skip..skip + bytes]);
+            keystream.zeroize();
+            start.counter = start.counter.wrapping_add(1);
+            data = rest;
+        }
+        if !data.is_empty() {
+            self.backend.crypt(start, data);
+        }
+    }
+
+    /// The keystream of `nonce` from block `counter` on.
+    #[inline(always)]
+    pub(crate) fn start(&self, nonce: [u32; 3], counter: u32) -> Start<'_> {
+        Start {
+            key: &self.key,
+            counter,
+            nonce,
+        }
+    }
+}
+
+impl fmt::Debug for ChaCha20 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ChaCha20")
+            .field(&self.backend.name())
+            .finish()
+    }
+}
+
+/// The nonce in the upper 96 bits of `counter`, as RFC 8439, section 2.3, reads its bytes.
+fn nonce_words(counter: u128) -> [u32; 3] {
+    [96, 64, 32].map(|shift| ((counter >> shift) as u32).swap_bytes())
+}
+
+/// Counts of kernel calls, so that tests can prove which one ran.
+#[cfg(any(test, feature = "dispatch-counters"))]
+pub mod dispatch {
+    use crate::aes::dispatch::Counter;
+
+    /// Runs of the portable cipher.
+    pub static PORTABLE: Counter = Counter::new();
+    /// Runs of the cipher on AVX2.
+    pub static AVX2: Counter = Counter::new();
+    /// Runs of the cipher on AVX-512.
+    pub static AVX512: Counter = Counter::new();
+    /// Runs of the portable cipher with Poly1305 beside it.
+    pub static PORTABLE_AND_MAC: Counter = Counter::new();
+    /// Runs of the cipher on AVX2 with Poly1305 beside it.
+    pub static AVX2_AND_MAC: Counter = Counter::new();
+    /// Runs of the cipher on AVX-512 with Poly1305 beside it.
+    pub static AVX512_AND_MAC: Counter = Counter::new();
+}

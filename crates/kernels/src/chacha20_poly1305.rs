@@ -1,0 +1,495 @@
+//! ChaCha20-Poly1305 (RFC 8439, section 2.8), with tags of 16 bytes.
+//!
+//! ```text
+//! block 0 of the keystream    r and s of Poly1305
+//! blocks 1, 2, ...            onto the data
+//! tag                         Poly1305 of AAD | zeros | ciphertext | zeros | both lengths
+//! ```
+//!
+//! The polynomial's value after a part of a message is that before it, times a power of r, plus the
+//! part's own. So parts can be done by several threads ([`ChaCha20Poly1305::seal_stripe`]).
+
+use core::fmt;
+
+use inout::InOutBuf;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::aead::{AeadError, STRIPE_ALIGN, TAG_BYTES, tags_match};
+use crate::chacha20::{BLOCK_BYTES, ChaCha20};
+pub use crate::chacha20::{Backend, InvalidKeyLength};
+use crate::cpu::Cpu;
+use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, OneTimeKey};
+use crate::stitched::Direction;
+
+/// Bytes in a nonce.
+pub const NONCE_BYTES: usize = 12;
+/// The most bytes of data in a message: what a 32-bit block counter that starts at 1 reaches.
+pub const DATA_BYTES_MAX: u64 = (1 << 38) - 64;
+
+/// A ChaCha20-Poly1305 key, bound to the backend that runs it. Wiped on drop.
+pub struct ChaCha20Poly1305 {
+    cipher: ChaCha20,
+}
+
+impl ChaCha20Poly1305 {
+    /// Bytes at the front of [`keystream`](Self::keystream) that are not for the data: block 0.
+    pub const KEYSTREAM_HEAD_BYTES: usize = BLOCK_BYTES;
+
+    /// Takes `key` (32 bytes) for the backend `cpu` prefers.
+    ///
+    /// The value is moved out to the caller; where a copy left behind on the stack matters, place
+    /// an [`unkeyed`](Self::unkeyed) one first and [`set_key`](Self::set_key) there.
+    ///
+    /// # Errors
+    /// [`InvalidKeyLength`].
+    pub fn new(key: &[u8], cpu: Cpu) -> Result<Self, InvalidKeyLength> {
+        let cipher = ChaCha20::new(key, cpu)?;
+        Ok(Self { cipher })
+    }
+
+    /// A place for a key, run by `backend`. Until [`set_key`](Self::set_key) the key is zero.
+    pub const fn unkeyed(backend: Backend) -> Self {
+        Self {
+            cipher: ChaCha20::unkeyed(backend),
+        }
+    }
+
+    /// Takes `key` (32 bytes) in place of the one before.
+    ///
+    /// # Errors
+    /// [`InvalidKeyLength`]; the old key stays.
+    pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
+        self.cipher.set_key(key)
+    }
+
+    /// The backend that runs this key.
+    pub const fn backend(&self) -> Backend {
+        self.cipher.backend()
+    }
+
+    /// Encrypts `data` and returns the tag of it and of `aad`. No two messages under one key may
+    /// have the same `nonce`, which has 12 bytes.
+    ///
+    /// # Errors
+    /// [`AeadError::InvalidNonceLength`] and [`AeadError::MessageTooLong`]; nothing was written.
+    pub fn seal(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Result<[u8; TAG_BYTES], AeadError> {
+        check_length(data.len() as u64)?;
+        let mut message = self.begin(nonce, aad)?;
+        self.seal_next(&mut message, data)?;
+        Ok(self.finish(message))
+    }
+
+    /// Decrypts `data` if `tag` is the tag of it and of `aad`.
+    ///
+    /// Where it is not, nothing is released: data in place is again the ciphertext, an output
+    /// elsewhere is zero. The comparison takes the same time wherever the tags differ.
+    ///
+    /// # Errors
+    /// [`AeadError::AuthenticationFailed`]; or [`AeadError::InvalidNonceLength`] and
+    /// [`AeadError::MessageTooLong`], and then nothing was written.
+    pub fn open(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        mut data: InOutBuf<'_, '_, u8>,
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<(), AeadError> {
+        check_length(data.len() as u64)?;
+        let mut message = self.begin(nonce, aad)?;
+        self.open_next(&mut message, data.reborrow())?;
+        let start = message.nonce;
+        if tags_match(&self.finish(message), tag) {
+            return Ok(());
+        }
+        if is_in_place(&mut data) {
+            let start = self.cipher.start(start, 1);
+            self.backend().crypt(start, data);
+        } else {
+            data.get_out().fill(0);
+        }
+        Err(AeadError::AuthenticationFailed)
+    }
+
+    /// Begins a message that is sealed or opened part by part, or by stripes.
+    ///
+    /// # Errors
+    /// [`AeadError::InvalidNonceLength`] where `nonce` has not 12 bytes.
+    pub fn begin(&self, nonce: &[u8], aad: &[u8]) -> Result<Message, AeadError> {
+        let nonce = nonce_words(nonce)?;
+        let mut block = [0; BLOCK_BYTES];
+        let start = self.cipher.start(nonce, 0);
+        self.backend().crypt(start, (&mut block[..]).into());
+        let message = Message::new(nonce, &block, aad);
+        block.zeroize();
+        Ok(message)
+    }
+
+    /// Encrypts the next part of a message, of any length.
+    ///
+    /// # Errors
+    /// [`AeadError::MessageTooLong`]; nothing was written, and the message is as it was.
+    pub fn seal_next(
+        &self,
+        message: &mut Message,
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Result<(), AeadError> {
+        self.next(Direction::Seal, message, data)
+    }
+
+    /// Decrypts the next part of a message, of any length. What comes out is *not verified yet*: use
+    /// none of it before [`finish`](Self::finish) gave the tag that came with the message.
+    ///
+    /// # Errors
+    /// [`AeadError::MessageTooLong`]; nothing was written, and the message is as it was.
+    pub fn open_next(
+        &self,
+        message: &mut Message,
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Result<(), AeadError> {
+        self.next(Direction::Open, message, data)
+    }
+
+    /// The tag. Who opens compares it with [`tags_match`].
+    pub fn finish(&self, mut message: Message) -> [u8; TAG_BYTES] {
+        message.flush();
+        let lengths = u128::from(message.aad_bytes) | u128::from(message.bytes) << 64;
+        let value = message
+            .value
+            .step(&message.one_time.r, &lengths.to_le_bytes());
+        message.one_time.tag(value)
+    }
+
+    /// Encrypts a part of a message, `offset` bytes from its start: a multiple of
+    /// [`STRIPE_ALIGN`], as is the length of every part but the last. Parts may be done in any
+    /// order and by several threads, and are joined by [`append`](Self::append); `message` is as
+    /// [`begin`](Self::begin) made it. The message has at most [`DATA_BYTES_MAX`] bytes in all.
+    pub fn seal_stripe(
+        &self,
+        message: &Message,
+        offset: u64,
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Partial {
+        self.stripe(Direction::Seal, message, offset, data)
+    }
+
+    /// Decrypts a part of a message, as [`seal_stripe`](Self::seal_stripe) encrypts it. What comes
+    /// out is *not verified yet*; [`crypt_stripe`](Self::crypt_stripe) takes it back.
+    pub fn open_stripe(
+        &self,
+        message: &Message,
+        offset: u64,
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Partial {
+        self.stripe(Direction::Open, message, offset, data)
+    }
+
+    /// Joins a part of `bytes` bytes to the message, in the order of offsets. Parts of equal length
+    /// cost one product each.
+    pub fn append(&self, message: &mut Message, partial: Partial, bytes: u64) {
+        let blocks = bytes.div_ceil(MAC_BYTES as u64);
+        if message.power_blocks != blocks {
+            message.power = Element::power(&message.one_time.r, blocks);
+            message.power_blocks = blocks;
+        }
+        message.value = message.value.times(message.power).plus(partial.value);
+        message.bytes += bytes;
+    }
+
+    /// XORs the keystream of a stripe onto `data` once more: takes back what
+    /// [`open_stripe`](Self::open_stripe) made of it.
+    pub fn crypt_stripe(&self, message: &Message, offset: u64, data: InOutBuf<'_, '_, u8>) {
+        let start = self.cipher.start(message.nonce, block_at(offset));
+        self.backend().crypt(start, data);
+    }
+
+    /// The keystream of `nonce`, made before the data are there: block 0 and then what is XORed
+    /// onto the data. It is as secret as the key, and for one message.
+    ///
+    /// # Errors
+    /// [`AeadError::InvalidNonceLength`], and [`AeadError::MessageTooLong`] for more than a message
+    /// may have.
+    pub fn keystream(&self, nonce: &[u8], out: &mut [u8]) -> Result<(), AeadError> {
+        let nonce = nonce_words(nonce)?;
+        check_length(out.len().saturating_sub(Self::KEYSTREAM_HEAD_BYTES) as u64)?;
+        out.fill(0);
+        let start = self.cipher.start(nonce, 0);
+        self.backend().crypt(start, out.into());
+        Ok(())
+    }
+
+    /// [`seal`](Self::seal), with a keystream that [`keystream`](Self::keystream) made.
+    ///
+    /// # Errors
+    /// [`AeadError::MessageTooLong`]; nothing was written.
+    ///
+    /// # Panics
+    /// When `keystream` has less than [`KEYSTREAM_HEAD_BYTES`](Self::KEYSTREAM_HEAD_BYTES) more
+    /// than `data`.
+    pub fn seal_with_keystream(
+        &self,
+        aad: &[u8],
+        mut data: InOutBuf<'_, '_, u8>,
+        keystream: &[u8],
+    ) -> Result<[u8; TAG_BYTES], AeadError> {
+        check_length(data.len() as u64)?;
+        let (block, keystream) = split_keystream(keystream, data.len());
+        let mut message = Message::new([0; 3], block, aad);
+        data.xor_in2out(keystream);
+        message.absorb(data.get_out());
+        Ok(self.finish(message))
+    }
+
+    /// [`open`](Self::open), with a keystream that [`keystream`](Self::keystream) made. Verifies
+    /// first: where the tag is wrong, nothing was written.
+    ///
+    /// # Errors
+    /// [`AeadError::AuthenticationFailed`] and [`AeadError::MessageTooLong`].
+    ///
+    /// # Panics
+    /// When `keystream` has less than [`KEYSTREAM_HEAD_BYTES`](Self::KEYSTREAM_HEAD_BYTES) more
+    /// than `data`.
+    pub fn open_with_keystream(
+        &self,
+        aad: &[u8],
+        mut data: InOutBuf<'_, '_, u8>,
+        keystream: &[u8],
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<(), AeadError> {
+        check_length(data.len() as u64)?;
+        let (block, keystream) = split_keystream(keystream, data.len());
+        let mut message = Message::new([0; 3], block, aad);
+        message.absorb(data.get_in());
+        if !tags_match(&self.finish(message), tag) {
+            if !is_in_place(&mut data) {
+                data.get_out().fill(0);
+            }
+            return Err(AeadError::AuthenticationFailed);
+        }
+        data.xor_in2out(keystream);
+        Ok(())
+    }
+
+    fn next(
+        &self,
+        direction: Direction,
+        message: &mut Message,
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Result<(), AeadError> {
+        check_length(message.bytes.saturating_add(data.len() as u64))?;
+        let begun = message.bytes as usize % BLOCK_BYTES;
+        let head_bytes = data.len().min((BLOCK_BYTES - begun) % BLOCK_BYTES);
+        let (mut head, rest) = data.split_at(head_bytes);
+        if !head.is_empty() {
+            let mut keystream = [0; BLOCK_BYTES];
+            let start = self.cipher.start(message.nonce, block_at(message.bytes));
+            self.backend().crypt(start, (&mut keystream[..]).into());
+            if direction == Direction::Open {
+                message.absorb(head.get_in());
+            }
+            head.xor_in2out(&keystream[begun..begun + head_bytes]);
+            if direction == Direction::Seal {
+                message.absorb(head.get_out());
+            }
+            keystream.zeroize();
+        }
+        if !rest.is_empty() {
+            let tail_bytes = rest.len() % MAC_BYTES;
+            let bytes = rest.len() as u64;
+            let (value, tail) = self.run(
+                direction,
+                message,
+                block_at(message.bytes),
+                message.value,
+                rest,
+            );
+            message.value = value;
+            message.bytes += bytes - tail_bytes as u64;
+            message.absorb(&tail[..tail_bytes]);
+        }
+        Ok(())
+    }
+
+    fn stripe(
+        &self,
+        direction: Direction,
+        message: &Message,
+        offset: u64,
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Partial {
+        debug_assert!(offset.is_multiple_of(STRIPE_ALIGN as u64));
+        debug_assert!(offset.saturating_add(data.len() as u64) <= DATA_BYTES_MAX);
+        let tail_bytes = data.len() % MAC_BYTES;
+        let (mut value, tail) = self.run(direction, message, block_at(offset), Element::ZERO, data);
+        if tail_bytes > 0 {
+            value = value.step(&message.one_time.r, &tail);
+        }
+        Partial { value }
+    }
+
+    /// Crypts `data` from a block on; returns `value` with the whole MAC blocks of the ciphertext
+    /// absorbed, and the rest of it, filled up with zeros.
+    fn run(
+        &self,
+        direction: Direction,
+        message: &Message,
+        counter: u32,
+        value: Element,
+        mut data: InOutBuf<'_, '_, u8>,
+    ) -> (Element, [u8; MAC_BYTES]) {
+        let whole = data.len() - data.len() % MAC_BYTES;
+        let mut tail = [0; MAC_BYTES];
+        if direction == Direction::Open {
+            tail[..data.len() - whole].copy_from_slice(&data.get_in()[whole..]);
+        }
+        let start = self.cipher.start(message.nonce, counter);
+        let r = &message.one_time.r;
+        let value = self
+            .backend()
+            .crypt_and_mac(direction, start, r, value, data.reborrow());
+        if direction == Direction::Seal {
+            tail[..data.len() - whole].copy_from_slice(&data.get_out()[whole..]);
+        }
+        (value, tail)
+    }
+}
+
+impl fmt::Debug for ChaCha20Poly1305 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ChaCha20Poly1305")
+            .field(&self.backend().name())
+            .finish()
+    }
+}
+
+/// A message begun: its nonce, its position, and the MAC so far. Wiped on drop.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct Message {
+    nonce: [u32; 3],
+    one_time: OneTimeKey,
+    value: Element,
+    aad_bytes: u64,
+    bytes: u64,
+    /// The ciphertext of a MAC block begun, `pending_bytes` of them.
+    pending: [u8; MAC_BYTES],
+    pending_bytes: usize,
+    /// r to the power of `power_blocks`.
+    power: Element,
+    power_blocks: u64,
+}
+
+impl Message {
+    fn new(nonce: [u32; 3], block: &[u8; BLOCK_BYTES], aad: &[u8]) -> Self {
+        let (halves, _) = block.as_chunks();
+        let one_time = OneTimeKey::new(&halves[0]);
+        Self {
+            nonce,
+            value: Element::ZERO.absorb_padded(&one_time.r, aad),
+            one_time,
+            aad_bytes: aad.len() as u64,
+            bytes: 0,
+            pending: [0; MAC_BYTES],
+            pending_bytes: 0,
+            power: Element::ONE,
+            power_blocks: 0,
+        }
+    }
+
+    /// As if so many bytes had been streamed.
+    #[cfg(test)]
+    pub(crate) fn set_position(&mut self, bytes: u64) {
+        self.bytes = bytes;
+    }
+
+    /// Adds ciphertext to the MAC and to the position.
+    fn absorb(&mut self, mut ciphertext: &[u8]) {
+        self.bytes += ciphertext.len() as u64;
+        if self.pending_bytes > 0 {
+            let (_, place) = self.pending.split_at_mut(self.pending_bytes);
+            let (first, rest) = ciphertext.split_at(place.len().min(ciphertext.len()));
+            place[..first.len()].copy_from_slice(first);
+            self.pending_bytes += first.len();
+            if self.pending_bytes < MAC_BYTES {
+                return;
+            }
+            self.value = self.value.step(&self.one_time.r, &self.pending);
+            ciphertext = rest;
+        }
+        let (blocks, rest) = ciphertext.as_chunks::<MAC_BYTES>();
+        self.value = self
+            .value
+            .absorb_padded(&self.one_time.r, blocks.as_flattened());
+        self.pending[..rest.len()].copy_from_slice(rest);
+        self.pending_bytes = rest.len();
+    }
+
+    /// Fills a block begun up with zeros and absorbs it.
+    fn flush(&mut self) {
+        let begun = &self.pending[..self.pending_bytes];
+        self.value = self.value.absorb_padded(&self.one_time.r, begun);
+        self.pending_bytes = 0;
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message")
+            .field("aad_bytes", &self.aad_bytes)
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The MAC polynomial of a stripe alone. Wiped on drop.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct Partial {
+    value: Element,
+}
+
+impl fmt::Debug for Partial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Partial")
+    }
+}
+
+fn check_length(bytes: u64) -> Result<(), AeadError> {
+    if bytes > DATA_BYTES_MAX {
+        return Err(AeadError::MessageTooLong {
+            bytes_max: DATA_BYTES_MAX,
+        });
+    }
+    Ok(())
+}
+
+fn nonce_words(nonce: &[u8]) -> Result<[u32; 3], AeadError> {
+    match nonce.as_chunks::<4>().0 {
+        [a, b, c] if nonce.len() == NONCE_BYTES => {
+            Ok([a, b, c].map(|word| u32::from_le_bytes(*word)))
+        }
+        _ => Err(AeadError::InvalidNonceLength(nonce.len())),
+    }
+}
+
+/// The block of keystream for the data at `offset`: block 0 is not for data.
+fn block_at(offset: u64) -> u32 {
+    (1 + offset / BLOCK_BYTES as u64) as u32
+}
+
+fn is_in_place(data: &mut InOutBuf<'_, '_, u8>) -> bool {
+    data.get_in().as_ptr() == data.get_out().as_ptr()
+}
+
+/// Block 0, and the keystream of the data.
+fn split_keystream(keystream: &[u8], data_bytes: usize) -> (&[u8; BLOCK_BYTES], &[u8]) {
+    match keystream.split_first_chunk() {
+        Some((block, rest)) if rest.len() >= data_bytes => (block, &rest[..data_bytes]),
+        _ => panic!(
+            "a keystream of {} bytes is too short for {data_bytes} bytes of data",
+            keystream.len()
+        ),
+    }
+}

@@ -1,0 +1,150 @@
+//! Poly1305 (RFC 8439, section 2.5) on 64-bit limbs: plain Rust, constant-time.
+//!
+//! A vector unit that is busy with ChaCha20 leaves the integer units idle, so this is what runs
+//! beside it on every backend ([`crate::stitched`]). A chain of Horner steps is bound by its
+//! latency; two chains a fixed distance apart fill the multiplier, and join by one product with a
+//! power of r.
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+/// Bytes in a block.
+pub(crate) const BLOCK_BYTES: usize = 16;
+
+/// The one-time key. Wiped on drop.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub(crate) struct OneTimeKey {
+    pub(crate) r: Multiplier,
+    s: u128,
+}
+
+impl OneTimeKey {
+    /// Clamps r as RFC 8439, section 2.5, says.
+    pub(crate) fn new(key: &[u8; 32]) -> Self {
+        let (blocks, _) = key.as_chunks();
+        let [r, s] = [blocks[0], blocks[1]].map(u128::from_le_bytes);
+        let r = r & 0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff;
+        let (r0, r1) = (r as u64, (r >> 64) as u64);
+        Self {
+            r: Multiplier {
+                r0,
+                r1,
+                r1_by_5_4: r1 + (r1 >> 2),
+            },
+            s,
+        }
+    }
+
+    /// The tag of the polynomial's value.
+    pub(crate) fn tag(&self, value: Element) -> [u8; BLOCK_BYTES] {
+        let [h0, h1, h2] = carry_once(value.0).0;
+        // Now below 2^130 + 5, so at most once above p. Then, and only then, adding 5 reaches 2^130,
+        // and the low 128 bits of the sum are those of h - p.
+        let low = u128::from(h0) | u128::from(h1) << 64;
+        let (reduced, carry) = low.overflowing_add(5);
+        let is_above = 0u128.wrapping_sub(u128::from((h2 + carry as u64) >> 2));
+        let low = (reduced & is_above) | (low & !is_above);
+        low.wrapping_add(self.s).to_le_bytes()
+    }
+}
+
+/// r after clamping. The low two bits of `r1` are clear, so that 5 / 4 of it is an integer: what
+/// its products above 2^130 come back as.
+#[derive(Clone, Copy, Zeroize)]
+pub(crate) struct Multiplier {
+    r0: u64,
+    r1: u64,
+    r1_by_5_4: u64,
+}
+
+/// An integer modulo p = 2^130 - 5, little-endian limbs; below 2^131, not always below p.
+#[derive(Clone, Copy, Zeroize)]
+pub(crate) struct Element([u64; 3]);
+
+impl Element {
+    pub(crate) const ZERO: Self = Self([0; 3]);
+    pub(crate) const ONE: Self = Self([1, 0, 0]);
+
+    /// (self + block + 2^128) r
+    #[inline(always)]
+    pub(crate) fn step(self, r: &Multiplier, block: &[u8; BLOCK_BYTES]) -> Self {
+        let [h0, h1, h2] = self.0;
+        let block = u128::from_le_bytes(*block);
+        let (h0, carry) = h0.overflowing_add(block as u64);
+        let (h1, carry) = h1.carrying_add((block >> 64) as u64, carry);
+        let h2 = h2 + 1 + carry as u64;
+        // Nothing overflows: r0, r1 < 2^60 and h2 < 16.
+        let wide = |a: u64, b: u64| u128::from(a) * u128::from(b);
+        let d0 = wide(h0, r.r0) + wide(h1, r.r1_by_5_4);
+        let d1 = wide(h0, r.r1) + wide(h1, r.r0) + u128::from(h2 * r.r1_by_5_4);
+        let d1 = d1 + (d0 >> 64);
+        let d2 = h2 * r.r0 + (d1 >> 64) as u64;
+        carry_once([d0 as u64, d1 as u64, d2])
+    }
+
+    /// Absorbs `data`, the last block filled up with zeros (RFC 8439, section 2.8).
+    pub(crate) fn absorb_padded(mut self, r: &Multiplier, data: &[u8]) -> Self {
+        let (blocks, rest) = data.as_chunks();
+        for block in blocks {
+            self = self.step(r, block);
+        }
+        if !rest.is_empty() {
+            let mut block = [0; BLOCK_BYTES];
+            block[..rest.len()].copy_from_slice(rest);
+            self = self.step(r, &block);
+        }
+        self
+    }
+
+    #[inline(always)]
+    pub(crate) fn plus(self, other: Self) -> Self {
+        let ([a0, a1, a2], [b0, b1, b2]) = (self.0, other.0);
+        let (h0, carry) = a0.overflowing_add(b0);
+        let (h1, carry) = a1.carrying_add(b1, carry);
+        carry_once([h0, h1, a2 + b2 + carry as u64])
+    }
+
+    #[inline(always)]
+    pub(crate) fn times(self, other: Self) -> Self {
+        let ([a0, a1, a2], [b0, b1, b2]) = (self.0, other.0);
+        let (p0, carry) = a0.carrying_mul(b0, 0);
+        let (p1, carry) = a0.carrying_mul(b1, carry);
+        let (p2, p3) = a0.carrying_mul(b2, carry);
+        let (p1, carry) = a1.carrying_mul_add(b0, p1, 0);
+        let (p2, carry) = a1.carrying_mul_add(b1, p2, carry);
+        let (p3, p4) = a1.carrying_mul_add(b2, p3, carry);
+        let (p2, carry) = a2.carrying_mul_add(b0, p2, 0);
+        let (p3, carry) = a2.carrying_mul_add(b1, p3, carry);
+        let p4 = a2 * b2 + p4 + carry;
+        // 2^130 is 5: what is above comes back four times and once.
+        let four = [p2 & !3, p3, p4];
+        let one = [p2 >> 2 | p3 << 62, p3 >> 2 | p4 << 62, p4 >> 2];
+        let add = |a: [u64; 3], b: [u64; 3]| {
+            let (h0, carry) = a[0].overflowing_add(b[0]);
+            let (h1, carry) = a[1].carrying_add(b[1], carry);
+            [h0, h1, a[2] + b[2] + carry as u64]
+        };
+        carry_once(add(add([p0, p1, p2 & 3], four), one))
+    }
+
+    /// r to the power of `exponent`, which is public.
+    pub(crate) fn power(r: &Multiplier, exponent: u64) -> Self {
+        let r = Self([r.r0, r.r1, 0]);
+        let mut power = Self::ONE;
+        for bit in (0..u64::BITS - exponent.leading_zeros()).rev() {
+            power = power.times(power);
+            if exponent >> bit & 1 == 1 {
+                power = power.times(r);
+            }
+        }
+        power
+    }
+}
+
+/// Brings the bits above 2^130 back, five times. The result is below 2^130 + 5 · (h2 >> 2).
+#[inline(always)]
+fn carry_once([h0, h1, h2]: [u64; 3]) -> Element {
+    let above = (h2 >> 2) + (h2 & !3);
+    let (h0, carry) = h0.overflowing_add(above);
+    let (h1, carry) = h1.carrying_add(0, carry);
+    Element([h0, h1, (h2 & 3) + carry as u64])
+}

@@ -1,0 +1,84 @@
+//! Four lanes of plain Rust, which compilers make a vector of where the target has any.
+
+use inout::InOutBuf;
+
+use crate::poly1305::{Element, Multiplier};
+use crate::stitched::{self, BLOCK_BYTES, Direction, Start, Words};
+
+/// XORs keystream from `start` on onto `data`.
+pub(crate) fn crypt(start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
+    #[cfg(any(test, feature = "dispatch-counters"))]
+    crate::chacha20::dispatch::PORTABLE.hit();
+    let bytes = data.len();
+    let (from, to) = data.into_raw();
+    // SAFETY: no instructions beyond the target's; the buffer vouches for `bytes` at both pointers.
+    unsafe { stitched::crypt::<Lanes>(start, from, to, bytes) }
+}
+
+/// As [`crypt`]; and returns `mac` with all whole MAC blocks of the ciphertext absorbed.
+pub(crate) fn crypt_and_mac(
+    direction: Direction,
+    start: Start<'_>,
+    r: &Multiplier,
+    mac: Element,
+    data: InOutBuf<'_, '_, u8>,
+) -> Element {
+    #[cfg(any(test, feature = "dispatch-counters"))]
+    crate::chacha20::dispatch::PORTABLE_AND_MAC.hit();
+    let bytes = data.len();
+    let (from, to) = data.into_raw();
+    // SAFETY: as above.
+    unsafe { stitched::crypt_and_mac::<Lanes>(direction, start, r, mac, from, to, bytes) }
+}
+
+type Lanes = [u32; 4];
+
+// SAFETY: no method needs an instruction that the target lacks; pointers are as the caller vouches.
+impl Words for Lanes {
+    const BLOCKS: usize = 4;
+    type Short = Self;
+
+    #[inline(always)]
+    unsafe fn splat(word: u32) -> Self {
+        [word; 4]
+    }
+    #[inline(always)]
+    unsafe fn counters(first: u32) -> Self {
+        [0, 1, 2, 3].map(|i| first.wrapping_add(i))
+    }
+    #[inline(always)]
+    unsafe fn add(mut self, other: Self) -> Self {
+        for (word, other) in self.iter_mut().zip(other) {
+            *word = word.wrapping_add(other);
+        }
+        self
+    }
+    #[inline(always)]
+    unsafe fn xor(mut self, other: Self) -> Self {
+        for (word, other) in self.iter_mut().zip(other) {
+            *word ^= other;
+        }
+        self
+    }
+    #[inline(always)]
+    unsafe fn rotate_left<const BITS: u32>(mut self) -> Self {
+        for word in &mut self {
+            *word = word.rotate_left(BITS);
+        }
+        self
+    }
+    #[inline(always)]
+    unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8) {
+        for block in 0..Self::BLOCKS {
+            for (i, word) in words.iter().enumerate() {
+                let at = block * BLOCK_BYTES + 4 * i;
+                // SAFETY: `at` and the three bytes after it are less than BYTES.
+                unsafe {
+                    let data = u32::from_le_bytes(from.add(at).cast::<[u8; 4]>().read());
+                    let data = (data ^ word[block]).to_le_bytes();
+                    to.add(at).cast::<[u8; 4]>().write(data);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! ChaCha20 (RFC 8439, section 2.4) with Poly1305 beside it, written once over [`Words`].
+//!
+//! Register i of 16 holds word i of as many blocks as it has lanes, so that a quarter round needs
+//! no shuffle; the blocks are put together at the end. ChaCha20 fills the vector units and takes a
+//! third to half of what a core can issue; Poly1305 runs on the integer units in what is left.
+//!
+//! ```text
+//! seal    rounds of chunk k, beside them the MAC of chunk k - 1 of the output;  XOR chunk k
+//! open    rounds of chunk k, beside them the MAC of chunk k of the input;       XOR chunk k
+//! ```
+//!
+//! One chain of Poly1305 would be slower than the rounds beside it. So each half of a chunk has one:
+//! the second begins at zero, and the first is multiplied by a power of r to join it.
+
+use core::ptr;
+
+use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier};
+
+/// Bytes in a ChaCha20 block.
+pub(crate) const BLOCK_BYTES: usize = 64;
+
+/// A register of 32-bit words, one of each of `BLOCKS` blocks.
+///
+/// # Safety
+/// Every method needs the instructions of its implementor. Pointers need not be aligned.
+pub(crate) trait Words: Copy {
+    const BLOCKS: usize;
+    const BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
+    /// What does the rest of a run in less time, where there is such a thing.
+    type Short: Words;
+
+    unsafe fn splat(word: u32) -> Self;
+    /// `first`, `first + 1`, ... modulo 2^32.
+    unsafe fn counters(first: u32) -> Self;
+    unsafe fn add(self, other: Self) -> Self;
+    unsafe fn xor(self, other: Self) -> Self;
+    unsafe fn rotate_left<const BITS: u32>(self) -> Self;
+    /// XORs the blocks, put together out of their 16 words, onto `BYTES` bytes of `from`, and writes
+    /// the result to `to`.
+    unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8);
+}
+
+/// Where a keystream begins. The block counter wraps at 2^32 and leaves the nonce as it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Start<'a> {
+    pub(crate) key: &'a [u32; 8],
+    pub(crate) counter: u32,
+    pub(crate) nonce: [u32; 3],
+}
+
+/// What to authenticate: the ciphertext, which is the output of sealing and the input of opening.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Seal,
+    Open,
+}
+
+/// XORs keystream from `start` on onto `bytes` of `from`, to `to`.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
+/// at `to`, the same place or one that does not overlap.
+#[inline(always)]
+pub(crate) unsafe fn crypt<V: Words>(
+    mut start: Start<'_>,
+    mut from: *const u8,
+    mut to: *mut u8,
+    mut bytes: usize,
+) {
+    // SAFETY: as the caller vouches; `bytes` counts what is left at both pointers.
+    unsafe {
+        while bytes > V::Short::BYTES {
+            let words = block_words::<V>(start, |_| {});
+            if bytes < V::BYTES {
+                return xor_partial(words, from, to, bytes);
+            }
+            V::xor_blocks(words, from, to);
+            (from, to, bytes) = (from.add(V::BYTES), to.add(V::BYTES), bytes - V::BYTES);
+            start.counter = start.counter.wrapping_add(V::BLOCKS as u32);
+        }
+        if bytes > 0 {
+            let words = block_words::<V::Short>(start, |_| {});
+            if bytes < V::Short::BYTES {
+                xor_partial(words, from, to, bytes);
+            } else {
+                V::Short::xor_blocks(words, from, to);
+            }
+        }
+    }
+}
+
+/// As [`crypt`]; and returns `mac` with all whole MAC blocks of the ciphertext absorbed.
+///
+/// # Safety
+/// As [`crypt`].
+#[inline(always)]
+pub(crate) unsafe fn crypt_and_mac<V: Words>(
+    direction: Direction,
+    mut start: Start<'_>,
+    r: &Multiplier,
+    mut mac: Element,
+    mut from: *const u8,
+    mut to: *mut u8,
+    mut bytes: usize,
+) -> Element {
+    // SAFETY: as the caller vouches; `bytes` counts what is left at both pointers. Behind the first
+    // chunk, the one before `to` has been written.
+    unsafe {
+        if bytes >= 2 * V::BYTES {
+            let join = Element::power(r, (V::BYTES / MAC_BYTES / 2) as u64);
+            let before = if direction == Direction::Seal {
+                let words = block_words::<V>(start, |_| {});
+                V::xor_blocks(words, from, to);
+                (from, to, bytes) = (from.add(V::BYTES), to.add(V::BYTES), bytes - V::BYTES);
+                start.counter = start.counter.wrapping_add(V::BLOCKS as u32);
+                V::BYTES
+            } else {
+                0
+            };
+            while bytes >= V::BYTES {
+                let ciphertext = match direction {
+                    Direction::Seal => to.cast_const().sub(before),
+                    Direction::Open => from,
+                };
+                let mut chains = Chains::<V>::new(mac, r, ciphertext);
+                let words = block_words::<V>(start, |at| chains.steps(at));
+                mac = chains.join(join);
+                V::xor_blocks(words, from, to);
+                (from, to, bytes) = (from.add(V::BYTES), to.add(V::BYTES), bytes - V::BYTES);
+                start.counter = start.counter.wrapping_add(V::BLOCKS as u32);
+            }
+            if before > 0 {
+                let mut chains = Chains::<V>::new(mac, r, to.sub(before));
+                for at in 0..STEPS {
+                    chains.steps(at);
+                }
+                mac = chains.join(join);
+            }
+        }
+        let whole = bytes - bytes % MAC_BYTES;
+        if direction == Direction::Open {
+            mac = mac.absorb_padded(r, core::slice::from_raw_parts(from, whole));
+        }
+        crypt::<V>(start, from, to, bytes);
+        if direction == Direction::Seal {
+            mac = mac.absorb_padded(r, core::slice::from_raw_parts(to, whole));
+        }
+        mac
+    }
+}
+
+/// The two chains of a chunk.
+struct Chains<'a, V> {
+    first: Element,
+    second: Element,
+    r: &'a Multiplier,
+    from: *const [u8; MAC_BYTES],
+    lanes: core::marker::PhantomData<V>,
+}
+
+/// Calls of [`Chains::steps`] for a chunk: one beside each of the first double rounds.
+const STEPS: usize = 8;
+
+impl<'a, V: Words> Chains<'a, V> {
+    const HALF_BLOCKS: usize = V::BYTES / MAC_BYTES / 2;
+    const BLOCKS_A_STEP: usize = Self::HALF_BLOCKS / STEPS;
+
+    #[inline(always)]
+    fn new(mac: Element, r: &'a Multiplier, from: *const u8) -> Self {
+        Self {
+            first: mac,
+            second: Element::ZERO,
+            r,
+            from: from.cast(),
+            lanes: core::marker::PhantomData,
+        }
+    }
+
+    /// # Safety
+    /// A chunk is readable where it began.
+    #[inline(always)]
+    unsafe fn steps(&mut self, at: usize) {
+        if at >= STEPS {
+            return;
+        }
+        for i in at * Self::BLOCKS_A_STEP..(at + 1) * Self::BLOCKS_A_STEP {
+            // SAFETY: `i` is less than half the blocks of a chunk.
+            unsafe {
+                self.first = self.first.step(self.r, &*self.from.add(i));
+                let second = self.from.add(i + Self::HALF_BLOCKS);
+                self.second = self.second.step(self.r, &*second);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn join(self, power: Element) -> Element {
+        self.first.times(power).plus(self.second)
+    }
+}
+
+/// The keystream of `V::BLOCKS` blocks. `beside` is called once in each of the ten double rounds.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller.
+#[inline(always)]
+unsafe fn block_words<V: Words>(start: Start<'_>, mut beside: impl FnMut(usize)) -> [V; 16] {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let mut initial = [V::splat(0); 16];
+        for (to, word) in initial.iter_mut().zip(SIGMA.iter().chain(start.key)) {
+            *to = V::splat(*word);
+        }
+        initial[12] = V::counters(start.counter);
+        for (to, word) in initial[13..].iter_mut().zip(start.nonce) {
+            *to = V::splat(word);
+        }
+        let mut x = initial;
+        for i in 0..DOUBLE_ROUNDS {
+            round(&mut x, 0);
+            beside(i);
+            round(&mut x, 1);
+        }
+        for (word, initial) in x.iter_mut().zip(initial) {
+            *word = word.add(initial);
+        }
+        x
+    }
+}
+
+/// Four quarter rounds at once: columns with a `turn` of 0, diagonals with 1.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller.
+#[inline(always)]
+unsafe fn round<V: Words>(x: &mut [V; 16], turn: usize) {
+    let b = |i| 4 + (i + turn) % 4;
+    let c = |i| 8 + (i + 2 * turn) % 4;
+    let d = |i| 12 + (i + 3 * turn) % 4;
+    macro_rules! step {
+        ($a:expr, $b:expr, $d:expr, $bits:literal) => {
+            for i in 0..4 {
+                x[$a(i)] = x[$a(i)].add(x[$b(i)]);
+            }
+            for i in 0..4 {
+                x[$d(i)] = x[$d(i)].xor(x[$a(i)]);
+            }
+            for i in 0..4 {
+                x[$d(i)] = x[$d(i)].rotate_left::<$bits>();
+            }
+        };
+    }
+    let a = |i| i;
+    // SAFETY: as the caller vouches.
+    unsafe {
+        step!(a, b, d, 16);
+        step!(c, d, b, 12);
+        step!(a, b, d, 8);
+        step!(c, d, b, 7);
+    }
+}
+
+/// The first `bytes`, less than `V::BYTES`, of the blocks. By way of memory, which is wiped.
+///
+/// # Safety
+/// As [`crypt`].
+#[inline(always)]
+unsafe fn xor_partial<V: Words>(words: [V; 16], from: *const u8, to: *mut u8, bytes: usize) {
+    let mut keystream = [0u8; BYTES_MAX];
+    // SAFETY: as the caller vouches; `bytes` is less than V::BYTES, for which the array has room.
+    unsafe {
+        let keystream_to = keystream.as_mut_ptr();
+        V::xor_blocks(words, keystream_to, keystream_to);
+        for (i, byte) in keystream[..bytes].iter().enumerate() {
+            *to.add(i) = *from.add(i) ^ byte;
+        }
+        ptr::write_volatile(&mut keystream, [0; BYTES_MAX]);
+    }
+}
+
+/// The most that a register holds words of.
+const BYTES_MAX: usize = 16 * BLOCK_BYTES;
+const DOUBLE_ROUNDS: usize = 10;
+/// "expand 32-byte k"
+const SIGMA: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];

@@ -1,0 +1,341 @@
+//! ChaCha20 with Poly1305 beside it on 256 and 512-bit registers: the instructions and the entry
+//! points; the algorithm is in [`crate::stitched`].
+//!
+//! On Zen 4 a vector instruction of 256 bits takes one of four pipes for a cycle, one of 512 bits for
+//! two. 16 blocks take 320 additions, XORs and rotations each, and some 100 instructions more to put
+//! the blocks together: 530 cycles for 1 KiB. The 64 MAC blocks beside them are some 30 instructions each on
+//! units of their own.
+
+use core::arch::x86_64::*;
+
+use inout::InOutBuf;
+
+use super::{Avx2, Avx512};
+use crate::poly1305::{Element, Multiplier};
+use crate::stitched::{self, Direction, Start, Words};
+
+macro_rules! entry_points {
+    ($crypt:ident, $crypt_and_mac:ident, $token:ty, $words:ty, $features:literal, $counter:ident, $mac_counter:ident) => {
+        /// XORs keystream from `start` on onto `data`.
+        pub(crate) fn $crypt(_: $token, start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
+            #[target_feature(enable = $features)]
+            unsafe fn inner(start: Start<'_>, from: *const u8, to: *mut u8, bytes: usize) {
+                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+                unsafe { stitched::crypt::<$words>(start, from, to, bytes) }
+            }
+            #[cfg(any(test, feature = "dispatch-counters"))]
+            crate::chacha20::dispatch::$counter.hit();
+            let bytes = data.len();
+            let (from, to) = data.into_raw();
+            // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
+            // `from` and writable at `to`, which are the same or do not overlap.
+            unsafe { inner(start, from, to, bytes) }
+        }
+
+        /// As above; and returns `mac` with all whole MAC blocks of the ciphertext absorbed.
+        pub(crate) fn $crypt_and_mac(
+            _: $token,
+            direction: Direction,
+            start: Start<'_>,
+            r: &Multiplier,
+            mac: Element,
+            data: InOutBuf<'_, '_, u8>,
+        ) -> Element {
+            #[target_feature(enable = $features)]
+            unsafe fn seal(
+                start: Start<'_>,
+                r: &Multiplier,
+                mac: Element,
+                data: (*const u8, *mut u8, usize),
+            ) -> Element {
+                let (from, to, bytes) = data;
+                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+                unsafe {
+                    let seal = Direction::Seal;
+                    stitched::crypt_and_mac::<$words>(seal, start, r, mac, from, to, bytes)
+                }
+            }
+            #[target_feature(enable = $features)]
+            unsafe fn open(
+                start: Start<'_>,
+                r: &Multiplier,
+                mac: Element,
+                data: (*const u8, *mut u8, usize),
+            ) -> Element {
+                let (from, to, bytes) = data;
+                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+                unsafe {
+                    let open = Direction::Open;
+                    stitched::crypt_and_mac::<$words>(open, start, r, mac, from, to, bytes)
+                }
+            }
+            #[cfg(any(test, feature = "dispatch-counters"))]
+            crate::chacha20::dispatch::$mac_counter.hit();
+            let bytes = data.len();
+            let (from, to) = data.into_raw();
+            // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
+            // `from` and writable at `to`, which are the same or do not overlap.
+            unsafe {
+                match direction {
+                    Direction::Seal => seal(start, r, mac, (from, to, bytes)),
+                    Direction::Open => open(start, r, mac, (from, to, bytes)),
+                }
+            }
+        }
+    };
+}
+
+entry_points!(
+    crypt_avx2,
+    crypt_and_mac_avx2,
+    Avx2,
+    Ymm,
+    "avx2",
+    AVX2,
+    AVX2_AND_MAC
+);
+entry_points!(
+    crypt_avx512,
+    crypt_and_mac_avx512,
+    Avx512,
+    Zmm,
+    "avx512f,avx512bw,avx512vl",
+    AVX512,
+    AVX512_AND_MAC
+);
+
+/// Eight lanes of AVX2, which has no rotation.
+#[derive(Clone, Copy)]
+struct Ymm(__m256i);
+
+/// Eight lanes with the rotation of AVX-512.
+#[derive(Clone, Copy)]
+struct YmmRotating(__m256i);
+
+/// Sixteen lanes.
+#[derive(Clone, Copy)]
+struct Zmm(__m512i);
+
+/// What both kinds of eight lanes have in common.
+macro_rules! eight_lanes {
+    () => {
+        const BLOCKS: usize = 8;
+        type Short = Self;
+
+        #[inline(always)]
+        unsafe fn splat(word: u32) -> Self {
+            // SAFETY: as the trait demands.
+            unsafe { Self(_mm256_set1_epi32(word as i32)) }
+        }
+        #[inline(always)]
+        unsafe fn counters(first: u32) -> Self {
+            // SAFETY: as the trait demands.
+            unsafe { Self::splat(first).add(Self(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))) }
+        }
+        #[inline(always)]
+        unsafe fn add(self, other: Self) -> Self {
+            // SAFETY: as the trait demands.
+            unsafe { Self(_mm256_add_epi32(self.0, other.0)) }
+        }
+        #[inline(always)]
+        unsafe fn xor(self, other: Self) -> Self {
+            // SAFETY: as the trait demands.
+            unsafe { Self(_mm256_xor_si256(self.0, other.0)) }
+        }
+        #[inline(always)]
+        unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8) {
+            // SAFETY: as the trait demands.
+            unsafe { xor_eight_blocks(words.map(|word| word.0), from, to) }
+        }
+    };
+}
+
+// SAFETY (this and the next two implementations): each method is a few intrinsics whose features
+// the trait's contract demands of the caller, on pointers the caller vouches for.
+impl Words for Ymm {
+    eight_lanes!();
+
+    #[inline(always)]
+    unsafe fn rotate_left<const BITS: u32>(self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe {
+            Self(match BITS {
+                16 => _mm256_shuffle_epi8(self.0, byte_rotation(2)),
+                8 => _mm256_shuffle_epi8(self.0, byte_rotation(3)),
+                12 => _mm256_or_si256(
+                    _mm256_slli_epi32::<12>(self.0),
+                    _mm256_srli_epi32::<20>(self.0),
+                ),
+                _ => _mm256_or_si256(
+                    _mm256_slli_epi32::<7>(self.0),
+                    _mm256_srli_epi32::<25>(self.0),
+                ),
+            })
+        }
+    }
+}
+
+impl Words for YmmRotating {
+    eight_lanes!();
+
+    #[inline(always)]
+    unsafe fn rotate_left<const BITS: u32>(self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe {
+            Self(match BITS {
+                16 => _mm256_rol_epi32::<16>(self.0),
+                12 => _mm256_rol_epi32::<12>(self.0),
+                8 => _mm256_rol_epi32::<8>(self.0),
+                _ => _mm256_rol_epi32::<7>(self.0),
+            })
+        }
+    }
+}
+
+impl Words for Zmm {
+    const BLOCKS: usize = 16;
+    type Short = YmmRotating;
+
+    #[inline(always)]
+    unsafe fn splat(word: u32) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(_mm512_set1_epi32(word as i32)) }
+    }
+    #[inline(always)]
+    unsafe fn counters(first: u32) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe {
+            let each = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            Self::splat(first).add(Self(each))
+        }
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(_mm512_add_epi32(self.0, other.0)) }
+    }
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(_mm512_xor_si512(self.0, other.0)) }
+    }
+    #[inline(always)]
+    unsafe fn rotate_left<const BITS: u32>(self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe {
+            Self(match BITS {
+                16 => _mm512_rol_epi32::<16>(self.0),
+                12 => _mm512_rol_epi32::<12>(self.0),
+                8 => _mm512_rol_epi32::<8>(self.0),
+                _ => _mm512_rol_epi32::<7>(self.0),
+            })
+        }
+    }
+    #[inline(always)]
+    unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8) {
+        // SAFETY: as the trait demands: 16 blocks are there at both pointers.
+        unsafe {
+            let mut rows = words.map(|word| word.0);
+            for four in rows.as_chunks_mut().0 {
+                *four = transpose_words_512(*four);
+            }
+            for i in 0..4 {
+                // Quarter g of each of the blocks i, i + 4, i + 8 and i + 12.
+                let [a, b, c, d] = [rows[i], rows[4 + i], rows[8 + i], rows[12 + i]];
+                let ab_low = _mm512_shuffle_i32x4::<0x88>(a, b);
+                let ab_high = _mm512_shuffle_i32x4::<0xdd>(a, b);
+                let cd_low = _mm512_shuffle_i32x4::<0x88>(c, d);
+                let cd_high = _mm512_shuffle_i32x4::<0xdd>(c, d);
+                let blocks = [
+                    _mm512_shuffle_i32x4::<0x88>(ab_low, cd_low),
+                    _mm512_shuffle_i32x4::<0x88>(ab_high, cd_high),
+                    _mm512_shuffle_i32x4::<0xdd>(ab_low, cd_low),
+                    _mm512_shuffle_i32x4::<0xdd>(ab_high, cd_high),
+                ];
+                for (k, block) in blocks.into_iter().enumerate() {
+                    let at = (4 * k + i) * stitched::BLOCK_BYTES;
+                    let data = _mm512_loadu_si512(from.add(at).cast());
+                    _mm512_storeu_si512(to.add(at).cast(), _mm512_xor_si512(block, data));
+                }
+            }
+        }
+    }
+}
+
+/// Byte i of every word moves to i + `4 - n`: a rotation to the left by 8 (4 - n) bits.
+///
+/// # Safety
+/// AVX2 is enabled in the caller.
+#[inline(always)]
+unsafe fn byte_rotation(n: u32) -> __m256i {
+    let word = |i: u32| (0x0302_0100u32.rotate_right(8 * n) + 0x0404_0404 * i) as i32;
+    // SAFETY: as the caller vouches.
+    unsafe { _mm256_broadcastsi128_si256(_mm_setr_epi32(word(0), word(1), word(2), word(3))) }
+}
+
+/// # Safety
+/// AVX2 is enabled in the caller; 8 blocks are there at both pointers.
+#[inline(always)]
+unsafe fn xor_eight_blocks(mut rows: [__m256i; 16], from: *const u8, to: *mut u8) {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        for four in rows.as_chunks_mut().0 {
+            *four = transpose_words_256(*four);
+        }
+        let xor_at = |at: usize, half| {
+            let data = _mm256_loadu_si256(from.add(at).cast());
+            _mm256_storeu_si256(to.add(at).cast(), _mm256_xor_si256(half, data));
+        };
+        for i in 0..4 {
+            // Quarter g of the blocks i and i + 4.
+            for half in 0..2 {
+                let (a, b) = (rows[8 * half + i], rows[8 * half + 4 + i]);
+                let at = i * stitched::BLOCK_BYTES + 32 * half;
+                xor_at(at, _mm256_permute2x128_si256::<0x20>(a, b));
+                let at = at + 4 * stitched::BLOCK_BYTES;
+                xor_at(at, _mm256_permute2x128_si256::<0x31>(a, b));
+            }
+        }
+    }
+}
+
+/// Transposes four by four words in every 128 bits.
+macro_rules! transpose_words {
+    ($name:ident, $type:ty, $low32:ident, $high32:ident, $low64:ident, $high64:ident) => {
+        /// Transposes four by four words in every 128 bits.
+        ///
+        /// # Safety
+        /// The instructions of the type are enabled in the caller.
+        #[inline(always)]
+        unsafe fn $name([a, b, c, d]: [$type; 4]) -> [$type; 4] {
+            // SAFETY: as the caller vouches.
+            unsafe {
+                let (ab_low, ab_high) = ($low32(a, b), $high32(a, b));
+                let (cd_low, cd_high) = ($low32(c, d), $high32(c, d));
+                [
+                    $low64(ab_low, cd_low),
+                    $high64(ab_low, cd_low),
+                    $low64(ab_high, cd_high),
+                    $high64(ab_high, cd_high),
+                ]
+            }
+        }
+    };
+}
+
+transpose_words!(
+    transpose_words_256,
+    __m256i,
+    _mm256_unpacklo_epi32,
+    _mm256_unpackhi_epi32,
+    _mm256_unpacklo_epi64,
+    _mm256_unpackhi_epi64
+);
+transpose_words!(
+    transpose_words_512,
+    __m512i,
+    _mm512_unpacklo_epi32,
+    _mm512_unpackhi_epi32,
+    _mm512_unpacklo_epi64,
+    _mm512_unpackhi_epi64
+);

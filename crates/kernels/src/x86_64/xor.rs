@@ -1,0 +1,32 @@
+//! XOR on 256-bit registers. 512-bit ones bring nothing: what limits is the store, of which some
+//! CPUs do 32 bytes a cycle either way.
+
+use core::arch::x86_64::*;
+
+use inout::InOutBuf;
+
+use super::Avx2;
+
+/// XORs `keystream`, as long as `data`, onto it.
+pub(crate) fn apply(_: Avx2, keystream: &[u8], data: InOutBuf<'_, '_, u8>) {
+    #[target_feature(enable = "avx2")]
+    unsafe fn registers(keystream: *const u8, from: *const u8, to: *mut u8, bytes: usize) {
+        let mut at = 0;
+        while at < bytes {
+            // SAFETY: `bytes`, a multiple of 32, are there at all three pointers.
+            unsafe {
+                let data = _mm256_loadu_si256(from.add(at).cast());
+                let key = _mm256_loadu_si256(keystream.add(at).cast());
+                _mm256_storeu_si256(to.add(at).cast(), _mm256_xor_si256(data, key));
+            }
+            at += 32;
+        }
+    }
+    let whole = data.len() / 32 * 32;
+    let (head, mut tail) = data.split_at(whole);
+    let (from, to) = head.into_raw();
+    // SAFETY: the token proves AVX2; the buffer vouches for `whole` bytes at both pointers, which
+    // are equal or apart, and the keystream, as long as the buffer was, has as many.
+    unsafe { registers(keystream.as_ptr(), from, to, whole) };
+    tail.xor_in2out(&keystream[whole..]);
+}

@@ -1,0 +1,43 @@
+//! XOR of keystream that is there already.
+
+use inout::InOutBuf;
+
+use crate::cpu::Cpu;
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::{self, Avx2};
+
+/// XORs keystream onto data with the widest registers that gain.
+#[derive(Clone, Copy, Debug)]
+pub struct Xor {
+    #[cfg(target_arch = "x86_64")]
+    avx2: Option<Avx2>,
+}
+
+impl Xor {
+    /// For `cpu`.
+    pub fn new(cpu: Cpu) -> Self {
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = cpu;
+        Self {
+            #[cfg(target_arch = "x86_64")]
+            avx2: Avx2::new(cpu),
+        }
+    }
+
+    /// XORs `keystream` onto `data`.
+    ///
+    /// # Panics
+    /// When they differ in length.
+    pub fn apply(self, keystream: &[u8], mut data: InOutBuf<'_, '_, u8>) {
+        assert_eq!(
+            keystream.len(),
+            data.len(),
+            "as much keystream as there is data"
+        );
+        #[cfg(target_arch = "x86_64")]
+        if let Some(token) = self.avx2 {
+            return x86_64::xor::apply(token, keystream, data);
+        }
+        data.xor_in2out(keystream);
+    }
+}

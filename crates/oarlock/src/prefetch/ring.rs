@@ -1,0 +1,281 @@
+//! Keystream made ahead: the memory of a ring, and how it is filled and read.
+//!
+//! A ring is shared by its consumer, a session, and the threads that fill it. The consumer may go
+//! away at any time: the ring lives on until the last thread has left it, and is wiped then.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::time::Instant;
+
+use super::slots::{Cursor, Slots};
+use crate::pool::Background;
+
+/// What goes into the granules.
+pub(crate) trait Source: Send + Sync {
+    /// Fills `granule`, the `index`-th from `base` on. What is there is of no use.
+    fn make(&self, base: u128, index: u64, granule: &mut [u8]);
+}
+
+/// Memory that rings of one accelerator may take, and what they have taken.
+#[derive(Debug, Default)]
+pub(crate) struct Budget {
+    taken: AtomicUsize,
+}
+
+impl Budget {
+    /// Bytes taken now.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    fn take(&self, bytes: usize, most: usize) -> bool {
+        let room = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= most);
+        self.taken
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room)
+            .is_ok()
+    }
+}
+
+/// The shape of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) granule_bytes: usize,
+    /// Granules of a stream.
+    pub(crate) segment: usize,
+    pub(crate) streams: usize,
+}
+
+impl Shape {
+    pub(crate) fn bytes(self) -> Option<usize> {
+        self.granule_bytes
+            .checked_mul(self.segment)?
+            .checked_mul(self.streams)
+    }
+}
+
+pub(crate) struct Ring {
+    slots: Slots,
+    granule_bytes: usize,
+    memory: Memory,
+    source: Box<dyn Source>,
+    /// Threads that fill it now or are about to.
+    fillers: AtomicUsize,
+    closed: AtomicBool,
+    budget: Arc<Budget>,
+}
+
+// SAFETY: `memory` is the only part that is not Sync by itself. `Slots` hands each granule to one
+// thread at a time for writing, and to the consumer for reading in between.
+unsafe impl Sync for Ring {}
+
+impl Ring {
+    /// `None` when `budget` has no room for it under `bytes_max`.
+    pub(crate) fn new(
+        shape: Shape,
+        source: Box<dyn Source>,
+        budget: &Arc<Budget>,
+        bytes_max: usize,
+    ) -> Option<Arc<Self>> {
+        let bytes = shape.bytes()?;
+        if !budget.take(bytes, bytes_max) {
+            return None;
+        }
+        let Some(memory) = Memory::new(bytes) else {
+            budget.taken.fetch_sub(bytes, Ordering::Relaxed);
+            return None;
+        };
+        Some(Arc::new(Self {
+            slots: Slots::new(shape.segment * shape.streams, shape.segment),
+            granule_bytes: shape.granule_bytes,
+            memory,
+            source,
+            fillers: AtomicUsize::new(0),
+            closed: AtomicBool::new(false),
+            budget: Arc::clone(budget),
+        }))
+    }
+
+    pub(crate) fn granule_bytes(&self) -> usize {
+        self.granule_bytes
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.memory.lines.len()
+    }
+
+    /// See [`Slots::restart`]. By the consumer.
+    pub(crate) fn restart(&self, base: u128) -> u64 {
+        self.slots.restart(base)
+    }
+
+    /// See [`Slots::claim`]. By the consumer.
+    pub(crate) fn claim(&self, end: u64) {
+        self.slots.claim(end);
+    }
+
+    /// See [`Slots::release`]. By the consumer.
+    pub(crate) fn release(&self, end: u64) {
+        self.slots.release(end);
+    }
+
+    /// Granule `number`, if it is ready.
+    ///
+    /// # Safety
+    /// By the consumer, for a number that is not released, and not released while the slice lives.
+    pub(crate) unsafe fn granule(&self, number: u64) -> Option<&[u8]> {
+        if !self.slots.is_ready(number) {
+            return None;
+        }
+        let granule = self.place(self.slots.slot(number));
+        // SAFETY: the granule lies in the memory, which is initialized. It is ready and, as the
+        // caller vouches, not released: no helper takes its slot, so nobody writes to it.
+        Some(unsafe { std::slice::from_raw_parts(granule, self.granule_bytes) })
+    }
+
+    /// Fills one granule; false when there is none to fill.
+    pub(crate) fn fill_one(&self, cursor: &mut Cursor) -> bool {
+        let Some(claim) = self.slots.next(cursor) else {
+            return false;
+        };
+        let granule = self.place(claim.slot);
+        // SAFETY: the granule lies in the memory, which is initialized. The claim makes this thread
+        // the only one that touches it.
+        let granule = unsafe { std::slice::from_raw_parts_mut(granule, self.granule_bytes) };
+        self.source.make(claim.base, claim.index, granule);
+        self.slots.publish(&claim);
+        true
+    }
+
+    /// Where a slot begins.
+    fn place(&self, slot: usize) -> *mut u8 {
+        let start = slot * self.granule_bytes;
+        assert!(start + self.granule_bytes <= self.bytes());
+        // SAFETY: asserted to be within the allocation.
+        unsafe { self.memory.lines.as_ptr().cast::<u8>().add(start) }
+    }
+
+    /// Fills granules until `deadline`, or until there is none to fill; returns how many.
+    pub(crate) fn fill_until(&self, deadline: Instant) -> u64 {
+        let mut cursor = Cursor::default();
+        let mut filled = 0;
+        while Instant::now() < deadline && self.fill_one(&mut cursor) {
+            filled += 1;
+        }
+        filled
+    }
+
+    /// Whether it is worth having a thread fill it, beside those that do; if so the caller brings
+    /// one. By the consumer.
+    pub(crate) fn enlist(&self, fillers_max: usize) -> bool {
+        if !self.slots.lacks(self.worthwhile()) {
+            return false;
+        }
+        // Pairs with the one in `leave`: either the filler sees what was released, or it is seen to
+        // have left.
+        fence(Ordering::SeqCst);
+        let room = |fillers: usize| (fillers < fillers_max).then_some(fillers + 1);
+        self.fillers
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room)
+            .is_ok()
+    }
+
+    /// Takes [`enlist`](Self::enlist) back.
+    pub(crate) fn dismiss(&self) {
+        self.fillers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A filler has found nothing to fill. False: it has again, go on.
+    fn leave(&self) -> bool {
+        self.fillers.fetch_sub(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if self.is_closed() || !self.slots.lacks(self.worthwhile()) {
+            return true;
+        }
+        self.fillers.fetch_add(1, Ordering::Relaxed);
+        false
+    }
+
+    /// The consumer is gone.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// Granules to be filled that are worth a thread's coming.
+    fn worthwhile(&self) -> u64 {
+        (self.slots.count() / 4).max(1)
+    }
+}
+
+impl Background for Ring {
+    fn work(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
+        let mut cursor = Cursor::default();
+        loop {
+            while !self.is_closed() && self.fill_one(&mut cursor) {
+                if !goes_on() {
+                    return true;
+                }
+            }
+            if self.leave() {
+                return false;
+            }
+        }
+    }
+
+    fn refused(&self) {
+        self.dismiss();
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        self.budget
+            .taken
+            .fetch_sub(self.memory.lines.len(), Ordering::Relaxed);
+    }
+}
+
+/// Zeroed pages, aligned for the widest registers. Wiped on drop.
+struct Memory {
+    lines: NonNull<[u8]>,
+    layout: Layout,
+}
+
+// SAFETY: it owns what it points to, plain bytes.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    /// `None` when there is none to be had. `bytes` is not 0.
+    fn new(bytes: usize) -> Option<Self> {
+        let layout = Layout::from_size_align(bytes, LINE_BYTES).ok()?;
+        // SAFETY: the layout has a size: a shape has at least one granule, of at least one byte.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        Some(Self {
+            lines: NonNull::slice_from_raw_parts(start, bytes),
+            layout,
+        })
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let bytes = self.lines.len();
+        let start = self.lines.as_ptr().cast::<u8>();
+        // SAFETY: `bytes` are allocated there, nobody else has them, and they are freed once, as
+        // they were allocated.
+        unsafe {
+            std::ptr::write_bytes(start, 0, bytes);
+            // Volatile writes of all of it take ten times as long; to read one byte back by way of
+            // an opaque function makes the compiler keep them.
+            std::hint::black_box(start);
+            dealloc(start, self.layout);
+        }
+    }
+}
+
+const LINE_BYTES: usize = 64;
