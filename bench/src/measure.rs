@@ -62,6 +62,8 @@ pub(crate) enum Mode {
 pub(crate) struct Contestant {
     pub(crate) name: &'static str,
     pub(crate) subjects: Vec<Subject>,
+    /// Whether it makes keystream ahead where the mode has it: Oarlock's own peers could, too.
+    pub(crate) prefills: bool,
     nonces: Nonces,
     opened: usize,
 }
@@ -71,6 +73,7 @@ impl Contestant {
         Self {
             name,
             subjects,
+            prefills: false,
             nonces: Nonces::default(),
             opened: 0,
         }
@@ -171,7 +174,9 @@ impl Contestant {
     fn sample_prefilled(&mut self, buffers: &mut [Buffer], work: &Work) -> f64 {
         let rates = [(); PREFILLS].map(|()| {
             for subject in &mut self.subjects {
-                if let Subject::Stream(stream) = subject {
+                if let Subject::Stream(stream) = subject
+                    && self.prefills
+                {
                     stream.prefill(PREFILL_BUDGET);
                 }
             }

@@ -223,7 +223,11 @@ impl<'a> Field<'a> {
         let mut buffers: Vec<_> = (0..self.depth).map(|_| Buffer::new(work.bytes)).collect();
         let mut our_samples = Vec::new();
         let mut lines = Vec::new();
-        let ours = || self.contestant(OARLOCK, self.oarlock);
+        let ours = || {
+            let mut ours = self.contestant(OARLOCK, self.oarlock)?;
+            ours.prefills = true;
+            Ok(ours)
+        };
         for chosen in &self.peers {
             let (ours, theirs) = measure::in_turn(
                 &ours,
