@@ -23,6 +23,11 @@ pub enum AeadError {
         /// The most there may be.
         bytes_max: u64,
     },
+    /// The keystream given is shorter than its head and the message.
+    KeystreamTooShort {
+        /// What it takes.
+        bytes_min: usize,
+    },
     /// The tag is not that of this message. Nothing of it has been released.
     AuthenticationFailed,
 }
@@ -38,6 +43,9 @@ impl fmt::Display for AeadError {
             }
             Self::AadTooLong { bytes_max } => {
                 write!(f, "associated data may have at most {bytes_max} bytes")
+            }
+            Self::KeystreamTooShort { bytes_min } => {
+                write!(f, "this message takes {bytes_min} bytes of keystream")
             }
             Self::AuthenticationFailed => f.write_str("the tag does not match the message"),
         }

@@ -475,13 +475,13 @@ fn carry_128(counter: u128, blocks: u64) -> u128 {
 }
 
 /// inc32 of SP 800-38D, section 6.2.
-fn carry_32(counter: u128, blocks: u64) -> u128 {
+pub(crate) fn carry_32(counter: u128, blocks: u64) -> u128 {
     (counter & !LOW_32) | (counter.wrapping_add(blocks.into()) & LOW_32)
 }
 
 /// Bytes of keystream from `counter` on, up to the wrap of its low 32 bits.
 #[inline(always)]
-fn bytes_before_wrap(counter: u128) -> u64 {
+pub(crate) fn bytes_before_wrap(counter: u128) -> u64 {
     ((1 << 32) - (counter as u32 as u64)) * BLOCK_BYTES as u64
 }
 
@@ -541,5 +541,15 @@ pub mod dispatch {
         FACE,
         /// Runs that filled a FACE table.
         FACE_FILL,
+        /// Runs of GCM composed of AES-CTR and the portable GHASH.
+        GCM_COMPOSED,
+        /// Runs of the AES-NI kernel of GCM.
+        GCM_AES_NI,
+        /// Runs of the 256-bit kernel of GCM.
+        GCM_VAES256,
+        /// Runs of the 512-bit kernel of GCM.
+        GCM_VAES512,
+        /// Makings of a long table of powers of H.
+        GCM_POWERS,
     }
 }

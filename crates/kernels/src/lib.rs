@@ -25,6 +25,7 @@ pub mod cbc;
 pub mod chacha20;
 pub mod chacha20_poly1305;
 pub mod cpu;
+pub mod gcm;
 mod poly1305;
 mod portable;
 mod stitched;

@@ -338,9 +338,16 @@ mod tests {
     }
 
     impl Session {
+        /// Of a cipher whose keystream is not to be made ahead.
         fn new() -> Self {
+            let mut session = Self::of_rate(RATE);
+            session.pace.looks_to_prefetch = u32::MAX;
+            session
+        }
+
+        fn of_rate(bytes_per_second: u64) -> Self {
             Self {
-                pace: Pace::new(RATE),
+                pace: Pace::new(bytes_per_second),
                 now: Instant::now(),
             }
         }
@@ -349,7 +356,8 @@ mod tests {
         fn request(&mut self, gap: Duration, bytes: usize, pool: &Told) -> Way {
             let began = self.now + gap;
             let way = self.pace.choose(bytes, began, pool);
-            self.now = began + Duration::from_nanos(bytes as u64);
+            let ns = bytes as f64 / self.pace.bytes_per_ns;
+            self.now = began + Duration::from_nanos(ns as u64);
             self.pace.learn(way, bytes, began, self.now);
             way
         }
@@ -464,6 +472,58 @@ mod tests {
         assert!(session.pace.looks_at(SHORT));
         session.pace.pass_over();
         assert!(session.pace.looks_at(SHORT));
+    }
+
+    #[test]
+    fn a_slow_cipher_with_pauses_is_made_ahead_from_the_third_look_on() {
+        let mut session = Session::of_rate(RATE / 8);
+        let pause = Duration::from_millis(1);
+        for _ in 1..LOOKS_TO_PREFETCH {
+            assert_eq!(session.request(pause, 4096, &ASLEEP), Way::Inline);
+        }
+        assert_eq!(session.request(pause, 4096, &ASLEEP), Way::Prefetch);
+        session.pace.prefetch_failed();
+        let more = (0..100)
+            .take_while(|_| session.request(pause, 4096, &ASLEEP) != Way::Prefetch)
+            .count();
+        assert_eq!(more as u32, 4 * LOOKS_TO_PREFETCH - 1, "not so soon again");
+    }
+
+    #[test]
+    fn a_consumer_with_other_work_finds_keystream_and_one_without_shares_its_requests() {
+        let one = Told {
+            available: 1,
+            awake: 1,
+        };
+        for (gap_us, expected) in [(20, Way::Prefetch), (0, Way::Stripe { helpers: 1 })] {
+            // 32 KiB packets at 1 GB/s.
+            let mut session = Session::of_rate(RATE);
+            let way = (0..50)
+                .map(|_| session.request(Duration::from_micros(gap_us), 32 << 10, &one))
+                .last();
+            assert_eq!(way, Some(expected), "{gap_us}");
+        }
+    }
+
+    #[test]
+    fn a_cipher_as_fast_as_the_way_between_cores_is_not_made_ahead() {
+        let mut session = Session::of_rate(20 * RATE);
+        for _ in 0..50 {
+            let way = session.request(Duration::from_millis(1), 1 << 20, &AWAKE);
+            assert_ne!(way, Way::Prefetch);
+        }
+    }
+
+    #[test]
+    fn streams_are_cut_into_granules_that_fit() {
+        for rate in [1, 30_000_000, 150_000_000, RATE, u64::MAX] {
+            for stream_bytes in [128, 1024, 65536, 16 * 4097, 1 << 22] {
+                let shape = Pace::new(rate).ring_shape(stream_bytes, 3);
+                assert_eq!(shape.granule_bytes * shape.segment, stream_bytes);
+                assert!((128..=PAGE).contains(&shape.granule_bytes) || stream_bytes == 16 * 4097);
+                assert!(shape.granule_bytes.is_multiple_of(16), "{shape:?}");
+            }
+        }
     }
 
     #[test]

@@ -8,8 +8,13 @@
 #[path = "../src/pool"]
 mod pool {
     pub(crate) mod board;
-    mod sync;
+    pub(crate) mod sync;
     pub(crate) mod tickets;
+}
+
+#[path = "../src/prefetch"]
+mod prefetch {
+    pub(crate) mod slots;
 }
 
 use loom::sync::Arc;
@@ -41,6 +46,10 @@ fn help(board: &Board, looks: usize) -> usize {
                 place.work();
                 board.leave(place);
                 done += 1;
+            }
+            Next::Background(work) => {
+                let more = work.work(&mut || false);
+                board.end_background(more.then_some(work));
             }
             Next::Idle => board.enlist(),
             Next::Closed => return done,
@@ -162,5 +171,95 @@ fn a_wake_up_is_not_lost() {
         }
         board.close();
         assert_eq!(helper.join().unwrap(), 1);
+    });
+}
+
+/// A ring of `slots` granules whose content is what was asked for, as loom's cells, which report a
+/// read or a write that is not ordered against another's write.
+struct Ring {
+    slots: prefetch::slots::Slots,
+    memory: Vec<loom::cell::UnsafeCell<(u128, u64)>>,
+}
+
+// SAFETY: whether each cell is one thread's at a time is what is being checked.
+unsafe impl Sync for Ring {}
+// SAFETY: plain numbers.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    fn new(slots: usize, segment: usize) -> Self {
+        Self {
+            slots: prefetch::slots::Slots::new(slots, segment),
+            memory: (0..slots)
+                .map(|_| loom::cell::UnsafeCell::new((0, 0)))
+                .collect(),
+        }
+    }
+
+    fn fill(&self, pieces: usize) {
+        let mut cursor = prefetch::slots::Cursor::default();
+        for _ in 0..pieces {
+            let Some(claim) = self.slots.next(&mut cursor) else {
+                return;
+            };
+            // SAFETY: the claim says that it is this thread's.
+            self.memory[claim.slot].with_mut(|cell| unsafe { *cell = (claim.base, claim.index) });
+            self.slots.publish(&claim);
+        }
+    }
+
+    /// What the consumer does with `granules` from the start of an epoch on.
+    fn consume(&self, base: u128, granules: u64) {
+        let first = self.slots.restart(base);
+        for index in 0..granules {
+            let number = first + index;
+            self.slots.claim(number + 1);
+            if self.slots.is_ready(number) {
+                let slot = self.slots.slot(number);
+                // SAFETY: it is ready and not released.
+                let found = self.memory[slot].with(|cell| unsafe { *cell });
+                assert_eq!(found, (base, index));
+            }
+            self.slots.release(number + 1);
+        }
+    }
+}
+
+/// With so many preemptions as bugs of this kind take: without a bound it runs for hours.
+fn of_a_ring(run: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(run);
+}
+
+#[test]
+fn what_is_ready_is_what_was_asked_for_whatever_epoch_helpers_are_in() {
+    of_a_ring(|| {
+        let ring = Arc::new(Ring::new(2, 1));
+        let helper = {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || ring.fill(2))
+        };
+        ring.consume(7, 1);
+        ring.consume(u128::MAX - 1, 2);
+        helper.join().unwrap();
+    });
+}
+
+#[test]
+fn two_helpers_never_fill_the_same_slot_at_once() {
+    of_a_ring(|| {
+        let ring = Arc::new(Ring::new(2, 2));
+        ring.slots.restart(1);
+        let helpers: Vec<_> = (0..2)
+            .map(|_| {
+                let ring = Arc::clone(&ring);
+                thread::spawn(move || ring.fill(1))
+            })
+            .collect();
+        ring.consume(9, 1);
+        for helper in helpers {
+            helper.join().unwrap();
+        }
     });
 }

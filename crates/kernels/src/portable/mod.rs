@@ -3,3 +3,4 @@
 
 pub(crate) mod aes;
 pub(crate) mod chacha20;
+pub(crate) mod ghash;

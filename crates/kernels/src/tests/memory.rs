@@ -8,8 +8,12 @@ use super::{Way, for_every_way, with_others};
 use crate::aes::Ctr;
 use crate::cbc::Cbc;
 use crate::cpu::Cpu;
+use crate::gcm::Gcm;
 
-for_every_way!(nothing_beyond_a_page_is_touched);
+for_every_way!(
+    nothing_beyond_a_page_is_touched,
+    nothing_beyond_a_page_is_touched_by_gcm,
+);
 
 /// Buffers that end where a page without access begins, and such that begin where one ends.
 fn nothing_beyond_a_page_is_touched(way: Way) {
@@ -65,6 +69,34 @@ fn cbc_touches_nothing_beyond_a_page() {
     }
 }
 
+/// Data, and associated data, that end where a page without access begins, or begin where one ends.
+fn nothing_beyond_a_page_is_touched_by_gcm(way: Way) {
+    let input = Pages::new(2);
+    let output = Pages::new(2);
+    let gcm = way.gcm(&[7; 16]).unwrap();
+    for length in (0..=300).chain([511, 600, 1000, 1027, 4095, 4099, 8191, 8192]) {
+        for at in [0, input.bytes() - length] {
+            // SAFETY: both ranges lie within pages that nothing else refers to.
+            unsafe {
+                let (from, to) = (input.start().add(at), output.start().add(at));
+                let aad = core::slice::from_raw_parts(to, length.min(100));
+                let hashed = gcm.begin(&[2; 12], aad).unwrap();
+                let data = InOutBuf::from_raw(from, to, length);
+                let tag = gcm.seal(&[1; 12], &[], data).unwrap();
+                let data = core::slice::from_raw_parts_mut(from, length);
+                assert_eq!(gcm.seal(&[1; 12], &[], data.into()), Ok(tag));
+                let expected = core::slice::from_raw_parts(to, length);
+                let data = core::slice::from_raw_parts_mut(from, length);
+                assert!(data == expected, "{way:?}, {length} bytes");
+                gcm.open(&[1; 12], &[], data.into(), &tag).unwrap();
+                let data = InOutBuf::from_raw(to, from, length);
+                gcm.open(&[1; 12], &[], data, &tag).unwrap();
+                gcm.finish(hashed);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_dropped_cbc_key_is_wiped() {
     let _guard = with_others();
@@ -79,6 +111,24 @@ fn a_dropped_cbc_key_is_wiped() {
             secrets.extend(&cbc.inverse.round_keys.as_flattened()[..words]);
             assert_is_wiped(&mut place, &secrets);
         }
+    }
+}
+
+#[test]
+fn a_dropped_gcm_key_is_wiped() {
+    let _guard = with_others();
+    for backend in Cpu::detect().aes_backends() {
+        let mut place = Box::new(MaybeUninit::<Gcm>::zeroed());
+        let gcm = place.write(Gcm::unkeyed(backend));
+        gcm.set_key(&key(32)).unwrap();
+        gcm.seal(&[1; 12], &[], (&mut [0; 5000][..]).into())
+            .unwrap();
+        let mut secrets = gcm.ctr.schedule.round_keys.as_flattened().to_vec();
+        for power in gcm.powers_of_h() {
+            let (words, _) = power.as_chunks();
+            secrets.extend(words.iter().map(|word| u32::from_ne_bytes(*word)));
+        }
+        assert_is_wiped(&mut place, &secrets);
     }
 }
 

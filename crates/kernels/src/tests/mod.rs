@@ -4,6 +4,7 @@ mod aes;
 mod cbc;
 mod chacha;
 mod cpu;
+mod gcm;
 mod memory;
 mod vectors;
 
@@ -11,6 +12,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::aes::{Ctr, InvalidKeyLength};
 use crate::cpu::{Cpu, Feature};
+use crate::gcm::Gcm;
 use inout::InOutBuf;
 
 /// What is tested: a way to run AES-CTR.
@@ -80,6 +82,14 @@ impl Way {
                 Subject::Plain(Box::new(Ctr::unkeyed(backend)))
             }
         })
+    }
+
+    /// The same for GCM, with a key.
+    fn gcm(self, key: &[u8]) -> Option<Box<Gcm>> {
+        let backend = self.cpu()?.aes_backends().next().unwrap();
+        let mut gcm = Box::new(Gcm::unkeyed(backend));
+        gcm.set_key(key).unwrap();
+        Some(gcm)
     }
 
     fn subject_with(self, key: &[u8]) -> Option<Subject> {

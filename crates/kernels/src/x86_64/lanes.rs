@@ -322,3 +322,243 @@ impl Lanes for __m512i {
     }
     halves!(__m256i, _mm512_castsi512_si256, _mm512_extracti64x4_epi64);
 }
+
+/// Carry-less multiplication of blocks, and parts of a register, for GHASH.
+///
+/// # Safety
+/// As [`Lanes`].
+pub(super) trait Clmul: Lanes {
+    /// In each block the product of two halves: bit 0 of `HALVES` picks that of `self`, bit 4 that
+    /// of `other`.
+    unsafe fn multiply<const HALVES: i32>(self, other: Self) -> Self;
+    /// Exchanges the halves of each block.
+    unsafe fn swap_halves(self) -> Self;
+    /// `block` first, zeros behind.
+    unsafe fn first(block: __m128i) -> Self;
+    /// The XOR of the blocks.
+    unsafe fn fold(self) -> __m128i;
+    /// Reads `bytes` bytes (less than `BYTES`), zeros behind, touching no byte beyond.
+    unsafe fn load_partial(from: *const u8, bytes: usize) -> Self;
+    /// Writes the first `bytes` bytes (less than `BYTES`), touching no byte beyond.
+    unsafe fn store_partial(self, to: *mut u8, bytes: usize);
+    /// The first `bytes` bytes (at most `BYTES`), zeros behind.
+    #[inline(always)]
+    unsafe fn keep(self, bytes: usize) -> Self {
+        // SAFETY: as the trait demands; a register from any of the first 65 bytes on is in MASK.
+        unsafe { self.and(Self::load(MASK.as_ptr().add(64 - bytes))) }
+    }
+    unsafe fn and(self, other: Self) -> Self;
+}
+
+static MASK: [u8; 128] = {
+    let mut mask = [0; 128];
+    let mut i = 0;
+    while i < 64 {
+        mask[i] = 0xff;
+        i += 1;
+    }
+    mask
+};
+
+// SAFETY (this and the next two implementations): as those of `Lanes`.
+impl Clmul for __m128i {
+    #[inline(always)]
+    unsafe fn multiply<const HALVES: i32>(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm_clmulepi64_si128::<HALVES>(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn swap_halves(self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm_shuffle_epi32::<0x4e>(self) }
+    }
+    #[inline(always)]
+    unsafe fn first(block: __m128i) -> Self {
+        block
+    }
+    #[inline(always)]
+    unsafe fn fold(self) -> __m128i {
+        self
+    }
+    /// By way of general registers, in pieces that may overlap.
+    #[inline(always)]
+    unsafe fn load_partial(from: *const u8, bytes: usize) -> Self {
+        // SAFETY: as the trait demands; each piece lies within `bytes`.
+        unsafe {
+            let (mut low, mut high) = (0, 0);
+            if bytes >= 8 {
+                low = from.cast::<u64>().read_unaligned();
+                if bytes > 8 {
+                    let last = from.add(bytes - 8).cast::<u64>().read_unaligned();
+                    high = last >> (8 * (16 - bytes));
+                }
+            } else if bytes >= 4 {
+                let last = from.add(bytes - 4).cast::<u32>().read_unaligned();
+                low = u64::from(from.cast::<u32>().read_unaligned())
+                    | u64::from(last) << (8 * (bytes - 4));
+            } else if bytes > 0 {
+                let (middle, last) = (bytes / 2, bytes - 1);
+                low = u64::from(*from)
+                    | u64::from(*from.add(middle)) << (8 * middle)
+                    | u64::from(*from.add(last)) << (8 * last);
+            }
+            _mm_set_epi64x(high as i64, low as i64)
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_partial(self, to: *mut u8, bytes: usize) {
+        // SAFETY: as the trait demands; each piece lies within `bytes`.
+        unsafe {
+            let low = _mm_cvtsi128_si64(self) as u64;
+            if bytes >= 8 {
+                to.cast::<u64>().write_unaligned(low);
+                if bytes > 8 {
+                    let high = _mm_extract_epi64::<1>(self) as u64;
+                    let last = low >> (8 * (bytes - 8)) | high << (8 * (16 - bytes));
+                    to.add(bytes - 8).cast::<u64>().write_unaligned(last);
+                }
+            } else if bytes >= 4 {
+                to.cast::<u32>().write_unaligned(low as u32);
+                let last = (low >> (8 * (bytes - 4))) as u32;
+                to.add(bytes - 4).cast::<u32>().write_unaligned(last);
+            } else if bytes > 0 {
+                let (middle, last) = (bytes / 2, bytes - 1);
+                *to = low as u8;
+                *to.add(middle) = (low >> (8 * middle)) as u8;
+                *to.add(last) = (low >> (8 * last)) as u8;
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm_and_si128(self, other) }
+    }
+}
+
+/// The partial moves by halves, and the fold of them.
+macro_rules! halves_of_clmul {
+    ($half:ty, $low:ident, $high:ident, $join:ident) => {
+        #[inline(always)]
+        unsafe fn fold(self) -> __m128i {
+            // SAFETY: as the trait demands.
+            unsafe { <$half>::fold($low(self).xor($high::<1>(self))) }
+        }
+        #[inline(always)]
+        unsafe fn load_partial(from: *const u8, bytes: usize) -> Self {
+            // SAFETY: as the trait demands; the low half is read whole where there are as many
+            // bytes.
+            unsafe {
+                if bytes >= <$half>::BYTES {
+                    let left = bytes - <$half>::BYTES;
+                    let high = <$half>::load_partial(from.add(<$half>::BYTES), left);
+                    $join::<1>(Self::load_low(from), high)
+                } else {
+                    Self::from_low(<$half>::load_partial(from, bytes))
+                }
+            }
+        }
+        #[inline(always)]
+        unsafe fn store_partial(self, to: *mut u8, bytes: usize) {
+            // SAFETY: as the trait demands; the low half is written whole where there are as many
+            // bytes.
+            unsafe {
+                if bytes >= <$half>::BYTES {
+                    $low(self).store(to);
+                    let left = bytes - <$half>::BYTES;
+                    $high::<1>(self).store_partial(to.add(<$half>::BYTES), left);
+                } else {
+                    $low(self).store_partial(to, bytes);
+                }
+            }
+        }
+    };
+}
+
+/// A register out of its low half.
+trait FromLow: Sized {
+    type Half: Lanes;
+    /// Zeros above.
+    unsafe fn from_low(low: Self::Half) -> Self;
+    #[inline(always)]
+    unsafe fn load_low(from: *const u8) -> Self {
+        // SAFETY: as the traits demand.
+        unsafe { Self::from_low(Self::Half::load(from)) }
+    }
+}
+
+impl FromLow for __m256i {
+    type Half = __m128i;
+    #[inline(always)]
+    unsafe fn from_low(low: __m128i) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_zextsi128_si256(low) }
+    }
+}
+
+impl FromLow for __m512i {
+    type Half = __m256i;
+    #[inline(always)]
+    unsafe fn from_low(low: __m256i) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_zextsi256_si512(low) }
+    }
+}
+
+impl Clmul for __m256i {
+    #[inline(always)]
+    unsafe fn multiply<const HALVES: i32>(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_clmulepi64_epi128::<HALVES>(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn swap_halves(self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_shuffle_epi32::<0x4e>(self) }
+    }
+    #[inline(always)]
+    unsafe fn first(block: __m128i) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_zextsi128_si256(block) }
+    }
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_and_si256(self, other) }
+    }
+    halves_of_clmul!(
+        __m128i,
+        _mm256_castsi256_si128,
+        _mm256_extracti128_si256,
+        _mm256_inserti128_si256
+    );
+}
+
+impl Clmul for __m512i {
+    #[inline(always)]
+    unsafe fn multiply<const HALVES: i32>(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_clmulepi64_epi128::<HALVES>(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn swap_halves(self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_shuffle_epi32::<0x4e>(self) }
+    }
+    #[inline(always)]
+    unsafe fn first(block: __m128i) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_zextsi128_si512(block) }
+    }
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_and_si512(self, other) }
+    }
+    halves_of_clmul!(
+        __m256i,
+        _mm512_castsi512_si256,
+        _mm512_extracti64x4_epi64,
+        _mm512_inserti64x4
+    );
+}

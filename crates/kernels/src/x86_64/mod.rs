@@ -6,6 +6,8 @@ pub(crate) mod aes;
 pub(crate) mod cbc;
 pub(crate) mod chacha20;
 pub(crate) mod face;
+pub(crate) mod gcm;
+pub(crate) mod ghash;
 pub(crate) mod xor;
 
 use crate::cpu::{Cpu, Feature};

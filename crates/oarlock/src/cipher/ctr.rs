@@ -557,8 +557,8 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         self.accelerator = Some(inner);
         if way == Way::Prefetch {
             self.begin_prefetch();
-            self.look_from();
         }
+        self.look_from();
         if self.counts.striped_requests > 0 {
             self.hand_in_stats();
         }
@@ -597,7 +597,6 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         self.pace.learn(way, bytes, began, ended);
         self.counts.timed_requests += 1;
         self.counts.service += ended.duration_since(began);
-        self.look_from();
         way
     }
 

@@ -6,6 +6,7 @@ use inout::InOutBuf;
 #[cfg(target_arch = "x86_64")]
 use oarlock_kernels::aes::CachedCtr;
 use oarlock_kernels::aes::{Backend, Ctr};
+use oarlock_kernels::chacha20::{self, ChaCha20};
 use oarlock_kernels::cpu::Cpu;
 
 use super::block;
@@ -142,6 +143,13 @@ pub(crate) fn keystream(
             }
             Ok(ctr)
         }
+        Operation::ChaCha20 => {
+            let mut chacha = Arc::new(ChaCha20::unkeyed(chacha20::Backend::preferred(cpu)));
+            if let Some(chacha) = Arc::get_mut(&mut chacha) {
+                chacha.set_key(key).map_err(invalid)?;
+            }
+            Ok(chacha)
+        }
         _ => block::keystream(operation, key),
     }
 }
@@ -149,6 +157,12 @@ pub(crate) fn keystream(
 impl Keystream for Ctr {
     fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
         Ctr::apply(self, counter, skip, data);
+    }
+}
+
+impl Keystream for ChaCha20 {
+    fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        ChaCha20::apply(self, counter, skip, data);
     }
 }
 

@@ -21,7 +21,10 @@ impl CpuDevice {
     /// What a caller brings along has no device.
     fn computes(&self, operation: Operation) -> bool {
         match operation {
-            Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => true,
+            Operation::Aes128Ctr
+            | Operation::Aes192Ctr
+            | Operation::Aes256Ctr
+            | Operation::ChaCha20 => true,
             _ => cfg!(feature = "legacy") && operation.key_bytes() > 0,
         }
     }

@@ -1,0 +1,392 @@
+//! AES-GCM in one pass for every register width, written once over [`Clmul`]: while a group of
+//! registers goes through the AES rounds, GHASH takes the group before (sealing) or the same one
+//! (opening), a register after each round or two.
+
+use core::arch::x86_64::*;
+
+use inout::InOutBuf;
+
+use super::aes::{fresh_keys, round_keys};
+use super::ghash::{self, Hash, Powers, View};
+use super::lanes::{Clmul, Lanes};
+use super::{AesNi, Vaes256, Vaes512};
+use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
+
+macro_rules! backend {
+    ($module:ident, $token:ty, $lanes:ty, $unroll:literal, $features:literal, $counter:ident) => {
+        pub(crate) mod $module {
+            use super::*;
+
+            /// Makes H to H^20 out of the first.
+            pub(crate) fn make_short(_: $token, powers: &mut Powers, h: u128) {
+                #[target_feature(enable = $features)]
+                unsafe fn inner(powers: *mut Powers, h: u128) {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    unsafe { ghash::make_short::<$lanes>(powers, h) }
+                }
+                // SAFETY: the token proves the features; the reference is exclusive.
+                unsafe { inner(powers, h) }
+            }
+
+            /// Makes the long powers.
+            ///
+            /// # Safety
+            /// The short ones have been made; of the others nobody else uses any.
+            pub(crate) unsafe fn make_long(_: $token, powers: *mut Powers) {
+                #[target_feature(enable = $features)]
+                unsafe fn inner(powers: *mut Powers) {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    unsafe { ghash::make_long::<$lanes>(powers) }
+                }
+                // SAFETY: the token proves the features; the rest as the caller vouches.
+                unsafe { inner(powers) }
+            }
+
+            /// The product of two elements of POLYVAL's field.
+            pub(crate) fn times(_: $token, a: u128, b: u128) -> u128 {
+                #[target_feature(enable = $features)]
+                unsafe fn inner(a: u128, b: u128) -> u128 {
+                    // SAFETY: the features are enabled here.
+                    unsafe { number(ghash::times(block(a), block(b))) }
+                }
+                // SAFETY: the token proves the features.
+                unsafe { inner(a, b) }
+            }
+
+            /// GHASH of `data`, filled with zeros to a block, from `y` on.
+            pub(crate) fn hash(_: $token, view: View, y: u128, data: &[u8]) -> u128 {
+                #[target_feature(enable = $features)]
+                unsafe fn inner(view: View, y: u128, data: &[u8]) -> u128 {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    unsafe { super::hash::<$lanes>(view, y, data.as_ptr(), data.len()) }
+                }
+                // SAFETY: the token proves the features; a view is good by itself.
+                unsafe { inner(view, y, data) }
+            }
+
+            /// CTR over `data`, in which the low 32 bits of `counter` do not wrap, and GHASH of the
+            /// ciphertext from `y` on.
+            pub(crate) fn update<const OPEN: bool>(
+                _: $token,
+                schedule: &Schedule,
+                view: View,
+                y: u128,
+                counter: u128,
+                data: InOutBuf<'_, '_, u8>,
+            ) -> u128 {
+                #[target_feature(enable = $features)]
+                unsafe fn rounds<const R: usize, const OPEN: bool>(
+                    schedule: &Schedule,
+                    view: View,
+                    y: u128,
+                    counter: u128,
+                    from: *const u8,
+                    to: *mut u8,
+                    bytes: usize,
+                ) -> u128 {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    unsafe {
+                        super::update::<$lanes, R, $unroll, OPEN>(
+                            schedule, view, y, counter, from, to, bytes,
+                        )
+                    }
+                }
+                #[cfg(any(test, feature = "dispatch-counters"))]
+                crate::aes::dispatch::$counter.hit();
+                let bytes = data.len();
+                let (from, to) = data.into_raw();
+                let f = match schedule.size {
+                    KeySize::Aes128 => rounds::<10, OPEN>,
+                    KeySize::Aes192 => rounds::<12, OPEN>,
+                    KeySize::Aes256 => rounds::<14, OPEN>,
+                };
+                // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
+                // `from` and writable at `to`, the same or apart; a view is good by itself.
+                unsafe { f(schedule, view, y, counter, from, to, bytes) }
+            }
+
+            /// A whole message under a nonce of 12 bytes: the tag.
+            #[inline(always)]
+            pub(crate) fn message<const OPEN: bool>(
+                _: $token,
+                schedule: &Schedule,
+                view: View,
+                j0: u128,
+                aad: &[u8],
+                data: InOutBuf<'_, '_, u8>,
+            ) -> u128 {
+                #[target_feature(enable = $features)]
+                unsafe fn rounds<const R: usize, const OPEN: bool>(
+                    schedule: &Schedule,
+                    view: View,
+                    j0: u128,
+                    aad: &[u8],
+                    from: *const u8,
+                    to: *mut u8,
+                    bytes: usize,
+                ) -> u128 {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    unsafe {
+                        super::message::<$lanes, R, $unroll, OPEN>(
+                            schedule, view, j0, aad, from, to, bytes,
+                        )
+                    }
+                }
+                #[cfg(any(test, feature = "dispatch-counters"))]
+                crate::aes::dispatch::$counter.hit();
+                let bytes = data.len();
+                let (from, to) = data.into_raw();
+                // SAFETY: as in `update`.
+                unsafe {
+                    match schedule.size {
+                        KeySize::Aes128 => {
+                            rounds::<10, OPEN>(schedule, view, j0, aad, from, to, bytes)
+                        }
+                        KeySize::Aes192 => {
+                            rounds::<12, OPEN>(schedule, view, j0, aad, from, to, bytes)
+                        }
+                        KeySize::Aes256 => {
+                            rounds::<14, OPEN>(schedule, view, j0, aad, from, to, bytes)
+                        }
+                    }
+                }
+            }
+        }
+    };
+}
+
+backend!(
+    aes_ni,
+    AesNi,
+    __m128i,
+    8,
+    "aes,pclmulqdq,sse4.1",
+    GCM_AES_NI
+);
+backend!(
+    vaes256,
+    Vaes256,
+    __m256i,
+    8,
+    "aes,vaes,pclmulqdq,vpclmulqdq,avx2",
+    GCM_VAES256
+);
+backend!(
+    vaes512,
+    Vaes512,
+    __m512i,
+    8,
+    "aes,vaes,pclmulqdq,vpclmulqdq,avx512f,avx512bw,avx512vl",
+    GCM_VAES512
+);
+
+/// # Safety
+/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
+/// at `to`, the same place or one that does not overlap; the low 32 bits of the counters do not
+/// wrap.
+#[inline(always)]
+unsafe fn message<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>(
+    schedule: &Schedule,
+    view: View,
+    j0: u128,
+    aad: &[u8],
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) -> u128 {
+    let aad_blocks = aad.len().div_ceil(BLOCK_BYTES);
+    let blocks = bytes.div_ceil(BLOCK_BYTES) + 1;
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let mut hash;
+        if Hash::<V>::is_one_chunk(view, aad_blocks + blocks) {
+            hash = Hash::<V>::new(view, _mm_setzero_si128(), aad_blocks + blocks);
+            hash.absorb_bytes(aad.as_ptr(), aad.len());
+        } else {
+            let y = self::hash::<V>(view, 0, aad.as_ptr(), aad.len());
+            hash = Hash::<V>::new(view, block(y), blocks);
+        }
+        let counter = j0.wrapping_add(1);
+        let mask =
+            crypt::<V, R, UNROLL, OPEN>(schedule, &mut hash, counter, Some(j0), from, to, bytes);
+        let lengths = _mm_set_epi64x(aad.len() as i64 * 8, bytes as i64 * 8);
+        hash.add_product(V::first(lengths), 0);
+        hash.advance(1);
+        number(hash.finish().swap_bytes().xor(mask))
+    }
+}
+
+/// # Safety
+/// As [`message`].
+#[inline(always)]
+unsafe fn update<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>(
+    schedule: &Schedule,
+    view: View,
+    y: u128,
+    counter: u128,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) -> u128 {
+    if bytes == 0 {
+        return y;
+    }
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let mut hash = Hash::<V>::new(view, block(y), bytes.div_ceil(BLOCK_BYTES));
+        crypt::<V, R, UNROLL, OPEN>(schedule, &mut hash, counter, None, from, to, bytes);
+        number(hash.finish())
+    }
+}
+
+/// # Safety
+/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from`.
+#[inline(always)]
+unsafe fn hash<V: Clmul>(view: View, y: u128, from: *const u8, bytes: usize) -> u128 {
+    if bytes == 0 {
+        return y;
+    }
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let mut hash = Hash::<V>::new(view, block(y), bytes.div_ceil(BLOCK_BYTES));
+        hash.absorb_bytes(from, bytes);
+        number(hash.finish())
+    }
+}
+
+/// CTR, and the ciphertext absorbed by `hash`. Returns the block of keystream at `j0`, where it is
+/// asked for.
+///
+/// # Safety
+/// As [`message`].
+#[inline(always)]
+unsafe fn crypt<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>(
+    schedule: &Schedule,
+    hash: &mut Hash<V>,
+    counter: u128,
+    j0: Option<u128>,
+    mut from: *const u8,
+    mut to: *mut u8,
+    mut bytes: usize,
+) -> __m128i {
+    let group_blocks = UNROLL * V::BLOCKS;
+    let group_bytes = UNROLL * V::BYTES;
+    // SAFETY: as the caller vouches; `bytes` counts what is left, and no more than that is touched.
+    unsafe {
+        let mut counters = V::counters(counter);
+        if bytes >= group_bytes && hash.takes_groups(group_blocks) {
+            if !OPEN {
+                group::<V, R, UNROLL, false>(schedule, hash, &mut counters, from, from, to);
+                (from, to) = (from.add(group_bytes), to.add(group_bytes));
+                bytes -= group_bytes;
+            }
+            while bytes >= group_bytes {
+                let ciphertext = if OPEN {
+                    from
+                } else {
+                    to.cast_const().sub(group_bytes)
+                };
+                group::<V, R, UNROLL, true>(schedule, hash, &mut counters, ciphertext, from, to);
+                hash.advance(group_blocks);
+                (from, to) = (from.add(group_bytes), to.add(group_bytes));
+                bytes -= group_bytes;
+            }
+            if !OPEN {
+                let ciphertext = to.cast_const().sub(group_bytes);
+                for i in 0..UNROLL {
+                    let data = V::load(ciphertext.add(i * V::BYTES));
+                    hash.add_product(data.swap_bytes(), i);
+                }
+                hash.advance(group_blocks);
+            }
+        }
+        let mut mask = _mm_setzero_si128();
+        if let Some(j0) = j0 {
+            let keys = round_keys::<__m128i, R>(schedule);
+            mask = __m128i::counters(j0).swap_bytes().xor(keys[0]);
+            for key in &keys[1..R] {
+                mask = mask.round(*key);
+            }
+            mask = mask.last_round(keys[R]);
+        }
+        while bytes > 0 {
+            let keys = fresh_keys::<V, R>(schedule);
+            let mut state = keys[0].xor(counters.swap_bytes());
+            counters = counters.advance(V::BLOCKS as u32);
+            for key in &keys[1..R] {
+                state = state.round(*key);
+            }
+            if bytes < V::BYTES {
+                let input = V::load_partial(from, bytes);
+                let output = state.last_round(keys[R].xor(input)).keep(bytes);
+                output.store_partial(to, bytes);
+                let ciphertext = if OPEN { input } else { output };
+                hash.absorb(ciphertext, bytes.div_ceil(BLOCK_BYTES));
+                break;
+            }
+            let input = V::load(from);
+            let output = state.last_round(keys[R].xor(input));
+            output.store(to);
+            hash.absorb(if OPEN { input } else { output }, V::BLOCKS);
+            (from, to) = (from.add(V::BYTES), to.add(V::BYTES));
+            bytes -= V::BYTES;
+        }
+        mask
+    }
+}
+
+/// CTR over a group of registers and, with `HASH`, the products of the group at `ciphertext`, which
+/// may be the one at `from`.
+///
+/// # Safety
+/// As [`message`], for a group at each pointer.
+#[inline(always)]
+unsafe fn group<V: Clmul, const R: usize, const UNROLL: usize, const HASH: bool>(
+    schedule: &Schedule,
+    hash: &mut Hash<V>,
+    counters: &mut V,
+    ciphertext: *const u8,
+    from: *const u8,
+    to: *mut u8,
+) {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let keys = fresh_keys::<V, R>(schedule);
+        let mut states = [keys[0]; UNROLL];
+        for state in &mut states {
+            *state = state.xor(counters.swap_bytes());
+            *counters = counters.advance(V::BLOCKS as u32);
+        }
+        for (round, key) in keys[1..R].iter().enumerate() {
+            for state in &mut states {
+                *state = state.round(*key);
+            }
+            if HASH {
+                for i in 0..UNROLL {
+                    if i * (R - 1) / UNROLL == round {
+                        let data = V::load(ciphertext.add(i * V::BYTES));
+                        hash.add_product(data.swap_bytes(), i);
+                    }
+                }
+            }
+        }
+        for (i, state) in states.iter_mut().enumerate() {
+            *state = state.last_round(keys[R].xor(V::load(from.add(i * V::BYTES))));
+        }
+        for (i, state) in states.iter().enumerate() {
+            state.store(to.add(i * V::BYTES));
+        }
+    }
+}
+
+#[inline(always)]
+fn block(number: u128) -> __m128i {
+    // SAFETY: both are 16 bytes of plain data.
+    unsafe { core::mem::transmute(number) }
+}
+
+#[inline(always)]
+fn number(block: __m128i) -> u128 {
+    // SAFETY: both are 16 bytes of plain data.
+    unsafe { core::mem::transmute(block) }
+}

@@ -1,0 +1,323 @@
+//! GHASH (SP 800-38D, section 6.4) for every register width, written once over [`Clmul`].
+//!
+//! Blocks are taken with their bytes reversed, and the key as x times H in that order: then GHASH
+//! is POLYVAL (RFC 8452, appendix A), whose product needs no shift, and the reduction after it is
+//! Montgomery's with two multiplications by the polynomial's upper half (Gueron and Kounavis,
+//! "Intel Carry-Less Multiplication Instruction and its Usage for Computing the GCM Mode").
+//!
+//! ```text
+//! y ^ X1      X2      ...   Xn        a chunk of blocks
+//!   * H^n   * H^n-1   ...  * H        each three multiplications (Karatsuba), summed by lanes
+//!   reduce the sum once, fold the lanes: the next y
+//! ```
+//!
+//! On Zen 4, `vpclmulqdq` shares its pipes with `vaesenc` (section "Multiplication" of Fog's
+//! tables and our measurement agree), so the fourth multiplication of the schoolbook method costs
+//! what it looks like, while the shuffle and the XORs that Karatsuba takes in its place are free.
+
+use core::arch::x86_64::*;
+
+use zeroize::Zeroize;
+
+use super::lanes::{Clmul, Lanes};
+use crate::portable::ghash::POLYNOMIAL;
+
+/// Blocks between two reductions once the long table is made.
+pub(crate) const LONG_BLOCKS: usize = 64;
+/// The same with the short table.
+pub(crate) const SHORT_BLOCKS: usize = 16;
+/// The last chunk of a message may have this many more, so that neither the block of lengths nor
+/// short associated data make another.
+const MORE_BLOCKS: usize = 4;
+/// Powers in the long table.
+const POWERS: usize = LONG_BLOCKS + MORE_BLOCKS;
+/// A register may reach beyond H by the blocks that it has too many; they find zeros.
+const PADDED: usize = POWERS + __m512i::BLOCKS - 1;
+
+/// Powers of H in falling order: those of a chunk lie in the order of its blocks, and end with H.
+#[derive(Zeroize)]
+#[repr(C, align(64))]
+pub(crate) struct Powers {
+    powers: [u128; PADDED],
+    /// The sum of the halves of each, in both halves.
+    sums: [u128; PADDED],
+}
+
+impl Powers {
+    pub(crate) const EMPTY: Self = Self {
+        powers: [0; PADDED],
+        sums: [0; PADDED],
+    };
+
+    #[cfg(test)]
+    pub(crate) fn made(&self) -> impl Iterator<Item = [u8; 16]> {
+        let (powers, sums) = (&self.powers[..POWERS], &self.sums[..POWERS]);
+        powers.iter().chain(sums).map(|power| power.to_ne_bytes())
+    }
+}
+
+/// The powers that a kernel may read: of `powers` those up to `limit + MORE_BLOCKS`.
+#[derive(Clone, Copy)]
+pub(crate) struct View {
+    powers: *const Powers,
+    limit: usize,
+}
+
+impl View {
+    /// # Safety
+    /// The first `limit` + 4 powers have been made, and nobody writes them while the view is used.
+    pub(crate) const unsafe fn new(powers: *const Powers, limit: usize) -> Self {
+        Self { powers, limit }
+    }
+}
+
+/// Makes H to H^20 out of the first, an element of POLYVAL's field.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller; nobody else uses `powers`.
+#[inline(always)]
+pub(super) unsafe fn make_short<V: Clmul>(powers: *mut Powers, h: u128) {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let h = __m128i::load((&raw const h).cast());
+        let mut power = h;
+        put(powers, 1, h);
+        for i in 2..=V::BLOCKS {
+            power = times(power, h);
+            put(powers, i, power);
+        }
+        go_on::<V>(powers, V::BLOCKS, SHORT_BLOCKS + MORE_BLOCKS);
+    }
+}
+
+/// Makes the powers that [`make_short`] left out.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller; the short ones have been made, and of the
+/// others nobody else uses any.
+#[inline(always)]
+pub(super) unsafe fn make_long<V: Clmul>(powers: *mut Powers) {
+    // SAFETY: as the caller vouches.
+    unsafe { go_on::<V>(powers, SHORT_BLOCKS + MORE_BLOCKS, POWERS) }
+}
+
+/// From `made` powers to `end`, both multiples of four.
+///
+/// # Safety
+/// As [`make_long`].
+#[inline(always)]
+unsafe fn go_on<V: Clmul>(powers: *mut Powers, mut made: usize, end: usize) {
+    // SAFETY: as the caller vouches; `made` is at least a register.
+    unsafe {
+        let (powers, sums) = places(powers);
+        let place = |i: usize| powers.add(16 * (POWERS - i));
+        let step = V::splat(__m128i::load(place(V::BLOCKS)));
+        let mut power = V::load(place(made));
+        while made < end {
+            power = times(power, step);
+            made += V::BLOCKS;
+            power.store(place(made));
+            let sum = power.xor(power.swap_halves());
+            sum.store(sums.add(16 * (POWERS - made)));
+        }
+    }
+}
+
+/// # Safety
+/// As [`make_short`]; `i` is 1 to `POWERS`.
+#[inline(always)]
+unsafe fn put(powers: *mut Powers, i: usize, power: __m128i) {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let (powers, sums) = places(powers);
+        power.store(powers.add(16 * (POWERS - i)));
+        let sum = power.xor(power.swap_halves());
+        sum.store(sums.add(16 * (POWERS - i)));
+    }
+}
+
+/// # Safety
+/// As [`make_short`].
+#[inline(always)]
+unsafe fn places(powers: *mut Powers) -> (*mut u8, *mut u8) {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        (
+            (&raw mut (*powers).powers).cast(),
+            (&raw mut (*powers).sums).cast(),
+        )
+    }
+}
+
+/// The product of elements of POLYVAL's field, block by block.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller.
+#[inline(always)]
+pub(super) unsafe fn times<V: Clmul>(a: V, b: V) -> V {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let middle = a.multiply::<0x10>(b).xor(a.multiply::<0x01>(b));
+        reduce(a.multiply::<0x00>(b), middle, a.multiply::<0x11>(b))
+    }
+}
+
+/// `low + middle x^64 + high x^128`, over x^128, in POLYVAL's field.
+#[inline(always)]
+unsafe fn reduce<V: Clmul>(low: V, middle: V, high: V) -> V {
+    // SAFETY: the caller enables the instructions of `V`.
+    unsafe {
+        let polynomial = V::splat(_mm_set_epi64x(0, (POLYNOMIAL >> 64) as i64));
+        let low = low.swap_halves().xor(low.multiply::<0x00>(polynomial));
+        let middle = middle.xor(low);
+        let middle_reduced = middle.multiply::<0x00>(polynomial);
+        high.xor(middle.swap_halves()).xor(middle_reduced)
+    }
+}
+
+/// GHASH under way: the sum of a chunk's products, not reduced.
+pub(super) struct Hash<V> {
+    low: V,
+    middle: V,
+    high: V,
+    /// The result so far, to be added to the next block, until it has been.
+    y: V,
+    /// Where the powers and their sums for the next block are, by bytes.
+    at: usize,
+    /// Blocks of the chunks after this one.
+    later: usize,
+    view: View,
+}
+
+impl<V: Clmul> Hash<V> {
+    /// Goes on from `y` with `blocks` blocks (at least one), which must be absorbed in registers
+    /// that are full while more than the short limit is left, but for the first chunk's.
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled in the caller of this and the other methods; the view
+    /// holds while the value is used.
+    #[inline(always)]
+    pub(super) unsafe fn new(view: View, y: __m128i, blocks: usize) -> Self {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let zero = V::first(_mm_setzero_si128());
+            let mut hash = Self {
+                low: zero,
+                middle: zero,
+                high: zero,
+                y: V::first(y),
+                at: 0,
+                later: blocks,
+                view,
+            };
+            hash.begin_chunk();
+            hash
+        }
+    }
+
+    /// Whether as many blocks make a single chunk.
+    #[inline(always)]
+    pub(super) fn is_one_chunk(view: View, blocks: usize) -> bool {
+        blocks <= view.limit + MORE_BLOCKS
+    }
+
+    /// Whether chunks have room for groups of so many blocks.
+    #[inline(always)]
+    pub(super) fn takes_groups(&self, blocks: usize) -> bool {
+        self.view.limit >= blocks
+    }
+
+    #[inline(always)]
+    fn begin_chunk(&mut self) {
+        let chunk = if Self::is_one_chunk(self.view, self.later) {
+            self.later
+        } else {
+            self.view.limit
+        };
+        self.at = 16 * (POWERS - chunk);
+        self.later -= chunk;
+    }
+
+    /// Takes the next `blocks` blocks (1 to a register), in the byte order of the message; behind
+    /// them are zeros.
+    #[inline(always)]
+    pub(super) unsafe fn absorb(&mut self, data: V, blocks: usize) {
+        // SAFETY: as `new` demands.
+        unsafe {
+            self.add_product(data.swap_bytes(), 0);
+            self.advance(blocks);
+        }
+    }
+
+    /// Register `i` of a group that lies within a chunk, the bytes of its blocks reversed.
+    /// [`advance`](Self::advance) follows after the last.
+    #[inline(always)]
+    pub(super) unsafe fn add_product(&mut self, mut data: V, i: usize) {
+        // SAFETY: as `new` demands; the powers reach from `at` to H and a register beyond.
+        unsafe {
+            if i == 0 {
+                data = data.xor(self.y);
+                self.y = V::first(_mm_setzero_si128());
+            }
+            debug_assert!(self.at + i * V::BYTES < 16 * POWERS);
+            let at = self.at + i * V::BYTES;
+            let power = V::load((&raw const (*self.view.powers).powers).cast::<u8>().add(at));
+            let sum = V::load((&raw const (*self.view.powers).sums).cast::<u8>().add(at));
+            self.low = self.low.xor(data.multiply::<0x00>(power));
+            self.high = self.high.xor(data.multiply::<0x11>(power));
+            let halves = data.xor(data.swap_halves());
+            self.middle = self.middle.xor(halves.multiply::<0x00>(sum));
+        }
+    }
+
+    /// Counts blocks that have been multiplied.
+    #[inline(always)]
+    pub(super) unsafe fn advance(&mut self, blocks: usize) {
+        self.at += 16 * blocks;
+        if self.at >= 16 * POWERS && self.later > 0 {
+            // SAFETY: as `new` demands.
+            unsafe {
+                let zero = V::first(_mm_setzero_si128());
+                self.y = V::first(self.sum());
+                (self.low, self.middle, self.high) = (zero, zero, zero);
+            }
+            self.begin_chunk();
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn sum(&self) -> __m128i {
+        // SAFETY: as `new` demands.
+        unsafe {
+            let middle = self.middle.xor(self.low).xor(self.high);
+            reduce(self.low, middle, self.high).fold()
+        }
+    }
+
+    /// The result, when every block has been absorbed.
+    #[inline(always)]
+    pub(super) unsafe fn finish(self) -> __m128i {
+        debug_assert!(self.later == 0 && self.at == 16 * POWERS);
+        // SAFETY: as `new` demands.
+        unsafe { self.sum() }
+    }
+
+    /// Takes `bytes` bytes; a block begun is filled with zeros.
+    ///
+    /// # Safety
+    /// `bytes` are readable at `from`.
+    #[inline(always)]
+    pub(super) unsafe fn absorb_bytes(&mut self, mut from: *const u8, mut bytes: usize) {
+        // SAFETY: as the caller vouches; `bytes` counts what is left.
+        unsafe {
+            while bytes >= V::BYTES {
+                self.absorb(V::load(from), V::BLOCKS);
+                from = from.add(V::BYTES);
+                bytes -= V::BYTES;
+            }
+            if bytes > 0 {
+                self.absorb(V::load_partial(from, bytes), bytes.div_ceil(16));
+            }
+        }
+    }
+}
