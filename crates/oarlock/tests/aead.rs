@@ -125,7 +125,7 @@ fn what_is_not_authentic_is_not_released() {
                     let plaintext = random_bytes(&mut random, bytes);
                     let nonce = [7; 12];
                     let (ciphertext, tag) = oracle(operation, &nonce, b"aad", &plaintext);
-                    let mut refuse = |nonce: &[u8], aad: &[u8], data: &[u8], tag: &[u8]| {
+                    let refuse = |nonce: &[u8], aad: &[u8], data: &[u8], tag: &[u8]| {
                         let mut in_place = data.to_vec();
                         let refused = aead.open(nonce, aad, (&mut in_place[..]).into(), tag);
                         assert_eq!(refused, Err(Error::AuthenticationFailed), "{what}");
