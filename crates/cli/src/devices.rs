@@ -9,15 +9,21 @@ use cipher::{StreamCipher as _, StreamCipherSeek as _};
 use oarlock::device::SessionParams;
 use oarlock::kernels::aes::{Backend, Ctr};
 use oarlock::kernels::cpu::Feature;
-use oarlock::{Accelerator, Strategy};
+use oarlock::{Accelerator, Options, Strategy};
 use serde::Serialize;
 
+use crate::cache::Stored;
 use crate::failure::Failure;
 use crate::options::OPERATIONS;
 use crate::{options, to_stdout};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
+    /// Measure what the plan goes by, within 20 ms, and store it below $XDG_CACHE_HOME (~/.cache) for
+    /// the other subcommands
+    #[arg(long)]
+    calibrate: bool,
+
     /// Print one JSON object, rates in bytes a second
     #[arg(long)]
     json: bool,
@@ -40,12 +46,14 @@ Example:
   oarlock devices --json | jq '.devices[].name'";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let accelerator = options::build(options::parse(&args.options)?)?;
+    let options = options::parse(&args.options)?;
+    if args.calibrate {
+        return calibrate(options, args.json);
+    }
+    let accelerator = options::build(options)?;
     let listing = Listing::of(&accelerator, &args.options)?;
     let text = if args.json {
-        serde_json::to_string(&listing)
-            .map(|line| line + "\n")
-            .map_err(|error| Failure::new(format!("devices: {error}")))?
+        to_json(&listing)?
     } else {
         listing.to_text()
     };
@@ -66,6 +74,66 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             failed.join(", ")
         )))
     }
+}
+
+/// Measures, shows and stores; what cannot be stored is shown all the same.
+fn calibrate(options: Options, json: bool) -> Result<(), Failure> {
+    let accelerator = options::build(options)?;
+    let began = Instant::now();
+    let calibration = accelerator.calibrate();
+    let took = began.elapsed();
+    let stored = Stored::new(accelerator.cpu(), &calibration);
+    let written = stored.write();
+    let mut text = if json {
+        to_json(&stored)?
+    } else {
+        costs_to_text(&stored)
+    };
+    if !json && let Ok(path) = &written {
+        let _ = writeln!(
+            text,
+            "\nmeasured in {:.1} ms and stored in {}",
+            took.as_secs_f64() * 1e3,
+            path.display()
+        );
+    }
+    to_stdout(text.as_bytes())?;
+    written.map(drop)
+}
+
+fn to_json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value)
+        .map(|line| line + "\n")
+        .map_err(|error| Failure::new(format!("devices: {error}")))
+}
+
+fn costs_to_text(stored: &Stored) -> String {
+    let mut text = String::new();
+    let machine = &stored.machine;
+    // Writing to a String does not fail.
+    let _ = writeln!(text, "hand-off to a helper    {:>9} ns", machine.handoff_ns);
+    let _ = writeln!(text, "wake-up of a helper     {:>9} ns", machine.wake_ns);
+    for (what, rate) in [
+        ("another", machine.other_core_bytes_per_second),
+        ("this", machine.own_core_bytes_per_second),
+    ] {
+        let what = format!("keystream from {what} core");
+        let _ = writeln!(text, "{what:<27}{:>12}", gigabytes(rate));
+    }
+    let _ = writeln!(
+        text,
+        "\n{:<18}  {:<9} {:<14}{:>9}{:>13}",
+        "operation", "device", "backend", "setup", "rate"
+    );
+    for cost in &stored.operations {
+        let rate = gigabytes(cost.bytes_per_second);
+        let _ = writeln!(
+            text,
+            "{:<18}  {:<9} {:<14}{:>6} ns{rate:>13}",
+            cost.operation, cost.device, cost.backend, cost.setup_ns
+        );
+    }
+    text
 }
 
 #[derive(Serialize)]
@@ -163,7 +231,7 @@ impl Listing {
             })
             .collect();
         Ok(Self {
-            cpu: cpu_model(),
+            cpu: options::cpu_model(),
             features: cpu.features().map(Feature::name).collect(),
             cpus: options::cpus(),
             parallelism: accelerator.parallelism(),
@@ -323,18 +391,11 @@ fn random_message() -> Vec<u8> {
     message
 }
 
-fn cpu_model() -> String {
-    fs::read_to_string("/proc/cpuinfo")
-        .ok()
-        .and_then(|text| {
-            let line = text.lines().find(|line| line.starts_with("model name"))?;
-            Some(line.split_once(':')?.1.trim().to_string())
-        })
-        .unwrap_or_else(|| std::env::consts::ARCH.into())
-}
-
 fn gigabytes(bytes_per_second: u64) -> String {
-    format!("{:.2} GB/s", bytes_per_second as f64 / 1e9)
+    match bytes_per_second {
+        ..100_000_000 => format!("{:.1} MB/s", bytes_per_second as f64 / 1e6),
+        _ => format!("{:.2} GB/s", bytes_per_second as f64 / 1e9),
+    }
 }
 
 /// Of the constants below.

@@ -20,6 +20,7 @@
 
 mod accelerator;
 mod aead;
+mod calibration;
 mod cipher;
 pub mod device;
 mod error;
@@ -35,9 +36,11 @@ pub use accelerator::{Accelerator, Builder};
 pub use aead::{
     AcceleratedAead, Aes128Gcm, Aes192Gcm, Aes256Gcm, AnyAead, ChaCha20Poly1305, Opener, Sealer,
 };
+pub use calibration::{Calibration, MachineCosts, OperationCost};
 pub use cipher::ctr::AcceleratedCtr;
 pub use cipher::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
 pub use error::{Error, OptionsError};
 pub use oarlock_kernels as kernels;
 pub use options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
+pub use plan::{CostSource, MadeAhead, PlanReport};
 pub use stats::{OperationStats, Stats};

@@ -9,7 +9,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ::aead::consts::{U12, U16, U24, U32};
 use ::aead::{AeadCore, AeadInOut, Key, KeyInit, KeySizeUser, Nonce, Tag, TagPosition};
@@ -106,7 +106,7 @@ impl<A> AcceleratedAead<A> {
         accelerator: Option<Arc<Inner>>,
         reserved: Option<Reserved>,
     ) -> Self {
-        let mut pace = Pace::new(session.bytes_per_second);
+        let mut pace = Pace::new(session.cost);
         pace.makes_nothing_ahead();
         let aead = Self {
             session,
@@ -424,9 +424,9 @@ impl<A> AcceleratedAead<A> {
             };
             (way, pace.stripe_bytes(bytes, threads))
         };
+        let first_help_ns = AtomicU64::new(u64::MAX);
         let result = match way {
             Way::Stripe { helpers } if bytes > stripe_bytes => {
-                let first_help_ns = AtomicU64::new(u64::MAX);
                 let cut = Cut {
                     pool: inner.pool(),
                     helpers,
@@ -438,7 +438,8 @@ impl<A> AcceleratedAead<A> {
                 };
                 match striped(data, &cut) {
                     Some(Ok((done, counts))) => {
-                        self.counts.add_striped(&counts, first_help_ns.into_inner());
+                        self.counts
+                            .add_striped(&counts, first_help_ns.load(Ordering::Relaxed));
                         Ok(done)
                     }
                     Some(Err(error)) => Err(refused(error)),
@@ -451,6 +452,10 @@ impl<A> AcceleratedAead<A> {
         self.counts.add_timed(ended.duration_since(began));
         if let Ok(mut pace) = self.pace.try_lock() {
             pace.learn(way, bytes, began, ended);
+            match first_help_ns.into_inner() {
+                u64::MAX => {}
+                waited_ns => pace.joined(&inner.machine, Duration::from_nanos(waited_ns)),
+            }
         }
         self.look_from();
         if self.counts.has_striped() {
@@ -594,13 +599,13 @@ impl Counts {
             long.helper_stripes += done.helper_stripes;
             if first_help_ns != u64::MAX {
                 long.joined_requests += 1;
-                long.queue_wait += std::time::Duration::from_nanos(first_help_ns);
+                long.queue_wait += Duration::from_nanos(first_help_ns);
             }
         });
         self.has_striped.store(true, Ordering::Relaxed);
     }
 
-    fn add_timed(&self, took: std::time::Duration) {
+    fn add_timed(&self, took: Duration) {
         self.with_long(|long| {
             long.timed_requests += 1;
             long.service += took;

@@ -5,20 +5,29 @@ use oarlock_kernels::cpu::Cpu;
 use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, Operation, SessionParams};
 use crate::aead::AeadKey;
 use crate::cipher::StreamKey;
-use crate::plan;
+use crate::plan::{self, Cost, Costs};
 use crate::session::Keyed;
 
 /// The device `cpu`: AES-CTR by the best kernel that the CPU, less what a mask hides, can run.
-pub struct CpuDevice(Cpu);
+pub struct CpuDevice {
+    cpu: Cpu,
+    costs: Costs,
+}
 
 impl CpuDevice {
     /// With the features of `cpu`.
     pub fn new(cpu: Cpu) -> Self {
-        Self(cpu)
+        Self::with_costs(cpu, Costs::default())
     }
-}
 
-impl CpuDevice {
+    pub(crate) fn with_costs(cpu: Cpu, costs: Costs) -> Self {
+        Self { cpu, costs }
+    }
+
+    fn cost(&self, params: &SessionParams) -> Cost {
+        plan::kernel_cost(&self.costs, self.cpu, params.operation)
+    }
+
     /// What a caller brings along has no device.
     fn computes(&self, operation: Operation) -> bool {
         match operation {
@@ -45,18 +54,25 @@ impl Device for CpuDevice {
         if !self.computes(params.operation) {
             return None;
         }
-        let bytes_per_second = plan::kernel_rate(self.0, params.operation);
         Some(Offer {
             preference: 2,
-            bytes_per_second,
+            bytes_per_second: self.cost(params).bytes_per_second(),
         })
+    }
+
+    fn setup_ns(&self, params: &SessionParams) -> u64 {
+        self.cost(params).setup_ns as u64
+    }
+
+    fn backend(&self, params: &SessionParams) -> &str {
+        plan::kernel_backend(self.cpu, params.operation)
     }
 
     fn open_session(&self, params: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
         let operation = params.operation;
         match operation.kind() {
-            Kind::Stream { .. } => StreamKey::kernel(self.0, operation, key).map(Opened::Stream),
-            Kind::Aead => AeadKey::kernel(self.0, operation, key).map(Opened::Aead),
+            Kind::Stream { .. } => StreamKey::kernel(self.cpu, operation, key).map(Opened::Stream),
+            Kind::Aead => AeadKey::kernel(self.cpu, operation, key).map(Opened::Aead),
             kind => Err(crate::session::InvalidKey(format!("{kind:?}"))),
         }
         .map(OpenSession)

@@ -12,15 +12,34 @@ use zeroize::Zeroize;
 
 use super::{Device, DeviceError, Offer, OpenSession, Opened, Operation, SessionParams};
 use crate::cipher::{Keystream, StreamKey};
-use crate::plan;
+use crate::plan::{self, Cost, Costs};
 
 /// The device `software`: AES-CTR by aws-lc.
-pub struct SoftwareDevice(Cpu);
+pub struct SoftwareDevice {
+    cpu: Cpu,
+    costs: Costs,
+}
 
 impl SoftwareDevice {
     /// `cpu` only tells which rate to expect: aws-lc finds its own way.
     pub fn new(cpu: Cpu) -> Self {
-        Self(cpu)
+        Self::with_costs(cpu, Costs::default())
+    }
+
+    pub(crate) fn with_costs(cpu: Cpu, costs: Costs) -> Self {
+        Self { cpu, costs }
+    }
+
+    /// `None` for what is not asked of aws-lc.
+    fn cost(&self, params: &SessionParams) -> Option<Cost> {
+        let backend = plan::software_backend(self.cpu);
+        match params.operation {
+            Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
+                let found = self.costs.of(params.operation, "software", backend);
+                Some(found.map_or(plan::UNKNOWN, |(cost, _)| cost))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -30,11 +49,18 @@ impl Device for SoftwareDevice {
     }
 
     fn probe(&self, params: &SessionParams) -> Option<Offer> {
-        let bytes_per_second = plan::software_rate(self.0, params.operation)?;
         Some(Offer {
             preference: 1,
-            bytes_per_second,
+            bytes_per_second: self.cost(params)?.bytes_per_second(),
         })
+    }
+
+    fn setup_ns(&self, params: &SessionParams) -> u64 {
+        self.cost(params).map_or(0, |cost| cost.setup_ns as u64)
+    }
+
+    fn backend(&self, _: &SessionParams) -> &str {
+        plan::software_backend(self.cpu)
     }
 
     fn open_session(&self, params: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {

@@ -1,0 +1,461 @@
+//! Measuring what the plan goes by.
+
+use std::hint::{black_box, spin_loop};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use inout::InOutBuf;
+use oarlock_kernels::xor::Xor;
+
+use crate::Error;
+use crate::accelerator::Inner;
+#[cfg(feature = "software")]
+use crate::device::SoftwareDevice;
+use crate::device::{CpuDevice, Device, Kind, Opened, Operation, SessionParams};
+use crate::pool::{Pool, Role, Tickets};
+
+/// What was measured on a machine, from [`Accelerator::calibrate`](crate::Accelerator::calibrate).
+/// It holds for that machine, its features and this version of the library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Calibration {
+    /// The ways between cores.
+    pub machine: MachineCosts,
+    /// By device and operation.
+    pub operations: Vec<OperationCost>,
+}
+
+/// What the ways between cores cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MachineCosts {
+    /// Nanoseconds to post work, until a helper that is awake has begun, and to end it.
+    pub handoff_ns: u64,
+    /// Nanoseconds until a helper that sleeps has begun.
+    pub wake_ns: u64,
+    /// Keystream that another core has made, XORed onto data: bytes a second.
+    pub other_core_bytes_per_second: u64,
+    /// Keystream that this core has made, XORed onto data: bytes a second.
+    pub own_core_bytes_per_second: u64,
+}
+
+/// What an operation costs by one backend of a device, on one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationCost {
+    /// Of this.
+    pub operation: Operation,
+    /// The device's name.
+    pub device: String,
+    /// Which of the device's ways it was.
+    pub backend: String,
+    /// Nanoseconds a request beside those for its bytes.
+    pub setup_ns: u64,
+    /// Bytes a second.
+    pub bytes_per_second: u64,
+}
+
+impl Calibration {
+    /// Whether a machine could have given it.
+    pub(crate) fn validate(&self) -> Result<(), Error> {
+        let MachineCosts {
+            handoff_ns,
+            wake_ns,
+            other_core_bytes_per_second,
+            own_core_bytes_per_second,
+        } = self.machine;
+        let rates = self.operations.iter().map(|one| one.bytes_per_second);
+        let is_possible = (1..=NS_MAX).contains(&handoff_ns)
+            && (1..=NS_MAX).contains(&wake_ns)
+            && rates
+                .chain([other_core_bytes_per_second, own_core_bytes_per_second])
+                .all(|rate| (1..=BYTES_PER_SECOND_MAX).contains(&rate))
+            && self.operations.iter().all(|one| one.setup_ns <= NS_MAX);
+        if is_possible {
+            Ok(())
+        } else {
+            Err(Error::InvalidInput(
+                "no machine gives such a calibration: a cost is 0 or beyond all bounds".into(),
+            ))
+        }
+    }
+}
+
+/// Everything, within [`TIME`].
+pub(crate) fn measure(inner: &Inner) -> Calibration {
+    let machine = measure_machine(inner);
+    let cpu = CpuDevice::new(inner.cpu);
+    #[cfg(feature = "software")]
+    let software = SoftwareDevice::new(inner.cpu);
+    let devices: &[&dyn Device] = &[
+        &cpu,
+        #[cfg(feature = "software")]
+        &software,
+    ];
+    let offered: Vec<_> = devices
+        .iter()
+        .flat_map(|device| Operation::ALL.iter().map(move |one| (device, *one)))
+        .filter(|(device, operation)| {
+            let operation = *operation;
+            device.probe(&SessionParams { operation }).is_some()
+        })
+        .collect();
+    let each = TIME_OF_OPERATIONS / offered.len().max(1) as u32;
+    let mut data = vec![0; LONG_BYTES_MAX];
+    let operations = offered
+        .into_iter()
+        .filter_map(|(device, operation)| {
+            let params = SessionParams { operation };
+            let key: Vec<u8> = (0..operation.key_bytes() as u8).collect();
+            let mut request = request(device.open_session(&params, &key).ok()?.0, operation);
+            let expected = device.probe(&params)?.bytes_per_second as f64 / 1e9;
+            let (setup_ns, bytes_per_ns) = measure_one(&mut request, expected, each, &mut data);
+            Some(OperationCost {
+                operation,
+                device: device.name().into(),
+                backend: device.backend(&params).into(),
+                setup_ns: setup_ns as u64,
+                bytes_per_second: ((bytes_per_ns * 1e9) as u64).max(1),
+            })
+        })
+        .collect();
+    Calibration {
+        machine,
+        operations,
+    }
+}
+
+/// One request after the other.
+type Apply = Box<dyn FnMut(&mut [u8])>;
+
+fn request(opened: Opened, operation: Operation) -> Apply {
+    match opened {
+        Opened::Stream(mut key) => {
+            let Kind::Stream { block_bytes, .. } = operation.kind() else {
+                return Box::new(|_| ());
+            };
+            let mut counter = 0;
+            Box::new(move |data| {
+                let blocks = data.len() / block_bytes;
+                // Only a driver can fail, and none is asked.
+                let _ = key.apply(counter, 0, data.into());
+                // 8-byte blocks count 64 bits, ChaCha20 32, which a few milliseconds do not fill.
+                counter += blocks as u128;
+            })
+        }
+        Opened::Aead(key) => {
+            let mut nonce = [0; 12];
+            let mut number = 0_u64;
+            Box::new(move |data| {
+                number += 1;
+                nonce[4..].copy_from_slice(&number.to_be_bytes());
+                let _ = black_box(key.seal(&nonce, &[], data.into()));
+            })
+        }
+        Opened::Driver(_) => Box::new(|_| ()),
+    }
+}
+
+/// Nanoseconds of setup and bytes per nanosecond: by the best of many short and of many long ones,
+/// since whatever disturbs a measurement makes it longer.
+fn measure_one(
+    apply: &mut Apply,
+    bytes_per_ns_expected: f64,
+    time: Duration,
+    data: &mut [u8],
+) -> (f64, f64) {
+    let long_bytes = ((bytes_per_ns_expected * LONG_NS) as usize)
+        .clamp(LONG_BYTES_MIN, LONG_BYTES_MAX)
+        .next_multiple_of(SHORT_BYTES);
+    let batch = ((bytes_per_ns_expected * BATCH_NS) as usize / SHORT_BYTES).clamp(1, 64);
+    let short_ns = least_ns(time / 3, || {
+        for _ in 0..batch {
+            apply(black_box(&mut data[..SHORT_BYTES]));
+        }
+    }) / batch as f64;
+    let repeats = ((bytes_per_ns_expected * LONG_NS) as usize / long_bytes).max(1);
+    let long_ns = least_ns(time * 2 / 3, || {
+        for _ in 0..repeats {
+            apply(black_box(&mut data[..long_bytes]));
+        }
+    }) / repeats as f64;
+    let between = (long_bytes - SHORT_BYTES) as f64;
+    let bytes_per_ns = between / (long_ns - short_ns).max(long_ns / 2.0).max(1.0);
+    let setup_ns = (short_ns - SHORT_BYTES as f64 / bytes_per_ns).max(0.0);
+    (setup_ns, bytes_per_ns)
+}
+
+fn least_ns(time: Duration, mut work: impl FnMut()) -> f64 {
+    let began = Instant::now();
+    let mut least = Duration::MAX;
+    // Once at least, whatever the time.
+    loop {
+        let start = Instant::now();
+        work();
+        let end = Instant::now();
+        least = least.min(end - start);
+        if end - began >= time {
+            return least.as_nanos() as f64;
+        }
+    }
+}
+
+/// As the tables say where no helper may run.
+fn measure_machine(inner: &Inner) -> MachineCosts {
+    let (told, _) = inner.costs.machine();
+    let told = MachineCosts::from(told);
+    let own_core_bytes_per_second =
+        measure_own_core(inner).unwrap_or(told.own_core_bytes_per_second);
+    if inner.helpers_max() == 0 {
+        return MachineCosts {
+            own_core_bytes_per_second,
+            ..told
+        };
+    }
+    let pool = inner.pool();
+    // The first start makes the thread.
+    wait_for_helper(pool);
+    let soon = || Instant::now() + TIME_OF_HELPERS / 3;
+    let wake_ns = measure_wake(pool, soon());
+    // So that it is awake.
+    wait_for_helper(pool);
+    let handoff_ns = measure_handoff(pool, soon());
+    let other_core = measure_other_core(inner, pool, soon());
+    MachineCosts {
+        wake_ns: wake_ns.unwrap_or(told.wake_ns),
+        handoff_ns: handoff_ns.unwrap_or(told.handoff_ns),
+        other_core_bytes_per_second: other_core.unwrap_or(told.other_core_bytes_per_second),
+        own_core_bytes_per_second,
+    }
+}
+
+/// Posts work and waits for a helper, but not for long; how long it took.
+fn wait_for_helper(pool: &Pool) -> Option<u64> {
+    let began = Instant::now();
+    let waited_ns = AtomicU64::new(0);
+    pool.run(1, &|role| match role {
+        Role::Helper => waited_ns.store(nanos(began.elapsed()), Ordering::Relaxed),
+        Role::Caller => {
+            while waited_ns.load(Ordering::Relaxed) == 0 && began.elapsed() < WAIT_MAX {
+                spin_loop();
+            }
+        }
+    });
+    Some(waited_ns.into_inner()).filter(|ns| *ns > 0)
+}
+
+fn measure_wake(pool: &Pool, deadline: Instant) -> Option<u64> {
+    let waits = std::iter::from_fn(|| {
+        let began = Instant::now();
+        while pool.awake() > 0 && began.elapsed() < WAIT_MAX {
+            spin_loop();
+        }
+        // Not while it still goes to sleep.
+        let began = Instant::now();
+        while began.elapsed() < SETTLED {
+            spin_loop();
+        }
+        Some(wait_for_helper(pool))
+    });
+    let waits = waits
+        .take(WAKE_UPS)
+        .take_while(|_| Instant::now() < deadline)
+        .flatten()
+        .collect();
+    median(waits)
+}
+
+/// What is left of the time of work shared with a helper when its half is taken off.
+fn measure_handoff(pool: &Pool, deadline: Instant) -> Option<u64> {
+    let alone_ns = least_ns(Duration::from_micros(200), || {
+        (0..UNITS).for_each(|number| unit(number.into()));
+    });
+    let mut lost = Vec::new();
+    for _ in 0..HANDOFFS {
+        if Instant::now() > deadline {
+            break;
+        }
+        let helped = AtomicU64::new(0);
+        let tickets = Tickets::new(UNITS);
+        let began = Instant::now();
+        pool.run(1, &|role| {
+            while let Some(ticket) = tickets.take(role) {
+                unit(ticket.into());
+                if role == Role::Helper {
+                    helped.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        });
+        let took_ns = nanos(began.elapsed()) as f64;
+        if helped.into_inner() > 0 {
+            lost.push((took_ns - alone_ns / 2.0).max(1.0) as u64);
+        }
+    }
+    median(lost)
+}
+
+/// About 300 ns of work: a stripe is more, and of a stripe the ticket shall not count.
+fn unit(number: u64) {
+    let mut x = number | 1;
+    for _ in 0..256 {
+        x = black_box(x).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (x >> 29);
+    }
+    black_box(x);
+}
+
+fn measure_other_core(inner: &Inner, pool: &Pool, deadline: Instant) -> Option<u64> {
+    let xor = Xor::new(inner.cpu);
+    let keystream = Mutex::new(vec![1_u8; OTHER_CORE_BYTES]);
+    let mut data = vec![0; WINDOW_BYTES];
+    let mut rates = Vec::new();
+    for _ in 0..ROUNDS {
+        if Instant::now() > deadline {
+            break;
+        }
+        let (is_made, given_up) = (AtomicBool::new(false), AtomicBool::new(false));
+        pool.run(1, &|role| match role {
+            Role::Helper => {
+                let mut keystream = keystream.lock().unwrap_or_else(PoisonError::into_inner);
+                if !given_up.load(Ordering::Relaxed) {
+                    make(xor, &mut keystream);
+                    is_made.store(true, Ordering::Release);
+                }
+            }
+            Role::Caller => {
+                let began = Instant::now();
+                while !is_made.load(Ordering::Acquire) && began.elapsed() < WAIT_MAX {
+                    spin_loop();
+                }
+                given_up.store(true, Ordering::Relaxed);
+            }
+        });
+        if is_made.into_inner() {
+            let keystream = keystream.lock().unwrap_or_else(PoisonError::into_inner);
+            rates.push(xor_rate(xor, &keystream, &mut data));
+        }
+    }
+    median(rates)
+}
+
+fn measure_own_core(inner: &Inner) -> Option<u64> {
+    let xor = Xor::new(inner.cpu);
+    let mut keystream = vec![1; OWN_CORE_BYTES];
+    let mut data = vec![0; WINDOW_BYTES];
+    let rates = (0..ROUNDS)
+        .map(|_| {
+            make(xor, &mut keystream);
+            xor_rate(xor, &keystream, &mut data)
+        })
+        .collect();
+    median(rates)
+}
+
+/// With stores like those of a kernel: those of `fill` may go past the cache.
+fn make(xor: Xor, keystream: &mut [u8]) {
+    for piece in keystream.chunks_exact_mut(WINDOW_BYTES) {
+        xor.apply(black_box(&[0x5a; WINDOW_BYTES]), piece.into());
+    }
+}
+
+/// Bytes a second.
+fn xor_rate(xor: Xor, keystream: &[u8], data: &mut [u8]) -> u64 {
+    let began = Instant::now();
+    for piece in keystream.chunks_exact(data.len()) {
+        xor.apply(piece, InOutBuf::from(black_box(&mut *data)));
+    }
+    let ns = nanos(began.elapsed()).max(1);
+    (keystream.len() as u64 * 1_000_000_000 / ns).max(1)
+}
+
+fn median(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
+}
+
+fn nanos(duration: Duration) -> u64 {
+    duration.as_nanos() as u64
+}
+
+/// Shared by all operations; with what opens sessions and what helpers take, 20 ms in all.
+const TIME_OF_OPERATIONS: Duration = Duration::from_millis(12);
+const TIME_OF_HELPERS: Duration = Duration::from_millis(4);
+/// For a helper that does not come: one that has to be made takes 100 µs.
+const WAIT_MAX: Duration = Duration::from_millis(1);
+/// From the end of a helper's watch until it sleeps.
+const SETTLED: Duration = Duration::from_micros(50);
+const WAKE_UPS: usize = 9;
+const HANDOFFS: usize = 31;
+const UNITS: u32 = 32;
+const ROUNDS: u32 = 15;
+const SHORT_BYTES: usize = 64;
+/// So long that neither setup nor a look at the clock, of 20 to 80 ns, counts.
+const LONG_NS: f64 = 10_000.0;
+const LONG_BYTES_MIN: usize = 1024;
+const LONG_BYTES_MAX: usize = 16 << 10;
+const BATCH_NS: f64 = 2_000.0;
+const OTHER_CORE_BYTES: usize = 128 << 10;
+const OWN_CORE_BYTES: usize = 256 << 10;
+const WINDOW_BYTES: usize = 4096;
+/// Anything beyond is a mistake, and arithmetic on it might overflow.
+const NS_MAX: u64 = 1_000_000_000;
+const BYTES_PER_SECOND_MAX: u64 = 1 << 50;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::Accelerator;
+
+    #[test]
+    fn a_calibration_is_complete_and_positive() {
+        for (mask, threads) in [("", 4), ("-avx2", 1), ("-aes,-avx2", 0)] {
+            let accelerator = Accelerator::builder()
+                .cpu_mask(mask)
+                .max_threads(threads)
+                .build()
+                .unwrap();
+            let began = Instant::now();
+            let calibration = accelerator.calibrate();
+            // Told, not asserted: the machine may be busy.
+            println!("{mask:?}, {threads} threads: {:?}", began.elapsed());
+            calibration.validate().unwrap();
+            for device in accelerator.devices() {
+                for &operation in Operation::ALL {
+                    let is_offered = device.probe(&SessionParams { operation }).is_some();
+                    let measured = calibration
+                        .operations
+                        .iter()
+                        .filter(|one| (one.operation, &*one.device) == (operation, device.name()))
+                        .count();
+                    assert_eq!(measured, usize::from(is_offered), "{operation} {mask}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_impossible_calibration_is_refused_and_a_possible_one_is_gone_by() {
+        let measured = Accelerator::builder().build().unwrap().calibrate();
+        let spoilt: [fn(&mut Calibration); 4] = [
+            |it| it.machine.handoff_ns = 0,
+            |it| it.machine.wake_ns = u64::MAX,
+            |it| it.operations[0].bytes_per_second = 0,
+            |it| it.operations[0].setup_ns = u64::MAX,
+        ];
+        for spoil in spoilt {
+            let mut calibration = measured.clone();
+            spoil(&mut calibration);
+            let built = Accelerator::builder().calibration(calibration).build();
+            assert!(matches!(built, Err(Error::InvalidInput(_))));
+        }
+        let mut calibration = measured;
+        let entry = calibration
+            .operations
+            .iter_mut()
+            .find(|one| (one.operation, &*one.device) == (Operation::ChaCha20, "cpu"))
+            .unwrap();
+        entry.bytes_per_second = 123_000_000;
+        let builder = Accelerator::builder().calibration(calibration);
+        let report = builder.build().unwrap().plan(Operation::ChaCha20).unwrap();
+        assert_eq!(report.bytes_per_second, 123_000_000);
+        assert_eq!(report.source, crate::CostSource::Calibrated);
+    }
+}
