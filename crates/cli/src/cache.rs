@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use oarlock::device::Operation;
 use oarlock::kernels::cpu::{Cpu, Feature};
-use oarlock::{Calibration, MachineCosts, OperationCost};
+use oarlock::{Accelerator, Calibration, MachineCosts, OperationCost};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, reason};
@@ -190,7 +190,11 @@ fn read_from(path: &Path, this: &MadeBy) -> Result<Calibration, Missing> {
     }
     let calibration = stored.calibration().map_err(unfit)?;
     // The builder knows what is possible.
-    options::calibrated(calibration.clone()).map_err(|error| unfit(error.to_string()))?;
+    let tried = Accelerator::builder().max_threads(0);
+    tried
+        .calibration(calibration.clone())
+        .build()
+        .map_err(|error| unfit(error.to_string()))?;
     Ok(calibration)
 }
 

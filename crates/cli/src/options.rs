@@ -24,19 +24,19 @@ pub(crate) fn build(options: Options) -> Result<Accelerator, Failure> {
 
 /// One that plans by the calibration that is stored, where there is one that fits.
 pub(crate) fn build_calibrated(options: Options) -> Result<Accelerator, Failure> {
-    let builder = Accelerator::builder().options(options);
     match cache::read(cpu()?) {
-        Ok(calibration) => built(builder.calibration(calibration)),
-        Err(_) => built(builder),
+        Ok(calibration) => calibrated(options, calibration),
+        Err(_) => build(options),
     }
 }
 
-/// One for nothing but the proof that this can be a calibration.
-pub(crate) fn calibrated(calibration: Calibration) -> Result<Accelerator, oarlock::Error> {
-    Accelerator::builder()
-        .max_threads(0)
-        .calibration(calibration)
-        .build()
+/// One that plans by `calibration`.
+pub(crate) fn calibrated(
+    options: Options,
+    calibration: Calibration,
+) -> Result<Accelerator, Failure> {
+    let builder = Accelerator::builder().options(options);
+    built(builder.calibration(calibration))
 }
 
 /// The CPU as `OARLOCK_CPU` leaves it, which only the builder reads.
@@ -55,7 +55,7 @@ pub(crate) fn cpu_model() -> String {
         .unwrap_or_else(|| std::env::consts::ARCH.into())
 }
 
-fn built(builder: Builder) -> Result<Accelerator, Failure> {
+pub(crate) fn built(builder: Builder) -> Result<Accelerator, Failure> {
     builder
         .build()
         .map_err(|error| Failure::usage(error.to_string()))

@@ -1,8 +1,8 @@
 //! Measuring what the plan goes by.
 
 use std::hint::{black_box, spin_loop};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use inout::InOutBuf;
@@ -14,6 +14,7 @@ use crate::accelerator::Inner;
 use crate::device::SoftwareDevice;
 use crate::device::{CpuDevice, Device, Kind, Opened, Operation, SessionParams};
 use crate::pool::{Pool, Role, Tickets};
+use crate::prefetch::{Consumer, Geometry, Ring, Shape, Source};
 
 /// What was measured on a machine, from [`Accelerator::calibrate`](crate::Accelerator::calibrate).
 /// It holds for that machine, its features and this version of the library.
@@ -302,67 +303,71 @@ fn unit(number: u64) {
 }
 
 fn measure_other_core(inner: &Inner, pool: &Pool, deadline: Instant) -> Option<u64> {
-    let xor = Xor::new(inner.cpu);
-    let keystream = Mutex::new(vec![1_u8; OTHER_CORE_BYTES]);
-    let mut data = vec![0; WINDOW_BYTES];
-    let mut rates = Vec::new();
-    for _ in 0..ROUNDS {
-        if Instant::now() > deadline {
-            break;
-        }
-        let (is_made, given_up) = (AtomicBool::new(false), AtomicBool::new(false));
+    measure_taking(inner, deadline, |ring| {
+        let is_filled = AtomicBool::new(false);
         pool.run(1, &|role| match role {
             Role::Helper => {
-                let mut keystream = keystream.lock().unwrap_or_else(PoisonError::into_inner);
-                if !given_up.load(Ordering::Relaxed) {
-                    make(xor, &mut keystream);
-                    is_made.store(true, Ordering::Release);
-                }
+                ring.fill_until(Instant::now() + WAIT_MAX);
+                is_filled.store(true, Ordering::Release);
             }
             Role::Caller => {
                 let began = Instant::now();
-                while !is_made.load(Ordering::Acquire) && began.elapsed() < WAIT_MAX {
+                while !is_filled.load(Ordering::Acquire) && began.elapsed() < WAIT_MAX {
                     spin_loop();
                 }
-                given_up.store(true, Ordering::Relaxed);
             }
         });
-        if is_made.into_inner() {
-            let keystream = keystream.lock().unwrap_or_else(PoisonError::into_inner);
-            rates.push(xor_rate(xor, &keystream, &mut data));
+        is_filled.into_inner()
+    })
+}
+
+fn measure_own_core(inner: &Inner) -> Option<u64> {
+    let deadline = Instant::now() + TIME_OF_HELPERS / 3;
+    measure_taking(inner, deadline, |ring| {
+        ring.fill_until(Instant::now() + WAIT_MAX) > 0
+    })
+}
+
+/// Bytes a second that a consumer takes from a ring that `fill` has filled.
+fn measure_taking(inner: &Inner, deadline: Instant, fill: impl Fn(&Ring) -> bool) -> Option<u64> {
+    let xor = Xor::new(inner.cpu);
+    let geometry = Geometry {
+        block_shift: 4,
+        counter_bits: 128,
+    };
+    // Of its own budget: it is gone in a moment.
+    let ring = Ring::new(RING, Box::new(Pattern(xor)), &Arc::default(), usize::MAX)?;
+    let mut consumer = Consumer::new(Arc::clone(&ring), geometry, xor, 0);
+    let mut data = vec![0; WINDOW_BYTES];
+    let mut counter = 0;
+    let mut rates = Vec::new();
+    while rates.len() < ROUNDS && Instant::now() < deadline {
+        if !fill(&ring) {
+            continue;
+        }
+        let mut ready = 0;
+        let began = Instant::now();
+        for _ in 0..ring.bytes() / WINDOW_BYTES {
+            let data = InOutBuf::from(black_box(&mut *data));
+            ready += consumer.apply(counter, 0, data, &mut |_, _, _| ()).ready;
+            counter += (WINDOW_BYTES / 16) as u128;
+        }
+        let ns = nanos(began.elapsed()).max(1);
+        if ready == ring.bytes() as u64 {
+            rates.push((ready * 1_000_000_000 / ns).max(1));
         }
     }
     median(rates)
 }
 
-fn measure_own_core(inner: &Inner) -> Option<u64> {
-    let xor = Xor::new(inner.cpu);
-    let mut keystream = vec![1; OWN_CORE_BYTES];
-    let mut data = vec![0; WINDOW_BYTES];
-    let rates = (0..ROUNDS)
-        .map(|_| {
-            make(xor, &mut keystream);
-            xor_rate(xor, &keystream, &mut data)
-        })
-        .collect();
-    median(rates)
-}
+/// Written as a kernel writes keystream.
+struct Pattern(Xor);
 
-/// With stores like those of a kernel: those of `fill` may go past the cache.
-fn make(xor: Xor, keystream: &mut [u8]) {
-    for piece in keystream.chunks_exact_mut(WINDOW_BYTES) {
-        xor.apply(black_box(&[0x5a; WINDOW_BYTES]), piece.into());
+impl Source for Pattern {
+    fn make(&self, _: u128, _: u64, granule: &mut [u8]) {
+        let pattern = black_box([0x5a; RING.granule_bytes]);
+        self.0.apply(&pattern, granule.into());
     }
-}
-
-/// Bytes a second.
-fn xor_rate(xor: Xor, keystream: &[u8], data: &mut [u8]) -> u64 {
-    let began = Instant::now();
-    for piece in keystream.chunks_exact(data.len()) {
-        xor.apply(piece, InOutBuf::from(black_box(&mut *data)));
-    }
-    let ns = nanos(began.elapsed()).max(1);
-    (keystream.len() as u64 * 1_000_000_000 / ns).max(1)
 }
 
 fn median(mut values: Vec<u64>) -> Option<u64> {
@@ -384,15 +389,19 @@ const SETTLED: Duration = Duration::from_micros(50);
 const WAKE_UPS: usize = 9;
 const HANDOFFS: usize = 31;
 const UNITS: u32 = 32;
-const ROUNDS: u32 = 15;
+const ROUNDS: usize = 15;
 const SHORT_BYTES: usize = 64;
 /// So long that neither setup nor a look at the clock, of 20 to 80 ns, counts.
 const LONG_NS: f64 = 10_000.0;
 const LONG_BYTES_MIN: usize = 1024;
 const LONG_BYTES_MAX: usize = 16 << 10;
 const BATCH_NS: f64 = 2_000.0;
-const OTHER_CORE_BYTES: usize = 128 << 10;
-const OWN_CORE_BYTES: usize = 256 << 10;
+/// Half of what a cipher has by default, in granules of one that is worth it.
+const RING: Shape = Shape {
+    granule_bytes: 1024,
+    segment: 64,
+    streams: 2,
+};
 const WINDOW_BYTES: usize = 4096;
 /// Anything beyond is a mistake, and arithmetic on it might overflow.
 const NS_MAX: u64 = 1_000_000_000;
