@@ -356,14 +356,14 @@ const VECTORS: &[Vector] = &[
     ),
     block(
         Operation::Serpent128Ctr,
-        "NESSIE",
+        "the Serpent submission",
         "80000000000000000000000000000000",
         ZERO_BLOCK,
-        "a3b35de7c358ddd82644678c64b8bcbb",
+        "264e5481eff42a4606abda06c0bfda3d",
     ),
     block(
         Operation::Serpent256Ctr,
-        "NESSIE",
+        "the Serpent submission",
         "8000000000000000000000000000000000000000000000000000000000000000",
         ZERO_BLOCK,
         "a223aa1288463c0e2be38ebd825616c0",
