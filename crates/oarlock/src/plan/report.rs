@@ -4,7 +4,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Cost, CostSource, Helpers, HelpersOf, LOOKS_TO_PREFETCH, Machine, Pace, Way};
+use super::{
+    Cost, CostSource, Helpers, HelpersOf, LOOKS_TO_PREFETCH, Machine, Pace, RING_SHARE, Way,
+};
 use crate::Error;
 use crate::accelerator::Inner;
 use crate::device::{Kind, Operation, SessionParams};
@@ -180,7 +182,8 @@ impl View<'_> {
             ));
         }
         let rate = gigabytes(self.cost.bytes_per_ns);
-        let ring_rate = gigabytes(self.machine.other_core_bytes_per_ns);
+        let ring_bytes_per_ns = RING_SHARE * self.machine.other_core_bytes_per_ns;
+        let ring_rate = gigabytes(ring_bytes_per_ns);
         match self.made_ahead_from(ring_bytes) {
             Some(from) => MadeAhead {
                 from: Some(from),
@@ -189,12 +192,10 @@ impl View<'_> {
                      runs at {rate}, keystream comes from another core at {ring_rate}"
                 ),
             },
-            None if 2.0 * self.cost.bytes_per_ns > self.machine.other_core_bytes_per_ns => {
-                no(format!(
-                    "{operation} at {rate} gains too little from keystream that comes from another \
+            None if 2.0 * self.cost.bytes_per_ns > ring_bytes_per_ns => no(format!(
+                "{operation} at {rate} gains too little from keystream that comes from another \
                      core at {ring_rate}"
-                ))
-            }
+            )),
             None => no(format!(
                 "{} helpers who share a request of {operation} at {rate} are done sooner",
                 self.helpers
