@@ -27,6 +27,11 @@ use crate::cpu::Cpu;
 use crate::portable;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::ghash::{LONG_BLOCKS, Powers, SHORT_BLOCKS, View};
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::{
+    Face, gcm as kernel,
+    gcm_cache::{CACHED_ALIGN, Table},
+};
 
 /// Bytes of a nonce that is taken as it is; others are hashed (SP 800-38D, section 7.1, step 2).
 pub const NONCE_BYTES: usize = 12;
@@ -64,6 +69,8 @@ macro_rules! by_backend {
 pub struct Gcm {
     pub(crate) ctr: Ctr,
     hash: HashKey,
+    #[cfg(target_arch = "x86_64")]
+    face: Option<Face>,
 }
 
 /// A message under way: nonce, position, GHASH so far, and the block begun. Wiped on drop.
@@ -81,6 +88,8 @@ pub struct Message {
     power_blocks: u64,
     /// The last stripe appended ended within a block: nothing can follow.
     ended: bool,
+    #[cfg(target_arch = "x86_64")]
+    cache: Cache,
 }
 
 /// GHASH of a stripe's ciphertext, from zero. Wiped on drop.
@@ -102,6 +111,10 @@ impl Gcm {
     /// [`InvalidKeyLength`].
     pub fn new(key: &[u8], cpu: Cpu) -> Result<Self, InvalidKeyLength> {
         let mut gcm = Self::unkeyed(Backend::preferred(cpu));
+        #[cfg(target_arch = "x86_64")]
+        if let Some(face) = Face::new(cpu) {
+            gcm = Self::unkeyed_cached(face);
+        }
         gcm.set_key(key)?;
         Ok(gcm)
     }
@@ -112,7 +125,18 @@ impl Gcm {
         Self {
             ctr: Ctr::unkeyed(backend),
             hash: HashKey::unkeyed(),
+            #[cfg(target_arch = "x86_64")]
+            face: None,
         }
+    }
+
+    /// As [`unkeyed`](Self::unkeyed) on 512-bit VAES, with counter-mode caching for long messages
+    /// whose nonce has 12 bytes.
+    #[cfg(target_arch = "x86_64")]
+    pub const fn unkeyed_cached(face: Face) -> Self {
+        let mut gcm = Self::unkeyed(Backend::Vaes512(face.vaes512()));
+        gcm.face = Some(face);
+        gcm
     }
 
     /// Expands `key` (16, 24 or 32 bytes) in place of the one before.
@@ -191,7 +215,28 @@ impl Gcm {
             power: 0,
             power_blocks: 0,
             ended: false,
+            #[cfg(target_arch = "x86_64")]
+            cache: Cache::EMPTY,
         })
+    }
+
+    /// Says that about `bytes` bytes of `message` are to come, in stripes or pieces: fills a table
+    /// of 4 KiB in it where that will pay. Those that begin at multiples of 512 bytes use it.
+    pub fn prepare(&self, message: &mut Message, bytes: u64) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(face) = self.face
+            && bytes >= CACHED_BYTES_MIN as u64
+            && message.j0 as u32 == 1
+            && message.cache.filled.is_none()
+        {
+            message
+                .cache
+                .table
+                .fill(face, &self.ctr.schedule, message.j0);
+            message.cache.filled = Some(face);
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (message, bytes);
     }
 
     /// Encrypts the next `data` of `message`, of any length.
@@ -400,6 +445,15 @@ impl Gcm {
     ) -> Result<[u8; TAG_BYTES], AeadError> {
         if let Ok(nonce) = nonce.try_into() {
             let backend = self.ctr.backend();
+            #[cfg(target_arch = "x86_64")]
+            if let Some(face) = self.face
+                && data.len() >= CACHED_BYTES_MIN
+            {
+                let view = self.hash.view(backend, aad.len() + data.len());
+                let (schedule, j0) = (&self.ctr.schedule, j0_of(nonce));
+                let tag = kernel::cached_message::<OPEN>(face, schedule, view, j0, aad, data);
+                return Ok(tag.to_ne_bytes());
+            }
             by_backend!(backend, kernels(token) => {
                 let view = self.hash.view(backend, aad.len() + data.len());
                 let schedule = &self.ctr.schedule;
@@ -469,7 +523,7 @@ impl Gcm {
         let (blocks, tail) = data.split_at(blocks);
         if !blocks.is_empty() {
             let bytes = blocks.len() as u64;
-            message.y = self.update::<OPEN>(message.y, message.counter(message.bytes), blocks);
+            message.y = self.update::<OPEN>(message, message.bytes, message.y, blocks);
             message.bytes += bytes;
         }
         if !tail.is_empty() {
@@ -508,18 +562,28 @@ impl Gcm {
     ) -> Partial {
         assert_is_stripe(offset, data.len() as u64);
         Partial {
-            y: self.update::<OPEN>(0, message.counter(offset), data),
+            y: self.update::<OPEN>(message, offset, 0, data),
         }
     }
 
-    /// CTR from `counter` on, and GHASH of the ciphertext from `y` on.
+    /// CTR from byte `offset` of the message on, and GHASH of the ciphertext from `y` on.
     fn update<const OPEN: bool>(
         &self,
+        message: &Message,
+        offset: u64,
         mut y: u128,
-        mut counter: u128,
         mut data: InOutBuf<'_, '_, u8>,
     ) -> u128 {
         let backend = self.ctr.backend();
+        let mut counter = message.counter(offset);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(face) = message.cache.filled
+            && offset.is_multiple_of(CACHED_ALIGN)
+        {
+            let view = self.hash.view(backend, data.len());
+            let (schedule, table) = (&self.ctr.schedule, &message.cache.table);
+            return kernel::cached_update::<OPEN>(face, schedule, view, y, counter, table, data);
+        }
         by_backend!(backend, kernels(token) => {
             let view = self.hash.view(backend, data.len());
             while !data.is_empty() {
@@ -574,6 +638,30 @@ impl fmt::Debug for Message {
 impl fmt::Debug for Partial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Partial").finish_non_exhaustive()
+    }
+}
+
+/// A place for a table of counter-mode caching. Wiped on drop.
+#[cfg(target_arch = "x86_64")]
+struct Cache {
+    table: Table,
+    filled: Option<Face>,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Cache {
+    const EMPTY: Self = Self {
+        table: Table::new(),
+        filled: None,
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Zeroize for Cache {
+    fn zeroize(&mut self) {
+        if let Some(face) = self.filled.take() {
+            self.table.wipe(face);
+        }
     }
 }
 
@@ -759,3 +847,6 @@ const PIECE_BYTES: usize = 4096;
 /// A message of so many bytes makes the long table.
 #[cfg(target_arch = "x86_64")]
 const LONG_BYTES_MIN: usize = 512;
+/// A message of so many bytes fills a table of counter-mode caching.
+#[cfg(target_arch = "x86_64")]
+const CACHED_BYTES_MIN: usize = 12 << 10;

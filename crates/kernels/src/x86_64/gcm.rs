@@ -6,10 +6,11 @@ use core::arch::x86_64::*;
 
 use inout::InOutBuf;
 
-use super::aes::{fresh_keys, round_keys};
+use super::aes::{anew, fresh_keys, round_key};
+use super::gcm_cache::{Cached, Table};
 use super::ghash::{self, Hash, Powers, View};
 use super::lanes::{Clmul, Lanes};
-use super::{AesNi, Vaes256, Vaes512};
+use super::{AesNi, Face, Vaes256, Vaes512};
 use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
 
 macro_rules! backend {
@@ -86,8 +87,9 @@ macro_rules! backend {
                 ) -> u128 {
                     // SAFETY: the features are enabled here; the rest as the caller vouches.
                     unsafe {
-                        super::update::<$lanes, R, $unroll, OPEN>(
-                            schedule, view, y, counter, from, to, bytes,
+                        let source = Counters(<$lanes>::counters(counter));
+                        super::update::<$lanes, _, R, $unroll, OPEN>(
+                            schedule, view, source, y, from, to, bytes,
                         )
                     }
                 }
@@ -127,8 +129,9 @@ macro_rules! backend {
                 ) -> u128 {
                     // SAFETY: the features are enabled here; the rest as the caller vouches.
                     unsafe {
-                        super::message::<$lanes, R, $unroll, OPEN>(
-                            schedule, view, j0, aad, from, to, bytes,
+                        let source = Counters(<$lanes>::counters(j0.wrapping_add(1)));
+                        super::message::<$lanes, _, R, $unroll, OPEN>(
+                            schedule, view, source, j0, aad, from, to, bytes,
                         )
                     }
                 }
@@ -180,14 +183,100 @@ backend!(
     GCM_VAES512
 );
 
+/// As [`vaes512::message`], with counter-mode caching.
+#[inline(never)]
+pub(crate) fn cached_message<const OPEN: bool>(
+    face: Face,
+    schedule: &Schedule,
+    view: View,
+    j0: u128,
+    aad: &[u8],
+    data: InOutBuf<'_, '_, u8>,
+) -> u128 {
+    #[target_feature(enable = "aes,vaes,pclmulqdq,vpclmulqdq,avx512f,avx512bw,avx512vl")]
+    unsafe fn rounds<const R: usize, const OPEN: bool>(
+        schedule: &Schedule,
+        view: View,
+        source: Cached,
+        j0: u128,
+        aad: &[u8],
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+    ) -> u128 {
+        // SAFETY: the features are enabled here; the rest as the caller vouches.
+        unsafe {
+            message::<__m512i, _, R, 8, OPEN>(schedule, view, source, j0, aad, from, to, bytes)
+        }
+    }
+    #[cfg(any(test, feature = "dispatch-counters"))]
+    crate::aes::dispatch::GCM_FACE.hit();
+    let bytes = data.len();
+    let (from, to) = data.into_raw();
+    let f = match schedule.size {
+        KeySize::Aes128 => rounds::<10, OPEN>,
+        KeySize::Aes192 => rounds::<12, OPEN>,
+        KeySize::Aes256 => rounds::<14, OPEN>,
+    };
+    let mut table = Table::new();
+    let source = Cached::filling(&mut table, j0);
+    // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at `from` and
+    // writable at `to`, the same or apart; a view is good by itself, and the table outlives the
+    // call.
+    let tag = unsafe { f(schedule, view, source, j0, aad, from, to, bytes) };
+    table.wipe(face);
+    tag
+}
+
+/// As [`vaes512::update`], out of a table that has been filled for this key and nonce. `counter` is
+/// a multiple of 32 blocks after 2.
+pub(crate) fn cached_update<const OPEN: bool>(
+    _: Face,
+    schedule: &Schedule,
+    view: View,
+    y: u128,
+    counter: u128,
+    table: &Table,
+    data: InOutBuf<'_, '_, u8>,
+) -> u128 {
+    #[target_feature(enable = "aes,vaes,pclmulqdq,vpclmulqdq,avx512f,avx512bw,avx512vl")]
+    unsafe fn rounds<const R: usize, const OPEN: bool>(
+        schedule: &Schedule,
+        view: View,
+        source: Cached,
+        y: u128,
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+    ) -> u128 {
+        // SAFETY: the features are enabled here; the rest as the caller vouches.
+        unsafe { update::<__m512i, _, R, 8, OPEN>(schedule, view, source, y, from, to, bytes) }
+    }
+    #[cfg(any(test, feature = "dispatch-counters"))]
+    crate::aes::dispatch::GCM_FACE.hit();
+    let bytes = data.len();
+    let (from, to) = data.into_raw();
+    let f = match schedule.size {
+        KeySize::Aes128 => rounds::<10, OPEN>,
+        KeySize::Aes192 => rounds::<12, OPEN>,
+        KeySize::Aes256 => rounds::<14, OPEN>,
+    };
+    // SAFETY: as in `cached_message`; the table is borrowed.
+    unsafe {
+        let source = Cached::filled(table, counter);
+        f(schedule, view, source, y, from, to, bytes)
+    }
+}
+
 /// # Safety
 /// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
 /// at `to`, the same place or one that does not overlap; the low 32 bits of the counters do not
 /// wrap.
 #[inline(always)]
-unsafe fn message<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>(
+unsafe fn message<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, const OPEN: bool>(
     schedule: &Schedule,
     view: View,
+    source: S,
     j0: u128,
     aad: &[u8],
     from: *const u8,
@@ -206,9 +295,8 @@ unsafe fn message<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: boo
             let y = self::hash::<V>(view, 0, aad.as_ptr(), aad.len());
             hash = Hash::<V>::new(view, block(y), blocks);
         }
-        let counter = j0.wrapping_add(1);
         let mask =
-            crypt::<V, R, UNROLL, OPEN>(schedule, &mut hash, counter, Some(j0), from, to, bytes);
+            crypt::<V, S, R, UNROLL, OPEN>(schedule, &mut hash, source, Some(j0), from, to, bytes);
         let lengths = _mm_set_epi64x(aad.len() as i64 * 8, bytes as i64 * 8);
         hash.add_product(V::first(lengths), 0);
         hash.advance(1);
@@ -219,11 +307,11 @@ unsafe fn message<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: boo
 /// # Safety
 /// As [`message`].
 #[inline(always)]
-unsafe fn update<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>(
+unsafe fn update<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, const OPEN: bool>(
     schedule: &Schedule,
     view: View,
+    source: S,
     y: u128,
-    counter: u128,
     from: *const u8,
     to: *mut u8,
     bytes: usize,
@@ -234,7 +322,7 @@ unsafe fn update<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool
     // SAFETY: as the caller vouches.
     unsafe {
         let mut hash = Hash::<V>::new(view, block(y), bytes.div_ceil(BLOCK_BYTES));
-        crypt::<V, R, UNROLL, OPEN>(schedule, &mut hash, counter, None, from, to, bytes);
+        crypt::<V, S, R, UNROLL, OPEN>(schedule, &mut hash, source, None, from, to, bytes);
         number(hash.finish())
     }
 }
@@ -258,12 +346,12 @@ unsafe fn hash<V: Clmul>(view: View, y: u128, from: *const u8, bytes: usize) -> 
 /// asked for.
 ///
 /// # Safety
-/// As [`message`].
+/// As [`message`], and as `source` demands.
 #[inline(always)]
-unsafe fn crypt<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>(
+unsafe fn crypt<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, const OPEN: bool>(
     schedule: &Schedule,
     hash: &mut Hash<V>,
-    counter: u128,
+    mut source: S,
     j0: Option<u128>,
     mut from: *const u8,
     mut to: *mut u8,
@@ -273,10 +361,9 @@ unsafe fn crypt<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>
     let group_bytes = UNROLL * V::BYTES;
     // SAFETY: as the caller vouches; `bytes` counts what is left, and no more than that is touched.
     unsafe {
-        let mut counters = V::counters(counter);
         if bytes >= group_bytes && hash.takes_groups(group_blocks) {
             if !OPEN {
-                group::<V, R, UNROLL, false>(schedule, hash, &mut counters, from, from, to);
+                group::<V, S, R, UNROLL, false>(schedule, hash, &mut source, from, from, to);
                 (from, to) = (from.add(group_bytes), to.add(group_bytes));
                 bytes -= group_bytes;
             }
@@ -286,7 +373,7 @@ unsafe fn crypt<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>
                 } else {
                     to.cast_const().sub(group_bytes)
                 };
-                group::<V, R, UNROLL, true>(schedule, hash, &mut counters, ciphertext, from, to);
+                group::<V, S, R, UNROLL, true>(schedule, hash, &mut source, ciphertext, from, to);
                 hash.advance(group_blocks);
                 (from, to) = (from.add(group_bytes), to.add(group_bytes));
                 bytes -= group_bytes;
@@ -302,36 +389,81 @@ unsafe fn crypt<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>
         }
         let mut mask = _mm_setzero_si128();
         if let Some(j0) = j0 {
-            let keys = round_keys::<__m128i, R>(schedule);
-            mask = __m128i::counters(j0).swap_bytes().xor(keys[0]);
-            for key in &keys[1..R] {
-                mask = mask.round(*key);
-            }
-            mask = mask.last_round(keys[R]);
+            mask = keystream::<_, R>(schedule, __m128i::counters(j0), mask);
         }
-        while bytes > 0 {
-            let keys = fresh_keys::<V, R>(schedule);
-            let mut state = keys[0].xor(counters.swap_bytes());
-            counters = counters.advance(V::BLOCKS as u32);
-            for key in &keys[1..R] {
-                state = state.round(*key);
-            }
-            if bytes < V::BYTES {
-                let input = V::load_partial(from, bytes);
-                let output = state.last_round(keys[R].xor(input)).keep(bytes);
-                output.store_partial(to, bytes);
-                let ciphertext = if OPEN { input } else { output };
-                hash.absorb(ciphertext, bytes.div_ceil(BLOCK_BYTES));
-                break;
-            }
+        let mut counters = source.counters();
+        while bytes >= V::BYTES {
             let input = V::load(from);
-            let output = state.last_round(keys[R].xor(input));
+            let output = keystream::<V, R>(schedule, counters, input);
+            counters = counters.advance(V::BLOCKS as u32);
             output.store(to);
             hash.absorb(if OPEN { input } else { output }, V::BLOCKS);
             (from, to) = (from.add(V::BYTES), to.add(V::BYTES));
             bytes -= V::BYTES;
         }
+        if bytes > 0 {
+            let input = V::load_partial(from, bytes);
+            let output = keystream::<V, R>(schedule, counters, input).keep(bytes);
+            output.store_partial(to, bytes);
+            let ciphertext = if OPEN { input } else { output };
+            hash.absorb(ciphertext, bytes.div_ceil(BLOCK_BYTES));
+        }
         mask
+    }
+}
+
+/// The keystream of a register of `counters`, XORed onto `data`.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller.
+#[inline(always)]
+unsafe fn keystream<V: Lanes, const R: usize>(schedule: &Schedule, counters: V, data: V) -> V {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let keys = fresh_keys::<V, R>(schedule);
+        let mut state = keys[0].xor(counters.swap_bytes());
+        for key in &keys[1..R] {
+            state = state.round(*key);
+        }
+        state.last_round(keys[R].xor(data))
+    }
+}
+
+/// Where the states of a group come from.
+///
+/// # Safety
+/// Every method needs the instructions of `V`.
+pub(super) trait Source<V> {
+    /// The rounds that the states of [`group`](Self::group) have passed.
+    const ROUNDS: usize;
+    /// States of the next registers.
+    unsafe fn group<const UNROLL: usize>(&mut self, schedule: &Schedule) -> [V; UNROLL];
+    /// The counters of the next register.
+    unsafe fn counters(&self) -> V;
+}
+
+/// Counters, the next register's.
+struct Counters<V>(V);
+
+impl<V: Clmul> Source<V> for Counters<V> {
+    const ROUNDS: usize = 0;
+
+    #[inline(always)]
+    unsafe fn group<const UNROLL: usize>(&mut self, schedule: &Schedule) -> [V; UNROLL] {
+        // SAFETY: as the trait demands.
+        unsafe {
+            let mut states = [round_key::<V>(schedule, 0); UNROLL];
+            for state in &mut states {
+                *state = state.xor(self.0.swap_bytes());
+                self.0 = self.0.advance(V::BLOCKS as u32);
+            }
+            states
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn counters(&self) -> V {
+        self.0
     }
 }
 
@@ -341,37 +473,43 @@ unsafe fn crypt<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>
 /// # Safety
 /// As [`message`], for a group at each pointer.
 #[inline(always)]
-unsafe fn group<V: Clmul, const R: usize, const UNROLL: usize, const HASH: bool>(
+unsafe fn group<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, const HASH: bool>(
     schedule: &Schedule,
     hash: &mut Hash<V>,
-    counters: &mut V,
+    source: &mut S,
     ciphertext: *const u8,
     from: *const u8,
     to: *mut u8,
 ) {
     // SAFETY: as the caller vouches.
     unsafe {
-        let keys = fresh_keys::<V, R>(schedule);
-        let mut states = [keys[0]; UNROLL];
-        for state in &mut states {
-            *state = state.xor(counters.swap_bytes());
-            *counters = counters.advance(V::BLOCKS as u32);
-        }
-        for (round, key) in keys[1..R].iter().enumerate() {
-            for state in &mut states {
-                *state = state.round(*key);
-            }
-            if HASH {
-                for i in 0..UNROLL {
-                    if i * (R - 1) / UNROLL == round {
-                        let data = V::load(ciphertext.add(i * V::BYTES));
-                        hash.add_product(data.swap_bytes(), i);
+        let schedule = anew(schedule);
+        let mut states = source.group::<UNROLL>(schedule);
+        // Written out, so that states and sums stay in registers: a loop of this size is not
+        // unrolled.
+        macro_rules! rounds {
+            ($($round:literal)+) => {$(
+                if $round > S::ROUNDS && $round < R {
+                    let key = round_key::<V>(schedule, $round);
+                    for state in &mut states {
+                        *state = state.round(key);
+                    }
+                    if HASH {
+                        let rounds = R - 1 - S::ROUNDS;
+                        for i in 0..UNROLL {
+                            if i * rounds / UNROLL == $round - 1 - S::ROUNDS {
+                                let data = V::load(ciphertext.add(i * V::BYTES));
+                                hash.add_product(data.swap_bytes(), i);
+                            }
+                        }
                     }
                 }
-            }
+            )+};
         }
+        rounds!(1 2 3 4 5 6 7 8 9 10 11 12 13);
+        let key = round_key::<V>(schedule, R);
         for (i, state) in states.iter_mut().enumerate() {
-            *state = state.last_round(keys[R].xor(V::load(from.add(i * V::BYTES))));
+            *state = state.last_round(key.xor(V::load(from.add(i * V::BYTES))));
         }
         for (i, state) in states.iter().enumerate() {
             state.store(to.add(i * V::BYTES));

@@ -5,6 +5,7 @@ mod lanes;
 pub(crate) mod aes;
 pub(crate) mod face;
 pub(crate) mod gcm;
+pub(crate) mod gcm_cache;
 pub(crate) mod ghash;
 
 use crate::cpu::{Cpu, Feature};
