@@ -28,10 +28,7 @@ use crate::portable;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::ghash::{LONG_BLOCKS, Powers, SHORT_BLOCKS, View};
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::{
-    Face, gcm as kernel,
-    gcm_cache::{CACHED_ALIGN, Table},
-};
+use crate::x86_64::{Face, gcm as kernel, gcm_cache::CACHED_ALIGN};
 
 /// Bytes of a nonce that is taken as it is; others are hashed (SP 800-38D, section 7.1, step 2).
 pub const NONCE_BYTES: usize = 12;
@@ -88,8 +85,6 @@ pub struct Message {
     power_blocks: u64,
     /// The last stripe appended ended within a block: nothing can follow.
     ended: bool,
-    #[cfg(target_arch = "x86_64")]
-    cache: Cache,
 }
 
 /// GHASH of a stripe's ciphertext, from zero. Wiped on drop.
@@ -215,28 +210,7 @@ impl Gcm {
             power: 0,
             power_blocks: 0,
             ended: false,
-            #[cfg(target_arch = "x86_64")]
-            cache: Cache::EMPTY,
         })
-    }
-
-    /// Says that about `bytes` bytes of `message` are to come, in stripes or pieces: fills a table
-    /// of 4 KiB in it where that will pay. Those that begin at multiples of 512 bytes use it.
-    pub fn prepare(&self, message: &mut Message, bytes: u64) {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(face) = self.face
-            && bytes >= CACHED_BYTES_MIN as u64
-            && message.j0 as u32 == 1
-            && message.cache.filled.is_none()
-        {
-            message
-                .cache
-                .table
-                .fill(face, &self.ctr.schedule, message.j0);
-            message.cache.filled = Some(face);
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = (message, bytes);
     }
 
     /// Encrypts the next `data` of `message`, of any length.
@@ -577,12 +551,13 @@ impl Gcm {
         let backend = self.ctr.backend();
         let mut counter = message.counter(offset);
         #[cfg(target_arch = "x86_64")]
-        if let Some(face) = message.cache.filled
+        if let Some(face) = self.face
+            && data.len() >= CACHED_BYTES_MIN
             && offset.is_multiple_of(CACHED_ALIGN)
+            && message.j0 as u32 == 1
         {
-            let view = self.hash.view(backend, data.len());
-            let (schedule, table) = (&self.ctr.schedule, &message.cache.table);
-            return kernel::cached_update::<OPEN>(face, schedule, view, y, counter, table, data);
+            let (schedule, view) = (&self.ctr.schedule, self.hash.view(backend, data.len()));
+            return kernel::cached_update::<OPEN>(face, schedule, view, y, counter, data);
         }
         by_backend!(backend, kernels(token) => {
             let view = self.hash.view(backend, data.len());
@@ -638,30 +613,6 @@ impl fmt::Debug for Message {
 impl fmt::Debug for Partial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Partial").finish_non_exhaustive()
-    }
-}
-
-/// A place for a table of counter-mode caching. Wiped on drop.
-#[cfg(target_arch = "x86_64")]
-struct Cache {
-    table: Table,
-    filled: Option<Face>,
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Cache {
-    const EMPTY: Self = Self {
-        table: Table::new(),
-        filled: None,
-    };
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Zeroize for Cache {
-    fn zeroize(&mut self) {
-        if let Some(face) = self.filled.take() {
-            self.table.wipe(face);
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! registers goes through the AES rounds, GHASH takes the group before (sealing) or the same one
 //! (opening), a register after each round or two.
 
-use core::arch::x86_64::*;
+use core::arch::{asm, x86_64::*};
 
 use inout::InOutBuf;
 
@@ -219,7 +219,7 @@ pub(crate) fn cached_message<const OPEN: bool>(
         KeySize::Aes256 => rounds::<14, OPEN>,
     };
     let mut table = Table::new();
-    let source = Cached::filling(&mut table, j0);
+    let source = Cached::new(&mut table, j0.wrapping_add(1));
     // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at `from` and
     // writable at `to`, the same or apart; a view is good by itself, and the table outlives the
     // call.
@@ -228,15 +228,14 @@ pub(crate) fn cached_message<const OPEN: bool>(
     tag
 }
 
-/// As [`vaes512::update`], out of a table that has been filled for this key and nonce. `counter` is
-/// a multiple of 32 blocks after 2.
+/// As [`vaes512::update`], with counter-mode caching. `counter` is 2 and a multiple of 32 blocks.
+#[inline(never)]
 pub(crate) fn cached_update<const OPEN: bool>(
-    _: Face,
+    face: Face,
     schedule: &Schedule,
     view: View,
     y: u128,
     counter: u128,
-    table: &Table,
     data: InOutBuf<'_, '_, u8>,
 ) -> u128 {
     #[target_feature(enable = "aes,vaes,pclmulqdq,vpclmulqdq,avx512f,avx512bw,avx512vl")]
@@ -261,11 +260,12 @@ pub(crate) fn cached_update<const OPEN: bool>(
         KeySize::Aes192 => rounds::<12, OPEN>,
         KeySize::Aes256 => rounds::<14, OPEN>,
     };
-    // SAFETY: as in `cached_message`; the table is borrowed.
-    unsafe {
-        let source = Cached::filled(table, counter);
-        f(schedule, view, source, y, from, to, bytes)
-    }
+    let mut table = Table::new();
+    let source = Cached::new(&mut table, counter);
+    // SAFETY: as in `cached_message`.
+    let y = unsafe { f(schedule, view, source, y, from, to, bytes) };
+    table.wipe(face);
+    y
 }
 
 /// # Safety
@@ -390,6 +390,9 @@ unsafe fn crypt<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, con
         let mut mask = _mm_setzero_si128();
         if let Some(j0) = j0 {
             mask = keystream::<_, R>(schedule, __m128i::counters(j0), mask);
+            // Here, not where it is used: the stores between would take the round keys, loaded
+            // before them, to the stack.
+            asm!("/* {0} */", inout(xmm_reg) mask, options(nomem, nostack, preserves_flags));
         }
         let mut counters = source.counters();
         while bytes >= V::BYTES {

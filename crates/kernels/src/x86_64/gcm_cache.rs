@@ -2,8 +2,11 @@
 //!
 //! There the data begin with counter 2, and so does this table: its entries are the states of the
 //! low counter bytes 2 to 255, 0 and 1, by registers, which then lie at whole cache lines. One
-//! register in 64 spans two values of the upper bytes, always in its middle. The first 256 blocks
-//! of a message fill the table as they pass, or [`fill`](Table::fill) does for stripes.
+//! register in 64 spans two values of the upper bytes, always in its middle.
+//!
+//! Each call fills a table of its own, on its stack, with the first 4 KiB of the message that begin
+//! at a multiple of 4 KiB and pass by anyway; what follows uses it. So stripes share nothing, and a
+//! stripe of 64 KiB loses a sixteenth of the gain.
 
 use core::arch::{asm, x86_64::*};
 use core::mem::MaybeUninit;
@@ -15,7 +18,7 @@ use super::gcm::Source;
 use super::lanes::Lanes;
 use crate::aes::{BLOCK_BYTES, Schedule};
 
-/// The table of one nonce. Who fills it [wipes](Self::wipe) it.
+/// A place for the table of one nonce, to be [wiped](Self::wipe) after use.
 #[repr(C, align(64))]
 pub(crate) struct Table(MaybeUninit<[u8; TABLE_BLOCKS * BLOCK_BYTES]>);
 
@@ -23,28 +26,12 @@ pub(crate) struct Table(MaybeUninit<[u8; TABLE_BLOCKS * BLOCK_BYTES]>);
 const TABLE_BLOCKS: usize = 256;
 /// The counter of the first entry.
 const FIRST: usize = 2;
-/// Stripes at multiples of so many bytes find a group's start in the table.
+/// Data at multiples of so many bytes find the start of a group in the table.
 pub(crate) const CACHED_ALIGN: u64 = 512;
 
 impl Table {
     pub(crate) const fn new() -> Self {
         Self(MaybeUninit::uninit())
-    }
-
-    /// Fills the table for the nonce of `j0`, whose low 32 bits are 1.
-    pub(crate) fn fill(&mut self, _: Face, schedule: &Schedule, j0: u128) {
-        #[target_feature(enable = "aes,vaes,avx512f,avx512bw,avx512vl")]
-        unsafe fn inner(schedule: &Schedule, table: &mut Table, j0: u128) {
-            // SAFETY: the features are enabled here; 64 registers are the whole table.
-            unsafe {
-                let mut source = Cached::filling(table, j0);
-                for _ in 0..TABLE_BLOCKS / 32 {
-                    let _: [__m512i; 8] = source.group(schedule);
-                }
-            }
-        }
-        // SAFETY: the token proves the features.
-        unsafe { inner(schedule, self, j0) }
     }
 
     /// Overwrites the table with zeros.
@@ -67,33 +54,24 @@ impl Table {
     }
 }
 
-/// States out of a table.
+/// States that fill a table and then come out of it.
 pub(super) struct Cached {
     table: *mut u8,
+    /// The 256 blocks under way have been seen from the first on.
+    is_whole: bool,
     is_filled: bool,
     /// Of the next block.
     counter: u128,
 }
 
 impl Cached {
-    /// Fills `table` with the first 256 blocks after `j0`, whose low 32 bits are 1.
-    pub(super) fn filling(table: &mut Table, j0: u128) -> Self {
+    /// From `counter` on: 2 and a multiple of 32 blocks. `table` outlives the value and is not used
+    /// otherwise.
+    pub(super) fn new(table: &mut Table, counter: u128) -> Self {
         Self {
             table: table.0.as_mut_ptr().cast(),
+            is_whole: false,
             is_filled: false,
-            counter: j0.wrapping_add(1),
-        }
-    }
-
-    /// From `counter` on, a multiple of 32 blocks after 2.
-    ///
-    /// # Safety
-    /// `table` has been filled for the same key and nonce, and is not written while the value is
-    /// used.
-    pub(super) unsafe fn filled(table: &Table, counter: u128) -> Self {
-        Self {
-            table: table.0.as_ptr().cast::<u8>().cast_mut(),
-            is_filled: true,
             counter,
         }
     }
@@ -121,11 +99,14 @@ impl Source<__m512i> for Cached {
         // SAFETY: the features are enabled in the caller; a group begins at a multiple of its
         // blocks, of which 256 is one, so that it ends within the table.
         unsafe {
-            let first = (self.counter as usize - FIRST) % TABLE_BLOCKS;
+            let first = (self.counter as usize).wrapping_sub(FIRST) % TABLE_BLOCKS;
+            self.is_whole |= first == 0;
             let is_last = first + UNROLL * __m512i::BLOCKS == TABLE_BLOCKS;
             let entries = self.table.add(first * BLOCK_BYTES);
             // Of the first block beyond the wrap of the low byte, in the last group.
-            let next = self.counter + (UNROLL * __m512i::BLOCKS) as u128;
+            let next = self
+                .counter
+                .wrapping_add((UNROLL * __m512i::BLOCKS) as u128);
             let zero = _mm512_setzero_si512();
             let mut states = [zero; UNROLL];
             if self.is_filled {
@@ -154,7 +135,7 @@ impl Source<__m512i> for Cached {
                 for (i, state) in states.iter().enumerate() {
                     state.store(entries.add(i * REGISTER));
                 }
-                if is_last {
+                if is_last && self.is_whole {
                     self.is_filled = true;
                     let constant =
                         last_state(schedule, self.counter).xor(last_state(schedule, next));

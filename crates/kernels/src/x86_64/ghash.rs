@@ -31,8 +31,9 @@ pub(crate) const SHORT_BLOCKS: usize = 16;
 const MORE_BLOCKS: usize = 4;
 /// Powers in the long table.
 const POWERS: usize = LONG_BLOCKS + MORE_BLOCKS;
-/// A register may reach beyond H by the blocks that it has too many; they find zeros.
-const PADDED: usize = POWERS + __m512i::BLOCKS - 1;
+/// A register may reach beyond H by the blocks that it has too many; they find zeros. A multiple of
+/// a cache line, as `POWERS` is: the registers of whole groups then lie in one each.
+const PADDED: usize = POWERS + __m512i::BLOCKS;
 
 /// Powers of H in falling order: those of a chunk lie in the order of its blocks, and end with H.
 #[derive(Zeroize)]
