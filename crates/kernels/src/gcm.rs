@@ -14,9 +14,12 @@
 //! that short messages need from the start; the first long message makes the others, without a
 //! lock: whoever finds another thread at it goes on with the short ones.
 
-use core::cell::UnsafeCell;
 use core::fmt;
-use core::sync::atomic::{AtomicU8, Ordering};
+#[cfg(target_arch = "x86_64")]
+use core::{
+    cell::UnsafeCell,
+    sync::atomic::{AtomicU8, Ordering},
+};
 
 use inout::InOutBuf;
 use zeroize::{Zeroize, ZeroizeOnDrop};

@@ -240,7 +240,6 @@ fn any_split_into_calls(way: Way) {
                     (plain.clone(), &cipher)
                 };
                 let mut message = gcm.begin(&nonce, &aad).unwrap();
-                if longest >= 300 {}
                 let mut at = 0;
                 while at < data.len() {
                     let end = data.len().min(at + rng.random_range(0..=longest));

@@ -300,7 +300,7 @@ unsafe fn handy_keys<V: Lanes, const R: usize>(schedule: &Schedule, all_keys: [V
 /// # Safety
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
-pub(super) unsafe fn fresh_keys<V: Lanes, const R: usize>(schedule: &Schedule) -> [V; 15] {
+unsafe fn fresh_keys<V: Lanes, const R: usize>(schedule: &Schedule) -> [V; 15] {
     // SAFETY: as the caller vouches.
     unsafe { round_keys::<V, R>(anew(schedule)) }
 }

@@ -6,12 +6,27 @@ use core::arch::{asm, x86_64::*};
 
 use inout::InOutBuf;
 
-use super::aes::{anew, fresh_keys, round_key};
+use super::aes::{anew, round_key};
 use super::gcm_cache::{Cached, Table};
 use super::ghash::{self, Hash, Powers, View};
 use super::lanes::{Clmul, Lanes};
 use super::{AesNi, Face, Vaes256, Vaes512};
 use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
+
+/// The block for every round but the last of `$rounds`, from the one after `$passed`. Written out,
+/// so that states and sums stay in registers: the compiler does not unroll a loop of such a size,
+/// and spills the round keys.
+macro_rules! each_round {
+    ($round:ident of $rounds:ident after $passed:expr => $body:block) => {
+        each_round!(@ $round $rounds ($passed) $body 1 2 3 4 5 6 7 8 9 10 11 12 13)
+    };
+    (@ $round:ident $rounds:ident ($passed:expr) $body:block $($i:literal)+) => {
+        $(if $i > $passed && $i < $rounds {
+            let $round: usize = $i;
+            $body
+        })+
+    };
+}
 
 macro_rules! backend {
     ($module:ident, $token:ty, $lanes:ty, $unroll:literal, $features:literal, $counter:ident) => {
@@ -194,6 +209,7 @@ pub(crate) fn cached_message<const OPEN: bool>(
     data: InOutBuf<'_, '_, u8>,
 ) -> u128 {
     #[target_feature(enable = "aes,vaes,pclmulqdq,vpclmulqdq,avx512f,avx512bw,avx512vl")]
+    #[expect(clippy::too_many_arguments, reason = "each in a register")]
     unsafe fn rounds<const R: usize, const OPEN: bool>(
         schedule: &Schedule,
         view: View,
@@ -272,6 +288,7 @@ pub(crate) fn cached_update<const OPEN: bool>(
 /// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
 /// at `to`, the same place or one that does not overlap; the low 32 bits of the counters do not
 /// wrap.
+#[expect(clippy::too_many_arguments, reason = "each in a register")]
 #[inline(always)]
 unsafe fn message<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, const OPEN: bool>(
     schedule: &Schedule,
@@ -298,8 +315,7 @@ unsafe fn message<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, c
         let mask =
             crypt::<V, S, R, UNROLL, OPEN>(schedule, &mut hash, source, Some(j0), from, to, bytes);
         let lengths = _mm_set_epi64x(aad.len() as i64 * 8, bytes as i64 * 8);
-        hash.add_product(V::first(lengths), 0);
-        hash.advance(1);
+        hash.absorb_block(lengths);
         number(hash.finish().swap_bytes().xor(mask))
     }
 }
@@ -389,46 +405,97 @@ unsafe fn crypt<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, con
         }
         let mut mask = _mm_setzero_si128();
         if let Some(j0) = j0 {
-            mask = keystream::<_, R>(schedule, __m128i::counters(j0), mask);
-            // Here, not where it is used: the stores between would take the round keys, loaded
-            // before them, to the stack.
-            asm!("/* {0} */", inout(xmm_reg) mask, options(nomem, nostack, preserves_flags));
+            mask = keystream::<R>(schedule, j0);
         }
         let mut counters = source.counters();
-        while bytes >= V::BYTES {
-            let input = V::load(from);
-            let output = keystream::<V, R>(schedule, counters, input);
-            counters = counters.advance(V::BLOCKS as u32);
-            output.store(to);
-            hash.absorb(if OPEN { input } else { output }, V::BLOCKS);
-            (from, to) = (from.add(V::BYTES), to.add(V::BYTES));
-            bytes -= V::BYTES;
+        while bytes > 4 * V::BYTES {
+            tail::<V, R, OPEN, 4>(schedule, hash, counters, from, to, 4 * V::BYTES);
+            counters = counters.advance(4 * V::BLOCKS as u32);
+            (from, to) = (from.add(4 * V::BYTES), to.add(4 * V::BYTES));
+            bytes -= 4 * V::BYTES;
         }
-        if bytes > 0 {
-            let input = V::load_partial(from, bytes);
-            let output = keystream::<V, R>(schedule, counters, input).keep(bytes);
-            output.store_partial(to, bytes);
-            let ciphertext = if OPEN { input } else { output };
-            hash.absorb(ciphertext, bytes.div_ceil(BLOCK_BYTES));
+        let registers = bytes.div_ceil(V::BYTES);
+        if registers > 0 {
+            let last = match registers {
+                1 => tail::<V, R, OPEN, 1>(schedule, hash, counters, from, to, bytes),
+                2 => tail::<V, R, OPEN, 2>(schedule, hash, counters, from, to, bytes),
+                3 => tail::<V, R, OPEN, 3>(schedule, hash, counters, from, to, bytes),
+                _ => tail::<V, R, OPEN, 4>(schedule, hash, counters, from, to, bytes),
+            };
+            let done = (registers - 1) * V::BYTES;
+            (from, to, bytes) = (from.add(done), to.add(done), bytes - done);
+            if bytes < V::BYTES {
+                let input = V::load_partial(from, bytes);
+                let output = last.xor(input).keep(bytes);
+                output.store_partial(to, bytes);
+                let ciphertext = if OPEN { input } else { output };
+                hash.absorb(ciphertext, bytes.div_ceil(BLOCK_BYTES));
+            }
         }
         mask
     }
 }
 
-/// The keystream of a register of `counters`, XORed onto `data`.
+/// CTR over `N` registers, then their products. If the last is not full, its keystream is returned
+/// instead.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller.
+/// As [`message`], for `bytes`, which are more than `N - 1` registers and at most `N`.
 #[inline(always)]
-unsafe fn keystream<V: Lanes, const R: usize>(schedule: &Schedule, counters: V, data: V) -> V {
+unsafe fn tail<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
+    schedule: &Schedule,
+    hash: &mut Hash<V>,
+    mut counters: V,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) -> V {
     // SAFETY: as the caller vouches.
     unsafe {
-        let keys = fresh_keys::<V, R>(schedule);
-        let mut state = keys[0].xor(counters.swap_bytes());
-        for key in &keys[1..R] {
-            state = state.round(*key);
+        let schedule = anew(schedule);
+        let mut states = [round_key::<V>(schedule, 0); N];
+        for state in &mut states {
+            *state = state.xor(counters.swap_bytes());
+            counters = counters.advance(V::BLOCKS as u32);
         }
-        state.last_round(keys[R].xor(data))
+        each_round!(round of R after 0 => {
+            let key = round_key::<V>(schedule, round);
+            for state in &mut states {
+                *state = state.round(key);
+            }
+        });
+        let key = round_key::<V>(schedule, R);
+        for (i, state) in states.iter().enumerate() {
+            if i == N - 1 && bytes < N * V::BYTES {
+                return state.last_round(key);
+            }
+            let input = V::load(from.add(i * V::BYTES));
+            let output = state.last_round(key.xor(input));
+            output.store(to.add(i * V::BYTES));
+            hash.absorb(if OPEN { input } else { output }, V::BLOCKS);
+        }
+        key
+    }
+}
+
+/// The block of keystream at `counter`.
+///
+/// # Safety
+/// AES-NI and SSE4.1 are enabled in the caller.
+#[inline(always)]
+unsafe fn keystream<const R: usize>(schedule: &Schedule, counter: u128) -> __m128i {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let schedule = anew(schedule);
+        let mut state = block(counter).swap_bytes().xor(round_key(schedule, 0));
+        each_round!(round of R after 0 => {
+            state = state.round(round_key(schedule, round));
+        });
+        state = state.last_round(round_key(schedule, R));
+        // Here, not where it is used: stores between the two would take the round keys, loaded
+        // before them, to the stack.
+        asm!("/* {0} */", inout(xmm_reg) state, options(nomem, nostack, preserves_flags));
+        state
     }
 }
 
@@ -488,28 +555,21 @@ unsafe fn group<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, con
     unsafe {
         let schedule = anew(schedule);
         let mut states = source.group::<UNROLL>(schedule);
-        // Written out, so that states and sums stay in registers: a loop of this size is not
-        // unrolled.
-        macro_rules! rounds {
-            ($($round:literal)+) => {$(
-                if $round > S::ROUNDS && $round < R {
-                    let key = round_key::<V>(schedule, $round);
-                    for state in &mut states {
-                        *state = state.round(key);
-                    }
-                    if HASH {
-                        let rounds = R - 1 - S::ROUNDS;
-                        for i in 0..UNROLL {
-                            if i * rounds / UNROLL == $round - 1 - S::ROUNDS {
-                                let data = V::load(ciphertext.add(i * V::BYTES));
-                                hash.add_product(data.swap_bytes(), i);
-                            }
-                        }
+        each_round!(round of R after S::ROUNDS => {
+            let key = round_key::<V>(schedule, round);
+            for state in &mut states {
+                *state = state.round(key);
+            }
+            if HASH {
+                let rounds = R - 1 - S::ROUNDS;
+                for i in 0..UNROLL {
+                    if i * rounds / UNROLL == round - 1 - S::ROUNDS {
+                        let data = V::load(ciphertext.add(i * V::BYTES));
+                        hash.add_product(data.swap_bytes(), i);
                     }
                 }
-            )+};
-        }
-        rounds!(1 2 3 4 5 6 7 8 9 10 11 12 13);
+            }
+        });
         let key = round_key::<V>(schedule, R);
         for (i, state) in states.iter_mut().enumerate() {
             *state = state.last_round(key.xor(V::load(from.add(i * V::BYTES))));

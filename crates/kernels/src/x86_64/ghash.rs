@@ -250,6 +250,29 @@ impl<V: Clmul> Hash<V> {
         }
     }
 
+    /// Takes one block, its bytes reversed: half the pipe slots of a wide register.
+    #[inline(always)]
+    pub(super) unsafe fn absorb_block(&mut self, data: __m128i) {
+        // SAFETY: as `new` demands.
+        unsafe {
+            let mut hash = Hash::<__m128i> {
+                low: _mm_setzero_si128(),
+                middle: _mm_setzero_si128(),
+                high: _mm_setzero_si128(),
+                y: self.y.low(),
+                at: self.at,
+                later: 0,
+                view: self.view,
+            };
+            hash.add_product(data, 0);
+            self.low = self.low.xor(V::first(hash.low));
+            self.middle = self.middle.xor(V::first(hash.middle));
+            self.high = self.high.xor(V::first(hash.high));
+            self.y = V::first(hash.y);
+            self.advance(1);
+        }
+    }
+
     /// Register `i` of a group that lies within a chunk, the bytes of its blocks reversed.
     /// [`advance`](Self::advance) follows after the last.
     #[inline(always)]
@@ -316,8 +339,12 @@ impl<V: Clmul> Hash<V> {
                 from = from.add(V::BYTES);
                 bytes -= V::BYTES;
             }
-            if bytes > 0 {
+            if bytes == 16 {
+                self.absorb_block(__m128i::load(from).swap_bytes());
+            } else if bytes > 16 {
                 self.absorb(V::load_partial(from, bytes), bytes.div_ceil(16));
+            } else if bytes > 0 {
+                self.absorb_block(__m128i::load_partial(from, bytes).swap_bytes());
             }
         }
     }
