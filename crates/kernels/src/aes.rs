@@ -549,6 +549,8 @@ pub mod dispatch {
         GCM_VAES256,
         /// Runs of the 512-bit kernel of GCM.
         GCM_VAES512,
+        /// Runs of the 512-bit kernel of GCM out of a FACE table.
+        GCM_FACE,
         /// Makings of a long table of powers of H.
         GCM_POWERS,
     }

@@ -86,8 +86,14 @@ impl Way {
 
     /// The same for GCM, with a key.
     fn gcm(self, key: &[u8]) -> Option<Box<Gcm>> {
-        let backend = self.cpu()?.aes_backends().next().unwrap();
-        let mut gcm = Box::new(Gcm::unkeyed(backend));
+        let cpu = self.cpu()?;
+        let mut gcm = Box::new(match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Face | Self::FaceShared => {
+                Gcm::unkeyed_cached(crate::aes::Face::new(cpu).unwrap())
+            }
+            _ => Gcm::unkeyed(cpu.aes_backends().next().unwrap()),
+        });
         gcm.set_key(key).unwrap();
         Some(gcm)
     }

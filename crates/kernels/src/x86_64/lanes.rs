@@ -335,6 +335,8 @@ pub(super) trait Clmul: Lanes {
     unsafe fn swap_halves(self) -> Self;
     /// `block` first, zeros behind.
     unsafe fn first(block: __m128i) -> Self;
+    /// The first block.
+    unsafe fn low(self) -> __m128i;
     /// The XOR of the blocks.
     unsafe fn fold(self) -> __m128i;
     /// Reads `bytes` bytes (less than `BYTES`), zeros behind, touching no byte beyond.
@@ -375,6 +377,10 @@ impl Clmul for __m128i {
     #[inline(always)]
     unsafe fn first(block: __m128i) -> Self {
         block
+    }
+    #[inline(always)]
+    unsafe fn low(self) -> __m128i {
+        self
     }
     #[inline(always)]
     unsafe fn fold(self) -> __m128i {
@@ -522,6 +528,11 @@ impl Clmul for __m256i {
         unsafe { _mm256_zextsi128_si256(block) }
     }
     #[inline(always)]
+    unsafe fn low(self) -> __m128i {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_castsi256_si128(self) }
+    }
+    #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
         // SAFETY: as the trait demands.
         unsafe { _mm256_and_si256(self, other) }
@@ -549,6 +560,11 @@ impl Clmul for __m512i {
     unsafe fn first(block: __m128i) -> Self {
         // SAFETY: as the trait demands.
         unsafe { _mm512_zextsi128_si512(block) }
+    }
+    #[inline(always)]
+    unsafe fn low(self) -> __m128i {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_castsi512_si128(self) }
     }
     #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {

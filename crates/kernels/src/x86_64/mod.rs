@@ -7,6 +7,7 @@ pub(crate) mod cbc;
 pub(crate) mod chacha20;
 pub(crate) mod face;
 pub(crate) mod gcm;
+pub(crate) mod gcm_cache;
 pub(crate) mod ghash;
 pub(crate) mod xor;
 
