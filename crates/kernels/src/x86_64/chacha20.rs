@@ -90,7 +90,7 @@ entry_points!(
     crypt_and_mac_avx2,
     Avx2,
     Ymm,
-    "avx2",
+    "avx2,bmi2",
     AVX2,
     AVX2_AND_MAC
 );
@@ -99,7 +99,7 @@ entry_points!(
     crypt_and_mac_avx512,
     Avx512,
     Zmm,
-    "avx512f,avx512bw,avx512vl",
+    "avx512f,avx512bw,avx512vl,bmi2",
     AVX512,
     AVX512_AND_MAC
 );
