@@ -246,33 +246,53 @@ unsafe fn block_words<V: Words>(start: Start<'_>, beside: &mut impl Beside) -> [
 
 /// Four quarter rounds at once: columns with a `turn` of 0, diagonals with 1.
 ///
+/// Two of them run one instruction behind the others. In step, four rotations would wait for the
+/// two pipes that rotate while the others idle: on Zen 4 that takes 650 cycles for 1 KiB where
+/// this takes 580 (and 480 would be the limit).
+///
 /// # Safety
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
 unsafe fn round<V: Words>(x: &mut [V; 16], turn: usize) {
-    let b = |i| 4 + (i + turn) % 4;
-    let c = |i| 8 + (i + 2 * turn) % 4;
-    let d = |i| 12 + (i + 3 * turn) % 4;
-    macro_rules! step {
-        ($a:expr, $b:expr, $d:expr, $bits:literal) => {
-            for i in 0..4 {
-                x[$a(i)] = x[$a(i)].add(x[$b(i)]);
-            }
-            for i in 0..4 {
-                x[$d(i)] = x[$d(i)].xor(x[$a(i)]);
-            }
-            for i in 0..4 {
-                x[$d(i)] = x[$d(i)].rotate_left::<$bits>();
-            }
+    macro_rules! staggered {
+        ($($at:literal)+) => {
+            $(
+                instruction::<V, $at>(x, turn, 0);
+                instruction::<V, $at>(x, turn, 3);
+                instruction::<V, { $at - 1 }>(x, turn, 1);
+                instruction::<V, { $at - 1 }>(x, turn, 2);
+            )+
         };
     }
-    let a = |i| i;
     // SAFETY: as the caller vouches.
     unsafe {
-        step!(a, b, d, 16);
-        step!(c, d, b, 12);
-        step!(a, b, d, 8);
-        step!(c, d, b, 7);
+        staggered!(0 1 2 3 4 5 6 7 8 9 10 11 12);
+    }
+}
+
+/// Instruction `AT` of the twelve of quarter round `i`; none beside them.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller.
+#[inline(always)]
+unsafe fn instruction<V: Words, const AT: i32>(x: &mut [V; 16], turn: usize, i: usize) {
+    let a = i;
+    let b = 4 + (i + turn) % 4;
+    let c = 8 + (i + 2 * turn) % 4;
+    let d = 12 + (i + 3 * turn) % 4;
+    // SAFETY: as the caller vouches.
+    unsafe {
+        match AT {
+            0 | 6 => x[a] = x[a].add(x[b]),
+            1 | 7 => x[d] = x[d].xor(x[a]),
+            2 => x[d] = x[d].rotate_left::<16>(),
+            3 | 9 => x[c] = x[c].add(x[d]),
+            4 | 10 => x[b] = x[b].xor(x[c]),
+            5 => x[b] = x[b].rotate_left::<12>(),
+            8 => x[d] = x[d].rotate_left::<8>(),
+            11 => x[b] = x[b].rotate_left::<7>(),
+            _ => {}
+        }
     }
 }
 
