@@ -126,6 +126,22 @@ impl Element {
         carry_once(add(add([p0, p1, p2 & 3], four), one))
     }
 
+    /// In limbs of 44 bits, the top one a little less.
+    pub(crate) fn to_limbs_44(self) -> [u64; 3] {
+        const MASK: u64 = (1 << 44) - 1;
+        let [h0, h1, h2] = self.0;
+        [h0 & MASK, (h0 >> 44 | h1 << 20) & MASK, h1 >> 24 | h2 << 40]
+    }
+
+    /// Out of limbs of 44 bits, of which each may have up to 60.
+    pub(crate) fn from_limbs_44([a, b, c]: [u64; 3]) -> Self {
+        let (a, b, c) = (u128::from(a), u128::from(b), u128::from(c));
+        let low = a + (b << 44);
+        let (low, carry) = low.overflowing_add(c << 88);
+        let top = (c >> 40) as u64 + carry as u64;
+        carry_once([low as u64, (low >> 64) as u64, top])
+    }
+
     /// r to the power of `exponent`, which is public.
     pub(crate) fn power(r: &Multiplier, exponent: u64) -> Self {
         let r = Self([r.r0, r.r1, 0]);

@@ -14,6 +14,8 @@
 
 use core::ptr;
 
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier};
 
 /// Bytes in a ChaCha20 block.
@@ -28,6 +30,8 @@ pub(crate) trait Words: Copy {
     const BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
     /// What does the rest of a run in less time, where there is such a thing.
     type Short: Words;
+    /// What does Poly1305 beside the rounds.
+    type Powers: Powers;
 
     unsafe fn splat(word: u32) -> Self;
     /// `first`, `first + 1`, ... modulo 2^32.
@@ -107,35 +111,33 @@ pub(crate) unsafe fn crypt_and_mac<V: Words>(
     // chunk, the one before `to` has been written.
     unsafe {
         if bytes >= 2 * V::BYTES {
-            let join = Element::power(r, (V::BYTES / MAC_BYTES / 2) as u64);
-            let before = if direction == Direction::Seal {
+            let powers = V::Powers::new(r);
+            let mut running = powers.begin(mac);
+            if direction == Direction::Seal {
                 let words = block_words::<V>(start, &mut Nothing);
                 V::xor_blocks(words, from, to);
                 (from, to, bytes) = (from.add(V::BYTES), to.add(V::BYTES), bytes - V::BYTES);
                 start.counter = start.counter.wrapping_add(V::BLOCKS as u32);
-                V::BYTES
-            } else {
-                0
-            };
+            }
             while bytes >= V::BYTES {
-                let ciphertext = match direction {
-                    Direction::Seal => to.cast_const().sub(before),
+                running.chunk(match direction {
+                    Direction::Seal => to.cast_const().sub(V::BYTES),
                     Direction::Open => from,
-                };
-                let mut chains = Chains::<V>::new(mac, r, ciphertext);
-                let words = block_words::<V>(start, &mut chains);
-                mac = chains.join(join);
+                });
+                let words = block_words::<V>(start, &mut running);
+                running.end_of_chunk();
                 V::xor_blocks(words, from, to);
                 (from, to, bytes) = (from.add(V::BYTES), to.add(V::BYTES), bytes - V::BYTES);
                 start.counter = start.counter.wrapping_add(V::BLOCKS as u32);
             }
-            if before > 0 {
-                let mut chains = Chains::<V>::new(mac, r, to.sub(before));
-                for at in 0..STEPS {
-                    chains.step(at);
+            if direction == Direction::Seal {
+                running.chunk(to.cast_const().sub(V::BYTES));
+                for at in 0..DOUBLE_ROUNDS {
+                    running.step(at);
                 }
-                mac = chains.join(join);
+                running.end_of_chunk();
             }
+            mac = running.end();
         }
         let whole = bytes - bytes % MAC_BYTES;
         if direction == Direction::Open {
@@ -151,7 +153,7 @@ pub(crate) unsafe fn crypt_and_mac<V: Words>(
 
 /// What is done beside the rounds. A trait, not a closure: one that is not inlined, and so neither
 /// has the instructions of its caller nor its registers, takes three times as long.
-trait Beside {
+pub(crate) trait Beside {
     /// # Safety
     /// As the implementor says.
     unsafe fn step(&mut self, double_round: usize);
@@ -164,41 +166,93 @@ impl Beside for Nothing {
     unsafe fn step(&mut self, _: usize) {}
 }
 
-/// The two chains of a chunk.
-struct Chains<'a, V> {
+/// The powers of r that Poly1305 beside the rounds needs.
+pub(crate) trait Powers {
+    type Run<'a>: Run
+    where
+        Self: 'a;
+
+    fn new(r: &Multiplier) -> Self;
+    /// A run after `value`.
+    ///
+    /// # Safety
+    /// As [`Run`].
+    unsafe fn begin(&self, value: Element) -> Self::Run<'_>;
+}
+
+/// Poly1305 of a run of chunks, each absorbed by ten calls of [`Beside::step`].
+///
+/// # Safety
+/// Every method, and `step`, needs the instructions of the registers it belongs to, and the chunk
+/// last named to be readable.
+pub(crate) trait Run: Beside {
+    /// What is absorbed next.
+    unsafe fn chunk(&mut self, from: *const u8);
+    unsafe fn end_of_chunk(&mut self);
+    unsafe fn end(self) -> Element;
+}
+
+/// Poly1305 on the integer units: the two chains of a chunk of `BYTES` bytes.
+pub(crate) struct Chains<'a, const BYTES: usize> {
     first: Element,
     second: Element,
-    r: &'a Multiplier,
+    powers: &'a ChainPowers<BYTES>,
     from: *const [u8; MAC_BYTES],
-    lanes: core::marker::PhantomData<V>,
 }
 
-/// Calls of [`Chains::step`] for a chunk: one beside each of the first double rounds.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(crate) struct ChainPowers<const BYTES: usize> {
+    r: Multiplier,
+    /// To the power of half the blocks of a chunk.
+    join: Element,
+}
+
+/// Double rounds that have steps of chains beside them.
 const STEPS: usize = 8;
 
-impl<'a, V: Words> Chains<'a, V> {
-    const HALF_BLOCKS: usize = V::BYTES / MAC_BYTES / 2;
+impl<const BYTES: usize> Chains<'_, BYTES> {
+    const HALF_BLOCKS: usize = BYTES / MAC_BYTES / 2;
     const BLOCKS_A_STEP: usize = Self::HALF_BLOCKS / STEPS;
+}
 
-    #[inline(always)]
-    fn new(mac: Element, r: &'a Multiplier, from: *const u8) -> Self {
+impl<const BYTES: usize> Powers for ChainPowers<BYTES> {
+    type Run<'a> = Chains<'a, BYTES>;
+
+    fn new(r: &Multiplier) -> Self {
         Self {
-            first: mac,
-            second: Element::ZERO,
-            r,
-            from: from.cast(),
-            lanes: core::marker::PhantomData,
+            r: *r,
+            join: Element::power(r, (BYTES / MAC_BYTES / 2) as u64),
         }
     }
-
     #[inline(always)]
-    fn join(self, power: Element) -> Element {
-        self.first.times(power).plus(self.second)
+    unsafe fn begin(&self, value: Element) -> Chains<'_, BYTES> {
+        Chains {
+            first: value,
+            second: Element::ZERO,
+            powers: self,
+            from: ptr::null(),
+        }
     }
 }
 
-// SAFETY: `step` wants a chunk to be readable where the chains began.
-impl<V: Words> Beside for Chains<'_, V> {
+// SAFETY: there are no instructions beyond the target's; the caller vouches for the chunk.
+impl<const BYTES: usize> Run for Chains<'_, BYTES> {
+    #[inline(always)]
+    unsafe fn chunk(&mut self, from: *const u8) {
+        self.from = from.cast();
+    }
+    #[inline(always)]
+    unsafe fn end_of_chunk(&mut self) {
+        self.first = self.first.times(self.powers.join).plus(self.second);
+        self.second = Element::ZERO;
+    }
+    #[inline(always)]
+    unsafe fn end(self) -> Element {
+        self.first
+    }
+}
+
+impl<const BYTES: usize> Beside for Chains<'_, BYTES> {
     #[inline(always)]
     unsafe fn step(&mut self, at: usize) {
         if at >= STEPS {
@@ -207,9 +261,9 @@ impl<V: Words> Beside for Chains<'_, V> {
         for i in at * Self::BLOCKS_A_STEP..(at + 1) * Self::BLOCKS_A_STEP {
             // SAFETY: `i` is less than half the blocks of a chunk.
             unsafe {
-                self.first = self.first.step(self.r, &*self.from.add(i));
+                self.first = self.first.step(&self.powers.r, &*self.from.add(i));
                 let second = self.from.add(i + Self::HALF_BLOCKS);
-                self.second = self.second.step(self.r, &*second);
+                self.second = self.second.step(&self.powers.r, &*second);
             }
         }
     }
