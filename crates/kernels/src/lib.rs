@@ -27,6 +27,7 @@ pub mod cpu;
 mod poly1305;
 mod portable;
 mod stitched;
+mod wipe;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 

@@ -83,7 +83,22 @@ impl Element {
 
     /// Absorbs `data`, the last block filled up with zeros (RFC 8439, section 2.8).
     pub(crate) fn absorb_padded(mut self, r: &Multiplier, data: &[u8]) -> Self {
-        let (blocks, rest) = data.as_chunks();
+        let (mut blocks, rest) = data.as_chunks();
+        while blocks.len() >= TWO_CHAINS_BLOCKS_MIN {
+            let half = (blocks.len() / 2).min(CHAIN_BLOCKS_MAX);
+            let join = Self::power(r, half as u64);
+            while blocks.len() >= 2 * half {
+                let (first, others) = blocks.split_at(half);
+                let (second, others) = others.split_at(half);
+                let mut other = Self::ZERO;
+                for (first, second) in first.iter().zip(second) {
+                    self = self.step(r, first);
+                    other = other.step(r, second);
+                }
+                self = self.times(join).plus(other);
+                blocks = others;
+            }
+        }
         for block in blocks {
             self = self.step(r, block);
         }
@@ -164,3 +179,7 @@ fn carry_once([h0, h1, h2]: [u64; 3]) -> Element {
     let (h1, carry) = h1.carrying_add(0, carry);
     Element([h0, h1, (h2 & 3) + carry as u64])
 }
+
+/// Below this, the power of r that joins two chains costs more than they save.
+const TWO_CHAINS_BLOCKS_MIN: usize = 16;
+const CHAIN_BLOCKS_MAX: usize = 64;

@@ -17,6 +17,7 @@ use core::ptr;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier};
+use crate::wipe::Secret;
 
 /// Bytes in a ChaCha20 block.
 pub(crate) const BLOCK_BYTES: usize = 64;
@@ -356,15 +357,14 @@ unsafe fn instruction<V: Words, const AT: i32>(x: &mut [V; 16], turn: usize, i: 
 /// As [`crypt`].
 #[inline(always)]
 unsafe fn xor_partial<V: Words>(words: [V; 16], from: *const u8, to: *mut u8, bytes: usize) {
-    let mut keystream = [0u8; BYTES_MAX];
-    // SAFETY: as the caller vouches; `bytes` is less than V::BYTES, for which the array has room.
+    let mut keystream = Secret::<BYTES_MAX>::zeros(V::BYTES);
+    let keystream = keystream.bytes();
+    // SAFETY: as the caller vouches; `bytes` is less than V::BYTES, which the keystream has.
     unsafe {
-        let keystream_to = keystream.as_mut_ptr();
-        V::xor_blocks(words, keystream_to, keystream_to);
+        V::xor_blocks(words, keystream.as_ptr(), keystream.as_mut_ptr());
         for (i, byte) in keystream[..bytes].iter().enumerate() {
             *to.add(i) = *from.add(i) ^ byte;
         }
-        ptr::write_volatile(&mut keystream, [0; BYTES_MAX]);
     }
 }
 
