@@ -29,6 +29,7 @@ pub mod gcm;
 mod poly1305;
 mod portable;
 mod stitched;
+mod wipe;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 pub mod xor;

@@ -1,6 +1,7 @@
 //! x86-64: the tokens, and what each instruction set brings to the algorithms.
 
 mod lanes;
+mod poly1305;
 
 pub(crate) mod aes;
 pub(crate) mod cbc;
