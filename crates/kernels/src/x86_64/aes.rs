@@ -309,19 +309,22 @@ pub(super) unsafe fn round_keys<V: Lanes, const R: usize>(schedule: &Schedule) -
 /// # Safety
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
-pub(super) unsafe fn handy_keys<V: Lanes, const R: usize>(
-    schedule: &Schedule,
-    all_keys: [V; 15],
-) -> [V; 15] {
+unsafe fn handy_keys<V: Lanes, const R: usize>(schedule: &Schedule, all_keys: [V; 15]) -> [V; 15] {
     if V::NARROW {
-        let mut schedule: *const Schedule = schedule;
-        // SAFETY: there is no instruction, the address stays what it was; the caller enables those
-        // of `V`.
-        unsafe {
-            asm!("/* {0} */", inout(reg) schedule, options(readonly, nostack, preserves_flags));
-            round_keys::<V, R>(&*schedule)
-        }
+        // SAFETY: the caller enables the instructions of `V`.
+        unsafe { round_keys::<V, R>(opaque(schedule)) }
     } else {
         all_keys
+    }
+}
+
+/// The same schedule, of which the compiler cannot tell that it is.
+#[inline(always)]
+pub(super) fn opaque(schedule: &Schedule) -> &Schedule {
+    let mut schedule: *const Schedule = schedule;
+    // SAFETY: there is no instruction; the address stays what it was, and valid as long.
+    unsafe {
+        asm!("/* {0} */", inout(reg) schedule, options(readonly, nostack, preserves_flags));
+        &*schedule
     }
 }

@@ -13,7 +13,7 @@ use core::arch::x86_64::*;
 
 use inout::InOutBuf;
 
-use super::aes::{handy_keys, round_keys};
+use super::aes::{opaque, round_keys};
 use super::lanes::Lanes;
 use super::{AesNi, Vaes256, Vaes512};
 use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
@@ -118,6 +118,9 @@ unsafe fn encrypt_chain<const R: usize>(
         let mut state = keys[0].xor(__m128i::load(iv.as_ptr()));
         state = state.xor(__m128i::load(from));
         loop {
+            // Read again each time, beside the chain: not all fit the registers, and none may be
+            // spilled to where nobody wipes it.
+            let keys = round_keys::<__m128i, R>(opaque(schedule));
             for key in &keys[1..R] {
                 state = state.round(*key);
             }
@@ -154,22 +157,20 @@ unsafe fn decrypt<V: Lanes, const R: usize, const UNROLL: usize>(
     unsafe {
         let mut before = __m128i::load(iv.as_ptr());
         if bytes >= V::BYTES {
-            let all_keys = round_keys::<V, R>(inverse);
+            let keys = Keys::<V>::new::<R>(inverse);
             while bytes >= group_bytes {
-                let keys = handy_keys::<V, R>(inverse, all_keys);
                 before = decrypt_group::<V, R, UNROLL>(keys, before, from, to);
                 (from, to) = (from.add(group_bytes), to.add(group_bytes));
                 bytes -= group_bytes;
             }
             while bytes >= V::BYTES {
-                let keys = handy_keys::<V, R>(inverse, all_keys);
                 before = decrypt_group::<V, R, 1>(keys, before, from, to);
                 (from, to) = (from.add(V::BYTES), to.add(V::BYTES));
                 bytes -= V::BYTES;
             }
         }
         while bytes >= BLOCK_BYTES {
-            let keys = round_keys::<__m128i, R>(inverse);
+            let keys = Keys::<__m128i>::new::<R>(inverse);
             before = decrypt_group::<__m128i, R, 1>(keys, before, from, to);
             (from, to) = (from.add(BLOCK_BYTES), to.add(BLOCK_BYTES));
             bytes -= BLOCK_BYTES;
@@ -184,7 +185,7 @@ unsafe fn decrypt<V: Lanes, const R: usize, const UNROLL: usize>(
 /// As [`decrypt`], with `N` registers at the pointers.
 #[inline(always)]
 unsafe fn decrypt_group<V: Lanes, const R: usize, const N: usize>(
-    keys: [V; 15],
+    mut keys: Keys<'_, V>,
     before: __m128i,
     from: *const u8,
     to: *mut u8,
@@ -192,27 +193,68 @@ unsafe fn decrypt_group<V: Lanes, const R: usize, const N: usize>(
     // SAFETY: instructions and pointers as the caller vouches; from the second register on, the
     // block before one lies in the register before it.
     unsafe {
-        let mut states = [keys[0]; N];
+        let mut states = [keys.get(0); N];
         for (i, state) in states.iter_mut().enumerate() {
             *state = state.xor(V::load(from.add(i * V::BYTES)));
         }
-        for key in &keys[1..R] {
+        for round in 1..R {
+            let key = keys.get(round);
             for state in &mut states {
-                *state = state.inverse_round(*key);
+                *state = state.inverse_round(key).pin();
             }
         }
+        let key = keys.get(R);
         for (i, state) in states.iter_mut().enumerate() {
             let chained = if i == 0 {
                 V::load(from).one_block_on(before)
             } else {
                 V::load(from.add(i * V::BYTES - BLOCK_BYTES))
             };
-            *state = state.last_inverse_round(keys[R].xor(chained));
+            *state = state.last_inverse_round(key.xor(chained)).pin();
         }
         let last = __m128i::load(from.add(N * V::BYTES - BLOCK_BYTES));
         for (i, state) in states.iter().enumerate() {
             state.store(to.add(i * V::BYTES));
         }
         last
+    }
+}
+
+/// Round keys: in registers where there are enough, else out of memory, each when its round comes.
+/// Left to itself the compiler spills them, to where nobody wipes them, and to spill less puts each
+/// block's rounds one after the other: AES-256 on 128 bits at 0.89 of OpenSSL's speed, as against
+/// 0.94 so.
+#[derive(Clone, Copy)]
+struct Keys<'a, V> {
+    schedule: &'a Schedule,
+    registers: [V; 15],
+}
+
+impl<'a, V: Lanes> Keys<'a, V> {
+    /// # Safety
+    /// The instructions of `V` are enabled in the caller.
+    #[inline(always)]
+    unsafe fn new<const R: usize>(schedule: &'a Schedule) -> Self {
+        Self {
+            schedule,
+            // SAFETY: as the caller vouches.
+            registers: unsafe { round_keys::<V, R>(schedule) },
+        }
+    }
+
+    /// The key of `round`, 0 to `R`.
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled in the caller.
+    #[inline(always)]
+    unsafe fn get(&mut self, round: usize) -> V {
+        if V::NARROW {
+            self.schedule = opaque(self.schedule);
+            let words = &self.schedule.round_keys[round];
+            // SAFETY: as the caller vouches; a schedule is aligned to 64 bytes.
+            unsafe { V::splat(_mm_load_si128(words.as_ptr().cast())) }
+        } else {
+            self.registers[round]
+        }
     }
 }
