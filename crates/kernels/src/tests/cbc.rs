@@ -89,6 +89,8 @@ fn every_length_in_both_forms(backend: Backend) {
     }
 }
 
+type Direction<'a> = &'a dyn Fn(&mut [u8; 16], InOutBuf<'_, '_, u8>);
+
 /// Both directions, in place and buffer to buffer at the offsets `at`; the input and the bytes
 /// around the buffers stay what they were.
 fn check(cbc: &Cbc, key: &[u8], iv: [u8; 16], plain: &[u8], at: [usize; 2]) {
@@ -100,7 +102,7 @@ fn check(cbc: &Cbc, key: &[u8], iv: [u8; 16], plain: &[u8], at: [usize; 2]) {
         last = *block;
     }
     let what = || format!("{cbc:?}, {} bytes at {at:?}", plain.len());
-    let ways: [(&[u8], &[u8], &dyn Fn(&mut [u8; 16], InOutBuf<'_, '_, u8>)); 2] = [
+    let ways: [(&[u8], &[u8], Direction<'_>); 2] = [
         (plain, &cipher, &|iv, data| cbc.encrypt(iv, data)),
         (&cipher, plain, &|iv, data| cbc.decrypt(iv, data)),
     ];
@@ -180,7 +182,7 @@ fn the_kernel_that_was_asked_for_ran() {
     for backend in Cpu::detect().aes_backends() {
         let cbc = cbc(backend, &[1; 16]);
         assert_eq!(cbc.backend(), backend);
-        let ran = |run: &dyn Fn(&mut [u8; 16], InOutBuf<'_, '_, u8>)| {
+        let ran = |run: Direction<'_>| {
             let before = counts();
             run(&mut [0; 16], (&mut [0; 1024][..]).into());
             let after = counts();
