@@ -25,6 +25,8 @@ pub mod cbc;
 pub mod cpu;
 mod portable;
 #[cfg(target_arch = "x86_64")]
+mod sbox;
+#[cfg(target_arch = "x86_64")]
 mod x86_64;
 
 #[cfg(test)]

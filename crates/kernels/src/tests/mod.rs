@@ -16,6 +16,8 @@ use inout::InOutBuf;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Portable,
+    WideAvx2,
+    WideAvx512,
     AesNi,
     Vaes256,
     Vaes512,
@@ -26,8 +28,10 @@ enum Way {
 }
 
 impl Way {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 8] = [
         Self::Portable,
+        Self::WideAvx2,
+        Self::WideAvx512,
         Self::AesNi,
         Self::Vaes256,
         Self::Vaes512,
@@ -38,20 +42,19 @@ impl Way {
     /// The CPU, with features hidden so that this way is the preferred one; `None` where it lacks
     /// the instructions.
     fn cpu(self) -> Option<Cpu> {
-        let (needed, hidden) = match self {
-            Self::Portable => (None, Some(Feature::Aes)),
-            Self::AesNi => (Some(Feature::Aes), Some(Feature::Vaes)),
-            Self::Vaes256 => (Some(Feature::Vaes), Some(Feature::Avx512)),
-            Self::Vaes512 => (Some(Feature::Avx512), Some(Feature::Face)),
-            Self::Face | Self::FaceShared => (Some(Feature::Face), None),
+        let (needed, mask) = match self {
+            Self::Portable => (None, "-aes,-avx2"),
+            Self::WideAvx2 => (Some(Feature::Avx2), "-aes,-avx512"),
+            Self::WideAvx512 => (Some(Feature::Avx512), "-aes"),
+            Self::AesNi => (Some(Feature::Aes), "-vaes"),
+            Self::Vaes256 => (Some(Feature::Vaes), "-avx512"),
+            Self::Vaes512 => (Some(Feature::Face), "-face"),
+            Self::Face | Self::FaceShared => (Some(Feature::Face), ""),
         };
         let cpu = Cpu::detect();
-        needed.is_none_or(|feature| cpu.has(feature)).then(|| {
-            hidden.map_or(cpu, |feature| {
-                let mask = format!("-{}", feature.name());
-                cpu.masked(&mask).unwrap()
-            })
-        })
+        needed
+            .is_none_or(|feature| cpu.has(feature))
+            .then(|| cpu.masked(mask).unwrap())
     }
 
     /// A place for a key; `None` where the CPU lacks the instructions.
@@ -71,6 +74,8 @@ impl Way {
                 let backend = cpu.aes_backends().next().unwrap();
                 let name = match self {
                     Self::Portable => "portable",
+                    Self::WideAvx2 => "wide-avx2",
+                    Self::WideAvx512 => "wide-avx512",
                     Self::AesNi => "aes-ni",
                     Self::Vaes256 => "vaes-256",
                     _ => "vaes-512",
@@ -142,6 +147,8 @@ fn alone() -> RwLockWriteGuard<'static, ()> {
 macro_rules! for_every_way {
     ($($body:ident),+ $(,)?) => {
         for_every_way! { @ portable Portable; $($body)+ }
+        for_every_way! { @ wide_avx2 WideAvx2; $($body)+ }
+        for_every_way! { @ wide_avx512 WideAvx512; $($body)+ }
         for_every_way! { @ aes_ni AesNi; $($body)+ }
         for_every_way! { @ vaes256 Vaes256; $($body)+ }
         for_every_way! { @ vaes512 Vaes512; $($body)+ }

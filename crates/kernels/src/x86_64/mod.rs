@@ -3,6 +3,7 @@
 mod lanes;
 
 pub(crate) mod aes;
+pub(crate) mod bitslice;
 pub(crate) mod cbc;
 pub(crate) mod face;
 
@@ -50,6 +51,11 @@ impl Avx512 {
     /// The token, where `cpu` has the instructions.
     pub fn new(cpu: Cpu) -> Option<Self> {
         cpu.has(Feature::Avx512).then_some(Self(()))
+    }
+
+    /// Features build on each other.
+    pub(crate) const fn avx2(self) -> Avx2 {
+        Avx2(())
     }
 }
 
