@@ -22,7 +22,7 @@
 use core::arch::x86_64::*;
 
 use inout::InOutBuf;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::Zeroize;
 
 use super::lanes::Lanes;
 use super::{Avx2, Avx512};
@@ -40,6 +40,7 @@ macro_rules! entry_points {
         ) {
             #[target_feature(enable = $features)]
             unsafe fn with_features(
+                keys: &mut KeyPlanes,
                 schedule: &Schedule,
                 counter: u128,
                 from: *const u8,
@@ -47,7 +48,15 @@ macro_rules! entry_points {
                 bytes: usize,
             ) {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
-                unsafe { ctr::<$lanes>(schedule, counter, from, to, bytes) }
+                unsafe {
+                    ctr::<$lanes>(
+                        keys.fill(schedule, Direction::Encrypt),
+                        counter,
+                        from,
+                        to,
+                        bytes,
+                    )
+                }
             }
             #[cfg(any(test, feature = "dispatch-counters"))]
             crate::aes::dispatch::$counter.hit();
@@ -55,8 +64,10 @@ macro_rules! entry_points {
             let (from, to) = data.into_raw();
             // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
             // `from` and writable at `to`, which are the same or do not overlap.
-            unsafe { with_features(schedule, counter, from, to, bytes) }
-            wipe_stack();
+            unsafe {
+                with_features(&mut KeyPlanes::EMPTY, schedule, counter, from, to, bytes);
+                wipe_stack();
+            }
         }
 
         /// CBC decryption of whole blocks with the schedule of the equivalent inverse cipher.
@@ -68,6 +79,7 @@ macro_rules! entry_points {
         ) {
             #[target_feature(enable = $features)]
             unsafe fn with_features(
+                keys: &mut KeyPlanes,
                 inverse: &Schedule,
                 iv: &mut [u8; BLOCK_BYTES],
                 from: *const u8,
@@ -75,7 +87,15 @@ macro_rules! entry_points {
                 bytes: usize,
             ) {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
-                unsafe { cbc_decrypt::<$lanes>(inverse, iv, from, to, bytes) }
+                unsafe {
+                    cbc_decrypt::<$lanes>(
+                        keys.fill(inverse, Direction::Decrypt),
+                        iv,
+                        from,
+                        to,
+                        bytes,
+                    )
+                }
             }
             #[cfg(any(test, feature = "dispatch-counters"))]
             crate::aes::dispatch::$counter.hit();
@@ -83,8 +103,10 @@ macro_rules! entry_points {
             let (from, to) = data.into_raw();
             // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
             // `from` and writable at `to`, which are the same or do not overlap.
-            unsafe { with_features(inverse, iv, from, to, bytes) }
-            wipe_stack();
+            unsafe {
+                with_features(&mut KeyPlanes::EMPTY, inverse, iv, from, to, bytes);
+                wipe_stack();
+            }
         }
     };
 }
@@ -109,6 +131,7 @@ pub(crate) fn cbc_encrypt(
 ) {
     #[target_feature(enable = "avx2")]
     unsafe fn with_features(
+        keys: &mut KeyPlanes,
         schedule: &Schedule,
         iv: &mut [u8; BLOCK_BYTES],
         mut from: *const u8,
@@ -118,12 +141,12 @@ pub(crate) fn cbc_encrypt(
         // SAFETY: AVX2 is enabled here; no more than `bytes` are touched at the pointers, which
         // the caller vouches for.
         unsafe {
-            let keys = KeyPlanes::new(schedule, Direction::Encrypt);
+            let keys = keys.fill(schedule, Direction::Encrypt);
             let mut chain = __m128i::load(iv.as_ptr());
             for _ in 0..bytes / BLOCK_BYTES {
                 let mut states = [__m256i::splat(_mm_setzero_si128()); 8];
                 states[0] = _mm256_zextsi128_si256(chain.xor(__m128i::load(from)));
-                states = encrypt(&keys, states);
+                states = encrypt(keys, states);
                 chain = _mm256_castsi256_si128(states[0]);
                 chain.store(to);
                 (from, to) = (from.add(BLOCK_BYTES), to.add(BLOCK_BYTES));
@@ -137,110 +160,170 @@ pub(crate) fn cbc_encrypt(
     let (from, to) = data.into_raw();
     // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at `from` and
     // writable at `to`, which are the same or do not overlap.
-    unsafe { with_features(schedule, iv, from, to, bytes) }
-    wipe_stack();
+    unsafe {
+        with_features(&mut KeyPlanes::EMPTY, schedule, iv, from, to, bytes);
+        wipe_stack();
+    }
 }
 
-/// The algorithm: groups of eight registers, the last one by way of a buffer.
+/// The algorithm: groups of eight registers, the last ones of narrower registers where those do.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
-/// at `to`, the same place or one that does not overlap; the low 32 bits of `counter` do not wrap.
+/// The instructions of `V` and AVX2 are enabled in the caller; `bytes` are readable at `from` and
+/// writable at `to`, the same place or one that does not overlap; the low 32 bits of `counter` do
+/// not wrap.
 #[inline(always)]
 unsafe fn ctr<V: Bits>(
-    schedule: &Schedule,
-    counter: u128,
+    keys: &KeyPlanes,
+    mut counter: u128,
     mut from: *const u8,
     mut to: *mut u8,
     mut bytes: usize,
 ) {
-    // SAFETY: instructions and pointers as the caller vouches; `bytes` counts what is left, and no
-    // more than that is touched. A group buffer has room for eight registers.
+    while bytes > 0 {
+        // SAFETY: instructions and pointers as the caller vouches; `bytes` counts what is left.
+        let done = unsafe {
+            if V::NARROW || bytes > GROUP_BYTES_NARROW {
+                ctr_group::<V>(keys, counter, from, to, bytes)
+            } else {
+                ctr_group::<__m256i>(keys, counter, from, to, bytes)
+            }
+        };
+        counter = counter.wrapping_add((done / BLOCK_BYTES) as u128);
+        // SAFETY: so many bytes were there.
+        unsafe { (from, to) = (from.add(done), to.add(done)) };
+        bytes -= done;
+    }
+}
+
+/// One group, or `bytes` where that is less; returns how many bytes it was.
+///
+/// # Safety
+/// As [`ctr`].
+#[inline(always)]
+unsafe fn ctr_group<V: Bits>(
+    keys: &KeyPlanes,
+    counter: u128,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) -> usize {
+    // SAFETY: as `ctr`.
     unsafe {
-        let keys = KeyPlanes::new(schedule, Direction::Encrypt);
         let mut counters = V::counters(counter);
-        while bytes > 0 {
-            let mut states = [counters; 8];
-            for state in &mut states {
-                *state = counters.swap_bytes();
-                counters = counters.advance(V::BLOCKS as u32);
-            }
-            let keystream = encrypt(&keys, states);
-            if bytes < 8 * V::BYTES {
-                let mut buffer = Group::default();
-                store_group(keystream, buffer.0.as_mut_ptr());
-                for (i, byte) in buffer.0[..bytes].iter().enumerate() {
-                    *to.add(i) = *from.add(i) ^ byte;
-                }
-                break;
-            }
-            for (i, keystream) in keystream.iter().enumerate() {
-                let data = V::load(from.add(i * V::BYTES));
-                keystream.xor(data).store(to.add(i * V::BYTES));
-            }
-            (from, to) = (from.add(8 * V::BYTES), to.add(8 * V::BYTES));
-            bytes -= 8 * V::BYTES;
+        let mut states = [counters; 8];
+        for state in &mut states {
+            *state = counters.swap_bytes();
+            counters = counters.advance(V::BLOCKS as u32);
+        }
+        let mut keystream = encrypt(keys, states);
+        if bytes < 8 * V::BYTES {
+            xor_bytes(keystream.as_ptr().cast(), from, to, bytes);
+            keystream.zeroize();
+            return bytes;
+        }
+        for (i, keystream) in keystream.iter().enumerate() {
+            let data = V::load(from.add(i * V::BYTES));
+            keystream.xor(data).store(to.add(i * V::BYTES));
         }
     }
+    8 * V::BYTES
 }
 
 /// # Safety
 /// As [`ctr`]; of a last block that is not whole, nothing is touched.
 #[inline(always)]
 unsafe fn cbc_decrypt<V: Bits>(
-    inverse: &Schedule,
+    keys: &KeyPlanes,
     iv: &mut [u8; BLOCK_BYTES],
     mut from: *const u8,
     mut to: *mut u8,
     bytes: usize,
 ) {
     let mut bytes = bytes - bytes % BLOCK_BYTES;
-    // SAFETY: as `ctr`. Where less than a group is left, it is copied into a group buffer and
-    // decrypted there.
+    // SAFETY: as `ctr`; an IV has 16 bytes.
     unsafe {
-        let keys = KeyPlanes::new(inverse, Direction::Decrypt);
         let mut before = __m128i::load(iv.as_ptr());
         while bytes > 0 {
-            let mut buffer = Group::default();
-            let is_whole = bytes >= 8 * V::BYTES;
-            let piece = bytes.min(8 * V::BYTES);
-            let input = if is_whole {
-                from
+            let done = bytes.min(8 * V::BYTES);
+            let last = __m128i::load(from.add(done - BLOCK_BYTES));
+            if V::NARROW || bytes > GROUP_BYTES_NARROW {
+                cbc_decrypt_group::<V>(keys, before, from, to, bytes);
             } else {
-                from.copy_to_nonoverlapping(buffer.0.as_mut_ptr(), piece);
-                buffer.0.as_ptr()
-            };
-            let mut states = [V::load(input); 8];
-            for (i, state) in states.iter_mut().enumerate() {
-                *state = V::load(input.add(i * V::BYTES));
+                cbc_decrypt_group::<__m256i>(keys, before, from, to, bytes);
             }
-            let first = states[0];
-            let mut states = decrypt(&keys, states);
-            states[0] = states[0].xor(first.one_block_on(before));
-            for (i, state) in states.iter_mut().enumerate().skip(1) {
-                *state = state.xor(V::load(input.add(i * V::BYTES - BLOCK_BYTES)));
-            }
-            before = __m128i::load(input.add(piece - BLOCK_BYTES));
-            if is_whole {
-                store_group(states, to);
-            } else {
-                store_group(states, buffer.0.as_mut_ptr());
-                to.copy_from_nonoverlapping(buffer.0.as_ptr(), piece);
-            }
-            (from, to) = (from.add(piece), to.add(piece));
-            bytes -= piece;
+            before = last;
+            (from, to) = (from.add(done), to.add(done));
+            bytes -= done;
         }
         before.store(iv.as_mut_ptr());
     }
 }
 
+/// Decrypts one group, or `bytes` where that is less; `before` is the block before the first.
+///
 /// # Safety
-/// The instructions of `V` are enabled in the caller, and eight registers writable at `to`.
+/// As [`cbc_decrypt`].
 #[inline(always)]
-unsafe fn store_group<V: Bits>(states: [V; 8], to: *mut u8) {
-    for (i, state) in states.iter().enumerate() {
-        // SAFETY: as the caller vouches.
-        unsafe { state.store(to.add(i * V::BYTES)) }
+unsafe fn cbc_decrypt_group<V: Bits>(
+    keys: &KeyPlanes,
+    before: __m128i,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) {
+    // SAFETY: as the caller vouches; less than a group is copied to where there is room for one.
+    unsafe {
+        let mut states = [V::splat(_mm_setzero_si128()); 8];
+        if bytes >= 8 * V::BYTES {
+            for (i, state) in states.iter_mut().enumerate() {
+                *state = V::load(from.add(i * V::BYTES));
+            }
+            let first = states[0].one_block_on(before);
+            states = decrypt(keys, states);
+            states[0] = states[0].xor(first);
+            for (i, state) in states.iter_mut().enumerate().skip(1) {
+                *state = state.xor(V::load(from.add(i * V::BYTES - BLOCK_BYTES)));
+            }
+            for (i, state) in states.iter().enumerate() {
+                state.store(to.add(i * V::BYTES));
+            }
+        } else {
+            from.copy_to_nonoverlapping(states.as_mut_ptr().cast(), bytes);
+            states = decrypt(keys, states);
+            let plain: *mut u8 = states.as_mut_ptr().cast();
+            before.xor(__m128i::load(plain)).store(plain);
+            let rest = plain.add(BLOCK_BYTES);
+            xor_bytes(rest, from, rest, bytes - BLOCK_BYTES);
+            to.copy_from_nonoverlapping(plain, bytes);
+            states.zeroize();
+        }
+    }
+}
+
+/// XORs `bytes` of `keystream` onto `from` and writes them to `to`.
+///
+/// # Safety
+/// The three are as long, and `to` is the same as one of the others or does not overlap.
+#[inline(always)]
+unsafe fn xor_bytes(
+    mut keystream: *const u8,
+    mut from: *const u8,
+    mut to: *mut u8,
+    mut bytes: usize,
+) {
+    // SAFETY: the caller vouches for the pointers; `bytes` counts what is left.
+    unsafe {
+        while bytes >= BLOCK_BYTES {
+            let data = __m128i::load(from);
+            data.xor(__m128i::load(keystream)).store(to);
+            keystream = keystream.add(BLOCK_BYTES);
+            (from, to) = (from.add(BLOCK_BYTES), to.add(BLOCK_BYTES));
+            bytes -= BLOCK_BYTES;
+        }
+        for i in 0..bytes {
+            *to.add(i) = *from.add(i) ^ *keystream.add(i);
+        }
     }
 }
 
@@ -428,7 +511,7 @@ unsafe fn swap<V: Bits, const N: u32>(low: V, high: V, mask: i8) -> (V, V) {
 ///
 /// # Safety
 /// As [`Lanes`].
-trait Bits: Lanes + Gf2 {
+trait Bits: Lanes + Gf2 + Zeroize {
     /// Byte i of each lane becomes byte `from[i]` of the lane.
     unsafe fn shuffle(self, from: &[i8; BLOCK_BYTES]) -> Self;
     /// Shifts 64-bit words.
@@ -501,22 +584,24 @@ struct KeyPlanes {
 }
 
 impl KeyPlanes {
+    // SAFETY: zeros are a value of these types.
+    const EMPTY: Self = unsafe { core::mem::zeroed() };
+
     /// `schedule` is the inverse one for decryption.
     ///
     /// # Safety
     /// AVX2 is enabled in the caller.
     #[inline(always)]
-    unsafe fn new(schedule: &Schedule, direction: Direction) -> Self {
+    unsafe fn fill(&mut self, schedule: &Schedule, direction: Direction) -> &Self {
         // SAFETY: as the caller vouches; a round key has 16 bytes, and so has a shuffle.
         unsafe {
-            let rounds = schedule.size.rounds();
-            let mut planes = [[_mm_setzero_si128(); 8]; 15];
-            for (round, planes) in planes[..=rounds].iter_mut().enumerate() {
+            self.rounds = schedule.size.rounds();
+            for (round, planes) in self.planes[..=self.rounds].iter_mut().enumerate() {
                 // Into the frame, which is out of it in the other direction; and what makes up
                 // for the constant of the S-box, which MixColumns lets through.
                 let (frame, is_beside_s_box) = match direction {
                     Direction::Encrypt => ((4 - round % 4) % 4, round > 0),
-                    Direction::Decrypt => (round % 4, round < rounds),
+                    Direction::Decrypt => (round % 4, round < self.rounds),
                 };
                 let key = _mm_loadu_si128(schedule.round_keys[round].as_ptr().cast());
                 let shuffle = _mm_loadu_si128(FRAMES[frame].shift_rows.as_ptr().cast());
@@ -529,8 +614,8 @@ impl KeyPlanes {
                     *plane = _mm_cmpeq_epi8(_mm_and_si128(key, bit), bit);
                 }
             }
-            Self { planes, rounds }
         }
+        self
     }
 }
 
@@ -540,24 +625,20 @@ impl Drop for KeyPlanes {
     }
 }
 
-/// A group of registers of any width, wiped on drop.
-#[derive(Zeroize, ZeroizeOnDrop)]
-#[repr(C, align(64))]
-struct Group([u8; 8 * __m512i::BYTES]);
-
-impl Default for Group {
-    fn default() -> Self {
-        Self([0; 8 * __m512i::BYTES])
-    }
-}
-
 /// Wipes the stack that the functions before used: there are not registers enough for the states,
-/// so what the compiler spilled lies there.
+/// so what the compiler spilled, up to 1.5 KiB, lies there.
+///
+/// # Safety
+/// AVX2 is there.
+#[target_feature(enable = "avx2")]
 #[inline(never)]
-fn wipe_stack() {
-    let mut stack = [0u64; 512];
+unsafe fn wipe_stack() {
+    let mut stack = [_mm256_setzero_si256(); 64];
     stack.zeroize();
 }
+
+/// Bytes in a group of the narrower registers.
+const GROUP_BYTES_NARROW: usize = 8 * __m256i::BYTES;
 
 /// How states that were not shifted for so many rounds are worked on.
 struct Frame {
