@@ -82,14 +82,22 @@ impl Cbc {
                 x86_64::bitslice::cbc_encrypt(token.avx2(), &self.schedule, iv, data);
             }
             #[cfg(target_arch = "x86_64")]
-            Backend::AesNi(token) => x86_64::cbc::encrypt(token, &self.schedule, iv, data),
+            Backend::Gfni256(token) => {
+                x86_64::cbc::encrypt_gfni(token, &self.schedule, iv, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni512(token) => {
+                x86_64::cbc::encrypt_gfni(token.gfni256(), &self.schedule, iv, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::AesNi(token) => x86_64::cbc::encrypt_aes_ni(token, &self.schedule, iv, data),
             #[cfg(target_arch = "x86_64")]
             Backend::Vaes256(token) => {
-                x86_64::cbc::encrypt(token.aes_ni(), &self.schedule, iv, data);
+                x86_64::cbc::encrypt_aes_ni(token.aes_ni(), &self.schedule, iv, data);
             }
             #[cfg(target_arch = "x86_64")]
             Backend::Vaes512(token) => {
-                x86_64::cbc::encrypt(token.aes_ni(), &self.schedule, iv, data);
+                x86_64::cbc::encrypt_aes_ni(token.aes_ni(), &self.schedule, iv, data);
             }
         }
     }
@@ -110,6 +118,14 @@ impl Cbc {
             #[cfg(target_arch = "x86_64")]
             Backend::WideAvx512(token) => {
                 x86_64::bitslice::cbc_decrypt_avx512(token, &self.inverse, iv, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni256(token) => {
+                x86_64::cbc::decrypt_gfni256(token, &self.inverse, iv, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni512(token) => {
+                x86_64::cbc::decrypt_gfni512(token, &self.inverse, iv, data);
             }
             #[cfg(target_arch = "x86_64")]
             Backend::AesNi(token) => x86_64::cbc::decrypt_aes_ni(token, &self.inverse, iv, data),

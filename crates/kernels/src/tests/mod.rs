@@ -18,6 +18,8 @@ enum Way {
     Portable,
     WideAvx2,
     WideAvx512,
+    Gfni256,
+    Gfni512,
     AesNi,
     Vaes256,
     Vaes512,
@@ -28,10 +30,12 @@ enum Way {
 }
 
 impl Way {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::Portable,
         Self::WideAvx2,
         Self::WideAvx512,
+        Self::Gfni256,
+        Self::Gfni512,
         Self::AesNi,
         Self::Vaes256,
         Self::Vaes512,
@@ -44,8 +48,10 @@ impl Way {
     fn cpu(self) -> Option<Cpu> {
         let (needed, mask) = match self {
             Self::Portable => (None, "-aes,-avx2"),
-            Self::WideAvx2 => (Some(Feature::Avx2), "-aes,-avx512"),
-            Self::WideAvx512 => (Some(Feature::Avx512), "-aes"),
+            Self::WideAvx2 => (Some(Feature::Avx2), "-aes,-avx512,-gfni"),
+            Self::WideAvx512 => (Some(Feature::Avx512), "-aes,-gfni"),
+            Self::Gfni256 => (Some(Feature::Gfni), "-aes,-avx512"),
+            Self::Gfni512 => (Some(Feature::Gfni), "-aes"),
             Self::AesNi => (Some(Feature::Aes), "-vaes"),
             Self::Vaes256 => (Some(Feature::Vaes), "-avx512"),
             Self::Vaes512 => (Some(Feature::Face), "-face"),
@@ -76,6 +82,8 @@ impl Way {
                     Self::Portable => "portable",
                     Self::WideAvx2 => "wide-avx2",
                     Self::WideAvx512 => "wide-avx512",
+                    Self::Gfni256 => "gfni-256",
+                    Self::Gfni512 => "gfni-512",
                     Self::AesNi => "aes-ni",
                     Self::Vaes256 => "vaes-256",
                     _ => "vaes-512",
@@ -149,6 +157,8 @@ macro_rules! for_every_way {
         for_every_way! { @ portable Portable; $($body)+ }
         for_every_way! { @ wide_avx2 WideAvx2; $($body)+ }
         for_every_way! { @ wide_avx512 WideAvx512; $($body)+ }
+        for_every_way! { @ gfni256 Gfni256; $($body)+ }
+        for_every_way! { @ gfni512 Gfni512; $($body)+ }
         for_every_way! { @ aes_ni AesNi; $($body)+ }
         for_every_way! { @ vaes256 Vaes256; $($body)+ }
         for_every_way! { @ vaes512 Vaes512; $($body)+ }

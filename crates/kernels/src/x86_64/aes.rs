@@ -9,8 +9,9 @@ use core::arch::{asm, x86_64::*};
 
 use inout::InOutBuf;
 
+use super::gfni::Gfni;
 use super::lanes::Lanes;
-use super::{AesNi, Vaes256, Vaes512};
+use super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512};
 use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
 
 /// FIPS 197, section 5.2, with SubWord made of `aesenclast`. `key` has the length that
@@ -181,6 +182,16 @@ entry_point!(
     8,
     "aes,vaes,avx512f,avx512bw,avx512vl",
     VAES512
+);
+
+entry_point!(ctr_gfni256, Gfni256, Gfni<__m256i>, 4, "avx2,gfni", GFNI256);
+entry_point!(
+    ctr_gfni512,
+    Gfni512,
+    Gfni<__m512i>,
+    4,
+    "avx2,gfni,avx512f,avx512bw,avx512vl",
+    GFNI512
 );
 
 /// The algorithm: groups of `UNROLL` registers, then one register at a time.

@@ -62,10 +62,11 @@ macro_rules! entry_points {
             crate::aes::dispatch::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
+            let mut keys = KeyPlanes::EMPTY;
             // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
             // `from` and writable at `to`, which are the same or do not overlap.
             unsafe {
-                with_features(&mut KeyPlanes::EMPTY, schedule, counter, from, to, bytes);
+                with_features(&mut keys, schedule, counter, from, to, bytes);
                 wipe_stack();
             }
         }
@@ -101,10 +102,11 @@ macro_rules! entry_points {
             crate::aes::dispatch::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
+            let mut keys = KeyPlanes::EMPTY;
             // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
             // `from` and writable at `to`, which are the same or do not overlap.
             unsafe {
-                with_features(&mut KeyPlanes::EMPTY, inverse, iv, from, to, bytes);
+                with_features(&mut keys, inverse, iv, from, to, bytes);
                 wipe_stack();
             }
         }
@@ -158,10 +160,11 @@ pub(crate) fn cbc_encrypt(
     crate::aes::dispatch::WIDE_AVX2.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();
+    let mut keys = KeyPlanes::EMPTY;
     // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at `from` and
     // writable at `to`, which are the same or do not overlap.
     unsafe {
-        with_features(&mut KeyPlanes::EMPTY, schedule, iv, from, to, bytes);
+        with_features(&mut keys, schedule, iv, from, to, bytes);
         wipe_stack();
     }
 }
@@ -306,7 +309,7 @@ unsafe fn cbc_decrypt_group<V: Bits>(
 /// # Safety
 /// The three are as long, and `to` is the same as one of the others or does not overlap.
 #[inline(always)]
-unsafe fn xor_bytes(
+pub(super) unsafe fn xor_bytes(
     mut keystream: *const u8,
     mut from: *const u8,
     mut to: *mut u8,
@@ -511,7 +514,7 @@ unsafe fn swap<V: Bits, const N: u32>(low: V, high: V, mask: i8) -> (V, V) {
 ///
 /// # Safety
 /// As [`Lanes`].
-trait Bits: Lanes + Gf2 + Zeroize {
+pub(super) trait Bits: Lanes + Gf2 + Zeroize {
     /// Byte i of each lane becomes byte `from[i]` of the lane.
     unsafe fn shuffle(self, from: &[i8; BLOCK_BYTES]) -> Self;
     /// Shifts 64-bit words.
@@ -555,6 +558,14 @@ macro_rules! bits {
     };
 }
 
+bits!(
+    __m128i,
+    _mm_xor_si128,
+    _mm_and_si128,
+    _mm_shuffle_epi8,
+    _mm_srl_epi64,
+    _mm_sll_epi64
+);
 bits!(
     __m256i,
     _mm256_xor_si256,
@@ -641,19 +652,19 @@ unsafe fn wipe_stack() {
 const GROUP_BYTES_NARROW: usize = 8 * __m256i::BYTES;
 
 /// How states that were not shifted for so many rounds are worked on.
-struct Frame {
+pub(super) struct Frame {
     /// ShiftRows as often.
-    shift_rows: [i8; BLOCK_BYTES],
+    pub(super) shift_rows: [i8; BLOCK_BYTES],
     /// The byte below in the column, and the one below that.
-    one_below: [i8; BLOCK_BYTES],
-    two_below: [i8; BLOCK_BYTES],
+    pub(super) one_below: [i8; BLOCK_BYTES],
+    pub(super) two_below: [i8; BLOCK_BYTES],
 }
 
 /// By the number of ShiftRows left out. Four of them change nothing, so an inverse one is three.
 const FRAMES: [Frame; 4] = [Frame::new(0), Frame::new(1), Frame::new(2), Frame::new(3)];
 
 impl Frame {
-    const fn new(shifts: usize) -> Self {
+    pub(super) const fn new(shifts: usize) -> Self {
         let mut frame = Self {
             shift_rows: [0; BLOCK_BYTES],
             one_below: [0; BLOCK_BYTES],

@@ -14,34 +14,53 @@ use core::arch::x86_64::*;
 use inout::InOutBuf;
 
 use super::aes::{opaque, round_keys};
+use super::gfni::Gfni;
 use super::lanes::Lanes;
-use super::{AesNi, Vaes256, Vaes512};
+use super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512};
 use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
 
-/// CBC encryption of whole blocks.
-pub(crate) fn encrypt(
-    _: AesNi,
-    schedule: &Schedule,
-    iv: &mut [u8; BLOCK_BYTES],
-    data: InOutBuf<'_, '_, u8>,
-) {
-    #[cfg(any(test, feature = "dispatch-counters"))]
-    crate::aes::dispatch::AES_NI.hit();
-    let bytes = data.len();
-    let (from, to) = data.into_raw();
-    // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at `from` and
-    // writable at `to`, which are the same or do not overlap.
-    unsafe {
-        match schedule.size {
-            KeySize::Aes128 => encrypt_chain::<10>(schedule, iv, from, to, bytes),
-            KeySize::Aes192 => encrypt_chain::<12>(schedule, iv, from, to, bytes),
-            KeySize::Aes256 => encrypt_chain::<14>(schedule, iv, from, to, bytes),
+macro_rules! encrypt {
+    ($name:ident, $token:ty, $lanes:ty, $features:literal, $counter:ident) => {
+        /// CBC encryption of whole blocks.
+        pub(crate) fn $name(
+            _: $token,
+            schedule: &Schedule,
+            iv: &mut [u8; BLOCK_BYTES],
+            data: InOutBuf<'_, '_, u8>,
+        ) {
+            #[target_feature(enable = $features)]
+            unsafe fn rounds<const R: usize>(
+                schedule: &Schedule,
+                iv: &mut [u8; BLOCK_BYTES],
+                from: *const u8,
+                to: *mut u8,
+                bytes: usize,
+            ) {
+                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+                unsafe { encrypt_chain::<$lanes, R>(schedule, iv, from, to, bytes) }
+            }
+            #[cfg(any(test, feature = "dispatch-counters"))]
+            crate::aes::dispatch::$counter.hit();
+            let bytes = data.len();
+            let (from, to) = data.into_raw();
+            // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
+            // `from` and writable at `to`, which are the same or do not overlap.
+            unsafe {
+                match schedule.size {
+                    KeySize::Aes128 => rounds::<10>(schedule, iv, from, to, bytes),
+                    KeySize::Aes192 => rounds::<12>(schedule, iv, from, to, bytes),
+                    KeySize::Aes256 => rounds::<14>(schedule, iv, from, to, bytes),
+                }
+            }
         }
-    }
+    };
 }
 
-macro_rules! entry_point {
-    ($name:ident, $token:ty, $lanes:ty, $unroll:literal, $features:literal, $counter:ident) => {
+encrypt!(encrypt_aes_ni, AesNi, __m128i, "aes,sse4.1", AES_NI);
+encrypt!(encrypt_gfni, Gfni256, Gfni<__m128i>, "avx2,gfni", GFNI256);
+
+macro_rules! decrypt {
+    ($name:ident, $token:ty, $lanes:ty, $one:ty, $unroll:literal, $features:literal, $counter:ident) => {
         /// CBC decryption of whole blocks with the schedule of the equivalent inverse cipher.
         pub(crate) fn $name(
             _: $token,
@@ -58,7 +77,7 @@ macro_rules! entry_point {
                 bytes: usize,
             ) {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
-                unsafe { decrypt::<$lanes, R, $unroll>(inverse, iv, from, to, bytes) }
+                unsafe { decrypt::<$lanes, $one, R, $unroll>(inverse, iv, from, to, bytes) }
             }
             #[cfg(any(test, feature = "dispatch-counters"))]
             crate::aes::dispatch::$counter.hit();
@@ -77,29 +96,58 @@ macro_rules! entry_point {
     };
 }
 
-entry_point!(decrypt_aes_ni, AesNi, __m128i, 8, "aes,sse4.1", AES_NI);
-entry_point!(
+decrypt!(
+    decrypt_aes_ni,
+    AesNi,
+    __m128i,
+    __m128i,
+    8,
+    "aes,sse4.1",
+    AES_NI
+);
+decrypt!(
     decrypt_vaes256,
     Vaes256,
     __m256i,
+    __m128i,
     8,
     "aes,vaes,avx2",
     VAES256
 );
-entry_point!(
+decrypt!(
     decrypt_vaes512,
     Vaes512,
     __m512i,
+    __m128i,
     8,
     "aes,vaes,avx512f,avx512bw,avx512vl",
     VAES512
 );
+decrypt!(
+    decrypt_gfni256,
+    Gfni256,
+    Gfni<__m256i>,
+    Gfni<__m128i>,
+    4,
+    "avx2,gfni",
+    GFNI256
+);
+decrypt!(
+    decrypt_gfni512,
+    Gfni512,
+    Gfni<__m512i>,
+    Gfni<__m128i>,
+    4,
+    "avx2,gfni,avx512f,avx512bw,avx512vl",
+    GFNI512
+);
 
 /// # Safety
-/// `bytes` are readable at `from` and writable at `to`, the same place or one that does not
-/// overlap. Of a last block that is not whole, nothing is touched.
-#[target_feature(enable = "aes,sse4.1")]
-unsafe fn encrypt_chain<const R: usize>(
+/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
+/// at `to`, the same place or one that does not overlap. Of a last block that is not whole, nothing
+/// is touched.
+#[inline(always)]
+unsafe fn encrypt_chain<V: Lanes, const R: usize>(
     schedule: &Schedule,
     iv: &mut [u8; BLOCK_BYTES],
     mut from: *const u8,
@@ -111,16 +159,15 @@ unsafe fn encrypt_chain<const R: usize>(
         return;
     }
     // SAFETY: `blocks` counts what is left, and no more than that is touched; an IV has 16 bytes;
-    // the features are enabled.
+    // the caller enables the instructions. `V` has one block.
     unsafe {
-        let keys = round_keys::<__m128i, R>(schedule);
+        let keys = round_keys::<V, R>(schedule);
         let both_ends = keys[0].xor(keys[R]);
-        let mut state = keys[0].xor(__m128i::load(iv.as_ptr()));
-        state = state.xor(__m128i::load(from));
+        let mut state = keys[0].xor(V::load(iv.as_ptr())).xor(V::load(from));
         loop {
             // Read again each time, beside the chain: not all fit the registers, and none may be
             // spilled to where nobody wipes it.
-            let keys = round_keys::<__m128i, R>(opaque(schedule));
+            let keys = round_keys::<V, R>(opaque(schedule));
             for key in &keys[1..R] {
                 state = state.round(*key);
             }
@@ -132,19 +179,20 @@ unsafe fn encrypt_chain<const R: usize>(
                 break;
             }
             (from, to) = (from.add(BLOCK_BYTES), to.add(BLOCK_BYTES));
-            state = state.last_round(both_ends.xor(__m128i::load(from)));
+            state = state.last_round(both_ends.xor(V::load(from)));
         }
     }
 }
 
-/// The algorithm: groups of `UNROLL` registers, then one register, then one block at a time.
+/// The algorithm: groups of `UNROLL` registers, then one register, then one block at a time, in
+/// `One`.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
+/// The instructions of `V` and `One` are enabled in the caller; `bytes` are readable at `from` and writable
 /// at `to`, the same place or one that does not overlap. Of a last block that is not whole, nothing
 /// is touched.
 #[inline(always)]
-unsafe fn decrypt<V: Lanes, const R: usize, const UNROLL: usize>(
+unsafe fn decrypt<V: Lanes, One: Lanes, const R: usize, const UNROLL: usize>(
     inverse: &Schedule,
     iv: &mut [u8; BLOCK_BYTES],
     mut from: *const u8,
@@ -170,8 +218,8 @@ unsafe fn decrypt<V: Lanes, const R: usize, const UNROLL: usize>(
             }
         }
         while bytes >= BLOCK_BYTES {
-            let keys = Keys::<__m128i>::new::<R>(inverse);
-            before = decrypt_group::<__m128i, R, 1>(keys, before, from, to);
+            let keys = Keys::<One>::new::<R>(inverse);
+            before = decrypt_group::<One, R, 1>(keys, before, from, to);
             (from, to) = (from.add(BLOCK_BYTES), to.add(BLOCK_BYTES));
             bytes -= BLOCK_BYTES;
         }
