@@ -28,6 +28,9 @@ pub enum Feature {
     Vaes,
     /// AVX-512 F, BW, VL and IFMA: 512-bit registers, of AES beside VAES. Needs [`Feature::Avx2`].
     Avx512,
+    /// GFNI: arithmetic in GF(2^8) on vectors, which replaces AES instructions. Needs
+    /// [`Feature::Avx2`].
+    Gfni,
     /// Not an instruction: allows counter-mode caching (FACE). Needs [`Feature::Vaes`] and
     /// [`Feature::Avx512`].
     Face,
@@ -35,7 +38,14 @@ pub enum Feature {
 
 impl Feature {
     /// Every feature; none builds on a later one.
-    pub const ALL: [Self; 5] = [Self::Aes, Self::Avx2, Self::Vaes, Self::Avx512, Self::Face];
+    pub const ALL: [Self; 6] = [
+        Self::Aes,
+        Self::Avx2,
+        Self::Vaes,
+        Self::Avx512,
+        Self::Gfni,
+        Self::Face,
+    ];
 
     /// The name used in masks and listings.
     pub const fn name(self) -> &'static str {
@@ -44,6 +54,7 @@ impl Feature {
             Self::Avx2 => "avx2",
             Self::Vaes => "vaes",
             Self::Avx512 => "avx512",
+            Self::Gfni => "gfni",
             Self::Face => "face",
         }
     }
@@ -56,9 +67,11 @@ impl Feature {
     const fn and_dependents(self) -> u8 {
         let more = match self {
             Self::Aes => Self::Vaes.bit() | Self::Face.bit(),
-            Self::Avx2 => Self::Vaes.bit() | Self::Avx512.bit() | Self::Face.bit(),
+            Self::Avx2 => {
+                Self::Vaes.bit() | Self::Avx512.bit() | Self::Gfni.bit() | Self::Face.bit()
+            }
             Self::Vaes | Self::Avx512 => Self::Face.bit(),
-            Self::Face => 0,
+            Self::Gfni | Self::Face => 0,
         };
         self.bit() | more
     }
@@ -89,6 +102,7 @@ impl Cpu {
                         && std::is_x86_feature_detected!("avx512vl")
                         && std::is_x86_feature_detected!("avx512ifma")
                 }
+                Feature::Gfni => std::is_x86_feature_detected!("gfni"),
                 Feature::Face => true,
             };
             Feature::ALL
