@@ -10,6 +10,9 @@ pub enum Error {
     InvalidKey(String),
     /// Another argument does not fit; says which and what would.
     InvalidInput(String),
+    /// The tag is not that of this message: it was altered, or nonce, associated data or key are
+    /// others. Nothing of it was released.
+    AuthenticationFailed,
     /// An option is unknown or has a value outside its range.
     Options(OptionsError),
     /// `reservation=exclusive` and other ciphers keep so many of `max_threads` that this one's
@@ -33,6 +36,10 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InvalidKey(what) | Self::InvalidInput(what) => f.write_str(what),
+            Self::AuthenticationFailed => f.write_str(
+                "authentication failed: the message was altered, or nonce, associated data or key \
+                 are not those it was sealed with",
+            ),
             Self::Options(error) => error.fmt(f),
             Self::NoThreadsFree { wanted, free } => write!(
                 f,

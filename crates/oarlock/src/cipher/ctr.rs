@@ -22,7 +22,7 @@ use crate::Error;
 use crate::accelerator::{Accelerator, Inner, Reserved};
 use crate::device::{Kind, Operation, SessionParams};
 use crate::options::{PrefetchWorker, Strategy};
-use crate::plan::{self, Helpers, Pace, Way};
+use crate::plan::{self, HelpersOf, Pace, Way};
 use crate::pool::{Background, Role, Stripes, Tickets};
 use crate::prefetch::{Consumer, Geometry, Ring, StreamSource, Taken};
 use crate::session::Session;
@@ -580,14 +580,9 @@ impl<A: Algorithm> AcceleratedCtr<A> {
             Strategy::Stripe => Way::Stripe {
                 helpers: helpers_max,
             },
-            Strategy::Auto => self.pace.choose(
-                bytes,
-                began,
-                &HelpersOf {
-                    inner,
-                    most: helpers_max,
-                },
-            ),
+            Strategy::Auto => self
+                .pace
+                .choose(bytes, began, &HelpersOf::of(inner, helpers_max)),
         };
         match way {
             Way::Inline | Way::Prefetch => self.apply_inline(data),
@@ -825,22 +820,6 @@ impl<A: Algorithm> fmt::Debug for AcceleratedCtr<A> {
             .field("operation", &self.session.params().operation)
             .field("device", &self.device())
             .finish_non_exhaustive()
-    }
-}
-
-/// The pool, as the plan sees it.
-struct HelpersOf<'a> {
-    inner: &'a Inner,
-    most: usize,
-}
-
-impl Helpers for HelpersOf<'_> {
-    fn available(&self) -> usize {
-        self.inner.cores_free().min(self.most)
-    }
-
-    fn awake(&self) -> usize {
-        self.inner.helpers_awake()
     }
 }
 

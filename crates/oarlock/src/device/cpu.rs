@@ -3,6 +3,7 @@
 use oarlock_kernels::cpu::Cpu;
 
 use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, Operation, SessionParams};
+use crate::aead::AeadKey;
 use crate::cipher::StreamKey;
 use crate::plan;
 use crate::session::Keyed;
@@ -24,7 +25,12 @@ impl CpuDevice {
             Operation::Aes128Ctr
             | Operation::Aes192Ctr
             | Operation::Aes256Ctr
-            | Operation::ChaCha20 => true,
+            | Operation::ChaCha20
+            | Operation::Aes128Gcm
+            | Operation::Aes192Gcm
+            | Operation::Aes256Gcm
+            | Operation::ChaCha20Poly1305 => true,
+            Operation::Aes128Cbc | Operation::Aes192Cbc | Operation::Aes256Cbc => false,
             _ => cfg!(feature = "legacy") && operation.key_bytes() > 0,
         }
     }
@@ -50,6 +56,7 @@ impl Device for CpuDevice {
         let operation = params.operation;
         match operation.kind() {
             Kind::Stream { .. } => StreamKey::kernel(self.0, operation, key).map(Opened::Stream),
+            Kind::Aead => AeadKey::kernel(self.0, operation, key).map(Opened::Aead),
             kind => Err(crate::session::InvalidKey(format!("{kind:?}"))),
         }
         .map(OpenSession)
