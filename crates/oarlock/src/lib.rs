@@ -27,6 +27,7 @@ mod plan;
 mod pool;
 mod prefetch;
 mod process;
+mod request;
 mod session;
 mod stats;
 
