@@ -10,6 +10,10 @@ pub enum Error {
     InvalidKey(String),
     /// Another argument does not fit; says which and what would.
     InvalidInput(String),
+    /// The padding of a message is wrong: another key or IV, or the ciphertext was altered. Where,
+    /// it does not say; that there is such an answer can be too much: see
+    /// [`AcceleratedCbc::decrypt_padded`](crate::AcceleratedCbc::decrypt_padded).
+    InvalidPadding,
     /// An option is unknown or has a value outside its range.
     Options(OptionsError),
     /// `reservation=exclusive` and other ciphers keep so many of `max_threads` that this one's
@@ -33,6 +37,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InvalidKey(what) | Self::InvalidInput(what) => f.write_str(what),
+            Self::InvalidPadding => f.write_str(
+                "the padding is wrong: check key and IV, and whether the ciphertext was altered",
+            ),
             Self::Options(error) => error.fmt(f),
             Self::NoThreadsFree { wanted, free } => write!(
                 f,

@@ -32,6 +32,7 @@ mod session;
 mod stats;
 
 pub use accelerator::{Accelerator, Builder};
+pub use cipher::cbc::AcceleratedCbc;
 pub use cipher::ctr::AcceleratedCtr;
 pub use cipher::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
 pub use error::{Error, OptionsError};

@@ -48,6 +48,8 @@ pub(crate) struct Pace {
     looks: u32,
     /// As many there must be before keystream is made ahead; more where that was of no use.
     looks_to_prefetch: u32,
+    /// The operation makes keystream.
+    makes_keystream: bool,
 }
 
 /// What [`Pace::choose`] asks about the pool; asked in this order, only as far as needed.
@@ -70,6 +72,15 @@ impl Pace {
             gap_ns: 0.0,
             looks: 0,
             looks_to_prefetch: LOOKS_TO_PREFETCH,
+            makes_keystream: true,
+        }
+    }
+
+    /// Of an operation that makes no keystream, so that there is nothing to be made ahead.
+    pub(crate) fn without_prefetch(bytes_per_second: u64) -> Self {
+        Self {
+            makes_keystream: false,
+            ..Self::new(bytes_per_second)
         }
     }
 
@@ -134,7 +145,10 @@ impl Pace {
         otherwise: Way,
     ) -> bool {
         let taking_ns = TAKING_NS + bytes as f64 / RING_BYTES_PER_NS;
-        if self.looks < self.looks_to_prefetch || taking_ns > inline_ns / 2.0 {
+        if !self.makes_keystream
+            || self.looks < self.looks_to_prefetch
+            || taking_ns > inline_ns / 2.0
+        {
             return false;
         }
         let otherwise_ns = match otherwise {
@@ -243,6 +257,16 @@ pub(crate) fn kernel_rate(cpu: Cpu, operation: Operation) -> u64 {
         Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
             of_key_size(aes_128, operation)
         }
+        Operation::Aes128Cbc | Operation::Aes192Cbc | Operation::Aes256Cbc => {
+            let decryption = if cpu.has(Feature::Vaes) {
+                17_000
+            } else if cpu.has(Feature::Aes) {
+                9_000
+            } else {
+                30
+            };
+            of_key_size(decryption, operation)
+        }
         Operation::TripleDesCtr => 30_000_000,
         _ => 150_000_000,
     }
@@ -251,20 +275,33 @@ pub(crate) fn kernel_rate(cpu: Cpu, operation: Operation) -> u64 {
 /// Bytes a second of aws-lc on one thread; `None` for what is not asked of it.
 #[cfg(feature = "software")]
 pub(crate) fn software_rate(cpu: Cpu, operation: Operation) -> Option<u64> {
-    let aes_128 = if cpu.has(Feature::Aes) { 9_500 } else { 480 };
-    match operation {
+    let has_aes = cpu.has(Feature::Aes);
+    let aes_128 = match operation {
         Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
-            Some(of_key_size(aes_128, operation))
+            if has_aes {
+                9_500
+            } else {
+                480
+            }
         }
-        _ => None,
-    }
+        // Of decryption; where it is faster, so is encryption.
+        Operation::Aes128Cbc | Operation::Aes192Cbc | Operation::Aes256Cbc => {
+            if has_aes {
+                8_500
+            } else {
+                200
+            }
+        }
+        _ => return None,
+    };
+    Some(of_key_size(aes_128, operation))
 }
 
 /// From megabytes a second at ten rounds.
 fn of_key_size(aes_128: u64, operation: Operation) -> u64 {
     let rounds = match operation {
-        Operation::Aes128Ctr => 10,
-        Operation::Aes192Ctr => 12,
+        Operation::Aes128Ctr | Operation::Aes128Cbc => 10,
+        Operation::Aes192Ctr | Operation::Aes192Cbc => 12,
         _ => 14,
     };
     aes_128 * 1_000_000 * 10 / rounds
@@ -341,7 +378,7 @@ mod tests {
         /// Of a cipher whose keystream is not to be made ahead.
         fn new() -> Self {
             let mut session = Self::of_rate(RATE);
-            session.pace.looks_to_prefetch = u32::MAX;
+            session.pace.makes_keystream = false;
             session
         }
 

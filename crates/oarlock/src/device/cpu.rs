@@ -3,11 +3,11 @@
 use oarlock_kernels::cpu::Cpu;
 
 use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, Operation, SessionParams};
-use crate::cipher::StreamKey;
+use crate::cipher::{CbcKey, StreamKey};
 use crate::plan;
 use crate::session::Keyed;
 
-/// The device `cpu`: AES-CTR by the best kernel that the CPU, less what a mask hides, can run.
+/// The device `cpu`: each algorithm by the best kernel that the CPU, less what a mask hides, can run.
 pub struct CpuDevice(Cpu);
 
 impl CpuDevice {
@@ -24,7 +24,10 @@ impl CpuDevice {
             Operation::Aes128Ctr
             | Operation::Aes192Ctr
             | Operation::Aes256Ctr
-            | Operation::ChaCha20 => true,
+            | Operation::ChaCha20
+            | Operation::Aes128Cbc
+            | Operation::Aes192Cbc
+            | Operation::Aes256Cbc => true,
             _ => cfg!(feature = "legacy") && operation.key_bytes() > 0,
         }
     }
@@ -50,6 +53,7 @@ impl Device for CpuDevice {
         let operation = params.operation;
         match operation.kind() {
             Kind::Stream { .. } => StreamKey::kernel(self.0, operation, key).map(Opened::Stream),
+            Kind::Cbc => CbcKey::kernel(self.0, operation, key).map(Opened::Cbc),
             kind => Err(crate::session::InvalidKey(format!("{kind:?}"))),
         }
         .map(OpenSession)

@@ -19,7 +19,7 @@ pub use self::operation::{Kind, Operation};
 pub(crate) use self::registry::{Registration, Registry};
 #[cfg(feature = "software")]
 pub use self::software::SoftwareDevice;
-use crate::cipher::StreamKey;
+use crate::cipher::{CbcKey, StreamKey};
 
 /// Something that computes.
 ///
@@ -156,6 +156,7 @@ pub struct OpenSession(pub(crate) Opened);
 /// By kind of operation, or a driver of any kind.
 pub(crate) enum Opened {
     Stream(StreamKey),
+    Cbc(CbcKey),
     Driver(Box<dyn DeviceSession>),
 }
 
