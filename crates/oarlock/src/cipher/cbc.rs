@@ -466,6 +466,9 @@ fn block(iv: &[u8]) -> Result<[u8; BLOCK_BYTES], Error> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -486,6 +489,42 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn inline_requests_take_no_lock() {
+        for mask in ["", "-avx512", "-aes"] {
+            let accelerator = Accelerator::builder().cpu_mask(mask).build().unwrap();
+            let mut cipher = accelerator.cbc(&[0x2b; 16], &[0xf0; 16]).unwrap();
+            let mut forced = accelerator.cbc(&[0x2b; 16], &[0xf0; 16]).unwrap();
+            forced.set_strategy(Strategy::Inline);
+            // The pool is there, so that its locks could be asked for.
+            accelerator.0.pool();
+            let (done, wait) = mpsc::channel();
+            let requests = accelerator.0.with_every_lock_held(|| {
+                std::thread::spawn(move || {
+                    let mut data = vec![0; 3_000_000];
+                    for bytes in [0, 16, 64, 1008, 16_384] {
+                        cipher.encrypt((&mut data[..bytes]).into()).unwrap();
+                        cipher.decrypt((&mut data[..bytes]).into()).unwrap();
+                        cipher.set_iv(&[1; 16]).unwrap();
+                    }
+                    // Long enough for a look at clock and pool, not for a helper.
+                    let long_bytes = cipher.chain.long_bytes.next_multiple_of(16);
+                    for _ in 0..2 {
+                        cipher.decrypt((&mut data[..long_bytes]).into()).unwrap();
+                    }
+                    forced.encrypt((&mut data[..]).into()).unwrap();
+                    forced.decrypt((&mut data[..]).into()).unwrap();
+                    done.send((cipher, forced)).unwrap();
+                });
+                wait.recv_timeout(Duration::from_secs(20))
+            });
+            assert!(
+                requests.is_ok(),
+                "{mask}: an inline request waits for a lock"
+            );
         }
     }
 }
