@@ -15,7 +15,7 @@
 
 struct key {
         DECLARE_ALIGNED(uint8_t enc[16 * 15], 64);
-        DECLARE_ALIGNED(uint8_t dec[16 * 15], 64); /* the key expansion insists on writing it */
+        DECLARE_ALIGNED(uint8_t dec[16 * 15], 64);
         size_t len;
 };
 
@@ -26,6 +26,7 @@ static void fill(IMB_JOB *job, const struct key *key, const uint8_t iv[16], cons
         job->src = src;
         job->dst = dst;
         job->enc_keys = key->enc;
+        job->dec_keys = key->dec;
         job->key_len_in_bytes = key->len;
         job->iv = iv;
         job->iv_len_in_bytes = 16;
@@ -131,4 +132,110 @@ void peer_ipsec_mb_ctr_burst(void *mgr_, const void *key_, const uint8_t *ivs, c
                 dst += n;
                 count -= n;
         }
+}
+
+/*
+ * AES-CBC of one request, both ways. src may equal dst; len is a multiple of 16 and not 0. The
+ * caller keeps the last block of ciphertext as the next iv.
+ */
+void peer_ipsec_mb_cbc_job(void *mgr_, const void *key_, int decrypt, const uint8_t iv[16],
+                           const uint8_t *src, uint8_t *dst, size_t len)
+{
+        IMB_MGR *mgr = mgr_;
+        const struct key *key = key_;
+        IMB_JOB job;
+
+        fill(&job, key, iv, src, dst, len);
+        IMB_SUBMIT_CIPHER_BURST_NOCHECK(mgr, &job, 1, IMB_CIPHER_CBC,
+                                        decrypt ? IMB_DIR_DECRYPT : IMB_DIR_ENCRYPT,
+                                        (IMB_KEY_SIZE_BYTES) key->len);
+}
+
+struct gcm_key {
+        struct gcm_key_data data;
+        size_t len;
+};
+
+/* Returns an expanded key for peer_ipsec_mb_key_free, or NULL when key_len is not 16 or 32. */
+void *peer_ipsec_mb_gcm_key(void *mgr_, const uint8_t *bytes, size_t key_len)
+{
+        IMB_MGR *mgr = mgr_;
+        struct gcm_key *key = aligned_alloc(64, (sizeof *key + 63) / 64 * 64);
+
+        if (key == NULL)
+                return NULL;
+        key->len = key_len;
+        switch (key_len) {
+        case 16:
+                IMB_AES128_GCM_PRE(mgr, bytes, &key->data);
+                return key;
+        case 32:
+                IMB_AES256_GCM_PRE(mgr, bytes, &key->data);
+                return key;
+        default:
+                free(key);
+                return NULL;
+        }
+}
+
+/*
+ * AES-GCM of one message by the direct calls; tag is written, and for one that is opened the caller
+ * compares it. src may equal dst.
+ */
+void peer_ipsec_mb_gcm(void *mgr_, const void *key_, int open, const uint8_t nonce[12],
+                       const uint8_t *aad, size_t aad_len, const uint8_t *src, uint8_t *dst,
+                       size_t len, uint8_t tag[16])
+{
+        IMB_MGR *mgr = mgr_;
+        const struct gcm_key *key = key_;
+        struct gcm_context_data ctx;
+
+        if (key->len == 16 && !open)
+                IMB_AES128_GCM_ENC(mgr, &key->data, &ctx, dst, src, len, nonce, aad, aad_len, tag,
+                                   16);
+        else if (key->len == 16)
+                IMB_AES128_GCM_DEC(mgr, &key->data, &ctx, dst, src, len, nonce, aad, aad_len, tag,
+                                   16);
+        else if (!open)
+                IMB_AES256_GCM_ENC(mgr, &key->data, &ctx, dst, src, len, nonce, aad, aad_len, tag,
+                                   16);
+        else
+                IMB_AES256_GCM_DEC(mgr, &key->data, &ctx, dst, src, len, nonce, aad, aad_len, tag,
+                                   16);
+}
+
+/*
+ * ChaCha20-Poly1305 of one message by a job, which the library does when it is submitted. Returns 0
+ * unless it was done. Otherwise as peer_ipsec_mb_gcm.
+ */
+int peer_ipsec_mb_chacha20_poly1305(void *mgr_, const uint8_t key[32], int open,
+                                    const uint8_t nonce[12], const uint8_t *aad, size_t aad_len,
+                                    const uint8_t *src, uint8_t *dst, size_t len, uint8_t tag[16])
+{
+        IMB_MGR *mgr = mgr_;
+        IMB_JOB *job = IMB_GET_NEXT_JOB(mgr);
+
+        job->cipher_mode = IMB_CIPHER_CHACHA20_POLY1305;
+        job->hash_alg = IMB_AUTH_CHACHA20_POLY1305;
+        job->cipher_direction = open ? IMB_DIR_DECRYPT : IMB_DIR_ENCRYPT;
+        job->chain_order = open ? IMB_ORDER_HASH_CIPHER : IMB_ORDER_CIPHER_HASH;
+        job->enc_keys = key;
+        job->dec_keys = key;
+        job->key_len_in_bytes = 32;
+        job->iv = nonce;
+        job->iv_len_in_bytes = 12;
+        job->u.CHACHA20_POLY1305.aad = aad;
+        job->u.CHACHA20_POLY1305.aad_len_in_bytes = aad_len;
+        job->src = src;
+        job->dst = dst;
+        job->cipher_start_src_offset_in_bytes = 0;
+        job->msg_len_to_cipher_in_bytes = len;
+        job->hash_start_src_offset_in_bytes = 0;
+        job->msg_len_to_hash_in_bytes = len;
+        job->auth_tag_output = tag;
+        job->auth_tag_output_len_in_bytes = 16;
+        job = IMB_SUBMIT_JOB_NOCHECK(mgr);
+        if (job == NULL)
+                job = IMB_FLUSH_JOB(mgr);
+        return job != NULL && job->status == IMB_STATUS_COMPLETED;
 }

@@ -1,16 +1,22 @@
-//! What is measured. A new algorithm adds its lines to [`CASES`] and, where needed, an [`Operation`].
+//! What is measured. A new algorithm adds its lines to [`CASES`] and to [`Algorithm`].
 
 use crate::Error;
+use crate::glob;
 
 /// One line of the benchmark.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Case {
     /// As on the command line and in records.
     pub name: &'static str,
     /// What its figures count.
     pub unit: Unit,
     /// What a subject has to do.
-    pub operation: Operation,
+    pub algorithm: Algorithm,
+    /// Which way.
+    pub direction: Direction,
+    /// Whether the consumer takes HMAC-SHA256 of every request too, with the same code for
+    /// everybody: one that is busy with something else than the cipher.
+    pub then_hmac: bool,
 }
 
 /// What figures count.
@@ -29,45 +35,121 @@ impl Unit {
     }
 }
 
-/// What a subject has to do.
+/// A cipher and its mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Operation {
-    /// AES in counter mode, in place.
+pub enum Algorithm {
+    /// AES in counter mode (SP 800-38A).
     AesCtr {
         /// 16, 24 or 32.
         key_bytes: usize,
     },
+    /// AES in cipher block chaining mode (SP 800-38A), without padding.
+    AesCbc {
+        /// 16 or 32.
+        key_bytes: usize,
+    },
+    /// AES in Galois/counter mode (SP 800-38D).
+    AesGcm {
+        /// 16 or 32.
+        key_bytes: usize,
+    },
+    /// RFC 8439, from block 0 on.
+    ChaCha20,
+    /// RFC 8439.
+    ChaCha20Poly1305,
+    /// Camellia (RFC 3713) in counter mode.
+    Camellia128Ctr,
+    /// Triple DES with three keys (SP 800-67) in counter mode.
+    TripleDesCtr,
 }
 
-impl Operation {
+/// Encryption or decryption; the same for a stream cipher.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// AEADs: seal.
+    Encrypt,
+    /// AEADs: open.
+    Decrypt,
+}
+
+impl Algorithm {
     /// Bytes of key that it takes.
     pub const fn key_bytes(self) -> usize {
         match self {
-            Self::AesCtr { key_bytes } => key_bytes,
+            Self::AesCtr { key_bytes }
+            | Self::AesCbc { key_bytes }
+            | Self::AesGcm { key_bytes } => key_bytes,
+            Self::ChaCha20 | Self::ChaCha20Poly1305 => 32,
+            Self::Camellia128Ctr => 16,
+            Self::TripleDesCtr => 24,
         }
+    }
+
+    /// Bytes that a request has to be a multiple of.
+    pub const fn granule_bytes(self) -> usize {
+        match self {
+            Self::AesCbc { .. } => 16,
+            _ => 1,
+        }
+    }
+
+    /// Whether requests are messages with a tag each.
+    pub const fn is_aead(self) -> bool {
+        matches!(self, Self::AesGcm { .. } | Self::ChaCha20Poly1305)
+    }
+
+    /// Whether a core makes less than 1 GB/s of it anywhere.
+    pub const fn is_slow(self) -> bool {
+        matches!(self, Self::Camellia128Ctr | Self::TripleDesCtr)
     }
 }
 
 /// Every case, in the order in which they are measured.
 pub const CASES: &[Case] = &[
-    aes_ctr("aes-128-ctr", 16),
-    aes_ctr("aes-192-ctr", 24),
-    aes_ctr("aes-256-ctr", 32),
+    encrypt("aes-128-ctr", Algorithm::AesCtr { key_bytes: 16 }),
+    encrypt("aes-192-ctr", Algorithm::AesCtr { key_bytes: 24 }),
+    encrypt("aes-256-ctr", Algorithm::AesCtr { key_bytes: 32 }),
+    encrypt("aes-128-gcm", Algorithm::AesGcm { key_bytes: 16 }),
+    decrypt("aes-128-gcm-open", Algorithm::AesGcm { key_bytes: 16 }),
+    encrypt("aes-256-gcm", Algorithm::AesGcm { key_bytes: 32 }),
+    decrypt("aes-256-gcm-open", Algorithm::AesGcm { key_bytes: 32 }),
+    encrypt("chacha20-poly1305", Algorithm::ChaCha20Poly1305),
+    decrypt("chacha20-poly1305-open", Algorithm::ChaCha20Poly1305),
+    encrypt("aes-128-cbc", Algorithm::AesCbc { key_bytes: 16 }),
+    decrypt("aes-128-cbc-decrypt", Algorithm::AesCbc { key_bytes: 16 }),
+    encrypt("aes-256-cbc", Algorithm::AesCbc { key_bytes: 32 }),
+    decrypt("aes-256-cbc-decrypt", Algorithm::AesCbc { key_bytes: 32 }),
+    encrypt("chacha20", Algorithm::ChaCha20),
+    encrypt("camellia-128-ctr", Algorithm::Camellia128Ctr),
+    encrypt("des-ede3-ctr", Algorithm::TripleDesCtr),
+    Case {
+        then_hmac: true,
+        ..encrypt("aes-128-ctr-then-hmac", Algorithm::AesCtr { key_bytes: 16 })
+    },
 ];
 
-const fn aes_ctr(name: &'static str, key_bytes: usize) -> Case {
+const fn encrypt(name: &'static str, algorithm: Algorithm) -> Case {
     Case {
         name,
         unit: Unit::GigabytesPerSecond,
-        operation: Operation::AesCtr { key_bytes },
+        algorithm,
+        direction: Direction::Encrypt,
+        then_hmac: false,
     }
 }
 
-/// The cases whose names `glob` matches: `*` is any run of characters, `?` any one.
+const fn decrypt(name: &'static str, algorithm: Algorithm) -> Case {
+    Case {
+        direction: Direction::Decrypt,
+        ..encrypt(name, algorithm)
+    }
+}
+
+/// The cases whose names `glob` matches.
 pub(crate) fn matching(glob: &str) -> Result<Vec<&'static Case>, Error> {
     let cases: Vec<_> = CASES
         .iter()
-        .filter(|case| matches(glob.as_bytes(), case.name.as_bytes()))
+        .filter(|case| glob::matches(glob, case.name))
         .collect();
     if cases.is_empty() {
         let names: Vec<_> = CASES.iter().map(|case| case.name).collect();
@@ -79,35 +161,23 @@ pub(crate) fn matching(glob: &str) -> Result<Vec<&'static Case>, Error> {
     Ok(cases)
 }
 
-fn matches(glob: &[u8], name: &[u8]) -> bool {
-    match (glob.split_first(), name.split_first()) {
-        (None, None) => true,
-        (Some((b'*', rest)), _) => {
-            matches(rest, name)
-                || name
-                    .split_first()
-                    .is_some_and(|(_, tail)| matches(glob, tail))
-        }
-        (Some((b'?', rest)), Some((_, tail))) => matches(rest, tail),
-        (Some((wanted, rest)), Some((found, tail))) => wanted == found && matches(rest, tail),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn globs() {
+    fn names_are_found_and_are_each_there_once() {
         for (glob, found) in [
-            ("*", 3),
+            ("*", CASES.len()),
             ("aes-128-ctr", 1),
             ("aes-*-ctr", 3),
-            ("aes-1??-ctr", 2),
-            ("*192*", 1),
+            ("aes-*-gcm*", 4),
+            ("*-open", 3),
         ] {
             assert_eq!(matching(glob).unwrap().len(), found, "{glob}");
+        }
+        for case in CASES {
+            assert_eq!(matching(case.name).unwrap().len(), 1, "{}", case.name);
         }
         for glob in ["", "aes-128", "aes-?-ctr", "rsa*"] {
             let message = matching(glob).unwrap_err().to_string();

@@ -1,7 +1,10 @@
 //! The command line of `oarlock-bench` and of `oarlock bench`.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
+
+use oarlock::{Options, Strategy};
 
 /// What to measure.
 #[derive(clap::Args, Clone, Debug)]
@@ -14,7 +17,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_threads)]
     pub threads: usize,
 
-    /// Bytes of a request, as in 64,1k,16k,1m; up to 1g
+    /// Bytes of a request, as in 64,1k,16k,1m; up to 1g. Of a burst, with --mode burst
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
     pub size: Vec<Size>,
 
@@ -23,16 +26,37 @@ pub struct Args {
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1", value_parser = parse_depth)]
     pub depth: Vec<usize>,
 
-    /// Who to compare with; unless given, everybody here. `inline` and `kernel` are parts of
-    /// Oarlock: the same interface without helpers, and the bare kernels
+    /// Who to compare with; unless given, everybody here. `inline`, `stripe`, `prefetch` and
+    /// `kernel` are Oarlock itself: with that strategy alone, and the bare kernels
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub peer: Vec<String>,
+
+    /// How calls follow each other; unless given, back-to-back, and with more threads than one
+    /// after-idle too
+    #[arg(long, value_name = "MODE", value_delimiter = ',')]
+    pub mode: Vec<Mode>,
+
+    /// Milliseconds of idleness before a call or a burst; unless given, 2 and 20
+    #[arg(long, value_name = "MS", value_delimiter = ',', value_parser = parse_ms)]
+    pub idle_ms: Vec<u64>,
+
+    /// Bytes of one call in a burst
+    #[arg(long, value_name = "BYTES", default_value = "4k")]
+    pub call: Size,
+
+    /// Force a strategy on Oarlock, in place of its plan
+    #[arg(long, value_name = "NAME")]
+    pub strategy: Option<Forced>,
+
+    /// Milliseconds that a sample takes, about; unless given, 3, or 1 with --quick
+    #[arg(long, value_name = "MS", value_parser = parse_ms)]
+    pub sample_ms: Option<u64>,
 
     /// Shorter and fewer samples: a glance, not a figure to quote
     #[arg(long)]
     pub quick: bool,
 
-    /// Every call under a nonce of its own, in place of one stream
+    /// Every call under a nonce of its own, in place of one stream; AEADs do so anyway
     #[arg(long)]
     pub fresh_nonce: bool,
 
@@ -43,6 +67,48 @@ pub struct Args {
     /// Also append to bench/records of the repository one stands in
     #[arg(long)]
     pub record: bool,
+
+    /// Also write a page with charts into this folder: speed by size, by threads, and of bursts
+    /// after idleness. It takes some minutes, fewer with --quick
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["threads", "mode", "depth", "fresh_nonce", "strategy"])]
+    pub report: Option<PathBuf>,
+}
+
+/// How calls follow each other.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// One after the other
+    BackToBack,
+    /// One, after a pause
+    AfterIdle,
+    /// Calls of --call bytes one after the other, after a pause
+    Burst,
+    /// One, with its keystream made ahead by the caller, outside the clock
+    Prefilled,
+}
+
+/// A strategy by its name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Forced {
+    /// As in options of Oarlock.
+    pub name: String,
+    /// Which it is.
+    pub strategy: Strategy,
+}
+
+impl FromStr for Forced {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let mut options = Options::default();
+        options
+            .set("strategy", name)
+            .map_err(|error| error.to_string())?;
+        Ok(Self {
+            name: name.to_owned(),
+            strategy: options.strategy,
+        })
+    }
 }
 
 /// A number of bytes: `64`, `16k`, `1m`, `1g`, with binary multiples.
@@ -90,6 +156,10 @@ fn parse_depth(text: &str) -> Result<usize, String> {
     parse_between(text, 1, DEPTH_MAX)
 }
 
+fn parse_ms(text: &str) -> Result<u64, String> {
+    Ok(parse_between(text, 1, MS_MAX)? as u64)
+}
+
 fn parse_between(text: &str, min: usize, max: usize) -> Result<usize, String> {
     text.parse()
         .ok()
@@ -102,6 +172,7 @@ const UNITS: [(u32, &str); 4] = [(0, ""), (10, "k"), (20, "m"), (30, "g")];
 const BYTES_MAX: usize = 1 << 30;
 const THREADS_MAX: usize = 1024;
 const DEPTH_MAX: usize = 4096;
+const MS_MAX: usize = 10_000;
 
 #[cfg(test)]
 mod tests {
@@ -151,7 +222,21 @@ mod tests {
         assert_eq!(args.size, [Size(64), Size(1024)]);
         assert_eq!(args.depth, [1, 8]);
         assert_eq!(args.peer, ["a", "b"]);
-        for line in ["bench --threads 0", "bench --size 1x", "bench --depth 0"] {
+        let args = parse("bench --mode burst,prefilled --idle-ms 2,20 --strategy stripe")
+            .unwrap()
+            .args;
+        assert_eq!(args.mode, [Mode::Burst, Mode::Prefilled]);
+        assert_eq!((args.idle_ms, args.call), (vec![2, 20], Size(4096)));
+        assert_eq!(args.strategy.unwrap().strategy, Strategy::Stripe);
+        for line in [
+            "bench --threads 0",
+            "bench --size 1x",
+            "bench --depth 0",
+            "bench --mode sometimes",
+            "bench --idle-ms 0",
+            "bench --strategy best",
+            "bench --report out --threads 2",
+        ] {
             assert!(parse(line).is_err(), "{line}");
         }
     }

@@ -5,7 +5,7 @@
 //! Args ─ cases, sizes, threads        PeerFactory ─ open ─▶ Peer ─ key ─▶ Subject
 //!          │                                                                │
 //!          └──────────────▶ run: compare outputs, then for each size  ◀─────┘
-//!                           and peer: A B, B A, A B ... ─▶ ratios pair by pair ─▶ table or JSON
+//!                           and peer: A B, B A, A B ... ─▶ ratios pair by pair ─▶ table, JSON or page
 //! ```
 //!
 //! The library knows the peers that a machine has anyway: its OpenSSL, loaded at run time, and
@@ -13,188 +13,92 @@
 
 pub mod case;
 pub mod cli;
+pub mod glob;
 pub mod openssl;
+pub mod output;
 pub mod peer;
 pub mod record;
-pub mod report;
 
 mod buffer;
+mod consumer;
 mod error;
 mod machine;
 mod measure;
 mod own;
+mod run;
 mod statistics;
 mod verify;
 
 use std::io::Write;
-use std::time::Duration;
 
-use buffer::Buffer;
-use case::Case;
-use cli::{Args, Size};
+use cli::Args;
 pub use error::Error;
-use measure::{Contestant, Mode, Work};
-use oarlock::Strategy;
-use own::Oarlock;
-use peer::{Chosen, Peer, PeerFactory};
+use output::Table;
+use peer::PeerFactory;
 use record::Record;
-use report::{Line, Point, Table};
-use statistics::Summary;
+use run::Event;
 
 /// Measures what `args` ask for, against those of `peers` that they name, and writes it to `out`.
 ///
 /// # Errors
 /// See [`Error`]; nothing was timed for a case in which outputs differ.
 pub fn run(args: &Args, peers: &[PeerFactory], out: &mut dyn Write) -> Result<(), Error> {
-    let mut table = Table::default();
-    let mut record = None;
-    measure(args, peers, &mut |event| {
+    let mut shown = Shown::new(args, out);
+    run::measure(args, peers, &mut |event| shown.on(event))
+}
+
+/// Lets Oarlock and those of `peers` that `args` name do the cases that they name, compares, and
+/// times nothing. Returns how many comparisons were made.
+///
+/// # Errors
+/// As [`run`].
+pub fn verify(args: &Args, peers: &[PeerFactory]) -> Result<usize, Error> {
+    run::verify(args, peers)
+}
+
+/// What a run has shown so far: a table or lines of JSON, and its record.
+struct Shown<'a> {
+    args: &'a Args,
+    out: &'a mut dyn Write,
+    table: Table,
+    record: Option<Record>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(args: &'a Args, out: &'a mut dyn Write) -> Self {
+        Self {
+            args,
+            out,
+            table: Table::default(),
+            record: None,
+        }
+    }
+
+    fn on(&mut self, event: Event<'_>) -> Result<(), Error> {
         match event {
             Event::Started(versions) => {
-                if args.record {
-                    record = Some(Record::open(versions)?);
+                if self.args.record && self.record.is_none() {
+                    self.record = Some(Record::open(versions)?);
                 }
-                if !args.json {
+                if !self.args.json {
                     let line = format!("{}\n\n", versions.join(" · "));
-                    write_out(out, &line)?;
+                    write_out(self.out, &line)?;
                 }
             }
             Event::Measured(point, lines) => {
-                if let Some(record) = &mut record {
+                if let Some(record) = &mut self.record {
                     lines.iter().try_for_each(|line| record.add(line))?;
                 }
-                if args.json {
+                if self.args.json {
                     for line in lines {
-                        write_out(out, &json(line)?)?;
+                        write_out(self.out, &json(line)?)?;
                     }
                 } else {
-                    table.row(point, lines, out)?;
+                    self.table.row(point, lines, self.out)?;
                 }
             }
         }
         Ok(())
-    })
-}
-
-/// What happens in a run.
-enum Event<'a> {
-    /// Everybody is loaded.
-    Started(&'a [String]),
-    /// Everybody was measured at one point.
-    Measured(&'a Point<'a>, &'a [Line]),
-}
-
-type Observer<'a> = &'a mut dyn FnMut(Event<'_>) -> Result<(), Error>;
-
-fn measure(args: &Args, peers: &[PeerFactory], observer: Observer<'_>) -> Result<(), Error> {
-    let cases = case::matching(&args.case)?;
-    let oarlock = Oarlock::new(args.threads, Strategy::Auto)?;
-    let peers = peer::choose(peers, &args.peer, args.threads, &mut |note| {
-        eprintln!("{note}");
-    })?;
-    let mut versions = vec![oarlock.version()];
-    versions.extend(peers.iter().map(|chosen| chosen.peer.version()));
-    observer(Event::Started(&versions))?;
-    for case in cases {
-        for depth in &args.depth {
-            measure_case(args, case, *depth, &oarlock, &peers, observer)?;
-        }
-    }
-    Ok(())
-}
-
-fn measure_case(
-    args: &Args,
-    case: &Case,
-    depth: usize,
-    oarlock: &Oarlock,
-    peers: &[Chosen],
-    observer: Observer<'_>,
-) -> Result<(), Error> {
-    let sizes: Vec<usize> = if args.size.is_empty() {
-        default_sizes(args).iter().map(|size| size.0).collect()
-    } else {
-        args.size.iter().map(|size| size.0).collect()
-    };
-    let key: Vec<u8> = (0..case.operation.key_bytes() as u8).collect();
-    let contestant = |name, peer: &dyn Peer| {
-        let subjects = (0..depth).map(|_| peer.subject(case, &key));
-        Ok::<_, Error>(Contestant::new(name, subjects.collect::<Result<_, _>>()?))
-    };
-
-    // A peer is first, so that it is the reference.
-    let mut contestants = peers
-        .iter()
-        .map(|chosen| contestant(chosen.name, &*chosen.peer))
-        .collect::<Result<Vec<_>, _>>()?;
-    contestants.push(contestant("oarlock", oarlock)?);
-    verify::compare(case.name, &mut contestants, &sizes)?;
-    drop(contestants);
-
-    for mode in modes(args) {
-        for bytes in &sizes {
-            let bytes = *bytes;
-            let mut buffers: Vec<_> = (0..depth).map(|_| Buffer::new(bytes)).collect();
-            let point = Point {
-                case: case.name,
-                unit: case.unit.name(),
-                threads: args.threads,
-                bytes,
-                mode,
-                fresh_nonce: args.fresh_nonce,
-                depth,
-            };
-            let work = Work {
-                bytes,
-                fresh_nonce: args.fresh_nonce,
-                mode,
-                rounds: if args.quick { QUICK_ROUNDS } else { ROUNDS },
-                sample: if args.quick { QUICK_SAMPLE } else { SAMPLE },
-            };
-            let mut our_samples = Vec::new();
-            let mut lines = Vec::new();
-            for peer in peers {
-                let (ours, theirs) = measure::in_turn(
-                    &|| contestant("oarlock", oarlock),
-                    &|| contestant(peer.name, &*peer.peer),
-                    &mut buffers,
-                    &work,
-                )?;
-                lines.push(point.rate(peer.name, 1, &Summary::of(&theirs)));
-                lines.push(point.ratio(peer.name, &Summary::of_ratios(&ours, &theirs)));
-                our_samples.extend(ours);
-            }
-            let ours = point.rate("oarlock", args.threads, &Summary::of(&our_samples));
-            lines.insert(0, ours);
-            observer(Event::Measured(&point, &lines))?;
-        }
-    }
-    Ok(())
-}
-
-fn modes(args: &Args) -> Vec<Mode> {
-    match (args.threads, args.quick) {
-        (1, _) => vec![Mode::BackToBack],
-        (_, true) => vec![Mode::BackToBack, Mode::AfterIdle(2)],
-        (_, false) => vec![Mode::BackToBack, Mode::AfterIdle(2), Mode::AfterIdle(20)],
-    }
-}
-
-fn default_sizes(args: &Args) -> &'static [Size] {
-    if args.threads == 1 {
-        &[Size(64), Size(1 << 10), Size(16 << 10), Size(1 << 20)]
-    } else {
-        &[
-            Size(64),
-            Size(1 << 10),
-            Size(16 << 10),
-            Size(64 << 10),
-            Size(256 << 10),
-            Size(1 << 20),
-            Size(4 << 20),
-            Size(16 << 20),
-            Size(64 << 20),
-        ]
     }
 }
 
@@ -209,9 +113,3 @@ fn write_out(out: &mut dyn Write, text: &str) -> Result<(), Error> {
         .and_then(|()| out.flush())
         .map_err(Error::io("writing the result"))
 }
-
-/// Odd, so that the median is a ratio that was seen.
-const ROUNDS: usize = 21;
-const QUICK_ROUNDS: usize = 7;
-const SAMPLE: Duration = Duration::from_millis(3);
-const QUICK_SAMPLE: Duration = Duration::from_millis(1);

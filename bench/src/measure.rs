@@ -1,30 +1,46 @@
 //! The clock: samples of two contestants in turn.
 //!
 //! ```text
-//! round 1   A B      each sample: IV set, a quarter of the calls unmeasured, then the clock
+//! round 1   A B      each sample: key set up, a quarter of the calls unmeasured, then the clock
 //! round 2   B A      runs over as many calls as take `sample` (found out beforehand)
 //! round 3   A B      after idle: some calls, sleep, then the clock runs over one call
+//!                    burst: the same, over as many calls as the burst has
+//!                    prefilled: keystream made ahead, then the clock runs over one call
 //! ```
 //!
-//! Each round sets its keys up anew, at other places of the heap. With sessions made once, the same
+//! Each sample sets its keys up anew, at another place of the heap. With sessions made once, the same
 //! code measured against itself came to 0.73 and 0.65 in single processes and to 0.97 at 1 MiB in all
 //! of them; so it comes to 0.98 to 1.02 at 64 bytes and 0.99 to 1.01 above (20 processes, Zen 4). To
 //! see what a machine can tell apart: `--peer inline` with one thread, which is that very comparison.
+//! A side is gone before the other has its turn: keystream that helpers make ahead for the one must
+//! not take the other's core.
 
 use std::time::{Duration, Instant};
 
 use crate::Error;
 use crate::buffer::Buffer;
-use crate::peer::{Nonces, Subject};
+use crate::peer::{Nonces, Sealed, Subject};
 
 /// What is done under the clock.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Work {
+    /// Of a request; in [`Mode::Burst`] of the burst.
     pub(crate) bytes: usize,
     pub(crate) fresh_nonce: bool,
     pub(crate) mode: Mode,
     pub(crate) rounds: usize,
     pub(crate) sample: Duration,
+    /// To be opened, where that is what the case does; of [`Work::call_bytes`] each.
+    pub(crate) messages: Vec<Sealed>,
+}
+
+impl Work {
+    pub(crate) fn call_bytes(&self) -> usize {
+        match self.mode {
+            Mode::Burst { call_bytes, .. } => call_bytes.min(self.bytes),
+            _ => self.bytes,
+        }
+    }
 }
 
 /// How calls follow each other.
@@ -33,61 +49,88 @@ pub(crate) enum Mode {
     BackToBack,
     /// Each after a pause of so many milliseconds.
     AfterIdle(u64),
+    /// Some in a row after a pause.
+    Burst {
+        idle_ms: u64,
+        call_bytes: usize,
+    },
+    /// Each with keystream for it made ahead by the caller, outside the clock.
+    Prefilled,
 }
 
 /// One side of a comparison: a subject for each stream, of which there are as many as the depth.
 pub(crate) struct Contestant {
     pub(crate) name: &'static str,
-    pub(crate) subjects: Vec<Box<dyn Subject>>,
+    pub(crate) subjects: Vec<Subject>,
+    /// Whether it makes keystream ahead where the mode has it: Oarlock's own peers could, too.
+    pub(crate) prefills: bool,
     nonces: Nonces,
+    opened: usize,
 }
 
 impl Contestant {
-    pub(crate) fn new(name: &'static str, subjects: Vec<Box<dyn Subject>>) -> Self {
+    pub(crate) fn new(name: &'static str, subjects: Vec<Subject>) -> Self {
         Self {
             name,
             subjects,
+            prefills: false,
             nonces: Nonces::default(),
+            opened: 0,
         }
     }
 
     fn restart(&mut self) {
         for (number, subject) in self.subjects.iter_mut().enumerate() {
-            subject.set_iv(&stream_iv(number));
+            if let Subject::Stream(stream) = subject {
+                stream.set_iv(&stream_iv(number));
+            }
         }
     }
 
-    /// `calls` requests on each stream, the streams by turns.
-    fn run(&mut self, buffers: &mut [Buffer], calls: usize, fresh_nonce: bool) {
-        let turns = if self.subjects.len() == 1 { 1 } else { calls };
+    /// `calls` requests on each stream, the streams by turns; in a burst, `calls` bursts.
+    fn run(&mut self, buffers: &mut [Buffer], calls: usize, work: &Work) {
+        let call_bytes = work.call_bytes();
+        let by_turns = self.subjects.len() > 1 || call_bytes < work.bytes;
+        let turns = if by_turns { calls } else { 1 };
         for _ in 0..turns {
             for (subject, buffer) in self.subjects.iter_mut().zip(&mut *buffers) {
-                let data = buffer.bytes_mut();
-                if fresh_nonce {
-                    subject.apply_times_fresh(data, calls / turns, &mut self.nonces);
-                } else {
-                    subject.apply_times(data, calls / turns);
+                for data in buffer.bytes_mut().chunks_mut(call_bytes) {
+                    let calls = calls / turns;
+                    match subject {
+                        Subject::Stream(stream) if work.fresh_nonce => {
+                            stream.apply_times_fresh(data, calls, &mut self.nonces);
+                        }
+                        Subject::Stream(stream) => stream.apply_times(data, calls),
+                        Subject::Aead(aead) if work.messages.is_empty() => {
+                            std::hint::black_box(aead.seal_times(data, calls, &mut self.nonces));
+                        }
+                        Subject::Aead(aead) => {
+                            let right = aead.open_times(&work.messages, self.opened, data, calls);
+                            assert!(right, "{}: what opened before opens again", self.name);
+                            self.opened += calls;
+                        }
+                    }
                 }
             }
         }
     }
 
-    fn timed(&mut self, buffers: &mut [Buffer], calls: usize, fresh_nonce: bool) -> Duration {
+    fn timed(&mut self, buffers: &mut [Buffer], calls: usize, work: &Work) -> Duration {
         let began = Instant::now();
-        self.run(buffers, calls, fresh_nonce);
+        self.run(buffers, calls, work);
         began.elapsed().max(Duration::from_nanos(1))
     }
 
     /// Calls that take about `work.sample`; warms up on the way.
     fn calibrate(&mut self, buffers: &mut [Buffer], work: &Work) -> usize {
-        if let Mode::AfterIdle(_) = work.mode {
-            self.run(buffers, 2, work.fresh_nonce);
+        if work.mode != Mode::BackToBack {
+            self.run(buffers, 2, work);
             return 1;
         }
         let mut calls = 1;
         loop {
             self.restart();
-            let took = self.timed(buffers, calls, work.fresh_nonce);
+            let took = self.timed(buffers, calls, work);
             let scale = work.sample.as_secs_f64() / took.as_secs_f64();
             if scale < 2.0 {
                 return ((calls as f64 * scale).ceil() as usize).max(1);
@@ -99,14 +142,51 @@ impl Contestant {
     /// One sample, in 10^9 bytes a second.
     fn sample(&mut self, buffers: &mut [Buffer], calls: usize, work: &Work) -> f64 {
         self.restart();
-        match work.mode {
-            Mode::BackToBack => self.run(buffers, (calls / 4).max(1), work.fresh_nonce),
-            Mode::AfterIdle(ms) => {
-                self.run(buffers, CALLS_BEFORE_IDLE, work.fresh_nonce);
-                std::thread::sleep(Duration::from_millis(ms));
+        let took = match work.mode {
+            Mode::BackToBack => {
+                self.run(buffers, (calls / 4).max(1), work);
+                self.timed(buffers, calls, work)
             }
-        }
-        let took = self.timed(buffers, calls, work.fresh_nonce);
+            Mode::AfterIdle(ms) => {
+                let began = Instant::now();
+                for _ in 0..CALLS_BEFORE_IDLE {
+                    self.run(buffers, 1, work);
+                    if began.elapsed() > BEFORE_IDLE_MAX {
+                        break;
+                    }
+                }
+                std::thread::sleep(Duration::from_millis(ms));
+                self.timed(buffers, calls, work)
+            }
+            Mode::Burst { idle_ms, .. } => {
+                for _ in 0..BURSTS_BEFORE {
+                    self.run(buffers, 1, work);
+                    std::thread::sleep(Duration::from_millis(idle_ms));
+                }
+                self.timed(buffers, calls, work)
+            }
+            Mode::Prefilled => return self.sample_prefilled(buffers, work),
+        };
+        self.rate(took, calls, work)
+    }
+
+    /// The median of several: one call is too short to stand for itself.
+    fn sample_prefilled(&mut self, buffers: &mut [Buffer], work: &Work) -> f64 {
+        let rates = [(); PREFILLS].map(|()| {
+            for subject in &mut self.subjects {
+                if let Subject::Stream(stream) = subject
+                    && self.prefills
+                {
+                    stream.prefill(PREFILL_BUDGET);
+                }
+            }
+            let took = self.timed(buffers, 1, work);
+            self.rate(took, 1, work)
+        });
+        crate::statistics::Summary::of(&rates).median
+    }
+
+    fn rate(&self, took: Duration, calls: usize, work: &Work) -> f64 {
         let bytes = calls * work.bytes * self.subjects.len();
         bytes as f64 / took.as_nanos() as f64
     }
@@ -131,26 +211,19 @@ pub(crate) fn in_turn(
     let a_calls = a_maker()?.calibrate(buffers, work);
     let b_calls = b_maker()?.calibrate(buffers, work);
     let mut places = Places(work.bytes as u64);
+    let mut sample = |maker: Maker<'_>, calls| {
+        let _place = places.next_gap();
+        let mut contestant = maker()?;
+        Ok::<_, Error>(contestant.sample(buffers, calls, work))
+    };
     let mut samples = (Vec::new(), Vec::new());
     for round in 0..work.rounds {
-        let _place = places.next_gap();
-        let (mut a, mut b);
-        let _gap;
-        if round % 4 < 2 {
-            a = a_maker()?;
-            _gap = places.next_gap();
-            b = b_maker()?;
-        } else {
-            b = b_maker()?;
-            _gap = places.next_gap();
-            a = a_maker()?;
-        }
         if round % 2 == 0 {
-            samples.0.push(a.sample(buffers, a_calls, work));
-            samples.1.push(b.sample(buffers, b_calls, work));
+            samples.0.push(sample(a_maker, a_calls)?);
+            samples.1.push(sample(b_maker, b_calls)?);
         } else {
-            samples.1.push(b.sample(buffers, b_calls, work));
-            samples.0.push(a.sample(buffers, a_calls, work));
+            samples.1.push(sample(b_maker, b_calls)?);
+            samples.0.push(sample(a_maker, a_calls)?);
         }
     }
     Ok(samples)
@@ -171,6 +244,12 @@ impl Places {
     }
 }
 
-/// Before idleness: enough that a session has found its way.
+/// Before idleness: enough that a session has found its way, unless they take too long.
 const CALLS_BEFORE_IDLE: usize = 16;
+const BEFORE_IDLE_MAX: Duration = Duration::from_millis(50);
+/// Before the one that counts, each with its pause: enough that a plan has seen what is coming.
+const BURSTS_BEFORE: usize = 2;
+const PREFILLS: usize = 15;
+/// More than any burst takes that is measured so.
+const PREFILL_BUDGET: Duration = Duration::from_millis(5);
 const STREAM_IV: u128 = 0x0f1e_2d3c_4b5a_6978_8796_a5b4_0000_0000;

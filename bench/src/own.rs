@@ -1,29 +1,45 @@
 //! Oarlock as subject, and its parts as peers of itself.
 
+use std::time::Duration;
+
 use cipher::StreamCipher;
+use oarlock::device::{Kind, Operation};
 use oarlock::kernels::aes::{Backend, Ctr};
 #[cfg(target_arch = "x86_64")]
 use oarlock::kernels::aes::{CachedCtr, Face};
 use oarlock::kernels::cpu::Cpu;
-use oarlock::{AcceleratedCtr, Accelerator, Strategy};
+use oarlock::{AcceleratedCtr, Accelerator, AnyStream, Strategy};
 
 use crate::Error;
-use crate::case::{Case, Operation};
-use crate::peer::{Peer, PeerFactory, Presence, Subject};
+use crate::case::{Algorithm, Case};
+use crate::peer::{Peer, PeerFactory, Presence, Stream, Subject};
 
 /// Peers for the comparison with oneself.
 pub(crate) const PEERS: &[PeerFactory] = &[
     PeerFactory {
         name: "inline",
         presence: Presence::ManyThreads,
-        open: || Ok(Box::new(Oarlock::new(1, Strategy::Inline)?)),
+        open: |_| Ok(Box::new(Oarlock::new(1, Strategy::Inline)?)),
+    },
+    PeerFactory {
+        name: "stripe",
+        presence: Presence::Named,
+        open: |threads| Ok(Box::new(Oarlock::new(threads, Strategy::Stripe)?)),
+    },
+    PeerFactory {
+        name: "prefetch",
+        presence: Presence::Named,
+        open: |threads| Ok(Box::new(Oarlock::new(threads, Strategy::Prefetch)?)),
     },
     PeerFactory {
         name: "kernel",
         presence: Presence::Named,
-        open: || Ok(Box::new(Kernels(masked_cpu()?))),
+        open: |_| Ok(Box::new(Kernels(masked_cpu()?))),
     },
 ];
+
+/// Those that have as many threads as Oarlock; all others have one.
+pub(crate) const HAS_THREADS: &[&str] = &["stripe", "prefetch"];
 
 /// The public interface with the options of a measurement.
 pub(crate) struct Oarlock(Accelerator);
@@ -39,6 +55,17 @@ impl Oarlock {
             .build()?;
         Ok(Self(accelerator))
     }
+
+    fn stream(&self, operation: Operation, key: &[u8]) -> Result<Subject, Error> {
+        let Kind::Stream { iv_bytes, .. } = operation.kind() else {
+            return Err(Error::Failed(format!("{operation} is no stream cipher")));
+        };
+        let stream = self
+            .0
+            .stream(operation, key, &[0; 16][..iv_bytes])
+            .map_err(no_device)?;
+        Subject::stream(OfAnyBlock { stream, iv_bytes })
+    }
 }
 
 impl Peer for Oarlock {
@@ -51,14 +78,18 @@ impl Peer for Oarlock {
         )
     }
 
-    fn subject(&self, case: &Case, key: &[u8]) -> Result<Box<dyn Subject>, Error> {
-        match case.operation {
-            Operation::AesCtr { .. } => Ok(Box::new(self.0.ctr(key, &[0; 16])?)),
+    fn subject(&self, case: &Case, key: &[u8]) -> Result<Subject, Error> {
+        match case.algorithm {
+            Algorithm::AesCtr { .. } => Subject::stream(self.0.ctr(key, &[0; 16])?),
+            Algorithm::ChaCha20 => self.stream(Operation::ChaCha20, key),
+            Algorithm::Camellia128Ctr => self.stream(Operation::Camellia128Ctr, key),
+            Algorithm::TripleDesCtr => self.stream(Operation::TripleDesCtr, key),
+            _ => Err(Error::Unavailable("not in this version".to_owned())),
         }
     }
 }
 
-impl Subject for AcceleratedCtr {
+impl Stream for AcceleratedCtr {
     #[inline]
     fn set_iv(&mut self, iv: &[u8; 16]) {
         let accepted = AcceleratedCtr::set_iv(self, iv);
@@ -68,6 +99,40 @@ impl Subject for AcceleratedCtr {
     #[inline]
     fn apply(&mut self, data: &mut [u8]) {
         self.apply_keystream(data);
+    }
+
+    fn prefill(&mut self, budget: Duration) {
+        AcceleratedCtr::prefill(self, budget);
+    }
+}
+
+fn no_device(error: oarlock::Error) -> Error {
+    match error {
+        oarlock::Error::DeviceFailed { .. } => Error::Unavailable(error.to_string()),
+        other => other.into(),
+    }
+}
+
+/// A stream cipher that takes the first bytes of the harness's IV.
+struct OfAnyBlock {
+    stream: AcceleratedCtr<AnyStream>,
+    iv_bytes: usize,
+}
+
+impl Stream for OfAnyBlock {
+    #[inline]
+    fn set_iv(&mut self, iv: &[u8; 16]) {
+        let accepted = self.stream.set_iv(&iv[..self.iv_bytes]);
+        debug_assert!(accepted.is_ok(), "as many bytes as it takes");
+    }
+
+    #[inline]
+    fn apply(&mut self, data: &mut [u8]) {
+        self.stream.apply_keystream(data);
+    }
+
+    fn prefill(&mut self, budget: Duration) {
+        self.stream.prefill(budget);
     }
 }
 
@@ -84,17 +149,19 @@ impl Peer for Kernels {
         format!("kernel {}", Backend::preferred(self.0).name())
     }
 
-    fn subject(&self, case: &Case, key: &[u8]) -> Result<Box<dyn Subject>, Error> {
-        let Operation::AesCtr { .. } = case.operation;
+    fn subject(&self, case: &Case, key: &[u8]) -> Result<Subject, Error> {
+        let Algorithm::AesCtr { .. } = case.algorithm else {
+            return Err(Error::Unavailable("counter mode of AES alone".to_owned()));
+        };
         let wrong_key = |error| Error::Failed(format!("kernel: {error}"));
         #[cfg(target_arch = "x86_64")]
         if let Some(face) = Face::new(self.0) {
-            let mut ctr = Box::new(At::the_start_of(CachedCtr::unkeyed(face)));
+            let mut ctr = At::the_start_of(CachedCtr::unkeyed(face));
             ctr.kernel.set_key(key).map_err(wrong_key)?;
-            return Ok(ctr);
+            return Subject::stream(ctr);
         }
         let ctr = Ctr::new(key, self.0).map_err(wrong_key)?;
-        Ok(Box::new(At::the_start_of(ctr)))
+        Subject::stream(At::the_start_of(ctr))
     }
 }
 
@@ -127,7 +194,7 @@ impl<K> At<K> {
     }
 }
 
-impl Subject for At<Ctr> {
+impl Stream for At<Ctr> {
     fn set_iv(&mut self, iv: &[u8; 16]) {
         At::set_iv(self, iv);
     }
@@ -140,7 +207,7 @@ impl Subject for At<Ctr> {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Subject for At<CachedCtr> {
+impl Stream for At<CachedCtr> {
     fn set_iv(&mut self, iv: &[u8; 16]) {
         At::set_iv(self, iv);
     }

@@ -1,5 +1,7 @@
 //! Who is measured.
 
+use std::time::Duration;
+
 use crate::Error;
 use crate::case::Case;
 use crate::own;
@@ -11,8 +13,8 @@ pub struct PeerFactory {
     pub name: &'static str,
     /// When a run that names no peers measures it.
     pub presence: Presence,
-    /// Loads it.
-    pub open: fn() -> Result<Box<dyn Peer>, Error>,
+    /// Loads it. The number is of the threads Oarlock has in this run; only its own parts care.
+    pub open: fn(usize) -> Result<Box<dyn Peer>, Error>,
 }
 
 /// When a run that names no peers measures one.
@@ -37,19 +39,45 @@ pub trait Peer {
     ///
     /// # Errors
     /// [`Error::Unavailable`] for a case that it does not do.
-    fn subject(&self, case: &Case, key: &[u8]) -> Result<Box<dyn Subject>, Error>;
+    fn subject(&self, case: &Case, key: &[u8]) -> Result<Subject, Error>;
 }
 
 /// A key set up in an implementation: what the clock runs for.
+pub enum Subject {
+    /// Requests go on where the one before ended: stream ciphers, and CBC.
+    Stream(Box<dyn Stream>),
+    /// Each request is a message with a nonce and a tag.
+    Aead(Box<dyn Aead>),
+}
+
+impl Subject {
+    /// A stream cipher, or CBC one way.
+    #[allow(clippy::unnecessary_wraps, reason = "what Peer::subject returns")]
+    pub fn stream(stream: impl Stream + 'static) -> Result<Self, Error> {
+        Ok(Self::Stream(Box::new(stream)))
+    }
+
+    /// An AEAD, both ways.
+    #[allow(clippy::unnecessary_wraps, reason = "what Peer::subject returns")]
+    pub fn aead(aead: impl Aead + 'static) -> Result<Self, Error> {
+        Ok(Self::Aead(Box::new(aead)))
+    }
+}
+
+/// A stream cipher, or CBC one way.
 ///
 /// The loops are here so that they are compiled for each subject by itself: what a call by
 /// pointer costs would count at 64 bytes.
-pub trait Subject {
-    /// Starts a stream at `iv`, in the implementation's own way.
+pub trait Stream {
+    /// Starts a stream at `iv`, in the implementation's own way. Those that take fewer bytes take
+    /// the first.
     fn set_iv(&mut self, iv: &[u8; 16]);
 
     /// One request, in place. The stream goes on from the one before.
     fn apply(&mut self, data: &mut [u8]);
+
+    /// Makes keystream ahead for up to `budget`, where the implementation can.
+    fn prefill(&mut self, _budget: Duration) {}
 
     /// As many requests in a row.
     fn apply_times(&mut self, data: &mut [u8], calls: usize) {
@@ -67,6 +95,56 @@ pub trait Subject {
     }
 }
 
+/// An AEAD with nonces of 12 bytes and tags of 16. Loops are here as in [`Stream`].
+pub trait Aead {
+    /// Encrypts `data` in place and returns the tag.
+    fn seal(&mut self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> [u8; 16];
+
+    /// Decrypts `message` into `data`, which has its length, and returns whether its tag is right.
+    fn open(&mut self, message: &Sealed, aad: &[u8], data: &mut [u8]) -> bool;
+
+    /// Seals `data` as many times, each under the next of `nonces`: never one twice, as in any
+    /// right use. Returns the tags, put together so that none can be left out.
+    fn seal_times(&mut self, data: &mut [u8], calls: usize, nonces: &mut Nonces) -> u128 {
+        let mut tags = 0;
+        for _ in 0..calls {
+            tags ^= u128::from_ne_bytes(self.seal(&nonces.next_nonce(), &AAD, data));
+        }
+        tags
+    }
+
+    /// Opens as many of `messages`, in turn from number `first` on, and returns whether all were
+    /// right.
+    fn open_times(
+        &mut self,
+        messages: &[Sealed],
+        first: usize,
+        data: &mut [u8],
+        calls: usize,
+    ) -> bool {
+        let mut right = true;
+        let turn = messages.iter().cycle().skip(first % messages.len());
+        for message in turn.take(calls) {
+            right &= self.open(message, &AAD, data);
+        }
+        right
+    }
+}
+
+/// A message that was sealed with [`AAD`].
+#[derive(Clone, Debug)]
+pub struct Sealed {
+    /// Another for each message.
+    pub nonce: [u8; 12],
+    /// The ciphertext.
+    pub data: Vec<u8>,
+    /// The tag.
+    pub tag: [u8; 16],
+}
+
+/// As long as that of a TLS 1.2 record: number, type, version and length (RFC 5246, 6.2.3.3).
+pub const AAD: [u8; 13] = [0, 0, 0, 0, 0, 0, 0, 42, 23, 3, 3, 0x40, 0];
+
 /// Never the same nonce twice, and no byte of it twice in a row: a nonce that merely counts would
 /// let counter-mode caching keep its table, which depends on three bytes of it. The last four
 /// bytes, which count blocks, are zero.
@@ -81,6 +159,13 @@ impl Nonces {
         self.0.to_be_bytes()
     }
 
+    /// The next nonce of 12 bytes.
+    #[inline]
+    pub fn next_nonce(&mut self) -> [u8; 12] {
+        let [nonce @ .., _, _, _, _] = self.next_iv();
+        nonce
+    }
+
     /// Odd in its upper 96 bits, so that these come round after 2^96; the golden ratio's digits.
     const STEP: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c061_0000_0000;
 }
@@ -89,6 +174,17 @@ impl Nonces {
 pub(crate) struct Chosen {
     pub(crate) name: &'static str,
     pub(crate) peer: Box<dyn Peer>,
+}
+
+impl Chosen {
+    /// How many it has where Oarlock has `ours`.
+    pub(crate) fn threads(&self, ours: usize) -> usize {
+        if own::HAS_THREADS.contains(&self.name) {
+            ours
+        } else {
+            1
+        }
+    }
 }
 
 /// The peers of a run: those `named`, or else those that say so of themselves. `note` is told of
@@ -115,7 +211,7 @@ pub(crate) fn choose(
         if chosen.iter().all(|earlier| earlier.name != factory.name) {
             chosen.push(Chosen {
                 name: factory.name,
-                peer: (factory.open)()?,
+                peer: (factory.open)(threads)?,
             });
         }
     }
@@ -131,7 +227,7 @@ pub(crate) fn choose(
         if !wanted {
             continue;
         }
-        match (factory.open)() {
+        match (factory.open)(threads) {
             Ok(peer) => chosen.push(Chosen {
                 name: factory.name,
                 peer,
@@ -166,7 +262,7 @@ mod tests {
         let missing = PeerFactory {
             name: "missing",
             presence: Presence::WhereAvailable,
-            open: || Err(Error::Unavailable("fetch it".to_owned())),
+            open: |_| Err(Error::Unavailable("fetch it".to_owned())),
         };
         let choose = |named: &[&str], threads| {
             let named: Vec<_> = named.iter().map(|name| (*name).to_owned()).collect();
@@ -192,7 +288,7 @@ mod tests {
         let message = choose(&["nobody"], 1).0.unwrap_err().to_string();
         assert_eq!(
             message,
-            "unknown peer \"nobody\": there are missing, inline, kernel"
+            "unknown peer \"nobody\": there are missing, inline, stripe, prefetch, kernel"
         );
     }
 }

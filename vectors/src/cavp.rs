@@ -1,34 +1,30 @@
-//! Reader of NIST's CAVP response files (`.rsp`) and of files in the same form.
+//! Vectors of NIST's CAVP, and others in the same form, out of the files that
+//! `cargo xtask vectors` fetches.
 //!
-//! A file is a list of paragraphs of `NAME = hex` lines under `[ENCRYPT]` or `[DECRYPT]`.
+//! Every function fails with [`Error`] where a file is not there, holds no vectors, or says
+//! something unexpected.
 
-use std::fmt;
-use std::path::{Path, PathBuf};
-
-use crate::{BlockVector, CtrVector};
+use crate::response::{Record, read};
+use crate::{AeadVector, BlockVector, CbcVector, ChaCha20Vector, CtrVector, Error, Padding};
 
 /// AES-CTR vectors of pyca/cryptography, after RFC 3686.
 ///
 /// # Errors
-/// [`Error`] where the files are not there or hold no vectors.
+/// See [the module](self).
 pub fn aes_ctr() -> Result<Vec<CtrVector>, Error> {
     let mut vectors = Vec::new();
     for bits in [128, 192, 256] {
-        read(&format!("CTR/aes-{bits}-ctr.txt"), |file, record| {
+        read(&format!("AES/CTR/aes-{bits}-ctr.txt"), |source, record| {
             let vector = CtrVector {
-                source: format!("{file} {}", record.title),
+                source,
                 key: record.bytes("KEY")?,
                 counter_block: record.block("IV")?,
                 plaintext: record.bytes("PLAINTEXT")?,
                 ciphertext: record.bytes("CIPHERTEXT")?,
             };
-            let whole = vector.plaintext.len() == vector.ciphertext.len();
+            let same = same_length(&vector.plaintext, &vector.ciphertext);
             vectors.push(vector);
-            if whole {
-                Ok(())
-            } else {
-                Err("plaintext and ciphertext differ in length".into())
-            }
+            same
         })?;
     }
     Ok(vectors)
@@ -38,12 +34,12 @@ pub fn aes_ctr() -> Result<Vec<CtrVector>, Error> {
 /// messages, for all three key sizes, from the encryption and the decryption halves.
 ///
 /// # Errors
-/// [`Error`] where the files are not there or hold no vectors.
+/// See [the module](self).
 pub fn aes_blocks() -> Result<Vec<BlockVector>, Error> {
     let mut vectors = Vec::new();
-    for set in ["GFSbox", "KeySbox", "VarKey", "VarTxt", "MMT"] {
+    for set in SETS {
         for bits in [128, 192, 256] {
-            read(&format!("ECB/ECB{set}{bits}.rsp"), |file, record| {
+            read(&format!("AES/ECB/ECB{set}{bits}.rsp"), |source, record| {
                 let key = record.bytes("KEY")?;
                 let (plaintext, rest) = record.blocks("PLAINTEXT")?;
                 let (ciphertext, more) = record.blocks("CIPHERTEXT")?;
@@ -52,7 +48,7 @@ pub fn aes_blocks() -> Result<Vec<BlockVector>, Error> {
                 }
                 vectors.extend(plaintext.into_iter().zip(ciphertext).enumerate().map(
                     |(i, (plaintext, ciphertext))| BlockVector {
-                        source: format!("{file} {} block {i}", record.title),
+                        source: format!("{source} block {i}"),
                         key: key.clone(),
                         plaintext,
                         ciphertext,
@@ -65,159 +61,133 @@ pub fn aes_blocks() -> Result<Vec<BlockVector>, Error> {
     Ok(vectors)
 }
 
-/// Why vectors could not be read: one line.
-#[derive(Debug)]
-pub struct Error(String);
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Error {}
-
-/// Hands every record of one file to `take`.
-fn read(
-    name: &str,
-    mut take: impl FnMut(&str, &Record<'_>) -> Result<(), String>,
-) -> Result<(), Error> {
-    let path = folder().join(name);
-    let text = std::fs::read_to_string(&path).map_err(|error| {
-        Error(format!(
-            "{}: {error}: run `cargo xtask vectors`",
-            path.display()
-        ))
-    })?;
-    let fail = |reason: &str| Error(format!("{}: {reason}", path.display()));
-    let records = parse(&text).map_err(|reason| fail(&reason))?;
-    if records.is_empty() {
-        return Err(fail(
-            "it holds no vectors: run `cargo xtask vectors` again after removing it",
-        ));
-    }
-    records.iter().try_for_each(|record| {
-        take(name, record).map_err(|reason| fail(&format!("{}: {reason}", record.title)))
-    })
-}
-
-/// The folder that `cargo xtask vectors` filled.
+/// The same sets under AES-CBC: whole blocks, without padding.
 ///
-/// A test runs somewhere below the target folder, whatever that is called, also where it is built
-/// with flags of its own; examples in the documentation do not, and take the usual place.
-fn folder() -> PathBuf {
-    const IN_TARGET: &str = "vectors/cryptography_vectors/ciphers/AES";
-    let program = std::env::current_exe().unwrap_or_default();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let configured = std::env::var_os("CARGO_TARGET_DIR").map(|target| root.join(target));
-    program
-        .ancestors()
-        .map(|ancestor| ancestor.join(IN_TARGET))
-        .find(|folder| folder.exists())
-        .unwrap_or_else(|| {
-            configured
-                .unwrap_or_else(|| root.join("target"))
-                .join(IN_TARGET)
-        })
-}
-
-/// One paragraph.
-struct Record<'a> {
-    title: String,
-    fields: Vec<(&'a str, &'a str)>,
-}
-
-fn parse(text: &str) -> Result<Vec<Record<'_>>, String> {
-    let mut section = "";
-    let mut records: Vec<Record<'_>> = Vec::new();
-    for (number, line) in text.lines().map(str::trim).enumerate() {
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        if let Some(name) = line
-            .strip_prefix('[')
-            .and_then(|rest| rest.strip_suffix(']'))
-        {
-            section = name;
-            continue;
-        }
-        let unreadable = || format!("line {}: expected `NAME = hex`", number + 1);
-        let (name, value) = line.split_once(" = ").ok_or_else(unreadable)?;
-        if name == "COUNT" {
-            records.push(Record {
-                title: format!("{section} {value}"),
-                fields: Vec::new(),
-            });
-        } else {
-            records
-                .last_mut()
-                .ok_or_else(unreadable)?
-                .fields
-                .push((name, value));
+/// # Errors
+/// See [the module](self).
+pub fn aes_cbc() -> Result<Vec<CbcVector>, Error> {
+    let mut vectors = Vec::new();
+    for set in SETS {
+        for bits in [128, 192, 256] {
+            read(&format!("AES/CBC/CBC{set}{bits}.rsp"), |source, record| {
+                let vector = CbcVector {
+                    source,
+                    key: record.bytes("KEY")?,
+                    iv: record.block("IV")?,
+                    plaintext: record.bytes("PLAINTEXT")?,
+                    ciphertext: record.bytes("CIPHERTEXT")?,
+                    padding: Padding::None,
+                    is_valid: true,
+                };
+                let same = same_length(&vector.plaintext, &vector.ciphertext);
+                vectors.push(vector);
+                same
+            })?;
         }
     }
-    Ok(records)
+    Ok(vectors)
 }
 
-impl Record<'_> {
-    fn bytes(&self, name: &str) -> Result<Vec<u8>, String> {
-        let (_, value) = self
-            .fields
-            .iter()
-            .find(|(field, _)| *field == name)
-            .ok_or_else(|| format!("no {name}"))?;
-        hex::decode(value).map_err(|error| format!("{name}: {error}"))
+/// NIST's AES-GCM vectors, encryption and decryption, for nonces of 1, 12 and 128 bytes and tags
+/// of 4 to 16; a quarter of the decryptions must fail.
+///
+/// # Errors
+/// See [the module](self).
+pub fn aes_gcm() -> Result<Vec<AeadVector>, Error> {
+    let mut vectors = Vec::new();
+    for half in ["EncryptExtIV", "Decrypt"] {
+        for bits in [128, 192, 256] {
+            read(&format!("AES/GCM/gcm{half}{bits}.rsp"), |source, record| {
+                let is_valid = record.text("FAIL").is_none();
+                let names = ["Key", "IV", "AAD", "PT", "CT", "Tag"];
+                vectors.push(aead(source, record, names, is_valid)?);
+                Ok(())
+            })?;
+        }
     }
+    Ok(vectors)
+}
 
-    fn block(&self, name: &str) -> Result<[u8; 16], String> {
-        self.bytes(name)?
-            .try_into()
-            .map_err(|_| format!("{name} is not 16 bytes"))
+/// ChaCha20-Poly1305 vectors of OpenSSL and BoringSSL.
+///
+/// # Errors
+/// See [the module](self).
+pub fn chacha20_poly1305() -> Result<Vec<AeadVector>, Error> {
+    let mut vectors = Vec::new();
+    for (file, names) in [
+        (
+            "openssl",
+            ["Key", "IV", "AAD", "Plaintext", "Ciphertext", "Tag"],
+        ),
+        ("boringssl", ["KEY", "NONCE", "AD", "IN", "CT", "TAG"]),
+    ] {
+        read(&format!("ChaCha20Poly1305/{file}.txt"), |source, record| {
+            let is_valid = record.text("Result").is_none();
+            vectors.push(aead(source, record, names, is_valid)?);
+            Ok(())
+        })?;
     }
+    Ok(vectors)
+}
 
-    /// Whole blocks, and whether bytes are left over.
-    fn blocks(&self, name: &str) -> Result<(Vec<[u8; 16]>, bool), String> {
-        let bytes = self.bytes(name)?;
-        let (blocks, rest) = bytes.as_chunks::<16>();
-        Ok((blocks.to_vec(), !rest.is_empty()))
+/// RFC 8439, appendix A.2, as pyca/cryptography has it: ChaCha20 alone.
+///
+/// # Errors
+/// See [the module](self).
+pub fn chacha20() -> Result<Vec<ChaCha20Vector>, Error> {
+    let mut vectors = Vec::new();
+    read("ChaCha20/rfc7539.txt", |source, record| {
+        let counter = record.text("INITIAL_BLOCK_COUNTER").unwrap_or_default();
+        let nonce = record.bytes("NONCE")?;
+        let vector = ChaCha20Vector {
+            source,
+            key: record.bytes("KEY")?,
+            nonce: nonce.try_into().map_err(|_| "NONCE is not 12 bytes")?,
+            counter: counter
+                .parse()
+                .map_err(|_| "INITIAL_BLOCK_COUNTER is not a number")?,
+            plaintext: record.bytes("PLAINTEXT")?,
+            ciphertext: record.bytes("CIPHERTEXT")?,
+        };
+        let same = same_length(&vector.plaintext, &vector.ciphertext);
+        vectors.push(vector);
+        same
+    })?;
+    Ok(vectors)
+}
+
+fn aead(
+    source: String,
+    record: &Record<'_>,
+    [key, nonce, aad, plaintext, ciphertext, tag]: [&str; 6],
+    is_valid: bool,
+) -> Result<AeadVector, String> {
+    let vector = AeadVector {
+        source,
+        key: record.bytes(key)?,
+        nonce: record.bytes(nonce)?,
+        aad: record.bytes(aad)?,
+        plaintext: match record.text(plaintext) {
+            None if !is_valid => None,
+            _ => Some(record.bytes(plaintext)?),
+        },
+        ciphertext: record.bytes(ciphertext)?,
+        tag: record.bytes(tag)?,
+        is_valid,
+    };
+    if let Some(plaintext) = &vector.plaintext {
+        same_length(plaintext, &vector.ciphertext)?;
+    }
+    Ok(vector)
+}
+
+fn same_length(plaintext: &[u8], ciphertext: &[u8]) -> Result<(), String> {
+    if plaintext.len() == ciphertext.len() {
+        Ok(())
+    } else {
+        Err("plaintext and ciphertext differ in length".into())
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paragraphs_become_records() {
-        let records =
-            parse("# x\n[ENCRYPT]\n\nCOUNT = 0\nKEY = 0a\n\n[DECRYPT]\nCOUNT = 7\n").unwrap();
-        assert_eq!(records.len(), 2);
-        assert_eq!(records[0].title, "ENCRYPT 0");
-        assert_eq!(records[0].bytes("KEY").unwrap(), [10]);
-        assert_eq!(records[0].bytes("IV").unwrap_err(), "no IV");
-        assert_eq!(records[1].title, "DECRYPT 7");
-    }
-
-    #[test]
-    fn what_is_not_a_vector_is_an_error() {
-        assert!(parse("KEY = 00").is_err());
-        assert!(
-            parse("COUNT = 0\nnonsense")
-                .err()
-                .unwrap()
-                .starts_with("line 2")
-        );
-        assert!(
-            parse("COUNT = 0\nKEY = 0g").unwrap()[0]
-                .bytes("KEY")
-                .is_err()
-        );
-        assert!(parse("").unwrap().is_empty());
-    }
-
-    #[test]
-    fn a_missing_file_says_what_to_run() {
-        let error = read("CTR/none.txt", |_, _| Ok(())).unwrap_err().to_string();
-        assert!(error.ends_with("run `cargo xtask vectors`"), "{error}");
-    }
-}
+/// AESAVS, section 6: known answers and multi-block messages.
+const SETS: [&str; 5] = ["GFSbox", "KeySbox", "VarKey", "VarTxt", "MMT"];

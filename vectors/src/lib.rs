@@ -1,11 +1,17 @@
-//! Published test vectors of AES, for tests.
+//! Published test vectors of the ciphers, for tests.
 //!
 //! [`short`] holds vectors typed in from the standards; [`cavp`] reads larger sets from the files
-//! that `cargo xtask vectors` fetches. Reading nothing is an error: a test cannot pass because its
-//! vectors are missing.
+//! that `cargo xtask vectors` fetches; [`wycheproof`] has those of Project Wycheproof. Reading
+//! nothing is an error: a test cannot pass because its vectors are missing.
 
 pub mod cavp;
+mod response;
 pub mod short;
+#[cfg(test)]
+mod tests;
+pub mod wycheproof;
+
+use std::fmt;
 
 /// A message under AES-CTR.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,82 +43,138 @@ pub struct BlockVector {
     pub ciphertext: [u8; 16],
 }
 
-#[cfg(test)]
-mod tests {
-    use aes::{Aes128, Aes192, Aes256};
-    use cipher::{BlockCipherEncrypt, KeyInit, KeyIvInit, StreamCipher};
+/// A message under ChaCha20 (RFC 8439, section 2.4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChaCha20Vector {
+    /// Where it is from, to be named when it fails.
+    pub source: String,
+    /// 32 bytes.
+    pub key: Vec<u8>,
+    /// Constant over the message.
+    pub nonce: [u8; 12],
+    /// The block counter of the first block.
+    pub counter: u32,
+    /// As long as the ciphertext; not always whole blocks.
+    pub plaintext: Vec<u8>,
+    /// What ChaCha20 makes of the plaintext.
+    pub ciphertext: Vec<u8>,
+}
 
-    use super::*;
+/// A message under an authenticated cipher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AeadVector {
+    /// Where it is from, to be named when it fails.
+    pub source: String,
+    /// As long as the cipher wants it.
+    pub key: Vec<u8>,
+    /// Of any length, also of such as must be refused.
+    pub nonce: Vec<u8>,
+    /// Associated data.
+    pub aad: Vec<u8>,
+    /// As long as the ciphertext; `None` where the vector is of a forged message and names none.
+    pub plaintext: Option<Vec<u8>>,
+    /// Without the tag.
+    pub ciphertext: Vec<u8>,
+    /// 16 bytes, or the first of them: 4 at least. None with some nonces that must be refused.
+    pub tag: Vec<u8>,
+    /// Whether the message must be opened; else it must be refused.
+    pub is_valid: bool,
+}
 
-    #[test]
-    fn typed_in_vectors_hold() {
-        let vectors = short::sp_800_38a().into_iter().chain(short::rfc_3686());
-        assert_eq!(vectors.map(|vector| check_ctr(&vector)).count(), 3 + 9);
-    }
-
-    #[test]
-    fn read_vectors_hold() {
-        let vectors = cavp::aes_ctr().unwrap();
-        vectors.iter().for_each(check_ctr);
-        assert_eq!(vectors.len(), 9);
-    }
-
-    #[test]
-    fn read_blocks_hold() {
-        let vectors = cavp::aes_blocks().unwrap();
-        vectors.iter().for_each(check_block);
-        for bytes in [16, 24, 32] {
-            let of_size = vectors
-                .iter()
-                .filter(|vector| vector.key.len() == bytes)
-                .count();
-            // VarTxt and VarKey alone have 128 + bits, each encrypted and decrypted.
-            assert!(
-                of_size > 2 * (128 + 8 * bytes),
-                "{of_size} of {bytes} bytes"
-            );
-        }
-    }
-
-    fn check_ctr(vector: &CtrVector) {
-        let CtrVector {
-            source,
-            key,
-            counter_block,
-            plaintext,
-            ciphertext,
-        } = vector;
-        let mut data = plaintext.clone();
-        match key.len() {
-            16 => apply::<ctr::Ctr128BE<Aes128>>(key, counter_block, &mut data),
-            24 => apply::<ctr::Ctr128BE<Aes192>>(key, counter_block, &mut data),
-            _ => apply::<ctr::Ctr128BE<Aes256>>(key, counter_block, &mut data),
-        }
-        assert_eq!(hex::encode(&data), hex::encode(ciphertext), "{source}");
-    }
-
-    fn apply<C: KeyIvInit + StreamCipher>(key: &[u8], iv: &[u8], data: &mut [u8]) {
-        C::new_from_slices(key, iv).unwrap().apply_keystream(data);
-    }
-
-    fn check_block(vector: &BlockVector) {
-        let mut block = vector.plaintext.into();
-        match vector.key.len() {
-            16 => Aes128::new_from_slice(&vector.key)
-                .unwrap()
-                .encrypt_block(&mut block),
-            24 => Aes192::new_from_slice(&vector.key)
-                .unwrap()
-                .encrypt_block(&mut block),
-            _ => Aes256::new_from_slice(&vector.key)
-                .unwrap()
-                .encrypt_block(&mut block),
-        }
-        assert_eq!(
-            hex::encode(block),
-            hex::encode(vector.ciphertext),
-            "{}",
-            vector.source
-        );
+impl AeadVector {
+    /// The length of the tag; less than 128 where it is cut off.
+    #[must_use]
+    pub fn tag_bits(&self) -> usize {
+        8 * self.tag.len()
     }
 }
+
+/// A message under AES-CBC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CbcVector {
+    /// Where it is from, to be named when it fails.
+    pub source: String,
+    /// 16, 24 or 32 bytes.
+    pub key: Vec<u8>,
+    /// The block before the first.
+    pub iv: [u8; 16],
+    /// Without padding.
+    pub plaintext: Vec<u8>,
+    /// With padding, where there is some.
+    pub ciphertext: Vec<u8>,
+    /// What was appended to the plaintext.
+    pub padding: Padding,
+    /// Whether the message must be decrypted; else its padding must be refused.
+    pub is_valid: bool,
+}
+
+/// What was appended to a plaintext before encryption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Padding {
+    /// Nothing: it is whole blocks.
+    None,
+    /// RFC 5652, section 6.3.
+    Pkcs7,
+}
+
+/// A Monte Carlo test of AES-CBC (AESAVS, section 6.4.2): 100 times 1000 single blocks, each made
+/// of those before it, each thousand with a new key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MonteCarloVector {
+    /// Where it is from, to be named when it fails.
+    pub source: String,
+    /// The first key: 16, 24 or 32 bytes.
+    pub key: Vec<u8>,
+    /// The first IV.
+    pub iv: [u8; 16],
+    /// The first block.
+    pub input: [u8; 16],
+    /// The last block made.
+    pub output: [u8; 16],
+    /// Whether blocks are encrypted; else they are decrypted.
+    pub encrypts: bool,
+}
+
+impl MonteCarloVector {
+    /// The last block made, to be compared with `output`.
+    ///
+    /// `with_key` takes a key and returns what encrypts (or decrypts, as `encrypts` says) one
+    /// block after another under it, chained from the IV of its first call: it is given that IV
+    /// once, and blocks.
+    pub fn run<C: FnMut([u8; 16]) -> [u8; 16]>(
+        &self,
+        mut with_key: impl FnMut(&[u8], [u8; 16]) -> C,
+    ) -> [u8; 16] {
+        let mut key = self.key.clone();
+        let (mut iv, mut input) = (self.iv, self.input);
+        let mut output = [0; 16];
+        for _ in 0..100 {
+            let mut crypt = with_key(&key, iv);
+            let mut before = iv;
+            for _ in 0..1000 {
+                let made = crypt(input);
+                input = before;
+                before = made;
+            }
+            // `input` is the last block but one; the key takes as much of both as it is long.
+            output = before;
+            let both = [input, output].concat();
+            let ends = both.len() - key.len();
+            key.iter_mut().zip(&both[ends..]).for_each(|(k, b)| *k ^= b);
+            iv = output;
+        }
+        output
+    }
+}
+
+/// Why vectors could not be read: one line.
+#[derive(Debug)]
+pub struct Error(String);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::tool::{self, Metadata, Result, cargo};
-use crate::{structure, vectors};
+use crate::{constant_time, structure, vectors};
 
 /// How long the differential fuzzer runs.
 const FUZZ_SECONDS: u32 = 60;
@@ -19,10 +19,10 @@ pub fn run() -> Result<()> {
     let mut tally = Tally::default();
 
     step("formatting", || {
-        status(cargo().args(["fmt", "--all", "--check"]))
+        tool::status(cargo().args(["fmt", "--all", "--check"]))
     })?;
     step("lints", || {
-        status(cargo().args([
+        tool::status(cargo().args([
             "clippy",
             "--workspace",
             "--all-targets",
@@ -38,6 +38,9 @@ pub fn run() -> Result<()> {
     })?;
     step("examples in the documentation", || {
         tests(cargo().args(["test", "--workspace", "--doc"]), &mut tally)
+    })?;
+    step("times that depend on secrets, the short form", || {
+        constant_time::check()
     })?;
     step("model check of the pool", || {
         tests(&mut model_check(target), &mut tally)
@@ -74,7 +77,7 @@ fn fuzz(root: &Path, target: &Path) -> Result<()> {
     let tools = target.join("tools");
     let program = tools.join("bin/cargo-fuzz");
     if !program.exists() {
-        status(
+        tool::status(
             cargo()
                 .args(["install", "cargo-fuzz", "--locked", "--quiet"])
                 .args(["--version", CARGO_FUZZ_VERSION, "--root"])
@@ -85,7 +88,7 @@ fn fuzz(root: &Path, target: &Path) -> Result<()> {
     // What it finds stays; a crash is written below fuzz/artifacts and named on the screen.
     let corpus = target.join("fuzz-corpus/ctr");
     tool::create_dir(&corpus)?;
-    status(
+    tool::status(
         Command::new(program)
             .args(["run", "ctr"])
             .arg(corpus)
@@ -110,17 +113,6 @@ fn step(name: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {
             Ok(())
         }
         Err(error) => Err(format!("{name} failed after {seconds:.1} s: {error}")),
-    }
-}
-
-fn status(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .map_err(|error| tool::cannot_start(&command.get_program().to_string_lossy(), &error))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("`{}` ended with {status}", tool::line(command)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Python packages as files: downloaded, checked against a hash, unpacked; never installed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::tool::{self, Result};
@@ -18,8 +18,7 @@ pub struct Wheel {
 ///
 /// Returns whether anything had to be fetched.
 pub fn wheel(wheel: &Wheel, into: &Path) -> Result<bool> {
-    let stamp = into.join(format!(".{}-{}", wheel.name, wheel.version));
-    if stamp.exists() {
+    if wheel.is_there(into) {
         return Ok(false);
     }
     let scratch = into.with_extension("fetching");
@@ -37,12 +36,30 @@ pub fn wheel(wheel: &Wheel, into: &Path) -> Result<bool> {
     )?;
     download(wheel, &requirements, &scratch)?;
     unpack(wheel, &scratch, &unpacked)?;
-    write(&unpacked.join(stamp.file_name().unwrap_or_default()), "")?;
+    write(&wheel.stamp(&unpacked), &wheel.stamped())?;
 
     tool::remove_dir(into)?;
     std::fs::rename(&unpacked, into).map_err(|error| format!("{}: {error}", into.display()))?;
     tool::remove_dir(&scratch)?;
     Ok(true)
+}
+
+impl Wheel {
+    /// Whether these members of this wheel lie there, and not those of an earlier list.
+    fn is_there(&self, folder: &Path) -> bool {
+        std::fs::read_to_string(self.stamp(folder)).is_ok_and(|text| text == self.stamped())
+    }
+
+    fn stamp(&self, folder: &Path) -> PathBuf {
+        folder.join(format!(".{}-{}", self.name, self.version))
+    }
+
+    fn stamped(&self) -> String {
+        let lines = [self.sha256]
+            .into_iter()
+            .chain(self.members.iter().copied());
+        lines.flat_map(|line| [line, "\n"]).collect()
+    }
 }
 
 fn download(wheel: &Wheel, requirements: &Path, into: &Path) -> Result<()> {
@@ -98,4 +115,30 @@ fn unpack(wheel: &Wheel, from: &Path, into: &Path) -> Result<()> {
 
 fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_members_are_fetched_anew() {
+        let folder = std::env::temp_dir().join(format!("oarlock-fetch-{}", std::process::id()));
+        let one = Wheel {
+            name: "a",
+            version: "1",
+            sha256: "00",
+            members: &["a/"],
+        };
+        let two = Wheel {
+            members: &["a/", "b/"],
+            ..one
+        };
+        assert!(!one.is_there(&folder));
+        std::fs::create_dir_all(&folder).unwrap();
+        write(&one.stamp(&folder), &one.stamped()).unwrap();
+        let there = (one.is_there(&folder), two.is_there(&folder));
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(there, (true, false));
+    }
 }

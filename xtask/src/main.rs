@@ -1,6 +1,7 @@
 //! Chores of the workspace, run as `cargo xtask COMMAND`.
 
 mod ci;
+mod constant_time;
 mod fetch;
 mod peers;
 mod structure;
@@ -12,10 +13,12 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  ci         everything CI runs, in order; stops at the first failure
-  structure  who may depend on whom, and which rooms may hold unsafe, intrinsics and threads
-  vectors    fetches published test vectors into the target folder
-  peers      fetches and builds the benchmark's optional peers into the target folder";
+  ci             everything CI runs, in order; stops at the first failure
+  structure      who may depend on whom, and which rooms may hold unsafe, intrinsics and threads
+  vectors        fetches published test vectors into the target folder
+  peers          fetches and builds the benchmark's optional peers into the target folder
+  constant-time  looks for times of the kernels that depend on secrets; more words are for
+                 oarlock-timing: try `cargo xtask constant-time --help`";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -24,6 +27,7 @@ fn main() -> ExitCode {
         ["structure"] => structure::run(),
         ["vectors"] => vectors::run(),
         ["peers"] => peers::run(),
+        ["constant-time", ref options @ ..] => constant_time::run(options),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             Ok(())

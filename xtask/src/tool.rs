@@ -76,6 +76,18 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// Runs `command` to its end; what it writes goes where ours does.
+pub fn status(command: &mut Command) -> Result<()> {
+    let status = command
+        .status()
+        .map_err(|error| cannot_start(&command.get_program().to_string_lossy(), &error))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("`{}` ended with {status}", line(command)))
+    }
+}
+
 /// Why a program did not start, and what to install.
 pub fn cannot_start(program: &str, error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::NotFound {

@@ -8,8 +8,12 @@ const CRYPTOGRAPHY: Wheel = Wheel {
     version: "50.0.2",
     sha256: "51641f03a3eb4edbe9fb68e3a3574d25f86aa502d06391fffa886330d02778a0",
     members: &[
+        "cryptography_vectors/ciphers/AES/CBC/",
         "cryptography_vectors/ciphers/AES/CTR/",
         "cryptography_vectors/ciphers/AES/ECB/",
+        "cryptography_vectors/ciphers/AES/GCM/",
+        "cryptography_vectors/ciphers/ChaCha20/",
+        "cryptography_vectors/ciphers/ChaCha20Poly1305/",
     ],
 };
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use cipher::{BlockCipherEncrypt, KeyInit};
 use oarlock_kernels::cpu::Cpu;
 
+use crate::aead::AcceleratedAead;
 use crate::cipher::cbc::AcceleratedCbc;
 use crate::cipher::ctr::AcceleratedCtr;
 use crate::cipher::{AnyAes, AnyStream};
@@ -113,6 +114,16 @@ impl Accelerator {
         iv: &[u8],
     ) -> Result<AcceleratedCtr<AnyStream>, Error> {
         AcceleratedCtr::open_stream(self, operation, key, iv)
+    }
+
+    /// The authenticated cipher `operation`: AES-GCM or ChaCha20-Poly1305.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] unless `key` has [`Operation::key_bytes`], [`Error::InvalidInput`]
+    /// for what is no AEAD; [`Error::DeviceFailed`] where no device offers it;
+    /// [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
+    pub fn aead(&self, operation: Operation, key: &[u8]) -> Result<AcceleratedAead, Error> {
+        AcceleratedAead::open_session(self, operation, key)
     }
 
     /// A block cipher of the caller's in counter mode (SP 800-38A, 6.5), all bits of the block

@@ -10,6 +10,9 @@ pub enum Error {
     InvalidKey(String),
     /// Another argument does not fit; says which and what would.
     InvalidInput(String),
+    /// The tag is not that of this message: it was altered, or nonce, associated data or key are
+    /// others. Nothing of it was released.
+    AuthenticationFailed,
     /// The padding of a message is wrong: another key or IV, or the ciphertext was altered. Where,
     /// it does not say; that there is such an answer can be too much: see
     /// [`AcceleratedCbc::decrypt_padded`](crate::AcceleratedCbc::decrypt_padded).
@@ -37,6 +40,10 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InvalidKey(what) | Self::InvalidInput(what) => f.write_str(what),
+            Self::AuthenticationFailed => f.write_str(
+                "authentication failed: the message was altered, or nonce, associated data or key \
+                 are not those it was sealed with",
+            ),
             Self::InvalidPadding => f.write_str(
                 "the padding is wrong: check key and IV, and whether the ciphertext was altered",
             ),

@@ -19,6 +19,7 @@
 //! the way the plan finds cheapest: on the calling thread, or in stripes over the pool.
 
 mod accelerator;
+mod aead;
 mod cipher;
 pub mod device;
 mod error;
@@ -32,6 +33,9 @@ mod session;
 mod stats;
 
 pub use accelerator::{Accelerator, Builder};
+pub use aead::{
+    AcceleratedAead, Aes128Gcm, Aes192Gcm, Aes256Gcm, AnyAead, ChaCha20Poly1305, Opener, Sealer,
+};
 pub use cipher::cbc::AcceleratedCbc;
 pub use cipher::ctr::AcceleratedCtr;
 pub use cipher::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};

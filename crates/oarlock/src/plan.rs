@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use oarlock_kernels::cpu::{Cpu, Feature};
 
+use crate::accelerator::Inner;
 use crate::device::{Offer, Operation, Registration};
 use crate::prefetch::Shape;
 
@@ -60,6 +61,29 @@ pub(crate) trait Helpers {
     fn awake(&self) -> usize;
 }
 
+/// The pool, as the plan sees it.
+pub(crate) struct HelpersOf<'a> {
+    inner: &'a Inner,
+    most: usize,
+}
+
+impl<'a> HelpersOf<'a> {
+    /// Up to `most` of them.
+    pub(crate) fn of(inner: &'a Inner, most: usize) -> Self {
+        Self { inner, most }
+    }
+}
+
+impl Helpers for HelpersOf<'_> {
+    fn available(&self) -> usize {
+        self.inner.cores_free().min(self.most)
+    }
+
+    fn awake(&self) -> usize {
+        self.inner.helpers_awake()
+    }
+}
+
 impl Pace {
     pub(crate) fn new(bytes_per_second: u64) -> Self {
         Self {
@@ -76,12 +100,9 @@ impl Pace {
         }
     }
 
-    /// Of an operation that makes no keystream, so that there is nothing to be made ahead.
-    pub(crate) fn without_prefetch(bytes_per_second: u64) -> Self {
-        Self {
-            makes_keystream: false,
-            ..Self::new(bytes_per_second)
-        }
+    /// There is no keystream to be made ahead.
+    pub(crate) fn makes_nothing_ahead(&mut self) {
+        self.makes_keystream = false;
     }
 
     /// Requests below this are inline without a look at clock or pool.
@@ -257,6 +278,10 @@ pub(crate) fn kernel_rate(cpu: Cpu, operation: Operation) -> u64 {
         Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
             of_key_size(aes_128, operation)
         }
+        Operation::Aes128Gcm | Operation::Aes192Gcm | Operation::Aes256Gcm => {
+            of_key_size(aes_128, operation) / 2
+        }
+        Operation::ChaCha20Poly1305 | Operation::ChaCha20 => 4_000_000_000,
         Operation::Aes128Cbc | Operation::Aes192Cbc | Operation::Aes256Cbc => {
             let decryption = if cpu.has(Feature::Vaes) {
                 17_000

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::accelerator::{Busy, Inner};
 use crate::options::Strategy;
-use crate::plan::{Helpers, Pace, Way};
+use crate::plan::{HelpersOf, Pace, Way};
 use crate::pool::{Role, Tickets};
 use crate::stats::OperationStats;
 
@@ -42,7 +42,10 @@ impl<'a> LongRequest<'a> {
             Strategy::Stripe => Way::Stripe {
                 helpers: self.helpers_max,
             },
-            Strategy::Auto => pace.choose(self.bytes, self.began, self),
+            Strategy::Auto => {
+                let pool = HelpersOf::of(self.inner, self.helpers_max);
+                pace.choose(self.bytes, self.began, &pool)
+            }
         }
     }
 
@@ -87,16 +90,5 @@ impl<'a> LongRequest<'a> {
         pace.learn(way, self.bytes, self.began, ended);
         counts.timed_requests += 1;
         counts.service += ended.duration_since(self.began);
-    }
-}
-
-/// The pool, as the plan sees it.
-impl Helpers for LongRequest<'_> {
-    fn available(&self) -> usize {
-        self.inner.cores_free().min(self.helpers_max)
-    }
-
-    fn awake(&self) -> usize {
-        self.inner.helpers_awake()
     }
 }

@@ -117,31 +117,40 @@ impl<K: Keyed> Session<K> {
     /// these; when there is none, to the kernels, which cannot fail.
     #[cold]
     pub(crate) fn move_away(&mut self, failed: &mut Vec<Arc<Registration>>) {
+        if let Some(elsewhere) = self.elsewhere(failed) {
+            *self = elsewhere;
+        }
+    }
+
+    /// The session as it is after [`move_away`](Self::move_away); `None` where it has nowhere to go.
+    #[cold]
+    pub(crate) fn elsewhere(&self, failed: &mut Vec<Arc<Registration>>) -> Option<Self> {
         let Home::Device {
             registration,
             registry,
             cpu,
-        } = &mut self.home
+        } = &self.home
         else {
-            return;
+            return None;
         };
-        let key = &self.key[..self.params.operation.key_bytes()];
+        let (params, key) = (self.params, self.key());
         failed.push(Arc::clone(registration));
-        match registry.open(&self.params, key, failed) {
-            Ok((device, keyed, bytes_per_second)) => {
-                *registration = device;
-                self.keyed = keyed;
-                self.bytes_per_second = bytes_per_second;
-            }
-            Err(_) => {
-                // The length was right for the session that is being left.
-                if let Ok(keyed) = K::kernel(*cpu, self.params.operation, key) {
-                    self.keyed = keyed;
-                }
-                self.bytes_per_second = plan::kernel_rate(*cpu, self.params.operation);
-                self.home = Home::Kernels;
-            }
+        if let Ok((registration, keyed, bytes_per_second)) = registry.open(&params, key, failed) {
+            return Some(Self {
+                keyed,
+                params,
+                key: self.key.clone(),
+                home: Home::Device {
+                    registration,
+                    registry: Arc::clone(registry),
+                    cpu: *cpu,
+                },
+                bytes_per_second,
+            });
         }
+        let keyed = K::kernel(*cpu, params.operation, key).ok()?;
+        let rate = plan::kernel_rate(*cpu, params.operation);
+        Some(Self::settled(keyed, params, key, rate))
     }
 }
 

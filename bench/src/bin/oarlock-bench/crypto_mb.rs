@@ -7,9 +7,9 @@ use oarlock_bench::peer::{PeerFactory, Presence};
 pub(crate) const PEER: PeerFactory = PeerFactory {
     name: "crypto-mb",
     presence: Presence::Named,
-    open: || {
+    open: |_| {
         Err(Error::Unavailable(
-            "crypto-mb does public-key operations only: it has no AES-CTR to compare with"
+            "crypto-mb does public-key operations only: it has no cipher to compare with"
                 .to_owned(),
         ))
     },

@@ -10,6 +10,7 @@ use oarlock_bench::Error;
 
 use crate::targets::Outcome;
 
+pub(crate) const NAME: &str = "oarlock enc of 1 GiB in tmpfs: over openssl enc, aes-128-ctr";
 const TMPFS: &str = "/dev/shm";
 const FILE_BYTES: usize = 1 << 30;
 const REQUIRED: f64 = 1.7;
@@ -18,7 +19,7 @@ const IV: &str = "0f1e2d3c4b5a69788796a5b400000000";
 
 /// Wall time of the two in turn, the ratio pair by pair.
 pub(crate) fn measure(oarlock: Option<&Path>, quick: bool) -> Outcome {
-    let name = "oarlock enc of 1 GiB in tmpfs: over openssl enc, aes-128-ctr".to_owned();
+    let name = NAME.to_owned();
     match ratios(oarlock, if quick { 3 } else { 7 }) {
         Ok(mut ratios) => {
             ratios.sort_by(f64::total_cmp);

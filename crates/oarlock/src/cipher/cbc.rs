@@ -71,7 +71,7 @@ impl AcceleratedCbc {
         let reserved = inner.reserve()?;
         let session = Session::open(&inner.registry, inner.cpu, params, key)?;
         let mut chain = Chain {
-            pace: Pace::without_prefetch(session.bytes_per_second),
+            pace: pace_of(session.bytes_per_second),
             session,
             iv,
             has_ended: false,
@@ -194,7 +194,7 @@ impl AcceleratedCbc {
         let inner = &self.accelerator;
         let session = Session::open(&inner.registry, inner.cpu, params, key)?;
         self.chain.hand_in_stats(inner);
-        self.chain.pace = Pace::without_prefetch(session.bytes_per_second);
+        self.chain.pace = pace_of(session.bytes_per_second);
         self.chain.session = session;
         self.chain.iv = iv;
         self.chain.has_ended = false;
@@ -297,7 +297,7 @@ impl Chain {
         loop {
             self.hand_in_stats(inner);
             self.session.move_away(&mut failed);
-            self.pace = Pace::without_prefetch(self.session.bytes_per_second);
+            self.pace = pace_of(self.session.bytes_per_second);
             self.look_from();
             match self.session.keyed.crypt(direction, &mut self.iv, data) {
                 Ok(()) => return,
@@ -425,6 +425,13 @@ impl fmt::Debug for AcceleratedCbc {
             .field("device", &self.device())
             .finish_non_exhaustive()
     }
+}
+
+/// There is no keystream to be made ahead.
+fn pace_of(bytes_per_second: u64) -> Pace {
+    let mut pace = Pace::new(bytes_per_second);
+    pace.makes_nothing_ahead();
+    pace
 }
 
 /// How many bytes of padding end with the last block of a message; `None` where the padding is

@@ -3,6 +3,7 @@
 use oarlock_kernels::cpu::Cpu;
 
 use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, Operation, SessionParams};
+use crate::aead::AeadKey;
 use crate::cipher::{CbcKey, StreamKey};
 use crate::plan;
 use crate::session::Keyed;
@@ -25,6 +26,10 @@ impl CpuDevice {
             | Operation::Aes192Ctr
             | Operation::Aes256Ctr
             | Operation::ChaCha20
+            | Operation::Aes128Gcm
+            | Operation::Aes192Gcm
+            | Operation::Aes256Gcm
+            | Operation::ChaCha20Poly1305
             | Operation::Aes128Cbc
             | Operation::Aes192Cbc
             | Operation::Aes256Cbc => true,
@@ -53,8 +58,8 @@ impl Device for CpuDevice {
         let operation = params.operation;
         match operation.kind() {
             Kind::Stream { .. } => StreamKey::kernel(self.0, operation, key).map(Opened::Stream),
+            Kind::Aead => AeadKey::kernel(self.0, operation, key).map(Opened::Aead),
             Kind::Cbc => CbcKey::kernel(self.0, operation, key).map(Opened::Cbc),
-            kind => Err(crate::session::InvalidKey(format!("{kind:?}"))),
         }
         .map(OpenSession)
         .map_err(|error| DeviceError(error.0))

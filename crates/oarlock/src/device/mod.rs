@@ -19,6 +19,7 @@ pub use self::operation::{Kind, Operation};
 pub(crate) use self::registry::{Registration, Registry};
 #[cfg(feature = "software")]
 pub use self::software::SoftwareDevice;
+use crate::aead::AeadKey;
 use crate::cipher::{CbcKey, StreamKey};
 
 /// Something that computes.
@@ -156,6 +157,7 @@ pub struct OpenSession(pub(crate) Opened);
 /// By kind of operation, or a driver of any kind.
 pub(crate) enum Opened {
     Stream(StreamKey),
+    Aead(AeadKey),
     Cbc(CbcKey),
     Driver(Box<dyn DeviceSession>),
 }

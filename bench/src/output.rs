@@ -47,15 +47,21 @@ pub struct Rate {
     /// How it was measured, where not in the plainest way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// The pause before a call, in mode `after-idle`.
+    /// The pause before a call, in mode `after-idle`, or before a burst, in mode `burst`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
+    /// Of a call in mode `burst`, where `bytes` are of the burst.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_bytes: Option<usize>,
     /// A new nonce in each call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fresh_nonce: bool,
     /// Streams by turns, where more than one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<usize>,
+    /// Oarlock's strategy, where one was forced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
 }
 
 /// How Oarlock compares with a peer.
@@ -83,11 +89,17 @@ pub struct Ratio {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
     /// As in [`Rate`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_bytes: Option<usize>,
+    /// As in [`Rate`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fresh_nonce: bool,
     /// As in [`Rate`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<usize>,
+    /// As in [`Rate`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
 }
 
 /// What the lines of one point have in common.
@@ -101,11 +113,17 @@ pub(crate) struct Point<'a> {
     pub(crate) mode: Mode,
     pub(crate) fresh_nonce: bool,
     pub(crate) depth: usize,
+    /// That was forced on Oarlock.
+    pub(crate) strategy: Option<&'a str>,
 }
 
 impl Point<'_> {
     pub(crate) fn rate(&self, name: &str, threads: usize, summary: &Summary) -> Line {
-        let (mode, idle_ms) = self.mode();
+        let Context {
+            mode,
+            idle_ms,
+            call_bytes,
+        } = self.context();
         Line::Rate(Rate {
             case: self.case.to_owned(),
             implementation: name.to_owned(),
@@ -119,13 +137,19 @@ impl Point<'_> {
             verified: true,
             mode,
             idle_ms,
+            call_bytes,
             fresh_nonce: self.fresh_nonce,
             depth: (self.depth > 1).then_some(self.depth),
+            strategy: self.strategy.map(str::to_owned),
         })
     }
 
     pub(crate) fn ratio(&self, vs: &str, summary: &Summary) -> Line {
-        let (mode, idle_ms) = self.mode();
+        let Context {
+            mode,
+            idle_ms,
+            call_bytes,
+        } = self.context();
         Line::Ratio(Ratio {
             case: self.case.to_owned(),
             vs: vs.to_owned(),
@@ -136,19 +160,39 @@ impl Point<'_> {
             ratio_max: rounded(summary.max),
             mode,
             idle_ms,
+            call_bytes,
             fresh_nonce: self.fresh_nonce,
             depth: (self.depth > 1).then_some(self.depth),
+            strategy: self.strategy.map(str::to_owned),
         })
     }
 
     /// Told apart where it makes a difference.
-    fn mode(&self) -> (Option<String>, Option<u64>) {
+    fn context(&self) -> Context {
+        let context = |mode: &str, idle_ms, call_bytes| Context {
+            mode: Some(mode.to_owned()),
+            idle_ms,
+            call_bytes,
+        };
         match self.mode {
-            _ if self.threads == 1 => (None, None),
-            Mode::BackToBack => (Some("back-to-back".to_owned()), None),
-            Mode::AfterIdle(ms) => (Some("after-idle".to_owned()), Some(ms)),
+            Mode::BackToBack if self.threads == 1 => Context::default(),
+            Mode::BackToBack => context("back-to-back", None, None),
+            Mode::AfterIdle(ms) => context("after-idle", Some(ms), None),
+            Mode::Burst {
+                idle_ms,
+                call_bytes,
+            } => context("burst", Some(idle_ms), Some(call_bytes)),
+            Mode::Prefilled => context("prefilled", None, None),
         }
     }
+}
+
+/// How calls follow each other, as lines tell it.
+#[derive(Default)]
+struct Context {
+    mode: Option<String>,
+    idle_ms: Option<u64>,
+    call_bytes: Option<usize>,
 }
 
 /// Five significant digits: more would be noise.
@@ -231,11 +275,21 @@ fn heading(point: &Point<'_>) -> String {
         1 => "one thread".to_owned(),
         threads => format!("Oarlock on {threads} threads, peers on one"),
     };
-    if point.threads > 1 {
-        heading += &match point.mode {
-            Mode::BackToBack => ", back to back".to_owned(),
-            Mode::AfterIdle(ms) => format!(", each call after {ms} ms of idleness"),
-        };
+    heading += &match point.mode {
+        Mode::BackToBack if point.threads == 1 => String::new(),
+        Mode::BackToBack => ", back to back".to_owned(),
+        Mode::AfterIdle(ms) => format!(", each call after {ms} ms of idleness"),
+        Mode::Burst {
+            idle_ms,
+            call_bytes,
+        } => format!(
+            ", bursts of calls of {} after {idle_ms} ms of idleness",
+            Size(call_bytes)
+        ),
+        Mode::Prefilled => ", keystream made ahead by the caller".to_owned(),
+    };
+    if let Some(strategy) = point.strategy {
+        heading += &format!(", strategy {strategy}");
     }
     if point.fresh_nonce {
         heading += ", a fresh nonce a call";
@@ -264,6 +318,7 @@ mod tests {
         mode: Mode::BackToBack,
         fresh_nonce: false,
         depth: 1,
+        strategy: None,
     };
     const SUMMARY: Summary = Summary {
         median: 2.0 / 3.0,
@@ -293,6 +348,7 @@ mod tests {
             mode: Mode::AfterIdle(20),
             fresh_nonce: true,
             depth: 4,
+            strategy: Some("stripe"),
             ..POINT
         };
         for line in [
@@ -300,10 +356,22 @@ mod tests {
             point.ratio("inline", &SUMMARY),
         ] {
             let text = serde_json::to_string(&line).unwrap();
-            let end = r#","mode":"after-idle","idle_ms":20,"fresh_nonce":true,"depth":4}"#;
+            let end = r#","mode":"after-idle","idle_ms":20,"fresh_nonce":true,"depth":4,"strategy":"stripe"}"#;
             assert!(text.ends_with(end), "{text}");
             assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), line);
         }
+    }
+
+    #[test]
+    fn a_burst_says_what_it_is_made_of() {
+        let mode = Mode::Burst {
+            idle_ms: 2,
+            call_bytes: 4096,
+        };
+        let point = Point { mode, ..POINT };
+        let line = serde_json::to_string(&point.ratio("inline", &SUMMARY)).unwrap();
+        let end = r#","mode":"burst","idle_ms":2,"call_bytes":4096}"#;
+        assert!(line.ends_with(end), "{line}");
     }
 
     #[test]

@@ -1,0 +1,127 @@
+//! `--seed-shape`: the measurement behind the figures of SILC's accelerator, the software crypto
+//! accelerator that Oarlock's options come from: AES in counter mode, 1 MiB in place, over and
+//! over, by one consumer.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use cipher::StreamCipher;
+use oarlock::{Accelerator, Options};
+use oarlock_bench::Error;
+use oarlock_bench::cli::Args;
+use serde::Serialize;
+
+/// One line.
+#[derive(Serialize)]
+struct Figure {
+    case: &'static str,
+    options: String,
+    key_bits: usize,
+    cpus: usize,
+    gbit_per_s: f64,
+    /// AES-128 by the accelerator of SILC, where there is a figure with these options.
+    seed_gbit_per_s: Option<f64>,
+    seed_cores: Option<usize>,
+}
+
+/// Measures, with each set of options that the seed has a figure for, and writes a line for each
+/// key size.
+pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Error> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    if !args.json {
+        let heading = format!(
+            "AES-CTR, 1 MiB in place, one consumer, {cpus} CPUs here; the seed: AES-128, of its time\n\
+             {:>10} {:>10} {:>8}  options\n",
+            "key bits", "Gbit/s", "seed"
+        );
+        write(out, &heading)?;
+    }
+    for (options, seed_gbit_per_s, seed_cores) in SEEDS {
+        for key_bytes in [16, 24, 32] {
+            let parsed: Options = options.parse().map_err(oarlock::Error::Options)?;
+            let accelerator = Accelerator::builder().options(parsed).build()?;
+            let figure = Figure {
+                case: "seed-shape",
+                options: (*options).to_owned(),
+                key_bits: 8 * key_bytes,
+                cpus,
+                gbit_per_s: measure(&accelerator, key_bytes, args.quick)?,
+                seed_gbit_per_s: (key_bytes == 16).then_some(*seed_gbit_per_s),
+                seed_cores: (key_bytes == 16).then_some(*seed_cores),
+            };
+            let line = if args.json {
+                let json = serde_json::to_string(&figure)
+                    .map_err(|error| Error::Failed(format!("writing JSON: {error}")))?;
+                json + "\n"
+            } else {
+                shown(&figure)
+            };
+            write(out, &line)?;
+        }
+    }
+    Ok(())
+}
+
+/// Gbit/s: the median of several stretches.
+fn measure(accelerator: &Accelerator, key_bytes: usize, quick: bool) -> Result<f64, Error> {
+    let key: Vec<u8> = (0..key_bytes as u8).collect();
+    let mut cipher = accelerator.ctr(&key, &[0; 16])?;
+    let mut data = vec![0; BYTES];
+    let (stretches, stretch) = if quick {
+        (3, QUICK_STRETCH)
+    } else {
+        (STRETCHES, STRETCH)
+    };
+    let mut rates = Vec::new();
+    // The first is unmeasured: threads start, and the plan finds its way.
+    for _ in 0..=stretches {
+        let began = Instant::now();
+        let mut calls = 0_u32;
+        while began.elapsed() < stretch {
+            cipher.apply_keystream(&mut data);
+            calls += 1;
+        }
+        let bits = 8.0 * BYTES as f64 * f64::from(calls);
+        rates.push(bits / began.elapsed().as_nanos() as f64);
+    }
+    let mut measured = rates.split_off(1);
+    measured.sort_by(f64::total_cmp);
+    Ok(measured[measured.len() / 2])
+}
+
+fn shown(figure: &Figure) -> String {
+    let options = match figure.options.as_str() {
+        "" => "default",
+        options => options,
+    };
+    let seed = figure.seed_gbit_per_s.zip(figure.seed_cores);
+    let (seed, note) = seed.map_or_else(Default::default, |(rate, cores)| {
+        (
+            format!("{rate:.2}"),
+            format!(" (the seed on {cores} cores)"),
+        )
+    });
+    let Figure {
+        key_bits,
+        gbit_per_s,
+        ..
+    } = figure;
+    format!("{key_bits:>10} {gbit_per_s:>10.1} {seed:>8}  {options}{note}\n")
+}
+
+fn write(out: &mut dyn Write, text: &str) -> Result<(), Error> {
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(Error::io("writing the result"))
+}
+
+/// Options, what the seed made of AES-128 with them in Gbit/s, and on how many cores.
+const SEEDS: &[(&str, f64, usize)] = &[
+    ("", 2.0, 2),
+    ("cipher_blocks=65536,cipher_streams=32", 5.68, 4),
+    ("cipher_blocks=65536,cipher_streams=64", 9.08, 8),
+];
+const BYTES: usize = 1 << 20;
+const STRETCHES: usize = 5;
+const STRETCH: Duration = Duration::from_millis(150);
+const QUICK_STRETCH: Duration = Duration::from_millis(30);

@@ -1,0 +1,144 @@
+//! `--targets`: the figures this project has promised, each measured as it was promised.
+//!
+//! ```text
+//! ctr.rs aead.rs cbc.rs prefetch.rs auto.rs   what is promised     enc.rs (beside)   of the command
+//! ask.rs                                      how it is measured
+//! outcome.rs                                  what came out
+//! ```
+//!
+//! Ratios come from this program run again, in the surroundings that a target names: on all CPUs,
+//! on one, or with AES instructions hidden. A target that holds for many sizes is as good as the
+//! worst of them.
+
+mod aead;
+mod ask;
+mod auto;
+mod cbc;
+mod ctr;
+mod outcome;
+mod prefetch;
+
+use std::io::Write;
+
+use oarlock_bench::record::Record;
+use oarlock_bench::{Error, glob};
+
+use crate::enc;
+use ask::Ask;
+pub(crate) use outcome::Outcome;
+
+const GROUPS: &[&[Ask]] = &[ctr::ASKS, aead::ASKS, cbc::ASKS, prefetch::ASKS, auto::ASKS];
+
+/// Measures the targets whose names `pattern` matches and writes a line for each.
+pub(crate) fn run(cli: &crate::Cli, pattern: &str, out: &mut dyn Write) -> Result<(), Error> {
+    let asked = |name: &str| glob::matches(pattern, name);
+    if !names().iter().any(|name| asked(name)) {
+        return Err(Error::Usage(format!(
+            "no target matches {pattern:?}: there are such as {:?}",
+            names().first().map_or("", String::as_str)
+        )));
+    }
+    let mut record = match cli.args.record {
+        true => Some(Record::open(&versions())?),
+        false => None,
+    };
+    if !cli.args.json {
+        writeln!(out, "required  measured      min     max")
+            .map_err(Error::io("writing the result"))?;
+    }
+    let (mut missed, mut total) = (0, 0);
+    let mut report = |outcome: Outcome| -> Result<(), Error> {
+        total += 1;
+        missed += usize::from(!outcome.met);
+        if let Some(record) = &mut record {
+            record.add(&outcome)?;
+        }
+        let written = if cli.args.json {
+            serde_json::to_string(&outcome)
+                .map_err(std::io::Error::from)
+                .and_then(|line| writeln!(out, "{line}"))
+        } else {
+            outcome.show(out)
+        };
+        written
+            .and_then(|()| out.flush())
+            .map_err(Error::io("writing the result"))
+    };
+    for ask in GROUPS.iter().copied().flatten() {
+        let targets = ask.targets.iter().map(|target| (target, ask.name(target)));
+        let mut targets = targets.filter(|(_, name)| asked(name)).peekable();
+        if targets.peek().is_none() {
+            continue;
+        }
+        let ratios = ask.measure(cli.args.quick);
+        for (target, name) in targets {
+            let outcome = ratios
+                .as_deref()
+                .map_err(ToString::to_string)
+                .and_then(|ratios| target.judge(&name, ratios))
+                .unwrap_or_else(|why| Outcome::not_measured(name, target.least, why));
+            report(outcome)?;
+        }
+    }
+    if asked(enc::NAME) {
+        report(enc::measure(cli.oarlock.as_deref(), cli.args.quick))?;
+    }
+    if missed == 0 {
+        Ok(())
+    } else {
+        Err(Error::Failed(format!(
+            "{missed} of {total} targets not met"
+        )))
+    }
+}
+
+/// Of every peer that is here.
+fn versions() -> Vec<String> {
+    crate::PEERS
+        .iter()
+        .filter_map(|factory| (factory.open)(1).ok())
+        .map(|peer| peer.version())
+        .collect()
+}
+
+fn names() -> Vec<String> {
+    let asks = GROUPS.iter().copied().flatten();
+    let of = |ask: &'static Ask| ask.targets.iter().map(|target| ask.name(target));
+    asks.flat_map(of).chain([enc::NAME.to_owned()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oarlock_bench::case::CASES;
+    use oarlock_bench::cli::Size;
+
+    #[test]
+    fn every_target_has_a_size_that_is_measured() {
+        for ask in GROUPS.iter().copied().flatten() {
+            for target in ask.targets {
+                let name = ask.name(target);
+                let mut sizes = ask.sizes.split(',').map(|size| size.parse::<Size>());
+                assert!(sizes.any(|size| target.covers(size.unwrap().0)), "{name}");
+                assert!(CASES.iter().any(|case| case.name == ask.case), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_targets_are_named_alike() {
+        let mut names = names();
+        let all = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    #[test]
+    fn every_case_is_held_to_the_best_strategy() {
+        for case in CASES.iter().filter(|case| !case.then_hmac) {
+            let held = auto::ASKS.iter().any(|ask| ask.case == case.name);
+            assert!(held, "{}", case.name);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! `oarlock-timing`: whether times tell secrets.
+//!
+//! After Reparaz, Balasch and Verbauwhede, "Dude, is my code constant time?" (DATE 2017): a path
+//! runs very often, in random turn with secrets of one class and of the other, and Welch's t-test
+//! says whether the times of the two differ by more than chance. A path that is known to be leaky is
+//! measured first; where it is not found out, the rest would mean nothing and is not measured.
+//!
+//! ```text
+//! paths ─ prepare, run ─▶ measure ─ times by class ─▶ statistics ─▶ greatest |t|
+//! ```
+//!
+//! docs/constant-time.md says what the figures mean and holds those of whole runs.
+
+mod clock;
+mod measure;
+mod paths;
+mod statistics;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use measure::{Measurement, Path};
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use statistics::Finding;
+
+/// Looks for times that depend on secrets, path by path
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    /// A few samples of each path, and no verdict on them: shows that this program works and finds
+    /// the leaky control
+    #[arg(long, conflicts_with = "samples")]
+    quick: bool,
+
+    /// Times counted for each path
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    samples: usize,
+
+    /// Only paths whose names contain this
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    only: String,
+
+    /// Other secrets and another order
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse(), &mut io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("oarlock-timing: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), String> {
+    let mut paths = paths::all();
+    paths.retain(|path| path.name().contains(&cli.only));
+    if paths.is_empty() {
+        return Err(format!("no path has {:?} in its name", cli.only));
+    }
+    let mut rng = SmallRng::seed_from_u64(cli.seed);
+    let mut line = |text: &str| {
+        writeln!(out, "{text}")
+            .and_then(|()| out.flush())
+            .map_err(|error| format!("writing the result: {error}"))
+    };
+
+    line("| path | samples | median | difference | kept | greatest \\|t\\| | |")?;
+    line("|---|--:|--:|--:|--:|--:|---|")?;
+    let mut leaky = paths::leaky_control();
+    let measurement = flag(&mut *leaky, &mut rng);
+    line(&row(&*leaky, &measurement))?;
+    if !finding(&measurement).is_a_leak() {
+        return Err(
+            "the control was not found out, so nothing can be said of any path: \
+             is this machine very busy?"
+                .to_owned(),
+        );
+    }
+
+    let samples = if cli.quick {
+        QUICK_SAMPLES
+    } else {
+        cli.samples
+    };
+    let mut leaks = Vec::new();
+    for path in &mut paths {
+        let path = &mut **path;
+        let mut measurement = Measurement::start(path, &mut rng);
+        measurement.go_on(path, &mut rng, samples);
+        line(&row(path, &measurement))?;
+        if finding(&measurement).is_a_leak() {
+            leaks.push(path.name().to_owned());
+        }
+    }
+    if leaks.is_empty() || cli.quick {
+        Ok(())
+    } else {
+        Err(format!(
+            "times depend on the secret: {}: measure again with another --seed",
+            leaks.join(", ")
+        ))
+    }
+}
+
+/// Measures a path until it is found out, or given up.
+fn flag(path: &mut dyn Path, rng: &mut SmallRng) -> Measurement {
+    let mut measurement = Measurement::start(path, rng);
+    while measurement.samples < CONTROL_SAMPLES_MAX && !finding(&measurement).is_a_leak() {
+        measurement.go_on(path, rng, QUICK_SAMPLES);
+    }
+    measurement
+}
+
+fn finding(measurement: &Measurement) -> Finding {
+    measurement.finding().unwrap_or(Finding {
+        t: 0.0,
+        difference: 0.0,
+        kept: 1.0,
+    })
+}
+
+impl Finding {
+    fn is_a_leak(&self) -> bool {
+        self.t.abs() > LEAK
+    }
+
+    fn verdict(&self) -> &'static str {
+        match self.t.abs() {
+            t if t > LEAK => "**leaks**",
+            t if t > DOUBT => "measure again",
+            _ => "no difference",
+        }
+    }
+}
+
+fn row(path: &dyn Path, measurement: &Measurement) -> String {
+    let finding = finding(measurement);
+    format!(
+        "| {} | {} | {} | {:+.2} | {:.0} % | {:.1} | {} |",
+        path.name(),
+        measurement.samples,
+        measurement.median,
+        finding.difference,
+        100.0 * finding.kept,
+        finding.t.abs(),
+        finding.verdict()
+    )
+}
+
+/// Beyond this, chance is ruled out even over a hundred tests of a hundred paths (the paper's tool
+/// draws the line there too).
+const LEAK: f64 = 10.0;
+/// Beyond this, one test in 150,000 would be by chance: the line of TVLA (Goodwill et al., 2011).
+const DOUBT: f64 = 4.5;
+const QUICK_SAMPLES: usize = 20_000;
+const CONTROL_SAMPLES_MAX: usize = 2_000_000;

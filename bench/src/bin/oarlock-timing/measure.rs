@@ -1,0 +1,136 @@
+//! Times of one path under two classes of secrets, in random turn.
+
+use rand::rngs::SmallRng;
+use rand::{Rng, RngExt};
+
+use crate::clock;
+use crate::statistics::{Class, Finding, Tests};
+
+/// Something whose time must not depend on a secret.
+pub trait Path {
+    fn name(&self) -> &str;
+
+    /// How long a secret is.
+    fn secret_bytes(&self) -> usize;
+
+    /// What the two classes are.
+    fn classes(&self) -> Classes;
+
+    /// Puts a secret in place; not timed.
+    fn prepare(&mut self, secret: &[u8]);
+
+    /// What is timed.
+    fn run(&mut self);
+}
+
+/// Two classes of secrets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Classes {
+    /// All zeros, against random bytes that are others every time.
+    FixedAgainstRandom,
+    /// A difference in the first byte, against one in the last; zeros elsewhere.
+    FirstAgainstLast,
+    /// Random bytes, against random bytes: what is found is noise.
+    Same,
+}
+
+impl Classes {
+    fn draw(self, class: Class, rng: &mut SmallRng, secret: &mut [u8]) {
+        let is_first = class == Class::First;
+        match self {
+            Self::FixedAgainstRandom if is_first => secret.fill(0),
+            Self::FixedAgainstRandom | Self::Same => rng.fill_bytes(secret),
+            Self::FirstAgainstLast => {
+                let at = if is_first { 0 } else { secret.len() - 1 };
+                secret.fill(0);
+                secret[at] = rng.random_range(1..=u8::MAX);
+            }
+        }
+    }
+}
+
+/// A measurement that can be continued.
+pub struct Measurement {
+    tests: Tests,
+    batch: Batch,
+    /// Times that were counted.
+    pub samples: usize,
+    /// Of the times that the thresholds were taken from.
+    pub median: u64,
+}
+
+impl Measurement {
+    /// Warms up, and takes the thresholds of the tests.
+    pub fn start(path: &mut dyn Path, rng: &mut SmallRng) -> Self {
+        let mut batch = Batch::new(path);
+        let mut first = Vec::new();
+        batch.run(path, rng, &mut |_, _| {});
+        while first.len() < THRESHOLD_SAMPLES {
+            batch.run(path, rng, &mut |_, time| first.push(time));
+        }
+        first.sort_unstable();
+        Self {
+            tests: Tests::new(&first),
+            batch,
+            samples: 0,
+            median: first[first.len() / 2],
+        }
+    }
+
+    /// Adds at least `samples` times.
+    pub fn go_on(&mut self, path: &mut dyn Path, rng: &mut SmallRng, samples: usize) {
+        let enough = self.samples + samples;
+        while self.samples < enough {
+            self.batch
+                .run(path, rng, &mut |class, time| self.tests.add(class, time));
+            self.samples += BATCH;
+        }
+    }
+
+    /// What was found so far.
+    pub fn finding(&self) -> Option<Finding> {
+        self.tests.greatest()
+    }
+}
+
+/// Secrets drawn before any of them is used: nothing that is done for one class alone is near the
+/// clock.
+struct Batch {
+    classes: Vec<Class>,
+    secrets: Vec<u8>,
+    secret_bytes: usize,
+}
+
+impl Batch {
+    fn new(path: &dyn Path) -> Self {
+        let secret_bytes = path.secret_bytes();
+        Self {
+            classes: vec![Class::First; BATCH],
+            secrets: vec![0; BATCH * secret_bytes],
+            secret_bytes,
+        }
+    }
+
+    fn run(&mut self, path: &mut dyn Path, rng: &mut SmallRng, take: &mut dyn FnMut(Class, u64)) {
+        let secrets = self.secrets.chunks_exact_mut(self.secret_bytes);
+        for (class, secret) in self.classes.iter_mut().zip(secrets) {
+            *class = if rng.random() {
+                Class::First
+            } else {
+                Class::Second
+            };
+            path.classes().draw(*class, rng, secret);
+        }
+        let secrets = self.secrets.chunks_exact(self.secret_bytes);
+        for (class, secret) in self.classes.iter().zip(secrets) {
+            path.prepare(secret);
+            let time = clock::time(|| path.run());
+            take(*class, time);
+        }
+    }
+}
+
+/// Secrets drawn at once: with 1 KiB each they stay within a second-level cache.
+const BATCH: usize = 500;
+/// Times that the thresholds are taken from.
+const THRESHOLD_SAMPLES: usize = 10_000;

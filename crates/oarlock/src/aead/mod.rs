@@ -1,0 +1,643 @@
+//! Authenticated ciphers, inline or in stripes.
+#![allow(unsafe_code)]
+
+mod key;
+mod streamed;
+mod striped;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Instant;
+
+use ::aead::consts::{U12, U16, U24, U32};
+use ::aead::{AeadCore, AeadInOut, Key, KeyInit, KeySizeUser, Nonce, Tag, TagPosition};
+use inout::InOutBuf;
+use oarlock_kernels::aead::{AeadError, TAG_BYTES};
+use zeroize::ZeroizeOnDrop;
+
+#[cfg(feature = "software")]
+#[allow(unused_imports)] // Until aws-lc is behind it.
+pub(crate) use self::key::Aead;
+pub(crate) use self::key::AeadKey;
+use self::key::Failure;
+pub use self::streamed::{Opener, Sealer};
+use self::striped::{Cut, Done};
+use crate::accelerator::{Accelerator, Inner, Reserved};
+use crate::device::{Kind, Operation, SessionParams};
+use crate::options::Strategy;
+use crate::plan::{HelpersOf, Pace, Way};
+use crate::session::Session;
+use crate::stats::OperationStats;
+use crate::{Error, process};
+
+/// AES-GCM (SP 800-38D) or ChaCha20-Poly1305 (RFC 8439), from [`Accelerator::aead`]; tags have 16
+/// bytes and are detached.
+///
+/// A long message goes over several threads, and its tag is what one thread would find. One key
+/// serves any number of threads at once. Key, schedule and tables are wiped on drop.
+///
+/// Nonces: GCM takes any length but 0, best 12 bytes; ChaCha20-Poly1305 takes 12. Under one key no
+/// nonce may seal twice.
+///
+/// With a type of its own, as in `AcceleratedAead<Aes256Gcm>`, it can also be made by [`KeyInit`]
+/// where generic code demands it; it then belongs to no accelerator and is always inline.
+pub struct AcceleratedAead<A = AnyAead> {
+    session: Session<AeadKey>,
+    /// Where it lives since its device failed or was withdrawn.
+    elsewhere: RwLock<Option<Arc<Session<AeadKey>>>>,
+    has_moved: AtomicBool,
+    /// Messages below this are inline without a look at clock or pool.
+    long_bytes: AtomicUsize,
+    counts: Counts,
+    /// Locked for moments; who finds it locked goes inline.
+    pace: Mutex<Pace>,
+    strategy: AtomicU8,
+    has_own_strategy: AtomicBool,
+    options_version: AtomicUsize,
+    accelerator: Option<Arc<Inner>>,
+    _reserved: Option<Reserved>,
+    _algorithm: PhantomData<A>,
+}
+
+/// An AEAD known at run time only.
+#[derive(Clone, Copy, Debug)]
+pub struct AnyAead(());
+/// AES-GCM with a 16-byte key.
+#[derive(Clone, Copy, Debug)]
+pub struct Aes128Gcm(());
+/// AES-GCM with a 24-byte key.
+#[derive(Clone, Copy, Debug)]
+pub struct Aes192Gcm(());
+/// AES-GCM with a 32-byte key.
+#[derive(Clone, Copy, Debug)]
+pub struct Aes256Gcm(());
+/// ChaCha20-Poly1305.
+#[derive(Clone, Copy, Debug)]
+pub struct ChaCha20Poly1305(());
+
+impl AcceleratedAead<AnyAead> {
+    pub(crate) fn open_session(
+        accelerator: &Accelerator,
+        operation: Operation,
+        key: &[u8],
+    ) -> Result<Self, Error> {
+        if operation.kind() != Kind::Aead {
+            return Err(Error::InvalidInput(format!("{operation} is no AEAD")));
+        }
+        if key.len() != operation.key_bytes() {
+            return Err(Error::InvalidKey(format!(
+                "a key of {operation} has {} bytes, this one has {}",
+                operation.key_bytes(),
+                key.len()
+            )));
+        }
+        let inner = &accelerator.0;
+        let reserved = inner.reserve()?;
+        let session = Session::open(&inner.registry, inner.cpu, SessionParams { operation }, key)?;
+        Ok(Self::of(session, Some(Arc::clone(inner)), reserved))
+    }
+}
+
+impl<A> AcceleratedAead<A> {
+    fn of(
+        session: Session<AeadKey>,
+        accelerator: Option<Arc<Inner>>,
+        reserved: Option<Reserved>,
+    ) -> Self {
+        let mut pace = Pace::new(session.bytes_per_second);
+        pace.makes_nothing_ahead();
+        let aead = Self {
+            session,
+            elsewhere: RwLock::new(None),
+            has_moved: AtomicBool::new(false),
+            long_bytes: AtomicUsize::new(usize::MAX),
+            counts: Counts::default(),
+            pace: Mutex::new(pace),
+            strategy: AtomicU8::new(Strategy::Auto as u8),
+            has_own_strategy: AtomicBool::new(false),
+            options_version: AtomicUsize::new(0),
+            accelerator,
+            _reserved: reserved,
+            _algorithm: PhantomData,
+        };
+        aead.take_over_options();
+        aead
+    }
+
+    /// Encrypts `data` and returns the tag.
+    ///
+    /// ```
+    /// use oarlock::{Accelerator, device::Operation};
+    ///
+    /// let aead = Accelerator::builder().build()?.aead(Operation::Aes256Gcm, &[7; 32])?;
+    /// let mut data = *b"attack at dawn";
+    /// let tag = aead.seal(&[1; 12], b"header", (&mut data[..]).into())?;
+    /// aead.open(&[1; 12], b"header", (&mut data[..]).into(), &tag)?;
+    /// assert_eq!(&data, b"attack at dawn");
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for a nonce that the cipher does not take and for data or associated
+    /// data beyond what it allows under one nonce: 2^36 - 32 bytes for GCM, 2^38 - 64 for
+    /// ChaCha20-Poly1305.
+    #[inline]
+    pub fn seal(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Result<[u8; TAG_BYTES], Error> {
+        let bytes = data.len();
+        if bytes >= self.long_bytes.load(Ordering::Relaxed) {
+            return self.seal_long(nonce, aad, data);
+        }
+        self.counts.add(bytes);
+        if self.is_at_home() {
+            match &self.session.keyed {
+                AeadKey::Gcm(gcm) => return gcm.seal(nonce, aad, data).map_err(refused),
+                AeadKey::ChaCha20Poly1305(aead) => {
+                    return aead.seal(nonce, aad, data).map_err(refused);
+                }
+                _ => {}
+            }
+        }
+        self.seal_by_the_device(nonce, aad, data)
+    }
+
+    /// Decrypts `data` if `tag` is that of `aad` and the ciphertext.
+    ///
+    /// Nothing is released before the whole message was found authentic: where it is not, data in
+    /// place are the ciphertext again, and an output elsewhere is zero.
+    ///
+    /// # Errors
+    /// [`Error::AuthenticationFailed`]; otherwise as [`seal`](Self::seal), and
+    /// [`Error::InvalidInput`] for a tag that has not 16 bytes.
+    #[inline]
+    pub fn open(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+        tag: &[u8],
+    ) -> Result<(), Error> {
+        let Ok(tag) = tag.try_into() else {
+            return Err(wrong_tag_length(tag.len()));
+        };
+        let bytes = data.len();
+        if bytes >= self.long_bytes.load(Ordering::Relaxed) {
+            return self.open_long(nonce, aad, data, tag);
+        }
+        self.counts.add(bytes);
+        if self.is_at_home() {
+            match &self.session.keyed {
+                AeadKey::Gcm(gcm) => return gcm.open(nonce, aad, data, tag).map_err(refused),
+                AeadKey::ChaCha20Poly1305(aead) => {
+                    return aead.open(nonce, aad, data, tag).map_err(refused);
+                }
+                _ => {}
+            }
+        }
+        self.open_by_the_device(nonce, aad, data, tag)
+    }
+
+    /// The device that serves this session now.
+    pub fn device(&self) -> String {
+        match self.moved() {
+            Some(session) => session.device().into(),
+            None => self.session.device().into(),
+        }
+    }
+
+    /// Sends messages this way from now on, whatever the accelerator's options say. Without an
+    /// accelerator, and by devices that know no parts of a message, all are inline.
+    pub fn set_strategy(&self, strategy: Strategy) {
+        self.has_own_strategy.store(true, Ordering::Relaxed);
+        self.strategy.store(strategy as u8, Ordering::Relaxed);
+        self.look_from();
+    }
+
+    /// Hands the counts since the last time in to [`Accelerator::stats`].
+    pub fn hand_in_stats(&self) {
+        if let Some(inner) = &self.accelerator {
+            let counts = self.counts.take();
+            if counts != OperationStats::default() {
+                let operation = self.session.params().operation;
+                inner.totals.add(&self.device(), operation, counts);
+            }
+        }
+    }
+
+    #[inline]
+    fn is_at_home(&self) -> bool {
+        !self.session.has_lost_its_device() && !self.has_moved.load(Ordering::Relaxed)
+    }
+
+    fn moved(&self) -> Option<Arc<Session<AeadKey>>> {
+        process::undivided(|| {
+            let elsewhere = self
+                .elsewhere
+                .read()
+                .unwrap_or_else(PoisonError::into_inner);
+            elsewhere.clone()
+        })
+    }
+
+    #[cold]
+    fn seal_by_the_device(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        mut data: InOutBuf<'_, '_, u8>,
+    ) -> Result<[u8; TAG_BYTES], Error> {
+        self.with_a_device(|key| key.seal(nonce, aad, data.reborrow()))
+    }
+
+    #[cold]
+    fn open_by_the_device(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        mut data: InOutBuf<'_, '_, u8>,
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<(), Error> {
+        self.with_a_device(|key| key.open(nonce, aad, data.reborrow(), tag))
+    }
+
+    /// Runs `request` on the device, or on one after the other until one has done it; at the end are
+    /// the kernels, which cannot fail.
+    fn with_a_device<T>(
+        &self,
+        mut request: impl FnMut(&AeadKey) -> Result<T, Failure>,
+    ) -> Result<T, Error> {
+        // None is asked twice, or two that fail would send the request to and fro for ever.
+        let mut failed = Vec::new();
+        let mut moved = self.moved();
+        loop {
+            let session = moved.as_deref().unwrap_or(&self.session);
+            if !session.has_lost_its_device() {
+                match request(&session.keyed) {
+                    Ok(done) => return Ok(done),
+                    Err(Failure::Refused(error)) => return Err(refused(error)),
+                    Err(Failure::Device) => {}
+                }
+            }
+            self.hand_in_stats();
+            let Some(next) = session.elsewhere(&mut failed) else {
+                return Err(Error::DeviceFailed {
+                    device: session.device().into(),
+                    reason: "and no kernel takes its place".into(),
+                });
+            };
+            let next = Arc::new(next);
+            process::undivided(|| {
+                let mut elsewhere = self
+                    .elsewhere
+                    .write()
+                    .unwrap_or_else(PoisonError::into_inner);
+                *elsewhere = Some(Arc::clone(&next));
+            });
+            self.has_moved.store(true, Ordering::Relaxed);
+            moved = Some(next);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn seal_long(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        mut data: InOutBuf<'_, '_, u8>,
+    ) -> Result<[u8; TAG_BYTES], Error> {
+        let bytes = data.len();
+        self.counts.add(bytes);
+        self.long(
+            bytes,
+            &mut data,
+            |data| match self.is_at_home() {
+                true => match self.session.keyed.seal(nonce, aad, data.reborrow()) {
+                    Ok(tag) => Ok(tag),
+                    Err(Failure::Refused(error)) => Err(refused(error)),
+                    Err(Failure::Device) => self.seal_by_the_device(nonce, aad, data.reborrow()),
+                },
+                false => self.seal_by_the_device(nonce, aad, data.reborrow()),
+            },
+            |data, cut| {
+                let data = data.reborrow();
+                match &self.session.keyed {
+                    AeadKey::Gcm(gcm) => Some(cut.seal(&**gcm, nonce, aad, data)),
+                    AeadKey::ChaCha20Poly1305(aead) => Some(cut.seal(&**aead, nonce, aad, data)),
+                    AeadKey::Other(_) | AeadKey::Driver(_) => None,
+                }
+            },
+        )
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn open_long(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        mut data: InOutBuf<'_, '_, u8>,
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<(), Error> {
+        let bytes = data.len();
+        self.counts.add(bytes);
+        self.long(
+            bytes,
+            &mut data,
+            |data| match self.is_at_home() {
+                true => match self.session.keyed.open(nonce, aad, data.reborrow(), tag) {
+                    Ok(()) => Ok(()),
+                    Err(Failure::Refused(error)) => Err(refused(error)),
+                    Err(Failure::Device) => {
+                        self.open_by_the_device(nonce, aad, data.reborrow(), tag)
+                    }
+                },
+                false => self.open_by_the_device(nonce, aad, data.reborrow(), tag),
+            },
+            |data, cut| {
+                let data = data.reborrow();
+                let opened = match &self.session.keyed {
+                    AeadKey::Gcm(gcm) => cut.open(&**gcm, nonce, aad, data, tag),
+                    AeadKey::ChaCha20Poly1305(aead) => cut.open(&**aead, nonce, aad, data, tag),
+                    AeadKey::Other(_) | AeadKey::Driver(_) => return None,
+                };
+                Some(opened.map(|done| ((), done)))
+            },
+        )
+    }
+
+    /// A message that may gain from help: by `striped`, which returns `None` where the key knows no
+    /// parts, or by `inline`.
+    fn long<T, D>(
+        &self,
+        bytes: usize,
+        data: &mut D,
+        inline: impl FnOnce(&mut D) -> Result<T, Error>,
+        striped: impl FnOnce(&mut D, &Cut<'_>) -> Option<Result<(T, Done), AeadError>>,
+    ) -> Result<T, Error> {
+        self.take_over_options();
+        let Some(inner) = &self.accelerator else {
+            return inline(data);
+        };
+        let strategy = self.strategy();
+        let helpers_max = inner.helpers_max().min(inner.live.cipher_threads());
+        let knows_parts = matches!(
+            self.session.keyed,
+            AeadKey::Gcm(_) | AeadKey::ChaCha20Poly1305(_)
+        );
+        if matches!(strategy, Strategy::Inline | Strategy::Prefetch)
+            || helpers_max == 0
+            || !knows_parts
+            || !self.is_at_home()
+        {
+            return inline(data);
+        }
+        let _busy = inner.enter();
+        let began = Instant::now();
+        let (way, stripe_bytes) = {
+            let Ok(mut pace) = self.pace.try_lock() else {
+                return inline(data);
+            };
+            if strategy == Strategy::Auto && !pace.looks_at(bytes) {
+                drop(pace);
+                let done = inline(data);
+                if let Ok(mut pace) = self.pace.try_lock() {
+                    pace.pass_over();
+                }
+                return done;
+            }
+            let way = match strategy {
+                Strategy::Stripe => Way::Stripe {
+                    helpers: helpers_max,
+                },
+                _ => pace.choose(bytes, began, &HelpersOf::of(inner, helpers_max)),
+            };
+            let threads = match way {
+                Way::Stripe { helpers } => helpers + 1,
+                _ => 1,
+            };
+            (way, pace.stripe_bytes(bytes, threads))
+        };
+        let result = match way {
+            Way::Stripe { helpers } if bytes > stripe_bytes => {
+                let first_help_ns = AtomicU64::new(u64::MAX);
+                let cut = Cut {
+                    pool: inner.pool(),
+                    helpers,
+                    stripe_bytes,
+                    joined: &|| {
+                        let waited = began.elapsed().as_nanos() as u64;
+                        first_help_ns.fetch_min(waited, Ordering::Relaxed);
+                    },
+                };
+                match striped(data, &cut) {
+                    Some(Ok((done, counts))) => {
+                        self.counts.add_striped(&counts, first_help_ns.into_inner());
+                        Ok(done)
+                    }
+                    Some(Err(error)) => Err(refused(error)),
+                    None => unreachable!("asked above"),
+                }
+            }
+            _ => inline(data),
+        };
+        let ended = Instant::now();
+        self.counts.add_timed(ended.duration_since(began));
+        if let Ok(mut pace) = self.pace.try_lock() {
+            pace.learn(way, bytes, began, ended);
+        }
+        self.look_from();
+        if self.counts.has_striped() {
+            self.hand_in_stats();
+        }
+        result
+    }
+
+    fn take_over_options(&self) {
+        if let Some(inner) = &self.accelerator {
+            let version = inner.live.version();
+            if self.options_version.swap(version, Ordering::Relaxed) != version {
+                if !self.has_own_strategy.load(Ordering::Relaxed) {
+                    let strategy = inner.options().strategy;
+                    self.strategy.store(strategy as u8, Ordering::Relaxed);
+                }
+                self.look_from();
+            }
+        }
+    }
+
+    fn strategy(&self) -> Strategy {
+        let stored = self.strategy.load(Ordering::Relaxed);
+        let all = [
+            Strategy::Inline,
+            Strategy::Stripe,
+            Strategy::Prefetch,
+            Strategy::Auto,
+        ];
+        let found = all.into_iter().find(|one| *one as u8 == stored);
+        found.unwrap_or(Strategy::Auto)
+    }
+
+    /// From which length on a message gets a look at clock and pool.
+    fn look_from(&self) {
+        let long_bytes = match self.strategy() {
+            _ if self.accelerator.is_none() => usize::MAX,
+            Strategy::Stripe => 2 * STRIPE_BYTES_MIN,
+            _ => match self.pace.try_lock() {
+                Ok(pace) => pace.long_bytes(),
+                Err(_) => return,
+            },
+        };
+        self.long_bytes.store(long_bytes, Ordering::Relaxed);
+    }
+}
+
+impl<A> AeadCore for AcceleratedAead<A> {
+    type NonceSize = U12;
+    type TagSize = U16;
+    const TAG_POSITION: TagPosition = TagPosition::Postfix;
+}
+
+impl<A> AeadInOut for AcceleratedAead<A> {
+    fn encrypt_inout_detached(
+        &self,
+        nonce: &Nonce<Self>,
+        associated_data: &[u8],
+        buffer: InOutBuf<'_, '_, u8>,
+    ) -> ::aead::Result<Tag<Self>> {
+        self.seal(nonce, associated_data, buffer)
+            .map(Into::into)
+            .map_err(|_| ::aead::Error)
+    }
+
+    fn decrypt_inout_detached(
+        &self,
+        nonce: &Nonce<Self>,
+        associated_data: &[u8],
+        buffer: InOutBuf<'_, '_, u8>,
+        tag: &Tag<Self>,
+    ) -> ::aead::Result<()> {
+        self.open(nonce, associated_data, buffer, tag)
+            .map_err(|_| ::aead::Error)
+    }
+}
+
+macro_rules! typed {
+    ($($algorithm:ident $key_bytes:ty)+) => {$(
+        impl KeySizeUser for AcceleratedAead<$algorithm> {
+            type KeySize = $key_bytes;
+        }
+
+        impl KeyInit for AcceleratedAead<$algorithm> {
+            fn new(key: &Key<Self>) -> Self {
+                let params = SessionParams {
+                    operation: Operation::$algorithm,
+                };
+                Self::of(Session::on_kernels(params, key), None, None)
+            }
+        }
+    )+};
+}
+
+typed!(Aes128Gcm U16 Aes192Gcm U24 Aes256Gcm U32 ChaCha20Poly1305 U32);
+
+impl<A> ZeroizeOnDrop for AcceleratedAead<A> {}
+
+impl<A> Drop for AcceleratedAead<A> {
+    fn drop(&mut self) {
+        self.hand_in_stats();
+    }
+}
+
+impl<A> fmt::Debug for AcceleratedAead<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AcceleratedAead")
+            .field("operation", &self.session.params().operation)
+            .field("device", &self.device())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Counts of a session that several threads may use. Without a locked addition, which would show in
+/// a short message: of two that add at the same moment one may get lost.
+#[derive(Default)]
+struct Counts {
+    requests: AtomicU64,
+    bytes: AtomicU64,
+    /// Of long messages, which are few.
+    long: Mutex<OperationStats>,
+    has_striped: AtomicBool,
+}
+
+impl Counts {
+    #[inline]
+    fn add(&self, bytes: usize) {
+        let add = |count: &AtomicU64, more| {
+            count.store(
+                count.load(Ordering::Relaxed).wrapping_add(more),
+                Ordering::Relaxed,
+            );
+        };
+        add(&self.requests, 1);
+        add(&self.bytes, bytes as u64);
+    }
+
+    fn add_striped(&self, done: &Done, first_help_ns: u64) {
+        self.with_long(|long| {
+            long.striped_requests += 1;
+            long.helper_stripes += done.helper_stripes;
+            if first_help_ns != u64::MAX {
+                long.joined_requests += 1;
+                long.queue_wait += std::time::Duration::from_nanos(first_help_ns);
+            }
+        });
+        self.has_striped.store(true, Ordering::Relaxed);
+    }
+
+    fn add_timed(&self, took: std::time::Duration) {
+        self.with_long(|long| {
+            long.timed_requests += 1;
+            long.service += took;
+        });
+    }
+
+    fn has_striped(&self) -> bool {
+        self.has_striped.load(Ordering::Relaxed)
+    }
+
+    /// All since the last time.
+    fn take(&self) -> OperationStats {
+        self.has_striped.store(false, Ordering::Relaxed);
+        let mut taken = self.with_long(std::mem::take);
+        taken.requests += self.requests.swap(0, Ordering::Relaxed);
+        taken.bytes += self.bytes.swap(0, Ordering::Relaxed);
+        taken
+    }
+
+    fn with_long<T>(&self, run: impl FnOnce(&mut OperationStats) -> T) -> T {
+        process::undivided(|| run(&mut self.long.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+/// In the words of the engine.
+#[cold]
+pub(crate) fn refused(error: AeadError) -> Error {
+    match error {
+        AeadError::AuthenticationFailed => Error::AuthenticationFailed,
+        other => Error::InvalidInput(other.to_string()),
+    }
+}
+
+#[cold]
+fn wrong_tag_length(bytes: usize) -> Error {
+    Error::InvalidInput(format!("a tag has {TAG_BYTES} bytes, this one has {bytes}"))
+}
+
+/// Of [`Strategy::Stripe`].
+const STRIPE_BYTES_MIN: usize = 64;

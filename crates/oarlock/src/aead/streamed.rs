@@ -1,0 +1,182 @@
+//! Messages that come piece by piece.
+
+use inout::InOutBuf;
+use oarlock_kernels::aead::{TAG_BYTES, tags_match};
+use oarlock_kernels::chacha20_poly1305::{self, ChaCha20Poly1305};
+use oarlock_kernels::gcm::{self, Gcm};
+
+use super::key::{AeadKey, InParts};
+use super::{AcceleratedAead, refused, wrong_tag_length};
+use crate::Error;
+use crate::device::Operation;
+use crate::session::Keyed;
+
+impl<A> AcceleratedAead<A> {
+    /// Begins to seal a message that comes in pieces. They are done on the calling thread.
+    ///
+    /// ```
+    /// use oarlock::{Accelerator, device::Operation};
+    ///
+    /// let aead = Accelerator::builder().build()?.aead(Operation::ChaCha20Poly1305, &[7; 32])?;
+    /// let (mut first, mut second) = (*b"attack ", *b"at dawn");
+    /// let mut sealer = aead.sealer(&[1; 12], b"")?;
+    /// sealer.update((&mut first[..]).into())?;
+    /// sealer.update((&mut second[..]).into())?;
+    /// let tag = sealer.finish();
+    ///
+    /// let mut whole = [first, second].concat();
+    /// aead.open(&[1; 12], b"", (&mut whole[..]).into(), &tag)?;
+    /// assert_eq!(whole, b"attack at dawn");
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for a nonce that the cipher does not take and for associated data
+    /// beyond what it allows.
+    pub fn sealer(&self, nonce: &[u8], aad: &[u8]) -> Result<Sealer<'_>, Error> {
+        Ok(Sealer(self.streamed(nonce, aad)?))
+    }
+
+    /// Begins to open a message that comes in pieces. Each is released before it is known to be
+    /// authentic: act on none of it until [`Opener::finish`] has said so, or use
+    /// [`open`](Self::open).
+    ///
+    /// # Errors
+    /// As [`sealer`](Self::sealer).
+    pub fn opener(&self, nonce: &[u8], aad: &[u8]) -> Result<Opener<'_>, Error> {
+        Ok(Opener(self.streamed(nonce, aad)?))
+    }
+
+    fn streamed(&self, nonce: &[u8], aad: &[u8]) -> Result<Streamed<'_>, Error> {
+        let operation = self.session.params().operation;
+        let owned = match &self.session.keyed {
+            AeadKey::Gcm(gcm) => return Streamed::begin(Key::Gcm(Ref::Shared(gcm)), nonce, aad),
+            AeadKey::ChaCha20Poly1305(aead) => {
+                return Streamed::begin(Key::ChaCha(Ref::Shared(aead)), nonce, aad);
+            }
+            // Devices know whole messages: parts are for the kernels.
+            AeadKey::Other(_) | AeadKey::Driver(_) => {
+                let cpu = self
+                    .accelerator
+                    .as_ref()
+                    .map_or_else(oarlock_kernels::cpu::Cpu::detect, |inner| inner.cpu);
+                AeadKey::kernel(cpu, operation, self.session.key())
+                    .map_err(|error| Error::InvalidKey(error.0))?
+            }
+        };
+        match owned {
+            AeadKey::Gcm(gcm) => Streamed::begin(Key::Gcm(Ref::Owned(gcm)), nonce, aad),
+            AeadKey::ChaCha20Poly1305(aead) => {
+                Streamed::begin(Key::ChaCha(Ref::Owned(aead)), nonce, aad)
+            }
+            AeadKey::Other(_) | AeadKey::Driver(_) => Err(not_in_parts(operation)),
+        }
+    }
+}
+
+/// A message that is sealed piece by piece; from [`AcceleratedAead::sealer`]. Wiped on drop.
+pub struct Sealer<'a>(Streamed<'a>);
+
+impl Sealer<'_> {
+    /// Encrypts the next piece, of any length.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] where the message would be longer than the cipher allows under one
+    /// nonce; nothing has changed then.
+    pub fn update(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+        match &mut self.0 {
+            Streamed::Gcm(gcm, message) => gcm.get().seal_next(message, data),
+            Streamed::ChaCha(aead, message) => aead.get().seal_next(message, data),
+        }
+        .map_err(refused)
+    }
+
+    /// The tag.
+    pub fn finish(self) -> [u8; TAG_BYTES] {
+        self.0.finish()
+    }
+}
+
+/// A message that is opened piece by piece; from [`AcceleratedAead::opener`]. Wiped on drop.
+pub struct Opener<'a>(Streamed<'a>);
+
+impl Opener<'_> {
+    /// Decrypts the next piece, of any length. **It is not verified yet.**
+    ///
+    /// # Errors
+    /// As [`Sealer::update`].
+    pub fn update(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+        match &mut self.0 {
+            Streamed::Gcm(gcm, message) => gcm.get().open_next(message, data),
+            Streamed::ChaCha(aead, message) => aead.get().open_next(message, data),
+        }
+        .map_err(refused)
+    }
+
+    /// Whether all of it is authentic.
+    ///
+    /// # Errors
+    /// [`Error::AuthenticationFailed`]: forget every piece. [`Error::InvalidInput`] for a tag that
+    /// has not 16 bytes.
+    pub fn finish(self, tag: &[u8]) -> Result<(), Error> {
+        let Ok(tag) = tag.try_into() else {
+            return Err(wrong_tag_length(tag.len()));
+        };
+        if tags_match(&self.0.finish(), tag) {
+            Ok(())
+        } else {
+            Err(Error::AuthenticationFailed)
+        }
+    }
+}
+
+enum Streamed<'a> {
+    Gcm(Ref<'a, Gcm>, gcm::Message),
+    ChaCha(Ref<'a, ChaCha20Poly1305>, chacha20_poly1305::Message),
+}
+
+enum Key<'a> {
+    Gcm(Ref<'a, Gcm>),
+    ChaCha(Ref<'a, ChaCha20Poly1305>),
+}
+
+enum Ref<'a, K> {
+    Shared(&'a K),
+    Owned(Box<K>),
+}
+
+impl<K> Ref<'_, K> {
+    fn get(&self) -> &K {
+        match self {
+            Self::Shared(key) => key,
+            Self::Owned(key) => key,
+        }
+    }
+}
+
+impl<'a> Streamed<'a> {
+    fn begin(key: Key<'a>, nonce: &[u8], aad: &[u8]) -> Result<Self, Error> {
+        Ok(match key {
+            Key::Gcm(key) => {
+                let message = InParts::begin(key.get(), nonce, aad).map_err(refused)?;
+                Self::Gcm(key, message)
+            }
+            Key::ChaCha(key) => {
+                let message = InParts::begin(key.get(), nonce, aad).map_err(refused)?;
+                Self::ChaCha(key, message)
+            }
+        })
+    }
+
+    fn finish(self) -> [u8; TAG_BYTES] {
+        match self {
+            Self::Gcm(key, message) => key.get().finish(message),
+            Self::ChaCha(key, message) => key.get().finish(message),
+        }
+    }
+}
+
+#[cold]
+fn not_in_parts(operation: Operation) -> Error {
+    Error::InvalidInput(format!("{operation} cannot be done in pieces"))
+}

@@ -1,0 +1,26 @@
+//! `cargo xtask constant-time`: oarlock-timing, as it is shipped and as CI has it.
+
+use std::process::Command;
+
+use crate::tool::{self, Result, cargo};
+
+/// The whole measurement, of a release build.
+pub fn run(options: &[&str]) -> Result<()> {
+    tool::status(timing(&["--release", "--no-default-features"]).args(options))
+}
+
+/// Whether it runs and finds the control that leaks: judges no kernel, and so no time. The build is
+/// that of the tests.
+pub fn check() -> Result<()> {
+    tool::status(timing(&[]).arg("--quick"))
+}
+
+fn timing(build: &[&str]) -> Command {
+    let mut command = cargo();
+    command
+        .args(["run", "--quiet", "--package", "oarlock-bench"])
+        .args(["--bin", "oarlock-timing"])
+        .args(build)
+        .arg("--");
+    command
+}
