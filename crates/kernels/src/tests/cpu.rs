@@ -94,3 +94,27 @@ fn debug_output_lists_the_features() {
         assert_eq!(debug.contains(feature.name()), Cpu::detect().has(feature));
     }
 }
+
+#[test]
+fn the_family_is_what_the_kernel_says() {
+    let Some(family) = Cpu::family() else {
+        return;
+    };
+    assert!(family.vendor.is_ascii(), "{family:?}");
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let said = |name: &str| {
+        let line = text
+            .lines()
+            .find(|line| line.split(':').next().map(str::trim) == Some(name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    for (name, ours) in [
+        ("vendor_id", str::from_utf8(&family.vendor).unwrap().to_owned()),
+        ("cpu family", family.family.to_string()),
+        ("model", family.model.to_string()),
+    ] {
+        if let Some(said) = said(name) {
+            assert_eq!(said, ours, "{name}");
+        }
+    }
+}
