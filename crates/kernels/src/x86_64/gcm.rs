@@ -4,7 +4,7 @@
 //!
 //! The limit on Zen 4, in cycles for 512 bits under AES-256: 14 for the rounds, 3 for the products
 //! beside them (see [`super::ghash`]), and about 1.5 for the other arithmetic, which cannot be kept
-//! off the pipes of AES altogether. Measured: 19.6, with the reductions; 18.5 with
+//! off the pipes of AES altogether. Measured: 19.5, with the reductions; 18.4 with
 //! [counter-mode caching](super::gcm_cache), which takes 2 rounds away and adds a load.
 
 use core::arch::{asm, x86_64::*};

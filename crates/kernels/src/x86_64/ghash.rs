@@ -23,8 +23,9 @@ use zeroize::Zeroize;
 use super::lanes::{Clmul, Lanes};
 use crate::portable::ghash::POLYNOMIAL;
 
-/// Blocks between two reductions once the long table is made.
-pub(crate) const LONG_BLOCKS: usize = 64;
+/// Blocks between two reductions once the long table is made. Measured on Zen 4 under AES-256, 32,
+/// 64 and 128 give 10.1, 10.4 and 10.8 GB/s at 2 KiB and 12.2, 12.4 and 12.5 at 1 MiB.
+pub(crate) const LONG_BLOCKS: usize = 128;
 /// The same with the short table.
 pub(crate) const SHORT_BLOCKS: usize = 16;
 /// The last chunk of a message may have this many more, so that neither the block of lengths nor
