@@ -17,6 +17,8 @@ pub(super) struct Gfni<V>(V);
 // SAFETY: as the trait demands of callers, who enable GFNI beside the instructions of `V`.
 impl<V: GaloisField> Lanes for Gfni<V> {
     const BLOCKS: usize = V::BLOCKS;
+    /// Rounds are too long for the compiler to unroll them all, and so to keep keys in registers.
+    const KEYS_IN_MEMORY: bool = true;
 
     #[inline(always)]
     unsafe fn round(self, key: Self) -> Self {
