@@ -166,10 +166,13 @@ impl Schedule {
         match backend {
             Backend::Portable => self.expand_with(key, portable::aes::sub_word),
             #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx2(_)
-            | Backend::WideAvx512(_)
-            | Backend::Gfni256(_)
-            | Backend::Gfni512(_) => self.expand_with(key, portable::aes::sub_word),
+            Backend::WideAvx2(_) | Backend::WideAvx512(_) => {
+                self.expand_with(key, crate::sbox::sub_word);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni256(token) => x86_64::gfni::expand(token, self, key),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni512(token) => x86_64::gfni::expand(token.gfni256(), self, key),
             #[cfg(target_arch = "x86_64")]
             Backend::AesNi(token) => x86_64::aes::expand(token, self, key),
             #[cfg(target_arch = "x86_64")]
@@ -187,10 +190,13 @@ impl Schedule {
         match backend {
             Backend::Portable => portable::aes::invert(schedule, self),
             #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx2(_)
-            | Backend::WideAvx512(_)
-            | Backend::Gfni256(_)
-            | Backend::Gfni512(_) => portable::aes::invert(schedule, self),
+            Backend::WideAvx2(_) | Backend::WideAvx512(_) => {
+                portable::aes::invert(schedule, self);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni256(token) => x86_64::gfni::invert(token, schedule, self),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni512(token) => x86_64::gfni::invert(token.gfni256(), schedule, self),
             #[cfg(target_arch = "x86_64")]
             Backend::AesNi(token) => x86_64::aes::invert(token, schedule, self),
             #[cfg(target_arch = "x86_64")]

@@ -6,7 +6,7 @@ pub(crate) mod aes;
 pub(crate) mod bitslice;
 pub(crate) mod cbc;
 pub(crate) mod face;
-mod gfni;
+pub(crate) mod gfni;
 
 use crate::cpu::{Cpu, Feature};
 
