@@ -28,6 +28,8 @@ pub mod cpu;
 pub mod gcm;
 mod poly1305;
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod sbox;
 mod stitched;
 mod wipe;
 #[cfg(target_arch = "x86_64")]

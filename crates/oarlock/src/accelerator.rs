@@ -8,6 +8,7 @@ use cipher::{BlockCipherEncrypt, KeyInit};
 use oarlock_kernels::cpu::Cpu;
 
 use crate::aead::{AcceleratedAead, NonceSequence, SequencedAead};
+use crate::cipher::cbc::AcceleratedCbc;
 use crate::cipher::ctr::AcceleratedCtr;
 use crate::cipher::{AnyAes, AnyStream};
 use crate::device::{CpuDevice, Device, Operation, Registry};
@@ -173,6 +174,38 @@ impl Accelerator {
         C: BlockCipherEncrypt + KeyInit + Send + Sync + 'static,
     {
         AcceleratedCtr::open_block::<C>(self, key, iv)
+    }
+
+    /// AES-CBC that begins at `iv`: the blocks of `cbc::Encryptor<Aes128>` and of
+    /// `openssl enc -aes-128-cbc`, and likewise for 192 and 256 bits.
+    ///
+    /// ```
+    /// let accelerator = oarlock::Accelerator::builder().build()?;
+    /// let mut cipher = accelerator.cbc(&[0x42; 16], &[0x24; 16])?;
+    /// let mut message = b"attack at dawn".to_vec();
+    /// cipher.encrypt_padded(&mut message)?;
+    /// assert_eq!(message.len(), 16);
+    /// cipher.set_iv(&[0x24; 16])?;
+    /// cipher.decrypt_padded(&mut message)?;
+    /// assert_eq!(message, b"attack at dawn");
+    ///
+    /// // Whole blocks, in as many pieces as there are.
+    /// cipher.set_iv(&[0x25; 16])?;
+    /// let mut data = vec![0; 1 << 20];
+    /// for piece in data.chunks_mut(4096) {
+    ///     cipher.encrypt(piece.into())?;
+    /// }
+    /// cipher.set_iv(&[0x25; 16])?;
+    /// cipher.decrypt(data.as_mut_slice().into())?;
+    /// assert!(data.iter().all(|byte| *byte == 0));
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] unless `key` has 16, 24 or 32 bytes, [`Error::InvalidInput`] unless
+    /// `iv` has 16; [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
+    pub fn cbc(&self, key: &[u8], iv: &[u8]) -> Result<AcceleratedCbc, Error> {
+        AcceleratedCbc::open(self, key, iv)
     }
 
     /// The options in force.

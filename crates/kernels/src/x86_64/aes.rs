@@ -9,8 +9,9 @@ use core::arch::{asm, x86_64::*};
 
 use inout::InOutBuf;
 
+use super::gfni::Gfni;
 use super::lanes::Lanes;
-use super::{AesNi, Vaes256, Vaes512};
+use super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512};
 use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
 
 /// FIPS 197, section 5.2, with SubWord made of `aesenclast`. `key` has the length that
@@ -183,6 +184,16 @@ entry_point!(
     VAES512
 );
 
+entry_point!(ctr_gfni256, Gfni256, Gfni<__m256i>, 4, "avx2,gfni", GFNI256);
+entry_point!(
+    ctr_gfni512,
+    Gfni512,
+    Gfni<__m512i>,
+    4,
+    "avx2,gfni,avx512f,avx512bw,avx512vl",
+    GFNI512
+);
+
 /// The algorithm: groups of `UNROLL` registers, then one register at a time.
 ///
 /// Where registers are narrow, each instruction beside `aesenc` counts. There a group starts where
@@ -306,10 +317,7 @@ pub(super) unsafe fn round_keys<V: Lanes, const R: usize>(schedule: &Schedule) -
 /// # Safety
 /// The instructions of `V` are enabled in the caller.
 #[inline(always)]
-pub(super) unsafe fn handy_keys<V: Lanes, const R: usize>(
-    schedule: &Schedule,
-    all_keys: [V; 15],
-) -> [V; 15] {
+unsafe fn handy_keys<V: Lanes, const R: usize>(schedule: &Schedule, all_keys: [V; 15]) -> [V; 15] {
     if V::NARROW {
         // SAFETY: the caller enables the instructions of `V`.
         unsafe { fresh_keys::<V, R>(schedule) }

@@ -34,8 +34,13 @@ impl Geometry {
         (counter, bytes as usize & ((1 << self.block_shift) - 1))
     }
 
-    /// Bytes from one position on to another; `None` when that is far away or lies behind.
+    /// Bytes from one position on to another; `None` when that is far away, lies behind or is in
+    /// another stream: bits that do not count, as ChaCha20's nonce, are not the same.
     fn bytes_between(self, from: (u128, usize), to: (u128, usize)) -> Option<u64> {
+        let nonces = (from.0 ^ to.0).checked_shr(self.counter_bits);
+        if nonces.is_some_and(|difference| difference != 0) {
+            return None;
+        }
         let blocks = u64::try_from(distance(from.0, to.0, self.counter_bits)).ok()?;
         if blocks > 1 << 40 {
             return None;
