@@ -1,6 +1,8 @@
-//! What is measured: every kernel that handles a secret, on every backend of this CPU.
+//! What is measured: every kernel that handles a secret, on every backend of this CPU, and what the
+//! engine does with secrets itself.
 
 mod aead;
+mod padding;
 
 use std::hint::black_box;
 
@@ -46,6 +48,7 @@ pub fn all() -> Vec<Box<dyn Path>> {
         );
     }
     aead::add(&mut paths);
+    padding::add(&mut paths);
     paths
 }
 
