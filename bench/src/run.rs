@@ -24,12 +24,13 @@ pub(crate) enum Event<'a> {
 
 type Observer<'a> = &'a mut dyn FnMut(Event<'_>) -> Result<(), Error>;
 
+/// Measures `cases`; which `args` name is another's affair.
 pub(crate) fn measure(
     args: &Args,
+    cases: &[&'static Case],
     peers: &[PeerFactory],
     observer: Observer<'_>,
 ) -> Result<(), Error> {
-    let cases = case::matching(&args.case)?;
     let everybody = Everybody::open(args, peers)?;
     observer(Event::Started(&everybody.versions()))?;
     let mut measured = 0;

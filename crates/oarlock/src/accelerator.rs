@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use cipher::{BlockCipherEncrypt, KeyInit};
 use oarlock_kernels::cpu::Cpu;
 
-use crate::aead::AcceleratedAead;
+use crate::aead::{AcceleratedAead, NonceSequence, SequencedAead};
 use crate::cipher::cbc::AcceleratedCbc;
 use crate::cipher::ctr::AcceleratedCtr;
 use crate::cipher::{AnyAes, AnyStream};
 use crate::device::{CpuDevice, Device, Operation, Registry};
 use crate::error::OptionsError;
 use crate::options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
-use crate::pool::{Class, Limits, Pool};
-use crate::prefetch::Budget;
+use crate::pool::{Background, Class, Limits, Pool};
+use crate::prefetch::{Budget, Ring};
 use crate::stats::{Stats, Totals};
 use crate::{Error, process};
 
@@ -124,6 +124,37 @@ impl Accelerator {
     /// [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
     pub fn aead(&self, operation: Operation, key: &[u8]) -> Result<AcceleratedAead, Error> {
         AcceleratedAead::open_session(self, operation, key)
+    }
+
+    /// The authenticated cipher `operation` for messages whose nonces are a sequence, from number 0
+    /// on, so that the keystream of those to come can be made ahead. Messages of up to
+    /// `record_bytes_max` bytes can profit from that.
+    ///
+    /// ```
+    /// use oarlock::{Accelerator, NonceSequence, device::Operation};
+    ///
+    /// let accelerator = Accelerator::builder().build()?;
+    /// let nonces = NonceSequence::Xor { iv: [9; 12] };
+    /// let mut tls = accelerator.sequenced_aead(Operation::ChaCha20Poly1305, &[7; 32], nonces, 16 << 10)?;
+    /// let mut record = *b"a record";
+    /// let tag = tls.seal_next(b"header", (&mut record[..]).into())?;
+    ///
+    /// let plain = accelerator.aead(Operation::ChaCha20Poly1305, &[7; 32])?;
+    /// plain.open(&nonces.nonce(0), b"header", (&mut record[..]).into(), &tag)?;
+    /// assert_eq!(&record, b"a record");
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`aead`](Self::aead).
+    pub fn sequenced_aead(
+        &self,
+        operation: Operation,
+        key: &[u8],
+        nonces: NonceSequence,
+        record_bytes_max: usize,
+    ) -> Result<SequencedAead, Error> {
+        SequencedAead::open_session(self, operation, key, nonces, record_bytes_max)
     }
 
     /// A block cipher of the caller's in counter mode (SP 800-38A, 6.5), all bits of the block
@@ -371,6 +402,20 @@ impl Inner {
     /// CPUs that no caller is busy on, counting the one that asks as busy.
     pub(crate) fn cores_free(&self) -> usize {
         cpus().saturating_sub(self.callers.count().max(1))
+    }
+
+    /// Has `ring` filled by `worker`, where there is enough to fill.
+    pub(crate) fn fill(&self, ring: &Arc<Ring>, worker: PrefetchWorker) {
+        let (pool, workers_max): (fn(&Self) -> &Pool, _) = match worker {
+            PrefetchWorker::Pool => (
+                Self::pool,
+                self.helpers_max().min(self.live.cipher_threads()),
+            ),
+            PrefetchWorker::Idle => (Self::idle_pool, 1),
+        };
+        if workers_max > 0 && ring.enlist(workers_max) {
+            pool(self).in_background(Arc::clone(ring) as Arc<dyn Background>);
+        }
     }
 
     pub(crate) fn enter(&self) -> Busy<'_> {

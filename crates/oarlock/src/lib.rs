@@ -34,7 +34,8 @@ mod stats;
 
 pub use accelerator::{Accelerator, Builder};
 pub use aead::{
-    AcceleratedAead, Aes128Gcm, Aes192Gcm, Aes256Gcm, AnyAead, ChaCha20Poly1305, Opener, Sealer,
+    AcceleratedAead, Aes128Gcm, Aes192Gcm, Aes256Gcm, AnyAead, ChaCha20Poly1305, NonceSequence,
+    Opener, Sealer, SequencedAead,
 };
 pub use cipher::cbc::AcceleratedCbc;
 pub use cipher::ctr::AcceleratedCtr;

@@ -297,6 +297,11 @@ pub(crate) fn kernel_rate(cpu: Cpu, operation: Operation) -> u64 {
     }
 }
 
+/// Whether keystream of `operation` is made more slowly than it comes over from another core.
+pub(crate) fn keystream_is_slower_than_its_way(cpu: Cpu, operation: Operation) -> bool {
+    (kernel_rate(cpu, operation) as f64) < RING_BYTES_PER_NS * 1e9 / 2.0
+}
+
 /// Bytes a second of aws-lc on one thread; `None` for what is not asked of it.
 #[cfg(feature = "software")]
 pub(crate) fn software_rate(cpu: Cpu, operation: Operation) -> Option<u64> {

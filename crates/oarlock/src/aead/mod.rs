@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 mod key;
+mod sequenced;
 mod streamed;
 mod striped;
 
@@ -21,6 +22,7 @@ pub(crate) use self::key::AeadKey;
 use self::key::Failure;
 #[cfg(feature = "software")]
 pub(crate) use self::key::{Aead, is_in_place};
+pub use self::sequenced::{NonceSequence, SequencedAead};
 pub use self::streamed::{Opener, Sealer};
 use self::striped::{Cut, Done};
 use crate::accelerator::{Accelerator, Inner, Reserved};

@@ -22,7 +22,7 @@ use crate::accelerator::{Accelerator, Inner, Reserved};
 use crate::device::{Kind, Operation, SessionParams};
 use crate::options::{PrefetchWorker, Strategy};
 use crate::plan::{self, Pace, Way};
-use crate::pool::{Background, Stripes};
+use crate::pool::Stripes;
 use crate::prefetch::{Consumer, Geometry, Ring, StreamSource, Taken};
 use crate::request::LongRequest;
 use crate::session::Session;
@@ -340,16 +340,8 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         let (Some(inner), Some(prefetch)) = (&self.accelerator, &self.prefetch) else {
             return;
         };
-        let (pool, workers_max) = match prefetch.worker {
-            Some(PrefetchWorker::Pool) if inner.helpers_max() > 0 => {
-                (inner.pool(), inner.live.cipher_threads())
-            }
-            Some(PrefetchWorker::Idle) => (inner.idle_pool(), 1),
-            _ => return,
-        };
-        let ring = prefetch.consumer.ring();
-        if ring.enlist(workers_max) {
-            pool.in_background(Arc::clone(ring) as Arc<dyn Background>);
+        if let Some(worker) = prefetch.worker {
+            inner.fill(prefetch.consumer.ring(), worker);
         }
     }
 
