@@ -20,7 +20,7 @@ use crate::cpu::{Cpu, Feature};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AesNi(());
 
-/// Proof that AVX2 is there.
+/// Proof that AVX2 and BMI2 are there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Avx2(());
 
