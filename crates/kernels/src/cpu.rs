@@ -28,6 +28,9 @@ pub enum Feature {
     Vaes,
     /// AVX-512 F, BW, VL and IFMA: 512-bit registers, of AES beside VAES. Needs [`Feature::Avx2`].
     Avx512,
+    /// GFNI: arithmetic in GF(2^8) on vectors, which replaces AES instructions. Needs
+    /// [`Feature::Avx2`].
+    Gfni,
     /// Not an instruction: allows counter-mode caching (FACE). Needs [`Feature::Vaes`] and
     /// [`Feature::Avx512`].
     Face,
@@ -35,7 +38,14 @@ pub enum Feature {
 
 impl Feature {
     /// Every feature; none builds on a later one.
-    pub const ALL: [Self; 5] = [Self::Aes, Self::Avx2, Self::Vaes, Self::Avx512, Self::Face];
+    pub const ALL: [Self; 6] = [
+        Self::Aes,
+        Self::Avx2,
+        Self::Vaes,
+        Self::Avx512,
+        Self::Gfni,
+        Self::Face,
+    ];
 
     /// The name used in masks and listings.
     pub const fn name(self) -> &'static str {
@@ -44,6 +54,7 @@ impl Feature {
             Self::Avx2 => "avx2",
             Self::Vaes => "vaes",
             Self::Avx512 => "avx512",
+            Self::Gfni => "gfni",
             Self::Face => "face",
         }
     }
@@ -56,9 +67,11 @@ impl Feature {
     const fn and_dependents(self) -> u8 {
         let more = match self {
             Self::Aes => Self::Vaes.bit() | Self::Face.bit(),
-            Self::Avx2 => Self::Vaes.bit() | Self::Avx512.bit() | Self::Face.bit(),
+            Self::Avx2 => {
+                Self::Vaes.bit() | Self::Avx512.bit() | Self::Gfni.bit() | Self::Face.bit()
+            }
             Self::Vaes | Self::Avx512 => Self::Face.bit(),
-            Self::Face => 0,
+            Self::Gfni | Self::Face => 0,
         };
         self.bit() | more
     }
@@ -89,6 +102,7 @@ impl Cpu {
                         && std::is_x86_feature_detected!("avx512vl")
                         && std::is_x86_feature_detected!("avx512ifma")
                 }
+                Feature::Gfni => std::is_x86_feature_detected!("gfni"),
                 Feature::Face => true,
             };
             Feature::ALL
@@ -136,11 +150,54 @@ impl Cpu {
             .filter(move |feature| self.has(*feature))
     }
 
+    /// Which processor this runs on, whatever a mask hides; `None` where that is not told. Asks the
+    /// processor each time, which takes microseconds in a virtual machine.
+    pub fn family() -> Option<Family> {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use core::arch::x86_64::__cpuid;
+            let id = __cpuid(0);
+            let mut vendor = [0; 12];
+            for (bytes, register) in vendor.chunks_exact_mut(4).zip([id.ebx, id.edx, id.ecx]) {
+                bytes.copy_from_slice(&register.to_le_bytes());
+            }
+            let signature = __cpuid(1).eax;
+            let field = |shift: u32, bits: u32| signature >> shift & ((1 << bits) - 1);
+            // Intel SDM vol. 2, CPUID, "Version Information"; AMD's manual says the same.
+            let family = match field(8, 4) {
+                0xf => 0xf + field(20, 8),
+                family => family,
+            };
+            let model = match field(8, 4) {
+                0x6 | 0xf => field(16, 4) << 4 | field(4, 4),
+                _ => field(4, 4),
+            };
+            Some(Family {
+                vendor,
+                family,
+                model,
+            })
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        None
+    }
+
     /// Every AES backend this CPU can run, the preferred one first. Never empty: the last is
     /// [`Backend::Portable`].
     pub fn aes_backends(self) -> impl Iterator<Item = Backend> {
         Backend::all(self)
     }
+}
+
+/// A line of processors: what CPUID says, with the extended parts added in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Family {
+    /// Such as `AuthenticAMD` or `GenuineIntel`.
+    pub vendor: [u8; 12],
+    /// 25 is Zen 3 and Zen 4, 6 almost all of Intel's.
+    pub family: u32,
+    /// Tells the members of a family apart.
+    pub model: u32,
 }
 
 impl fmt::Debug for Cpu {

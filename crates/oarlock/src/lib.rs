@@ -28,13 +28,16 @@ mod plan;
 mod pool;
 mod prefetch;
 mod process;
+mod request;
 mod session;
 mod stats;
 
 pub use accelerator::{Accelerator, Builder};
 pub use aead::{
-    AcceleratedAead, Aes128Gcm, Aes192Gcm, Aes256Gcm, AnyAead, ChaCha20Poly1305, Opener, Sealer,
+    AcceleratedAead, Aes128Gcm, Aes192Gcm, Aes256Gcm, AnyAead, ChaCha20Poly1305, NonceSequence,
+    Opener, Sealer, SequencedAead,
 };
+pub use cipher::cbc::AcceleratedCbc;
 pub use cipher::ctr::AcceleratedCtr;
 pub use cipher::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
 pub use error::{Error, OptionsError};

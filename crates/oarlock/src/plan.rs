@@ -49,6 +49,8 @@ pub(crate) struct Pace {
     looks: u32,
     /// As many there must be before keystream is made ahead; more where that was of no use.
     looks_to_prefetch: u32,
+    /// The operation makes keystream.
+    makes_keystream: bool,
 }
 
 /// What [`Pace::choose`] asks about the pool; asked in this order, only as far as needed.
@@ -94,12 +96,13 @@ impl Pace {
             gap_ns: 0.0,
             looks: 0,
             looks_to_prefetch: LOOKS_TO_PREFETCH,
+            makes_keystream: true,
         }
     }
 
     /// There is no keystream to be made ahead.
     pub(crate) fn makes_nothing_ahead(&mut self) {
-        self.looks_to_prefetch = u32::MAX;
+        self.makes_keystream = false;
     }
 
     /// Requests below this are inline without a look at clock or pool.
@@ -163,7 +166,10 @@ impl Pace {
         otherwise: Way,
     ) -> bool {
         let taking_ns = TAKING_NS + bytes as f64 / RING_BYTES_PER_NS;
-        if self.looks < self.looks_to_prefetch || taking_ns > inline_ns / 2.0 {
+        if !self.makes_keystream
+            || self.looks < self.looks_to_prefetch
+            || taking_ns > inline_ns / 2.0
+        {
             return false;
         }
         let otherwise_ns = match otherwise {
@@ -276,28 +282,56 @@ pub(crate) fn kernel_rate(cpu: Cpu, operation: Operation) -> u64 {
             of_key_size(aes_128, operation) / 2
         }
         Operation::ChaCha20Poly1305 | Operation::ChaCha20 => 4_000_000_000,
+        Operation::Aes128Cbc | Operation::Aes192Cbc | Operation::Aes256Cbc => {
+            let decryption = if cpu.has(Feature::Vaes) {
+                17_000
+            } else if cpu.has(Feature::Aes) {
+                9_000
+            } else {
+                30
+            };
+            of_key_size(decryption, operation)
+        }
         Operation::TripleDesCtr => 30_000_000,
         _ => 150_000_000,
     }
 }
 
+/// Whether keystream of `operation` is made more slowly than it comes over from another core.
+pub(crate) fn keystream_is_slower_than_its_way(cpu: Cpu, operation: Operation) -> bool {
+    (kernel_rate(cpu, operation) as f64) < RING_BYTES_PER_NS * 1e9 / 2.0
+}
+
 /// Bytes a second of aws-lc on one thread; `None` for what is not asked of it.
 #[cfg(feature = "software")]
 pub(crate) fn software_rate(cpu: Cpu, operation: Operation) -> Option<u64> {
-    let aes_128 = if cpu.has(Feature::Aes) { 9_500 } else { 480 };
-    match operation {
+    let has_aes = cpu.has(Feature::Aes);
+    let aes_128 = match operation {
         Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
-            Some(of_key_size(aes_128, operation))
+            if has_aes {
+                9_500
+            } else {
+                480
+            }
         }
-        _ => None,
-    }
+        // Of decryption; where it is faster, so is encryption.
+        Operation::Aes128Cbc | Operation::Aes192Cbc | Operation::Aes256Cbc => {
+            if has_aes {
+                8_500
+            } else {
+                200
+            }
+        }
+        _ => return None,
+    };
+    Some(of_key_size(aes_128, operation))
 }
 
 /// From megabytes a second at ten rounds.
 fn of_key_size(aes_128: u64, operation: Operation) -> u64 {
     let rounds = match operation {
-        Operation::Aes128Ctr => 10,
-        Operation::Aes192Ctr => 12,
+        Operation::Aes128Ctr | Operation::Aes128Cbc => 10,
+        Operation::Aes192Ctr | Operation::Aes192Cbc => 12,
         _ => 14,
     };
     aes_128 * 1_000_000 * 10 / rounds
@@ -374,7 +408,7 @@ mod tests {
         /// Of a cipher whose keystream is not to be made ahead.
         fn new() -> Self {
             let mut session = Self::of_rate(RATE);
-            session.pace.looks_to_prefetch = u32::MAX;
+            session.pace.makes_keystream = false;
             session
         }
 

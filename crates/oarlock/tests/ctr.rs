@@ -111,3 +111,24 @@ fn carries_run_through_stripes_and_calls() {
         }
     }
 }
+
+#[test]
+fn stripes_that_are_asked_for_are_made_of_short_requests_too() {
+    let accelerator = Accelerator::builder()
+        .max_threads(2)
+        .strategy(Strategy::Stripe)
+        .build()
+        .unwrap();
+    if accelerator.parallelism() == 1 {
+        return;
+    }
+    let mut cipher = accelerator.ctr(&[1; 16], &[2; 16]).unwrap();
+    let mut data = vec![0; 150_000];
+    cipher.apply_keystream(&mut data);
+    let mut oracle = vec![0; 150_000];
+    expected(&[1; 16], &[2; 16], 0, &mut oracle);
+    assert!(data == oracle);
+    let stats = accelerator.stats().operations;
+    let striped: u64 = stats.values().map(|it| it.striped_requests).sum();
+    assert_eq!(striped, 1);
+}

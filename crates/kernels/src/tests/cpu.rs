@@ -11,10 +11,11 @@ fn a_mask_hides_features_and_those_that_build_on_them() {
         (Feature::Aes, &[Feature::Vaes, Feature::Face][..]),
         (
             Feature::Avx2,
-            &[Feature::Vaes, Feature::Avx512, Feature::Face],
+            &[Feature::Vaes, Feature::Avx512, Feature::Gfni, Feature::Face],
         ),
         (Feature::Vaes, &[Feature::Face]),
         (Feature::Avx512, &[Feature::Face]),
+        (Feature::Gfni, &[]),
         (Feature::Face, &[]),
     ] {
         let masked = cpu.masked(&format!("-{}", feature.name())).unwrap();
@@ -39,7 +40,8 @@ fn a_mask_with_an_unknown_word_names_it() {
         assert_eq!(error, UnknownFeature(word));
         let text = error.to_string();
         assert!(
-            text.contains(&format!("{word:?}")) && text.ends_with("-aes -avx2 -vaes -avx512 -face")
+            text.contains(&format!("{word:?}"))
+                && text.ends_with("-aes -avx2 -vaes -avx512 -gfni -face")
         );
     }
 }
@@ -47,17 +49,38 @@ fn a_mask_with_an_unknown_word_names_it() {
 #[test]
 fn backends_are_listed_best_first_and_end_with_the_portable_one() {
     let names = |cpu: Cpu| cpu.aes_backends().map(|b| b.name()).collect::<Vec<_>>();
-    let all = ["vaes-512", "vaes-256", "aes-ni", "portable"];
-    for (hidden, first) in [
-        (Feature::Face, 0),
-        (Feature::Avx512, 1),
-        (Feature::Vaes, 2),
-        (Feature::Avx2, 2),
-        (Feature::Aes, 3),
+    for (mask, expected) in [
+        (
+            "-gfni,-face",
+            &[
+                "vaes-512",
+                "vaes-256",
+                "aes-ni",
+                "wide-avx512",
+                "wide-avx2",
+                "portable",
+            ][..],
+        ),
+        (
+            "-avx512",
+            &["vaes-256", "aes-ni", "gfni-256", "wide-avx2", "portable"],
+        ),
+        ("-avx2", &["aes-ni", "portable"]),
+        (
+            "-aes",
+            &[
+                "gfni-512",
+                "gfni-256",
+                "wide-avx512",
+                "wide-avx2",
+                "portable",
+            ],
+        ),
+        ("-aes,-gfni", &["wide-avx512", "wide-avx2", "portable"]),
     ] {
-        let cpu = Cpu::detect().without(hidden);
-        if Cpu::detect().has(Feature::Face) {
-            assert_eq!(names(cpu), all[first..]);
+        let cpu = Cpu::detect();
+        if cpu.has(Feature::Face) && cpu.has(Feature::Gfni) {
+            assert_eq!(names(cpu.masked(mask).unwrap()), expected, "{mask}");
         }
     }
     assert_eq!(names(Cpu::PORTABLE), ["portable"]);
@@ -69,5 +92,29 @@ fn debug_output_lists_the_features() {
     let debug = format!("{:?}", Cpu::detect());
     for feature in Feature::ALL {
         assert_eq!(debug.contains(feature.name()), Cpu::detect().has(feature));
+    }
+}
+
+#[test]
+fn the_family_is_what_the_kernel_says() {
+    let Some(family) = Cpu::family() else {
+        return;
+    };
+    assert!(family.vendor.is_ascii(), "{family:?}");
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let said = |name: &str| {
+        let line = text
+            .lines()
+            .find(|line| line.split(':').next().map(str::trim) == Some(name))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    for (name, ours) in [
+        ("vendor_id", str::from_utf8(&family.vendor).unwrap().to_owned()),
+        ("cpu family", family.family.to_string()),
+        ("model", family.model.to_string()),
+    ] {
+        if let Some(said) = said(name) {
+            assert_eq!(said, ours, "{name}");
+        }
     }
 }

@@ -31,8 +31,9 @@ pub(crate) const SHORT_BLOCKS: usize = 16;
 const MORE_BLOCKS: usize = 4;
 /// Powers in the long table.
 const POWERS: usize = LONG_BLOCKS + MORE_BLOCKS;
-/// A register may reach beyond H by the blocks that it has too many; they find zeros.
-const PADDED: usize = POWERS + __m512i::BLOCKS - 1;
+/// A register may reach beyond H by the blocks that it has too many; they find zeros. A multiple of
+/// a cache line, as `POWERS` is: the registers of whole groups then lie in one each.
+const PADDED: usize = POWERS + __m512i::BLOCKS;
 
 /// Powers of H in falling order: those of a chunk lie in the order of its blocks, and end with H.
 #[derive(Zeroize)]
@@ -249,6 +250,29 @@ impl<V: Clmul> Hash<V> {
         }
     }
 
+    /// Takes one block, its bytes reversed: half the pipe slots of a wide register.
+    #[inline(always)]
+    pub(super) unsafe fn absorb_block(&mut self, data: __m128i) {
+        // SAFETY: as `new` demands.
+        unsafe {
+            let mut hash = Hash::<__m128i> {
+                low: _mm_setzero_si128(),
+                middle: _mm_setzero_si128(),
+                high: _mm_setzero_si128(),
+                y: self.y.low(),
+                at: self.at,
+                later: 0,
+                view: self.view,
+            };
+            hash.add_product(data, 0);
+            self.low = self.low.xor(V::first(hash.low));
+            self.middle = self.middle.xor(V::first(hash.middle));
+            self.high = self.high.xor(V::first(hash.high));
+            self.y = V::first(hash.y);
+            self.advance(1);
+        }
+    }
+
     /// Register `i` of a group that lies within a chunk, the bytes of its blocks reversed.
     /// [`advance`](Self::advance) follows after the last.
     #[inline(always)]
@@ -315,8 +339,12 @@ impl<V: Clmul> Hash<V> {
                 from = from.add(V::BYTES);
                 bytes -= V::BYTES;
             }
-            if bytes > 0 {
+            if bytes == 16 {
+                self.absorb_block(__m128i::load(from).swap_bytes());
+            } else if bytes > 16 {
                 self.absorb(V::load_partial(from, bytes), bytes.div_ceil(16));
+            } else if bytes > 0 {
+                self.absorb_block(__m128i::load_partial(from, bytes).swap_bytes());
             }
         }
     }

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 mod key;
+mod sequenced;
 mod streamed;
 mod striped;
 
@@ -22,6 +23,7 @@ use zeroize::ZeroizeOnDrop;
 pub(crate) use self::key::Aead;
 pub(crate) use self::key::AeadKey;
 use self::key::Failure;
+pub use self::sequenced::{NonceSequence, SequencedAead};
 pub use self::streamed::{Opener, Sealer};
 use self::striped::{Cut, Done};
 use crate::accelerator::{Accelerator, Inner, Reserved};

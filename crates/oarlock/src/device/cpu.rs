@@ -4,11 +4,11 @@ use oarlock_kernels::cpu::Cpu;
 
 use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, Operation, SessionParams};
 use crate::aead::AeadKey;
-use crate::cipher::StreamKey;
+use crate::cipher::{CbcKey, StreamKey};
 use crate::plan;
 use crate::session::Keyed;
 
-/// The device `cpu`: AES-CTR by the best kernel that the CPU, less what a mask hides, can run.
+/// The device `cpu`: each algorithm by the best kernel that the CPU, less what a mask hides, can run.
 pub struct CpuDevice(Cpu);
 
 impl CpuDevice {
@@ -29,8 +29,10 @@ impl CpuDevice {
             | Operation::Aes128Gcm
             | Operation::Aes192Gcm
             | Operation::Aes256Gcm
-            | Operation::ChaCha20Poly1305 => true,
-            Operation::Aes128Cbc | Operation::Aes192Cbc | Operation::Aes256Cbc => false,
+            | Operation::ChaCha20Poly1305
+            | Operation::Aes128Cbc
+            | Operation::Aes192Cbc
+            | Operation::Aes256Cbc => true,
             _ => cfg!(feature = "legacy") && operation.key_bytes() > 0,
         }
     }
@@ -57,7 +59,7 @@ impl Device for CpuDevice {
         match operation.kind() {
             Kind::Stream { .. } => StreamKey::kernel(self.0, operation, key).map(Opened::Stream),
             Kind::Aead => AeadKey::kernel(self.0, operation, key).map(Opened::Aead),
-            kind => Err(crate::session::InvalidKey(format!("{kind:?}"))),
+            Kind::Cbc => CbcKey::kernel(self.0, operation, key).map(Opened::Cbc),
         }
         .map(OpenSession)
         .map_err(|error| DeviceError(error.0))

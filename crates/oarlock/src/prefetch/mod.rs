@@ -186,3 +186,61 @@ impl Drop for Consumer {
         self.ring.close();
     }
 }
+
+/// Keystream of messages whose nonces are a sequence: a granule each.
+pub(crate) struct Records {
+    ring: Arc<Ring>,
+    /// Number of the epoch's first granule, and the sequence number it is of.
+    first: u64,
+    base: u64,
+    /// The sequence number that is expected next: all before are released.
+    next: u64,
+    fork_generation: usize,
+}
+
+impl Records {
+    pub(crate) fn new(ring: Arc<Ring>, next: u64) -> Self {
+        let first = ring.restart(next.into());
+        Self {
+            ring,
+            first,
+            base: next,
+            next,
+            fork_generation: process::fork_generation(),
+        }
+    }
+
+    pub(crate) fn ring(&self) -> &Arc<Ring> {
+        &self.ring
+    }
+
+    /// Whether a fork has left the ring's fillers in another process.
+    pub(crate) fn is_orphaned(&self) -> bool {
+        self.fork_generation != process::fork_generation()
+    }
+
+    /// The granule of message `sequence`, if it is ready. Those before it are given up.
+    pub(crate) fn take(&mut self, sequence: u64) -> Option<&[u8]> {
+        if !(self.next..self.next.saturating_add(self.granules())).contains(&sequence) {
+            self.first = self.ring.restart(sequence.into());
+            self.base = sequence;
+        }
+        self.next = sequence;
+        let number = self.first + (sequence - self.base);
+        self.ring.release(number);
+        self.ring.claim(number + 1);
+        // SAFETY: this is the ring's only consumer, and the next release is by `&mut self`, when
+        // the slice is gone.
+        unsafe { self.ring.granule(number) }
+    }
+
+    fn granules(&self) -> u64 {
+        (self.ring.bytes() / self.ring.granule_bytes()) as u64
+    }
+}
+
+impl Drop for Records {
+    fn drop(&mut self) {
+        self.ring.close();
+    }
+}

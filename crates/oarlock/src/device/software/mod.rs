@@ -1,0 +1,58 @@
+//! aws-lc on the CPU: the reference, the fallback, and the oracle of the self-tests. It has code
+//! for CPUs and architectures that this library has no fast kernels for.
+#![allow(unsafe_code)]
+
+mod aes;
+
+use oarlock_kernels::cpu::Cpu;
+
+use self::aes::{SoftwareCbc, SoftwareCtr};
+use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, SessionParams};
+use crate::cipher::{CbcKey, StreamKey};
+use crate::plan;
+
+/// The device `software`: AES in CTR and CBC by aws-lc.
+pub struct SoftwareDevice(Cpu);
+
+impl SoftwareDevice {
+    /// `cpu` only tells which rate to expect: aws-lc finds its own way.
+    pub fn new(cpu: Cpu) -> Self {
+        Self(cpu)
+    }
+}
+
+impl Device for SoftwareDevice {
+    fn name(&self) -> &str {
+        "software"
+    }
+
+    fn probe(&self, params: &SessionParams) -> Option<Offer> {
+        let bytes_per_second = plan::software_rate(self.0, params.operation)?;
+        Some(Offer {
+            preference: 1,
+            bytes_per_second,
+        })
+    }
+
+    fn open_session(&self, params: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
+        // What has no rate is not offered, and of the streams only AES-CTR has.
+        if self.probe(params).is_none() {
+            return Err(DeviceError(format!("{} is not offered", params.operation)));
+        }
+        match params.operation.kind() {
+            Kind::Stream { .. } => {
+                let ctr = SoftwareCtr::new(key)?;
+                Ok(OpenSession(Opened::Stream(StreamKey::Other(ctr))))
+            }
+            Kind::Cbc => {
+                let cbc = SoftwareCbc::new(key)?;
+                Ok(OpenSession(Opened::Cbc(CbcKey::Other(cbc))))
+            }
+            kind => Err(DeviceError(format!("{kind:?} is not offered"))),
+        }
+    }
+
+    fn capacity(&self) -> usize {
+        1
+    }
+}
