@@ -109,7 +109,10 @@ fn the_family_is_what_the_kernel_says() {
         Some(line.split_once(':')?.1.trim().to_owned())
     };
     for (name, ours) in [
-        ("vendor_id", str::from_utf8(&family.vendor).unwrap().to_owned()),
+        (
+            "vendor_id",
+            str::from_utf8(&family.vendor).unwrap().to_owned(),
+        ),
         ("cpu family", family.family.to_string()),
         ("model", family.model.to_string()),
     ] {
