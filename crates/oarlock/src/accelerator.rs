@@ -414,7 +414,8 @@ impl Inner {
             PrefetchWorker::Idle => (Self::idle_pool, 1),
         };
         if workers_max > 0 && ring.enlist(workers_max) {
-            pool(self).in_background(Arc::clone(ring) as Arc<dyn Background>);
+            let is_urgent = ring.is_low();
+            pool(self).in_background(Arc::clone(ring) as Arc<dyn Background>, is_urgent);
         }
     }
 

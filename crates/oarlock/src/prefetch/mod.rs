@@ -81,6 +81,8 @@ impl std::ops::AddAssign for Taken {
 /// The session's side of a ring.
 pub(crate) struct Consumer {
     ring: Arc<Ring>,
+    /// log2 of the bytes of a granule.
+    granule_shift: u32,
     geometry: Geometry,
     xor: Xor,
     /// Number of the epoch's first granule.
@@ -93,9 +95,11 @@ pub(crate) struct Consumer {
 }
 
 impl Consumer {
+    /// The ring's granules have a power of two bytes.
     pub(crate) fn new(ring: Arc<Ring>, geometry: Geometry, xor: Xor, counter: u128) -> Self {
         let first = ring.restart(counter);
         Self {
+            granule_shift: ring.granule_bytes().ilog2(),
             ring,
             geometry,
             xor,
@@ -147,12 +151,12 @@ impl Consumer {
         inline: &mut dyn FnMut(u128, usize, InOutBuf<'_, '_, u8>),
     ) -> Taken {
         self.expect(counter, skip);
-        let granule_bytes = self.ring.granule_bytes() as u64;
+        let granule_bytes = 1 << self.granule_shift;
         let mut taken = Taken::default();
         while !data.is_empty() {
-            let number = self.first + self.position / granule_bytes;
-            let offset = (self.position % granule_bytes) as usize;
-            let bytes = data.len().min(granule_bytes as usize - offset);
+            let number = self.first + (self.position >> self.granule_shift);
+            let offset = self.position as usize & (granule_bytes - 1);
+            let bytes = data.len().min(granule_bytes - offset);
             let (piece, rest) = data.split_at(bytes);
             data = rest;
             self.ring.claim(number + 1);
@@ -176,7 +180,7 @@ impl Consumer {
     }
 
     fn release(&mut self) {
-        let granules = self.position / self.ring.granule_bytes() as u64;
+        let granules = self.position >> self.granule_shift;
         self.ring.release(self.first + granules);
     }
 }
