@@ -19,7 +19,7 @@ use crate::chacha20::{BLOCK_BYTES, ChaCha20};
 pub use crate::chacha20::{Backend, InvalidKeyLength};
 use crate::cpu::Cpu;
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, OneTimeKey};
-use crate::stitched::Direction;
+use crate::stitched::{Direction, xor_bytes};
 use crate::wipe::Secret;
 
 /// Bytes in a nonce.
@@ -293,7 +293,7 @@ impl ChaCha20Poly1305 {
         keystream: &[u8],
     ) -> [u8; TAG_BYTES] {
         let mut message = Message::new([0; 3], block, aad);
-        data.xor_in2out(keystream);
+        xor(keystream, data.reborrow());
         message.absorb(data.get_out());
         self.finish(message)
     }
@@ -314,7 +314,7 @@ impl ChaCha20Poly1305 {
             }
             return Err(AeadError::AuthenticationFailed);
         }
-        data.xor_in2out(keystream);
+        xor(keystream, data.reborrow());
         Ok(())
     }
 
@@ -329,7 +329,10 @@ impl ChaCha20Poly1305 {
             if direction == Direction::Open {
                 message.absorb(head.get_in());
             }
-            head.xor_in2out(&keystream.bytes()[begun..begun + head_bytes]);
+            xor(
+                &keystream.bytes()[begun..begun + head_bytes],
+                head.reborrow(),
+            );
             if direction == Direction::Seal {
                 message.absorb(head.get_out());
             }
@@ -528,6 +531,14 @@ fn split_keystream(keystream: &[u8], data_bytes: usize) -> (&[u8; BLOCK_BYTES], 
             keystream.len()
         ),
     }
+}
+
+/// XORs `keystream` onto `data`, which are as long.
+fn xor(keystream: &[u8], data: InOutBuf<'_, '_, u8>) {
+    assert_eq!(keystream.len(), data.len());
+    let (from, to) = data.into_raw();
+    // SAFETY: the buffer vouches for its length at both pointers.
+    unsafe { xor_bytes(keystream, from, to) }
 }
 
 /// Block 0 and what the data need, rounded up to all lanes at work.

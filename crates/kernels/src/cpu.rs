@@ -21,7 +21,7 @@ pub struct Cpu(u8);
 pub enum Feature {
     /// AES-NI with PCLMULQDQ and SSE4.1: `aesenc` and `pclmulqdq` on 128-bit registers.
     Aes,
-    /// AVX2: integers in 256-bit registers.
+    /// AVX2 with BMI2: integers in 256-bit registers, and `mulx`.
     Avx2,
     /// VAES with VPCLMULQDQ: `vaesenc` on 256-bit registers. Needs [`Feature::Aes`] and
     /// [`Feature::Avx2`].
@@ -91,7 +91,9 @@ impl Cpu {
                         && std::is_x86_feature_detected!("pclmulqdq")
                         && std::is_x86_feature_detected!("sse4.1")
                 }
-                Feature::Avx2 => std::is_x86_feature_detected!("avx2"),
+                Feature::Avx2 => {
+                    std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("bmi2")
+                }
                 Feature::Vaes => {
                     std::is_x86_feature_detected!("vaes")
                         && std::is_x86_feature_detected!("vpclmulqdq")

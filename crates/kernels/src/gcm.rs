@@ -25,7 +25,9 @@ use inout::InOutBuf;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::aead::{AeadError, STRIPE_ALIGN, TAG_BYTES, tags_match};
-use crate::aes::{BLOCK_BYTES, Backend, Ctr, InvalidKeyLength, bytes_before_wrap, carry_32};
+#[cfg(target_arch = "x86_64")]
+use crate::aes::bytes_before_wrap;
+use crate::aes::{BLOCK_BYTES, Backend, Ctr, InvalidKeyLength, carry_32};
 use crate::cpu::Cpu;
 use crate::portable;
 #[cfg(target_arch = "x86_64")]
@@ -420,7 +422,7 @@ impl Gcm {
         aad: &[u8],
         data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], AeadError> {
-        if let Ok(nonce) = nonce.try_into() {
+        if let Ok(nonce) = <&[u8; NONCE_BYTES]>::try_from(nonce) {
             let backend = self.ctr.backend();
             #[cfg(target_arch = "x86_64")]
             if let Some(face) = self.face
@@ -552,7 +554,7 @@ impl Gcm {
         mut data: InOutBuf<'_, '_, u8>,
     ) -> u128 {
         let backend = self.ctr.backend();
-        let mut counter = message.counter(offset);
+        let counter = message.counter(offset);
         #[cfg(target_arch = "x86_64")]
         if let Some(face) = self.face
             && data.len() >= CACHED_BYTES_MIN
@@ -564,6 +566,7 @@ impl Gcm {
         }
         by_backend!(backend, kernels(token) => {
             let view = self.hash.view(backend, data.len());
+            let mut counter = counter;
             while !data.is_empty() {
                 let bytes = bytes_before_wrap(counter).min(data.len() as u64);
                 let (run, rest) = data.split_at(bytes as usize);
@@ -629,8 +632,11 @@ struct HashKey {
     long: AtomicU8,
 }
 
+#[cfg(target_arch = "x86_64")]
 const NOT_MADE: u8 = 0;
+#[cfg(target_arch = "x86_64")]
 const BEING_MADE: u8 = 1;
+#[cfg(target_arch = "x86_64")]
 const MADE: u8 = 2;
 
 // SAFETY: of `powers`, the short table is written by `set` alone, which has the value to itself,

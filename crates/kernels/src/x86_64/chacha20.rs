@@ -147,7 +147,13 @@ macro_rules! eight_lanes {
         #[inline(always)]
         unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8) {
             // SAFETY: as the trait demands.
-            unsafe { xor_eight_blocks(words.map(|word| word.0), from, to) }
+            unsafe {
+                let mut rows = [_mm256_setzero_si256(); 16];
+                for (row, word) in rows.iter_mut().zip(words) {
+                    *row = word.0;
+                }
+                xor_eight_blocks(rows, from, to);
+            }
         }
     };
 }
@@ -238,7 +244,10 @@ impl Words for Zmm {
     unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8) {
         // SAFETY: as the trait demands: 16 blocks are there at both pointers.
         unsafe {
-            let mut rows = words.map(|word| word.0);
+            let mut rows = [_mm512_setzero_si512(); 16];
+            for (row, word) in rows.iter_mut().zip(words) {
+                *row = word.0;
+            }
             for four in rows.as_chunks_mut().0 {
                 *four = transpose_words_512(*four);
             }

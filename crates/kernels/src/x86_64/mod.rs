@@ -10,7 +10,7 @@ pub(crate) mod chacha20;
 pub(crate) mod face;
 pub(crate) mod gcm;
 pub(crate) mod gcm_cache;
-mod gfni;
+pub(crate) mod gfni;
 pub(crate) mod ghash;
 pub(crate) mod xor;
 
@@ -20,7 +20,7 @@ use crate::cpu::{Cpu, Feature};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AesNi(());
 
-/// Proof that AVX2 is there.
+/// Proof that AVX2 and BMI2 are there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Avx2(());
 

@@ -85,13 +85,13 @@ impl Powers for IfmaPowers {
         // SAFETY: as above.
         unsafe {
             let zero = _mm512_setzero_si512();
-            let [a, b, c, ..] = limbs(value).map(|limb| {
-                let first = _mm_cvtsi64_si128(limb as i64);
-                _mm512_zextsi128_si512(first)
-            });
+            let mut before = [zero; 3];
+            for (before, limb) in before.iter_mut().zip(value.to_limbs_44()) {
+                *before = _mm512_maskz_set1_epi64(1, limb as i64);
+            }
             Ifma {
                 powers: self,
-                before: [a, b, c],
+                before,
                 sum: [zero; 3],
                 low: [zero; 3],
                 high: [zero; 3],
@@ -117,11 +117,16 @@ impl Run for Ifma<'_> {
     unsafe fn end(self) -> Element {
         // SAFETY: as above.
         unsafe {
-            let zero = [_mm512_setzero_si512(); 3];
-            let power =
-                [0, 1, 2, 3, 4].map(|i| _mm512_loadu_si512(self.powers.last[i].as_ptr().cast()));
-            let (low, high) = multiply_add(zero, zero, self.sum, power);
-            let [a, b, c] = carry(low, high).map(|limb| _mm512_reduce_add_epi64(limb) as u64);
+            let zero = _mm512_setzero_si512();
+            let mut power = [zero; 5];
+            for (power, lanes) in power.iter_mut().zip(&self.powers.last) {
+                *power = _mm512_loadu_si512(lanes.as_ptr().cast());
+            }
+            let (low, high) = multiply_add([zero; 3], [zero; 3], self.sum, power);
+            let [a, b, c] = carry(low, high);
+            let a = _mm512_reduce_add_epi64(a) as u64;
+            let b = _mm512_reduce_add_epi64(b) as u64;
+            let c = _mm512_reduce_add_epi64(c) as u64;
             Element::from_limbs_44([a, b, c])
         }
     }
@@ -194,7 +199,13 @@ unsafe fn load_group(from: *const u8) -> [__m512i; 3] {
 #[inline(always)]
 unsafe fn broadcast(limbs: &[u64; 5]) -> [__m512i; 5] {
     // SAFETY: as the caller vouches.
-    unsafe { [0, 1, 2, 3, 4].map(|i: usize| _mm512_set1_epi64(limbs[i] as i64)) }
+    unsafe {
+        let mut all = [_mm512_setzero_si512(); 5];
+        for (all, limb) in all.iter_mut().zip(limbs) {
+            *all = _mm512_set1_epi64(*limb as i64);
+        }
+        all
+    }
 }
 
 /// Adds a product to the sums of the low and of the high 52 bits.

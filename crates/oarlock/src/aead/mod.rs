@@ -18,11 +18,10 @@ use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, TAG_BYTES};
 use zeroize::ZeroizeOnDrop;
 
-#[cfg(feature = "software")]
-#[allow(unused_imports)] // Until aws-lc is behind it.
-pub(crate) use self::key::Aead;
 pub(crate) use self::key::AeadKey;
 use self::key::Failure;
+#[cfg(feature = "software")]
+pub(crate) use self::key::{Aead, is_in_place};
 pub use self::sequenced::{NonceSequence, SequencedAead};
 pub use self::streamed::{Opener, Sealer};
 use self::striped::{Cut, Done};

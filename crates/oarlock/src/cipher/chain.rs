@@ -40,6 +40,7 @@ impl Direction {
 pub(crate) enum CbcKey {
     Kernel(Box<Cbc>),
     /// By aws-lc.
+    #[cfg_attr(not(feature = "software"), allow(dead_code))]
     Other(Box<dyn BlockChain>),
     Driver(Box<dyn DeviceSession>),
 }

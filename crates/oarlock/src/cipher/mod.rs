@@ -9,5 +9,7 @@ mod key;
 
 pub use algorithm::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
 pub(crate) use algorithm::{advanced, distance};
-pub(crate) use chain::{BlockChain, CbcKey};
+#[cfg(feature = "software")]
+pub(crate) use chain::BlockChain;
+pub(crate) use chain::CbcKey;
 pub(crate) use key::{Keystream, StreamKey};

@@ -2,16 +2,20 @@
 //! for CPUs and architectures that this library has no fast kernels for.
 #![allow(unsafe_code)]
 
+mod aead;
 mod aes;
 
 use oarlock_kernels::cpu::Cpu;
 
+use self::aead::SoftwareAead;
 use self::aes::{SoftwareCbc, SoftwareCtr};
 use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, SessionParams};
+use crate::aead::AeadKey;
 use crate::cipher::{CbcKey, StreamKey};
 use crate::plan;
 
-/// The device `software`: AES in CTR and CBC by aws-lc.
+/// The device `software`: AES in CTR, CBC and GCM, and ChaCha20-Poly1305, by aws-lc. Nonces of GCM
+/// have at most 2^31 - 1 bytes here.
 pub struct SoftwareDevice(Cpu);
 
 impl SoftwareDevice {
@@ -48,7 +52,10 @@ impl Device for SoftwareDevice {
                 let cbc = SoftwareCbc::new(key)?;
                 Ok(OpenSession(Opened::Cbc(CbcKey::Other(cbc))))
             }
-            kind => Err(DeviceError(format!("{kind:?} is not offered"))),
+            Kind::Aead => {
+                let aead = SoftwareAead::new(params.operation, key)?;
+                Ok(OpenSession(Opened::Aead(AeadKey::Other(aead))))
+            }
         }
     }
 
