@@ -263,7 +263,7 @@ impl<'a> Field<'a> {
         let count = (MESSAGES_BYTES / bytes).clamp(MESSAGES_MIN, MESSAGES_MAX);
         Ok((0..count)
             .map(|_| {
-                let nonce = nonces.next_nonce();
+                let nonce = *nonces.next_nonce();
                 let mut data = vec![0x5a; bytes];
                 let tag = aead.seal(&nonce, &AAD, &mut data);
                 Sealed { nonce, data, tag }
