@@ -294,12 +294,17 @@ pub(super) fn bytes_shown(bytes: usize) -> String {
 }
 
 /// Three digits that count.
-pub(super) fn figure_shown(figure: f64) -> String {
+pub(super) fn three_digits(figure: f64) -> String {
+    let decimals = (2.0 - figure.abs().log10().floor()).clamp(0.0, 4.0) as usize;
+    format!("{figure:.decimals$}")
+}
+
+/// As [`three_digits`], without zeros at the end.
+fn figure_shown(figure: f64) -> String {
     if figure == 0.0 {
         return "0".to_owned();
     }
-    let decimals = (2.0 - figure.abs().log10().floor()).clamp(0.0, 4.0) as usize;
-    let text = format!("{figure:.decimals$}");
+    let text = three_digits(figure);
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {

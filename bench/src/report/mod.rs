@@ -53,9 +53,9 @@ pub(crate) fn run(
         ..Report::default()
     };
     for threads in thread_counts(cpus) {
-        let (slow, fast): (Vec<_>, Vec<_>) =
-            cases.iter().partition(|case| case.algorithm.is_slow());
-        for (cases, bytes) in [(fast, SCALING_BYTES), (slow, SLOW_SCALING_BYTES)] {
+        for bytes in SCALING_SIZES {
+            let of_these = |case: &&'static Case| scaling_bytes(case) == bytes;
+            let cases: Vec<_> = cases.iter().copied().filter(of_these).collect();
             if !cases.is_empty() {
                 let lines = measure(&scaling(args, threads, bytes), &cases)?;
                 report.scaling.extend(lines);
@@ -92,10 +92,10 @@ fn speed(args: &Args) -> Args {
     args
 }
 
-fn scaling(args: &Args, threads: usize, bytes: usize) -> Args {
+fn scaling(args: &Args, threads: usize, bytes: Size) -> Args {
     Args {
         threads,
-        size: vec![Size(bytes)],
+        size: vec![bytes],
         mode: vec![Mode::BackToBack],
         peer: vec!["inline".to_owned()],
         // Keystream that was made before the clock started is little of what is used in this time.
@@ -118,6 +118,17 @@ fn bursts(args: &Args, threads: usize) -> Args {
             .map(str::to_owned)
             .to_vec(),
         ..args.clone()
+    }
+}
+
+/// Of the requests that more threads share.
+fn scaling_bytes(case: &Case) -> Size {
+    if case.then_hmac {
+        PACKET
+    } else if case.algorithm.is_slow() {
+        SLOW
+    } else {
+        LONG
     }
 }
 
@@ -158,9 +169,11 @@ const SPEED_SIZES: &[Size] = &[
     Size(1 << 20),
 ];
 const BURST_SIZES: &[Size] = &[Size(16 << 10), Size(64 << 10), Size(256 << 10)];
-const SCALING_BYTES: usize = 4 << 20;
+const SCALING_SIZES: [Size; 3] = [LONG, SLOW, PACKET];
+const LONG: Size = Size(4 << 20);
 /// One request of 3DES takes 80 ms at that.
-const SLOW_SCALING_BYTES: usize = 1 << 20;
+const SLOW: Size = Size(1 << 20);
+const PACKET: Size = Size(32 << 10);
 const STEADY_MS: u64 = 20;
 const IDLE_MS: u64 = 20;
 const QUICK_IDLE_MS: u64 = 2;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Report;
-use super::chart::{self, Scale, bytes_shown, figure_shown, shown_name};
+use super::chart::{self, Scale, bytes_shown, shown_name, three_digits};
 use super::figures::{Figures, Scaling};
 use super::folder::GENERATOR;
 use crate::Error;
@@ -70,8 +70,8 @@ fn scaling(page: &mut String, report: &Report) -> Result<(), Error> {
         *page += "<p>There is one CPU: Oarlock works on the calling thread.</p>\n";
         return Ok(());
     }
-    *page += "<p>One long request after the other, by one caller, with Oarlock's helpers: times the \
-              speed without them. CBC encryption is a chain that cannot be divided.</p>\n";
+    *page += "<p>One request after the other, by one caller, with Oarlock's helpers: times the speed \
+              without them. CBC encryption is a chain that cannot be divided.</p>\n";
     let drawn = chart::by_threads(&all)?;
     figure(
         page,
@@ -114,7 +114,7 @@ fn bursts(page: &mut String, report: &Report) -> Result<(), Error> {
               forced. Both axes are logarithmic.</p>\n";
     for figures in all {
         let idle = figures.idle_ms.unwrap_or_default();
-        let title = format!("{} after {idle} ms", figures.case);
+        let title = format!("{} after {idle} ms of idleness", figures.case);
         let drawn = chart::by_size(&figures, Scale::Logarithmic, "bytes of the burst")?;
         let what = format!("{}: bursts after {idle} ms of idleness", figures.case);
         figure(page, &title, &what, &drawn);
@@ -144,7 +144,7 @@ fn table(page: &mut String, figures: &Figures<'_>, of: &str) {
     for bytes in figures.sizes() {
         let _ = write!(page, "<tr><th scope=\"row\">{}</th>", bytes_shown(bytes));
         for name in &names {
-            *page += &cell(figures.rate(name, bytes).map(figure_shown));
+            *page += &cell(figures.rate(name, bytes).map(three_digits));
             if has_ratio(name) {
                 let ratio = figures.ratio(name, bytes);
                 *page += &cell(ratio.map(|ratio| format!("{ratio:.2}")));
@@ -186,7 +186,7 @@ h2 { margin-top: 3rem; border-bottom: 2px solid #1a1a1a; }
 h3 { margin: 2.5rem 0 0; }
 .machine { margin-top: 0.25rem; font-weight: 600; }
 .versions { padding-left: 1.2rem; }
-figure { margin: 0; }
+figure { margin: 0 0 0.75rem; }
 svg { display: block; width: 100%; height: auto; }
 table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.2rem 0.7rem; text-align: right; border-bottom: 1px solid #ccc; }

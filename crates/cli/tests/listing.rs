@@ -50,7 +50,7 @@ fn devices_lists_what_the_mask_leaves() {
             .unwrap()
             .contains("max_threads=auto")
     );
-    let masked = devices("-aes");
+    let masked = devices("-aes,-avx2");
     assert_eq!(names(&masked["backends"]), ["portable"]);
     let left = masked["features"].as_array().unwrap();
     assert!(

@@ -36,6 +36,15 @@ pub const BLOCK_BYTES: usize = 16;
 pub enum Backend {
     /// Constant-time bitsliced code for any CPU: the reference, not meant to be fast.
     Portable,
+    /// `aesenc` on 128-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    AesNi(AesNi),
+    /// `vaesenc` on 256-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    Vaes256(Vaes256),
+    /// `vaesenc` on 512-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    Vaes512(Vaes512),
     /// Constant-time bitsliced code on 256-bit registers, for a CPU without AES instructions.
     #[cfg(target_arch = "x86_64")]
     WideAvx2(Avx2),
@@ -48,15 +57,6 @@ pub enum Backend {
     /// The same on 512-bit registers.
     #[cfg(target_arch = "x86_64")]
     Gfni512(Gfni512),
-    /// `aesenc` on 128-bit registers.
-    #[cfg(target_arch = "x86_64")]
-    AesNi(AesNi),
-    /// `vaesenc` on 256-bit registers.
-    #[cfg(target_arch = "x86_64")]
-    Vaes256(Vaes256),
-    /// `vaesenc` on 512-bit registers.
-    #[cfg(target_arch = "x86_64")]
-    Vaes512(Vaes512),
 }
 
 impl Backend {
@@ -166,10 +166,13 @@ impl Schedule {
         match backend {
             Backend::Portable => self.expand_with(key, portable::aes::sub_word),
             #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx2(_)
-            | Backend::WideAvx512(_)
-            | Backend::Gfni256(_)
-            | Backend::Gfni512(_) => self.expand_with(key, portable::aes::sub_word),
+            Backend::WideAvx2(_) | Backend::WideAvx512(_) => {
+                self.expand_with(key, crate::sbox::sub_word);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni256(token) => x86_64::gfni::expand(token, self, key),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni512(token) => x86_64::gfni::expand(token.gfni256(), self, key),
             #[cfg(target_arch = "x86_64")]
             Backend::AesNi(token) => x86_64::aes::expand(token, self, key),
             #[cfg(target_arch = "x86_64")]
@@ -187,10 +190,13 @@ impl Schedule {
         match backend {
             Backend::Portable => portable::aes::invert(schedule, self),
             #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx2(_)
-            | Backend::WideAvx512(_)
-            | Backend::Gfni256(_)
-            | Backend::Gfni512(_) => portable::aes::invert(schedule, self),
+            Backend::WideAvx2(_) | Backend::WideAvx512(_) => {
+                portable::aes::invert(schedule, self);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni256(token) => x86_64::gfni::invert(token, schedule, self),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni512(token) => x86_64::gfni::invert(token.gfni256(), schedule, self),
             #[cfg(target_arch = "x86_64")]
             Backend::AesNi(token) => x86_64::aes::invert(token, schedule, self),
             #[cfg(target_arch = "x86_64")]
@@ -303,7 +309,24 @@ impl Ctr {
     fn run(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
         debug_assert!(data.len() as u64 <= bytes_before_wrap(counter));
         match self.backend {
-            Backend::Portable => portable::aes::ctr(&self.schedule, counter, data),
+            #[cfg(target_arch = "x86_64")]
+            Backend::AesNi(token) => x86_64::aes::ctr_aes_ni(token, &self.schedule, counter, data),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes256(token) => {
+                x86_64::aes::ctr_vaes256(token, &self.schedule, counter, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes512(token) => {
+                x86_64::aes::ctr_vaes512(token, &self.schedule, counter, data);
+            }
+            _ => self.run_without_aes(counter, data),
+        }
+    }
+
+    /// Apart, because one jump to one of nine takes longer than 16 bytes of AES.
+    #[inline(never)]
+    fn run_without_aes(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
+        match self.backend {
             #[cfg(target_arch = "x86_64")]
             Backend::WideAvx2(token) => {
                 x86_64::bitslice::ctr_avx2(token, &self.schedule, counter, data);
@@ -320,16 +343,7 @@ impl Ctr {
             Backend::Gfni512(token) => {
                 x86_64::aes::ctr_gfni512(token, &self.schedule, counter, data);
             }
-            #[cfg(target_arch = "x86_64")]
-            Backend::AesNi(token) => x86_64::aes::ctr_aes_ni(token, &self.schedule, counter, data),
-            #[cfg(target_arch = "x86_64")]
-            Backend::Vaes256(token) => {
-                x86_64::aes::ctr_vaes256(token, &self.schedule, counter, data);
-            }
-            #[cfg(target_arch = "x86_64")]
-            Backend::Vaes512(token) => {
-                x86_64::aes::ctr_vaes512(token, &self.schedule, counter, data);
-            }
+            _ => portable::aes::ctr(&self.schedule, counter, data),
         }
     }
 }

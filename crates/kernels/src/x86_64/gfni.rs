@@ -7,8 +7,45 @@
 
 use core::arch::x86_64::*;
 
+use super::Gfni256;
 use super::bitslice::{Bits, Frame, xor_bytes};
 use super::lanes::Lanes;
+use crate::aes::Schedule;
+
+/// FIPS 197, section 5.2. `key` has the length that `schedule.size` says.
+pub(crate) fn expand(_: Gfni256, schedule: &mut Schedule, key: &[u8]) {
+    #[target_feature(enable = "avx2,gfni")]
+    fn with_gfni(schedule: &mut Schedule, key: &[u8]) {
+        schedule.expand_with(key, |word| {
+            let word = _mm_cvtsi32_si128(word as i32);
+            // SAFETY: the features are enabled here.
+            let word = unsafe { word.map_inverse::<0x63>(S_BOX) };
+            _mm_cvtsi128_si32(word) as u32
+        });
+    }
+    // SAFETY: the token proves the features.
+    unsafe { with_gfni(schedule, key) }
+}
+
+/// The schedule of the equivalent inverse cipher (FIPS 197, section 5.3.5), in the order of use.
+pub(crate) fn invert(_: Gfni256, schedule: &Schedule, inverse: &mut Schedule) {
+    #[target_feature(enable = "avx2,gfni")]
+    fn with_gfni(schedule: &Schedule, inverse: &mut Schedule) {
+        let rounds = schedule.size.rounds();
+        for round in 0..=rounds {
+            // SAFETY: a round key has 16 bytes; the features are enabled here.
+            unsafe {
+                let mut key = __m128i::load(schedule.round_keys[rounds - round].as_ptr().cast());
+                if round > 0 && round < rounds {
+                    key = inverse_mix_columns(key, _mm_setzero_si128());
+                }
+                key.store(inverse.round_keys[round].as_mut_ptr().cast());
+            }
+        }
+    }
+    // SAFETY: the token proves the features.
+    unsafe { with_gfni(schedule, inverse) }
+}
 
 /// A register of blocks that GFNI encrypts.
 #[derive(Clone, Copy)]
@@ -17,6 +54,8 @@ pub(super) struct Gfni<V>(V);
 // SAFETY: as the trait demands of callers, who enable GFNI beside the instructions of `V`.
 impl<V: GaloisField> Lanes for Gfni<V> {
     const BLOCKS: usize = V::BLOCKS;
+    /// Rounds are too long for the compiler to unroll them all, and so to keep keys in registers.
+    const KEYS_IN_MEMORY: bool = true;
 
     #[inline(always)]
     unsafe fn round(self, key: Self) -> Self {
@@ -40,15 +79,11 @@ impl<V: GaloisField> Lanes for Gfni<V> {
 
     #[inline(always)]
     unsafe fn inverse_round(self, key: Self) -> Self {
-        // SAFETY: as the trait demands. The columns are multiplied by 04 x^2 + 05 before
-        // MixColumns, which makes 0b x^3 + 0d x^2 + 09 x + 0e.
+        // SAFETY: as the trait demands.
         unsafe {
             let s = self.0.map::<0x05>(S_BOX_INVERSE).map_inverse::<0>(IDENTITY);
             let shifted = s.shuffle(&INVERSE_FRAME.shift_rows);
-            let sum = shifted.xor(shifted.shuffle(&UNSHIFTED.two_below));
-            let multiplied = shifted.xor(sum.times(4));
-            let below = multiplied.shuffle(&UNSHIFTED.one_below);
-            Self(mix_columns(multiplied, below, key.0))
+            Self(inverse_mix_columns(shifted, key.0))
         }
     }
 
@@ -129,6 +164,22 @@ unsafe fn mix_columns<V: GaloisField>(a: V, below: V, key: V) -> V {
         let sum = a.xor(below);
         let rest = below.xor(key).xor(sum.shuffle(&UNSHIFTED.two_below));
         sum.times(2).xor(rest)
+    }
+}
+
+/// MixColumns after each column times 04 x^2 + 05, which makes 0b x^3 + 0d x^2 + 09 x + 0e; plus
+/// `key`.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller.
+#[inline(always)]
+unsafe fn inverse_mix_columns<V: GaloisField>(a: V, key: V) -> V {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let sum = a.xor(a.shuffle(&UNSHIFTED.two_below));
+        let multiplied = a.xor(sum.times(4));
+        let below = multiplied.shuffle(&UNSHIFTED.one_below);
+        mix_columns(multiplied, below, key)
     }
 }
 

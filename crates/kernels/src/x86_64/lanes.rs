@@ -16,6 +16,8 @@ pub(super) trait Lanes: Copy {
     /// Less than 512 bits: there are 16 registers, too few for states and round keys, and two
     /// `aesenc` a cycle leave fewer slots for what stands beside them.
     const NARROW: bool = Self::BLOCKS < 4;
+    /// Round keys are read when their round comes.
+    const KEYS_IN_MEMORY: bool = Self::NARROW;
 
     unsafe fn splat(block: __m128i) -> Self;
     /// Reads `BYTES` bytes.

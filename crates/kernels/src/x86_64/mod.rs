@@ -10,7 +10,7 @@ pub(crate) mod chacha20;
 pub(crate) mod face;
 pub(crate) mod gcm;
 pub(crate) mod gcm_cache;
-mod gfni;
+pub(crate) mod gfni;
 pub(crate) mod ghash;
 pub(crate) mod xor;
 
