@@ -15,8 +15,9 @@
 //! ```
 //!
 //! An [`Accelerator`] is a handle: there is no hidden global one. A key set up with it becomes a
-//! session, [`AcceleratedCtr`], on the device that expects to be done first. Each request then goes
-//! the way the plan finds cheapest: on the calling thread, or in stripes over the pool.
+//! session, [`AcceleratedCtr`], [`AcceleratedCbc`] or [`AcceleratedAead`], on the device that
+//! expects to be done first. Each request then goes the way the plan finds cheapest: on the calling
+//! thread, or in stripes over the pool.
 
 mod accelerator;
 mod aead;

@@ -17,17 +17,19 @@ use rand::{RngExt, SeedableRng};
 const KEY: [u8; 16] = *b"sixteen secret b";
 const IV: [u8; 16] = [0x35; 16];
 
-/// With every device that the mask leaves in front.
-const MASKS: [(&str, &str); 4] = [
-    ("", "cpu"),
-    ("-avx512", "cpu"),
-    ("-vaes", "cpu"),
+/// With the device that is in front on any CPU under that mask, where there is one.
+const MASKS: [(&str, Option<&str>); 6] = [
+    ("", None),
+    ("-avx512", None),
+    ("-vaes", None),
+    ("-aes", None),
+    ("-aes,-gfni", None),
     (
-        "-aes",
+        "-aes,-avx2",
         if cfg!(feature = "software") {
-            "software"
+            Some("software")
         } else {
-            "cpu"
+            Some("cpu")
         },
     ),
 ];
@@ -131,7 +133,7 @@ fn any_split_agrees_with_rustcrypto_whatever_the_strategy_and_device() {
                 rng.fill(&mut key[..]);
                 rng.fill(&mut iv[..]);
                 let mut cipher = accelerator.cbc(&key, &iv).unwrap();
-                assert_eq!(cipher.device(), device);
+                assert!(device.is_none_or(|device| cipher.device() == device));
                 for encrypts in [true, false] {
                     cipher.set_iv(&iv).unwrap();
                     let mut data = vec![0; 16 * rng.random_range(30_000..40_000)];
@@ -158,7 +160,7 @@ fn any_split_agrees_with_rustcrypto_whatever_the_strategy_and_device() {
 
 #[test]
 fn forced_stripes_are_stripes_and_encryption_has_none() {
-    for (mask, device) in MASKS {
+    for (mask, _) in MASKS {
         let accelerator = accelerator(mask, Strategy::Stripe);
         if accelerator.parallelism() == 1 {
             return;
@@ -175,7 +177,7 @@ fn forced_stripes_are_stripes_and_encryption_has_none() {
                 assert!(data.iter().all(|byte| *byte == 0xa5), "{mask} {in_place}");
             }
         }
-        let stats = accelerator.stats().operations[&(device.into(), Operation::Aes128Cbc)];
+        let (_, stats) = accelerator.stats().operations.pop_first().unwrap();
         assert_eq!(stats.requests, 8, "{mask}");
         assert_eq!(stats.bytes, 4 * 600_016, "{mask}");
         assert_eq!(stats.striped_requests, 4, "{mask}");
