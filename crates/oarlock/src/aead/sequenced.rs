@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, TAG_BYTES};
+use oarlock_kernels::chacha20;
 use oarlock_kernels::chacha20_poly1305::ChaCha20Poly1305;
 use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::gcm::Gcm;
-use oarlock_kernels::{aes, chacha20};
 
+use super::key::unkeyed_gcm;
 use super::{AcceleratedAead, refused, wrong_tag_length};
 use crate::Error;
 use crate::accelerator::Accelerator;
@@ -82,7 +83,8 @@ pub struct SequencedAead {
     prefetched: u64,
 }
 
-/// A key that any thread can use.
+/// A key that any thread can use. Always in an `Arc`, so its size moves nowhere.
+#[allow(clippy::large_enum_variant)]
 enum Kernel {
     Gcm(Gcm),
     ChaCha20Poly1305(ChaCha20Poly1305),
@@ -94,7 +96,7 @@ impl Kernel {
             Operation::ChaCha20Poly1305 => {
                 Self::ChaCha20Poly1305(ChaCha20Poly1305::unkeyed(chacha20::Backend::preferred(cpu)))
             }
-            _ => Self::Gcm(Gcm::unkeyed(aes::Backend::preferred(cpu))),
+            _ => Self::Gcm(unkeyed_gcm(cpu)),
         });
         // In place, so that no copy of the key is left behind.
         match Arc::get_mut(&mut kernel) {

@@ -108,9 +108,10 @@ impl AcceleratedCtr<AnyStream> {
         iv: &[u8],
     ) -> Result<Self, Error> {
         let inner = &accelerator.0;
-        let Some(algorithm) = AnyStream::of(operation).filter(|_| operation.key_bytes() > 0) else {
+        // A stream cannot fail, so there must be a kernel for when every device has.
+        let Some(algorithm) = AnyStream::of(operation).filter(|_| operation.is_built_in()) else {
             return Err(Error::InvalidInput(format!(
-                "{operation} is not a stream cipher that goes by its name"
+                "{operation} is not a stream cipher that is built in"
             )));
         };
         if key.len() != operation.key_bytes() {

@@ -2,7 +2,7 @@
 
 use oarlock_kernels::cpu::Cpu;
 
-use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, Operation, SessionParams};
+use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, SessionParams};
 use crate::aead::AeadKey;
 use crate::cipher::{CbcKey, StreamKey};
 use crate::plan;
@@ -18,33 +18,13 @@ impl CpuDevice {
     }
 }
 
-impl CpuDevice {
-    /// What a caller brings along has no device.
-    fn computes(&self, operation: Operation) -> bool {
-        match operation {
-            Operation::Aes128Ctr
-            | Operation::Aes192Ctr
-            | Operation::Aes256Ctr
-            | Operation::ChaCha20
-            | Operation::Aes128Gcm
-            | Operation::Aes192Gcm
-            | Operation::Aes256Gcm
-            | Operation::ChaCha20Poly1305
-            | Operation::Aes128Cbc
-            | Operation::Aes192Cbc
-            | Operation::Aes256Cbc => true,
-            _ => cfg!(feature = "legacy") && operation.key_bytes() > 0,
-        }
-    }
-}
-
 impl Device for CpuDevice {
     fn name(&self) -> &str {
         "cpu"
     }
 
     fn probe(&self, params: &SessionParams) -> Option<Offer> {
-        if !self.computes(params.operation) {
+        if !params.operation.is_built_in() {
             return None;
         }
         let bytes_per_second = plan::kernel_rate(self.0, params.operation);
