@@ -25,6 +25,7 @@ mod error;
 mod machine;
 mod measure;
 mod own;
+mod report;
 mod run;
 mod statistics;
 mod verify;
@@ -43,8 +44,12 @@ use run::Event;
 /// # Errors
 /// See [`Error`]; nothing was timed for a case in which outputs differ.
 pub fn run(args: &Args, peers: &[PeerFactory], out: &mut dyn Write) -> Result<(), Error> {
+    if let Some(folder) = &args.report {
+        return report::run(args, folder, peers, out);
+    }
+    let cases = case::matching(&args.case)?;
     let mut shown = Shown::new(args, out);
-    run::measure(args, peers, &mut |event| shown.on(event))
+    run::measure(args, &cases, peers, &mut |event| shown.on(event))
 }
 
 /// Lets Oarlock and those of `peers` that `args` name do the cases that they name, compares, and
@@ -62,6 +67,8 @@ struct Shown<'a> {
     out: &'a mut dyn Write,
     table: Table,
     record: Option<Record>,
+    /// Whether a run has begun; a report is made of several.
+    has_begun: bool,
 }
 
 impl<'a> Shown<'a> {
@@ -71,19 +78,27 @@ impl<'a> Shown<'a> {
             out,
             table: Table::default(),
             record: None,
+            has_begun: false,
         }
+    }
+
+    /// Tells people something.
+    fn note(&mut self, text: &str) -> Result<(), Error> {
+        if self.args.json {
+            return Ok(());
+        }
+        write_out(self.out, text)
     }
 
     fn on(&mut self, event: Event<'_>) -> Result<(), Error> {
         match event {
+            Event::Started(_) if self.has_begun => {}
             Event::Started(versions) => {
-                if self.args.record && self.record.is_none() {
+                self.has_begun = true;
+                if self.args.record {
                     self.record = Some(Record::open(versions)?);
                 }
-                if !self.args.json {
-                    let line = format!("{}\n\n", versions.join(" · "));
-                    write_out(self.out, &line)?;
-                }
+                self.note(&format!("{}\n\n", versions.join(" · ")))?;
             }
             Event::Measured(point, lines) => {
                 if let Some(record) = &mut self.record {

@@ -24,12 +24,13 @@ pub(crate) enum Event<'a> {
 
 type Observer<'a> = &'a mut dyn FnMut(Event<'_>) -> Result<(), Error>;
 
+/// Measures `cases`; which `args` name is another's affair.
 pub(crate) fn measure(
     args: &Args,
+    cases: &[&'static Case],
     peers: &[PeerFactory],
     observer: Observer<'_>,
 ) -> Result<(), Error> {
-    let cases = case::matching(&args.case)?;
     let everybody = Everybody::open(args, peers)?;
     observer(Event::Started(&everybody.versions()))?;
     let mut measured = 0;
@@ -266,7 +267,7 @@ impl<'a> Field<'a> {
         let count = (MESSAGES_BYTES / bytes).clamp(MESSAGES_MIN, MESSAGES_MAX);
         Ok((0..count)
             .map(|_| {
-                let nonce = nonces.next_nonce();
+                let nonce = *nonces.next_nonce();
                 let mut data = vec![0x5a; bytes];
                 let tag = aead.seal(&nonce, &AAD, &mut data);
                 Sealed { nonce, data, tag }

@@ -81,7 +81,7 @@ fn aead_difference(
 ) -> Option<(usize, String)> {
     let mut nonces = Nonces::default();
     for (number, bytes) in requests.iter().enumerate() {
-        let nonce = nonces.next_nonce();
+        let nonce = *nonces.next_nonce();
         let (mut of_a, mut of_b) = (filled(*bytes), filled(*bytes));
         let tag = a.seal(&nonce, &AAD, of_a.bytes_mut());
         let tag_of_b = b.seal(&nonce, &AAD, of_b.bytes_mut());

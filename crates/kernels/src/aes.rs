@@ -25,7 +25,7 @@ use crate::portable;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{self, face};
 #[cfg(target_arch = "x86_64")]
-pub use crate::x86_64::{AesNi, Face, Vaes256, Vaes512};
+pub use crate::x86_64::{AesNi, Avx2, Avx512, Face, Gfni256, Gfni512, Vaes256, Vaes512};
 
 /// Bytes in an AES block.
 pub const BLOCK_BYTES: usize = 16;
@@ -45,6 +45,18 @@ pub enum Backend {
     /// `vaesenc` on 512-bit registers.
     #[cfg(target_arch = "x86_64")]
     Vaes512(Vaes512),
+    /// Constant-time bitsliced code on 256-bit registers, for a CPU without AES instructions.
+    #[cfg(target_arch = "x86_64")]
+    WideAvx2(Avx2),
+    /// The same on 512-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    WideAvx512(Avx512),
+    /// AES rounds made of GFNI on 256-bit registers, for a CPU without AES instructions.
+    #[cfg(target_arch = "x86_64")]
+    Gfni256(Gfni256),
+    /// The same on 512-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    Gfni512(Gfni512),
 }
 
 impl Backend {
@@ -55,6 +67,10 @@ impl Backend {
             Vaes512::new(cpu).map(Self::Vaes512),
             Vaes256::new(cpu).map(Self::Vaes256),
             AesNi::new(cpu).map(Self::AesNi),
+            Gfni512::new(cpu).map(Self::Gfni512),
+            Gfni256::new(cpu).map(Self::Gfni256),
+            Avx512::new(cpu).map(Self::WideAvx512),
+            Avx2::new(cpu).map(Self::WideAvx2),
         ];
         #[cfg(not(target_arch = "x86_64"))]
         let special: [Option<Self>; 0] = { [] };
@@ -70,6 +86,14 @@ impl Backend {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Self::WideAvx2(_) => "wide-avx2",
+            #[cfg(target_arch = "x86_64")]
+            Self::WideAvx512(_) => "wide-avx512",
+            #[cfg(target_arch = "x86_64")]
+            Self::Gfni256(_) => "gfni-256",
+            #[cfg(target_arch = "x86_64")]
+            Self::Gfni512(_) => "gfni-512",
             #[cfg(target_arch = "x86_64")]
             Self::AesNi(_) => "aes-ni",
             #[cfg(target_arch = "x86_64")]
@@ -142,6 +166,14 @@ impl Schedule {
         match backend {
             Backend::Portable => self.expand_with(key, portable::aes::sub_word),
             #[cfg(target_arch = "x86_64")]
+            Backend::WideAvx2(_) | Backend::WideAvx512(_) => {
+                self.expand_with(key, crate::sbox::sub_word);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni256(token) => x86_64::gfni::expand(token, self, key),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni512(token) => x86_64::gfni::expand(token.gfni256(), self, key),
+            #[cfg(target_arch = "x86_64")]
             Backend::AesNi(token) => x86_64::aes::expand(token, self, key),
             #[cfg(target_arch = "x86_64")]
             Backend::Vaes256(token) => x86_64::aes::expand(token.aes_ni(), self, key),
@@ -157,6 +189,14 @@ impl Schedule {
         self.size = schedule.size;
         match backend {
             Backend::Portable => portable::aes::invert(schedule, self),
+            #[cfg(target_arch = "x86_64")]
+            Backend::WideAvx2(_) | Backend::WideAvx512(_) => {
+                portable::aes::invert(schedule, self);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni256(token) => x86_64::gfni::invert(token, schedule, self),
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni512(token) => x86_64::gfni::invert(token.gfni256(), schedule, self),
             #[cfg(target_arch = "x86_64")]
             Backend::AesNi(token) => x86_64::aes::invert(token, schedule, self),
             #[cfg(target_arch = "x86_64")]
@@ -269,7 +309,6 @@ impl Ctr {
     fn run(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
         debug_assert!(data.len() as u64 <= bytes_before_wrap(counter));
         match self.backend {
-            Backend::Portable => portable::aes::ctr(&self.schedule, counter, data),
             #[cfg(target_arch = "x86_64")]
             Backend::AesNi(token) => x86_64::aes::ctr_aes_ni(token, &self.schedule, counter, data),
             #[cfg(target_arch = "x86_64")]
@@ -280,6 +319,31 @@ impl Ctr {
             Backend::Vaes512(token) => {
                 x86_64::aes::ctr_vaes512(token, &self.schedule, counter, data);
             }
+            _ => self.run_without_aes(counter, data),
+        }
+    }
+
+    /// Apart, because one jump to one of nine takes longer than 16 bytes of AES.
+    #[inline(never)]
+    fn run_without_aes(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
+        match self.backend {
+            #[cfg(target_arch = "x86_64")]
+            Backend::WideAvx2(token) => {
+                x86_64::bitslice::ctr_avx2(token, &self.schedule, counter, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::WideAvx512(token) => {
+                x86_64::bitslice::ctr_avx512(token, &self.schedule, counter, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni256(token) => {
+                x86_64::aes::ctr_gfni256(token, &self.schedule, counter, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni512(token) => {
+                x86_64::aes::ctr_gfni512(token, &self.schedule, counter, data);
+            }
+            _ => portable::aes::ctr(&self.schedule, counter, data),
         }
     }
 }
@@ -531,6 +595,14 @@ pub mod dispatch {
     counters! {
         /// Runs of the portable kernel.
         PORTABLE,
+        /// Runs of the bitsliced kernel on 256-bit registers.
+        WIDE_AVX2,
+        /// Runs of the bitsliced kernel on 512-bit registers.
+        WIDE_AVX512,
+        /// Runs of the kernel made of GFNI on 256-bit registers.
+        GFNI256,
+        /// Runs of the kernel made of GFNI on 512-bit registers.
+        GFNI512,
         /// Runs of the AES-NI kernel.
         AES_NI,
         /// Runs of the 256-bit VAES kernel.
@@ -549,6 +621,8 @@ pub mod dispatch {
         GCM_VAES256,
         /// Runs of the 512-bit kernel of GCM.
         GCM_VAES512,
+        /// Runs of the 512-bit kernel of GCM out of a FACE table.
+        GCM_FACE,
         /// Makings of a long table of powers of H.
         GCM_POWERS,
     }

@@ -74,14 +74,30 @@ impl Cbc {
             Backend::Portable => portable::aes::cbc_encrypt(&self.schedule, iv, data),
             // One block at a time, wider registers bring nothing.
             #[cfg(target_arch = "x86_64")]
-            Backend::AesNi(token) => x86_64::cbc::encrypt(token, &self.schedule, iv, data),
+            Backend::WideAvx2(token) => {
+                x86_64::bitslice::cbc_encrypt(token, &self.schedule, iv, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::WideAvx512(token) => {
+                x86_64::bitslice::cbc_encrypt(token.avx2(), &self.schedule, iv, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni256(token) => {
+                x86_64::cbc::encrypt_gfni(token, &self.schedule, iv, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni512(token) => {
+                x86_64::cbc::encrypt_gfni(token.gfni256(), &self.schedule, iv, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::AesNi(token) => x86_64::cbc::encrypt_aes_ni(token, &self.schedule, iv, data),
             #[cfg(target_arch = "x86_64")]
             Backend::Vaes256(token) => {
-                x86_64::cbc::encrypt(token.aes_ni(), &self.schedule, iv, data);
+                x86_64::cbc::encrypt_aes_ni(token.aes_ni(), &self.schedule, iv, data);
             }
             #[cfg(target_arch = "x86_64")]
             Backend::Vaes512(token) => {
-                x86_64::cbc::encrypt(token.aes_ni(), &self.schedule, iv, data);
+                x86_64::cbc::encrypt_aes_ni(token.aes_ni(), &self.schedule, iv, data);
             }
         }
     }
@@ -95,6 +111,22 @@ impl Cbc {
         assert_whole_blocks(data.len());
         match self.backend {
             Backend::Portable => portable::aes::cbc_decrypt(&self.inverse, iv, data),
+            #[cfg(target_arch = "x86_64")]
+            Backend::WideAvx2(token) => {
+                x86_64::bitslice::cbc_decrypt_avx2(token, &self.inverse, iv, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::WideAvx512(token) => {
+                x86_64::bitslice::cbc_decrypt_avx512(token, &self.inverse, iv, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni256(token) => {
+                x86_64::cbc::decrypt_gfni256(token, &self.inverse, iv, data);
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Gfni512(token) => {
+                x86_64::cbc::decrypt_gfni512(token, &self.inverse, iv, data);
+            }
             #[cfg(target_arch = "x86_64")]
             Backend::AesNi(token) => x86_64::cbc::decrypt_aes_ni(token, &self.inverse, iv, data),
             #[cfg(target_arch = "x86_64")]

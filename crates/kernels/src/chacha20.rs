@@ -14,6 +14,7 @@ use crate::cpu::Cpu;
 use crate::poly1305::{Element, Multiplier};
 use crate::portable;
 use crate::stitched::{Direction, Start};
+use crate::wipe::Secret;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64;
 #[cfg(target_arch = "x86_64")]
@@ -173,10 +174,9 @@ impl ChaCha20 {
         if skip > 0 {
             let bytes = data.len().min(BLOCK_BYTES - skip);
             let (mut head, rest) = data.split_at(bytes);
-            let mut keystream = [0; BLOCK_BYTES];
-            self.backend.crypt(start, (&mut keystream[..]).into());
-            head.xor_in2out(&keystream[skip..skip + bytes]);
-            keystream.zeroize();
+            let mut keystream = Secret::<BLOCK_BYTES>::zeros(BLOCK_BYTES);
+            self.backend.crypt(start, keystream.bytes().into());
+            head.xor_in2out(&keystream.bytes()[skip..skip + bytes]);
             start.counter = start.counter.wrapping_add(1);
             data = rest;
         }

@@ -19,7 +19,8 @@ use crate::chacha20::{BLOCK_BYTES, ChaCha20};
 pub use crate::chacha20::{Backend, InvalidKeyLength};
 use crate::cpu::Cpu;
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, OneTimeKey};
-use crate::stitched::Direction;
+use crate::stitched::{Direction, xor_bytes};
+use crate::wipe::Secret;
 
 /// Bytes in a nonce.
 pub const NONCE_BYTES: usize = 12;
@@ -79,8 +80,17 @@ impl ChaCha20Poly1305 {
         data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], AeadError> {
         check_length(data.len() as u64)?;
-        let mut message = self.begin(nonce, aad)?;
-        self.seal_next(&mut message, data)?;
+        let nonce = nonce_words(nonce)?;
+        if data.len() <= SHORT_BYTES_MAX {
+            let mut keystream =
+                Secret::<SHORT_BLOCKS_BYTES>::zeros(short_keystream_bytes(data.len()));
+            let start = self.cipher.start(nonce, 0);
+            self.backend().crypt(start, keystream.bytes().into());
+            let (block, keystream) = split_keystream(keystream.bytes(), data.len());
+            return Ok(self.seal_under(block, aad, data, keystream));
+        }
+        let mut message = self.begin_at(nonce, aad);
+        self.next(Direction::Seal, &mut message, data);
         Ok(self.finish(message))
     }
 
@@ -100,15 +110,22 @@ impl ChaCha20Poly1305 {
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), AeadError> {
         check_length(data.len() as u64)?;
-        let mut message = self.begin(nonce, aad)?;
-        self.open_next(&mut message, data.reborrow())?;
-        let start = message.nonce;
+        let nonce = nonce_words(nonce)?;
+        if data.len() <= SHORT_BYTES_MAX {
+            let mut keystream =
+                Secret::<SHORT_BLOCKS_BYTES>::zeros(short_keystream_bytes(data.len()));
+            let start = self.cipher.start(nonce, 0);
+            self.backend().crypt(start, keystream.bytes().into());
+            let (block, keystream) = split_keystream(keystream.bytes(), data.len());
+            return self.open_under(block, aad, data, keystream, tag);
+        }
+        let mut message = self.begin_at(nonce, aad);
+        self.next(Direction::Open, &mut message, data.reborrow());
         if tags_match(&self.finish(message), tag) {
             return Ok(());
         }
         if is_in_place(&mut data) {
-            let start = self.cipher.start(start, 1);
-            self.backend().crypt(start, data);
+            self.backend().crypt(self.cipher.start(nonce, 1), data);
         } else {
             data.get_out().fill(0);
         }
@@ -120,13 +137,7 @@ impl ChaCha20Poly1305 {
     /// # Errors
     /// [`AeadError::InvalidNonceLength`] where `nonce` has not 12 bytes.
     pub fn begin(&self, nonce: &[u8], aad: &[u8]) -> Result<Message, AeadError> {
-        let nonce = nonce_words(nonce)?;
-        let mut block = [0; BLOCK_BYTES];
-        let start = self.cipher.start(nonce, 0);
-        self.backend().crypt(start, (&mut block[..]).into());
-        let message = Message::new(nonce, &block, aad);
-        block.zeroize();
-        Ok(message)
+        Ok(self.begin_at(nonce_words(nonce)?, aad))
     }
 
     /// Encrypts the next part of a message, of any length.
@@ -138,7 +149,9 @@ impl ChaCha20Poly1305 {
         message: &mut Message,
         data: InOutBuf<'_, '_, u8>,
     ) -> Result<(), AeadError> {
-        self.next(Direction::Seal, message, data)
+        check_length(message.bytes.saturating_add(data.len() as u64))?;
+        self.next(Direction::Seal, message, data);
+        Ok(())
     }
 
     /// Decrypts the next part of a message, of any length. What comes out is *not verified yet*: use
@@ -151,7 +164,9 @@ impl ChaCha20Poly1305 {
         message: &mut Message,
         data: InOutBuf<'_, '_, u8>,
     ) -> Result<(), AeadError> {
-        self.next(Direction::Open, message, data)
+        check_length(message.bytes.saturating_add(data.len() as u64))?;
+        self.next(Direction::Open, message, data);
+        Ok(())
     }
 
     /// The tag. Who opens compares it with [`tags_match`].
@@ -233,15 +248,12 @@ impl ChaCha20Poly1305 {
     pub fn seal_with_keystream(
         &self,
         aad: &[u8],
-        mut data: InOutBuf<'_, '_, u8>,
+        data: InOutBuf<'_, '_, u8>,
         keystream: &[u8],
     ) -> Result<[u8; TAG_BYTES], AeadError> {
         check_length(data.len() as u64)?;
         let (block, keystream) = split_keystream(keystream, data.len());
-        let mut message = Message::new([0; 3], block, aad);
-        data.xor_in2out(keystream);
-        message.absorb(data.get_out());
-        Ok(self.finish(message))
+        Ok(self.seal_under(block, aad, data, keystream))
     }
 
     /// [`open`](Self::open), with a keystream that [`keystream`](Self::keystream) made. Verifies
@@ -256,12 +268,44 @@ impl ChaCha20Poly1305 {
     pub fn open_with_keystream(
         &self,
         aad: &[u8],
-        mut data: InOutBuf<'_, '_, u8>,
+        data: InOutBuf<'_, '_, u8>,
         keystream: &[u8],
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), AeadError> {
         check_length(data.len() as u64)?;
         let (block, keystream) = split_keystream(keystream, data.len());
+        self.open_under(block, aad, data, keystream, tag)
+    }
+
+    fn begin_at(&self, nonce: [u32; 3], aad: &[u8]) -> Message {
+        let mut block = Secret::<BLOCK_BYTES>::zeros(BLOCK_BYTES);
+        let start = self.cipher.start(nonce, 0);
+        self.backend().crypt(start, block.bytes().into());
+        let (block, _) = split_keystream(block.bytes(), 0);
+        Message::new(nonce, block, aad)
+    }
+
+    fn seal_under(
+        &self,
+        block: &[u8; BLOCK_BYTES],
+        aad: &[u8],
+        mut data: InOutBuf<'_, '_, u8>,
+        keystream: &[u8],
+    ) -> [u8; TAG_BYTES] {
+        let mut message = Message::new([0; 3], block, aad);
+        xor(keystream, data.reborrow());
+        message.absorb(data.get_out());
+        self.finish(message)
+    }
+
+    fn open_under(
+        &self,
+        block: &[u8; BLOCK_BYTES],
+        aad: &[u8],
+        mut data: InOutBuf<'_, '_, u8>,
+        keystream: &[u8],
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<(), AeadError> {
         let mut message = Message::new([0; 3], block, aad);
         message.absorb(data.get_in());
         if !tags_match(&self.finish(message), tag) {
@@ -270,32 +314,28 @@ impl ChaCha20Poly1305 {
             }
             return Err(AeadError::AuthenticationFailed);
         }
-        data.xor_in2out(keystream);
+        xor(keystream, data.reborrow());
         Ok(())
     }
 
-    fn next(
-        &self,
-        direction: Direction,
-        message: &mut Message,
-        data: InOutBuf<'_, '_, u8>,
-    ) -> Result<(), AeadError> {
-        check_length(message.bytes.saturating_add(data.len() as u64))?;
+    fn next(&self, direction: Direction, message: &mut Message, data: InOutBuf<'_, '_, u8>) {
         let begun = message.bytes as usize % BLOCK_BYTES;
         let head_bytes = data.len().min((BLOCK_BYTES - begun) % BLOCK_BYTES);
         let (mut head, rest) = data.split_at(head_bytes);
         if !head.is_empty() {
-            let mut keystream = [0; BLOCK_BYTES];
+            let mut keystream = Secret::<BLOCK_BYTES>::zeros(BLOCK_BYTES);
             let start = self.cipher.start(message.nonce, block_at(message.bytes));
-            self.backend().crypt(start, (&mut keystream[..]).into());
+            self.backend().crypt(start, keystream.bytes().into());
             if direction == Direction::Open {
                 message.absorb(head.get_in());
             }
-            head.xor_in2out(&keystream[begun..begun + head_bytes]);
+            xor(
+                &keystream.bytes()[begun..begun + head_bytes],
+                head.reborrow(),
+            );
             if direction == Direction::Seal {
                 message.absorb(head.get_out());
             }
-            keystream.zeroize();
         }
         if !rest.is_empty() {
             let tail_bytes = rest.len() % MAC_BYTES;
@@ -311,7 +351,6 @@ impl ChaCha20Poly1305 {
             message.bytes += bytes - tail_bytes as u64;
             message.absorb(&tail[..tail_bytes]);
         }
-        Ok(())
     }
 
     fn stripe(
@@ -493,3 +532,25 @@ fn split_keystream(keystream: &[u8], data_bytes: usize) -> (&[u8; BLOCK_BYTES], 
         ),
     }
 }
+
+/// XORs `keystream` onto `data`, which are as long.
+fn xor(keystream: &[u8], data: InOutBuf<'_, '_, u8>) {
+    assert_eq!(keystream.len(), data.len());
+    let (from, to) = data.into_raw();
+    // SAFETY: the buffer vouches for its length at both pointers.
+    unsafe { xor_bytes(keystream, from, to) }
+}
+
+/// Block 0 and what the data need, rounded up to all lanes at work.
+fn short_keystream_bytes(data_bytes: usize) -> usize {
+    if data_bytes <= SHORT_BLOCKS_BYTES / 2 - BLOCK_BYTES {
+        SHORT_BLOCKS_BYTES / 2
+    } else {
+        SHORT_BLOCKS_BYTES
+    }
+}
+
+/// Messages up to this are done under a keystream made in one piece: with all lanes at work, block 0
+/// and 15 more take little longer than one.
+const SHORT_BYTES_MAX: usize = SHORT_BLOCKS_BYTES - BLOCK_BYTES;
+const SHORT_BLOCKS_BYTES: usize = 16 * BLOCK_BYTES;

@@ -21,13 +21,16 @@ pub struct Cpu(u8);
 pub enum Feature {
     /// AES-NI with PCLMULQDQ and SSE4.1: `aesenc` and `pclmulqdq` on 128-bit registers.
     Aes,
-    /// AVX2: integers in 256-bit registers.
+    /// AVX2 with BMI2: integers in 256-bit registers, and `mulx`.
     Avx2,
     /// VAES with VPCLMULQDQ: `vaesenc` on 256-bit registers. Needs [`Feature::Aes`] and
     /// [`Feature::Avx2`].
     Vaes,
     /// AVX-512 F, BW, VL and IFMA: 512-bit registers, of AES beside VAES. Needs [`Feature::Avx2`].
     Avx512,
+    /// GFNI: arithmetic in GF(2^8) on vectors, which replaces AES instructions. Needs
+    /// [`Feature::Avx2`].
+    Gfni,
     /// Not an instruction: allows counter-mode caching (FACE). Needs [`Feature::Vaes`] and
     /// [`Feature::Avx512`].
     Face,
@@ -35,7 +38,14 @@ pub enum Feature {
 
 impl Feature {
     /// Every feature; none builds on a later one.
-    pub const ALL: [Self; 5] = [Self::Aes, Self::Avx2, Self::Vaes, Self::Avx512, Self::Face];
+    pub const ALL: [Self; 6] = [
+        Self::Aes,
+        Self::Avx2,
+        Self::Vaes,
+        Self::Avx512,
+        Self::Gfni,
+        Self::Face,
+    ];
 
     /// The name used in masks and listings.
     pub const fn name(self) -> &'static str {
@@ -44,6 +54,7 @@ impl Feature {
             Self::Avx2 => "avx2",
             Self::Vaes => "vaes",
             Self::Avx512 => "avx512",
+            Self::Gfni => "gfni",
             Self::Face => "face",
         }
     }
@@ -56,9 +67,11 @@ impl Feature {
     const fn and_dependents(self) -> u8 {
         let more = match self {
             Self::Aes => Self::Vaes.bit() | Self::Face.bit(),
-            Self::Avx2 => Self::Vaes.bit() | Self::Avx512.bit() | Self::Face.bit(),
+            Self::Avx2 => {
+                Self::Vaes.bit() | Self::Avx512.bit() | Self::Gfni.bit() | Self::Face.bit()
+            }
             Self::Vaes | Self::Avx512 => Self::Face.bit(),
-            Self::Face => 0,
+            Self::Gfni | Self::Face => 0,
         };
         self.bit() | more
     }
@@ -78,7 +91,9 @@ impl Cpu {
                         && std::is_x86_feature_detected!("pclmulqdq")
                         && std::is_x86_feature_detected!("sse4.1")
                 }
-                Feature::Avx2 => std::is_x86_feature_detected!("avx2"),
+                Feature::Avx2 => {
+                    std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("bmi2")
+                }
                 Feature::Vaes => {
                     std::is_x86_feature_detected!("vaes")
                         && std::is_x86_feature_detected!("vpclmulqdq")
@@ -89,6 +104,7 @@ impl Cpu {
                         && std::is_x86_feature_detected!("avx512vl")
                         && std::is_x86_feature_detected!("avx512ifma")
                 }
+                Feature::Gfni => std::is_x86_feature_detected!("gfni"),
                 Feature::Face => true,
             };
             Feature::ALL

@@ -14,19 +14,26 @@
 //! that short messages need from the start; the first long message makes the others, without a
 //! lock: whoever finds another thread at it goes on with the short ones.
 
-use core::cell::UnsafeCell;
 use core::fmt;
-use core::sync::atomic::{AtomicU8, Ordering};
+#[cfg(target_arch = "x86_64")]
+use core::{
+    cell::UnsafeCell,
+    sync::atomic::{AtomicU8, Ordering},
+};
 
 use inout::InOutBuf;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::aead::{AeadError, STRIPE_ALIGN, TAG_BYTES, tags_match};
-use crate::aes::{BLOCK_BYTES, Backend, Ctr, InvalidKeyLength, bytes_before_wrap, carry_32};
+#[cfg(target_arch = "x86_64")]
+use crate::aes::bytes_before_wrap;
+use crate::aes::{BLOCK_BYTES, Backend, Ctr, InvalidKeyLength, carry_32};
 use crate::cpu::Cpu;
 use crate::portable;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::ghash::{LONG_BLOCKS, Powers, SHORT_BLOCKS, View};
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::{Face, gcm as kernel, gcm_cache::CACHED_ALIGN};
 
 /// Bytes of a nonce that is taken as it is; others are hashed (SP 800-38D, section 7.1, step 2).
 pub const NONCE_BYTES: usize = 12;
@@ -64,6 +71,8 @@ macro_rules! by_backend {
 pub struct Gcm {
     pub(crate) ctr: Ctr,
     hash: HashKey,
+    #[cfg(target_arch = "x86_64")]
+    face: Option<Face>,
 }
 
 /// A message under way: nonce, position, GHASH so far, and the block begun. Wiped on drop.
@@ -102,6 +111,10 @@ impl Gcm {
     /// [`InvalidKeyLength`].
     pub fn new(key: &[u8], cpu: Cpu) -> Result<Self, InvalidKeyLength> {
         let mut gcm = Self::unkeyed(Backend::preferred(cpu));
+        #[cfg(target_arch = "x86_64")]
+        if let Some(face) = Face::new(cpu) {
+            gcm = Self::unkeyed_cached(face);
+        }
         gcm.set_key(key)?;
         Ok(gcm)
     }
@@ -112,7 +125,18 @@ impl Gcm {
         Self {
             ctr: Ctr::unkeyed(backend),
             hash: HashKey::unkeyed(),
+            #[cfg(target_arch = "x86_64")]
+            face: None,
         }
+    }
+
+    /// As [`unkeyed`](Self::unkeyed) on 512-bit VAES, with counter-mode caching for long messages
+    /// whose nonce has 12 bytes.
+    #[cfg(target_arch = "x86_64")]
+    pub const fn unkeyed_cached(face: Face) -> Self {
+        let mut gcm = Self::unkeyed(Backend::Vaes512(face.vaes512()));
+        gcm.face = Some(face);
+        gcm
     }
 
     /// Expands `key` (16, 24 or 32 bytes) in place of the one before.
@@ -398,8 +422,17 @@ impl Gcm {
         aad: &[u8],
         data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], AeadError> {
-        if let Ok(nonce) = nonce.try_into() {
+        if let Ok(nonce) = <&[u8; NONCE_BYTES]>::try_from(nonce) {
             let backend = self.ctr.backend();
+            #[cfg(target_arch = "x86_64")]
+            if let Some(face) = self.face
+                && data.len() >= CACHED_BYTES_MIN
+            {
+                let view = self.hash.view(backend, aad.len() + data.len());
+                let (schedule, j0) = (&self.ctr.schedule, j0_of(nonce));
+                let tag = kernel::cached_message::<OPEN>(face, schedule, view, j0, aad, data);
+                return Ok(tag.to_ne_bytes());
+            }
             by_backend!(backend, kernels(token) => {
                 let view = self.hash.view(backend, aad.len() + data.len());
                 let schedule = &self.ctr.schedule;
@@ -469,7 +502,7 @@ impl Gcm {
         let (blocks, tail) = data.split_at(blocks);
         if !blocks.is_empty() {
             let bytes = blocks.len() as u64;
-            message.y = self.update::<OPEN>(message.y, message.counter(message.bytes), blocks);
+            message.y = self.update::<OPEN>(message, message.bytes, message.y, blocks);
             message.bytes += bytes;
         }
         if !tail.is_empty() {
@@ -508,20 +541,32 @@ impl Gcm {
     ) -> Partial {
         assert_is_stripe(offset, data.len() as u64);
         Partial {
-            y: self.update::<OPEN>(0, message.counter(offset), data),
+            y: self.update::<OPEN>(message, offset, 0, data),
         }
     }
 
-    /// CTR from `counter` on, and GHASH of the ciphertext from `y` on.
+    /// CTR from byte `offset` of the message on, and GHASH of the ciphertext from `y` on.
     fn update<const OPEN: bool>(
         &self,
+        message: &Message,
+        offset: u64,
         mut y: u128,
-        mut counter: u128,
         mut data: InOutBuf<'_, '_, u8>,
     ) -> u128 {
         let backend = self.ctr.backend();
+        let counter = message.counter(offset);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(face) = self.face
+            && data.len() >= CACHED_BYTES_MIN
+            && offset.is_multiple_of(CACHED_ALIGN)
+            && message.j0 as u32 == 1
+        {
+            let (schedule, view) = (&self.ctr.schedule, self.hash.view(backend, data.len()));
+            return kernel::cached_update::<OPEN>(face, schedule, view, y, counter, data);
+        }
         by_backend!(backend, kernels(token) => {
             let view = self.hash.view(backend, data.len());
+            let mut counter = counter;
             while !data.is_empty() {
                 let bytes = bytes_before_wrap(counter).min(data.len() as u64);
                 let (run, rest) = data.split_at(bytes as usize);
@@ -587,8 +632,11 @@ struct HashKey {
     long: AtomicU8,
 }
 
+#[cfg(target_arch = "x86_64")]
 const NOT_MADE: u8 = 0;
+#[cfg(target_arch = "x86_64")]
 const BEING_MADE: u8 = 1;
+#[cfg(target_arch = "x86_64")]
 const MADE: u8 = 2;
 
 // SAFETY: of `powers`, the short table is written by `set` alone, which has the value to itself,
@@ -759,3 +807,6 @@ const PIECE_BYTES: usize = 4096;
 /// A message of so many bytes makes the long table.
 #[cfg(target_arch = "x86_64")]
 const LONG_BYTES_MIN: usize = 512;
+/// A message of so many bytes fills a table of counter-mode caching.
+#[cfg(target_arch = "x86_64")]
+const CACHED_BYTES_MIN: usize = 12 << 10;

@@ -28,7 +28,10 @@ pub mod cpu;
 pub mod gcm;
 mod poly1305;
 mod portable;
+#[cfg(target_arch = "x86_64")]
+mod sbox;
 mod stitched;
+mod wipe;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 pub mod xor;

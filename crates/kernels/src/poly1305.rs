@@ -83,7 +83,22 @@ impl Element {
 
     /// Absorbs `data`, the last block filled up with zeros (RFC 8439, section 2.8).
     pub(crate) fn absorb_padded(mut self, r: &Multiplier, data: &[u8]) -> Self {
-        let (blocks, rest) = data.as_chunks();
+        let (mut blocks, rest) = data.as_chunks();
+        while blocks.len() >= TWO_CHAINS_BLOCKS_MIN {
+            let half = (blocks.len() / 2).min(CHAIN_BLOCKS_MAX);
+            let join = Self::power(r, half as u64);
+            while blocks.len() >= 2 * half {
+                let (first, others) = blocks.split_at(half);
+                let (second, others) = others.split_at(half);
+                let mut other = Self::ZERO;
+                for (first, second) in first.iter().zip(second) {
+                    self = self.step(r, first);
+                    other = other.step(r, second);
+                }
+                self = self.times(join).plus(other);
+                blocks = others;
+            }
+        }
         for block in blocks {
             self = self.step(r, block);
         }
@@ -126,6 +141,22 @@ impl Element {
         carry_once(add(add([p0, p1, p2 & 3], four), one))
     }
 
+    /// In limbs of 44 bits, the top one a little less.
+    pub(crate) fn to_limbs_44(self) -> [u64; 3] {
+        const MASK: u64 = (1 << 44) - 1;
+        let [h0, h1, h2] = self.0;
+        [h0 & MASK, (h0 >> 44 | h1 << 20) & MASK, h1 >> 24 | h2 << 40]
+    }
+
+    /// Out of limbs of 44 bits, of which each may have up to 60.
+    pub(crate) fn from_limbs_44([a, b, c]: [u64; 3]) -> Self {
+        let (a, b, c) = (u128::from(a), u128::from(b), u128::from(c));
+        let low = a + (b << 44);
+        let (low, carry) = low.overflowing_add(c << 88);
+        let top = (c >> 40) as u64 + carry as u64;
+        carry_once([low as u64, (low >> 64) as u64, top])
+    }
+
     /// r to the power of `exponent`, which is public.
     pub(crate) fn power(r: &Multiplier, exponent: u64) -> Self {
         let r = Self([r.r0, r.r1, 0]);
@@ -148,3 +179,7 @@ fn carry_once([h0, h1, h2]: [u64; 3]) -> Element {
     let (h1, carry) = h1.carrying_add(0, carry);
     Element([h0, h1, (h2 & 3) + carry as u64])
 }
+
+/// Below this, the power of r that joins two chains costs more than they save.
+const TWO_CHAINS_BLOCKS_MIN: usize = 16;
+const CHAIN_BLOCKS_MAX: usize = 64;

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use cipher::{BlockCipherEncrypt, KeyInit};
 use oarlock_kernels::cpu::Cpu;
 
-use crate::aead::AcceleratedAead;
+use crate::aead::{AcceleratedAead, NonceSequence, SequencedAead};
 use crate::calibration::{self, Calibration, MachineCosts};
+use crate::cipher::cbc::AcceleratedCbc;
 use crate::cipher::ctr::AcceleratedCtr;
 use crate::cipher::{AnyAes, AnyStream};
 #[cfg(feature = "software")]
@@ -17,8 +18,8 @@ use crate::device::{CpuDevice, Device, Operation, Registry};
 use crate::error::OptionsError;
 use crate::options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
 use crate::plan::{CostSource, Costs, LiveMachine, PlanReport};
-use crate::pool::{Class, Limits, Pool};
-use crate::prefetch::Budget;
+use crate::pool::{Background, Class, Limits, Pool};
+use crate::prefetch::{Budget, Ring};
 use crate::stats::{Stats, Totals};
 use crate::{Error, process};
 
@@ -131,6 +132,37 @@ impl Accelerator {
         AcceleratedAead::open_session(self, operation, key)
     }
 
+    /// The authenticated cipher `operation` for messages whose nonces are a sequence, from number 0
+    /// on, so that the keystream of those to come can be made ahead. Messages of up to
+    /// `record_bytes_max` bytes can profit from that.
+    ///
+    /// ```
+    /// use oarlock::{Accelerator, NonceSequence, device::Operation};
+    ///
+    /// let accelerator = Accelerator::builder().build()?;
+    /// let nonces = NonceSequence::Xor { iv: [9; 12] };
+    /// let mut tls = accelerator.sequenced_aead(Operation::ChaCha20Poly1305, &[7; 32], nonces, 16 << 10)?;
+    /// let mut record = *b"a record";
+    /// let tag = tls.seal_next(b"header", (&mut record[..]).into())?;
+    ///
+    /// let plain = accelerator.aead(Operation::ChaCha20Poly1305, &[7; 32])?;
+    /// plain.open(&nonces.nonce(0), b"header", (&mut record[..]).into(), &tag)?;
+    /// assert_eq!(&record, b"a record");
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`aead`](Self::aead).
+    pub fn sequenced_aead(
+        &self,
+        operation: Operation,
+        key: &[u8],
+        nonces: NonceSequence,
+        record_bytes_max: usize,
+    ) -> Result<SequencedAead, Error> {
+        SequencedAead::open_session(self, operation, key, nonces, record_bytes_max)
+    }
+
     /// A block cipher of the caller's in counter mode (SP 800-38A, 6.5), all bits of the block
     /// counting; blocks of 16 or 8 bytes. Wiping `C` on drop is its own affair.
     ///
@@ -148,6 +180,38 @@ impl Accelerator {
         C: BlockCipherEncrypt + KeyInit + Send + Sync + 'static,
     {
         AcceleratedCtr::open_block::<C>(self, key, iv)
+    }
+
+    /// AES-CBC that begins at `iv`: the blocks of `cbc::Encryptor<Aes128>` and of
+    /// `openssl enc -aes-128-cbc`, and likewise for 192 and 256 bits.
+    ///
+    /// ```
+    /// let accelerator = oarlock::Accelerator::builder().build()?;
+    /// let mut cipher = accelerator.cbc(&[0x42; 16], &[0x24; 16])?;
+    /// let mut message = b"attack at dawn".to_vec();
+    /// cipher.encrypt_padded(&mut message)?;
+    /// assert_eq!(message.len(), 16);
+    /// cipher.set_iv(&[0x24; 16])?;
+    /// cipher.decrypt_padded(&mut message)?;
+    /// assert_eq!(message, b"attack at dawn");
+    ///
+    /// // Whole blocks, in as many pieces as there are.
+    /// cipher.set_iv(&[0x25; 16])?;
+    /// let mut data = vec![0; 1 << 20];
+    /// for piece in data.chunks_mut(4096) {
+    ///     cipher.encrypt(piece.into())?;
+    /// }
+    /// cipher.set_iv(&[0x25; 16])?;
+    /// cipher.decrypt(data.as_mut_slice().into())?;
+    /// assert!(data.iter().all(|byte| *byte == 0));
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] unless `key` has 16, 24 or 32 bytes, [`Error::InvalidInput`] unless
+    /// `iv` has 16; [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
+    pub fn cbc(&self, key: &[u8], iv: &[u8]) -> Result<AcceleratedCbc, Error> {
+        AcceleratedCbc::open(self, key, iv)
     }
 
     /// The options in force.
@@ -378,6 +442,21 @@ impl Inner {
     /// CPUs that no caller is busy on, counting the one that asks as busy.
     pub(crate) fn cores_free(&self) -> usize {
         cpus().saturating_sub(self.callers.count().max(1))
+    }
+
+    /// Has `ring` filled by `worker`, where there is enough to fill.
+    pub(crate) fn fill(&self, ring: &Arc<Ring>, worker: PrefetchWorker) {
+        let (pool, workers_max): (fn(&Self) -> &Pool, _) = match worker {
+            PrefetchWorker::Pool => (
+                Self::pool,
+                self.helpers_max().min(self.live.cipher_threads()),
+            ),
+            PrefetchWorker::Idle => (Self::idle_pool, 1),
+        };
+        if workers_max > 0 && ring.enlist(workers_max) {
+            let is_urgent = ring.is_low();
+            pool(self).in_background(Arc::clone(ring) as Arc<dyn Background>, is_urgent);
+        }
     }
 
     pub(crate) fn enter(&self) -> Busy<'_> {

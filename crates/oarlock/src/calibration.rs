@@ -151,6 +151,15 @@ fn request(opened: Opened, operation: Operation) -> Apply {
                 let _ = black_box(key.seal(&nonce, &[], data.into()));
             })
         }
+        Opened::Cbc(key) => {
+            let mut iv = [0; 16];
+            // Decryption, which is what stripes are planned for.
+            Box::new(move |data| {
+                if let Some(key) = key.shared() {
+                    key.decrypt(&mut iv, data.into());
+                }
+            })
+        }
         Opened::Driver(_) => Box::new(|_| ()),
     }
 }

@@ -13,6 +13,10 @@ pub enum Error {
     /// The tag is not that of this message: it was altered, or nonce, associated data or key are
     /// others. Nothing of it was released.
     AuthenticationFailed,
+    /// The padding of a message is wrong: another key or IV, or the ciphertext was altered. Where,
+    /// it does not say; that there is such an answer can be too much: see
+    /// [`AcceleratedCbc::decrypt_padded`](crate::AcceleratedCbc::decrypt_padded).
+    InvalidPadding,
     /// An option is unknown or has a value outside its range.
     Options(OptionsError),
     /// `reservation=exclusive` and other ciphers keep so many of `max_threads` that this one's
@@ -39,6 +43,9 @@ impl fmt::Display for Error {
             Self::AuthenticationFailed => f.write_str(
                 "authentication failed: the message was altered, or nonce, associated data or key \
                  are not those it was sealed with",
+            ),
+            Self::InvalidPadding => f.write_str(
+                "the padding is wrong: check key and IV, and whether the ciphertext was altered",
             ),
             Self::Options(error) => error.fmt(f),
             Self::NoThreadsFree { wanted, free } => write!(

@@ -15,8 +15,9 @@
 //! ```
 //!
 //! An [`Accelerator`] is a handle: there is no hidden global one. A key set up with it becomes a
-//! session, [`AcceleratedCtr`], on the device that expects to be done first. Each request then goes
-//! the way the plan finds cheapest: on the calling thread, or in stripes over the pool.
+//! session, [`AcceleratedCtr`], [`AcceleratedCbc`] or [`AcceleratedAead`], on the device that
+//! expects to be done first. Each request then goes the way the plan finds cheapest: on the calling
+//! thread, or in stripes over the pool.
 
 mod accelerator;
 mod aead;
@@ -29,14 +30,17 @@ mod plan;
 mod pool;
 mod prefetch;
 mod process;
+mod request;
 mod session;
 mod stats;
 
 pub use accelerator::{Accelerator, Builder};
 pub use aead::{
-    AcceleratedAead, Aes128Gcm, Aes192Gcm, Aes256Gcm, AnyAead, ChaCha20Poly1305, Opener, Sealer,
+    AcceleratedAead, Aes128Gcm, Aes192Gcm, Aes256Gcm, AnyAead, ChaCha20Poly1305, NonceSequence,
+    Opener, Sealer, SequencedAead,
 };
 pub use calibration::{Calibration, MachineCosts, OperationCost};
+pub use cipher::cbc::AcceleratedCbc;
 pub use cipher::ctr::AcceleratedCtr;
 pub use cipher::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
 pub use error::{Error, OptionsError};

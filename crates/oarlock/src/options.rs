@@ -175,13 +175,6 @@ impl Options {
                 self.cipher_blocks
             )));
         }
-        if self.cipher_blocks > BLOCKS_MAX || self.cipher_streams() > STREAMS_MAX {
-            return Err(OptionsError(format!(
-                "cipher_blocks={} or cipher_streams={} is more than {BLOCKS_MAX} or {STREAMS_MAX}",
-                self.cipher_blocks,
-                self.cipher_streams()
-            )));
-        }
         if self.cipher_streams == Some(0) {
             return Err(OptionsError(
                 "cipher_streams=0: a cipher has at least 1 stream".into(),
@@ -204,6 +197,13 @@ impl Options {
                     "{name}={count} is more than {THREADS_MAX}"
                 )));
             }
+        }
+        if self.cipher_blocks > BLOCKS_MAX || self.cipher_streams() > STREAMS_MAX {
+            return Err(OptionsError(format!(
+                "cipher_blocks={} or cipher_streams={} is more than {BLOCKS_MAX} or {STREAMS_MAX}",
+                self.cipher_blocks,
+                self.cipher_streams()
+            )));
         }
         if let Threads::Exactly(max_threads) = self.max_threads
             && self.min_threads > max_threads

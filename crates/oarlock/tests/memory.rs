@@ -135,6 +135,39 @@ fn no_key_and_no_keystream_is_left_in_freed_memory() {
 }
 
 #[test]
+fn no_key_of_cbc_and_no_plaintext_that_was_padded_is_left_in_freed_memory() {
+    let _alone = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
+    const PLAINTEXT: [u8; 16] = *b"plaintext of one";
+    for mask in ["", "-avx512", "-vaes", "-aes"] {
+        for strategy in [Strategy::Inline, Strategy::Stripe] {
+            let mut data = vec![0x55; 400_000];
+            let mut padded = PLAINTEXT.to_vec();
+            padded.shrink_to_fit();
+            let found = freed_with(&[KEY, PLAINTEXT], || {
+                let accelerator = Accelerator::builder()
+                    .cpu_mask(mask)
+                    .max_threads(2)
+                    .strategy(strategy)
+                    .build()
+                    .unwrap();
+                let mut cipher = accelerator.cbc(&KEY, &IV).unwrap();
+                cipher.encrypt((&mut data[..]).into()).unwrap();
+                cipher.decrypt((&mut data[..]).into()).unwrap();
+                cipher.encrypt_padded(&mut padded).unwrap();
+                cipher.set_iv(&IV).unwrap();
+                // A session that moves frees what it had, and so does one with a new key.
+                accelerator.withdraw(cipher.device());
+                cipher.decrypt((&mut data[..]).into()).unwrap();
+                if cipher.set_key(&[9; 32], &IV).is_ok() {
+                    cipher.decrypt((&mut data[..]).into()).unwrap();
+                }
+            });
+            assert_eq!(found, 0, "{mask} {strategy:?}");
+        }
+    }
+}
+
+#[test]
 fn inline_requests_allocate_nothing() {
     // The data freed here is keystream, which a search under way would find.
     let _alone = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
@@ -154,6 +187,17 @@ fn inline_requests_allocate_nothing() {
         cipher.set_iv(&[1; 16]).unwrap();
         cipher.apply_keystream(&mut data[..100]);
         assert_eq!(ALLOCATIONS.get(), before, "{mask}");
+        let mut cipher = accelerator.cbc(&KEY, &IV).unwrap();
+        let mut message = Vec::with_capacity(64);
+        let before = ALLOCATIONS.get();
+        for bytes in [0, 16, 64, 1008, 4096, 65_536, 300_000] {
+            cipher.encrypt((&mut data[..bytes]).into()).unwrap();
+            cipher.decrypt((&mut data[..bytes]).into()).unwrap();
+        }
+        message.extend_from_slice(b"attack at dawn");
+        cipher.encrypt_padded(&mut message).unwrap();
+        cipher.set_iv(&[1; 16]).unwrap();
+        assert_eq!(ALLOCATIONS.get(), before, "{mask}");
     }
     // Those that go inline by choice, too, among them the first that is long enough for a choice.
     let accelerator = Accelerator::builder().build().unwrap();
@@ -166,4 +210,31 @@ fn inline_requests_allocate_nothing() {
         cipher.apply_keystream(&mut data[..bytes]);
     }
     assert_eq!(ALLOCATIONS.get(), before);
+    let mut cipher = accelerator.cbc(&KEY, &IV).unwrap();
+    let before = ALLOCATIONS.get();
+    for bytes in [16, 64, 4096, 65_536] {
+        cipher.decrypt((&mut data[..bytes]).into()).unwrap();
+    }
+    assert_eq!(ALLOCATIONS.get(), before);
+}
+
+#[test]
+fn the_second_decryption_in_stripes_allocates_no_more_than_counter_mode() {
+    let _alone = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
+    let accelerator = Accelerator::builder()
+        .max_threads(1)
+        .min_threads(1)
+        .strategy(Strategy::Stripe)
+        .build()
+        .unwrap();
+    let mut data = vec![0; 1_000_000];
+    let mut ctr = accelerator.ctr(&KEY, &IV).unwrap();
+    let mut cbc = accelerator.cbc(&KEY, &IV).unwrap();
+    ctr.apply_keystream(&mut data);
+    cbc.decrypt((&mut data[..]).into()).unwrap();
+    let before = ALLOCATIONS.get();
+    ctr.apply_keystream(&mut data);
+    let of_ctr = ALLOCATIONS.get() - before;
+    cbc.decrypt((&mut data[..]).into()).unwrap();
+    assert_eq!(ALLOCATIONS.get() - before, 2 * of_ctr);
 }

@@ -36,6 +36,9 @@ impl Patience for Looks {
     }
     fn was_rewarded(&mut self) {}
     fn was_woken(&mut self) {}
+    fn nap(&mut self) -> Option<std::time::Duration> {
+        None
+    }
 }
 
 fn help(board: &Board, looks: usize) -> usize {

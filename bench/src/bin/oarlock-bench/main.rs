@@ -33,12 +33,13 @@ struct Cli {
         value_name = "GLOB",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "*"
+        default_missing_value = "*",
+        conflicts_with = "report"
     )]
     targets: Option<String>,
 
     /// Measure as the figures of SILC's accelerator were: AES-CTR on 1 MiB in place, one consumer
-    #[arg(long, conflicts_with = "targets")]
+    #[arg(long, conflicts_with_all = ["targets", "report"])]
     seed_shape: bool,
 
     /// The `oarlock` command to measure, in place of the one beside this program

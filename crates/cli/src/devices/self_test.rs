@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cipher::StreamCipher as _;
 use oarlock::device::{Device, Kind, Operation};
-use oarlock::{AcceleratedAead, AcceleratedCtr, Accelerator, AnyStream};
+use oarlock::{AcceleratedAead, AcceleratedCbc, AcceleratedCtr, Accelerator, AnyStream};
 
 /// What a self-test says that has found nothing wrong.
 pub(super) const PASSED: &str = "ok";
@@ -49,6 +49,7 @@ impl Unit {
                     aead: alone.aead(operation, key).map_err(failed)?,
                     sent: 0,
                 }),
+                Kind::Cbc => Box::new(alone.cbc(key, &[0; 16]).map_err(failed)?),
                 other => return Err(format!("there is no self-test for {other:?}")),
             })
         }))
@@ -62,7 +63,7 @@ impl Unit {
 impl Keyed for AcceleratedCtr<AnyStream> {
     fn seal(&mut self, iv: &[u8], _: &[u8], data: &mut Vec<u8>) -> Result<(), String> {
         self.set_iv(iv).map_err(|error| error.to_string())?;
-        let first = (data.len() / 3 | 1).min(data.len());
+        let first = (data.len() / 3 + 1).min(data.len());
         let (head, rest) = data.split_at_mut(first);
         let second = rest.len().min(777);
         let (middle, tail) = rest.split_at_mut(second);
@@ -78,6 +79,26 @@ impl Keyed for AcceleratedCtr<AnyStream> {
 
     fn measured(&mut self, data: &mut [u8]) {
         self.apply_keystream(data);
+    }
+}
+
+impl Keyed for AcceleratedCbc {
+    fn seal(&mut self, iv: &[u8], _: &[u8], data: &mut Vec<u8>) -> Result<(), String> {
+        self.set_iv(iv)
+            .and_then(|()| self.encrypt(data.as_mut_slice().into()))
+            .map_err(|error| error.to_string())
+    }
+
+    fn open(&mut self, iv: &[u8], _: &[u8], data: &mut Vec<u8>) -> Result<(), String> {
+        self.set_iv(iv)
+            .and_then(|()| self.decrypt(data.as_mut_slice().into()))
+            .map_err(|error| error.to_string())
+    }
+
+    /// Decryption: what can be spread.
+    fn measured(&mut self, data: &mut [u8]) {
+        // Whole blocks.
+        let _ = self.decrypt(data.into());
     }
 }
 
@@ -162,10 +183,14 @@ fn random_message(unit: &Unit, operation: Operation, oracle: &Unit) -> Result<()
     let iv = match operation.kind() {
         Kind::Stream { iv_bytes: 16, .. } => (u128::from(u64::MAX) - 500).to_be_bytes().to_vec(),
         Kind::Stream { iv_bytes: 8, .. } => (u64::from(u32::MAX) - 500).to_be_bytes().to_vec(),
+        Kind::Cbc => random(16),
         _ => random(12),
     };
     let aad = random(13);
-    let message = random(MESSAGE_BYTES);
+    let message = match operation.kind() {
+        Kind::Cbc => random(MESSAGE_BYTES / 16 * 16),
+        _ => random(MESSAGE_BYTES),
+    };
     let (mut data, mut expected) = (message.clone(), message.clone());
     let mut keyed = unit.key(&key)?;
     keyed.seal(&iv, &aad, &mut data)?;
@@ -246,6 +271,18 @@ const fn ctr(operation: Operation, key: &'static str, ciphertext: &'static str) 
     }
 }
 
+const fn cbc(operation: Operation, key: &'static str, ciphertext: &'static str) -> Vector {
+    Vector {
+        operation,
+        source: "SP 800-38A, F.2",
+        key,
+        iv: "000102030405060708090a0b0c0d0e0f",
+        aad: "",
+        plaintext: "6bc1bee22e409f96e93d7e117393172a",
+        ends_in: ciphertext,
+    }
+}
+
 /// Test cases 4, 10 and 16 of the GCM specification.
 const fn gcm(operation: Operation, key: &'static str, tag: &'static str) -> Vector {
     Vector {
@@ -319,6 +356,21 @@ const VECTORS: &[Vector] = &[
                     637265656e20776f756c642062652069742e",
         ends_in: "1ae10b594f09e26a7e902ecbd0600691",
     },
+    cbc(
+        Operation::Aes128Cbc,
+        "2b7e151628aed2a6abf7158809cf4f3c",
+        "7649abac8119b246cee98e9b12e9197d",
+    ),
+    cbc(
+        Operation::Aes192Cbc,
+        "8e73b0f7da0e6452c810f32b809079e562f8ead2522c6b7b",
+        "4f021db243bc633d7178183a9fa071e8",
+    ),
+    cbc(
+        Operation::Aes256Cbc,
+        "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4",
+        "f58c4c04d6e5f1ba779eabfb5f7bfbd6",
+    ),
     block(
         Operation::Camellia128Ctr,
         "RFC 3713, A",

@@ -326,7 +326,7 @@ fn reduce(mut wide: [u64; 15]) -> [u64; 8] {
 }
 
 /// Transposes an 8 x 8 bit matrix whose rows are bytes (Hacker's Delight, section 7-3).
-const fn transpose(mut x: u64) -> u64 {
+pub(crate) const fn transpose(mut x: u64) -> u64 {
     let mut t = (x ^ (x >> 7)) & 0x00aa_00aa_00aa_00aa;
     x ^= t ^ (t << 7);
     t = (x ^ (x >> 14)) & 0x0000_cccc_0000_cccc;

@@ -3,7 +3,7 @@
 use inout::InOutBuf;
 
 use crate::poly1305::{Element, Multiplier};
-use crate::stitched::{self, BLOCK_BYTES, Direction, Start, Words};
+use crate::stitched::{self, BLOCK_BYTES, ChainPowers, Direction, Start, Words};
 
 /// XORs keystream from `start` on onto `data`.
 pub(crate) fn crypt(start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
@@ -37,6 +37,7 @@ type Lanes = [u32; 4];
 impl Words for Lanes {
     const BLOCKS: usize = 4;
     type Short = Self;
+    type Powers = ChainPowers<{ Self::BYTES }>;
 
     #[inline(always)]
     unsafe fn splat(word: u32) -> Self {

@@ -242,6 +242,10 @@ fn the_kernel_that_was_asked_for_ran() {
     let counts = || {
         [
             &dispatch::PORTABLE,
+            &dispatch::WIDE_AVX2,
+            &dispatch::WIDE_AVX512,
+            &dispatch::GFNI256,
+            &dispatch::GFNI512,
             &dispatch::AES_NI,
             &dispatch::VAES256,
             &dispatch::VAES512,
@@ -266,13 +270,17 @@ fn the_kernel_that_was_asked_for_ran() {
             assert_eq!(
                 ran,
                 match way {
-                    Way::Portable => [1, 0, 0, 0, 0, 0],
-                    Way::AesNi => [0, 1, 0, 0, 0, 0],
-                    Way::Vaes256 => [0, 0, 1, 0, 0, 0],
-                    Way::Vaes512 => [0, 0, 0, 1, 0, 0],
-                    Way::Face if long => [0, 0, 0, 0, 1, 1],
-                    Way::FaceShared if long => [0, 0, 0, 0, 1, 0],
-                    Way::Face | Way::FaceShared => [0, 0, 0, 1, 0, 0],
+                    Way::Portable => [1, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+                    Way::WideAvx2 => [0, 1, 0, 0, 0, 0, 0, 0, 0, 0],
+                    Way::WideAvx512 => [0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
+                    Way::Gfni256 => [0, 0, 0, 1, 0, 0, 0, 0, 0, 0],
+                    Way::Gfni512 => [0, 0, 0, 0, 1, 0, 0, 0, 0, 0],
+                    Way::AesNi => [0, 0, 0, 0, 0, 1, 0, 0, 0, 0],
+                    Way::Vaes256 => [0, 0, 0, 0, 0, 0, 1, 0, 0, 0],
+                    Way::Vaes512 => [0, 0, 0, 0, 0, 0, 0, 1, 0, 0],
+                    Way::Face if long => [0, 0, 0, 0, 0, 0, 0, 0, 1, 1],
+                    Way::FaceShared if long => [0, 0, 0, 0, 0, 0, 0, 0, 1, 0],
+                    Way::Face | Way::FaceShared => [0, 0, 0, 0, 0, 0, 0, 1, 0, 0],
                 },
                 "{way:?}, {bytes} bytes"
             );

@@ -89,6 +89,8 @@ fn every_length_in_both_forms(backend: Backend) {
     }
 }
 
+type Direction<'a> = &'a dyn Fn(&mut [u8; 16], InOutBuf<'_, '_, u8>);
+
 /// Both directions, in place and buffer to buffer at the offsets `at`; the input and the bytes
 /// around the buffers stay what they were.
 fn check(cbc: &Cbc, key: &[u8], iv: [u8; 16], plain: &[u8], at: [usize; 2]) {
@@ -100,7 +102,7 @@ fn check(cbc: &Cbc, key: &[u8], iv: [u8; 16], plain: &[u8], at: [usize; 2]) {
         last = *block;
     }
     let what = || format!("{cbc:?}, {} bytes at {at:?}", plain.len());
-    let ways: [(&[u8], &[u8], &dyn Fn(&mut [u8; 16], InOutBuf<'_, '_, u8>)); 2] = [
+    let ways: [(&[u8], &[u8], Direction<'_>); 2] = [
         (plain, &cipher, &|iv, data| cbc.encrypt(iv, data)),
         (&cipher, plain, &|iv, data| cbc.decrypt(iv, data)),
     ];
@@ -171,6 +173,10 @@ fn the_kernel_that_was_asked_for_ran() {
     let counts = || {
         [
             &dispatch::PORTABLE,
+            &dispatch::WIDE_AVX2,
+            &dispatch::WIDE_AVX512,
+            &dispatch::GFNI256,
+            &dispatch::GFNI512,
             &dispatch::AES_NI,
             &dispatch::VAES256,
             &dispatch::VAES512,
@@ -180,17 +186,21 @@ fn the_kernel_that_was_asked_for_ran() {
     for backend in Cpu::detect().aes_backends() {
         let cbc = cbc(backend, &[1; 16]);
         assert_eq!(cbc.backend(), backend);
-        let ran = |run: &dyn Fn(&mut [u8; 16], InOutBuf<'_, '_, u8>)| {
+        let ran = |run: Direction<'_>| {
             let before = counts();
             run(&mut [0; 16], (&mut [0; 1024][..]).into());
             let after = counts();
-            [0, 1, 2, 3].map(|i| after[i] - before[i])
+            [0, 1, 2, 3, 4, 5, 6, 7].map(|i| after[i] - before[i])
         };
         let (encrypts, decrypts) = match backend.name() {
-            "portable" => ([1, 0, 0, 0], [1, 0, 0, 0]),
-            "aes-ni" => ([0, 1, 0, 0], [0, 1, 0, 0]),
-            "vaes-256" => ([0, 1, 0, 0], [0, 0, 1, 0]),
-            "vaes-512" => ([0, 1, 0, 0], [0, 0, 0, 1]),
+            "portable" => ([1, 0, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]),
+            "wide-avx2" => ([0, 1, 0, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0, 0, 0]),
+            "wide-avx512" => ([0, 1, 0, 0, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0, 0, 0]),
+            "gfni-256" => ([0, 0, 0, 1, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0, 0, 0]),
+            "gfni-512" => ([0, 0, 0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0, 0, 0]),
+            "aes-ni" => ([0, 0, 0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 0, 1, 0, 0]),
+            "vaes-256" => ([0, 0, 0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 0, 0, 1, 0]),
+            "vaes-512" => ([0, 0, 0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 0, 0, 0, 1]),
             name => panic!("no kernel is expected of {name}"),
         };
         assert_eq!(ran(&|iv, data| cbc.encrypt(iv, data)), encrypts, "{cbc:?}");

@@ -184,7 +184,7 @@ fn assert_is_wiped<T>(place: &mut MaybeUninit<T>, secrets: &[u32]) {
         let pair: Vec<u8> = pair.iter().flat_map(|word| word.to_le_bytes()).collect();
         memory.windows(8).any(|window| window == pair)
     };
-    let pairs = || secrets.chunks_exact(2);
+    let pairs = || secrets.chunks_exact(2).filter(|pair| *pair != [0, 0]);
     let before = look(start);
     assert!(
         pairs().all(|pair| is_seen(&before, pair)),

@@ -19,6 +19,10 @@ use inout::InOutBuf;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Portable,
+    WideAvx2,
+    WideAvx512,
+    Gfni256,
+    Gfni512,
     AesNi,
     Vaes256,
     Vaes512,
@@ -29,8 +33,12 @@ enum Way {
 }
 
 impl Way {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 10] = [
         Self::Portable,
+        Self::WideAvx2,
+        Self::WideAvx512,
+        Self::Gfni256,
+        Self::Gfni512,
         Self::AesNi,
         Self::Vaes256,
         Self::Vaes512,
@@ -41,20 +49,21 @@ impl Way {
     /// The CPU, with features hidden so that this way is the preferred one; `None` where it lacks
     /// the instructions.
     fn cpu(self) -> Option<Cpu> {
-        let (needed, hidden) = match self {
-            Self::Portable => (None, Some(Feature::Aes)),
-            Self::AesNi => (Some(Feature::Aes), Some(Feature::Vaes)),
-            Self::Vaes256 => (Some(Feature::Vaes), Some(Feature::Avx512)),
-            Self::Vaes512 => (Some(Feature::Avx512), Some(Feature::Face)),
-            Self::Face | Self::FaceShared => (Some(Feature::Face), None),
+        let (needed, mask) = match self {
+            Self::Portable => (None, "-aes,-avx2"),
+            Self::WideAvx2 => (Some(Feature::Avx2), "-aes,-avx512,-gfni"),
+            Self::WideAvx512 => (Some(Feature::Avx512), "-aes,-gfni"),
+            Self::Gfni256 => (Some(Feature::Gfni), "-aes,-avx512"),
+            Self::Gfni512 => (Some(Feature::Gfni), "-aes"),
+            Self::AesNi => (Some(Feature::Aes), "-vaes"),
+            Self::Vaes256 => (Some(Feature::Vaes), "-avx512"),
+            Self::Vaes512 => (Some(Feature::Face), "-face"),
+            Self::Face | Self::FaceShared => (Some(Feature::Face), ""),
         };
         let cpu = Cpu::detect();
-        needed.is_none_or(|feature| cpu.has(feature)).then(|| {
-            hidden.map_or(cpu, |feature| {
-                let mask = format!("-{}", feature.name());
-                cpu.masked(&mask).unwrap()
-            })
-        })
+        needed
+            .is_none_or(|feature| cpu.has(feature))
+            .then(|| cpu.masked(mask).unwrap())
     }
 
     /// A place for a key; `None` where the CPU lacks the instructions.
@@ -74,6 +83,10 @@ impl Way {
                 let backend = cpu.aes_backends().next().unwrap();
                 let name = match self {
                     Self::Portable => "portable",
+                    Self::WideAvx2 => "wide-avx2",
+                    Self::WideAvx512 => "wide-avx512",
+                    Self::Gfni256 => "gfni-256",
+                    Self::Gfni512 => "gfni-512",
                     Self::AesNi => "aes-ni",
                     Self::Vaes256 => "vaes-256",
                     _ => "vaes-512",
@@ -86,8 +99,14 @@ impl Way {
 
     /// The same for GCM, with a key.
     fn gcm(self, key: &[u8]) -> Option<Box<Gcm>> {
-        let backend = self.cpu()?.aes_backends().next().unwrap();
-        let mut gcm = Box::new(Gcm::unkeyed(backend));
+        let cpu = self.cpu()?;
+        let mut gcm = Box::new(match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Face | Self::FaceShared => {
+                Gcm::unkeyed_cached(crate::aes::Face::new(cpu).unwrap())
+            }
+            _ => Gcm::unkeyed(cpu.aes_backends().next().unwrap()),
+        });
         gcm.set_key(key).unwrap();
         Some(gcm)
     }
@@ -153,6 +172,10 @@ fn alone() -> RwLockWriteGuard<'static, ()> {
 macro_rules! for_every_way {
     ($($body:ident),+ $(,)?) => {
         for_every_way! { @ portable Portable; $($body)+ }
+        for_every_way! { @ wide_avx2 WideAvx2; $($body)+ }
+        for_every_way! { @ wide_avx512 WideAvx512; $($body)+ }
+        for_every_way! { @ gfni256 Gfni256; $($body)+ }
+        for_every_way! { @ gfni512 Gfni512; $($body)+ }
         for_every_way! { @ aes_ni AesNi; $($body)+ }
         for_every_way! { @ vaes256 Vaes256; $($body)+ }
         for_every_way! { @ vaes512 Vaes512; $($body)+ }

@@ -9,8 +9,9 @@ use core::arch::{asm, x86_64::*};
 
 use inout::InOutBuf;
 
+use super::gfni::Gfni;
 use super::lanes::Lanes;
-use super::{AesNi, Vaes256, Vaes512};
+use super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512};
 use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
 
 /// FIPS 197, section 5.2, with SubWord made of `aesenclast`. `key` has the length that
@@ -183,6 +184,16 @@ entry_point!(
     VAES512
 );
 
+entry_point!(ctr_gfni256, Gfni256, Gfni<__m256i>, 4, "avx2,gfni", GFNI256);
+entry_point!(
+    ctr_gfni512,
+    Gfni512,
+    Gfni<__m512i>,
+    4,
+    "avx2,gfni,avx512f,avx512bw,avx512vl",
+    GFNI512
+);
+
 /// The algorithm: groups of `UNROLL` registers, then one register at a time.
 ///
 /// Where registers are narrow, each instruction beside `aesenc` counts. There a group starts where
@@ -205,7 +216,7 @@ pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
     // SAFETY: instructions and pointers as the caller vouches; `bytes` counts what is left, and no
     // more than that is touched.
     unsafe {
-        let all_keys = round_keys::<V, R>(schedule);
+        let mut keys = Keys::<V>::new::<R>(schedule);
         let mut counters = V::counters(counter);
         let head_blocks = if V::NARROW {
             (counter as u32).wrapping_neg() as usize % group_blocks
@@ -215,15 +226,16 @@ pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
         let head = head_blocks * BLOCK_BYTES;
         if bytes >= head + group_bytes {
             if head > 0 {
-                one_by_one::<V, R>(schedule, all_keys, counters, from, to, head);
+                one_by_one::<V, R>(keys, counters, from, to, head);
                 (from, to, bytes) = (from.add(head), to.add(head), bytes - head);
                 counters = V::counters(counter + head_blocks as u128);
             }
             while bytes >= group_bytes {
-                let keys = handy_keys::<V, R>(schedule, all_keys);
-                let mut states = [keys[0]; UNROLL];
+                keys.read_again();
+                let key = keys.get(0);
+                let mut states = [key; UNROLL];
                 if V::NARROW {
-                    states = [keys[0].xor(counters.swap_bytes()); UNROLL];
+                    states = [key.xor(counters.swap_bytes()); UNROLL];
                     for (i, state) in states.iter_mut().enumerate() {
                         let offset = __m128i::counters((i * V::BLOCKS) as u128).swap_bytes();
                         *state = state.xor(V::splat(offset));
@@ -235,13 +247,15 @@ pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
                         counters = counters.advance(V::BLOCKS as u32);
                     }
                 }
-                for key in &keys[1..R] {
+                for round in 1..R {
+                    let key = keys.get(round);
                     for state in &mut states {
-                        *state = state.round(*key);
+                        *state = state.round(key);
                     }
                 }
+                let key = keys.get(R);
                 for (i, state) in states.iter_mut().enumerate() {
-                    *state = state.last_round(keys[R].xor(V::load(from.add(i * V::BYTES))));
+                    *state = state.last_round(key.xor(V::load(from.add(i * V::BYTES))));
                 }
                 for (i, state) in states.iter().enumerate() {
                     state.store(to.add(i * V::BYTES));
@@ -250,7 +264,7 @@ pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
                 bytes -= group_bytes;
             }
         }
-        one_by_one::<V, R>(schedule, all_keys, counters, from, to, bytes);
+        one_by_one::<V, R>(keys, counters, from, to, bytes);
     }
 }
 
@@ -258,8 +272,7 @@ pub(super) unsafe fn ctr<V: Lanes, const R: usize, const UNROLL: usize>(
 /// As [`ctr`].
 #[inline(always)]
 unsafe fn one_by_one<V: Lanes, const R: usize>(
-    schedule: &Schedule,
-    all_keys: [V; 15],
+    mut keys: Keys<'_, V>,
     mut counters: V,
     mut from: *const u8,
     mut to: *mut u8,
@@ -268,17 +281,18 @@ unsafe fn one_by_one<V: Lanes, const R: usize>(
     // SAFETY: as `ctr`.
     unsafe {
         while bytes > 0 {
-            let keys = handy_keys::<V, R>(schedule, all_keys);
-            let mut state = keys[0].xor(counters.swap_bytes());
+            keys.read_again();
+            let mut state = keys.get(0).xor(counters.swap_bytes());
             counters = counters.advance(V::BLOCKS as u32);
-            for key in &keys[1..R] {
-                state = state.round(*key);
+            for round in 1..R {
+                state = state.round(keys.get(round));
             }
+            let key = keys.get(R);
             if bytes < V::BYTES {
-                state.last_round_partial(keys[R], from, to, bytes);
+                state.last_round_partial(key, from, to, bytes);
                 break;
             }
-            state.last_round(keys[R].xor(V::load(from))).store(to);
+            state.last_round(key.xor(V::load(from))).store(to);
             (from, to) = (from.add(V::BYTES), to.add(V::BYTES));
             bytes -= V::BYTES;
         }
@@ -294,43 +308,77 @@ pub(super) unsafe fn round_keys<V: Lanes, const R: usize>(schedule: &Schedule) -
     // SAFETY: the caller enables the instructions of `V`; a schedule is aligned to 64 bytes.
     unsafe {
         let mut keys = [V::splat(_mm_setzero_si128()); 15];
-        for (key, words) in keys.iter_mut().zip(&schedule.round_keys[..=R]) {
-            *key = V::splat(_mm_load_si128(words.as_ptr().cast()));
+        for (i, key) in keys[..=R].iter_mut().enumerate() {
+            *key = round_key(schedule, i);
         }
         keys
     }
 }
 
-/// `all_keys` where there are registers for them, else [`fresh_keys`].
+/// Round keys: in registers where there are enough, else out of memory.
 ///
-/// # Safety
-/// The instructions of `V` are enabled in the caller.
-#[inline(always)]
-pub(super) unsafe fn handy_keys<V: Lanes, const R: usize>(
-    schedule: &Schedule,
-    all_keys: [V; 15],
-) -> [V; 15] {
-    if V::NARROW {
-        // SAFETY: the caller enables the instructions of `V`.
-        unsafe { fresh_keys::<V, R>(schedule) }
-    } else {
-        all_keys
+/// Where they are in memory, the compiler cannot tell after [`read_again`](Self::read_again) that
+/// they are the same. If it could, it would spill them, to where nobody wipes them, and to spill
+/// less put each block's rounds one after the other: AES-256-CTR on 128 bits at 0.69 of OpenSSL's
+/// speed, as against 0.94 so.
+#[derive(Clone, Copy)]
+pub(super) struct Keys<'a, V> {
+    schedule: &'a Schedule,
+    registers: [V; 15],
+}
+
+impl<'a, V: Lanes> Keys<'a, V> {
+    /// # Safety
+    /// The instructions of `V` are enabled in the caller.
+    #[inline(always)]
+    pub(super) unsafe fn new<const R: usize>(schedule: &'a Schedule) -> Self {
+        Self {
+            schedule,
+            // SAFETY: as the caller vouches.
+            registers: unsafe { round_keys::<V, R>(schedule) },
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn read_again(&mut self) {
+        if V::KEYS_IN_MEMORY {
+            self.schedule = anew(self.schedule);
+        }
+    }
+
+    /// The key of `round`, 0 to `R`.
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled in the caller.
+    #[inline(always)]
+    pub(super) unsafe fn get(&self, round: usize) -> V {
+        if V::KEYS_IN_MEMORY {
+            let words = &self.schedule.round_keys[round];
+            // SAFETY: as the caller vouches; a schedule is aligned to 64 bytes.
+            unsafe { V::splat(_mm_load_si128(words.as_ptr().cast())) }
+        } else {
+            self.registers[round]
+        }
     }
 }
 
-/// The round keys, read again from the schedule. The compiler cannot tell that they are the same;
-/// if it could, it would spill, and to spill less put each block's rounds one after the other:
-/// AES-256-CTR on 128 bits at 0.69 of OpenSSL's speed, as against 0.94 so.
-///
-/// # Safety
-/// The instructions of `V` are enabled in the caller.
+/// The same schedule, but the compiler cannot tell that it is.
 #[inline(always)]
-pub(super) unsafe fn fresh_keys<V: Lanes, const R: usize>(schedule: &Schedule) -> [V; 15] {
+pub(super) fn anew(schedule: &Schedule) -> &Schedule {
     let mut schedule: *const Schedule = schedule;
-    // SAFETY: there is no instruction, the address stays what it was; the caller enables those
-    // of `V`.
+    // SAFETY: there is no instruction; the address stays what it was, and valid as long.
     unsafe {
         asm!("/* {0} */", inout(reg) schedule, options(readonly, nostack, preserves_flags));
-        round_keys::<V, R>(&*schedule)
+        &*schedule
     }
+}
+
+/// Round key `i` in every block of a register.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller; `i` is at most the number of rounds.
+#[inline(always)]
+pub(super) unsafe fn round_key<V: Lanes>(schedule: &Schedule, i: usize) -> V {
+    // SAFETY: as the caller vouches; a schedule is aligned to 64 bytes.
+    unsafe { V::splat(_mm_load_si128(schedule.round_keys[i].as_ptr().cast())) }
 }

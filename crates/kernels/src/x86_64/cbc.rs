@@ -13,35 +13,54 @@ use core::arch::x86_64::*;
 
 use inout::InOutBuf;
 
-use super::aes::{handy_keys, round_keys};
+use super::aes::Keys;
+use super::gfni::Gfni;
 use super::lanes::Lanes;
-use super::{AesNi, Vaes256, Vaes512};
+use super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512};
 use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
 
-/// CBC encryption of whole blocks.
-pub(crate) fn encrypt(
-    _: AesNi,
-    schedule: &Schedule,
-    iv: &mut [u8; BLOCK_BYTES],
-    data: InOutBuf<'_, '_, u8>,
-) {
-    #[cfg(any(test, feature = "dispatch-counters"))]
-    crate::aes::dispatch::AES_NI.hit();
-    let bytes = data.len();
-    let (from, to) = data.into_raw();
-    // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at `from` and
-    // writable at `to`, which are the same or do not overlap.
-    unsafe {
-        match schedule.size {
-            KeySize::Aes128 => encrypt_chain::<10>(schedule, iv, from, to, bytes),
-            KeySize::Aes192 => encrypt_chain::<12>(schedule, iv, from, to, bytes),
-            KeySize::Aes256 => encrypt_chain::<14>(schedule, iv, from, to, bytes),
+macro_rules! encrypt {
+    ($name:ident, $token:ty, $lanes:ty, $features:literal, $counter:ident) => {
+        /// CBC encryption of whole blocks.
+        pub(crate) fn $name(
+            _: $token,
+            schedule: &Schedule,
+            iv: &mut [u8; BLOCK_BYTES],
+            data: InOutBuf<'_, '_, u8>,
+        ) {
+            #[target_feature(enable = $features)]
+            unsafe fn rounds<const R: usize>(
+                schedule: &Schedule,
+                iv: &mut [u8; BLOCK_BYTES],
+                from: *const u8,
+                to: *mut u8,
+                bytes: usize,
+            ) {
+                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+                unsafe { encrypt_chain::<$lanes, R>(schedule, iv, from, to, bytes) }
+            }
+            #[cfg(any(test, feature = "dispatch-counters"))]
+            crate::aes::dispatch::$counter.hit();
+            let bytes = data.len();
+            let (from, to) = data.into_raw();
+            // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
+            // `from` and writable at `to`, which are the same or do not overlap.
+            unsafe {
+                match schedule.size {
+                    KeySize::Aes128 => rounds::<10>(schedule, iv, from, to, bytes),
+                    KeySize::Aes192 => rounds::<12>(schedule, iv, from, to, bytes),
+                    KeySize::Aes256 => rounds::<14>(schedule, iv, from, to, bytes),
+                }
+            }
         }
-    }
+    };
 }
 
-macro_rules! entry_point {
-    ($name:ident, $token:ty, $lanes:ty, $unroll:literal, $features:literal, $counter:ident) => {
+encrypt!(encrypt_aes_ni, AesNi, __m128i, "aes,sse4.1", AES_NI);
+encrypt!(encrypt_gfni, Gfni256, Gfni<__m128i>, "avx2,gfni", GFNI256);
+
+macro_rules! decrypt {
+    ($name:ident, $token:ty, $lanes:ty, $one:ty, $unroll:literal, $features:literal, $counter:ident) => {
         /// CBC decryption of whole blocks with the schedule of the equivalent inverse cipher.
         pub(crate) fn $name(
             _: $token,
@@ -58,7 +77,7 @@ macro_rules! entry_point {
                 bytes: usize,
             ) {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
-                unsafe { decrypt::<$lanes, R, $unroll>(inverse, iv, from, to, bytes) }
+                unsafe { decrypt::<$lanes, $one, R, $unroll>(inverse, iv, from, to, bytes) }
             }
             #[cfg(any(test, feature = "dispatch-counters"))]
             crate::aes::dispatch::$counter.hit();
@@ -77,29 +96,58 @@ macro_rules! entry_point {
     };
 }
 
-entry_point!(decrypt_aes_ni, AesNi, __m128i, 8, "aes,sse4.1", AES_NI);
-entry_point!(
+decrypt!(
+    decrypt_aes_ni,
+    AesNi,
+    __m128i,
+    __m128i,
+    8,
+    "aes,sse4.1",
+    AES_NI
+);
+decrypt!(
     decrypt_vaes256,
     Vaes256,
     __m256i,
+    __m128i,
     8,
     "aes,vaes,avx2",
     VAES256
 );
-entry_point!(
+decrypt!(
     decrypt_vaes512,
     Vaes512,
     __m512i,
+    __m128i,
     8,
     "aes,vaes,avx512f,avx512bw,avx512vl",
     VAES512
 );
+decrypt!(
+    decrypt_gfni256,
+    Gfni256,
+    Gfni<__m256i>,
+    Gfni<__m128i>,
+    4,
+    "avx2,gfni",
+    GFNI256
+);
+decrypt!(
+    decrypt_gfni512,
+    Gfni512,
+    Gfni<__m512i>,
+    Gfni<__m128i>,
+    4,
+    "avx2,gfni,avx512f,avx512bw,avx512vl",
+    GFNI512
+);
 
 /// # Safety
-/// `bytes` are readable at `from` and writable at `to`, the same place or one that does not
-/// overlap. Of a last block that is not whole, nothing is touched.
-#[target_feature(enable = "aes,sse4.1")]
-unsafe fn encrypt_chain<const R: usize>(
+/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
+/// at `to`, the same place or one that does not overlap. Of a last block that is not whole, nothing
+/// is touched.
+#[inline(always)]
+unsafe fn encrypt_chain<V: Lanes, const R: usize>(
     schedule: &Schedule,
     iv: &mut [u8; BLOCK_BYTES],
     mut from: *const u8,
@@ -111,17 +159,17 @@ unsafe fn encrypt_chain<const R: usize>(
         return;
     }
     // SAFETY: `blocks` counts what is left, and no more than that is touched; an IV has 16 bytes;
-    // the features are enabled.
+    // the caller enables the instructions. `V` has one block.
     unsafe {
-        let keys = round_keys::<__m128i, R>(schedule);
-        let both_ends = keys[0].xor(keys[R]);
-        let mut state = keys[0].xor(__m128i::load(iv.as_ptr()));
-        state = state.xor(__m128i::load(from));
+        let mut keys = Keys::<V>::new::<R>(schedule);
+        let both_ends = keys.get(0).xor(keys.get(R));
+        let mut state = keys.get(0).xor(V::load(iv.as_ptr())).xor(V::load(from));
         loop {
-            for key in &keys[1..R] {
-                state = state.round(*key);
+            keys.read_again();
+            for round in 1..R {
+                state = state.round(keys.get(round));
             }
-            let ciphertext = state.last_round(keys[R]);
+            let ciphertext = state.last_round(keys.get(R));
             ciphertext.store(to);
             blocks -= 1;
             if blocks == 0 {
@@ -129,19 +177,20 @@ unsafe fn encrypt_chain<const R: usize>(
                 break;
             }
             (from, to) = (from.add(BLOCK_BYTES), to.add(BLOCK_BYTES));
-            state = state.last_round(both_ends.xor(__m128i::load(from)));
+            state = state.last_round(both_ends.xor(V::load(from)));
         }
     }
 }
 
-/// The algorithm: groups of `UNROLL` registers, then one register, then one block at a time.
+/// The algorithm: groups of `UNROLL` registers, then one register, then one block at a time, in
+/// `One`.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
+/// The instructions of `V` and `One` are enabled in the caller; `bytes` are readable at `from` and writable
 /// at `to`, the same place or one that does not overlap. Of a last block that is not whole, nothing
 /// is touched.
 #[inline(always)]
-unsafe fn decrypt<V: Lanes, const R: usize, const UNROLL: usize>(
+unsafe fn decrypt<V: Lanes, One: Lanes, const R: usize, const UNROLL: usize>(
     inverse: &Schedule,
     iv: &mut [u8; BLOCK_BYTES],
     mut from: *const u8,
@@ -154,23 +203,21 @@ unsafe fn decrypt<V: Lanes, const R: usize, const UNROLL: usize>(
     unsafe {
         let mut before = __m128i::load(iv.as_ptr());
         if bytes >= V::BYTES {
-            let all_keys = round_keys::<V, R>(inverse);
+            let keys = Keys::<V>::new::<R>(inverse);
             while bytes >= group_bytes {
-                let keys = handy_keys::<V, R>(inverse, all_keys);
                 before = decrypt_group::<V, R, UNROLL>(keys, before, from, to);
                 (from, to) = (from.add(group_bytes), to.add(group_bytes));
                 bytes -= group_bytes;
             }
             while bytes >= V::BYTES {
-                let keys = handy_keys::<V, R>(inverse, all_keys);
                 before = decrypt_group::<V, R, 1>(keys, before, from, to);
                 (from, to) = (from.add(V::BYTES), to.add(V::BYTES));
                 bytes -= V::BYTES;
             }
         }
         while bytes >= BLOCK_BYTES {
-            let keys = round_keys::<__m128i, R>(inverse);
-            before = decrypt_group::<__m128i, R, 1>(keys, before, from, to);
+            let keys = Keys::<One>::new::<R>(inverse);
+            before = decrypt_group::<One, R, 1>(keys, before, from, to);
             (from, to) = (from.add(BLOCK_BYTES), to.add(BLOCK_BYTES));
             bytes -= BLOCK_BYTES;
         }
@@ -184,7 +231,7 @@ unsafe fn decrypt<V: Lanes, const R: usize, const UNROLL: usize>(
 /// As [`decrypt`], with `N` registers at the pointers.
 #[inline(always)]
 unsafe fn decrypt_group<V: Lanes, const R: usize, const N: usize>(
-    keys: [V; 15],
+    mut keys: Keys<'_, V>,
     before: __m128i,
     from: *const u8,
     to: *mut u8,
@@ -192,22 +239,27 @@ unsafe fn decrypt_group<V: Lanes, const R: usize, const N: usize>(
     // SAFETY: instructions and pointers as the caller vouches; from the second register on, the
     // block before one lies in the register before it.
     unsafe {
-        let mut states = [keys[0]; N];
+        keys.read_again();
+        let mut states = [keys.get(0); N];
         for (i, state) in states.iter_mut().enumerate() {
             *state = state.xor(V::load(from.add(i * V::BYTES)));
         }
-        for key in &keys[1..R] {
+        for round in 1..R {
+            keys.read_again();
+            let key = keys.get(round);
             for state in &mut states {
-                *state = state.inverse_round(*key);
+                *state = state.inverse_round(key).pin();
             }
         }
+        keys.read_again();
+        let key = keys.get(R);
         for (i, state) in states.iter_mut().enumerate() {
             let chained = if i == 0 {
                 V::load(from).one_block_on(before)
             } else {
                 V::load(from.add(i * V::BYTES - BLOCK_BYTES))
             };
-            *state = state.last_inverse_round(keys[R].xor(chained));
+            *state = state.last_inverse_round(key.xor(chained)).pin();
         }
         let last = __m128i::load(from.add(N * V::BYTES - BLOCK_BYTES));
         for (i, state) in states.iter().enumerate() {

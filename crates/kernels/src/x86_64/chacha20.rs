@@ -10,9 +10,10 @@ use core::arch::x86_64::*;
 
 use inout::InOutBuf;
 
+use super::poly1305::IfmaPowers;
 use super::{Avx2, Avx512};
 use crate::poly1305::{Element, Multiplier};
-use crate::stitched::{self, Direction, Start, Words};
+use crate::stitched::{self, ChainPowers, Direction, Start, Words};
 
 macro_rules! entry_points {
     ($crypt:ident, $crypt_and_mac:ident, $token:ty, $words:ty, $features:literal, $counter:ident, $mac_counter:ident) => {
@@ -90,7 +91,7 @@ entry_points!(
     crypt_and_mac_avx2,
     Avx2,
     Ymm,
-    "avx2",
+    "avx2,bmi2",
     AVX2,
     AVX2_AND_MAC
 );
@@ -99,7 +100,7 @@ entry_points!(
     crypt_and_mac_avx512,
     Avx512,
     Zmm,
-    "avx512f,avx512bw,avx512vl",
+    "avx512f,avx512bw,avx512vl,avx512ifma,bmi2",
     AVX512,
     AVX512_AND_MAC
 );
@@ -121,6 +122,7 @@ macro_rules! eight_lanes {
     () => {
         const BLOCKS: usize = 8;
         type Short = Self;
+        type Powers = ChainPowers<{ Self::BYTES }>;
 
         #[inline(always)]
         unsafe fn splat(word: u32) -> Self {
@@ -145,7 +147,13 @@ macro_rules! eight_lanes {
         #[inline(always)]
         unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8) {
             // SAFETY: as the trait demands.
-            unsafe { xor_eight_blocks(words.map(|word| word.0), from, to) }
+            unsafe {
+                let mut rows = [_mm256_setzero_si256(); 16];
+                for (row, word) in rows.iter_mut().zip(words) {
+                    *row = word.0;
+                }
+                xor_eight_blocks(rows, from, to);
+            }
         }
     };
 }
@@ -195,6 +203,7 @@ impl Words for YmmRotating {
 impl Words for Zmm {
     const BLOCKS: usize = 16;
     type Short = YmmRotating;
+    type Powers = IfmaPowers;
 
     #[inline(always)]
     unsafe fn splat(word: u32) -> Self {
@@ -235,7 +244,10 @@ impl Words for Zmm {
     unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8) {
         // SAFETY: as the trait demands: 16 blocks are there at both pointers.
         unsafe {
-            let mut rows = words.map(|word| word.0);
+            let mut rows = [_mm512_setzero_si512(); 16];
+            for (row, word) in rows.iter_mut().zip(words) {
+                *row = word.0;
+            }
             for four in rows.as_chunks_mut().0 {
                 *four = transpose_words_512(*four);
             }

@@ -317,7 +317,7 @@ unsafe fn constant(schedule: &Schedule, table: &Table, counter: u128) -> __m512i
 /// # Safety
 /// The features are enabled in the caller.
 #[inline(always)]
-unsafe fn last_state(schedule: &Schedule, counter: u128) -> __m128i {
+pub(super) unsafe fn last_state(schedule: &Schedule, counter: u128) -> __m128i {
     // SAFETY: the features are enabled; every schedule has more than three round keys.
     unsafe {
         let keys = round_keys::<__m128i, 2>(schedule);
@@ -331,7 +331,7 @@ unsafe fn last_state(schedule: &Schedule, counter: u128) -> __m128i {
 /// # Safety
 /// The features are enabled in the caller.
 #[inline(always)]
-unsafe fn upper_blocks(n: usize, lower: __m512i, upper: __m512i) -> __m512i {
+pub(super) unsafe fn upper_blocks(n: usize, lower: __m512i, upper: __m512i) -> __m512i {
     // SAFETY: the features are enabled.
     unsafe { _mm512_mask_blend_epi64(0xff << (2 * n), lower, upper) }
 }

@@ -1,16 +1,37 @@
 //! AES-GCM in one pass for every register width, written once over [`Clmul`]: while a group of
 //! registers goes through the AES rounds, GHASH takes the group before (sealing) or the same one
 //! (opening), a register after each round or two.
+//!
+//! The limit on Zen 4, in cycles for 512 bits under AES-256: 14 for the rounds, 3 for the products
+//! beside them (see [`super::ghash`]), and about 1.5 for the other arithmetic, which cannot be kept
+//! off the pipes of AES altogether. Measured: 19.5, with the reductions; 18.4 with
+//! [counter-mode caching](super::gcm_cache), which takes 2 rounds away and adds a load.
 
-use core::arch::x86_64::*;
+use core::arch::{asm, x86_64::*};
 
 use inout::InOutBuf;
 
-use super::aes::{fresh_keys, round_keys};
+use super::aes::{anew, round_key};
+use super::gcm_cache::{Cached, Table};
 use super::ghash::{self, Hash, Powers, View};
 use super::lanes::{Clmul, Lanes};
-use super::{AesNi, Vaes256, Vaes512};
+use super::{AesNi, Face, Vaes256, Vaes512};
 use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
+
+/// The block for every round but the last of `$rounds`, from the one after `$passed`. Written out,
+/// so that states and sums stay in registers: the compiler does not unroll a loop of such a size,
+/// and spills the round keys.
+macro_rules! each_round {
+    ($round:ident of $rounds:ident after $passed:expr => $body:block) => {
+        each_round!(@ $round $rounds ($passed) $body 1 2 3 4 5 6 7 8 9 10 11 12 13)
+    };
+    (@ $round:ident $rounds:ident ($passed:expr) $body:block $($i:literal)+) => {
+        $(if $i > $passed && $i < $rounds {
+            let $round: usize = $i;
+            $body
+        })+
+    };
+}
 
 macro_rules! backend {
     ($module:ident, $token:ty, $lanes:ty, $unroll:literal, $features:literal, $counter:ident) => {
@@ -86,8 +107,9 @@ macro_rules! backend {
                 ) -> u128 {
                     // SAFETY: the features are enabled here; the rest as the caller vouches.
                     unsafe {
-                        super::update::<$lanes, R, $unroll, OPEN>(
-                            schedule, view, y, counter, from, to, bytes,
+                        let source = Counters(<$lanes>::counters(counter));
+                        super::update::<$lanes, _, R, $unroll, OPEN>(
+                            schedule, view, source, y, from, to, bytes,
                         )
                     }
                 }
@@ -127,8 +149,9 @@ macro_rules! backend {
                 ) -> u128 {
                     // SAFETY: the features are enabled here; the rest as the caller vouches.
                     unsafe {
-                        super::message::<$lanes, R, $unroll, OPEN>(
-                            schedule, view, j0, aad, from, to, bytes,
+                        let source = Counters(<$lanes>::counters(j0.wrapping_add(1)));
+                        super::message::<$lanes, _, R, $unroll, OPEN>(
+                            schedule, view, source, j0, aad, from, to, bytes,
                         )
                     }
                 }
@@ -180,14 +203,102 @@ backend!(
     GCM_VAES512
 );
 
+/// As [`vaes512::message`], with counter-mode caching.
+#[inline(never)]
+pub(crate) fn cached_message<const OPEN: bool>(
+    face: Face,
+    schedule: &Schedule,
+    view: View,
+    j0: u128,
+    aad: &[u8],
+    data: InOutBuf<'_, '_, u8>,
+) -> u128 {
+    #[target_feature(enable = "aes,vaes,pclmulqdq,vpclmulqdq,avx512f,avx512bw,avx512vl")]
+    #[expect(clippy::too_many_arguments, reason = "each in a register")]
+    unsafe fn rounds<const R: usize, const OPEN: bool>(
+        schedule: &Schedule,
+        view: View,
+        source: Cached,
+        j0: u128,
+        aad: &[u8],
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+    ) -> u128 {
+        // SAFETY: the features are enabled here; the rest as the caller vouches.
+        unsafe {
+            message::<__m512i, _, R, 8, OPEN>(schedule, view, source, j0, aad, from, to, bytes)
+        }
+    }
+    #[cfg(any(test, feature = "dispatch-counters"))]
+    crate::aes::dispatch::GCM_FACE.hit();
+    let bytes = data.len();
+    let (from, to) = data.into_raw();
+    let f = match schedule.size {
+        KeySize::Aes128 => rounds::<10, OPEN>,
+        KeySize::Aes192 => rounds::<12, OPEN>,
+        KeySize::Aes256 => rounds::<14, OPEN>,
+    };
+    let mut table = Table::new();
+    let source = Cached::new(&mut table, j0.wrapping_add(1));
+    // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at `from` and
+    // writable at `to`, the same or apart; a view is good by itself, and the table outlives the
+    // call.
+    let tag = unsafe { f(schedule, view, source, j0, aad, from, to, bytes) };
+    table.wipe(face);
+    tag
+}
+
+/// As [`vaes512::update`], with counter-mode caching. `counter` is 2 and a multiple of 32 blocks.
+#[inline(never)]
+pub(crate) fn cached_update<const OPEN: bool>(
+    face: Face,
+    schedule: &Schedule,
+    view: View,
+    y: u128,
+    counter: u128,
+    data: InOutBuf<'_, '_, u8>,
+) -> u128 {
+    #[target_feature(enable = "aes,vaes,pclmulqdq,vpclmulqdq,avx512f,avx512bw,avx512vl")]
+    unsafe fn rounds<const R: usize, const OPEN: bool>(
+        schedule: &Schedule,
+        view: View,
+        source: Cached,
+        y: u128,
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+    ) -> u128 {
+        // SAFETY: the features are enabled here; the rest as the caller vouches.
+        unsafe { update::<__m512i, _, R, 8, OPEN>(schedule, view, source, y, from, to, bytes) }
+    }
+    #[cfg(any(test, feature = "dispatch-counters"))]
+    crate::aes::dispatch::GCM_FACE.hit();
+    let bytes = data.len();
+    let (from, to) = data.into_raw();
+    let f = match schedule.size {
+        KeySize::Aes128 => rounds::<10, OPEN>,
+        KeySize::Aes192 => rounds::<12, OPEN>,
+        KeySize::Aes256 => rounds::<14, OPEN>,
+    };
+    let mut table = Table::new();
+    let source = Cached::new(&mut table, counter);
+    // SAFETY: as in `cached_message`.
+    let y = unsafe { f(schedule, view, source, y, from, to, bytes) };
+    table.wipe(face);
+    y
+}
+
 /// # Safety
 /// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
 /// at `to`, the same place or one that does not overlap; the low 32 bits of the counters do not
 /// wrap.
+#[expect(clippy::too_many_arguments, reason = "each in a register")]
 #[inline(always)]
-unsafe fn message<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>(
+unsafe fn message<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, const OPEN: bool>(
     schedule: &Schedule,
     view: View,
+    source: S,
     j0: u128,
     aad: &[u8],
     from: *const u8,
@@ -206,12 +317,10 @@ unsafe fn message<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: boo
             let y = self::hash::<V>(view, 0, aad.as_ptr(), aad.len());
             hash = Hash::<V>::new(view, block(y), blocks);
         }
-        let counter = j0.wrapping_add(1);
         let mask =
-            crypt::<V, R, UNROLL, OPEN>(schedule, &mut hash, counter, Some(j0), from, to, bytes);
+            crypt::<V, S, R, UNROLL, OPEN>(schedule, &mut hash, source, Some(j0), from, to, bytes);
         let lengths = _mm_set_epi64x(aad.len() as i64 * 8, bytes as i64 * 8);
-        hash.add_product(V::first(lengths), 0);
-        hash.advance(1);
+        hash.absorb_block(lengths);
         number(hash.finish().swap_bytes().xor(mask))
     }
 }
@@ -219,11 +328,11 @@ unsafe fn message<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: boo
 /// # Safety
 /// As [`message`].
 #[inline(always)]
-unsafe fn update<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>(
+unsafe fn update<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, const OPEN: bool>(
     schedule: &Schedule,
     view: View,
+    source: S,
     y: u128,
-    counter: u128,
     from: *const u8,
     to: *mut u8,
     bytes: usize,
@@ -234,7 +343,7 @@ unsafe fn update<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool
     // SAFETY: as the caller vouches.
     unsafe {
         let mut hash = Hash::<V>::new(view, block(y), bytes.div_ceil(BLOCK_BYTES));
-        crypt::<V, R, UNROLL, OPEN>(schedule, &mut hash, counter, None, from, to, bytes);
+        crypt::<V, S, R, UNROLL, OPEN>(schedule, &mut hash, source, None, from, to, bytes);
         number(hash.finish())
     }
 }
@@ -258,12 +367,12 @@ unsafe fn hash<V: Clmul>(view: View, y: u128, from: *const u8, bytes: usize) -> 
 /// asked for.
 ///
 /// # Safety
-/// As [`message`].
+/// As [`message`], and as `source` demands.
 #[inline(always)]
-unsafe fn crypt<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>(
+unsafe fn crypt<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, const OPEN: bool>(
     schedule: &Schedule,
     hash: &mut Hash<V>,
-    counter: u128,
+    mut source: S,
     j0: Option<u128>,
     mut from: *const u8,
     mut to: *mut u8,
@@ -273,10 +382,9 @@ unsafe fn crypt<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>
     let group_bytes = UNROLL * V::BYTES;
     // SAFETY: as the caller vouches; `bytes` counts what is left, and no more than that is touched.
     unsafe {
-        let mut counters = V::counters(counter);
         if bytes >= group_bytes && hash.takes_groups(group_blocks) {
             if !OPEN {
-                group::<V, R, UNROLL, false>(schedule, hash, &mut counters, from, from, to);
+                group::<V, S, R, UNROLL, false>(schedule, hash, &mut source, from, from, to);
                 (from, to) = (from.add(group_bytes), to.add(group_bytes));
                 bytes -= group_bytes;
             }
@@ -286,7 +394,7 @@ unsafe fn crypt<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>
                 } else {
                     to.cast_const().sub(group_bytes)
                 };
-                group::<V, R, UNROLL, true>(schedule, hash, &mut counters, ciphertext, from, to);
+                group::<V, S, R, UNROLL, true>(schedule, hash, &mut source, ciphertext, from, to);
                 hash.advance(group_blocks);
                 (from, to) = (from.add(group_bytes), to.add(group_bytes));
                 bytes -= group_bytes;
@@ -302,36 +410,135 @@ unsafe fn crypt<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>
         }
         let mut mask = _mm_setzero_si128();
         if let Some(j0) = j0 {
-            let keys = round_keys::<__m128i, R>(schedule);
-            mask = __m128i::counters(j0).swap_bytes().xor(keys[0]);
-            for key in &keys[1..R] {
-                mask = mask.round(*key);
-            }
-            mask = mask.last_round(keys[R]);
+            mask = keystream::<R>(schedule, j0);
         }
-        while bytes > 0 {
-            let keys = fresh_keys::<V, R>(schedule);
-            let mut state = keys[0].xor(counters.swap_bytes());
-            counters = counters.advance(V::BLOCKS as u32);
-            for key in &keys[1..R] {
-                state = state.round(*key);
-            }
+        let mut counters = source.counters();
+        while bytes > 4 * V::BYTES {
+            tail::<V, R, OPEN, 4>(schedule, hash, counters, from, to, 4 * V::BYTES);
+            counters = counters.advance(4 * V::BLOCKS as u32);
+            (from, to) = (from.add(4 * V::BYTES), to.add(4 * V::BYTES));
+            bytes -= 4 * V::BYTES;
+        }
+        let registers = bytes.div_ceil(V::BYTES);
+        if registers > 0 {
+            let last = match registers {
+                1 => tail::<V, R, OPEN, 1>(schedule, hash, counters, from, to, bytes),
+                2 => tail::<V, R, OPEN, 2>(schedule, hash, counters, from, to, bytes),
+                3 => tail::<V, R, OPEN, 3>(schedule, hash, counters, from, to, bytes),
+                _ => tail::<V, R, OPEN, 4>(schedule, hash, counters, from, to, bytes),
+            };
+            let done = (registers - 1) * V::BYTES;
+            (from, to, bytes) = (from.add(done), to.add(done), bytes - done);
             if bytes < V::BYTES {
                 let input = V::load_partial(from, bytes);
-                let output = state.last_round(keys[R].xor(input)).keep(bytes);
+                let output = last.xor(input).keep(bytes);
                 output.store_partial(to, bytes);
                 let ciphertext = if OPEN { input } else { output };
                 hash.absorb(ciphertext, bytes.div_ceil(BLOCK_BYTES));
-                break;
             }
-            let input = V::load(from);
-            let output = state.last_round(keys[R].xor(input));
-            output.store(to);
-            hash.absorb(if OPEN { input } else { output }, V::BLOCKS);
-            (from, to) = (from.add(V::BYTES), to.add(V::BYTES));
-            bytes -= V::BYTES;
         }
         mask
+    }
+}
+
+/// CTR over `N` registers, then their products. If the last is not full, its keystream is returned
+/// instead.
+///
+/// # Safety
+/// As [`message`], for `bytes`, which are more than `N - 1` registers and at most `N`.
+#[inline(always)]
+unsafe fn tail<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
+    schedule: &Schedule,
+    hash: &mut Hash<V>,
+    mut counters: V,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) -> V {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let schedule = anew(schedule);
+        let mut states = [round_key::<V>(schedule, 0); N];
+        for state in &mut states {
+            *state = state.xor(counters.swap_bytes());
+            counters = counters.advance(V::BLOCKS as u32);
+        }
+        each_round!(round of R after 0 => {
+            let key = round_key::<V>(schedule, round);
+            for state in &mut states {
+                *state = state.round(key);
+            }
+        });
+        let key = round_key::<V>(schedule, R);
+        for (i, state) in states.iter().enumerate() {
+            if i == N - 1 && bytes < N * V::BYTES {
+                return state.last_round(key);
+            }
+            let input = V::load(from.add(i * V::BYTES));
+            let output = state.last_round(key.xor(input));
+            output.store(to.add(i * V::BYTES));
+            hash.absorb(if OPEN { input } else { output }, V::BLOCKS);
+        }
+        key
+    }
+}
+
+/// The block of keystream at `counter`.
+///
+/// # Safety
+/// AES-NI and SSE4.1 are enabled in the caller.
+#[inline(always)]
+unsafe fn keystream<const R: usize>(schedule: &Schedule, counter: u128) -> __m128i {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let schedule = anew(schedule);
+        let mut state = block(counter).swap_bytes().xor(round_key(schedule, 0));
+        each_round!(round of R after 0 => {
+            state = state.round(round_key(schedule, round));
+        });
+        state = state.last_round(round_key(schedule, R));
+        // Here, not where it is used: stores between the two would take the round keys, loaded
+        // before them, to the stack.
+        asm!("/* {0} */", inout(xmm_reg) state, options(nomem, nostack, preserves_flags));
+        state
+    }
+}
+
+/// Where the states of a group come from.
+///
+/// # Safety
+/// Every method needs the instructions of `V`.
+pub(super) trait Source<V> {
+    /// The rounds that the states of [`group`](Self::group) have passed.
+    const ROUNDS: usize;
+    /// States of the next registers.
+    unsafe fn group<const UNROLL: usize>(&mut self, schedule: &Schedule) -> [V; UNROLL];
+    /// The counters of the next register.
+    unsafe fn counters(&self) -> V;
+}
+
+/// Counters, the next register's.
+struct Counters<V>(V);
+
+impl<V: Clmul> Source<V> for Counters<V> {
+    const ROUNDS: usize = 0;
+
+    #[inline(always)]
+    unsafe fn group<const UNROLL: usize>(&mut self, schedule: &Schedule) -> [V; UNROLL] {
+        // SAFETY: as the trait demands.
+        unsafe {
+            let mut states = [round_key::<V>(schedule, 0); UNROLL];
+            for state in &mut states {
+                *state = state.xor(self.0.swap_bytes());
+                self.0 = self.0.advance(V::BLOCKS as u32);
+            }
+            states
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn counters(&self) -> V {
+        self.0
     }
 }
 
@@ -341,37 +548,36 @@ unsafe fn crypt<V: Clmul, const R: usize, const UNROLL: usize, const OPEN: bool>
 /// # Safety
 /// As [`message`], for a group at each pointer.
 #[inline(always)]
-unsafe fn group<V: Clmul, const R: usize, const UNROLL: usize, const HASH: bool>(
+unsafe fn group<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, const HASH: bool>(
     schedule: &Schedule,
     hash: &mut Hash<V>,
-    counters: &mut V,
+    source: &mut S,
     ciphertext: *const u8,
     from: *const u8,
     to: *mut u8,
 ) {
     // SAFETY: as the caller vouches.
     unsafe {
-        let keys = fresh_keys::<V, R>(schedule);
-        let mut states = [keys[0]; UNROLL];
-        for state in &mut states {
-            *state = state.xor(counters.swap_bytes());
-            *counters = counters.advance(V::BLOCKS as u32);
-        }
-        for (round, key) in keys[1..R].iter().enumerate() {
+        let schedule = anew(schedule);
+        let mut states = source.group::<UNROLL>(schedule);
+        each_round!(round of R after S::ROUNDS => {
+            let key = round_key::<V>(schedule, round);
             for state in &mut states {
-                *state = state.round(*key);
+                *state = state.round(key);
             }
             if HASH {
+                let rounds = R - 1 - S::ROUNDS;
                 for i in 0..UNROLL {
-                    if i * (R - 1) / UNROLL == round {
+                    if i * rounds / UNROLL == round - 1 - S::ROUNDS {
                         let data = V::load(ciphertext.add(i * V::BYTES));
                         hash.add_product(data.swap_bytes(), i);
                     }
                 }
             }
-        }
+        });
+        let key = round_key::<V>(schedule, R);
         for (i, state) in states.iter_mut().enumerate() {
-            *state = state.last_round(keys[R].xor(V::load(from.add(i * V::BYTES))));
+            *state = state.last_round(key.xor(V::load(from.add(i * V::BYTES))));
         }
         for (i, state) in states.iter().enumerate() {
             state.store(to.add(i * V::BYTES));

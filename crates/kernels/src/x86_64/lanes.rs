@@ -1,7 +1,7 @@
 //! One to four AES blocks in a vector register: the instructions that the algorithms of this
 //! folder are written in.
 
-use core::arch::x86_64::*;
+use core::arch::{asm, x86_64::*};
 
 use crate::aes::BLOCK_BYTES;
 
@@ -16,6 +16,8 @@ pub(super) trait Lanes: Copy {
     /// Less than 512 bits: there are 16 registers, too few for states and round keys, and two
     /// `aesenc` a cycle leave fewer slots for what stands beside them.
     const NARROW: bool = Self::BLOCKS < 4;
+    /// Round keys are read when their round comes.
+    const KEYS_IN_MEMORY: bool = Self::NARROW;
 
     unsafe fn splat(block: __m128i) -> Self;
     /// Reads `BYTES` bytes.
@@ -25,6 +27,9 @@ pub(super) trait Lanes: Copy {
     unsafe fn xor(self, other: Self) -> Self;
     unsafe fn round(self, key: Self) -> Self;
     unsafe fn last_round(self, key: Self) -> Self;
+    /// The same value; where registers are few, one that the compiler computes here and not
+    /// elsewhere.
+    unsafe fn pin(self) -> Self;
     unsafe fn inverse_round(self, key: Self) -> Self;
     unsafe fn last_inverse_round(self, key: Self) -> Self;
     /// `before`, then all blocks of this but the last.
@@ -106,6 +111,14 @@ impl Lanes for __m128i {
     unsafe fn last_round(self, key: Self) -> Self {
         // SAFETY: as the trait demands.
         unsafe { _mm_aesenclast_si128(self, key) }
+    }
+    #[inline(always)]
+    unsafe fn pin(mut self) -> Self {
+        // SAFETY: there is no instruction, and the value stays what it was.
+        unsafe {
+            asm!("/* {0} */", inout(xmm_reg) self, options(nomem, nostack, preserves_flags));
+        }
+        self
     }
     #[inline(always)]
     unsafe fn inverse_round(self, key: Self) -> Self {
@@ -212,6 +225,10 @@ impl Lanes for __m256i {
         unsafe { _mm256_aesenclast_epi128(self, key) }
     }
     #[inline(always)]
+    unsafe fn pin(self) -> Self {
+        self
+    }
+    #[inline(always)]
     unsafe fn inverse_round(self, key: Self) -> Self {
         // SAFETY: as the trait demands.
         unsafe { _mm256_aesdec_epi128(self, key) }
@@ -286,6 +303,10 @@ impl Lanes for __m512i {
         unsafe { _mm512_aesenclast_epi128(self, key) }
     }
     #[inline(always)]
+    unsafe fn pin(self) -> Self {
+        self
+    }
+    #[inline(always)]
     unsafe fn inverse_round(self, key: Self) -> Self {
         // SAFETY: as the trait demands.
         unsafe { _mm512_aesdec_epi128(self, key) }
@@ -335,6 +356,8 @@ pub(super) trait Clmul: Lanes {
     unsafe fn swap_halves(self) -> Self;
     /// `block` first, zeros behind.
     unsafe fn first(block: __m128i) -> Self;
+    /// The first block.
+    unsafe fn low(self) -> __m128i;
     /// The XOR of the blocks.
     unsafe fn fold(self) -> __m128i;
     /// Reads `bytes` bytes (less than `BYTES`), zeros behind, touching no byte beyond.
@@ -375,6 +398,10 @@ impl Clmul for __m128i {
     #[inline(always)]
     unsafe fn first(block: __m128i) -> Self {
         block
+    }
+    #[inline(always)]
+    unsafe fn low(self) -> __m128i {
+        self
     }
     #[inline(always)]
     unsafe fn fold(self) -> __m128i {
@@ -522,6 +549,11 @@ impl Clmul for __m256i {
         unsafe { _mm256_zextsi128_si256(block) }
     }
     #[inline(always)]
+    unsafe fn low(self) -> __m128i {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_castsi256_si128(self) }
+    }
+    #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
         // SAFETY: as the trait demands.
         unsafe { _mm256_and_si256(self, other) }
@@ -549,6 +581,11 @@ impl Clmul for __m512i {
     unsafe fn first(block: __m128i) -> Self {
         // SAFETY: as the trait demands.
         unsafe { _mm512_zextsi128_si512(block) }
+    }
+    #[inline(always)]
+    unsafe fn low(self) -> __m128i {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_castsi512_si128(self) }
     }
     #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {

@@ -1,12 +1,16 @@
 //! x86-64: the tokens, and what each instruction set brings to the algorithms.
 
 mod lanes;
+mod poly1305;
 
 pub(crate) mod aes;
+pub(crate) mod bitslice;
 pub(crate) mod cbc;
 pub(crate) mod chacha20;
 pub(crate) mod face;
 pub(crate) mod gcm;
+pub(crate) mod gcm_cache;
+pub(crate) mod gfni;
 pub(crate) mod ghash;
 pub(crate) mod xor;
 
@@ -16,7 +20,7 @@ use crate::cpu::{Cpu, Feature};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AesNi(());
 
-/// Proof that AVX2 is there.
+/// Proof that AVX2 and BMI2 are there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Avx2(());
 
@@ -36,6 +40,14 @@ pub struct Vaes512(());
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Face(Vaes512);
 
+/// Proof that GFNI and AVX2 are there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gfni256(());
+
+/// Proof that GFNI and AVX-512 F, BW, VL and IFMA are there, beside AVX2.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gfni512(());
+
 impl AesNi {
     /// The token, where `cpu` has the instructions.
     pub fn new(cpu: Cpu) -> Option<Self> {
@@ -54,6 +66,11 @@ impl Avx512 {
     /// The token, where `cpu` has the instructions.
     pub fn new(cpu: Cpu) -> Option<Self> {
         cpu.has(Feature::Avx512).then_some(Self(()))
+    }
+
+    /// Features build on each other.
+    pub(crate) const fn avx2(self) -> Avx2 {
+        Avx2(())
     }
 }
 
@@ -78,6 +95,25 @@ impl Vaes512 {
     /// Features build on each other.
     pub(crate) const fn aes_ni(self) -> AesNi {
         AesNi(())
+    }
+}
+
+impl Gfni256 {
+    /// The token, where `cpu` has the instructions.
+    pub fn new(cpu: Cpu) -> Option<Self> {
+        cpu.has(Feature::Gfni).then_some(Self(()))
+    }
+}
+
+impl Gfni512 {
+    /// The token, where `cpu` has the instructions.
+    pub fn new(cpu: Cpu) -> Option<Self> {
+        (cpu.has(Feature::Gfni) && cpu.has(Feature::Avx512)).then_some(Self(()))
+    }
+
+    /// Features build on each other.
+    pub(crate) const fn gfni256(self) -> Gfni256 {
+        Gfni256(())
     }
 }
 

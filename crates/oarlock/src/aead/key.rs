@@ -60,7 +60,7 @@ impl Keyed for AeadKey {
         let invalid = |error: &dyn ToString| InvalidKey(error.to_string());
         match operation {
             Operation::Aes128Gcm | Operation::Aes192Gcm | Operation::Aes256Gcm => {
-                let mut gcm = Box::new(Gcm::unkeyed(aes::Backend::preferred(cpu)));
+                let mut gcm = Box::new(unkeyed_gcm(cpu));
                 gcm.set_key(key).map_err(|error| invalid(&error))?;
                 Ok(Self::Gcm(gcm))
             }
@@ -83,7 +83,22 @@ impl Keyed for AeadKey {
     }
 }
 
+/// A key whose messages can be done in parts.
+#[derive(Clone, Copy)]
+pub(super) enum KeyInParts<'a> {
+    Gcm(&'a Gcm),
+    ChaCha20Poly1305(&'a ChaCha20Poly1305),
+}
+
 impl AeadKey {
+    pub(super) fn in_parts(&self) -> Option<KeyInParts<'_>> {
+        match self {
+            Self::Gcm(gcm) => Some(KeyInParts::Gcm(gcm)),
+            Self::ChaCha20Poly1305(aead) => Some(KeyInParts::ChaCha20Poly1305(aead)),
+            Self::Other(_) | Self::Driver(_) => None,
+        }
+    }
+
     #[inline]
     pub(crate) fn seal(
         &self,
@@ -162,6 +177,15 @@ fn driver_open(
     Err(AeadError::AuthenticationFailed.into())
 }
 
+/// With counter-mode caching where `cpu` allows it.
+pub(super) fn unkeyed_gcm(cpu: Cpu) -> Gcm {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(face) = aes::Face::new(cpu) {
+        return Gcm::unkeyed_cached(face);
+    }
+    Gcm::unkeyed(aes::Backend::preferred(cpu))
+}
+
 /// Whether input and output are the same memory.
 pub(crate) fn is_in_place(data: &mut InOutBuf<'_, '_, u8>) -> bool {
     let from = data.get_in().as_ptr();
@@ -175,8 +199,6 @@ pub(super) trait InParts: Sync {
     const DATA_BYTES_MAX: u64;
 
     fn begin(&self, nonce: &[u8], aad: &[u8]) -> Result<Self::Message, AeadError>;
-    /// Makes ready for so many bytes in stripes.
-    fn prepare(&self, message: &mut Self::Message, bytes: u64);
     fn seal_stripe(
         &self,
         message: &Self::Message,
@@ -195,7 +217,7 @@ pub(super) trait InParts: Sync {
 }
 
 macro_rules! in_parts {
-    ($aead:ident, $module:ident, $bytes_max:expr, $prepare:expr) => {
+    ($aead:ident, $module:ident, $bytes_max:expr) => {
         impl InParts for $aead {
             type Message = $module::Message;
             type Partial = $module::Partial;
@@ -203,9 +225,6 @@ macro_rules! in_parts {
 
             fn begin(&self, nonce: &[u8], aad: &[u8]) -> Result<Self::Message, AeadError> {
                 $aead::begin(self, nonce, aad)
-            }
-            fn prepare(&self, message: &mut Self::Message, bytes: u64) {
-                $prepare(self, message, bytes);
             }
             fn seal_stripe(
                 &self,
@@ -241,15 +260,9 @@ macro_rules! in_parts {
     };
 }
 
-in_parts!(
-    Gcm,
-    gcm,
-    gcm::MESSAGE_BYTES_MAX,
-    |_: &Gcm, _: &mut gcm::Message, _| ()
-);
+in_parts!(Gcm, gcm, gcm::MESSAGE_BYTES_MAX);
 in_parts!(
     ChaCha20Poly1305,
     chacha20_poly1305,
-    chacha20_poly1305::DATA_BYTES_MAX,
-    |_: &ChaCha20Poly1305, _: &mut chacha20_poly1305::Message, _| ()
+    chacha20_poly1305::DATA_BYTES_MAX
 );

@@ -1,15 +1,15 @@
 //! Authenticated ciphers, inline or in stripes.
-#![allow(unsafe_code)]
 
 mod key;
+mod sequenced;
 mod streamed;
 mod striped;
 
+use std::cell::RefCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant};
 
 use ::aead::consts::{U12, U16, U24, U32};
 use ::aead::{AeadCore, AeadInOut, Key, KeyInit, KeySizeUser, Nonce, Tag, TagPosition};
@@ -17,17 +17,18 @@ use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, TAG_BYTES};
 use zeroize::ZeroizeOnDrop;
 
-#[cfg(feature = "software")]
-#[allow(unused_imports)] // Until aws-lc is behind it.
-pub(crate) use self::key::Aead;
 pub(crate) use self::key::AeadKey;
-use self::key::Failure;
+#[cfg(feature = "software")]
+pub(crate) use self::key::{Aead, is_in_place};
+use self::key::{Failure, KeyInParts};
+pub use self::sequenced::{NonceSequence, SequencedAead};
 pub use self::streamed::{Opener, Sealer};
-use self::striped::{Cut, Done};
+use self::striped::Cut;
 use crate::accelerator::{Accelerator, Inner, Reserved};
 use crate::device::{Kind, Operation, SessionParams};
 use crate::options::Strategy;
-use crate::plan::{HelpersOf, Pace, Way};
+use crate::plan::{Pace, Way};
+use crate::request::LongRequest;
 use crate::session::Session;
 use crate::stats::OperationStats;
 use crate::{Error, process};
@@ -325,13 +326,9 @@ impl<A> AcceleratedAead<A> {
                 },
                 false => self.seal_by_the_device(nonce, aad, data.reborrow()),
             },
-            |data, cut| {
-                let data = data.reborrow();
-                match &self.session.keyed {
-                    AeadKey::Gcm(gcm) => Some(cut.seal(&**gcm, nonce, aad, data)),
-                    AeadKey::ChaCha20Poly1305(aead) => Some(cut.seal(&**aead, nonce, aad, data)),
-                    AeadKey::Other(_) | AeadKey::Driver(_) => None,
-                }
+            |data, cut, key| match key {
+                KeyInParts::Gcm(gcm) => cut.seal(gcm, nonce, aad, data.reborrow()),
+                KeyInParts::ChaCha20Poly1305(aead) => cut.seal(aead, nonce, aad, data.reborrow()),
             },
         )
     }
@@ -360,105 +357,78 @@ impl<A> AcceleratedAead<A> {
                 },
                 false => self.open_by_the_device(nonce, aad, data.reborrow(), tag),
             },
-            |data, cut| {
-                let data = data.reborrow();
-                let opened = match &self.session.keyed {
-                    AeadKey::Gcm(gcm) => cut.open(&**gcm, nonce, aad, data, tag),
-                    AeadKey::ChaCha20Poly1305(aead) => cut.open(&**aead, nonce, aad, data, tag),
-                    AeadKey::Other(_) | AeadKey::Driver(_) => return None,
-                };
-                Some(opened.map(|done| ((), done)))
+            |data, cut, key| match key {
+                KeyInParts::Gcm(gcm) => cut.open(gcm, nonce, aad, data.reborrow(), tag),
+                KeyInParts::ChaCha20Poly1305(aead) => {
+                    cut.open(aead, nonce, aad, data.reborrow(), tag)
+                }
             },
         )
     }
 
-    /// A message that may gain from help: by `striped`, which returns `None` where the key knows no
-    /// parts, or by `inline`.
+    /// A message that may gain from help: by `striped`, where the key knows parts, or by `inline`.
     fn long<T, D>(
         &self,
         bytes: usize,
         data: &mut D,
         inline: impl FnOnce(&mut D) -> Result<T, Error>,
-        striped: impl FnOnce(&mut D, &Cut<'_>) -> Option<Result<(T, Done), AeadError>>,
+        striped: impl FnOnce(&mut D, &Cut<'_>, KeyInParts<'_>) -> Result<T, AeadError>,
     ) -> Result<T, Error> {
         self.take_over_options();
         let Some(inner) = &self.accelerator else {
             return inline(data);
         };
         let strategy = self.strategy();
-        let helpers_max = inner.helpers_max().min(inner.live.cipher_threads());
-        let knows_parts = matches!(
-            self.session.keyed,
-            AeadKey::Gcm(_) | AeadKey::ChaCha20Poly1305(_)
-        );
-        if matches!(strategy, Strategy::Inline | Strategy::Prefetch)
-            || helpers_max == 0
-            || !knows_parts
-            || !self.is_at_home()
-        {
-            return inline(data);
-        }
-        let _busy = inner.enter();
-        let began = Instant::now();
+        let helpers_max = LongRequest::helpers_max(inner);
+        let key = match self.session.keyed.in_parts() {
+            Some(key)
+                if matches!(strategy, Strategy::Auto | Strategy::Stripe)
+                    && helpers_max > 0
+                    && self.is_at_home() =>
+            {
+                key
+            }
+            _ => return inline(data),
+        };
+        let request = LongRequest::begin(inner, bytes);
         let (way, stripe_bytes) = {
             let Ok(mut pace) = self.pace.try_lock() else {
                 return inline(data);
             };
             if strategy == Strategy::Auto && !pace.looks_at(bytes) {
+                pace.pass_over();
                 drop(pace);
-                let done = inline(data);
-                if let Ok(mut pace) = self.pace.try_lock() {
-                    pace.pass_over();
-                }
-                return done;
+                return inline(data);
             }
-            let way = match strategy {
-                Strategy::Stripe => Way::Stripe {
-                    helpers: helpers_max,
-                },
-                _ => pace.choose(bytes, began, &HelpersOf::of(inner, helpers_max)),
-            };
+            let way = request.choose(strategy, &mut pace);
             let threads = match way {
                 Way::Stripe { helpers } => helpers + 1,
                 _ => 1,
             };
             (way, pace.stripe_bytes(bytes, threads))
         };
-        let first_help_ns = AtomicU64::new(u64::MAX);
+        let mut counts = OperationStats::default();
         let result = match way {
             Way::Stripe { helpers } if bytes > stripe_bytes => {
                 let cut = Cut {
-                    pool: inner.pool(),
+                    request: &request,
                     helpers,
                     stripe_bytes,
-                    joined: &|| {
-                        let waited = began.elapsed().as_nanos() as u64;
-                        first_help_ns.fetch_min(waited, Ordering::Relaxed);
-                    },
+                    counts: RefCell::default(),
                 };
-                match striped(data, &cut) {
-                    Some(Ok((done, counts))) => {
-                        self.counts
-                            .add_striped(&counts, first_help_ns.load(Ordering::Relaxed));
-                        Ok(done)
-                    }
-                    Some(Err(error)) => Err(refused(error)),
-                    None => unreachable!("asked above"),
-                }
+                let result = striped(data, &cut, key).map_err(refused);
+                counts = cut.counts.into_inner();
+                result
             }
             _ => inline(data),
         };
-        let ended = Instant::now();
-        self.counts.add_timed(ended.duration_since(began));
         if let Ok(mut pace) = self.pace.try_lock() {
-            pace.learn(way, bytes, began, ended);
-            match first_help_ns.into_inner() {
-                u64::MAX => {}
-                waited_ns => pace.joined(&inner.machine, Duration::from_nanos(waited_ns)),
-            }
+            request.end(way, &mut pace, &mut counts);
         }
         self.look_from();
-        if self.counts.has_striped() {
+        let is_striped = counts.striped_requests > 0;
+        self.counts.with_long(|long| *long += counts);
+        if is_striped {
             self.hand_in_stats();
         }
         result
@@ -577,7 +547,6 @@ struct Counts {
     bytes: AtomicU64,
     /// Of long messages, which are few.
     long: Mutex<OperationStats>,
-    has_striped: AtomicBool,
 }
 
 impl Counts {
@@ -593,32 +562,8 @@ impl Counts {
         add(&self.bytes, bytes as u64);
     }
 
-    fn add_striped(&self, done: &Done, first_help_ns: u64) {
-        self.with_long(|long| {
-            long.striped_requests += 1;
-            long.helper_stripes += done.helper_stripes;
-            if first_help_ns != u64::MAX {
-                long.joined_requests += 1;
-                long.queue_wait += Duration::from_nanos(first_help_ns);
-            }
-        });
-        self.has_striped.store(true, Ordering::Relaxed);
-    }
-
-    fn add_timed(&self, took: Duration) {
-        self.with_long(|long| {
-            long.timed_requests += 1;
-            long.service += took;
-        });
-    }
-
-    fn has_striped(&self) -> bool {
-        self.has_striped.load(Ordering::Relaxed)
-    }
-
     /// All since the last time.
     fn take(&self) -> OperationStats {
-        self.has_striped.store(false, Ordering::Relaxed);
         let mut taken = self.with_long(std::mem::take);
         taken.requests += self.requests.swap(0, Ordering::Relaxed);
         taken.bytes += self.bytes.swap(0, Ordering::Relaxed);

@@ -10,29 +10,33 @@
 //! On open the stripes are decrypted before the tag is known. Where it turns out wrong all of it is
 //! taken back before the call returns.
 
+#![allow(unsafe_code)]
+
+use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 
 use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, TAG_BYTES, tags_match};
 
 use super::key::{InParts, is_in_place};
-use crate::pool::{Pool, Role, Stripes, Tickets};
+use crate::pool::Stripes;
+use crate::request::LongRequest;
+use crate::stats::OperationStats;
 
 /// How a message is cut, and who helps.
 pub(super) struct Cut<'a> {
-    pub(super) pool: &'a Pool,
+    pub(super) request: &'a LongRequest<'a>,
     pub(super) helpers: usize,
     /// A multiple of 64.
     pub(super) stripe_bytes: usize,
-    /// Told when a helper's first stripe begins.
-    pub(super) joined: &'a (dyn Fn() + Sync),
+    /// Told who did what.
+    pub(super) counts: RefCell<OperationStats>,
 }
 
-/// What the threads did.
-#[derive(Default)]
-pub(super) struct Done {
-    pub(super) helper_stripes: u64,
-}
+/// What is done with a stripe: its message, where it begins, and its data.
+type Each<'a, K> = dyn Fn(&<K as InParts>::Message, u64, InOutBuf<'_, '_, u8>) -> <K as InParts>::Partial
+    + Sync
+    + 'a;
 
 impl Cut<'_> {
     pub(super) fn seal<K: InParts>(
@@ -41,13 +45,13 @@ impl Cut<'_> {
         nonce: &[u8],
         aad: &[u8],
         data: InOutBuf<'_, '_, u8>,
-    ) -> Result<([u8; TAG_BYTES], Done), AeadError> {
+    ) -> Result<[u8; TAG_BYTES], AeadError> {
         let mut message = begin(key, nonce, aad, data.len())?;
         let stripe = |message: &K::Message, offset, data: InOutBuf<'_, '_, u8>| {
             key.seal_stripe(message, offset, data)
         };
-        let done = self.each(key, &mut message, data, &stripe);
-        Ok((key.finish(message), done))
+        self.each(key, &mut message, data, &stripe);
+        Ok(key.finish(message))
     }
 
     pub(super) fn open<K: InParts>(
@@ -57,14 +61,14 @@ impl Cut<'_> {
         aad: &[u8],
         mut data: InOutBuf<'_, '_, u8>,
         tag: &[u8; TAG_BYTES],
-    ) -> Result<Done, AeadError> {
+    ) -> Result<(), AeadError> {
         let mut message = begin(key, nonce, aad, data.len())?;
         let stripe = |message: &K::Message, offset, data: InOutBuf<'_, '_, u8>| {
             key.open_stripe(message, offset, data)
         };
-        let done = self.each(key, &mut message, data.reborrow(), &stripe);
+        self.each(key, &mut message, data.reborrow(), &stripe);
         if tags_match(&key.finish(message), tag) {
-            return Ok(done);
+            return Ok(());
         }
         if is_in_place(&mut data) {
             key.crypt_stripe(&key.begin(nonce, aad)?, 0, data);
@@ -80,43 +84,30 @@ impl Cut<'_> {
         key: &K,
         message: &mut K::Message,
         data: InOutBuf<'_, '_, u8>,
-        stripe: &(dyn Fn(&K::Message, u64, InOutBuf<'_, '_, u8>) -> K::Partial + Sync),
-    ) -> Done {
+        stripe: &Each<'_, K>,
+    ) {
         let bytes = data.len() as u64;
         let stripes = Stripes::cut(data, self.stripe_bytes);
         let stripe_bytes = stripes.stripe_bytes() as u64;
-        let tickets = Tickets::new(stripes.count());
-        let partials = Mutex::new((
-            Vec::with_capacity(stripes.count() as usize),
-            Done::default(),
-        ));
+        let partials = Mutex::new(Vec::with_capacity(stripes.count() as usize));
         let shared = &*message;
-        self.pool.run(self.helpers, &|role| {
-            let mut mine = Vec::new();
-            while let Some(ticket) = tickets.take(role) {
-                if role == Role::Helper && mine.is_empty() {
-                    (self.joined)();
-                }
-                // SAFETY: the tickets are `count`, so the number is below it, and each comes once.
-                let data = unsafe { stripes.stripe(ticket) };
-                let partial = stripe(shared, u64::from(ticket) * stripe_bytes, data);
-                mine.push((ticket, partial));
-            }
-            let mut all = partials.lock().unwrap_or_else(PoisonError::into_inner);
-            if role == Role::Helper {
-                all.1.helper_stripes += mine.len() as u64;
-            }
-            all.0.append(&mut mine);
-        });
-        let (mut partials, done) = partials
+        let counts = &mut *self.counts.borrow_mut();
+        self.request
+            .share(self.helpers, stripes.count(), counts, &|number| {
+                // SAFETY: `share` asks for each number below the count it was given, once.
+                let data = unsafe { stripes.stripe(number) };
+                let partial = stripe(shared, u64::from(number) * stripe_bytes, data);
+                let mut partials = partials.lock().unwrap_or_else(PoisonError::into_inner);
+                partials.push((number, partial));
+            });
+        let mut partials = partials
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        partials.sort_unstable_by_key(|(ticket, _)| *ticket);
-        for (ticket, partial) in partials {
-            let offset = u64::from(ticket) * stripe_bytes;
+        partials.sort_unstable_by_key(|(number, _)| *number);
+        for (number, partial) in partials {
+            let offset = u64::from(number) * stripe_bytes;
             key.append(message, partial, stripe_bytes.min(bytes - offset));
         }
-        done
     }
 }
 
@@ -131,7 +122,5 @@ fn begin<K: InParts>(
             bytes_max: K::DATA_BYTES_MAX,
         });
     }
-    let mut message = key.begin(nonce, aad)?;
-    key.prepare(&mut message, bytes as u64);
-    Ok(message)
+    key.begin(nonce, aad)
 }

@@ -15,7 +15,7 @@ use crate::session::InvalidKey;
 /// The key of one of the ciphers that are built in.
 pub(super) fn keystream(
     operation: Operation,
-    key: &[u8],
+    #[cfg_attr(not(feature = "legacy"), allow(unused_variables))] key: &[u8],
 ) -> Result<Arc<dyn Keystream>, InvalidKey> {
     match operation {
         #[cfg(feature = "legacy")]

@@ -3,7 +3,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cipher::consts::{U16, U24, U32};
@@ -22,9 +21,10 @@ use crate::Error;
 use crate::accelerator::{Accelerator, Inner, Reserved};
 use crate::device::{Kind, Operation, SessionParams};
 use crate::options::{PrefetchWorker, Strategy};
-use crate::plan::{self, HelpersOf, Pace, Way};
-use crate::pool::{Background, Role, Stripes, Tickets};
+use crate::plan::{self, Pace, Way};
+use crate::pool::Stripes;
 use crate::prefetch::{Consumer, Geometry, Ring, StreamSource, Taken};
+use crate::request::LongRequest;
 use crate::session::Session;
 use crate::stats::OperationStats;
 
@@ -108,9 +108,10 @@ impl AcceleratedCtr<AnyStream> {
         iv: &[u8],
     ) -> Result<Self, Error> {
         let inner = &accelerator.0;
-        let Some(algorithm) = AnyStream::of(operation).filter(|_| operation.key_bytes() > 0) else {
+        // A stream cannot fail, so there must be a kernel for when every device has.
+        let Some(algorithm) = AnyStream::of(operation).filter(|_| operation.is_built_in()) else {
             return Err(Error::InvalidInput(format!(
-                "{operation} is not a stream cipher that goes by its name"
+                "{operation} is not a stream cipher that is built in"
             )));
         };
         if key.len() != operation.key_bytes() {
@@ -340,16 +341,8 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         let (Some(inner), Some(prefetch)) = (&self.accelerator, &self.prefetch) else {
             return;
         };
-        let (pool, workers_max) = match prefetch.worker {
-            Some(PrefetchWorker::Pool) if inner.helpers_max() > 0 => {
-                (inner.pool(), inner.live.cipher_threads())
-            }
-            Some(PrefetchWorker::Idle) => (inner.idle_pool(), 1),
-            _ => return,
-        };
-        let ring = prefetch.consumer.ring();
-        if ring.enlist(workers_max) {
-            pool.in_background(Arc::clone(ring) as Arc<dyn Background>);
+        if let Some(worker) = prefetch.worker {
+            inner.fill(prefetch.consumer.ring(), worker);
         }
     }
 
@@ -539,7 +532,14 @@ impl<A: Algorithm> AcceleratedCtr<A> {
             self.begin_prefetch();
             self.look_from();
         }
-        if self.strategy == Strategy::Inline || data.len() < self.pace.long_bytes() {
+        // Those who want stripes get them however short the request, and active streams bring
+        // short ones here.
+        let is_inline = match self.strategy {
+            Strategy::Inline => true,
+            Strategy::Stripe => false,
+            Strategy::Auto | Strategy::Prefetch => data.len() < self.pace.long_bytes(),
+        };
+        if is_inline {
             return self.apply_inline(data);
         }
         if self.strategy == Strategy::Auto && !self.pace.looks_at(data.len()) {
@@ -567,40 +567,25 @@ impl<A: Algorithm> AcceleratedCtr<A> {
     /// Returns which way it went; [`Way::Prefetch`]: inline, and the next ones should find
     /// keystream made ahead.
     fn apply_long_with(&mut self, inner: &Inner, data: InOutBuf<'_, '_, u8>) -> Way {
-        let helpers_max = inner.helpers_max().min(inner.live.cipher_threads());
-        if helpers_max == 0 {
+        if LongRequest::helpers_max(inner) == 0 {
             self.apply_inline(data);
             return Way::Inline;
         }
-        let bytes = data.len();
-        let _busy = inner.enter();
-        let began = Instant::now();
-        let way = match self.strategy {
-            Strategy::Inline | Strategy::Prefetch => Way::Inline,
-            Strategy::Stripe => Way::Stripe {
-                helpers: helpers_max,
-            },
-            Strategy::Auto => self
-                .pace
-                .choose(bytes, began, &HelpersOf::of(inner, helpers_max)),
-        };
+        let request = LongRequest::begin(inner, data.len());
+        let way = request.choose(self.strategy, &mut self.pace);
         match way {
             Way::Inline | Way::Prefetch => self.apply_inline(data),
-            Way::Stripe { helpers } => self.apply_in_stripes(inner, helpers, data, began),
+            Way::Stripe { helpers } => self.apply_in_stripes(&request, helpers, data),
         }
-        let ended = Instant::now();
-        self.pace.learn(way, bytes, began, ended);
-        self.counts.timed_requests += 1;
-        self.counts.service += ended.duration_since(began);
+        request.end(way, &mut self.pace, &mut self.counts);
         way
     }
 
     fn apply_in_stripes(
         &mut self,
-        inner: &Inner,
+        request: &LongRequest<'_>,
         helpers: usize,
         data: InOutBuf<'_, '_, u8>,
-        began: Instant,
     ) {
         let bytes = data.len();
         let stripe_bytes = self.pace.stripe_bytes(bytes, helpers + 1);
@@ -624,36 +609,13 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         }
         let counter_bits = self.algorithm.counter_bits();
         let stripes = Stripes::cut(rest, stripe_bytes);
-        let tickets = Tickets::new(stripes.count());
-        let helper_stripes = AtomicU64::new(0);
-        let first_help_ns = AtomicU64::new(u64::MAX);
-        inner.pool().run(helpers, &|role| {
-            let mut done = 0;
-            while let Some(ticket) = tickets.take(role) {
-                if role == Role::Helper && done == 0 {
-                    let waited = began.elapsed().as_nanos() as u64;
-                    first_help_ns.fetch_min(waited, Ordering::Relaxed);
-                }
-                done += 1;
-                // SAFETY: the tickets are `count`, so the number is below it, and each comes once.
-                let stripe = unsafe { stripes.stripe(ticket) };
-                let blocks = u128::from(ticket) * (stripes.stripe_bytes() >> block_shift) as u128;
-                keyed.apply(advanced(counter, blocks, counter_bits), 0, stripe);
-            }
-            if role == Role::Helper {
-                helper_stripes.fetch_add(done, Ordering::Relaxed);
-            }
+        request.share(helpers, stripes.count(), &mut self.counts, &|number| {
+            // SAFETY: `share` asks for each number below the count it was given, once.
+            let stripe = unsafe { stripes.stripe(number) };
+            let blocks = u128::from(number) * (stripes.stripe_bytes() >> block_shift) as u128;
+            keyed.apply(advanced(counter, blocks, counter_bits), 0, stripe);
         });
         self.advance(bytes);
-        self.counts.striped_requests += 1;
-        self.counts.helper_stripes += helper_stripes.into_inner();
-        let first_help_ns = first_help_ns.into_inner();
-        if first_help_ns != u64::MAX {
-            self.counts.joined_requests += 1;
-            let waited = Duration::from_nanos(first_help_ns);
-            self.counts.queue_wait += waited;
-            self.pace.joined(&inner.machine, waited);
-        }
     }
 
     /// As ctr::Ctr128BE: with b bits that count, 2^b - 1 blocks from the IV, and a block begun
@@ -1053,14 +1015,15 @@ mod tests {
         accelerator.register(Arc::new(Driver("slow", 1))).unwrap();
         accelerator.withdraw("cpu");
         accelerator.withdraw("software");
-        cipher.apply_in_stripes(&accelerator.0, 1, (&mut data[5..]).into(), Instant::now());
+        let request = LongRequest::begin(&accelerator.0, 100_000);
+        cipher.apply_in_stripes(&request, 1, (&mut data[5..]).into());
         assert!(data == expected);
         // Nor does it if the session has moved there.
         let (mut again, mut oracle_again) = (vec![0; 100_000], vec![0; 100_000]);
         oracle.apply_keystream(&mut oracle_again);
         cipher.apply_keystream(&mut again[..3]);
         assert_eq!(cipher.device(), "slow");
-        cipher.apply_in_stripes(&accelerator.0, 1, (&mut again[3..]).into(), Instant::now());
+        cipher.apply_in_stripes(&request, 1, (&mut again[3..]).into());
         assert!(again == oracle_again);
     }
 

@@ -53,7 +53,7 @@ impl Keyed for StreamKey {
         match session.0 {
             Opened::Stream(key) => Some(key),
             Opened::Driver(driver) => Some(Self::Driver(driver)),
-            Opened::Aead(_) => None,
+            _ => None,
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use oarlock_kernels::cpu::Cpu;
 
-use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, Operation, SessionParams};
+use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, SessionParams};
 use crate::aead::AeadKey;
-use crate::cipher::StreamKey;
+use crate::cipher::{CbcKey, StreamKey};
 use crate::plan::{self, Cost, Costs};
 use crate::session::Keyed;
 
-/// The device `cpu`: AES-CTR by the best kernel that the CPU, less what a mask hides, can run.
+/// The device `cpu`: each algorithm by the best kernel that the CPU, less what a mask hides, can run.
 pub struct CpuDevice {
     cpu: Cpu,
     costs: Costs,
@@ -27,22 +27,6 @@ impl CpuDevice {
     fn cost(&self, params: &SessionParams) -> Cost {
         plan::kernel_cost(&self.costs, self.cpu, params.operation)
     }
-
-    /// What a caller brings along has no device.
-    fn computes(&self, operation: Operation) -> bool {
-        match operation {
-            Operation::Aes128Ctr
-            | Operation::Aes192Ctr
-            | Operation::Aes256Ctr
-            | Operation::ChaCha20
-            | Operation::Aes128Gcm
-            | Operation::Aes192Gcm
-            | Operation::Aes256Gcm
-            | Operation::ChaCha20Poly1305 => true,
-            Operation::Aes128Cbc | Operation::Aes192Cbc | Operation::Aes256Cbc => false,
-            _ => cfg!(feature = "legacy") && operation.key_bytes() > 0,
-        }
-    }
 }
 
 impl Device for CpuDevice {
@@ -51,7 +35,7 @@ impl Device for CpuDevice {
     }
 
     fn probe(&self, params: &SessionParams) -> Option<Offer> {
-        if !self.computes(params.operation) {
+        if !params.operation.is_built_in() {
             return None;
         }
         Some(Offer {
@@ -73,7 +57,7 @@ impl Device for CpuDevice {
         match operation.kind() {
             Kind::Stream { .. } => StreamKey::kernel(self.cpu, operation, key).map(Opened::Stream),
             Kind::Aead => AeadKey::kernel(self.cpu, operation, key).map(Opened::Aead),
-            kind => Err(crate::session::InvalidKey(format!("{kind:?}"))),
+            Kind::Cbc => CbcKey::kernel(self.cpu, operation, key).map(Opened::Cbc),
         }
         .map(OpenSession)
         .map_err(|error| DeviceError(error.0))

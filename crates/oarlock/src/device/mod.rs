@@ -20,7 +20,7 @@ pub(crate) use self::registry::{Registration, Registry};
 #[cfg(feature = "software")]
 pub use self::software::SoftwareDevice;
 use crate::aead::AeadKey;
-use crate::cipher::StreamKey;
+use crate::cipher::{CbcKey, StreamKey};
 
 /// Something that computes.
 ///
@@ -169,6 +169,7 @@ pub struct OpenSession(pub(crate) Opened);
 pub(crate) enum Opened {
     Stream(StreamKey),
     Aead(AeadKey),
+    Cbc(CbcKey),
     Driver(Box<dyn DeviceSession>),
 }
 

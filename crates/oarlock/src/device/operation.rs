@@ -142,6 +142,25 @@ impl Operation {
             .find(|one| one.name() == name)
     }
 
+    /// Whether this library computes it, so that a session whose device fails can go on: what a
+    /// caller brings is not, and of the others the legacy ciphers need the feature `legacy`.
+    pub const fn is_built_in(self) -> bool {
+        match self {
+            Self::Aes128Ctr
+            | Self::Aes192Ctr
+            | Self::Aes256Ctr
+            | Self::ChaCha20
+            | Self::Aes128Gcm
+            | Self::Aes192Gcm
+            | Self::Aes256Gcm
+            | Self::ChaCha20Poly1305
+            | Self::Aes128Cbc
+            | Self::Aes192Cbc
+            | Self::Aes256Cbc => true,
+            _ => cfg!(feature = "legacy") && self.key_bytes() > 0,
+        }
+    }
+
     pub(crate) const fn aes_ctr(key_bytes: usize) -> Option<Self> {
         match key_bytes {
             16 => Some(Self::Aes128Ctr),

@@ -177,14 +177,37 @@ pub(crate) fn kernel_backend(cpu: Cpu, operation: Operation) -> &'static str {
     }
 }
 
+/// The cost of `operation` by aws-lc; `None` for what is not asked of it.
+#[cfg(feature = "software")]
+pub(crate) fn software_cost(costs: &Costs, cpu: Cpu, operation: Operation) -> Option<Cost> {
+    match operation {
+        Operation::Aes128Ctr
+        | Operation::Aes192Ctr
+        | Operation::Aes256Ctr
+        | Operation::Aes128Gcm
+        | Operation::Aes192Gcm
+        | Operation::Aes256Gcm
+        | Operation::Aes128Cbc
+        | Operation::Aes192Cbc
+        | Operation::Aes256Cbc
+        | Operation::ChaCha20Poly1305 => {
+            let found = costs.of(operation, "software", software_backend(cpu));
+            Some(found.map_or(UNKNOWN, |(cost, _)| cost))
+        }
+        _ => None,
+    }
+}
+
 /// What aws-lc does by itself. It sees the CPU as it is; a mask only makes this library expect
 /// what a CPU without these instructions would give.
 #[cfg(feature = "software")]
 pub(crate) fn software_backend(cpu: Cpu) -> &'static str {
-    if cpu.has(Feature::Aes) {
-        "aws-lc"
-    } else {
+    if !cpu.has(Feature::Aes) {
         "aws-lc-no-aes"
+    } else if cpu.has(Feature::Vaes) && cpu.has(Feature::Avx512) {
+        "aws-lc-vaes"
+    } else {
+        "aws-lc"
     }
 }
 
@@ -338,7 +361,7 @@ fn table_of_this_cpu() -> Option<&'static Table> {
 }
 
 /// A cipher that a caller brings, and what no table knows.
-pub(crate) const UNKNOWN: Cost = Cost {
+pub(super) const UNKNOWN: Cost = Cost {
     setup_ns: 20.0,
     bytes_per_ns: 0.15,
 };

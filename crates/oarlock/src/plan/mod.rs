@@ -17,14 +17,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use self::costs::CostSource;
+pub(crate) use self::costs::{Cost, Costs, LiveMachine, Machine, kernel_backend, kernel_cost};
 #[cfg(feature = "software")]
-pub(crate) use self::costs::software_backend;
-pub(crate) use self::costs::{
-    Cost, Costs, LiveMachine, Machine, UNKNOWN, kernel_backend, kernel_cost,
-};
+pub(crate) use self::costs::{software_backend, software_cost};
 pub use self::report::{MadeAhead, PlanReport};
 use crate::accelerator::Inner;
-use crate::device::{Offer, Registration};
+use crate::device::{Offer, Operation, Registration};
 use crate::prefetch::Shape;
 
 /// The way of one request.
@@ -62,6 +60,8 @@ pub(crate) struct Pace {
     looks: u32,
     /// As many there must be before keystream is made ahead; more where that was of no use.
     looks_to_prefetch: u32,
+    /// The operation makes keystream.
+    makes_keystream: bool,
 }
 
 /// What [`Pace::choose`] asks about the pool; asked in this order, only as far as needed.
@@ -115,12 +115,13 @@ impl Pace {
             gap_ns: 0.0,
             looks: 0,
             looks_to_prefetch: LOOKS_TO_PREFETCH,
+            makes_keystream: true,
         }
     }
 
     /// There is no keystream to be made ahead.
     pub(crate) fn makes_nothing_ahead(&mut self) {
-        self.looks_to_prefetch = u32::MAX;
+        self.makes_keystream = false;
     }
 
     /// Requests below this are inline without a look at clock or pool.
@@ -187,7 +188,10 @@ impl Pace {
         otherwise: Way,
     ) -> bool {
         let taking_ns = self.taking_ns(bytes);
-        if self.looks < self.looks_to_prefetch || taking_ns > inline_ns / 2.0 {
+        if !self.makes_keystream
+            || self.looks < self.looks_to_prefetch
+            || taking_ns > inline_ns / 2.0
+        {
             return false;
         }
         let otherwise_ns = match otherwise {
@@ -299,13 +303,20 @@ impl Pace {
 }
 
 /// Orders devices: the one expected to be done first comes first.
+/// Where this library's kernels are within a few hundredths of the best they come first, as their
+/// preference says: one more implementation is not worth that.
 pub(crate) fn order_offers(offers: &mut [(Offer, Cost, Arc<Registration>)]) {
-    offers.sort_by(|(one, one_cost, _), (other, other_cost, _)| {
-        let ns = |cost: &Cost| cost.ns(TYPICAL_BYTES);
-        ns(one_cost)
-            .total_cmp(&ns(other_cost))
-            .then_with(|| other.preference.cmp(&one.preference))
-    });
+    let ns = |cost: &Cost| cost.ns(TYPICAL_BYTES);
+    offers.sort_by(|(_, one, _), (_, other, _)| ns(one).total_cmp(&ns(other)));
+    let best_ns = offers.first().map_or(0.0, |(_, cost, _)| ns(cost));
+    let near = offers.partition_point(|(_, cost, _)| ns(cost) <= NEARLY * best_ns);
+    offers[..near].sort_by_key(|(offer, ..)| std::cmp::Reverse(offer.preference));
+}
+
+/// Whether keystream of `operation` is made more slowly than it comes over from another core.
+pub(crate) fn keystream_is_slower_than_its_way(inner: &Inner, operation: Operation) -> bool {
+    let cost = kernel_cost(&inner.costs, inner.cpu, operation);
+    cost.bytes_per_ns < RING_SHARE * inner.machine.get().other_core_bytes_per_ns / 2.0
 }
 
 /// Shorter requests gain little from a helper that is awake, and the look at clock and pool, 50 ns
@@ -326,6 +337,8 @@ const RING_SHARE: f64 = 0.5;
 const TAKING_NS: f64 = 100.0;
 /// A session of a few requests is not worth the memory.
 const LOOKS_TO_PREFETCH: u32 = 3;
+/// Times that are as good as equal.
+const NEARLY: f64 = 1.05;
 /// Of a message, when devices are compared.
 const TYPICAL_BYTES: usize = 4096;
 /// Longer gaps say no more.
@@ -397,7 +410,7 @@ mod tests {
         /// Of a cipher whose keystream is not to be made ahead.
         fn new() -> Self {
             let mut session = Self::of_rate(RATE);
-            session.pace.looks_to_prefetch = u32::MAX;
+            session.pace.makes_keystream = false;
             session
         }
 

@@ -18,6 +18,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
 
@@ -74,8 +75,10 @@ struct State {
     in_background: usize,
     /// Helpers in `next` or on their way there: they will look at the board once more.
     awake: usize,
-    /// Helpers that look only when woken.
+    /// Helpers that look only when woken, or after a nap.
     asleep: usize,
+    /// Of those, helpers that will look before long by themselves.
+    napping: usize,
     /// Callers asleep in `settle`.
     waiting: usize,
     closed: bool,
@@ -121,6 +124,9 @@ pub(crate) trait Patience {
     fn was_rewarded(&mut self);
     /// The helper slept after its watch and was woken.
     fn was_woken(&mut self);
+    /// Asked before each sleep: how long until it looks by itself; `None` for a long sleep, after
+    /// which it may end.
+    fn nap(&mut self) -> Option<Duration>;
 }
 
 impl Board {
@@ -164,8 +170,9 @@ impl Board {
     }
 
     /// Puts up work for the background, unless the board is full of it or somebody holds it just
-    /// now: who has such work does not wait. Returns whether a helper must be woken for it, or made.
-    pub(crate) fn post_background(&self, work: Arc<dyn Background>) -> Lacking {
+    /// now: who has such work does not wait. Returns whether a helper must be woken for it, or made;
+    /// for what is not `urgent` none is woken if one will look before long.
+    pub(crate) fn post_background(&self, work: Arc<dyn Background>, urgent: bool) -> Lacking {
         let nobody = Lacking {
             asleep: 0,
             missing: 0,
@@ -182,7 +189,8 @@ impl Board {
         state.background.push_back(work);
         let wanted: usize = state.entries.iter().map(|entry| entry.wanted).sum();
         let idle = state.awake.saturating_sub(state.in_background + wanted);
-        let unserved = usize::from(state.background.len() > idle);
+        let is_served = state.background.len() <= idle || !urgent && state.napping > 0;
+        let unserved = usize::from(!is_served);
         let asleep = unserved.min(state.asleep);
         drop(state);
         self.version.fetch_add(1, Ordering::Release);
@@ -283,8 +291,17 @@ impl Board {
             if !more && !state.has_work() {
                 self.count_awake(&mut state, -1);
                 state.asleep += 1;
-                let timed_out;
-                (state, timed_out) = wait_for_a_while(&self.posted, state);
+                let timed_out = loop {
+                    let nap = patience.nap();
+                    let naps = usize::from(nap.is_some());
+                    state.napping += naps;
+                    let timed_out;
+                    (state, timed_out) = wait_for_a_while(&self.posted, state, nap);
+                    state.napping -= naps;
+                    if nap.is_none() || !timed_out || state.has_work() {
+                        break timed_out;
+                    }
+                };
                 state.asleep -= 1;
                 if timed_out && !state.has_work() {
                     return Next::Idle;
@@ -396,9 +413,10 @@ fn wait<'a, T>(condvar: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T>
 fn wait_for_a_while<'a, T>(
     condvar: &Condvar,
     guard: MutexGuard<'a, T>,
+    nap: Option<Duration>,
 ) -> (MutexGuard<'a, T>, bool) {
     let (guard, result) = condvar
-        .wait_timeout(guard, IDLE_TIME)
+        .wait_timeout(guard, nap.unwrap_or(IDLE_TIME))
         .unwrap_or_else(|poisoned| poisoned.into_inner());
     (guard, result.timed_out())
 }
@@ -408,6 +426,7 @@ fn wait_for_a_while<'a, T>(
 fn wait_for_a_while<'a, T>(
     condvar: &Condvar,
     guard: MutexGuard<'a, T>,
+    _: Option<Duration>,
 ) -> (MutexGuard<'a, T>, bool) {
     (wait(condvar, guard), false)
 }
@@ -420,7 +439,7 @@ const BACKGROUND_MAX: usize = 4096;
 
 /// A helper asleep for so long may end.
 #[cfg(not(loom))]
-const IDLE_TIME: std::time::Duration = std::time::Duration::from_secs(10);
+const IDLE_TIME: Duration = Duration::from_secs(10);
 
 /// About 50 µs; a stripe takes a few.
 const SETTLE_SPINS: usize = if cfg!(loom) { 1 } else { 2000 };

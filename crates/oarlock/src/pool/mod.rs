@@ -175,12 +175,14 @@ impl Pool {
 
     /// Has `work` done by a helper when there is nothing else to do. Waits for nobody; refuses when
     /// there is too much of it.
-    pub(crate) fn in_background(&self, work: Arc<dyn Background>) {
+    /// Wakes nobody for what is not `urgent` where a helper that did such work before will look for
+    /// more soon: to wake one takes the caller 5 to 20 µs.
+    pub(crate) fn in_background(&self, work: Arc<dyn Background>, urgent: bool) {
         if self.limits.max_threads() == 0 {
             return work.refused();
         }
         let crew = self.crew();
-        let Lacking { asleep, missing } = crew.board.post_background(work);
+        let Lacking { asleep, missing } = crew.board.post_background(work, urgent);
         if asleep > 0 {
             crew.wake(asleep);
         }
@@ -383,6 +385,7 @@ impl Crew {
                     let has_more =
                         catch_unwind(AssertUnwindSafe(|| work.work(&mut goes_on))).unwrap_or(false);
                     self.board.end_background(has_more.then_some(work));
+                    watch.nap = Some(NAP_MIN);
                 }
                 Next::Idle if self.retire() => break,
                 Next::Idle => self.board.enlist(),
@@ -434,6 +437,9 @@ struct Watch<'a> {
     /// Taken at the first look at the clock: a watch that is rewarded at once costs no system call.
     began: Option<(Instant, i64)>,
     ended: Instant,
+    /// How long the next sleep is, after work in the background: there may be more of it that
+    /// nobody is woken for.
+    nap: Option<Duration>,
 }
 
 impl<'a> Watch<'a> {
@@ -445,6 +451,7 @@ impl<'a> Watch<'a> {
             steps: 0,
             began: None,
             ended: Instant::now(),
+            nap: None,
         }
     }
 }
@@ -486,6 +493,12 @@ impl Patience for Watch<'_> {
         self.limit = WATCH_MAX;
     }
 
+    fn nap(&mut self) -> Option<Duration> {
+        let nap = self.nap;
+        self.nap = nap.map(|nap| 2 * nap).filter(|nap| *nap < NAP_MAX);
+        nap
+    }
+
     fn was_woken(&mut self) {
         let here = process::cpu();
         if self.crew.limits.class == Class::Normal
@@ -513,6 +526,9 @@ const WATCH_MAX: Duration = Duration::from_micros(50);
 const WATCH_MIN: Duration = Duration::from_micros(2);
 /// Looks at the clock are 20 to 40 ns, a pause 10 to 40 ns.
 const STEPS_PER_LOOK: u32 = 16;
+/// Naps get twice as long each, so an idle helper looks a dozen times before it sleeps for good.
+const NAP_MIN: Duration = Duration::from_millis(1);
+const NAP_MAX: Duration = Duration::from_secs(5);
 /// Of background work before the next in the queue has its turn.
 const PIECES_MAX: u32 = 64;
 /// The kernels need little, and a thread's stack is committed page by page.

@@ -23,15 +23,20 @@ impl<'a> Stripes<'a> {
     pub(crate) fn cut(data: InOutBuf<'a, 'a, u8>, stripe_bytes: usize) -> Self {
         let bytes = data.len();
         let (from, to) = data.into_raw();
-        // Tickets are 32 bits wide: 2^32 stripes of 16 KiB are 64 TiB.
-        let stripe_bytes = stripe_bytes.max(bytes.div_ceil(u32::MAX as usize).next_multiple_of(64));
         Self {
             from,
             to,
             bytes,
-            stripe_bytes,
+            stripe_bytes: Self::stripe_bytes_within(bytes, stripe_bytes),
             _data: PhantomData,
         }
+    }
+
+    /// How long stripes of a buffer of `bytes` become that are to be `stripe_bytes` long: longer
+    /// where there would be more than tickets count. These are 32 bits wide: 2^32 stripes of 16 KiB
+    /// are 64 TiB.
+    pub(crate) fn stripe_bytes_within(bytes: usize, stripe_bytes: usize) -> usize {
+        stripe_bytes.max(bytes.div_ceil(u32::MAX as usize).next_multiple_of(64))
     }
 
     pub(crate) fn count(&self) -> u32 {

@@ -34,8 +34,13 @@ impl Geometry {
         (counter, bytes as usize & ((1 << self.block_shift) - 1))
     }
 
-    /// Bytes from one position on to another; `None` when that is far away or lies behind.
+    /// Bytes from one position on to another; `None` when that is far away, lies behind or is in
+    /// another stream: bits that do not count, as ChaCha20's nonce, are not the same.
     fn bytes_between(self, from: (u128, usize), to: (u128, usize)) -> Option<u64> {
+        let nonces = (from.0 ^ to.0).checked_shr(self.counter_bits);
+        if nonces.is_some_and(|difference| difference != 0) {
+            return None;
+        }
         let blocks = u64::try_from(distance(from.0, to.0, self.counter_bits)).ok()?;
         if blocks > 1 << 40 {
             return None;
@@ -76,6 +81,8 @@ impl std::ops::AddAssign for Taken {
 /// The session's side of a ring.
 pub(crate) struct Consumer {
     ring: Arc<Ring>,
+    /// log2 of the bytes of a granule.
+    granule_shift: u32,
     geometry: Geometry,
     xor: Xor,
     /// Number of the epoch's first granule.
@@ -88,9 +95,11 @@ pub(crate) struct Consumer {
 }
 
 impl Consumer {
+    /// The ring's granules have a power of two bytes.
     pub(crate) fn new(ring: Arc<Ring>, geometry: Geometry, xor: Xor, counter: u128) -> Self {
         let first = ring.restart(counter);
         Self {
+            granule_shift: ring.granule_bytes().ilog2(),
             ring,
             geometry,
             xor,
@@ -142,12 +151,12 @@ impl Consumer {
         inline: &mut dyn FnMut(u128, usize, InOutBuf<'_, '_, u8>),
     ) -> Taken {
         self.expect(counter, skip);
-        let granule_bytes = self.ring.granule_bytes() as u64;
+        let granule_bytes = 1 << self.granule_shift;
         let mut taken = Taken::default();
         while !data.is_empty() {
-            let number = self.first + self.position / granule_bytes;
-            let offset = (self.position % granule_bytes) as usize;
-            let bytes = data.len().min(granule_bytes as usize - offset);
+            let number = self.first + (self.position >> self.granule_shift);
+            let offset = self.position as usize & (granule_bytes - 1);
+            let bytes = data.len().min(granule_bytes - offset);
             let (piece, rest) = data.split_at(bytes);
             data = rest;
             self.ring.claim(number + 1);
@@ -171,12 +180,70 @@ impl Consumer {
     }
 
     fn release(&mut self) {
-        let granules = self.position / self.ring.granule_bytes() as u64;
+        let granules = self.position >> self.granule_shift;
         self.ring.release(self.first + granules);
     }
 }
 
 impl Drop for Consumer {
+    fn drop(&mut self) {
+        self.ring.close();
+    }
+}
+
+/// Keystream of messages whose nonces are a sequence: a granule each.
+pub(crate) struct Records {
+    ring: Arc<Ring>,
+    /// Number of the epoch's first granule, and the sequence number it is of.
+    first: u64,
+    base: u64,
+    /// The sequence number that is expected next: all before are released.
+    next: u64,
+    fork_generation: usize,
+}
+
+impl Records {
+    pub(crate) fn new(ring: Arc<Ring>, next: u64) -> Self {
+        let first = ring.restart(next.into());
+        Self {
+            ring,
+            first,
+            base: next,
+            next,
+            fork_generation: process::fork_generation(),
+        }
+    }
+
+    pub(crate) fn ring(&self) -> &Arc<Ring> {
+        &self.ring
+    }
+
+    /// Whether a fork has left the ring's fillers in another process.
+    pub(crate) fn is_orphaned(&self) -> bool {
+        self.fork_generation != process::fork_generation()
+    }
+
+    /// The granule of message `sequence`, if it is ready. Those before it are given up.
+    pub(crate) fn take(&mut self, sequence: u64) -> Option<&[u8]> {
+        if !(self.next..self.next.saturating_add(self.granules())).contains(&sequence) {
+            self.first = self.ring.restart(sequence.into());
+            self.base = sequence;
+        }
+        self.next = sequence;
+        let number = self.first + (sequence - self.base);
+        self.ring.release(number);
+        self.ring.claim(number + 1);
+        // SAFETY: this is the ring's only consumer, and the next release is by `&mut self`, when
+        // the slice is gone.
+        unsafe { self.ring.granule(number) }
+    }
+
+    fn granules(&self) -> u64 {
+        (self.ring.bytes() / self.ring.granule_bytes()) as u64
+    }
+}
+
+impl Drop for Records {
     fn drop(&mut self) {
         self.ring.close();
     }

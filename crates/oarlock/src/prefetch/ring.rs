@@ -181,6 +181,11 @@ impl Ring {
             .is_ok()
     }
 
+    /// Whether little is left. By the consumer.
+    pub(crate) fn is_low(&self) -> bool {
+        self.slots.lacks((self.slots.count() * 5 / 8).max(1))
+    }
+
     /// Takes [`enlist`](Self::enlist) back.
     pub(crate) fn dismiss(&self) {
         self.fillers.fetch_sub(1, Ordering::Relaxed);

@@ -3,10 +3,12 @@
 use std::hint::black_box;
 
 use oarlock::kernels::chacha20_poly1305::ChaCha20Poly1305;
-use oarlock::kernels::cpu::Cpu;
+use oarlock::kernels::cpu::{Cpu, Feature};
 use oarlock::kernels::gcm::Gcm;
 
-use super::{Cipher, KEY_BYTES, PUBLIC_KEY, Secret, TAG_BYTES, accepted, bytes_for, ways};
+use super::{
+    CACHED_BYTES, Cipher, KEY_BYTES, PUBLIC_KEY, Secret, TAG_BYTES, accepted, bytes_for, ways,
+};
 use crate::measure::{Classes, Path};
 
 pub fn add(paths: &mut Vec<Box<dyn Path>>) {
@@ -17,26 +19,37 @@ pub fn add(paths: &mut Vec<Box<dyn Path>>) {
 fn add_all<A: Aead + 'static>(paths: &mut Vec<Box<dyn Path>>, algorithm: &str) {
     for (backend, cpu) in ways(|cpu| A::new(cpu).backend()) {
         let name = format!("{algorithm} {backend}");
-        let bytes = bytes_for(backend);
-        super::add(paths, &name, "sealing", bytes, || {
-            Box::new(Sealing(A::new(cpu)))
-        });
-        for (secret, what) in [(Secret::Key, "key"), (Secret::Data, "data")] {
-            paths.push(Box::new(Opening {
-                name: format!("{name}: opening, {what}, {bytes} bytes"),
-                cipher: Box::new(A::new(cpu)),
-                secret,
-                data: vec![0; bytes],
-                tag: [0; TAG_BYTES],
-            }));
+        let cached = cpu.has(Feature::Face).then_some(CACHED_BYTES);
+        for bytes in [bytes_for(backend)].into_iter().chain(cached) {
+            add_length::<A>(paths, &name, cpu, bytes);
         }
-        paths.push(Box::new(Forged {
-            name: format!("{name}: opening, tag, {bytes} bytes"),
+    }
+}
+
+fn add_length<A: Aead + 'static>(
+    paths: &mut Vec<Box<dyn Path>>,
+    name: &str,
+    cpu: Cpu,
+    bytes: usize,
+) {
+    super::add(paths, name, "sealing", bytes, || {
+        Box::new(Sealing(A::new(cpu)))
+    });
+    for (secret, what) in [(Secret::Key, "key"), (Secret::Data, "data")] {
+        paths.push(Box::new(Opening {
+            name: format!("{name}: opening, {what}, {bytes} bytes"),
             cipher: Box::new(A::new(cpu)),
+            secret,
             data: vec![0; bytes],
             tag: [0; TAG_BYTES],
         }));
     }
+    paths.push(Box::new(Forged {
+        name: format!("{name}: opening, tag, {bytes} bytes"),
+        cipher: Box::new(A::new(cpu)),
+        data: vec![0; bytes],
+        tag: [0; TAG_BYTES],
+    }));
 }
 
 /// A kernel with a place for a key.

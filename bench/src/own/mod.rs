@@ -1,18 +1,21 @@
 //! Oarlock as subject, and its parts as peers of itself.
 
+mod kernels;
+
 use std::time::Duration;
 
 use cipher::StreamCipher;
+use inout::InOutBuf;
 use oarlock::device::{Kind, Operation};
-use oarlock::kernels::aes::{Backend, Ctr};
-#[cfg(target_arch = "x86_64")]
-use oarlock::kernels::aes::{CachedCtr, Face};
 use oarlock::kernels::cpu::Cpu;
-use oarlock::{AcceleratedCtr, Accelerator, AnyStream, Calibration, Strategy};
+use oarlock::{
+    AcceleratedAead, AcceleratedCbc, AcceleratedCtr, Accelerator, AnyStream, Calibration, Strategy,
+};
 
 use crate::Error;
-use crate::case::{Algorithm, Case};
-use crate::peer::{Peer, PeerFactory, Presence, Stream, Subject};
+use crate::case::{Algorithm, Case, Direction};
+use crate::peer::{Aead, Peer, PeerFactory, Presence, Sealed, Stream, Subject};
+use kernels::Kernels;
 
 /// Peers for the comparison with oneself.
 pub(crate) const PEERS: &[PeerFactory] = &[
@@ -66,6 +69,10 @@ impl Oarlock {
         Ok(Self(builder.build()?))
     }
 
+    fn aead(&self, operation: Operation, key: &[u8]) -> Result<Subject, Error> {
+        Subject::aead(self.0.aead(operation, key).map_err(no_device)?)
+    }
+
     fn stream(&self, operation: Operation, key: &[u8]) -> Result<Subject, Error> {
         let Kind::Stream { iv_bytes, .. } = operation.kind() else {
             return Err(Error::Failed(format!("{operation} is no stream cipher")));
@@ -94,7 +101,13 @@ impl Peer for Oarlock {
             Algorithm::ChaCha20 => self.stream(Operation::ChaCha20, key),
             Algorithm::Camellia128Ctr => self.stream(Operation::Camellia128Ctr, key),
             Algorithm::TripleDesCtr => self.stream(Operation::TripleDesCtr, key),
-            _ => Err(Error::Unavailable("not in this version".to_owned())),
+            Algorithm::AesGcm { key_bytes: 16 } => self.aead(Operation::Aes128Gcm, key),
+            Algorithm::AesGcm { .. } => self.aead(Operation::Aes256Gcm, key),
+            Algorithm::ChaCha20Poly1305 => self.aead(Operation::ChaCha20Poly1305, key),
+            Algorithm::AesCbc { .. } => Subject::stream(Cbc {
+                chain: self.0.cbc(key, &[0; 16])?,
+                direction: case.direction,
+            }),
         }
     }
 }
@@ -113,6 +126,44 @@ impl Stream for AcceleratedCtr {
 
     fn prefill(&mut self, budget: Duration) {
         AcceleratedCtr::prefill(self, budget);
+    }
+}
+
+/// CBC one way.
+struct Cbc {
+    chain: AcceleratedCbc,
+    direction: Direction,
+}
+
+impl Stream for Cbc {
+    #[inline]
+    fn set_iv(&mut self, iv: &[u8; 16]) {
+        let accepted = self.chain.set_iv(iv);
+        debug_assert!(accepted.is_ok(), "16 bytes are an IV");
+    }
+
+    #[inline]
+    fn apply(&mut self, data: &mut [u8]) {
+        let done = match self.direction {
+            Direction::Encrypt => self.chain.encrypt(data.into()),
+            Direction::Decrypt => self.chain.decrypt(data.into()),
+        };
+        assert!(done.is_ok(), "the harness hands whole blocks");
+    }
+}
+
+impl Aead for AcceleratedAead {
+    #[inline]
+    fn seal(&mut self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> [u8; 16] {
+        AcceleratedAead::seal(self, nonce, aad, data.into())
+            .unwrap_or_else(|error| panic!("a message of this length is sealed: {error}"))
+    }
+
+    #[inline]
+    fn open(&mut self, message: &Sealed, aad: &[u8], data: &mut [u8]) -> bool {
+        InOutBuf::new(&message.data, data).is_ok_and(|data| {
+            AcceleratedAead::open(self, &message.nonce, aad, data, &message.tag).is_ok()
+        })
     }
 }
 
@@ -146,85 +197,7 @@ impl Stream for OfAnyBlock {
     }
 }
 
-/// The kernels themselves: no session, no plan.
-struct Kernels(Cpu);
-
 /// The CPU as `OARLOCK_CPU` leaves it, which only the builder reads.
 fn masked_cpu() -> Result<Cpu, Error> {
     Ok(Accelerator::builder().max_threads(0).build()?.cpu())
-}
-
-impl Peer for Kernels {
-    fn version(&self) -> String {
-        format!("kernel {}", Backend::preferred(self.0).name())
-    }
-
-    fn subject(&self, case: &Case, key: &[u8]) -> Result<Subject, Error> {
-        let Algorithm::AesCtr { .. } = case.algorithm else {
-            return Err(Error::Unavailable("counter mode of AES alone".to_owned()));
-        };
-        let wrong_key = |error| Error::Failed(format!("kernel: {error}"));
-        #[cfg(target_arch = "x86_64")]
-        if let Some(face) = Face::new(self.0) {
-            let mut ctr = At::the_start_of(CachedCtr::unkeyed(face));
-            ctr.kernel.set_key(key).map_err(wrong_key)?;
-            return Subject::stream(ctr);
-        }
-        let ctr = Ctr::new(key, self.0).map_err(wrong_key)?;
-        Subject::stream(At::the_start_of(ctr))
-    }
-}
-
-/// A kernel and a position, which is the least that continues a stream.
-struct At<K> {
-    kernel: K,
-    counter: u128,
-    skip: usize,
-}
-
-impl<K> At<K> {
-    fn the_start_of(kernel: K) -> Self {
-        Self {
-            kernel,
-            counter: 0,
-            skip: 0,
-        }
-    }
-
-    #[inline]
-    fn set_iv(&mut self, iv: &[u8; 16]) {
-        (self.counter, self.skip) = (u128::from_be_bytes(*iv), 0);
-    }
-
-    #[inline]
-    fn advance(&mut self, bytes: usize) {
-        let end = self.skip + bytes;
-        self.counter = self.counter.wrapping_add((end / 16) as u128);
-        self.skip = end % 16;
-    }
-}
-
-impl Stream for At<Ctr> {
-    fn set_iv(&mut self, iv: &[u8; 16]) {
-        At::set_iv(self, iv);
-    }
-
-    fn apply(&mut self, data: &mut [u8]) {
-        let bytes = data.len();
-        self.kernel.apply(self.counter, self.skip, data.into());
-        self.advance(bytes);
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Stream for At<CachedCtr> {
-    fn set_iv(&mut self, iv: &[u8; 16]) {
-        At::set_iv(self, iv);
-    }
-
-    fn apply(&mut self, data: &mut [u8]) {
-        let bytes = data.len();
-        self.kernel.apply(self.counter, self.skip, data.into());
-        self.advance(bytes);
-    }
 }

@@ -1,0 +1,110 @@
+//! Lines, arranged for charts and tables.
+
+use crate::output::{Line, Rate, Ratio};
+
+/// What was measured of one case in one way: implementations across, sizes down.
+pub(super) struct Figures<'a> {
+    pub(super) case: &'a str,
+    pub(super) unit: &'a str,
+    pub(super) idle_ms: Option<u64>,
+    rates: Vec<&'a Rate>,
+    ratios: Vec<&'a Ratio>,
+}
+
+impl<'a> Figures<'a> {
+    /// One for each case, and each pause, in the order of `lines`.
+    pub(super) fn of(lines: &'a [Line]) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for line in lines {
+            match line {
+                Line::Rate(rate) => {
+                    let at = all
+                        .iter()
+                        .position(|one| one.is_of(&rate.case, rate.idle_ms));
+                    let at = at.unwrap_or_else(|| {
+                        all.push(Self {
+                            case: &rate.case,
+                            unit: &rate.unit,
+                            idle_ms: rate.idle_ms,
+                            rates: Vec::new(),
+                            ratios: Vec::new(),
+                        });
+                        all.len() - 1
+                    });
+                    all[at].rates.push(rate);
+                }
+                Line::Ratio(ratio) => {
+                    let mut of = all.iter_mut();
+                    if let Some(one) = of.find(|one| one.is_of(&ratio.case, ratio.idle_ms)) {
+                        one.ratios.push(ratio);
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn is_of(&self, case: &str, idle_ms: Option<u64>) -> bool {
+        self.case == case && self.idle_ms == idle_ms
+    }
+
+    /// Oarlock first.
+    pub(super) fn implementations(&self) -> Vec<&'a str> {
+        let mut names = Vec::new();
+        for rate in &self.rates {
+            if !names.contains(&rate.implementation.as_str()) {
+                names.push(rate.implementation.as_str());
+            }
+        }
+        names
+    }
+
+    pub(super) fn sizes(&self) -> Vec<usize> {
+        let mut sizes: Vec<_> = self.rates.iter().map(|rate| rate.bytes).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    pub(super) fn rate(&self, implementation: &str, bytes: usize) -> Option<f64> {
+        let mut rates = self.rates.iter();
+        rates
+            .find(|rate| rate.implementation == implementation && rate.bytes == bytes)
+            .map(|rate| rate.median)
+    }
+
+    pub(super) fn ratio(&self, vs: &str, bytes: usize) -> Option<f64> {
+        let mut ratios = self.ratios.iter();
+        ratios
+            .find(|ratio| ratio.vs == vs && ratio.bytes == bytes)
+            .map(|ratio| ratio.ratio_median)
+    }
+}
+
+/// How much faster some threads are than one, in one case.
+pub(super) struct Scaling<'a> {
+    pub(super) case: &'a str,
+    pub(super) bytes: usize,
+    /// By number of threads.
+    pub(super) over_one: Vec<(usize, f64)>,
+}
+
+impl<'a> Scaling<'a> {
+    /// One for each case, in the order of `lines`.
+    pub(super) fn of(lines: &'a [Line]) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for line in lines {
+            let Line::Ratio(ratio) = line else { continue };
+            let figure = (ratio.threads, ratio.ratio_median);
+            match all.iter_mut().find(|one| one.case == ratio.case) {
+                Some(one) => one.over_one.push(figure),
+                None => all.push(Self {
+                    case: &ratio.case,
+                    bytes: ratio.bytes,
+                    over_one: vec![figure],
+                }),
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,192 @@
+//! `--report`: what a machine makes, as a page with charts that needs nothing but itself.
+//!
+//! ```text
+//! folder.rs   where it goes: never over what is no report     chart.rs   SVG
+//! page.rs     HTML: charts, each with its figures             figures.rs lines, by case
+//! ```
+
+mod chart;
+mod figures;
+mod folder;
+mod page;
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::case::{self, Algorithm, Case};
+use crate::cli::{Args, Mode, Size};
+use crate::machine::Machine;
+use crate::output::Line;
+use crate::peer::PeerFactory;
+use crate::run::{self, Event};
+use crate::{Error, Shown};
+use folder::Folder;
+
+/// Measures, shows figures on `out` as they come, and writes the page into `path`.
+pub(crate) fn run(
+    args: &Args,
+    path: &Path,
+    peers: &[PeerFactory],
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    // Before minutes are spent on figures that could not be kept.
+    let folder = Folder::at(path)?;
+    let cases = case::matching(&args.case)?;
+    let mut shown = Shown::new(args, out);
+    let mut versions = Vec::new();
+    let mut measure = |args: &Args, cases: &[&'static Case]| {
+        let mut all = Vec::new();
+        run::measure(args, cases, peers, &mut |event| {
+            match &event {
+                Event::Started(found) if versions.is_empty() => versions = found.to_vec(),
+                Event::Started(_) => {}
+                Event::Measured(_, lines) => all.extend_from_slice(lines),
+            }
+            shown.on(event)
+        })?;
+        Ok::<Vec<Line>, Error>(all)
+    };
+
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut report = Report {
+        speed: measure(&speed(args), &cases)?,
+        ..Report::default()
+    };
+    for threads in thread_counts(cpus) {
+        for bytes in SCALING_SIZES {
+            let of_these = |case: &&'static Case| scaling_bytes(case) == bytes;
+            let cases: Vec<_> = cases.iter().copied().filter(of_these).collect();
+            if !cases.is_empty() {
+                let lines = measure(&scaling(args, threads, bytes), &cases)?;
+                report.scaling.extend(lines);
+            }
+        }
+    }
+    let streams: Vec<_> = cases.into_iter().filter(|case| is_stream(case)).collect();
+    if cpus > 1 && !streams.is_empty() {
+        report.bursts = measure(&bursts(args, cpus), &streams)?;
+    }
+
+    let machine = Machine::here(versions);
+    folder.write("figures.jsonl", &jsonl(&machine, &report)?)?;
+    folder.write(folder::INDEX, &page::html(&machine, &report)?)?;
+    shown.note(&format!("{}\n", folder.index().display()))
+}
+
+/// All lines, by chapter.
+#[derive(Default)]
+struct Report {
+    /// One thread, by size, against every peer.
+    speed: Vec<Line>,
+    /// One long request after the other, by threads, against one thread.
+    scaling: Vec<Line>,
+    /// After idleness, by size of the burst, against other strategies and OpenSSL.
+    bursts: Vec<Line>,
+}
+
+fn speed(args: &Args) -> Args {
+    let mut args = args.clone();
+    if args.size.is_empty() {
+        args.size = SPEED_SIZES.to_vec();
+    }
+    args
+}
+
+fn scaling(args: &Args, threads: usize, bytes: Size) -> Args {
+    Args {
+        threads,
+        size: vec![bytes],
+        mode: vec![Mode::BackToBack],
+        peer: vec!["inline".to_owned()],
+        // Keystream that was made before the clock started is little of what is used in this time.
+        sample_ms: args.sample_ms.or((!args.quick).then_some(STEADY_MS)),
+        ..args.clone()
+    }
+}
+
+fn bursts(args: &Args, threads: usize) -> Args {
+    let idle_ms = if args.quick { QUICK_IDLE_MS } else { IDLE_MS };
+    Args {
+        threads,
+        size: BURST_SIZES.to_vec(),
+        mode: vec![Mode::Burst],
+        idle_ms: match args.idle_ms.as_slice() {
+            [] => vec![idle_ms],
+            given => given.to_vec(),
+        },
+        peer: ["inline", "prefetch", "openssl"]
+            .map(str::to_owned)
+            .to_vec(),
+        ..args.clone()
+    }
+}
+
+/// Of the requests that more threads share.
+fn scaling_bytes(case: &Case) -> Size {
+    if case.then_hmac {
+        PACKET
+    } else if case.algorithm.is_slow() {
+        SLOW
+    } else {
+        LONG
+    }
+}
+
+/// Two, four and so on, and as many as there are CPUs.
+fn thread_counts(cpus: usize) -> Vec<usize> {
+    let doubling = std::iter::successors(Some(2), |count| Some(2 * count));
+    let mut counts: Vec<usize> = doubling.take_while(|count| *count < cpus).collect();
+    if cpus > 1 {
+        counts.push(cpus);
+    }
+    counts
+}
+
+/// Whether keystream can be made ahead for it.
+fn is_stream(case: &Case) -> bool {
+    let is_cbc = matches!(case.algorithm, Algorithm::AesCbc { .. });
+    !case.algorithm.is_aead() && !is_cbc && !case.then_hmac
+}
+
+/// As a record: the machine, then every line.
+fn jsonl(machine: &Machine, report: &Report) -> Result<String, Error> {
+    let chapters = [&report.speed, &report.scaling, &report.bursts];
+    let mut text = crate::json(machine)?;
+    for line in chapters.into_iter().flatten() {
+        text += &crate::json(line)?;
+    }
+    Ok(text)
+}
+
+const SPEED_SIZES: &[Size] = &[
+    Size(64),
+    Size(256),
+    Size(1 << 10),
+    Size(4 << 10),
+    Size(16 << 10),
+    Size(64 << 10),
+    Size(256 << 10),
+    Size(1 << 20),
+];
+const BURST_SIZES: &[Size] = &[Size(16 << 10), Size(64 << 10), Size(256 << 10)];
+const SCALING_SIZES: [Size; 3] = [LONG, SLOW, PACKET];
+const LONG: Size = Size(4 << 20);
+/// One request of 3DES takes 80 ms at that.
+const SLOW: Size = Size(1 << 20);
+const PACKET: Size = Size(32 << 10);
+const STEADY_MS: u64 = 20;
+const IDLE_MS: u64 = 20;
+const QUICK_IDLE_MS: u64 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_double_up_to_the_cpus() {
+        assert!(thread_counts(1).is_empty());
+        assert_eq!(thread_counts(2), [2]);
+        assert_eq!(thread_counts(6), [2, 4, 6]);
+        assert_eq!(thread_counts(8), [2, 4, 8]);
+    }
+}

@@ -1,0 +1,45 @@
+//! Wiping of buffers on the stack, many bytes at once: `zeroize` writes an array byte by byte, which
+//! takes longer than filling it with keystream.
+
+use core::mem::MaybeUninit;
+use core::ptr;
+use core::sync::atomic::{Ordering, compiler_fence};
+
+/// Room for `N` bytes, of which the first `used` are wiped on drop.
+pub(crate) struct Secret<const N: usize> {
+    bytes: MaybeUninit<[u8; N]>,
+    used: usize,
+}
+
+impl<const N: usize> Secret<N> {
+    /// `used` bytes of zeros. A multiple of 64, and at most `N`.
+    #[inline(always)]
+    pub(crate) fn zeros(used: usize) -> Self {
+        assert!(used <= N && used.is_multiple_of(64));
+        let mut bytes = MaybeUninit::<[u8; N]>::uninit();
+        // SAFETY: `used` is at most `N`.
+        unsafe { ptr::write_bytes(bytes.as_mut_ptr().cast::<u8>(), 0, used) };
+        Self { bytes, used }
+    }
+
+    /// The bytes in use.
+    #[inline(always)]
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: `zeros` has initialised as many.
+        unsafe { core::slice::from_raw_parts_mut(self.bytes.as_mut_ptr().cast(), self.used) }
+    }
+}
+
+impl<const N: usize> Drop for Secret<N> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let start = self.bytes.as_mut_ptr().cast::<[u64; 8]>();
+        for i in 0..self.used / 64 {
+            // SAFETY: `used` is at most `N`, and a multiple of 64; alignment is not asked for.
+            unsafe { ptr::write_unaligned(start.add(i), [0; 8]) };
+        }
+        // Nobody reads the zeros: the compiler must not know.
+        core::hint::black_box(start);
+        compiler_fence(Ordering::SeqCst);
+    }
+}

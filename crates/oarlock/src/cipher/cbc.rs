@@ -1,0 +1,537 @@
+//! AES in cipher block chaining mode, inline or, when it decrypts, in stripes.
+//!
+//! A block is decrypted with the ciphertext block before it, so a stripe needs the last ciphertext
+//! block of the stripe before. In place, whoever does that stripe overwrites it: these blocks are
+//! put aside before the stripes are posted.
+#![allow(unsafe_code)]
+
+use std::fmt;
+use std::sync::Arc;
+
+use inout::InOutBuf;
+use oarlock_kernels::aes::BLOCK_BYTES;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use super::chain::{CbcKey, Direction};
+use crate::Error;
+use crate::accelerator::{Accelerator, Inner, Reserved};
+use crate::device::{Operation, SessionParams};
+use crate::options::Strategy;
+use crate::plan::{Cost, Pace, Way};
+use crate::pool::Stripes;
+use crate::request::LongRequest;
+use crate::session::Session;
+use crate::stats::OperationStats;
+
+/// AES-CBC (SP 800-38A, 6.2), from [`Accelerator::cbc`]: a chain of blocks that goes on from call to
+/// call. Its bytes are those of RustCrypto's `cbc` and of `openssl enc -aes-128-cbc` (`-nopad`
+/// without padding).
+///
+/// Encryption takes each block with the ciphertext of the one before, so it is always done on the
+/// calling thread, one block after the other. Decryption is done there or with the pool's help; it
+/// makes no keystream, so [`Strategy::Prefetch`] means inline. A request is done when the call
+/// returns.
+///
+/// CBC does not authenticate. Who may alter ciphertext alters plaintext by it, and who may also see
+/// whether decryption went well can read it: see [`decrypt_padded`](Self::decrypt_padded). An IV
+/// must not be predictable (SP 800-38A, appendix C): take a fresh random one for each message.
+///
+/// Key and schedules are wiped on drop.
+pub struct AcceleratedCbc {
+    accelerator: Arc<Inner>,
+    chain: Chain,
+    _reserved: Option<Reserved>,
+}
+
+/// All but the accelerator, which a long request refers to while it changes the rest.
+struct Chain {
+    session: Session<CbcKey>,
+    /// The ciphertext block before the next one.
+    iv: [u8; BLOCK_BYTES],
+    /// The message has been padded, or its padding taken off: nothing can follow.
+    has_ended: bool,
+    /// Decryption of less is inline without a look at clock or pool.
+    long_bytes: usize,
+    counts: OperationStats,
+    pace: Pace,
+    strategy: Strategy,
+    /// The strategy was set for this session by itself.
+    has_own_strategy: bool,
+    /// Of the options that were taken over last.
+    options_version: usize,
+    /// Ciphertext blocks before stripes, kept so that a long request need not allocate.
+    before_stripes: Vec<[u8; BLOCK_BYTES]>,
+}
+
+impl AcceleratedCbc {
+    pub(crate) fn open(accelerator: &Accelerator, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
+        let inner = &accelerator.0;
+        let params = params(key)?;
+        let iv = block(iv)?;
+        let reserved = inner.reserve()?;
+        let session = Session::open(&inner.registry, inner.cpu, params, key)?;
+        let mut chain = Chain {
+            pace: pace_of(session.cost),
+            session,
+            iv,
+            has_ended: false,
+            long_bytes: 0,
+            counts: OperationStats::default(),
+            strategy: Strategy::Inline,
+            has_own_strategy: false,
+            options_version: 0,
+            before_stripes: Vec::new(),
+        };
+        chain.take_over_options(inner);
+        Ok(Self {
+            accelerator: Arc::clone(inner),
+            chain,
+            _reserved: reserved,
+        })
+    }
+
+    /// Encrypts the next blocks of the message, in place or from one buffer to another.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] unless `data` is whole blocks of 16 bytes, or when the message has
+    /// [ended](Self::encrypt_padded); nothing has changed then.
+    #[inline]
+    pub fn encrypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+        self.chain.check(data.len())?;
+        self.chain
+            .crypt_inline(&self.accelerator, Direction::Encrypt, data);
+        Ok(())
+    }
+
+    /// Decrypts the next blocks of the message, in place or from one buffer to another.
+    ///
+    /// # Errors
+    /// As [`encrypt`](Self::encrypt).
+    #[inline]
+    pub fn decrypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+        self.chain.check(data.len())?;
+        self.decrypt_blocks(data);
+        Ok(())
+    }
+
+    /// Pads the rest of the message as PKCS #7 does (RFC 5652, 6.3), by 1 to 16 bytes, and encrypts
+    /// it. The message ends with it: the next begins by [`set_iv`](Self::set_iv) or
+    /// [`set_key`](Self::set_key).
+    ///
+    /// Where `data` has no room for the padding it moves, and the plaintext is wiped where it was.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] when the message has ended already; nothing has changed then.
+    pub fn encrypt_padded(&mut self, data: &mut Vec<u8>) -> Result<(), Error> {
+        self.chain.check(0)?;
+        let padding_bytes = BLOCK_BYTES - data.len() % BLOCK_BYTES;
+        let padded_bytes = data.len() + padding_bytes;
+        if data.capacity() < padded_bytes {
+            let mut moved = Vec::with_capacity(padded_bytes);
+            moved.extend_from_slice(data);
+            std::mem::replace(data, moved).zeroize();
+        }
+        data.resize(padded_bytes, padding_bytes as u8);
+        self.chain.crypt_inline(
+            &self.accelerator,
+            Direction::Encrypt,
+            data.as_mut_slice().into(),
+        );
+        self.chain.has_ended = true;
+        Ok(())
+    }
+
+    /// Decrypts the rest of the message and takes its padding off. The message ends with it, as
+    /// with [`encrypt_padded`](Self::encrypt_padded).
+    ///
+    /// **Padding oracles.** Whoever can send ciphertexts of his own and learn, by an answer or by
+    /// the time that one takes, which of them were padded well, decrypts any message block by block
+    /// (Vaudenay, "Security Flaws Induced by CBC Padding", EUROCRYPT 2002). The padding is looked at
+    /// in a time that does not depend on it, but the result and the length of the plaintext tell
+    /// about it. So authenticate the ciphertext, and decrypt none that fails to verify; or use an
+    /// AEAD.
+    ///
+    /// # Errors
+    /// [`Error::InvalidPadding`] where the padding is wrong: what was decrypted is wiped, `data` is
+    /// empty and the message has ended. [`Error::InvalidInput`] unless `data` is at least one and
+    /// only whole blocks, or when the message has ended already; nothing has changed then.
+    pub fn decrypt_padded(&mut self, data: &mut Vec<u8>) -> Result<(), Error> {
+        self.chain.check(data.len())?;
+        if data.is_empty() {
+            return Err(Error::InvalidInput(
+                "a padded message has at least one block of 16 bytes".into(),
+            ));
+        }
+        self.decrypt_blocks(data.as_mut_slice().into());
+        self.chain.has_ended = true;
+        let padding_bytes = data.last_chunk().and_then(padding_bytes);
+        let Some(padding_bytes) = padding_bytes else {
+            data.zeroize();
+            return Err(Error::InvalidPadding);
+        };
+        data.truncate(data.len() - padding_bytes);
+        Ok(())
+    }
+
+    /// Begins a message with the same key at `iv`, 16 bytes. Never waits.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for another length; nothing has changed then.
+    pub fn set_iv(&mut self, iv: &[u8]) -> Result<(), Error> {
+        self.chain.iv = block(iv)?;
+        self.chain.has_ended = false;
+        Ok(())
+    }
+
+    /// Begins a message with another key, of 16, 24 or 32 bytes, at `iv`, 16 bytes. The old key is
+    /// wiped.
+    ///
+    /// # Errors
+    /// As [`Accelerator::cbc`]; nothing has changed then.
+    pub fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), Error> {
+        let params = params(key)?;
+        let iv = block(iv)?;
+        let inner = &self.accelerator;
+        let session = Session::open(&inner.registry, inner.cpu, params, key)?;
+        self.chain.hand_in_stats(inner);
+        self.chain.pace = pace_of(session.cost);
+        self.chain.session = session;
+        self.chain.iv = iv;
+        self.chain.has_ended = false;
+        self.chain.look_from();
+        Ok(())
+    }
+
+    /// Sends requests this way from now on, whatever the accelerator's options say. Encryption is
+    /// inline whatever is set, and so are requests to a driver, which spreads its own work.
+    pub fn set_strategy(&mut self, strategy: Strategy) {
+        self.chain.strategy = strategy;
+        self.chain.has_own_strategy = true;
+        self.chain.look_from();
+    }
+
+    /// The device that serves this session now.
+    pub fn device(&self) -> &str {
+        self.chain.session.device()
+    }
+
+    /// Hands the counts since the last time in to [`Accelerator::stats`].
+    pub fn hand_in_stats(&mut self) {
+        self.chain.hand_in_stats(&self.accelerator);
+    }
+
+    /// Whole blocks.
+    #[inline(always)]
+    fn decrypt_blocks(&mut self, data: InOutBuf<'_, '_, u8>) {
+        if data.len() < self.chain.long_bytes {
+            self.chain
+                .crypt_inline(&self.accelerator, Direction::Decrypt, data);
+        } else {
+            self.chain.decrypt_long(&self.accelerator, data);
+        }
+    }
+}
+
+impl Chain {
+    #[inline(always)]
+    fn check(&self, bytes: usize) -> Result<(), Error> {
+        if bytes.is_multiple_of(BLOCK_BYTES) && !self.has_ended {
+            Ok(())
+        } else {
+            Err(self.refusal(bytes))
+        }
+    }
+
+    #[cold]
+    fn refusal(&self, bytes: usize) -> Error {
+        Error::InvalidInput(if self.has_ended {
+            "the message has ended with its padding: begin the next one by set_iv".into()
+        } else {
+            format!("CBC takes whole blocks of 16 bytes, not {bytes} bytes: pad them")
+        })
+    }
+
+    /// The whole of a request on this thread.
+    #[inline(always)]
+    fn crypt_inline(&mut self, inner: &Inner, direction: Direction, data: InOutBuf<'_, '_, u8>) {
+        let bytes = data.len();
+        self.crypt_here(inner, direction, data);
+        self.count(bytes);
+    }
+
+    #[inline(always)]
+    fn crypt_here(&mut self, inner: &Inner, direction: Direction, data: InOutBuf<'_, '_, u8>) {
+        if self.session.has_lost_its_device() {
+            return self.crypt_elsewhere(inner, direction, data);
+        }
+        if let CbcKey::Kernel(cbc) = &self.session.keyed {
+            return direction.run(&**cbc, &mut self.iv, data);
+        }
+        self.crypt_by_the_device(inner, direction, data);
+    }
+
+    #[inline(never)]
+    fn crypt_by_the_device(
+        &mut self,
+        inner: &Inner,
+        direction: Direction,
+        data: InOutBuf<'_, '_, u8>,
+    ) {
+        if let Err(data) = self.session.keyed.crypt(direction, &mut self.iv, data) {
+            self.crypt_elsewhere(inner, direction, data);
+        }
+    }
+
+    /// Moves from device to device until one has done it; at the end are the kernels, which cannot
+    /// fail.
+    #[cold]
+    #[inline(never)]
+    fn crypt_elsewhere<'a>(
+        &mut self,
+        inner: &Inner,
+        direction: Direction,
+        mut data: InOutBuf<'a, 'a, u8>,
+    ) {
+        // None is asked twice, or two that fail would send the request to and fro for ever.
+        let mut failed = Vec::new();
+        loop {
+            self.hand_in_stats(inner);
+            self.session.move_away(&mut failed);
+            self.pace = pace_of(self.session.cost);
+            self.look_from();
+            match self.session.keyed.crypt(direction, &mut self.iv, data) {
+                Ok(()) => return,
+                Err(again) => data = again,
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn count(&mut self, bytes: usize) {
+        self.counts.requests += 1;
+        self.counts.bytes += bytes as u64;
+    }
+
+    /// Decryption that may gain from help.
+    #[cold]
+    #[inline(never)]
+    fn decrypt_long(&mut self, inner: &Inner, data: InOutBuf<'_, '_, u8>) {
+        if inner.live.version() != self.options_version {
+            self.take_over_options(inner);
+        }
+        if self.strategy == Strategy::Auto && !self.pace.looks_at(data.len()) {
+            self.crypt_inline(inner, Direction::Decrypt, data);
+            return self.pace.pass_over();
+        }
+        if matches!(self.strategy, Strategy::Inline | Strategy::Prefetch)
+            || matches!(self.session.keyed, CbcKey::Driver(_))
+            || self.session.has_lost_its_device()
+            || LongRequest::helpers_max(inner) == 0
+        {
+            return self.crypt_inline(inner, Direction::Decrypt, data);
+        }
+        let request = LongRequest::begin(inner, data.len());
+        let way = request.choose(self.strategy, &mut self.pace);
+        match way {
+            Way::Inline | Way::Prefetch => self.crypt_inline(inner, Direction::Decrypt, data),
+            Way::Stripe { helpers } => self.decrypt_in_stripes(inner, &request, helpers, data),
+        }
+        request.end(way, &mut self.pace, &mut self.counts);
+        self.look_from();
+        if self.counts.striped_requests > 0 {
+            self.hand_in_stats(inner);
+        }
+    }
+
+    fn decrypt_in_stripes(
+        &mut self,
+        inner: &Inner,
+        request: &LongRequest<'_>,
+        helpers: usize,
+        data: InOutBuf<'_, '_, u8>,
+    ) {
+        let bytes = data.len();
+        let stripe_bytes = self.pace.stripe_bytes(bytes, helpers + 1);
+        let stripe_bytes = Stripes::stripe_bytes_within(bytes, stripe_bytes);
+        // With the key at hand even if its device is withdrawn by now: the request is under way.
+        let shared = self.session.keyed.shared().filter(|_| bytes > stripe_bytes);
+        let Some(keyed) = shared else {
+            return self.crypt_inline(inner, Direction::Decrypt, data);
+        };
+        let ciphertext = data.get_in();
+        self.before_stripes.clear();
+        self.before_stripes.push(self.iv);
+        self.before_stripes.extend(
+            ciphertext
+                .chunks(stripe_bytes)
+                .filter_map(|stripe| stripe.last_chunk()),
+        );
+        let before_stripes = &*self.before_stripes;
+        let stripes = Stripes::cut(data, stripe_bytes);
+        request.share(helpers, stripes.count(), &mut self.counts, &|number| {
+            // SAFETY: `share` asks for each number below the count it was given, once.
+            let stripe = unsafe { stripes.stripe(number) };
+            let mut iv = before_stripes[number as usize];
+            keyed.decrypt(&mut iv, stripe);
+        });
+        // Behind the last stripe.
+        if let Some(block) = before_stripes.last() {
+            self.iv = *block;
+        }
+        self.count(bytes);
+    }
+
+    /// Takes the accelerator's options over if they have changed.
+    fn take_over_options(&mut self, inner: &Inner) {
+        let version = inner.live.version();
+        if version != self.options_version {
+            self.options_version = version;
+            if !self.has_own_strategy {
+                self.strategy = inner.options().strategy;
+            }
+        }
+        self.look_from();
+    }
+
+    /// From which length on decryption gets a look at clock and pool.
+    fn look_from(&mut self) {
+        self.long_bytes = match self.strategy {
+            Strategy::Stripe => 2 * BLOCK_BYTES,
+            _ => self.pace.long_bytes(),
+        };
+    }
+
+    fn hand_in_stats(&mut self, inner: &Inner) {
+        if self.counts != OperationStats::default() {
+            let counts = std::mem::take(&mut self.counts);
+            let operation = self.session.params().operation;
+            inner.totals.add(self.session.device(), operation, counts);
+        }
+    }
+}
+
+impl ZeroizeOnDrop for AcceleratedCbc {}
+
+impl Drop for AcceleratedCbc {
+    fn drop(&mut self) {
+        self.hand_in_stats();
+    }
+}
+
+impl fmt::Debug for AcceleratedCbc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AcceleratedCbc")
+            .field("operation", &self.chain.session.params().operation)
+            .field("device", &self.device())
+            .finish_non_exhaustive()
+    }
+}
+
+/// There is no keystream to be made ahead.
+fn pace_of(cost: Cost) -> Pace {
+    let mut pace = Pace::new(cost);
+    pace.makes_nothing_ahead();
+    pace
+}
+
+/// How many bytes of padding end with the last block of a message; `None` where the padding is
+/// wrong. Takes the same time whatever the block holds.
+fn padding_bytes(last: &[u8; BLOCK_BYTES]) -> Option<usize> {
+    let count = last[BLOCK_BYTES - 1];
+    let mut wrong = all_ones_if_below(16, count) | all_ones_if_below(count, 1);
+    for (before_end, byte) in (0..).zip(last.iter().rev()) {
+        wrong |= all_ones_if_below(before_end, count) & (byte ^ count);
+    }
+    // The compiler may not turn the loop into one that ends early.
+    (std::hint::black_box(wrong) == 0).then_some(count.into())
+}
+
+/// 0xff where `a` is less than `b`, else 0; without a branch.
+fn all_ones_if_below(a: u8, b: u8) -> u8 {
+    ((u16::from(a).wrapping_sub(b.into())) >> 8) as u8
+}
+
+fn params(key: &[u8]) -> Result<SessionParams, Error> {
+    let operation = Operation::aes_cbc(key.len()).ok_or_else(|| {
+        Error::InvalidKey(format!(
+            "an AES key has 16, 24 or 32 bytes, this one has {}",
+            key.len()
+        ))
+    })?;
+    Ok(SessionParams { operation })
+}
+
+fn block(iv: &[u8]) -> Result<[u8; BLOCK_BYTES], Error> {
+    iv.try_into().map_err(|_| {
+        Error::InvalidInput(format!(
+            "an IV of AES-CBC has 16 bytes, this one has {}",
+            iv.len()
+        ))
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn padding_is_that_of_rfc_5652_and_no_other() {
+        for count in 0..=255u8 {
+            for others in 0..=17 {
+                let mut block = [others; BLOCK_BYTES];
+                let end = BLOCK_BYTES.saturating_sub(count.into());
+                block[end..].fill(count);
+                block[BLOCK_BYTES - 1] = count;
+                let expected = (1..=16).contains(&count).then_some(count.into());
+                assert_eq!(padding_bytes(&block), expected, "{count} {others}");
+                for at in end..BLOCK_BYTES - 1 {
+                    for bit in 0..8 {
+                        let mut corrupted = block;
+                        corrupted[at] ^= 1 << bit;
+                        assert_eq!(padding_bytes(&corrupted), None, "{count} {at} {bit}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn inline_requests_take_no_lock() {
+        for mask in ["", "-avx512", "-aes"] {
+            let accelerator = Accelerator::builder().cpu_mask(mask).build().unwrap();
+            let mut cipher = accelerator.cbc(&[0x2b; 16], &[0xf0; 16]).unwrap();
+            let mut forced = accelerator.cbc(&[0x2b; 16], &[0xf0; 16]).unwrap();
+            forced.set_strategy(Strategy::Inline);
+            // The pool is there, so that its locks could be asked for.
+            accelerator.0.pool();
+            let (done, wait) = mpsc::channel();
+            let requests = accelerator.0.with_every_lock_held(|| {
+                std::thread::spawn(move || {
+                    let mut data = vec![0; 3_000_000];
+                    for bytes in [0, 16, 64, 1008, 16_384] {
+                        cipher.encrypt((&mut data[..bytes]).into()).unwrap();
+                        cipher.decrypt((&mut data[..bytes]).into()).unwrap();
+                        cipher.set_iv(&[1; 16]).unwrap();
+                    }
+                    // Long enough for a look at clock and pool, not for a helper.
+                    let long_bytes = cipher.chain.long_bytes.next_multiple_of(16);
+                    for _ in 0..2 {
+                        cipher.decrypt((&mut data[..long_bytes]).into()).unwrap();
+                    }
+                    forced.encrypt((&mut data[..]).into()).unwrap();
+                    forced.decrypt((&mut data[..]).into()).unwrap();
+                    done.send((cipher, forced)).unwrap();
+                });
+                wait.recv_timeout(Duration::from_secs(20))
+            });
+            assert!(
+                requests.is_ok(),
+                "{mask}: an inline request waits for a lock"
+            );
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! AES-GCM and ChaCha20-Poly1305.
+//!
+//! By EVP_CIPHER, not EVP_AEAD: that wipes what fails to verify, and a message that came in place
+//! would be lost. A context is of one message at a time, so each message takes a copy of the one
+//! that holds the key, which costs about as much as encrypting 100 bytes.
+
+use std::alloc::{Layout, handle_alloc_error};
+use std::os::raw::{c_int, c_void};
+use std::ptr::{NonNull, null, null_mut};
+use std::sync::Arc;
+
+use aws_lc_sys::{
+    EVP_CIPHER, EVP_CIPHER_CTX, EVP_CIPHER_CTX_copy, EVP_CIPHER_CTX_ctrl, EVP_CIPHER_CTX_free,
+    EVP_CIPHER_CTX_new, EVP_CTRL_AEAD_GET_TAG, EVP_CTRL_AEAD_SET_IVLEN, EVP_CTRL_AEAD_SET_TAG,
+    EVP_CipherFinal_ex, EVP_CipherInit_ex, EVP_CipherUpdate, EVP_aes_128_gcm, EVP_aes_192_gcm,
+    EVP_aes_256_gcm, EVP_chacha20_poly1305,
+};
+use inout::InOutBuf;
+use oarlock_kernels::aead::{AeadError, TAG_BYTES};
+use oarlock_kernels::{chacha20_poly1305, gcm};
+
+use crate::aead::{Aead, is_in_place};
+use crate::device::{DeviceError, Operation};
+
+/// A key of an AEAD. Wiped on drop, by aws-lc.
+pub(super) struct SoftwareAead {
+    /// Never changed: messages are done by copies of it.
+    keyed: Context,
+    takes_any_nonce: bool,
+    data_bytes_max: u64,
+    aad_bytes_max: u64,
+}
+
+// SAFETY: a context is memory that belongs to no thread; of the one that is shared only copies are
+// made, which reads it, and `Context::copy` is all that can be done with a shared one.
+unsafe impl Sync for SoftwareAead {}
+
+impl SoftwareAead {
+    pub(super) fn new(operation: Operation, key: &[u8]) -> Result<Arc<Self>, DeviceError> {
+        // SAFETY: no preconditions; what they return lives as long as the process.
+        let cipher = unsafe {
+            match operation {
+                Operation::Aes128Gcm => EVP_aes_128_gcm(),
+                Operation::Aes192Gcm => EVP_aes_192_gcm(),
+                Operation::Aes256Gcm => EVP_aes_256_gcm(),
+                Operation::ChaCha20Poly1305 => EVP_chacha20_poly1305(),
+                other => return Err(DeviceError(format!("{other} is not offered"))),
+            }
+        };
+        if key.len() != operation.key_bytes() {
+            return Err(DeviceError(format!("a key of {} bytes", key.len())));
+        }
+        let mut keyed = Context::new();
+        if !keyed.set_key(cipher, key) {
+            return Err(DeviceError(format!("EVP_CipherInit_ex: {operation}")));
+        }
+        let is_gcm = operation != Operation::ChaCha20Poly1305;
+        let (data_bytes_max, aad_bytes_max) = if is_gcm {
+            (gcm::MESSAGE_BYTES_MAX, gcm::AAD_BYTES_MAX)
+        } else {
+            (chacha20_poly1305::DATA_BYTES_MAX, u64::MAX)
+        };
+        Ok(Arc::new(Self {
+            keyed,
+            takes_any_nonce: is_gcm,
+            data_bytes_max,
+            aad_bytes_max,
+        }))
+    }
+
+    /// A message with its associated data done.
+    fn begin(
+        &self,
+        direction: Direction,
+        nonce: &[u8],
+        aad: &[u8],
+        bytes: usize,
+    ) -> Result<Context, AeadError> {
+        let fits = match nonce.len() {
+            NONCE_BYTES => true,
+            // aws-lc counts them in a C int.
+            1..=NONCE_BYTES_MAX => self.takes_any_nonce,
+            _ => false,
+        };
+        if !fits {
+            return Err(AeadError::InvalidNonceLength(nonce.len()));
+        }
+        if bytes as u64 > self.data_bytes_max {
+            return Err(AeadError::MessageTooLong {
+                bytes_max: self.data_bytes_max,
+            });
+        }
+        if aad.len() as u64 > self.aad_bytes_max {
+            return Err(AeadError::AadTooLong {
+                bytes_max: self.aad_bytes_max,
+            });
+        }
+        let mut message = self.keyed.copy();
+        message.begin(direction, nonce);
+        for piece in aad.chunks(PIECE_BYTES) {
+            message.authenticate(piece);
+        }
+        Ok(message)
+    }
+}
+
+impl Aead for SoftwareAead {
+    fn seal(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Result<[u8; TAG_BYTES], AeadError> {
+        let mut message = self.begin(Direction::Seal, nonce, aad, data.len())?;
+        message.crypt(data);
+        Ok(message.tag())
+    }
+
+    fn open(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        mut data: InOutBuf<'_, '_, u8>,
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<(), AeadError> {
+        let mut message = self.begin(Direction::Open, nonce, aad, data.len())?;
+        message.crypt(data.reborrow());
+        if message.has_tag(tag) {
+            return Ok(());
+        }
+        if is_in_place(&mut data) {
+            // The ciphertext again.
+            let mut message = self.begin(Direction::Seal, nonce, &[], data.len())?;
+            message.crypt(data);
+        } else {
+            data.get_out().fill(0);
+        }
+        Err(AeadError::AuthenticationFailed)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Open = 0,
+    Seal = 1,
+}
+
+/// An EVP_CIPHER_CTX. Freeing it wipes it.
+struct Context(NonNull<EVP_CIPHER_CTX>);
+
+// SAFETY: a context is memory that belongs to no thread.
+unsafe impl Send for Context {}
+
+impl Context {
+    fn new() -> Self {
+        // SAFETY: no preconditions.
+        let context = unsafe { EVP_CIPHER_CTX_new() };
+        Self(NonNull::new(context).unwrap_or_else(|| out_of_memory()))
+    }
+
+    /// One with the same key.
+    fn copy(&self) -> Self {
+        let copy = Self::new();
+        // SAFETY: both are contexts; the one copied from has a cipher and a key, and is read only.
+        if unsafe { EVP_CIPHER_CTX_copy(copy.0.as_ptr(), self.0.as_ptr()) } != 1 {
+            out_of_memory();
+        }
+        copy
+    }
+
+    /// `key` is as long as the cipher's are.
+    fn set_key(&mut self, cipher: *const EVP_CIPHER, key: &[u8]) -> bool {
+        let context = self.0.as_ptr();
+        // SAFETY: a context, a cipher of aws-lc's, a key of its length, and no nonce yet.
+        unsafe { EVP_CipherInit_ex(context, cipher, null_mut(), key.as_ptr(), null(), 1) == 1 }
+    }
+
+    /// `nonce` has between 1 and [`NONCE_BYTES_MAX`] bytes, and [`NONCE_BYTES`] unless the cipher
+    /// takes others.
+    fn begin(&mut self, direction: Direction, nonce: &[u8]) {
+        if nonce.len() != NONCE_BYTES {
+            let bytes = nonce.len() as c_int;
+            self.control(EVP_CTRL_AEAD_SET_IVLEN, bytes, null_mut());
+        }
+        let context = self.0.as_ptr();
+        // SAFETY: the context keeps its cipher and key, and expects as many bytes of a nonce as
+        // there are: its cipher's 12, or what was set above.
+        let result = unsafe {
+            EVP_CipherInit_ex(
+                context,
+                null(),
+                null_mut(),
+                null(),
+                nonce.as_ptr(),
+                direction as c_int,
+            )
+        };
+        assert_done(result);
+    }
+
+    /// `piece` has 1 to [`PIECE_BYTES`] bytes.
+    fn authenticate(&mut self, piece: &[u8]) {
+        let mut done: c_int = 0;
+        let bytes = piece.len() as c_int;
+        // SAFETY: no output means associated data; these have that many bytes, which fit an int.
+        let result = unsafe {
+            EVP_CipherUpdate(
+                self.0.as_ptr(),
+                null_mut(),
+                &mut done,
+                piece.as_ptr(),
+                bytes,
+            )
+        };
+        assert_done(result);
+    }
+
+    fn crypt(&mut self, data: InOutBuf<'_, '_, u8>) {
+        let mut rest = data;
+        while !rest.is_empty() {
+            let bytes = rest.len().min(PIECE_BYTES);
+            let (piece, after) = rest.split_at(bytes);
+            rest = after;
+            let (from, to) = piece.into_raw();
+            let mut done: c_int = 0;
+            // SAFETY: the buffer vouches for `bytes` at both pointers, equal or apart, which these
+            // ciphers allow; they write as many as they read, and so many fit an int.
+            let result =
+                unsafe { EVP_CipherUpdate(self.0.as_ptr(), to, &mut done, from, bytes as c_int) };
+            assert_done(result);
+        }
+    }
+
+    /// Of a message that is sealed.
+    fn tag(mut self) -> [u8; TAG_BYTES] {
+        assert_done(self.finish().into());
+        let mut tag = [0; TAG_BYTES];
+        let bytes = TAG_BYTES as c_int;
+        self.control(EVP_CTRL_AEAD_GET_TAG, bytes, tag.as_mut_ptr().cast());
+        tag
+    }
+
+    /// Whether the message, which is opened, has this tag. Compares in constant time.
+    fn has_tag(mut self, tag: &[u8; TAG_BYTES]) -> bool {
+        let mut tag = *tag;
+        let bytes = TAG_BYTES as c_int;
+        self.control(EVP_CTRL_AEAD_SET_TAG, bytes, tag.as_mut_ptr().cast());
+        self.finish()
+    }
+
+    fn finish(&mut self) -> bool {
+        let mut done: c_int = 0;
+        let mut nothing = [0; TAG_BYTES];
+        // SAFETY: a context with a message begun; these ciphers hold nothing back, so nothing is
+        // written.
+        let result =
+            unsafe { EVP_CipherFinal_ex(self.0.as_ptr(), nothing.as_mut_ptr(), &mut done) };
+        result == 1
+    }
+
+    /// `pointer` is what `command` takes: null for a length, a place of `argument` bytes for a tag.
+    fn control(&mut self, command: i32, argument: c_int, pointer: *mut c_void) {
+        // SAFETY: a context with a cipher; the callers, all in this implementation, keep to the
+        // above.
+        let result = unsafe { EVP_CIPHER_CTX_ctrl(self.0.as_ptr(), command, argument, pointer) };
+        assert_done(result);
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: from EVP_CIPHER_CTX_new, and freed here alone.
+        unsafe { EVP_CIPHER_CTX_free(self.0.as_ptr()) };
+    }
+}
+
+/// Lengths were checked, so nothing is left that aws-lc could refuse but for want of memory.
+#[track_caller]
+fn assert_done(result: c_int) {
+    assert!(result == 1, "aws-lc refused a message within its limits");
+}
+
+#[cold]
+fn out_of_memory() -> ! {
+    handle_alloc_error(Layout::new::<EVP_CIPHER_CTX>())
+}
+
+const NONCE_BYTES: usize = 12;
+const NONCE_BYTES_MAX: usize = c_int::MAX as usize;
+/// Data go in pieces that stay in the first-level cache between cipher and MAC, which take turns.
+const PIECE_BYTES: usize = 16 << 10;

@@ -1,0 +1,83 @@
+//! aws-lc on the CPU: the reference, the fallback, and the oracle of the self-tests. It has code
+//! for CPUs and architectures that this library has no fast kernels for.
+#![allow(unsafe_code)]
+
+mod aead;
+mod aes;
+
+use oarlock_kernels::cpu::Cpu;
+
+use self::aead::SoftwareAead;
+use self::aes::{SoftwareCbc, SoftwareCtr};
+use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, SessionParams};
+use crate::aead::AeadKey;
+use crate::cipher::{CbcKey, StreamKey};
+use crate::plan::{self, Cost, Costs};
+
+/// The device `software`: AES in CTR, CBC and GCM, and ChaCha20-Poly1305, by aws-lc. Nonces of GCM
+/// have at most 2^31 - 1 bytes here.
+pub struct SoftwareDevice {
+    cpu: Cpu,
+    costs: Costs,
+}
+
+impl SoftwareDevice {
+    /// `cpu` only tells which rate to expect: aws-lc finds its own way.
+    pub fn new(cpu: Cpu) -> Self {
+        Self::with_costs(cpu, Costs::default())
+    }
+
+    pub(crate) fn with_costs(cpu: Cpu, costs: Costs) -> Self {
+        Self { cpu, costs }
+    }
+
+    fn cost(&self, params: &SessionParams) -> Option<Cost> {
+        plan::software_cost(&self.costs, self.cpu, params.operation)
+    }
+}
+
+impl Device for SoftwareDevice {
+    fn name(&self) -> &str {
+        "software"
+    }
+
+    fn probe(&self, params: &SessionParams) -> Option<Offer> {
+        Some(Offer {
+            preference: 1,
+            bytes_per_second: self.cost(params)?.bytes_per_second(),
+        })
+    }
+
+    fn setup_ns(&self, params: &SessionParams) -> u64 {
+        self.cost(params).map_or(0, |cost| cost.setup_ns as u64)
+    }
+
+    fn backend(&self, _: &SessionParams) -> &str {
+        plan::software_backend(self.cpu)
+    }
+
+    fn open_session(&self, params: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
+        // What has no rate is not offered, and of the streams only AES-CTR has.
+        if self.probe(params).is_none() {
+            return Err(DeviceError(format!("{} is not offered", params.operation)));
+        }
+        match params.operation.kind() {
+            Kind::Stream { .. } => {
+                let ctr = SoftwareCtr::new(key)?;
+                Ok(OpenSession(Opened::Stream(StreamKey::Other(ctr))))
+            }
+            Kind::Cbc => {
+                let cbc = SoftwareCbc::new(key)?;
+                Ok(OpenSession(Opened::Cbc(CbcKey::Other(cbc))))
+            }
+            Kind::Aead => {
+                let aead = SoftwareAead::new(params.operation, key)?;
+                Ok(OpenSession(Opened::Aead(AeadKey::Other(aead))))
+            }
+        }
+    }
+
+    fn capacity(&self) -> usize {
+        1
+    }
+}

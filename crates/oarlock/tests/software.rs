@@ -1,0 +1,202 @@
+//! The device `software` by itself: what it gives is what the kernels give, to the last refusal.
+#![cfg(feature = "software")]
+#![allow(clippy::unwrap_used)]
+
+use inout::InOutBuf;
+use oarlock::device::Operation;
+use oarlock::kernels::{chacha20_poly1305::ChaCha20Poly1305, cpu::Cpu, gcm::Gcm};
+use oarlock::{AcceleratedAead, Accelerator, Error};
+use rand::rngs::StdRng;
+use rand::{Rng, RngExt, SeedableRng};
+
+const KEY: [u8; 32] = *b"thirty-two bytes of a secret key";
+const OPERATIONS: [Operation; 4] = [
+    Operation::Aes128Gcm,
+    Operation::Aes192Gcm,
+    Operation::Aes256Gcm,
+    Operation::ChaCha20Poly1305,
+];
+
+/// With no other device.
+fn accelerator() -> Accelerator {
+    let accelerator = Accelerator::builder().build().unwrap();
+    assert!(accelerator.withdraw("cpu"));
+    accelerator
+}
+
+fn open_session(operation: Operation) -> AcceleratedAead {
+    let key = &KEY[..operation.key_bytes()];
+    let aead = accelerator().aead(operation, key).unwrap();
+    assert_eq!(aead.device(), "software");
+    aead
+}
+
+/// Ciphertext and tag by the kernels.
+fn sealed(operation: Operation, nonce: &[u8], aad: &[u8], data: &[u8]) -> (Vec<u8>, [u8; 16]) {
+    let mut data = data.to_vec();
+    let (key, in_place) = (&KEY[..operation.key_bytes()], (&mut data[..]).into());
+    let tag = if operation == Operation::ChaCha20Poly1305 {
+        let aead = ChaCha20Poly1305::new(key, Cpu::detect()).unwrap();
+        aead.seal(nonce, aad, in_place)
+    } else {
+        let gcm = Gcm::new(key, Cpu::detect()).unwrap();
+        gcm.seal(nonce, aad, in_place)
+    };
+    (data, tag.unwrap())
+}
+
+fn random_bytes(random: &mut StdRng, bytes: usize) -> Vec<u8> {
+    let mut data = vec![0; bytes];
+    random.fill_bytes(&mut data);
+    data
+}
+
+#[test]
+fn messages_of_every_length_are_those_of_the_kernels() {
+    let mut random = StdRng::seed_from_u64(21);
+    // Among them the lengths around those at which data and associated data are cut.
+    let lengths: Vec<usize> = (0..70)
+        .chain([1000, 16_383, 16_384, 16_385, 32_768, 100_003])
+        .collect();
+    for operation in OPERATIONS {
+        let aead = open_session(operation);
+        for &bytes in &lengths {
+            let plaintext = random_bytes(&mut random, bytes);
+            let aad_bytes = lengths[random.random_range(0..lengths.len())];
+            let aad = random_bytes(&mut random, aad_bytes);
+            let nonce: [u8; 12] = random.random();
+            let (expected, expected_tag) = sealed(operation, &nonce, &aad, &plaintext);
+            let what = format!("{operation} {bytes} {aad_bytes}");
+
+            let mut data = plaintext.clone();
+            let tag = aead.seal(&nonce, &aad, (&mut data[..]).into()).unwrap();
+            assert!(data == expected && tag == expected_tag, "{what}");
+            aead.open(&nonce, &aad, (&mut data[..]).into(), &tag)
+                .unwrap();
+            assert!(data == plaintext, "{what}");
+
+            let mut output = vec![0xaa; bytes];
+            let buffers = InOutBuf::new(&plaintext, &mut output).unwrap();
+            let tag = aead.seal(&nonce, &aad, buffers).unwrap();
+            assert!(output == expected && tag == expected_tag, "{what}");
+            let buffers = InOutBuf::new(&expected, &mut data).unwrap();
+            aead.open(&nonce, &aad, buffers, &tag).unwrap();
+            assert!(data == plaintext, "{what}");
+        }
+    }
+}
+
+#[test]
+fn gcm_takes_nonces_of_any_length_and_chacha_those_of_12_bytes() {
+    let mut random = StdRng::seed_from_u64(22);
+    for operation in OPERATIONS {
+        let aead = open_session(operation);
+        let is_gcm = operation != Operation::ChaCha20Poly1305;
+        for bytes in (0..40).chain([64, 100, 1000]) {
+            let nonce = random_bytes(&mut random, bytes);
+            let plaintext = random_bytes(&mut random, 333);
+            let mut data = plaintext.clone();
+            let tag = aead.seal(&nonce, b"aad", (&mut data[..]).into());
+            if bytes == 12 || is_gcm && bytes > 0 {
+                let tag = tag.unwrap();
+                let expected = sealed(operation, &nonce, b"aad", &plaintext);
+                assert!((&data, tag) == (&expected.0, expected.1), "{bytes}");
+                let mut forged = tag;
+                forged[3] ^= 4;
+                let opened = aead.open(&nonce, b"aad", (&mut data[..]).into(), &forged);
+                assert_eq!(opened, Err(Error::AuthenticationFailed));
+                assert!(data == expected.0, "{bytes}: not the ciphertext again");
+                aead.open(&nonce, b"aad", (&mut data[..]).into(), &tag)
+                    .unwrap();
+            } else {
+                let error = tag.unwrap_err();
+                let expected = format!("the cipher takes no nonce of {bytes} bytes");
+                assert_eq!(error.to_string(), expected);
+                let error = aead.open(&nonce, b"aad", (&mut data[..]).into(), &[0; 16]);
+                assert_eq!(error.unwrap_err().to_string(), expected);
+            }
+            assert!(data == plaintext);
+        }
+    }
+}
+
+#[test]
+fn what_is_not_authentic_is_not_released() {
+    let mut random = StdRng::seed_from_u64(23);
+    for operation in OPERATIONS {
+        let aead = open_session(operation);
+        for bytes in [0, 1, 16, 100, 16_384, 50_000] {
+            let plaintext = random_bytes(&mut random, bytes);
+            let (ciphertext, tag) = sealed(operation, &[7; 12], b"aad", &plaintext);
+            let refuse = |nonce: &[u8], aad: &[u8], data: &[u8], tag: &[u8]| {
+                let mut in_place = data.to_vec();
+                let refused = aead.open(nonce, aad, (&mut in_place[..]).into(), tag);
+                assert_eq!(refused, Err(Error::AuthenticationFailed));
+                assert!(in_place == data, "{operation}: not the ciphertext again");
+                let mut output = vec![0xaa; data.len()];
+                let buffers = InOutBuf::new(data, &mut output).unwrap();
+                assert!(aead.open(nonce, aad, buffers, tag).is_err());
+                assert!(
+                    output.iter().all(|byte| *byte == 0),
+                    "{operation}: released"
+                );
+            };
+            for bit in 0..128 {
+                let mut forged = tag;
+                forged[bit / 8] ^= 1 << (bit % 8);
+                refuse(&[7; 12], b"aad", &ciphertext, &forged);
+            }
+            refuse(&[7; 12], b"aae", &ciphertext, &tag);
+            refuse(&[7; 12], b"", &ciphertext, &tag);
+            refuse(&[8; 12], b"aad", &ciphertext, &tag);
+            for at in [0, bytes / 2, bytes.saturating_sub(1)] {
+                let mut altered = ciphertext.clone();
+                if let Some(byte) = altered.get_mut(at) {
+                    *byte ^= 0x80;
+                    refuse(&[7; 12], b"aad", &altered, &tag);
+                }
+            }
+            // And the session is none the worse for it.
+            let mut data = ciphertext.clone();
+            aead.open(&[7; 12], b"aad", (&mut data[..]).into(), &tag)
+                .unwrap();
+            assert!(data == plaintext);
+        }
+    }
+}
+
+#[test]
+fn one_key_serves_many_threads() {
+    for operation in OPERATIONS {
+        let aead = open_session(operation);
+        std::thread::scope(|scope| {
+            for number in 0..4u8 {
+                let aead = &aead;
+                scope.spawn(move || {
+                    for round in 0..50 {
+                        let plaintext = vec![number; 700 * (1 + round % 30)];
+                        let (nonce, aad) = ([number ^ round as u8; 12], [number; 20]);
+                        let expected = sealed(operation, &nonce, &aad, &plaintext);
+                        let mut data = plaintext.clone();
+                        let tag = aead.seal(&nonce, &aad, (&mut data[..]).into()).unwrap();
+                        assert!((&data, tag) == (&expected.0, expected.1));
+                        aead.open(&nonce, &aad, (&mut data[..]).into(), &tag)
+                            .unwrap();
+                        assert!(data == plaintext);
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn keys_that_do_not_fit_open_nothing() {
+    let accelerator = accelerator();
+    for operation in OPERATIONS {
+        for bytes in [0, 15, 17, 31, 33] {
+            let error = accelerator.aead(operation, &vec![0; bytes]).unwrap_err();
+            assert!(matches!(error, Error::InvalidKey(_)), "{error}");
+        }
+    }
+}
