@@ -174,11 +174,14 @@ impl Operations {
 /// Where an operation stands, and its variant.
 type Key = (usize, String);
 
+/// The operation, the device and the backend.
+type RowKey = (Key, String, String);
+
 /// Everything measured.
 #[derive(Default)]
 struct Samples {
     machine: [Vec<u64>; 4],
-    rows: BTreeMap<(Key, String, String), Vec<(u64, u64)>>,
+    rows: BTreeMap<RowKey, Vec<(u64, u64)>>,
 }
 
 impl Samples {
@@ -210,32 +213,34 @@ impl Samples {
 
     /// The middle: these depend on what the other core does.
     fn machine(&self) -> [u64; 4] {
-        self.machine.each_ref().map(|all| rounded(median(all)))
+        self.machine
+            .each_ref()
+            .map(|all| rounded(quantile(all, 1, 2)))
     }
 
-    /// The best: whatever disturbs makes it slower.
+    /// The lower quartile of setups and the upper one of rates: whatever disturbs makes both worse,
+    /// but for the few where it fell into one half of a measurement.
     fn rows(&self) -> Vec<Row> {
-        let of = |((operation, device, backend), samples): (&(Key, String, String), &Vec<_>)| Row {
-            operation: operation.1.clone(),
-            device: device.clone(),
-            backend: backend.clone(),
-            setup_ns: rounded(median(
-                &samples
-                    .iter()
-                    .map(|one: &(u64, u64)| one.0)
-                    .collect::<Vec<_>>(),
-            )),
-            megabytes_per_second: rounded(samples.iter().map(|one| one.1).max().unwrap_or(0))
-                .max(1),
+        let of = |((operation, device, backend), samples): (&RowKey, &Vec<(u64, u64)>)| {
+            let setups: Vec<u64> = samples.iter().map(|sample| sample.0).collect();
+            let rates: Vec<u64> = samples.iter().map(|sample| sample.1).collect();
+            Row {
+                operation: operation.1.clone(),
+                device: device.clone(),
+                backend: backend.clone(),
+                setup_ns: rounded(quantile(&setups, 1, 4)),
+                megabytes_per_second: rounded(quantile(&rates, 3, 4)).max(1),
+            }
         };
         self.rows.iter().map(of).collect()
     }
 }
 
-fn median(values: &[u64]) -> u64 {
+fn quantile(values: &[u64], share: usize, of: usize) -> u64 {
     let mut values = values.to_vec();
     values.sort_unstable();
-    values.get(values.len() / 2).copied().unwrap_or(0)
+    let at = values.len() * share / of;
+    values.get(at).copied().unwrap_or(0)
 }
 
 /// To two digits, three where the first is a 1, so that little changes from run to run.

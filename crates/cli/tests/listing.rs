@@ -49,7 +49,7 @@ fn devices_lists_what_the_mask_leaves() {
     let all = devices("");
     let backends = who_can(&all, "aes-256-ctr");
     assert!(
-        backends.contains(&"portable") && backends.contains(&"aws-lc"),
+        backends.contains(&"portable") && backends.iter().any(|one| one.starts_with("aws-lc")),
         "{backends:?}"
     );
     for operation in ["aes-128-gcm", "chacha20", "chacha20-poly1305"] {

@@ -331,8 +331,9 @@ const WORTHWHILE: f64 = 0.9;
 const WATCH: Duration = Duration::from_micros(50);
 const STREAK_TO_WAKE: u32 = 4;
 const PASSED_OVER: u32 = 6;
-/// While it is taken others are made, over the same way; what is told was measured without that.
-const RING_SHARE: f64 = 0.5;
+/// While keystream is taken more is made, over the same way, and then 9 to 19 GB/s are left of the 43
+/// that are measured without.
+const RING_SHARE: f64 = 0.25;
 /// To find keystream that was made ahead.
 const TAKING_NS: f64 = 100.0;
 /// A session of a few requests is not worth the memory.
@@ -378,7 +379,7 @@ mod tests {
     const MACHINE: Machine = Machine {
         handoff_ns: HANDOFF_NS,
         wake_ns: ASLEEP_NS_MIN / ASLEEP_PER_WAKE,
-        other_core_bytes_per_ns: 18.0,
+        other_core_bytes_per_ns: 36.0,
         own_core_bytes_per_ns: 30.0,
     };
 
