@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use oarlock::{Options, Strategy};
 
+use oarlock::Calibration;
+
 /// What to measure.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
@@ -72,6 +74,10 @@ pub struct Args {
     /// after idleness. It takes some minutes, fewer with --quick
     #[arg(long, value_name = "DIR", conflicts_with_all = ["threads", "mode", "depth", "fresh_nonce", "strategy"])]
     pub report: Option<PathBuf>,
+
+    /// What Oarlock plans by in place of its tables.
+    #[arg(skip)]
+    pub calibration: Option<Calibration>,
 }
 
 /// How calls follow each other.

@@ -77,7 +77,11 @@ impl Everybody {
     fn open(args: &Args, peers: &[PeerFactory]) -> Result<Self, Error> {
         let strategy = args.strategy.as_ref().map(|forced| forced.strategy);
         Ok(Self {
-            oarlock: Oarlock::new(args.threads, strategy.unwrap_or(Strategy::Auto))?,
+            oarlock: Oarlock::planned_by(
+                args.threads,
+                strategy.unwrap_or(Strategy::Auto),
+                args.calibration.clone(),
+            )?,
             peers: peer::choose(peers, &args.peer, args.threads, &mut |note| {
                 eprintln!("{note}");
             })?,

@@ -4,6 +4,7 @@ mod ci;
 mod constant_time;
 mod fetch;
 mod peers;
+mod plan;
 mod structure;
 mod tool;
 mod vectors;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(),
         ["structure"] => structure::run(),
         ["vectors"] => vectors::run(),
+        ["plan"] => plan::run(),
         ["peers"] => peers::run(),
         ["constant-time", ref options @ ..] => constant_time::run(options),
         [] | ["help" | "--help" | "-h"] => {

@@ -1,12 +1,14 @@
 //! `cargo xtask structure`: the walls of the house.
 //!
 //! Two checks, each a table: [`edges`] says which crate may depend on which, [`rooms`] says which
-//! files may hold `unsafe`, intrinsics, threads and the environment. Both fail when they find
+//! files may hold `unsafe`, intrinsics, threads and the environment. A third finds whether
+//! generated tables are as they were generated. All fail when they find
 //! nothing to look at, so that they cannot pass by looking in the wrong place.
 
 mod edges;
 mod rooms;
 
+use crate::plan;
 use crate::tool::{Metadata, Result};
 
 pub fn run() -> Result<()> {
@@ -14,6 +16,7 @@ pub fn run() -> Result<()> {
     let mut findings = edges::check(&metadata)?;
     let (files, in_rooms) = rooms::check(&metadata)?;
     findings.extend(in_rooms);
+    findings.extend(plan::check(&metadata.workspace_root).err());
 
     for finding in &findings {
         println!("{finding}");

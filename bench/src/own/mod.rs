@@ -8,7 +8,9 @@ use cipher::StreamCipher;
 use inout::InOutBuf;
 use oarlock::device::{Kind, Operation};
 use oarlock::kernels::cpu::Cpu;
-use oarlock::{AcceleratedAead, AcceleratedCbc, AcceleratedCtr, Accelerator, AnyStream, Strategy};
+use oarlock::{
+    AcceleratedAead, AcceleratedCbc, AcceleratedCtr, Accelerator, AnyStream, Calibration, Strategy,
+};
 
 use crate::Error;
 use crate::case::{Algorithm, Case, Direction};
@@ -48,13 +50,23 @@ pub(crate) struct Oarlock(Accelerator);
 impl Oarlock {
     /// `threads` counts the caller's.
     pub(crate) fn new(threads: usize, strategy: Strategy) -> Result<Self, Error> {
+        Self::planned_by(threads, strategy, None)
+    }
+
+    pub(crate) fn planned_by(
+        threads: usize,
+        strategy: Strategy,
+        calibration: Option<Calibration>,
+    ) -> Result<Self, Error> {
         let helpers = threads - 1;
-        let accelerator = Accelerator::builder()
+        let mut builder = Accelerator::builder()
             .max_threads(helpers)
             .cipher_threads(helpers.max(1))
-            .strategy(strategy)
-            .build()?;
-        Ok(Self(accelerator))
+            .strategy(strategy);
+        if let Some(calibration) = calibration {
+            builder = builder.calibration(calibration);
+        }
+        Ok(Self(builder.build()?))
     }
 
     fn aead(&self, operation: Operation, key: &[u8]) -> Result<Subject, Error> {

@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // One cipher alone has nobody to keep its threads from; but each thread opens a session of its
     // own, which would look like several ciphers.
     options.reservation = Reservation::Shared;
-    let accelerator = options::build(options)?;
+    let accelerator = options::build_calibrated(options)?;
     let iv = keys::decode("--iv", &args.iv, 16, args.cipher)?;
     let key = read_key(args)?;
     let input = Input::open(args.input.as_deref())?;

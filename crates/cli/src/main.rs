@@ -6,9 +6,10 @@
 //! input.rs      where bytes come from                 output.rs     where they go: temporary name, rename
 //! interrupt.rs  Ctrl-C seen without a thread          progress.rs   the bar
 //! devices.rs    what this machine has, self-tested    options.rs    the accelerator
-//! failure.rs    the one line on stderr
+//! cache.rs      a calibration kept            failure.rs    the one line on stderr
 //! ```
 
+mod cache;
 mod devices;
 mod enc;
 mod failure;
@@ -85,7 +86,11 @@ fn run(command: Command) -> Result<(), Failure> {
 
 fn bench(args: &oarlock_bench::cli::Args) -> Result<(), Failure> {
     let peers = [oarlock_bench::openssl::PEER];
-    oarlock_bench::run(args, &peers, &mut io::stdout().lock()).map_err(|error| match error {
+    let args = oarlock_bench::cli::Args {
+        calibration: cache::read(options::cpu()?).ok(),
+        ..args.clone()
+    };
+    oarlock_bench::run(&args, &peers, &mut io::stdout().lock()).map_err(|error| match error {
         oarlock_bench::Error::Usage(what) => Failure::usage(what),
         other => Failure::new(other.to_string()),
     })

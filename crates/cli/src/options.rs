@@ -1,10 +1,13 @@
 //! The accelerator of this process, and what it is asked for.
 
+use std::fs;
 use std::thread::available_parallelism;
 
 use oarlock::device::Operation;
-use oarlock::{Accelerator, Options};
+use oarlock::kernels::cpu::Cpu;
+use oarlock::{Accelerator, Builder, Calibration, Options};
 
+use crate::cache;
 use crate::failure::Failure;
 
 /// From `name=value,...`; a cipher may use a thread for every CPU unless that says otherwise, since
@@ -16,8 +19,44 @@ pub(crate) fn parse(text: &str) -> Result<Options, Failure> {
 }
 
 pub(crate) fn build(options: Options) -> Result<Accelerator, Failure> {
-    Accelerator::builder()
-        .options(options)
+    built(Accelerator::builder().options(options))
+}
+
+/// One that plans by the calibration that is stored, where there is one that fits.
+pub(crate) fn build_calibrated(options: Options) -> Result<Accelerator, Failure> {
+    match cache::read(cpu()?) {
+        Ok(calibration) => calibrated(options, calibration),
+        Err(_) => build(options),
+    }
+}
+
+/// One that plans by `calibration`.
+pub(crate) fn calibrated(
+    options: Options,
+    calibration: Calibration,
+) -> Result<Accelerator, Failure> {
+    let builder = Accelerator::builder().options(options);
+    built(builder.calibration(calibration))
+}
+
+/// The CPU as `OARLOCK_CPU` leaves it, which only the builder reads.
+pub(crate) fn cpu() -> Result<Cpu, Failure> {
+    Ok(built(Accelerator::builder().max_threads(0))?.cpu())
+}
+
+/// As the kernel calls it.
+pub(crate) fn cpu_model() -> String {
+    fs::read_to_string("/proc/cpuinfo")
+        .ok()
+        .and_then(|text| {
+            let line = text.lines().find(|line| line.starts_with("model name"))?;
+            Some(line.split_once(':')?.1.trim().to_string())
+        })
+        .unwrap_or_else(|| std::env::consts::ARCH.into())
+}
+
+pub(crate) fn built(builder: Builder) -> Result<Accelerator, Failure> {
+    builder
         .build()
         .map_err(|error| Failure::usage(error.to_string()))
 }

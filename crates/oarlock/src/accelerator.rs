@@ -8,12 +8,16 @@ use cipher::{BlockCipherEncrypt, KeyInit};
 use oarlock_kernels::cpu::Cpu;
 
 use crate::aead::{AcceleratedAead, NonceSequence, SequencedAead};
+use crate::calibration::{self, Calibration, MachineCosts};
 use crate::cipher::cbc::AcceleratedCbc;
 use crate::cipher::ctr::AcceleratedCtr;
 use crate::cipher::{AnyAes, AnyStream};
+#[cfg(feature = "software")]
+use crate::device::SoftwareDevice;
 use crate::device::{CpuDevice, Device, Operation, Registry};
 use crate::error::OptionsError;
 use crate::options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
+use crate::plan::{CostSource, Costs, LiveMachine, PlanReport};
 use crate::pool::{Background, Class, Limits, Pool};
 use crate::prefetch::{Budget, Ring};
 use crate::stats::{Stats, Totals};
@@ -29,6 +33,8 @@ pub(crate) struct Inner {
     /// Of `options`, for those who may not wait for a lock.
     pub(crate) live: Live,
     pub(crate) cpu: Cpu,
+    pub(crate) costs: Costs,
+    pub(crate) machine: LiveMachine,
     pub(crate) registry: Arc<Registry>,
     pub(crate) totals: Totals,
     /// Made when first needed: making it reads how many CPUs there are.
@@ -282,6 +288,40 @@ impl Accelerator {
             .iter()
             .map(|entry| Arc::clone(&entry.device))
             .collect()
+    }
+
+    /// Measures what the plan goes by: every operation of the devices `cpu` and `software`, and, where
+    /// a helper may run, the ways between cores. Takes up to 20 ms, in which other work on the
+    /// machine shows. It changes nothing here: give the result to [`Builder::calibration`].
+    ///
+    /// ```
+    /// use oarlock::Accelerator;
+    ///
+    /// let calibration = Accelerator::builder().build()?.calibrate();
+    /// let accelerator = Accelerator::builder().calibration(calibration).build()?;
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    pub fn calibrate(&self) -> Calibration {
+        calibration::measure(&self.0)
+    }
+
+    /// How a new session of `operation` would be planned, now and under these options.
+    ///
+    /// # Errors
+    /// [`Error::DeviceFailed`] where no device offers it.
+    pub fn plan(&self, operation: Operation) -> Result<PlanReport, Error> {
+        PlanReport::of(&self.0, operation)
+    }
+
+    /// What the ways between cores cost, as far as is known now, and from where.
+    pub fn machine_costs(&self) -> (MachineCosts, CostSource) {
+        let (_, source) = self.0.costs.machine();
+        let source = if self.0.machine.has_learned() {
+            CostSource::Live
+        } else {
+            source
+        };
+        (self.0.machine.get().into(), source)
     }
 
     /// What went where, as far as sessions have handed it in.
@@ -553,6 +593,7 @@ pub struct Builder {
     options: Options,
     cpu_mask: Option<String>,
     environment: bool,
+    calibration: Option<Calibration>,
 }
 
 impl Builder {
@@ -648,12 +689,21 @@ impl Builder {
         self
     }
 
+    /// Plans by what was measured on this machine, in place of the tables that come with the
+    /// library: see [`Accelerator::calibrate`]. What it does not name goes by the tables.
+    #[must_use]
+    pub fn calibration(mut self, calibration: Calibration) -> Self {
+        self.calibration = Some(calibration);
+        self
+    }
+
     /// Builds it, with the devices `cpu` and `software`. Starts `min_threads` threads and nothing
     /// else; no file is read unless that makes one.
     ///
     /// # Errors
     /// [`Error::Options`] for options that do not fit, and for a word in the mask or in
-    /// `OARLOCK_CPU` that names no feature.
+    /// `OARLOCK_CPU` that names no feature; [`Error::InvalidInput`] for a calibration that no
+    /// machine could give.
     pub fn build(mut self) -> Result<Accelerator, Error> {
         let environment = |name| {
             if process::is_privileged() {
@@ -685,10 +735,19 @@ impl Builder {
         let live = Live::default();
         live.set(&self.options);
         let min_threads = self.options.min_threads;
+        let costs = match self.calibration {
+            Some(calibration) => {
+                calibration.validate()?;
+                Costs::calibrated(calibration)
+            }
+            None => Costs::default(),
+        };
         let accelerator = Accelerator(Arc::new(Inner {
             options: RwLock::new(self.options),
             live,
             cpu,
+            machine: LiveMachine::new(costs.machine().0),
+            costs: costs.clone(),
             registry: Arc::default(),
             totals: Totals::default(),
             pool: OnceLock::new(),
@@ -697,9 +756,9 @@ impl Builder {
             callers: Callers::default(),
             reserved: Mutex::new(0),
         }));
-        accelerator.register(Arc::new(CpuDevice::new(cpu)))?;
+        accelerator.register(Arc::new(CpuDevice::with_costs(cpu, costs.clone())))?;
         #[cfg(feature = "software")]
-        accelerator.register(Arc::new(crate::device::SoftwareDevice::new(cpu)))?;
+        accelerator.register(Arc::new(SoftwareDevice::with_costs(cpu, costs)))?;
         if min_threads > 0 {
             accelerator.0.pool();
         }

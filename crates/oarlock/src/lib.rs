@@ -21,6 +21,7 @@
 
 mod accelerator;
 mod aead;
+mod calibration;
 mod cipher;
 pub mod device;
 mod error;
@@ -38,10 +39,12 @@ pub use aead::{
     AcceleratedAead, Aes128Gcm, Aes192Gcm, Aes256Gcm, AnyAead, ChaCha20Poly1305, NonceSequence,
     Opener, Sealer, SequencedAead,
 };
+pub use calibration::{Calibration, MachineCosts, OperationCost};
 pub use cipher::cbc::AcceleratedCbc;
 pub use cipher::ctr::AcceleratedCtr;
 pub use cipher::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
 pub use error::{Error, OptionsError};
 pub use oarlock_kernels as kernels;
 pub use options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
+pub use plan::{CostSource, MadeAhead, PlanReport};
 pub use stats::{OperationStats, Stats};

@@ -16,6 +16,8 @@ pub(crate) struct LongRequest<'a> {
     bytes: usize,
     helpers_max: usize,
     began: Instant,
+    /// From there to a helper's first piece; the most there is while none has begun.
+    first_help_ns: AtomicU64,
     _busy: Busy<'a>,
 }
 
@@ -31,6 +33,7 @@ impl<'a> LongRequest<'a> {
             bytes,
             helpers_max: Self::helpers_max(inner),
             began: Instant::now(),
+            first_help_ns: AtomicU64::new(u64::MAX),
             _busy: inner.enter(),
         }
     }
@@ -60,12 +63,12 @@ impl<'a> LongRequest<'a> {
     ) {
         let tickets = Tickets::new(count);
         let helper_stripes = AtomicU64::new(0);
-        let first_help_ns = AtomicU64::new(u64::MAX);
+        let (began, first_help_ns) = (self.began, &self.first_help_ns);
         self.inner.pool().run(helpers, &|role| {
             let mut done = 0;
             while let Some(ticket) = tickets.take(role) {
                 if role == Role::Helper && done == 0 {
-                    let waited = self.began.elapsed().as_nanos() as u64;
+                    let waited = began.elapsed().as_nanos() as u64;
                     first_help_ns.fetch_min(waited, Ordering::Relaxed);
                 }
                 done += 1;
@@ -77,17 +80,24 @@ impl<'a> LongRequest<'a> {
         });
         counts.striped_requests += 1;
         counts.helper_stripes += helper_stripes.into_inner();
-        let first_help_ns = first_help_ns.into_inner();
-        if first_help_ns != u64::MAX {
+        if let Some(waited) = self.first_help() {
             counts.joined_requests += 1;
-            counts.queue_wait += Duration::from_nanos(first_help_ns);
+            counts.queue_wait += waited;
         }
+    }
+
+    fn first_help(&self) -> Option<Duration> {
+        let ns = self.first_help_ns.load(Ordering::Relaxed);
+        (ns != u64::MAX).then(|| Duration::from_nanos(ns))
     }
 
     /// Takes note of the time it took.
     pub(crate) fn end(self, way: Way, pace: &mut Pace, counts: &mut OperationStats) {
         let ended = Instant::now();
         pace.learn(way, self.bytes, self.began, ended);
+        if let Some(waited) = self.first_help() {
+            pace.joined(&self.inner.machine, waited);
+        }
         counts.timed_requests += 1;
         counts.service += ended.duration_since(self.began);
     }

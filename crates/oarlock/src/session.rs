@@ -6,6 +6,7 @@ use oarlock_kernels::cpu::Cpu;
 use zeroize::Zeroizing;
 
 use crate::device::{OpenSession, Operation, Registration, Registry, SessionParams};
+use crate::plan::{Cost, Costs};
 use crate::{Error, plan};
 
 /// A key set up for its concrete kernel, of one kind of algorithm.
@@ -28,8 +29,8 @@ pub(crate) struct Session<K> {
     params: SessionParams,
     key: Zeroizing<[u8; 32]>,
     home: Home,
-    /// Of one thread on long requests, as the device offered it.
-    pub(crate) bytes_per_second: u64,
+    /// Of one thread, as the device offered it.
+    pub(crate) cost: Cost,
 }
 
 /// Where a session lives, and where it may move.
@@ -51,7 +52,7 @@ impl<K: Keyed> Session<K> {
         params: SessionParams,
         key: &[u8],
     ) -> Result<Self, Error> {
-        let (registration, keyed, bytes_per_second) = registry.open(&params, key, &[])?;
+        let (registration, keyed, cost) = registry.open(&params, key, &[])?;
         let home = Home::Device {
             registration,
             registry: Arc::clone(registry),
@@ -62,7 +63,7 @@ impl<K: Keyed> Session<K> {
             params,
             key: padded(key),
             home,
-            bytes_per_second,
+            cost,
         })
     }
 
@@ -72,22 +73,18 @@ impl<K: Keyed> Session<K> {
         #[allow(clippy::expect_used)] // The callers' key types have that length.
         let keyed =
             K::kernel(cpu, params.operation, key).expect("the key has the operation's length");
-        Self::settled(keyed, params, key, plan::kernel_rate(cpu, params.operation))
+        let cost = plan::kernel_cost(&Costs::default(), cpu, params.operation);
+        Self::settled(keyed, params, key, cost)
     }
 
     /// One that has no device and can get none.
-    pub(crate) fn settled(
-        keyed: K,
-        params: SessionParams,
-        key: &[u8],
-        bytes_per_second: u64,
-    ) -> Self {
+    pub(crate) fn settled(keyed: K, params: SessionParams, key: &[u8], cost: Cost) -> Self {
         Self {
             keyed,
             params,
             key: padded(key),
             home: Home::Kernels,
-            bytes_per_second,
+            cost,
         }
     }
 
@@ -135,7 +132,7 @@ impl<K: Keyed> Session<K> {
         };
         let (params, key) = (self.params, self.key());
         failed.push(Arc::clone(registration));
-        if let Ok((registration, keyed, bytes_per_second)) = registry.open(&params, key, failed) {
+        if let Ok((registration, keyed, cost)) = registry.open(&params, key, failed) {
             return Some(Self {
                 keyed,
                 params,
@@ -145,12 +142,12 @@ impl<K: Keyed> Session<K> {
                     registry: Arc::clone(registry),
                     cpu: *cpu,
                 },
-                bytes_per_second,
+                cost,
             });
         }
         let keyed = K::kernel(*cpu, params.operation, key).ok()?;
-        let rate = plan::kernel_rate(*cpu, params.operation);
-        Some(Self::settled(keyed, params, key, rate))
+        let cost = plan::kernel_cost(&Costs::default(), *cpu, params.operation);
+        Some(Self::settled(keyed, params, key, cost))
     }
 }
 

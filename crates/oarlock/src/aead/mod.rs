@@ -107,7 +107,7 @@ impl<A> AcceleratedAead<A> {
         accelerator: Option<Arc<Inner>>,
         reserved: Option<Reserved>,
     ) -> Self {
-        let mut pace = Pace::new(session.bytes_per_second);
+        let mut pace = Pace::new(session.cost);
         pace.makes_nothing_ahead();
         let aead = Self {
             session,

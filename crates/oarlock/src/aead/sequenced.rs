@@ -171,7 +171,7 @@ impl SequencedAead {
         let aead = AcceleratedAead::open_session(accelerator, operation, key)?;
         let inner = &accelerator.0;
         let options = inner.options();
-        let gains = plan::keystream_is_slower_than_its_way(inner.cpu, operation);
+        let gains = plan::keystream_is_slower_than_its_way(inner, operation);
         let worker = match options.strategy {
             Strategy::Prefetch => Some(options.prefetch_worker),
             Strategy::Auto if gains && inner.helpers_max() > 0 => Some(options.prefetch_worker),

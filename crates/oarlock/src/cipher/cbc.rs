@@ -17,7 +17,7 @@ use crate::Error;
 use crate::accelerator::{Accelerator, Inner, Reserved};
 use crate::device::{Operation, SessionParams};
 use crate::options::Strategy;
-use crate::plan::{Pace, Way};
+use crate::plan::{Cost, Pace, Way};
 use crate::pool::Stripes;
 use crate::request::LongRequest;
 use crate::session::Session;
@@ -71,7 +71,7 @@ impl AcceleratedCbc {
         let reserved = inner.reserve()?;
         let session = Session::open(&inner.registry, inner.cpu, params, key)?;
         let mut chain = Chain {
-            pace: pace_of(session.bytes_per_second),
+            pace: pace_of(session.cost),
             session,
             iv,
             has_ended: false,
@@ -194,7 +194,7 @@ impl AcceleratedCbc {
         let inner = &self.accelerator;
         let session = Session::open(&inner.registry, inner.cpu, params, key)?;
         self.chain.hand_in_stats(inner);
-        self.chain.pace = pace_of(session.bytes_per_second);
+        self.chain.pace = pace_of(session.cost);
         self.chain.session = session;
         self.chain.iv = iv;
         self.chain.has_ended = false;
@@ -297,7 +297,7 @@ impl Chain {
         loop {
             self.hand_in_stats(inner);
             self.session.move_away(&mut failed);
-            self.pace = pace_of(self.session.bytes_per_second);
+            self.pace = pace_of(self.session.cost);
             self.look_from();
             match self.session.keyed.crypt(direction, &mut self.iv, data) {
                 Ok(()) => return,
@@ -428,8 +428,8 @@ impl fmt::Debug for AcceleratedCbc {
 }
 
 /// There is no keystream to be made ahead.
-fn pace_of(bytes_per_second: u64) -> Pace {
-    let mut pace = Pace::new(bytes_per_second);
+fn pace_of(cost: Cost) -> Pace {
+    let mut pace = Pace::new(cost);
     pace.makes_nothing_ahead();
     pace
 }

@@ -89,7 +89,7 @@ impl AcceleratedCtr<AnyAes> {
             None => Session::on_kernels(params, key),
         };
         self.hand_in_stats();
-        self.pace = Pace::new(session.bytes_per_second);
+        self.pace = Pace::new(session.cost);
         // The streams are of the old key.
         self.prefetch = None;
         self.session = session;
@@ -160,7 +160,7 @@ impl AcceleratedCtr<AnyStream> {
             StreamKey::Other(Arc::new(cipher)),
             SessionParams { operation },
             &[],
-            plan::kernel_rate(inner.cpu, operation),
+            plan::kernel_cost(&inner.costs, inner.cpu, operation),
         );
         // `operation` is one of two streams.
         let Some(algorithm) = AnyStream::of(operation) else {
@@ -185,7 +185,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         reserved: Option<Reserved>,
     ) -> Self {
         let mut ctr = Self {
-            pace: Pace::new(session.bytes_per_second),
+            pace: Pace::new(session.cost),
             session,
             algorithm,
             iv,
@@ -482,7 +482,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         loop {
             self.hand_in_stats();
             self.session.move_away(&mut failed);
-            self.pace = Pace::new(self.session.bytes_per_second);
+            self.pace = Pace::new(self.session.cost);
             self.look_from();
             match self.session.keyed.apply(counter, skip, data) {
                 Ok(()) => return,

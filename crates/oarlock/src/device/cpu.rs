@@ -5,16 +5,27 @@ use oarlock_kernels::cpu::Cpu;
 use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, SessionParams};
 use crate::aead::AeadKey;
 use crate::cipher::{CbcKey, StreamKey};
-use crate::plan;
+use crate::plan::{self, Cost, Costs};
 use crate::session::Keyed;
 
 /// The device `cpu`: each algorithm by the best kernel that the CPU, less what a mask hides, can run.
-pub struct CpuDevice(Cpu);
+pub struct CpuDevice {
+    cpu: Cpu,
+    costs: Costs,
+}
 
 impl CpuDevice {
     /// With the features of `cpu`.
     pub fn new(cpu: Cpu) -> Self {
-        Self(cpu)
+        Self::with_costs(cpu, Costs::default())
+    }
+
+    pub(crate) fn with_costs(cpu: Cpu, costs: Costs) -> Self {
+        Self { cpu, costs }
+    }
+
+    fn cost(&self, params: &SessionParams) -> Cost {
+        plan::kernel_cost(&self.costs, self.cpu, params.operation)
     }
 }
 
@@ -27,19 +38,26 @@ impl Device for CpuDevice {
         if !params.operation.is_built_in() {
             return None;
         }
-        let bytes_per_second = plan::kernel_rate(self.0, params.operation);
         Some(Offer {
             preference: 2,
-            bytes_per_second,
+            bytes_per_second: self.cost(params).bytes_per_second(),
         })
+    }
+
+    fn setup_ns(&self, params: &SessionParams) -> u64 {
+        self.cost(params).setup_ns as u64
+    }
+
+    fn backend(&self, params: &SessionParams) -> &str {
+        plan::kernel_backend(self.cpu, params.operation)
     }
 
     fn open_session(&self, params: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
         let operation = params.operation;
         match operation.kind() {
-            Kind::Stream { .. } => StreamKey::kernel(self.0, operation, key).map(Opened::Stream),
-            Kind::Aead => AeadKey::kernel(self.0, operation, key).map(Opened::Aead),
-            Kind::Cbc => CbcKey::kernel(self.0, operation, key).map(Opened::Cbc),
+            Kind::Stream { .. } => StreamKey::kernel(self.cpu, operation, key).map(Opened::Stream),
+            Kind::Aead => AeadKey::kernel(self.cpu, operation, key).map(Opened::Aead),
+            Kind::Cbc => CbcKey::kernel(self.cpu, operation, key).map(Opened::Cbc),
         }
         .map(OpenSession)
         .map_err(|error| DeviceError(error.0))

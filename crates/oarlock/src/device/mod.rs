@@ -1,7 +1,7 @@
 //! Devices: whoever can compute. One interface to any of them, chosen by expected time.
 //!
 //! A [`Device`] is registered with an [`Accelerator`](crate::Accelerator) and may be withdrawn while
-//! it runs. A session opens on the device that offers the highest rate, and moves to the next, with
+//! it runs. A session opens on the device that is expected to be done first, and moves to the next, with
 //! its key and position, when its own fails or is withdrawn: no request is lost.
 
 mod cpu;
@@ -68,6 +68,17 @@ pub trait Device: Send + Sync {
 
     /// What it offers for such a session; `None` where it cannot serve one.
     fn probe(&self, params: &SessionParams) -> Option<Offer>;
+
+    /// Nanoseconds that a request takes beside the time of its bytes: a way to the device and back,
+    /// a tag. 0 unless a device says more.
+    fn setup_ns(&self, _params: &SessionParams) -> u64 {
+        0
+    }
+
+    /// Which of several ways to compute it has chosen for such a session, by name, for listings.
+    fn backend(&self, _params: &SessionParams) -> &str {
+        self.name()
+    }
 
     /// Sets up a key.
     ///
@@ -145,7 +156,7 @@ pub struct SessionParams {
 /// What a device offers for a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Decides between equal rates; the higher wins.
+    /// Decides between equal times; the higher wins.
     pub preference: u32,
     /// Of one thread on long requests.
     pub bytes_per_second: u64,

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::{Device, DeviceError, SessionParams};
+use super::{Device, DeviceError, Offer, SessionParams};
+use crate::plan::Cost;
 use crate::session::Keyed;
 use crate::{Error, plan, process};
 
@@ -84,6 +85,27 @@ impl Registry {
         })
     }
 
+    /// What the devices offer, but those in `but`: the best first.
+    pub(crate) fn offers(
+        &self,
+        params: &SessionParams,
+        but: &[Arc<Registration>],
+    ) -> Vec<(Offer, Cost, Arc<Registration>)> {
+        let mut offers: Vec<_> = self
+            .list()
+            .into_iter()
+            .filter(|device| !but.iter().any(|failed| Arc::ptr_eq(failed, device)))
+            .filter_map(|device| {
+                let offer = device.device.probe(params)?;
+                let setup_ns = device.device.setup_ns(params);
+                let cost = Cost::new(setup_ns, offer.bytes_per_second);
+                Some((offer, cost, device))
+            })
+            .collect();
+        plan::order_offers(&mut offers);
+        offers
+    }
+
     /// Opens a session where the plan expects it to be served soonest, passing over the devices in
     /// `but`, which have just failed.
     pub(crate) fn open<K: Keyed>(
@@ -91,22 +113,15 @@ impl Registry {
         params: &SessionParams,
         key: &[u8],
         but: &[Arc<Registration>],
-    ) -> Result<(Arc<Registration>, K, u64), Error> {
-        let mut offers: Vec<_> = self
-            .list()
-            .into_iter()
-            .filter(|device| !but.iter().any(|failed| Arc::ptr_eq(failed, device)))
-            .filter_map(|device| device.device.probe(params).map(|offer| (offer, device)))
-            .collect();
-        plan::order_offers(&mut offers);
+    ) -> Result<(Arc<Registration>, K, Cost), Error> {
         let mut failure = None;
-        for (offer, device) in offers {
+        for (_, cost, device) in self.offers(params, but) {
             let opened = device.device.open_session(params, key).and_then(|session| {
                 K::opened(session)
                     .ok_or_else(|| DeviceError("opened a session of another kind".into()))
             });
             match opened {
-                Ok(keyed) => return Ok((device, keyed, offer.bytes_per_second)),
+                Ok(keyed) => return Ok((device, keyed, cost)),
                 Err(error) => {
                     failure = Some(Error::DeviceFailed {
                         device: device.name.clone(),

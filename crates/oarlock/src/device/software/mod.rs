@@ -12,16 +12,27 @@ use self::aes::{SoftwareCbc, SoftwareCtr};
 use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, SessionParams};
 use crate::aead::AeadKey;
 use crate::cipher::{CbcKey, StreamKey};
-use crate::plan;
+use crate::plan::{self, Cost, Costs};
 
 /// The device `software`: AES in CTR, CBC and GCM, and ChaCha20-Poly1305, by aws-lc. Nonces of GCM
 /// have at most 2^31 - 1 bytes here.
-pub struct SoftwareDevice(Cpu);
+pub struct SoftwareDevice {
+    cpu: Cpu,
+    costs: Costs,
+}
 
 impl SoftwareDevice {
     /// `cpu` only tells which rate to expect: aws-lc finds its own way.
     pub fn new(cpu: Cpu) -> Self {
-        Self(cpu)
+        Self::with_costs(cpu, Costs::default())
+    }
+
+    pub(crate) fn with_costs(cpu: Cpu, costs: Costs) -> Self {
+        Self { cpu, costs }
+    }
+
+    fn cost(&self, params: &SessionParams) -> Option<Cost> {
+        plan::software_cost(&self.costs, self.cpu, params.operation)
     }
 }
 
@@ -31,11 +42,18 @@ impl Device for SoftwareDevice {
     }
 
     fn probe(&self, params: &SessionParams) -> Option<Offer> {
-        let bytes_per_second = plan::software_rate(self.0, params.operation)?;
         Some(Offer {
             preference: 1,
-            bytes_per_second,
+            bytes_per_second: self.cost(params)?.bytes_per_second(),
         })
+    }
+
+    fn setup_ns(&self, params: &SessionParams) -> u64 {
+        self.cost(params).map_or(0, |cost| cost.setup_ns as u64)
+    }
+
+    fn backend(&self, _: &SessionParams) -> &str {
+        plan::software_backend(self.cpu)
     }
 
     fn open_session(&self, params: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {

@@ -1,19 +1,26 @@
 //! Which way a request goes: by expected time, not by bytes.
 //!
 //! ```text
-//! inline                      bytes / rate
-//! stripe, helpers awake       HANDOFF + bytes / rate / (helpers + 1)
-//! stripe, helpers asleep      WAKE    + (bytes / rate - WAKE) / (helpers + 1)
+//! inline                      setup + bytes / rate
+//! stripe, helpers awake       hand-off + inline / (helpers + 1)
+//! stripe, helpers asleep      wake-up  + (inline - wake-up) / (helpers + 1)
 //! ```
 //!
-//! Rates start from the tables below and follow the session's own figures. Requests shorter than
-//! [`Pace::long_bytes`] never come here: they are inline.
+//! What these cost is told by [`costs`]; from there it follows the session's own figures. Requests
+//! shorter than [`Pace::long_bytes`] never come here: they are inline.
+
+mod costs;
+mod report;
+mod tables;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oarlock_kernels::cpu::{Cpu, Feature};
-
+pub use self::costs::CostSource;
+pub(crate) use self::costs::{Cost, Costs, LiveMachine, Machine, kernel_backend, kernel_cost};
+#[cfg(feature = "software")]
+pub(crate) use self::costs::{software_backend, software_cost};
+pub use self::report::{MadeAhead, PlanReport};
 use crate::accelerator::Inner;
 use crate::device::{Offer, Operation, Registration};
 use crate::prefetch::Shape;
@@ -32,7 +39,11 @@ pub(crate) enum Way {
 /// What a session knows of its own speed and rhythm.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    bytes_per_ns: f64,
+    cost: Cost,
+    /// As the last look found it.
+    machine: Machine,
+    /// Whether the helpers that the last look sent for were awake; `None` if it sent for none.
+    sent_for_awake: Option<bool>,
     /// When the last long request ended.
     last_end: Option<Instant>,
     /// Long requests in a row with less than a watch between them.
@@ -59,6 +70,8 @@ pub(crate) trait Helpers {
     fn available(&self) -> usize;
     /// Helpers that would start at once.
     fn awake(&self) -> usize;
+    /// What they cost.
+    fn machine(&self) -> Machine;
 }
 
 /// The pool, as the plan sees it.
@@ -82,12 +95,18 @@ impl Helpers for HelpersOf<'_> {
     fn awake(&self) -> usize {
         self.inner.helpers_awake()
     }
+
+    fn machine(&self) -> Machine {
+        self.inner.machine.get()
+    }
 }
 
 impl Pace {
-    pub(crate) fn new(bytes_per_second: u64) -> Self {
+    pub(crate) fn new(cost: Cost) -> Self {
         Self {
-            bytes_per_ns: (bytes_per_second as f64 / 1e9).max(1e-3),
+            cost,
+            machine: Costs::default().machine().0,
+            sent_for_awake: None,
             last_end: None,
             streak: 0,
             streak_to_wake: STREAK_TO_WAKE,
@@ -107,13 +126,14 @@ impl Pace {
 
     /// Requests below this are inline without a look at clock or pool.
     pub(crate) fn long_bytes(&self) -> usize {
-        (self.bytes_per_ns * LONG_NS) as usize
+        let ns = (LONG_NS - self.cost.setup_ns).max(LONG_NS / 2.0);
+        (self.cost.bytes_per_ns * ns) as usize
     }
 
     /// Whether a request is worth a look at clock and pool. After an idle time these are out of the
     /// cache and the look costs 0.3 to 2 µs; so of requests that stand alone most are spared it.
     pub(crate) fn looks_at(&self, bytes: usize) -> bool {
-        self.passed_over == 0 || bytes as f64 > ASLEEP_NS_MIN * self.bytes_per_ns
+        self.passed_over == 0 || self.cost.ns(bytes) > self.asleep_ns_min()
     }
 
     /// Takes note of a request that was not looked at.
@@ -127,7 +147,9 @@ impl Pace {
     }
 
     pub(crate) fn choose(&mut self, bytes: usize, now: Instant, pool: &impl Helpers) -> Way {
-        let inline_ns = bytes as f64 / self.bytes_per_ns;
+        self.machine = pool.machine();
+        self.sent_for_awake = None;
+        let inline_ns = self.cost.ns(bytes);
         let follows = self
             .last_end
             .is_some_and(|end| now.duration_since(end) < WATCH);
@@ -165,7 +187,7 @@ impl Pace {
         helpers: usize,
         otherwise: Way,
     ) -> bool {
-        let taking_ns = TAKING_NS + bytes as f64 / RING_BYTES_PER_NS;
+        let taking_ns = self.taking_ns(bytes);
         if !self.makes_keystream
             || self.looks < self.looks_to_prefetch
             || taking_ns > inline_ns / 2.0
@@ -173,7 +195,7 @@ impl Pace {
             return false;
         }
         let otherwise_ns = match otherwise {
-            Way::Stripe { helpers } => HANDOFF_NS + inline_ns / (helpers + 1) as f64,
+            Way::Stripe { helpers } => self.machine.handoff_ns + inline_ns / (helpers + 1) as f64,
             _ => inline_ns,
         };
         let helpers = helpers as f64;
@@ -181,6 +203,16 @@ impl Pace {
             (self.gap_ns + inline_ns) * inline_ns / (inline_ns + helpers * (inline_ns - taking_ns));
         let ahead_ns = (period_ns - self.gap_ns).max(taking_ns);
         ahead_ns < WORTHWHILE * otherwise_ns
+    }
+
+    /// To use keystream of another core.
+    fn taking_ns(&self, bytes: usize) -> f64 {
+        TAKING_NS + bytes as f64 / (RING_SHARE * self.machine.other_core_bytes_per_ns)
+    }
+
+    /// A request from here on is worth the waking of helpers.
+    fn asleep_ns_min(&self) -> f64 {
+        ASLEEP_PER_WAKE * self.machine.wake_ns
     }
 
     /// Little of what was made ahead was there when it was asked for.
@@ -195,19 +227,21 @@ impl Pace {
             self.streak_to_wake = STREAK_TO_WAKE;
             self.woke_ahead = false;
             // A longer request is worth waking the rest.
-            let helpers = if inline_ns > ASLEEP_NS_MIN {
+            let helpers = if inline_ns > self.asleep_ns_min() {
                 available
             } else {
                 awake
             };
-            let striped_ns = HANDOFF_NS + inline_ns / (awake + 1) as f64;
+            let striped_ns = self.machine.handoff_ns + inline_ns / (awake + 1) as f64;
             return if striped_ns < WORTHWHILE * inline_ns {
+                self.sent_for_awake = Some(true);
                 Way::Stripe { helpers }
             } else {
                 Way::Inline
             };
         }
-        if inline_ns > ASLEEP_NS_MIN {
+        if inline_ns > self.asleep_ns_min() {
+            self.sent_for_awake = Some(false);
             return Way::Stripe { helpers: available };
         }
         if std::mem::take(&mut self.woke_ahead) {
@@ -217,6 +251,7 @@ impl Pace {
         }
         if self.streak >= self.streak_to_wake {
             self.woke_ahead = true;
+            self.sent_for_awake = Some(false);
             return Way::Stripe { helpers: available };
         }
         Way::Inline
@@ -227,15 +262,24 @@ impl Pace {
         self.last_end = Some(ended);
         let ns = ended.duration_since(began).as_nanos();
         if way == Way::Inline && ns > 0 {
-            let seen = bytes as f64 / ns as f64;
-            self.bytes_per_ns += (seen - self.bytes_per_ns) / 8.0;
+            // A clock that jumps, or a setup that is less than told, shall not make it endless.
+            let ns = (ns as f64 - self.cost.setup_ns).max(ns as f64 / 2.0);
+            let rate = &mut self.cost.bytes_per_ns;
+            *rate += (bytes as f64 / ns - *rate) / 8.0;
+        }
+    }
+
+    /// Takes note of how long after the request the first helper began.
+    pub(crate) fn joined(&mut self, live: &LiveMachine, waited: Duration) {
+        if let Some(was_awake) = self.sent_for_awake.take() {
+            live.joined(was_awake, waited);
         }
     }
 
     /// How streams of `stream_bytes` are cut: a granule takes a few microseconds to make, so that a
     /// helper is soon there for others and a consumer that runs into it has lost little.
     pub(crate) fn ring_shape(&self, stream_bytes: usize, streams: usize) -> Shape {
-        let wanted = (self.bytes_per_ns * GRANULE_NS) as usize;
+        let wanted = (self.cost.bytes_per_ns * GRANULE_NS) as usize;
         let mut granule_bytes = wanted.clamp(GRANULE_BYTES_MIN, PAGE).next_power_of_two();
         while !stream_bytes.is_multiple_of(granule_bytes) {
             granule_bytes /= 2;
@@ -250,7 +294,7 @@ impl Pace {
     /// How a request of `bytes` is cut for `threads`: enough stripes that the end is even, none so
     /// short that its ticket counts or so long that it leaves the cache.
     pub(crate) fn stripe_bytes(&self, bytes: usize, threads: usize) -> usize {
-        let least = (self.bytes_per_ns * STRIPE_NS_MIN) as usize;
+        let least = (self.cost.bytes_per_ns * STRIPE_NS_MIN) as usize;
         (bytes / (8 * threads))
             .max(least.min(STRIPE_BYTES_MAX))
             .next_multiple_of(PAGE)
@@ -259,118 +303,44 @@ impl Pace {
 }
 
 /// Orders devices: the one expected to be done first comes first.
-pub(crate) fn order_offers(offers: &mut [(Offer, Arc<Registration>)]) {
-    offers.sort_by_key(|(offer, _)| std::cmp::Reverse((offer.bytes_per_second, offer.preference)));
-}
-
-/// Bytes a second of this library's kernels on one thread, at 16 KiB on a Zen 4.
-pub(crate) fn kernel_rate(cpu: Cpu, operation: Operation) -> u64 {
-    let [aes, vaes, gfni] = [Feature::Aes, Feature::Vaes, Feature::Gfni].map(|it| cpu.has(it));
-    let [face, avx2, avx512] =
-        [Feature::Face, Feature::Avx2, Feature::Avx512].map(|it| cpu.has(it));
-    let aes_128 = match operation {
-        Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => first_of(
-            &[
-                (face, 27_000),
-                (vaes, 22_000),
-                (aes, 10_000),
-                (gfni && avx512, 4_100),
-                (gfni, 2_900),
-                (avx512, 1_800),
-                (avx2, 1_400),
-            ],
-            45,
-        ),
-        Operation::Aes128Gcm | Operation::Aes192Gcm | Operation::Aes256Gcm => first_of(
-            &[
-                (vaes && avx512, 13_000),
-                (vaes, 11_500),
-                (aes, 5_900),
-                (avx2, 300),
-            ],
-            40,
-        ),
-        // Of decryption, which is what stripes are planned for.
-        Operation::Aes128Cbc | Operation::Aes192Cbc | Operation::Aes256Cbc => first_of(
-            &[
-                (vaes, 22_500),
-                (aes, 11_300),
-                (gfni && avx512, 2_500),
-                (gfni, 1_700),
-                (avx512, 1_500),
-                (avx2, 1_200),
-            ],
-            45,
-        ),
-        Operation::ChaCha20Poly1305 => {
-            return first_of(&[(avx512, 3_800), (avx2, 2_700)], 370) * 1_000_000;
-        }
-        Operation::ChaCha20 => return first_of(&[(avx2, 4_000)], 600) * 1_000_000,
-        Operation::TripleDesCtr => return 30_000_000,
-        _ => return 150_000_000,
-    };
-    of_key_size(aes_128, operation)
+/// Where this library's kernels are within a few hundredths of the best they come first, as their
+/// preference says: one more implementation is not worth that.
+pub(crate) fn order_offers(offers: &mut [(Offer, Cost, Arc<Registration>)]) {
+    let ns = |cost: &Cost| cost.ns(TYPICAL_BYTES);
+    offers.sort_by(|(_, one, _), (_, other, _)| ns(one).total_cmp(&ns(other)));
+    let best_ns = offers.first().map_or(0.0, |(_, cost, _)| ns(cost));
+    let near = offers.partition_point(|(_, cost, _)| ns(cost) <= NEARLY * best_ns);
+    offers[..near].sort_by_key(|(offer, ..)| std::cmp::Reverse(offer.preference));
 }
 
 /// Whether keystream of `operation` is made more slowly than it comes over from another core.
-pub(crate) fn keystream_is_slower_than_its_way(cpu: Cpu, operation: Operation) -> bool {
-    (kernel_rate(cpu, operation) as f64) < RING_BYTES_PER_NS * 1e9 / 2.0
-}
-
-/// Bytes a second of aws-lc on one thread, as above; `None` for what is not asked of it. Where ours
-/// are within a few hundredths of its, they come first: one more implementation is not worth that.
-#[cfg(feature = "software")]
-pub(crate) fn software_rate(cpu: Cpu, operation: Operation) -> Option<u64> {
-    let [aes, vaes, avx512] = [Feature::Aes, Feature::Vaes, Feature::Avx512].map(|it| cpu.has(it));
-    let aes_128 = match operation {
-        Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
-            first_of(&[(aes, 9_500)], 510)
-        }
-        Operation::Aes128Gcm | Operation::Aes192Gcm | Operation::Aes256Gcm => {
-            first_of(&[(vaes && avx512, 10_800), (aes, 4_700)], 250)
-        }
-        Operation::Aes128Cbc | Operation::Aes192Cbc | Operation::Aes256Cbc => {
-            first_of(&[(aes, 11_000)], 270)
-        }
-        Operation::ChaCha20Poly1305 => {
-            return Some(first_of(&[(cpu.has(Feature::Avx2), 1_700)], 1_150) * 1_000_000);
-        }
-        _ => return None,
-    };
-    Some(of_key_size(aes_128, operation))
-}
-
-/// The rate of the first way that there is.
-fn first_of(ways: &[(bool, u64)], otherwise: u64) -> u64 {
-    let found = ways.iter().find(|(is_there, _)| *is_there);
-    found.map_or(otherwise, |(_, rate)| *rate)
-}
-
-/// From megabytes a second at ten rounds. FIPS 197, 5: Nr is Nk + 6.
-fn of_key_size(aes_128: u64, operation: Operation) -> u64 {
-    let rounds = 6 + operation.key_bytes() as u64 / 4;
-    aes_128 * 1_000_000 * 10 / rounds
+pub(crate) fn keystream_is_slower_than_its_way(inner: &Inner, operation: Operation) -> bool {
+    let cost = kernel_cost(&inner.costs, inner.cpu, operation);
+    cost.bytes_per_ns < RING_SHARE * inner.machine.get().other_core_bytes_per_ns / 2.0
 }
 
 /// Shorter requests gain little from a helper that is awake, and the look at clock and pool, 50 ns
 /// when these are in the cache and 200 ns when not, would show.
 const LONG_NS: f64 = 8_000.0;
-/// Posting, the helper's start and the end, measured.
-const HANDOFF_NS: f64 = 600.0;
-/// Twice what a sleeping helper takes to start, which is 17 to 50 µs.
-const ASLEEP_NS_MIN: f64 = 100_000.0;
+/// A wake-up takes now half and now twice what it takes on average, and costs the caller a system
+/// call.
+const ASLEEP_PER_WAKE: f64 = 2.0;
 /// A stripe must promise this share of the inline time.
 const WORTHWHILE: f64 = 0.9;
 /// How long helpers watch.
 const WATCH: Duration = Duration::from_micros(50);
 const STREAK_TO_WAKE: u32 = 4;
 const PASSED_OVER: u32 = 6;
-/// Keystream that another core has made: what its way over costs, measured 9 to 19.
-const RING_BYTES_PER_NS: f64 = 9.0;
-/// To find it.
+/// While it is taken others are made, over the same way; what is told was measured without that.
+const RING_SHARE: f64 = 0.5;
+/// To find keystream that was made ahead.
 const TAKING_NS: f64 = 100.0;
 /// A session of a few requests is not worth the memory.
 const LOOKS_TO_PREFETCH: u32 = 3;
+/// Times that are as good as equal.
+const NEARLY: f64 = 1.05;
+/// Of a message, when devices are compared.
+const TYPICAL_BYTES: usize = 4096;
 /// Longer gaps say no more.
 const GAP_NS_MAX: f64 = 1e9;
 const GRANULE_NS: f64 = 5_000.0;
@@ -398,6 +368,23 @@ mod tests {
         fn awake(&self) -> usize {
             self.awake
         }
+        fn machine(&self) -> Machine {
+            MACHINE
+        }
+    }
+
+    const HANDOFF_NS: f64 = 600.0;
+    const ASLEEP_NS_MIN: f64 = 100_000.0;
+    const MACHINE: Machine = Machine {
+        handoff_ns: HANDOFF_NS,
+        wake_ns: ASLEEP_NS_MIN / ASLEEP_PER_WAKE,
+        other_core_bytes_per_ns: 18.0,
+        own_core_bytes_per_ns: 30.0,
+    };
+
+    /// Without a setup.
+    fn pace(bytes_per_second: u64) -> Pace {
+        Pace::new(Cost::new(0, bytes_per_second))
     }
 
     const ASLEEP: Told = Told {
@@ -429,7 +416,7 @@ mod tests {
 
         fn of_rate(bytes_per_second: u64) -> Self {
             Self {
-                pace: Pace::new(bytes_per_second),
+                pace: pace(bytes_per_second),
                 now: Instant::now(),
             }
         }
@@ -438,7 +425,7 @@ mod tests {
         fn request(&mut self, gap: Duration, bytes: usize, pool: &Told) -> Way {
             let began = self.now + gap;
             let way = self.pace.choose(bytes, began, pool);
-            let ns = bytes as f64 / self.pace.bytes_per_ns;
+            let ns = bytes as f64 / self.pace.cost.bytes_per_ns;
             self.now = began + Duration::from_nanos(ns as u64);
             self.pace.learn(way, bytes, began, self.now);
             way
@@ -600,7 +587,7 @@ mod tests {
     fn streams_are_cut_into_granules_that_fit() {
         for rate in [1, 30_000_000, 150_000_000, RATE, u64::MAX] {
             for stream_bytes in [128, 1024, 65536, 16 * 4097, 1 << 22] {
-                let shape = Pace::new(rate).ring_shape(stream_bytes, 3);
+                let shape = pace(rate).ring_shape(stream_bytes, 3);
                 assert_eq!(shape.granule_bytes * shape.segment, stream_bytes);
                 assert!((128..=PAGE).contains(&shape.granule_bytes) || stream_bytes == 16 * 4097);
                 assert!(shape.granule_bytes.is_multiple_of(16), "{shape:?}");
@@ -610,26 +597,29 @@ mod tests {
 
     #[test]
     fn the_rate_follows_inline_requests_alone() {
-        let mut pace = Pace::new(RATE);
+        let mut pace = pace(RATE);
         let began = Instant::now();
         let twice_as_fast = began + Duration::from_nanos(500);
         pace.learn(Way::Stripe { helpers: 1 }, 1000, began, twice_as_fast);
-        assert_eq!(pace.bytes_per_ns, 1.0);
+        assert_eq!(pace.cost.bytes_per_ns, 1.0);
         for _ in 0..100 {
             pace.learn(Way::Inline, 1000, began, twice_as_fast);
         }
-        assert!((pace.bytes_per_ns - 2.0).abs() < 1e-3, "{pace:?}");
+        assert!((pace.cost.bytes_per_ns - 2.0).abs() < 1e-3, "{pace:?}");
         assert!(pace.long_bytes() as f64 >= 1.99 * LONG_NS, "{pace:?}");
         // A clock that stands still teaches nothing.
         pace.learn(Way::Inline, 1000, began, began);
-        assert!(pace.bytes_per_ns.is_finite());
+        assert!(pace.cost.bytes_per_ns.is_finite());
     }
 
     #[test]
     fn no_rate_is_too_low_or_too_high_to_plan_with() {
         for rate in [0, 1, u64::MAX] {
-            let mut pace = Pace::new(rate);
-            assert!(pace.bytes_per_ns > 0.0 && pace.long_bytes() > 0, "{rate}");
+            let mut pace = pace(rate);
+            assert!(
+                pace.cost.bytes_per_ns > 0.0 && pace.long_bytes() > 0,
+                "{rate}"
+            );
             for bytes in [0, 1, usize::MAX] {
                 pace.choose(bytes, Instant::now(), &AWAKE);
             }
@@ -641,7 +631,7 @@ mod tests {
         for bytes in [0, 1, 63, 16 << 10, 1 << 20, (1 << 20) + 1, 1 << 30, 1 << 45] {
             for threads in [1, 2, 3, 64, 4097] {
                 for rate in [40_000_000, 500_000_000, 27_000_000_000, u64::MAX] {
-                    let stripe = Pace::new(rate).stripe_bytes(bytes, threads);
+                    let stripe = pace(rate).stripe_bytes(bytes, threads);
                     assert!(
                         stripe.is_multiple_of(PAGE) && (PAGE..=STRIPE_BYTES_MAX).contains(&stripe),
                         "{bytes} {threads} {rate}: {stripe}"

@@ -1,0 +1,247 @@
+//! Operations, by devices and backends.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use oarlock::device::{Device, Operation, SessionParams};
+use oarlock::kernels::cpu::Feature;
+use oarlock::{Accelerator, Options};
+use serde::Serialize;
+
+use super::self_test::{PASSED, Unit, self_test};
+use super::speed;
+use crate::failure::Failure;
+use crate::options;
+
+#[derive(Serialize)]
+pub(super) struct Listing {
+    cpu: String,
+    features: Vec<&'static str>,
+    /// CPUs that this process may use.
+    cpus: usize,
+    /// Threads that work at once for one caller.
+    parallelism: usize,
+    options: String,
+    devices: Vec<DeviceEntry>,
+    operations: Vec<OperationEntry>,
+}
+
+#[derive(Serialize)]
+struct DeviceEntry {
+    name: String,
+    capacity: usize,
+}
+
+#[derive(Serialize)]
+struct OperationEntry {
+    operation: &'static str,
+    /// Where a session opens.
+    device: String,
+    backend: String,
+    /// Everybody who can.
+    measured: Vec<Measured>,
+}
+
+#[derive(Serialize)]
+struct Measured {
+    device: String,
+    backend: String,
+    self_test: String,
+    bytes_per_second: u64,
+}
+
+impl Listing {
+    pub(super) fn of(accelerator: &Accelerator) -> Result<Self, Failure> {
+        let accelerators = masked(accelerator)?;
+        let operations = Operation::ALL
+            .iter()
+            .filter_map(|&operation| {
+                let plan = accelerator.plan(operation).ok()?;
+                let units = units(&accelerators, operation);
+                let of = |(number, (device, backend, unit)): (usize, &(String, String, Unit))| {
+                    // The last of the others: the least like this one.
+                    let others = units.iter().enumerate().rev();
+                    let oracle = others
+                        .map(|(other, _)| other)
+                        .find(|other| *other != number);
+                    let oracle = oracle.map(|other| &units[other].2);
+                    Measured {
+                        device: device.clone(),
+                        backend: backend.clone(),
+                        self_test: self_test(unit, operation, oracle),
+                        bytes_per_second: measure(unit, operation),
+                    }
+                };
+                Some(OperationEntry {
+                    operation: operation.name(),
+                    device: plan.device,
+                    backend: plan.backend,
+                    measured: units.iter().enumerate().map(of).collect(),
+                })
+            })
+            .collect();
+        Ok(Self {
+            cpu: options::cpu_model(),
+            features: accelerator.cpu().features().map(Feature::name).collect(),
+            cpus: options::cpus(),
+            parallelism: accelerator.parallelism(),
+            options: accelerator.options().to_string(),
+            devices: accelerator
+                .devices()
+                .iter()
+                .map(|device| DeviceEntry {
+                    name: device.name().into(),
+                    capacity: device.capacity(),
+                })
+                .collect(),
+            operations,
+        })
+    }
+
+    /// What has failed its self-test.
+    pub(super) fn failed(&self) -> Vec<String> {
+        let each = |entry: &OperationEntry| {
+            let failed = entry.measured.iter().filter(|one| one.self_test != PASSED);
+            let named = failed.map(|one| format!("{} by {}", entry.operation, one.backend));
+            named.collect::<Vec<_>>()
+        };
+        self.operations.iter().flat_map(each).collect()
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        let mut columns: Vec<(&str, &str)> = Vec::new();
+        for one in self.operations.iter().flat_map(|entry| &entry.measured) {
+            let column = (&*one.device, &*one.backend);
+            if !columns.contains(&column) {
+                columns.push(column);
+            }
+        }
+        // Devices side by side, in the order of their coming.
+        let devices: Vec<&str> = self.devices.iter().map(|one| &*one.name).collect();
+        columns.sort_by_key(|(device, _)| devices.iter().position(|name| name == device));
+
+        let mut text = String::new();
+        // Writing to a String does not fail.
+        let _ = writeln!(text, "CPU       {}", self.cpu);
+        let _ = writeln!(text, "CPUs      {}", self.cpus);
+        let _ = writeln!(text, "features  {}", self.features.join(" "));
+        let _ = writeln!(text, "options   {}", self.options);
+        let header = |name: fn(&(&str, &str)) -> String| {
+            columns.iter().fold(String::new(), |line, column| {
+                line + &format!("{:>15}", name(column))
+            })
+        };
+        let _ = writeln!(text, "\n{:<18}{}", "device", header(|one| one.0.into()));
+        let _ = writeln!(text, "{:<18}{}", "backend", header(|one| one.1.into()));
+        for entry in &self.operations {
+            let _ = write!(text, "{:<18}", entry.operation);
+            for column in &columns {
+                let found = entry
+                    .measured
+                    .iter()
+                    .find(|one| (&*one.device, &*one.backend) == *column);
+                let is_home = (&*entry.device, &*entry.backend) == *column;
+                let cell = match found {
+                    None => String::new(),
+                    Some(one) if one.self_test != PASSED => "WRONG".into(),
+                    Some(one) => speed(one.bytes_per_second) + if is_home { " *" } else { "  " },
+                };
+                let _ = write!(text, "{cell:>15}");
+            }
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+        }
+        let all = self.operations.iter().flat_map(|entry| &entry.measured);
+        let passed = all.filter(|one| one.self_test == PASSED).count();
+        let _ = writeln!(
+            text,
+            "\nself-tests: {passed} ok, {} wrong",
+            self.failed().len()
+        );
+        for entry in &self.operations {
+            for one in entry.measured.iter().filter(|one| one.self_test != PASSED) {
+                let (operation, what) = (entry.operation, &one.self_test);
+                let _ = writeln!(text, "{operation} by {}: {what}", one.backend);
+            }
+        }
+        text
+    }
+}
+
+/// The accelerator, and others like it with features hidden, few of them first.
+fn masked(accelerator: &Accelerator) -> Result<Vec<Accelerator>, Failure> {
+    let features: Vec<Feature> = accelerator.cpu().features().collect();
+    let mut masks: Vec<u32> = (0..1 << features.len()).collect();
+    masks.sort_by_key(|mask| mask.count_ones());
+    masks
+        .into_iter()
+        .map(|mask| {
+            let hidden = features.iter().enumerate();
+            let words: Vec<String> = hidden
+                .filter(|(number, _)| mask >> number & 1 == 1)
+                .map(|(_, feature)| format!("-{}", feature.name()))
+                .collect();
+            // Without threads: all is inline.
+            let options = Options {
+                min_threads: 0,
+                ..accelerator.options()
+            };
+            let builder = Accelerator::builder().options(options);
+            options::built(builder.cpu_mask(words.join(",")))
+        })
+        .collect()
+}
+
+/// Each backend of each device that offers `operation`, with a unit of its own.
+fn units(accelerators: &[Accelerator], operation: Operation) -> Vec<(String, String, Unit)> {
+    let params = SessionParams { operation };
+    let mut units: Vec<(String, String, Unit)> = Vec::new();
+    for accelerator in accelerators {
+        for device in accelerator.devices() {
+            // A mask does not change what other devices really do.
+            let is_known = units.iter().any(|(name, backend, _)| {
+                name == device.name() && (name != "cpu" || backend == device.backend(&params))
+            });
+            if !is_known && device.probe(&params).is_some() {
+                units.push(unit(device, operation));
+            }
+        }
+    }
+    units
+}
+
+fn unit(device: Arc<dyn Device>, operation: Operation) -> (String, String, Unit) {
+    let params = SessionParams { operation };
+    let names = (
+        device.name().to_string(),
+        device.backend(&params).to_string(),
+    );
+    (names.0, names.1, Unit::of_device(device, operation))
+}
+
+/// The best of a few runs.
+fn measure(unit: &Unit, operation: Operation) -> u64 {
+    let began = Instant::now();
+    let Ok(mut keyed) = unit.key(&vec![0x5a; operation.key_bytes()]) else {
+        return 0;
+    };
+    let mut data = vec![0; MEASURED_BYTES_MIN];
+    let mut best = 0;
+    loop {
+        let start = Instant::now();
+        keyed.measured(&mut data);
+        let took = start.elapsed();
+        best = best.max((data.len() as f64 / took.as_secs_f64().max(1e-9)) as u64);
+        if began.elapsed() > MEASURED_TIME {
+            return best;
+        }
+        if data.len() < MEASURED_BYTES_MAX && took < MEASURED_TIME / 16 {
+            data.resize(2 * data.len(), 0);
+        }
+    }
+}
+
+const MEASURED_BYTES_MIN: usize = 1 << 10;
+const MEASURED_BYTES_MAX: usize = 16 << 10;
+const MEASURED_TIME: Duration = Duration::from_micros(300);
