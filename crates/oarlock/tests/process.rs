@@ -8,9 +8,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use cipher::{KeyIvInit, StreamCipher};
-use oarlock::{Accelerator, Strategy};
+use oarlock::{Accelerator, PrefetchWorker, Strategy};
 
 const KEY: [u8; 16] = [0x2b; 16];
 const IV: [u8; 16] = [0xf0; 16];
@@ -55,6 +56,15 @@ fn striped() -> Accelerator {
     Accelerator::builder()
         .max_threads(3)
         .strategy(Strategy::Stripe)
+        .build()
+        .unwrap()
+}
+
+fn prefetching(worker: PrefetchWorker) -> Accelerator {
+    Accelerator::builder()
+        .max_threads(2)
+        .strategy(Strategy::Prefetch)
+        .prefetch_worker(worker)
         .build()
         .unwrap()
 }
@@ -152,6 +162,35 @@ fn one_cpu_means_inline() {
         .apply_keystream(&mut data);
     assert!(data == reference(5_000_000));
     assert_eq!((accelerator.threads(), accelerator.parallelism()), (0, 1));
+    prefetch_on_one_cpu();
+}
+
+/// No helper of the pool is made; one of the idle class works while the consumer waits for input.
+fn prefetch_on_one_cpu() {
+    for worker in [PrefetchWorker::Pool, PrefetchWorker::Idle] {
+        let accelerator = prefetching(worker);
+        let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+        let before = tasks().len();
+        let mut data = vec![0; 1_000_000];
+        for piece in data.chunks_mut(10_000) {
+            cipher.apply_keystream(piece);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(data == reference(1_000_000));
+        cipher.hand_in_stats();
+        let ready: u64 = accelerator
+            .stats()
+            .operations
+            .values()
+            .map(|counts| counts.prefetched_bytes)
+            .sum();
+        let idle = worker == PrefetchWorker::Idle;
+        assert_eq!((accelerator.threads(), accelerator.parallelism()), (0, 1));
+        assert_eq!(ready > 0, idle, "{worker:?}: {ready}");
+        if !idle {
+            assert_eq!(tasks().len(), before);
+        }
+    }
 }
 
 #[test]
@@ -164,6 +203,7 @@ fn a_quota_of_one_cpu_means_inline() {
             .unwrap()
             .apply_keystream(&mut vec![0; 5_000_000]);
         assert_eq!((accelerator.threads(), accelerator.parallelism()), (0, 1));
+        prefetch_on_one_cpu();
         return;
     }
     let name = format!("oarlock-test-{}", std::process::id());
@@ -233,6 +273,47 @@ fn a_fork_in_the_middle_of_a_stream_disturbs_neither() {
             assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
             assert_eq!(status, 0, "the child of round {round}");
         });
+    }
+}
+
+#[test]
+fn a_fork_leaves_parent_and_child_with_streams_of_their_own() {
+    if alone(
+        "a_fork_leaves_parent_and_child_with_streams_of_their_own",
+        &[],
+    ) {
+        return;
+    }
+    let expected = reference(3_000_000);
+    for worker in [PrefetchWorker::Pool, PrefetchWorker::Idle] {
+        for round in 0..20 {
+            let accelerator = prefetching(worker);
+            let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+            let mut data = vec![0; 3_000_000];
+            let (head, tail) = data.split_at_mut(1_000_001);
+            cipher.apply_keystream(head);
+            // SAFETY: the child does what a forked child of a threaded program may do with this
+            // library: go on with the stream and end; the alarm ends it where it would wait.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                // SAFETY: no precondition.
+                unsafe { libc::alarm(20) };
+            }
+            for piece in tail.chunks_mut(70_000) {
+                cipher.apply_keystream(piece);
+            }
+            let good = data == expected;
+            if child == 0 {
+                drop(cipher);
+                // SAFETY: ends the child without running the parent's exit handlers.
+                unsafe { libc::_exit(if good { 0 } else { 1 }) };
+            }
+            assert!(good);
+            let mut status = 0;
+            // SAFETY: `status` is writable and the child is ours.
+            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+            assert_eq!(status, 0, "{worker:?}, the child of round {round}");
+        }
     }
 }
 

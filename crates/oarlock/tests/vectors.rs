@@ -25,10 +25,11 @@ fn ways() -> impl Iterator<Item = (&'static str, &'static str, Option<&'static C
 fn check(vectors: &[CtrVector]) {
     for (mask, device, counter) in ways() {
         let before = counter.map(Counter::get);
-        for strategy in [Strategy::Inline, Strategy::Stripe] {
+        for strategy in [Strategy::Inline, Strategy::Stripe, Strategy::Prefetch] {
             let accelerator = Accelerator::builder()
                 .cpu_mask(mask)
                 .max_threads(2)
+                .cipher_blocks(32)
                 .strategy(strategy)
                 .build();
             let accelerator = accelerator.unwrap();

@@ -215,6 +215,11 @@ impl Board {
         }
     }
 
+    /// Whether there is something for a helper to take, or the board has closed.
+    pub(crate) fn has_work(&self) -> bool {
+        self.lock().has_work()
+    }
+
     /// Wakes `count` helpers.
     pub(crate) fn wake(&self, count: usize) {
         for _ in 0..count {

@@ -387,7 +387,7 @@ impl Crew {
                     self.board.end_background(has_more.then_some(work));
                     watch.nap = Some(NAP_MIN);
                 }
-                Next::Idle if self.retire() => break,
+                Next::Idle if self.retire() && !self.is_needed_after_all() => break,
                 Next::Idle => self.board.enlist(),
                 Next::Closed => {
                     self.alive.fetch_sub(1, Ordering::Relaxed);
@@ -404,6 +404,18 @@ impl Crew {
         self.alive
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)
             .is_ok()
+    }
+
+    /// For a helper that has counted itself out: whether it counts itself in again. What was posted
+    /// after its last look found neither a sleeper to wake nor room for another helper, and nobody
+    /// else may come for it.
+    fn is_needed_after_all(&self) -> bool {
+        let one_more = |alive| (alive < self.limits.max_threads()).then_some(alive + 1);
+        self.board.has_work()
+            && self
+                .alive
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)
+                .is_ok()
     }
 }
 
@@ -537,6 +549,37 @@ const STACK_BYTES: usize = 256 << 10;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_helper_does_not_go_when_work_has_come_meanwhile() {
+        struct Work;
+        impl Background for Work {
+            fn work(&self, _: &mut dyn FnMut() -> bool) -> bool {
+                false
+            }
+            fn refused(&self) {}
+        }
+        let limits = Limits {
+            min_threads: 0,
+            max_threads: 1,
+            spin: false,
+            class: Class::Normal,
+        };
+        // SAFETY: from Box::into_raw just now.
+        let crew = unsafe { Box::from_raw(Crew::new(Arc::new(LiveLimits::new(limits)))) };
+        crew.alive.store(1, Ordering::Relaxed);
+        // Between the end of its sleep and here somebody posts, who may make no other.
+        let lacking = crew.board.post_background(Arc::new(Work), true);
+        assert_eq!((lacking.asleep, lacking.missing), (0, 1));
+        assert!(crew.retire() && crew.is_needed_after_all());
+        assert_eq!(crew.alive.load(Ordering::Relaxed), 1);
+
+        let idle = Crew::new(Arc::new(LiveLimits::new(limits)));
+        // SAFETY: from Box::into_raw just now.
+        let idle = unsafe { Box::from_raw(idle) };
+        idle.alive.store(1, Ordering::Relaxed);
+        assert!(idle.retire() && !idle.is_needed_after_all());
+    }
 
     #[test]
     fn idle_helpers_that_ask_at_once_leave_those_to_be_kept() {

@@ -229,6 +229,11 @@ impl Background for Ring {
             if self.leave() {
                 return false;
             }
+            // The consumer may have been stopped in the middle of a restart: until it goes on
+            // there is something to fill that nobody can take.
+            if !goes_on() {
+                return true;
+            }
         }
     }
 
@@ -284,3 +289,37 @@ impl Drop for Memory {
 }
 
 const LINE_BYTES: usize = 64;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    struct Zeros;
+
+    impl Source for Zeros {
+        fn make(&self, _: u128, _: u64, granule: &mut [u8]) {
+            granule.fill(0);
+        }
+    }
+
+    #[test]
+    fn a_ring_of_one_granule_that_is_claimed_keeps_no_filler() {
+        let shape = Shape {
+            granule_bytes: 64,
+            segment: 1,
+            streams: 1,
+        };
+        let ring = Ring::new(shape, Box::new(Zeros), &Arc::default(), 64).unwrap();
+        let first = ring.restart(0);
+        // The consumer is within the granule, and computed what it has of it.
+        ring.claim(first + 1);
+        assert!(!ring.enlist(1));
+        // It goes on into the next one while a filler is on its way.
+        ring.release(first + 1);
+        assert!(ring.enlist(1));
+        ring.claim(first + 2);
+        assert!(!ring.work(&mut || true));
+        assert_eq!(ring.fillers.load(Ordering::Relaxed), 0);
+    }
+}

@@ -168,9 +168,14 @@ impl Slots {
     /// Slots that are released and not refilled, as far as the consumer can tell cheaply: whether
     /// as many as `wanted` from the end on are.
     pub(crate) fn lacks(&self, wanted: u64) -> bool {
-        let end = self.released.load(Ordering::Relaxed) + self.count();
-        let seen = self.tags[self.slot(end - wanted)].load(Ordering::Relaxed);
-        seen < ready(end - wanted) && !is_filling(seen)
+        let number = self.released.load(Ordering::Relaxed) + self.count() - wanted;
+        // A helper keeps off what is claimed: in a ring of one slot that may be all there is, and
+        // who was told that it lacks would look for it for ever.
+        if number < self.claimed.load(Ordering::Relaxed) {
+            return false;
+        }
+        let seen = self.tags[self.slot(number)].load(Ordering::Relaxed);
+        seen < ready(number) && !is_filling(seen)
     }
 }
 
