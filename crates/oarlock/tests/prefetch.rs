@@ -346,3 +346,16 @@ fn a_slow_cipher_with_pauses_comes_to_prefetch_by_itself() {
         std::thread::sleep(Duration::from_millis(2));
     }
 }
+
+#[test]
+fn any_budget_will_do() {
+    let accelerator = builder().build().unwrap();
+    for (operation, iv_bytes) in OPERATIONS {
+        let iv = vec![1; iv_bytes];
+        let mut cipher = open(&accelerator, operation, &iv);
+        cipher.prefill(Duration::MAX);
+        let mut data = [0; 1000];
+        cipher.apply_keystream(&mut data);
+        assert!(data[..] == oracle(operation, &iv, 1000), "{operation}");
+    }
+}
