@@ -451,7 +451,8 @@ impl Inner {
                 Self::pool,
                 self.helpers_max().min(self.live.cipher_threads()),
             ),
-            PrefetchWorker::Idle => (Self::idle_pool, 1),
+            // Not where no thread is to be made; one CPU will do.
+            PrefetchWorker::Idle => (Self::idle_pool, self.threads_max().min(1)),
         };
         if workers_max > 0 && ring.enlist(workers_max) {
             let is_urgent = ring.is_low();

@@ -378,3 +378,49 @@ fn a_device_that_fails_loses_no_message() {
         assert_eq!(aead.device(), "cpu");
     }
 }
+
+#[test]
+fn a_device_that_fails_is_asked_once_however_long_the_message() {
+    struct Dead(Arc<AtomicUsize>);
+    impl Device for Dead {
+        fn name(&self) -> &str {
+            "dead"
+        }
+        fn probe(&self, _: &SessionParams) -> Option<Offer> {
+            Some(Offer {
+                preference: 9,
+                bytes_per_second: u64::MAX,
+            })
+        }
+        fn open_session(&self, _: &SessionParams, _: &[u8]) -> Result<OpenSession, DeviceError> {
+            let asked = Arc::clone(&self.0);
+            Ok(OpenSession::from_driver(Box::new(DeadSession(asked))))
+        }
+        fn capacity(&self) -> usize {
+            1
+        }
+    }
+    struct DeadSession(Arc<AtomicUsize>);
+    impl DeviceSession for DeadSession {
+        fn submit(&self, _: &mut [Request<'_>]) -> Result<(), DeviceError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Err(DeviceError("unplugged".into()))
+        }
+    }
+    for bytes in [100, 3_000_000] {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let accelerator = accelerator("", Strategy::Stripe);
+        accelerator
+            .register(Arc::new(Dead(Arc::clone(&asked))))
+            .unwrap();
+        let aead = open_session(&accelerator, Operation::Aes256Gcm);
+        assert_eq!(aead.device(), "dead");
+        let mut data = vec![7; bytes];
+        let tag = aead.seal(&[1; 12], b"", (&mut data[..]).into()).unwrap();
+        assert_eq!(asked.load(Ordering::Relaxed), 1, "{bytes}");
+        assert_ne!(aead.device(), "dead");
+        aead.open(&[1; 12], b"", (&mut data[..]).into(), &tag)
+            .unwrap();
+        assert!(data.iter().all(|byte| *byte == 7));
+    }
+}

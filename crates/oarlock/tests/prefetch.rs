@@ -346,3 +346,34 @@ fn a_slow_cipher_with_pauses_comes_to_prefetch_by_itself() {
         std::thread::sleep(Duration::from_millis(2));
     }
 }
+
+#[test]
+fn any_budget_will_do() {
+    let accelerator = builder().build().unwrap();
+    for (operation, iv_bytes) in OPERATIONS {
+        let iv = vec![1; iv_bytes];
+        let mut cipher = open(&accelerator, operation, &iv);
+        cipher.prefill(Duration::MAX);
+        let mut data = [0; 1000];
+        cipher.apply_keystream(&mut data);
+        assert!(data[..] == oracle(operation, &iv, 1000), "{operation}");
+    }
+}
+
+#[test]
+fn without_threads_there_is_none_of_the_idle_class_either() {
+    let accelerator = builder()
+        .max_threads(0)
+        .prefetch_worker(PrefetchWorker::Idle)
+        .build()
+        .unwrap();
+    let mut cipher = open(&accelerator, Operation::ChaCha20, &[1; 12]);
+    let mut data = vec![0; 100_000];
+    for _ in 0..10 {
+        cipher.apply_keystream(&mut data);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    cipher.hand_in_stats();
+    let counts = accelerator.stats().operations[&("cpu".into(), Operation::ChaCha20)];
+    assert_eq!(counts.prefetched_bytes, 0);
+}

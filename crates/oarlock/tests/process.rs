@@ -379,6 +379,45 @@ fn no_lock_is_lost_in_a_fork() {
     });
 }
 
+#[test]
+fn a_forked_child_has_its_streams_filled_by_whom_the_parent_had_them() {
+    if alone(
+        "a_forked_child_has_its_streams_filled_by_whom_the_parent_had_them",
+        &[],
+    ) {
+        return;
+    }
+    let accelerator = Accelerator::builder()
+        .max_threads(2)
+        .strategy(Strategy::Prefetch)
+        .build()
+        .unwrap();
+    let expected = reference(200_000);
+    let mut prefilled = accelerator.ctr(&KEY, &IV).unwrap();
+    prefilled.set_strategy(Strategy::Inline);
+    assert!(prefilled.prefill(Duration::MAX) > 0);
+    let mut filled = accelerator.ctr(&KEY, &IV).unwrap();
+    let (mut first, mut second) = (vec![0; 200_000], vec![0; 200_000]);
+    prefilled.apply_keystream(&mut first[..1001]);
+    filled.apply_keystream(&mut second[..1001]);
+    // SAFETY: the child does what a forked child of a threaded program may do with this library.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        prefilled.apply_keystream(&mut first[1001..]);
+        let nobody_came = accelerator.threads() == 0;
+        filled.prefill(Duration::ZERO);
+        filled.apply_keystream(&mut second[1001..]);
+        let somebody_came = accelerator.threads() > 0 || cpus() == 1;
+        let good = first == expected && second == expected && nobody_came && somebody_came;
+        // SAFETY: ends the child without running the parent's exit handlers.
+        unsafe { libc::_exit(if good { 0 } else { 1 }) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is writable and the child is ours.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0);
+}
+
 /// The device `cpu` under another name.
 struct Named(&'static str, oarlock::device::CpuDevice);
 

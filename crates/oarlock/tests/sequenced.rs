@@ -159,3 +159,22 @@ fn numbers_that_are_used_up_are_refused() {
         .unwrap_err();
     assert!(error.to_string().contains("used up"), "{error}");
 }
+
+#[test]
+fn any_record_length_and_any_budget_will_do() {
+    let accelerator = Accelerator::builder().build().unwrap();
+    let nonces = NonceSequence::Counter { fixed: [1; 4] };
+    for record_bytes_max in [0, 1, 1 << 20, usize::MAX - 64, usize::MAX] {
+        let mut aead = accelerator
+            .sequenced_aead(
+                Operation::ChaCha20Poly1305,
+                &[7; 32],
+                nonces,
+                record_bytes_max,
+            )
+            .unwrap();
+        aead.prefill(std::time::Duration::MAX);
+        let mut data = [0; 100];
+        assert!(aead.seal_next(b"", (&mut data[..]).into()).is_ok());
+    }
+}

@@ -318,13 +318,12 @@ impl<A> AcceleratedAead<A> {
         self.long(
             bytes,
             &mut data,
-            |data| match self.is_at_home() {
-                true => match self.session.keyed.seal(nonce, aad, data.reborrow()) {
-                    Ok(tag) => Ok(tag),
-                    Err(Failure::Refused(error)) => Err(refused(error)),
-                    Err(Failure::Device) => self.seal_by_the_device(nonce, aad, data.reborrow()),
-                },
-                false => self.seal_by_the_device(nonce, aad, data.reborrow()),
+            |data| match (self.is_at_home(), &self.session.keyed) {
+                (true, AeadKey::Gcm(gcm)) => gcm.seal(nonce, aad, data.reborrow()).map_err(refused),
+                (true, AeadKey::ChaCha20Poly1305(aead)) => {
+                    aead.seal(nonce, aad, data.reborrow()).map_err(refused)
+                }
+                _ => self.seal_by_the_device(nonce, aad, data.reborrow()),
             },
             |data, cut, key| match key {
                 KeyInParts::Gcm(gcm) => cut.seal(gcm, nonce, aad, data.reborrow()),
@@ -347,15 +346,14 @@ impl<A> AcceleratedAead<A> {
         self.long(
             bytes,
             &mut data,
-            |data| match self.is_at_home() {
-                true => match self.session.keyed.open(nonce, aad, data.reborrow(), tag) {
-                    Ok(()) => Ok(()),
-                    Err(Failure::Refused(error)) => Err(refused(error)),
-                    Err(Failure::Device) => {
-                        self.open_by_the_device(nonce, aad, data.reborrow(), tag)
-                    }
-                },
-                false => self.open_by_the_device(nonce, aad, data.reborrow(), tag),
+            |data| match (self.is_at_home(), &self.session.keyed) {
+                (true, AeadKey::Gcm(gcm)) => {
+                    gcm.open(nonce, aad, data.reborrow(), tag).map_err(refused)
+                }
+                (true, AeadKey::ChaCha20Poly1305(aead)) => {
+                    aead.open(nonce, aad, data.reborrow(), tag).map_err(refused)
+                }
+                _ => self.open_by_the_device(nonce, aad, data.reborrow(), tag),
             },
             |data, cut, key| match key {
                 KeyInParts::Gcm(gcm) => cut.open(gcm, nonce, aad, data.reborrow(), tag),

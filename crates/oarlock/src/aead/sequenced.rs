@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, TAG_BYTES};
@@ -269,12 +269,11 @@ impl SequencedAead {
     /// Makes keystream of the next messages on the calling thread, for up to `budget`. Returns of
     /// how many.
     pub fn prefill(&mut self, budget: Duration) -> usize {
-        let deadline = Instant::now() + budget;
         if self.records.as_ref().is_none_or(Records::is_orphaned) {
             self.records = self.new_records();
         }
         match &self.records {
-            Some(records) => records.ring().fill_until(deadline) as usize,
+            Some(records) => records.ring().fill_for(budget) as usize,
             None => 0,
         }
     }
@@ -309,8 +308,11 @@ impl SequencedAead {
     fn new_records(&self) -> Option<Records> {
         let inner = self.aead.accelerator.as_ref()?;
         let options = inner.options();
-        let granule_bytes =
-            (self.key.head_bytes() + self.record_bytes_max).checked_next_multiple_of(64)?;
+        let granule_bytes = self
+            .key
+            .head_bytes()
+            .checked_add(self.record_bytes_max)?
+            .checked_next_multiple_of(64)?;
         let stream_bytes = options.cipher_blocks * 16;
         let shape = Shape {
             granule_bytes,

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cipher::consts::{U16, U24, U32};
 use cipher::{
@@ -260,13 +260,13 @@ impl<A: Algorithm> AcceleratedCtr<A> {
     /// # Ok::<(), oarlock::Error>(())
     /// ```
     pub fn prefill(&mut self, budget: Duration) -> usize {
-        let deadline = Instant::now() + budget;
         if self
             .prefetch
             .as_ref()
             .is_none_or(|it| it.consumer.is_orphaned())
         {
-            self.prefetch = self.new_prefetch(None);
+            let worker = self.prefetch.take().and_then(|it| it.worker);
+            self.prefetch = self.new_prefetch(worker);
         }
         let (counter, skip) = (self.counter, self.skip);
         let Some(prefetch) = &mut self.prefetch else {
@@ -275,7 +275,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         prefetch.is_active = true;
         prefetch.consumer.expect(counter, skip);
         let ring = prefetch.consumer.ring();
-        let bytes = ring.fill_until(deadline) as usize * ring.granule_bytes();
+        let bytes = ring.fill_for(budget) as usize * ring.granule_bytes();
         self.look_from();
         bytes
     }
@@ -370,7 +370,9 @@ impl<A: Algorithm> AcceleratedCtr<A> {
             self.pace.prefetch_failed();
         }
         self.call_worker();
-        if !self.prefetch.as_ref().is_some_and(|it| it.is_active) {
+        // A session that moved in between has looked while the streams were out of its hands.
+        let is_active = self.prefetch.as_ref().is_some_and(|it| it.is_active);
+        if !is_active || self.long_bytes != 0 {
             self.look_from();
         }
     }
@@ -528,8 +530,12 @@ impl<A: Algorithm> AcceleratedCtr<A> {
                 return self.apply_prefetched(prefetch, data);
             }
             // Its workers are in the parent of this process.
+            let worker = prefetch.worker;
             drop(prefetch);
-            self.begin_prefetch();
+            if worker.is_some() {
+                self.prefetch = self.new_prefetch(worker);
+                self.call_worker();
+            }
             self.look_from();
         }
         // Those who want stripes get them however short the request, and active streams bring
@@ -1038,6 +1044,27 @@ mod tests {
         accelerator.withdraw("cpu");
         cipher.apply_keystream(&mut data[..bytes]);
         assert!(cipher.pace.looks_at(1));
+    }
+
+    #[test]
+    fn a_session_that_moves_in_the_middle_of_its_streams_goes_on_looking_at_them() {
+        let accelerator = Accelerator::builder()
+            .max_threads(0)
+            .strategy(Strategy::Prefetch)
+            .build()
+            .unwrap();
+        let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+        let mut oracle = Oracle::new(&KEY.into(), &IV.into());
+        let (mut expected, mut data) = ([0; 300], [0; 300]);
+        oracle.apply_keystream(&mut expected);
+        cipher.apply_keystream(&mut data[..100]);
+        assert_eq!(cipher.long_bytes, 0);
+        accelerator.withdraw("cpu");
+        cipher.apply_keystream(&mut data[100..200]);
+        assert_ne!(cipher.device(), "cpu");
+        assert_eq!(cipher.long_bytes, 0);
+        cipher.apply_keystream(&mut data[200..]);
+        assert_eq!(data, expected);
     }
 
     #[test]

@@ -215,6 +215,15 @@ impl Board {
         }
     }
 
+    /// Sends away all work for the background: what it refers to, keys among it, would else stay
+    /// for as long as the board.
+    pub(crate) fn refuse_background(&self) {
+        let refused = std::mem::take(&mut self.lock().background);
+        for work in refused {
+            work.refused();
+        }
+    }
+
     /// Whether there is something for a helper to take, or the board has closed.
     pub(crate) fn has_work(&self) -> bool {
         self.lock().has_work()

@@ -182,6 +182,9 @@ impl Pool {
             return work.refused();
         }
         let crew = self.crew();
+        if crew.is_helpless() {
+            return work.refused();
+        }
         let Lacking { asleep, missing } = crew.board.post_background(work, urgent);
         if asleep > 0 {
             crew.wake(asleep);
@@ -190,6 +193,9 @@ impl Pool {
             // Where the new one of the idle class is to be.
             crew.callers_cpu.store(process::cpu(), Ordering::Relaxed);
             crew.start();
+            if crew.is_helpless() {
+                crew.board.refuse_background();
+            }
         }
     }
 
@@ -323,6 +329,11 @@ impl Crew {
                 self.alive.fetch_sub(1, Ordering::Relaxed);
             }
         }
+    }
+
+    /// Whether there is no helper and can be none.
+    fn is_helpless(&self) -> bool {
+        self.cannot_start.load(Ordering::Relaxed) && self.alive.load(Ordering::Relaxed) == 0
     }
 
     /// Wakes helpers, on other CPUs than this one.
@@ -579,6 +590,33 @@ mod tests {
         let idle = unsafe { Box::from_raw(idle) };
         idle.alive.store(1, Ordering::Relaxed);
         assert!(idle.retire() && !idle.is_needed_after_all());
+    }
+
+    #[test]
+    fn where_no_thread_can_be_made_nothing_is_kept_for_one() {
+        struct Work(AtomicUsize);
+        impl Background for Work {
+            fn work(&self, _: &mut dyn FnMut() -> bool) -> bool {
+                false
+            }
+            fn refused(&self) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let pool = Pool::new(Limits {
+            min_threads: 0,
+            max_threads: 1,
+            spin: false,
+            class: Class::Normal,
+        });
+        let work = Arc::new(Work(AtomicUsize::new(0)));
+        // As if making one failed for this piece of work, and was not tried for the next.
+        pool.crew().board.post_background(work.clone(), true);
+        pool.crew().cannot_start.store(true, Ordering::Relaxed);
+        pool.crew().board.refuse_background();
+        pool.in_background(work.clone(), true);
+        assert_eq!(work.0.load(Ordering::Relaxed), 2);
+        assert_eq!(Arc::strong_count(&work), 1);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::slots::{Cursor, Slots};
 use crate::pool::Background;
@@ -156,11 +156,15 @@ impl Ring {
         unsafe { self.memory.lines.as_ptr().cast::<u8>().add(start) }
     }
 
-    /// Fills granules until `deadline`, or until there is none to fill; returns how many.
-    pub(crate) fn fill_until(&self, deadline: Instant) -> u64 {
+    /// Fills granules for up to `budget`, or until there is none to fill; returns how many.
+    pub(crate) fn fill_for(&self, budget: Duration) -> u64 {
+        // None is beyond what a clock counts: no limit.
+        let deadline = Instant::now().checked_add(budget);
         let mut cursor = Cursor::default();
         let mut filled = 0;
-        while Instant::now() < deadline && self.fill_one(&mut cursor) {
+        while deadline.is_none_or(|deadline| Instant::now() < deadline)
+            && self.fill_one(&mut cursor)
+        {
             filled += 1;
         }
         filled
