@@ -424,18 +424,20 @@ impl Gcm {
     ) -> Result<[u8; TAG_BYTES], AeadError> {
         if let Ok(nonce) = <&[u8; NONCE_BYTES]>::try_from(nonce) {
             let backend = self.ctr.backend();
-            #[cfg(target_arch = "x86_64")]
-            if let Some(face) = self.face
-                && data.len() >= CACHED_BYTES_MIN
-            {
-                let view = self.hash.view(backend, aad.len() + data.len());
-                let (schedule, j0) = (&self.ctr.schedule, j0_of(nonce));
-                let tag = kernel::cached_message::<OPEN>(face, schedule, view, j0, aad, data);
-                return Ok(tag.to_ne_bytes());
-            }
             by_backend!(backend, kernels(token) => {
-                let view = self.hash.view(backend, aad.len() + data.len());
                 let schedule = &self.ctr.schedule;
+                if data.len() <= kernels::SHORT_BYTES_MAX && aad.len() <= BLOCK_BYTES {
+                    let view = self.hash.short_view();
+                    return Ok(kernels::short::<OPEN>(token, schedule, view, nonce, aad, data));
+                }
+                let view = self.hash.view(backend, aad.len() + data.len());
+                if let Some(face) = self.face
+                    && data.len() >= CACHED_BYTES_MIN
+                {
+                    let j0 = j0_of(nonce);
+                    let tag = kernel::cached_message::<OPEN>(face, schedule, view, j0, aad, data);
+                    return Ok(tag.to_ne_bytes());
+                }
                 let tag = kernels::message::<OPEN>(token, schedule, view, j0_of(nonce), aad, data);
                 Ok(tag.to_ne_bytes())
             }, else self.run_in_steps::<OPEN>(nonce, aad, data))
@@ -662,6 +664,14 @@ impl HashKey {
             *self.long.get_mut() = NOT_MADE;
             kernels::make_short(token, self.powers.get_mut(), self.h);
         }, else {});
+    }
+
+    /// The powers that are there from the start.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn short_view(&self) -> View {
+        // SAFETY: as in `view`.
+        unsafe { View::new(self.powers.get(), SHORT_BLOCKS) }
     }
 
     /// The powers to use for a message of so many bytes.

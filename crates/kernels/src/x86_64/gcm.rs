@@ -13,10 +13,11 @@ use inout::InOutBuf;
 
 use super::aes::{anew, round_key};
 use super::gcm_cache::{Cached, Table};
-use super::ghash::{self, Hash, Powers, View};
+use super::ghash::{self, Hash, Powers, Sum, View};
 use super::lanes::{Clmul, Lanes};
 use super::{AesNi, Face, Vaes256, Vaes512};
 use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
+use crate::gcm::NONCE_BYTES;
 
 /// The block for every round but the last of `$rounds`, from the one after `$passed`. Written out,
 /// so that states and sums stay in registers: the compiler does not unroll a loop of such a size,
@@ -125,6 +126,73 @@ macro_rules! backend {
                 // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
                 // `from` and writable at `to`, the same or apart; a view is good by itself.
                 unsafe { f(schedule, view, y, counter, from, to, bytes) }
+            }
+
+            /// Bytes of data in the longest message for [`short`].
+            pub(crate) const SHORT_BYTES_MAX: usize = SHORT_REGISTERS_MAX * <$lanes>::BYTES;
+
+            /// A whole message under a nonce of 12 bytes, to its tag: at most [`SHORT_BYTES_MAX`]
+            /// of data and a block of associated data.
+            #[inline(always)]
+            pub(crate) fn short<const OPEN: bool>(
+                _: $token,
+                schedule: &Schedule,
+                view: View,
+                nonce: &[u8; NONCE_BYTES],
+                aad: &[u8],
+                data: InOutBuf<'_, '_, u8>,
+            ) -> [u8; BLOCK_BYTES] {
+                #[target_feature(enable = $features)]
+                #[expect(clippy::too_many_arguments, reason = "each in a register")]
+                unsafe fn rounds<const R: usize, const OPEN: bool>(
+                    schedule: &Schedule,
+                    view: View,
+                    nonce: &[u8; NONCE_BYTES],
+                    aad: &[u8],
+                    from: *const u8,
+                    to: *mut u8,
+                    bytes: usize,
+                    tag: &mut [u8; BLOCK_BYTES],
+                ) {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    unsafe {
+                        macro_rules! of {
+                            ($registers:literal) => {
+                                super::short::<$lanes, R, OPEN, $registers>(
+                                    schedule, view, nonce, aad, from, to, bytes, tag,
+                                )
+                            };
+                        }
+                        match bytes.div_ceil(<$lanes>::BYTES) {
+                            0 => of!(0),
+                            1 => of!(1),
+                            2 => of!(2),
+                            3 => of!(3),
+                            _ => of!(4),
+                        }
+                    }
+                }
+                debug_assert!(data.len() <= SHORT_BYTES_MAX && aad.len() <= BLOCK_BYTES);
+                #[cfg(any(test, feature = "dispatch-counters"))]
+                crate::aes::dispatch::$counter.hit();
+                let bytes = data.len();
+                let (from, to) = data.into_raw();
+                let mut tag = [0; BLOCK_BYTES];
+                // SAFETY: as in `update`; the message is short.
+                unsafe {
+                    match schedule.size {
+                        KeySize::Aes128 => rounds::<10, OPEN>(
+                            schedule, view, nonce, aad, from, to, bytes, &mut tag,
+                        ),
+                        KeySize::Aes192 => rounds::<12, OPEN>(
+                            schedule, view, nonce, aad, from, to, bytes, &mut tag,
+                        ),
+                        KeySize::Aes256 => rounds::<14, OPEN>(
+                            schedule, view, nonce, aad, from, to, bytes, &mut tag,
+                        ),
+                    }
+                }
+                tag
             }
 
             /// A whole message under a nonce of 12 bytes: the tag.
@@ -288,6 +356,105 @@ pub(crate) fn cached_update<const OPEN: bool>(
     table.wipe(face);
     y
 }
+
+/// A message of `N` registers, the last of which may be begun, or of none: what does not wait for
+/// AES first, then all blocks of keystream side by side, and a single reduction.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
+/// at `to`, the same place or one that does not overlap; they are more than `N - 1` registers and
+/// at most `N`, and `aad` at most a block.
+#[expect(clippy::too_many_arguments, reason = "each in a register")]
+#[inline(always)]
+unsafe fn short<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
+    schedule: &Schedule,
+    view: View,
+    nonce: &[u8; NONCE_BYTES],
+    aad: &[u8],
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+    tag: &mut [u8; BLOCK_BYTES],
+) {
+    // SAFETY: as the caller vouches; a message has two blocks beside the data, and the short
+    // powers reach that far; the counters of `N` registers are in the table.
+    unsafe {
+        let blocks = bytes.div_ceil(BLOCK_BYTES);
+        let begun = state_of(nonce, round_key(schedule, 0));
+        let counters = FIRST_COUNTERS.0.as_ptr();
+        let mut mask = begun.xor(__m128i::load(counters.add(16 * SHORT_BLOCKS_MAX)));
+        let mut states = [V::splat(begun); N];
+        for (i, state) in states.iter_mut().enumerate() {
+            *state = state.xor(V::load(counters.add(i * V::BYTES)));
+        }
+        let lengths = _mm_set_epi64x(aad.len() as i64 * 8, bytes as i64 * 8);
+        let aad = V::load_block(aad.as_ptr(), aad.len()).swap_bytes();
+        let powers = [view.powers::<__m128i>(blocks + 2), view.powers(1)];
+        let mut sum = V::two_products([aad, lengths], powers);
+        each_round!(round of R after 0 => {
+            let key = round_key::<V>(schedule, round);
+            for state in &mut states {
+                *state = state.round(key);
+            }
+            mask = mask.round(key.low());
+        });
+        let key = round_key::<V>(schedule, R);
+        for (i, state) in states.iter().enumerate() {
+            let done = i * V::BYTES;
+            let (from, to) = (from.add(done), to.add(done));
+            let ciphertext = if i == N - 1 && bytes < N * V::BYTES {
+                let input = V::load_partial(from, bytes - done);
+                let output = state.last_round(key).xor(input).keep(bytes - done);
+                output.store_partial(to, bytes - done);
+                if OPEN { input } else { output }
+            } else {
+                let input = V::load(from);
+                let output = state.last_round(key.xor(input));
+                output.store(to);
+                if OPEN { input } else { output }
+            };
+            let powers = view.powers::<V>(blocks + 1 - i * V::BLOCKS);
+            sum = sum.plus(Sum::of(ciphertext.swap_bytes(), powers));
+        }
+        let mask = mask.last_round(key.low());
+        sum.reduced().swap_bytes().xor(mask).store(tag.as_mut_ptr());
+    }
+}
+
+/// `nonce` with a counter of zero, and `key` added.
+///
+/// # Safety
+/// SSE4.1 is enabled in the caller.
+#[inline(always)]
+unsafe fn state_of(nonce: &[u8; NONCE_BYTES], key: __m128i) -> __m128i {
+    // SAFETY: as the caller vouches; 8 bytes and 4 are the nonce.
+    unsafe {
+        let from = nonce.as_ptr();
+        let head = _mm_loadl_epi64(from.cast());
+        let tail = from.add(8).cast::<i32>().read_unaligned();
+        _mm_insert_epi32::<2>(head, tail).xor(key)
+    }
+}
+
+/// Registers of data in the longest message for [`short`].
+const SHORT_REGISTERS_MAX: usize = 4;
+/// Blocks in as many of the widest registers.
+const SHORT_BLOCKS_MAX: usize = SHORT_REGISTERS_MAX * __m512i::BLOCKS;
+
+/// Counters from 2 on as they lie in blocks, under a nonce of zeros; then 1.
+static FIRST_COUNTERS: Aligned = {
+    let mut counters = [0; 16 * (SHORT_BLOCKS_MAX + 1)];
+    let mut i = 0;
+    while i < SHORT_BLOCKS_MAX {
+        counters[16 * i + 15] = i as u8 + 2;
+        i += 1;
+    }
+    counters[16 * i + 15] = 1;
+    Aligned(counters)
+};
+
+#[repr(C, align(64))]
+struct Aligned([u8; 16 * (SHORT_BLOCKS_MAX + 1)]);
 
 /// # Safety
 /// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable

@@ -3,6 +3,7 @@
 
 use core::arch::{asm, x86_64::*};
 
+use super::ghash::Sum;
 use crate::aes::BLOCK_BYTES;
 
 /// A register of `BLOCKS` blocks.
@@ -360,11 +361,25 @@ pub(super) trait Clmul: Lanes {
     unsafe fn low(self) -> __m128i;
     /// The XOR of the blocks.
     unsafe fn fold(self) -> __m128i;
+    /// The sum of two products of single blocks, and zeros in blocks beyond.
+    unsafe fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self>;
+    /// Reads `bytes` bytes (at most a block), zeros behind, touching no byte beyond.
+    #[inline(always)]
+    unsafe fn load_block(from: *const u8, bytes: usize) -> __m128i {
+        // SAFETY: as the trait demands.
+        unsafe {
+            if bytes == __m128i::BYTES {
+                __m128i::load(from)
+            } else {
+                __m128i::load_partial(from, bytes)
+            }
+        }
+    }
     /// Reads `bytes` bytes (less than `BYTES`), zeros behind, touching no byte beyond.
     unsafe fn load_partial(from: *const u8, bytes: usize) -> Self;
     /// Writes the first `bytes` bytes (less than `BYTES`), touching no byte beyond.
     unsafe fn store_partial(self, to: *mut u8, bytes: usize);
-    /// The first `bytes` bytes (at most `BYTES`), zeros behind.
+    /// The first `bytes` bytes (less than `BYTES`), zeros behind.
     #[inline(always)]
     unsafe fn keep(self, bytes: usize) -> Self {
         // SAFETY: as the trait demands; a register from any of the first 65 bytes on is in MASK.
@@ -406,6 +421,11 @@ impl Clmul for __m128i {
     #[inline(always)]
     unsafe fn fold(self) -> __m128i {
         self
+    }
+    #[inline(always)]
+    unsafe fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self> {
+        // SAFETY: as the trait demands.
+        unsafe { Sum::of(a[0], b[0]).plus(Sum::of(a[1], b[1])) }
     }
     /// By way of general registers, in pieces that may overlap.
     #[inline(always)]
@@ -463,75 +483,6 @@ impl Clmul for __m128i {
     }
 }
 
-/// The partial moves by halves, and the fold of them.
-macro_rules! halves_of_clmul {
-    ($half:ty, $low:ident, $high:ident, $join:ident) => {
-        #[inline(always)]
-        unsafe fn fold(self) -> __m128i {
-            // SAFETY: as the trait demands.
-            unsafe { <$half>::fold($low(self).xor($high::<1>(self))) }
-        }
-        #[inline(always)]
-        unsafe fn load_partial(from: *const u8, bytes: usize) -> Self {
-            // SAFETY: as the trait demands; the low half is read whole where there are as many
-            // bytes.
-            unsafe {
-                if bytes >= <$half>::BYTES {
-                    let left = bytes - <$half>::BYTES;
-                    let high = <$half>::load_partial(from.add(<$half>::BYTES), left);
-                    $join::<1>(Self::load_low(from), high)
-                } else {
-                    Self::from_low(<$half>::load_partial(from, bytes))
-                }
-            }
-        }
-        #[inline(always)]
-        unsafe fn store_partial(self, to: *mut u8, bytes: usize) {
-            // SAFETY: as the trait demands; the low half is written whole where there are as many
-            // bytes.
-            unsafe {
-                if bytes >= <$half>::BYTES {
-                    $low(self).store(to);
-                    let left = bytes - <$half>::BYTES;
-                    $high::<1>(self).store_partial(to.add(<$half>::BYTES), left);
-                } else {
-                    $low(self).store_partial(to, bytes);
-                }
-            }
-        }
-    };
-}
-
-/// A register out of its low half.
-trait FromLow: Sized {
-    type Half: Lanes;
-    /// Zeros above.
-    unsafe fn from_low(low: Self::Half) -> Self;
-    #[inline(always)]
-    unsafe fn load_low(from: *const u8) -> Self {
-        // SAFETY: as the traits demand.
-        unsafe { Self::from_low(Self::Half::load(from)) }
-    }
-}
-
-impl FromLow for __m256i {
-    type Half = __m128i;
-    #[inline(always)]
-    unsafe fn from_low(low: __m128i) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm256_zextsi128_si256(low) }
-    }
-}
-
-impl FromLow for __m512i {
-    type Half = __m256i;
-    #[inline(always)]
-    unsafe fn from_low(low: __m256i) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { _mm512_zextsi256_si512(low) }
-    }
-}
-
 impl Clmul for __m256i {
     #[inline(always)]
     unsafe fn multiply<const HALVES: i32>(self, other: Self) -> Self {
@@ -554,16 +505,48 @@ impl Clmul for __m256i {
         unsafe { _mm256_castsi256_si128(self) }
     }
     #[inline(always)]
+    unsafe fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self> {
+        // SAFETY: as the trait demands.
+        unsafe { Sum::of(_mm256_set_m128i(a[1], a[0]), _mm256_set_m128i(b[1], b[0])) }
+    }
+    #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
         // SAFETY: as the trait demands.
         unsafe { _mm256_and_si256(self, other) }
     }
-    halves_of_clmul!(
-        __m128i,
-        _mm256_castsi256_si128,
-        _mm256_extracti128_si256,
-        _mm256_inserti128_si256
-    );
+    #[inline(always)]
+    unsafe fn fold(self) -> __m128i {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_castsi256_si128(self).xor(_mm256_extracti128_si256::<1>(self)) }
+    }
+    #[inline(always)]
+    unsafe fn load_partial(from: *const u8, bytes: usize) -> Self {
+        // SAFETY: as the trait demands; the low half is read whole where there are as many bytes.
+        unsafe {
+            if bytes >= 16 {
+                let low = _mm256_zextsi128_si256(__m128i::load(from));
+                let high = __m128i::load_partial(from.add(16), bytes - 16);
+                _mm256_inserti128_si256::<1>(low, high)
+            } else {
+                _mm256_zextsi128_si256(__m128i::load_partial(from, bytes))
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_partial(self, to: *mut u8, bytes: usize) {
+        // SAFETY: as the trait demands; the low half is written whole where there are as many
+        // bytes.
+        unsafe {
+            let low = _mm256_castsi256_si128(self);
+            if bytes >= 16 {
+                low.store(to);
+                let high = _mm256_extracti128_si256::<1>(self);
+                high.store_partial(to.add(16), bytes - 16);
+            } else {
+                low.store_partial(to, bytes);
+            }
+        }
+    }
 }
 
 impl Clmul for __m512i {
@@ -588,14 +571,55 @@ impl Clmul for __m512i {
         unsafe { _mm512_castsi512_si128(self) }
     }
     #[inline(always)]
+    unsafe fn fold(self) -> __m128i {
+        // SAFETY: as the trait demands.
+        unsafe {
+            let low = _mm512_castsi512_si256(self);
+            low.xor(_mm512_extracti64x4_epi64::<1>(self)).fold()
+        }
+    }
+    /// On half the width: the other half of the pipes is left to AES.
+    #[inline(always)]
+    unsafe fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self> {
+        // SAFETY: as the trait demands.
+        unsafe {
+            let sum = __m256i::two_products(a, b);
+            Sum {
+                low: _mm512_zextsi256_si512(sum.low),
+                middle: _mm512_zextsi256_si512(sum.middle),
+                high: _mm512_zextsi256_si512(sum.high),
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_block(from: *const u8, bytes: usize) -> __m128i {
+        // SAFETY: as the trait demands; bytes that the mask leaves out are not touched.
+        unsafe { _mm_maskz_loadu_epi8(first_bits(bytes) as __mmask16, from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn load_partial(from: *const u8, bytes: usize) -> Self {
+        // SAFETY: as in `load_block`.
+        unsafe { _mm512_maskz_loadu_epi8(first_bits(bytes), from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store_partial(self, to: *mut u8, bytes: usize) {
+        // SAFETY: as in `load_block`.
+        unsafe { _mm512_mask_storeu_epi8(to.cast(), first_bits(bytes), self) }
+    }
+    #[inline(always)]
+    unsafe fn keep(self, bytes: usize) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_maskz_mov_epi8(first_bits(bytes), self) }
+    }
+    #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
         // SAFETY: as the trait demands.
         unsafe { _mm512_and_si512(self, other) }
     }
-    halves_of_clmul!(
-        __m256i,
-        _mm512_castsi512_si256,
-        _mm512_extracti64x4_epi64,
-        _mm512_inserti64x4
-    );
+}
+
+/// Ones below bit `n`, less than 64.
+#[inline(always)]
+fn first_bits(n: usize) -> u64 {
+    (1 << n) - 1
 }
