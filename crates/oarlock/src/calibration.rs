@@ -319,7 +319,7 @@ fn measure_other_core(inner: &Inner, pool: &Pool, deadline: Instant) -> Option<u
         let is_filled = AtomicBool::new(false);
         pool.run(1, &|role| match role {
             Role::Helper => {
-                ring.fill_until(Instant::now() + WAIT_MAX);
+                ring.fill_for(WAIT_MAX);
                 is_filled.store(true, Ordering::Release);
             }
             Role::Caller => {
@@ -335,9 +335,7 @@ fn measure_other_core(inner: &Inner, pool: &Pool, deadline: Instant) -> Option<u
 
 fn measure_own_core(inner: &Inner) -> Option<u64> {
     let deadline = Instant::now() + TIME_OF_WAY;
-    measure_taking(inner, deadline, |ring| {
-        ring.fill_until(Instant::now() + WAIT_MAX) > 0
-    })
+    measure_taking(inner, deadline, |ring| ring.fill_for(WAIT_MAX) > 0)
 }
 
 /// Bytes a second that a consumer takes from a ring that `fill` has filled.
