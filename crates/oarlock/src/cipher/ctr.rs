@@ -255,7 +255,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
     ///
     /// let accelerator = oarlock::Accelerator::builder().build()?;
     /// let mut cipher = accelerator.ctr(&[7; 16], &[0; 16])?;
-    /// assert!(cipher.prefill(Duration::from_millis(1)) > 0);
+    /// assert!(cipher.prefill(Duration::from_secs(1)) > 0); // sooner, if the streams are full
     /// cipher.apply_keystream(&mut [0; 100]);
     /// # Ok::<(), oarlock::Error>(())
     /// ```
