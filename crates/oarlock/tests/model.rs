@@ -214,6 +214,10 @@ impl Ring {
     /// What the consumer does with `granules` from the start of an epoch on.
     fn consume(&self, base: u128, granules: u64) {
         let first = self.slots.restart(base);
+        self.consume_from(first, base, granules);
+    }
+
+    fn consume_from(&self, first: u64, base: u128, granules: u64) {
         for index in 0..granules {
             let number = first + index;
             self.slots.claim(number + 1);
@@ -228,16 +232,16 @@ impl Ring {
     }
 }
 
-/// With so many preemptions as bugs of this kind take: without a bound it runs for hours.
-fn of_a_ring(run: impl Fn() + Sync + Send + 'static) {
+/// Without a bound it runs for hours, with one more preemption than each asks for, for minutes.
+fn of_a_ring(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
+    builder.preemption_bound = Some(preemptions);
     builder.check(run);
 }
 
 #[test]
 fn what_is_ready_is_what_was_asked_for_whatever_epoch_helpers_are_in() {
-    of_a_ring(|| {
+    of_a_ring(2, || {
         let ring = Arc::new(Ring::new(2, 1));
         let helper = {
             let ring = Arc::clone(&ring);
@@ -249,20 +253,30 @@ fn what_is_ready_is_what_was_asked_for_whatever_epoch_helpers_are_in() {
     });
 }
 
-#[test]
-fn two_helpers_never_fill_the_same_slot_at_once() {
-    of_a_ring(|| {
+/// Two helpers, and a consumer that runs `consume` with the epoch that began at 1.
+fn two_helpers(preemptions: usize, consume: fn(&Ring, u64)) {
+    of_a_ring(preemptions, move || {
         let ring = Arc::new(Ring::new(2, 2));
-        ring.slots.restart(1);
+        let first = ring.slots.restart(1);
         let helpers: Vec<_> = (0..2)
             .map(|_| {
                 let ring = Arc::clone(&ring);
                 thread::spawn(move || ring.fill(1))
             })
             .collect();
-        ring.consume(9, 1);
+        consume(&ring, first);
         for helper in helpers {
             helper.join().unwrap();
         }
     });
+}
+
+#[test]
+fn two_helpers_never_fill_the_same_slot_at_once() {
+    two_helpers(3, |ring, first| ring.consume_from(first, 1, 1));
+}
+
+#[test]
+fn two_helpers_of_different_epochs_never_fill_the_same_slot_at_once() {
+    two_helpers(1, |ring, _| ring.consume(9, 1));
 }
