@@ -107,6 +107,26 @@ impl Backend {
             }
         }
     }
+
+    /// Crypts a whole message whose block 0 is at `start`, and returns its tag.
+    #[inline(always)]
+    pub(crate) fn message(
+        self,
+        direction: Direction,
+        start: Start<'_>,
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+    ) -> [u8; 16] {
+        match self {
+            Self::Portable => portable::chacha20::message(direction, start, aad, data),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(token) => x86_64::chacha20::message_avx2(token, direction, start, aad, data),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(token) => {
+                x86_64::chacha20::message_avx512(token, direction, start, aad, data)
+            }
+        }
+    }
 }
 
 /// A ChaCha20 key, bound to the backend that runs it. Wiped on drop.

@@ -81,17 +81,9 @@ impl ChaCha20Poly1305 {
     ) -> Result<[u8; TAG_BYTES], AeadError> {
         check_length(data.len() as u64)?;
         let nonce = nonce_words(nonce)?;
-        if data.len() <= SHORT_BYTES_MAX {
-            let mut keystream =
-                Secret::<SHORT_BLOCKS_BYTES>::zeros(short_keystream_bytes(data.len()));
-            let start = self.cipher.start(nonce, 0);
-            self.backend().crypt(start, keystream.bytes().into());
-            let (block, keystream) = split_keystream(keystream.bytes(), data.len());
-            return Ok(self.seal_under(block, aad, data, keystream));
-        }
-        let mut message = self.begin_at(nonce, aad);
-        self.next(Direction::Seal, &mut message, data);
-        Ok(self.finish(message))
+        let start = self.cipher.start(nonce, 0);
+        let tag = self.backend().message(Direction::Seal, start, aad, data);
+        Ok(tag)
     }
 
     /// Decrypts `data` if `tag` is the tag of it and of `aad`.
@@ -111,17 +103,10 @@ impl ChaCha20Poly1305 {
     ) -> Result<(), AeadError> {
         check_length(data.len() as u64)?;
         let nonce = nonce_words(nonce)?;
-        if data.len() <= SHORT_BYTES_MAX {
-            let mut keystream =
-                Secret::<SHORT_BLOCKS_BYTES>::zeros(short_keystream_bytes(data.len()));
-            let start = self.cipher.start(nonce, 0);
-            self.backend().crypt(start, keystream.bytes().into());
-            let (block, keystream) = split_keystream(keystream.bytes(), data.len());
-            return self.open_under(block, aad, data, keystream, tag);
-        }
-        let mut message = self.begin_at(nonce, aad);
-        self.next(Direction::Open, &mut message, data.reborrow());
-        if tags_match(&self.finish(message), tag) {
+        let start = self.cipher.start(nonce, 0);
+        let backend = self.backend();
+        let expected = backend.message(Direction::Open, start, aad, data.reborrow());
+        if tags_match(&expected, tag) {
             return Ok(());
         }
         if is_in_place(&mut data) {
@@ -540,17 +525,3 @@ fn xor(keystream: &[u8], data: InOutBuf<'_, '_, u8>) {
     // SAFETY: the buffer vouches for its length at both pointers.
     unsafe { xor_bytes(keystream, from, to) }
 }
-
-/// Block 0 and what the data need, rounded up to all lanes at work.
-fn short_keystream_bytes(data_bytes: usize) -> usize {
-    if data_bytes <= SHORT_BLOCKS_BYTES / 2 - BLOCK_BYTES {
-        SHORT_BLOCKS_BYTES / 2
-    } else {
-        SHORT_BLOCKS_BYTES
-    }
-}
-
-/// Messages up to this are done under a keystream made in one piece: with all lanes at work, block 0
-/// and 15 more take little longer than one.
-const SHORT_BYTES_MAX: usize = SHORT_BLOCKS_BYTES - BLOCK_BYTES;
-const SHORT_BLOCKS_BYTES: usize = 16 * BLOCK_BYTES;

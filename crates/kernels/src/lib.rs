@@ -28,6 +28,7 @@ pub mod cpu;
 pub mod gcm;
 mod poly1305;
 mod portable;
+mod rows;
 #[cfg(target_arch = "x86_64")]
 mod sbox;
 mod stitched;

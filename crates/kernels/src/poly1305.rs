@@ -19,6 +19,7 @@ pub(crate) struct OneTimeKey {
 
 impl OneTimeKey {
     /// Clamps r as RFC 8439, section 2.5, says.
+    #[inline(always)]
     pub(crate) fn new(key: &[u8; 32]) -> Self {
         let (blocks, _) = key.as_chunks();
         let [r, s] = [blocks[0], blocks[1]].map(u128::from_le_bytes);
@@ -34,7 +35,18 @@ impl OneTimeKey {
         }
     }
 
+    /// Out of block 0 of a keystream.
+    ///
+    /// # Panics
+    /// When `block` has less than 32 bytes.
+    #[inline(always)]
+    pub(crate) fn from_block(block: &[u8]) -> Self {
+        let (halves, _) = block.as_chunks();
+        Self::new(&halves[0])
+    }
+
     /// The tag of the polynomial's value.
+    #[inline(always)]
     pub(crate) fn tag(&self, value: Element) -> [u8; BLOCK_BYTES] {
         let [h0, h1, h2] = carry_once(value.0).0;
         // Now below 2^130 + 5, so at most once above p. Then, and only then, adding 5 reaches 2^130,
@@ -103,9 +115,7 @@ impl Element {
             self = self.step(r, block);
         }
         if !rest.is_empty() {
-            let mut block = [0; BLOCK_BYTES];
-            block[..rest.len()].copy_from_slice(rest);
-            self = self.step(r, &block);
+            self = self.step(r, &padded(rest));
         }
         self
     }
@@ -169,6 +179,26 @@ impl Element {
         }
         power
     }
+}
+
+/// A block of less than 16 bytes, one at least, filled up with zeros. Two reads that may overlap and
+/// no call: a message has two of these.
+#[inline(always)]
+fn padded(data: &[u8]) -> [u8; BLOCK_BYTES] {
+    let bits_before = |bytes: usize| 8 * (data.len() - bytes);
+    let block = if let (Some(first), Some(last)) = (data.first_chunk(), data.last_chunk()) {
+        let last = u128::from(u64::from_le_bytes(*last));
+        u128::from(u64::from_le_bytes(*first)) | last << bits_before(8)
+    } else if let (Some(first), Some(last)) = (data.first_chunk(), data.last_chunk()) {
+        let last = u128::from(u32::from_le_bytes(*last));
+        u128::from(u32::from_le_bytes(*first)) | last << bits_before(4)
+    } else {
+        let middle = data.len() / 2;
+        u128::from(data[0])
+            | u128::from(data[middle]) << (8 * middle)
+            | u128::from(data[data.len() - 1]) << bits_before(1)
+    };
+    block.to_le_bytes()
 }
 
 /// Brings the bits above 2^130 back, five times. The result is below 2^130 + 5 · (h2 >> 2).

@@ -11,37 +11,148 @@
 //!
 //! One chain of Poly1305 would be slower than the rounds beside it. So each half of a chunk has one:
 //! the second begins at zero, and the first is multiplied by a power of r to join it.
+//!
+//! A message given whole has block 0, the one-time key, in its first chunk, in which the data are
+//! thus 64 bytes shorter.
 
+use core::marker::PhantomData;
 use core::ptr;
 
+use inout::InOutBuf;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier};
+use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier, OneTimeKey};
+use crate::rows::{self, Rows};
 use crate::wipe::Secret;
 
 /// Bytes in a ChaCha20 block.
 pub(crate) const BLOCK_BYTES: usize = 64;
 
+/// How a backend does as many blocks at once as it does best.
+///
+/// # Safety
+/// Every method needs the instructions of its implementor. Pointers need not be aligned.
+pub(crate) trait Chunk {
+    const BLOCKS: usize;
+    const BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
+    /// What does Poly1305 beside the rounds.
+    type Powers: Powers;
+    /// The keystream of a chunk, not put together.
+    type Words: Copy;
+
+    /// `beside` is called once in each of the ten double rounds.
+    unsafe fn words<B: Beside>(start: Start<'_>, beside: &mut B) -> Self::Words;
+    /// XORs the blocks, put together, onto `BYTES` bytes of `from`, and writes the result to `to`.
+    unsafe fn xor_blocks(words: Self::Words, from: *const u8, to: *mut u8);
+    /// Makes keystream of at least `bytes`, at most a chunk, in `place`. As many blocks as take the
+    /// least time.
+    unsafe fn keystream<B: Beside>(
+        start: Start<'_>,
+        beside: &mut B,
+        bytes: usize,
+        place: &mut Keystream,
+    );
+}
+
+/// Room for the keystream of the longest chunk.
+pub(crate) type Keystream = Secret<{ 16 * BLOCK_BYTES }>;
+
+/// A chunk of `SETS` sets of rows.
+pub(crate) struct InRows<R, P, const SETS: usize>(PhantomData<(R, P)>);
+
+// SAFETY: the caller enables the instructions of `R`, and vouches for the pointers.
+impl<R: Rows, P: Powers, const SETS: usize> Chunk for InRows<R, P, SETS> {
+    const BLOCKS: usize = SETS * R::BLOCKS;
+    type Powers = P;
+    type Words = [[R; 4]; SETS];
+
+    #[inline(always)]
+    unsafe fn words<B: Beside>(start: Start<'_>, beside: &mut B) -> Self::Words {
+        // SAFETY: as above.
+        unsafe { rows::sets(start, beside) }
+    }
+    #[inline(always)]
+    unsafe fn xor_blocks(words: Self::Words, from: *const u8, to: *mut u8) {
+        for (i, set) in words.into_iter().enumerate() {
+            let at = i * R::SET_BYTES;
+            // SAFETY: as above; the sets are as long as the chunk.
+            unsafe { rows::xor_set(set, from.add(at), to.add(at)) };
+        }
+    }
+    #[inline(always)]
+    unsafe fn keystream<B: Beside>(
+        start: Start<'_>,
+        beside: &mut B,
+        bytes: usize,
+        place: &mut Keystream,
+    ) {
+        // SAFETY: as above.
+        unsafe { rows::keystream::<R, B>(start, beside, bytes, place) }
+    }
+}
+
+/// A chunk of as many blocks as a register has words, of which it holds one of each; `S` is what
+/// does the few blocks it has room for in less time.
+pub(crate) struct InColumns<V, S, P>(PhantomData<(V, S, P)>);
+
+// SAFETY: the caller enables the instructions of `V` and `S`, and vouches for the pointers.
+impl<V: Words, S: Words, P: Powers> Chunk for InColumns<V, S, P> {
+    const BLOCKS: usize = V::BLOCKS;
+    type Powers = P;
+    type Words = [V; 16];
+
+    #[inline(always)]
+    unsafe fn words<B: Beside>(start: Start<'_>, beside: &mut B) -> Self::Words {
+        // SAFETY: as above.
+        unsafe { block_words(start, beside) }
+    }
+    #[inline(always)]
+    unsafe fn xor_blocks(words: Self::Words, from: *const u8, to: *mut u8) {
+        // SAFETY: as above.
+        unsafe { V::xor_blocks(words, from, to) }
+    }
+    #[inline(always)]
+    unsafe fn keystream<B: Beside>(
+        start: Start<'_>,
+        beside: &mut B,
+        bytes: usize,
+        place: &mut Keystream,
+    ) {
+        // SAFETY: as above; the place has room for the blocks.
+        unsafe {
+            if bytes <= S::BLOCKS * BLOCK_BYTES {
+                let to = place.fill(S::BLOCKS * BLOCK_BYTES).as_mut_ptr();
+                S::xor_blocks(block_words(start, beside), to, to);
+            } else {
+                let to = place.fill(Self::BYTES).as_mut_ptr();
+                V::xor_blocks(block_words(start, beside), to, to);
+            }
+        }
+    }
+}
+
+/// A register of 32-bit words.
+///
+/// # Safety
+/// Every method needs the instructions of its implementor.
+pub(crate) trait Register: Copy {
+    unsafe fn add(self, other: Self) -> Self;
+    unsafe fn xor(self, other: Self) -> Self;
+    unsafe fn rotate_left<const BITS: u32>(self) -> Self;
+}
+
 /// A register of 32-bit words, one of each of `BLOCKS` blocks.
 ///
 /// # Safety
 /// Every method needs the instructions of its implementor. Pointers need not be aligned.
-pub(crate) trait Words: Copy {
+pub(crate) trait Words: Register {
     const BLOCKS: usize;
-    const BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
-    /// What does the rest of a run in less time, where there is such a thing.
-    type Short: Words;
-    /// What does Poly1305 beside the rounds.
-    type Powers: Powers;
 
     unsafe fn splat(word: u32) -> Self;
     /// `first`, `first + 1`, ... modulo 2^32.
     unsafe fn counters(first: u32) -> Self;
-    unsafe fn add(self, other: Self) -> Self;
-    unsafe fn xor(self, other: Self) -> Self;
-    unsafe fn rotate_left<const BITS: u32>(self) -> Self;
-    /// XORs the blocks, put together out of their 16 words, onto `BYTES` bytes of `from`, and writes
-    /// the result to `to`.
+    /// XORs the blocks, put together out of their 16 words, onto as many bytes of `from`, and
+    /// writes the result to `to`.
     unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8);
 }
 
@@ -60,13 +171,19 @@ pub(crate) enum Direction {
     Open,
 }
 
+impl Direction {
+    pub(crate) const fn opening(is: bool) -> Self {
+        if is { Self::Open } else { Self::Seal }
+    }
+}
+
 /// XORs keystream from `start` on onto `bytes` of `from`, to `to`.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
+/// The instructions of `C` are enabled in the caller; `bytes` are readable at `from` and writable
 /// at `to`, the same place or one that does not overlap.
 #[inline(always)]
-pub(crate) unsafe fn crypt<V: Words>(
+pub(crate) unsafe fn crypt<C: Chunk>(
     mut start: Start<'_>,
     mut from: *const u8,
     mut to: *mut u8,
@@ -74,22 +191,14 @@ pub(crate) unsafe fn crypt<V: Words>(
 ) {
     // SAFETY: as the caller vouches; `bytes` counts what is left at both pointers.
     unsafe {
-        while bytes > V::Short::BYTES {
-            let words = block_words::<V, _>(start, &mut Nothing);
-            if bytes < V::BYTES {
-                return xor_partial(words, from, to, bytes);
-            }
-            V::xor_blocks(words, from, to);
-            (from, to, bytes) = (from.add(V::BYTES), to.add(V::BYTES), bytes - V::BYTES);
-            start.counter = start.counter.wrapping_add(V::BLOCKS as u32);
+        while bytes >= C::BYTES {
+            C::xor_blocks(C::words(start, &mut Nothing), from, to);
+            (from, to, bytes) = (from.add(C::BYTES), to.add(C::BYTES), bytes - C::BYTES);
+            start.counter = start.counter.wrapping_add(C::BLOCKS as u32);
         }
         if bytes > 0 {
-            let words = block_words::<V::Short, _>(start, &mut Nothing);
-            if bytes < V::Short::BYTES {
-                xor_partial(words, from, to, bytes);
-            } else {
-                V::Short::xor_blocks(words, from, to);
-            }
+            let rest = Data { from, to, bytes };
+            crypt_rest::<C, _>(start, &mut Nothing, rest);
         }
     }
 }
@@ -99,56 +208,188 @@ pub(crate) unsafe fn crypt<V: Words>(
 /// # Safety
 /// As [`crypt`].
 #[inline(always)]
-pub(crate) unsafe fn crypt_and_mac<V: Words>(
+pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
     direction: Direction,
     mut start: Start<'_>,
     r: &Multiplier,
     mut mac: Element,
-    mut from: *const u8,
-    mut to: *mut u8,
-    mut bytes: usize,
+    mut data: Data,
 ) -> Element {
-    // SAFETY: as the caller vouches; `bytes` counts what is left at both pointers. Behind the first
-    // chunk, the one before `to` has been written.
+    let rest_bytes = data.bytes % MAC_BYTES;
+    // SAFETY: as the caller vouches. What follows the first chunk is again such a buffer.
     unsafe {
-        if bytes >= 2 * V::BYTES {
-            let powers = V::Powers::new(r);
+        if data.bytes < 2 * C::BYTES {
+            let whole = data.bytes - rest_bytes;
+            if direction == Direction::Open {
+                mac = C::Powers::absorb(r, mac, core::slice::from_raw_parts(data.from, whole));
+            }
+            crypt::<C>(start, data.from, data.to, data.bytes);
+            if direction == Direction::Seal {
+                mac = C::Powers::absorb(r, mac, core::slice::from_raw_parts(data.to, whole));
+            }
+            return mac;
+        }
+        let powers = C::Powers::new(r);
+        let mut running = powers.begin(mac);
+        if direction == Direction::Seal {
+            C::xor_blocks(C::words(start, &mut Nothing), data.from, data.to);
+            running.chunk(data.to);
+            data = data.behind(C::BYTES);
+            start.counter = start.counter.wrapping_add(C::BLOCKS as u32);
+        }
+        chunks::<C>(direction, start, r, running, data, rest_bytes)
+    }
+}
+
+/// Crypts a whole message whose block 0 is at `start`, and returns its tag.
+///
+/// # Safety
+/// As [`crypt`].
+#[inline(always)]
+pub(crate) unsafe fn message<C: Chunk>(
+    direction: Direction,
+    mut start: Start<'_>,
+    aad: &[u8],
+    data: Data,
+) -> [u8; MAC_BYTES] {
+    let lengths = (aad.len() as u128 | (data.bytes as u128) << 64).to_le_bytes();
+    let mut place = Keystream::new();
+    // SAFETY: as the caller vouches; the first chunk has 64 bytes less of the data than of the
+    // keystream, and what follows it is again such a buffer.
+    unsafe {
+        let first_bytes = data.bytes.min(C::BYTES - BLOCK_BYTES);
+        let keystream_bytes = BLOCK_BYTES + first_bytes;
+        C::keystream(start, &mut Nothing, keystream_bytes, &mut place);
+        let keystream = &place.bytes()[..keystream_bytes];
+        let (block, keystream) = keystream.split_at(BLOCK_BYTES);
+        let one_time = OneTimeKey::from_block(block);
+        let r = &one_time.r;
+        let mut mac = Element::ZERO.absorb_padded(r, aad);
+        if data.bytes <= first_bytes {
+            if direction == Direction::Open {
+                let ciphertext = core::slice::from_raw_parts(data.from, data.bytes);
+                mac = C::Powers::absorb(r, mac, ciphertext);
+            }
+            xor_bytes(keystream, data.from, data.to);
+            if direction == Direction::Seal {
+                let ciphertext = core::slice::from_raw_parts(data.to, data.bytes);
+                mac = C::Powers::absorb(r, mac, ciphertext);
+            }
+        } else {
+            let powers = C::Powers::new(r);
             let mut running = powers.begin(mac);
-            if direction == Direction::Seal {
-                let words = block_words::<V, _>(start, &mut Nothing);
-                V::xor_blocks(words, from, to);
-                (from, to, bytes) = (from.add(V::BYTES), to.add(V::BYTES), bytes - V::BYTES);
-                start.counter = start.counter.wrapping_add(V::BLOCKS as u32);
-            }
-            while bytes >= V::BYTES {
-                running.chunk(match direction {
-                    Direction::Seal => to.cast_const().sub(V::BYTES),
-                    Direction::Open => from,
-                });
-                let words = block_words::<V, _>(start, &mut running);
-                running.end_of_chunk();
-                V::xor_blocks(words, from, to);
-                (from, to, bytes) = (from.add(V::BYTES), to.add(V::BYTES), bytes - V::BYTES);
-                start.counter = start.counter.wrapping_add(V::BLOCKS as u32);
-            }
-            if direction == Direction::Seal {
-                running.chunk(to.cast_const().sub(V::BYTES));
+            if direction == Direction::Open {
+                running.first_chunk(data.from);
                 for at in 0..DOUBLE_ROUNDS {
                     running.step(at);
                 }
                 running.end_of_chunk();
             }
-            mac = running.end();
+            xor_bytes(keystream, data.from, data.to);
+            if direction == Direction::Seal {
+                running.first_chunk(data.to);
+            }
+            start.counter = start.counter.wrapping_add(C::BLOCKS as u32);
+            mac = chunks::<C>(direction, start, r, running, data.behind(first_bytes), 0);
         }
-        let whole = bytes - bytes % MAC_BYTES;
+        one_time.tag(mac.step(r, &lengths))
+    }
+}
+
+/// The chunks of a run, and what follows them but for `rest_bytes`, which are only crypted. To seal,
+/// `running` has the chunk before `data` yet to absorb.
+///
+/// # Safety
+/// As [`crypt`].
+#[inline(always)]
+unsafe fn chunks<C: Chunk>(
+    direction: Direction,
+    mut start: Start<'_>,
+    r: &Multiplier,
+    mut running: <C::Powers as Powers>::Run<'_>,
+    mut data: Data,
+    rest_bytes: usize,
+) -> Element {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        while data.bytes >= C::BYTES {
+            if direction == Direction::Open {
+                running.chunk(data.from);
+            }
+            let words = C::words(start, &mut running);
+            running.end_of_chunk();
+            C::xor_blocks(words, data.from, data.to);
+            if direction == Direction::Seal {
+                running.chunk(data.to);
+            }
+            data = data.behind(C::BYTES);
+            start.counter = start.counter.wrapping_add(C::BLOCKS as u32);
+        }
+        let whole = data.bytes - rest_bytes;
         if direction == Direction::Open {
-            mac = mac.absorb_padded(r, core::slice::from_raw_parts(from, whole));
+            let mac = running.end(r, core::slice::from_raw_parts(data.from, whole));
+            if data.bytes > 0 {
+                crypt_rest::<C, _>(start, &mut Nothing, data);
+            }
+            return mac;
         }
-        crypt::<V>(start, from, to, bytes);
-        if direction == Direction::Seal {
-            mac = mac.absorb_padded(r, core::slice::from_raw_parts(to, whole));
+        if data.bytes > 0 {
+            crypt_rest::<C, _>(start, &mut running, data);
+        } else {
+            for at in 0..DOUBLE_ROUNDS {
+                running.step(at);
+            }
         }
-        mac
+        running.end_of_chunk();
+        running.end(r, core::slice::from_raw_parts(data.to, whole))
+    }
+}
+
+/// XORs keystream onto less than a chunk.
+///
+/// # Safety
+/// As [`crypt`], and as `beside` says.
+#[inline(always)]
+unsafe fn crypt_rest<C: Chunk, B: Beside>(start: Start<'_>, beside: &mut B, data: Data) {
+    let mut place = Keystream::new();
+    // SAFETY: as the caller vouches.
+    unsafe {
+        C::keystream(start, beside, data.bytes, &mut place);
+        xor_bytes(&place.bytes()[..data.bytes], data.from, data.to);
+    }
+}
+
+/// What is to be crypted, as [`crypt`] has it.
+#[derive(Clone, Copy)]
+pub(crate) struct Data {
+    pub(crate) from: *const u8,
+    pub(crate) to: *mut u8,
+    pub(crate) bytes: usize,
+}
+
+impl From<InOutBuf<'_, '_, u8>> for Data {
+    fn from(data: InOutBuf<'_, '_, u8>) -> Self {
+        let bytes = data.len();
+        let (from, to) = data.into_raw();
+        Self { from, to, bytes }
+    }
+}
+
+impl Data {
+    /// Without the first `bytes`.
+    ///
+    /// # Safety
+    /// There are as many.
+    #[inline(always)]
+    unsafe fn behind(self, bytes: usize) -> Self {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            Self {
+                from: self.from.add(bytes),
+                to: self.to.add(bytes),
+                bytes: self.bytes - bytes,
+            }
+        }
     }
 }
 
@@ -158,7 +399,7 @@ pub(crate) trait Beside {
     const IS_NOTHING: bool = false;
 
     /// # Safety
-    /// As the implementor says.
+    /// As the implementor says; `double_round` is below [`DOUBLE_ROUNDS`].
     unsafe fn step(&mut self, double_round: usize);
 }
 
@@ -183,6 +424,14 @@ pub(crate) trait Powers {
     /// # Safety
     /// As [`Run`].
     unsafe fn begin(&self, value: Element) -> Self::Run<'_>;
+    /// Absorbs `data` with nothing beside, the last block filled up with zeros.
+    ///
+    /// # Safety
+    /// As [`Run`].
+    #[inline(always)]
+    unsafe fn absorb(r: &Multiplier, value: Element, data: &[u8]) -> Element {
+        value.absorb_padded(r, data)
+    }
 }
 
 /// Poly1305 of a run of chunks, each absorbed by ten calls of [`Beside::step`].
@@ -193,8 +442,12 @@ pub(crate) trait Powers {
 pub(crate) trait Run: Beside {
     /// What is absorbed next.
     unsafe fn chunk(&mut self, from: *const u8);
+    /// What is absorbed first: as [`chunk`](Self::chunk), but for [`BLOCK_BYTES`] that are not there
+    /// before `from`.
+    unsafe fn first_chunk(&mut self, from: *const u8);
     unsafe fn end_of_chunk(&mut self);
-    unsafe fn end(self) -> Element;
+    /// Absorbs less than a chunk, the last block filled up with zeros.
+    unsafe fn end(self, r: &Multiplier, rest: &[u8]) -> Element;
 }
 
 /// Poly1305 on the integer units: the two chains of a chunk of `BYTES` bytes.
@@ -203,6 +456,8 @@ pub(crate) struct Chains<'a, const BYTES: usize> {
     second: Element,
     powers: &'a ChainPowers<BYTES>,
     from: *const [u8; MAC_BYTES],
+    /// Blocks of the chunk that are not there.
+    missing: usize,
 }
 
 #[derive(Zeroize, ZeroizeOnDrop)]
@@ -212,12 +467,9 @@ pub(crate) struct ChainPowers<const BYTES: usize> {
     join: Element,
 }
 
-/// Double rounds that have steps of chains beside them.
-const STEPS: usize = 8;
-
 impl<const BYTES: usize> Chains<'_, BYTES> {
     const HALF_BLOCKS: usize = BYTES / MAC_BYTES / 2;
-    const BLOCKS_A_STEP: usize = Self::HALF_BLOCKS / STEPS;
+    const STEPS: usize = Self::HALF_BLOCKS / BLOCKS_A_STEP;
 }
 
 impl<const BYTES: usize> Powers for ChainPowers<BYTES> {
@@ -236,6 +488,7 @@ impl<const BYTES: usize> Powers for ChainPowers<BYTES> {
             second: Element::ZERO,
             powers: self,
             from: ptr::null(),
+            missing: 0,
         }
     }
 }
@@ -247,27 +500,36 @@ impl<const BYTES: usize> Run for Chains<'_, BYTES> {
         self.from = from.cast();
     }
     #[inline(always)]
+    unsafe fn first_chunk(&mut self, from: *const u8) {
+        self.from = from.wrapping_sub(BLOCK_BYTES).cast();
+        self.missing = BLOCK_BYTES / MAC_BYTES;
+    }
+    #[inline(always)]
     unsafe fn end_of_chunk(&mut self) {
         self.first = self.first.times(self.powers.join).plus(self.second);
         self.second = Element::ZERO;
+        self.missing = 0;
     }
     #[inline(always)]
-    unsafe fn end(self) -> Element {
-        self.first
+    unsafe fn end(self, r: &Multiplier, rest: &[u8]) -> Element {
+        self.first.absorb_padded(r, rest)
     }
 }
 
 impl<const BYTES: usize> Beside for Chains<'_, BYTES> {
     #[inline(always)]
     unsafe fn step(&mut self, at: usize) {
-        if at >= STEPS {
+        if at >= Self::STEPS {
             return;
         }
-        for i in at * Self::BLOCKS_A_STEP..(at + 1) * Self::BLOCKS_A_STEP {
-            // SAFETY: `i` is less than half the blocks of a chunk.
+        for i in at * BLOCKS_A_STEP..(at + 1) * BLOCKS_A_STEP {
+            // SAFETY: `i` is less than half the blocks of a chunk, and block `i` is there.
             unsafe {
-                self.first = self.first.step(&self.powers.r, &*self.from.add(i));
-                let second = self.from.add(i + Self::HALF_BLOCKS);
+                if i >= self.missing {
+                    let first = self.from.wrapping_add(i);
+                    self.first = self.first.step(&self.powers.r, &*first);
+                }
+                let second = self.from.wrapping_add(i + Self::HALF_BLOCKS);
                 self.second = self.second.step(&self.powers.r, &*second);
             }
         }
@@ -368,44 +630,58 @@ unsafe fn instruction<V: Words, const AT: i32>(x: &mut [V; 16], turn: usize, i: 
     }
 }
 
-/// The first `bytes`, less than `V::BYTES`, of the blocks. By way of memory, which is wiped.
-///
-/// # Safety
-/// As [`crypt`].
-#[inline(always)]
-unsafe fn xor_partial<V: Words>(words: [V; 16], from: *const u8, to: *mut u8, bytes: usize) {
-    let mut keystream = Secret::<BYTES_MAX>::zeros(V::BYTES);
-    let keystream = keystream.bytes();
-    // SAFETY: as the caller vouches; `bytes` is less than V::BYTES, which the keystream has.
-    unsafe {
-        V::xor_blocks(words, keystream.as_ptr(), keystream.as_mut_ptr());
-        xor_bytes(&keystream[..bytes], from, to);
-    }
-}
-
 /// XORs `keystream` onto as many bytes of `from`, to `to`.
 ///
 /// # Safety
 /// They are readable at `from` and writable at `to`, the same place or one that does not overlap.
 #[inline(always)]
 pub(crate) unsafe fn xor_bytes(keystream: &[u8], from: *const u8, to: *mut u8) {
-    let (whole, rest) = keystream.as_chunks::<16>();
-    let done = whole.as_flattened().len();
-    // SAFETY: as the caller vouches; together the parts are as long as `keystream`.
-    unsafe {
-        for (i, keystream) in whole.iter().enumerate() {
-            let data = from.add(16 * i).cast::<u128>().read_unaligned();
-            let data = data ^ u128::from_ne_bytes(*keystream);
-            to.add(16 * i).cast::<u128>().write_unaligned(data);
-        }
-        for (i, keystream) in rest.iter().enumerate() {
-            *to.add(done + i) = *from.add(done + i) ^ keystream;
-        }
+    let bytes = keystream.len();
+    let key = keystream.as_ptr();
+    let mut at = 0;
+    macro_rules! xor {
+        ($type:ty) => {
+            // SAFETY: as the caller vouches; what the type has is left behind `at`.
+            unsafe {
+                let word = from.add(at).cast::<$type>().read_unaligned();
+                let word = word ^ key.add(at).cast::<$type>().read_unaligned();
+                to.add(at).cast::<$type>().write_unaligned(word);
+                at += size_of::<$type>();
+            }
+        };
     }
+    while bytes - at >= BLOCK_BYTES {
+        // SAFETY: as the caller vouches; a block is left behind `at`.
+        unsafe {
+            let mut block = from.add(at).cast::<[u64; 8]>().read_unaligned();
+            let key = key.add(at).cast::<[u64; 8]>().read_unaligned();
+            for (word, key) in block.iter_mut().zip(key) {
+                *word ^= key;
+            }
+            to.add(at).cast::<[u64; 8]>().write_unaligned(block);
+        }
+        at += BLOCK_BYTES;
+    }
+    while bytes - at >= size_of::<u128>() {
+        xor!(u128);
+    }
+    if bytes & 8 != 0 {
+        xor!(u64);
+    }
+    if bytes & 4 != 0 {
+        xor!(u32);
+    }
+    if bytes & 2 != 0 {
+        xor!(u16);
+    }
+    if bytes & 1 != 0 {
+        xor!(u8);
+    }
+    debug_assert_eq!(at, bytes);
 }
 
-/// The most that a register holds words of.
-const BYTES_MAX: usize = 16 * BLOCK_BYTES;
-const DOUBLE_ROUNDS: usize = 10;
+/// A chain beside the rounds takes so many blocks in a double round.
+const BLOCKS_A_STEP: usize = 2;
+pub(crate) const DOUBLE_ROUNDS: usize = 10;
 /// "expand 32-byte k"
-const SIGMA: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
+pub(crate) const SIGMA: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];

@@ -12,14 +12,40 @@ pub(crate) struct Secret<const N: usize> {
 }
 
 impl<const N: usize> Secret<N> {
+    /// Room, with nothing in it.
+    #[inline(always)]
+    pub(crate) fn new() -> Self {
+        Self {
+            bytes: MaybeUninit::uninit(),
+            used: 0,
+        }
+    }
+
+    /// Where to write `used` bytes, a multiple of 64 and at most `N`.
+    ///
+    /// # Safety
+    /// The caller writes them all before anything else is done with the value.
+    #[inline(always)]
+    pub(crate) unsafe fn write(&mut self, used: usize) -> *mut u8 {
+        assert!(used <= N && used.is_multiple_of(64));
+        self.used = used;
+        self.bytes.as_mut_ptr().cast()
+    }
+
     /// `used` bytes of zeros. A multiple of 64, and at most `N`.
     #[inline(always)]
     pub(crate) fn zeros(used: usize) -> Self {
-        assert!(used <= N && used.is_multiple_of(64));
-        let mut bytes = MaybeUninit::<[u8; N]>::uninit();
-        // SAFETY: `used` is at most `N`.
-        unsafe { ptr::write_bytes(bytes.as_mut_ptr().cast::<u8>(), 0, used) };
-        Self { bytes, used }
+        let mut secret = Self::new();
+        secret.fill(used);
+        secret
+    }
+
+    /// Has `used` bytes of zeros: a multiple of 64, and at most `N`.
+    #[inline(always)]
+    pub(crate) fn fill(&mut self, used: usize) -> &mut [u8] {
+        // SAFETY: there are as many to write.
+        unsafe { ptr::write_bytes(self.write(used), 0, used) };
+        self.bytes()
     }
 
     /// The bytes in use.

@@ -1,9 +1,11 @@
-//! Four lanes of plain Rust, which compilers make a vector of where the target has any.
+//! Four lanes of plain Rust, which compilers make vectors of where the target has any.
 
 use inout::InOutBuf;
 
 use crate::poly1305::{Element, Multiplier};
-use crate::stitched::{self, BLOCK_BYTES, ChainPowers, Direction, Start, Words};
+use crate::stitched::{
+    self, BLOCK_BYTES, ChainPowers, Direction, InColumns, Register, Start, Words,
+};
 
 /// XORs keystream from `start` on onto `data`.
 pub(crate) fn crypt(start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
@@ -12,7 +14,7 @@ pub(crate) fn crypt(start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
     let bytes = data.len();
     let (from, to) = data.into_raw();
     // SAFETY: no instructions beyond the target's; the buffer vouches for `bytes` at both pointers.
-    unsafe { stitched::crypt::<Lanes>(start, from, to, bytes) }
+    unsafe { stitched::crypt::<Chunk>(start, from, to, bytes) }
 }
 
 /// As [`crypt`]; and returns `mac` with all whole MAC blocks of the ciphertext absorbed.
@@ -25,28 +27,29 @@ pub(crate) fn crypt_and_mac(
 ) -> Element {
     #[cfg(any(test, feature = "dispatch-counters"))]
     crate::chacha20::dispatch::PORTABLE_AND_MAC.hit();
-    let bytes = data.len();
-    let (from, to) = data.into_raw();
     // SAFETY: as above.
-    unsafe { stitched::crypt_and_mac::<Lanes>(direction, start, r, mac, from, to, bytes) }
+    unsafe { stitched::crypt_and_mac::<Chunk>(direction, start, r, mac, data.into()) }
 }
+
+/// Crypts a whole message whose block 0 is at `start`, and returns its tag.
+pub(crate) fn message(
+    direction: Direction,
+    start: Start<'_>,
+    aad: &[u8],
+    data: InOutBuf<'_, '_, u8>,
+) -> [u8; 16] {
+    #[cfg(any(test, feature = "dispatch-counters"))]
+    crate::chacha20::dispatch::PORTABLE_AND_MAC.hit();
+    // SAFETY: as above.
+    unsafe { stitched::message::<Chunk>(direction, start, aad, data.into()) }
+}
+
+type Chunk = InColumns<Lanes, Lanes, ChainPowers<{ 4 * BLOCK_BYTES }>>;
 
 type Lanes = [u32; 4];
 
-// SAFETY: no method needs an instruction that the target lacks; pointers are as the caller vouches.
-impl Words for Lanes {
-    const BLOCKS: usize = 4;
-    type Short = Self;
-    type Powers = ChainPowers<{ Self::BYTES }>;
-
-    #[inline(always)]
-    unsafe fn splat(word: u32) -> Self {
-        [word; 4]
-    }
-    #[inline(always)]
-    unsafe fn counters(first: u32) -> Self {
-        [0, 1, 2, 3].map(|i| first.wrapping_add(i))
-    }
+// SAFETY (this and the next implementation): no method needs an instruction that the target lacks; pointers are as the caller vouches.
+impl Register for Lanes {
     #[inline(always)]
     unsafe fn add(mut self, other: Self) -> Self {
         for (word, other) in self.iter_mut().zip(other) {
@@ -67,6 +70,19 @@ impl Words for Lanes {
             *word = word.rotate_left(BITS);
         }
         self
+    }
+}
+
+impl Words for Lanes {
+    const BLOCKS: usize = 4;
+
+    #[inline(always)]
+    unsafe fn splat(word: u32) -> Self {
+        [word; 4]
+    }
+    #[inline(always)]
+    unsafe fn counters(first: u32) -> Self {
+        [0, 1, 2, 3].map(|i| first.wrapping_add(i))
     }
     #[inline(always)]
     unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8) {

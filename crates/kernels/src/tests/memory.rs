@@ -7,6 +7,8 @@ use inout::InOutBuf;
 use super::{Way, for_every_way, with_others};
 use crate::aes::Ctr;
 use crate::cbc::Cbc;
+use crate::chacha20::{self, ChaCha20};
+use crate::chacha20_poly1305::{ChaCha20Poly1305, Message, Partial};
 use crate::cpu::Cpu;
 use crate::gcm::Gcm;
 
@@ -133,6 +135,56 @@ fn a_dropped_gcm_key_is_wiped() {
 }
 
 #[test]
+fn a_dropped_chacha_key_is_wiped() {
+    let _guard = with_others();
+    for backend in chacha20::Backend::all(Cpu::detect()) {
+        let secrets = words(&key(32));
+        let mut place = MaybeUninit::<ChaCha20>::zeroed();
+        let cipher = place.write(ChaCha20::unkeyed(backend));
+        cipher.set_key(&key(32)).unwrap();
+        cipher.apply(1, 5, (&mut [0; 1000][..]).into());
+        assert_is_wiped(&mut place, &secrets);
+
+        let mut place = MaybeUninit::<ChaCha20Poly1305>::zeroed();
+        let aead = place.write(ChaCha20Poly1305::unkeyed(backend));
+        aead.set_key(&key(32)).unwrap();
+        aead.seal(&[1; 12], &[], (&mut [0; 5000][..]).into())
+            .unwrap();
+        assert_is_wiped(&mut place, &secrets);
+    }
+}
+
+/// The one-time key of a message, and the value of a stripe.
+#[test]
+fn a_dropped_chacha_message_is_wiped() {
+    let _guard = with_others();
+    for backend in chacha20::Backend::all(Cpu::detect()) {
+        let mut aead = ChaCha20Poly1305::unkeyed(backend);
+        aead.set_key(&key(32)).unwrap();
+        let mut one_time = [0; 32];
+        aead.keystream(&[1; 12], &mut one_time).unwrap();
+        // RFC 8439, section 2.5.
+        let clamp = 0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff_u128.to_le_bytes();
+        for (byte, clamp) in one_time.iter_mut().zip(clamp) {
+            *byte &= clamp;
+        }
+        let mut place = MaybeUninit::<Message>::zeroed();
+        let message = place.write(aead.begin(&[1; 12], b"aad").unwrap());
+        let mut data = [0; 3000];
+        let partial = aead.seal_stripe(message, 0, (&mut data[..]).into());
+        aead.seal_next(message, (&mut data[..]).into()).unwrap();
+        assert_is_wiped(&mut place, &words(&one_time));
+
+        let mut place = MaybeUninit::<Partial>::zeroed();
+        place.write(partial);
+        // SAFETY: zeroed, then written; a value has more than 16 bytes, and they are no padding.
+        let value = unsafe { place.as_ptr().cast::<[u8; 16]>().read() };
+        assert_ne!(value, [0; 16], "the stripe has a value");
+        assert_is_wiped(&mut place, &words(&value));
+    }
+}
+
+#[test]
 fn a_dropped_key_is_wiped() {
     let _guard = with_others();
     for backend in Cpu::detect().aes_backends() {
@@ -197,6 +249,11 @@ fn assert_is_wiped<T>(place: &mut MaybeUninit<T>, secrets: &[u32]) {
         !pairs().any(|pair| is_seen(&after, pair)),
         "a secret is left"
     );
+}
+
+fn words(bytes: &[u8]) -> Vec<u32> {
+    let (words, _) = bytes.as_chunks();
+    words.iter().map(|word| u32::from_le_bytes(*word)).collect()
 }
 
 fn key(bytes: u8) -> Vec<u8> {

@@ -13,16 +13,19 @@ use inout::InOutBuf;
 use super::poly1305::IfmaPowers;
 use super::{Avx2, Avx512};
 use crate::poly1305::{Element, Multiplier};
-use crate::stitched::{self, ChainPowers, Direction, Start, Words};
+use crate::rows::Rows;
+use crate::stitched::{
+    self, ChainPowers, Data, Direction, InColumns, InRows, Register, Start, Words,
+};
 
 macro_rules! entry_points {
-    ($crypt:ident, $crypt_and_mac:ident, $token:ty, $words:ty, $features:literal, $counter:ident, $mac_counter:ident) => {
+    ($crypt:ident, $crypt_and_mac:ident, $message:ident, $token:ty, $chunk:ty, $features:literal, $counter:ident, $mac_counter:ident) => {
         /// XORs keystream from `start` on onto `data`.
         pub(crate) fn $crypt(_: $token, start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
             #[target_feature(enable = $features)]
             unsafe fn inner(start: Start<'_>, from: *const u8, to: *mut u8, bytes: usize) {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
-                unsafe { stitched::crypt::<$words>(start, from, to, bytes) }
+                unsafe { stitched::crypt::<$chunk>(start, from, to, bytes) }
             }
             #[cfg(any(test, feature = "dispatch-counters"))]
             crate::chacha20::dispatch::$counter.hit();
@@ -43,43 +46,54 @@ macro_rules! entry_points {
             data: InOutBuf<'_, '_, u8>,
         ) -> Element {
             #[target_feature(enable = $features)]
-            unsafe fn seal(
+            unsafe fn inner<const OPEN: bool>(
                 start: Start<'_>,
                 r: &Multiplier,
                 mac: Element,
-                data: (*const u8, *mut u8, usize),
+                data: Data,
             ) -> Element {
-                let (from, to, bytes) = data;
+                let direction = Direction::opening(OPEN);
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
-                unsafe {
-                    let seal = Direction::Seal;
-                    stitched::crypt_and_mac::<$words>(seal, start, r, mac, from, to, bytes)
-                }
-            }
-            #[target_feature(enable = $features)]
-            unsafe fn open(
-                start: Start<'_>,
-                r: &Multiplier,
-                mac: Element,
-                data: (*const u8, *mut u8, usize),
-            ) -> Element {
-                let (from, to, bytes) = data;
-                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
-                unsafe {
-                    let open = Direction::Open;
-                    stitched::crypt_and_mac::<$words>(open, start, r, mac, from, to, bytes)
-                }
+                unsafe { stitched::crypt_and_mac::<$chunk>(direction, start, r, mac, data) }
             }
             #[cfg(any(test, feature = "dispatch-counters"))]
             crate::chacha20::dispatch::$mac_counter.hit();
-            let bytes = data.len();
-            let (from, to) = data.into_raw();
-            // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
-            // `from` and writable at `to`, which are the same or do not overlap.
+            // SAFETY: the token proves the features; the buffer vouches for the bytes, which are
+            // the same or do not overlap.
             unsafe {
                 match direction {
-                    Direction::Seal => seal(start, r, mac, (from, to, bytes)),
-                    Direction::Open => open(start, r, mac, (from, to, bytes)),
+                    Direction::Seal => inner::<false>(start, r, mac, data.into()),
+                    Direction::Open => inner::<true>(start, r, mac, data.into()),
+                }
+            }
+        }
+
+        /// Crypts a whole message whose block 0 is at `start`, and returns its tag.
+        pub(crate) fn $message(
+            _: $token,
+            direction: Direction,
+            start: Start<'_>,
+            aad: &[u8],
+            data: InOutBuf<'_, '_, u8>,
+        ) -> [u8; 16] {
+            #[target_feature(enable = $features)]
+            unsafe fn inner<const OPEN: bool>(
+                start: Start<'_>,
+                aad: &[u8],
+                data: Data,
+            ) -> [u8; 16] {
+                let direction = Direction::opening(OPEN);
+                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+                unsafe { stitched::message::<$chunk>(direction, start, aad, data) }
+            }
+            #[cfg(any(test, feature = "dispatch-counters"))]
+            crate::chacha20::dispatch::$mac_counter.hit();
+            // SAFETY: the token proves the features; the buffer vouches for the bytes, which are
+            // the same or do not overlap.
+            unsafe {
+                match direction {
+                    Direction::Seal => inner::<false>(start, aad, data.into()),
+                    Direction::Open => inner::<true>(start, aad, data.into()),
                 }
             }
         }
@@ -89,8 +103,9 @@ macro_rules! entry_points {
 entry_points!(
     crypt_avx2,
     crypt_and_mac_avx2,
+    message_avx2,
     Avx2,
-    Ymm,
+    InRows<Ymm, ChainPowers<384>, 3>,
     "avx2,bmi2",
     AVX2,
     AVX2_AND_MAC
@@ -98,71 +113,39 @@ entry_points!(
 entry_points!(
     crypt_avx512,
     crypt_and_mac_avx512,
+    message_avx512,
     Avx512,
-    Zmm,
+    InColumns<Zmm, YmmRotating, IfmaPowers>,
     "avx512f,avx512bw,avx512vl,avx512ifma,bmi2",
     AVX512,
     AVX512_AND_MAC
 );
 
-/// Eight lanes of AVX2, which has no rotation.
+/// 256 bits of AVX2, which has no rotation: two rows.
 #[derive(Clone, Copy)]
 struct Ymm(__m256i);
 
-/// Eight lanes with the rotation of AVX-512.
+/// Eight words with the rotation of AVX-512.
 #[derive(Clone, Copy)]
 struct YmmRotating(__m256i);
 
-/// Sixteen lanes.
+/// Sixteen words.
 #[derive(Clone, Copy)]
 struct Zmm(__m512i);
 
-/// What both kinds of eight lanes have in common.
-macro_rules! eight_lanes {
-    () => {
-        const BLOCKS: usize = 8;
-        type Short = Self;
-        type Powers = ChainPowers<{ Self::BYTES }>;
-
-        #[inline(always)]
-        unsafe fn splat(word: u32) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { Self(_mm256_set1_epi32(word as i32)) }
-        }
-        #[inline(always)]
-        unsafe fn counters(first: u32) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { Self::splat(first).add(Self(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))) }
-        }
-        #[inline(always)]
-        unsafe fn add(self, other: Self) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { Self(_mm256_add_epi32(self.0, other.0)) }
-        }
-        #[inline(always)]
-        unsafe fn xor(self, other: Self) -> Self {
-            // SAFETY: as the trait demands.
-            unsafe { Self(_mm256_xor_si256(self.0, other.0)) }
-        }
-        #[inline(always)]
-        unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8) {
-            // SAFETY: as the trait demands.
-            unsafe {
-                let mut rows = [_mm256_setzero_si256(); 16];
-                for (row, word) in rows.iter_mut().zip(words) {
-                    *row = word.0;
-                }
-                xor_eight_blocks(rows, from, to);
-            }
-        }
-    };
-}
-
-// SAFETY (this and the next two implementations): each method is a few intrinsics whose features
+// SAFETY (this and all implementations below): each method is a few intrinsics whose features
 // the trait's contract demands of the caller, on pointers the caller vouches for.
-impl Words for Ymm {
-    eight_lanes!();
-
+impl Register for Ymm {
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(_mm256_add_epi32(self.0, other.0)) }
+    }
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(_mm256_xor_si256(self.0, other.0)) }
+    }
     #[inline(always)]
     unsafe fn rotate_left<const BITS: u32>(self) -> Self {
         // SAFETY: as the trait demands.
@@ -183,9 +166,65 @@ impl Words for Ymm {
     }
 }
 
-impl Words for YmmRotating {
-    eight_lanes!();
+impl Rows for Ymm {
+    const BLOCKS: usize = 2;
 
+    #[inline(always)]
+    unsafe fn repeat(row: [u32; 4]) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(_mm256_broadcastsi128_si256(row_of(row))) }
+    }
+    #[inline(always)]
+    unsafe fn indices() -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(_mm256_setr_epi32(0, 0, 0, 0, 1, 0, 0, 0)) }
+    }
+    #[inline(always)]
+    unsafe fn turn<const BY: u32>(self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe {
+            Self(match BY {
+                1 => _mm256_shuffle_epi32::<0x39>(self.0),
+                2 => _mm256_shuffle_epi32::<0x4e>(self.0),
+                _ => _mm256_shuffle_epi32::<0x93>(self.0),
+            })
+        }
+    }
+    #[inline(always)]
+    unsafe fn blocks([a, b, c, d]: [Self; 4]) -> [Self; 4] {
+        // SAFETY: as the trait demands.
+        unsafe {
+            [
+                Self(_mm256_permute2x128_si256::<0x20>(a.0, b.0)),
+                Self(_mm256_permute2x128_si256::<0x20>(c.0, d.0)),
+                Self(_mm256_permute2x128_si256::<0x31>(a.0, b.0)),
+                Self(_mm256_permute2x128_si256::<0x31>(c.0, d.0)),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(_mm256_loadu_si256(from.cast())) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_storeu_si256(to.cast(), self.0) }
+    }
+}
+
+impl Register for YmmRotating {
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(_mm256_add_epi32(self.0, other.0)) }
+    }
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(_mm256_xor_si256(self.0, other.0)) }
+    }
     #[inline(always)]
     unsafe fn rotate_left<const BITS: u32>(self) -> Self {
         // SAFETY: as the trait demands.
@@ -200,24 +239,33 @@ impl Words for YmmRotating {
     }
 }
 
-impl Words for Zmm {
-    const BLOCKS: usize = 16;
-    type Short = YmmRotating;
-    type Powers = IfmaPowers;
+impl Words for YmmRotating {
+    const BLOCKS: usize = 8;
 
     #[inline(always)]
     unsafe fn splat(word: u32) -> Self {
         // SAFETY: as the trait demands.
-        unsafe { Self(_mm512_set1_epi32(word as i32)) }
+        unsafe { Self(_mm256_set1_epi32(word as i32)) }
     }
     #[inline(always)]
     unsafe fn counters(first: u32) -> Self {
         // SAFETY: as the trait demands.
+        unsafe { Self::splat(first).add(Self(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))) }
+    }
+    #[inline(always)]
+    unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8) {
+        // SAFETY: as the trait demands.
         unsafe {
-            let each = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-            Self::splat(first).add(Self(each))
+            let mut rows = [_mm256_setzero_si256(); 16];
+            for (row, word) in rows.iter_mut().zip(words) {
+                *row = word.0;
+            }
+            xor_eight_blocks(rows, from, to);
         }
     }
+}
+
+impl Register for Zmm {
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
         // SAFETY: as the trait demands.
@@ -238,6 +286,24 @@ impl Words for Zmm {
                 8 => _mm512_rol_epi32::<8>(self.0),
                 _ => _mm512_rol_epi32::<7>(self.0),
             })
+        }
+    }
+}
+
+impl Words for Zmm {
+    const BLOCKS: usize = 16;
+
+    #[inline(always)]
+    unsafe fn splat(word: u32) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(_mm512_set1_epi32(word as i32)) }
+    }
+    #[inline(always)]
+    unsafe fn counters(first: u32) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe {
+            let each = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            Self::splat(first).add(Self(each))
         }
     }
     #[inline(always)]
@@ -283,6 +349,14 @@ unsafe fn byte_rotation(n: u32) -> __m256i {
     let word = |i: u32| (0x0302_0100u32.rotate_right(8 * n) + 0x0404_0404 * i) as i32;
     // SAFETY: as the caller vouches.
     unsafe { _mm256_broadcastsi128_si256(_mm_setr_epi32(word(0), word(1), word(2), word(3))) }
+}
+
+/// # Safety
+/// SSE2, which every x86-64 has.
+#[inline(always)]
+unsafe fn row_of([a, b, c, d]: [u32; 4]) -> __m128i {
+    // SAFETY: as the caller vouches.
+    unsafe { _mm_setr_epi32(a as i32, b as i32, c as i32, d as i32) }
 }
 
 /// # Safety

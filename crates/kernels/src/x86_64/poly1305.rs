@@ -32,12 +32,14 @@ pub(super) struct IfmaPowers {
 /// The sum of a run so far, and of a chunk on its way.
 pub(super) struct Ifma<'a> {
     powers: &'a IfmaPowers,
-    /// What was absorbed before the run; goes to the first block.
+    /// What was absorbed before the run; goes to the first block there is.
     before: [__m512i; 3],
     sum: [__m512i; 3],
     low: [__m512i; 3],
     high: [__m512i; 3],
     from: *const u8,
+    /// Those of the first group that are there.
+    lanes: __mmask8,
 }
 
 const LANES: usize = 8;
@@ -45,6 +47,11 @@ const GROUPS: usize = 8;
 const GROUP_BYTES: usize = LANES * BLOCK_BYTES;
 /// Unpacking puts blocks into lanes in this order.
 const BLOCK_OF_LANE: [usize; LANES] = [0, 4, 1, 5, 2, 6, 3, 7];
+const ALL_LANES: __mmask8 = 0xff;
+/// Those of the blocks 4 to 7.
+const LATER_LANES: __mmask8 = 0xaa;
+/// With nothing beside, shorter data go to the integer units, which need no powers of r first.
+const ALONE_BYTES_MIN: usize = 448;
 const MASK_44: i64 = (1 << 44) - 1;
 const MASK_42: i64 = (1 << 42) - 1;
 
@@ -53,31 +60,9 @@ const MASK_42: i64 = (1 << 42) - 1;
 impl Powers for IfmaPowers {
     type Run<'a> = Ifma<'a>;
 
+    #[inline(always)]
     fn new(r: &Multiplier) -> Self {
-        let r = Element::power(r, 1);
-        let mut powers = Self {
-            groups: [[0; 5]; GROUPS],
-            last: [[0; LANES]; 5],
-        };
-        let mut each = [r; LANES];
-        for i in 1..LANES {
-            // Squares where there are, for short chains.
-            each[i] = each[(i - 1) / 2].times(each[i / 2]);
-        }
-        for (lane, block) in BLOCK_OF_LANE.into_iter().enumerate() {
-            let limbs = limbs(each[LANES - 1 - block]);
-            for (to, limb) in powers.last.iter_mut().zip(limbs) {
-                to[lane] = limb;
-            }
-        }
-        let mut groups = [each[LANES - 1]; GROUPS];
-        for i in 1..GROUPS {
-            groups[i] = groups[(i - 1) / 2].times(groups[i / 2]);
-        }
-        powers.groups = groups.map(limbs);
-        each.zeroize();
-        groups.zeroize();
-        powers
+        Self::of_groups(r, GROUPS)
     }
 
     #[inline(always)]
@@ -96,8 +81,61 @@ impl Powers for IfmaPowers {
                 low: [zero; 3],
                 high: [zero; 3],
                 from: core::ptr::null(),
+                lanes: ALL_LANES,
             }
         }
+    }
+
+    #[inline(always)]
+    unsafe fn absorb(r: &Multiplier, value: Element, data: &[u8]) -> Element {
+        if data.len() < ALONE_BYTES_MIN {
+            return value.absorb_padded(r, data);
+        }
+        let mut value = value;
+        for data in data.chunks(GROUPS * GROUP_BYTES) {
+            value = match data.len() / GROUP_BYTES {
+                0 => value.absorb_padded(r, data),
+                groups => {
+                    let powers = Self::of_groups(r, groups);
+                    // SAFETY: as above; what was absorbed before goes to the first group.
+                    unsafe { powers.begin(value).end(r, data) }
+                }
+            };
+        }
+        value
+    }
+}
+
+impl IfmaPowers {
+    /// What it takes to absorb so many groups at once; at least one.
+    #[inline(always)]
+    fn of_groups(r: &Multiplier, count: usize) -> Self {
+        let r = Element::power(r, 1);
+        let mut powers = Self {
+            groups: [[0; 5]; GROUPS],
+            last: [[0; LANES]; 5],
+        };
+        let mut each = [r; LANES];
+        for i in 1..LANES {
+            // Squares where there are, for short chains.
+            each[i] = each[(i - 1) / 2].times(each[i / 2]);
+        }
+        for (lane, block) in BLOCK_OF_LANE.into_iter().enumerate() {
+            let limbs = limbs(each[LANES - 1 - block]);
+            for (to, limb) in powers.last.iter_mut().zip(limbs) {
+                to[lane] = limb;
+            }
+        }
+        let mut groups = [each[LANES - 1]; GROUPS];
+        for i in 1..count {
+            groups[i] = groups[(i - 1) / 2].times(groups[i / 2]);
+        }
+        for (to, group) in powers.groups[..count].iter_mut().zip(groups) {
+            *to = limbs(group);
+        }
+        each.zeroize();
+        groups.zeroize();
+        powers
     }
 }
 
@@ -108,15 +146,35 @@ impl Run for Ifma<'_> {
     }
 
     #[inline(always)]
-    unsafe fn end_of_chunk(&mut self) {
-        // SAFETY: as above.
-        unsafe { self.sum = carry(self.low, self.high) }
+    unsafe fn first_chunk(&mut self, from: *const u8) {
+        self.from = from.wrapping_sub(64);
+        self.lanes = LATER_LANES;
+        for limb in &mut self.before {
+            // From lane 0 to that of block 4.
+            // SAFETY: as above.
+            *limb = unsafe { _mm512_shuffle_epi32::<0x4e>(*limb) };
+        }
     }
 
     #[inline(always)]
-    unsafe fn end(self) -> Element {
+    unsafe fn end_of_chunk(&mut self) {
         // SAFETY: as above.
-        unsafe {
+        unsafe { self.sum = carry(self.low, self.high) }
+        self.lanes = ALL_LANES;
+    }
+
+    #[inline(always)]
+    unsafe fn end(mut self, r: &Multiplier, rest: &[u8]) -> Element {
+        let count = rest.len() / GROUP_BYTES;
+        // SAFETY: as above; there are so many groups.
+        let value = unsafe {
+            if count > 0 {
+                for at in 0..count {
+                    let block = load_group(rest.as_ptr().add(at * GROUP_BYTES), ALL_LANES);
+                    self.group(block, at == 0, count - 1 - at);
+                }
+                self.sum = carry(self.low, self.high);
+            }
             let zero = _mm512_setzero_si512();
             let mut power = [zero; 5];
             for (power, lanes) in power.iter_mut().zip(&self.powers.last) {
@@ -128,7 +186,8 @@ impl Run for Ifma<'_> {
             let b = _mm512_reduce_add_epi64(b) as u64;
             let c = _mm512_reduce_add_epi64(c) as u64;
             Element::from_limbs_44([a, b, c])
-        }
+        };
+        value.absorb_padded(r, &rest[count * GROUP_BYTES..])
     }
 }
 
@@ -139,21 +198,35 @@ impl Beside for Ifma<'_> {
         if at >= GROUPS {
             return;
         }
-        // SAFETY: as above; a chunk has eight groups.
+        // SAFETY: as above; a chunk has eight groups, and all lanes of the later ones are there.
         unsafe {
-            let from = self.from.add(at * GROUP_BYTES);
-            let mut block = load_group(from);
-            if at == 0 {
+            let from = self.from.wrapping_add(at * GROUP_BYTES);
+            let lanes = if at == 0 { self.lanes } else { ALL_LANES };
+            self.group(load_group(from, lanes), at == 0, GROUPS - 1 - at);
+        }
+    }
+}
+
+impl Ifma<'_> {
+    /// Adds a group of blocks that `left` come after.
+    ///
+    /// # Safety
+    /// AVX-512 F and IFMA are enabled in the caller.
+    #[inline(always)]
+    unsafe fn group(&mut self, mut block: [__m512i; 3], is_first: bool, left: usize) {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            if is_first {
                 let zero = [_mm512_setzero_si512(); 3];
-                let power = broadcast(&self.powers.groups[GROUPS - 1]);
+                let power = broadcast(&self.powers.groups[left]);
                 (self.low, self.high) = multiply_add(zero, zero, self.sum, power);
                 for (limb, before) in block.iter_mut().zip(&mut self.before) {
                     *limb = _mm512_add_epi64(*limb, *before);
                     *before = zero[0];
                 }
             }
-            if at < GROUPS - 1 {
-                let power = broadcast(&self.powers.groups[GROUPS - 2 - at]);
+            if left > 0 {
+                let power = broadcast(&self.powers.groups[left - 1]);
                 (self.low, self.high) = multiply_add(self.low, self.high, block, power);
             } else {
                 for (sum, limb) in self.low.iter_mut().zip(block) {
@@ -170,16 +243,20 @@ fn limbs(value: Element) -> [u64; 5] {
     [a, b, c, 20 * b, 20 * c]
 }
 
-/// Eight blocks as limbs of 44, 44 and 41 bits, the last with the bit above the block.
+/// Eight blocks as limbs of 44, 44 and 41 bits, the last with the bit above the block. Where `lanes`
+/// are those of the later four only, the others are not read, and are zero without that bit.
 ///
 /// # Safety
-/// AVX-512 F is enabled in the caller; eight blocks are readable at `from`.
+/// AVX-512 F is enabled in the caller; the blocks are readable at `from`.
 #[inline(always)]
-unsafe fn load_group(from: *const u8) -> [__m512i; 3] {
-    // SAFETY: as the caller vouches.
+unsafe fn load_group(from: *const u8, lanes: __mmask8) -> [__m512i; 3] {
+    // SAFETY: as the caller vouches; masked elements are not touched.
     unsafe {
-        let first = _mm512_loadu_si512(from.cast());
-        let second = _mm512_loadu_si512(from.add(64).cast());
+        let first = match lanes {
+            ALL_LANES => _mm512_loadu_si512(from.cast()),
+            _ => _mm512_setzero_si512(),
+        };
+        let second = _mm512_loadu_si512(from.wrapping_add(64).cast());
         let low = _mm512_unpacklo_epi64(first, second);
         let high = _mm512_unpackhi_epi64(first, second);
         let mask = _mm512_set1_epi64(MASK_44);
@@ -189,7 +266,10 @@ unsafe fn load_group(from: *const u8) -> [__m512i; 3] {
             _mm512_slli_epi64::<20>(high),
             mask,
         );
-        let top = _mm512_or_si512(_mm512_srli_epi64::<24>(high), _mm512_set1_epi64(1 << 40));
+        let top = _mm512_or_si512(
+            _mm512_srli_epi64::<24>(high),
+            _mm512_maskz_set1_epi64(lanes, 1 << 40),
+        );
         [_mm512_and_si512(low, mask), middle, top]
     }
 }
