@@ -70,6 +70,10 @@ impl fmt::Debug for NonceSequence {
 /// another core, or under [`Strategy::Prefetch`], keystream and one-time MAC key of the next
 /// messages are made ahead; what is not ready is computed at once. Output is that of
 /// [`AcceleratedAead`]. Wiped on drop.
+///
+/// After a fork parent and child go on with the same numbers: only one of them may seal, or each
+/// needs a key of its own. A message that was begun and refused by a device has not used its number
+/// up; seal the same message again, not another.
 pub struct SequencedAead {
     aead: AcceleratedAead,
     nonces: NonceSequence,
