@@ -93,6 +93,17 @@ impl Algorithm {
         }
     }
 
+    /// Most that Oarlock makes ahead of its use by default, for each helper:
+    /// two streams of 4096 blocks.
+    pub(crate) const fn ahead_bytes(self) -> usize {
+        match self {
+            Self::AesCtr { .. } | Self::Camellia128Ctr => 2 * 4096 * 16,
+            Self::ChaCha20 => 2 * 4096 * 64,
+            Self::TripleDesCtr => 2 * 4096 * 8,
+            Self::AesCbc { .. } | Self::AesGcm { .. } | Self::ChaCha20Poly1305 => 0,
+        }
+    }
+
     /// Whether requests are messages with a tag each.
     pub const fn is_aead(self) -> bool {
         matches!(self, Self::AesGcm { .. } | Self::ChaCha20Poly1305)

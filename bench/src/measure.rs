@@ -1,7 +1,7 @@
 //! The clock: samples of two contestants in turn.
 //!
 //! ```text
-//! round 1   A B      each sample: key set up, a quarter of the calls unmeasured, then the clock
+//! round 1   A B      each sample: key set up, some calls unmeasured, then the clock
 //! round 2   B A      runs over as many calls as take `sample` (found out beforehand)
 //! round 3   A B      after idle: some calls, sleep, then the clock runs over one call
 //!                    burst: the same, over as many calls as the burst has
@@ -30,11 +30,18 @@ pub(crate) struct Work {
     pub(crate) mode: Mode,
     pub(crate) rounds: usize,
     pub(crate) sample: Duration,
+    /// Least bytes back to back, before the clock runs and while it does: several times what the
+    /// streams of a cipher hold, or what was made ahead before would count as speed.
+    pub(crate) bytes_min: usize,
     /// To be opened, where that is what the case does; of [`Work::call_bytes`] each.
     pub(crate) messages: Vec<Sealed>,
 }
 
 impl Work {
+    fn calls_min(&self) -> usize {
+        self.bytes_min.div_ceil(self.bytes.max(1)).max(1)
+    }
+
     pub(crate) fn call_bytes(&self) -> usize {
         match self.mode {
             Mode::Burst { call_bytes, .. } => call_bytes.min(self.bytes),
@@ -133,7 +140,7 @@ impl Contestant {
             let took = self.timed(buffers, calls, work);
             let scale = work.sample.as_secs_f64() / took.as_secs_f64();
             if scale < 2.0 {
-                return ((calls as f64 * scale).ceil() as usize).max(1);
+                return ((calls as f64 * scale).ceil() as usize).max(work.calls_min());
             }
             calls *= if scale > 10.0 { 8 } else { 2 };
         }
@@ -144,7 +151,7 @@ impl Contestant {
         self.restart();
         let took = match work.mode {
             Mode::BackToBack => {
-                self.run(buffers, (calls / 4).max(1), work);
+                self.run(buffers, (calls / 4).max(work.calls_min()), work);
                 self.timed(buffers, calls, work)
             }
             Mode::AfterIdle(ms) => {

@@ -184,6 +184,7 @@ impl<'a> Field<'a> {
                     mode,
                     rounds: if args.quick { QUICK_ROUNDS } else { ROUNDS },
                     sample: sample(args),
+                    bytes_min: 2 * args.threads * self.case.algorithm.ahead_bytes(),
                     messages: Vec::new(),
                 };
                 self.admits(&work)?;

@@ -94,10 +94,10 @@ impl<'a> LongRequest<'a> {
     /// Takes note of the time it took.
     pub(crate) fn end(self, way: Way, pace: &mut Pace, counts: &mut OperationStats) {
         let ended = Instant::now();
-        pace.learn(way, self.bytes, self.began, ended);
         if let Some(waited) = self.first_help() {
             pace.joined(&self.inner.machine, waited);
         }
+        pace.learn(way, self.bytes, self.began, ended);
         counts.timed_requests += 1;
         counts.service += ended.duration_since(self.began);
     }

@@ -107,8 +107,7 @@ impl<A> AcceleratedAead<A> {
         accelerator: Option<Arc<Inner>>,
         reserved: Option<Reserved>,
     ) -> Self {
-        let mut pace = Pace::new(session.cost);
-        pace.makes_nothing_ahead();
+        let pace = Pace::new(session.cost);
         let aead = Self {
             session,
             elsewhere: RwLock::new(None),
@@ -394,9 +393,12 @@ impl<A> AcceleratedAead<A> {
                 return inline(data);
             };
             if strategy == Strategy::Auto && !pace.looks_at(bytes) {
-                pace.pass_over();
                 drop(pace);
-                return inline(data);
+                let result = inline(data);
+                if let Ok(mut pace) = self.pace.try_lock() {
+                    pace.pass_over();
+                }
+                return result;
             }
             let way = request.choose(strategy, &mut pace);
             let threads = match way {

@@ -17,7 +17,7 @@ use crate::Error;
 use crate::accelerator::{Accelerator, Inner, Reserved};
 use crate::device::{Operation, SessionParams};
 use crate::options::Strategy;
-use crate::plan::{Cost, Pace, Way};
+use crate::plan::{Pace, Way};
 use crate::pool::Stripes;
 use crate::request::LongRequest;
 use crate::session::Session;
@@ -71,7 +71,7 @@ impl AcceleratedCbc {
         let reserved = inner.reserve()?;
         let session = Session::open(&inner.registry, inner.cpu, params, key)?;
         let mut chain = Chain {
-            pace: pace_of(session.cost),
+            pace: Pace::new(session.cost),
             session,
             iv,
             has_ended: false,
@@ -194,7 +194,7 @@ impl AcceleratedCbc {
         let inner = &self.accelerator;
         let session = Session::open(&inner.registry, inner.cpu, params, key)?;
         self.chain.hand_in_stats(inner);
-        self.chain.pace = pace_of(session.cost);
+        self.chain.pace = Pace::new(session.cost);
         self.chain.session = session;
         self.chain.iv = iv;
         self.chain.has_ended = false;
@@ -297,7 +297,7 @@ impl Chain {
         loop {
             self.hand_in_stats(inner);
             self.session.move_away(&mut failed);
-            self.pace = pace_of(self.session.cost);
+            self.pace = Pace::new(self.session.cost);
             self.look_from();
             match self.session.keyed.crypt(direction, &mut self.iv, data) {
                 Ok(()) => return,
@@ -333,7 +333,7 @@ impl Chain {
         let request = LongRequest::begin(inner, data.len());
         let way = request.choose(self.strategy, &mut self.pace);
         match way {
-            Way::Inline | Way::Prefetch => self.crypt_inline(inner, Direction::Decrypt, data),
+            Way::Inline => self.crypt_inline(inner, Direction::Decrypt, data),
             Way::Stripe { helpers } => self.decrypt_in_stripes(inner, &request, helpers, data),
         }
         request.end(way, &mut self.pace, &mut self.counts);
@@ -425,13 +425,6 @@ impl fmt::Debug for AcceleratedCbc {
             .field("device", &self.device())
             .finish_non_exhaustive()
     }
-}
-
-/// There is no keystream to be made ahead.
-fn pace_of(cost: Cost) -> Pace {
-    let mut pace = Pace::new(cost);
-    pace.makes_nothing_ahead();
-    pace
 }
 
 /// How many bytes of padding end with the last block of a message; `None` where the padding is

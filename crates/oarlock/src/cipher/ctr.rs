@@ -45,8 +45,10 @@ pub struct AcceleratedCtr<A: Algorithm = AnyAes> {
     counter: u128,
     /// Bytes of that block that are used up: less than a block has.
     skip: usize,
-    /// Requests below this are inline without a look at clock or pool.
-    long_bytes: usize,
+    /// Bytes that may go inline before the next look at clock and pool.
+    unseen_bytes_left: usize,
+    /// Of these, as many there were after the last look.
+    unseen_bytes_max: usize,
     /// Without the bytes since `counted_to`: the position tells them, so a request need not.
     counts: OperationStats,
     counted_to: (u128, usize),
@@ -89,7 +91,7 @@ impl AcceleratedCtr<AnyAes> {
             None => Session::on_kernels(params, key),
         };
         self.hand_in_stats();
-        self.pace = Pace::new(session.cost);
+        self.pace.begin_anew(session.cost);
         // The streams are of the old key.
         self.prefetch = None;
         self.session = session;
@@ -191,7 +193,8 @@ impl<A: Algorithm> AcceleratedCtr<A> {
             iv,
             counter: iv,
             skip: 0,
-            long_bytes: 0,
+            unseen_bytes_left: 0,
+            unseen_bytes_max: 0,
             counts: OperationStats::default(),
             counted_to: (iv, 0),
             strategy: Strategy::Inline,
@@ -211,13 +214,17 @@ impl<A: Algorithm> AcceleratedCtr<A> {
             let version = inner.live.version();
             if version != self.options_version {
                 self.options_version = version;
+                let options = inner.options();
+                let stream_bytes = options.cipher_blocks << self.algorithm.block_shift();
+                self.pace
+                    .may_make_ahead(stream_bytes * options.cipher_streams());
                 if !self.has_own_strategy {
-                    self.strategy = inner.options().strategy;
+                    self.strategy = options.strategy;
                     return self.begin_strategy();
                 }
             }
         }
-        self.look_from();
+        self.look_again();
     }
 
     fn begin_strategy(&mut self) {
@@ -226,7 +233,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
             Strategy::Inline | Strategy::Stripe => self.prefetch = None,
             Strategy::Auto => {}
         }
-        self.look_from();
+        self.look_again();
     }
 
     /// The device that serves this session now.
@@ -276,7 +283,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         prefetch.consumer.expect(counter, skip);
         let ring = prefetch.consumer.ring();
         let bytes = ring.fill_for(budget) as usize * ring.granule_bytes();
-        self.look_from();
+        self.look_again();
         bytes
     }
 
@@ -372,8 +379,8 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         self.call_worker();
         // A session that moved in between has looked while the streams were out of its hands.
         let is_active = self.prefetch.as_ref().is_some_and(|it| it.is_active);
-        if !is_active || self.long_bytes != 0 {
-            self.look_from();
+        if !is_active || self.unseen_bytes_max != 0 {
+            self.look_again();
         }
     }
 
@@ -484,8 +491,8 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         loop {
             self.hand_in_stats();
             self.session.move_away(&mut failed);
-            self.pace = Pace::new(self.session.cost);
-            self.look_from();
+            self.pace.begin_anew(self.session.cost);
+            self.look_again();
             match self.session.keyed.apply(counter, skip, data) {
                 Ok(()) => return,
                 Err(again) => data = again,
@@ -536,19 +543,14 @@ impl<A: Algorithm> AcceleratedCtr<A> {
                 self.prefetch = self.new_prefetch(worker);
                 self.call_worker();
             }
-            self.look_from();
+            self.look_again();
         }
-        // Those who want stripes get them however short the request, and active streams bring
-        // short ones here.
-        let is_inline = match self.strategy {
-            Strategy::Inline => true,
-            Strategy::Stripe => false,
-            Strategy::Auto | Strategy::Prefetch => data.len() < self.pace.long_bytes(),
-        };
-        if is_inline {
+        self.look_again();
+        if matches!(self.strategy, Strategy::Inline | Strategy::Prefetch) {
             return self.apply_inline(data);
         }
         if self.strategy == Strategy::Auto && !self.pace.looks_at(data.len()) {
+            self.pace.add_unseen(data.len());
             self.apply_inline(data);
             return self.pace.pass_over();
         }
@@ -559,32 +561,31 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         let Some(inner) = self.accelerator.take() else {
             return self.apply_inline(data);
         };
-        let way = self.apply_long_with(&inner, data);
+        self.apply_long_with(&inner, data);
         self.accelerator = Some(inner);
-        if way == Way::Prefetch {
+        if self.pace.wants_keystream_ahead() {
             self.begin_prefetch();
+            if self.prefetch.is_none() {
+                self.pace.prefetch_failed();
+            }
         }
-        self.look_from();
+        self.look_again();
         if self.counts.striped_requests > 0 {
             self.hand_in_stats();
         }
     }
 
-    /// Returns which way it went; [`Way::Prefetch`]: inline, and the next ones should find
-    /// keystream made ahead.
-    fn apply_long_with(&mut self, inner: &Inner, data: InOutBuf<'_, '_, u8>) -> Way {
+    fn apply_long_with(&mut self, inner: &Inner, data: InOutBuf<'_, '_, u8>) {
         if LongRequest::helpers_max(inner) == 0 {
-            self.apply_inline(data);
-            return Way::Inline;
+            return self.apply_inline(data);
         }
         let request = LongRequest::begin(inner, data.len());
         let way = request.choose(self.strategy, &mut self.pace);
         match way {
-            Way::Inline | Way::Prefetch => self.apply_inline(data),
+            Way::Inline => self.apply_inline(data),
             Way::Stripe { helpers } => self.apply_in_stripes(&request, helpers, data),
         }
         request.end(way, &mut self.pace, &mut self.counts);
-        way
     }
 
     fn apply_in_stripes(
@@ -659,14 +660,17 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         u128::MAX >> (128 - self.algorithm.counter_bits())
     }
 
-    /// From which length on a request gets a look at clock and pool.
-    fn look_from(&mut self) {
-        self.long_bytes = match self.strategy {
+    /// Begins to count the bytes until the next look at clock and pool.
+    fn look_again(&mut self) {
+        let unseen = self.unseen_bytes_max - self.unseen_bytes_left;
+        self.pace.add_unseen(unseen);
+        self.unseen_bytes_max = match self.strategy {
             _ if self.prefetch.as_ref().is_some_and(|it| it.is_active) => 0,
             _ if self.accelerator.is_none() => usize::MAX,
             Strategy::Stripe => 2 * self.block_bytes(),
-            _ => self.pace.long_bytes(),
+            _ => self.pace.unseen_bytes_max(),
         };
+        self.unseen_bytes_left = self.unseen_bytes_max;
     }
 }
 
@@ -683,10 +687,12 @@ impl<A: Algorithm> StreamCipher for AcceleratedCtr<A> {
 
     #[inline(always)]
     fn unchecked_apply_keystream_inout(&mut self, data: InOutBuf<'_, '_, u8>) {
-        if data.len() < self.long_bytes {
-            self.apply_inline(data);
-        } else {
-            self.apply_long(data);
+        match self.unseen_bytes_left.checked_sub(data.len()) {
+            Some(left) if left > 0 => {
+                self.unseen_bytes_left = left;
+                self.apply_inline(data);
+            }
+            _ => self.apply_long(data),
         }
     }
 
@@ -1037,8 +1043,8 @@ mod tests {
     fn a_session_that_moves_while_its_requests_are_passed_over_begins_anew() {
         let accelerator = Accelerator::builder().max_threads(2).build().unwrap();
         let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
-        let mut data = vec![0; cipher.long_bytes];
-        let bytes = cipher.long_bytes;
+        let bytes = cipher.unseen_bytes_max;
+        let mut data = vec![0; bytes];
         // The first stands alone, so the next would be passed over.
         cipher.apply_keystream(&mut data[..bytes]);
         accelerator.withdraw("cpu");
@@ -1058,11 +1064,11 @@ mod tests {
         let (mut expected, mut data) = ([0; 300], [0; 300]);
         oracle.apply_keystream(&mut expected);
         cipher.apply_keystream(&mut data[..100]);
-        assert_eq!(cipher.long_bytes, 0);
+        assert_eq!(cipher.unseen_bytes_max, 0);
         accelerator.withdraw("cpu");
         cipher.apply_keystream(&mut data[100..200]);
         assert_ne!(cipher.device(), "cpu");
-        assert_eq!(cipher.long_bytes, 0);
+        assert_eq!(cipher.unseen_bytes_max, 0);
         cipher.apply_keystream(&mut data[200..]);
         assert_eq!(data, expected);
     }
@@ -1086,7 +1092,7 @@ mod tests {
                         cipher.set_iv(&IV).unwrap();
                     }
                     // Long enough for a look at clock and pool, not for a helper.
-                    let long_bytes = cipher.long_bytes;
+                    let long_bytes = cipher.unseen_bytes_max;
                     for _ in 0..2 {
                         cipher.apply_keystream(&mut data[..long_bytes]);
                     }

@@ -137,7 +137,6 @@ impl View<'_> {
             if self.strategy == Strategy::Stripe {
                 return true;
             }
-            pace.makes_nothing_ahead();
             let way = pace.choose(bytes, Instant::now(), &self.supposing(awake));
             bytes >= pace.long_bytes() && matches!(way, Way::Stripe { .. })
         };
@@ -207,10 +206,11 @@ impl View<'_> {
     fn made_ahead_from(&self, ring_bytes: usize) -> Option<usize> {
         let is_made_ahead = |bytes: usize| {
             let mut pace = Pace::new(self.cost);
-            pace.looks = LOOKS_TO_PREFETCH;
-            pace.gap_ns = PAUSE.as_nanos() as f64;
-            let way = pace.choose(bytes, Instant::now(), &self.supposing(self.helpers));
-            bytes >= pace.long_bytes() && way == Way::Prefetch
+            pace.may_make_ahead(ring_bytes);
+            pace.ahead.looks = LOOKS_TO_PREFETCH;
+            pace.ahead.gap_ns = PAUSE.as_nanos() as f64;
+            pace.choose(bytes, Instant::now(), &self.supposing(self.helpers));
+            pace.wants_keystream_ahead()
         };
         // Beyond some size stripes may be better again: the first power of two, then what is below.
         let first = (0..usize::BITS)
