@@ -283,6 +283,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         prefetch.consumer.expect(counter, skip);
         let ring = prefetch.consumer.ring();
         let bytes = ring.fill_for(budget) as usize * ring.granule_bytes();
+        prefetch.consumer.warm();
         self.look_again();
         bytes
     }

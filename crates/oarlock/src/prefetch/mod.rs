@@ -179,6 +179,22 @@ impl Consumer {
         taken
     }
 
+    /// Brings what will be asked for first into this core's first cache: what was made after it has
+    /// driven it out.
+    pub(crate) fn warm(&self) {
+        let first = self.first + (self.position >> self.granule_shift);
+        let granules = (WARM_BYTES >> self.granule_shift).max(1) as u64;
+        for number in first..first + granules.min(self.ring.granules()) {
+            // SAFETY: this is the ring's only consumer, `position` is not released, and nothing is
+            // released before the slice is used up.
+            if let Some(keystream) = unsafe { self.ring.granule(number) } {
+                for line in keystream.chunks(64) {
+                    std::hint::black_box(line[0]);
+                }
+            }
+        }
+    }
+
     fn release(&mut self) {
         let granules = self.position >> self.granule_shift;
         self.ring.release(self.first + granules);
@@ -225,7 +241,7 @@ impl Records {
 
     /// The granule of message `sequence`, if it is ready. Those before it are given up.
     pub(crate) fn take(&mut self, sequence: u64) -> Option<&[u8]> {
-        if !(self.next..self.next.saturating_add(self.granules())).contains(&sequence) {
+        if !(self.next..self.next.saturating_add(self.ring.granules())).contains(&sequence) {
             self.first = self.ring.restart(sequence.into());
             self.base = sequence;
         }
@@ -237,10 +253,6 @@ impl Records {
         // the slice is gone.
         unsafe { self.ring.granule(number) }
     }
-
-    fn granules(&self) -> u64 {
-        (self.ring.bytes() / self.ring.granule_bytes()) as u64
-    }
 }
 
 impl Drop for Records {
@@ -248,3 +260,6 @@ impl Drop for Records {
         self.ring.close();
     }
 }
+
+/// Half of a first-level cache: the other half is the data's.
+const WARM_BYTES: usize = 16 << 10;

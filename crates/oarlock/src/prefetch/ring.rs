@@ -101,6 +101,10 @@ impl Ring {
         self.granule_bytes
     }
 
+    pub(crate) fn granules(&self) -> u64 {
+        self.slots.count()
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         self.memory.lines.len()
     }
