@@ -197,7 +197,7 @@ impl ChaCha20 {
             let mut keystream = Secret::<BLOCK_BYTES>::zeros(BLOCK_BYTES);
             self.backend.crypt(start, keystream.bytes().into());
             head.xor_in2out(&keystream.bytes()[skip..skip + bytes]);
-            start.counter = start.counter.wrapping_add(1);
+            start = start.later(1);
             data = rest;
         }
         if !data.is_empty() {
@@ -208,11 +208,7 @@ impl ChaCha20 {
     /// The keystream of `nonce` from block `counter` on.
     #[inline(always)]
     pub(crate) fn start(&self, nonce: [u32; 3], counter: u32) -> Start<'_> {
-        Start {
-            key: &self.key,
-            counter,
-            nonce,
-        }
+        Start::new(&self.key, counter, nonce)
     }
 }
 

@@ -211,5 +211,5 @@ fn carry_once([h0, h1, h2]: [u64; 3]) -> Element {
 }
 
 /// Below this, the power of r that joins two chains costs more than they save.
-const TWO_CHAINS_BLOCKS_MIN: usize = 16;
+const TWO_CHAINS_BLOCKS_MIN: usize = 40;
 const CHAIN_BLOCKS_MAX: usize = 64;

@@ -16,7 +16,10 @@
 //! Row b stays: it is what a round ends with and the next begins with, so that its turn, as the
 //! usual drawing has it, would lengthen the chain.
 
-use crate::stitched::{BLOCK_BYTES, Beside, DOUBLE_ROUNDS, Keystream, Register, SIGMA, Start};
+use crate::stitched::{
+    BLOCK_BYTES, Beside, DOUBLE_ROUNDS, Data, Keystream, Register, SIGMA, Start, xor_bytes,
+};
+use crate::wipe::Secret;
 
 /// A register of rows, one of each of `BLOCKS` blocks.
 ///
@@ -27,9 +30,11 @@ pub(crate) trait Rows: Register {
     const SET_BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
 
     /// The same row for all blocks.
-    unsafe fn repeat(row: [u32; 4]) -> Self;
-    /// 0, 1, ... in the first word of each row.
-    unsafe fn indices() -> Self;
+    unsafe fn repeat_words(row: &[u32; 4]) -> Self;
+    /// The same row for all blocks, its first word in the low bits.
+    unsafe fn repeat(row: u128) -> Self;
+    /// `first`, `first + 1`, ... in the first word of each row; zeros else.
+    unsafe fn counters(first: u32) -> Self;
     /// Word i of each row comes from word i + `BY`, modulo 4.
     unsafe fn turn<const BY: u32>(self) -> Self;
     /// The blocks one after the other, from their rows.
@@ -50,14 +55,17 @@ pub(crate) unsafe fn sets<R: Rows, B: Beside, const SETS: usize>(
 ) -> [[R; 4]; SETS] {
     // SAFETY: as the caller vouches.
     unsafe {
-        let [k0, k1, k2, k3, k4, k5, k6, k7] = *start.key;
-        let [n0, n1, n2] = start.nonce;
-        let (a, b) = (R::repeat(SIGMA), R::repeat([k0, k1, k2, k3]));
-        let c = R::repeat([k4, k5, k6, k7]);
-        let mut initial = [[a, b, c, c]; SETS];
+        let (key, row) = start.parts();
+        let (halves, _) = key.as_chunks();
+        let (a, b, c) = (
+            R::repeat_words(&SIGMA),
+            R::repeat_words(&halves[0]),
+            R::repeat_words(&halves[1]),
+        );
+        let d = R::repeat(row);
+        let mut initial = [[a, b, c, d]; SETS];
         for (i, set) in initial.iter_mut().enumerate() {
-            let first = start.counter.wrapping_add((i * R::BLOCKS) as u32);
-            set[3] = R::repeat([first, n0, n1, n2]).add(R::indices());
+            set[3] = d.add(R::counters((i * R::BLOCKS) as u32));
         }
         let mut x = initial;
         for at in 0..DOUBLE_ROUNDS {
@@ -168,5 +176,56 @@ pub(crate) unsafe fn keystream<R: Rows, B: Beside>(
     }
 }
 
+/// XORs keystream onto `data`, of which there is at least a byte.
+///
+/// # Safety
+/// As [`sets`]; `data` are no longer than [`SETS_MAX`] sets, readable and writable, in the same place
+/// or in two that do not overlap.
+#[inline(always)]
+pub(crate) unsafe fn crypt<R: Rows, B: Beside>(start: Start<'_>, beside: &mut B, data: Data) {
+    debug_assert!(data.bytes <= SETS_MAX * R::SET_BYTES);
+    // SAFETY: as the caller vouches.
+    unsafe {
+        match data.bytes.div_ceil(R::SET_BYTES) {
+            0 | 1 => xor_sets::<R, 1>(sets(start, beside), data),
+            2 => xor_sets::<R, 2>(sets(start, beside), data),
+            _ => xor_sets::<R, 3>(sets(start, beside), data),
+        }
+    }
+}
+
+/// XORs as much of the sets, put together, as there are data. Only a register that the data end
+/// within goes through memory.
+///
+/// # Safety
+/// The instructions of `R` are enabled in the caller; `data` are no longer than the sets.
+#[inline(always)]
+unsafe fn xor_sets<R: Rows, const SETS: usize>(sets: [[R; 4]; SETS], data: Data) {
+    const { assert!(size_of::<R>() <= BLOCK_BYTES) };
+    let mut at = 0;
+    // SAFETY: as the caller vouches; `at` counts what is done.
+    unsafe {
+        let last = 'parts: {
+            for set in sets {
+                for part in R::blocks(set) {
+                    if data.bytes - at < size_of::<R>() {
+                        break 'parts part;
+                    }
+                    let xored = part.xor(R::load(data.from.add(at)));
+                    xored.store(data.to.add(at));
+                    at += size_of::<R>();
+                }
+            }
+            return;
+        };
+        let left = data.bytes - at;
+        if left > 0 {
+            let mut place = Secret::<BLOCK_BYTES>::zeros(BLOCK_BYTES);
+            last.store(place.bytes().as_mut_ptr());
+            xor_bytes(&place.bytes()[..left], data.from.add(at), data.to.add(at));
+        }
+    }
+}
+
 /// The most sets there are registers for.
-const SETS_MAX: usize = 3;
+pub(crate) const SETS_MAX: usize = 3;

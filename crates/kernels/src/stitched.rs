@@ -52,6 +52,16 @@ pub(crate) trait Chunk {
         bytes: usize,
         place: &mut Keystream,
     );
+    /// XORs keystream onto less than a chunk, and at least a byte.
+    #[inline(always)]
+    unsafe fn crypt_rest<B: Beside>(start: Start<'_>, beside: &mut B, data: Data) {
+        let mut place = Keystream::new();
+        // SAFETY: as the caller vouches.
+        unsafe {
+            Self::keystream(start, beside, data.bytes, &mut place);
+            xor_bytes(&place.bytes()[..data.bytes], data.from, data.to);
+        }
+    }
 }
 
 /// Room for the keystream of the longest chunk.
@@ -89,15 +99,52 @@ impl<R: Rows, P: Powers, const SETS: usize> Chunk for InRows<R, P, SETS> {
         // SAFETY: as above.
         unsafe { rows::keystream::<R, B>(start, beside, bytes, place) }
     }
+    #[inline(always)]
+    unsafe fn crypt_rest<B: Beside>(start: Start<'_>, beside: &mut B, data: Data) {
+        // SAFETY: as above.
+        unsafe { rows::crypt::<R, B>(start, beside, data) }
+    }
 }
 
-/// A chunk of as many blocks as a register has words, of which it holds one of each; `S` is what
-/// does the few blocks it has room for in less time.
-pub(crate) struct InColumns<V, S, P>(PhantomData<(V, S, P)>);
+/// A chunk of as many blocks as a register has words, of which it holds one of each.
+pub(crate) struct InColumns<V, P>(PhantomData<(V, P)>);
 
-// SAFETY: the caller enables the instructions of `V` and `S`, and vouches for the pointers.
-impl<V: Words, S: Words, P: Powers> Chunk for InColumns<V, S, P> {
+// SAFETY: the caller enables the instructions of `V`, and vouches for the pointers.
+impl<V: Words, P: Powers> Chunk for InColumns<V, P> {
     const BLOCKS: usize = V::BLOCKS;
+    type Powers = P;
+    type Words = [V; 16];
+
+    #[inline(always)]
+    unsafe fn words<B: Beside>(start: Start<'_>, beside: &mut B) -> Self::Words {
+        // SAFETY: as above.
+        unsafe { block_words(start, beside) }
+    }
+    #[inline(always)]
+    unsafe fn xor_blocks(words: Self::Words, from: *const u8, to: *mut u8) {
+        // SAFETY: as above.
+        unsafe { V::xor_blocks(words, from, to) }
+    }
+    #[inline(always)]
+    unsafe fn keystream<B: Beside>(
+        start: Start<'_>,
+        beside: &mut B,
+        _: usize,
+        place: &mut Keystream,
+    ) {
+        let to = place.fill(Self::BYTES).as_mut_ptr();
+        // SAFETY: as above; the place has room for the blocks.
+        unsafe { V::xor_blocks(block_words(start, beside), to, to) }
+    }
+}
+
+/// A chunk as [`InColumns`] has it; of fewer blocks, those that the sets of `S`, or else of the wider
+/// `R`, have room for lie in rows, which takes less time.
+pub(crate) struct InColumnsOrRows<V, S, R, P>(PhantomData<(V, S, R, P)>);
+
+// SAFETY: the caller enables the instructions of `V` and `R`, and vouches for the pointers.
+impl<V: Words, S: Rows, R: Rows, P: Powers> Chunk for InColumnsOrRows<V, S, R, P> {
+    const BLOCKS: usize = <V as Words>::BLOCKS;
     type Powers = P;
     type Words = [V; 16];
 
@@ -118,14 +165,27 @@ impl<V: Words, S: Words, P: Powers> Chunk for InColumns<V, S, P> {
         bytes: usize,
         place: &mut Keystream,
     ) {
-        // SAFETY: as above; the place has room for the blocks.
+        // SAFETY: as above.
         unsafe {
-            if bytes <= S::BLOCKS * BLOCK_BYTES {
-                let to = place.fill(S::BLOCKS * BLOCK_BYTES).as_mut_ptr();
-                S::xor_blocks(block_words(start, beside), to, to);
+            if bytes <= rows::SETS_MAX * S::SET_BYTES {
+                rows::keystream::<S, B>(start, beside, bytes, place);
+            } else if bytes <= rows::SETS_MAX * R::SET_BYTES {
+                rows::keystream::<R, B>(start, beside, bytes, place);
             } else {
-                let to = place.fill(Self::BYTES).as_mut_ptr();
-                V::xor_blocks(block_words(start, beside), to, to);
+                InColumns::<V, P>::keystream(start, beside, bytes, place);
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn crypt_rest<B: Beside>(start: Start<'_>, beside: &mut B, data: Data) {
+        // SAFETY: as above.
+        unsafe {
+            if data.bytes <= rows::SETS_MAX * S::SET_BYTES {
+                rows::crypt::<S, B>(start, beside, data);
+            } else if data.bytes <= rows::SETS_MAX * R::SET_BYTES {
+                rows::crypt::<R, B>(start, beside, data);
+            } else {
+                InColumns::<V, P>::crypt_rest(start, beside, data);
             }
         }
     }
@@ -156,12 +216,43 @@ pub(crate) trait Words: Register {
     unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8);
 }
 
-/// Where a keystream begins. The block counter wraps at 2^32 and leaves the nonce as it is.
+/// Where a keystream begins.
 #[derive(Clone, Copy)]
 pub(crate) struct Start<'a> {
-    pub(crate) key: &'a [u32; 8],
-    pub(crate) counter: u32,
-    pub(crate) nonce: [u32; 3],
+    key: &'a [u32; 8],
+    row: u128,
+}
+
+impl<'a> Start<'a> {
+    #[inline(always)]
+    pub(crate) fn new(key: &'a [u32; 8], counter: u32, nonce: [u32; 3]) -> Self {
+        let [n0, n1, n2] = nonce.map(u128::from);
+        let row = u128::from(counter) | n0 << 32 | n1 << 64 | n2 << 96;
+        Self { key, row }
+    }
+
+    /// As [`parts`](Self::parts) gave it.
+    #[inline(always)]
+    pub(crate) fn from_parts(key: &'a [u32; 8], row: u128) -> Self {
+        Self { key, row }
+    }
+
+    /// The key, and the last row of the state: the counter in the low word, above it the nonce. A
+    /// kernel takes these in registers. Out of memory it would load at once what was stored word by
+    /// word, which waits until all instructions before are done.
+    #[inline(always)]
+    pub(crate) fn parts(self) -> (&'a [u32; 8], u128) {
+        (self.key, self.row)
+    }
+
+    /// `blocks` later. The counter wraps at 2^32 and leaves the nonce as it is.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn later(self, blocks: u32) -> Self {
+        let counter = (self.row as u32).wrapping_add(blocks);
+        let row = self.row & !u128::from(u32::MAX) | u128::from(counter);
+        Self { row, ..self }
+    }
 }
 
 /// What to authenticate: the ciphertext, which is the output of sealing and the input of opening.
@@ -194,11 +285,11 @@ pub(crate) unsafe fn crypt<C: Chunk>(
         while bytes >= C::BYTES {
             C::xor_blocks(C::words(start, &mut Nothing), from, to);
             (from, to, bytes) = (from.add(C::BYTES), to.add(C::BYTES), bytes - C::BYTES);
-            start.counter = start.counter.wrapping_add(C::BLOCKS as u32);
+            start = start.later(C::BLOCKS as u32);
         }
         if bytes > 0 {
             let rest = Data { from, to, bytes };
-            crypt_rest::<C, _>(start, &mut Nothing, rest);
+            C::crypt_rest(start, &mut Nothing, rest);
         }
     }
 }
@@ -235,7 +326,7 @@ pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
             C::xor_blocks(C::words(start, &mut Nothing), data.from, data.to);
             running.chunk(data.to);
             data = data.behind(C::BYTES);
-            start.counter = start.counter.wrapping_add(C::BLOCKS as u32);
+            start = start.later(C::BLOCKS as u32);
         }
         chunks::<C>(direction, start, r, running, data, rest_bytes)
     }
@@ -289,7 +380,7 @@ pub(crate) unsafe fn message<C: Chunk>(
             if direction == Direction::Seal {
                 running.first_chunk(data.to);
             }
-            start.counter = start.counter.wrapping_add(C::BLOCKS as u32);
+            start = start.later(C::BLOCKS as u32);
             mac = chunks::<C>(direction, start, r, running, data.behind(first_bytes), 0);
         }
         one_time.tag(mac.step(r, &lengths))
@@ -323,18 +414,18 @@ unsafe fn chunks<C: Chunk>(
                 running.chunk(data.to);
             }
             data = data.behind(C::BYTES);
-            start.counter = start.counter.wrapping_add(C::BLOCKS as u32);
+            start = start.later(C::BLOCKS as u32);
         }
         let whole = data.bytes - rest_bytes;
         if direction == Direction::Open {
             let mac = running.end(r, core::slice::from_raw_parts(data.from, whole));
             if data.bytes > 0 {
-                crypt_rest::<C, _>(start, &mut Nothing, data);
+                C::crypt_rest(start, &mut Nothing, data);
             }
             return mac;
         }
         if data.bytes > 0 {
-            crypt_rest::<C, _>(start, &mut running, data);
+            C::crypt_rest(start, &mut running, data);
         } else {
             for at in 0..DOUBLE_ROUNDS {
                 running.step(at);
@@ -342,20 +433,6 @@ unsafe fn chunks<C: Chunk>(
         }
         running.end_of_chunk();
         running.end(r, core::slice::from_raw_parts(data.to, whole))
-    }
-}
-
-/// XORs keystream onto less than a chunk.
-///
-/// # Safety
-/// As [`crypt`], and as `beside` says.
-#[inline(always)]
-unsafe fn crypt_rest<C: Chunk, B: Beside>(start: Start<'_>, beside: &mut B, data: Data) {
-    let mut place = Keystream::new();
-    // SAFETY: as the caller vouches.
-    unsafe {
-        C::keystream(start, beside, data.bytes, &mut place);
-        xor_bytes(&place.bytes()[..data.bytes], data.from, data.to);
     }
 }
 
@@ -548,9 +625,9 @@ unsafe fn block_words<V: Words, B: Beside>(start: Start<'_>, beside: &mut B) -> 
         for (to, word) in initial.iter_mut().zip(SIGMA.iter().chain(start.key)) {
             *to = V::splat(*word);
         }
-        initial[12] = V::counters(start.counter);
-        for (to, word) in initial[13..].iter_mut().zip(start.nonce) {
-            *to = V::splat(word);
+        initial[12] = V::counters(start.row as u32);
+        for (to, shift) in initial[13..].iter_mut().zip([32, 64, 96]) {
+            *to = V::splat((start.row >> shift) as u32);
         }
         let mut x = initial;
         macro_rules! double_rounds {
@@ -650,17 +727,18 @@ pub(crate) unsafe fn xor_bytes(keystream: &[u8], from: *const u8, to: *mut u8) {
             }
         };
     }
-    while bytes - at >= BLOCK_BYTES {
-        // SAFETY: as the caller vouches; a block is left behind `at`.
+    // No wider than what keystream is stored with: a load waits for several stores to be done.
+    while bytes - at >= size_of::<[u64; 4]>() {
+        // SAFETY: as the caller vouches; as many are left behind `at`.
         unsafe {
-            let mut block = from.add(at).cast::<[u64; 8]>().read_unaligned();
-            let key = key.add(at).cast::<[u64; 8]>().read_unaligned();
-            for (word, key) in block.iter_mut().zip(key) {
+            let mut words = from.add(at).cast::<[u64; 4]>().read_unaligned();
+            let key = key.add(at).cast::<[u64; 4]>().read_unaligned();
+            for (word, key) in words.iter_mut().zip(key) {
                 *word ^= key;
             }
-            to.add(at).cast::<[u64; 8]>().write_unaligned(block);
+            to.add(at).cast::<[u64; 4]>().write_unaligned(words);
         }
-        at += BLOCK_BYTES;
+        at += size_of::<[u64; 4]>();
     }
     while bytes - at >= size_of::<u128>() {
         xor!(u128);

@@ -44,7 +44,7 @@ pub(crate) fn message(
     unsafe { stitched::message::<Chunk>(direction, start, aad, data.into()) }
 }
 
-type Chunk = InColumns<Lanes, Lanes, ChainPowers<{ 4 * BLOCK_BYTES }>>;
+type Chunk = InColumns<Lanes, ChainPowers<{ 4 * BLOCK_BYTES }>>;
 
 type Lanes = [u32; 4];
 

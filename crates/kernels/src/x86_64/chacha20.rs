@@ -15,7 +15,7 @@ use super::{Avx2, Avx512};
 use crate::poly1305::{Element, Multiplier};
 use crate::rows::Rows;
 use crate::stitched::{
-    self, ChainPowers, Data, Direction, InColumns, InRows, Register, Start, Words,
+    self, ChainPowers, Data, Direction, InColumnsOrRows, InRows, Register, Start, Words,
 };
 
 macro_rules! entry_points {
@@ -23,7 +23,8 @@ macro_rules! entry_points {
         /// XORs keystream from `start` on onto `data`.
         pub(crate) fn $crypt(_: $token, start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
             #[target_feature(enable = $features)]
-            unsafe fn inner(start: Start<'_>, from: *const u8, to: *mut u8, bytes: usize) {
+            unsafe fn inner(key: &[u32; 8], row: u128, from: *const u8, to: *mut u8, bytes: usize) {
+                let start = Start::from_parts(key, row);
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
                 unsafe { stitched::crypt::<$chunk>(start, from, to, bytes) }
             }
@@ -31,9 +32,10 @@ macro_rules! entry_points {
             crate::chacha20::dispatch::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
+            let (key, row) = start.parts();
             // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
             // `from` and writable at `to`, which are the same or do not overlap.
-            unsafe { inner(start, from, to, bytes) }
+            unsafe { inner(key, row, from, to, bytes) }
         }
 
         /// As above; and returns `mac` with all whole MAC blocks of the ciphertext absorbed.
@@ -47,23 +49,26 @@ macro_rules! entry_points {
         ) -> Element {
             #[target_feature(enable = $features)]
             unsafe fn inner<const OPEN: bool>(
-                start: Start<'_>,
+                key: &[u32; 8],
+                row: u128,
                 r: &Multiplier,
                 mac: Element,
                 data: Data,
             ) -> Element {
                 let direction = Direction::opening(OPEN);
+                let start = Start::from_parts(key, row);
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
                 unsafe { stitched::crypt_and_mac::<$chunk>(direction, start, r, mac, data) }
             }
             #[cfg(any(test, feature = "dispatch-counters"))]
             crate::chacha20::dispatch::$mac_counter.hit();
+            let (key, row) = start.parts();
             // SAFETY: the token proves the features; the buffer vouches for the bytes, which are
             // the same or do not overlap.
             unsafe {
                 match direction {
-                    Direction::Seal => inner::<false>(start, r, mac, data.into()),
-                    Direction::Open => inner::<true>(start, r, mac, data.into()),
+                    Direction::Seal => inner::<false>(key, row, r, mac, data.into()),
+                    Direction::Open => inner::<true>(key, row, r, mac, data.into()),
                 }
             }
         }
@@ -78,22 +83,25 @@ macro_rules! entry_points {
         ) -> [u8; 16] {
             #[target_feature(enable = $features)]
             unsafe fn inner<const OPEN: bool>(
-                start: Start<'_>,
+                key: &[u32; 8],
+                row: u128,
                 aad: &[u8],
                 data: Data,
             ) -> [u8; 16] {
                 let direction = Direction::opening(OPEN);
+                let start = Start::from_parts(key, row);
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
                 unsafe { stitched::message::<$chunk>(direction, start, aad, data) }
             }
             #[cfg(any(test, feature = "dispatch-counters"))]
             crate::chacha20::dispatch::$mac_counter.hit();
+            let (key, row) = start.parts();
             // SAFETY: the token proves the features; the buffer vouches for the bytes, which are
             // the same or do not overlap.
             unsafe {
                 match direction {
-                    Direction::Seal => inner::<false>(start, aad, data.into()),
-                    Direction::Open => inner::<true>(start, aad, data.into()),
+                    Direction::Seal => inner::<false>(key, row, aad, data.into()),
+                    Direction::Open => inner::<true>(key, row, aad, data.into()),
                 }
             }
         }
@@ -105,7 +113,7 @@ entry_points!(
     crypt_and_mac_avx2,
     message_avx2,
     Avx2,
-    InRows<Ymm, ChainPowers<384>, 3>,
+    InRows<Ymm<false>, ChainPowers<384>, 3>,
     "avx2,bmi2",
     AVX2,
     AVX2_AND_MAC
@@ -115,27 +123,23 @@ entry_points!(
     crypt_and_mac_avx512,
     message_avx512,
     Avx512,
-    InColumns<Zmm, YmmRotating, IfmaPowers>,
+    InColumnsOrRows<Zmm, Ymm<true>, Zmm, IfmaPowers>,
     "avx512f,avx512bw,avx512vl,avx512ifma,bmi2",
     AVX512,
     AVX512_AND_MAC
 );
 
-/// 256 bits of AVX2, which has no rotation: two rows.
+/// Two rows. AVX2 has no rotation; AVX-512 has, and `ROTATES`.
 #[derive(Clone, Copy)]
-struct Ymm(__m256i);
+struct Ymm<const ROTATES: bool>(__m256i);
 
-/// Eight words with the rotation of AVX-512.
-#[derive(Clone, Copy)]
-struct YmmRotating(__m256i);
-
-/// Sixteen words.
+/// Sixteen words, or four rows.
 #[derive(Clone, Copy)]
 struct Zmm(__m512i);
 
 // SAFETY (this and all implementations below): each method is a few intrinsics whose features
 // the trait's contract demands of the caller, on pointers the caller vouches for.
-impl Register for Ymm {
+impl<const ROTATES: bool> Register for Ymm<ROTATES> {
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
         // SAFETY: as the trait demands.
@@ -150,6 +154,14 @@ impl Register for Ymm {
     unsafe fn rotate_left<const BITS: u32>(self) -> Self {
         // SAFETY: as the trait demands.
         unsafe {
+            if ROTATES {
+                return Self(match BITS {
+                    16 => _mm256_rol_epi32::<16>(self.0),
+                    12 => _mm256_rol_epi32::<12>(self.0),
+                    8 => _mm256_rol_epi32::<8>(self.0),
+                    _ => _mm256_rol_epi32::<7>(self.0),
+                });
+            }
             Self(match BITS {
                 16 => _mm256_shuffle_epi8(self.0, byte_rotation(2)),
                 8 => _mm256_shuffle_epi8(self.0, byte_rotation(3)),
@@ -166,18 +178,28 @@ impl Register for Ymm {
     }
 }
 
-impl Rows for Ymm {
+impl<const ROTATES: bool> Rows for Ymm<ROTATES> {
     const BLOCKS: usize = 2;
 
     #[inline(always)]
-    unsafe fn repeat(row: [u32; 4]) -> Self {
+    unsafe fn repeat_words(row: &[u32; 4]) -> Self {
+        // SAFETY: as the trait demands; 16 bytes are there.
+        unsafe {
+            Self(_mm256_broadcastsi128_si256(_mm_loadu_si128(
+                row.as_ptr().cast(),
+            )))
+        }
+    }
+    #[inline(always)]
+    unsafe fn repeat(row: u128) -> Self {
         // SAFETY: as the trait demands.
         unsafe { Self(_mm256_broadcastsi128_si256(row_of(row))) }
     }
     #[inline(always)]
-    unsafe fn indices() -> Self {
+    unsafe fn counters(first: u32) -> Self {
+        let [a, b] = [0, 1].map(|i| (first + i) as i32);
         // SAFETY: as the trait demands.
-        unsafe { Self(_mm256_setr_epi32(0, 0, 0, 0, 1, 0, 0, 0)) }
+        unsafe { Self(_mm256_setr_epi32(a, 0, 0, 0, b, 0, 0, 0)) }
     }
     #[inline(always)]
     unsafe fn turn<const BY: u32>(self) -> Self {
@@ -211,57 +233,6 @@ impl Rows for Ymm {
     unsafe fn store(self, to: *mut u8) {
         // SAFETY: as the trait demands.
         unsafe { _mm256_storeu_si256(to.cast(), self.0) }
-    }
-}
-
-impl Register for YmmRotating {
-    #[inline(always)]
-    unsafe fn add(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self(_mm256_add_epi32(self.0, other.0)) }
-    }
-    #[inline(always)]
-    unsafe fn xor(self, other: Self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self(_mm256_xor_si256(self.0, other.0)) }
-    }
-    #[inline(always)]
-    unsafe fn rotate_left<const BITS: u32>(self) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe {
-            Self(match BITS {
-                16 => _mm256_rol_epi32::<16>(self.0),
-                12 => _mm256_rol_epi32::<12>(self.0),
-                8 => _mm256_rol_epi32::<8>(self.0),
-                _ => _mm256_rol_epi32::<7>(self.0),
-            })
-        }
-    }
-}
-
-impl Words for YmmRotating {
-    const BLOCKS: usize = 8;
-
-    #[inline(always)]
-    unsafe fn splat(word: u32) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self(_mm256_set1_epi32(word as i32)) }
-    }
-    #[inline(always)]
-    unsafe fn counters(first: u32) -> Self {
-        // SAFETY: as the trait demands.
-        unsafe { Self::splat(first).add(Self(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))) }
-    }
-    #[inline(always)]
-    unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8) {
-        // SAFETY: as the trait demands.
-        unsafe {
-            let mut rows = [_mm256_setzero_si256(); 16];
-            for (row, word) in rows.iter_mut().zip(words) {
-                *row = word.0;
-            }
-            xor_eight_blocks(rows, from, to);
-        }
     }
 }
 
@@ -315,21 +286,11 @@ impl Words for Zmm {
                 *row = word.0;
             }
             for four in rows.as_chunks_mut().0 {
-                *four = transpose_words_512(*four);
+                *four = transpose_words(*four);
             }
             for i in 0..4 {
                 // Quarter g of each of the blocks i, i + 4, i + 8 and i + 12.
-                let [a, b, c, d] = [rows[i], rows[4 + i], rows[8 + i], rows[12 + i]];
-                let ab_low = _mm512_shuffle_i32x4::<0x88>(a, b);
-                let ab_high = _mm512_shuffle_i32x4::<0xdd>(a, b);
-                let cd_low = _mm512_shuffle_i32x4::<0x88>(c, d);
-                let cd_high = _mm512_shuffle_i32x4::<0xdd>(c, d);
-                let blocks = [
-                    _mm512_shuffle_i32x4::<0x88>(ab_low, cd_low),
-                    _mm512_shuffle_i32x4::<0x88>(ab_high, cd_high),
-                    _mm512_shuffle_i32x4::<0xdd>(ab_low, cd_low),
-                    _mm512_shuffle_i32x4::<0xdd>(ab_high, cd_high),
-                ];
+                let blocks = transpose_quarters([rows[i], rows[4 + i], rows[8 + i], rows[12 + i]]);
                 for (k, block) in blocks.into_iter().enumerate() {
                     let at = (4 * k + i) * stitched::BLOCK_BYTES;
                     let data = _mm512_loadu_si512(from.add(at).cast());
@@ -337,6 +298,56 @@ impl Words for Zmm {
                 }
             }
         }
+    }
+}
+
+impl Rows for Zmm {
+    const BLOCKS: usize = 4;
+
+    #[inline(always)]
+    unsafe fn repeat_words(row: &[u32; 4]) -> Self {
+        // SAFETY: as the trait demands; 16 bytes are there.
+        unsafe { Self(_mm512_broadcast_i32x4(_mm_loadu_si128(row.as_ptr().cast()))) }
+    }
+    #[inline(always)]
+    unsafe fn repeat(row: u128) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(_mm512_broadcast_i32x4(row_of(row))) }
+    }
+    #[inline(always)]
+    unsafe fn counters(first: u32) -> Self {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|i| (first + i) as i32);
+        // SAFETY: as the trait demands.
+        unsafe {
+            let each = _mm512_setr_epi32(a, 0, 0, 0, b, 0, 0, 0, c, 0, 0, 0, d, 0, 0, 0);
+            Self(each)
+        }
+    }
+    #[inline(always)]
+    unsafe fn turn<const BY: u32>(self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe {
+            Self(match BY {
+                1 => _mm512_shuffle_epi32::<0x39>(self.0),
+                2 => _mm512_shuffle_epi32::<0x4e>(self.0),
+                _ => _mm512_shuffle_epi32::<0x93>(self.0),
+            })
+        }
+    }
+    #[inline(always)]
+    unsafe fn blocks(set: [Self; 4]) -> [Self; 4] {
+        // SAFETY: as the trait demands.
+        unsafe { transpose_quarters(set.map(|row| row.0)).map(Self) }
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(_mm512_loadu_si512(from.cast())) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_storeu_si512(to.cast(), self.0) }
     }
 }
 
@@ -354,74 +365,47 @@ unsafe fn byte_rotation(n: u32) -> __m256i {
 /// # Safety
 /// SSE2, which every x86-64 has.
 #[inline(always)]
-unsafe fn row_of([a, b, c, d]: [u32; 4]) -> __m128i {
+unsafe fn row_of(row: u128) -> __m128i {
     // SAFETY: as the caller vouches.
-    unsafe { _mm_setr_epi32(a as i32, b as i32, c as i32, d as i32) }
-}
-
-/// # Safety
-/// AVX2 is enabled in the caller; 8 blocks are there at both pointers.
-#[inline(always)]
-unsafe fn xor_eight_blocks(mut rows: [__m256i; 16], from: *const u8, to: *mut u8) {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        for four in rows.as_chunks_mut().0 {
-            *four = transpose_words_256(*four);
-        }
-        let xor_at = |at: usize, half| {
-            let data = _mm256_loadu_si256(from.add(at).cast());
-            _mm256_storeu_si256(to.add(at).cast(), _mm256_xor_si256(half, data));
-        };
-        for i in 0..4 {
-            // Quarter g of the blocks i and i + 4.
-            for half in 0..2 {
-                let (a, b) = (rows[8 * half + i], rows[8 * half + 4 + i]);
-                let at = i * stitched::BLOCK_BYTES + 32 * half;
-                xor_at(at, _mm256_permute2x128_si256::<0x20>(a, b));
-                let at = at + 4 * stitched::BLOCK_BYTES;
-                xor_at(at, _mm256_permute2x128_si256::<0x31>(a, b));
-            }
-        }
-    }
+    unsafe { _mm_set_epi64x((row >> 64) as i64, row as i64) }
 }
 
 /// Transposes four by four words in every 128 bits.
-macro_rules! transpose_words {
-    ($name:ident, $type:ty, $low32:ident, $high32:ident, $low64:ident, $high64:ident) => {
-        /// Transposes four by four words in every 128 bits.
-        ///
-        /// # Safety
-        /// The instructions of the type are enabled in the caller.
-        #[inline(always)]
-        unsafe fn $name([a, b, c, d]: [$type; 4]) -> [$type; 4] {
-            // SAFETY: as the caller vouches.
-            unsafe {
-                let (ab_low, ab_high) = ($low32(a, b), $high32(a, b));
-                let (cd_low, cd_high) = ($low32(c, d), $high32(c, d));
-                [
-                    $low64(ab_low, cd_low),
-                    $high64(ab_low, cd_low),
-                    $low64(ab_high, cd_high),
-                    $high64(ab_high, cd_high),
-                ]
-            }
-        }
-    };
+///
+/// # Safety
+/// AVX-512 F is enabled in the caller.
+#[inline(always)]
+unsafe fn transpose_words([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let (ab_low, ab_high) = (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+        let (cd_low, cd_high) = (_mm512_unpacklo_epi32(c, d), _mm512_unpackhi_epi32(c, d));
+        [
+            _mm512_unpacklo_epi64(ab_low, cd_low),
+            _mm512_unpackhi_epi64(ab_low, cd_low),
+            _mm512_unpacklo_epi64(ab_high, cd_high),
+            _mm512_unpackhi_epi64(ab_high, cd_high),
+        ]
+    }
 }
 
-transpose_words!(
-    transpose_words_256,
-    __m256i,
-    _mm256_unpacklo_epi32,
-    _mm256_unpackhi_epi32,
-    _mm256_unpacklo_epi64,
-    _mm256_unpackhi_epi64
-);
-transpose_words!(
-    transpose_words_512,
-    __m512i,
-    _mm512_unpacklo_epi32,
-    _mm512_unpackhi_epi32,
-    _mm512_unpacklo_epi64,
-    _mm512_unpackhi_epi64
-);
+/// Transposes four by four quarters of 128 bits.
+///
+/// # Safety
+/// AVX-512 F is enabled in the caller.
+#[inline(always)]
+unsafe fn transpose_quarters([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let ab_low = _mm512_shuffle_i32x4::<0x88>(a, b);
+        let ab_high = _mm512_shuffle_i32x4::<0xdd>(a, b);
+        let cd_low = _mm512_shuffle_i32x4::<0x88>(c, d);
+        let cd_high = _mm512_shuffle_i32x4::<0xdd>(c, d);
+        [
+            _mm512_shuffle_i32x4::<0x88>(ab_low, cd_low),
+            _mm512_shuffle_i32x4::<0x88>(ab_high, cd_high),
+            _mm512_shuffle_i32x4::<0xdd>(ab_low, cd_low),
+            _mm512_shuffle_i32x4::<0xdd>(ab_high, cd_high),
+        ]
+    }
+}

@@ -51,7 +51,7 @@ const ALL_LANES: __mmask8 = 0xff;
 /// Those of the blocks 4 to 7.
 const LATER_LANES: __mmask8 = 0xaa;
 /// With nothing beside, shorter data go to the integer units, which need no powers of r first.
-const ALONE_BYTES_MIN: usize = 448;
+const ALONE_BYTES_MIN: usize = 1024;
 const MASK_44: i64 = (1 << 44) - 1;
 const MASK_42: i64 = (1 << 42) - 1;
 
