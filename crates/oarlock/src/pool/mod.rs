@@ -385,8 +385,7 @@ impl Crew {
                     place.work();
                     self.board.leave(place);
                 }
-                Next::Background(work) => {
-                    let seen = self.board.version();
+                Next::Background { work, seen } => {
                     let mut pieces = 0;
                     let mut goes_on = || {
                         pieces += 1;
