@@ -45,7 +45,7 @@ pub(crate) trait Background: Send + Sync {
     /// says no: true, there is more to do.
     fn work(&self, goes_on: &mut dyn FnMut() -> bool) -> bool;
 
-    /// It was posted, or more was to be done, and nobody will come.
+    /// It was posted, or more was to be done, and nobody will come; or `work` has panicked.
     fn refused(&self);
 }
 

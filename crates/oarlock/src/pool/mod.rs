@@ -391,9 +391,14 @@ impl Crew {
                         pieces += 1;
                         pieces < PIECES_MAX && self.board.version() == seen
                     };
-                    // A cipher that a caller brought may panic: its ring is then filled no more.
-                    let has_more =
-                        catch_unwind(AssertUnwindSafe(|| work.work(&mut goes_on))).unwrap_or(false);
+                    // A cipher that a caller brought may panic.
+                    let has_more = catch_unwind(AssertUnwindSafe(|| work.work(&mut goes_on)))
+                        .unwrap_or_else(|panic| {
+                            // As in `run`: its drop may panic in its turn.
+                            std::mem::forget(panic);
+                            work.refused();
+                            false
+                        });
                     self.board.end_background(has_more.then_some(work));
                     watch.nap = Some(NAP_MIN);
                 }

@@ -135,7 +135,13 @@ impl Ring {
     }
 
     /// Fills one granule; false when there is none to fill.
+    ///
+    /// # Panics
+    /// With the panic of the source. The slot stays taken then, and the ring is filled no more.
     pub(crate) fn fill_one(&self, cursor: &mut Cursor) -> bool {
+        if self.is_closed() {
+            return false;
+        }
         let Some(claim) = self.slots.next(cursor) else {
             return false;
         };
@@ -143,7 +149,9 @@ impl Ring {
         // SAFETY: the granule lies in the memory, which is initialized. The claim makes this thread
         // the only one that touches it.
         let granule = unsafe { std::slice::from_raw_parts_mut(granule, self.granule_bytes) };
+        let closing = Closing(self);
         self.source.make(claim.base, claim.index, granule);
+        std::mem::forget(closing);
         self.slots.publish(&claim);
         true
     }
@@ -173,7 +181,7 @@ impl Ring {
     /// Whether it is worth having a thread fill it, beside those that do; if so the caller brings
     /// one. By the consumer.
     pub(crate) fn enlist(&self, fillers_max: usize) -> bool {
-        if !self.slots.lacks(self.worthwhile()) {
+        if self.is_closed() || !self.slots.lacks(self.worthwhile()) {
             return false;
         }
         // Pairs with the one in `leave`: either the filler sees what was released, or it is seen to
@@ -206,7 +214,7 @@ impl Ring {
         false
     }
 
-    /// The consumer is gone.
+    /// The consumer is gone, or the source has panicked.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
     }
@@ -225,7 +233,7 @@ impl Background for Ring {
     fn work(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
         let mut cursor = Cursor::default();
         loop {
-            while !self.is_closed() && self.fill_one(&mut cursor) {
+            while self.fill_one(&mut cursor) {
                 if !goes_on() {
                     return true;
                 }
@@ -251,6 +259,15 @@ impl Drop for Ring {
         self.budget
             .taken
             .fetch_sub(self.memory.lines.len(), Ordering::Relaxed);
+    }
+}
+
+/// Closes the ring unless it is forgotten.
+struct Closing<'a>(&'a Ring);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 
@@ -298,6 +315,7 @@ const LINE_BYTES: usize = 64;
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::pool::{Class, Limits, Pool};
 
     struct Zeros;
 
@@ -305,6 +323,50 @@ mod tests {
         fn make(&self, _: u128, _: u64, granule: &mut [u8]) {
             granule.fill(0);
         }
+    }
+
+    /// Works once.
+    struct Broken(AtomicBool);
+
+    impl Source for Broken {
+        fn make(&self, _: u128, _: u64, granule: &mut [u8]) {
+            assert!(!self.0.swap(true, Ordering::Relaxed), "it is broken");
+            granule.fill(7);
+        }
+    }
+
+    #[test]
+    fn a_ring_whose_source_panics_is_filled_no_more_and_holds_no_filler() {
+        let shape = Shape {
+            granule_bytes: 64,
+            segment: 4,
+            streams: 2,
+        };
+        let source = Box::new(Broken(AtomicBool::new(false)));
+        let ring = Ring::new(shape, source, &Arc::default(), 512).unwrap();
+        let first = ring.restart(0);
+        let pool = Pool::new(Limits {
+            min_threads: 0,
+            max_threads: 1,
+            spin: false,
+            class: Class::Normal,
+        });
+        assert!(ring.enlist(1));
+        pool.in_background(Arc::clone(&ring) as Arc<dyn Background>, true);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !ring.is_closed() || ring.fillers.load(Ordering::Relaxed) > 0 {
+            assert!(Instant::now() < deadline, "its filler never ends");
+            std::thread::yield_now();
+        }
+        assert!(!ring.enlist(1));
+        assert_eq!(ring.fill_for(Duration::MAX), 0);
+        // What was made before is there, and nobody is told that the rest is.
+        // SAFETY: this is the only consumer, and nothing is released.
+        let ready = (0..8).filter(|index| unsafe { ring.granule(first + index).is_some() });
+        assert_eq!(ready.count(), 1);
+        // The helper is still there for others.
+        pool.run(1, &|_| {});
+        assert_eq!(pool.threads(), 1);
     }
 
     #[test]
