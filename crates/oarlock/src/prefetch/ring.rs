@@ -6,11 +6,12 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::time::{Duration, Instant};
 
 use super::slots::{Cursor, Slots};
 use crate::pool::Background;
+use crate::process;
 
 /// What goes into the granules.
 pub(crate) trait Source: Send + Sync {
@@ -18,24 +19,59 @@ pub(crate) trait Source: Send + Sync {
     fn make(&self, base: u128, index: u64, granule: &mut [u8]);
 }
 
-/// Memory that rings of one accelerator may take, and what they have taken.
+/// Memory that rings of one accelerator may take, and what they have taken. A forked child begins
+/// anew: the threads that would let go of its parent's rings are not there.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
-    taken: AtomicUsize,
+    /// Above [`BYTES_BITS`]: the fork generation that the bytes, below, are taken in. In one word,
+    /// so that of two threads of a child none begins after the other has taken.
+    taken: AtomicU64,
 }
 
 impl Budget {
     /// Bytes taken now.
     pub(crate) fn taken(&self) -> usize {
-        self.taken.load(Ordering::Relaxed)
+        bytes_of(generation(), self.taken.load(Ordering::Relaxed)) as usize
     }
 
-    fn take(&self, bytes: usize, most: usize) -> bool {
-        let room = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= most);
+    /// Returns the generation to give them back in; `None` where that would be more than `most`.
+    fn take(&self, bytes: usize, most: usize) -> Option<u64> {
+        let generation = generation();
+        let most = (most as u64).min(BYTES_MAX);
+        let room = |taken| {
+            let sum = bytes_of(generation, taken).checked_add(bytes as u64);
+            let sum = sum.filter(|sum| *sum <= most)?;
+            Some(generation << BYTES_BITS | sum)
+        };
         self.taken
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room)
             .is_ok()
+            .then_some(generation)
     }
+
+    fn give_back(&self, bytes: usize, generation: u64) {
+        let less = |taken| {
+            let is_ours = taken >> BYTES_BITS == generation;
+            is_ours.then(|| taken - bytes as u64)
+        };
+        let _ = self
+            .taken
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+}
+
+/// Of `taken`, a [`Budget`]'s, in this generation.
+fn bytes_of(generation: u64, taken: u64) -> u64 {
+    if taken >> BYTES_BITS == generation {
+        taken & BYTES_MAX
+    } else {
+        0
+    }
+}
+
+/// Of this process, as far as [`Budget`] keeps it.
+fn generation() -> u64 {
+    process::fork_generation() as u64 & (u64::MAX >> BYTES_BITS)
 }
 
 /// The shape of a ring.
@@ -64,6 +100,8 @@ pub(crate) struct Ring {
     fillers: AtomicUsize,
     closed: AtomicBool,
     budget: Arc<Budget>,
+    /// Of the process that took its memory from the budget.
+    generation: u64,
 }
 
 // SAFETY: `memory` is the only part that is not Sync by itself. `Slots` hands each granule to one
@@ -79,11 +117,9 @@ impl Ring {
         bytes_max: usize,
     ) -> Option<Arc<Self>> {
         let bytes = shape.bytes()?;
-        if !budget.take(bytes, bytes_max) {
-            return None;
-        }
+        let generation = budget.take(bytes, bytes_max)?;
         let Some(memory) = Memory::new(bytes) else {
-            budget.taken.fetch_sub(bytes, Ordering::Relaxed);
+            budget.give_back(bytes, generation);
             return None;
         };
         Some(Arc::new(Self {
@@ -94,6 +130,7 @@ impl Ring {
             fillers: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
             budget: Arc::clone(budget),
+            generation,
         }))
     }
 
@@ -256,9 +293,7 @@ impl Background for Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        self.budget
-            .taken
-            .fetch_sub(self.memory.lines.len(), Ordering::Relaxed);
+        self.budget.give_back(self.bytes(), self.generation);
     }
 }
 
@@ -310,6 +345,9 @@ impl Drop for Memory {
 }
 
 const LINE_BYTES: usize = 64;
+/// 256 TiB, more than any machine has memory; the rest is for generations.
+const BYTES_BITS: u32 = 48;
+const BYTES_MAX: u64 = (1 << BYTES_BITS) - 1;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
