@@ -431,6 +431,12 @@ impl Inner {
             .with_lock_held(|| self.totals.with_lock_held(run))
     }
 
+    #[cfg(test)]
+    pub(crate) fn with_options_locked<T>(&self, run: impl FnOnce() -> T) -> T {
+        let _held = self.options.write();
+        run()
+    }
+
     /// Helpers for one caller. On one CPU there are none, whatever the options say.
     pub(crate) fn helpers_max(&self) -> usize {
         match self.threads_max() {
