@@ -10,6 +10,7 @@ use oarlock_kernels::chacha20;
 use oarlock_kernels::chacha20_poly1305::ChaCha20Poly1305;
 use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::gcm::Gcm;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::key::unkeyed_gcm;
 use super::{AcceleratedAead, refused, wrong_tag_length};
@@ -55,6 +56,15 @@ impl NonceSequence {
     }
 }
 
+impl Zeroize for NonceSequence {
+    fn zeroize(&mut self) {
+        match self {
+            Self::Xor { iv } => iv.zeroize(),
+            Self::Counter { fixed } => fixed.zeroize(),
+        }
+    }
+}
+
 impl fmt::Debug for NonceSequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -76,7 +86,8 @@ impl fmt::Debug for NonceSequence {
 /// up; seal the same message again, not another.
 pub struct SequencedAead {
     aead: AcceleratedAead,
-    nonces: NonceSequence,
+    /// Shared with whoever makes keystream ahead, so that there is one copy to wipe.
+    nonces: Arc<Zeroizing<NonceSequence>>,
     /// The number of the next message.
     next: u64,
     record_bytes_max: usize,
@@ -150,7 +161,7 @@ impl Kernel {
 /// Keystream message by message.
 struct RecordSource {
     key: Arc<Kernel>,
-    nonces: NonceSequence,
+    nonces: Arc<Zeroizing<NonceSequence>>,
 }
 
 impl Source for RecordSource {
@@ -183,7 +194,7 @@ impl SequencedAead {
         };
         let mut sequenced = Self {
             aead,
-            nonces,
+            nonces: Arc::new(Zeroizing::new(nonces)),
             next: 0,
             record_bytes_max,
             key: Kernel::new(inner.cpu, operation, key)?,
@@ -325,7 +336,7 @@ impl SequencedAead {
         };
         let source = RecordSource {
             key: Arc::clone(&self.key),
-            nonces: self.nonces,
+            nonces: Arc::clone(&self.nonces),
         };
         let ring = Ring::new(
             shape,
@@ -349,8 +360,42 @@ impl fmt::Debug for SequencedAead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SequencedAead")
             .field("aead", &self.aead)
-            .field("nonces", &self.nonces)
+            .field("nonces", &**self.nonces)
             .field("next", &self.next)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use zeroize::ZeroizeOnDrop;
+
+    use super::*;
+
+    #[test]
+    fn the_iv_is_wiped_with_the_last_who_has_it() {
+        fn is_wiped_on_drop(_: &impl ZeroizeOnDrop) {}
+        for nonces in [
+            NonceSequence::Xor { iv: [7; 12] },
+            NonceSequence::Counter { fixed: [7; 4] },
+        ] {
+            let mut wiped = nonces;
+            wiped.zeroize();
+            assert_eq!(wiped.nonce(0), [0; 12]);
+            let accelerator = Accelerator::builder()
+                .max_threads(0)
+                .strategy(Strategy::Prefetch)
+                .build()
+                .unwrap();
+            let session = accelerator
+                .sequenced_aead(Operation::Aes128Gcm, &[7; 16], nonces, 100)
+                .unwrap();
+            is_wiped_on_drop(&*session.nonces);
+            let held = Arc::downgrade(&session.nonces);
+            assert_eq!(held.strong_count(), 2, "the session and its streams");
+            drop(session);
+            assert_eq!(held.strong_count(), 0);
+        }
     }
 }
