@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -588,6 +589,19 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         }
     }
 
+    /// Runs a request with `inner`, the accelerator taken out for its time, and puts that back even
+    /// if the request panics: in a stripe of a cipher that a caller brought, for one.
+    #[cfg_attr(not(test), expect(dead_code))]
+    fn with_accelerator<T>(
+        &mut self,
+        inner: Arc<Inner>,
+        request: impl FnOnce(&mut Self, &Inner) -> T,
+    ) -> T {
+        let done = catch_unwind(AssertUnwindSafe(|| request(self, &inner)));
+        self.accelerator = Some(inner);
+        done.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
     /// Returns which way it went; [`Way::Prefetch`]: inline, and the next ones should find
     /// keystream made ahead.
     fn apply_long_with(&mut self, inner: &Inner, data: InOutBuf<'_, '_, u8>) -> Way {
@@ -1126,6 +1140,21 @@ mod tests {
             inline.retry_prefetch();
         }
         assert_eq!(inline.prefetch_bytes(), 0);
+    }
+
+    #[test]
+    fn a_request_that_panics_leaves_the_session_its_accelerator() {
+        let accelerator = Accelerator::builder().build().unwrap();
+        let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+        for panics in [false, true] {
+            let inner = cipher.accelerator.take().unwrap();
+            let done = catch_unwind(AssertUnwindSafe(|| {
+                cipher.with_accelerator(inner, |_, _| assert!(!panics, "as a stripe may"));
+            }));
+            assert_eq!(done.is_err(), panics);
+            let kept = cipher.accelerator.as_ref().unwrap();
+            assert!(Arc::ptr_eq(kept, &accelerator.0));
+        }
     }
 
     #[test]
