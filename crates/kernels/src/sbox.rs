@@ -33,11 +33,12 @@ impl Gf2 for u64 {
 /// The instructions of `G` are enabled in the caller.
 #[inline(always)]
 pub(crate) unsafe fn sub_bytes<G: Gf2>([x7, x6, x5, x4, x3, x2, x1, x0]: [G; 8]) -> [G; 8] {
-    // SAFETY: the caller enables the instructions of `G`.
     let (xor, and) = (
         #[inline(always)]
+        // SAFETY: the caller enables the instructions of `G`.
         |a: G, b: G| unsafe { a.add(b) },
         #[inline(always)]
+        // SAFETY: the caller enables the instructions of `G`.
         |a: G, b: G| unsafe { a.mul(b) },
     );
 

@@ -238,6 +238,7 @@ impl Accelerator {
         options.validate()?;
         let inner = &self.0;
         let min_threads = options.min_threads;
+        cpus();
         process::undivided(|| {
             let mut current = inner
                 .options
@@ -245,12 +246,13 @@ impl Accelerator {
                 .unwrap_or_else(PoisonError::into_inner);
             inner.live.set(&options);
             *current = options;
+            // Under the lock, so that of two changes the later one stays.
+            if let Some(pool) = inner.pool.get() {
+                pool.set_limits(inner.limits(&options));
+            }
         });
         if min_threads > 0 {
-            inner.pool();
-        }
-        if let Some(pool) = inner.pool.get() {
-            pool.set_limits(inner.limits());
+            inner.pool().start_up();
         }
         Ok(())
     }
@@ -375,12 +377,16 @@ impl Inner {
         if let Some(pool) = self.pool.get() {
             return pool;
         }
-        let limits = self.limits();
-        process::undivided(|| self.pool.get_or_init(|| Pool::new(limits)))
+        cpus();
+        process::undivided(|| {
+            // Held until the pool is there: options that change meanwhile would find none to change.
+            let options = self.options.read().unwrap_or_else(PoisonError::into_inner);
+            self.pool.get_or_init(|| Pool::new(self.limits(&options)))
+        })
     }
 
-    fn limits(&self) -> Limits {
-        let options = self.options();
+    /// Where a section must not be divided, [`cpus`] has been asked before.
+    fn limits(&self, options: &Options) -> Limits {
         Limits {
             min_threads: options.min_threads,
             // Whoever posts work takes part in it, so one CPU is taken already.
@@ -429,6 +435,12 @@ impl Inner {
         };
         self.registry
             .with_lock_held(|| self.totals.with_lock_held(run))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_options_locked<T>(&self, run: impl FnOnce() -> T) -> T {
+        let _held = self.options.write();
+        run()
     }
 
     /// Helpers for one caller. On one CPU there are none, whatever the options say.
@@ -764,5 +776,37 @@ impl Builder {
             accelerator.0.pool();
         }
         Ok(accelerator)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_made_while_options_change_has_the_new_limits() {
+        if cpus() == 1 {
+            return;
+        }
+        for round in 0..3000 {
+            let accelerator = Accelerator::builder().max_threads(1).build().unwrap();
+            let mut options = accelerator.options();
+            options.max_threads = Threads::Exactly(0);
+            let together = std::sync::Barrier::new(2);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    together.wait();
+                    accelerator.0.pool();
+                });
+                together.wait();
+                // From before the other's first step to after its last, round by round.
+                for _ in 0..round % 100 {
+                    std::hint::spin_loop();
+                }
+                accelerator.set_options(options).unwrap();
+            });
+            assert_eq!(accelerator.0.pool().max_threads(), 0, "round {round}");
+        }
     }
 }

@@ -21,7 +21,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
-use pool::board::{Board, Next, Patience, Task};
+use pool::board::{Background, Board, Next, Patience, Task};
 use pool::tickets::{Role, Tickets};
 
 /// Watches once or not at all: loom explores what happens in between.
@@ -50,8 +50,8 @@ fn help(board: &Board, looks: usize) -> usize {
                 board.leave(place);
                 done += 1;
             }
-            Next::Background(work) => {
-                let more = work.work(&mut || false);
+            Next::Background { work, seen } => {
+                let more = work.work(&mut || board.version() == seen);
                 board.end_background(more.then_some(work));
             }
             Next::Idle => board.enlist(),
@@ -174,6 +174,65 @@ fn a_wake_up_is_not_lost() {
         }
         board.close();
         assert_eq!(helper.join().unwrap(), 1);
+    });
+}
+
+/// Work that has no end of its own.
+struct Endless {
+    refused: AtomicUsize,
+}
+
+impl Background for Endless {
+    fn work(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
+        while goes_on() {
+            thread::yield_now();
+        }
+        true
+    }
+
+    fn refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A helper in the background sees every post, whenever it falls: one that is missed leaves the
+/// helper where it is for ever, which loom reports.
+#[test]
+fn a_task_is_not_kept_waiting_by_work_in_the_background() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let board = Arc::new(Board::new());
+        board.enlist();
+        let helper = {
+            let board = Arc::clone(&board);
+            thread::spawn(move || help(&board, 0))
+        };
+        let endless = std::sync::Arc::new(Endless {
+            refused: AtomicUsize::new(0),
+        });
+        let lacking = board.post_background(endless.clone(), true);
+        board.wake(lacking.asleep);
+        let begun = AtomicUsize::new(0);
+        let work = || {
+            begun.fetch_add(1, Ordering::Release);
+        };
+        let task = Task::new(&work);
+        // SAFETY: settled below.
+        if let Some(lacking) = unsafe { board.post(&task, 1) } {
+            board.wake(lacking.asleep);
+            // The caller does nothing itself.
+            while begun.load(Ordering::Acquire) == 0 {
+                thread::yield_now();
+            }
+            board.settle(&task);
+        }
+        board.close();
+        assert_eq!(helper.join().unwrap(), 1);
+        board.refuse_background();
+        // It was refused at once, or is still to be gone on with and is refused at the end.
+        assert_eq!(endless.refused.load(Ordering::Relaxed), 1);
+        assert_eq!(std::sync::Arc::strong_count(&endless), 1);
     });
 }
 

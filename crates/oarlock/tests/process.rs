@@ -418,6 +418,53 @@ fn a_forked_child_has_its_streams_filled_by_whom_the_parent_had_them() {
     assert_eq!(status, 0);
 }
 
+#[test]
+fn a_forked_child_has_the_room_for_streams_to_itself() {
+    if alone("a_forked_child_has_the_room_for_streams_to_itself", &[]) {
+        return;
+    }
+    let of_one = prefetching(PrefetchWorker::Pool)
+        .ctr(&KEY, &IV)
+        .unwrap()
+        .prefetch_bytes();
+    let accelerator = Accelerator::builder()
+        .max_threads(2)
+        .strategy(Strategy::Prefetch)
+        .prefetch_bytes(of_one)
+        .build()
+        .unwrap();
+    let mut parents = accelerator.ctr(&KEY, &IV).unwrap();
+    assert_eq!(accelerator.prefetch_bytes(), of_one);
+    // SAFETY: the child does what a forked child of a threaded program may do with this library.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let is_free = accelerator.prefetch_bytes() == 0;
+        let own = accelerator.ctr(&KEY, &IV).unwrap();
+        let has_room = own.prefetch_bytes() == of_one;
+        let is_full = accelerator.ctr(&KEY, &IV).unwrap().prefetch_bytes() == 0;
+        // Lets go of the parent's ring, which was not taken from this child's room.
+        let mut data = vec![0; 200_000];
+        parents.apply_keystream(&mut data);
+        drop(parents);
+        let is_counted = accelerator.prefetch_bytes() == of_one;
+        let good = [
+            is_free,
+            has_room,
+            is_full,
+            is_counted,
+            data == reference(200_000),
+        ];
+        let failed = good.iter().position(|good| !good);
+        // SAFETY: ends the child without running the parent's exit handlers.
+        unsafe { libc::_exit(failed.map_or(0, |at| 1 + at as i32)) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is writable and the child is ours.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0);
+    assert_eq!(accelerator.prefetch_bytes(), of_one);
+}
+
 /// The device `cpu` under another name.
 struct Named(&'static str, oarlock::device::CpuDevice);
 

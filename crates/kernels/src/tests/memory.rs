@@ -227,8 +227,8 @@ fn assert_is_wiped<T>(place: &mut MaybeUninit<T>, secrets: &[u32]) {
     let start = place.as_mut_ptr();
     let look = |start: *mut T| -> Vec<u8> {
         let start = start.cast::<u8>();
-        // SAFETY: the place is `bytes` long, and was zeroed before it was written.
         (0..bytes)
+            // SAFETY: the place is `bytes` long, and was zeroed before it was written.
             .map(|i| unsafe { start.add(i).read_volatile() })
             .collect()
     };

@@ -6,12 +6,6 @@
 //! beside them (see [`super::ghash`]), and about 1.5 for the other arithmetic, which cannot be kept
 //! off the pipes of AES altogether. Measured: 19.5, with the reductions; 18.4 with
 //! [counter-mode caching](super::gcm_cache), which takes 2 rounds away and adds a load.
-//!
-//! A [short](vaes512::short) message ends 100 cycles after it began, and the next one overlaps with
-//! it as far as the reorder buffer holds both: so instructions and latency count, not pipes.
-//! Measured at 64 bytes: 70 cycles. What did not gain: E(K, J0) through the rounds in step with the
-//! first group (512 bytes lose a tenth: it fills the gaps among the products behind), and AAD and
-//! lengths multiplied first in long messages too.
 
 use core::arch::{asm, x86_64::*};
 

@@ -8,7 +8,7 @@ mod striped;
 use std::cell::RefCell;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use ::aead::consts::{U12, U16, U24, U32};
@@ -54,9 +54,7 @@ pub struct AcceleratedAead<A = AnyAead> {
     counts: Counts,
     /// Locked for moments; who finds it locked goes inline.
     pace: Mutex<Pace>,
-    strategy: AtomicU8,
-    has_own_strategy: AtomicBool,
-    options_version: AtomicUsize,
+    strategy: Followed,
     accelerator: Option<Arc<Inner>>,
     _reserved: Option<Reserved>,
     _algorithm: PhantomData<A>,
@@ -115,9 +113,7 @@ impl<A> AcceleratedAead<A> {
             long_bytes: AtomicUsize::new(usize::MAX),
             counts: Counts::default(),
             pace: Mutex::new(pace),
-            strategy: AtomicU8::new(Strategy::Auto as u8),
-            has_own_strategy: AtomicBool::new(false),
-            options_version: AtomicUsize::new(0),
+            strategy: Followed::default(),
             accelerator,
             _reserved: reserved,
             _algorithm: PhantomData,
@@ -214,8 +210,7 @@ impl<A> AcceleratedAead<A> {
     /// Sends messages this way from now on, whatever the accelerator's options say. Without an
     /// accelerator, and by devices that know no parts of a message, all are inline.
     pub fn set_strategy(&self, strategy: Strategy) {
-        self.has_own_strategy.store(true, Ordering::Relaxed);
-        self.strategy.store(strategy as u8, Ordering::Relaxed);
+        self.strategy.set(strategy);
         self.look_from();
     }
 
@@ -375,7 +370,7 @@ impl<A> AcceleratedAead<A> {
         let Some(inner) = &self.accelerator else {
             return inline(data);
         };
-        let strategy = self.strategy();
+        let strategy = self.strategy.get();
         let helpers_max = LongRequest::helpers_max(inner);
         let key = match self.session.keyed.in_parts() {
             Some(key)
@@ -436,32 +431,17 @@ impl<A> AcceleratedAead<A> {
 
     fn take_over_options(&self) {
         if let Some(inner) = &self.accelerator {
-            let version = inner.live.version();
-            if self.options_version.swap(version, Ordering::Relaxed) != version {
-                if !self.has_own_strategy.load(Ordering::Relaxed) {
-                    let strategy = inner.options().strategy;
-                    self.strategy.store(strategy as u8, Ordering::Relaxed);
-                }
+            let version = inner.live.version() as u64;
+            if version != self.strategy.version() {
+                self.strategy.follow(version, inner.options().strategy);
                 self.look_from();
             }
         }
     }
 
-    fn strategy(&self) -> Strategy {
-        let stored = self.strategy.load(Ordering::Relaxed);
-        let all = [
-            Strategy::Inline,
-            Strategy::Stripe,
-            Strategy::Prefetch,
-            Strategy::Auto,
-        ];
-        let found = all.into_iter().find(|one| *one as u8 == stored);
-        found.unwrap_or(Strategy::Auto)
-    }
-
     /// From which length on a message gets a look at clock and pool.
     fn look_from(&self) {
-        let long_bytes = match self.strategy() {
+        let long_bytes = match self.strategy.get() {
             _ if self.accelerator.is_none() => usize::MAX,
             Strategy::Stripe => 2 * STRIPE_BYTES_MIN,
             _ => match self.pace.try_lock() {
@@ -539,6 +519,53 @@ impl<A> fmt::Debug for AcceleratedAead<A> {
     }
 }
 
+/// A strategy that follows the options until one is set; several threads may do both at once. One
+/// word, so that neither overtakes the other: the version of the options, then whether the strategy
+/// was set, then its place in [`STRATEGIES`]. Version 0 is before any.
+#[derive(Default)]
+struct Followed(AtomicU64);
+
+impl Followed {
+    fn get(&self) -> Strategy {
+        STRATEGIES[self.0.load(Ordering::Relaxed) as usize % STRATEGIES.len()]
+    }
+
+    /// Of the options that were followed last.
+    fn version(&self) -> u64 {
+        self.0.load(Ordering::Relaxed) >> VERSION_SHIFT
+    }
+
+    /// Takes `strategy`, of options that are of `version` or newer, unless it was set or has
+    /// followed newer ones.
+    fn follow(&self, version: u64, strategy: Strategy) {
+        let follow = |before: u64| {
+            let low = match before & IS_SET {
+                0 => place_of(strategy),
+                _ => before & ((1 << VERSION_SHIFT) - 1),
+            };
+            (before >> VERSION_SHIFT < version).then_some(version << VERSION_SHIFT | low)
+        };
+        let _ = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, follow);
+    }
+
+    fn set(&self, strategy: Strategy) {
+        let set = |before: u64| {
+            let version = before >> VERSION_SHIFT;
+            Some(version << VERSION_SHIFT | IS_SET | place_of(strategy))
+        };
+        let _ = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, set);
+    }
+}
+
+fn place_of(strategy: Strategy) -> u64 {
+    let place = STRATEGIES.iter().position(|one| *one == strategy);
+    place.unwrap_or_default() as u64
+}
+
 /// Counts of a session that several threads may use. Without a locked addition, which would show in
 /// a short message: of two that add at the same moment one may get lost.
 #[derive(Default)]
@@ -591,3 +618,56 @@ fn wrong_tag_length(bytes: usize) -> Error {
 
 /// Of [`Strategy::Stripe`].
 const STRIPE_BYTES_MIN: usize = 64;
+const STRATEGIES: [Strategy; 4] = [
+    Strategy::Auto,
+    Strategy::Inline,
+    Strategy::Stripe,
+    Strategy::Prefetch,
+];
+/// Above the places of [`STRATEGIES`].
+const IS_SET: u64 = 4;
+const VERSION_SHIFT: u32 = 3;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strategy_follows_the_newest_options_until_one_is_set() {
+        for first in STRATEGIES {
+            for second in STRATEGIES {
+                let strategy = Followed::default();
+                assert_eq!(strategy.version(), 0);
+                strategy.follow(2, first);
+                assert_eq!((strategy.version(), strategy.get()), (2, first));
+                // Of two threads that follow, the one with the older options may be the later.
+                strategy.follow(1, second);
+                assert_eq!((strategy.version(), strategy.get()), (2, first));
+                strategy.follow(3, second);
+                assert_eq!((strategy.version(), strategy.get()), (3, second));
+                strategy.set(first);
+                strategy.follow(4, second);
+                assert_eq!((strategy.version(), strategy.get()), (4, first));
+            }
+        }
+    }
+
+    #[test]
+    fn a_strategy_that_is_set_stays_while_another_thread_takes_options_over() {
+        let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
+        let aead = accelerator.aead(Operation::Aes128Gcm, &[7; 16]).unwrap();
+        let mut options = accelerator.options();
+        options.strategy = Strategy::Stripe;
+        accelerator.set_options(options).unwrap();
+        std::thread::scope(|scope| {
+            accelerator.0.with_options_locked(|| {
+                scope.spawn(|| aead.take_over_options());
+                // Until the other has found that they changed, and waits for them.
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                aead.set_strategy(Strategy::Inline);
+            });
+        });
+        assert_eq!(aead.strategy.get(), Strategy::Inline);
+    }
+}

@@ -10,6 +10,7 @@ use oarlock_kernels::chacha20;
 use oarlock_kernels::chacha20_poly1305::ChaCha20Poly1305;
 use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::gcm::Gcm;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::key::unkeyed_gcm;
 use super::{AcceleratedAead, refused, wrong_tag_length};
@@ -55,6 +56,15 @@ impl NonceSequence {
     }
 }
 
+impl Zeroize for NonceSequence {
+    fn zeroize(&mut self) {
+        match self {
+            Self::Xor { iv } => iv.zeroize(),
+            Self::Counter { fixed } => fixed.zeroize(),
+        }
+    }
+}
+
 impl fmt::Debug for NonceSequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -72,11 +82,13 @@ impl fmt::Debug for NonceSequence {
 /// [`AcceleratedAead`]. Wiped on drop.
 ///
 /// After a fork parent and child go on with the same numbers: only one of them may seal, or each
-/// needs a key of its own. A message that was begun and refused by a device has not used its number
-/// up; seal the same message again, not another.
+/// needs a key of its own. To begin to seal a message uses its number up, even if that fails or
+/// panics: a device may have sent it already, and another message under the same nonce would give
+/// both away.
 pub struct SequencedAead {
     aead: AcceleratedAead,
-    nonces: NonceSequence,
+    /// Shared with whoever makes keystream ahead, so that there is one copy to wipe.
+    nonces: Arc<Zeroizing<NonceSequence>>,
     /// The number of the next message.
     next: u64,
     record_bytes_max: usize,
@@ -150,7 +162,7 @@ impl Kernel {
 /// Keystream message by message.
 struct RecordSource {
     key: Arc<Kernel>,
-    nonces: NonceSequence,
+    nonces: Arc<Zeroizing<NonceSequence>>,
 }
 
 impl Source for RecordSource {
@@ -183,7 +195,7 @@ impl SequencedAead {
         };
         let mut sequenced = Self {
             aead,
-            nonces,
+            nonces: Arc::new(Zeroizing::new(nonces)),
             next: 0,
             record_bytes_max,
             key: Kernel::new(inner.cpu, operation, key)?,
@@ -192,7 +204,7 @@ impl SequencedAead {
             prefetched: 0,
         };
         if worker.is_some() {
-            sequenced.records = sequenced.new_records();
+            sequenced.records = sequenced.new_records(0);
             sequenced.call_worker();
         }
         Ok(sequenced)
@@ -201,25 +213,26 @@ impl SequencedAead {
     /// Encrypts the next message and returns its tag.
     ///
     /// # Errors
-    /// As [`AcceleratedAead::seal`]; [`Error::InvalidInput`] when the numbers are used up: a new key
-    /// is needed.
+    /// As [`AcceleratedAead::seal`], and the number is used up then, too; [`Error::InvalidInput`]
+    /// when all numbers are: a new key is needed.
     pub fn seal_next(
         &mut self,
         aad: &[u8],
         data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], Error> {
         let sequence = self.sequence_left()?;
+        self.next = sequence + 1;
         let key = Arc::clone(&self.key);
-        let tag = match self.ready(sequence, data.len()) {
+        let sealed = match self.ready(sequence, data.len()) {
             Some(keystream) => {
-                let tag = key.seal(aad, data, keystream).map_err(refused)?;
-                self.prefetched += 1;
-                tag
+                let sealed = key.seal(aad, data, keystream).map_err(refused);
+                self.prefetched += u64::from(sealed.is_ok());
+                sealed
             }
-            None => self.aead.seal(&self.nonces.nonce(sequence), aad, data)?,
+            None => self.aead.seal(&self.nonces.nonce(sequence), aad, data),
         };
-        self.done(sequence);
-        Ok(tag)
+        self.go_on();
+        sealed
     }
 
     /// Decrypts the next message if `tag` is its own. One that is refused does not count: the next
@@ -247,7 +260,8 @@ impl SequencedAead {
                 .aead
                 .open(&self.nonces.nonce(sequence), aad, data, tag)?,
         }
-        self.done(sequence);
+        self.next = sequence + 1;
+        self.go_on();
         Ok(())
     }
 
@@ -274,7 +288,7 @@ impl SequencedAead {
     /// how many.
     pub fn prefill(&mut self, budget: Duration) -> usize {
         if self.records.as_ref().is_none_or(Records::is_orphaned) {
-            self.records = self.new_records();
+            self.records = self.new_records(self.next);
         }
         match &self.records {
             Some(records) => records.ring().fill_for(budget) as usize,
@@ -294,22 +308,23 @@ impl SequencedAead {
     fn ready(&mut self, sequence: u64, bytes: usize) -> Option<&[u8]> {
         if self.records.as_ref().is_some_and(Records::is_orphaned) {
             self.records = None;
-            self.records = self.new_records();
+            self.records = self.new_records(sequence);
         }
         let wanted = self.key.head_bytes() + bytes;
         let keystream = self.records.as_mut()?.take(sequence)?;
         (keystream.len() >= wanted).then_some(keystream)
     }
 
-    fn done(&mut self, sequence: u64) {
-        self.next = sequence + 1;
+    /// What is made ahead is to lie ahead of the next message.
+    fn go_on(&mut self) {
         if let Some(records) = &mut self.records {
             records.take(self.next);
             self.call_worker();
         }
     }
 
-    fn new_records(&self) -> Option<Records> {
+    /// Streams from message `first` on.
+    fn new_records(&self, first: u64) -> Option<Records> {
         let inner = self.aead.accelerator.as_ref()?;
         let options = inner.options();
         let granule_bytes = self
@@ -325,7 +340,7 @@ impl SequencedAead {
         };
         let source = RecordSource {
             key: Arc::clone(&self.key),
-            nonces: self.nonces,
+            nonces: Arc::clone(&self.nonces),
         };
         let ring = Ring::new(
             shape,
@@ -333,7 +348,7 @@ impl SequencedAead {
             &inner.prefetched,
             options.prefetch_bytes,
         )?;
-        Some(Records::new(ring, self.next))
+        Some(Records::new(ring, first))
     }
 
     fn call_worker(&self) {
@@ -349,8 +364,42 @@ impl fmt::Debug for SequencedAead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SequencedAead")
             .field("aead", &self.aead)
-            .field("nonces", &self.nonces)
+            .field("nonces", &**self.nonces)
             .field("next", &self.next)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use zeroize::ZeroizeOnDrop;
+
+    use super::*;
+
+    #[test]
+    fn the_iv_is_wiped_with_the_last_who_has_it() {
+        fn is_wiped_on_drop(_: &impl ZeroizeOnDrop) {}
+        for nonces in [
+            NonceSequence::Xor { iv: [7; 12] },
+            NonceSequence::Counter { fixed: [7; 4] },
+        ] {
+            let mut wiped = nonces;
+            wiped.zeroize();
+            assert_eq!(wiped.nonce(0), [0; 12]);
+            let accelerator = Accelerator::builder()
+                .max_threads(0)
+                .strategy(Strategy::Prefetch)
+                .build()
+                .unwrap();
+            let session = accelerator
+                .sequenced_aead(Operation::Aes128Gcm, &[7; 16], nonces, 100)
+                .unwrap();
+            is_wiped_on_drop(&*session.nonces);
+            let held = Arc::downgrade(&session.nonces);
+            assert_eq!(held.strong_count(), 2, "the session and its streams");
+            drop(session);
+            assert_eq!(held.strong_count(), 0);
+        }
     }
 }

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,6 +60,8 @@ pub struct AcceleratedCtr<A: Algorithm = AnyAes> {
     /// Of the options that were taken over last.
     options_version: usize,
     prefetch: Option<Box<Prefetch>>,
+    /// Looks since streams were last asked for and there was no room.
+    looks_without_room: u32,
     accelerator: Option<Arc<Inner>>,
     _reserved: Option<Reserved>,
 }
@@ -201,6 +204,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
             has_own_strategy: false,
             options_version: 0,
             prefetch: None,
+            looks_without_room: 0,
             accelerator,
             _reserved: reserved,
         };
@@ -301,9 +305,23 @@ impl<A: Algorithm> AcceleratedCtr<A> {
             return;
         };
         let worker = inner.options().prefetch_worker;
+        self.looks_without_room = 0;
         self.prefetch = None;
         self.prefetch = self.new_prefetch(Some(worker));
         self.call_worker();
+    }
+
+    /// By a long request of a session that was promised streams and may have found no room for them:
+    /// asks again every [`LOOKS_PER_RETRY`] looks, since others let go of theirs.
+    fn retry_prefetch(&mut self) {
+        if self.strategy != Strategy::Prefetch || self.prefetch.is_some() {
+            return;
+        }
+        self.looks_without_room += 1;
+        if self.looks_without_room == LOOKS_PER_RETRY {
+            self.begin_prefetch();
+            self.look_again();
+        }
     }
 
     fn new_prefetch(&self, worker: Option<PrefetchWorker>) -> Option<Box<Prefetch>> {
@@ -530,6 +548,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         {
             self.take_over_options();
         }
+        self.retry_prefetch();
         if let Some(prefetch) = self
             .prefetch
             .take_if(|it| it.serves(data.len(), self.strategy))
@@ -562,8 +581,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         let Some(inner) = self.accelerator.take() else {
             return self.apply_inline(data);
         };
-        self.apply_long_with(&inner, data);
-        self.accelerator = Some(inner);
+        self.with_accelerator(inner, |ctr, inner| ctr.apply_long_with(inner, data));
         if self.pace.wants_keystream_ahead() {
             self.begin_prefetch();
             if self.prefetch.is_none() {
@@ -574,6 +592,18 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         if self.counts.striped_requests > 0 {
             self.hand_in_stats();
         }
+    }
+
+    /// Runs a request with `inner`, the accelerator taken out for its time, and puts that back even
+    /// if the request panics: in a stripe of a cipher that a caller brought, for one.
+    fn with_accelerator<T>(
+        &mut self,
+        inner: Arc<Inner>,
+        request: impl FnOnce(&mut Self, &Inner) -> T,
+    ) -> T {
+        let done = catch_unwind(AssertUnwindSafe(|| request(self, &inner)));
+        self.accelerator = Some(inner);
+        done.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
     fn apply_long_with(&mut self, inner: &Inner, data: InOutBuf<'_, '_, u8>) {
@@ -835,6 +865,9 @@ fn counter_block(operation: Operation, iv: &[u8]) -> Result<u128, Error> {
     })
 }
 
+/// To ask for streams costs about a key set-up, a long look at least 8 µs.
+const LOOKS_PER_RETRY: u32 = 64;
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -1072,6 +1105,61 @@ mod tests {
         assert_eq!(cipher.unseen_bytes_max, 0);
         cipher.apply_keystream(&mut data[200..]);
         assert_eq!(data, expected);
+    }
+
+    #[test]
+    fn a_session_without_room_for_streams_gets_them_once_another_has_gone() {
+        let builder = Accelerator::builder()
+            .max_threads(0)
+            .strategy(Strategy::Prefetch);
+        let of_one = {
+            let accelerator = builder.clone().build().unwrap();
+            accelerator.ctr(&KEY, &IV).unwrap().prefetch_bytes()
+        };
+        let accelerator = builder.prefetch_bytes(of_one).build().unwrap();
+        let first = accelerator.ctr(&KEY, &IV).unwrap();
+        let mut second = accelerator.ctr(&KEY, &IV).unwrap();
+        assert_eq!(second.prefetch_bytes(), 0);
+        for _ in 0..2 * LOOKS_PER_RETRY {
+            second.retry_prefetch();
+        }
+        assert_eq!(second.prefetch_bytes(), 0);
+        drop(first);
+        let asked = (1..=LOOKS_PER_RETRY).find(|_| {
+            second.retry_prefetch();
+            second.prefetch_bytes() > 0
+        });
+        assert_eq!(asked, Some(LOOKS_PER_RETRY));
+        // They are where the stream is, and its requests look at them.
+        let (mut expected, mut data) = ([0; 1000], [0; 1000]);
+        Oracle::new(&KEY.into(), &IV.into()).apply_keystream(&mut expected);
+        assert!(second.prefill(Duration::MAX) > 0);
+        second.apply_keystream(&mut data);
+        assert_eq!(data, expected);
+        assert_eq!(second.counts.prefetched_bytes, 1000);
+        // One that is to have none does not ask.
+        drop(second);
+        let mut inline = accelerator.ctr(&KEY, &IV).unwrap();
+        inline.set_strategy(Strategy::Inline);
+        for _ in 0..2 * LOOKS_PER_RETRY {
+            inline.retry_prefetch();
+        }
+        assert_eq!(inline.prefetch_bytes(), 0);
+    }
+
+    #[test]
+    fn a_request_that_panics_leaves_the_session_its_accelerator() {
+        let accelerator = Accelerator::builder().build().unwrap();
+        let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
+        for panics in [false, true] {
+            let inner = cipher.accelerator.take().unwrap();
+            let done = catch_unwind(AssertUnwindSafe(|| {
+                cipher.with_accelerator(inner, |_, _| assert!(!panics, "as a stripe may"));
+            }));
+            assert_eq!(done.is_err(), panics);
+            let kept = cipher.accelerator.as_ref().unwrap();
+            assert!(Arc::ptr_eq(kept, &accelerator.0));
+        }
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(crate) trait Background: Send + Sync {
     /// says no: true, there is more to do.
     fn work(&self, goes_on: &mut dyn FnMut() -> bool) -> bool;
 
-    /// It was posted, or more was to be done, and nobody will come.
+    /// It was posted, or more was to be done, and nobody will come; or `work` has panicked.
     fn refused(&self);
 }
 
@@ -108,7 +108,11 @@ pub(crate) struct Lacking {
 pub(crate) enum Next {
     Work(Place),
     /// The helper counts as awake meanwhile, and says [`Board::end_background`] afterwards.
-    Background(Arc<dyn Background>),
+    Background {
+        work: Arc<dyn Background>,
+        /// [`Board::version`] before the look that found it: whatever is posted after has changed it.
+        seen: usize,
+    },
     /// Slept for the whole time it was allowed.
     Idle,
     Closed,
@@ -200,7 +204,7 @@ impl Board {
         }
     }
 
-    /// For [`Background::work`]: whether nothing was posted since `self.version` was read.
+    /// For [`Background::work`]: other than [`Next::Background`] says where something was posted since.
     pub(crate) fn version(&self) -> usize {
         self.version.load(Ordering::Relaxed)
     }
@@ -278,9 +282,9 @@ impl Board {
         // do not begin it anew, or helpers that nobody needs would spin as long as there is work.
         let mut watch = None;
         loop {
-            if let Some(next) = state.take() {
+            if let Some(next) = state.take(seen) {
                 match next {
-                    Next::Background(_) => state.in_background += 1,
+                    Next::Background { .. } => state.in_background += 1,
                     _ => self.count_awake(&mut state, -1),
                 }
                 drop(state);
@@ -384,12 +388,14 @@ impl State {
             || self.entries.iter().any(|entry| entry.wanted > 0)
     }
 
-    fn take(&mut self) -> Option<Next> {
+    /// `seen`: the board's version, read before the lock was taken.
+    fn take(&mut self, seen: usize) -> Option<Next> {
         if self.closed {
             return Some(Next::Closed);
         }
         let Some(at) = self.entries.iter().position(|entry| entry.wanted > 0) else {
-            return self.background.pop_front().map(Next::Background);
+            let work = self.background.pop_front()?;
+            return Some(Next::Background { work, seen });
         };
         let entry = &mut self.entries[at];
         entry.wanted -= 1;

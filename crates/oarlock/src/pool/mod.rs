@@ -114,7 +114,8 @@ impl Pool {
     }
 
     /// Changes the limits: at once for what is posted from now on. Threads too many end when they
-    /// have been idle for a while. The class stays.
+    /// have been idle for a while; those too few are made by [`start_up`](Self::start_up). The class
+    /// stays. Takes no lock.
     pub(crate) fn set_limits(&self, limits: Limits) {
         let live = &self.limits;
         live.min_threads
@@ -122,7 +123,6 @@ impl Pool {
         live.max_threads
             .store(limits.max_threads, Ordering::Relaxed);
         live.spin.store(limits.spin, Ordering::Relaxed);
-        self.start_up();
     }
 
     /// Runs `work` here and on up to `helpers` other threads, and returns when all who began it
@@ -210,6 +210,11 @@ impl Pool {
     }
 
     #[cfg(test)]
+    pub(crate) fn max_threads(&self) -> usize {
+        self.limits.max_threads()
+    }
+
+    #[cfg(test)]
     pub(crate) fn with_every_lock_held<T>(&self, run: impl FnOnce() -> T) -> T {
         let crew = self.crew();
         let _threads = crew.threads.lock();
@@ -217,7 +222,8 @@ impl Pool {
         crew.board.with_lock_held(run)
     }
 
-    fn start_up(&self) {
+    /// Makes threads up to `min_threads`.
+    pub(crate) fn start_up(&self) {
         let crew = self.crew();
         for _ in crew.alive.load(Ordering::Relaxed)..self.limits.min_threads() {
             crew.start();
@@ -385,16 +391,20 @@ impl Crew {
                     place.work();
                     self.board.leave(place);
                 }
-                Next::Background(work) => {
-                    let seen = self.board.version();
+                Next::Background { work, seen } => {
                     let mut pieces = 0;
                     let mut goes_on = || {
                         pieces += 1;
                         pieces < PIECES_MAX && self.board.version() == seen
                     };
-                    // A cipher that a caller brought may panic: its ring is then filled no more.
-                    let has_more =
-                        catch_unwind(AssertUnwindSafe(|| work.work(&mut goes_on))).unwrap_or(false);
+                    // A cipher that a caller brought may panic.
+                    let has_more = catch_unwind(AssertUnwindSafe(|| work.work(&mut goes_on)))
+                        .unwrap_or_else(|panic| {
+                            // As in `run`: its drop may panic in its turn.
+                            std::mem::forget(panic);
+                            work.refused();
+                            false
+                        });
                     self.board.end_background(has_more.then_some(work));
                     watch.nap = Some(NAP_MIN);
                 }

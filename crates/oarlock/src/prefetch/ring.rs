@@ -6,11 +6,12 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::time::{Duration, Instant};
 
 use super::slots::{Cursor, Slots};
 use crate::pool::Background;
+use crate::process;
 
 /// What goes into the granules.
 pub(crate) trait Source: Send + Sync {
@@ -18,24 +19,59 @@ pub(crate) trait Source: Send + Sync {
     fn make(&self, base: u128, index: u64, granule: &mut [u8]);
 }
 
-/// Memory that rings of one accelerator may take, and what they have taken.
+/// Memory that rings of one accelerator may take, and what they have taken. A forked child begins
+/// anew: the threads that would let go of its parent's rings are not there.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
-    taken: AtomicUsize,
+    /// Above [`BYTES_BITS`]: the fork generation that the bytes, below, are taken in. In one word,
+    /// so that of two threads of a child none begins after the other has taken.
+    taken: AtomicU64,
 }
 
 impl Budget {
     /// Bytes taken now.
     pub(crate) fn taken(&self) -> usize {
-        self.taken.load(Ordering::Relaxed)
+        bytes_of(generation(), self.taken.load(Ordering::Relaxed)) as usize
     }
 
-    fn take(&self, bytes: usize, most: usize) -> bool {
-        let room = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= most);
+    /// Returns the generation to give them back in; `None` where that would be more than `most`.
+    fn take(&self, bytes: usize, most: usize) -> Option<u64> {
+        let generation = generation();
+        let most = (most as u64).min(BYTES_MAX);
+        let room = |taken| {
+            let sum = bytes_of(generation, taken).checked_add(bytes as u64);
+            let sum = sum.filter(|sum| *sum <= most)?;
+            Some(generation << BYTES_BITS | sum)
+        };
         self.taken
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room)
             .is_ok()
+            .then_some(generation)
     }
+
+    fn give_back(&self, bytes: usize, generation: u64) {
+        let less = |taken| {
+            let is_ours = taken >> BYTES_BITS == generation;
+            is_ours.then(|| taken - bytes as u64)
+        };
+        let _ = self
+            .taken
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    }
+}
+
+/// Of `taken`, a [`Budget`]'s, in this generation.
+fn bytes_of(generation: u64, taken: u64) -> u64 {
+    if taken >> BYTES_BITS == generation {
+        taken & BYTES_MAX
+    } else {
+        0
+    }
+}
+
+/// Of this process, as far as [`Budget`] keeps it.
+fn generation() -> u64 {
+    process::fork_generation() as u64 & (u64::MAX >> BYTES_BITS)
 }
 
 /// The shape of a ring.
@@ -64,6 +100,8 @@ pub(crate) struct Ring {
     fillers: AtomicUsize,
     closed: AtomicBool,
     budget: Arc<Budget>,
+    /// Of the process that took its memory from the budget.
+    generation: u64,
 }
 
 // SAFETY: `memory` is the only part that is not Sync by itself. `Slots` hands each granule to one
@@ -79,11 +117,9 @@ impl Ring {
         bytes_max: usize,
     ) -> Option<Arc<Self>> {
         let bytes = shape.bytes()?;
-        if !budget.take(bytes, bytes_max) {
-            return None;
-        }
+        let generation = budget.take(bytes, bytes_max)?;
         let Some(memory) = Memory::new(bytes) else {
-            budget.taken.fetch_sub(bytes, Ordering::Relaxed);
+            budget.give_back(bytes, generation);
             return None;
         };
         Some(Arc::new(Self {
@@ -94,6 +130,7 @@ impl Ring {
             fillers: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
             budget: Arc::clone(budget),
+            generation,
         }))
     }
 
@@ -139,7 +176,13 @@ impl Ring {
     }
 
     /// Fills one granule; false when there is none to fill.
+    ///
+    /// # Panics
+    /// With the panic of the source. The slot stays taken then, and the ring is filled no more.
     pub(crate) fn fill_one(&self, cursor: &mut Cursor) -> bool {
+        if self.is_closed() {
+            return false;
+        }
         let Some(claim) = self.slots.next(cursor) else {
             return false;
         };
@@ -147,7 +190,9 @@ impl Ring {
         // SAFETY: the granule lies in the memory, which is initialized. The claim makes this thread
         // the only one that touches it.
         let granule = unsafe { std::slice::from_raw_parts_mut(granule, self.granule_bytes) };
+        let closing = Closing(self);
         self.source.make(claim.base, claim.index, granule);
+        std::mem::forget(closing);
         self.slots.publish(&claim);
         true
     }
@@ -177,7 +222,7 @@ impl Ring {
     /// Whether it is worth having a thread fill it, beside those that do; if so the caller brings
     /// one. By the consumer.
     pub(crate) fn enlist(&self, fillers_max: usize) -> bool {
-        if !self.slots.lacks(self.worthwhile()) {
+        if self.is_closed() || !self.slots.lacks(self.worthwhile()) {
             return false;
         }
         // Pairs with the one in `leave`: either the filler sees what was released, or it is seen to
@@ -210,7 +255,7 @@ impl Ring {
         false
     }
 
-    /// The consumer is gone.
+    /// The consumer is gone, or the source has panicked.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
     }
@@ -229,7 +274,7 @@ impl Background for Ring {
     fn work(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
         let mut cursor = Cursor::default();
         loop {
-            while !self.is_closed() && self.fill_one(&mut cursor) {
+            while self.fill_one(&mut cursor) {
                 if !goes_on() {
                     return true;
                 }
@@ -252,9 +297,16 @@ impl Background for Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        self.budget
-            .taken
-            .fetch_sub(self.memory.lines.len(), Ordering::Relaxed);
+        self.budget.give_back(self.bytes(), self.generation);
+    }
+}
+
+/// Closes the ring unless it is forgotten.
+struct Closing<'a>(&'a Ring);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 
@@ -297,11 +349,15 @@ impl Drop for Memory {
 }
 
 const LINE_BYTES: usize = 64;
+/// 256 TiB, more than any machine has memory; the rest is for generations.
+const BYTES_BITS: u32 = 48;
+const BYTES_MAX: u64 = (1 << BYTES_BITS) - 1;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::pool::{Class, Limits, Pool};
 
     struct Zeros;
 
@@ -309,6 +365,50 @@ mod tests {
         fn make(&self, _: u128, _: u64, granule: &mut [u8]) {
             granule.fill(0);
         }
+    }
+
+    /// Works once.
+    struct Broken(AtomicBool);
+
+    impl Source for Broken {
+        fn make(&self, _: u128, _: u64, granule: &mut [u8]) {
+            assert!(!self.0.swap(true, Ordering::Relaxed), "it is broken");
+            granule.fill(7);
+        }
+    }
+
+    #[test]
+    fn a_ring_whose_source_panics_is_filled_no_more_and_holds_no_filler() {
+        let shape = Shape {
+            granule_bytes: 64,
+            segment: 4,
+            streams: 2,
+        };
+        let source = Box::new(Broken(AtomicBool::new(false)));
+        let ring = Ring::new(shape, source, &Arc::default(), 512).unwrap();
+        let first = ring.restart(0);
+        let pool = Pool::new(Limits {
+            min_threads: 0,
+            max_threads: 1,
+            spin: false,
+            class: Class::Normal,
+        });
+        assert!(ring.enlist(1));
+        pool.in_background(Arc::clone(&ring) as Arc<dyn Background>, true);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !ring.is_closed() || ring.fillers.load(Ordering::Relaxed) > 0 {
+            assert!(Instant::now() < deadline, "its filler never ends");
+            std::thread::yield_now();
+        }
+        assert!(!ring.enlist(1));
+        assert_eq!(ring.fill_for(Duration::MAX), 0);
+        // What was made before is there, and nobody is told that the rest is.
+        // SAFETY: this is the only consumer, and nothing is released.
+        let ready = (0..8).filter(|index| unsafe { ring.granule(first + index).is_some() });
+        assert_eq!(ready.count(), 1);
+        // The helper is still there for others.
+        pool.run(1, &|_| {});
+        assert_eq!(pool.threads(), 1);
     }
 
     #[test]

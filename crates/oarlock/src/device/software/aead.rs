@@ -223,9 +223,9 @@ impl Context {
             rest = after;
             let (from, to) = piece.into_raw();
             let mut done: c_int = 0;
-            // SAFETY: the buffer vouches for `bytes` at both pointers, equal or apart, which these
-            // ciphers allow; they write as many as they read, and so many fit an int.
             let result =
+                // SAFETY: the buffer vouches for `bytes` at both pointers, equal or apart, which
+                // these ciphers allow; they write as many as they read, and so many fit an int.
                 unsafe { EVP_CipherUpdate(self.0.as_ptr(), to, &mut done, from, bytes as c_int) };
             assert_done(result);
         }
@@ -251,9 +251,9 @@ impl Context {
     fn finish(&mut self) -> bool {
         let mut done: c_int = 0;
         let mut nothing = [0; TAG_BYTES];
-        // SAFETY: a context with a message begun; these ciphers hold nothing back, so nothing is
-        // written.
         let result =
+            // SAFETY: a context with a message begun; these ciphers hold nothing back, so nothing
+            // is written.
             unsafe { EVP_CipherFinal_ex(self.0.as_ptr(), nothing.as_mut_ptr(), &mut done) };
         result == 1
     }
