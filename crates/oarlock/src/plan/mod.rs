@@ -396,7 +396,7 @@ impl Pace {
         let handoff_ns = self
             .stripes
             .handoff_ns
-            .unwrap_or(self.machine.handoff_ns / 2.0);
+            .unwrap_or((self.machine.handoff_ns / 2.0).min(HANDOFF_NS_HOPED));
         handoff_ns + inline_ns / (helpers + 1) as f64
     }
 
@@ -522,6 +522,8 @@ const ASLEEP_PER_WAKE: f64 = 2.0;
 const WORTHWHILE: f64 = 0.94;
 /// Times that may be a little longer and still count as equal.
 const EQUAL: f64 = 1.05;
+/// What posting work costs a caller at least, with the helper on a core that shares its cache.
+const HANDOFF_NS_HOPED: f64 = 500.0;
 /// Stripes that gained nothing are tried again after so many looks, the first time and at most.
 const BAR_MIN: u32 = 16;
 const BAR_MAX: u32 = 4096;
