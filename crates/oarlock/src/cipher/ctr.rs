@@ -4,7 +4,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cipher::consts::{U16, U24, U32};
 use cipher::{
@@ -262,7 +262,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
     ///
     /// ```
     /// use cipher::StreamCipher;
-    /// use std::time::Duration;
+    /// use std::time::{Duration, Instant};
     ///
     /// let accelerator = oarlock::Accelerator::builder().build()?;
     /// let mut cipher = accelerator.ctr(&[7; 16], &[0; 16])?;
@@ -359,6 +359,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
             worker,
             is_active: true,
             taken: Taken::default(),
+            requests: 0,
         }))
     }
 
@@ -376,6 +377,9 @@ impl<A: Algorithm> AcceleratedCtr<A> {
     #[inline(never)]
     fn apply_prefetched(&mut self, mut prefetch: Box<Prefetch>, data: InOutBuf<'_, '_, u8>) {
         let bytes = data.len();
+        let began = prefetch
+            .is_to_be_timed(bytes, self.strategy)
+            .then(Instant::now);
         let taken = prefetch.consumer.apply(
             self.counter,
             self.skip,
@@ -389,7 +393,11 @@ impl<A: Algorithm> AcceleratedCtr<A> {
             // Used up, and nobody refills it.
             prefetch.is_active = false;
         }
-        let is_worth_it = prefetch.is_worth_it();
+        let mut is_worth_it = prefetch.is_worth_it();
+        if let Some(began) = began {
+            let inline = taken.inline as usize;
+            is_worth_it &= self.pace.learn_taking(bytes, inline, began, Instant::now());
+        }
         self.prefetch = Some(prefetch);
         if self.strategy == Strategy::Auto && !is_worth_it {
             self.prefetch = None;
@@ -766,6 +774,8 @@ struct Prefetch {
     is_active: bool,
     /// Since they were last found worth it.
     taken: Taken,
+    /// Requests that were served.
+    requests: u32,
 }
 
 impl Prefetch {
@@ -773,6 +783,15 @@ impl Prefetch {
     /// are is better cut into stripes.
     fn serves(&self, bytes: usize, strategy: Strategy) -> bool {
         self.is_active && (strategy != Strategy::Auto || bytes <= self.consumer.ring().bytes())
+    }
+
+    /// Whether this is one of those that tell how fast keystream is taken: long enough for the
+    /// clock, and few enough that looks at it do not count.
+    fn is_to_be_timed(&mut self, bytes: usize, strategy: Strategy) -> bool {
+        self.requests = self.requests.wrapping_add(1);
+        strategy == Strategy::Auto
+            && bytes >= TIMED_BYTES_MIN
+            && self.requests.is_multiple_of(plan::REQUESTS_PER_TIMED)
     }
 
     /// Whether a fair part of the last bytes was there.
@@ -867,6 +886,9 @@ fn counter_block(operation: Operation, iv: &[u8]) -> Result<u128, Error> {
 
 /// To ask for streams costs about a key set-up, a long look at least 8 µs.
 const LOOKS_PER_RETRY: u32 = 64;
+
+/// Shorter requests are not timed by a clock of 20 to 40 ns.
+const TIMED_BYTES_MIN: usize = 4096;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

@@ -87,14 +87,20 @@ struct Stripes {
 struct Ahead {
     /// Of the streams; 0 where there is no keystream to be made ahead.
     ring_bytes: usize,
+    /// What keystream of other cores is used at, from requests of this session; `None` before the
+    /// first that all of it was there for.
+    bytes_per_ns: Option<f64>,
+    /// When the last request that was timed ended.
+    timed: Option<Instant>,
     /// From the end of a request to the start of the next, on average.
     gap_ns: f64,
     /// Requests that were looked at under this key.
     looks: u32,
     /// As many there must be before keystream is made ahead; more where that was of no use.
     looks_needed: u32,
-    /// The last look found that it should be.
+    /// The last look found that it should be, by so many.
     is_wanted: bool,
+    helpers: usize,
 }
 
 /// What [`Pace::choose`] asks about the pool; asked in this order, only as far as needed.
@@ -151,10 +157,13 @@ impl Pace {
             stripes: Stripes::default(),
             ahead: Ahead {
                 ring_bytes: 0,
+                bytes_per_ns: None,
+                timed: None,
                 gap_ns: 0.0,
                 looks: 0,
                 looks_needed: LOOKS_TO_PREFETCH,
                 is_wanted: false,
+                helpers: 0,
             },
         }
     }
@@ -223,8 +232,13 @@ impl Pace {
             0 => Way::Inline,
             _ => self.by_stripes_or_not(bytes, inline_ns, now, available, pool),
         };
-        if available > 0 && self.is_better_made_ahead(bytes, inline_ns, available, way) {
+        if available > 0
+            && bytes <= self.ahead.ring_bytes
+            && self.ahead.looks >= self.ahead.looks_needed
+            && self.is_better_made_ahead(bytes, inline_ns, available, way)
+        {
             self.ahead.is_wanted = true;
+            self.ahead.helpers = available;
         }
         self.passed_over = match way {
             Way::Inline if !follows => PASSED_OVER,
@@ -258,9 +272,14 @@ impl Pace {
             0
         };
         self.ahead.looks = self.ahead.looks.saturating_add(1);
+        // What was slow once is tried again some day.
+        let known = self.taken_bytes_per_ns();
+        let hoped = self.hoped_bytes_per_ns();
+        if let Some(rate) = &mut self.ahead.bytes_per_ns {
+            *rate = known + (hoped - known).max(0.0) / 1024.0;
+        }
         if let Some(pause_ns) = pause_ns {
-            let gap_ns = (pause_ns / (unseen + 1.0)).min(GAP_NS_MAX);
-            self.ahead.gap_ns += (gap_ns - self.ahead.gap_ns) / 8.0;
+            self.ahead.paused(pause_ns / (unseen + 1.0));
         }
         follows
     }
@@ -278,10 +297,7 @@ impl Pace {
         otherwise: Way,
     ) -> bool {
         let taking_ns = self.taking_ns(bytes);
-        if bytes > self.ahead.ring_bytes
-            || self.ahead.looks < self.ahead.looks_needed
-            || taking_ns > WORTHWHILE * inline_ns
-        {
+        if taking_ns > WORTHWHILE * inline_ns {
             return false;
         }
         let otherwise_ns = match otherwise {
@@ -303,13 +319,55 @@ impl Pace {
         let ahead_ns = (period_ns - gap_ns).max(taking_ns);
         // What is there is there after a pause as well: of equals it is the better.
         let is_much_slower = taking_ns < inline_ns / 4.0;
-        let share = if is_much_slower { EQUAL } else { WORTHWHILE };
+        let is_in_use = self.ahead.bytes_per_ns.is_some();
+        let share = match (is_much_slower, is_in_use) {
+            (true, _) => EQUAL,
+            (false, true) => STILL_WORTHWHILE,
+            (false, false) => WORTHWHILE,
+        };
         ahead_ns < share * otherwise_ns
     }
 
     /// To use keystream of another core.
     fn taking_ns(&self, bytes: usize) -> f64 {
-        TAKING_NS + bytes as f64 / (RING_SHARE * self.machine.other_core_bytes_per_ns)
+        TAKING_NS + bytes as f64 / self.taken_bytes_per_ns()
+    }
+
+    fn taken_bytes_per_ns(&self) -> f64 {
+        let known = self.ahead.bytes_per_ns;
+        known.unwrap_or_else(|| self.hoped_bytes_per_ns())
+    }
+
+    fn hoped_bytes_per_ns(&self) -> f64 {
+        RING_SHARE_HOPED * self.machine.other_core_bytes_per_ns
+    }
+
+    /// Takes note of a request, one in [`REQUESTS_PER_TIMED`], that keystream was there for, but for
+    /// the bytes that were done `inline`; whether the streams still gain.
+    pub(crate) fn learn_taking(
+        &mut self,
+        bytes: usize,
+        inline: usize,
+        began: Instant,
+        ended: Instant,
+    ) -> bool {
+        let ns = ended.duration_since(began).as_nanos() as f64;
+        if let Some(last_end) = self.ahead.timed.replace(ended) {
+            // As many pauses as requests, of which this one is not in there.
+            let requests = f64::from(REQUESTS_PER_TIMED);
+            let since_ns = began.duration_since(last_end).as_nanos() as f64;
+            self.ahead
+                .paused((since_ns - (requests - 1.0) * ns) / requests);
+        }
+        if inline > bytes / 2 {
+            return true;
+        }
+        let ns = ns - inline as f64 / self.cost.bytes_per_ns;
+        let seen = (bytes - inline) as f64 / (ns - TAKING_NS).max(ns / 2.0).max(1.0);
+        let known = self.taken_bytes_per_ns();
+        self.ahead.bytes_per_ns = Some(known + (seen - known) / 8.0);
+        let inline_ns = self.cost.ns(bytes);
+        self.is_better_made_ahead(bytes, inline_ns, self.ahead.helpers, Way::Inline)
     }
 
     /// A request from here on is worth the waking of helpers.
@@ -320,6 +378,7 @@ impl Pace {
     /// Little of what was made ahead was there when it was asked for, or there is no room for it.
     pub(crate) fn prefetch_failed(&mut self) {
         self.ahead.looks = 0;
+        self.ahead.timed = None;
         self.ahead.looks_needed = self.ahead.looks_needed.saturating_mul(4);
     }
 
@@ -346,7 +405,12 @@ impl Pace {
             }
             // A longer request is worth waking the rest.
             let helpers = if is_worth_waking { available } else { awake };
-            if self.striped_ns(inline_ns, awake) >= WORTHWHILE * inline_ns {
+            let worthwhile = if self.stripes.handoff_ns.is_some() {
+                STILL_WORTHWHILE
+            } else {
+                WORTHWHILE
+            };
+            if self.striped_ns(inline_ns, awake) >= worthwhile * inline_ns {
                 return Way::Inline;
             }
             self.stripes.sent_for_awake = Some(true);
@@ -461,6 +525,13 @@ impl Pace {
     }
 }
 
+impl Ahead {
+    /// Takes note of the pause before a request.
+    fn paused(&mut self, ns: f64) {
+        self.gap_ns += (ns.clamp(0.0, GAP_NS_MAX) - self.gap_ns) / 8.0;
+    }
+}
+
 impl Waking {
     fn is_overdue(&self, now: Instant) -> bool {
         self.since
@@ -474,8 +545,8 @@ impl Stripes {
         // One request that the kernel interrupted says little of the next.
         let seen_ns = (ns - share_ns).clamp(0.0, inline_ns);
         let known_ns = self.handoff_ns.get_or_insert(seen_ns);
-        *known_ns += (seen_ns - *known_ns) / 8.0;
-        if *known_ns + share_ns < WORTHWHILE * inline_ns {
+        *known_ns += (seen_ns - *known_ns) / 16.0;
+        if *known_ns + share_ns < STILL_WORTHWHILE * inline_ns {
             self.rewarded = self.rewarded.saturating_add(1);
             return;
         }
@@ -520,6 +591,8 @@ const ASLEEP_NS_MIN: f64 = 100_000.0;
 const ASLEEP_PER_WAKE: f64 = 2.0;
 /// Another way must promise this share of the inline time.
 const WORTHWHILE: f64 = 0.94;
+/// Of a way that is in use, so that it is not left and taken up again all the time.
+const STILL_WORTHWHILE: f64 = 0.98;
 /// Times that may be a little longer and still count as equal.
 const EQUAL: f64 = 1.05;
 /// What posting work costs a caller at least, with the helper on a core that shares its cache.
@@ -540,14 +613,18 @@ const PASSED_OVER: u32 = 6;
 /// While keystream is taken more is made, over the same way, and then 9 to 19 GB/s are left of the 43
 /// that are measured without.
 const RING_SHARE: f64 = 0.25;
+/// The most that was seen. What a session finds out decides.
+const RING_SHARE_HOPED: f64 = 0.6;
 /// To find keystream that was made ahead.
-const TAKING_NS: f64 = 100.0;
+const TAKING_NS: f64 = 40.0;
 /// A session of a few requests is not worth the memory.
 const LOOKS_TO_PREFETCH: u32 = 3;
 /// Of a message, when devices are compared.
 const TYPICAL_BYTES: usize = 4096;
 /// Longer gaps say no more.
 const GAP_NS_MAX: f64 = 1e9;
+/// Of requests for which keystream is taken.
+pub(crate) const REQUESTS_PER_TIMED: u32 = 8;
 const GRANULE_NS: f64 = 5_000.0;
 const GRANULE_BYTES_MIN: usize = 512;
 const PAGE: usize = 4096;
@@ -824,6 +901,47 @@ mod tests {
             assert_eq!(is_ahead, look == LOOKS_TO_PREFETCH, "{look}");
         }
         assert!(session.pace.streak >= 1, "no pause between them");
+    }
+
+    #[test]
+    fn keystream_that_comes_slowly_is_made_ahead_no_more() {
+        let mut session = Session::of_stream(10 * RATE);
+        let (bytes, pause) = (32 << 10, Duration::from_millis(1));
+        assert!((0..10).any(|_| session.ahead(pause, bytes, &ASLEEP)));
+        let inline_ns = session.pace.cost.ns(bytes);
+        // Each timed one after as many others, each with its pause.
+        let mut taken = |ns: f64| {
+            let others = (pause.as_nanos() as f64 + ns) * f64::from(REQUESTS_PER_TIMED - 1);
+            let began = session.now + pause + Duration::from_nanos(others as u64);
+            session.now = began + Duration::from_nanos(ns as u64);
+            session.pace.learn_taking(bytes, 0, began, session.now)
+        };
+        assert!((0..100).all(|_| taken(inline_ns / 2.0)));
+        // One that was interrupted changes nothing.
+        assert!(taken(1e6));
+        assert!((0..100).any(|_| !taken(1.5 * inline_ns)));
+    }
+
+    #[test]
+    fn streams_are_given_up_when_pauses_end_and_stripes_are_better() {
+        let mut session = Session::of_stream(6 * RATE);
+        let (bytes, pause) = (64 << 10, Duration::from_micros(40));
+        let one = Told {
+            available: 1,
+            awake: 1,
+        };
+        assert!((0..50).any(|_| session.ahead(pause, bytes, &one)));
+        let mut taken = || {
+            // Half of a request's keystream is there, and the next follows at once.
+            let ns = session.pace.cost.ns(bytes) * 0.75;
+            let others = Duration::from_nanos((ns * f64::from(REQUESTS_PER_TIMED - 1)) as u64);
+            let began = session.now + others;
+            session.now = began + Duration::from_nanos(ns as u64);
+            session
+                .pace
+                .learn_taking(bytes, bytes / 2, began, session.now)
+        };
+        assert!((0..100).any(|_| !taken()));
     }
 
     #[test]
