@@ -410,7 +410,7 @@ impl Pace {
             } else {
                 WORTHWHILE
             };
-            if self.striped_ns(inline_ns, awake) >= worthwhile * inline_ns {
+            if !is_worth_waking && self.striped_ns(inline_ns, awake) >= worthwhile * inline_ns {
                 return Way::Inline;
             }
             self.stripes.sent_for_awake = Some(true);
