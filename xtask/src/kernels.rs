@@ -17,7 +17,6 @@
 //! Up to [`UNROLLED_DIGITS`] the loops are unrolled; beyond, the same blocks stand in loops, and
 //! one text serves every width.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::tool::{Metadata, Result};
@@ -71,6 +70,13 @@ fn files() -> Vec<(String, String)> {
             format!("square_{digits}.s"),
             unrolled(Assembly::square_unrolled),
         ));
+        files.push((
+            format!("square_and_select_{digits}.s"),
+            unrolled(|assembly, blocks| {
+                let (table, to) = ("r10", "r11");
+                assembly.square_and_select_unrolled(blocks, Some(Selection { table, to }));
+            }),
+        ));
     }
     let looped = |product: fn(&mut Assembly)| {
         let mut assembly = Assembly::default();
@@ -86,9 +92,14 @@ fn files() -> Vec<(String, String)> {
     };
     files.push(("multiply.s".to_owned(), looped(Assembly::multiply_looped)));
     files.push(("square.s".to_owned(), looped(Assembly::square_looped)));
-    for window in WINDOWS {
-        files.push((format!("select_{window}.s"), select(window)));
-    }
+    files.push((
+        "square_and_select.s".to_owned(),
+        looped(|assembly| {
+            let (table, to) = ("rdx", "rsi");
+            assembly.square_and_select_looped(Some(Selection { table, to }));
+        }),
+    ));
+    files.push(("select.s".to_owned(), select()));
     files
 }
 
@@ -109,22 +120,28 @@ impl Place {
     }
 }
 
+/// Registers that name the next digit of a table, and where what is selected of it goes.
+#[derive(Clone, Copy)]
+struct Selection {
+    table: &'static str,
+    to: &'static str,
+}
+
 /// The text of one function, and what it is made of.
 #[derive(Default)]
 struct Assembly {
-    text: String,
+    lines: Vec<String>,
 }
 
 impl Assembly {
     fn line(&mut self, instruction: std::fmt::Arguments<'_>) {
-        // Writing to a string cannot fail.
-        let _ = writeln!(self.text, "    {instruction}");
+        self.lines.push(format!("    {instruction}\n"));
     }
 
     fn end(mut self) -> String {
         self.line(format_args!("vzeroupper"));
         self.line(format_args!("ret"));
-        format!("{HEADER}{}", self.text)
+        format!("{HEADER}{}", self.lines.concat())
     }
 
     /// T = A B.
@@ -142,6 +159,15 @@ impl Assembly {
 
     /// T = A A.
     fn square_unrolled(&mut self, blocks: usize) {
+        self.square_and_select_unrolled(blocks, None);
+    }
+
+    fn square_and_select_unrolled(&mut self, blocks: usize, selection: Option<Selection>) {
+        if let Some(Selection { table, to }) = selection {
+            self.begin_selection();
+            self.line(format_args!("mov {table}, [rdx + 64]"));
+            self.line(format_args!("mov {to}, [rdx + 72]"));
+        }
         self.clear_carried();
         for k in 0..2 * blocks - 1 {
             self.clear_sums();
@@ -149,11 +175,11 @@ impl Assembly {
                 self.block_product(A.block(i), A.block(k - i));
             }
             if k % 2 == 0 {
-                self.block_square(A.block(k / 2));
+                self.block_square(A.block(k / 2), selection);
             } else {
                 self.double();
             }
-            self.store_product(T.block(k));
+            self.store_doubled(T.block(k));
         }
         self.store_carried(T.block(2 * blocks - 1));
     }
@@ -178,7 +204,7 @@ impl Assembly {
         }
     }
 
-    /// As `multiply_unrolled`, for as many blocks as BLOCKS says.
+    /// As `multiply_unrolled`, for as many blocks as r9 says.
     fn multiply_looped(&mut self) {
         self.clear_carried();
         self.line(format_args!("mov r10, rsi")); // A[first i]
@@ -210,8 +236,15 @@ impl Assembly {
         self.store_carried(Place("r15", 0));
     }
 
-    /// As `square_unrolled`, for as many blocks as BLOCKS says.
+    /// As `square_unrolled`, for as many blocks as r9 says.
     fn square_looped(&mut self) {
+        self.square_and_select_looped(None);
+    }
+
+    fn square_and_select_looped(&mut self, selection: Option<Selection>) {
+        if selection.is_some() {
+            self.begin_selection();
+        }
         self.clear_carried();
         self.line(format_args!("mov r10, rsi")); // A[first i]
         self.line(format_args!("mov r11, rsi")); // A[k - first i]
@@ -219,6 +252,10 @@ impl Assembly {
         self.line(format_args!("xor r14d, r14d")); // k
         self.line(format_args!("mov r15, r8")); // T[k]
         self.line(format_args!("lea rbp, [r9 + r9 - 1]"));
+        if let Some(Selection { table, to }) = selection {
+            self.line(format_args!("mov {to}, [rdx + 72]"));
+            self.line(format_args!("mov {table}, [rdx + 64]"));
+        }
         self.label(2);
         self.clear_sums();
         self.line(format_args!("mov rax, r10"));
@@ -231,12 +268,12 @@ impl Assembly {
         self.line(format_args!("test r14, 1"));
         self.line(format_args!("jnz 4f"));
         // With every i < k / 2 done, rax is at A[k / 2].
-        self.block_square(Place("rax", 0));
+        self.block_square(Place("rax", 0), selection);
         self.line(format_args!("jmp 5f"));
         self.label(4);
         self.double();
         self.label(5);
-        self.store_product(Place("r15", 0));
+        self.store_doubled(Place("r15", 0));
         self.line(format_args!("add r15, {BLOCK_BYTES}"));
         self.line(format_args!("inc r14"));
         // The next column: first i = max(0, k + 1 - b), and (k + 1) / 2 - first i products.
@@ -256,7 +293,7 @@ impl Assembly {
         self.store_carried(Place("r15", 0));
     }
 
-    /// As `reduce_unrolled`, for as many blocks as BLOCKS says.
+    /// As `reduce_unrolled`, for as many blocks as r9 says.
     fn reduce_looped(&mut self) {
         self.begin_reduction();
         self.line(format_args!("lea r11, [rcx + 64]")); // N[k - first i]
@@ -308,7 +345,7 @@ impl Assembly {
     }
 
     fn label(&mut self, number: usize) {
-        let _ = writeln!(self.text, "{number}:");
+        self.lines.push(format!("{number}:\n"));
     }
 
     fn clear_carried(&mut self) {
@@ -361,8 +398,9 @@ impl Assembly {
     }
 
     /// The sums of columns, and the products of different digits of a block, are doubled; then the
-    /// squares of its digits are added.
-    fn block_square(&mut self, a: Place) {
+    /// squares of its digits are added. A digit of a table may be selected meanwhile.
+    fn block_square(&mut self, a: Place, selection: Option<Selection>) {
+        let start = self.lines.len();
         for i in 0..BLOCK {
             self.load(factor(i), a.digit(i));
         }
@@ -376,15 +414,82 @@ impl Assembly {
         }
         self.double();
         for i in 0..BLOCK {
-            self.multiply_low(low(2 * i), factor(i), factor(i));
-            self.multiply_high(high(2 * i + 1), factor(i), factor(i));
+            self.multiply_low(doubled(2 * i), factor(i), factor(i));
+            self.multiply_high(doubled(2 * i + 1), factor(i), factor(i));
+        }
+        if let Some(Selection { table, to }) = selection {
+            let mut other = Self::default();
+            other.select_digit(table, to);
+            self.interleave(start, other);
         }
     }
 
+    /// The bits of the indices at rdx, as masks; that of the highest bit is inverted.
+    fn begin_selection(&mut self) {
+        let [index, one, ..] = FREE;
+        self.load(index, Place("rdx", 0).digit(0));
+        for bit in 0..WINDOW {
+            self.line(format_args!("mov eax, {}", 1 << bit));
+            self.line(format_args!("vpbroadcastq {one}, rax"));
+            let test = if bit + 1 == WINDOW {
+                "vptestnmq"
+            } else {
+                "vptestmq"
+            };
+            self.line(format_args!("{test} k{}, {index}, {one}", bit + 1));
+        }
+    }
+
+    /// One digit of the entries that the masks name, from `table` to `to`; both registers go to the
+    /// next digit. Halves are chosen by one bit of the index after the other, the halves of the
+    /// whole by way of memory, for want of a fifth register.
+    fn select_digit(&mut self, table: &'static str, to: &'static str) {
+        let half = 1 << (WINDOW - 1);
+        self.select_entry(Place(table, 0), WINDOW - 1, &FREE);
+        self.store(Place(to, 0).digit(0), FREE[0]);
+        self.select_entry(Place(table, half), WINDOW - 1, &FREE);
+        let (chosen, lower) = (FREE[0], Place(to, 0).digit(0));
+        self.line(format_args!("vmovdqu64 {chosen}{{k{WINDOW}}}, {lower}"));
+        self.store(Place(to, 0).digit(0), chosen);
+        self.line(format_args!("add {table}, {}", 64 << WINDOW));
+        self.line(format_args!("add {to}, 64"));
+    }
+
+    /// One of 2^`bits` entries from `place` on to the first of the registers.
+    fn select_entry(&mut self, place: Place, bits: usize, registers: &[Zmm]) {
+        let (to, other) = (registers[0], Place(place.0, place.1 + (1 << (bits - 1))));
+        if bits == 1 {
+            self.load(to, place.digit(0));
+            let other = other.digit(0);
+            self.line(format_args!("vmovdqu64 {to}{{k1}}, {other}"));
+        } else {
+            self.select_entry(place, bits - 1, registers);
+            self.select_entry(other, bits - 1, &registers[1..]);
+            let other = registers[1];
+            self.line(format_args!("vmovdqa64 {to}{{k{bits}}}, {other}"));
+        }
+    }
+
+    /// Spreads the lines of `other` among those since `start`.
+    fn interleave(&mut self, start: usize, other: Self) {
+        let own = self.lines.split_off(start);
+        let (count, others) = (own.len(), other.lines.len());
+        let mut other = other.lines.into_iter();
+        for (i, line) in own.into_iter().enumerate() {
+            self.lines.push(line);
+            let due = others * (i + 1) / count - others * i / count;
+            self.lines.extend(other.by_ref().take(due));
+        }
+    }
+
+    /// Low and high halves of a column are put together, and doubled.
     fn double(&mut self) {
-        for i in 0..2 * BLOCK - 1 {
-            self.add(low(i), low(i));
-            self.add(high(i + 1), high(i + 1));
+        for i in 0..2 * BLOCK {
+            let column = doubled(i);
+            if i > 0 && column != high(i) {
+                self.add(column, high(i));
+            }
+            self.add(column, column);
         }
     }
 
@@ -418,6 +523,16 @@ impl Assembly {
         self.line(format_args!("vmovdqa64 {next}, {h}"));
     }
 
+    /// As `store_product`, of columns put together.
+    fn store_doubled(&mut self, to: Place) {
+        for i in 0..BLOCK {
+            self.add(carried(i), doubled(i));
+            self.store(to.digit(i), carried(i));
+            let (next, column) = (carried(i), doubled(i + BLOCK));
+            self.line(format_args!("vmovdqa64 {next}, {column}"));
+        }
+    }
+
     fn store_carried(&mut self, to: Place) {
         for i in 0..BLOCK {
             self.store(to.digit(i), carried(i));
@@ -427,6 +542,8 @@ impl Assembly {
     fn begin_reduction(&mut self) {
         self.clear_carried();
         self.load(NEGATIVE_INVERSE, Place("rcx", 0).digit(0));
+        self.line(format_args!("vpternlogd {MASK}, {MASK}, {MASK}, 255"));
+        self.line(format_args!("vpsrlq {MASK}, {MASK}, 12"));
     }
 
     /// Digits of the quotient take the place of the block of T, which they make zero.
@@ -442,14 +559,15 @@ impl Assembly {
             }
             self.clear(m);
             self.multiply_low(m, sum, NEGATIVE_INVERSE);
-            self.multiply_low(sum, m, n.digit(0));
             self.multiply_high(high(i + 1), m, n.digit(0));
             for j in 1..BLOCK {
                 self.multiply_low(low(i + j), m, n.digit(j));
                 self.multiply_high(high(i + j + 1), m, n.digit(j));
             }
             self.store(t.digit(i), m);
-            // The low 52 bits are zero; what is above goes to the next column.
+            // The low 52 bits become zero, by a carry where they are not; what is above goes to the
+            // next column.
+            self.add(sum, MASK);
             self.line(format_args!("vpsrlq {sum}, {sum}, 52"));
             if i + 1 < BLOCK {
                 self.add(carried(i + 1), sum);
@@ -463,13 +581,9 @@ impl Assembly {
     /// From here on what is beyond 52 bits goes from digit to digit of the result.
     fn begin_result(&mut self) {
         self.clear(CARRY);
-        let mask = Zmm(NEGATIVE_INVERSE.0);
-        self.line(format_args!("vpternlogd {mask}, {mask}, {mask}, 255"));
-        self.line(format_args!("vpsrlq {mask}, {mask}, 12"));
     }
 
     fn store_result(&mut self, t: Place, to: Place) {
-        let mask = NEGATIVE_INVERSE;
         for i in 0..BLOCK {
             self.add(carried(i), t.digit(i));
             self.add(carried(i), low(i));
@@ -480,7 +594,7 @@ impl Assembly {
         for i in 0..BLOCK {
             let (sum, result) = (carried(i), digit(i));
             self.add(sum, CARRY);
-            self.line(format_args!("vpandq {result}, {sum}, {mask}"));
+            self.line(format_args!("vpandq {result}, {sum}, {MASK}"));
             self.line(format_args!("vpsrlq {CARRY}, {sum}, 52"));
             self.store(to.digit(i), result);
         }
@@ -488,42 +602,18 @@ impl Assembly {
     }
 }
 
-/// The entry that rdx's lanes name, of a table at rsi, to rdi; rcx digits. The entries of a digit lie
-/// side by side, and all are read. Halves are chosen by one bit of the index after the other.
-fn select(window: usize) -> String {
+/// Digits of the entries that the lanes of rdx name, of a table at rsi, to rdi; rcx digits.
+fn select() -> String {
     let mut assembly = Assembly::default();
-    assembly.line(format_args!("vmovdqu64 zmm0, zmmword ptr [rdx]"));
-    for bit in 0..window {
-        assembly.line(format_args!("mov eax, {}", 1 << bit));
-        assembly.line(format_args!("vpbroadcastq zmm1, rax"));
-        assembly.line(format_args!("vptestmq k{}, zmm0, zmm1", bit + 1));
-    }
+    assembly.begin_selection();
     assembly.label(2);
-    select_digit(&mut assembly, Place("rsi", 0), window, 0);
-    assembly.line(format_args!("vmovdqu64 zmmword ptr [rdi], zmm0"));
-    assembly.line(format_args!("add rsi, {}", 64 << window));
-    assembly.line(format_args!("add rdi, 64"));
+    assembly.select_digit("rsi", "rdi");
     assembly.line(format_args!("dec rcx"));
     assembly.line(format_args!("jnz 2b"));
     assembly.end()
 }
 
-/// One of 2^`bits` entries from `place` on to register `to`; uses `bits` registers from there.
-fn select_digit(assembly: &mut Assembly, place: Place, bits: usize, to: usize) {
-    if bits == 1 {
-        assembly.load(Zmm(to), place.digit(0));
-        let other = place.digit(1);
-        assembly.line(format_args!("vmovdqu64 zmm{to}{{k1}}, {other}"));
-        return;
-    }
-    select_digit(assembly, place, bits - 1, to);
-    let upper = Place(place.0, place.1 + (1 << (bits - 1)));
-    select_digit(assembly, upper, bits - 1, to + 1);
-    let other = to + 1;
-    assembly.line(format_args!("vmovdqa64 zmm{to}{{k{bits}}}, zmm{other}"));
-}
-
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Zmm(usize);
 
 impl std::fmt::Display for Zmm {
@@ -542,6 +632,11 @@ fn high(i: usize) -> Zmm {
     Zmm(2 * BLOCK - 2 + i)
 }
 
+/// Sum of both for column `i` of 0 to 9.
+fn doubled(i: usize) -> Zmm {
+    if i < 2 * BLOCK - 1 { low(i) } else { high(i) }
+}
+
 /// Digit `i` of the block that stays in registers.
 fn factor(i: usize) -> Zmm {
     Zmm(18 + i)
@@ -557,9 +652,14 @@ fn carried(i: usize) -> Zmm {
     Zmm(25 + i)
 }
 
-/// -1 / N mod 2^52.
+/// -1 / N mod 2^52, while there are quotients.
 const NEGATIVE_INVERSE: Zmm = Zmm(30);
-const CARRY: Zmm = Zmm(31);
+/// What is beyond the digits of the result, afterwards.
+const CARRY: Zmm = Zmm(30);
+/// 2^52 - 1, in the reduction.
+const MASK: Zmm = Zmm(31);
+/// What a selection beside the square of a block may use.
+const FREE: [Zmm; 4] = [Zmm(23), Zmm(24), Zmm(30), Zmm(31)];
 
 // The System V calling convention, and `Kernel` in crates/kernels/src/x86_64/ifma/mod.rs.
 const OUT: Place = Place("rdi", 0);
@@ -572,6 +672,7 @@ const SAVED: [&str; 6] = ["rbx", "rbp", "r12", "r13", "r14", "r15"];
 const BLOCK: usize = 5;
 const BLOCK_BYTES: usize = 64 * BLOCK;
 const UNROLLED_DIGITS: [usize; 3] = [10, 15, 20];
-const WINDOWS: [usize; 2] = [4, 5];
+/// Bits of an index; the table has 2^WINDOW entries.
+const WINDOW: usize = 5;
 const FOLDER: &str = "crates/kernels/src/x86_64/ifma";
 const HEADER: &str = "# Written by `cargo xtask kernels` (xtask/src/kernels.rs).\n";

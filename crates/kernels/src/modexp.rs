@@ -35,7 +35,7 @@ use zeroize::Zeroize;
 use crate::wipe::wipe_lines;
 pub use crate::x86_64::Ifma;
 pub use crate::x86_64::ifma::Line;
-use crate::x86_64::ifma::{Montgomery, select};
+use crate::x86_64::ifma::{Montgomery, WINDOW, select};
 
 /// How many exponentiations are done at once.
 pub const LANES: usize = 8;
@@ -300,18 +300,15 @@ pub fn exponentiate(
     let exponent_bytes = lanes.iter().map(|lane| lane.exponent.len()).max();
     let windows = (8 * exponent_bytes.unwrap_or(0)).div_ceil(WINDOW).max(1);
     for window in (0..windows).rev() {
-        if window + 1 != windows {
-            for _ in 0..WINDOW {
-                group.square();
-            }
-        }
         for (lane, index) in lanes.iter().zip(&mut group.index.0) {
             *index = bits_of(lane.exponent, WINDOW * window, WINDOW);
         }
-        group.select();
         if window + 1 == windows {
-            group.rooms.power.copy_from_slice(group.rooms.factor);
+            group.select();
         } else {
+            for part in 0..WINDOW {
+                group.square_and_select(part);
+            }
             group.multiply();
         }
     }
@@ -685,9 +682,28 @@ impl<'a> Group<'a> {
         self.montgomery.multiply(power, factor, moduli, scratch);
     }
 
-    /// The factor becomes, in each lane, the entry of the table that its index names.
+    /// The power becomes, in each lane, the entry of the table that its index names.
     fn select(&mut self) {
-        select::<WINDOW>(self.ifma, self.rooms.factor, self.rooms.table, &self.index);
+        let Rooms { power, table, .. } = &mut self.rooms;
+        select(self.ifma, power, table, &self.index);
+    }
+
+    /// As `square`. The factor becomes what `select` makes of the power, in as many parts as a
+    /// window has squares.
+    fn square_and_select(&mut self, part: usize) {
+        let Rooms {
+            moduli,
+            power,
+            factor,
+            scratch,
+            table,
+            ..
+        } = &mut self.rooms;
+        let digits = factor.len() / WINDOW;
+        let factor = &mut factor[part * digits..][..digits];
+        let table = &table[(part * digits) << WINDOW..][..digits << WINDOW];
+        self.montgomery
+            .square_and_select(power, moduli, scratch, factor, table, &self.index);
     }
 
     /// The least number that is congruent to the power, which is below twice the modulus.
@@ -698,12 +714,14 @@ impl<'a> Group<'a> {
             *digit = line.0[lane];
         }
         subtract_once(&mut digits[..count], &modulus.digits[..count]);
-        for (i, byte) in result.iter_mut().rev().enumerate() {
-            let (digit, bit) = (8 * i / DIGIT_BITS, 8 * i % DIGIT_BITS);
-            let at = |digit: usize| digits.get(digit).copied().unwrap_or(0);
-            *byte = (at(digit) >> bit | at(digit + 1) << (DIGIT_BITS - bit)) as u8;
+        // Two digits are 13 bytes.
+        let (pairs, _) = digits.as_chunks();
+        let pairs = pairs.iter().chain(core::iter::repeat(&[0, 0]));
+        for (bytes, [low, high]) in result.rchunks_mut(2 * DIGIT_BITS / 8).zip(pairs) {
+            let pair = (u128::from(*high) << DIGIT_BITS | u128::from(*low)).to_be_bytes();
+            bytes.copy_from_slice(&pair[pair.len() - bytes.len()..]);
         }
-        digits.zeroize();
+        digits[..count].zeroize();
     }
 }
 
@@ -738,11 +756,15 @@ fn digit_of(big_endian: &[u8], i: usize) -> u64 {
 /// `count` bits, at most 57, of big-endian bytes; the lowest bit is number `start`.
 fn bits_of(big_endian: &[u8], start: usize, count: usize) -> u64 {
     let (first, shift) = (start / 8, start % 8);
-    let end = big_endian.len().saturating_sub(first);
-    let (_, bytes) = big_endian[..end].split_at(end.saturating_sub(8));
-    let value = bytes
-        .iter()
-        .fold(0, |value, byte| value << 8 | u64::from(*byte));
+    let bytes = &big_endian[..big_endian.len().saturating_sub(first)];
+    let value = bytes.last_chunk().map_or_else(
+        || {
+            bytes
+                .iter()
+                .fold(0, |value, byte| value << 8 | u64::from(*byte))
+        },
+        |bytes| u64::from_be_bytes(*bytes),
+    );
     value >> shift & ((1 << count) - 1)
 }
 
@@ -780,8 +802,6 @@ fn negative_inverse(odd: u64) -> u64 {
 const DIGIT_BITS: usize = 52;
 const DIGIT_MASK: u64 = (1 << DIGIT_BITS) - 1;
 const DIGITS_MAX: usize = 80;
-/// Bits of a secret exponent that are done at once.
-const WINDOW: usize = 5;
 /// Entries of the table where the exponent is public.
 const PUBLIC_ENTRIES: usize = 2;
 const ONE: usize = 0;

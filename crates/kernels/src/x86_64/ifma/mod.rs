@@ -4,6 +4,7 @@
 //! assembly because compilers spill: of 31 registers in use, 18 are sums.
 
 use core::arch::naked_asm;
+use core::ptr;
 
 use super::Ifma;
 
@@ -23,22 +24,24 @@ pub(crate) struct Montgomery {
     digits: usize,
     multiply: Kernel,
     square: Kernel,
+    square_and_select: Kernel,
 }
 
 impl Montgomery {
     /// For numbers of `digits` digits, a multiple of 5 and 10 to 80.
     pub(crate) fn new(_: Ifma, digits: usize) -> Self {
         assert!(digits.is_multiple_of(BLOCK) && (10..=80).contains(&digits));
-        let (multiply, square): (Kernel, Kernel) = match digits {
-            10 => (multiply_10, square_10),
-            15 => (multiply_15, square_15),
-            20 => (multiply_20, square_20),
-            _ => (multiply, square),
+        let (multiply, square, square_and_select): (Kernel, Kernel, Kernel) = match digits {
+            10 => (multiply_10, square_10, square_and_select_10),
+            15 => (multiply_15, square_15, square_and_select_15),
+            20 => (multiply_20, square_20, square_and_select_20),
+            _ => (multiply, square, square_and_select),
         };
         Self {
             digits,
             multiply,
             square,
+            square_and_select,
         }
     }
 
@@ -49,12 +52,34 @@ impl Montgomery {
     /// digits of the odd moduli, each below 2^(52 digits - 2). `scratch` has two lines for each
     /// digit.
     pub(crate) fn multiply(&self, a: &mut [Line], b: &[Line], n: &[Line], scratch: &mut [Line]) {
-        self.call(self.multiply, a, Some(b), n, scratch);
+        assert!(b.len() == self.digits);
+        self.call(self.multiply, a, b.as_ptr(), n, scratch);
     }
 
     /// As `multiply` with `b` equal to `a`.
     pub(crate) fn square(&self, a: &mut [Line], n: &[Line], scratch: &mut [Line]) {
-        self.call(self.square, a, None, n, scratch);
+        self.call(self.square, a, ptr::null(), n, scratch);
+    }
+
+    /// As `square`; the loads of a [`select`] for a fifth of the digits go on beside the
+    /// multiplications.
+    pub(crate) fn square_and_select(
+        &self,
+        a: &mut [Line],
+        n: &[Line],
+        scratch: &mut [Line],
+        to: &mut [Line],
+        table: &[Line],
+        index: &Line,
+    ) {
+        assert!(to.len() == self.digits / BLOCK && table.len() == to.len() << WINDOW);
+        let selection = Selection {
+            index: *index,
+            table: table.as_ptr(),
+            to: to.as_mut_ptr(),
+        };
+        let b = (&raw const selection).cast();
+        self.call(self.square_and_select, a, b, n, scratch);
     }
 
     #[inline]
@@ -62,37 +87,42 @@ impl Montgomery {
         &self,
         kernel: Kernel,
         a: &mut [Line],
-        b: Option<&[Line]>,
+        b: *const Line,
         n: &[Line],
         scratch: &mut [Line],
     ) {
         let digits = self.digits;
         assert!(a.len() == digits && n.len() == 1 + digits && scratch.len() == 2 * digits);
-        assert!(b.is_none_or(|b| b.len() == digits));
         let a = a.as_mut_ptr();
-        let b = b.map_or(a.cast_const(), <[Line]>::as_ptr);
+        let (n, scratch) = (n.as_ptr(), scratch.as_mut_ptr());
         // SAFETY: a token was there when `self` was made, so the instructions exist. The lines are
-        // as many as the kernel reads and writes, as asserted. It reads both factors for the last
-        // time before it writes the result, which may take the place of either.
-        unsafe {
-            kernel(a, a, b, n.as_ptr(), scratch.as_mut_ptr(), digits / BLOCK);
-        }
+        // as many as the kernel reads and writes: asserted here, and by the callers for `b`, which
+        // is as the kernel wants it. The factors are read for the last time before the result is
+        // written, which may take their place.
+        unsafe { kernel(a, a, b, n, scratch, digits / BLOCK) };
     }
 }
 
 /// In each lane of `to`, the digits of the entry of `table` that the lane's `index` names. All
-/// entries are read. Those of digit 0 come first, as many as 2^`WINDOW`; then those of digit 1.
-pub(crate) fn select<const WINDOW: usize>(_: Ifma, to: &mut [Line], table: &[Line], index: &Line) {
+/// entries are read. Those of digit 0 come first, as many as 2^[`WINDOW`]; then those of digit 1.
+pub(crate) fn select(_: Ifma, to: &mut [Line], table: &[Line], index: &Line) {
     assert!(!to.is_empty() && table.len() == to.len() << WINDOW);
-    let kernel = match WINDOW {
-        4 => select_4,
-        _ => select_5,
-    };
     // SAFETY: the token proves the instructions; the table's length is asserted.
-    unsafe { kernel(to.as_mut_ptr(), table.as_ptr(), index, to.len()) };
+    unsafe { select_all(to.as_mut_ptr(), table.as_ptr(), index, to.len()) };
 }
 
-/// Result, two factors, moduli, scratch, blocks of five digits.
+/// Bits of an index.
+pub(crate) const WINDOW: usize = 5;
+
+/// What is selected beside a square.
+#[repr(C)]
+struct Selection {
+    index: Line,
+    table: *const Line,
+    to: *mut Line,
+}
+
+/// Result, two factors (or one and a [`Selection`]), moduli, scratch, blocks of five digits.
 type Kernel =
     unsafe extern "sysv64" fn(*mut Line, *const Line, *const Line, *const Line, *mut Line, usize);
 
@@ -126,26 +156,21 @@ kernels! {
     square_15 "square_15.s"
     square_20 "square_20.s"
     square "square.s"
+    square_and_select_10 "square_and_select_10.s"
+    square_and_select_15 "square_and_select_15.s"
+    square_and_select_20 "square_and_select_20.s"
+    square_and_select "square_and_select.s"
 }
 
-macro_rules! selections {
-    ($($name:ident $file:literal)+) => { $(
-        /// # Safety
-        /// AVX-512 F must be there; `to` has `digits` lines, at least one, and the table as many
-        /// for each entry.
-        #[unsafe(naked)]
-        unsafe extern "sysv64" fn $name(
-            to: *mut Line,
-            table: *const Line,
-            index: *const Line,
-            digits: usize,
-        ) {
-            naked_asm!(include_str!($file), options(raw))
-        }
-    )+ };
-}
-
-selections! {
-    select_4 "select_4.s"
-    select_5 "select_5.s"
+/// # Safety
+/// AVX-512 F must be there; `to` has `digits` lines, at least one, and the table as many for each
+/// entry.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn select_all(
+    to: *mut Line,
+    table: *const Line,
+    index: *const Line,
+    digits: usize,
+) {
+    naked_asm!(include_str!("select.s"), options(raw))
 }

@@ -248,6 +248,8 @@
     vpxord xmm28, xmm28, xmm28
     vpxord xmm29, xmm29, xmm29
     vmovdqu64 zmm30, zmmword ptr [rcx]
+    vpternlogd zmm31, zmm31, zmm31, 255
+    vpsrlq zmm31, zmm31, 12
     lea r11, [rcx + 64]
     mov r15, r8
     xor r12d, r12d
@@ -349,7 +351,6 @@
     vpaddq zmm25, zmm25, zmm0
     vpxord xmm18, xmm18, xmm18
     vpmadd52luq zmm18, zmm25, zmm30
-    vpmadd52luq zmm25, zmm18, zmmword ptr [rcx + 64]
     vpmadd52huq zmm9, zmm18, zmmword ptr [rcx + 64]
     vpmadd52luq zmm1, zmm18, zmmword ptr [rcx + 128]
     vpmadd52huq zmm10, zmm18, zmmword ptr [rcx + 128]
@@ -360,13 +361,13 @@
     vpmadd52luq zmm4, zmm18, zmmword ptr [rcx + 320]
     vpmadd52huq zmm13, zmm18, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r15], zmm18
+    vpaddq zmm25, zmm25, zmm31
     vpsrlq zmm25, zmm25, 52
     vpaddq zmm26, zmm26, zmm25
     vpaddq zmm26, zmm26, zmm1
     vpaddq zmm26, zmm26, zmm9
     vpxord xmm19, xmm19, xmm19
     vpmadd52luq zmm19, zmm26, zmm30
-    vpmadd52luq zmm26, zmm19, zmmword ptr [rcx + 64]
     vpmadd52huq zmm10, zmm19, zmmword ptr [rcx + 64]
     vpmadd52luq zmm2, zmm19, zmmword ptr [rcx + 128]
     vpmadd52huq zmm11, zmm19, zmmword ptr [rcx + 128]
@@ -377,13 +378,13 @@
     vpmadd52luq zmm5, zmm19, zmmword ptr [rcx + 320]
     vpmadd52huq zmm14, zmm19, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r15 + 64], zmm19
+    vpaddq zmm26, zmm26, zmm31
     vpsrlq zmm26, zmm26, 52
     vpaddq zmm27, zmm27, zmm26
     vpaddq zmm27, zmm27, zmm2
     vpaddq zmm27, zmm27, zmm10
     vpxord xmm20, xmm20, xmm20
     vpmadd52luq zmm20, zmm27, zmm30
-    vpmadd52luq zmm27, zmm20, zmmword ptr [rcx + 64]
     vpmadd52huq zmm11, zmm20, zmmword ptr [rcx + 64]
     vpmadd52luq zmm3, zmm20, zmmword ptr [rcx + 128]
     vpmadd52huq zmm12, zmm20, zmmword ptr [rcx + 128]
@@ -394,13 +395,13 @@
     vpmadd52luq zmm6, zmm20, zmmword ptr [rcx + 320]
     vpmadd52huq zmm15, zmm20, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r15 + 128], zmm20
+    vpaddq zmm27, zmm27, zmm31
     vpsrlq zmm27, zmm27, 52
     vpaddq zmm28, zmm28, zmm27
     vpaddq zmm28, zmm28, zmm3
     vpaddq zmm28, zmm28, zmm11
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm28, zmm30
-    vpmadd52luq zmm28, zmm21, zmmword ptr [rcx + 64]
     vpmadd52huq zmm12, zmm21, zmmword ptr [rcx + 64]
     vpmadd52luq zmm4, zmm21, zmmword ptr [rcx + 128]
     vpmadd52huq zmm13, zmm21, zmmword ptr [rcx + 128]
@@ -411,13 +412,13 @@
     vpmadd52luq zmm7, zmm21, zmmword ptr [rcx + 320]
     vpmadd52huq zmm16, zmm21, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r15 + 192], zmm21
+    vpaddq zmm28, zmm28, zmm31
     vpsrlq zmm28, zmm28, 52
     vpaddq zmm29, zmm29, zmm28
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
     vpxord xmm22, xmm22, xmm22
     vpmadd52luq zmm22, zmm29, zmm30
-    vpmadd52luq zmm29, zmm22, zmmword ptr [rcx + 64]
     vpmadd52huq zmm13, zmm22, zmmword ptr [rcx + 64]
     vpmadd52luq zmm5, zmm22, zmmword ptr [rcx + 128]
     vpmadd52huq zmm14, zmm22, zmmword ptr [rcx + 128]
@@ -428,6 +429,7 @@
     vpmadd52luq zmm8, zmm22, zmmword ptr [rcx + 320]
     vpmadd52huq zmm17, zmm22, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r15 + 256], zmm22
+    vpaddq zmm29, zmm29, zmm31
     vpsrlq zmm29, zmm29, 52
     vpaddq zmm5, zmm5, zmm29
     vpaddq zmm25, zmm5, zmm13
@@ -440,9 +442,7 @@
     inc r12
     cmp r12, r9
     jb 2b
-    vpxord xmm31, xmm31, xmm31
-    vpternlogd zmm30, zmm30, zmm30, 255
-    vpsrlq zmm30, zmm30, 12
+    vpxord xmm30, xmm30, xmm30
     sub r11, 320
     mov r10, r8
 2:
@@ -549,25 +549,25 @@
     vpaddq zmm29, zmm29, zmmword ptr [r15 + 256]
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
-    vpaddq zmm25, zmm25, zmm31
-    vpandq zmm23, zmm25, zmm30
-    vpsrlq zmm31, zmm25, 52
+    vpaddq zmm25, zmm25, zmm30
+    vpandq zmm23, zmm25, zmm31
+    vpsrlq zmm30, zmm25, 52
     vmovdqu64 zmmword ptr [rdi], zmm23
-    vpaddq zmm26, zmm26, zmm31
-    vpandq zmm24, zmm26, zmm30
-    vpsrlq zmm31, zmm26, 52
+    vpaddq zmm26, zmm26, zmm30
+    vpandq zmm24, zmm26, zmm31
+    vpsrlq zmm30, zmm26, 52
     vmovdqu64 zmmword ptr [rdi + 64], zmm24
-    vpaddq zmm27, zmm27, zmm31
-    vpandq zmm23, zmm27, zmm30
-    vpsrlq zmm31, zmm27, 52
+    vpaddq zmm27, zmm27, zmm30
+    vpandq zmm23, zmm27, zmm31
+    vpsrlq zmm30, zmm27, 52
     vmovdqu64 zmmword ptr [rdi + 128], zmm23
-    vpaddq zmm28, zmm28, zmm31
-    vpandq zmm24, zmm28, zmm30
-    vpsrlq zmm31, zmm28, 52
+    vpaddq zmm28, zmm28, zmm30
+    vpandq zmm24, zmm28, zmm31
+    vpsrlq zmm30, zmm28, 52
     vmovdqu64 zmmword ptr [rdi + 192], zmm24
-    vpaddq zmm29, zmm29, zmm31
-    vpandq zmm23, zmm29, zmm30
-    vpsrlq zmm31, zmm29, 52
+    vpaddq zmm29, zmm29, zmm30
+    vpandq zmm23, zmm29, zmm31
+    vpsrlq zmm30, zmm29, 52
     vmovdqu64 zmmword ptr [rdi + 256], zmm23
     vpaddq zmm25, zmm5, zmm13
     vpaddq zmm26, zmm6, zmm14
@@ -592,25 +592,25 @@
     vpaddq zmm29, zmm29, zmmword ptr [r15 + 256]
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
-    vpaddq zmm25, zmm25, zmm31
-    vpandq zmm23, zmm25, zmm30
-    vpsrlq zmm31, zmm25, 52
+    vpaddq zmm25, zmm25, zmm30
+    vpandq zmm23, zmm25, zmm31
+    vpsrlq zmm30, zmm25, 52
     vmovdqu64 zmmword ptr [rdi], zmm23
-    vpaddq zmm26, zmm26, zmm31
-    vpandq zmm24, zmm26, zmm30
-    vpsrlq zmm31, zmm26, 52
+    vpaddq zmm26, zmm26, zmm30
+    vpandq zmm24, zmm26, zmm31
+    vpsrlq zmm30, zmm26, 52
     vmovdqu64 zmmword ptr [rdi + 64], zmm24
-    vpaddq zmm27, zmm27, zmm31
-    vpandq zmm23, zmm27, zmm30
-    vpsrlq zmm31, zmm27, 52
+    vpaddq zmm27, zmm27, zmm30
+    vpandq zmm23, zmm27, zmm31
+    vpsrlq zmm30, zmm27, 52
     vmovdqu64 zmmword ptr [rdi + 128], zmm23
-    vpaddq zmm28, zmm28, zmm31
-    vpandq zmm24, zmm28, zmm30
-    vpsrlq zmm31, zmm28, 52
+    vpaddq zmm28, zmm28, zmm30
+    vpandq zmm24, zmm28, zmm31
+    vpsrlq zmm30, zmm28, 52
     vmovdqu64 zmmword ptr [rdi + 192], zmm24
-    vpaddq zmm29, zmm29, zmm31
-    vpandq zmm23, zmm29, zmm30
-    vpsrlq zmm31, zmm29, 52
+    vpaddq zmm29, zmm29, zmm30
+    vpandq zmm23, zmm29, zmm31
+    vpsrlq zmm30, zmm29, 52
     vmovdqu64 zmmword ptr [rdi + 256], zmm23
     vpaddq zmm25, zmm5, zmm13
     vpaddq zmm26, zmm6, zmm14

@@ -740,6 +740,8 @@
     vpxord xmm28, xmm28, xmm28
     vpxord xmm29, xmm29, xmm29
     vmovdqu64 zmm30, zmmword ptr [rcx]
+    vpternlogd zmm31, zmm31, zmm31, 255
+    vpsrlq zmm31, zmm31, 12
     vpxor xmm0, xmm0, xmm0
     vpxor xmm9, xmm9, xmm9
     vpxor xmm1, xmm1, xmm1
@@ -766,7 +768,6 @@
     vpaddq zmm25, zmm25, zmm0
     vpxord xmm18, xmm18, xmm18
     vpmadd52luq zmm18, zmm25, zmm30
-    vpmadd52luq zmm25, zmm18, zmmword ptr [rcx + 64]
     vpmadd52huq zmm9, zmm18, zmmword ptr [rcx + 64]
     vpmadd52luq zmm1, zmm18, zmmword ptr [rcx + 128]
     vpmadd52huq zmm10, zmm18, zmmword ptr [rcx + 128]
@@ -777,13 +778,13 @@
     vpmadd52luq zmm4, zmm18, zmmword ptr [rcx + 320]
     vpmadd52huq zmm13, zmm18, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8], zmm18
+    vpaddq zmm25, zmm25, zmm31
     vpsrlq zmm25, zmm25, 52
     vpaddq zmm26, zmm26, zmm25
     vpaddq zmm26, zmm26, zmm1
     vpaddq zmm26, zmm26, zmm9
     vpxord xmm19, xmm19, xmm19
     vpmadd52luq zmm19, zmm26, zmm30
-    vpmadd52luq zmm26, zmm19, zmmword ptr [rcx + 64]
     vpmadd52huq zmm10, zmm19, zmmword ptr [rcx + 64]
     vpmadd52luq zmm2, zmm19, zmmword ptr [rcx + 128]
     vpmadd52huq zmm11, zmm19, zmmword ptr [rcx + 128]
@@ -794,13 +795,13 @@
     vpmadd52luq zmm5, zmm19, zmmword ptr [rcx + 320]
     vpmadd52huq zmm14, zmm19, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 64], zmm19
+    vpaddq zmm26, zmm26, zmm31
     vpsrlq zmm26, zmm26, 52
     vpaddq zmm27, zmm27, zmm26
     vpaddq zmm27, zmm27, zmm2
     vpaddq zmm27, zmm27, zmm10
     vpxord xmm20, xmm20, xmm20
     vpmadd52luq zmm20, zmm27, zmm30
-    vpmadd52luq zmm27, zmm20, zmmword ptr [rcx + 64]
     vpmadd52huq zmm11, zmm20, zmmword ptr [rcx + 64]
     vpmadd52luq zmm3, zmm20, zmmword ptr [rcx + 128]
     vpmadd52huq zmm12, zmm20, zmmword ptr [rcx + 128]
@@ -811,13 +812,13 @@
     vpmadd52luq zmm6, zmm20, zmmword ptr [rcx + 320]
     vpmadd52huq zmm15, zmm20, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 128], zmm20
+    vpaddq zmm27, zmm27, zmm31
     vpsrlq zmm27, zmm27, 52
     vpaddq zmm28, zmm28, zmm27
     vpaddq zmm28, zmm28, zmm3
     vpaddq zmm28, zmm28, zmm11
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm28, zmm30
-    vpmadd52luq zmm28, zmm21, zmmword ptr [rcx + 64]
     vpmadd52huq zmm12, zmm21, zmmword ptr [rcx + 64]
     vpmadd52luq zmm4, zmm21, zmmword ptr [rcx + 128]
     vpmadd52huq zmm13, zmm21, zmmword ptr [rcx + 128]
@@ -828,13 +829,13 @@
     vpmadd52luq zmm7, zmm21, zmmword ptr [rcx + 320]
     vpmadd52huq zmm16, zmm21, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 192], zmm21
+    vpaddq zmm28, zmm28, zmm31
     vpsrlq zmm28, zmm28, 52
     vpaddq zmm29, zmm29, zmm28
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
     vpxord xmm22, xmm22, xmm22
     vpmadd52luq zmm22, zmm29, zmm30
-    vpmadd52luq zmm29, zmm22, zmmword ptr [rcx + 64]
     vpmadd52huq zmm13, zmm22, zmmword ptr [rcx + 64]
     vpmadd52luq zmm5, zmm22, zmmword ptr [rcx + 128]
     vpmadd52huq zmm14, zmm22, zmmword ptr [rcx + 128]
@@ -845,6 +846,7 @@
     vpmadd52luq zmm8, zmm22, zmmword ptr [rcx + 320]
     vpmadd52huq zmm17, zmm22, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 256], zmm22
+    vpaddq zmm29, zmm29, zmm31
     vpsrlq zmm29, zmm29, 52
     vpaddq zmm5, zmm5, zmm29
     vpaddq zmm25, zmm5, zmm13
@@ -938,7 +940,6 @@
     vpaddq zmm25, zmm25, zmm0
     vpxord xmm18, xmm18, xmm18
     vpmadd52luq zmm18, zmm25, zmm30
-    vpmadd52luq zmm25, zmm18, zmmword ptr [rcx + 64]
     vpmadd52huq zmm9, zmm18, zmmword ptr [rcx + 64]
     vpmadd52luq zmm1, zmm18, zmmword ptr [rcx + 128]
     vpmadd52huq zmm10, zmm18, zmmword ptr [rcx + 128]
@@ -949,13 +950,13 @@
     vpmadd52luq zmm4, zmm18, zmmword ptr [rcx + 320]
     vpmadd52huq zmm13, zmm18, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 320], zmm18
+    vpaddq zmm25, zmm25, zmm31
     vpsrlq zmm25, zmm25, 52
     vpaddq zmm26, zmm26, zmm25
     vpaddq zmm26, zmm26, zmm1
     vpaddq zmm26, zmm26, zmm9
     vpxord xmm19, xmm19, xmm19
     vpmadd52luq zmm19, zmm26, zmm30
-    vpmadd52luq zmm26, zmm19, zmmword ptr [rcx + 64]
     vpmadd52huq zmm10, zmm19, zmmword ptr [rcx + 64]
     vpmadd52luq zmm2, zmm19, zmmword ptr [rcx + 128]
     vpmadd52huq zmm11, zmm19, zmmword ptr [rcx + 128]
@@ -966,13 +967,13 @@
     vpmadd52luq zmm5, zmm19, zmmword ptr [rcx + 320]
     vpmadd52huq zmm14, zmm19, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 384], zmm19
+    vpaddq zmm26, zmm26, zmm31
     vpsrlq zmm26, zmm26, 52
     vpaddq zmm27, zmm27, zmm26
     vpaddq zmm27, zmm27, zmm2
     vpaddq zmm27, zmm27, zmm10
     vpxord xmm20, xmm20, xmm20
     vpmadd52luq zmm20, zmm27, zmm30
-    vpmadd52luq zmm27, zmm20, zmmword ptr [rcx + 64]
     vpmadd52huq zmm11, zmm20, zmmword ptr [rcx + 64]
     vpmadd52luq zmm3, zmm20, zmmword ptr [rcx + 128]
     vpmadd52huq zmm12, zmm20, zmmword ptr [rcx + 128]
@@ -983,13 +984,13 @@
     vpmadd52luq zmm6, zmm20, zmmword ptr [rcx + 320]
     vpmadd52huq zmm15, zmm20, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 448], zmm20
+    vpaddq zmm27, zmm27, zmm31
     vpsrlq zmm27, zmm27, 52
     vpaddq zmm28, zmm28, zmm27
     vpaddq zmm28, zmm28, zmm3
     vpaddq zmm28, zmm28, zmm11
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm28, zmm30
-    vpmadd52luq zmm28, zmm21, zmmword ptr [rcx + 64]
     vpmadd52huq zmm12, zmm21, zmmword ptr [rcx + 64]
     vpmadd52luq zmm4, zmm21, zmmword ptr [rcx + 128]
     vpmadd52huq zmm13, zmm21, zmmword ptr [rcx + 128]
@@ -1000,13 +1001,13 @@
     vpmadd52luq zmm7, zmm21, zmmword ptr [rcx + 320]
     vpmadd52huq zmm16, zmm21, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 512], zmm21
+    vpaddq zmm28, zmm28, zmm31
     vpsrlq zmm28, zmm28, 52
     vpaddq zmm29, zmm29, zmm28
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
     vpxord xmm22, xmm22, xmm22
     vpmadd52luq zmm22, zmm29, zmm30
-    vpmadd52luq zmm29, zmm22, zmmword ptr [rcx + 64]
     vpmadd52huq zmm13, zmm22, zmmword ptr [rcx + 64]
     vpmadd52luq zmm5, zmm22, zmmword ptr [rcx + 128]
     vpmadd52huq zmm14, zmm22, zmmword ptr [rcx + 128]
@@ -1017,6 +1018,7 @@
     vpmadd52luq zmm8, zmm22, zmmword ptr [rcx + 320]
     vpmadd52huq zmm17, zmm22, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 576], zmm22
+    vpaddq zmm29, zmm29, zmm31
     vpsrlq zmm29, zmm29, 52
     vpaddq zmm5, zmm5, zmm29
     vpaddq zmm25, zmm5, zmm13
@@ -1170,7 +1172,6 @@
     vpaddq zmm25, zmm25, zmm0
     vpxord xmm18, xmm18, xmm18
     vpmadd52luq zmm18, zmm25, zmm30
-    vpmadd52luq zmm25, zmm18, zmmword ptr [rcx + 64]
     vpmadd52huq zmm9, zmm18, zmmword ptr [rcx + 64]
     vpmadd52luq zmm1, zmm18, zmmword ptr [rcx + 128]
     vpmadd52huq zmm10, zmm18, zmmword ptr [rcx + 128]
@@ -1181,13 +1182,13 @@
     vpmadd52luq zmm4, zmm18, zmmword ptr [rcx + 320]
     vpmadd52huq zmm13, zmm18, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 640], zmm18
+    vpaddq zmm25, zmm25, zmm31
     vpsrlq zmm25, zmm25, 52
     vpaddq zmm26, zmm26, zmm25
     vpaddq zmm26, zmm26, zmm1
     vpaddq zmm26, zmm26, zmm9
     vpxord xmm19, xmm19, xmm19
     vpmadd52luq zmm19, zmm26, zmm30
-    vpmadd52luq zmm26, zmm19, zmmword ptr [rcx + 64]
     vpmadd52huq zmm10, zmm19, zmmword ptr [rcx + 64]
     vpmadd52luq zmm2, zmm19, zmmword ptr [rcx + 128]
     vpmadd52huq zmm11, zmm19, zmmword ptr [rcx + 128]
@@ -1198,13 +1199,13 @@
     vpmadd52luq zmm5, zmm19, zmmword ptr [rcx + 320]
     vpmadd52huq zmm14, zmm19, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 704], zmm19
+    vpaddq zmm26, zmm26, zmm31
     vpsrlq zmm26, zmm26, 52
     vpaddq zmm27, zmm27, zmm26
     vpaddq zmm27, zmm27, zmm2
     vpaddq zmm27, zmm27, zmm10
     vpxord xmm20, xmm20, xmm20
     vpmadd52luq zmm20, zmm27, zmm30
-    vpmadd52luq zmm27, zmm20, zmmword ptr [rcx + 64]
     vpmadd52huq zmm11, zmm20, zmmword ptr [rcx + 64]
     vpmadd52luq zmm3, zmm20, zmmword ptr [rcx + 128]
     vpmadd52huq zmm12, zmm20, zmmword ptr [rcx + 128]
@@ -1215,13 +1216,13 @@
     vpmadd52luq zmm6, zmm20, zmmword ptr [rcx + 320]
     vpmadd52huq zmm15, zmm20, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 768], zmm20
+    vpaddq zmm27, zmm27, zmm31
     vpsrlq zmm27, zmm27, 52
     vpaddq zmm28, zmm28, zmm27
     vpaddq zmm28, zmm28, zmm3
     vpaddq zmm28, zmm28, zmm11
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm28, zmm30
-    vpmadd52luq zmm28, zmm21, zmmword ptr [rcx + 64]
     vpmadd52huq zmm12, zmm21, zmmword ptr [rcx + 64]
     vpmadd52luq zmm4, zmm21, zmmword ptr [rcx + 128]
     vpmadd52huq zmm13, zmm21, zmmword ptr [rcx + 128]
@@ -1232,13 +1233,13 @@
     vpmadd52luq zmm7, zmm21, zmmword ptr [rcx + 320]
     vpmadd52huq zmm16, zmm21, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 832], zmm21
+    vpaddq zmm28, zmm28, zmm31
     vpsrlq zmm28, zmm28, 52
     vpaddq zmm29, zmm29, zmm28
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
     vpxord xmm22, xmm22, xmm22
     vpmadd52luq zmm22, zmm29, zmm30
-    vpmadd52luq zmm29, zmm22, zmmword ptr [rcx + 64]
     vpmadd52huq zmm13, zmm22, zmmword ptr [rcx + 64]
     vpmadd52luq zmm5, zmm22, zmmword ptr [rcx + 128]
     vpmadd52huq zmm14, zmm22, zmmword ptr [rcx + 128]
@@ -1249,6 +1250,7 @@
     vpmadd52luq zmm8, zmm22, zmmword ptr [rcx + 320]
     vpmadd52huq zmm17, zmm22, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 896], zmm22
+    vpaddq zmm29, zmm29, zmm31
     vpsrlq zmm29, zmm29, 52
     vpaddq zmm5, zmm5, zmm29
     vpaddq zmm25, zmm5, zmm13
@@ -1256,9 +1258,7 @@
     vpaddq zmm27, zmm7, zmm15
     vpaddq zmm28, zmm8, zmm16
     vmovdqa64 zmm29, zmm17
-    vpxord xmm31, xmm31, xmm31
-    vpternlogd zmm30, zmm30, zmm30, 255
-    vpsrlq zmm30, zmm30, 12
+    vpxord xmm30, xmm30, xmm30
     vpxor xmm0, xmm0, xmm0
     vpxor xmm9, xmm9, xmm9
     vpxor xmm1, xmm1, xmm1
@@ -1411,25 +1411,25 @@
     vpaddq zmm29, zmm29, zmmword ptr [r8 + 1216]
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
-    vpaddq zmm25, zmm25, zmm31
-    vpandq zmm23, zmm25, zmm30
-    vpsrlq zmm31, zmm25, 52
+    vpaddq zmm25, zmm25, zmm30
+    vpandq zmm23, zmm25, zmm31
+    vpsrlq zmm30, zmm25, 52
     vmovdqu64 zmmword ptr [rdi], zmm23
-    vpaddq zmm26, zmm26, zmm31
-    vpandq zmm24, zmm26, zmm30
-    vpsrlq zmm31, zmm26, 52
+    vpaddq zmm26, zmm26, zmm30
+    vpandq zmm24, zmm26, zmm31
+    vpsrlq zmm30, zmm26, 52
     vmovdqu64 zmmword ptr [rdi + 64], zmm24
-    vpaddq zmm27, zmm27, zmm31
-    vpandq zmm23, zmm27, zmm30
-    vpsrlq zmm31, zmm27, 52
+    vpaddq zmm27, zmm27, zmm30
+    vpandq zmm23, zmm27, zmm31
+    vpsrlq zmm30, zmm27, 52
     vmovdqu64 zmmword ptr [rdi + 128], zmm23
-    vpaddq zmm28, zmm28, zmm31
-    vpandq zmm24, zmm28, zmm30
-    vpsrlq zmm31, zmm28, 52
+    vpaddq zmm28, zmm28, zmm30
+    vpandq zmm24, zmm28, zmm31
+    vpsrlq zmm30, zmm28, 52
     vmovdqu64 zmmword ptr [rdi + 192], zmm24
-    vpaddq zmm29, zmm29, zmm31
-    vpandq zmm23, zmm29, zmm30
-    vpsrlq zmm31, zmm29, 52
+    vpaddq zmm29, zmm29, zmm30
+    vpandq zmm23, zmm29, zmm31
+    vpsrlq zmm30, zmm29, 52
     vmovdqu64 zmmword ptr [rdi + 256], zmm23
     vpaddq zmm25, zmm5, zmm13
     vpaddq zmm26, zmm6, zmm14
@@ -1528,25 +1528,25 @@
     vpaddq zmm29, zmm29, zmmword ptr [r8 + 1536]
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
-    vpaddq zmm25, zmm25, zmm31
-    vpandq zmm23, zmm25, zmm30
-    vpsrlq zmm31, zmm25, 52
+    vpaddq zmm25, zmm25, zmm30
+    vpandq zmm23, zmm25, zmm31
+    vpsrlq zmm30, zmm25, 52
     vmovdqu64 zmmword ptr [rdi + 320], zmm23
-    vpaddq zmm26, zmm26, zmm31
-    vpandq zmm24, zmm26, zmm30
-    vpsrlq zmm31, zmm26, 52
+    vpaddq zmm26, zmm26, zmm30
+    vpandq zmm24, zmm26, zmm31
+    vpsrlq zmm30, zmm26, 52
     vmovdqu64 zmmword ptr [rdi + 384], zmm24
-    vpaddq zmm27, zmm27, zmm31
-    vpandq zmm23, zmm27, zmm30
-    vpsrlq zmm31, zmm27, 52
+    vpaddq zmm27, zmm27, zmm30
+    vpandq zmm23, zmm27, zmm31
+    vpsrlq zmm30, zmm27, 52
     vmovdqu64 zmmword ptr [rdi + 448], zmm23
-    vpaddq zmm28, zmm28, zmm31
-    vpandq zmm24, zmm28, zmm30
-    vpsrlq zmm31, zmm28, 52
+    vpaddq zmm28, zmm28, zmm30
+    vpandq zmm24, zmm28, zmm31
+    vpsrlq zmm30, zmm28, 52
     vmovdqu64 zmmword ptr [rdi + 512], zmm24
-    vpaddq zmm29, zmm29, zmm31
-    vpandq zmm23, zmm29, zmm30
-    vpsrlq zmm31, zmm29, 52
+    vpaddq zmm29, zmm29, zmm30
+    vpandq zmm23, zmm29, zmm31
+    vpsrlq zmm30, zmm29, 52
     vmovdqu64 zmmword ptr [rdi + 576], zmm23
     vpaddq zmm25, zmm5, zmm13
     vpaddq zmm26, zmm6, zmm14
@@ -1585,25 +1585,25 @@
     vpaddq zmm29, zmm29, zmmword ptr [r8 + 1856]
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
-    vpaddq zmm25, zmm25, zmm31
-    vpandq zmm23, zmm25, zmm30
-    vpsrlq zmm31, zmm25, 52
+    vpaddq zmm25, zmm25, zmm30
+    vpandq zmm23, zmm25, zmm31
+    vpsrlq zmm30, zmm25, 52
     vmovdqu64 zmmword ptr [rdi + 640], zmm23
-    vpaddq zmm26, zmm26, zmm31
-    vpandq zmm24, zmm26, zmm30
-    vpsrlq zmm31, zmm26, 52
+    vpaddq zmm26, zmm26, zmm30
+    vpandq zmm24, zmm26, zmm31
+    vpsrlq zmm30, zmm26, 52
     vmovdqu64 zmmword ptr [rdi + 704], zmm24
-    vpaddq zmm27, zmm27, zmm31
-    vpandq zmm23, zmm27, zmm30
-    vpsrlq zmm31, zmm27, 52
+    vpaddq zmm27, zmm27, zmm30
+    vpandq zmm23, zmm27, zmm31
+    vpsrlq zmm30, zmm27, 52
     vmovdqu64 zmmword ptr [rdi + 768], zmm23
-    vpaddq zmm28, zmm28, zmm31
-    vpandq zmm24, zmm28, zmm30
-    vpsrlq zmm31, zmm28, 52
+    vpaddq zmm28, zmm28, zmm30
+    vpandq zmm24, zmm28, zmm31
+    vpsrlq zmm30, zmm28, 52
     vmovdqu64 zmmword ptr [rdi + 832], zmm24
-    vpaddq zmm29, zmm29, zmm31
-    vpandq zmm23, zmm29, zmm30
-    vpsrlq zmm31, zmm29, 52
+    vpaddq zmm29, zmm29, zmm30
+    vpandq zmm23, zmm29, zmm31
+    vpsrlq zmm30, zmm29, 52
     vmovdqu64 zmmword ptr [rdi + 896], zmm23
     vpaddq zmm25, zmm5, zmm13
     vpaddq zmm26, zmm6, zmm14

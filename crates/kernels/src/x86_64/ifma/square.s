@@ -134,72 +134,68 @@
     vpmadd52huq zmm15, zmm20, zmm22
     vpmadd52huq zmm16, zmm21, zmm22
     vpaddq zmm0, zmm0, zmm0
-    vpaddq zmm9, zmm9, zmm9
+    vpaddq zmm1, zmm1, zmm9
     vpaddq zmm1, zmm1, zmm1
-    vpaddq zmm10, zmm10, zmm10
+    vpaddq zmm2, zmm2, zmm10
     vpaddq zmm2, zmm2, zmm2
-    vpaddq zmm11, zmm11, zmm11
+    vpaddq zmm3, zmm3, zmm11
     vpaddq zmm3, zmm3, zmm3
-    vpaddq zmm12, zmm12, zmm12
+    vpaddq zmm4, zmm4, zmm12
     vpaddq zmm4, zmm4, zmm4
-    vpaddq zmm13, zmm13, zmm13
+    vpaddq zmm5, zmm5, zmm13
     vpaddq zmm5, zmm5, zmm5
-    vpaddq zmm14, zmm14, zmm14
+    vpaddq zmm6, zmm6, zmm14
     vpaddq zmm6, zmm6, zmm6
-    vpaddq zmm15, zmm15, zmm15
+    vpaddq zmm7, zmm7, zmm15
     vpaddq zmm7, zmm7, zmm7
-    vpaddq zmm16, zmm16, zmm16
+    vpaddq zmm8, zmm8, zmm16
     vpaddq zmm8, zmm8, zmm8
     vpaddq zmm17, zmm17, zmm17
     vpmadd52luq zmm0, zmm18, zmm18
-    vpmadd52huq zmm9, zmm18, zmm18
+    vpmadd52huq zmm1, zmm18, zmm18
     vpmadd52luq zmm2, zmm19, zmm19
-    vpmadd52huq zmm11, zmm19, zmm19
+    vpmadd52huq zmm3, zmm19, zmm19
     vpmadd52luq zmm4, zmm20, zmm20
-    vpmadd52huq zmm13, zmm20, zmm20
+    vpmadd52huq zmm5, zmm20, zmm20
     vpmadd52luq zmm6, zmm21, zmm21
-    vpmadd52huq zmm15, zmm21, zmm21
+    vpmadd52huq zmm7, zmm21, zmm21
     vpmadd52luq zmm8, zmm22, zmm22
     vpmadd52huq zmm17, zmm22, zmm22
     jmp 5f
 4:
     vpaddq zmm0, zmm0, zmm0
-    vpaddq zmm9, zmm9, zmm9
+    vpaddq zmm1, zmm1, zmm9
     vpaddq zmm1, zmm1, zmm1
-    vpaddq zmm10, zmm10, zmm10
+    vpaddq zmm2, zmm2, zmm10
     vpaddq zmm2, zmm2, zmm2
-    vpaddq zmm11, zmm11, zmm11
+    vpaddq zmm3, zmm3, zmm11
     vpaddq zmm3, zmm3, zmm3
-    vpaddq zmm12, zmm12, zmm12
+    vpaddq zmm4, zmm4, zmm12
     vpaddq zmm4, zmm4, zmm4
-    vpaddq zmm13, zmm13, zmm13
+    vpaddq zmm5, zmm5, zmm13
     vpaddq zmm5, zmm5, zmm5
-    vpaddq zmm14, zmm14, zmm14
+    vpaddq zmm6, zmm6, zmm14
     vpaddq zmm6, zmm6, zmm6
-    vpaddq zmm15, zmm15, zmm15
+    vpaddq zmm7, zmm7, zmm15
     vpaddq zmm7, zmm7, zmm7
-    vpaddq zmm16, zmm16, zmm16
+    vpaddq zmm8, zmm8, zmm16
     vpaddq zmm8, zmm8, zmm8
     vpaddq zmm17, zmm17, zmm17
 5:
     vpaddq zmm25, zmm25, zmm0
     vmovdqu64 zmmword ptr [r15], zmm25
+    vmovdqa64 zmm25, zmm5
     vpaddq zmm26, zmm26, zmm1
-    vpaddq zmm26, zmm26, zmm9
     vmovdqu64 zmmword ptr [r15 + 64], zmm26
+    vmovdqa64 zmm26, zmm6
     vpaddq zmm27, zmm27, zmm2
-    vpaddq zmm27, zmm27, zmm10
     vmovdqu64 zmmword ptr [r15 + 128], zmm27
+    vmovdqa64 zmm27, zmm7
     vpaddq zmm28, zmm28, zmm3
-    vpaddq zmm28, zmm28, zmm11
     vmovdqu64 zmmword ptr [r15 + 192], zmm28
+    vmovdqa64 zmm28, zmm8
     vpaddq zmm29, zmm29, zmm4
-    vpaddq zmm29, zmm29, zmm12
     vmovdqu64 zmmword ptr [r15 + 256], zmm29
-    vpaddq zmm25, zmm5, zmm13
-    vpaddq zmm26, zmm6, zmm14
-    vpaddq zmm27, zmm7, zmm15
-    vpaddq zmm28, zmm8, zmm16
     vmovdqa64 zmm29, zmm17
     add r15, 320
     inc r14
@@ -227,6 +223,8 @@
     vpxord xmm28, xmm28, xmm28
     vpxord xmm29, xmm29, xmm29
     vmovdqu64 zmm30, zmmword ptr [rcx]
+    vpternlogd zmm31, zmm31, zmm31, 255
+    vpsrlq zmm31, zmm31, 12
     lea r11, [rcx + 64]
     mov r15, r8
     xor r12d, r12d
@@ -328,7 +326,6 @@
     vpaddq zmm25, zmm25, zmm0
     vpxord xmm18, xmm18, xmm18
     vpmadd52luq zmm18, zmm25, zmm30
-    vpmadd52luq zmm25, zmm18, zmmword ptr [rcx + 64]
     vpmadd52huq zmm9, zmm18, zmmword ptr [rcx + 64]
     vpmadd52luq zmm1, zmm18, zmmword ptr [rcx + 128]
     vpmadd52huq zmm10, zmm18, zmmword ptr [rcx + 128]
@@ -339,13 +336,13 @@
     vpmadd52luq zmm4, zmm18, zmmword ptr [rcx + 320]
     vpmadd52huq zmm13, zmm18, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r15], zmm18
+    vpaddq zmm25, zmm25, zmm31
     vpsrlq zmm25, zmm25, 52
     vpaddq zmm26, zmm26, zmm25
     vpaddq zmm26, zmm26, zmm1
     vpaddq zmm26, zmm26, zmm9
     vpxord xmm19, xmm19, xmm19
     vpmadd52luq zmm19, zmm26, zmm30
-    vpmadd52luq zmm26, zmm19, zmmword ptr [rcx + 64]
     vpmadd52huq zmm10, zmm19, zmmword ptr [rcx + 64]
     vpmadd52luq zmm2, zmm19, zmmword ptr [rcx + 128]
     vpmadd52huq zmm11, zmm19, zmmword ptr [rcx + 128]
@@ -356,13 +353,13 @@
     vpmadd52luq zmm5, zmm19, zmmword ptr [rcx + 320]
     vpmadd52huq zmm14, zmm19, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r15 + 64], zmm19
+    vpaddq zmm26, zmm26, zmm31
     vpsrlq zmm26, zmm26, 52
     vpaddq zmm27, zmm27, zmm26
     vpaddq zmm27, zmm27, zmm2
     vpaddq zmm27, zmm27, zmm10
     vpxord xmm20, xmm20, xmm20
     vpmadd52luq zmm20, zmm27, zmm30
-    vpmadd52luq zmm27, zmm20, zmmword ptr [rcx + 64]
     vpmadd52huq zmm11, zmm20, zmmword ptr [rcx + 64]
     vpmadd52luq zmm3, zmm20, zmmword ptr [rcx + 128]
     vpmadd52huq zmm12, zmm20, zmmword ptr [rcx + 128]
@@ -373,13 +370,13 @@
     vpmadd52luq zmm6, zmm20, zmmword ptr [rcx + 320]
     vpmadd52huq zmm15, zmm20, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r15 + 128], zmm20
+    vpaddq zmm27, zmm27, zmm31
     vpsrlq zmm27, zmm27, 52
     vpaddq zmm28, zmm28, zmm27
     vpaddq zmm28, zmm28, zmm3
     vpaddq zmm28, zmm28, zmm11
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm28, zmm30
-    vpmadd52luq zmm28, zmm21, zmmword ptr [rcx + 64]
     vpmadd52huq zmm12, zmm21, zmmword ptr [rcx + 64]
     vpmadd52luq zmm4, zmm21, zmmword ptr [rcx + 128]
     vpmadd52huq zmm13, zmm21, zmmword ptr [rcx + 128]
@@ -390,13 +387,13 @@
     vpmadd52luq zmm7, zmm21, zmmword ptr [rcx + 320]
     vpmadd52huq zmm16, zmm21, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r15 + 192], zmm21
+    vpaddq zmm28, zmm28, zmm31
     vpsrlq zmm28, zmm28, 52
     vpaddq zmm29, zmm29, zmm28
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
     vpxord xmm22, xmm22, xmm22
     vpmadd52luq zmm22, zmm29, zmm30
-    vpmadd52luq zmm29, zmm22, zmmword ptr [rcx + 64]
     vpmadd52huq zmm13, zmm22, zmmword ptr [rcx + 64]
     vpmadd52luq zmm5, zmm22, zmmword ptr [rcx + 128]
     vpmadd52huq zmm14, zmm22, zmmword ptr [rcx + 128]
@@ -407,6 +404,7 @@
     vpmadd52luq zmm8, zmm22, zmmword ptr [rcx + 320]
     vpmadd52huq zmm17, zmm22, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r15 + 256], zmm22
+    vpaddq zmm29, zmm29, zmm31
     vpsrlq zmm29, zmm29, 52
     vpaddq zmm5, zmm5, zmm29
     vpaddq zmm25, zmm5, zmm13
@@ -419,9 +417,7 @@
     inc r12
     cmp r12, r9
     jb 2b
-    vpxord xmm31, xmm31, xmm31
-    vpternlogd zmm30, zmm30, zmm30, 255
-    vpsrlq zmm30, zmm30, 12
+    vpxord xmm30, xmm30, xmm30
     sub r11, 320
     mov r10, r8
 2:
@@ -528,25 +524,25 @@
     vpaddq zmm29, zmm29, zmmword ptr [r15 + 256]
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
-    vpaddq zmm25, zmm25, zmm31
-    vpandq zmm23, zmm25, zmm30
-    vpsrlq zmm31, zmm25, 52
+    vpaddq zmm25, zmm25, zmm30
+    vpandq zmm23, zmm25, zmm31
+    vpsrlq zmm30, zmm25, 52
     vmovdqu64 zmmword ptr [rdi], zmm23
-    vpaddq zmm26, zmm26, zmm31
-    vpandq zmm24, zmm26, zmm30
-    vpsrlq zmm31, zmm26, 52
+    vpaddq zmm26, zmm26, zmm30
+    vpandq zmm24, zmm26, zmm31
+    vpsrlq zmm30, zmm26, 52
     vmovdqu64 zmmword ptr [rdi + 64], zmm24
-    vpaddq zmm27, zmm27, zmm31
-    vpandq zmm23, zmm27, zmm30
-    vpsrlq zmm31, zmm27, 52
+    vpaddq zmm27, zmm27, zmm30
+    vpandq zmm23, zmm27, zmm31
+    vpsrlq zmm30, zmm27, 52
     vmovdqu64 zmmword ptr [rdi + 128], zmm23
-    vpaddq zmm28, zmm28, zmm31
-    vpandq zmm24, zmm28, zmm30
-    vpsrlq zmm31, zmm28, 52
+    vpaddq zmm28, zmm28, zmm30
+    vpandq zmm24, zmm28, zmm31
+    vpsrlq zmm30, zmm28, 52
     vmovdqu64 zmmword ptr [rdi + 192], zmm24
-    vpaddq zmm29, zmm29, zmm31
-    vpandq zmm23, zmm29, zmm30
-    vpsrlq zmm31, zmm29, 52
+    vpaddq zmm29, zmm29, zmm30
+    vpandq zmm23, zmm29, zmm31
+    vpsrlq zmm30, zmm29, 52
     vmovdqu64 zmmword ptr [rdi + 256], zmm23
     vpaddq zmm25, zmm5, zmm13
     vpaddq zmm26, zmm6, zmm14
@@ -571,25 +567,25 @@
     vpaddq zmm29, zmm29, zmmword ptr [r15 + 256]
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
-    vpaddq zmm25, zmm25, zmm31
-    vpandq zmm23, zmm25, zmm30
-    vpsrlq zmm31, zmm25, 52
+    vpaddq zmm25, zmm25, zmm30
+    vpandq zmm23, zmm25, zmm31
+    vpsrlq zmm30, zmm25, 52
     vmovdqu64 zmmword ptr [rdi], zmm23
-    vpaddq zmm26, zmm26, zmm31
-    vpandq zmm24, zmm26, zmm30
-    vpsrlq zmm31, zmm26, 52
+    vpaddq zmm26, zmm26, zmm30
+    vpandq zmm24, zmm26, zmm31
+    vpsrlq zmm30, zmm26, 52
     vmovdqu64 zmmword ptr [rdi + 64], zmm24
-    vpaddq zmm27, zmm27, zmm31
-    vpandq zmm23, zmm27, zmm30
-    vpsrlq zmm31, zmm27, 52
+    vpaddq zmm27, zmm27, zmm30
+    vpandq zmm23, zmm27, zmm31
+    vpsrlq zmm30, zmm27, 52
     vmovdqu64 zmmword ptr [rdi + 128], zmm23
-    vpaddq zmm28, zmm28, zmm31
-    vpandq zmm24, zmm28, zmm30
-    vpsrlq zmm31, zmm28, 52
+    vpaddq zmm28, zmm28, zmm30
+    vpandq zmm24, zmm28, zmm31
+    vpsrlq zmm30, zmm28, 52
     vmovdqu64 zmmword ptr [rdi + 192], zmm24
-    vpaddq zmm29, zmm29, zmm31
-    vpandq zmm23, zmm29, zmm30
-    vpsrlq zmm31, zmm29, 52
+    vpaddq zmm29, zmm29, zmm30
+    vpandq zmm23, zmm29, zmm31
+    vpsrlq zmm30, zmm29, 52
     vmovdqu64 zmmword ptr [rdi + 256], zmm23
     vpaddq zmm25, zmm5, zmm13
     vpaddq zmm26, zmm6, zmm14

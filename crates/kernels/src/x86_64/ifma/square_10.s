@@ -48,51 +48,47 @@
     vpmadd52huq zmm15, zmm20, zmm22
     vpmadd52huq zmm16, zmm21, zmm22
     vpaddq zmm0, zmm0, zmm0
-    vpaddq zmm9, zmm9, zmm9
+    vpaddq zmm1, zmm1, zmm9
     vpaddq zmm1, zmm1, zmm1
-    vpaddq zmm10, zmm10, zmm10
+    vpaddq zmm2, zmm2, zmm10
     vpaddq zmm2, zmm2, zmm2
-    vpaddq zmm11, zmm11, zmm11
+    vpaddq zmm3, zmm3, zmm11
     vpaddq zmm3, zmm3, zmm3
-    vpaddq zmm12, zmm12, zmm12
+    vpaddq zmm4, zmm4, zmm12
     vpaddq zmm4, zmm4, zmm4
-    vpaddq zmm13, zmm13, zmm13
+    vpaddq zmm5, zmm5, zmm13
     vpaddq zmm5, zmm5, zmm5
-    vpaddq zmm14, zmm14, zmm14
+    vpaddq zmm6, zmm6, zmm14
     vpaddq zmm6, zmm6, zmm6
-    vpaddq zmm15, zmm15, zmm15
+    vpaddq zmm7, zmm7, zmm15
     vpaddq zmm7, zmm7, zmm7
-    vpaddq zmm16, zmm16, zmm16
+    vpaddq zmm8, zmm8, zmm16
     vpaddq zmm8, zmm8, zmm8
     vpaddq zmm17, zmm17, zmm17
     vpmadd52luq zmm0, zmm18, zmm18
-    vpmadd52huq zmm9, zmm18, zmm18
+    vpmadd52huq zmm1, zmm18, zmm18
     vpmadd52luq zmm2, zmm19, zmm19
-    vpmadd52huq zmm11, zmm19, zmm19
+    vpmadd52huq zmm3, zmm19, zmm19
     vpmadd52luq zmm4, zmm20, zmm20
-    vpmadd52huq zmm13, zmm20, zmm20
+    vpmadd52huq zmm5, zmm20, zmm20
     vpmadd52luq zmm6, zmm21, zmm21
-    vpmadd52huq zmm15, zmm21, zmm21
+    vpmadd52huq zmm7, zmm21, zmm21
     vpmadd52luq zmm8, zmm22, zmm22
     vpmadd52huq zmm17, zmm22, zmm22
     vpaddq zmm25, zmm25, zmm0
     vmovdqu64 zmmword ptr [r8], zmm25
+    vmovdqa64 zmm25, zmm5
     vpaddq zmm26, zmm26, zmm1
-    vpaddq zmm26, zmm26, zmm9
     vmovdqu64 zmmword ptr [r8 + 64], zmm26
+    vmovdqa64 zmm26, zmm6
     vpaddq zmm27, zmm27, zmm2
-    vpaddq zmm27, zmm27, zmm10
     vmovdqu64 zmmword ptr [r8 + 128], zmm27
+    vmovdqa64 zmm27, zmm7
     vpaddq zmm28, zmm28, zmm3
-    vpaddq zmm28, zmm28, zmm11
     vmovdqu64 zmmword ptr [r8 + 192], zmm28
+    vmovdqa64 zmm28, zmm8
     vpaddq zmm29, zmm29, zmm4
-    vpaddq zmm29, zmm29, zmm12
     vmovdqu64 zmmword ptr [r8 + 256], zmm29
-    vpaddq zmm25, zmm5, zmm13
-    vpaddq zmm26, zmm6, zmm14
-    vpaddq zmm27, zmm7, zmm15
-    vpaddq zmm28, zmm8, zmm16
     vmovdqa64 zmm29, zmm17
     vpxor xmm0, xmm0, xmm0
     vpxor xmm9, xmm9, xmm9
@@ -173,41 +169,37 @@
     vpmadd52huq zmm16, zmm21, zmm23
     vpmadd52huq zmm17, zmm22, zmm23
     vpaddq zmm0, zmm0, zmm0
-    vpaddq zmm9, zmm9, zmm9
+    vpaddq zmm1, zmm1, zmm9
     vpaddq zmm1, zmm1, zmm1
-    vpaddq zmm10, zmm10, zmm10
+    vpaddq zmm2, zmm2, zmm10
     vpaddq zmm2, zmm2, zmm2
-    vpaddq zmm11, zmm11, zmm11
+    vpaddq zmm3, zmm3, zmm11
     vpaddq zmm3, zmm3, zmm3
-    vpaddq zmm12, zmm12, zmm12
+    vpaddq zmm4, zmm4, zmm12
     vpaddq zmm4, zmm4, zmm4
-    vpaddq zmm13, zmm13, zmm13
+    vpaddq zmm5, zmm5, zmm13
     vpaddq zmm5, zmm5, zmm5
-    vpaddq zmm14, zmm14, zmm14
+    vpaddq zmm6, zmm6, zmm14
     vpaddq zmm6, zmm6, zmm6
-    vpaddq zmm15, zmm15, zmm15
+    vpaddq zmm7, zmm7, zmm15
     vpaddq zmm7, zmm7, zmm7
-    vpaddq zmm16, zmm16, zmm16
+    vpaddq zmm8, zmm8, zmm16
     vpaddq zmm8, zmm8, zmm8
     vpaddq zmm17, zmm17, zmm17
     vpaddq zmm25, zmm25, zmm0
     vmovdqu64 zmmword ptr [r8 + 320], zmm25
+    vmovdqa64 zmm25, zmm5
     vpaddq zmm26, zmm26, zmm1
-    vpaddq zmm26, zmm26, zmm9
     vmovdqu64 zmmword ptr [r8 + 384], zmm26
+    vmovdqa64 zmm26, zmm6
     vpaddq zmm27, zmm27, zmm2
-    vpaddq zmm27, zmm27, zmm10
     vmovdqu64 zmmword ptr [r8 + 448], zmm27
+    vmovdqa64 zmm27, zmm7
     vpaddq zmm28, zmm28, zmm3
-    vpaddq zmm28, zmm28, zmm11
     vmovdqu64 zmmword ptr [r8 + 512], zmm28
+    vmovdqa64 zmm28, zmm8
     vpaddq zmm29, zmm29, zmm4
-    vpaddq zmm29, zmm29, zmm12
     vmovdqu64 zmmword ptr [r8 + 576], zmm29
-    vpaddq zmm25, zmm5, zmm13
-    vpaddq zmm26, zmm6, zmm14
-    vpaddq zmm27, zmm7, zmm15
-    vpaddq zmm28, zmm8, zmm16
     vmovdqa64 zmm29, zmm17
     vpxor xmm0, xmm0, xmm0
     vpxor xmm9, xmm9, xmm9
@@ -253,51 +245,47 @@
     vpmadd52huq zmm15, zmm20, zmm22
     vpmadd52huq zmm16, zmm21, zmm22
     vpaddq zmm0, zmm0, zmm0
-    vpaddq zmm9, zmm9, zmm9
+    vpaddq zmm1, zmm1, zmm9
     vpaddq zmm1, zmm1, zmm1
-    vpaddq zmm10, zmm10, zmm10
+    vpaddq zmm2, zmm2, zmm10
     vpaddq zmm2, zmm2, zmm2
-    vpaddq zmm11, zmm11, zmm11
+    vpaddq zmm3, zmm3, zmm11
     vpaddq zmm3, zmm3, zmm3
-    vpaddq zmm12, zmm12, zmm12
+    vpaddq zmm4, zmm4, zmm12
     vpaddq zmm4, zmm4, zmm4
-    vpaddq zmm13, zmm13, zmm13
+    vpaddq zmm5, zmm5, zmm13
     vpaddq zmm5, zmm5, zmm5
-    vpaddq zmm14, zmm14, zmm14
+    vpaddq zmm6, zmm6, zmm14
     vpaddq zmm6, zmm6, zmm6
-    vpaddq zmm15, zmm15, zmm15
+    vpaddq zmm7, zmm7, zmm15
     vpaddq zmm7, zmm7, zmm7
-    vpaddq zmm16, zmm16, zmm16
+    vpaddq zmm8, zmm8, zmm16
     vpaddq zmm8, zmm8, zmm8
     vpaddq zmm17, zmm17, zmm17
     vpmadd52luq zmm0, zmm18, zmm18
-    vpmadd52huq zmm9, zmm18, zmm18
+    vpmadd52huq zmm1, zmm18, zmm18
     vpmadd52luq zmm2, zmm19, zmm19
-    vpmadd52huq zmm11, zmm19, zmm19
+    vpmadd52huq zmm3, zmm19, zmm19
     vpmadd52luq zmm4, zmm20, zmm20
-    vpmadd52huq zmm13, zmm20, zmm20
+    vpmadd52huq zmm5, zmm20, zmm20
     vpmadd52luq zmm6, zmm21, zmm21
-    vpmadd52huq zmm15, zmm21, zmm21
+    vpmadd52huq zmm7, zmm21, zmm21
     vpmadd52luq zmm8, zmm22, zmm22
     vpmadd52huq zmm17, zmm22, zmm22
     vpaddq zmm25, zmm25, zmm0
     vmovdqu64 zmmword ptr [r8 + 640], zmm25
+    vmovdqa64 zmm25, zmm5
     vpaddq zmm26, zmm26, zmm1
-    vpaddq zmm26, zmm26, zmm9
     vmovdqu64 zmmword ptr [r8 + 704], zmm26
+    vmovdqa64 zmm26, zmm6
     vpaddq zmm27, zmm27, zmm2
-    vpaddq zmm27, zmm27, zmm10
     vmovdqu64 zmmword ptr [r8 + 768], zmm27
+    vmovdqa64 zmm27, zmm7
     vpaddq zmm28, zmm28, zmm3
-    vpaddq zmm28, zmm28, zmm11
     vmovdqu64 zmmword ptr [r8 + 832], zmm28
+    vmovdqa64 zmm28, zmm8
     vpaddq zmm29, zmm29, zmm4
-    vpaddq zmm29, zmm29, zmm12
     vmovdqu64 zmmword ptr [r8 + 896], zmm29
-    vpaddq zmm25, zmm5, zmm13
-    vpaddq zmm26, zmm6, zmm14
-    vpaddq zmm27, zmm7, zmm15
-    vpaddq zmm28, zmm8, zmm16
     vmovdqa64 zmm29, zmm17
     vmovdqu64 zmmword ptr [r8 + 960], zmm25
     vmovdqu64 zmmword ptr [r8 + 1024], zmm26
@@ -310,6 +298,8 @@
     vpxord xmm28, xmm28, xmm28
     vpxord xmm29, xmm29, xmm29
     vmovdqu64 zmm30, zmmword ptr [rcx]
+    vpternlogd zmm31, zmm31, zmm31, 255
+    vpsrlq zmm31, zmm31, 12
     vpxor xmm0, xmm0, xmm0
     vpxor xmm9, xmm9, xmm9
     vpxor xmm1, xmm1, xmm1
@@ -336,7 +326,6 @@
     vpaddq zmm25, zmm25, zmm0
     vpxord xmm18, xmm18, xmm18
     vpmadd52luq zmm18, zmm25, zmm30
-    vpmadd52luq zmm25, zmm18, zmmword ptr [rcx + 64]
     vpmadd52huq zmm9, zmm18, zmmword ptr [rcx + 64]
     vpmadd52luq zmm1, zmm18, zmmword ptr [rcx + 128]
     vpmadd52huq zmm10, zmm18, zmmword ptr [rcx + 128]
@@ -347,13 +336,13 @@
     vpmadd52luq zmm4, zmm18, zmmword ptr [rcx + 320]
     vpmadd52huq zmm13, zmm18, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8], zmm18
+    vpaddq zmm25, zmm25, zmm31
     vpsrlq zmm25, zmm25, 52
     vpaddq zmm26, zmm26, zmm25
     vpaddq zmm26, zmm26, zmm1
     vpaddq zmm26, zmm26, zmm9
     vpxord xmm19, xmm19, xmm19
     vpmadd52luq zmm19, zmm26, zmm30
-    vpmadd52luq zmm26, zmm19, zmmword ptr [rcx + 64]
     vpmadd52huq zmm10, zmm19, zmmword ptr [rcx + 64]
     vpmadd52luq zmm2, zmm19, zmmword ptr [rcx + 128]
     vpmadd52huq zmm11, zmm19, zmmword ptr [rcx + 128]
@@ -364,13 +353,13 @@
     vpmadd52luq zmm5, zmm19, zmmword ptr [rcx + 320]
     vpmadd52huq zmm14, zmm19, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 64], zmm19
+    vpaddq zmm26, zmm26, zmm31
     vpsrlq zmm26, zmm26, 52
     vpaddq zmm27, zmm27, zmm26
     vpaddq zmm27, zmm27, zmm2
     vpaddq zmm27, zmm27, zmm10
     vpxord xmm20, xmm20, xmm20
     vpmadd52luq zmm20, zmm27, zmm30
-    vpmadd52luq zmm27, zmm20, zmmword ptr [rcx + 64]
     vpmadd52huq zmm11, zmm20, zmmword ptr [rcx + 64]
     vpmadd52luq zmm3, zmm20, zmmword ptr [rcx + 128]
     vpmadd52huq zmm12, zmm20, zmmword ptr [rcx + 128]
@@ -381,13 +370,13 @@
     vpmadd52luq zmm6, zmm20, zmmword ptr [rcx + 320]
     vpmadd52huq zmm15, zmm20, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 128], zmm20
+    vpaddq zmm27, zmm27, zmm31
     vpsrlq zmm27, zmm27, 52
     vpaddq zmm28, zmm28, zmm27
     vpaddq zmm28, zmm28, zmm3
     vpaddq zmm28, zmm28, zmm11
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm28, zmm30
-    vpmadd52luq zmm28, zmm21, zmmword ptr [rcx + 64]
     vpmadd52huq zmm12, zmm21, zmmword ptr [rcx + 64]
     vpmadd52luq zmm4, zmm21, zmmword ptr [rcx + 128]
     vpmadd52huq zmm13, zmm21, zmmword ptr [rcx + 128]
@@ -398,13 +387,13 @@
     vpmadd52luq zmm7, zmm21, zmmword ptr [rcx + 320]
     vpmadd52huq zmm16, zmm21, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 192], zmm21
+    vpaddq zmm28, zmm28, zmm31
     vpsrlq zmm28, zmm28, 52
     vpaddq zmm29, zmm29, zmm28
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
     vpxord xmm22, xmm22, xmm22
     vpmadd52luq zmm22, zmm29, zmm30
-    vpmadd52luq zmm29, zmm22, zmmword ptr [rcx + 64]
     vpmadd52huq zmm13, zmm22, zmmword ptr [rcx + 64]
     vpmadd52luq zmm5, zmm22, zmmword ptr [rcx + 128]
     vpmadd52huq zmm14, zmm22, zmmword ptr [rcx + 128]
@@ -415,6 +404,7 @@
     vpmadd52luq zmm8, zmm22, zmmword ptr [rcx + 320]
     vpmadd52huq zmm17, zmm22, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 256], zmm22
+    vpaddq zmm29, zmm29, zmm31
     vpsrlq zmm29, zmm29, 52
     vpaddq zmm5, zmm5, zmm29
     vpaddq zmm25, zmm5, zmm13
@@ -508,7 +498,6 @@
     vpaddq zmm25, zmm25, zmm0
     vpxord xmm18, xmm18, xmm18
     vpmadd52luq zmm18, zmm25, zmm30
-    vpmadd52luq zmm25, zmm18, zmmword ptr [rcx + 64]
     vpmadd52huq zmm9, zmm18, zmmword ptr [rcx + 64]
     vpmadd52luq zmm1, zmm18, zmmword ptr [rcx + 128]
     vpmadd52huq zmm10, zmm18, zmmword ptr [rcx + 128]
@@ -519,13 +508,13 @@
     vpmadd52luq zmm4, zmm18, zmmword ptr [rcx + 320]
     vpmadd52huq zmm13, zmm18, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 320], zmm18
+    vpaddq zmm25, zmm25, zmm31
     vpsrlq zmm25, zmm25, 52
     vpaddq zmm26, zmm26, zmm25
     vpaddq zmm26, zmm26, zmm1
     vpaddq zmm26, zmm26, zmm9
     vpxord xmm19, xmm19, xmm19
     vpmadd52luq zmm19, zmm26, zmm30
-    vpmadd52luq zmm26, zmm19, zmmword ptr [rcx + 64]
     vpmadd52huq zmm10, zmm19, zmmword ptr [rcx + 64]
     vpmadd52luq zmm2, zmm19, zmmword ptr [rcx + 128]
     vpmadd52huq zmm11, zmm19, zmmword ptr [rcx + 128]
@@ -536,13 +525,13 @@
     vpmadd52luq zmm5, zmm19, zmmword ptr [rcx + 320]
     vpmadd52huq zmm14, zmm19, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 384], zmm19
+    vpaddq zmm26, zmm26, zmm31
     vpsrlq zmm26, zmm26, 52
     vpaddq zmm27, zmm27, zmm26
     vpaddq zmm27, zmm27, zmm2
     vpaddq zmm27, zmm27, zmm10
     vpxord xmm20, xmm20, xmm20
     vpmadd52luq zmm20, zmm27, zmm30
-    vpmadd52luq zmm27, zmm20, zmmword ptr [rcx + 64]
     vpmadd52huq zmm11, zmm20, zmmword ptr [rcx + 64]
     vpmadd52luq zmm3, zmm20, zmmword ptr [rcx + 128]
     vpmadd52huq zmm12, zmm20, zmmword ptr [rcx + 128]
@@ -553,13 +542,13 @@
     vpmadd52luq zmm6, zmm20, zmmword ptr [rcx + 320]
     vpmadd52huq zmm15, zmm20, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 448], zmm20
+    vpaddq zmm27, zmm27, zmm31
     vpsrlq zmm27, zmm27, 52
     vpaddq zmm28, zmm28, zmm27
     vpaddq zmm28, zmm28, zmm3
     vpaddq zmm28, zmm28, zmm11
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm28, zmm30
-    vpmadd52luq zmm28, zmm21, zmmword ptr [rcx + 64]
     vpmadd52huq zmm12, zmm21, zmmword ptr [rcx + 64]
     vpmadd52luq zmm4, zmm21, zmmword ptr [rcx + 128]
     vpmadd52huq zmm13, zmm21, zmmword ptr [rcx + 128]
@@ -570,13 +559,13 @@
     vpmadd52luq zmm7, zmm21, zmmword ptr [rcx + 320]
     vpmadd52huq zmm16, zmm21, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 512], zmm21
+    vpaddq zmm28, zmm28, zmm31
     vpsrlq zmm28, zmm28, 52
     vpaddq zmm29, zmm29, zmm28
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
     vpxord xmm22, xmm22, xmm22
     vpmadd52luq zmm22, zmm29, zmm30
-    vpmadd52luq zmm29, zmm22, zmmword ptr [rcx + 64]
     vpmadd52huq zmm13, zmm22, zmmword ptr [rcx + 64]
     vpmadd52luq zmm5, zmm22, zmmword ptr [rcx + 128]
     vpmadd52huq zmm14, zmm22, zmmword ptr [rcx + 128]
@@ -587,6 +576,7 @@
     vpmadd52luq zmm8, zmm22, zmmword ptr [rcx + 320]
     vpmadd52huq zmm17, zmm22, zmmword ptr [rcx + 320]
     vmovdqu64 zmmword ptr [r8 + 576], zmm22
+    vpaddq zmm29, zmm29, zmm31
     vpsrlq zmm29, zmm29, 52
     vpaddq zmm5, zmm5, zmm29
     vpaddq zmm25, zmm5, zmm13
@@ -594,9 +584,7 @@
     vpaddq zmm27, zmm7, zmm15
     vpaddq zmm28, zmm8, zmm16
     vmovdqa64 zmm29, zmm17
-    vpxord xmm31, xmm31, xmm31
-    vpternlogd zmm30, zmm30, zmm30, 255
-    vpsrlq zmm30, zmm30, 12
+    vpxord xmm30, xmm30, xmm30
     vpxor xmm0, xmm0, xmm0
     vpxor xmm9, xmm9, xmm9
     vpxor xmm1, xmm1, xmm1
@@ -689,25 +677,25 @@
     vpaddq zmm29, zmm29, zmmword ptr [r8 + 896]
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
-    vpaddq zmm25, zmm25, zmm31
-    vpandq zmm23, zmm25, zmm30
-    vpsrlq zmm31, zmm25, 52
+    vpaddq zmm25, zmm25, zmm30
+    vpandq zmm23, zmm25, zmm31
+    vpsrlq zmm30, zmm25, 52
     vmovdqu64 zmmword ptr [rdi], zmm23
-    vpaddq zmm26, zmm26, zmm31
-    vpandq zmm24, zmm26, zmm30
-    vpsrlq zmm31, zmm26, 52
+    vpaddq zmm26, zmm26, zmm30
+    vpandq zmm24, zmm26, zmm31
+    vpsrlq zmm30, zmm26, 52
     vmovdqu64 zmmword ptr [rdi + 64], zmm24
-    vpaddq zmm27, zmm27, zmm31
-    vpandq zmm23, zmm27, zmm30
-    vpsrlq zmm31, zmm27, 52
+    vpaddq zmm27, zmm27, zmm30
+    vpandq zmm23, zmm27, zmm31
+    vpsrlq zmm30, zmm27, 52
     vmovdqu64 zmmword ptr [rdi + 128], zmm23
-    vpaddq zmm28, zmm28, zmm31
-    vpandq zmm24, zmm28, zmm30
-    vpsrlq zmm31, zmm28, 52
+    vpaddq zmm28, zmm28, zmm30
+    vpandq zmm24, zmm28, zmm31
+    vpsrlq zmm30, zmm28, 52
     vmovdqu64 zmmword ptr [rdi + 192], zmm24
-    vpaddq zmm29, zmm29, zmm31
-    vpandq zmm23, zmm29, zmm30
-    vpsrlq zmm31, zmm29, 52
+    vpaddq zmm29, zmm29, zmm30
+    vpandq zmm23, zmm29, zmm31
+    vpsrlq zmm30, zmm29, 52
     vmovdqu64 zmmword ptr [rdi + 256], zmm23
     vpaddq zmm25, zmm5, zmm13
     vpaddq zmm26, zmm6, zmm14
@@ -746,25 +734,25 @@
     vpaddq zmm29, zmm29, zmmword ptr [r8 + 1216]
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
-    vpaddq zmm25, zmm25, zmm31
-    vpandq zmm23, zmm25, zmm30
-    vpsrlq zmm31, zmm25, 52
+    vpaddq zmm25, zmm25, zmm30
+    vpandq zmm23, zmm25, zmm31
+    vpsrlq zmm30, zmm25, 52
     vmovdqu64 zmmword ptr [rdi + 320], zmm23
-    vpaddq zmm26, zmm26, zmm31
-    vpandq zmm24, zmm26, zmm30
-    vpsrlq zmm31, zmm26, 52
+    vpaddq zmm26, zmm26, zmm30
+    vpandq zmm24, zmm26, zmm31
+    vpsrlq zmm30, zmm26, 52
     vmovdqu64 zmmword ptr [rdi + 384], zmm24
-    vpaddq zmm27, zmm27, zmm31
-    vpandq zmm23, zmm27, zmm30
-    vpsrlq zmm31, zmm27, 52
+    vpaddq zmm27, zmm27, zmm30
+    vpandq zmm23, zmm27, zmm31
+    vpsrlq zmm30, zmm27, 52
     vmovdqu64 zmmword ptr [rdi + 448], zmm23
-    vpaddq zmm28, zmm28, zmm31
-    vpandq zmm24, zmm28, zmm30
-    vpsrlq zmm31, zmm28, 52
+    vpaddq zmm28, zmm28, zmm30
+    vpandq zmm24, zmm28, zmm31
+    vpsrlq zmm30, zmm28, 52
     vmovdqu64 zmmword ptr [rdi + 512], zmm24
-    vpaddq zmm29, zmm29, zmm31
-    vpandq zmm23, zmm29, zmm30
-    vpsrlq zmm31, zmm29, 52
+    vpaddq zmm29, zmm29, zmm30
+    vpandq zmm23, zmm29, zmm31
+    vpsrlq zmm30, zmm29, 52
     vmovdqu64 zmmword ptr [rdi + 576], zmm23
     vpaddq zmm25, zmm5, zmm13
     vpaddq zmm26, zmm6, zmm14
