@@ -164,9 +164,10 @@ impl Assembly {
 
     fn square_and_select_unrolled(&mut self, blocks: usize, selection: Option<Selection>) {
         if let Some(Selection { table, to }) = selection {
-            self.begin_selection();
-            self.line(format_args!("mov {table}, [rdx + 64]"));
-            self.line(format_args!("mov {to}, [rdx + 72]"));
+            self.line(format_args!("mov rax, [rdx]"));
+            self.begin_selection("rax");
+            self.line(format_args!("mov {table}, [rdx + 8]"));
+            self.line(format_args!("mov {to}, [rdx + 16]"));
         }
         self.clear_carried();
         for k in 0..2 * blocks - 1 {
@@ -243,7 +244,8 @@ impl Assembly {
 
     fn square_and_select_looped(&mut self, selection: Option<Selection>) {
         if selection.is_some() {
-            self.begin_selection();
+            self.line(format_args!("mov rax, [rdx]"));
+            self.begin_selection("rax");
         }
         self.clear_carried();
         self.line(format_args!("mov r10, rsi")); // A[first i]
@@ -253,8 +255,8 @@ impl Assembly {
         self.line(format_args!("mov r15, r8")); // T[k]
         self.line(format_args!("lea rbp, [r9 + r9 - 1]"));
         if let Some(Selection { table, to }) = selection {
-            self.line(format_args!("mov {to}, [rdx + 72]"));
-            self.line(format_args!("mov {table}, [rdx + 64]"));
+            self.line(format_args!("mov {to}, [rdx + 16]"));
+            self.line(format_args!("mov {table}, [rdx + 8]"));
         }
         self.label(2);
         self.clear_sums();
@@ -424,10 +426,10 @@ impl Assembly {
         }
     }
 
-    /// The bits of the indices at rdx, as masks; that of the highest bit is inverted.
-    fn begin_selection(&mut self) {
+    /// The bits of the indices at `indices`, as masks; that of the highest bit is inverted.
+    fn begin_selection(&mut self, indices: &'static str) {
         let [index, one, ..] = FREE;
-        self.load(index, Place("rdx", 0).digit(0));
+        self.load(index, Place(indices, 0).digit(0));
         for bit in 0..WINDOW {
             self.line(format_args!("mov eax, {}", 1 << bit));
             self.line(format_args!("vpbroadcastq {one}, rax"));
@@ -602,10 +604,10 @@ impl Assembly {
     }
 }
 
-/// Digits of the entries that the lanes of rdx name, of a table at rsi, to rdi; rcx digits.
+/// Digits of the entries that the lanes at rdx name, of a table at rsi, to rdi; rcx digits.
 fn select() -> String {
     let mut assembly = Assembly::default();
-    assembly.begin_selection();
+    assembly.begin_selection("rdx");
     assembly.label(2);
     assembly.select_digit("rsi", "rdi");
     assembly.line(format_args!("dec rcx"));

@@ -216,6 +216,15 @@ impl Modulus {
         self.is_prepared = false;
     }
 
+    #[cfg(test)]
+    pub(crate) fn secrets(&self) -> std::vec::Vec<u64> {
+        let count = self.width.digits();
+        let digits = self.digits[..count].iter();
+        let mut secrets: std::vec::Vec<_> = digits.chain(&self.power[..count]).copied().collect();
+        secrets.push(self.negative_inverse);
+        secrets
+    }
+
     fn unset_again(&mut self) {
         self.digits.zeroize();
         self.power.zeroize();
@@ -797,6 +806,15 @@ fn negative_inverse(odd: u64) -> u64 {
         inverse = inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)));
     }
     inverse.wrapping_neg() & DIGIT_MASK
+}
+
+/// Counters that tests read to prove which kernel ran.
+#[cfg(any(test, feature = "dispatch-counters"))]
+pub mod dispatch {
+    use crate::aes::dispatch::Counter;
+
+    /// Squares and products of eight lanes.
+    pub static IFMA: Counter = Counter::new();
 }
 
 const DIGIT_BITS: usize = 52;

@@ -5,7 +5,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::cpu::Cpu;
 use crate::modexp::{
-    Ifma, InvalidGroup, InvalidModulus, LANES, Lane, Line, Modulus, PublicLane, Width,
+    Ifma, InvalidGroup, InvalidModulus, LANES, Lane, Line, Modulus, PublicLane, Width, dispatch,
     exponentiate, exponentiate_public, prepare,
 };
 
@@ -304,7 +304,9 @@ fn check(ifma: Ifma, width: Width, cases: &[Case]) {
                 result,
             })
             .collect();
+        let calls = dispatch::IFMA.get();
         exponentiate(ifma, &mut lanes, &mut memory).unwrap();
+        assert!(dispatch::IFMA.get() > calls, "the kernel ran");
         for (lane, (result, expected)) in results.iter().zip(&expected).enumerate() {
             assert_eq!(
                 &BigUint::from_bytes_be(result),

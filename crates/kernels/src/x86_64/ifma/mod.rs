@@ -74,7 +74,7 @@ impl Montgomery {
     ) {
         assert!(to.len() == self.digits / BLOCK && table.len() == to.len() << WINDOW);
         let selection = Selection {
-            index: *index,
+            index,
             table: table.as_ptr(),
             to: to.as_mut_ptr(),
         };
@@ -100,6 +100,8 @@ impl Montgomery {
         // is as the kernel wants it. The factors are read for the last time before the result is
         // written, which may take their place.
         unsafe { kernel(a, a, b, n, scratch, digits / BLOCK) };
+        #[cfg(any(test, feature = "dispatch-counters"))]
+        crate::modexp::dispatch::IFMA.hit();
     }
 }
 
@@ -117,7 +119,7 @@ pub(crate) const WINDOW: usize = 5;
 /// What is selected beside a square.
 #[repr(C)]
 struct Selection {
-    index: Line,
+    index: *const Line,
     table: *const Line,
     to: *mut Line,
 }

@@ -5,7 +5,8 @@
     push r13
     push r14
     push r15
-    vmovdqu64 zmm23, zmmword ptr [rdx]
+    mov rax, [rdx]
+    vmovdqu64 zmm23, zmmword ptr [rax]
     mov eax, 1
     vpbroadcastq zmm24, rax
     vptestmq k1, zmm23, zmm24
@@ -32,8 +33,8 @@
     xor r14d, r14d
     mov r15, r8
     lea rbp, [r9 + r9 - 1]
-    mov rsi, [rdx + 72]
-    mov rdx, [rdx + 64]
+    mov rsi, [rdx + 16]
+    mov rdx, [rdx + 8]
 2:
     vpxor xmm0, xmm0, xmm0
     vpxor xmm9, xmm9, xmm9

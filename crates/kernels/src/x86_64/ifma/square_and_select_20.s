@@ -1,5 +1,6 @@
 # Written by `cargo xtask kernels` (xtask/src/kernels.rs).
-    vmovdqu64 zmm23, zmmword ptr [rdx]
+    mov rax, [rdx]
+    vmovdqu64 zmm23, zmmword ptr [rax]
     mov eax, 1
     vpbroadcastq zmm24, rax
     vptestmq k1, zmm23, zmm24
@@ -15,8 +16,8 @@
     mov eax, 16
     vpbroadcastq zmm24, rax
     vptestnmq k5, zmm23, zmm24
-    mov r10, [rdx + 64]
-    mov r11, [rdx + 72]
+    mov r10, [rdx + 8]
+    mov r11, [rdx + 16]
     vpxord xmm25, xmm25, xmm25
     vpxord xmm26, xmm26, xmm26
     vpxord xmm27, xmm27, xmm27
