@@ -3,6 +3,7 @@
 mod ci;
 mod constant_time;
 mod fetch;
+mod kernels;
 mod peers;
 mod plan;
 mod structure;
@@ -16,6 +17,7 @@ usage: cargo xtask COMMAND
 
   ci             everything CI runs, in order; stops at the first failure
   structure      who may depend on whom, and which rooms may hold unsafe, intrinsics and threads
+  kernels        writes the assembly of the kernels; with --check finds whether it is as written
   vectors        fetches published test vectors into the target folder
   peers          fetches and builds the benchmark's optional peers into the target folder
   constant-time  looks for times of the kernels that depend on secrets; more words are for
@@ -28,6 +30,8 @@ fn main() -> ExitCode {
         ["structure"] => structure::run(),
         ["vectors"] => vectors::run(),
         ["plan"] => plan::run(),
+        ["kernels"] => kernels::run(),
+        ["kernels", "--check"] => kernels::check_all(),
         ["peers"] => peers::run(),
         ["constant-time", ref options @ ..] => constant_time::run(options),
         [] | ["help" | "--help" | "-h"] => {

@@ -2,14 +2,14 @@
 //!
 //! Two checks, each a table: [`edges`] says which crate may depend on which, [`rooms`] says which
 //! files may hold `unsafe`, intrinsics, threads and the environment. A third finds whether
-//! generated tables are as they were generated. All fail when they find
+//! generated tables and assembly are as they were generated. All fail when they find
 //! nothing to look at, so that they cannot pass by looking in the wrong place.
 
 mod edges;
 mod rooms;
 
-use crate::plan;
 use crate::tool::{Metadata, Result};
+use crate::{kernels, plan};
 
 pub fn run() -> Result<()> {
     let metadata = Metadata::load()?;
@@ -17,6 +17,7 @@ pub fn run() -> Result<()> {
     let (files, in_rooms) = rooms::check(&metadata)?;
     findings.extend(in_rooms);
     findings.extend(plan::check(&metadata.workspace_root).err());
+    findings.extend(kernels::check(&metadata.workspace_root).err());
 
     for finding in &findings {
         println!("{finding}");

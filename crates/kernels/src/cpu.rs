@@ -34,17 +34,21 @@ pub enum Feature {
     /// Not an instruction: allows counter-mode caching (FACE). Needs [`Feature::Vaes`] and
     /// [`Feature::Avx512`].
     Face,
+    /// Not an instruction: allows modular exponentiation in eight lanes. Needs [`Feature::Avx512`],
+    /// which has IFMA.
+    Ifma,
 }
 
 impl Feature {
     /// Every feature; none builds on a later one.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Aes,
         Self::Avx2,
         Self::Vaes,
         Self::Avx512,
         Self::Gfni,
         Self::Face,
+        Self::Ifma,
     ];
 
     /// The name used in masks and listings.
@@ -56,6 +60,7 @@ impl Feature {
             Self::Avx512 => "avx512",
             Self::Gfni => "gfni",
             Self::Face => "face",
+            Self::Ifma => "ifma",
         }
     }
 
@@ -68,10 +73,15 @@ impl Feature {
         let more = match self {
             Self::Aes => Self::Vaes.bit() | Self::Face.bit(),
             Self::Avx2 => {
-                Self::Vaes.bit() | Self::Avx512.bit() | Self::Gfni.bit() | Self::Face.bit()
+                Self::Vaes.bit()
+                    | Self::Avx512.bit()
+                    | Self::Gfni.bit()
+                    | Self::Face.bit()
+                    | Self::Ifma.bit()
             }
-            Self::Vaes | Self::Avx512 => Self::Face.bit(),
-            Self::Gfni | Self::Face => 0,
+            Self::Vaes => Self::Face.bit(),
+            Self::Avx512 => Self::Face.bit() | Self::Ifma.bit(),
+            Self::Gfni | Self::Face | Self::Ifma => 0,
         };
         self.bit() | more
     }
@@ -105,7 +115,7 @@ impl Cpu {
                         && std::is_x86_feature_detected!("avx512ifma")
                 }
                 Feature::Gfni => std::is_x86_feature_detected!("gfni"),
-                Feature::Face => true,
+                Feature::Face | Feature::Ifma => true,
             };
             Feature::ALL
                 .into_iter()

@@ -26,6 +26,8 @@ pub mod chacha20;
 pub mod chacha20_poly1305;
 pub mod cpu;
 pub mod gcm;
+#[cfg(target_arch = "x86_64")]
+pub mod modexp;
 mod poly1305;
 mod portable;
 mod rows;

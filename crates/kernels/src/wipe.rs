@@ -69,3 +69,11 @@ impl<const N: usize> Drop for Secret<N> {
         compiler_fence(Ordering::SeqCst);
     }
 }
+
+/// Makes every line zero.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn wipe_lines(lines: &mut [crate::x86_64::ifma::Line]) {
+    lines.fill(crate::x86_64::ifma::Line::ZERO);
+    core::hint::black_box(lines.as_mut_ptr());
+    compiler_fence(Ordering::SeqCst);
+}

@@ -11,12 +11,19 @@ fn a_mask_hides_features_and_those_that_build_on_them() {
         (Feature::Aes, &[Feature::Vaes, Feature::Face][..]),
         (
             Feature::Avx2,
-            &[Feature::Vaes, Feature::Avx512, Feature::Gfni, Feature::Face],
+            &[
+                Feature::Vaes,
+                Feature::Avx512,
+                Feature::Gfni,
+                Feature::Face,
+                Feature::Ifma,
+            ],
         ),
         (Feature::Vaes, &[Feature::Face]),
-        (Feature::Avx512, &[Feature::Face]),
+        (Feature::Avx512, &[Feature::Face, Feature::Ifma]),
         (Feature::Gfni, &[]),
         (Feature::Face, &[]),
+        (Feature::Ifma, &[]),
     ] {
         let masked = cpu.masked(&format!("-{}", feature.name())).unwrap();
         assert_eq!(masked, cpu.without(feature));
@@ -41,7 +48,7 @@ fn a_mask_with_an_unknown_word_names_it() {
         let text = error.to_string();
         assert!(
             text.contains(&format!("{word:?}"))
-                && text.ends_with("-aes -avx2 -vaes -avx512 -gfni -face")
+                && text.ends_with("-aes -avx2 -vaes -avx512 -gfni -face -ifma")
         );
     }
 }

@@ -221,6 +221,23 @@ fn a_dropped_table_is_wiped() {
     assert_is_wiped(&mut place, &secrets);
 }
 
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_dropped_modulus_is_wiped() {
+    use crate::modexp::{Modulus, Width};
+
+    let mut place = MaybeUninit::<Modulus>::zeroed();
+    let modulus = place.write(Modulus::unset(Width::Bits512));
+    let bytes: Vec<u8> = (0..64).map(|i: u8| i.wrapping_mul(151) | 1).collect();
+    modulus.set(&bytes).unwrap();
+    let secrets: Vec<u32> = modulus
+        .secrets()
+        .into_iter()
+        .flat_map(|word| words(&word.to_le_bytes()))
+        .collect();
+    assert_is_wiped(&mut place, &secrets);
+}
+
 /// Drops the value in `place` and looks for pairs of `secrets` in what it leaves behind.
 fn assert_is_wiped<T>(place: &mut MaybeUninit<T>, secrets: &[u32]) {
     let bytes = size_of::<T>();

@@ -6,6 +6,8 @@ mod chacha;
 mod cpu;
 mod gcm;
 mod memory;
+#[cfg(target_arch = "x86_64")]
+mod modexp;
 mod vectors;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

@@ -12,6 +12,7 @@ pub(crate) mod gcm;
 pub(crate) mod gcm_cache;
 pub(crate) mod gfni;
 pub(crate) mod ghash;
+pub(crate) mod ifma;
 pub(crate) mod xor;
 
 use crate::cpu::{Cpu, Feature};
@@ -47,6 +48,10 @@ pub struct Gfni256(());
 /// Proof that GFNI and AVX-512 F, BW, VL and IFMA are there, beside AVX2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gfni512(());
+
+/// Proof that AVX-512 F, BW, VL and IFMA are there, and that no mask forbids multiplication in lanes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ifma(());
 
 impl AesNi {
     /// The token, where `cpu` has the instructions.
@@ -126,5 +131,12 @@ impl Face {
     /// The instructions that the cache is built on.
     pub const fn vaes512(self) -> Vaes512 {
         self.0
+    }
+}
+
+impl Ifma {
+    /// The token, where `cpu` has the instructions and no mask forbids their use.
+    pub fn new(cpu: Cpu) -> Option<Self> {
+        cpu.has(Feature::Ifma).then_some(Self(()))
     }
 }

@@ -1,0 +1,826 @@
+//! Modular exponentiation, eight at a time, on CPUs with AVX-512 IFMA.
+//!
+//! Each of the eight lanes has its own odd modulus, base and exponent. Moduli have a [`Width`], and
+//! those of a call the same one. A [`Modulus`] is made once for a key; [`exponentiate`] is for secret
+//! exponents, [`exponentiate_public`] for short public ones. Numbers are big-endian bytes.
+//!
+//! Time and memory accesses depend on the number of lanes, the widths, the lengths of what is handed
+//! in, the bit length of a modulus and on public exponents; on nothing else.
+//!
+//! ```
+//! use oarlock_kernels::cpu::Cpu;
+//! use oarlock_kernels::modexp::{Ifma, Lane, Line, Modulus, Width, exponentiate};
+//!
+//! if let Some(ifma) = Ifma::new(Cpu::detect()) {
+//!     let mut workspace = vec![Line::ZERO; Width::Bits512.workspace_lines()];
+//!     let mut modulus = Modulus::unset(Width::Bits512);
+//!     modulus.set(&[13])?;
+//!     let mut result = [0];
+//!     let lane = Lane { modulus: &modulus, base: &[2], exponent: &[10], result: &mut result };
+//!     exponentiate(ifma, &mut [lane], &mut workspace)?;
+//!     assert_eq!(result, [10]); // 1024 = 78 * 13 + 10
+//! }
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
+//!
+//! The method is almost-Montgomery multiplication: with R = 2^(52 digits), which is more than four
+//! times the modulus, factors below twice the modulus give a product below it, and nothing is
+//! subtracted before the end (Gueron and Krasnov, "Software implementation of modular exponentiation,
+//! using advanced vector instructions architectures", WAIFI 2012).
+
+use core::fmt;
+
+use zeroize::Zeroize;
+
+use crate::wipe::wipe_lines;
+pub use crate::x86_64::Ifma;
+pub use crate::x86_64::ifma::Line;
+use crate::x86_64::ifma::{Montgomery, WINDOW, select};
+
+/// How many exponentiations are done at once.
+pub const LANES: usize = 8;
+
+/// The moduli that kernels exist for: up to so many bits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Width {
+    /// Up to 512 bits.
+    Bits512,
+    /// Up to 768 bits.
+    Bits768,
+    /// Up to 1024 bits.
+    Bits1024,
+    /// Up to 1536 bits.
+    Bits1536,
+    /// Up to 2048 bits.
+    Bits2048,
+    /// Up to 3072 bits.
+    Bits3072,
+    /// Up to 4096 bits.
+    Bits4096,
+}
+
+impl Width {
+    /// Every width, the narrowest first.
+    pub const ALL: [Self; 7] = [
+        Self::Bits512,
+        Self::Bits768,
+        Self::Bits1024,
+        Self::Bits1536,
+        Self::Bits2048,
+        Self::Bits3072,
+        Self::Bits4096,
+    ];
+
+    /// The narrowest that a modulus of `bits` bits fits; `None` beyond 4096.
+    pub fn for_bits(bits: usize) -> Option<Self> {
+        Self::ALL.into_iter().find(|width| bits <= width.bits())
+    }
+
+    /// Bits of the longest modulus.
+    pub const fn bits(self) -> usize {
+        match self {
+            Self::Bits512 => 512,
+            Self::Bits768 => 768,
+            Self::Bits1024 => 1024,
+            Self::Bits1536 => 1536,
+            Self::Bits2048 => 2048,
+            Self::Bits3072 => 3072,
+            Self::Bits4096 => 4096,
+        }
+    }
+
+    /// Bytes of the longest modulus, base and result.
+    pub const fn bytes(self) -> usize {
+        self.bits() / 8
+    }
+
+    /// How many lines [`exponentiate`] needs to work in.
+    pub const fn workspace_lines(self) -> usize {
+        1 + (6 + (1 << WINDOW)) * self.digits()
+    }
+
+    /// How many lines suffice for [`exponentiate_public`] and [`prepare`].
+    pub const fn public_workspace_lines(self) -> usize {
+        1 + (6 + PUBLIC_ENTRIES) * self.digits()
+    }
+
+    /// A multiple of 5, because kernels work in blocks of five digits.
+    const fn digits(self) -> usize {
+        (self.bits() + 2).div_ceil(DIGIT_BITS * 5) * 5
+    }
+}
+
+/// An odd modulus, and what multiplication under it needs. Wiped on drop.
+pub struct Modulus {
+    width: Width,
+    bits: usize,
+    /// -1 / modulus, modulo 2^52.
+    negative_inverse: u64,
+    digits: [u64; DIGITS_MAX],
+    /// R^2 modulo the modulus when `is_prepared`, else 2 R.
+    power: [u64; DIGITS_MAX],
+    is_prepared: bool,
+}
+
+impl Modulus {
+    /// Room for a modulus. Until it is set it is 1, under which everything is 0.
+    pub const fn unset(width: Width) -> Self {
+        let mut digits = [0; DIGITS_MAX];
+        digits[0] = 1;
+        Self {
+            width,
+            bits: 1,
+            negative_inverse: DIGIT_MASK,
+            digits,
+            power: [0; DIGITS_MAX],
+            is_prepared: true,
+        }
+    }
+
+    /// Sets the modulus from big-endian bytes; leading zeros do not matter. Its bit length may show
+    /// in the time this takes, its value does not.
+    ///
+    /// The first exponentiation still has to prepare it, each time, which is as much work as a
+    /// dozen multiplications: for a key that stays, call [`prepare`].
+    ///
+    /// # Errors
+    /// [`InvalidModulus`] where it is even, below 3, or longer than the width. It is then unset.
+    pub fn set(&mut self, big_endian: &[u8]) -> Result<(), InvalidModulus> {
+        self.unset_again();
+        let zeros = big_endian.iter().take_while(|byte| **byte == 0).count();
+        let big_endian = &big_endian[zeros..];
+        let Some((first, last)) = big_endian.first().zip(big_endian.last()) else {
+            return Err(InvalidModulus::TooSmall);
+        };
+        let bits = 8 * big_endian.len() - first.leading_zeros() as usize;
+        if bits > self.width.bits() {
+            return Err(InvalidModulus::TooLong {
+                bits,
+                bits_max: self.width.bits(),
+            });
+        }
+        if last & 1 == 0 {
+            return Err(InvalidModulus::Even);
+        }
+        if bits == 1 {
+            return Err(InvalidModulus::TooSmall);
+        }
+        let count = self.width.digits();
+        for (i, digit) in self.digits[..count].iter_mut().enumerate() {
+            *digit = digit_of(big_endian, i);
+        }
+        self.bits = bits;
+        self.negative_inverse = negative_inverse(self.digits[0]);
+        self.set_power();
+        Ok(())
+    }
+
+    /// The width it was made for.
+    pub fn width(&self) -> Width {
+        self.width
+    }
+
+    /// Length in bits, without leading zeros.
+    pub fn bits(&self) -> usize {
+        self.bits
+    }
+
+    /// Length in bytes, without leading zeros.
+    pub fn bytes(&self) -> usize {
+        self.bits.div_ceil(8)
+    }
+
+    /// 2 R modulo the modulus: from 2^bits less the modulus, by doubling.
+    fn set_power(&mut self) {
+        let count = self.width.digits();
+        let digits = &self.digits[..count];
+        let power = &mut self.power[..count];
+        let mut borrow = 0;
+        for (i, (power, digit)) in power.iter_mut().zip(digits).enumerate() {
+            let bit = if i == self.bits / DIGIT_BITS {
+                1 << (self.bits % DIGIT_BITS)
+            } else {
+                0
+            };
+            (*power, borrow) = subtract(bit, *digit, borrow);
+        }
+        for _ in self.bits..count * DIGIT_BITS + 1 {
+            let mut carry = 0;
+            for digit in power.iter_mut() {
+                let doubled = *digit << 1 | carry;
+                *digit = doubled & DIGIT_MASK;
+                carry = doubled >> DIGIT_BITS;
+            }
+            subtract_once(power, digits);
+        }
+        self.is_prepared = false;
+    }
+
+    #[cfg(test)]
+    pub(crate) fn secrets(&self) -> std::vec::Vec<u64> {
+        let count = self.width.digits();
+        let digits = self.digits[..count].iter();
+        let mut secrets: std::vec::Vec<_> = digits.chain(&self.power[..count]).copied().collect();
+        secrets.push(self.negative_inverse);
+        secrets
+    }
+
+    fn unset_again(&mut self) {
+        self.digits.zeroize();
+        self.power.zeroize();
+        self.digits[0] = 1;
+        self.negative_inverse = DIGIT_MASK;
+        self.bits = 1;
+        self.is_prepared = true;
+    }
+}
+
+impl Drop for Modulus {
+    fn drop(&mut self) {
+        self.digits.zeroize();
+        self.power.zeroize();
+        self.negative_inverse.zeroize();
+    }
+}
+
+impl fmt::Debug for Modulus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Modulus")
+            .field("width", &self.width)
+            .field("bits", &self.bits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Does once what each exponentiation would do again, for one to eight moduli of one width.
+///
+/// # Errors
+/// [`InvalidGroup`], all but those about a lane's operands.
+pub fn prepare(
+    ifma: Ifma,
+    moduli: &mut [&mut Modulus],
+    workspace: &mut [Line],
+) -> Result<(), InvalidGroup> {
+    let width = group_width(moduli.iter().map(|modulus| &**modulus))?;
+    let mut group = Group::new(ifma, width, workspace, width.public_workspace_lines())?;
+    group.set_moduli(moduli.iter().map(|modulus| &**modulus));
+    for (lane, modulus) in moduli.iter_mut().enumerate() {
+        for (digit, line) in modulus.power.iter_mut().zip(&*group.rooms.square_of_r) {
+            *digit = line.0[lane];
+        }
+        modulus.is_prepared = true;
+    }
+    Ok(())
+}
+
+/// One of up to eight exponentiations whose exponents are secret.
+#[derive(Debug)]
+pub struct Lane<'a> {
+    /// Of the same width as those of the other lanes.
+    pub modulus: &'a Modulus,
+    /// At most as many bytes as the width has; taken modulo the modulus.
+    pub base: &'a [u8],
+    /// Of any length, which is public: all lanes together take the time of the longest. Without
+    /// a byte it is 0.
+    pub exponent: &'a [u8],
+    /// Gets the result, below the modulus, with zeros before it; at least as long as the modulus.
+    pub result: &'a mut [u8],
+}
+
+/// Sets the result of each lane to its base to the power of its exponent, modulo its modulus. All
+/// of what it used of the workspace is zero afterwards.
+///
+/// # Errors
+/// [`InvalidGroup`], before anything is computed.
+pub fn exponentiate(
+    ifma: Ifma,
+    lanes: &mut [Lane<'_>],
+    workspace: &mut [Line],
+) -> Result<(), InvalidGroup> {
+    let width = group_width(lanes.iter().map(|lane| lane.modulus))?;
+    for (number, lane) in lanes.iter().enumerate() {
+        check_operands(number, lane.modulus, lane.base, lane.result)?;
+    }
+    let mut group = Group::new(ifma, width, workspace, width.workspace_lines())?;
+    group.set_moduli(lanes.iter().map(|lane| lane.modulus));
+    group.set_factor(lanes.iter().map(|lane| lane.base));
+    group.fill_table();
+
+    let exponent_bytes = lanes.iter().map(|lane| lane.exponent.len()).max();
+    let windows = (8 * exponent_bytes.unwrap_or(0)).div_ceil(WINDOW).max(1);
+    for window in (0..windows).rev() {
+        for (lane, index) in lanes.iter().zip(&mut group.index.0) {
+            *index = bits_of(lane.exponent, WINDOW * window, WINDOW);
+        }
+        if window + 1 == windows {
+            group.select();
+        } else {
+            for part in 0..WINDOW {
+                group.square_and_select(part);
+            }
+            group.multiply();
+        }
+    }
+    group.set_factor_to_one();
+    group.multiply();
+    for (number, lane) in lanes.iter_mut().enumerate() {
+        group.result(number, lane.modulus, lane.result);
+    }
+    Ok(())
+}
+
+/// One of up to eight exponentiations whose exponents are public.
+#[derive(Debug)]
+pub struct PublicLane<'a> {
+    /// Of the same width as those of the other lanes.
+    pub modulus: &'a Modulus,
+    /// At most as many bytes as the width has; taken modulo the modulus.
+    pub base: &'a [u8],
+    /// Such as 65537. Time depends on it.
+    pub exponent: u64,
+    /// Gets the result, below the modulus, with zeros before it; at least as long as the modulus.
+    pub result: &'a mut [u8],
+}
+
+/// As [`exponentiate`], for exponents that are public and at most 64 bits long. Takes a squaring
+/// for each bit, and a multiplication for each that is set in any lane. Moduli, bases and results may
+/// be secret.
+///
+/// # Errors
+/// [`InvalidGroup`], before anything is computed.
+pub fn exponentiate_public(
+    ifma: Ifma,
+    lanes: &mut [PublicLane<'_>],
+    workspace: &mut [Line],
+) -> Result<(), InvalidGroup> {
+    let width = group_width(lanes.iter().map(|lane| lane.modulus))?;
+    for (number, lane) in lanes.iter().enumerate() {
+        check_operands(number, lane.modulus, lane.base, lane.result)?;
+    }
+    let mut group = Group::new(ifma, width, workspace, width.public_workspace_lines())?;
+    group.set_moduli(lanes.iter().map(|lane| lane.modulus));
+
+    group.set_factor(lanes.iter().map(|lane| lane.base));
+    group.begin_power();
+    group.store(BASE);
+
+    let (any, all) = lanes.iter().fold((0, u64::MAX), |(any, all), lane| {
+        (any | lane.exponent, all & lane.exponent)
+    });
+    let has = |lane: &PublicLane<'_>, bit: u32| lane.exponent >> bit & 1 == 1;
+    if any != all {
+        group.set_factor_to_one();
+        group.begin_power();
+        group.store(ONE);
+    }
+    let top = any.checked_ilog2().unwrap_or(0);
+    group.load_each(lanes.iter().map(|lane| has(lane, top)));
+    for bit in (1..top).rev() {
+        group.square();
+        if any >> bit & 1 == 1 {
+            core::mem::swap(&mut group.rooms.power, &mut group.rooms.factor);
+            group.load_each(lanes.iter().map(|lane| has(lane, bit)));
+            core::mem::swap(&mut group.rooms.power, &mut group.rooms.factor);
+            group.multiply();
+        }
+    }
+    // What is multiplied last takes the result out of Montgomery's form.
+    group.set_factor_to_one();
+    if top > 0 {
+        group.square();
+        for (number, lane) in lanes.iter().enumerate() {
+            if has(lane, 0) {
+                group.set_factor_lane(number, lane.base);
+            }
+        }
+    }
+    group.multiply();
+    for (number, lane) in lanes.iter_mut().enumerate() {
+        group.result(number, lane.modulus, lane.result);
+    }
+    Ok(())
+}
+
+/// Why a modulus was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InvalidModulus {
+    /// It is even; Montgomery's multiplication needs an odd one.
+    Even,
+    /// It is 0 or 1.
+    TooSmall,
+    /// It is longer than the width it was to be for.
+    TooLong {
+        /// Bits of the modulus.
+        bits: usize,
+        /// Bits of the width.
+        bits_max: usize,
+    },
+}
+
+impl fmt::Display for InvalidModulus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Even => f.write_str("the modulus is even: use an odd one"),
+            Self::TooSmall => f.write_str("the modulus is below 3: use a greater one"),
+            Self::TooLong { bits, bits_max } => write!(
+                f,
+                "the modulus has {bits} bits where {bits_max} fit: use a greater width"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for InvalidModulus {}
+
+/// Why nothing was computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InvalidGroup {
+    /// There is no lane, or there are more than [`LANES`].
+    Lanes(usize),
+    /// Two moduli were made for different widths.
+    Widths,
+    /// The workspace has fewer lines than this.
+    Workspace(usize),
+    /// The base of this lane has more bytes than the width.
+    Base(usize),
+    /// The result of this lane has no room for a number below the modulus.
+    Result(usize),
+}
+
+impl fmt::Display for InvalidGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lanes(lanes) => write!(f, "{lanes} lanes: use 1 to {LANES}"),
+            Self::Widths => f.write_str("moduli of two widths: group them by width"),
+            Self::Workspace(lines) => write!(f, "the workspace needs {lines} lines"),
+            Self::Base(lane) => write!(
+                f,
+                "the base of lane {lane} is longer than the width: reduce it, or remove zeros"
+            ),
+            Self::Result(lane) => write!(
+                f,
+                "the result of lane {lane} is shorter than the modulus: use a longer buffer"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for InvalidGroup {}
+
+fn group_width<'a>(
+    moduli: impl ExactSizeIterator<Item = &'a Modulus>,
+) -> Result<Width, InvalidGroup> {
+    let lanes = moduli.len();
+    let mut widths = moduli.map(|modulus| modulus.width);
+    match widths.next() {
+        Some(first) if lanes <= LANES => {
+            if widths.all(|width| width == first) {
+                Ok(first)
+            } else {
+                Err(InvalidGroup::Widths)
+            }
+        }
+        _ => Err(InvalidGroup::Lanes(lanes)),
+    }
+}
+
+fn check_operands(
+    lane: usize,
+    modulus: &Modulus,
+    base: &[u8],
+    result: &[u8],
+) -> Result<(), InvalidGroup> {
+    if base.len() > modulus.width.bytes() {
+        Err(InvalidGroup::Base(lane))
+    } else if result.len() < modulus.bytes() {
+        Err(InvalidGroup::Result(lane))
+    } else {
+        Ok(())
+    }
+}
+
+/// Eight lanes at work. What it used of the workspace is wiped on drop.
+struct Group<'a> {
+    ifma: Ifma,
+    montgomery: Montgomery,
+    rooms: Rooms<'a>,
+    /// Which entry of the table each lane wants.
+    index: Line,
+}
+
+/// The workspace, divided. A room has a line for each digit where nothing else is said.
+struct Rooms<'a> {
+    /// After a line with -1 / modulus.
+    moduli: &'a mut [Line],
+    square_of_r: &'a mut [Line],
+    /// What is squared and multiplied.
+    power: &'a mut [Line],
+    factor: &'a mut [Line],
+    /// Two lines for each digit.
+    scratch: &'a mut [Line],
+    /// All entries of digit 0, then those of digit 1.
+    table: &'a mut [Line],
+}
+
+impl<'a> Group<'a> {
+    /// With moduli of 1 in all lanes, which do no harm where a lane is not used.
+    fn new(
+        ifma: Ifma,
+        width: Width,
+        workspace: &'a mut [Line],
+        lines: usize,
+    ) -> Result<Self, InvalidGroup> {
+        let digits = width.digits();
+        let workspace = workspace
+            .get_mut(..lines)
+            .ok_or(InvalidGroup::Workspace(lines))?;
+        let (moduli, rest) = workspace.split_at_mut(1 + digits);
+        let (square_of_r, rest) = rest.split_at_mut(digits);
+        let (power, rest) = rest.split_at_mut(digits);
+        let (factor, rest) = rest.split_at_mut(digits);
+        let (scratch, table) = rest.split_at_mut(2 * digits);
+        moduli.fill(Line::ZERO);
+        moduli[0] = Line([DIGIT_MASK; LANES]);
+        moduli[1] = Line([1; LANES]);
+        square_of_r.fill(Line::ZERO);
+        Ok(Self {
+            ifma,
+            montgomery: Montgomery::new(ifma, digits),
+            rooms: Rooms {
+                moduli,
+                square_of_r,
+                power,
+                factor,
+                scratch,
+                table,
+            },
+            index: Line::ZERO,
+        })
+    }
+
+    fn set_moduli<'m>(&mut self, moduli: impl Iterator<Item = &'m Modulus> + Clone) {
+        for (lane, modulus) in moduli.clone().enumerate() {
+            self.rooms.moduli[0].0[lane] = modulus.negative_inverse;
+            set_lane(&mut self.rooms.moduli[1..], lane, &modulus.digits);
+            set_lane(self.rooms.square_of_r, lane, &modulus.power);
+        }
+        if moduli.clone().any(|modulus| !modulus.is_prepared) {
+            self.prepare();
+            for (lane, modulus) in moduli.enumerate() {
+                if modulus.is_prepared {
+                    set_lane(self.rooms.square_of_r, lane, &modulus.power);
+                }
+            }
+        }
+    }
+
+    /// From 2 R to R^2, with R = 2^r: squares of 2^i R are 2^2i R, and a multiplication by 2^j makes
+    /// 2^(i + j) of 2^i R.
+    fn prepare(&mut self) {
+        let r = DIGIT_BITS * self.rooms.factor.len();
+        let squares = (2 * r).ilog2();
+        self.rooms.power.copy_from_slice(self.rooms.square_of_r);
+        for _ in 0..squares {
+            self.square();
+        }
+        let missing = 2 * r - (1 << squares);
+        self.rooms.factor.fill(Line::ZERO);
+        self.rooms.factor[missing / DIGIT_BITS] = Line([1 << (missing % DIGIT_BITS); LANES]);
+        self.multiply();
+        self.rooms.square_of_r.copy_from_slice(self.rooms.power);
+    }
+
+    /// The factor becomes a number for each lane, and 0 in those that are not used.
+    fn set_factor<'b>(&mut self, bases: impl Iterator<Item = &'b [u8]>) {
+        self.rooms.factor.fill(Line::ZERO);
+        for (lane, base) in bases.enumerate() {
+            self.set_factor_lane(lane, base);
+        }
+    }
+
+    fn set_factor_lane(&mut self, lane: usize, base: &[u8]) {
+        for (i, line) in self.rooms.factor.iter_mut().enumerate() {
+            line.0[lane] = digit_of(base, i);
+        }
+    }
+
+    fn set_factor_to_one(&mut self) {
+        self.rooms.factor.fill(Line::ZERO);
+        self.rooms.factor[0] = Line([1; LANES]);
+    }
+
+    /// The power becomes the factor, in Montgomery's form.
+    fn begin_power(&mut self) {
+        self.rooms.power.copy_from_slice(self.rooms.square_of_r);
+        self.multiply();
+    }
+
+    /// The table becomes the powers 0 to 2^WINDOW - 1 of the factor.
+    fn fill_table(&mut self) {
+        self.begin_power();
+        self.store(1);
+        self.set_factor_to_one();
+        self.begin_power();
+        self.store(0);
+        self.load(1);
+        self.rooms.factor.copy_from_slice(self.rooms.power);
+        for entry in 2..1 << WINDOW {
+            if entry % 2 == 0 {
+                self.load(entry / 2);
+                self.square();
+            } else {
+                self.multiply();
+            }
+            self.store(entry);
+        }
+    }
+
+    fn entries(&self) -> usize {
+        self.rooms.table.len() / self.rooms.power.len()
+    }
+
+    /// The power to this entry of the table.
+    fn store(&mut self, entry: usize) {
+        let entries = self.entries();
+        let digits = self.rooms.table.chunks_exact_mut(entries);
+        for (entries, line) in digits.zip(&*self.rooms.power) {
+            entries[entry] = *line;
+        }
+    }
+
+    /// The power from this entry of the table.
+    fn load(&mut self, entry: usize) {
+        let entries = self.entries();
+        let digits = self.rooms.table.chunks_exact(entries);
+        for (entries, line) in digits.zip(&mut *self.rooms.power) {
+            *line = entries[entry];
+        }
+    }
+
+    /// The power becomes, in each lane, the base or one.
+    fn load_each(&mut self, is_base: impl Iterator<Item = bool>) {
+        self.load(BASE);
+        for (lane, is_base) in is_base.enumerate() {
+            if !is_base {
+                let digits = self.rooms.table.chunks_exact(PUBLIC_ENTRIES);
+                for (entries, line) in digits.zip(&mut *self.rooms.power) {
+                    line.0[lane] = entries[ONE].0[lane];
+                }
+            }
+        }
+    }
+
+    fn square(&mut self) {
+        let Rooms {
+            moduli,
+            power,
+            scratch,
+            ..
+        } = &mut self.rooms;
+        self.montgomery.square(power, moduli, scratch);
+    }
+
+    fn multiply(&mut self) {
+        let Rooms {
+            moduli,
+            power,
+            factor,
+            scratch,
+            ..
+        } = &mut self.rooms;
+        self.montgomery.multiply(power, factor, moduli, scratch);
+    }
+
+    /// The power becomes, in each lane, the entry of the table that its index names.
+    fn select(&mut self) {
+        let Rooms { power, table, .. } = &mut self.rooms;
+        select(self.ifma, power, table, &self.index);
+    }
+
+    /// As `square`. The factor becomes what `select` makes of the power, in as many parts as a
+    /// window has squares.
+    fn square_and_select(&mut self, part: usize) {
+        let Rooms {
+            moduli,
+            power,
+            factor,
+            scratch,
+            table,
+            ..
+        } = &mut self.rooms;
+        let digits = factor.len() / WINDOW;
+        let factor = &mut factor[part * digits..][..digits];
+        let table = &table[(part * digits) << WINDOW..][..digits << WINDOW];
+        self.montgomery
+            .square_and_select(power, moduli, scratch, factor, table, &self.index);
+    }
+
+    /// The least number that is congruent to the power, which is below twice the modulus.
+    fn result(&self, lane: usize, modulus: &Modulus, result: &mut [u8]) {
+        let count = self.rooms.power.len();
+        let mut digits = [0; DIGITS_MAX];
+        for (digit, line) in digits.iter_mut().zip(&*self.rooms.power) {
+            *digit = line.0[lane];
+        }
+        subtract_once(&mut digits[..count], &modulus.digits[..count]);
+        // Two digits are 13 bytes.
+        let (pairs, _) = digits.as_chunks();
+        let pairs = pairs.iter().chain(core::iter::repeat(&[0, 0]));
+        for (bytes, [low, high]) in result.rchunks_mut(2 * DIGIT_BITS / 8).zip(pairs) {
+            let pair = (u128::from(*high) << DIGIT_BITS | u128::from(*low)).to_be_bytes();
+            bytes.copy_from_slice(&pair[pair.len() - bytes.len()..]);
+        }
+        digits[..count].zeroize();
+    }
+}
+
+impl Drop for Group<'_> {
+    fn drop(&mut self) {
+        let Rooms {
+            moduli,
+            square_of_r,
+            power,
+            factor,
+            scratch,
+            table,
+        } = &mut self.rooms;
+        for room in [moduli, square_of_r, power, factor, scratch, table] {
+            wipe_lines(room);
+        }
+        wipe_lines(core::slice::from_mut(&mut self.index));
+    }
+}
+
+fn set_lane(lines: &mut [Line], lane: usize, digits: &[u64]) {
+    for (line, digit) in lines.iter_mut().zip(digits) {
+        line.0[lane] = *digit;
+    }
+}
+
+/// Digit `i` of big-endian bytes, the lowest digit being 0.
+fn digit_of(big_endian: &[u8], i: usize) -> u64 {
+    bits_of(big_endian, DIGIT_BITS * i, DIGIT_BITS)
+}
+
+/// `count` bits, at most 57, of big-endian bytes; the lowest bit is number `start`.
+fn bits_of(big_endian: &[u8], start: usize, count: usize) -> u64 {
+    let (first, shift) = (start / 8, start % 8);
+    let bytes = &big_endian[..big_endian.len().saturating_sub(first)];
+    let value = bytes.last_chunk().map_or_else(
+        || {
+            bytes
+                .iter()
+                .fold(0, |value, byte| value << 8 | u64::from(*byte))
+        },
+        |bytes| u64::from_be_bytes(*bytes),
+    );
+    value >> shift & ((1 << count) - 1)
+}
+
+/// The last digits of a difference of digits, and whether it is below 0: 1 if so.
+fn subtract(a: u64, b: u64, borrow: u64) -> (u64, u64) {
+    let difference = a.wrapping_sub(b).wrapping_sub(borrow);
+    (difference & DIGIT_MASK, difference >> 63)
+}
+
+/// Subtracts `modulus` from a number below twice that, where it is not below it already.
+fn subtract_once(number: &mut [u64], modulus: &[u64]) {
+    let mut borrow = 0;
+    for (digit, subtrahend) in number.iter().zip(modulus) {
+        (_, borrow) = subtract(*digit, *subtrahend, borrow);
+    }
+    // The compiler must not make a branch of it.
+    let mask = core::hint::black_box(borrow.wrapping_sub(1));
+    let mut borrow = 0;
+    for (digit, subtrahend) in number.iter_mut().zip(modulus) {
+        (*digit, borrow) = subtract(*digit, *subtrahend & mask, borrow);
+    }
+}
+
+/// -1 / `odd` modulo 2^52. Each step doubles the number of bits that are right, of which there are
+/// three at first (Dumas, "On Newton-Raphson iteration for multiplicative inverses modulo prime
+/// powers", IEEE Transactions on Computers 63, 2014).
+fn negative_inverse(odd: u64) -> u64 {
+    let mut inverse = odd;
+    for _ in 0..5 {
+        inverse = inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)));
+    }
+    inverse.wrapping_neg() & DIGIT_MASK
+}
+
+/// Counters that tests read to prove which kernel ran.
+#[cfg(any(test, feature = "dispatch-counters"))]
+pub mod dispatch {
+    use crate::aes::dispatch::Counter;
+
+    /// Squares and products of eight lanes.
+    pub static IFMA: Counter = Counter::new();
+}
+
+const DIGIT_BITS: usize = 52;
+const DIGIT_MASK: u64 = (1 << DIGIT_BITS) - 1;
+const DIGITS_MAX: usize = 80;
+/// Entries of the table where the exponent is public.
+const PUBLIC_ENTRIES: usize = 2;
+const ONE: usize = 0;
+const BASE: usize = 1;

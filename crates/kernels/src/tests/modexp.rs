@@ -1,0 +1,374 @@
+//! Modular exponentiation in lanes against num-bigint.
+
+use num_bigint::BigUint;
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+use crate::cpu::Cpu;
+use crate::modexp::{
+    Ifma, InvalidGroup, InvalidModulus, LANES, Lane, Line, Modulus, PublicLane, Width, dispatch,
+    exponentiate, exponentiate_public, prepare,
+};
+
+#[test]
+fn random_numbers_in_every_width_and_number_of_lanes() {
+    let Some(ifma) = ifma() else { return };
+    let mut rng = StdRng::seed_from_u64(1);
+    for width in Width::ALL {
+        for lanes in 1..=LANES {
+            let exponent_bytes = if lanes == LANES { width.bytes() } else { 9 };
+            let cases: Vec<Case> = (0..lanes)
+                .map(|lane| {
+                    let mut modulus = random(&mut rng, width.bytes());
+                    // Longest, random and short ones.
+                    match lane % 3 {
+                        0 => modulus[0] |= 0x80,
+                        1 => modulus[0] >>= 1,
+                        _ => drop(modulus.drain(..width.bytes() / 3)),
+                    }
+                    *modulus.last_mut().unwrap() |= 1;
+                    Case {
+                        modulus,
+                        base: random(&mut rng, width.bytes() - lane),
+                        exponent: random(&mut rng, exponent_bytes - lane),
+                    }
+                })
+                .collect();
+            check(ifma, width, &cases);
+        }
+    }
+}
+
+#[test]
+fn edges_of_bases_exponents_and_moduli() {
+    let Some(ifma) = ifma() else { return };
+    for width in Width::ALL {
+        let bytes = width.bytes();
+        let one = BigUint::from(1_u8);
+        let top = &one << (width.bits() - 1);
+        let mut cases = Vec::new();
+        for modulus in [
+            (&top << 1_usize) - &one,
+            (&top << 1_usize) - BigUint::from(189_u8),
+            &top + &one,
+            &top - &one,
+            BigUint::from(3_u8),
+            (&one << 52_usize) - &one,
+            (&one << 52_usize) + &one,
+            (&one << 260_usize) + &one,
+            (&top >> 1_usize) + &one,
+        ] {
+            for base in [
+                BigUint::ZERO,
+                one.clone(),
+                BigUint::from(2_u8),
+                &modulus - &one,
+                modulus.clone(),
+                &modulus + &one,
+                (&top << 1_usize) - &one,
+            ] {
+                for exponent in [
+                    &[][..],
+                    &[0],
+                    &[0, 0, 0],
+                    &[1],
+                    &[2],
+                    &[3],
+                    &[31],
+                    &[32],
+                    &[0x7f, 0xff],
+                    &[0xff; 9],
+                    &[0, 0, 1, 0, 1],
+                ] {
+                    let base = base.to_bytes_be();
+                    if base.len() <= bytes {
+                        cases.push(Case {
+                            modulus: modulus.to_bytes_be(),
+                            base,
+                            exponent: exponent.to_vec(),
+                        });
+                    }
+                }
+            }
+        }
+        cases.push(Case {
+            modulus: cases[0].modulus.clone(),
+            base: cases[0].modulus.clone(),
+            exponent: vec![0xff; bytes],
+        });
+        for cases in cases.chunks(LANES) {
+            check(ifma, width, cases);
+        }
+    }
+}
+
+#[test]
+fn a_modulus_that_cannot_be_is_refused_and_unset() {
+    let Some(ifma) = ifma() else { return };
+    for width in Width::ALL {
+        let mut modulus = Modulus::unset(width);
+        let mut long = vec![0xff; width.bytes() + 1];
+        long[0] = 1;
+        let too_long = InvalidModulus::TooLong {
+            bits: width.bits() + 1,
+            bits_max: width.bits(),
+        };
+        for (bytes, error) in [
+            (&[][..], InvalidModulus::TooSmall),
+            (&[0, 0], InvalidModulus::TooSmall),
+            (&[0, 1], InvalidModulus::TooSmall),
+            (&[2], InvalidModulus::Even),
+            (&[0xff; 64][..], InvalidModulus::Even),
+            (&long, too_long),
+        ] {
+            modulus.set(&[0, 0, 35]).unwrap();
+            assert_eq!((modulus.bits(), modulus.bytes()), (6, 1));
+            let mut bytes = bytes.to_vec();
+            if error == InvalidModulus::Even {
+                *bytes.last_mut().unwrap() &= 0xfe;
+            }
+            assert_eq!(modulus.set(&bytes), Err(error));
+            assert_eq!(modulus.bits(), 1);
+            let mut result = [7; 2];
+            let lane = Lane {
+                modulus: &modulus,
+                base: &[5],
+                exponent: &[3],
+                result: &mut result,
+            };
+            exponentiate(ifma, &mut [lane], &mut workspace(width)).unwrap();
+            assert_eq!(result, [0; 2], "modulo 1");
+        }
+        long[0] = 0;
+        modulus.set(&long).unwrap();
+        assert_eq!(modulus.bits(), width.bits());
+    }
+}
+
+#[test]
+fn a_group_that_cannot_be_is_refused() {
+    let Some(ifma) = ifma() else { return };
+    let narrow = set(Width::Bits512, &[0xff; 64]);
+    let wide = set(Width::Bits768, &[0xff; 96]);
+    let lines = Width::Bits512.workspace_lines();
+    let run = |moduli: &[&Modulus], base_bytes: usize, result_bytes: usize, lines: usize| {
+        let base = vec![1; base_bytes];
+        let mut results = vec![vec![9; result_bytes]; moduli.len()];
+        let mut memory = vec![Line::ZERO; lines];
+        let mut lanes: Vec<Lane<'_>> = moduli
+            .iter()
+            .zip(&mut results)
+            .map(|(modulus, result)| Lane {
+                modulus,
+                base: &base,
+                exponent: &[3],
+                result,
+            })
+            .collect();
+        let secret = exponentiate(ifma, &mut lanes, &mut memory);
+        let mut lanes: Vec<PublicLane<'_>> = lanes
+            .into_iter()
+            .map(|lane| PublicLane {
+                modulus: lane.modulus,
+                base: lane.base,
+                exponent: 3,
+                result: lane.result,
+            })
+            .collect();
+        let public = exponentiate_public(ifma, &mut lanes, &mut memory);
+        if !matches!(secret, Err(InvalidGroup::Workspace(_))) {
+            assert_eq!(secret, public);
+        }
+        if secret.is_err() && public.is_err() {
+            assert!(results.iter().flatten().all(|byte| *byte == 9));
+        }
+        secret
+    };
+    assert_eq!(run(&[], 64, 64, lines), Err(InvalidGroup::Lanes(0)));
+    assert_eq!(
+        run(&[&narrow; LANES + 1], 64, 64, lines),
+        Err(InvalidGroup::Lanes(9))
+    );
+    assert_eq!(
+        run(&[&narrow, &wide], 64, 96, 10_000),
+        Err(InvalidGroup::Widths)
+    );
+    assert_eq!(
+        run(&[&narrow; 3], 65, 64, lines),
+        Err(InvalidGroup::Base(0))
+    );
+    assert_eq!(
+        run(&[&narrow; 3], 64, 63, lines),
+        Err(InvalidGroup::Result(0))
+    );
+    assert_eq!(
+        run(&[&narrow], 64, 64, lines - 1),
+        Err(InvalidGroup::Workspace(lines))
+    );
+    assert_eq!(run(&[&narrow], 0, 70, lines), Ok(()));
+
+    let mut narrow = narrow;
+    let mut wide = wide;
+    let mut memory = workspace(Width::Bits768);
+    assert_eq!(
+        prepare(ifma, &mut [&mut narrow, &mut wide], &mut memory),
+        Err(InvalidGroup::Widths)
+    );
+    assert_eq!(
+        prepare(ifma, &mut [], &mut memory),
+        Err(InvalidGroup::Lanes(0))
+    );
+    assert_eq!(
+        prepare(ifma, &mut [&mut narrow], &mut []),
+        Err(InvalidGroup::Workspace(
+            Width::Bits512.public_workspace_lines()
+        ))
+    );
+}
+
+#[test]
+fn nothing_is_left_in_the_workspace() {
+    let Some(ifma) = ifma() else { return };
+    for width in Width::ALL {
+        let modulus = set(width, &vec![0xff; width.bytes()]);
+        let mut memory = workspace(width);
+        let base = vec![0x5a; width.bytes()];
+        let mut result = vec![0; width.bytes()];
+        let lane = Lane {
+            modulus: &modulus,
+            base: &base,
+            exponent: &[0x77; 8],
+            result: &mut result,
+        };
+        exponentiate(ifma, &mut [lane], &mut memory).unwrap();
+        assert!(memory.iter().all(|line| line.0 == [0; 8]));
+        let lane = PublicLane {
+            modulus: &modulus,
+            base: &base,
+            exponent: 65537,
+            result: &mut result,
+        };
+        exponentiate_public(ifma, &mut [lane], &mut memory).unwrap();
+        assert!(memory.iter().all(|line| line.0 == [0; 8]));
+    }
+}
+
+#[test]
+fn widths_fit_their_bits() {
+    assert_eq!(Width::for_bits(0), Some(Width::Bits512));
+    assert_eq!(Width::for_bits(4097), None);
+    for width in Width::ALL {
+        assert_eq!(Width::for_bits(width.bits()), Some(width));
+        assert_eq!(8 * width.bytes(), width.bits());
+    }
+    assert_eq!(Width::for_bits(1025), Some(Width::Bits1536));
+}
+
+struct Case {
+    modulus: Vec<u8>,
+    base: Vec<u8>,
+    exponent: Vec<u8>,
+}
+
+/// All in one call: with moduli prepared, not prepared and some of each; exponents of up to 64 bits
+/// as public ones too.
+fn check(ifma: Ifma, width: Width, cases: &[Case]) {
+    let mut memory = workspace(width);
+    // What was there before does not matter.
+    memory.fill(Line([0xa5a5_a5a5_a5a5_a5a5; 8]));
+    let mut moduli: Vec<Modulus> = cases.iter().map(|case| set(width, &case.modulus)).collect();
+    let expected: Vec<BigUint> = cases
+        .iter()
+        .map(|case| {
+            let number = BigUint::from_bytes_be;
+            number(&case.base).modpow(&number(&case.exponent), &number(&case.modulus))
+        })
+        .collect();
+    for prepared in [0, cases.len() / 2, cases.len()] {
+        if prepared > 0 {
+            let mut some: Vec<&mut Modulus> = moduli[..prepared].iter_mut().collect();
+            prepare(ifma, &mut some, &mut memory).unwrap();
+        }
+        let mut results: Vec<Vec<u8>> = cases
+            .iter()
+            .zip(&moduli)
+            .map(|(case, modulus)| vec![0xee; modulus.bytes() + case.base.len() % 3])
+            .collect();
+        let mut lanes: Vec<Lane<'_>> = cases
+            .iter()
+            .zip(&moduli)
+            .zip(&mut results)
+            .map(|((case, modulus), result)| Lane {
+                modulus,
+                base: &case.base,
+                exponent: &case.exponent,
+                result,
+            })
+            .collect();
+        let calls = dispatch::IFMA.get();
+        exponentiate(ifma, &mut lanes, &mut memory).unwrap();
+        assert!(dispatch::IFMA.get() > calls, "the kernel ran");
+        for (lane, (result, expected)) in results.iter().zip(&expected).enumerate() {
+            assert_eq!(
+                &BigUint::from_bytes_be(result),
+                expected,
+                "{width:?}, lane {lane}, {prepared} prepared"
+            );
+        }
+
+        let exponents: Vec<u64> = cases
+            .iter()
+            .map(|case| {
+                case.exponent
+                    .iter()
+                    .fold(0, |e, byte| e << 8 | u64::from(*byte))
+            })
+            .collect();
+        for exponents in [exponents, vec![65537; cases.len()], vec![3; cases.len()]] {
+            let mut lanes: Vec<PublicLane<'_>> = cases
+                .iter()
+                .zip(&moduli)
+                .zip(&mut results)
+                .zip(&exponents)
+                .map(|(((case, modulus), result), exponent)| PublicLane {
+                    modulus,
+                    base: &case.base,
+                    exponent: *exponent,
+                    result,
+                })
+                .collect();
+            exponentiate_public(ifma, &mut lanes, &mut memory).unwrap();
+            for ((case, result), exponent) in cases.iter().zip(&results).zip(&exponents) {
+                let number = BigUint::from_bytes_be;
+                assert_eq!(
+                    number(result),
+                    number(&case.base).modpow(&(*exponent).into(), &number(&case.modulus)),
+                    "{width:?}, public exponent {exponent}, {prepared} prepared"
+                );
+            }
+        }
+    }
+}
+
+fn ifma() -> Option<Ifma> {
+    let ifma = Ifma::new(Cpu::detect());
+    if ifma.is_none() {
+        eprintln!("not run: this CPU lacks AVX-512 IFMA");
+    }
+    ifma
+}
+
+fn set(width: Width, modulus: &[u8]) -> Modulus {
+    let mut room = Modulus::unset(width);
+    room.set(modulus).unwrap();
+    room
+}
+
+fn workspace(width: Width) -> Vec<Line> {
+    vec![Line::ZERO; width.workspace_lines()]
+}
+
+fn random(rng: &mut StdRng, bytes: usize) -> Vec<u8> {
+    let mut random = vec![0; bytes];
+    rng.fill(&mut random[..]);
+    random
+}

@@ -1,0 +1,178 @@
+//! Montgomery multiplication of eight numbers under eight moduli, in AVX-512 IFMA.
+//!
+//! The assembly is written by `cargo xtask kernels`; `xtask/src/kernels.rs` says how it works. It is
+//! assembly because compilers spill: of 31 registers in use, 18 are sums.
+
+use core::arch::naked_asm;
+use core::ptr;
+
+use super::Ifma;
+
+/// One digit of 52 bits of each of eight numbers, which lie side by side.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub struct Line(pub(crate) [u64; 8]);
+
+impl Line {
+    /// Eight digits of zero: what a workspace is made of.
+    pub const ZERO: Self = Self([0; 8]);
+}
+
+/// Montgomery multiplication for one width.
+#[derive(Clone, Copy)]
+pub(crate) struct Montgomery {
+    digits: usize,
+    multiply: Kernel,
+    square: Kernel,
+    square_and_select: Kernel,
+}
+
+impl Montgomery {
+    /// For numbers of `digits` digits, a multiple of 5 and 10 to 80.
+    pub(crate) fn new(_: Ifma, digits: usize) -> Self {
+        assert!(digits.is_multiple_of(BLOCK) && (10..=80).contains(&digits));
+        let (multiply, square, square_and_select): (Kernel, Kernel, Kernel) = match digits {
+            10 => (multiply_10, square_10, square_and_select_10),
+            15 => (multiply_15, square_15, square_and_select_15),
+            20 => (multiply_20, square_20, square_and_select_20),
+            _ => (multiply, square, square_and_select),
+        };
+        Self {
+            digits,
+            multiply,
+            square,
+            square_and_select,
+        }
+    }
+
+    /// `a = a b / 2^(52 digits)` modulo `n`, in each lane: below `2 n` where `a` or `b` is, and the
+    /// other below `2^(52 digits)`.
+    ///
+    /// `a` and `b` are digits, the lowest first. `n` has a line with `-1 / n` modulo 2^52, then the
+    /// digits of the odd moduli, each below 2^(52 digits - 2). `scratch` has two lines for each
+    /// digit.
+    pub(crate) fn multiply(&self, a: &mut [Line], b: &[Line], n: &[Line], scratch: &mut [Line]) {
+        assert!(b.len() == self.digits);
+        self.call(self.multiply, a, b.as_ptr(), n, scratch);
+    }
+
+    /// As `multiply` with `b` equal to `a`.
+    pub(crate) fn square(&self, a: &mut [Line], n: &[Line], scratch: &mut [Line]) {
+        self.call(self.square, a, ptr::null(), n, scratch);
+    }
+
+    /// As `square`; the loads of a [`select`] for a fifth of the digits go on beside the
+    /// multiplications.
+    pub(crate) fn square_and_select(
+        &self,
+        a: &mut [Line],
+        n: &[Line],
+        scratch: &mut [Line],
+        to: &mut [Line],
+        table: &[Line],
+        index: &Line,
+    ) {
+        assert!(to.len() == self.digits / BLOCK && table.len() == to.len() << WINDOW);
+        let selection = Selection {
+            index,
+            table: table.as_ptr(),
+            to: to.as_mut_ptr(),
+        };
+        let b = (&raw const selection).cast();
+        self.call(self.square_and_select, a, b, n, scratch);
+    }
+
+    #[inline]
+    fn call(
+        &self,
+        kernel: Kernel,
+        a: &mut [Line],
+        b: *const Line,
+        n: &[Line],
+        scratch: &mut [Line],
+    ) {
+        let digits = self.digits;
+        assert!(a.len() == digits && n.len() == 1 + digits && scratch.len() == 2 * digits);
+        let a = a.as_mut_ptr();
+        let (n, scratch) = (n.as_ptr(), scratch.as_mut_ptr());
+        // SAFETY: a token was there when `self` was made, so the instructions exist. The lines are
+        // as many as the kernel reads and writes: asserted here, and by the callers for `b`, which
+        // is as the kernel wants it. The factors are read for the last time before the result is
+        // written, which may take their place.
+        unsafe { kernel(a, a, b, n, scratch, digits / BLOCK) };
+        #[cfg(any(test, feature = "dispatch-counters"))]
+        crate::modexp::dispatch::IFMA.hit();
+    }
+}
+
+/// In each lane of `to`, the digits of the entry of `table` that the lane's `index` names. All
+/// entries are read. Those of digit 0 come first, as many as 2^[`WINDOW`]; then those of digit 1.
+pub(crate) fn select(_: Ifma, to: &mut [Line], table: &[Line], index: &Line) {
+    assert!(!to.is_empty() && table.len() == to.len() << WINDOW);
+    // SAFETY: the token proves the instructions; the table's length is asserted.
+    unsafe { select_all(to.as_mut_ptr(), table.as_ptr(), index, to.len()) };
+}
+
+/// Bits of an index.
+pub(crate) const WINDOW: usize = 5;
+
+/// What is selected beside a square.
+#[repr(C)]
+struct Selection {
+    index: *const Line,
+    table: *const Line,
+    to: *mut Line,
+}
+
+/// Result, two factors (or one and a [`Selection`]), moduli, scratch, blocks of five digits.
+type Kernel =
+    unsafe extern "sysv64" fn(*mut Line, *const Line, *const Line, *const Line, *mut Line, usize);
+
+const BLOCK: usize = 5;
+
+macro_rules! kernels {
+    ($($name:ident $file:literal)+) => { $(
+        /// # Safety
+        /// AVX-512 F and IFMA must be there. The result and both factors have the digits of the
+        /// name, or five for each block, the moduli one line more, the scratch twice as many.
+        #[unsafe(naked)]
+        unsafe extern "sysv64" fn $name(
+            result: *mut Line,
+            a: *const Line,
+            b: *const Line,
+            n: *const Line,
+            scratch: *mut Line,
+            blocks: usize,
+        ) {
+            naked_asm!(include_str!($file), options(raw))
+        }
+    )+ };
+}
+
+kernels! {
+    multiply_10 "multiply_10.s"
+    multiply_15 "multiply_15.s"
+    multiply_20 "multiply_20.s"
+    multiply "multiply.s"
+    square_10 "square_10.s"
+    square_15 "square_15.s"
+    square_20 "square_20.s"
+    square "square.s"
+    square_and_select_10 "square_and_select_10.s"
+    square_and_select_15 "square_and_select_15.s"
+    square_and_select_20 "square_and_select_20.s"
+    square_and_select "square_and_select.s"
+}
+
+/// # Safety
+/// AVX-512 F must be there; `to` has `digits` lines, at least one, and the table as many for each
+/// entry.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn select_all(
+    to: *mut Line,
+    table: *const Line,
+    index: *const Line,
+    digits: usize,
+) {
+    naked_asm!(include_str!("select.s"), options(raw))
+}
