@@ -26,6 +26,10 @@ use crate::job::{Job, JobOptions, QueueFull};
 /// is released. Neither time nor memory accesses depend on the key, as far as aws-lc keeps to what
 /// it promises.
 ///
+/// A forked child must not use a key that another thread was using at the moment of the fork:
+/// aws-lc ends the process there. It reads the key anew, or the parent forks while no operation
+/// and no job is under way.
+///
 /// ```
 /// use oarlock::{Accelerator, Hash, JobOptions, RsaPrivateKey, SignatureScheme};
 ///
