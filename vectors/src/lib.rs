@@ -108,6 +108,42 @@ pub struct CbcVector {
     pub is_valid: bool,
 }
 
+/// A signature by RSA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RsaSignatureVector {
+    /// Where it is from, to be named when it fails.
+    pub source: String,
+    /// SubjectPublicKeyInfo, DER.
+    pub public_key: Vec<u8>,
+    /// Bytes of the digests of SHA-2 that it is made with.
+    pub hash_bytes: usize,
+    /// Of any length.
+    pub message: Vec<u8>,
+    /// Of any length.
+    pub signature: Vec<u8>,
+    /// Whether it must be taken; else it must be refused.
+    pub is_valid: bool,
+}
+
+/// A message encrypted by RSA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RsaEncryptionVector {
+    /// Where it is from, to be named when it fails.
+    pub source: String,
+    /// PKCS#8, DER.
+    pub private_key: Vec<u8>,
+    /// Of OAEP: bytes of the digests of SHA-2, for the label and MGF1; 0 with PKCS#1 v1.5.
+    pub hash_bytes: usize,
+    /// Of OAEP.
+    pub label: Vec<u8>,
+    /// Empty where there is none.
+    pub message: Vec<u8>,
+    /// Of any length.
+    pub ciphertext: Vec<u8>,
+    /// Whether it must be decrypted; else it must not be to this message.
+    pub is_valid: bool,
+}
+
 /// What was appended to a plaintext before encryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {

@@ -16,7 +16,11 @@ use crate::cipher::{AnyAes, AnyStream};
 use crate::device::SoftwareDevice;
 use crate::device::{CpuDevice, Device, Operation, Registry};
 use crate::error::OptionsError;
+#[cfg(feature = "software")]
+use crate::job::Jobs;
 use crate::options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
+#[cfg(feature = "software")]
+use crate::pk::{AcceleratedRsa, AcceleratedRsaPublic, RsaPrivateKey, RsaPublicKey};
 use crate::plan::{CostSource, Costs, LiveMachine, PlanReport};
 use crate::pool::{Background, Class, Limits, Pool};
 use crate::prefetch::{Budget, Ring};
@@ -37,6 +41,9 @@ pub(crate) struct Inner {
     pub(crate) machine: LiveMachine,
     pub(crate) registry: Arc<Registry>,
     pub(crate) totals: Totals,
+    /// Before the pool, so that it goes first: who waits for a job then need not wait for a thread.
+    #[cfg(feature = "software")]
+    pub(crate) jobs: Jobs,
     /// Made when first needed: making it reads how many CPUs there are.
     pool: OnceLock<Pool>,
     /// One thread, for prefetch beside the consumer.
@@ -212,6 +219,30 @@ impl Accelerator {
     /// `iv` has 16; [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
     pub fn cbc(&self, key: &[u8], iv: &[u8]) -> Result<AcceleratedCbc, Error> {
         AcceleratedCbc::open(self, key, iv)
+    }
+
+    /// A private key of RSA, to sign and decrypt with.
+    ///
+    /// ```
+    /// use oarlock::{Accelerator, Hash, RsaPrivateKey, SignatureScheme};
+    ///
+    /// let accelerator = Accelerator::builder().build()?;
+    /// let key = RsaPrivateKey::from_pem(include_str!("../tests/keys/rsa2048.pem"))?;
+    /// let rsa = accelerator.rsa(&key);
+    /// let scheme = SignatureScheme::Pss(Hash::Sha256);
+    /// let signature = rsa.sign(scheme, b"message")?;
+    /// rsa.public().verify(scheme, b"message", &signature)?;
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    #[cfg(feature = "software")]
+    pub fn rsa(&self, key: &RsaPrivateKey) -> AcceleratedRsa {
+        AcceleratedRsa::new(self, key)
+    }
+
+    /// A public key of RSA, to verify and encrypt with.
+    #[cfg(feature = "software")]
+    pub fn rsa_public(&self, key: &RsaPublicKey) -> AcceleratedRsaPublic {
+        AcceleratedRsaPublic::new(self, key)
     }
 
     /// The options in force.
@@ -472,6 +503,14 @@ impl Inner {
         }
     }
 
+    /// Has pool threads come for the jobs that wait, where there may be any.
+    #[cfg(feature = "software")]
+    pub(crate) fn serve_jobs(&self) {
+        if let Some(work) = self.jobs.enlist(self.helpers_max()) {
+            self.pool().in_jobs(work);
+        }
+    }
+
     pub(crate) fn enter(&self) -> Busy<'_> {
         self.callers.enter()
     }
@@ -499,6 +538,9 @@ impl Inner {
         }))
     }
 }
+
+#[cfg(feature = "software")]
+const JOBS_MAX: usize = 1024;
 
 /// CPUs that this process may use: affinity and cgroup quota. Read once, when first needed.
 fn cpus() -> usize {
@@ -607,6 +649,8 @@ pub struct Builder {
     cpu_mask: Option<String>,
     environment: bool,
     calibration: Option<Calibration>,
+    #[cfg(feature = "software")]
+    jobs_max: Option<usize>,
 }
 
 impl Builder {
@@ -710,6 +754,15 @@ impl Builder {
         self
     }
 
+    /// Most jobs that wait at once; 1024 unless set. One more is handed back:
+    /// [`QueueFull`](crate::QueueFull).
+    #[cfg(feature = "software")]
+    #[must_use]
+    pub fn jobs_max(mut self, count: usize) -> Self {
+        self.jobs_max = Some(count);
+        self
+    }
+
     /// Builds it, with the devices `cpu` and `software`. Starts `min_threads` threads and nothing
     /// else; no file is read unless that makes one.
     ///
@@ -763,6 +816,8 @@ impl Builder {
             costs: costs.clone(),
             registry: Arc::default(),
             totals: Totals::default(),
+            #[cfg(feature = "software")]
+            jobs: Jobs::new(self.jobs_max.unwrap_or(JOBS_MAX)),
             pool: OnceLock::new(),
             idle_pool: OnceLock::new(),
             prefetched: Arc::default(),

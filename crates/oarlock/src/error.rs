@@ -17,6 +17,16 @@ pub enum Error {
     /// it does not say; that there is such an answer can be too much: see
     /// [`AcceleratedCbc::decrypt_padded`](crate::AcceleratedCbc::decrypt_padded).
     InvalidPadding,
+    /// The signature is not that of this message under this key and scheme.
+    InvalidSignature,
+    /// The ciphertext was not made for this key and scheme, or was altered. What of it is wrong,
+    /// it does not say: that would be an oracle (RFC 8017, 7.1.2).
+    DecryptionFailed,
+    /// The job was cancelled, its accelerator has gone, or it was submitted before a fork and this
+    /// is the child. Nothing was computed, or nothing of it is here.
+    Cancelled,
+    /// The job's deadline passed before it began.
+    DeadlinePassed,
     /// An option is unknown or has a value outside its range.
     Options(OptionsError),
     /// `reservation=exclusive` and other ciphers keep so many of `max_threads` that this one's
@@ -47,6 +57,18 @@ impl fmt::Display for Error {
             Self::InvalidPadding => f.write_str(
                 "the padding is wrong: check key and IV, and whether the ciphertext was altered",
             ),
+            Self::InvalidSignature => f.write_str(
+                "the signature is wrong: check the key and the scheme, and whether the message was \
+                 altered",
+            ),
+            Self::DecryptionFailed => f.write_str(
+                "decryption failed: check the key and the scheme, and whether the ciphertext was \
+                 altered",
+            ),
+            Self::Cancelled => f.write_str("the job was cancelled before it began"),
+            Self::DeadlinePassed => {
+                f.write_str("the job's deadline passed before it began: submit it earlier or again")
+            }
             Self::Options(error) => error.fmt(f),
             Self::NoThreadsFree { wanted, free } => write!(
                 f,

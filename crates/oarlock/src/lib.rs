@@ -25,7 +25,11 @@ mod calibration;
 mod cipher;
 pub mod device;
 mod error;
+#[cfg(feature = "software")]
+mod job;
 mod options;
+#[cfg(feature = "software")]
+mod pk;
 mod plan;
 mod pool;
 mod prefetch;
@@ -44,7 +48,14 @@ pub use cipher::cbc::AcceleratedCbc;
 pub use cipher::ctr::AcceleratedCtr;
 pub use cipher::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
 pub use error::{Error, OptionsError};
+#[cfg(feature = "software")]
+pub use job::{Job, JobOptions, Priority, QueueFull};
 pub use oarlock_kernels as kernels;
 pub use options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
+#[cfg(feature = "software")]
+pub use pk::{
+    AcceleratedRsa, AcceleratedRsaPublic, EncryptionScheme, Hash, RsaPrivateKey, RsaPublicKey,
+    SignatureScheme,
+};
 pub use plan::{CostSource, MadeAhead, PlanReport};
 pub use stats::{OperationStats, Stats};

@@ -64,7 +64,8 @@ impl<'a> LongRequest<'a> {
         let tickets = Tickets::new(count);
         let helper_stripes = AtomicU64::new(0);
         let (began, first_help_ns) = (self.began, &self.first_help_ns);
-        self.inner.pool().run(helpers, &|role| {
+        let pool = self.inner.pool();
+        pool.run(helpers, &|role| {
             let mut done = 0;
             while let Some(ticket) = tickets.take(role) {
                 if role == Role::Helper && done == 0 {
@@ -73,6 +74,10 @@ impl<'a> LongRequest<'a> {
                 }
                 done += 1;
                 piece(ticket);
+                // The caller does the rest.
+                if role == Role::Helper && pool.has_jobs() {
+                    break;
+                }
             }
             if role == Role::Helper {
                 helper_stripes.fetch_add(done, Ordering::Relaxed);

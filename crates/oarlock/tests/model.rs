@@ -54,6 +54,10 @@ fn help(board: &Board, looks: usize) -> usize {
                 let more = work.work(&mut || board.version() == seen);
                 board.end_background(more.then_some(work));
             }
+            Next::Job { work, seen } => {
+                let more = work.work(&mut || board.version() == seen);
+                board.end_job(more.then_some(work));
+            }
             Next::Idle => board.enlist(),
             Next::Closed => return done,
         }

@@ -8,7 +8,7 @@ mod cpu;
 mod operation;
 mod registry;
 #[cfg(feature = "software")]
-mod software;
+pub(crate) mod software;
 
 use std::fmt;
 

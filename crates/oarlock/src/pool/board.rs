@@ -15,12 +15,15 @@
 //!
 //! Beside the tasks there is work in the background, which nobody waits for. A helper takes it when
 //! there is no task, and leaves it for one as soon as it sees that something was posted.
+//!
+//! And there are jobs, which are taken by turns with the tasks: neither kind keeps the other from
+//! going on.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
+use super::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering};
 
 /// Work that a caller shares with helpers. It lies on the caller's stack, and [`Board::settle`]
 /// keeps the caller from leaving while a helper is inside.
@@ -70,6 +73,9 @@ struct Entry {
 struct State {
     entries: Vec<Entry>,
     background: VecDeque<Arc<dyn Background>>,
+    jobs: VecDeque<Arc<dyn Background>>,
+    /// A task was taken while jobs waited.
+    is_turn_of_jobs: bool,
     /// Helpers in the background, which count as awake: they look at the board when something is
     /// posted.
     in_background: usize,
@@ -94,6 +100,8 @@ pub(crate) struct Board {
     version: AtomicUsize,
     /// `State::awake`, for those who only want an idea of it.
     awake: AtomicUsize,
+    /// Whether there are `State::jobs`, likewise.
+    has_jobs: AtomicBool,
 }
 
 /// Helpers that a task could use beside those awake.
@@ -111,6 +119,12 @@ pub(crate) enum Next {
     Background {
         work: Arc<dyn Background>,
         /// [`Board::version`] before the look that found it: whatever is posted after has changed it.
+        seen: usize,
+    },
+    /// The helper counts as awake no more, and says [`Board::end_job`] afterwards.
+    Job {
+        work: Arc<dyn Background>,
+        /// As of `Background`.
         seen: usize,
     },
     /// Slept for the whole time it was allowed.
@@ -144,6 +158,7 @@ impl Board {
             left: Condvar::new(),
             version: AtomicUsize::new(0),
             awake: AtomicUsize::new(0),
+            has_jobs: AtomicBool::new(false),
         }
     }
 
@@ -204,6 +219,40 @@ impl Board {
         }
     }
 
+    /// Puts up jobs. Returns whether a helper must be woken for them, or made. Whoever posts them
+    /// bounds how many there are.
+    #[cfg_attr(not(feature = "software"), allow(dead_code))]
+    pub(crate) fn post_job(&self, work: Arc<dyn Background>) -> Lacking {
+        let mut state = self.lock();
+        state.jobs.push_back(work);
+        let wanted: usize = state.entries.iter().map(|entry| entry.wanted).sum();
+        let idle = state.awake.saturating_sub(wanted);
+        let unserved = usize::from(state.jobs.len() > idle);
+        let asleep = unserved.min(state.asleep);
+        self.has_jobs.store(true, Ordering::Relaxed);
+        drop(state);
+        self.version.fetch_add(1, Ordering::Release);
+        Lacking {
+            asleep,
+            missing: unserved - asleep,
+        }
+    }
+
+    /// A helper comes back from a job, and counts as awake; `more` is what it has not ended.
+    pub(crate) fn end_job(&self, more: Option<Arc<dyn Background>>) {
+        let mut state = self.lock();
+        self.count_awake(&mut state, 1);
+        if let Some(work) = more {
+            state.jobs.push_back(work);
+            self.has_jobs.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether jobs wait for a helper.
+    pub(crate) fn has_jobs(&self) -> bool {
+        self.has_jobs.load(Ordering::Relaxed)
+    }
+
     /// For [`Background::work`]: other than [`Next::Background`] says where something was posted since.
     pub(crate) fn version(&self) -> usize {
         self.version.load(Ordering::Relaxed)
@@ -219,10 +268,14 @@ impl Board {
         }
     }
 
-    /// Sends away all work for the background: what it refers to, keys among it, would else stay
-    /// for as long as the board.
+    /// Sends away all work for the background and all jobs: what they refer to, keys among it,
+    /// would else stay for as long as the board, and who waits for a job would wait as long.
     pub(crate) fn refuse_background(&self) {
-        let refused = std::mem::take(&mut self.lock().background);
+        let mut state = self.lock();
+        let mut refused = std::mem::take(&mut state.background);
+        refused.append(&mut state.jobs);
+        self.has_jobs.store(false, Ordering::Relaxed);
+        drop(state);
         for work in refused {
             work.refused();
         }
@@ -287,6 +340,8 @@ impl Board {
                     Next::Background { .. } => state.in_background += 1,
                     _ => self.count_awake(&mut state, -1),
                 }
+                self.has_jobs
+                    .store(!state.jobs.is_empty(), Ordering::Relaxed);
                 drop(state);
                 if watched {
                     patience.was_rewarded();
@@ -385,6 +440,7 @@ impl State {
     fn has_work(&self) -> bool {
         self.closed
             || !self.background.is_empty()
+            || !self.jobs.is_empty()
             || self.entries.iter().any(|entry| entry.wanted > 0)
     }
 
@@ -393,7 +449,15 @@ impl State {
         if self.closed {
             return Some(Next::Closed);
         }
-        let Some(at) = self.entries.iter().position(|entry| entry.wanted > 0) else {
+        let task = self.entries.iter().position(|entry| entry.wanted > 0);
+        if (task.is_none() || self.is_turn_of_jobs)
+            && let Some(work) = self.jobs.pop_front()
+        {
+            self.is_turn_of_jobs = false;
+            return Some(Next::Job { work, seen });
+        }
+        self.is_turn_of_jobs = !self.jobs.is_empty();
+        let Some(at) = task else {
             let work = self.background.pop_front()?;
             return Some(Next::Background { work, seen });
         };

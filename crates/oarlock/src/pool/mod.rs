@@ -185,7 +185,28 @@ impl Pool {
         if crew.is_helpless() {
             return work.refused();
         }
-        let Lacking { asleep, missing } = crew.board.post_background(work, urgent);
+        let lacking = crew.board.post_background(work, urgent);
+        self.summon(crew, lacking);
+    }
+
+    /// Has `work`, which waits in a queue of its own, done by a helper, by turns with what others
+    /// post by [`run`](Self::run). Refuses where there is no helper and can be none.
+    #[cfg(feature = "software")]
+    pub(crate) fn in_jobs(&self, work: Arc<dyn Background>) {
+        let crew = self.crew();
+        if self.limits.max_threads() == 0 || crew.is_helpless() {
+            return work.refused();
+        }
+        let lacking = crew.board.post_job(work);
+        self.summon(crew, lacking);
+    }
+
+    /// Whether jobs wait for a helper.
+    pub(crate) fn has_jobs(&self) -> bool {
+        self.crew().board.has_jobs()
+    }
+
+    fn summon(&self, crew: &Arc<Crew>, Lacking { asleep, missing }: Lacking) {
         if asleep > 0 {
             crew.wake(asleep);
         }
@@ -339,7 +360,8 @@ impl Crew {
 
     /// Whether there is no helper and can be none.
     fn is_helpless(&self) -> bool {
-        self.cannot_start.load(Ordering::Relaxed) && self.alive.load(Ordering::Relaxed) == 0
+        let can_start = !self.cannot_start.load(Ordering::Relaxed) && self.limits.max_threads() > 0;
+        !can_start && self.alive.load(Ordering::Relaxed) == 0
     }
 
     /// Wakes helpers, on other CPUs than this one.
@@ -408,7 +430,24 @@ impl Crew {
                     self.board.end_background(has_more.then_some(work));
                     watch.nap = Some(NAP_MIN);
                 }
-                Next::Idle if self.retire() && !self.is_needed_after_all() => break,
+                Next::Job { work, seen } => {
+                    let mut goes_on = || self.board.version() == seen;
+                    let has_more = catch_unwind(AssertUnwindSafe(|| work.work(&mut goes_on)))
+                        .unwrap_or_else(|panic| {
+                            // As above. A waker that a caller brought may panic.
+                            std::mem::forget(panic);
+                            work.refused();
+                            false
+                        });
+                    self.board.end_job(has_more.then_some(work));
+                }
+                Next::Idle if self.retire() && !self.is_needed_after_all() => {
+                    // Where no thread may be any more, nobody comes for what was posted meanwhile.
+                    if self.is_helpless() {
+                        self.board.refuse_background();
+                    }
+                    break;
+                }
                 Next::Idle => self.board.enlist(),
                 Next::Closed => {
                     self.alive.fetch_sub(1, Ordering::Relaxed);

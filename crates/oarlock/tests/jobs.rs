@@ -1,0 +1,380 @@
+//! Jobs: whoever does them, each resolves once, with its own result.
+#![cfg(feature = "software")]
+#![allow(clippy::unwrap_used, unsafe_code)]
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use cipher::StreamCipher;
+use oarlock::{
+    AcceleratedRsa, Accelerator, EncryptionScheme, Error, Hash, Job, JobOptions, Priority,
+    QueueFull, RsaPrivateKey, SignatureScheme,
+};
+
+const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
+
+fn key() -> RsaPrivateKey {
+    RsaPrivateKey::from_pem(include_str!("keys/rsa2048.pem")).unwrap()
+}
+
+fn rsa(max_threads: usize) -> AcceleratedRsa {
+    let accelerator = Accelerator::builder().max_threads(max_threads).build();
+    accelerator.unwrap().rsa(&key())
+}
+
+fn submit(rsa: &AcceleratedRsa, message: &[u8]) -> Job<Vec<u8>> {
+    rsa.submit_sign(SCHEME, message.to_vec(), JobOptions::default())
+        .unwrap()
+}
+
+fn verify(rsa: &AcceleratedRsa, message: &[u8], signature: &[u8]) {
+    rsa.public().verify(SCHEME, message, signature).unwrap();
+}
+
+/// Wakes the thread that made it, and counts.
+struct Unpark(std::thread::Thread, AtomicUsize);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.unpark();
+    }
+}
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Unpark(
+        std::thread::current(),
+        AtomicUsize::new(0),
+    )));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        std::thread::park();
+    }
+}
+
+#[test]
+fn every_kind_of_job_gives_what_the_call_gives() {
+    for max_threads in [0, 1, 4] {
+        let rsa = rsa(max_threads);
+        let public = rsa.public();
+        let (message, options) = (b"message".to_vec(), JobOptions::default());
+        let signature = submit(&rsa, &message).wait().unwrap();
+        assert_eq!(signature, rsa.sign(SCHEME, &message).unwrap());
+        let digest = vec![7; 32];
+        let of_digest = rsa
+            .submit_sign_digest(SCHEME, digest.clone(), options)
+            .unwrap();
+        assert_eq!(of_digest.wait(), rsa.sign_digest(SCHEME, &digest));
+        let verified = public.submit_verify(SCHEME, message.clone(), signature.clone(), options);
+        assert_eq!(verified.unwrap().wait(), Ok(()));
+        let verified = public.submit_verify(SCHEME, digest, signature.clone(), options);
+        assert_eq!(verified.unwrap().wait(), Err(Error::InvalidSignature));
+        for scheme in [
+            EncryptionScheme::Pkcs1,
+            EncryptionScheme::oaep(Hash::Sha384),
+        ] {
+            let ciphertext = public
+                .submit_encrypt(&scheme, message.clone(), options)
+                .unwrap();
+            let plain = rsa
+                .submit_decrypt(&scheme, ciphertext.wait().unwrap(), options)
+                .unwrap();
+            assert_eq!(**block_on(plain).unwrap(), message);
+        }
+        let raw = public
+            .submit_raw_public(signature.clone(), options)
+            .unwrap()
+            .wait()
+            .unwrap();
+        let raw = rsa.submit_raw_private(raw, options).unwrap();
+        assert_eq!(**raw.wait().unwrap(), signature);
+    }
+}
+
+#[test]
+fn a_job_can_be_polled_and_tried_and_is_taken_once() {
+    for max_threads in [0, 2] {
+        let rsa = rsa(max_threads);
+        let jobs: Vec<_> = (0..50u8).map(|i| submit(&rsa, &[i])).collect();
+        block_on(async {
+            for (i, job) in jobs.into_iter().enumerate() {
+                verify(&rsa, &[i as u8], &job.await.unwrap());
+            }
+        });
+        let mut job = submit(&rsa, b"tried");
+        let signature = loop {
+            if let Some(result) = job.try_wait() {
+                break result.unwrap();
+            }
+            std::thread::yield_now();
+        };
+        verify(&rsa, b"tried", &signature);
+        assert!(job.is_finished() && job.try_wait().is_none());
+        let again = block_on(job).unwrap_err();
+        assert_eq!(again.to_string(), "the job's result has been taken already");
+    }
+}
+
+#[test]
+fn without_threads_a_job_waits_for_who_asks() {
+    let rsa = rsa(0);
+    let job = submit(&rsa, b"message");
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(!job.is_finished());
+    let mut job = pin!(job);
+    let counted = Arc::new(Unpark(std::thread::current(), AtomicUsize::new(0)));
+    let waker = Waker::from(Arc::clone(&counted));
+    let poll = job.as_mut().poll(&mut Context::from_waker(&waker));
+    assert!(matches!(poll, Poll::Ready(Ok(_))));
+}
+
+#[test]
+fn one_job_too_many_comes_back_whole() {
+    let accelerator = Accelerator::builder()
+        .max_threads(0)
+        .jobs_max(3)
+        .build()
+        .unwrap();
+    let rsa = accelerator.rsa(&key());
+    let options = JobOptions::default();
+    let mut jobs: Vec<_> = (0..3u8).map(|i| submit(&rsa, &[i])).collect();
+    let refused = rsa.submit_sign(SCHEME, b"one more".to_vec(), options);
+    let Err(QueueFull(message)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(message, b"one more");
+    let refused =
+        rsa.public()
+            .submit_verify(SCHEME, b"message".to_vec(), b"signature".to_vec(), options);
+    let refused = refused.unwrap_err();
+    assert_eq!(format!("{refused:?}"), "QueueFull(..)");
+    assert_eq!(refused.0, (b"message".to_vec(), b"signature".to_vec()));
+    // Each way out of the queue makes room.
+    assert!(jobs.pop().unwrap().cancel());
+    jobs.push(submit(&rsa, b"after cancel"));
+    drop(jobs.pop());
+    jobs.push(submit(&rsa, b"after drop"));
+    jobs.pop().unwrap().wait().unwrap();
+    jobs.push(submit(&rsa, b"after wait"));
+    assert!(rsa.submit_sign(SCHEME, message, options).is_err());
+}
+
+#[test]
+fn a_deadline_that_has_passed_ends_a_job_that_has_not_begun() {
+    for max_threads in [0, 2] {
+        let rsa = rsa(max_threads);
+        let with = |deadline| JobOptions {
+            deadline: Some(deadline),
+            ..JobOptions::default()
+        };
+        let past = Instant::now() - Duration::from_millis(1);
+        let job = rsa
+            .submit_sign(SCHEME, b"late".to_vec(), with(past))
+            .unwrap();
+        assert_eq!(job.wait(), Err(Error::DeadlinePassed));
+        let job = rsa
+            .submit_sign(SCHEME, b"late".to_vec(), with(past))
+            .unwrap();
+        assert_eq!(block_on(job), Err(Error::DeadlinePassed));
+        let later = Instant::now() + Duration::from_secs(600);
+        let job = rsa
+            .submit_sign(SCHEME, b"in time".to_vec(), with(later))
+            .unwrap();
+        verify(&rsa, b"in time", &job.wait().unwrap());
+    }
+}
+
+#[test]
+fn urgent_jobs_go_first() {
+    // All that is submitted before the helper is free; then one thread takes them in order.
+    let accelerator = Accelerator::builder().max_threads(1).build().unwrap();
+    if accelerator.parallelism() == 1 {
+        return;
+    }
+    let key = RsaPrivateKey::from_pem(include_str!("keys/rsa4096.pem")).unwrap();
+    let rsa = accelerator.rsa(&key);
+    let urgent = JobOptions {
+        priority: Priority::Urgent,
+        deadline: None,
+    };
+    let normal: Vec<_> = (0..40u8).map(|i| submit(&rsa, &[i])).collect();
+    let job = rsa.submit_sign(SCHEME, b"urgent".to_vec(), urgent).unwrap();
+    while !job.is_finished() {
+        std::thread::yield_now();
+    }
+    assert!(!normal.last().unwrap().is_finished());
+    for job in normal {
+        job.wait().unwrap();
+    }
+}
+
+#[test]
+fn cancelled_or_done_never_both() {
+    let rsa = rsa(2);
+    let [mut cancelled, mut done] = [0, 0];
+    for round in 0..600u32 {
+        let message = round.to_le_bytes();
+        let mut job = submit(&rsa, &message);
+        let is_cancelled = std::thread::scope(|scope| {
+            let job = &job;
+            let cancel = move || {
+                for _ in 0..(round % 60) * 40 {
+                    std::hint::spin_loop();
+                }
+                job.cancel()
+            };
+            let others = [scope.spawn(cancel), scope.spawn(cancel)];
+            let told: Vec<bool> = others
+                .into_iter()
+                .map(|other| other.join().unwrap())
+                .collect();
+            assert!(told != [true, true], "cancelled twice");
+            told.contains(&true)
+        });
+        let result = if round % 2 == 0 {
+            block_on(&mut job)
+        } else {
+            job.wait()
+        };
+        if is_cancelled {
+            assert_eq!(result, Err(Error::Cancelled));
+            cancelled += 1;
+        } else {
+            verify(&rsa, &message, &result.unwrap());
+            done += 1;
+        }
+    }
+    assert!(cancelled + done == 600);
+}
+
+#[test]
+fn jobs_that_are_dropped_leave_no_trace() {
+    let rsa = rsa(2);
+    for round in 0..200u32 {
+        let job = submit(&rsa, &round.to_le_bytes());
+        for _ in 0..round * 20 {
+            std::hint::spin_loop();
+        }
+        drop(job);
+    }
+    verify(&rsa, b"after", &submit(&rsa, b"after").wait().unwrap());
+}
+
+#[test]
+fn sixty_four_threads_share_a_key() {
+    let rsa = rsa(4);
+    std::thread::scope(|scope| {
+        for thread in 0..64u8 {
+            let rsa = &rsa;
+            scope.spawn(move || {
+                for i in 0..8u8 {
+                    let message = [thread, i];
+                    let signature = match i % 3 {
+                        0 => rsa.sign(SCHEME, &message),
+                        1 => submit(rsa, &message).wait(),
+                        _ => block_on(submit(rsa, &message)),
+                    };
+                    verify(rsa, &message, &signature.unwrap());
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn the_end_of_the_accelerator_ends_every_job_once() {
+    for max_threads in [0, 2] {
+        for round in 0..20u32 {
+            let rsa = rsa(max_threads);
+            let public = rsa.public().key().clone();
+            let jobs: Vec<_> = (0..32u8).map(|i| submit(&rsa, &[i])).collect();
+            for _ in 0..round * 1000 {
+                std::hint::spin_loop();
+            }
+            drop(rsa);
+            let other = Accelerator::builder().max_threads(0).build().unwrap();
+            for (i, job) in jobs.into_iter().enumerate() {
+                let result = if i % 2 == 0 {
+                    job.wait()
+                } else {
+                    block_on(job)
+                };
+                match result {
+                    Ok(signature) => other
+                        .rsa_public(&public)
+                        .verify(SCHEME, &[i as u8], &signature)
+                        .unwrap(),
+                    Err(error) => assert_eq!(error, Error::Cancelled),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn who_waits_when_the_accelerator_ends_is_told() {
+    let rsa = rsa(0);
+    let mut jobs: Vec<_> = (0..4u8).map(|i| submit(&rsa, &[i])).collect();
+    drop(rsa);
+    for job in &mut jobs {
+        assert_eq!(job.try_wait(), Some(Err(Error::Cancelled)));
+    }
+}
+
+#[test]
+fn jobs_go_on_beside_bulk_ciphers_and_these_beside_jobs() {
+    let accelerator = Accelerator::builder().max_threads(2).build().unwrap();
+    let rsa = accelerator.rsa(&key());
+    let is_over = AtomicBool::new(false);
+    let bulk = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut cipher = accelerator.ctr(&[1; 16], &[2; 16]).unwrap();
+                cipher.set_strategy(oarlock::Strategy::Stripe);
+                let mut data = vec![0; 4 << 20];
+                while !is_over.load(Ordering::Relaxed) {
+                    cipher.apply_keystream(&mut data);
+                    bulk.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        for round in 0..20u8 {
+            let before = bulk.load(Ordering::Relaxed);
+            let jobs: Vec<_> = (0..8u8).map(|i| (i, submit(&rsa, &[round, i]))).collect();
+            block_on(async {
+                for (i, job) in jobs {
+                    verify(&rsa, &[round, i], &job.await.unwrap());
+                }
+            });
+            while bulk.load(Ordering::Relaxed) == before {
+                let _ = submit(&rsa, b"more").wait();
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn options_that_take_the_threads_away_leave_no_job_behind() {
+    for _ in 0..30 {
+        let accelerator = Accelerator::builder().max_threads(2).build().unwrap();
+        let rsa = accelerator.rsa(&key());
+        let jobs: Vec<_> = (0..8u8).map(|i| submit(&rsa, &[i])).collect();
+        let mut options = accelerator.options();
+        options.max_threads = 0.into();
+        accelerator.set_options(options).unwrap();
+        for (i, job) in jobs.into_iter().enumerate() {
+            verify(&rsa, &[i as u8], &block_on(job).unwrap());
+        }
+        verify(&rsa, b"after", &block_on(submit(&rsa, b"after")).unwrap());
+    }
+}

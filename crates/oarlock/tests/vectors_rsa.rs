@@ -1,0 +1,119 @@
+//! Project Wycheproof's vectors of RSA.
+#![cfg(feature = "software")]
+#![allow(clippy::unwrap_used)]
+
+use std::collections::HashMap;
+
+use oarlock::{
+    AcceleratedRsa, AcceleratedRsaPublic, Accelerator, EncryptionScheme, Error, Hash,
+    RsaPrivateKey, RsaPublicKey, SignatureScheme,
+};
+use oarlock_vectors::{RsaEncryptionVector, RsaSignatureVector, wycheproof};
+
+fn hash(bytes: usize) -> Hash {
+    match bytes {
+        32 => Hash::Sha256,
+        48 => Hash::Sha384,
+        64 => Hash::Sha512,
+        other => panic!("no hash has digests of {other} bytes"),
+    }
+}
+
+fn check_signatures(vectors: Vec<RsaSignatureVector>, scheme: fn(Hash) -> SignatureScheme) {
+    let accelerator = Accelerator::builder().build().unwrap();
+    let mut keys: HashMap<Vec<u8>, AcceleratedRsaPublic> = HashMap::new();
+    let [mut valid, mut invalid] = [0, 0];
+    for vector in vectors {
+        let rsa = keys.entry(vector.public_key).or_insert_with_key(|der| {
+            accelerator.rsa_public(&RsaPublicKey::from_der(der).unwrap())
+        });
+        let scheme = scheme(hash(vector.hash_bytes));
+        let result = rsa.verify(scheme, &vector.message, &vector.signature);
+        if vector.is_valid {
+            assert_eq!(result, Ok(()), "{}", vector.source);
+            valid += 1;
+        } else {
+            assert_eq!(result, Err(Error::InvalidSignature), "{}", vector.source);
+            invalid += 1;
+        }
+    }
+    assert!(valid > 50 && invalid > 50, "{valid} and {invalid}");
+}
+
+#[test]
+fn signatures_of_pkcs1() {
+    check_signatures(
+        wycheproof::rsa_pkcs1_signatures().unwrap(),
+        SignatureScheme::Pkcs1,
+    );
+}
+
+#[test]
+fn signatures_of_pss() {
+    check_signatures(
+        wycheproof::rsa_pss_signatures().unwrap(),
+        SignatureScheme::Pss,
+    );
+}
+
+fn opened<'a>(
+    keys: &'a mut HashMap<Vec<u8>, AcceleratedRsa>,
+    vector: &RsaEncryptionVector,
+) -> &'a AcceleratedRsa {
+    keys.entry(vector.private_key.clone())
+        .or_insert_with_key(|der| {
+            let accelerator = Accelerator::builder().build().unwrap();
+            accelerator.rsa(&RsaPrivateKey::from_der(der).unwrap())
+        })
+}
+
+#[test]
+fn messages_of_oaep() {
+    let mut keys = HashMap::new();
+    let [mut valid, mut invalid] = [0, 0];
+    for vector in wycheproof::rsa_oaep().unwrap() {
+        let rsa = opened(&mut keys, &vector);
+        let scheme = EncryptionScheme::Oaep {
+            hash: hash(vector.hash_bytes),
+            label: vector.label.clone(),
+        };
+        let result = rsa.decrypt(&scheme, &vector.ciphertext);
+        if vector.is_valid {
+            assert_eq!(**result.unwrap(), vector.message, "{}", vector.source);
+            valid += 1;
+        } else {
+            assert_eq!(result, Err(Error::DecryptionFailed), "{}", vector.source);
+            invalid += 1;
+        }
+    }
+    assert!(valid > 50 && invalid > 50, "{valid} and {invalid}");
+}
+
+/// What is no message decrypts to something made up, which is the same each time, unless it is not
+/// even a number below the modulus.
+#[test]
+fn messages_of_pkcs1() {
+    let mut keys = HashMap::new();
+    let [mut valid, mut made_up, mut refused] = [0, 0, 0];
+    for vector in wycheproof::rsa_pkcs1_messages().unwrap() {
+        let rsa = opened(&mut keys, &vector);
+        let decrypt = || rsa.decrypt(&EncryptionScheme::Pkcs1, &vector.ciphertext);
+        let result = decrypt();
+        assert_eq!(result, decrypt(), "{}", vector.source);
+        if vector.is_valid {
+            assert_eq!(**result.unwrap(), vector.message, "{}", vector.source);
+            valid += 1;
+        } else if let Ok(message) = result {
+            assert!(message.len() <= rsa.key().public_key().bytes() - 11);
+            assert_ne!(*message, vector.message, "{}", vector.source);
+            made_up += 1;
+        } else {
+            assert_eq!(result, Err(Error::DecryptionFailed), "{}", vector.source);
+            refused += 1;
+        }
+    }
+    assert!(
+        valid > 10 && made_up > 20 && refused > 3,
+        "{valid}, {made_up}, {refused}"
+    );
+}
