@@ -884,7 +884,7 @@ fn counter_block(operation: Operation, iv: &[u8]) -> Result<u128, Error> {
     })
 }
 
-/// To ask for streams costs about a key set-up, a long look at least 8 µs.
+/// To ask for streams costs about a key set-up, and looks are at least 2 µs of work apart.
 const LOOKS_PER_RETRY: u32 = 64;
 
 /// Shorter requests are not timed by a clock of 20 to 40 ns.

@@ -38,7 +38,8 @@ pub struct PlanReport {
     pub source: CostSource,
     /// Pool threads that may help with one request.
     pub helpers: usize,
-    /// Requests of so many bytes and more get a look at clock and pool; `None`: none does.
+    /// Requests of so many bytes and more may get a look at clock and pool by themselves; those of a
+    /// stream cipher that are shorter get one together now and then. `None`: none does.
     pub looked_at_from: Option<usize>,
     /// Requests of so many bytes and more are cut into stripes where helpers are awake.
     pub striped_from_if_awake: Option<usize>,
