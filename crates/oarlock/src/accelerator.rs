@@ -20,6 +20,8 @@ use crate::error::OptionsError;
 use crate::job::Jobs;
 use crate::options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
 #[cfg(feature = "software")]
+use crate::pk::Lanes;
+#[cfg(feature = "software")]
 use crate::pk::{AcceleratedRsa, AcceleratedRsaPublic, RsaPrivateKey, RsaPublicKey};
 use crate::plan::{CostSource, Costs, LiveMachine, PlanReport};
 use crate::pool::{Background, Class, Limits, Pool};
@@ -420,8 +422,8 @@ impl Inner {
     fn limits(&self, options: &Options) -> Limits {
         Limits {
             min_threads: options.min_threads,
-            // Whoever posts work takes part in it, so one CPU is taken already.
-            max_threads: self.helpers_max().max(options.min_threads),
+            // Whoever posts a task takes part in it, so one CPU is taken already; not so with jobs.
+            max_threads: self.threads_busy_max().max(options.min_threads),
             spin: options.spin && cpus() > 1,
             class: Class::Normal,
         }
@@ -503,10 +505,19 @@ impl Inner {
         }
     }
 
+    /// Pool threads at work at once, on jobs: who submits one need not take part, so there may be as
+    /// many as CPUs. On one CPU there are none.
+    fn threads_busy_max(&self) -> usize {
+        match self.helpers_max() {
+            0 => 0,
+            _ => self.threads_max().min(cpus()),
+        }
+    }
+
     /// Has pool threads come for the jobs that wait, where there may be any.
     #[cfg(feature = "software")]
     pub(crate) fn serve_jobs(&self) {
-        if let Some(work) = self.jobs.enlist(self.helpers_max()) {
+        if let Some(work) = self.jobs.enlist(self.threads_busy_max()) {
             self.pool().in_jobs(work);
         }
     }
@@ -817,7 +828,7 @@ impl Builder {
             registry: Arc::default(),
             totals: Totals::default(),
             #[cfg(feature = "software")]
-            jobs: Jobs::new(self.jobs_max.unwrap_or(JOBS_MAX)),
+            jobs: Jobs::new(Lanes::new(cpu), self.jobs_max.unwrap_or(JOBS_MAX), cpus),
             pool: OnceLock::new(),
             idle_pool: OnceLock::new(),
             prefetched: Arc::default(),

@@ -27,6 +27,8 @@ pub mod device;
 mod error;
 #[cfg(feature = "software")]
 mod job;
+#[cfg(feature = "software")]
+mod locked;
 mod options;
 #[cfg(feature = "software")]
 mod pk;
@@ -49,7 +51,7 @@ pub use cipher::ctr::AcceleratedCtr;
 pub use cipher::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
 pub use error::{Error, OptionsError};
 #[cfg(feature = "software")]
-pub use job::{Job, JobOptions, Priority, QueueFull};
+pub use job::{CompletionQueue, Job, JobOptions, Order, Priority, QueueFull};
 pub use oarlock_kernels as kernels;
 pub use options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
 #[cfg(feature = "software")]

@@ -163,8 +163,10 @@ fn one_job_too_many_comes_back_whole() {
     drop(jobs.pop());
     jobs.push(submit(&rsa, b"after drop"));
     jobs.pop().unwrap().wait().unwrap();
-    jobs.push(submit(&rsa, b"after wait"));
-    assert!(rsa.submit_sign(SCHEME, message, options).is_err());
+    // Who waits has taken others along, if there are lanes.
+    let again = || rsa.submit_sign(SCHEME, message.clone(), options);
+    let more: Vec<_> = std::iter::from_fn(|| again().ok()).take(4).collect();
+    assert!((1..=3).contains(&more.len()), "{}", more.len());
 }
 
 #[test]

@@ -12,8 +12,10 @@ use ssh_key::private::KeypairData;
 use ssh_key::public::KeyData;
 use zeroize::{Zeroize, Zeroizing};
 
+use super::lanes::{PrivateLanes, PublicLanes};
 use crate::Error;
 use crate::device::software::rsa::{PrivateNumbers, SoftwareRsa};
+use crate::locked::Locked;
 
 /// An RSA public key (RFC 8017, 3.1) of 1024 to 4096 bits.
 ///
@@ -30,7 +32,9 @@ pub(super) struct Public {
     pub(super) n: Vec<u8>,
     e: Vec<u8>,
     bits: usize,
+    pub(super) short_exponent: u64,
     pub(super) software: SoftwareRsa,
+    pub(super) lanes: PublicLanes,
 }
 
 /// An RSA private key (RFC 8017, 3.2) of two primes and 1024 to 4096 bits. Clones share it; it is
@@ -48,6 +52,7 @@ pub struct RsaPrivateKey(Arc<Private>);
 pub(super) struct Private {
     public: RsaPublicKey,
     pub(super) software: SoftwareRsa,
+    pub(super) lanes: Option<Locked<PrivateLanes>>,
     /// SHA-256 of d with the bytes of n: what implicit rejection is keyed with.
     pub(super) rejection_key: Zeroizing<[u8; 32]>,
 }
@@ -66,7 +71,10 @@ impl RsaPublicKey {
             n: n.to_vec(),
             e: e.to_vec(),
             bits,
+            // Less than 2^33, or aws-lc had refused it.
+            short_exponent: e.iter().fold(0, |e, byte| e << 8 | u64::from(*byte)),
             software,
+            lanes: PublicLanes::new(),
         })))
     }
 
@@ -273,9 +281,11 @@ impl RsaPrivateKey {
         let mut digest = Sha256::digest(&*padded);
         rejection_key.copy_from_slice(&digest);
         digest.zeroize();
+        let lanes = PrivateLanes::new(numbers, public.bits());
         Ok(Self(Arc::new(Private {
             public,
             software,
+            lanes,
             rejection_key,
         })))
     }

@@ -5,6 +5,7 @@
 //! thread; jobs go through the queue of `job.rs`.
 
 mod key;
+mod lanes;
 mod padding;
 mod request;
 
@@ -13,6 +14,7 @@ use std::fmt;
 use zeroize::Zeroizing;
 
 pub use self::key::{RsaPrivateKey, RsaPublicKey};
+pub(crate) use self::lanes::{Class, Lanes};
 pub use self::padding::Hash;
 pub use self::request::{EncryptionScheme, SignatureScheme};
 use self::request::{PrivateRequest, PublicRequest};
@@ -98,7 +100,7 @@ impl AcceleratedRsa {
     /// with SHA-512. [`Error::DeviceFailed`] where the result did not pass its check.
     pub fn sign(&self, scheme: SignatureScheme, message: &[u8]) -> Result<Vec<u8>, Error> {
         let request = PrivateRequest::Sign { scheme, message };
-        request.run(&self.key).map(public_bytes)
+        self.run(&request).map(public_bytes)
     }
 
     /// The signature of a message whose digest, by the hash of the scheme, is `digest`.
@@ -107,7 +109,7 @@ impl AcceleratedRsa {
     /// As [`sign`](Self::sign), and [`Error::InvalidInput`] for a digest of another length.
     pub fn sign_digest(&self, scheme: SignatureScheme, digest: &[u8]) -> Result<Vec<u8>, Error> {
         let request = PrivateRequest::SignDigest { scheme, digest };
-        request.run(&self.key).map(public_bytes)
+        self.run(&request).map(public_bytes)
     }
 
     /// The message in `ciphertext`.
@@ -128,7 +130,7 @@ impl AcceleratedRsa {
         ciphertext: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, Error> {
         let scheme = scheme.clone();
-        PrivateRequest::Decrypt { scheme, ciphertext }.run(&self.key)
+        self.run(&PrivateRequest::Decrypt { scheme, ciphertext })
     }
 
     /// `number` ^ d mod n (RFC 8017, 5.1.2), big-endian, as long as the modulus. `number` may have
@@ -137,7 +139,7 @@ impl AcceleratedRsa {
     /// # Errors
     /// [`Error::InvalidInput`] unless `number` is less than the modulus.
     pub fn raw_private(&self, number: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
-        PrivateRequest::Raw { operand: number }.run(&self.key)
+        self.run(&PrivateRequest::Raw { operand: number })
     }
 
     /// [`sign`](Self::sign), as a job.
@@ -196,6 +198,25 @@ impl AcceleratedRsa {
         self.submit(number, make, options, |number| number)
     }
 
+    /// Alone, if a CPU is free; else together with what other callers wait for.
+    fn run<B: AsRef<[u8]>>(
+        &self,
+        request: &PrivateRequest<B>,
+    ) -> Result<Zeroizing<Vec<u8>>, Error> {
+        let jobs = &self.public.accelerator.0.jobs;
+        let operand = request.operand(self.key.public_key())?;
+        let class = Class::of_private(&self.key);
+        let power = jobs.call(
+            class,
+            || request::apply_private(&self.key, &operand),
+            || {
+                let operand = operand.clone();
+                Work::Private(self.key.clone(), PrivateRequest::Number { operand })
+            },
+        );
+        request.result(&self.key, power?)
+    }
+
     fn submit<T>(
         &self,
         bytes: Vec<u8>,
@@ -242,7 +263,7 @@ impl AcceleratedRsaPublic {
             message,
             signature,
         };
-        request.run(&self.key).map(nothing)
+        self.run(&request).map(nothing)
     }
 
     /// Whether `signature` is that of a message whose digest, by the hash of the scheme, is
@@ -262,7 +283,7 @@ impl AcceleratedRsaPublic {
             digest,
             signature,
         };
-        request.run(&self.key).map(nothing)
+        self.run(&request).map(nothing)
     }
 
     /// The ciphertext of `message`, as long as the modulus.
@@ -273,7 +294,7 @@ impl AcceleratedRsaPublic {
     pub fn encrypt(&self, scheme: &EncryptionScheme, message: &[u8]) -> Result<Vec<u8>, Error> {
         let scheme = scheme.clone();
         let request = PublicRequest::Encrypt { scheme, message };
-        request.run(&self.key).map(public_bytes)
+        self.run(&request).map(public_bytes)
     }
 
     /// `number` ^ e mod n (RFC 8017, 5.1.1), big-endian, as long as the modulus. `number` may have
@@ -283,7 +304,7 @@ impl AcceleratedRsaPublic {
     /// [`Error::InvalidInput`] unless `number` is less than the modulus.
     pub fn raw_public(&self, number: &[u8]) -> Result<Vec<u8>, Error> {
         let request = PublicRequest::Raw { operand: number };
-        request.run(&self.key).map(public_bytes)
+        self.run(&request).map(public_bytes)
     }
 
     /// [`verify`](Self::verify), as a job.
@@ -303,6 +324,25 @@ impl AcceleratedRsaPublic {
             signature: Zeroizing::new(signature),
         };
         self.submit((message, signature), make, options, nothing)
+    }
+
+    /// [`verify_digest`](Self::verify_digest), as a job.
+    ///
+    /// # Errors
+    /// [`QueueFull`], with digest and signature.
+    pub fn submit_verify_digest(
+        &self,
+        scheme: SignatureScheme,
+        digest: Vec<u8>,
+        signature: Vec<u8>,
+        options: JobOptions,
+    ) -> Result<Job<()>, QueueFull<MessageAndSignature>> {
+        let make = |(digest, signature)| PublicRequest::VerifyDigest {
+            scheme,
+            digest: Zeroizing::new(digest),
+            signature: Zeroizing::new(signature),
+        };
+        self.submit((digest, signature), make, options, nothing)
     }
 
     /// [`encrypt`](Self::encrypt), as a job.
@@ -338,6 +378,21 @@ impl AcceleratedRsaPublic {
         self.submit(number, make, options, public_bytes)
     }
 
+    /// As [`AcceleratedRsa::run`].
+    fn run<B: AsRef<[u8]>>(&self, request: &PublicRequest<B>) -> Result<Zeroizing<Vec<u8>>, Error> {
+        let operand = request.operand(&self.key)?;
+        let class = Class::of_public(&self.key);
+        let power = self.accelerator.0.jobs.call(
+            class,
+            || request::apply_public(&self.key, &operand),
+            || {
+                let operand = operand.clone();
+                Work::Public(self.key.clone(), PublicRequest::Number { operand })
+            },
+        );
+        request.result(&self.key, power?)
+    }
+
     fn submit<R, T>(
         &self,
         buffers: R,
@@ -356,7 +411,7 @@ impl AcceleratedRsaPublic {
     }
 }
 
-/// What [`AcceleratedRsaPublic::submit_verify`] takes, and hands back.
+/// Message or digest, and signature: what is handed back.
 type MessageAndSignature = (Vec<u8>, Vec<u8>);
 
 /// What a job is about: a request with its key.
@@ -369,10 +424,32 @@ pub(crate) enum Work {
 type Buffer = Zeroizing<Vec<u8>>;
 
 impl Work {
-    pub(crate) fn run(self) -> Result<Zeroizing<Vec<u8>>, Error> {
+    fn operand(&self) -> Result<Zeroizing<Vec<u8>>, Error> {
         match self {
-            Self::Private(key, request) => request.run(&key),
-            Self::Public(key, request) => request.run(&key),
+            Self::Private(key, request) => request.operand(key.public_key()),
+            Self::Public(key, request) => request.operand(key),
+        }
+    }
+
+    /// By aws-lc.
+    fn power(&self, operand: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
+        match self {
+            Self::Private(key, _) => request::apply_private(key, operand),
+            Self::Public(key, _) => request::apply_public(key, operand),
+        }
+    }
+
+    fn result(&self, power: Zeroizing<Vec<u8>>) -> Result<Zeroizing<Vec<u8>>, Error> {
+        match self {
+            Self::Private(key, request) => request.result(key, power),
+            Self::Public(key, request) => request.result(key, power),
+        }
+    }
+
+    fn public_key(&self) -> &RsaPublicKey {
+        match self {
+            Self::Private(key, _) => key.public_key(),
+            Self::Public(key, _) => key,
         }
     }
 }

@@ -66,6 +66,8 @@ pub(crate) enum PrivateRequest<B> {
     },
     /// A number to the power of d.
     Raw { operand: B },
+    /// As above, of one that [`operand`](Self::operand) has given for another request.
+    Number { operand: Zeroizing<Vec<u8>> },
 }
 
 /// A request of a public key.
@@ -89,17 +91,13 @@ pub(crate) enum PublicRequest<B> {
     },
     /// A number to the power of e.
     Raw { operand: B },
+    /// As above, of one that [`operand`](Self::operand) has given for another request.
+    Number { operand: Zeroizing<Vec<u8>> },
 }
 
 impl<B: AsRef<[u8]>> PrivateRequest<B> {
-    pub(super) fn run(&self, key: &RsaPrivateKey) -> Result<Zeroizing<Vec<u8>>, Error> {
-        let operand = self.operand(key.public_key())?;
-        let result = apply_private(key, &operand)?;
-        self.result(key, result)
-    }
-
     /// A number less than the modulus, of as many bytes.
-    fn operand(&self, key: &RsaPublicKey) -> Result<Zeroizing<Vec<u8>>, Error> {
+    pub(super) fn operand(&self, key: &RsaPublicKey) -> Result<Zeroizing<Vec<u8>>, Error> {
         match self {
             Self::Sign { scheme, message } => {
                 let digest = scheme.hash().digest(&[message.as_ref()]);
@@ -118,10 +116,12 @@ impl<B: AsRef<[u8]>> PrivateRequest<B> {
                 Ok(Zeroizing::new(ciphertext.to_vec()))
             }
             Self::Raw { operand } => number(operand.as_ref(), key),
+            Self::Number { operand } => Ok(operand.clone()),
         }
     }
 
-    fn result(
+    /// What was asked for, from a number to the power of d.
+    pub(super) fn result(
         &self,
         key: &RsaPrivateKey,
         result: Zeroizing<Vec<u8>>,
@@ -146,18 +146,8 @@ impl<B: AsRef<[u8]>> PrivateRequest<B> {
 }
 
 impl<B: AsRef<[u8]>> PublicRequest<B> {
-    pub(super) fn run(&self, key: &RsaPublicKey) -> Result<Zeroizing<Vec<u8>>, Error> {
-        let operand = self.operand(key)?;
-        let result = key
-            .parts()
-            .software
-            .apply_public(&operand)
-            .map_err(failed)?;
-        self.result(key, result)
-    }
-
     /// A number less than the modulus, of as many bytes.
-    fn operand(&self, key: &RsaPublicKey) -> Result<Zeroizing<Vec<u8>>, Error> {
+    pub(super) fn operand(&self, key: &RsaPublicKey) -> Result<Zeroizing<Vec<u8>>, Error> {
         match self {
             Self::Verify { signature, .. } | Self::VerifyDigest { signature, .. } => {
                 let signature = signature.as_ref();
@@ -173,16 +163,18 @@ impl<B: AsRef<[u8]>> PublicRequest<B> {
                 }
             },
             Self::Raw { operand } => number(operand.as_ref(), key),
+            Self::Number { operand } => Ok(operand.clone()),
         }
     }
 
-    fn result(
+    /// What was asked for, from a number to the power of e.
+    pub(super) fn result(
         &self,
         key: &RsaPublicKey,
         result: Zeroizing<Vec<u8>>,
     ) -> Result<Zeroizing<Vec<u8>>, Error> {
         let (scheme, digest) = match self {
-            Self::Encrypt { .. } | Self::Raw { .. } => return Ok(result),
+            Self::Encrypt { .. } | Self::Raw { .. } | Self::Number { .. } => return Ok(result),
             Self::Verify {
                 scheme, message, ..
             } => (*scheme, scheme.hash().digest(&[message.as_ref()])),
@@ -208,8 +200,19 @@ impl<B: AsRef<[u8]>> PublicRequest<B> {
     }
 }
 
+/// `operand`, as [`number`] makes it, to the power of e.
+pub(super) fn apply_public(
+    key: &RsaPublicKey,
+    operand: &[u8],
+) -> Result<Zeroizing<Vec<u8>>, Error> {
+    key.parts().software.apply_public(operand).map_err(failed)
+}
+
 /// `operand`, as [`number`] makes it, to the power of d.
-fn apply_private(key: &RsaPrivateKey, operand: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
+pub(super) fn apply_private(
+    key: &RsaPrivateKey,
+    operand: &[u8],
+) -> Result<Zeroizing<Vec<u8>>, Error> {
     let public = key.public_key();
     // 0, 1 and n - 1 are their own powers, for d is odd. They are no ones that a padding makes, and
     // aws-lc refuses them.

@@ -7,7 +7,7 @@
 
 #![allow(unsafe_code)]
 
-mod board;
+pub(crate) mod board;
 mod stripes;
 pub(crate) mod sync;
 mod tickets;

@@ -21,3 +21,28 @@ pub(super) fn pause() {
 pub(super) fn pause() {
     loom::thread::yield_now();
 }
+
+/// Locks, also what a thread that panicked had locked: nothing here is left half changed.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(not(loom))]
+pub(crate) use std::thread::{Thread, current};
+
+#[cfg(loom)]
+pub(crate) use loom::thread::{Thread, current};
+
+/// Parks the calling thread, for so long at most.
+#[cfg(not(loom))]
+pub(crate) fn park_for(time_max: std::time::Duration) {
+    std::thread::park_timeout(time_max);
+}
+
+/// Under loom no time passes.
+#[cfg(loom)]
+pub(crate) fn park_for(_: std::time::Duration) {
+    loom::thread::park();
+}

@@ -1,0 +1,518 @@
+//! Eight requests at once, each with a key of its own, by the kernels for AVX-512 IFMA; fewer where
+//! that pays, and each alone by aws-lc where not.
+//!
+//! ```text
+//! private   m = c ^ d mod n from its parts modulo p and q; then m ^ e mod n, which must be c
+//! public    c = m ^ e mod n
+//! ```
+//!
+//! The kernels are constant-time, so nothing is blinded. A result that does not pass its check is
+//! not released: aws-lc computes it anew, with a check of its own.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use oarlock_kernels::cpu::Cpu;
+use oarlock_kernels::modexp::{
+    CrtLane, Ifma, LANES, Line, Modulus, PublicLane, Width, exponentiate_crt, exponentiate_public,
+    prepare,
+};
+use subtle::ConstantTimeEq;
+use zeroize::{Zeroize, Zeroizing};
+
+use super::{RsaPrivateKey, RsaPublicKey, Work};
+use crate::device::software::rsa::PrivateNumbers;
+use crate::job::{Engine, Outcome};
+use crate::locked::Locked;
+use crate::process;
+
+/// What can be computed together, by number: see [`Class::number`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Class {
+    /// With nothing else.
+    Alone,
+    /// Private operations with primes of this width.
+    Private(Width),
+    /// Public operations with moduli of this width.
+    Public(Width),
+}
+
+impl Class {
+    pub(super) fn of(work: &Work) -> Self {
+        match work {
+            Work::Private(key, _) => Self::of_private(key),
+            Work::Public(key, _) => Self::of_public(key),
+        }
+    }
+
+    pub(super) fn of_private(key: &RsaPrivateKey) -> Self {
+        let lanes = key.parts().lanes.as_ref();
+        lanes.map_or(Self::Alone, |lanes| Self::Private(lanes.width))
+    }
+
+    pub(super) fn of_public(key: &RsaPublicKey) -> Self {
+        Width::for_bits(key.bits()).map_or(Self::Alone, Self::Public)
+    }
+
+    const fn number(self) -> usize {
+        match self {
+            Self::Alone => 0,
+            Self::Private(width) => 1 + width as usize,
+            Self::Public(width) => 1 + WIDTHS + width as usize,
+        }
+    }
+
+    fn numbered(number: usize) -> Self {
+        match number {
+            0 => Self::Alone,
+            number if number <= WIDTHS => Self::Private(Width::ALL[number - 1]),
+            number => Self::Public(Width::ALL[number - 1 - WIDTHS]),
+        }
+    }
+
+    /// Of one alone, until it has been measured: on a Xeon of 2023, as on others within a factor of
+    /// two.
+    const fn first_cost_us(self) -> u32 {
+        match self {
+            Self::Alone => 1000,
+            Self::Private(width) => [90, 180, 300, 780, 1500, 4500, 10_000][width as usize],
+            Self::Public(width) => [2, 4, 6, 10, 16, 32, 55][width as usize],
+        }
+    }
+}
+
+const WIDTHS: usize = Width::ALL.len();
+
+/// Computes what the queue of jobs holds.
+pub(crate) struct Lanes {
+    ifma: Option<Ifma>,
+    costs: [Cost; 1 + 2 * WIDTHS],
+    /// Used before, and wiped.
+    workspaces: Mutex<Vec<Vec<Line>>>,
+    counts: Counts,
+}
+
+/// What one request alone takes, and a group of any size, in ns: means over the last dozen.
+struct Cost {
+    alone: AtomicU32,
+    group: AtomicU32,
+}
+
+impl Cost {
+    fn learn(&self, began: &Instant, which: impl Fn(&Self) -> &AtomicU32) {
+        let took = u32::try_from(began.elapsed().as_nanos()).unwrap_or(u32::MAX);
+        let mean = which(self);
+        let before = mean.load(Ordering::Relaxed);
+        // Of two threads that measure at once one may be lost.
+        mean.store(before - before / 8 + took / 8, Ordering::Relaxed);
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    alone: AtomicU64,
+    groups: AtomicU64,
+    in_groups: AtomicU64,
+    faults: AtomicU64,
+}
+
+impl Lanes {
+    pub(crate) fn new(cpu: Cpu) -> Self {
+        Self {
+            ifma: Ifma::new(cpu),
+            costs: std::array::from_fn(|number| {
+                let alone = 1000 * Class::numbered(number).first_cost_us();
+                Cost {
+                    alone: AtomicU32::new(alone),
+                    group: AtomicU32::new(5 * (alone / 2)),
+                }
+            }),
+            workspaces: Mutex::default(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Whether there are lanes to meet others in.
+    pub(crate) fn are_there(&self) -> bool {
+        self.ifma.is_some()
+    }
+
+    /// Runs a request that somebody computes alone, and learns what that takes.
+    pub(crate) fn alone<T>(&self, class: Class, run: impl FnOnce() -> T) -> T {
+        let began = Instant::now();
+        let result = run();
+        self.costs[class.number()].learn(&began, |cost| &cost.alone);
+        self.counts.alone.fetch_add(1, Ordering::Relaxed);
+        result
+    }
+
+    /// Answers every request of a group that has been reduced to numbers.
+    fn compute(&self, ifma: Ifma, class: Class, requests: &mut [Request]) {
+        let mut workspace = self.workspace(class);
+        match class {
+            Class::Alone => {}
+            Class::Private(_) => {
+                private(ifma, requests, &mut workspace);
+                #[cfg(test)]
+                tests::plant_faults(requests);
+                self.check(ifma, requests, &mut workspace);
+            }
+            Class::Public(_) => public(ifma, requests, &mut workspace),
+        }
+        self.keep(workspace);
+    }
+
+    /// Takes back the results of private operations that are wrong.
+    fn check(&self, ifma: Ifma, requests: &mut [Request], workspace: &mut [Line]) {
+        let mut checks: Vec<_> = requests
+            .iter()
+            .map(|request| vec![0; request.result.as_ref().map_or(0, |result| result.len())])
+            .collect();
+        {
+            let mut lanes: Vec<_> = requests
+                .iter()
+                .zip(&mut checks)
+                .filter_map(|(request, check)| {
+                    let key = request.work.public_key();
+                    Some(PublicLane {
+                        modulus: modulus(key, ifma)?,
+                        base: request.result.as_ref()?,
+                        exponent: key.parts().short_exponent,
+                        result: check,
+                    })
+                })
+                .collect();
+            if exponentiate_public(ifma, &mut lanes, workspace).is_err() {
+                requests
+                    .iter_mut()
+                    .for_each(|request| request.result = None);
+                return;
+            }
+        }
+        for (request, check) in requests.iter_mut().zip(&checks) {
+            let is_right: bool = request.operand[..].ct_eq(check).into();
+            if !is_right {
+                request.result = None;
+                self.counts.faults.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn workspace(&self, class: Class) -> Vec<Line> {
+        let lines = match class {
+            Class::Alone => 0,
+            Class::Private(width) => {
+                let twice = Width::for_bits(2 * width.bits());
+                let check = twice.map_or(0, Width::public_workspace_lines);
+                width.crt_workspace_lines().max(check)
+            }
+            Class::Public(width) => width.public_workspace_lines(),
+        };
+        let kept = process::undivided(|| {
+            let mut kept = self
+                .workspaces
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            kept.pop()
+        });
+        let mut workspace = kept.unwrap_or_default();
+        if workspace.len() < lines {
+            workspace.resize(lines, Line::ZERO);
+        }
+        workspace
+    }
+
+    fn keep(&self, workspace: Vec<Line>) {
+        let dropped = process::undivided(|| {
+            let mut kept = self
+                .workspaces
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            if kept.len() < WORKSPACES_MAX {
+                kept.push(workspace);
+                None
+            } else {
+                Some(workspace)
+            }
+        });
+        drop(dropped);
+    }
+
+    fn cost(&self, class: usize) -> (u32, u32) {
+        let cost = &self.costs[class];
+        let alone = cost.alone.load(Ordering::Relaxed);
+        // One that was measured while something else had the CPU must not keep lanes out for ever.
+        let group = cost.group.load(Ordering::Relaxed);
+        (
+            alone,
+            group.clamp(alone, GROUP_COST_MAX.saturating_mul(alone)),
+        )
+    }
+}
+
+impl Engine for Lanes {
+    type Work = Work;
+    type Output = Zeroizing<Vec<u8>>;
+
+    const CLASSES: usize = 1 + 2 * WIDTHS;
+
+    fn class(&self, work: &Work) -> usize {
+        Class::of(work).number()
+    }
+
+    fn group_size(&self, class: usize, waiting: usize) -> usize {
+        let (alone, group) = self.cost(class);
+        let pays = waiting as u64 * u64::from(alone) > u64::from(group);
+        if class == Class::Alone.number() || self.ifma.is_none() || !pays {
+            1
+        } else {
+            waiting.min(LANES)
+        }
+    }
+
+    fn cost(&self, class: usize) -> Duration {
+        Duration::from_nanos(self.cost(class).0.into())
+    }
+
+    fn run(
+        &self,
+        class: usize,
+        works: Vec<Work>,
+        answer: &mut dyn FnMut(usize, Outcome<Zeroizing<Vec<u8>>>),
+    ) {
+        let began = Instant::now();
+        let is_group = works.len() > 1;
+        let mut requests = Vec::with_capacity(works.len());
+        for (place, work) in works.into_iter().enumerate() {
+            match work.operand() {
+                Ok(operand) => requests.push(Request {
+                    place,
+                    work,
+                    operand,
+                    result: None,
+                }),
+                Err(error) => answer(place, Err(error)),
+            }
+        }
+        if is_group && let Some(ifma) = self.ifma {
+            self.compute(ifma, Class::numbered(class), &mut requests);
+            self.counts.groups.fetch_add(1, Ordering::Relaxed);
+            let count = requests.len() as u64;
+            self.counts.in_groups.fetch_add(count, Ordering::Relaxed);
+        } else {
+            let count = requests.len() as u64;
+            self.counts.alone.fetch_add(count, Ordering::Relaxed);
+        }
+        for request in requests {
+            let Request {
+                place,
+                work,
+                operand,
+                result,
+            } = request;
+            let result = result.map_or_else(|| work.power(&operand), Ok);
+            answer(place, result.and_then(|result| work.result(result)));
+        }
+        self.costs[class].learn(
+            &began,
+            |cost| {
+                if is_group { &cost.group } else { &cost.alone }
+            },
+        );
+    }
+}
+
+/// One of a group.
+struct Request {
+    place: usize,
+    work: Work,
+    operand: Zeroizing<Vec<u8>>,
+    /// None: to be computed, or to be computed anew.
+    result: Option<Zeroizing<Vec<u8>>>,
+}
+
+/// The results of private operations, unchecked.
+fn private(ifma: Ifma, requests: &mut [Request], workspace: &mut [Line]) {
+    let mut lanes: Vec<_> = requests
+        .iter_mut()
+        .filter_map(|request| {
+            let Work::Private(key, _) = &request.work else {
+                return None;
+            };
+            let numbers = key.parts().lanes.as_ref()?;
+            let result = vec![0; numbers.p.bytes() + numbers.q.bytes()];
+            Some(CrtLane {
+                p: &numbers.p,
+                q: &numbers.q,
+                dp: numbers.part(&numbers.dp),
+                dq: numbers.part(&numbers.dq),
+                qinv: numbers.part(&numbers.qinv),
+                base: &request.operand,
+                result: request.result.insert(Zeroizing::new(result)),
+            })
+        })
+        .collect();
+    let done = exponentiate_crt(ifma, &mut lanes, workspace);
+    drop(lanes);
+    for request in requests {
+        if done.is_err() {
+            request.result = None;
+        }
+        // The modulus may have a byte less than both primes.
+        let bytes = request.operand.len();
+        if let Some(result) = &mut request.result {
+            let more = result.len().saturating_sub(bytes);
+            result.drain(..more);
+        }
+    }
+}
+
+fn public(ifma: Ifma, requests: &mut [Request], workspace: &mut [Line]) {
+    let mut lanes: Vec<_> = requests
+        .iter_mut()
+        .filter_map(|request| {
+            let Work::Public(key, _) = &request.work else {
+                return None;
+            };
+            let result = Zeroizing::new(vec![0; key.bytes()]);
+            Some(PublicLane {
+                modulus: modulus(key, ifma)?,
+                base: &request.operand,
+                exponent: key.parts().short_exponent,
+                result: request.result.insert(result),
+            })
+        })
+        .collect();
+    let done = exponentiate_public(ifma, &mut lanes, workspace);
+    drop(lanes);
+    if done.is_err() {
+        requests
+            .iter_mut()
+            .for_each(|request| request.result = None);
+    }
+}
+
+/// What the kernels need of a private key. Wiped on drop.
+pub(super) struct PrivateLanes {
+    width: Width,
+    p: Modulus,
+    q: Modulus,
+    dp: Part,
+    dq: Part,
+    qinv: Part,
+}
+
+/// A number as long as a prime, which has no more than half of the longest modulus.
+type Part = [u8; Width::Bits2048.bytes()];
+
+impl PrivateLanes {
+    /// None where there are no lanes on this machine, and for keys whose primes are of so different
+    /// lengths that one is far longer than half of the modulus, or even.
+    pub(super) fn new(numbers: &PrivateNumbers<'_>, modulus_bits: usize) -> Option<Locked<Self>> {
+        let ifma = Ifma::new(Cpu::detect())?;
+        let width = Width::for_bits(bits(numbers.p).max(bits(numbers.q)))?;
+        if Width::for_bits(modulus_bits)?.bits() != 2 * width.bits() {
+            return None;
+        }
+        let empty = Self {
+            width,
+            p: Modulus::unset(width),
+            q: Modulus::unset(width),
+            dp: [0; _],
+            dq: [0; _],
+            qinv: [0; _],
+        };
+        let mut is_whole = false;
+        let lanes = Locked::filled(empty, |lanes| {
+            is_whole = lanes.fill(ifma, numbers).is_some()
+        });
+        is_whole.then_some(lanes)
+    }
+
+    fn fill(&mut self, ifma: Ifma, numbers: &PrivateNumbers<'_>) -> Option<()> {
+        self.p.set(numbers.p).ok()?;
+        self.q.set(numbers.q).ok()?;
+        let mut workspace = vec![Line::ZERO; self.width.public_workspace_lines()];
+        prepare(ifma, &mut [&mut self.p, &mut self.q], &mut workspace).ok()?;
+        for (part, number) in [
+            (&mut self.dp, numbers.dp),
+            (&mut self.dq, numbers.dq),
+            (&mut self.qinv, numbers.qinv),
+        ] {
+            // What does not fit is zeros.
+            let number = &number[number.len().saturating_sub(part.len())..];
+            let at = part.len() - number.len();
+            part[at..].copy_from_slice(number);
+        }
+        Some(())
+    }
+
+    fn part<'a>(&self, part: &'a Part) -> &'a [u8] {
+        &part[part.len() - self.width.bytes()..]
+    }
+}
+
+impl Drop for PrivateLanes {
+    fn drop(&mut self) {
+        // The moduli wipe themselves.
+        self.dp.zeroize();
+        self.dq.zeroize();
+        self.qinv.zeroize();
+    }
+}
+
+/// What the kernels need of a public key, made when it is first used with them.
+pub(super) type PublicLanes = OnceLock<Option<Box<Modulus>>>;
+
+fn modulus(key: &RsaPublicKey, ifma: Ifma) -> Option<&Modulus> {
+    let make = || {
+        let width = Width::for_bits(key.bits())?;
+        let mut modulus = Box::new(Modulus::unset(width));
+        modulus.set(key.modulus()).ok()?;
+        let mut workspace = vec![Line::ZERO; width.public_workspace_lines()];
+        prepare(ifma, &mut [&mut *modulus], &mut workspace).ok()?;
+        Some(modulus)
+    };
+    let lanes = &key.parts().lanes;
+    let modulus = match lanes.get() {
+        Some(modulus) => modulus,
+        // A child must not find it half made, and wait.
+        None => process::undivided(|| lanes.get_or_init(make)),
+    };
+    modulus.as_deref()
+}
+
+/// Without leading zeros.
+fn bits(big_endian: &[u8]) -> usize {
+    let zeros = big_endian.iter().take_while(|byte| **byte == 0).count();
+    let digits = &big_endian[zeros..];
+    8 * digits.len()
+        - digits
+            .first()
+            .map_or(0, |first| first.leading_zeros() as usize)
+}
+
+/// As many as are used at once on two dozen CPUs.
+const WORKSPACES_MAX: usize = 24;
+/// Of what one alone takes.
+const GROUP_COST_MAX: u32 = 6;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lanes whose results are to be wrong, as bits.
+    pub(super) static FAULTS: AtomicU32 = AtomicU32::new(0);
+
+    pub(super) fn plant_faults(requests: &mut [Request]) {
+        let faults = FAULTS.load(Ordering::Relaxed);
+        for (lane, request) in requests.iter_mut().enumerate() {
+            if faults >> lane & 1 == 1
+                && let Some(result) = &mut request.result
+            {
+                result[lane] ^= 1 << lane;
+            }
+        }
+    }
+}
