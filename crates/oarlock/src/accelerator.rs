@@ -361,7 +361,13 @@ impl Accelerator {
 
     /// What went where, as far as sessions have handed it in.
     pub fn stats(&self) -> Stats {
-        self.0.totals.get()
+        let stats = self.0.totals.get();
+        #[cfg(feature = "software")]
+        let stats = Stats {
+            public_key: self.0.jobs.stats(),
+            ..stats
+        };
+        stats
     }
 
     /// Pool threads that are there now.
@@ -516,8 +522,8 @@ impl Inner {
 
     /// Has pool threads come for the jobs that wait, where there may be any.
     #[cfg(feature = "software")]
-    pub(crate) fn serve_jobs(&self) {
-        if let Some(work) = self.jobs.enlist(self.threads_busy_max()) {
+    pub(crate) fn serve_jobs(&self, for_call: bool) {
+        if let Some(work) = self.jobs.enlist(self.threads_busy_max(), for_call) {
             self.pool().in_jobs(work);
         }
     }

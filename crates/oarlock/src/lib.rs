@@ -60,4 +60,4 @@ pub use pk::{
     SignatureScheme,
 };
 pub use plan::{CostSource, MadeAhead, PlanReport};
-pub use stats::{OperationStats, Stats};
+pub use stats::{OperationStats, PublicKeyStats, Stats};

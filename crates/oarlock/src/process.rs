@@ -145,19 +145,18 @@ impl Thread {
         }
     }
 
-    /// Lets it run on all CPUs it had but `cpu`, unless that leaves none. Where the call is not
-    /// allowed nothing changes.
+    /// Lets it run on all CPUs it had but `cpu`, unless that leaves none; on all where there is no
+    /// such CPU. Where the call is not allowed nothing changes.
     ///
     /// # Safety
     /// The thread has not ended.
     pub(crate) unsafe fn keep_off(&self, cpu: usize) {
-        if cpu >= 8 * CPU_SET_BYTES {
-            return;
-        }
         let mut others = self.allowed;
         // SAFETY: the thread is there, as the caller vouches, and `cpu` is a bit of the set.
         unsafe {
-            libc::CPU_CLR(cpu, &mut others);
+            if cpu < 8 * CPU_SET_BYTES {
+                libc::CPU_CLR(cpu, &mut others);
+            }
             if libc::CPU_COUNT(&others) > 0 {
                 libc::pthread_setaffinity_np(self.id, CPU_SET_BYTES, &others);
             }

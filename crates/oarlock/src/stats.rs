@@ -17,6 +17,25 @@ use crate::process;
 pub struct Stats {
     /// By device name and operation.
     pub operations: BTreeMap<(String, Operation), OperationStats>,
+    /// Public-key requests. Not of accelerators without lanes, on which each goes to aws-lc alone.
+    pub public_key: PublicKeyStats,
+}
+
+/// Counts of public-key requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PublicKeyStats {
+    /// Requests that were computed alone.
+    pub alone: u64,
+    /// Kernel calls that computed several requests.
+    pub groups: u64,
+    /// Requests that were computed by those.
+    pub in_groups: u64,
+    /// Results of private operations that did not pass their check, and were computed anew
+    /// elsewhere. More than none means that the machine computes wrongly, or that a prime of a key is
+    /// none.
+    pub faults: u64,
+    /// Jobs that wait just now.
+    pub waiting: usize,
 }
 
 /// Counts of one operation on one device.

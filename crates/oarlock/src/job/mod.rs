@@ -20,6 +20,7 @@ use self::queue::{Queue, Shared};
 use crate::Error;
 use crate::pk::{Class, Lanes, Work};
 use crate::pool::board::Background;
+use crate::stats::PublicKeyStats;
 
 /// A request on its way. It is a [`Future`] of any executor; or [`wait`](Self::wait) for it, have a
 /// function [called](Self::on_completion), or put it into a [`CompletionQueue`].
@@ -193,25 +194,34 @@ impl Jobs {
         Self(Arc::new(Queue::new(lanes, jobs_max, cpus)))
     }
 
+    /// Of requests so far.
+    pub(crate) fn stats(&self) -> PublicKeyStats {
+        PublicKeyStats {
+            waiting: self.0.len(),
+            ..self.0.engine.stats()
+        }
+    }
+
     /// A place for one more job, unless the queue is full.
     pub(crate) fn reserve(&self) -> Option<Slot<'_>> {
         self.0.reserve().then(|| Slot(self))
     }
 
     /// What pool threads are asked to do, if one more should and may come, of `servers_max`.
-    pub(crate) fn enlist(&self, servers_max: usize) -> Option<Arc<dyn Background>> {
-        let is_needed = self.0.enlist(servers_max);
+    pub(crate) fn enlist(&self, servers_max: usize, for_call: bool) -> Option<Arc<dyn Background>> {
+        let is_needed = self.0.enlist(servers_max, for_call);
         is_needed.then(|| Arc::clone(&self.0) as Arc<dyn Background>)
     }
 
     /// What comes of a request of a caller who waits: `alone`, if a CPU is free and so nobody else
     /// waits, or if there are no lanes to meet others in; else that of the work that `make` makes,
-    /// together with others.
+    /// together with others, for which `serve` may have pool threads come.
     pub(crate) fn call(
         &self,
         class: Class,
         alone: impl FnOnce() -> Outcome<Zeroizing<Vec<u8>>>,
         make: impl FnOnce() -> Work,
+        serve: impl FnOnce(),
     ) -> Outcome<Zeroizing<Vec<u8>>> {
         let lanes = &self.0.engine;
         if !lanes.are_there() {
@@ -223,7 +233,10 @@ impl Jobs {
         if !self.0.reserve() {
             return alone();
         }
-        let job = self.0.enter(make(), JobOptions::default(), false);
+        let job = self.0.enter(make(), JobOptions::default(), true);
+        serve();
+        // Threads that were woken with this one's last result enter too, before one of all leads.
+        std::thread::yield_now();
         self.0.wait(&job)
     }
 }
@@ -246,7 +259,7 @@ impl Slot<'_> {
         // The place is the job's from here on.
         std::mem::forget(self);
         Job {
-            shared: queue.enter(work, options, true),
+            shared: queue.enter(work, options, false),
             queue,
             convert,
         }

@@ -11,8 +11,10 @@
 //! ```
 //!
 //! As many callers compute at once as there are CPUs, each with a permit; the others sleep until
-//! their job is done by somebody else, or a permit is handed to them. Who finds a permit at once and
-//! has not put his request into the queue computes it alone, without delay.
+//! their job is done by somebody else, or they are told that a permit is free. It is not kept for
+//! them: a caller that is awake, and comes first, takes it, or the CPU would idle until the sleeper
+//! runs. Who finds a permit at once and has not put his request into the queue computes it alone,
+//! without delay.
 //!
 //! Every job is in one stage at a time, changed under its lock: queued, running, done, taken. Who
 //! moves it out of `queued` answers for it, so each is resolved once. Locks are taken in one order:
@@ -39,6 +41,8 @@ pub(crate) trait Engine: Send + Sync + 'static {
 
     /// Classes are numbered from 0 on.
     const CLASSES: usize;
+    /// The most that are computed at once.
+    const GROUP_MAX: usize;
 
     /// Requests of one class can be computed together.
     fn class(&self, work: &Self::Work) -> usize;
@@ -71,8 +75,8 @@ pub(crate) struct Shared<E: Engine> {
     cost: Duration,
     /// Its place among all jobs of the queue.
     number: u64,
-    /// Whether pool threads are asked to come for it.
-    is_served: bool,
+    /// Whether a caller waits for it who has not submitted it to be waited for later.
+    is_call: bool,
     /// [`process::fork_generation`] of the process that submitted it.
     fork_generation: usize,
 }
@@ -80,7 +84,8 @@ pub(crate) struct Shared<E: Engine> {
 struct State<E: Engine> {
     stage: Stage<E>,
     waker: Option<Waker>,
-    sleeper: Sleeper,
+    /// Whether the job is in [`Line::sleepers`]: the thread that waits for it would lead.
+    is_sleeping: bool,
 }
 
 enum Stage<E: Engine> {
@@ -88,17 +93,6 @@ enum Stage<E: Engine> {
     Running,
     Done(Outcome<E::Output>),
     Taken,
-}
-
-/// Of the thread that waits for a job.
-#[derive(Clone, Copy, PartialEq)]
-enum Sleeper {
-    /// There is none, or it is about to look.
-    No,
-    /// In [`Line::sleepers`].
-    Asleep,
-    /// Was woken with a permit, which it has not taken yet.
-    Leads,
 }
 
 impl<E: Engine> Shared<E> {
@@ -198,19 +192,18 @@ impl<E: Engine> Shared<E> {
         }
     }
 
-    /// Hands a permit to the thread that sleeps for this job, if there is one and the job still
-    /// waits. Returns what wakes it. Called with the line locked, as are the two below.
-    fn grant(&self) -> Option<Option<Waker>> {
+    /// What wakes the thread that sleeps for this job, if that still waits. Called with the line
+    /// locked, as are the two below.
+    fn rouse(&self) -> Option<Waker> {
         let mut state = sync::lock(&self.state);
+        state.is_sleeping = false;
         let is_waiting = matches!(state.stage, Stage::Queued(_));
-        (state.sleeper == Sleeper::Asleep && is_waiting).then(|| {
-            state.sleeper = Sleeper::Leads;
-            state.waker.take()
-        })
+        if is_waiting { state.waker.take() } else { None }
     }
 
-    fn set_sleeper(&self, sleeper: Sleeper) -> Sleeper {
-        std::mem::replace(&mut sync::lock(&self.state).sleeper, sleeper)
+    /// Returns what was before.
+    fn set_sleeping(&self, is_sleeping: bool) -> bool {
+        std::mem::replace(&mut sync::lock(&self.state).is_sleeping, is_sleeping)
     }
 
     fn is_queued(&self) -> bool {
@@ -259,26 +252,22 @@ struct Line<E: Engine> {
     servers: usize,
     /// Callers with a permit.
     active: usize,
+    /// Calls in the last group with any.
+    crowd: usize,
     /// Jobs whose callers sleep without one, the first to sleep first.
-    sleepers: VecDeque<Arc<Shared<E>>>,
+    sleepers: Vec<Arc<Shared<E>>>,
     /// Of the process that all of the above is of.
     fork_generation: usize,
 }
 
-/// A permit. Handed on, or given back, on drop.
+/// A permit. Given back on drop.
 pub(crate) struct Permit<'a, E: Engine>(&'a Queue<E>);
 
 impl<E: Engine> Drop for Permit<'_, E> {
     fn drop(&mut self) {
-        let permits = (self.0.permits)();
-        let heir = self.0.locked(|line| {
-            // A child that was forked meanwhile begins with none.
-            line.active = line.active.saturating_sub(1);
-            line.next_leader(permits)
-        });
-        if let Some(waker) = heir.flatten() {
-            waker.wake();
-        }
+        // A child that was forked meanwhile begins with none.
+        self.0
+            .rouse_after(|line| line.active = line.active.saturating_sub(1));
     }
 }
 
@@ -307,26 +296,26 @@ impl<E: Engine> Queue<E> {
         self.locked(|line| line.reserved = line.reserved.saturating_sub(1));
     }
 
-    /// Puts a job in the place that is kept for it. Pool threads come for it where `is_served`.
+    /// Puts a job in the place that is kept for it.
     pub(super) fn enter(
         &self,
         work: E::Work,
         options: JobOptions,
-        is_served: bool,
+        is_call: bool,
     ) -> Arc<Shared<E>> {
         let class = self.engine.class(&work);
         let mut job = Shared {
             state: Mutex::new(State {
                 stage: Stage::Queued(work),
                 waker: None,
-                sleeper: Sleeper::No,
+                is_sleeping: false,
             }),
             class,
             priority: options.priority,
             deadline: options.deadline,
             cost: self.engine.cost(class),
             number: 0,
-            is_served,
+            is_call,
             fork_generation: process::fork_generation(),
         };
         self.locked(|line| {
@@ -343,21 +332,34 @@ impl<E: Engine> Queue<E> {
     }
 
     /// Whether one more pool thread, beside those that come already, should and may come, of
-    /// `servers_max`. It then counts as one that comes.
-    pub(super) fn enlist(&self, servers_max: usize) -> bool {
+    /// `servers_max`: one for each group that waits, if they have enough to do. It then counts as one
+    /// that comes.
+    ///
+    /// For calls, which callers compute themselves, they come where a full group waits that nobody
+    /// has begun: who computes one group after another is not to be waited for by others until it
+    /// runs again.
+    pub(super) fn enlist(&self, servers_max: usize, for_call: bool) -> bool {
         self.locked(|line| {
-            let is_needed = line.servers < servers_max.min(line.count)
-                && (line.servers == 0 || line.load > SERVER_LOAD * line.servers as u32);
+            let servers = line.servers;
+            if for_call && line.count < E::GROUP_MAX {
+                return false;
+            }
+            let is_needed = servers < servers_max
+                && line.count > 0
+                && (servers == 0
+                    || line.load > SERVER_LOAD * servers as u32
+                        && servers < line.groups(&self.engine));
             line.servers += usize::from(is_needed);
             is_needed
         })
     }
 
-    /// A permit, if there is one left.
+    /// A permit for one request alone, if there is one left and callers do not come in crowds:
+    /// then others like this one are about to come.
     pub(super) fn permit(&self) -> Option<Permit<'_, E>> {
         let permits = (self.permits)();
         let is_free = self.locked(|line| {
-            let is_free = line.active < permits;
+            let is_free = line.active < permits && line.crowd <= 1;
             line.active += usize::from(is_free);
             is_free
         });
@@ -368,10 +370,12 @@ impl<E: Engine> Queue<E> {
     /// Waits until `job` is done, and does it here if that is this thread's turn.
     pub(super) fn wait(&self, job: &Arc<Shared<E>>) -> Outcome<E::Output> {
         let waker = Waker::from(Arc::new(Unpark(sync::current())));
-        let mut is_overdue = false;
+        let [mut is_overdue, mut has_slept] = [false; 2];
         loop {
             if let Poll::Ready(outcome) = job.take_or_leave(&waker) {
-                self.get_up(job);
+                if has_slept {
+                    self.rouse_after(|_| ());
+                }
                 return outcome;
             }
             if self.lead(job, is_overdue) {
@@ -383,7 +387,21 @@ impl<E: Engine> Queue<E> {
                 .map(|deadline| deadline.saturating_duration_since(now));
             // Woken for no reason, or for another one, it looks again.
             sync::park_for(until_late.map_or(PATIENCE, |until| until.min(PATIENCE)));
+            has_slept = true;
             is_overdue = now.elapsed() >= PATIENCE;
+        }
+    }
+
+    /// Tells a caller that sleeps, if a permit is left after `change`. One that was told and has no
+    /// use for it, its job being done by others meanwhile, has to tell another.
+    fn rouse_after(&self, change: impl FnOnce(&mut Line<E>)) {
+        let permits = (self.permits)();
+        let waker = self.locked(|line| {
+            change(line);
+            line.next_leader(permits)
+        });
+        if let Some(waker) = waker {
+            waker.wake();
         }
     }
 
@@ -391,32 +409,26 @@ impl<E: Engine> Queue<E> {
     /// compute where it `must`. Else the caller sleeps now, as far as the queue is concerned.
     pub(super) fn lead(&self, job: &Arc<Shared<E>>, must: bool) -> bool {
         let permits = (self.permits)();
-        let turn = self.locked(|line| {
-            let has_permit = line.get_up(job);
+        let (group, waker) = self.locked(|line| {
             if !job.is_queued() {
-                return (has_permit, None);
+                return (None, line.next_leader(permits));
             }
-            let busy = line.active + if job.is_served { line.servers } else { 0 };
-            if !(has_permit || must || busy < permits) {
-                job.set_sleeper(Sleeper::Asleep);
-                line.sleepers.push_back(Arc::clone(job));
-                return (false, None);
+            if line.active + line.servers >= permits && !must {
+                if !job.set_sleeping(true) {
+                    line.sleepers.push(Arc::clone(job));
+                }
+                return (None, None);
             }
-            line.active += usize::from(!has_permit);
-            (true, Some(line.take_group_with(job, &self.engine)))
+            line.active += 1;
+            (Some(line.take_group_with(job, &self.engine)), None)
         });
-        let (has_permit, group) = turn;
-        let _permit = has_permit.then(|| Permit(self));
+        if let Some(waker) = waker {
+            waker.wake();
+        }
         let Some(group) = group else { return false };
+        let _permit = Permit(self);
         self.run(group);
         true
-    }
-
-    /// For a caller that leaves with its result: it sleeps no more, and hands on a permit that it
-    /// was given meanwhile.
-    fn get_up(&self, job: &Arc<Shared<E>>) {
-        let has_permit = self.locked(|line| line.get_up(job));
-        drop(has_permit.then(|| Permit(self)));
     }
 
     /// Cancels a job that nobody has begun. Returns whether it did.
@@ -434,6 +446,11 @@ impl<E: Engine> Queue<E> {
         for job in left {
             job.resolve_queued(Error::Cancelled);
         }
+    }
+
+    /// Jobs that nobody has begun.
+    pub(super) fn len(&self) -> usize {
+        self.locked(|line| line.count)
     }
 
     /// Whether a pool thread will look at every job that is here.
@@ -527,7 +544,8 @@ impl<E: Engine> Line<E> {
             reserved: 0,
             servers: 0,
             active: 0,
-            sleepers: VecDeque::new(),
+            crowd: 0,
+            sleepers: Vec::new(),
             fork_generation: process::fork_generation(),
         }
     }
@@ -557,6 +575,22 @@ impl<E: Engine> Line<E> {
         Some(self.take_of_class(class, None, engine))
     }
 
+    /// How many groups would be made of what waits.
+    fn groups(&self, engine: &E) -> usize {
+        let [urgent, normal] = &self.waiting;
+        let waiting = urgent.iter().zip(normal);
+        let groups = waiting.enumerate().map(|(class, (urgent, normal))| {
+            let waiting = urgent.len() + normal.len();
+            let size = || engine.group_size(class, waiting);
+            if waiting == 0 {
+                0
+            } else {
+                waiting.div_ceil(size())
+            }
+        });
+        groups.sum()
+    }
+
     fn take_group_with(&mut self, own: &Arc<Shared<E>>, engine: &E) -> Vec<Arc<Shared<E>>> {
         self.take_of_class(own.class, Some(own), engine)
     }
@@ -583,6 +617,10 @@ impl<E: Engine> Line<E> {
                 group.push(job);
             }
         }
+        let calls = group.iter().filter(|job| job.is_call).count();
+        if calls > 0 {
+            self.crowd = calls;
+        }
         group
     }
 
@@ -607,35 +645,23 @@ impl<E: Engine> Line<E> {
         }
     }
 
-    fn forget(&mut self, job: &Shared<E>) {
+    /// Of a job that waits no more.
+    fn forget(&mut self, job: &Arc<Shared<E>>) {
+        if job.set_sleeping(false) {
+            self.sleepers.retain(|other| !Arc::ptr_eq(other, job));
+        }
         self.count -= 1;
         self.load -= job.cost;
         self.with_deadline -= usize::from(job.deadline.is_some());
     }
 
-    /// The caller that waits for `job` is awake. Returns whether it was given a permit.
-    fn get_up(&mut self, job: &Arc<Shared<E>>) -> bool {
-        match job.set_sleeper(Sleeper::No) {
-            Sleeper::No => false,
-            Sleeper::Asleep => {
-                self.sleepers.retain(|other| !Arc::ptr_eq(other, job));
-                false
-            }
-            Sleeper::Leads => true,
+    /// Where a permit is left, what wakes one that sleeps for a job that still waits: the last, for
+    /// the jobs of the first are those that whoever is awake takes along.
+    fn next_leader(&mut self, permits: usize) -> Option<Waker> {
+        if self.active >= permits {
+            return None;
         }
-    }
-
-    /// Gives a permit that is left, if any, to the first that sleeps for a job that still waits.
-    /// Returns what wakes that one.
-    fn next_leader(&mut self, permits: usize) -> Option<Option<Waker>> {
-        while self.active < permits {
-            let waker = self.sleepers.pop_front()?.grant();
-            if waker.is_some() {
-                self.active += 1;
-                return waker;
-            }
-        }
-        None
+        std::iter::from_fn(|| self.sleepers.pop()).find_map(|job| job.rouse())
     }
 }
 

@@ -26,6 +26,7 @@ use crate::device::software::rsa::PrivateNumbers;
 use crate::job::{Engine, Outcome};
 use crate::locked::Locked;
 use crate::process;
+use crate::stats::PublicKeyStats;
 
 /// What can be computed together, by number: see [`Class::number`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,19 +94,26 @@ pub(crate) struct Lanes {
     counts: Counts,
 }
 
-/// What one request alone takes, and a group of any size, in ns: means over the last dozen.
+/// What one request alone takes, and a group of any size, in ns.
 struct Cost {
     alone: AtomicU32,
     group: AtomicU32,
 }
 
 impl Cost {
+    /// A median: how far off a sample is does not count, since what takes far longer was interrupted.
     fn learn(&self, began: &Instant, which: impl Fn(&Self) -> &AtomicU32) {
         let took = u32::try_from(began.elapsed().as_nanos()).unwrap_or(u32::MAX);
-        let mean = which(self);
-        let before = mean.load(Ordering::Relaxed);
+        let median = which(self);
+        let before = median.load(Ordering::Relaxed);
+        let step = before / 32 + 1;
+        let after = if took > before {
+            before.saturating_add(step)
+        } else {
+            before - step.min(before)
+        };
         // Of two threads that measure at once one may be lost.
-        mean.store(before - before / 8 + took / 8, Ordering::Relaxed);
+        median.store(after, Ordering::Relaxed);
     }
 }
 
@@ -136,6 +144,18 @@ impl Lanes {
     /// Whether there are lanes to meet others in.
     pub(crate) fn are_there(&self) -> bool {
         self.ifma.is_some()
+    }
+
+    /// Of requests so far.
+    pub(crate) fn stats(&self) -> PublicKeyStats {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        PublicKeyStats {
+            alone: count(&self.counts.alone),
+            groups: count(&self.counts.groups),
+            in_groups: count(&self.counts.in_groups),
+            faults: count(&self.counts.faults),
+            waiting: 0,
+        }
     }
 
     /// Runs a request that somebody computes alone, and learns what that takes.
@@ -238,17 +258,6 @@ impl Lanes {
         });
         drop(dropped);
     }
-
-    fn cost(&self, class: usize) -> (u32, u32) {
-        let cost = &self.costs[class];
-        let alone = cost.alone.load(Ordering::Relaxed);
-        // One that was measured while something else had the CPU must not keep lanes out for ever.
-        let group = cost.group.load(Ordering::Relaxed);
-        (
-            alone,
-            group.clamp(alone, GROUP_COST_MAX.saturating_mul(alone)),
-        )
-    }
 }
 
 impl Engine for Lanes {
@@ -256,23 +265,29 @@ impl Engine for Lanes {
     type Output = Zeroizing<Vec<u8>>;
 
     const CLASSES: usize = 1 + 2 * WIDTHS;
+    const GROUP_MAX: usize = LANES;
 
     fn class(&self, work: &Work) -> usize {
         Class::of(work).number()
     }
 
     fn group_size(&self, class: usize, waiting: usize) -> usize {
-        let (alone, group) = self.cost(class);
-        let pays = waiting as u64 * u64::from(alone) > u64::from(group);
-        if class == Class::Alone.number() || self.ifma.is_none() || !pays {
-            1
-        } else {
-            waiting.min(LANES)
+        if class == Class::Alone.number() || self.ifma.is_none() || waiting == 1 {
+            return 1;
         }
+        let Cost { alone, group } = &self.costs[class];
+        let group_cost = group.load(Ordering::Relaxed);
+        if waiting as u64 * u64::from(alone.load(Ordering::Relaxed)) > group_cost.into() {
+            return waiting.min(LANES);
+        }
+        // What is not done is not measured: it is given another chance by and by.
+        group.store(group_cost - group_cost / 1024, Ordering::Relaxed);
+        1
     }
 
     fn cost(&self, class: usize) -> Duration {
-        Duration::from_nanos(self.cost(class).0.into())
+        let alone = self.costs[class].alone.load(Ordering::Relaxed);
+        Duration::from_nanos(alone.into())
     }
 
     fn run(
@@ -495,8 +510,6 @@ fn bits(big_endian: &[u8]) -> usize {
 
 /// As many as are used at once on two dozen CPUs.
 const WORKSPACES_MAX: usize = 24;
-/// Of what one alone takes.
-const GROUP_COST_MAX: u32 = 6;
 
 #[cfg(test)]
 mod tests {

@@ -203,16 +203,17 @@ impl AcceleratedRsa {
         &self,
         request: &PrivateRequest<B>,
     ) -> Result<Zeroizing<Vec<u8>>, Error> {
-        let jobs = &self.public.accelerator.0.jobs;
+        let inner = &self.public.accelerator.0;
         let operand = request.operand(self.key.public_key())?;
         let class = Class::of_private(&self.key);
-        let power = jobs.call(
+        let power = inner.jobs.call(
             class,
             || request::apply_private(&self.key, &operand),
             || {
                 let operand = operand.clone();
                 Work::Private(self.key.clone(), PrivateRequest::Number { operand })
             },
+            || inner.serve_jobs(true),
         );
         request.result(&self.key, power?)
     }
@@ -230,7 +231,7 @@ impl AcceleratedRsa {
         };
         let work = Work::Private(self.key.clone(), make(Zeroizing::new(bytes)));
         let job = slot.enter(work, options, convert);
-        inner.serve_jobs();
+        inner.serve_jobs(false);
         Ok(job)
     }
 }
@@ -381,14 +382,16 @@ impl AcceleratedRsaPublic {
     /// As [`AcceleratedRsa::run`].
     fn run<B: AsRef<[u8]>>(&self, request: &PublicRequest<B>) -> Result<Zeroizing<Vec<u8>>, Error> {
         let operand = request.operand(&self.key)?;
+        let inner = &self.accelerator.0;
         let class = Class::of_public(&self.key);
-        let power = self.accelerator.0.jobs.call(
+        let power = inner.jobs.call(
             class,
             || request::apply_public(&self.key, &operand),
             || {
                 let operand = operand.clone();
                 Work::Public(self.key.clone(), PublicRequest::Number { operand })
             },
+            || inner.serve_jobs(true),
         );
         request.result(&self.key, power?)
     }
@@ -406,7 +409,7 @@ impl AcceleratedRsaPublic {
         };
         let work = Work::Public(self.key.clone(), make(buffers));
         let job = slot.enter(work, options, convert);
-        inner.serve_jobs();
+        inner.serve_jobs(false);
         Ok(job)
     }
 }

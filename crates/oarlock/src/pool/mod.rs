@@ -198,7 +198,12 @@ impl Pool {
             return work.refused();
         }
         let lacking = crew.board.post_job(work);
-        self.summon(crew, lacking);
+        // Who submits a job need not be busy with it: any CPU will do.
+        crew.callers_cpu.store(NOWHERE, Ordering::Relaxed);
+        crew.board.wake(lacking.asleep);
+        if lacking.missing > 0 {
+            self.start(crew);
+        }
     }
 
     /// Whether jobs wait for a helper.
@@ -213,10 +218,14 @@ impl Pool {
         if missing > 0 {
             // Where the new one of the idle class is to be.
             crew.callers_cpu.store(process::cpu(), Ordering::Relaxed);
-            crew.start();
-            if crew.is_helpless() {
-                crew.board.refuse_background();
-            }
+            self.start(crew);
+        }
+    }
+
+    fn start(&self, crew: &Arc<Crew>) {
+        crew.start();
+        if crew.is_helpless() {
+            crew.board.refuse_background();
         }
     }
 
@@ -431,6 +440,9 @@ impl Crew {
                     watch.nap = Some(NAP_MIN);
                 }
                 Next::Job { work, seen } => {
+                    // It may take a while, and whoever it was kept off does not take part.
+                    // SAFETY: this is the thread itself.
+                    unsafe { helper.keep_off(NOWHERE) };
                     let mut goes_on = || self.board.version() == seen;
                     let has_more = catch_unwind(AssertUnwindSafe(|| work.work(&mut goes_on)))
                         .unwrap_or_else(|panic| {
