@@ -1,4 +1,5 @@
-//! What is measured. A new algorithm adds its lines to [`CASES`] and to [`Algorithm`].
+//! What is measured. A new cipher adds its lines to [`CASES`] and to [`Algorithm`], a new
+//! public-key operation to [`PUBLIC_KEY_CASES`] and to [`Operation`].
 
 use crate::Error;
 use crate::glob;
@@ -24,6 +25,8 @@ pub struct Case {
 pub enum Unit {
     /// 10^9 bytes of input a second.
     GigabytesPerSecond,
+    /// Requests done a second.
+    OperationsPerSecond,
 }
 
 impl Unit {
@@ -31,6 +34,7 @@ impl Unit {
     pub const fn name(self) -> &'static str {
         match self {
             Self::GigabytesPerSecond => "GB/s",
+            Self::OperationsPerSecond => "op/s",
         }
     }
 }
@@ -156,20 +160,123 @@ const fn decrypt(name: &'static str, algorithm: Algorithm) -> Case {
     }
 }
 
-/// The cases whose names `glob` matches.
-pub(crate) fn matching(glob: &str) -> Result<Vec<&'static Case>, Error> {
-    let cases: Vec<_> = CASES
-        .iter()
-        .filter(|case| glob::matches(glob, case.name))
-        .collect();
-    if cases.is_empty() {
-        let names: Vec<_> = CASES.iter().map(|case| case.name).collect();
+/// A line of the benchmark whose requests are short and take long, so that many are in flight.
+#[derive(Clone, Debug)]
+pub struct PublicKeyCase {
+    /// As on the command line and in records.
+    pub name: &'static str,
+    /// What a subject has to do.
+    pub operation: Operation,
+}
+
+/// A public-key operation. `bits` are those of the modulus.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    /// Of an RSA key.
+    Rsa {
+        /// Which.
+        operation: RsaOperation,
+        /// 1024, 2048, 3072 or 4096.
+        bits: usize,
+    },
+    /// A power modulo an odd number, all three new in each request, the exponent as long as the
+    /// modulus and secret.
+    ModExp {
+        /// 1024, 2048 or 4096.
+        bits: usize,
+    },
+}
+
+/// What is done with an RSA key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RsaOperation {
+    /// A number to the power of d, by CRT, without padding.
+    Private,
+    /// The PKCS#1 v1.5 signature of a SHA-256 digest.
+    Sign,
+    /// Whether such a signature is right; e is 65537.
+    Verify,
+}
+
+impl Operation {
+    /// Bits of the modulus.
+    pub const fn bits(self) -> usize {
+        match self {
+            Self::Rsa { bits, .. } | Self::ModExp { bits } => bits,
+        }
+    }
+}
+
+/// Every case of public-key operations, in the order in which they are measured, after [`CASES`].
+pub const PUBLIC_KEY_CASES: &[PublicKeyCase] = &[
+    rsa("rsa-1024-private", RsaOperation::Private, 1024),
+    rsa("rsa-2048-sign", RsaOperation::Sign, 2048),
+    rsa("rsa-3072-sign", RsaOperation::Sign, 3072),
+    rsa("rsa-4096-sign", RsaOperation::Sign, 4096),
+    rsa("rsa-2048-verify", RsaOperation::Verify, 2048),
+    mod_exp("modexp-1024", 1024),
+    mod_exp("modexp-2048", 2048),
+    mod_exp("modexp-4096", 4096),
+];
+
+const fn rsa(name: &'static str, operation: RsaOperation, bits: usize) -> PublicKeyCase {
+    let operation = Operation::Rsa { operation, bits };
+    PublicKeyCase { name, operation }
+}
+
+const fn mod_exp(name: &'static str, bits: usize) -> PublicKeyCase {
+    let operation = Operation::ModExp { bits };
+    PublicKeyCase { name, operation }
+}
+
+/// Cases of both kinds.
+#[derive(Clone, Debug)]
+pub(crate) struct Matching {
+    pub(crate) ciphers: Vec<&'static Case>,
+    pub(crate) public_key: Vec<&'static PublicKeyCase>,
+}
+
+impl Matching {
+    pub(crate) fn of_ciphers(cases: &[&'static Case]) -> Self {
+        Self {
+            ciphers: cases.to_vec(),
+            public_key: Vec::new(),
+        }
+    }
+
+    pub(crate) fn of_public_key(cases: &[&'static PublicKeyCase]) -> Self {
+        Self {
+            ciphers: Vec::new(),
+            public_key: cases.to_vec(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ciphers.is_empty() && self.public_key.is_empty()
+    }
+}
+
+/// The cases whose names `glob` matches; at least one.
+pub(crate) fn matching(glob: &str) -> Result<Matching, Error> {
+    let asked = |name| glob::matches(glob, name);
+    let public_key = PUBLIC_KEY_CASES.iter();
+    let found = Matching {
+        ciphers: CASES.iter().filter(|case| asked(case.name)).collect(),
+        public_key: public_key.filter(|case| asked(case.name)).collect(),
+    };
+    if found.is_empty() {
         return Err(Error::Usage(format!(
             "no case matches {glob:?}: there are {}",
-            names.join(", ")
+            names().collect::<Vec<_>>().join(", ")
         )));
     }
-    Ok(cases)
+    Ok(found)
+}
+
+/// Of every case.
+fn names() -> impl Iterator<Item = &'static str> {
+    let ciphers = CASES.iter().map(|case| case.name);
+    ciphers.chain(PUBLIC_KEY_CASES.iter().map(|case| case.name))
 }
 
 #[cfg(test)]
@@ -178,21 +285,30 @@ mod tests {
 
     #[test]
     fn names_are_found_and_are_each_there_once() {
+        let count = |glob: &str| {
+            let found = matching(glob).unwrap();
+            (found.ciphers.len(), found.public_key.len())
+        };
         for (glob, found) in [
-            ("*", CASES.len()),
-            ("aes-128-ctr", 1),
-            ("aes-*-ctr", 3),
-            ("aes-*-gcm*", 4),
-            ("*-open", 3),
+            ("*", (CASES.len(), PUBLIC_KEY_CASES.len())),
+            ("aes-128-ctr", (1, 0)),
+            ("aes-*-ctr", (3, 0)),
+            ("aes-*-gcm*", (4, 0)),
+            ("*-open", (3, 0)),
+            ("rsa-*-sign", (0, 3)),
+            ("modexp-????", (0, 3)),
+            ("*1024*", (0, 2)),
         ] {
-            assert_eq!(matching(glob).unwrap().len(), found, "{glob}");
+            assert_eq!(count(glob), found, "{glob}");
         }
-        for case in CASES {
-            assert_eq!(matching(case.name).unwrap().len(), 1, "{}", case.name);
+        for name in names() {
+            let (ciphers, public_key) = count(name);
+            assert_eq!(ciphers + public_key, 1, "{name}");
         }
-        for glob in ["", "aes-128", "aes-?-ctr", "rsa*"] {
+        for glob in ["", "aes-128", "aes-?-ctr", "rsa"] {
             let message = matching(glob).unwrap_err().to_string();
             assert!(message.contains("aes-256-ctr"), "{message}");
+            assert!(message.contains("modexp-4096"), "{message}");
         }
     }
 }

@@ -15,7 +15,8 @@ pub struct Args {
     #[arg(long, value_name = "GLOB", default_value = "*")]
     pub case: String,
 
-    /// Threads Oarlock uses on one request, the caller's among them; peers have one
+    /// Threads Oarlock uses on one request, the caller's among them; peers have one. With public-key
+    /// operations, CPUs that everybody has: peers keep a thread on each
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_threads)]
     pub threads: usize,
 
@@ -23,13 +24,20 @@ pub struct Args {
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
     pub size: Vec<Size>,
 
-    /// Requests outstanding. A cipher stream has one at a time, so with N there are N independent
-    /// streams, each with a session and a buffer of its own, that take turns
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1", value_parser = parse_depth)]
+    /// Requests in flight; unless given, 1, and with public-key operations 1,8,64. A cipher stream
+    /// has one at a time, so with N there are N independent streams, each with a session and a
+    /// buffer of its own, that take turns. Public-key requests are jobs of Oarlock, and with 1 calls
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = parse_depth)]
     pub depth: Vec<usize>,
 
-    /// Who to compare with; unless given, everybody here. `inline`, `stripe`, `prefetch` and
-    /// `kernel` are Oarlock itself: with that strategy alone, and the bare kernels
+    /// Ask Oarlock for public-key operations from N threads, each of which waits for one at a time,
+    /// in place of --depth; peers go by --depth
+    #[arg(long, value_name = "N", value_parser = parse_threads)]
+    pub blocking: Option<usize>,
+
+    /// Who to compare with; unless given, everybody here. `inline`, `stripe`, `prefetch`, `job` and
+    /// `kernel` are Oarlock itself: with that strategy alone (of public-key operations: on one CPU),
+    /// with jobs at every depth, and the bare kernels
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub peer: Vec<String>,
 
@@ -50,7 +58,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     pub strategy: Option<Forced>,
 
-    /// Milliseconds that a sample takes, about; unless given, 3, or 1 with --quick
+    /// Milliseconds that a sample takes, about; unless given, 3, or 1 with --quick, and 60 or 20 with
+    /// public-key operations
     #[arg(long, value_name = "MS", value_parser = parse_ms)]
     pub sample_ms: Option<u64>,
 
@@ -72,7 +81,7 @@ pub struct Args {
 
     /// Also write a page with charts into this folder: speed by size, by threads, and of bursts
     /// after idleness. It takes some minutes, fewer with --quick
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["threads", "mode", "depth", "fresh_nonce", "strategy"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["threads", "mode", "depth", "blocking", "fresh_nonce", "strategy"])]
     pub report: Option<PathBuf>,
 
     /// What Oarlock plans by in place of its tables.

@@ -8,6 +8,8 @@
 //!                           and peer: A B, B A, A B ... ─▶ ratios pair by pair ─▶ table, JSON or page
 //! ```
 //!
+//! Ciphers are measured by `run` and `measure`, public-key operations by `public_key`.
+//!
 //! The library knows the peers that a machine has anyway: its OpenSSL, loaded at run time, and
 //! Oarlock's own parts. Its binary brings the rest. Nothing here asserts a time.
 
@@ -17,6 +19,7 @@ pub mod glob;
 pub mod openssl;
 pub mod output;
 pub mod peer;
+pub mod public_key;
 pub mod record;
 
 mod buffer;
@@ -100,7 +103,7 @@ impl<'a> Shown<'a> {
                 }
                 self.note(&format!("{}\n\n", versions.join(" · ")))?;
             }
-            Event::Measured(point, lines) => {
+            Event::Measured(row, lines) => {
                 if let Some(record) = &mut self.record {
                     lines.iter().try_for_each(|line| record.add(line))?;
                 }
@@ -109,7 +112,7 @@ impl<'a> Shown<'a> {
                         write_out(self.out, &json(line)?)?;
                     }
                 } else {
-                    self.table.row(point, lines, self.out)?;
+                    self.table.row(row, lines, self.out)?;
                 }
             }
         }

@@ -5,9 +5,10 @@ use std::io::Write;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::case::Unit;
 use crate::cli::Size;
 use crate::measure::Mode;
-use crate::statistics::Summary;
+use crate::statistics::{Latency, Summary};
 
 /// One line of the record.
 #[derive(Clone, Serialize, Deserialize, PartialEq, Debug)]
@@ -17,6 +18,22 @@ pub enum Line {
     Rate(Rate),
     /// How Oarlock compares with a peer.
     Ratio(Ratio),
+}
+
+impl Line {
+    pub(crate) fn as_rate(&self) -> Option<&Rate> {
+        match self {
+            Self::Rate(rate) => Some(rate),
+            Self::Ratio(_) => None,
+        }
+    }
+
+    fn as_ratio(&self) -> Option<&Ratio> {
+        match self {
+            Self::Ratio(ratio) => Some(ratio),
+            Self::Rate(_) => None,
+        }
+    }
 }
 
 /// How fast one implementation is.
@@ -56,12 +73,24 @@ pub struct Rate {
     /// A new nonce in each call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fresh_nonce: bool,
-    /// Streams by turns, where more than one.
+    /// Streams by turns, or requests in flight, where more than one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<usize>,
     /// Oarlock's strategy, where one was forced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
+    /// In mode `blocking`, threads that Oarlock was asked by, each with one request at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub callers: Option<usize>,
+    /// Of public-key requests, from entry to result, over all samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_us_p50: Option<f64>,
+    /// As above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_us_p90: Option<f64>,
+    /// As above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_us_p99: Option<f64>,
 }
 
 /// How Oarlock compares with a peer.
@@ -70,7 +99,7 @@ pub struct Rate {
 pub struct Ratio {
     /// The case's name.
     pub case: String,
-    /// The peer's name.
+    /// The peer's name; `oarlock` where it is compared with itself at another depth.
     pub vs: String,
     /// Threads that Oarlock used.
     pub threads: usize,
@@ -100,6 +129,12 @@ pub struct Ratio {
     /// As in [`Rate`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
+    /// As in [`Rate`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub callers: Option<usize>,
+    /// The other side's depth, where it is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vs_depth: Option<usize>,
 }
 
 /// What the lines of one point have in common.
@@ -141,6 +176,10 @@ impl Point<'_> {
             fresh_nonce: self.fresh_nonce,
             depth: (self.depth > 1).then_some(self.depth),
             strategy: self.strategy.map(str::to_owned),
+            callers: None,
+            latency_us_p50: None,
+            latency_us_p90: None,
+            latency_us_p99: None,
         })
     }
 
@@ -164,7 +203,18 @@ impl Point<'_> {
             fresh_nonce: self.fresh_nonce,
             depth: (self.depth > 1).then_some(self.depth),
             strategy: self.strategy.map(str::to_owned),
+            callers: None,
+            vs_depth: None,
         })
+    }
+
+    /// The row of a table that it is.
+    pub(crate) fn row(&self) -> Row {
+        Row {
+            heading: heading(self),
+            of: "bytes",
+            at: Size(self.bytes).to_string(),
+        }
     }
 
     /// Told apart where it makes a difference.
@@ -187,6 +237,86 @@ impl Point<'_> {
     }
 }
 
+/// What the lines of one depth of a public-key case have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PublicKeyPoint {
+    pub(crate) case: &'static str,
+    /// Of the modulus.
+    pub(crate) bytes: usize,
+    /// Threads, and CPUs, of everybody.
+    pub(crate) threads: usize,
+    pub(crate) depth: usize,
+    /// Threads that ask Oarlock, where each has one request at a time.
+    pub(crate) callers: Option<usize>,
+}
+
+impl PublicKeyPoint {
+    pub(crate) fn rate(
+        &self,
+        name: &str,
+        threads: usize,
+        summary: &Summary,
+        latency: &Latency,
+    ) -> Line {
+        let mut line = self.point().rate(name, threads, summary);
+        if let Line::Rate(rate) = &mut line {
+            rate.mode = self.mode();
+            rate.callers = self.callers;
+            rate.latency_us_p50 = Some(rounded(latency.us_p50));
+            rate.latency_us_p90 = Some(rounded(latency.us_p90));
+            rate.latency_us_p99 = Some(rounded(latency.us_p99));
+        }
+        line
+    }
+
+    /// `vs_depth` is the other's, where it is another.
+    pub(crate) fn ratio(&self, vs: &str, vs_depth: Option<usize>, summary: &Summary) -> Line {
+        let mut line = self.point().ratio(vs, summary);
+        if let Line::Ratio(ratio) = &mut line {
+            ratio.mode = self.mode();
+            ratio.callers = self.callers;
+            ratio.vs_depth = vs_depth;
+        }
+        line
+    }
+
+    /// The row of a table that it is.
+    pub(crate) fn row(&self) -> Row {
+        let unit = Unit::OperationsPerSecond.name();
+        let mut heading = format!("{} in {unit}, ", self.case);
+        heading += &match self.threads {
+            1 => "one thread".to_owned(),
+            threads => format!("{threads} threads"),
+        };
+        if let Some(callers) = self.callers {
+            heading += &format!(", Oarlock asked by {callers} threads that wait");
+        }
+        heading += "; latency in µs";
+        Row {
+            heading,
+            of: "depth",
+            at: self.depth.to_string(),
+        }
+    }
+
+    fn point(&self) -> Point<'_> {
+        Point {
+            case: self.case,
+            unit: Unit::OperationsPerSecond.name(),
+            threads: self.threads,
+            bytes: self.bytes,
+            mode: Mode::BackToBack,
+            fresh_nonce: false,
+            depth: self.depth,
+            strategy: None,
+        }
+    }
+
+    fn mode(&self) -> Option<String> {
+        self.callers.map(|_| "blocking".to_owned())
+    }
+}
+
 /// How calls follow each other, as lines tell it.
 #[derive(Default)]
 struct Context {
@@ -200,7 +330,17 @@ fn rounded(figure: f64) -> f64 {
     format!("{figure:.4e}").parse().unwrap_or(figure)
 }
 
-/// A table for people: sizes down, implementations across, with the ratio beside each peer.
+/// Where the lines of one point stand in a table.
+pub(crate) struct Row {
+    /// A new one begins a new table.
+    pub(crate) heading: String,
+    /// What is told apart by rows.
+    pub(crate) of: &'static str,
+    pub(crate) at: String,
+}
+
+/// A table for people: sizes or depths down, implementations across, with the ratio beside each
+/// peer, and latencies below.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     heading: String,
@@ -211,63 +351,75 @@ impl Table {
     /// Prints all lines of one point as a row, and a heading where a new table begins.
     pub(crate) fn row(
         &mut self,
-        point: &Point<'_>,
+        row: &Row,
         lines: &[Line],
         out: &mut dyn Write,
     ) -> Result<(), Error> {
-        self.write_row(point, lines, out)
+        self.write_row(row, lines, out)
             .map_err(Error::io("writing the table"))
     }
 
-    fn write_row(
-        &mut self,
-        point: &Point<'_>,
-        lines: &[Line],
-        out: &mut dyn Write,
-    ) -> std::io::Result<()> {
-        let rates: Vec<&Rate> = lines
-            .iter()
-            .filter_map(|line| match line {
-                Line::Rate(rate) => Some(rate),
-                Line::Ratio(_) => None,
-            })
-            .collect();
-        let heading = heading(point);
-        if heading != self.heading {
+    fn write_row(&mut self, row: &Row, lines: &[Line], out: &mut dyn Write) -> std::io::Result<()> {
+        let rates = || lines.iter().filter_map(Line::as_rate);
+        let ratio_over = |name: &str| {
+            let mut ratios = lines.iter().filter_map(Line::as_ratio);
+            ratios.find(|ratio| ratio.vs == name && ratio.vs_depth.is_none())
+        };
+        if row.heading != self.heading {
             if !self.heading.is_empty() {
                 writeln!(out)?;
             }
-            writeln!(out, "{heading}")?;
-            write!(out, "{:>9}", "bytes")?;
+            writeln!(out, "{}", row.heading)?;
+            write!(out, "{:>9}", row.of)?;
             self.columns.clear();
-            for rate in &rates {
+            for rate in rates() {
                 let name = &rate.implementation;
                 write!(out, "  {name:>WIDTH$}")?;
-                if name != "oarlock" {
+                if ratio_over(name).is_some() {
                     write!(out, "  {:>6}", "×")?;
                 }
                 self.columns.push(name.clone());
             }
             writeln!(out)?;
-            self.heading = heading;
+            self.heading.clone_from(&row.heading);
         }
-        write!(out, "{:>9}", Size(point.bytes).to_string())?;
+        write!(out, "{:>9}", row.at)?;
         for name in &self.columns {
-            for line in lines {
-                match line {
-                    Line::Rate(rate) if rate.implementation == *name => {
-                        write!(out, "  {:>WIDTH$.*}", decimals(rate.median), rate.median)?;
-                    }
-                    Line::Ratio(ratio) if ratio.vs == *name => {
-                        write!(out, "  {:>6.2}", ratio.ratio_median)?;
-                    }
-                    _ => {}
-                }
+            for rate in rates().filter(|rate| rate.implementation == *name) {
+                write!(out, "  {:>WIDTH$.*}", decimals(rate.median), rate.median)?;
+            }
+            if let Some(ratio) = ratio_over(name) {
+                write!(out, "  {:>6.2}", ratio.ratio_median)?;
             }
         }
-        writeln!(out)
+        writeln!(out)?;
+        for (label, latency) in LATENCIES {
+            if rates().all(|rate| latency(rate).is_none()) {
+                continue;
+            }
+            let mut text = format!("{label:>9}");
+            for name in &self.columns {
+                let found = rates().find(|rate| rate.implementation == *name);
+                let us = found.and_then(latency).unwrap_or_default();
+                text += &format!("  {us:>WIDTH$.1}");
+                if ratio_over(name).is_some() {
+                    text += &format!("  {:>6}", "");
+                }
+            }
+            writeln!(out, "{}", text.trim_end())?;
+        }
+        Ok(())
     }
 }
+
+type Latencies = fn(&Rate) -> Option<f64>;
+
+/// Rows below that of a point, where it has them.
+const LATENCIES: [(&str, Latencies); 3] = [
+    ("p50", |rate| rate.latency_us_p50),
+    ("p90", |rate| rate.latency_us_p90),
+    ("p99", |rate| rate.latency_us_p99),
+];
 
 fn heading(point: &Point<'_>) -> String {
     let mut heading = format!("{} in {}, ", point.case, point.unit);
@@ -301,7 +453,11 @@ fn heading(point: &Point<'_>) -> String {
 }
 
 fn decimals(figure: f64) -> usize {
-    if figure < 1.0 { 3 } else { 2 }
+    match figure {
+        ..1.0 => 3,
+        ..100.0 => 2,
+        _ => 0,
+    }
 }
 
 const WIDTH: usize = 10;
@@ -363,6 +519,70 @@ mod tests {
     }
 
     #[test]
+    fn public_key_lines_have_latencies_and_say_what_they_are_over() {
+        let point = PublicKeyPoint {
+            case: "rsa-2048-sign",
+            bytes: 256,
+            threads: 2,
+            depth: 64,
+            callers: None,
+        };
+        let latency = Latency {
+            us_p50: 7_000.04,
+            us_p90: 8.5,
+            us_p99: 9.0,
+        };
+        let rate = point.rate("openssl", 2, &SUMMARY, &latency);
+        let text = serde_json::to_string(&rate).unwrap();
+        assert_eq!(
+            text,
+            r#"{"case":"rsa-2048-sign","impl":"openssl","threads":2,"bytes":256,"unit":"op/s","median":0.66667,"min":0.5,"max":12.0,"runs":21,"verified":true,"depth":64,"latency_us_p50":7000.0,"latency_us_p90":8.5,"latency_us_p99":9.0}"#
+        );
+        assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), rate);
+        let callers = Some(64);
+        let waiting = PublicKeyPoint { callers, ..point };
+        let ratio = waiting.ratio("oarlock", Some(16), &SUMMARY);
+        let text = serde_json::to_string(&ratio).unwrap();
+        let end = r#""mode":"blocking","depth":64,"callers":64,"vs_depth":16}"#;
+        assert!(text.ends_with(end), "{text}");
+        assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), ratio);
+
+        let mut out = Vec::new();
+        let lines = [point.rate("oarlock", 2, &SUMMARY, &latency), rate];
+        let ratio = point.ratio("openssl", None, &SUMMARY);
+        let lines = [&lines[..], &[ratio]].concat();
+        Table::default()
+            .row(&point.row(), &lines, &mut out)
+            .unwrap();
+        let expected = "\
+rsa-2048-sign in op/s, 2 threads; latency in µs
+    depth     oarlock     openssl       ×
+       64       0.667       0.667    0.67
+      p50      7000.0      7000.0
+      p90         8.5         8.5
+      p99         9.0         9.0
+";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    /// Every record that is kept can be read.
+    #[test]
+    fn records_of_before_are_read() {
+        let records = concat!(env!("CARGO_MANIFEST_DIR"), "/records");
+        let mut lines_read = 0;
+        for folder in std::fs::read_dir(records).unwrap() {
+            for file in std::fs::read_dir(folder.unwrap().path()).unwrap() {
+                let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+                for line in text.lines().filter(|line| line.starts_with(r#"{"case""#)) {
+                    serde_json::from_str::<Line>(line).unwrap();
+                    lines_read += 1;
+                }
+            }
+        }
+        assert!(lines_read > 0);
+    }
+
+    #[test]
     fn a_burst_says_what_it_is_made_of() {
         let mode = Mode::Burst {
             idle_ms: 2,
@@ -385,7 +605,7 @@ mod tests {
         ];
         for bytes in [64, 1 << 20] {
             table
-                .row(&Point { bytes, ..POINT }, &lines, &mut out)
+                .row(&Point { bytes, ..POINT }.row(), &lines, &mut out)
                 .unwrap();
         }
         let expected = "\

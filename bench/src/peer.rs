@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::Error;
 use crate::case::Case;
 use crate::own;
+use crate::public_key::{PublicKey, Tasks};
 
 /// How to come by a peer; a caller of the harness brings a list of these.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,17 @@ pub trait Peer {
     /// # Errors
     /// [`Error::Unavailable`] for a case that it does not do.
     fn subject(&self, case: &Case, key: &[u8]) -> Result<Subject, Error>;
+
+    /// Sets up the keys of `tasks` for a thread that keeps `depth` requests in flight.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] for operations that it does not do; else what went wrong.
+    fn public_key(&self, tasks: &Tasks, depth: usize) -> Result<Box<dyn PublicKey>, Error> {
+        let _ = (tasks, depth);
+        Err(Error::Unavailable(
+            "it does no public-key operations".to_owned(),
+        ))
+    }
 }
 
 /// A key set up in an implementation: what the clock runs for.
@@ -208,12 +220,30 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// How many it has where Oarlock has `ours`.
+    /// How many it has for a cipher's request where Oarlock has `ours`.
     pub(crate) fn threads(&self, ours: usize) -> usize {
         if own::HAS_THREADS.contains(&self.name) {
             ours
         } else {
             1
+        }
+    }
+
+    /// How many it has for public-key requests where Oarlock has `ours`.
+    pub(crate) fn public_key_threads(&self, ours: usize) -> usize {
+        if self.name == own::ON_ONE_THREAD {
+            1
+        } else {
+            ours
+        }
+    }
+
+    /// How many of them ask.
+    pub(crate) fn public_key_callers(&self, ours: usize) -> usize {
+        if self.name == own::JOB {
+            1
+        } else {
+            self.public_key_threads(ours)
         }
     }
 }
@@ -319,7 +349,7 @@ mod tests {
         let message = choose(&["nobody"], 1).0.unwrap_err().to_string();
         assert_eq!(
             message,
-            "unknown peer \"nobody\": there are missing, inline, stripe, prefetch, kernel"
+            "unknown peer \"nobody\": there are missing, inline, stripe, prefetch, job, kernel"
         );
     }
 }

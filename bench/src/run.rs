@@ -1,17 +1,18 @@
 //! A run: who and what, then point by point.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use crate::buffer::Buffer;
-use crate::case::{self, Case, Direction};
+use crate::case::{self, Case, Direction, Matching};
 use crate::cli::{self, Args, Size};
 use crate::measure::{self, Contestant, Mode, Work};
-use crate::output::{Line, Point};
+use crate::output::{Line, Point, Row};
 use crate::own::Oarlock;
 use crate::peer::{self, AAD, Chosen, Nonces, Peer, PeerFactory, Sealed, Subject};
 use crate::statistics::Summary;
 use crate::verify::compare;
-use crate::{Error, consumer};
+use crate::{Error, consumer, public_key};
 use oarlock::Strategy;
 
 /// What happens in a run.
@@ -19,24 +20,24 @@ pub(crate) enum Event<'a> {
     /// Everybody is loaded.
     Started(&'a [String]),
     /// Everybody was measured at one point.
-    Measured(&'a Point<'a>, &'a [Line]),
+    Measured(&'a Row, &'a [Line]),
 }
 
-type Observer<'a> = &'a mut dyn FnMut(Event<'_>) -> Result<(), Error>;
+pub(crate) type Observer<'a> = &'a mut dyn FnMut(Event<'_>) -> Result<(), Error>;
 
 /// Measures `cases`; which `args` name is another's affair.
 pub(crate) fn measure(
     args: &Args,
-    cases: &[&'static Case],
+    cases: &Matching,
     peers: &[PeerFactory],
     observer: Observer<'_>,
 ) -> Result<(), Error> {
     let everybody = Everybody::open(args, peers)?;
     observer(Event::Started(&everybody.versions()))?;
     let mut measured = 0;
-    for case in cases {
-        for depth in &args.depth {
-            let Some(field) = Field::of(case, *depth, &everybody)? else {
+    for case in &cases.ciphers {
+        for depth in depths(args) {
+            let Some(field) = Field::of(case, depth, &everybody)? else {
                 continue;
             };
             if let Err(Error::Unavailable(why)) = field.subject(&everybody.oarlock, case) {
@@ -48,6 +49,7 @@ pub(crate) fn measure(
             field.measure(args, observer)?;
         }
     }
+    measured += public_key::measure(args, &cases.public_key, &everybody, observer)?;
     everybody.at_least_one(measured)
 }
 
@@ -56,21 +58,24 @@ pub(crate) fn verify(args: &Args, peers: &[PeerFactory]) -> Result<usize, Error>
     let cases = case::matching(&args.case)?;
     let everybody = Everybody::open(args, peers)?;
     let mut compared = 0;
-    for case in cases {
+    for case in cases.ciphers {
         if let Some(field) = Field::of(case, 1, &everybody)? {
             compared += field.verify(&[])?;
         }
     }
+    compared += public_key::verify(args, &cases.public_key, &everybody)?;
     everybody.at_least_one(compared)?;
     Ok(compared)
 }
 
 /// Who takes part in a run.
-struct Everybody {
-    oarlock: Oarlock,
-    peers: Vec<Chosen>,
+pub(crate) struct Everybody {
+    pub(crate) oarlock: Oarlock,
+    pub(crate) peers: Vec<Chosen>,
     /// Whether the command line names them.
     named: bool,
+    /// Whom it was said of that they do not do something, and why.
+    noted: RefCell<Vec<(String, String)>>,
 }
 
 impl Everybody {
@@ -86,7 +91,18 @@ impl Everybody {
                 eprintln!("{note}");
             })?,
             named: !args.peer.is_empty(),
+            noted: RefCell::default(),
         })
+    }
+
+    /// Says that somebody does not do a case; once for each reason.
+    pub(crate) fn without(&self, case: &str, name: &str, why: &str) {
+        let note = (name.to_owned(), why.to_owned());
+        let mut noted = self.noted.borrow_mut();
+        if !noted.contains(&note) {
+            eprintln!("{case}: without {name}: {why}");
+            noted.push(note);
+        }
     }
 
     fn versions(&self) -> Vec<String> {
@@ -135,7 +151,7 @@ impl<'a> Field<'a> {
             match field.subject(&*chosen.peer, case) {
                 Ok(_) => field.peers.push(chosen),
                 Err(Error::Unavailable(why)) => {
-                    eprintln!("{}: without {}: {why}", case.name, chosen.name);
+                    everybody.without(case.name, chosen.name, &why);
                 }
                 Err(error) => return Err(error),
             }
@@ -202,7 +218,7 @@ impl<'a> Field<'a> {
                     strategy: args.strategy.as_ref().map(|forced| forced.name.as_str()),
                 };
                 let lines = self.measure_point(&point, &work)?;
-                observer(Event::Measured(&point, &lines))?;
+                observer(Event::Measured(&point.row(), &lines))?;
             }
         }
         Ok(())
@@ -303,6 +319,13 @@ fn modes(args: &Args) -> Vec<Mode> {
     names.iter().flat_map(of_name).collect()
 }
 
+fn depths(args: &Args) -> Vec<usize> {
+    match args.depth.as_slice() {
+        [] => vec![1],
+        given => given.to_vec(),
+    }
+}
+
 fn sizes(args: &Args, case: &Case) -> Vec<usize> {
     let sizes = match (args.size.as_slice(), args.threads) {
         ([], _) if args.mode.contains(&cli::Mode::Burst) => BURST_SIZES,
@@ -327,7 +350,7 @@ fn sample(args: &Args) -> Duration {
     })
 }
 
-const OARLOCK: &str = "oarlock";
+pub(crate) const OARLOCK: &str = "oarlock";
 
 const ONE_THREAD_SIZES: &[Size] = &[Size(64), Size(1 << 10), Size(16 << 10), Size(1 << 20)];
 const MANY_THREADS_SIZES: &[Size] = &[

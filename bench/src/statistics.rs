@@ -1,4 +1,6 @@
-//! Medians and ratios.
+//! Medians, ratios and percentiles.
+
+use std::time::Duration;
 
 /// Median, least and greatest of some samples.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -32,6 +34,31 @@ impl Summary {
     }
 }
 
+/// Percentiles of latencies, in microseconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Latency {
+    pub(crate) us_p50: f64,
+    pub(crate) us_p90: f64,
+    pub(crate) us_p99: f64,
+}
+
+impl Latency {
+    /// Of at least one. Each is one that was measured, the nearest by rank.
+    pub(crate) fn of(latencies: &mut [Duration]) -> Self {
+        latencies.sort_unstable();
+        let last = latencies.len() - 1;
+        let us_at = |part: f64| {
+            let rank = (part * last as f64).round() as usize;
+            latencies[rank].as_nanos() as f64 / 1e3
+        };
+        Self {
+            us_p50: us_at(0.50),
+            us_p90: us_at(0.90),
+            us_p99: us_at(0.99),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,6 +79,16 @@ mod tests {
             };
             assert_eq!(Summary::of(samples), expected);
         }
+    }
+
+    #[test]
+    fn percentiles_are_by_rank() {
+        let mut hundred_and_one: Vec<_> = (0..=100).rev().map(Duration::from_micros).collect();
+        let latency = Latency::of(&mut hundred_and_one);
+        let figures = (latency.us_p50, latency.us_p90, latency.us_p99);
+        assert_eq!(figures, (50.0, 90.0, 99.0));
+        let latency = Latency::of(&mut [Duration::from_nanos(1500)]);
+        assert_eq!((latency.us_p50, latency.us_p99), (1.5, 1.5));
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub fn run() -> Result<()> {
 
     let results = [
         ("ipsec-mb", ipsec_mb(&metadata.workspace_root, &peers)),
-        ("crypto-mb", crypto_mb(&peers)),
+        ("crypto-mb", crypto_mb(&metadata.workspace_root, &peers)),
     ];
     let mut missing = Vec::new();
     for (peer, result) in results {
@@ -63,23 +63,9 @@ fn ipsec_mb(root: &Path, peers: &Path) -> Result<String> {
         )
     })?;
 
-    // The library's own symbols stay hidden: they must not meet another copy in the process.
-    tool::output(
-        Command::new("gcc")
-            .args([
-                "-O3", "-Wall", "-Wextra", "-Werror", "-DLINUX", "-shared", "-fPIC", "-I",
-            ])
-            .arg(package.join("usr/include"))
-            .arg(root.join("bench/peers/ipsec_mb.c"))
-            .arg(archive)
-            .args([
-                "-Wl,-Bsymbolic",
-                "-Wl,--exclude-libs,ALL",
-                "-Wl,-z,noexecstack",
-                "-o",
-            ])
-            .arg(&library),
-    )?;
+    let include = package.join("usr/include");
+    let source = root.join("bench/peers/ipsec_mb.c");
+    shared(&source, &["-DLINUX"], &include, &[&archive], &library)?;
     Ok(format!(
         "{PACKAGE} {}: {}",
         version.trim(),
@@ -122,37 +108,60 @@ const CRYPTO_MB_HEADERS: Wheel = Wheel {
     members: &["ipp_crypto_include-2026.2.0.data/data/include/aggregator/crypto_mb/"],
 };
 
-/// A static library and its headers: no case uses them yet.
-fn crypto_mb(peers: &Path) -> Result<String> {
-    fetch::wheel(&CRYPTO_MB, &peers.join("crypto-mb-lib"))?;
-    fetch::wheel(&CRYPTO_MB_HEADERS, &peers.join("crypto-mb-include"))?;
+/// Intel's static library behind our C interface, as a library the harness loads at run time.
+fn crypto_mb(root: &Path, peers: &Path) -> Result<String> {
+    let (lib, include) = (peers.join("crypto-mb-lib"), peers.join("crypto-mb-include"));
+    fetch::wheel(&CRYPTO_MB, &lib)?;
+    fetch::wheel(&CRYPTO_MB_HEADERS, &include)?;
 
-    let library = peers.join("libcrypto_mb.a");
-    link(
-        &peers.join("crypto-mb-lib").join(CRYPTO_MB.members[0]),
+    let archive = lib.join(CRYPTO_MB.members[0]);
+    let headers = include.join(CRYPTO_MB_HEADERS.members[0]);
+    let include = headers
+        .parent()
+        .ok_or_else(|| format!("{}: lies in no folder", headers.display()))?;
+    let library = peers.join("libpeer_crypto_mb.so");
+    shared(
+        &root.join("bench/peers/crypto_mb.c"),
+        &["-DBN_OPENSSL_DISABLE"],
+        include,
+        // Objects that hold what we call hold functions for its BIGNUM too.
+        &[&archive, Path::new("-l:libcrypto.so.3")],
         &library,
     )?;
-    let headers = peers
-        .join("crypto-mb-include")
-        .join(CRYPTO_MB_HEADERS.members[0]);
-    tool::create_dir(&peers.join("include"))?;
-    link(&headers, &peers.join("include/crypto_mb"))?;
     Ok(format!(
-        "{} {}: {}, for the public-key cases to come",
+        "{} {}: {}",
         CRYPTO_MB.name,
         CRYPTO_MB.version,
         library.display()
     ))
 }
 
-fn link(from: &Path, to: &Path) -> Result<()> {
-    match std::fs::remove_file(to) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(format!("{}: {error}", to.display()));
-        }
-        _ => {}
-    }
-    std::os::unix::fs::symlink(from, to).map_err(|error| format!("{}: {error}", to.display()))
+/// Makes `library` of a C file and what is linked into it, whose own symbols stay hidden: they must
+/// not meet another copy in the process.
+fn shared(
+    source: &Path,
+    defines: &[&str],
+    include: &Path,
+    linked: &[&Path],
+    library: &Path,
+) -> Result<()> {
+    tool::output(
+        Command::new("gcc")
+            .args(["-O3", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"])
+            .args(defines)
+            .arg("-I")
+            .arg(include)
+            .arg(source)
+            .args(linked)
+            .args([
+                "-Wl,-Bsymbolic",
+                "-Wl,--exclude-libs,ALL",
+                "-Wl,-z,noexecstack",
+                "-o",
+            ])
+            .arg(library),
+    )?;
+    Ok(())
 }
 
 /// The first file below `folder` whose name ends in `suffix`.

@@ -87,6 +87,19 @@ impl Libcrypto {
             .into_owned()
     }
 
+    /// A function of the library.
+    ///
+    /// # Safety
+    /// `T` is the type of the function of that name in OpenSSL's headers, and what is made of it is
+    /// not used after `self` is gone.
+    pub(super) unsafe fn function<T: Copy>(&self, name: &str) -> Result<T, Error> {
+        // SAFETY: the caller vouches for the type.
+        let symbol = unsafe { self.library.get::<T>(name) };
+        symbol
+            .map(|function| *function)
+            .map_err(|_| Error::Unavailable(format!("libcrypto has no {name}")))
+    }
+
     /// What `EVP_aes_128_ctr` and the like give.
     fn cipher(&self, name: &str) -> Result<*const c_void, Error> {
         // SAFETY: functions of these names have had this type since OpenSSL 0.9.7.

@@ -3,12 +3,14 @@
 #![allow(unsafe_code)]
 
 mod library;
+mod public_key;
 
 use std::sync::Arc;
 
 use crate::Error;
 use crate::case::{Algorithm, Case, Direction};
 use crate::peer::{Aead, Peer, PeerFactory, Presence, Sealed, Stream, Subject};
+use crate::public_key::{Line, PublicKey, Tasks};
 use library::{Context, Libcrypto};
 
 /// The peer `openssl`.
@@ -59,6 +61,15 @@ impl Peer for OpenSsl {
                 keystream: [0; KEYSTREAM_BYTES],
                 unused: 0,
             }),
+        }
+    }
+
+    fn public_key(&self, tasks: &Tasks, _: usize) -> Result<Box<dyn PublicKey>, Error> {
+        match tasks {
+            Tasks::Rsa(tasks) => Ok(Line::before(public_key::Rsa::new(&self.0, tasks)?)),
+            Tasks::ModExp(requests) => {
+                Ok(Line::before(public_key::ModExp::new(&self.0, requests)?))
+            }
         }
     }
 }

@@ -1,13 +1,20 @@
 //! The bare kernels, as a peer.
 
+#[cfg(target_arch = "x86_64")]
+use std::sync::Arc;
+
 use oarlock::kernels::aes::{Backend, Ctr};
 #[cfg(target_arch = "x86_64")]
 use oarlock::kernels::aes::{CachedCtr, Face};
 use oarlock::kernels::cpu::Cpu;
+#[cfg(target_arch = "x86_64")]
+use oarlock::kernels::modexp::{self, Ifma, Lane, Modulus, Width};
 
 use crate::Error;
 use crate::case::{Algorithm, Case};
 use crate::peer::{Peer, Stream, Subject};
+#[cfg(target_arch = "x86_64")]
+use crate::public_key::{Lanes, Line, ModExpRequest, PublicKey, Results, Tasks};
 
 /// The kernels themselves: no session, no plan.
 pub(super) struct Kernels(pub(super) Cpu);
@@ -19,7 +26,7 @@ impl Peer for Kernels {
 
     fn subject(&self, case: &Case, key: &[u8]) -> Result<Subject, Error> {
         let Algorithm::AesCtr { .. } = case.algorithm else {
-            return Err(Error::Unavailable("counter mode of AES alone".to_owned()));
+            return Err(Error::Unavailable("of ciphers, AES-CTR alone".to_owned()));
         };
         let wrong_key = |error| Error::Failed(format!("kernel: {error}"));
         #[cfg(target_arch = "x86_64")]
@@ -30,6 +37,74 @@ impl Peer for Kernels {
         }
         let ctr = Ctr::new(key, self.0).map_err(wrong_key)?;
         Subject::stream(At::the_start_of(ctr))
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn public_key(&self, tasks: &Tasks, _: usize) -> Result<Box<dyn PublicKey>, Error> {
+        let Tasks::ModExp(requests) = tasks else {
+            return Err(Error::Unavailable(
+                "of public-key operations, modular exponentiation alone".to_owned(),
+            ));
+        };
+        let ifma = Ifma::new(self.0).ok_or_else(|| {
+            Error::Unavailable("no kernel for this CPU: it wants AVX-512 IFMA".to_owned())
+        })?;
+        Ok(Line::before(Powers::new(ifma, requests)?))
+    }
+}
+
+/// Modular exponentiation, with moduli that are new in each call.
+#[cfg(target_arch = "x86_64")]
+struct Powers {
+    ifma: Ifma,
+    requests: Arc<[ModExpRequest]>,
+    bytes: usize,
+    moduli: [Modulus; modexp::LANES],
+    powers: [Vec<u8>; modexp::LANES],
+    workspace: Vec<modexp::Line>,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Powers {
+    fn new(ifma: Ifma, requests: &Arc<[ModExpRequest]>) -> Result<Self, Error> {
+        let bytes = requests.first().map_or(0, |request| request.modulus.len());
+        let width = Width::for_bits(8 * bytes)
+            .ok_or_else(|| Error::Failed("kernel: moduli have 4096 bits at most".to_owned()))?;
+        Ok(Self {
+            ifma,
+            requests: Arc::clone(requests),
+            bytes,
+            moduli: [(); modexp::LANES].map(|()| Modulus::unset(width)),
+            powers: [(); modexp::LANES].map(|()| vec![0; bytes]),
+            workspace: vec![modexp::Line::ZERO; width.workspace_lines()],
+        })
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Lanes for Powers {
+    const LANES: usize = modexp::LANES;
+
+    fn run(&mut self, requests: &[usize], results: &mut Results) {
+        let asked = || requests.iter().map(|number| &self.requests[*number]);
+        for (modulus, request) in self.moduli.iter_mut().zip(asked()) {
+            let set = modulus.set(&request.modulus);
+            assert!(set.is_ok(), "an odd modulus of this width");
+        }
+        let places = self.moduli.iter().zip(&mut self.powers).zip(asked());
+        let mut lanes: Vec<_> = places
+            .map(|((modulus, result), request)| Lane {
+                modulus,
+                base: &request.base,
+                exponent: &request.exponent,
+                result,
+            })
+            .collect();
+        let done = modexp::exponentiate(self.ifma, &mut lanes, &mut self.workspace);
+        assert!(done.is_ok(), "{done:?}");
+        for (number, power) in requests.iter().zip(&self.powers) {
+            results.done(*number, self.bytes).copy_from_slice(power);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Oarlock as subject, and its parts as peers of itself.
 
 mod kernels;
+mod public_key;
 
 use std::time::Duration;
 
@@ -15,12 +16,15 @@ use oarlock::{
 use crate::Error;
 use crate::case::{Algorithm, Case, Direction};
 use crate::peer::{Aead, Peer, PeerFactory, Presence, Sealed, Stream, Subject};
+use crate::public_key::{PublicKey, Tasks};
 use kernels::Kernels;
+pub(crate) use public_key::Asked;
+use public_key::Jobs;
 
 /// Peers for the comparison with oneself.
 pub(crate) const PEERS: &[PeerFactory] = &[
     PeerFactory {
-        name: "inline",
+        name: ON_ONE_THREAD,
         presence: Presence::ManyThreads,
         open: |_| Ok(Box::new(Oarlock::new(1, Strategy::Inline)?)),
     },
@@ -35,17 +39,33 @@ pub(crate) const PEERS: &[PeerFactory] = &[
         open: |threads| Ok(Box::new(Oarlock::new(threads, Strategy::Prefetch)?)),
     },
     PeerFactory {
+        name: JOB,
+        presence: Presence::Named,
+        open: |threads| Ok(Box::new(Jobs(Oarlock::new(threads, Strategy::Auto)?))),
+    },
+    PeerFactory {
         name: "kernel",
         presence: Presence::Named,
         open: |_| Ok(Box::new(Kernels(masked_cpu()?))),
     },
 ];
 
+/// The one that has one thread for everything.
+pub(crate) const ON_ONE_THREAD: &str = "inline";
+/// The one whose public-key requests are jobs even one at a time.
+pub(crate) const JOB: &str = "job";
 /// Those that have as many threads as Oarlock; all others have one.
 pub(crate) const HAS_THREADS: &[&str] = &["stripe", "prefetch"];
 
 /// The public interface with the options of a measurement.
-pub(crate) struct Oarlock(Accelerator);
+pub(crate) struct Oarlock {
+    /// For ciphers: its helpers are beside the caller.
+    ciphers: Accelerator,
+    /// For public-key operations: the caller is beside its threads, of which there are as many as
+    /// CPUs, and none where there is one CPU.
+    public_key: Accelerator,
+    strategy: Strategy,
+}
 
 impl Oarlock {
     /// `threads` counts the caller's.
@@ -66,11 +86,16 @@ impl Oarlock {
         if let Some(calibration) = calibration {
             builder = builder.calibration(calibration);
         }
-        Ok(Self(builder.build()?))
+        let public_key = Accelerator::builder().max_threads(if threads > 1 { threads } else { 0 });
+        Ok(Self {
+            ciphers: builder.build()?,
+            public_key: public_key.build()?,
+            strategy,
+        })
     }
 
     fn aead(&self, operation: Operation, key: &[u8]) -> Result<Subject, Error> {
-        Subject::aead(self.0.aead(operation, key).map_err(no_device)?)
+        Subject::aead(self.ciphers.aead(operation, key).map_err(no_device)?)
     }
 
     fn stream(&self, operation: Operation, key: &[u8]) -> Result<Subject, Error> {
@@ -78,7 +103,7 @@ impl Oarlock {
             return Err(Error::Failed(format!("{operation} is no stream cipher")));
         };
         let stream = self
-            .0
+            .ciphers
             .stream(operation, key, &[0; 16][..iv_bytes])
             .map_err(no_device)?;
         Subject::stream(OfAnyBlock { stream, iv_bytes })
@@ -87,7 +112,12 @@ impl Oarlock {
 
 impl Peer for Oarlock {
     fn version(&self) -> String {
-        let features: Vec<_> = self.0.cpu().features().map(|one| one.name()).collect();
+        let features: Vec<_> = self
+            .ciphers
+            .cpu()
+            .features()
+            .map(|one| one.name())
+            .collect();
         format!(
             "Oarlock {} ({})",
             env!("CARGO_PKG_VERSION"),
@@ -97,7 +127,7 @@ impl Peer for Oarlock {
 
     fn subject(&self, case: &Case, key: &[u8]) -> Result<Subject, Error> {
         match case.algorithm {
-            Algorithm::AesCtr { .. } => Subject::stream(self.0.ctr(key, &[0; 16])?),
+            Algorithm::AesCtr { .. } => Subject::stream(self.ciphers.ctr(key, &[0; 16])?),
             Algorithm::ChaCha20 => self.stream(Operation::ChaCha20, key),
             Algorithm::Camellia128Ctr => self.stream(Operation::Camellia128Ctr, key),
             Algorithm::TripleDesCtr => self.stream(Operation::TripleDesCtr, key),
@@ -105,10 +135,21 @@ impl Peer for Oarlock {
             Algorithm::AesGcm { .. } => self.aead(Operation::Aes256Gcm, key),
             Algorithm::ChaCha20Poly1305 => self.aead(Operation::ChaCha20Poly1305, key),
             Algorithm::AesCbc { .. } => Subject::stream(Cbc {
-                chain: self.0.cbc(key, &[0; 16])?,
+                chain: self.ciphers.cbc(key, &[0; 16])?,
                 direction: case.direction,
             }),
         }
+    }
+
+    fn public_key(&self, tasks: &Tasks, depth: usize) -> Result<Box<dyn PublicKey>, Error> {
+        self.one_caller(
+            tasks,
+            if depth == 1 {
+                Asked::Calls
+            } else {
+                Asked::Jobs
+            },
+        )
     }
 }
 

@@ -13,7 +13,7 @@ mod page;
 use std::io::Write;
 use std::path::Path;
 
-use crate::case::{self, Algorithm, Case};
+use crate::case::{self, Algorithm, Case, Matching};
 use crate::cli::{Args, Mode, Size};
 use crate::machine::Machine;
 use crate::output::Line;
@@ -34,8 +34,11 @@ pub(crate) fn run(
     let cases = case::matching(&args.case)?;
     let mut shown = Shown::new(args, out);
     let mut versions = Vec::new();
-    let mut measure = |args: &Args, cases: &[&'static Case]| {
+    let mut measure = |args: &Args, cases: &Matching| {
         let mut all = Vec::new();
+        if cases.is_empty() {
+            return Ok(all);
+        }
         run::measure(args, cases, peers, &mut |event| {
             match &event {
                 Event::Started(found) if versions.is_empty() => versions = found.to_vec(),
@@ -49,23 +52,27 @@ pub(crate) fn run(
 
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let mut report = Report {
-        speed: measure(&speed(args), &cases)?,
+        speed: measure(&speed(args), &Matching::of_ciphers(&cases.ciphers))?,
         ..Report::default()
     };
     for threads in thread_counts(cpus) {
         for bytes in SCALING_SIZES {
             let of_these = |case: &&'static Case| scaling_bytes(case) == bytes;
-            let cases: Vec<_> = cases.iter().copied().filter(of_these).collect();
-            if !cases.is_empty() {
-                let lines = measure(&scaling(args, threads, bytes), &cases)?;
-                report.scaling.extend(lines);
-            }
+            let cases: Vec<_> = cases.ciphers.iter().copied().filter(of_these).collect();
+            let lines = measure(
+                &scaling(args, threads, bytes),
+                &Matching::of_ciphers(&cases),
+            )?;
+            report.scaling.extend(lines);
         }
     }
-    let streams: Vec<_> = cases.into_iter().filter(|case| is_stream(case)).collect();
-    if cpus > 1 && !streams.is_empty() {
+    let streams = cases.ciphers.iter().copied().filter(|case| is_stream(case));
+    if cpus > 1 {
+        let streams = Matching::of_ciphers(&streams.collect::<Vec<_>>());
         report.bursts = measure(&bursts(args, cpus), &streams)?;
     }
+    let public_key = Matching::of_public_key(&cases.public_key);
+    report.public_key = measure(&public_key_sweep(args), &public_key)?;
 
     let machine = Machine::here(versions);
     folder.write("figures.jsonl", &jsonl(&machine, &report)?)?;
@@ -82,6 +89,8 @@ struct Report {
     scaling: Vec<Line>,
     /// After idleness, by size of the burst, against other strategies and OpenSSL.
     bursts: Vec<Line>,
+    /// Public-key operations on one core, by requests in flight, against every peer.
+    public_key: Vec<Line>,
 }
 
 fn speed(args: &Args) -> Args {
@@ -121,6 +130,13 @@ fn bursts(args: &Args, threads: usize) -> Args {
     }
 }
 
+fn public_key_sweep(args: &Args) -> Args {
+    Args {
+        depth: DEPTHS.to_vec(),
+        ..args.clone()
+    }
+}
+
 /// Of the requests that more threads share.
 fn scaling_bytes(case: &Case) -> Size {
     if case.then_hmac {
@@ -150,7 +166,12 @@ fn is_stream(case: &Case) -> bool {
 
 /// As a record: the machine, then every line.
 fn jsonl(machine: &Machine, report: &Report) -> Result<String, Error> {
-    let chapters = [&report.speed, &report.scaling, &report.bursts];
+    let chapters = [
+        &report.speed,
+        &report.scaling,
+        &report.bursts,
+        &report.public_key,
+    ];
     let mut text = crate::json(machine)?;
     for line in chapters.into_iter().flatten() {
         text += &crate::json(line)?;
@@ -175,6 +196,7 @@ const LONG: Size = Size(4 << 20);
 const SLOW: Size = Size(1 << 20);
 const PACKET: Size = Size(32 << 10);
 const STEADY_MS: u64 = 20;
+const DEPTHS: &[usize] = &[1, 2, 4, 8, 16, 64];
 const IDLE_MS: u64 = 20;
 const QUICK_IDLE_MS: u64 = 2;
 

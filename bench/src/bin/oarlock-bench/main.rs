@@ -3,8 +3,10 @@
 mod aws_lc;
 mod crypto_mb;
 mod enc;
+mod fetched;
 mod ipsec_mb;
 mod pieces;
+mod ring;
 mod rustcrypto;
 mod seed_shape;
 mod targets;
@@ -68,6 +70,7 @@ const PEERS: &[PeerFactory] = &[
     openssl::PEER,
     aws_lc::PEER,
     rustcrypto::PEER,
+    ring::PEER,
     ipsec_mb::PEER,
     crypto_mb::PEER,
 ];
@@ -75,16 +78,15 @@ const PEERS: &[PeerFactory] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oarlock_bench::case::{CASES, PUBLIC_KEY_CASES};
 
-    /// Every cipher, each way, of everybody who is here.
+    /// Every cipher, each way, and every public-key operation, of everybody who is here.
     #[test]
     fn peers_and_oarlock_agree() {
         let cli = Cli::parse_from(["oarlock-bench"]);
         let compared = oarlock_bench::verify(&cli.args, PEERS).unwrap();
-        // OpenSSL does all of them, RustCrypto too.
-        assert!(
-            compared >= 2 * oarlock_bench::case::CASES.len(),
-            "{compared}"
-        );
+        // OpenSSL does all of them; of the ciphers RustCrypto too, of the rest AWS-LC.
+        let cases = CASES.len() + PUBLIC_KEY_CASES.len();
+        assert!(compared >= 2 * cases, "{compared}");
     }
 }

@@ -1,14 +1,14 @@
 //! What `bench/peers/ipsec_mb.c` offers, and a manager that it made.
 
-use std::env;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use libloading::Library;
 use oarlock_bench::Error;
 use oarlock_bench::case::Direction;
+
+use crate::fetched;
 
 /// Functions of the loaded library, which stays loaded as long as this lives.
 pub(super) struct Functions {
@@ -49,22 +49,12 @@ type AeadJob<Done> = unsafe extern "C" fn(
 
 impl Functions {
     pub(super) fn load() -> Result<Self, Error> {
-        let file = find().ok_or_else(|| {
-            Error::Unavailable("not fetched yet: run `cargo xtask peers`".to_owned())
-        })?;
-        let failed = |error| Error::Failed(format!("{}: {error}", file.display()));
-        // SAFETY: the file is what `cargo xtask peers` built, whose initialisers may run in any
-        // process.
-        let library = unsafe { Library::new(&file) }.map_err(failed)?;
+        let library = fetched::load(FILE)?;
         macro_rules! symbol {
             ($name:literal) => {
                 // SAFETY: the field's type is the function's in bench/peers/ipsec_mb.c, and the
                 // library is kept beside it.
-                *unsafe { library.get($name) }.map_err(|_| {
-                    Error::Unavailable(
-                        "fetched for an earlier version: run `cargo xtask peers` again".to_owned(),
-                    )
-                })?
+                *unsafe { library.get($name) }.map_err(fetched::too_early)?
             };
         }
         Ok(Self {
@@ -277,20 +267,6 @@ impl<Kind> Drop for Key<Kind> {
 
 fn decrypts(direction: Direction) -> c_int {
     c_int::from(direction == Direction::Decrypt)
-}
-
-/// In the target folder: the one this program lies in, the one cargo was told, the usual one.
-fn find() -> Option<PathBuf> {
-    let program = env::current_exe().unwrap_or_default();
-    let told = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    program
-        .ancestors()
-        .skip(1)
-        .take(3)
-        .chain(told.as_deref())
-        .chain([Path::new("target")])
-        .map(|target| target.join("peers").join(FILE))
-        .find(|file| file.is_file())
 }
 
 const FILE: &str = "libpeer_ipsec_mb.so";

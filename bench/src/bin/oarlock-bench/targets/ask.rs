@@ -263,6 +263,8 @@ mod tests {
             fresh_nonce: false,
             depth: None,
             strategy: None,
+            callers: None,
+            vs_depth: None,
         }
     }
 

@@ -1,6 +1,8 @@
 //! aws-lc, by the interfaces with the least around its kernels; EVP costs more at 64 bytes.
 #![allow(unsafe_code)]
 
+mod public_key;
+
 use std::ffi::CStr;
 use std::os::raw::{c_int, c_uint};
 use std::ptr::{self, NonNull};
@@ -14,6 +16,7 @@ use aws_lc_sys::{
 use oarlock_bench::Error;
 use oarlock_bench::case::{Algorithm, Case, Direction};
 use oarlock_bench::peer::{Aead, Peer, PeerFactory, Presence, Sealed, Stream, Subject};
+use oarlock_bench::public_key::{Line, PublicKey, Tasks};
 
 use crate::pieces::{Pieces, WholeBlocks};
 
@@ -61,6 +64,13 @@ impl Peer for AwsLc {
             Algorithm::Camellia128Ctr | Algorithm::TripleDesCtr => {
                 Err(Error::Unavailable("it has no such counter mode".to_owned()))
             }
+        }
+    }
+
+    fn public_key(&self, tasks: &Tasks, _: usize) -> Result<Box<dyn PublicKey>, Error> {
+        match tasks {
+            Tasks::Rsa(tasks) => Ok(Line::before(public_key::Rsa::new(tasks)?)),
+            Tasks::ModExp(requests) => Ok(Line::before(public_key::ModExp::new(requests)?)),
         }
     }
 }

@@ -1,0 +1,211 @@
+//! RSA and bare powers of aws-lc, by the interfaces with the least around them.
+
+use std::os::raw::{c_int, c_uint};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+use aws_lc_sys::{
+    BIGNUM, BN_CTX, BN_CTX_free, BN_CTX_new, BN_bin2bn, BN_bn2bin_padded, BN_free,
+    BN_mod_exp_mont_consttime, ERR_clear_error, NID_sha256, RSA, RSA_NO_PADDING, RSA_free,
+    RSA_private_key_from_bytes, RSA_sign, RSA_sign_raw, RSA_verify,
+};
+use oarlock_bench::Error;
+use oarlock_bench::case::RsaOperation;
+use oarlock_bench::public_key::{Lanes, ModExpRequest, Results, RsaKey, RsaTasks};
+
+/// Every private result is checked with the public exponent by aws-lc itself.
+pub(super) struct Rsa {
+    tasks: Arc<RsaTasks>,
+    keys: Vec<Key>,
+}
+
+impl Rsa {
+    pub(super) fn new(tasks: &Arc<RsaTasks>) -> Result<Self, Error> {
+        Ok(Self {
+            tasks: Arc::clone(tasks),
+            keys: tasks.keys.iter().map(Key::new).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl Lanes for Rsa {
+    const LANES: usize = 1;
+
+    fn run(&mut self, requests: &[usize], results: &mut Results) {
+        for number in requests {
+            let request = &self.tasks.requests[*number];
+            let key = &self.keys[request.key];
+            let bytes = request.number.len();
+            match self.tasks.operation {
+                RsaOperation::Private => key.raw(&request.number, results.done(*number, bytes)),
+                RsaOperation::Sign => key.sign(&request.digest, results.done(*number, bytes)),
+                RsaOperation::Verify => {
+                    let is_right = key.verify(&request.digest, &request.signature);
+                    results.done(*number, 1)[0] = u8::from(is_right);
+                }
+            }
+        }
+    }
+}
+
+struct Key(NonNull<RSA>);
+
+// SAFETY: an RSA belongs to no thread (include/openssl/rsa.h, "thread-safe").
+unsafe impl Send for Key {}
+
+impl Key {
+    fn new(key: &RsaKey) -> Result<Self, Error> {
+        let der = key.der.as_bytes();
+        // SAFETY: as many bytes as are said; null says that it failed.
+        let rsa = unsafe { RSA_private_key_from_bytes(der.as_ptr(), der.len()) };
+        NonNull::new(rsa)
+            .map(Self)
+            .ok_or_else(|| Error::Failed("aws-lc: RSA_private_key_from_bytes failed".to_owned()))
+    }
+
+    fn raw(&self, number: &[u8], result: &mut [u8]) {
+        let mut written = 0;
+        // SAFETY: the key is live; the result has room for as many bytes as are said, which are
+        // those of the modulus, and so many has the number.
+        let done = unsafe {
+            RSA_sign_raw(
+                self.0.as_ptr(),
+                &mut written,
+                result.as_mut_ptr(),
+                result.len(),
+                number.as_ptr(),
+                number.len(),
+                RSA_NO_PADDING,
+            )
+        };
+        assert!(done == 1 && written == result.len(), "RSA_sign_raw");
+    }
+
+    fn sign(&self, digest: &[u8; 32], result: &mut [u8]) {
+        let mut written: c_uint = 0;
+        // SAFETY: the key is live; the digest has as many bytes as are said, and the result room for
+        // those of the modulus.
+        let done = unsafe {
+            RSA_sign(
+                NID_sha256,
+                digest.as_ptr(),
+                digest.len(),
+                result.as_mut_ptr(),
+                &mut written,
+                self.0.as_ptr(),
+            )
+        };
+        assert!(done == 1 && written as usize == result.len(), "RSA_sign");
+    }
+
+    fn verify(&self, digest: &[u8; 32], signature: &[u8]) -> bool {
+        // SAFETY: the key is live; both have as many bytes as are said.
+        let is_right = unsafe {
+            RSA_verify(
+                NID_sha256,
+                digest.as_ptr(),
+                digest.len(),
+                signature.as_ptr(),
+                signature.len(),
+                self.0.as_ptr(),
+            )
+        };
+        if is_right != 1 {
+            // SAFETY: no preconditions.
+            unsafe { ERR_clear_error() };
+        }
+        is_right == 1
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        // SAFETY: made by RSA_private_key_from_bytes, and freed here alone.
+        unsafe { RSA_free(self.0.as_ptr()) }
+    }
+}
+
+/// Powers, with the numbers of all requests made before.
+pub(super) struct ModExp {
+    requests: Vec<[Number; 3]>,
+    bytes: usize,
+    result: Number,
+    ctx: NonNull<BN_CTX>,
+}
+
+// SAFETY: numbers and their scratch space belong to no thread; one at a time uses them, as `&mut`
+// says.
+unsafe impl Send for ModExp {}
+
+impl ModExp {
+    pub(super) fn new(requests: &[ModExpRequest]) -> Result<Self, Error> {
+        let numbers = requests.iter().map(|request| {
+            Ok([
+                Number::new(&request.base)?,
+                Number::new(&request.exponent)?,
+                Number::new(&request.modulus)?,
+            ])
+        });
+        // SAFETY: takes nothing; null says that it failed.
+        let ctx = NonNull::new(unsafe { BN_CTX_new() });
+        Ok(Self {
+            requests: numbers.collect::<Result<_, Error>>()?,
+            bytes: requests.first().map_or(0, |request| request.modulus.len()),
+            result: Number::new(&[])?,
+            ctx: ctx.ok_or_else(|| Error::Failed("aws-lc: BN_CTX_new failed".to_owned()))?,
+        })
+    }
+}
+
+impl Lanes for ModExp {
+    const LANES: usize = 1;
+
+    fn run(&mut self, requests: &[usize], results: &mut Results) {
+        for number in requests {
+            let [base, exponent, modulus] = &self.requests[*number];
+            let result = results.done(*number, self.bytes);
+            // SAFETY: all are live numbers, the modulus is odd, the base less than it, and there is
+            // no Montgomery form of it yet; the result has room for as many bytes as are said.
+            let done: [c_int; 2] = unsafe {
+                [
+                    BN_mod_exp_mont_consttime(
+                        self.result.0.as_ptr(),
+                        base.0.as_ptr(),
+                        exponent.0.as_ptr(),
+                        modulus.0.as_ptr(),
+                        self.ctx.as_ptr(),
+                        ptr::null(),
+                    ),
+                    BN_bn2bin_padded(result.as_mut_ptr(), self.bytes, self.result.0.as_ptr()),
+                ]
+            };
+            assert_eq!(done, [1; 2], "BN_mod_exp_mont_consttime, BN_bn2bin_padded");
+        }
+    }
+}
+
+impl Drop for ModExp {
+    fn drop(&mut self) {
+        // SAFETY: made by BN_CTX_new, and freed here alone.
+        unsafe { BN_CTX_free(self.ctx.as_ptr()) }
+    }
+}
+
+struct Number(NonNull<BIGNUM>);
+
+impl Number {
+    fn new(bytes: &[u8]) -> Result<Self, Error> {
+        // SAFETY: as many bytes as are said; null asks for a new number.
+        let number = unsafe { BN_bin2bn(bytes.as_ptr(), bytes.len(), ptr::null_mut()) };
+        NonNull::new(number)
+            .map(Self)
+            .ok_or_else(|| Error::Failed("aws-lc: BN_bin2bn failed".to_owned()))
+    }
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        // SAFETY: made by BN_bin2bn, and freed here alone.
+        unsafe { BN_free(self.0.as_ptr()) }
+    }
+}

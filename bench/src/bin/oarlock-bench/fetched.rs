@@ -1,0 +1,35 @@
+//! Libraries that `cargo xtask peers` made.
+#![allow(unsafe_code)]
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use libloading::Library;
+use oarlock_bench::Error;
+
+pub(crate) fn load(file: &str) -> Result<Library, Error> {
+    let path = find(file)
+        .ok_or_else(|| Error::Unavailable("not fetched yet: run `cargo xtask peers`".to_owned()))?;
+    // SAFETY: the file is what `cargo xtask peers` built, whose initialisers may run in any process.
+    unsafe { Library::new(&path) }
+        .map_err(|error| Error::Failed(format!("{}: {error}", path.display())))
+}
+
+/// Where a function is missing.
+pub(crate) fn too_early(_: libloading::Error) -> Error {
+    Error::Unavailable("fetched for an earlier version: run `cargo xtask peers` again".to_owned())
+}
+
+/// In the target folder: the one this program lies in, the one cargo was told, the usual one.
+fn find(file: &str) -> Option<PathBuf> {
+    let program = env::current_exe().unwrap_or_default();
+    let told = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    program
+        .ancestors()
+        .skip(1)
+        .take(3)
+        .chain(told.as_deref())
+        .chain([Path::new("target")])
+        .map(|target| target.join("peers").join(file))
+        .find(|file| file.is_file())
+}

@@ -1,0 +1,227 @@
+//! Public-key operations of Oarlock, as jobs and as calls.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use oarlock::{
+    AcceleratedRsa, Error as OarlockError, Hash, Job, JobOptions, QueueFull, RsaPrivateKey,
+    SignatureScheme, Strategy,
+};
+use zeroize::Zeroizing;
+
+use super::Oarlock;
+use crate::Error;
+use crate::case::{Case, RsaOperation};
+use crate::peer::{Peer, Subject};
+use crate::public_key::{Lanes, Line, PublicKey, Results, RsaRequest, RsaTasks, Tasks};
+
+/// How Oarlock is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Asked {
+    /// By calls, which return when they are done.
+    Calls,
+    /// By jobs, which are waited for in order.
+    Jobs,
+}
+
+/// Oarlock, with jobs at every depth.
+pub(super) struct Jobs(pub(super) Oarlock);
+
+impl Peer for Jobs {
+    fn version(&self) -> String {
+        self.0.version()
+    }
+
+    fn subject(&self, _: &Case, _: &[u8]) -> Result<Subject, Error> {
+        Err(Error::Unavailable(
+            "requests of ciphers are no jobs".to_owned(),
+        ))
+    }
+
+    fn public_key(&self, tasks: &Tasks, _: usize) -> Result<Box<dyn PublicKey>, Error> {
+        self.0.one_caller(tasks, Asked::Jobs)
+    }
+}
+
+impl Oarlock {
+    /// For one thread that asks.
+    pub(super) fn one_caller(
+        &self,
+        tasks: &Tasks,
+        asked: Asked,
+    ) -> Result<Box<dyn PublicKey>, Error> {
+        let mut subjects = self.public_key_callers(tasks, asked, 1)?;
+        subjects
+            .pop()
+            .ok_or_else(|| Error::Failed("one caller was asked for".to_owned()))
+    }
+
+    /// For `callers` threads that ask, of the same keys.
+    pub(crate) fn public_key_callers(
+        &self,
+        tasks: &Tasks,
+        asked: Asked,
+        callers: usize,
+    ) -> Result<Vec<Box<dyn PublicKey>>, Error> {
+        if matches!(self.strategy, Strategy::Stripe | Strategy::Prefetch) {
+            return Err(Error::Unavailable("a strategy of ciphers".to_owned()));
+        }
+        let rsa = Rsa::new(self, tasks)?;
+        let caller = |_| match asked {
+            Asked::Calls => Line::before(rsa.clone()),
+            Asked::Jobs => Box::new(RsaJobs {
+                rsa: rsa.clone(),
+                jobs: VecDeque::new(),
+            }),
+        };
+        Ok((0..callers).map(caller).collect())
+    }
+}
+
+#[derive(Clone)]
+struct Rsa {
+    tasks: Arc<RsaTasks>,
+    keys: Vec<AcceleratedRsa>,
+}
+
+impl Rsa {
+    fn new(oarlock: &Oarlock, tasks: &Tasks) -> Result<Self, Error> {
+        let Tasks::Rsa(tasks) = tasks else {
+            return Err(Error::Unavailable(
+                "it has no modular exponentiation of its own yet".to_owned(),
+            ));
+        };
+        let keys = tasks.keys.iter().map(|key| {
+            let key = RsaPrivateKey::from_der(key.der.as_bytes())?;
+            Ok(oarlock.public_key.rsa(&key))
+        });
+        Ok(Self {
+            tasks: Arc::clone(tasks),
+            keys: keys.collect::<Result<_, Error>>()?,
+        })
+    }
+
+    fn request(&self, number: usize) -> (&AcceleratedRsa, &RsaRequest) {
+        let request = &self.tasks.requests[number];
+        (&self.keys[request.key], request)
+    }
+}
+
+impl Lanes for Rsa {
+    const LANES: usize = 1;
+
+    fn run(&mut self, requests: &[usize], results: &mut Results) {
+        for number in requests {
+            let (key, request) = self.request(*number);
+            let RsaRequest {
+                message, digest, ..
+            } = request;
+            let result = match self.tasks.operation {
+                RsaOperation::Private => done(key.raw_private(&request.number)).to_vec(),
+                RsaOperation::Sign => done(key.sign_digest(SCHEME, digest)),
+                RsaOperation::Verify => {
+                    is_right(key.public().verify(SCHEME, message, &request.signature))
+                }
+            };
+            results.done_with(*number, result);
+        }
+    }
+}
+
+/// Each is waited for in turn; those after it that are done by then are taken too.
+struct RsaJobs {
+    rsa: Rsa,
+    jobs: VecDeque<(usize, Pending)>,
+}
+
+enum Pending {
+    Signature(Job<Vec<u8>>),
+    Verdict(Job<()>),
+    Number(Job<Zeroizing<Vec<u8>>>),
+}
+
+impl PublicKey for RsaJobs {
+    fn submit(&mut self, number: usize) {
+        let (key, request) = self.rsa.request(number);
+        let options = JobOptions::default();
+        let job = match self.rsa.tasks.operation {
+            RsaOperation::Private => Pending::Number(entered(
+                key.submit_raw_private(request.number.clone(), options),
+            )),
+            RsaOperation::Sign => Pending::Signature(entered(key.submit_sign_digest(
+                SCHEME,
+                request.digest.to_vec(),
+                options,
+            ))),
+            RsaOperation::Verify => Pending::Verdict(entered(key.public().submit_verify(
+                SCHEME,
+                request.message.to_vec(),
+                request.signature.clone(),
+                options,
+            ))),
+        };
+        self.jobs.push_back((number, job));
+    }
+
+    fn finish(&mut self, results: &mut Results) {
+        let mut is_oldest = true;
+        while let Some((number, job)) = self
+            .jobs
+            .pop_front_if(|(_, job)| is_oldest || job.is_finished())
+        {
+            is_oldest = false;
+            results.done_with(number, job.wait());
+        }
+    }
+
+    fn abandon(&mut self) {
+        self.jobs.retain(|(_, job)| !job.cancel());
+        for (_, job) in self.jobs.drain(..) {
+            job.wait();
+        }
+    }
+}
+
+impl Pending {
+    fn is_finished(&self) -> bool {
+        match self {
+            Self::Signature(job) => job.is_finished(),
+            Self::Verdict(job) => job.is_finished(),
+            Self::Number(job) => job.is_finished(),
+        }
+    }
+
+    fn wait(self) -> Vec<u8> {
+        match self {
+            Self::Signature(job) => done(job.wait()),
+            Self::Verdict(job) => is_right(job.wait()),
+            Self::Number(job) => done(job.wait()).to_vec(),
+        }
+    }
+
+    fn cancel(&self) -> bool {
+        match self {
+            Self::Signature(job) => job.cancel(),
+            Self::Verdict(job) => job.cancel(),
+            Self::Number(job) => job.cancel(),
+        }
+    }
+}
+
+fn done<T>(result: Result<T, OarlockError>) -> T {
+    result.unwrap_or_else(|error| panic!("what is asked of everybody can be done: {error}"))
+}
+
+fn is_right(result: Result<(), OarlockError>) -> Vec<u8> {
+    match result {
+        Ok(()) => vec![1],
+        Err(OarlockError::InvalidSignature) => vec![0],
+        Err(error) => panic!("a signature is right or wrong: {error}"),
+    }
+}
+
+fn entered<T, R>(job: Result<T, QueueFull<R>>) -> T {
+    job.unwrap_or_else(|full| panic!("{full}"))
+}
+
+const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
