@@ -2,7 +2,8 @@
 //!
 //! Each of the eight lanes has its own odd modulus, base and exponent. Moduli have a [`Width`], and
 //! those of a call the same one. A [`Modulus`] is made once for a key; [`exponentiate`] is for secret
-//! exponents, [`exponentiate_public`] for short public ones. Numbers are big-endian bytes.
+//! exponents, [`exponentiate_public`] for short public ones, and [`exponentiate_crt`] for RSA's private
+//! operation by the two primes of a key. Numbers are big-endian bytes.
 //!
 //! Time and memory accesses depend on the number of lanes, the widths, the lengths of what is handed
 //! in, the bit length of a modulus and on public exponents; on nothing else.
@@ -23,10 +24,10 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
-//! The method is almost-Montgomery multiplication: with R = 2^(52 digits), which is more than four
-//! times the modulus, factors below twice the modulus give a product below it, and nothing is
-//! subtracted before the end (Gueron and Krasnov, "Software implementation of modular exponentiation,
-//! using advanced vector instructions architectures", WAIFI 2012).
+//! The method is almost-Montgomery multiplication: factors a and b give a number below a b / R + N,
+//! with R = 2^(52 digits). R is at least 2^8 times the modulus N, so factors below 8 N give less than
+//! 5/4 N, and nothing is subtracted before the end (Gueron and Krasnov, "Software implementation of
+//! modular exponentiation, using advanced vector instructions architectures", WAIFI 2012).
 
 use core::fmt;
 
@@ -89,7 +90,7 @@ impl Width {
         }
     }
 
-    /// Bytes of the longest modulus, base and result.
+    /// Bytes of the longest modulus and result; half of those of the longest base.
     pub const fn bytes(self) -> usize {
         self.bits() / 8
     }
@@ -99,6 +100,11 @@ impl Width {
         1 + (6 + (1 << WINDOW)) * self.digits()
     }
 
+    /// How many lines [`exponentiate_crt`] needs.
+    pub const fn crt_workspace_lines(self) -> usize {
+        self.workspace_lines() + self.digits()
+    }
+
     /// How many lines suffice for [`exponentiate_public`] and [`prepare`].
     pub const fn public_workspace_lines(self) -> usize {
         1 + (6 + PUBLIC_ENTRIES) * self.digits()
@@ -106,7 +112,7 @@ impl Width {
 
     /// A multiple of 5, because kernels work in blocks of five digits.
     const fn digits(self) -> usize {
-        (self.bits() + 2).div_ceil(DIGIT_BITS * 5) * 5
+        (self.bits() + SPARE_BITS).div_ceil(DIGIT_BITS * 5) * 5
     }
 }
 
@@ -274,17 +280,25 @@ pub fn prepare(
 }
 
 /// One of up to eight exponentiations whose exponents are secret.
-#[derive(Debug)]
 pub struct Lane<'a> {
     /// Of the same width as those of the other lanes.
     pub modulus: &'a Modulus,
-    /// At most as many bytes as the width has; taken modulo the modulus.
+    /// At most twice as many bytes as the width has; taken modulo the modulus. Lanes are fastest
+    /// together when none has more bytes than the width.
     pub base: &'a [u8],
     /// Of any length, which is public: all lanes together take the time of the longest. Without
     /// a byte it is 0.
     pub exponent: &'a [u8],
     /// Gets the result, below the modulus, with zeros before it; at least as long as the modulus.
     pub result: &'a mut [u8],
+}
+
+impl fmt::Debug for Lane<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lane")
+            .field("modulus", &self.modulus)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Sets the result of each lane to its base to the power of its exponent, modulo its modulus. All
@@ -303,28 +317,139 @@ pub fn exponentiate(
     }
     let mut group = Group::new(ifma, width, workspace, width.workspace_lines())?;
     group.set_moduli(lanes.iter().map(|lane| lane.modulus));
-    group.set_factor(lanes.iter().map(|lane| lane.base));
+    group.begin_power(lanes.iter().map(|lane| lane.base));
     group.fill_table();
-
-    let exponent_bytes = lanes.iter().map(|lane| lane.exponent.len()).max();
-    let windows = (8 * exponent_bytes.unwrap_or(0)).div_ceil(WINDOW).max(1);
-    for window in (0..windows).rev() {
-        for (lane, index) in lanes.iter().zip(&mut group.index.0) {
-            *index = bits_of(lane.exponent, WINDOW * window, WINDOW);
-        }
-        if window + 1 == windows {
-            group.select();
-        } else {
-            for part in 0..WINDOW {
-                group.square_and_select(part);
-            }
-            group.multiply();
-        }
-    }
+    group.raise(lanes.iter().map(|lane| lane.exponent));
     group.set_factor_to_one();
     group.multiply();
+    let mut digits = Digits::default();
     for (number, lane) in lanes.iter_mut().enumerate() {
-        group.result(number, lane.modulus, lane.result);
+        group.least(number, lane.modulus, &mut digits);
+        write_bytes(&digits, lane.result);
+    }
+    Ok(())
+}
+
+/// One of up to eight private operations of RSA by the Chinese remainder theorem (RFC 8017, 5.1.2).
+///
+/// Anything is computed with whatever numbers there are: those that are no key give a number below
+/// `p q` that means nothing. Which prime is greater does not matter.
+pub struct CrtLane<'a> {
+    /// The first prime, of the same width as `q` and those of the other lanes.
+    pub p: &'a Modulus,
+    /// The second prime.
+    pub q: &'a Modulus,
+    /// The private exponent modulo `p - 1`: at most as many bytes as the width has. Lengths are
+    /// public: all lanes together take the time of the longest.
+    pub dp: &'a [u8],
+    /// The private exponent modulo `q - 1`: likewise.
+    pub dq: &'a [u8],
+    /// The inverse of `q` modulo `p`: at most as many bytes as the width has.
+    pub qinv: &'a [u8],
+    /// The ciphertext: at most twice as many bytes as the width has, and of any value.
+    pub base: &'a [u8],
+    /// Gets the result, below `p q`, with zeros before it; at least as long as both primes together.
+    pub result: &'a mut [u8],
+}
+
+impl fmt::Debug for CrtLane<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CrtLane")
+            .field("p", &self.p)
+            .field("q", &self.q)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CrtLane<'_> {
+    /// Whether the lane can be part of a group of the width of `p`. One that cannot makes
+    /// [`exponentiate_crt`] refuse its whole group.
+    ///
+    /// # Errors
+    /// What [`exponentiate_crt`] says of a group of this lane alone.
+    pub fn check(&self) -> Result<(), InvalidGroup> {
+        self.check_as(0)
+    }
+
+    fn check_as(&self, lane: usize) -> Result<(), InvalidGroup> {
+        let bytes = self.p.width.bytes();
+        if self.q.width != self.p.width {
+            Err(InvalidGroup::Widths)
+        } else if self.base.len() > 2 * bytes {
+            Err(InvalidGroup::Base(lane))
+        } else if self.dp.len().max(self.dq.len()).max(self.qinv.len()) > bytes {
+            Err(InvalidGroup::Key(lane))
+        } else if self.result.len() < self.p.bytes() + self.q.bytes() {
+            Err(InvalidGroup::Result(lane))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Sets the result of each lane to its base to the power of its private exponent, modulo the product
+/// of its primes. All of what it used of the workspace, [`Width::crt_workspace_lines`], is zero
+/// afterwards.
+///
+/// # Errors
+/// [`InvalidGroup`], before anything is computed.
+pub fn exponentiate_crt(
+    ifma: Ifma,
+    lanes: &mut [CrtLane<'_>],
+    workspace: &mut [Line],
+) -> Result<(), InvalidGroup> {
+    let width = group_width(lanes.iter().map(|lane| lane.p))?;
+    for (number, lane) in lanes.iter().enumerate() {
+        lane.check_as(number)?;
+    }
+    let lines = width.crt_workspace_lines();
+    let workspace = workspace
+        .get_mut(..lines)
+        .ok_or(InvalidGroup::Workspace(lines))?;
+    let (remainders, workspace) = workspace.split_at_mut(width.digits());
+    let remainders = Remainders::new(remainders);
+    let mut group = Group::new(ifma, width, workspace, width.workspace_lines())?;
+
+    group.set_moduli(lanes.iter().map(|lane| lane.q));
+    group.begin_power(lanes.iter().map(|lane| lane.base));
+    group.fill_table();
+    group.raise(lanes.iter().map(|lane| lane.dq));
+    group.set_factor_to_one();
+    group.multiply();
+    let mut digits = Digits::default();
+    for (number, lane) in lanes.iter().enumerate() {
+        set_lane(
+            remainders.0,
+            number,
+            group.least(number, lane.q, &mut digits),
+        );
+    }
+
+    group.set_moduli(lanes.iter().map(|lane| lane.p));
+    group.begin_power(lanes.iter().map(|lane| lane.base));
+    group.fill_table();
+    group.raise(lanes.iter().map(|lane| lane.dp));
+
+    // m = m_q + h q with h = (m_p - m_q) qinv modulo p; the difference in Montgomery's form, out of
+    // which the product takes it.
+    group.store(0);
+    group.rooms.factor.copy_from_slice(remainders.0);
+    group.enter();
+    group.subtract_from(0);
+    group.set_factor(lanes.iter().map(|lane| lane.qinv));
+    group.multiply();
+    let count = width.digits();
+    let mut product = Digits::default();
+    for (number, lane) in lanes.iter_mut().enumerate() {
+        let h = group.least(number, lane.p, &mut digits);
+        let addend = remainders.0.iter().map(|line| line.0[number]);
+        multiply_add(
+            &mut product.0[..2 * count],
+            h,
+            &lane.q.digits[..count],
+            addend,
+        );
+        write_bytes(&product, lane.result);
     }
     Ok(())
 }
@@ -334,7 +459,8 @@ pub fn exponentiate(
 pub struct PublicLane<'a> {
     /// Of the same width as those of the other lanes.
     pub modulus: &'a Modulus,
-    /// At most as many bytes as the width has; taken modulo the modulus.
+    /// At most twice as many bytes as the width has; taken modulo the modulus. Lanes are fastest
+    /// together when none has more bytes than the width.
     pub base: &'a [u8],
     /// Such as 65537. Time depends on it.
     pub exponent: u64,
@@ -360,8 +486,7 @@ pub fn exponentiate_public(
     let mut group = Group::new(ifma, width, workspace, width.public_workspace_lines())?;
     group.set_moduli(lanes.iter().map(|lane| lane.modulus));
 
-    group.set_factor(lanes.iter().map(|lane| lane.base));
-    group.begin_power();
+    group.begin_power(lanes.iter().map(|lane| lane.base));
     group.store(BASE);
 
     let (any, all) = lanes.iter().fold((0, u64::MAX), |(any, all), lane| {
@@ -370,7 +495,7 @@ pub fn exponentiate_public(
     let has = |lane: &PublicLane<'_>, bit: u32| lane.exponent >> bit & 1 == 1;
     if any != all {
         group.set_factor_to_one();
-        group.begin_power();
+        group.enter();
         group.store(ONE);
     }
     let top = any.checked_ilog2().unwrap_or(0);
@@ -378,16 +503,19 @@ pub fn exponentiate_public(
     for bit in (1..top).rev() {
         group.square();
         if any >> bit & 1 == 1 {
-            core::mem::swap(&mut group.rooms.power, &mut group.rooms.factor);
-            group.load_each(lanes.iter().map(|lane| has(lane, bit)));
-            core::mem::swap(&mut group.rooms.power, &mut group.rooms.factor);
-            group.multiply();
+            group.multiply_each(lanes.iter().map(|lane| has(lane, bit)));
         }
     }
-    // What is multiplied last takes the result out of Montgomery's form.
-    group.set_factor_to_one();
     if top > 0 {
         group.square();
+    }
+    // What is multiplied last takes the result out of Montgomery's form: the base where it can.
+    let is_long = lanes.iter().any(|lane| lane.base.len() > width.bytes());
+    if top > 0 && is_long && any & 1 == 1 {
+        group.multiply_each(lanes.iter().map(|lane| has(lane, 0)));
+    }
+    group.set_factor_to_one();
+    if top > 0 && !is_long {
         for (number, lane) in lanes.iter().enumerate() {
             if has(lane, 0) {
                 group.set_factor_lane(number, lane.base);
@@ -395,8 +523,10 @@ pub fn exponentiate_public(
         }
     }
     group.multiply();
+    let mut digits = Digits::default();
     for (number, lane) in lanes.iter_mut().enumerate() {
-        group.result(number, lane.modulus, lane.result);
+        group.least(number, lane.modulus, &mut digits);
+        write_bytes(&digits, lane.result);
     }
     Ok(())
 }
@@ -441,8 +571,10 @@ pub enum InvalidGroup {
     Widths,
     /// The workspace has fewer lines than this.
     Workspace(usize),
-    /// The base of this lane has more bytes than the width.
+    /// The base of this lane has more than twice the bytes of the width.
     Base(usize),
+    /// An exponent or the inverse of this lane has more bytes than the width.
+    Key(usize),
     /// The result of this lane has no room for a number below the modulus.
     Result(usize),
 }
@@ -455,7 +587,11 @@ impl fmt::Display for InvalidGroup {
             Self::Workspace(lines) => write!(f, "the workspace needs {lines} lines"),
             Self::Base(lane) => write!(
                 f,
-                "the base of lane {lane} is longer than the width: reduce it, or remove zeros"
+                "the base of lane {lane} is longer than twice the width: reduce it, or remove zeros"
+            ),
+            Self::Key(lane) => write!(
+                f,
+                "dp, dq or qinv of lane {lane} is longer than the width: remove zeros, or reduce it"
             ),
             Self::Result(lane) => write!(
                 f,
@@ -490,7 +626,7 @@ fn check_operands(
     base: &[u8],
     result: &[u8],
 ) -> Result<(), InvalidGroup> {
-    if base.len() > modulus.width.bytes() {
+    if base.len() > 2 * modulus.width.bytes() {
         Err(InvalidGroup::Base(lane))
     } else if result.len() < modulus.bytes() {
         Err(InvalidGroup::Result(lane))
@@ -575,7 +711,7 @@ impl<'a> Group<'a> {
     }
 
     /// From 2 R to R^2, with R = 2^r: squares of 2^i R are 2^2i R, and a multiplication by 2^j makes
-    /// 2^(i + j) of 2^i R.
+    /// 2^(i + j) of 2^i R. In every width 2^j is below R / 2^8.
     fn prepare(&mut self) {
         let r = DIGIT_BITS * self.rooms.factor.len();
         let squares = (2 * r).ilog2();
@@ -599,8 +735,13 @@ impl<'a> Group<'a> {
     }
 
     fn set_factor_lane(&mut self, lane: usize, base: &[u8]) {
+        self.set_factor_lane_from(lane, base, 0);
+    }
+
+    /// Digits of the base from number `first` on.
+    fn set_factor_lane_from(&mut self, lane: usize, base: &[u8], first: usize) {
         for (i, line) in self.rooms.factor.iter_mut().enumerate() {
-            line.0[lane] = digit_of(base, i);
+            line.0[lane] = digit_of(base, first + i);
         }
     }
 
@@ -610,17 +751,90 @@ impl<'a> Group<'a> {
     }
 
     /// The power becomes the factor, in Montgomery's form.
-    fn begin_power(&mut self) {
+    fn enter(&mut self) {
         self.rooms.power.copy_from_slice(self.rooms.square_of_r);
         self.multiply();
     }
 
-    /// The table becomes the powers 0 to 2^WINDOW - 1 of the factor.
+    /// The power becomes a base for each lane, of up to twice the width, in Montgomery's form. All of
+    /// the table but its first entry is left as it is.
+    ///
+    /// With c = c1 R + c0, what is wanted, c R, is c0 R^2 / R + c1 R^3 / R. R^2 is below 5/4 N, as all
+    /// products are, c0 below R, and c1 below R / 2^8: the first term is below 9/4 N, the second
+    /// below 5/4 N, and their sum below the 8 N that a factor may be.
+    fn begin_power<'b>(&mut self, bases: impl Iterator<Item = &'b [u8]> + Clone) {
+        let digits = self.rooms.factor.len();
+        let bytes = digits * DIGIT_BITS / 8;
+        let is_long = bases.clone().any(|base| base.len() > bytes);
+        if is_long {
+            self.rooms.factor.fill(Line::ZERO);
+            for (lane, base) in bases.clone().enumerate() {
+                self.set_factor_lane_from(lane, base, digits);
+            }
+            self.rooms.power.copy_from_slice(self.rooms.square_of_r);
+            self.square();
+            self.multiply();
+            self.store(0);
+        }
+        self.set_factor(bases);
+        self.enter();
+        if is_long {
+            let entries = self.entries();
+            let addends = self.rooms.table.chunks_exact(entries);
+            let mut carry = Line::ZERO;
+            for (line, addend) in self.rooms.power.iter_mut().zip(addends) {
+                for lane in 0..LANES {
+                    let sum = line.0[lane] + addend[0].0[lane] + carry.0[lane];
+                    line.0[lane] = sum & DIGIT_MASK;
+                    carry.0[lane] = sum >> DIGIT_BITS;
+                }
+            }
+        }
+    }
+
+    /// The power becomes what it was to the power of an exponent for each lane, by the table that
+    /// `fill_table` has made of it.
+    fn raise<'b>(&mut self, exponents: impl Iterator<Item = &'b [u8]> + Clone) {
+        let bytes = exponents.clone().map(<[u8]>::len).max();
+        let windows = (8 * bytes.unwrap_or(0)).div_ceil(WINDOW).max(1);
+        for window in (0..windows).rev() {
+            for (exponent, index) in exponents.clone().zip(&mut self.index.0) {
+                *index = bits_of(exponent, WINDOW * window, WINDOW);
+            }
+            if window + 1 == windows {
+                self.select();
+            } else {
+                for part in 0..WINDOW {
+                    self.square_and_select(part);
+                }
+                self.multiply();
+            }
+        }
+    }
+
+    /// The power becomes what it is less than this entry of the table, modulo the moduli: with twice
+    /// the modulus added to the entry, since the power may be the greater one. Both are below twice
+    /// the modulus, so the result is below four times that.
+    fn subtract_from(&mut self, entry: usize) {
+        let entries = self.entries();
+        let minuends = self.rooms.table.chunks_exact(entries);
+        let moduli = &self.rooms.moduli[1..];
+        let mut carry = [0; LANES];
+        for ((line, minuend), modulus) in self.rooms.power.iter_mut().zip(minuends).zip(moduli) {
+            for (lane, carry) in carry.iter_mut().enumerate() {
+                let sum = minuend[entry].0[lane] + 2 * modulus.0[lane];
+                let sum = sum.wrapping_sub(line.0[lane]).wrapping_add(*carry);
+                line.0[lane] = sum & DIGIT_MASK;
+                *carry = (sum.cast_signed() >> DIGIT_BITS).cast_unsigned();
+            }
+        }
+    }
+
+    /// The table becomes the powers 0 to 2^WINDOW - 1 of the power.
     fn fill_table(&mut self) {
-        self.begin_power();
         self.store(1);
         self.set_factor_to_one();
-        self.begin_power();
+        self.enter();
         self.store(0);
         self.load(1);
         self.rooms.factor.copy_from_slice(self.rooms.power);
@@ -670,6 +884,14 @@ impl<'a> Group<'a> {
         }
     }
 
+    /// The power is multiplied, in each lane, by the base or one.
+    fn multiply_each(&mut self, by_base: impl Iterator<Item = bool>) {
+        core::mem::swap(&mut self.rooms.power, &mut self.rooms.factor);
+        self.load_each(by_base);
+        core::mem::swap(&mut self.rooms.power, &mut self.rooms.factor);
+        self.multiply();
+    }
+
     fn square(&mut self) {
         let Rooms {
             moduli,
@@ -715,22 +937,15 @@ impl<'a> Group<'a> {
             .square_and_select(power, moduli, scratch, factor, table, &self.index);
     }
 
-    /// The least number that is congruent to the power, which is below twice the modulus.
-    fn result(&self, lane: usize, modulus: &Modulus, result: &mut [u8]) {
-        let count = self.rooms.power.len();
-        let mut digits = [0; DIGITS_MAX];
+    /// The digits become the least number congruent to the power, which is below twice the modulus.
+    /// Those that the modulus has are returned.
+    fn least<'d>(&self, lane: usize, modulus: &Modulus, digits: &'d mut Digits) -> &'d [u64] {
+        let digits = &mut digits.0[..self.rooms.power.len()];
         for (digit, line) in digits.iter_mut().zip(&*self.rooms.power) {
             *digit = line.0[lane];
         }
-        subtract_once(&mut digits[..count], &modulus.digits[..count]);
-        // Two digits are 13 bytes.
-        let (pairs, _) = digits.as_chunks();
-        let pairs = pairs.iter().chain(core::iter::repeat(&[0, 0]));
-        for (bytes, [low, high]) in result.rchunks_mut(2 * DIGIT_BITS / 8).zip(pairs) {
-            let pair = (u128::from(*high) << DIGIT_BITS | u128::from(*low)).to_be_bytes();
-            bytes.copy_from_slice(&pair[pair.len() - bytes.len()..]);
-        }
-        digits[..count].zeroize();
+        subtract_once(digits, &modulus.digits[..digits.len()]);
+        digits
     }
 }
 
@@ -748,6 +963,68 @@ impl Drop for Group<'_> {
             wipe_lines(room);
         }
         wipe_lines(core::slice::from_mut(&mut self.index));
+    }
+}
+
+/// What lies between two exponentiations of a group. Wiped on drop.
+struct Remainders<'a>(&'a mut [Line]);
+
+impl<'a> Remainders<'a> {
+    fn new(lines: &'a mut [Line]) -> Self {
+        lines.fill(Line::ZERO);
+        Self(lines)
+    }
+}
+
+impl Drop for Remainders<'_> {
+    fn drop(&mut self) {
+        wipe_lines(self.0);
+    }
+}
+
+/// Of one lane: twice as many as the widest modulus has. Wiped on drop.
+struct Digits([u64; 2 * DIGITS_MAX]);
+
+impl Default for Digits {
+    fn default() -> Self {
+        Self([0; 2 * DIGITS_MAX])
+    }
+}
+
+impl Drop for Digits {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+/// `result = a b + addend`, which has no more digits than there is room for. `a` and `b` have half of
+/// those, at most 80: the sum of a column, of products below 2^104, fits in 128 bits.
+fn multiply_add(result: &mut [u64], a: &[u64], b: &[u64], addend: impl Iterator<Item = u64>) {
+    let mut addend = addend.chain(core::iter::repeat(0));
+    let mut sum = 0_u128;
+    for (k, digit) in result.iter_mut().enumerate() {
+        let first = (k + 1).saturating_sub(b.len());
+        let pairs = a
+            .iter()
+            .skip(first)
+            .zip(b[..b.len().min(k + 1)].iter().rev());
+        sum += u128::from(addend.next().unwrap_or(0));
+        for (a, b) in pairs {
+            sum += u128::from(*a) * u128::from(*b);
+        }
+        *digit = sum as u64 & DIGIT_MASK;
+        sum >>= DIGIT_BITS;
+    }
+}
+
+/// The number as big-endian bytes; zeros that have no room are left out.
+fn write_bytes(digits: &Digits, result: &mut [u8]) {
+    // Two digits are 13 bytes.
+    let (pairs, _) = digits.0.as_chunks();
+    let pairs = pairs.iter().chain(core::iter::repeat(&[0, 0]));
+    for (bytes, [low, high]) in result.rchunks_mut(2 * DIGIT_BITS / 8).zip(pairs) {
+        let pair = (u128::from(*high) << DIGIT_BITS | u128::from(*low)).to_be_bytes();
+        bytes.copy_from_slice(&pair[pair.len() - bytes.len()..]);
     }
 }
 
@@ -820,6 +1097,8 @@ pub mod dispatch {
 const DIGIT_BITS: usize = 52;
 const DIGIT_MASK: u64 = (1 << DIGIT_BITS) - 1;
 const DIGITS_MAX: usize = 80;
+/// R is at least 2^SPARE_BITS times a modulus.
+const SPARE_BITS: usize = 8;
 /// Entries of the table where the exponent is public.
 const PUBLIC_ENTRIES: usize = 2;
 const ONE: usize = 0;

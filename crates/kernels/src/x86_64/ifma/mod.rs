@@ -45,12 +45,11 @@ impl Montgomery {
         }
     }
 
-    /// `a = a b / 2^(52 digits)` modulo `n`, in each lane: below `2 n` where `a` or `b` is, and the
-    /// other below `2^(52 digits)`.
+    /// `a = a b / 2^(52 digits)` modulo `n`, in each lane: below `a b / 2^(52 digits) + n`, which must
+    /// be below `2^(52 digits)`.
     ///
     /// `a` and `b` are digits, the lowest first. `n` has a line with `-1 / n` modulo 2^52, then the
-    /// digits of the odd moduli, each below 2^(52 digits - 2). `scratch` has two lines for each
-    /// digit.
+    /// digits of the odd moduli. `scratch` has two lines for each digit.
     pub(crate) fn multiply(&self, a: &mut [Line], b: &[Line], n: &[Line], scratch: &mut [Line]) {
         assert!(b.len() == self.digits);
         self.call(self.multiply, a, b.as_ptr(), n, scratch);
