@@ -36,7 +36,7 @@ use zeroize::Zeroize;
 use crate::wipe::wipe_lines;
 pub use crate::x86_64::Ifma;
 pub use crate::x86_64::ifma::Line;
-use crate::x86_64::ifma::{Montgomery, WINDOW, select};
+use crate::x86_64::ifma::{Montgomery, window};
 
 /// How many exponentiations are done at once.
 pub const LANES: usize = 8;
@@ -97,7 +97,7 @@ impl Width {
 
     /// How many lines [`exponentiate`] needs to work in.
     pub const fn workspace_lines(self) -> usize {
-        1 + (6 + (1 << WINDOW)) * self.digits()
+        1 + (6 + (1 << window(self.digits()))) * self.digits()
     }
 
     /// How many lines [`exponentiate_crt`] needs.
@@ -272,7 +272,7 @@ pub fn prepare(
     group.set_moduli(moduli.iter().map(|modulus| &**modulus));
     for (lane, modulus) in moduli.iter_mut().enumerate() {
         for (digit, line) in modulus.power.iter_mut().zip(&*group.rooms.square_of_r) {
-            *digit = line.0[lane];
+            *digit = line.0[lane] & DIGIT_MASK;
         }
         modulus.is_prepared = true;
     }
@@ -637,9 +637,10 @@ fn check_operands(
 
 /// Eight lanes at work. What it used of the workspace is wiped on drop.
 struct Group<'a> {
-    ifma: Ifma,
     montgomery: Montgomery,
     rooms: Rooms<'a>,
+    /// Some bits of each lane's exponent.
+    bits: Line,
     /// Which entry of the table each lane wants.
     index: Line,
 }
@@ -680,7 +681,6 @@ impl<'a> Group<'a> {
         moduli[1] = Line([1; LANES]);
         square_of_r.fill(Line::ZERO);
         Ok(Self {
-            ifma,
             montgomery: Montgomery::new(ifma, digits),
             rooms: Rooms {
                 moduli,
@@ -690,6 +690,7 @@ impl<'a> Group<'a> {
                 scratch,
                 table,
             },
+            bits: Line::ZERO,
             index: Line::ZERO,
         })
     }
@@ -784,7 +785,8 @@ impl<'a> Group<'a> {
             let mut carry = Line::ZERO;
             for (line, addend) in self.rooms.power.iter_mut().zip(addends) {
                 for lane in 0..LANES {
-                    let sum = line.0[lane] + addend[0].0[lane] + carry.0[lane];
+                    let (digit, addend) = (line.0[lane], addend[0].0[lane]);
+                    let sum = (digit & DIGIT_MASK) + (addend & DIGIT_MASK) + carry.0[lane];
                     line.0[lane] = sum & DIGIT_MASK;
                     carry.0[lane] = sum >> DIGIT_BITS;
                 }
@@ -796,15 +798,28 @@ impl<'a> Group<'a> {
     /// `fill_table` has made of it.
     fn raise<'b>(&mut self, exponents: impl Iterator<Item = &'b [u8]> + Clone) {
         let bytes = exponents.clone().map(<[u8]>::len).max();
-        let windows = (8 * bytes.unwrap_or(0)).div_ceil(WINDOW).max(1);
-        for window in (0..windows).rev() {
-            for (exponent, index) in exponents.clone().zip(&mut self.index.0) {
-                *index = bits_of(exponent, WINDOW * window, WINDOW);
+        let bits = window(self.rooms.power.len());
+        let windows = (8 * bytes.unwrap_or(0)).div_ceil(bits).max(1);
+        // Bits are read from exponents for many windows at once.
+        let windows_read = BITS_READ_MAX / bits;
+        for number in (0..windows).rev() {
+            let later = number % windows_read;
+            if number + 1 == windows || later + 1 == windows_read {
+                let first = number - later;
+                for (exponent, lane) in exponents.clone().zip(&mut self.bits.0) {
+                    *lane = bits_of(exponent, bits * first, bits * windows_read);
+                }
             }
-            if window + 1 == windows {
-                self.select();
+            for (index, lane) in self.index.0.iter_mut().zip(&self.bits.0) {
+                *index = lane >> (bits * later) & ((1 << bits) - 1);
+            }
+            if number + 1 == windows {
+                let Rooms { power, table, .. } = &mut self.rooms;
+                self.montgomery.select_all(power, table, &self.index);
             } else {
-                for part in 0..WINDOW {
+                let Rooms { factor, table, .. } = &mut self.rooms;
+                self.montgomery.begin_selection(factor, table, &self.index);
+                for part in 0..bits {
                     self.square_and_select(part);
                 }
                 self.multiply();
@@ -822,15 +837,18 @@ impl<'a> Group<'a> {
         let mut carry = [0; LANES];
         for ((line, minuend), modulus) in self.rooms.power.iter_mut().zip(minuends).zip(moduli) {
             for (lane, carry) in carry.iter_mut().enumerate() {
-                let sum = minuend[entry].0[lane] + 2 * modulus.0[lane];
-                let sum = sum.wrapping_sub(line.0[lane]).wrapping_add(*carry);
+                let (minuend, subtrahend) = (minuend[entry].0[lane], line.0[lane]);
+                let sum = (minuend & DIGIT_MASK) + 2 * modulus.0[lane];
+                let sum = sum
+                    .wrapping_sub(subtrahend & DIGIT_MASK)
+                    .wrapping_add(*carry);
                 line.0[lane] = sum & DIGIT_MASK;
                 *carry = (sum.cast_signed() >> DIGIT_BITS).cast_unsigned();
             }
         }
     }
 
-    /// The table becomes the powers 0 to 2^WINDOW - 1 of the power.
+    /// The table becomes the powers of the power, from 0 on.
     fn fill_table(&mut self) {
         self.store(1);
         self.set_factor_to_one();
@@ -838,7 +856,7 @@ impl<'a> Group<'a> {
         self.store(0);
         self.load(1);
         self.rooms.factor.copy_from_slice(self.rooms.power);
-        for entry in 2..1 << WINDOW {
+        for entry in 2..self.entries() {
             if entry % 2 == 0 {
                 self.load(entry / 2);
                 self.square();
@@ -913,14 +931,8 @@ impl<'a> Group<'a> {
         self.montgomery.multiply(power, factor, moduli, scratch);
     }
 
-    /// The power becomes, in each lane, the entry of the table that its index names.
-    fn select(&mut self) {
-        let Rooms { power, table, .. } = &mut self.rooms;
-        select(self.ifma, power, table, &self.index);
-    }
-
-    /// As `square`. The factor becomes what `select` makes of the power, in as many parts as a
-    /// window has squares.
+    /// As `square`. The factor becomes, in each lane, the entry of the table that its index names, in
+    /// as many parts as a window has squares.
     fn square_and_select(&mut self, part: usize) {
         let Rooms {
             moduli,
@@ -930,11 +942,8 @@ impl<'a> Group<'a> {
             table,
             ..
         } = &mut self.rooms;
-        let digits = factor.len() / WINDOW;
-        let factor = &mut factor[part * digits..][..digits];
-        let table = &table[(part * digits) << WINDOW..][..digits << WINDOW];
         self.montgomery
-            .square_and_select(power, moduli, scratch, factor, table, &self.index);
+            .square_and_select(power, moduli, scratch, factor, table, &self.index, part);
     }
 
     /// The digits become the least number congruent to the power, which is below twice the modulus.
@@ -942,7 +951,7 @@ impl<'a> Group<'a> {
     fn least<'d>(&self, lane: usize, modulus: &Modulus, digits: &'d mut Digits) -> &'d [u64] {
         let digits = &mut digits.0[..self.rooms.power.len()];
         for (digit, line) in digits.iter_mut().zip(&*self.rooms.power) {
-            *digit = line.0[lane];
+            *digit = line.0[lane] & DIGIT_MASK;
         }
         subtract_once(digits, &modulus.digits[..digits.len()]);
         digits
@@ -962,6 +971,7 @@ impl Drop for Group<'_> {
         for room in [moduli, square_of_r, power, factor, scratch, table] {
             wipe_lines(room);
         }
+        wipe_lines(core::slice::from_mut(&mut self.bits));
         wipe_lines(core::slice::from_mut(&mut self.index));
     }
 }
@@ -1039,7 +1049,7 @@ fn digit_of(big_endian: &[u8], i: usize) -> u64 {
     bits_of(big_endian, DIGIT_BITS * i, DIGIT_BITS)
 }
 
-/// `count` bits, at most 57, of big-endian bytes; the lowest bit is number `start`.
+/// `count` bits, at most `BITS_READ_MAX`, of big-endian bytes; the lowest bit is number `start`.
 fn bits_of(big_endian: &[u8], start: usize, count: usize) -> u64 {
     let (first, shift) = (start / 8, start % 8);
     let bytes = &big_endian[..big_endian.len().saturating_sub(first)];
@@ -1097,6 +1107,8 @@ pub mod dispatch {
 const DIGIT_BITS: usize = 52;
 const DIGIT_MASK: u64 = (1 << DIGIT_BITS) - 1;
 const DIGITS_MAX: usize = 80;
+/// Whatever the number of the first, they are in eight bytes.
+const BITS_READ_MAX: usize = 57;
 /// R is at least 2^SPARE_BITS times a modulus.
 const SPARE_BITS: usize = 8;
 /// Entries of the table where the exponent is public.

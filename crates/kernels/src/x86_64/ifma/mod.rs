@@ -1,14 +1,15 @@
 //! Montgomery multiplication of eight numbers under eight moduli, in AVX-512 IFMA.
 //!
 //! The assembly is written by `cargo xtask kernels`; `xtask/src/kernels.rs` says how it works. It is
-//! assembly because compilers spill: of 31 registers in use, 18 are sums.
+//! assembly because compilers spill: nearly every register is in use.
 
 use core::arch::naked_asm;
 use core::ptr;
 
 use super::Ifma;
 
-/// One digit of 52 bits of each of eight numbers, which lie side by side.
+/// One digit of each of eight numbers, which lie side by side. A digit is the low 52 bits; what is
+/// above them means nothing.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Line(pub(crate) [u64; 8]);
@@ -60,8 +61,11 @@ impl Montgomery {
         self.call(self.square, a, ptr::null(), n, scratch);
     }
 
-    /// As `square`; the loads of a [`select`] for a fifth of the digits go on beside the
-    /// multiplications.
+    /// As `square`; part number `part` of a selection, of as many as a window has bits, goes on
+    /// beside the multiplications. [`begin_selection`] comes before the first.
+    ///
+    /// [`begin_selection`]: Self::begin_selection
+    #[expect(clippy::too_many_arguments, reason = "two operations at once")]
     pub(crate) fn square_and_select(
         &self,
         a: &mut [Line],
@@ -70,15 +74,47 @@ impl Montgomery {
         to: &mut [Line],
         table: &[Line],
         index: &Line,
+        part: usize,
     ) {
-        assert!(to.len() == self.digits / BLOCK && table.len() == to.len() << WINDOW);
+        let window = window(self.digits);
+        assert!(to.len() == self.digits && table.len() == to.len() << window && part < window);
+        let first = part * entries_beside(window);
         let selection = Selection {
             index,
-            table: table.as_ptr(),
+            numbers: NUMBERS[first..].as_ptr(),
+            table: table[first..].as_ptr(),
             to: to.as_mut_ptr(),
         };
         let b = (&raw const selection).cast();
         self.call(self.square_and_select, a, b, n, scratch);
+    }
+
+    /// Reads the entries of the table that no part of a selection reads, so that it can begin.
+    pub(crate) fn begin_selection(&self, to: &mut [Line], table: &[Line], index: &Line) {
+        let window = window(self.digits);
+        to.fill(Line::ZERO);
+        self.select(to, table, index, window * entries_beside(window));
+    }
+
+    /// In each lane of `to`, the digits of the entry of `table` that the lane's `index` names. All
+    /// entries are read. Those of digit 0 come first, as many as 2^window; then those of digit 1.
+    pub(crate) fn select_all(&self, to: &mut [Line], table: &[Line], index: &Line) {
+        to.fill(Line::ZERO);
+        self.select(to, table, index, 0);
+    }
+
+    /// Puts entries from number `first` on, those that lanes want, to what is there.
+    fn select(&self, to: &mut [Line], table: &[Line], index: &Line, first: usize) {
+        let entries = 1 << window(self.digits);
+        assert!(to.len() == self.digits && table.len() == to.len() * entries);
+        for entry in (first..entries).step_by(2) {
+            let table = table[entry..].as_ptr();
+            let bytes = entries * size_of::<Line>();
+            let numbers = NUMBERS[entry..].as_ptr();
+            // SAFETY: a token was there when `self` was made, so the instructions exist. There are as
+            // many digits as asserted; `entry` is even, so the entry after it exists too.
+            unsafe { select_two(to.as_mut_ptr(), table, numbers, bytes, index, to.len()) };
+        }
     }
 
     #[inline]
@@ -104,24 +140,36 @@ impl Montgomery {
     }
 }
 
-/// In each lane of `to`, the digits of the entry of `table` that the lane's `index` names. All
-/// entries are read. Those of digit 0 come first, as many as 2^[`WINDOW`]; then those of digit 1.
-pub(crate) fn select(_: Ifma, to: &mut [Line], table: &[Line], index: &Line) {
-    assert!(!to.is_empty() && table.len() == to.len() << WINDOW);
-    // SAFETY: the token proves the instructions; the table's length is asserted.
-    unsafe { select_all(to.as_mut_ptr(), table.as_ptr(), index, to.len()) };
+/// How many bits of an exponent one multiplication is for: the table of a narrow modulus is made and
+/// read at too great a cost for five.
+pub(crate) const fn window(digits: usize) -> usize {
+    if digits == 10 { 4 } else { 5 }
 }
 
-/// Bits of an index.
-pub(crate) const WINDOW: usize = 5;
+/// How many entries of the table a part of a selection reads, as the kernels have it.
+const fn entries_beside(window: usize) -> usize {
+    (1 << window) / window / 2 * 2
+}
 
 /// What is selected beside a square.
 #[repr(C)]
 struct Selection {
     index: *const Line,
+    numbers: *const u64,
     table: *const Line,
     to: *mut Line,
 }
+
+/// What entries are compared with the lanes' indices by.
+static NUMBERS: [u64; 32] = {
+    let mut numbers = [0; 32];
+    let mut i = 0;
+    while i < numbers.len() {
+        numbers[i] = i as u64;
+        i += 1;
+    }
+    numbers
+};
 
 /// Result, two factors (or one and a [`Selection`]), moduli, scratch, blocks of five digits.
 type Kernel =
@@ -164,12 +212,14 @@ kernels! {
 }
 
 /// # Safety
-/// AVX-512 F must be there; `to` has `digits` lines, at least one, and the table as many for each
-/// entry.
+/// AVX-512 F must be there. `to` has `digits` lines, at least one; in `table` are two lines for each of
+/// them, the next `digit_bytes` after those before; there are two `numbers`.
 #[unsafe(naked)]
-unsafe extern "sysv64" fn select_all(
+unsafe extern "sysv64" fn select_two(
     to: *mut Line,
     table: *const Line,
+    numbers: *const u64,
+    digit_bytes: usize,
     index: *const Line,
     digits: usize,
 ) {

@@ -550,25 +550,20 @@
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
     vpaddq zmm25, zmm25, zmm30
-    vpandq zmm23, zmm25, zmm31
     vpsrlq zmm30, zmm25, 52
-    vmovdqu64 zmmword ptr [rdi], zmm23
+    vmovdqu64 zmmword ptr [rdi], zmm25
     vpaddq zmm26, zmm26, zmm30
-    vpandq zmm24, zmm26, zmm31
     vpsrlq zmm30, zmm26, 52
-    vmovdqu64 zmmword ptr [rdi + 64], zmm24
+    vmovdqu64 zmmword ptr [rdi + 64], zmm26
     vpaddq zmm27, zmm27, zmm30
-    vpandq zmm23, zmm27, zmm31
     vpsrlq zmm30, zmm27, 52
-    vmovdqu64 zmmword ptr [rdi + 128], zmm23
+    vmovdqu64 zmmword ptr [rdi + 128], zmm27
     vpaddq zmm28, zmm28, zmm30
-    vpandq zmm24, zmm28, zmm31
     vpsrlq zmm30, zmm28, 52
-    vmovdqu64 zmmword ptr [rdi + 192], zmm24
+    vmovdqu64 zmmword ptr [rdi + 192], zmm28
     vpaddq zmm29, zmm29, zmm30
-    vpandq zmm23, zmm29, zmm31
     vpsrlq zmm30, zmm29, 52
-    vmovdqu64 zmmword ptr [rdi + 256], zmm23
+    vmovdqu64 zmmword ptr [rdi + 256], zmm29
     vpaddq zmm25, zmm5, zmm13
     vpaddq zmm26, zmm6, zmm14
     vpaddq zmm27, zmm7, zmm15
@@ -593,25 +588,20 @@
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
     vpaddq zmm25, zmm25, zmm30
-    vpandq zmm23, zmm25, zmm31
     vpsrlq zmm30, zmm25, 52
-    vmovdqu64 zmmword ptr [rdi], zmm23
+    vmovdqu64 zmmword ptr [rdi], zmm25
     vpaddq zmm26, zmm26, zmm30
-    vpandq zmm24, zmm26, zmm31
     vpsrlq zmm30, zmm26, 52
-    vmovdqu64 zmmword ptr [rdi + 64], zmm24
+    vmovdqu64 zmmword ptr [rdi + 64], zmm26
     vpaddq zmm27, zmm27, zmm30
-    vpandq zmm23, zmm27, zmm31
     vpsrlq zmm30, zmm27, 52
-    vmovdqu64 zmmword ptr [rdi + 128], zmm23
+    vmovdqu64 zmmword ptr [rdi + 128], zmm27
     vpaddq zmm28, zmm28, zmm30
-    vpandq zmm24, zmm28, zmm31
     vpsrlq zmm30, zmm28, 52
-    vmovdqu64 zmmword ptr [rdi + 192], zmm24
+    vmovdqu64 zmmword ptr [rdi + 192], zmm28
     vpaddq zmm29, zmm29, zmm30
-    vpandq zmm23, zmm29, zmm31
     vpsrlq zmm30, zmm29, 52
-    vmovdqu64 zmmword ptr [rdi + 256], zmm23
+    vmovdqu64 zmmword ptr [rdi + 256], zmm29
     vpaddq zmm25, zmm5, zmm13
     vpaddq zmm26, zmm6, zmm14
     vpaddq zmm27, zmm7, zmm15

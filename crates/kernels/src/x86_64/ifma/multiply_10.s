@@ -1,831 +1,694 @@
 # Written by `cargo xtask kernels` (xtask/src/kernels.rs).
-    vpxord xmm25, xmm25, xmm25
-    vpxord xmm26, xmm26, xmm26
-    vpxord xmm27, xmm27, xmm27
-    vpxord xmm28, xmm28, xmm28
-    vpxord xmm29, xmm29, xmm29
-    vpxor xmm0, xmm0, xmm0
-    vpxor xmm9, xmm9, xmm9
-    vpxor xmm1, xmm1, xmm1
+    vmovdqu64 zmm23, zmmword ptr [rcx]
+    vpternlogd zmm22, zmm22, zmm22, 255
+    vpsrlq zmm22, zmm22, 12
+    vmovdqa64 zmm0, zmm22
+    vmovdqa64 zmm1, zmm22
+    vmovdqa64 zmm2, zmm22
+    vmovdqa64 zmm3, zmm22
+    vmovdqa64 zmm4, zmm22
+    vmovdqa64 zmm5, zmm22
+    vmovdqa64 zmm6, zmm22
+    vmovdqa64 zmm7, zmm22
+    vmovdqa64 zmm8, zmm22
+    vmovdqa64 zmm9, zmm22
     vpxor xmm10, xmm10, xmm10
-    vpxor xmm2, xmm2, xmm2
+    vmovdqu64 zmm24, zmmword ptr [rsi]
+    vmovdqu64 zmm25, zmmword ptr [rdx]
+    vpmadd52luq zmm0, zmm24, zmm25
+    vpmadd52huq zmm1, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 64]
+    vpmadd52luq zmm1, zmm24, zmm26
+    vpmadd52huq zmm2, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 128]
+    vpmadd52luq zmm2, zmm24, zmm25
+    vpmadd52huq zmm3, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 192]
+    vpmadd52luq zmm3, zmm24, zmm26
+    vpmadd52huq zmm4, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 256]
+    vpmadd52luq zmm4, zmm24, zmm25
+    vpmadd52huq zmm5, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 320]
+    vpmadd52luq zmm5, zmm24, zmm26
+    vpmadd52huq zmm6, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 384]
+    vpmadd52luq zmm6, zmm24, zmm25
+    vpmadd52huq zmm7, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 448]
+    vpmadd52luq zmm7, zmm24, zmm26
+    vpmadd52huq zmm8, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 512]
+    vpmadd52luq zmm8, zmm24, zmm25
+    vpmadd52huq zmm9, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 576]
+    vpmadd52luq zmm9, zmm24, zmm26
+    vpmadd52huq zmm10, zmm24, zmm26
+    vmovdqa64 zmm21, zmm23
+    vpmadd52luq zmm21, zmm0, zmm23
+    vpsrlq zmm0, zmm0, 52
+    vpaddq zmm1, zmm1, zmm0
+    vmovdqu64 zmm25, zmmword ptr [rcx + 64]
+    vpmadd52huq zmm1, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 128]
+    vpmadd52luq zmm1, zmm21, zmm26
+    vpmadd52huq zmm2, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 192]
+    vpmadd52luq zmm2, zmm21, zmm25
+    vpmadd52huq zmm3, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 256]
+    vpmadd52luq zmm3, zmm21, zmm26
+    vpmadd52huq zmm4, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 320]
+    vpmadd52luq zmm4, zmm21, zmm25
+    vpmadd52huq zmm5, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 384]
+    vpmadd52luq zmm5, zmm21, zmm26
+    vpmadd52huq zmm6, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 448]
+    vpmadd52luq zmm6, zmm21, zmm25
+    vpmadd52huq zmm7, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 512]
+    vpmadd52luq zmm7, zmm21, zmm26
+    vpmadd52huq zmm8, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 576]
+    vpmadd52luq zmm8, zmm21, zmm25
+    vpmadd52huq zmm9, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 640]
+    vpmadd52luq zmm9, zmm21, zmm26
+    vpmadd52huq zmm10, zmm21, zmm26
     vpxor xmm11, xmm11, xmm11
-    vpxor xmm3, xmm3, xmm3
+    vmovdqu64 zmm24, zmmword ptr [rsi + 64]
+    vmovdqu64 zmm25, zmmword ptr [rdx]
+    vpmadd52luq zmm1, zmm24, zmm25
+    vpmadd52huq zmm2, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 64]
+    vpmadd52luq zmm2, zmm24, zmm26
+    vpmadd52huq zmm3, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 128]
+    vpmadd52luq zmm3, zmm24, zmm25
+    vpmadd52huq zmm4, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 192]
+    vpmadd52luq zmm4, zmm24, zmm26
+    vpmadd52huq zmm5, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 256]
+    vpmadd52luq zmm5, zmm24, zmm25
+    vpmadd52huq zmm6, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 320]
+    vpmadd52luq zmm6, zmm24, zmm26
+    vpmadd52huq zmm7, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 384]
+    vpmadd52luq zmm7, zmm24, zmm25
+    vpmadd52huq zmm8, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 448]
+    vpmadd52luq zmm8, zmm24, zmm26
+    vpmadd52huq zmm9, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 512]
+    vpmadd52luq zmm9, zmm24, zmm25
+    vpmadd52huq zmm10, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 576]
+    vpmadd52luq zmm10, zmm24, zmm26
+    vpmadd52huq zmm11, zmm24, zmm26
+    vmovdqa64 zmm21, zmm23
+    vpmadd52luq zmm21, zmm1, zmm23
+    vpsrlq zmm1, zmm1, 52
+    vpaddq zmm2, zmm2, zmm1
+    vmovdqu64 zmm25, zmmword ptr [rcx + 64]
+    vpmadd52huq zmm2, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 128]
+    vpmadd52luq zmm2, zmm21, zmm26
+    vpmadd52huq zmm3, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 192]
+    vpmadd52luq zmm3, zmm21, zmm25
+    vpmadd52huq zmm4, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 256]
+    vpmadd52luq zmm4, zmm21, zmm26
+    vpmadd52huq zmm5, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 320]
+    vpmadd52luq zmm5, zmm21, zmm25
+    vpmadd52huq zmm6, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 384]
+    vpmadd52luq zmm6, zmm21, zmm26
+    vpmadd52huq zmm7, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 448]
+    vpmadd52luq zmm7, zmm21, zmm25
+    vpmadd52huq zmm8, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 512]
+    vpmadd52luq zmm8, zmm21, zmm26
+    vpmadd52huq zmm9, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 576]
+    vpmadd52luq zmm9, zmm21, zmm25
+    vpmadd52huq zmm10, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 640]
+    vpmadd52luq zmm10, zmm21, zmm26
+    vpmadd52huq zmm11, zmm21, zmm26
     vpxor xmm12, xmm12, xmm12
-    vpxor xmm4, xmm4, xmm4
+    vmovdqu64 zmm24, zmmword ptr [rsi + 128]
+    vmovdqu64 zmm25, zmmword ptr [rdx]
+    vpmadd52luq zmm2, zmm24, zmm25
+    vpmadd52huq zmm3, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 64]
+    vpmadd52luq zmm3, zmm24, zmm26
+    vpmadd52huq zmm4, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 128]
+    vpmadd52luq zmm4, zmm24, zmm25
+    vpmadd52huq zmm5, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 192]
+    vpmadd52luq zmm5, zmm24, zmm26
+    vpmadd52huq zmm6, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 256]
+    vpmadd52luq zmm6, zmm24, zmm25
+    vpmadd52huq zmm7, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 320]
+    vpmadd52luq zmm7, zmm24, zmm26
+    vpmadd52huq zmm8, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 384]
+    vpmadd52luq zmm8, zmm24, zmm25
+    vpmadd52huq zmm9, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 448]
+    vpmadd52luq zmm9, zmm24, zmm26
+    vpmadd52huq zmm10, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 512]
+    vpmadd52luq zmm10, zmm24, zmm25
+    vpmadd52huq zmm11, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 576]
+    vpmadd52luq zmm11, zmm24, zmm26
+    vpmadd52huq zmm12, zmm24, zmm26
+    vmovdqa64 zmm21, zmm23
+    vpmadd52luq zmm21, zmm2, zmm23
+    vpsrlq zmm2, zmm2, 52
+    vpaddq zmm3, zmm3, zmm2
+    vmovdqu64 zmm25, zmmword ptr [rcx + 64]
+    vpmadd52huq zmm3, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 128]
+    vpmadd52luq zmm3, zmm21, zmm26
+    vpmadd52huq zmm4, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 192]
+    vpmadd52luq zmm4, zmm21, zmm25
+    vpmadd52huq zmm5, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 256]
+    vpmadd52luq zmm5, zmm21, zmm26
+    vpmadd52huq zmm6, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 320]
+    vpmadd52luq zmm6, zmm21, zmm25
+    vpmadd52huq zmm7, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 384]
+    vpmadd52luq zmm7, zmm21, zmm26
+    vpmadd52huq zmm8, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 448]
+    vpmadd52luq zmm8, zmm21, zmm25
+    vpmadd52huq zmm9, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 512]
+    vpmadd52luq zmm9, zmm21, zmm26
+    vpmadd52huq zmm10, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 576]
+    vpmadd52luq zmm10, zmm21, zmm25
+    vpmadd52huq zmm11, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 640]
+    vpmadd52luq zmm11, zmm21, zmm26
+    vpmadd52huq zmm12, zmm21, zmm26
     vpxor xmm13, xmm13, xmm13
-    vpxor xmm5, xmm5, xmm5
+    vmovdqu64 zmm24, zmmword ptr [rsi + 192]
+    vmovdqu64 zmm25, zmmword ptr [rdx]
+    vpmadd52luq zmm3, zmm24, zmm25
+    vpmadd52huq zmm4, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 64]
+    vpmadd52luq zmm4, zmm24, zmm26
+    vpmadd52huq zmm5, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 128]
+    vpmadd52luq zmm5, zmm24, zmm25
+    vpmadd52huq zmm6, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 192]
+    vpmadd52luq zmm6, zmm24, zmm26
+    vpmadd52huq zmm7, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 256]
+    vpmadd52luq zmm7, zmm24, zmm25
+    vpmadd52huq zmm8, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 320]
+    vpmadd52luq zmm8, zmm24, zmm26
+    vpmadd52huq zmm9, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 384]
+    vpmadd52luq zmm9, zmm24, zmm25
+    vpmadd52huq zmm10, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 448]
+    vpmadd52luq zmm10, zmm24, zmm26
+    vpmadd52huq zmm11, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 512]
+    vpmadd52luq zmm11, zmm24, zmm25
+    vpmadd52huq zmm12, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 576]
+    vpmadd52luq zmm12, zmm24, zmm26
+    vpmadd52huq zmm13, zmm24, zmm26
+    vmovdqa64 zmm21, zmm23
+    vpmadd52luq zmm21, zmm3, zmm23
+    vpsrlq zmm3, zmm3, 52
+    vpaddq zmm4, zmm4, zmm3
+    vmovdqu64 zmm25, zmmword ptr [rcx + 64]
+    vpmadd52huq zmm4, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 128]
+    vpmadd52luq zmm4, zmm21, zmm26
+    vpmadd52huq zmm5, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 192]
+    vpmadd52luq zmm5, zmm21, zmm25
+    vpmadd52huq zmm6, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 256]
+    vpmadd52luq zmm6, zmm21, zmm26
+    vpmadd52huq zmm7, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 320]
+    vpmadd52luq zmm7, zmm21, zmm25
+    vpmadd52huq zmm8, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 384]
+    vpmadd52luq zmm8, zmm21, zmm26
+    vpmadd52huq zmm9, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 448]
+    vpmadd52luq zmm9, zmm21, zmm25
+    vpmadd52huq zmm10, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 512]
+    vpmadd52luq zmm10, zmm21, zmm26
+    vpmadd52huq zmm11, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 576]
+    vpmadd52luq zmm11, zmm21, zmm25
+    vpmadd52huq zmm12, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 640]
+    vpmadd52luq zmm12, zmm21, zmm26
+    vpmadd52huq zmm13, zmm21, zmm26
     vpxor xmm14, xmm14, xmm14
-    vpxor xmm6, xmm6, xmm6
+    vmovdqu64 zmm24, zmmword ptr [rsi + 256]
+    vmovdqu64 zmm25, zmmword ptr [rdx]
+    vpmadd52luq zmm4, zmm24, zmm25
+    vpmadd52huq zmm5, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 64]
+    vpmadd52luq zmm5, zmm24, zmm26
+    vpmadd52huq zmm6, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 128]
+    vpmadd52luq zmm6, zmm24, zmm25
+    vpmadd52huq zmm7, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 192]
+    vpmadd52luq zmm7, zmm24, zmm26
+    vpmadd52huq zmm8, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 256]
+    vpmadd52luq zmm8, zmm24, zmm25
+    vpmadd52huq zmm9, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 320]
+    vpmadd52luq zmm9, zmm24, zmm26
+    vpmadd52huq zmm10, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 384]
+    vpmadd52luq zmm10, zmm24, zmm25
+    vpmadd52huq zmm11, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 448]
+    vpmadd52luq zmm11, zmm24, zmm26
+    vpmadd52huq zmm12, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 512]
+    vpmadd52luq zmm12, zmm24, zmm25
+    vpmadd52huq zmm13, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 576]
+    vpmadd52luq zmm13, zmm24, zmm26
+    vpmadd52huq zmm14, zmm24, zmm26
+    vmovdqa64 zmm21, zmm23
+    vpmadd52luq zmm21, zmm4, zmm23
+    vpsrlq zmm4, zmm4, 52
+    vpaddq zmm5, zmm5, zmm4
+    vmovdqu64 zmm25, zmmword ptr [rcx + 64]
+    vpmadd52huq zmm5, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 128]
+    vpmadd52luq zmm5, zmm21, zmm26
+    vpmadd52huq zmm6, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 192]
+    vpmadd52luq zmm6, zmm21, zmm25
+    vpmadd52huq zmm7, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 256]
+    vpmadd52luq zmm7, zmm21, zmm26
+    vpmadd52huq zmm8, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 320]
+    vpmadd52luq zmm8, zmm21, zmm25
+    vpmadd52huq zmm9, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 384]
+    vpmadd52luq zmm9, zmm21, zmm26
+    vpmadd52huq zmm10, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 448]
+    vpmadd52luq zmm10, zmm21, zmm25
+    vpmadd52huq zmm11, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 512]
+    vpmadd52luq zmm11, zmm21, zmm26
+    vpmadd52huq zmm12, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 576]
+    vpmadd52luq zmm12, zmm21, zmm25
+    vpmadd52huq zmm13, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 640]
+    vpmadd52luq zmm13, zmm21, zmm26
+    vpmadd52huq zmm14, zmm21, zmm26
     vpxor xmm15, xmm15, xmm15
-    vpxor xmm7, xmm7, xmm7
+    vmovdqu64 zmm24, zmmword ptr [rsi + 320]
+    vmovdqu64 zmm25, zmmword ptr [rdx]
+    vpmadd52luq zmm5, zmm24, zmm25
+    vpmadd52huq zmm6, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 64]
+    vpmadd52luq zmm6, zmm24, zmm26
+    vpmadd52huq zmm7, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 128]
+    vpmadd52luq zmm7, zmm24, zmm25
+    vpmadd52huq zmm8, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 192]
+    vpmadd52luq zmm8, zmm24, zmm26
+    vpmadd52huq zmm9, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 256]
+    vpmadd52luq zmm9, zmm24, zmm25
+    vpmadd52huq zmm10, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 320]
+    vpmadd52luq zmm10, zmm24, zmm26
+    vpmadd52huq zmm11, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 384]
+    vpmadd52luq zmm11, zmm24, zmm25
+    vpmadd52huq zmm12, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 448]
+    vpmadd52luq zmm12, zmm24, zmm26
+    vpmadd52huq zmm13, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 512]
+    vpmadd52luq zmm13, zmm24, zmm25
+    vpmadd52huq zmm14, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 576]
+    vpmadd52luq zmm14, zmm24, zmm26
+    vpmadd52huq zmm15, zmm24, zmm26
+    vmovdqa64 zmm21, zmm23
+    vpmadd52luq zmm21, zmm5, zmm23
+    vpsrlq zmm5, zmm5, 52
+    vpaddq zmm6, zmm6, zmm5
+    vmovdqu64 zmm25, zmmword ptr [rcx + 64]
+    vpmadd52huq zmm6, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 128]
+    vpmadd52luq zmm6, zmm21, zmm26
+    vpmadd52huq zmm7, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 192]
+    vpmadd52luq zmm7, zmm21, zmm25
+    vpmadd52huq zmm8, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 256]
+    vpmadd52luq zmm8, zmm21, zmm26
+    vpmadd52huq zmm9, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 320]
+    vpmadd52luq zmm9, zmm21, zmm25
+    vpmadd52huq zmm10, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 384]
+    vpmadd52luq zmm10, zmm21, zmm26
+    vpmadd52huq zmm11, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 448]
+    vpmadd52luq zmm11, zmm21, zmm25
+    vpmadd52huq zmm12, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 512]
+    vpmadd52luq zmm12, zmm21, zmm26
+    vpmadd52huq zmm13, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 576]
+    vpmadd52luq zmm13, zmm21, zmm25
+    vpmadd52huq zmm14, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 640]
+    vpmadd52luq zmm14, zmm21, zmm26
+    vpmadd52huq zmm15, zmm21, zmm26
     vpxord xmm16, xmm16, xmm16
-    vpxor xmm8, xmm8, xmm8
+    vmovdqu64 zmm24, zmmword ptr [rsi + 384]
+    vmovdqu64 zmm25, zmmword ptr [rdx]
+    vpmadd52luq zmm6, zmm24, zmm25
+    vpmadd52huq zmm7, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 64]
+    vpmadd52luq zmm7, zmm24, zmm26
+    vpmadd52huq zmm8, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 128]
+    vpmadd52luq zmm8, zmm24, zmm25
+    vpmadd52huq zmm9, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 192]
+    vpmadd52luq zmm9, zmm24, zmm26
+    vpmadd52huq zmm10, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 256]
+    vpmadd52luq zmm10, zmm24, zmm25
+    vpmadd52huq zmm11, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 320]
+    vpmadd52luq zmm11, zmm24, zmm26
+    vpmadd52huq zmm12, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 384]
+    vpmadd52luq zmm12, zmm24, zmm25
+    vpmadd52huq zmm13, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 448]
+    vpmadd52luq zmm13, zmm24, zmm26
+    vpmadd52huq zmm14, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 512]
+    vpmadd52luq zmm14, zmm24, zmm25
+    vpmadd52huq zmm15, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 576]
+    vpmadd52luq zmm15, zmm24, zmm26
+    vpmadd52huq zmm16, zmm24, zmm26
+    vmovdqa64 zmm21, zmm23
+    vpmadd52luq zmm21, zmm6, zmm23
+    vpsrlq zmm6, zmm6, 52
+    vpaddq zmm7, zmm7, zmm6
+    vmovdqu64 zmm25, zmmword ptr [rcx + 64]
+    vpmadd52huq zmm7, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 128]
+    vpmadd52luq zmm7, zmm21, zmm26
+    vpmadd52huq zmm8, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 192]
+    vpmadd52luq zmm8, zmm21, zmm25
+    vpmadd52huq zmm9, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 256]
+    vpmadd52luq zmm9, zmm21, zmm26
+    vpmadd52huq zmm10, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 320]
+    vpmadd52luq zmm10, zmm21, zmm25
+    vpmadd52huq zmm11, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 384]
+    vpmadd52luq zmm11, zmm21, zmm26
+    vpmadd52huq zmm12, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 448]
+    vpmadd52luq zmm12, zmm21, zmm25
+    vpmadd52huq zmm13, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 512]
+    vpmadd52luq zmm13, zmm21, zmm26
+    vpmadd52huq zmm14, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 576]
+    vpmadd52luq zmm14, zmm21, zmm25
+    vpmadd52huq zmm15, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 640]
+    vpmadd52luq zmm15, zmm21, zmm26
+    vpmadd52huq zmm16, zmm21, zmm26
     vpxord xmm17, xmm17, xmm17
-    vmovdqu64 zmm18, zmmword ptr [rsi]
-    vmovdqu64 zmm19, zmmword ptr [rsi + 64]
-    vmovdqu64 zmm20, zmmword ptr [rsi + 128]
-    vmovdqu64 zmm21, zmmword ptr [rsi + 192]
-    vmovdqu64 zmm22, zmmword ptr [rsi + 256]
-    vmovdqu64 zmm23, zmmword ptr [rdx]
-    vpmadd52luq zmm0, zmm18, zmm23
-    vpmadd52luq zmm1, zmm19, zmm23
-    vpmadd52luq zmm2, zmm20, zmm23
-    vpmadd52luq zmm3, zmm21, zmm23
-    vpmadd52luq zmm4, zmm22, zmm23
-    vpmadd52huq zmm9, zmm18, zmm23
-    vpmadd52huq zmm10, zmm19, zmm23
-    vpmadd52huq zmm11, zmm20, zmm23
-    vpmadd52huq zmm12, zmm21, zmm23
-    vpmadd52huq zmm13, zmm22, zmm23
-    vmovdqu64 zmm24, zmmword ptr [rdx + 64]
-    vpmadd52luq zmm1, zmm18, zmm24
-    vpmadd52luq zmm2, zmm19, zmm24
-    vpmadd52luq zmm3, zmm20, zmm24
-    vpmadd52luq zmm4, zmm21, zmm24
-    vpmadd52luq zmm5, zmm22, zmm24
-    vpmadd52huq zmm10, zmm18, zmm24
-    vpmadd52huq zmm11, zmm19, zmm24
-    vpmadd52huq zmm12, zmm20, zmm24
-    vpmadd52huq zmm13, zmm21, zmm24
-    vpmadd52huq zmm14, zmm22, zmm24
-    vmovdqu64 zmm23, zmmword ptr [rdx + 128]
-    vpmadd52luq zmm2, zmm18, zmm23
-    vpmadd52luq zmm3, zmm19, zmm23
-    vpmadd52luq zmm4, zmm20, zmm23
-    vpmadd52luq zmm5, zmm21, zmm23
-    vpmadd52luq zmm6, zmm22, zmm23
-    vpmadd52huq zmm11, zmm18, zmm23
-    vpmadd52huq zmm12, zmm19, zmm23
-    vpmadd52huq zmm13, zmm20, zmm23
-    vpmadd52huq zmm14, zmm21, zmm23
-    vpmadd52huq zmm15, zmm22, zmm23
-    vmovdqu64 zmm24, zmmword ptr [rdx + 192]
-    vpmadd52luq zmm3, zmm18, zmm24
-    vpmadd52luq zmm4, zmm19, zmm24
-    vpmadd52luq zmm5, zmm20, zmm24
-    vpmadd52luq zmm6, zmm21, zmm24
-    vpmadd52luq zmm7, zmm22, zmm24
-    vpmadd52huq zmm12, zmm18, zmm24
-    vpmadd52huq zmm13, zmm19, zmm24
-    vpmadd52huq zmm14, zmm20, zmm24
-    vpmadd52huq zmm15, zmm21, zmm24
-    vpmadd52huq zmm16, zmm22, zmm24
-    vmovdqu64 zmm23, zmmword ptr [rdx + 256]
-    vpmadd52luq zmm4, zmm18, zmm23
-    vpmadd52luq zmm5, zmm19, zmm23
-    vpmadd52luq zmm6, zmm20, zmm23
-    vpmadd52luq zmm7, zmm21, zmm23
-    vpmadd52luq zmm8, zmm22, zmm23
-    vpmadd52huq zmm13, zmm18, zmm23
-    vpmadd52huq zmm14, zmm19, zmm23
-    vpmadd52huq zmm15, zmm20, zmm23
-    vpmadd52huq zmm16, zmm21, zmm23
-    vpmadd52huq zmm17, zmm22, zmm23
-    vpaddq zmm25, zmm25, zmm0
-    vmovdqu64 zmmword ptr [r8], zmm25
-    vpaddq zmm26, zmm26, zmm1
-    vpaddq zmm26, zmm26, zmm9
-    vmovdqu64 zmmword ptr [r8 + 64], zmm26
-    vpaddq zmm27, zmm27, zmm2
-    vpaddq zmm27, zmm27, zmm10
-    vmovdqu64 zmmword ptr [r8 + 128], zmm27
-    vpaddq zmm28, zmm28, zmm3
-    vpaddq zmm28, zmm28, zmm11
-    vmovdqu64 zmmword ptr [r8 + 192], zmm28
-    vpaddq zmm29, zmm29, zmm4
-    vpaddq zmm29, zmm29, zmm12
-    vmovdqu64 zmmword ptr [r8 + 256], zmm29
-    vpaddq zmm25, zmm5, zmm13
-    vpaddq zmm26, zmm6, zmm14
-    vpaddq zmm27, zmm7, zmm15
-    vpaddq zmm28, zmm8, zmm16
-    vmovdqa64 zmm29, zmm17
-    vpxor xmm0, xmm0, xmm0
-    vpxor xmm9, xmm9, xmm9
-    vpxor xmm1, xmm1, xmm1
-    vpxor xmm10, xmm10, xmm10
-    vpxor xmm2, xmm2, xmm2
-    vpxor xmm11, xmm11, xmm11
-    vpxor xmm3, xmm3, xmm3
-    vpxor xmm12, xmm12, xmm12
-    vpxor xmm4, xmm4, xmm4
-    vpxor xmm13, xmm13, xmm13
-    vpxor xmm5, xmm5, xmm5
-    vpxor xmm14, xmm14, xmm14
-    vpxor xmm6, xmm6, xmm6
-    vpxor xmm15, xmm15, xmm15
-    vpxor xmm7, xmm7, xmm7
-    vpxord xmm16, xmm16, xmm16
-    vpxor xmm8, xmm8, xmm8
-    vpxord xmm17, xmm17, xmm17
-    vmovdqu64 zmm18, zmmword ptr [rsi]
-    vmovdqu64 zmm19, zmmword ptr [rsi + 64]
-    vmovdqu64 zmm20, zmmword ptr [rsi + 128]
-    vmovdqu64 zmm21, zmmword ptr [rsi + 192]
-    vmovdqu64 zmm22, zmmword ptr [rsi + 256]
-    vmovdqu64 zmm23, zmmword ptr [rdx + 320]
-    vpmadd52luq zmm0, zmm18, zmm23
-    vpmadd52luq zmm1, zmm19, zmm23
-    vpmadd52luq zmm2, zmm20, zmm23
-    vpmadd52luq zmm3, zmm21, zmm23
-    vpmadd52luq zmm4, zmm22, zmm23
-    vpmadd52huq zmm9, zmm18, zmm23
-    vpmadd52huq zmm10, zmm19, zmm23
-    vpmadd52huq zmm11, zmm20, zmm23
-    vpmadd52huq zmm12, zmm21, zmm23
-    vpmadd52huq zmm13, zmm22, zmm23
-    vmovdqu64 zmm24, zmmword ptr [rdx + 384]
-    vpmadd52luq zmm1, zmm18, zmm24
-    vpmadd52luq zmm2, zmm19, zmm24
-    vpmadd52luq zmm3, zmm20, zmm24
-    vpmadd52luq zmm4, zmm21, zmm24
-    vpmadd52luq zmm5, zmm22, zmm24
-    vpmadd52huq zmm10, zmm18, zmm24
-    vpmadd52huq zmm11, zmm19, zmm24
-    vpmadd52huq zmm12, zmm20, zmm24
-    vpmadd52huq zmm13, zmm21, zmm24
-    vpmadd52huq zmm14, zmm22, zmm24
-    vmovdqu64 zmm23, zmmword ptr [rdx + 448]
-    vpmadd52luq zmm2, zmm18, zmm23
-    vpmadd52luq zmm3, zmm19, zmm23
-    vpmadd52luq zmm4, zmm20, zmm23
-    vpmadd52luq zmm5, zmm21, zmm23
-    vpmadd52luq zmm6, zmm22, zmm23
-    vpmadd52huq zmm11, zmm18, zmm23
-    vpmadd52huq zmm12, zmm19, zmm23
-    vpmadd52huq zmm13, zmm20, zmm23
-    vpmadd52huq zmm14, zmm21, zmm23
-    vpmadd52huq zmm15, zmm22, zmm23
-    vmovdqu64 zmm24, zmmword ptr [rdx + 512]
-    vpmadd52luq zmm3, zmm18, zmm24
-    vpmadd52luq zmm4, zmm19, zmm24
-    vpmadd52luq zmm5, zmm20, zmm24
-    vpmadd52luq zmm6, zmm21, zmm24
-    vpmadd52luq zmm7, zmm22, zmm24
-    vpmadd52huq zmm12, zmm18, zmm24
-    vpmadd52huq zmm13, zmm19, zmm24
-    vpmadd52huq zmm14, zmm20, zmm24
-    vpmadd52huq zmm15, zmm21, zmm24
-    vpmadd52huq zmm16, zmm22, zmm24
-    vmovdqu64 zmm23, zmmword ptr [rdx + 576]
-    vpmadd52luq zmm4, zmm18, zmm23
-    vpmadd52luq zmm5, zmm19, zmm23
-    vpmadd52luq zmm6, zmm20, zmm23
-    vpmadd52luq zmm7, zmm21, zmm23
-    vpmadd52luq zmm8, zmm22, zmm23
-    vpmadd52huq zmm13, zmm18, zmm23
-    vpmadd52huq zmm14, zmm19, zmm23
-    vpmadd52huq zmm15, zmm20, zmm23
-    vpmadd52huq zmm16, zmm21, zmm23
-    vpmadd52huq zmm17, zmm22, zmm23
-    vmovdqu64 zmm18, zmmword ptr [rsi + 320]
-    vmovdqu64 zmm19, zmmword ptr [rsi + 384]
-    vmovdqu64 zmm20, zmmword ptr [rsi + 448]
-    vmovdqu64 zmm21, zmmword ptr [rsi + 512]
-    vmovdqu64 zmm22, zmmword ptr [rsi + 576]
-    vmovdqu64 zmm23, zmmword ptr [rdx]
-    vpmadd52luq zmm0, zmm18, zmm23
-    vpmadd52luq zmm1, zmm19, zmm23
-    vpmadd52luq zmm2, zmm20, zmm23
-    vpmadd52luq zmm3, zmm21, zmm23
-    vpmadd52luq zmm4, zmm22, zmm23
-    vpmadd52huq zmm9, zmm18, zmm23
-    vpmadd52huq zmm10, zmm19, zmm23
-    vpmadd52huq zmm11, zmm20, zmm23
-    vpmadd52huq zmm12, zmm21, zmm23
-    vpmadd52huq zmm13, zmm22, zmm23
-    vmovdqu64 zmm24, zmmword ptr [rdx + 64]
-    vpmadd52luq zmm1, zmm18, zmm24
-    vpmadd52luq zmm2, zmm19, zmm24
-    vpmadd52luq zmm3, zmm20, zmm24
-    vpmadd52luq zmm4, zmm21, zmm24
-    vpmadd52luq zmm5, zmm22, zmm24
-    vpmadd52huq zmm10, zmm18, zmm24
-    vpmadd52huq zmm11, zmm19, zmm24
-    vpmadd52huq zmm12, zmm20, zmm24
-    vpmadd52huq zmm13, zmm21, zmm24
-    vpmadd52huq zmm14, zmm22, zmm24
-    vmovdqu64 zmm23, zmmword ptr [rdx + 128]
-    vpmadd52luq zmm2, zmm18, zmm23
-    vpmadd52luq zmm3, zmm19, zmm23
-    vpmadd52luq zmm4, zmm20, zmm23
-    vpmadd52luq zmm5, zmm21, zmm23
-    vpmadd52luq zmm6, zmm22, zmm23
-    vpmadd52huq zmm11, zmm18, zmm23
-    vpmadd52huq zmm12, zmm19, zmm23
-    vpmadd52huq zmm13, zmm20, zmm23
-    vpmadd52huq zmm14, zmm21, zmm23
-    vpmadd52huq zmm15, zmm22, zmm23
-    vmovdqu64 zmm24, zmmword ptr [rdx + 192]
-    vpmadd52luq zmm3, zmm18, zmm24
-    vpmadd52luq zmm4, zmm19, zmm24
-    vpmadd52luq zmm5, zmm20, zmm24
-    vpmadd52luq zmm6, zmm21, zmm24
-    vpmadd52luq zmm7, zmm22, zmm24
-    vpmadd52huq zmm12, zmm18, zmm24
-    vpmadd52huq zmm13, zmm19, zmm24
-    vpmadd52huq zmm14, zmm20, zmm24
-    vpmadd52huq zmm15, zmm21, zmm24
-    vpmadd52huq zmm16, zmm22, zmm24
-    vmovdqu64 zmm23, zmmword ptr [rdx + 256]
-    vpmadd52luq zmm4, zmm18, zmm23
-    vpmadd52luq zmm5, zmm19, zmm23
-    vpmadd52luq zmm6, zmm20, zmm23
-    vpmadd52luq zmm7, zmm21, zmm23
-    vpmadd52luq zmm8, zmm22, zmm23
-    vpmadd52huq zmm13, zmm18, zmm23
-    vpmadd52huq zmm14, zmm19, zmm23
-    vpmadd52huq zmm15, zmm20, zmm23
-    vpmadd52huq zmm16, zmm21, zmm23
-    vpmadd52huq zmm17, zmm22, zmm23
-    vpaddq zmm25, zmm25, zmm0
-    vmovdqu64 zmmword ptr [r8 + 320], zmm25
-    vpaddq zmm26, zmm26, zmm1
-    vpaddq zmm26, zmm26, zmm9
-    vmovdqu64 zmmword ptr [r8 + 384], zmm26
-    vpaddq zmm27, zmm27, zmm2
-    vpaddq zmm27, zmm27, zmm10
-    vmovdqu64 zmmword ptr [r8 + 448], zmm27
-    vpaddq zmm28, zmm28, zmm3
-    vpaddq zmm28, zmm28, zmm11
-    vmovdqu64 zmmword ptr [r8 + 512], zmm28
-    vpaddq zmm29, zmm29, zmm4
-    vpaddq zmm29, zmm29, zmm12
-    vmovdqu64 zmmword ptr [r8 + 576], zmm29
-    vpaddq zmm25, zmm5, zmm13
-    vpaddq zmm26, zmm6, zmm14
-    vpaddq zmm27, zmm7, zmm15
-    vpaddq zmm28, zmm8, zmm16
-    vmovdqa64 zmm29, zmm17
-    vpxor xmm0, xmm0, xmm0
-    vpxor xmm9, xmm9, xmm9
-    vpxor xmm1, xmm1, xmm1
-    vpxor xmm10, xmm10, xmm10
-    vpxor xmm2, xmm2, xmm2
-    vpxor xmm11, xmm11, xmm11
-    vpxor xmm3, xmm3, xmm3
-    vpxor xmm12, xmm12, xmm12
-    vpxor xmm4, xmm4, xmm4
-    vpxor xmm13, xmm13, xmm13
-    vpxor xmm5, xmm5, xmm5
-    vpxor xmm14, xmm14, xmm14
-    vpxor xmm6, xmm6, xmm6
-    vpxor xmm15, xmm15, xmm15
-    vpxor xmm7, xmm7, xmm7
-    vpxord xmm16, xmm16, xmm16
-    vpxor xmm8, xmm8, xmm8
-    vpxord xmm17, xmm17, xmm17
-    vmovdqu64 zmm18, zmmword ptr [rsi + 320]
-    vmovdqu64 zmm19, zmmword ptr [rsi + 384]
-    vmovdqu64 zmm20, zmmword ptr [rsi + 448]
-    vmovdqu64 zmm21, zmmword ptr [rsi + 512]
-    vmovdqu64 zmm22, zmmword ptr [rsi + 576]
-    vmovdqu64 zmm23, zmmword ptr [rdx + 320]
-    vpmadd52luq zmm0, zmm18, zmm23
-    vpmadd52luq zmm1, zmm19, zmm23
-    vpmadd52luq zmm2, zmm20, zmm23
-    vpmadd52luq zmm3, zmm21, zmm23
-    vpmadd52luq zmm4, zmm22, zmm23
-    vpmadd52huq zmm9, zmm18, zmm23
-    vpmadd52huq zmm10, zmm19, zmm23
-    vpmadd52huq zmm11, zmm20, zmm23
-    vpmadd52huq zmm12, zmm21, zmm23
-    vpmadd52huq zmm13, zmm22, zmm23
-    vmovdqu64 zmm24, zmmword ptr [rdx + 384]
-    vpmadd52luq zmm1, zmm18, zmm24
-    vpmadd52luq zmm2, zmm19, zmm24
-    vpmadd52luq zmm3, zmm20, zmm24
-    vpmadd52luq zmm4, zmm21, zmm24
-    vpmadd52luq zmm5, zmm22, zmm24
-    vpmadd52huq zmm10, zmm18, zmm24
-    vpmadd52huq zmm11, zmm19, zmm24
-    vpmadd52huq zmm12, zmm20, zmm24
-    vpmadd52huq zmm13, zmm21, zmm24
-    vpmadd52huq zmm14, zmm22, zmm24
-    vmovdqu64 zmm23, zmmword ptr [rdx + 448]
-    vpmadd52luq zmm2, zmm18, zmm23
-    vpmadd52luq zmm3, zmm19, zmm23
-    vpmadd52luq zmm4, zmm20, zmm23
-    vpmadd52luq zmm5, zmm21, zmm23
-    vpmadd52luq zmm6, zmm22, zmm23
-    vpmadd52huq zmm11, zmm18, zmm23
-    vpmadd52huq zmm12, zmm19, zmm23
-    vpmadd52huq zmm13, zmm20, zmm23
-    vpmadd52huq zmm14, zmm21, zmm23
-    vpmadd52huq zmm15, zmm22, zmm23
-    vmovdqu64 zmm24, zmmword ptr [rdx + 512]
-    vpmadd52luq zmm3, zmm18, zmm24
-    vpmadd52luq zmm4, zmm19, zmm24
-    vpmadd52luq zmm5, zmm20, zmm24
-    vpmadd52luq zmm6, zmm21, zmm24
-    vpmadd52luq zmm7, zmm22, zmm24
-    vpmadd52huq zmm12, zmm18, zmm24
-    vpmadd52huq zmm13, zmm19, zmm24
-    vpmadd52huq zmm14, zmm20, zmm24
-    vpmadd52huq zmm15, zmm21, zmm24
-    vpmadd52huq zmm16, zmm22, zmm24
-    vmovdqu64 zmm23, zmmword ptr [rdx + 576]
-    vpmadd52luq zmm4, zmm18, zmm23
-    vpmadd52luq zmm5, zmm19, zmm23
-    vpmadd52luq zmm6, zmm20, zmm23
-    vpmadd52luq zmm7, zmm21, zmm23
-    vpmadd52luq zmm8, zmm22, zmm23
-    vpmadd52huq zmm13, zmm18, zmm23
-    vpmadd52huq zmm14, zmm19, zmm23
-    vpmadd52huq zmm15, zmm20, zmm23
-    vpmadd52huq zmm16, zmm21, zmm23
-    vpmadd52huq zmm17, zmm22, zmm23
-    vpaddq zmm25, zmm25, zmm0
-    vmovdqu64 zmmword ptr [r8 + 640], zmm25
-    vpaddq zmm26, zmm26, zmm1
-    vpaddq zmm26, zmm26, zmm9
-    vmovdqu64 zmmword ptr [r8 + 704], zmm26
-    vpaddq zmm27, zmm27, zmm2
-    vpaddq zmm27, zmm27, zmm10
-    vmovdqu64 zmmword ptr [r8 + 768], zmm27
-    vpaddq zmm28, zmm28, zmm3
-    vpaddq zmm28, zmm28, zmm11
-    vmovdqu64 zmmword ptr [r8 + 832], zmm28
-    vpaddq zmm29, zmm29, zmm4
-    vpaddq zmm29, zmm29, zmm12
-    vmovdqu64 zmmword ptr [r8 + 896], zmm29
-    vpaddq zmm25, zmm5, zmm13
-    vpaddq zmm26, zmm6, zmm14
-    vpaddq zmm27, zmm7, zmm15
-    vpaddq zmm28, zmm8, zmm16
-    vmovdqa64 zmm29, zmm17
-    vmovdqu64 zmmword ptr [r8 + 960], zmm25
-    vmovdqu64 zmmword ptr [r8 + 1024], zmm26
-    vmovdqu64 zmmword ptr [r8 + 1088], zmm27
-    vmovdqu64 zmmword ptr [r8 + 1152], zmm28
-    vmovdqu64 zmmword ptr [r8 + 1216], zmm29
-    vpxord xmm25, xmm25, xmm25
-    vpxord xmm26, xmm26, xmm26
-    vpxord xmm27, xmm27, xmm27
-    vpxord xmm28, xmm28, xmm28
-    vpxord xmm29, xmm29, xmm29
-    vmovdqu64 zmm30, zmmword ptr [rcx]
-    vpternlogd zmm31, zmm31, zmm31, 255
-    vpsrlq zmm31, zmm31, 12
-    vpxor xmm0, xmm0, xmm0
-    vpxor xmm9, xmm9, xmm9
-    vpxor xmm1, xmm1, xmm1
-    vpxor xmm10, xmm10, xmm10
-    vpxor xmm2, xmm2, xmm2
-    vpxor xmm11, xmm11, xmm11
-    vpxor xmm3, xmm3, xmm3
-    vpxor xmm12, xmm12, xmm12
-    vpxor xmm4, xmm4, xmm4
-    vpxor xmm13, xmm13, xmm13
-    vpxor xmm5, xmm5, xmm5
-    vpxor xmm14, xmm14, xmm14
-    vpxor xmm6, xmm6, xmm6
-    vpxor xmm15, xmm15, xmm15
-    vpxor xmm7, xmm7, xmm7
-    vpxord xmm16, xmm16, xmm16
-    vpxor xmm8, xmm8, xmm8
-    vpxord xmm17, xmm17, xmm17
-    vpaddq zmm25, zmm25, zmmword ptr [r8]
-    vpaddq zmm26, zmm26, zmmword ptr [r8 + 64]
-    vpaddq zmm27, zmm27, zmmword ptr [r8 + 128]
-    vpaddq zmm28, zmm28, zmmword ptr [r8 + 192]
-    vpaddq zmm29, zmm29, zmmword ptr [r8 + 256]
-    vpaddq zmm25, zmm25, zmm0
+    vmovdqu64 zmm24, zmmword ptr [rsi + 448]
+    vmovdqu64 zmm25, zmmword ptr [rdx]
+    vpmadd52luq zmm7, zmm24, zmm25
+    vpmadd52huq zmm8, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 64]
+    vpmadd52luq zmm8, zmm24, zmm26
+    vpmadd52huq zmm9, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 128]
+    vpmadd52luq zmm9, zmm24, zmm25
+    vpmadd52huq zmm10, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 192]
+    vpmadd52luq zmm10, zmm24, zmm26
+    vpmadd52huq zmm11, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 256]
+    vpmadd52luq zmm11, zmm24, zmm25
+    vpmadd52huq zmm12, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 320]
+    vpmadd52luq zmm12, zmm24, zmm26
+    vpmadd52huq zmm13, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 384]
+    vpmadd52luq zmm13, zmm24, zmm25
+    vpmadd52huq zmm14, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 448]
+    vpmadd52luq zmm14, zmm24, zmm26
+    vpmadd52huq zmm15, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 512]
+    vpmadd52luq zmm15, zmm24, zmm25
+    vpmadd52huq zmm16, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 576]
+    vpmadd52luq zmm16, zmm24, zmm26
+    vpmadd52huq zmm17, zmm24, zmm26
+    vmovdqa64 zmm21, zmm23
+    vpmadd52luq zmm21, zmm7, zmm23
+    vpsrlq zmm7, zmm7, 52
+    vpaddq zmm8, zmm8, zmm7
+    vmovdqu64 zmm25, zmmword ptr [rcx + 64]
+    vpmadd52huq zmm8, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 128]
+    vpmadd52luq zmm8, zmm21, zmm26
+    vpmadd52huq zmm9, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 192]
+    vpmadd52luq zmm9, zmm21, zmm25
+    vpmadd52huq zmm10, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 256]
+    vpmadd52luq zmm10, zmm21, zmm26
+    vpmadd52huq zmm11, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 320]
+    vpmadd52luq zmm11, zmm21, zmm25
+    vpmadd52huq zmm12, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 384]
+    vpmadd52luq zmm12, zmm21, zmm26
+    vpmadd52huq zmm13, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 448]
+    vpmadd52luq zmm13, zmm21, zmm25
+    vpmadd52huq zmm14, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 512]
+    vpmadd52luq zmm14, zmm21, zmm26
+    vpmadd52huq zmm15, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 576]
+    vpmadd52luq zmm15, zmm21, zmm25
+    vpmadd52huq zmm16, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 640]
+    vpmadd52luq zmm16, zmm21, zmm26
+    vpmadd52huq zmm17, zmm21, zmm26
     vpxord xmm18, xmm18, xmm18
-    vpmadd52luq zmm18, zmm25, zmm30
-    vpmadd52huq zmm9, zmm18, zmmword ptr [rcx + 64]
-    vpmadd52luq zmm1, zmm18, zmmword ptr [rcx + 128]
-    vpmadd52huq zmm10, zmm18, zmmword ptr [rcx + 128]
-    vpmadd52luq zmm2, zmm18, zmmword ptr [rcx + 192]
-    vpmadd52huq zmm11, zmm18, zmmword ptr [rcx + 192]
-    vpmadd52luq zmm3, zmm18, zmmword ptr [rcx + 256]
-    vpmadd52huq zmm12, zmm18, zmmword ptr [rcx + 256]
-    vpmadd52luq zmm4, zmm18, zmmword ptr [rcx + 320]
-    vpmadd52huq zmm13, zmm18, zmmword ptr [rcx + 320]
-    vmovdqu64 zmmword ptr [r8], zmm18
-    vpaddq zmm25, zmm25, zmm31
-    vpsrlq zmm25, zmm25, 52
-    vpaddq zmm26, zmm26, zmm25
-    vpaddq zmm26, zmm26, zmm1
-    vpaddq zmm26, zmm26, zmm9
+    vmovdqu64 zmm24, zmmword ptr [rsi + 512]
+    vmovdqu64 zmm25, zmmword ptr [rdx]
+    vpmadd52luq zmm8, zmm24, zmm25
+    vpmadd52huq zmm9, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 64]
+    vpmadd52luq zmm9, zmm24, zmm26
+    vpmadd52huq zmm10, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 128]
+    vpmadd52luq zmm10, zmm24, zmm25
+    vpmadd52huq zmm11, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 192]
+    vpmadd52luq zmm11, zmm24, zmm26
+    vpmadd52huq zmm12, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 256]
+    vpmadd52luq zmm12, zmm24, zmm25
+    vpmadd52huq zmm13, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 320]
+    vpmadd52luq zmm13, zmm24, zmm26
+    vpmadd52huq zmm14, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 384]
+    vpmadd52luq zmm14, zmm24, zmm25
+    vpmadd52huq zmm15, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 448]
+    vpmadd52luq zmm15, zmm24, zmm26
+    vpmadd52huq zmm16, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 512]
+    vpmadd52luq zmm16, zmm24, zmm25
+    vpmadd52huq zmm17, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 576]
+    vpmadd52luq zmm17, zmm24, zmm26
+    vpmadd52huq zmm18, zmm24, zmm26
+    vmovdqa64 zmm21, zmm23
+    vpmadd52luq zmm21, zmm8, zmm23
+    vpsrlq zmm8, zmm8, 52
+    vpaddq zmm9, zmm9, zmm8
+    vmovdqu64 zmm25, zmmword ptr [rcx + 64]
+    vpmadd52huq zmm9, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 128]
+    vpmadd52luq zmm9, zmm21, zmm26
+    vpmadd52huq zmm10, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 192]
+    vpmadd52luq zmm10, zmm21, zmm25
+    vpmadd52huq zmm11, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 256]
+    vpmadd52luq zmm11, zmm21, zmm26
+    vpmadd52huq zmm12, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 320]
+    vpmadd52luq zmm12, zmm21, zmm25
+    vpmadd52huq zmm13, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 384]
+    vpmadd52luq zmm13, zmm21, zmm26
+    vpmadd52huq zmm14, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 448]
+    vpmadd52luq zmm14, zmm21, zmm25
+    vpmadd52huq zmm15, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 512]
+    vpmadd52luq zmm15, zmm21, zmm26
+    vpmadd52huq zmm16, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 576]
+    vpmadd52luq zmm16, zmm21, zmm25
+    vpmadd52huq zmm17, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 640]
+    vpmadd52luq zmm17, zmm21, zmm26
+    vpmadd52huq zmm18, zmm21, zmm26
     vpxord xmm19, xmm19, xmm19
-    vpmadd52luq zmm19, zmm26, zmm30
-    vpmadd52huq zmm10, zmm19, zmmword ptr [rcx + 64]
-    vpmadd52luq zmm2, zmm19, zmmword ptr [rcx + 128]
-    vpmadd52huq zmm11, zmm19, zmmword ptr [rcx + 128]
-    vpmadd52luq zmm3, zmm19, zmmword ptr [rcx + 192]
-    vpmadd52huq zmm12, zmm19, zmmword ptr [rcx + 192]
-    vpmadd52luq zmm4, zmm19, zmmword ptr [rcx + 256]
-    vpmadd52huq zmm13, zmm19, zmmword ptr [rcx + 256]
-    vpmadd52luq zmm5, zmm19, zmmword ptr [rcx + 320]
-    vpmadd52huq zmm14, zmm19, zmmword ptr [rcx + 320]
-    vmovdqu64 zmmword ptr [r8 + 64], zmm19
-    vpaddq zmm26, zmm26, zmm31
-    vpsrlq zmm26, zmm26, 52
-    vpaddq zmm27, zmm27, zmm26
-    vpaddq zmm27, zmm27, zmm2
-    vpaddq zmm27, zmm27, zmm10
-    vpxord xmm20, xmm20, xmm20
-    vpmadd52luq zmm20, zmm27, zmm30
-    vpmadd52huq zmm11, zmm20, zmmword ptr [rcx + 64]
-    vpmadd52luq zmm3, zmm20, zmmword ptr [rcx + 128]
-    vpmadd52huq zmm12, zmm20, zmmword ptr [rcx + 128]
-    vpmadd52luq zmm4, zmm20, zmmword ptr [rcx + 192]
-    vpmadd52huq zmm13, zmm20, zmmword ptr [rcx + 192]
-    vpmadd52luq zmm5, zmm20, zmmword ptr [rcx + 256]
-    vpmadd52huq zmm14, zmm20, zmmword ptr [rcx + 256]
-    vpmadd52luq zmm6, zmm20, zmmword ptr [rcx + 320]
-    vpmadd52huq zmm15, zmm20, zmmword ptr [rcx + 320]
-    vmovdqu64 zmmword ptr [r8 + 128], zmm20
-    vpaddq zmm27, zmm27, zmm31
-    vpsrlq zmm27, zmm27, 52
-    vpaddq zmm28, zmm28, zmm27
-    vpaddq zmm28, zmm28, zmm3
-    vpaddq zmm28, zmm28, zmm11
-    vpxord xmm21, xmm21, xmm21
-    vpmadd52luq zmm21, zmm28, zmm30
-    vpmadd52huq zmm12, zmm21, zmmword ptr [rcx + 64]
-    vpmadd52luq zmm4, zmm21, zmmword ptr [rcx + 128]
-    vpmadd52huq zmm13, zmm21, zmmword ptr [rcx + 128]
-    vpmadd52luq zmm5, zmm21, zmmword ptr [rcx + 192]
-    vpmadd52huq zmm14, zmm21, zmmword ptr [rcx + 192]
-    vpmadd52luq zmm6, zmm21, zmmword ptr [rcx + 256]
-    vpmadd52huq zmm15, zmm21, zmmword ptr [rcx + 256]
-    vpmadd52luq zmm7, zmm21, zmmword ptr [rcx + 320]
-    vpmadd52huq zmm16, zmm21, zmmword ptr [rcx + 320]
-    vmovdqu64 zmmword ptr [r8 + 192], zmm21
-    vpaddq zmm28, zmm28, zmm31
-    vpsrlq zmm28, zmm28, 52
-    vpaddq zmm29, zmm29, zmm28
-    vpaddq zmm29, zmm29, zmm4
-    vpaddq zmm29, zmm29, zmm12
-    vpxord xmm22, xmm22, xmm22
-    vpmadd52luq zmm22, zmm29, zmm30
-    vpmadd52huq zmm13, zmm22, zmmword ptr [rcx + 64]
-    vpmadd52luq zmm5, zmm22, zmmword ptr [rcx + 128]
-    vpmadd52huq zmm14, zmm22, zmmword ptr [rcx + 128]
-    vpmadd52luq zmm6, zmm22, zmmword ptr [rcx + 192]
-    vpmadd52huq zmm15, zmm22, zmmword ptr [rcx + 192]
-    vpmadd52luq zmm7, zmm22, zmmword ptr [rcx + 256]
-    vpmadd52huq zmm16, zmm22, zmmword ptr [rcx + 256]
-    vpmadd52luq zmm8, zmm22, zmmword ptr [rcx + 320]
-    vpmadd52huq zmm17, zmm22, zmmword ptr [rcx + 320]
-    vmovdqu64 zmmword ptr [r8 + 256], zmm22
-    vpaddq zmm29, zmm29, zmm31
-    vpsrlq zmm29, zmm29, 52
-    vpaddq zmm5, zmm5, zmm29
-    vpaddq zmm25, zmm5, zmm13
-    vpaddq zmm26, zmm6, zmm14
-    vpaddq zmm27, zmm7, zmm15
-    vpaddq zmm28, zmm8, zmm16
-    vmovdqa64 zmm29, zmm17
-    vpxor xmm0, xmm0, xmm0
-    vpxor xmm9, xmm9, xmm9
-    vpxor xmm1, xmm1, xmm1
-    vpxor xmm10, xmm10, xmm10
-    vpxor xmm2, xmm2, xmm2
-    vpxor xmm11, xmm11, xmm11
-    vpxor xmm3, xmm3, xmm3
-    vpxor xmm12, xmm12, xmm12
-    vpxor xmm4, xmm4, xmm4
-    vpxor xmm13, xmm13, xmm13
-    vpxor xmm5, xmm5, xmm5
-    vpxor xmm14, xmm14, xmm14
-    vpxor xmm6, xmm6, xmm6
-    vpxor xmm15, xmm15, xmm15
-    vpxor xmm7, xmm7, xmm7
-    vpxord xmm16, xmm16, xmm16
-    vpxor xmm8, xmm8, xmm8
-    vpxord xmm17, xmm17, xmm17
-    vmovdqu64 zmm18, zmmword ptr [r8]
-    vmovdqu64 zmm19, zmmword ptr [r8 + 64]
-    vmovdqu64 zmm20, zmmword ptr [r8 + 128]
-    vmovdqu64 zmm21, zmmword ptr [r8 + 192]
-    vmovdqu64 zmm22, zmmword ptr [r8 + 256]
-    vmovdqu64 zmm23, zmmword ptr [rcx + 384]
-    vpmadd52luq zmm0, zmm18, zmm23
-    vpmadd52luq zmm1, zmm19, zmm23
-    vpmadd52luq zmm2, zmm20, zmm23
-    vpmadd52luq zmm3, zmm21, zmm23
-    vpmadd52luq zmm4, zmm22, zmm23
-    vpmadd52huq zmm9, zmm18, zmm23
-    vpmadd52huq zmm10, zmm19, zmm23
-    vpmadd52huq zmm11, zmm20, zmm23
-    vpmadd52huq zmm12, zmm21, zmm23
-    vpmadd52huq zmm13, zmm22, zmm23
-    vmovdqu64 zmm24, zmmword ptr [rcx + 448]
-    vpmadd52luq zmm1, zmm18, zmm24
-    vpmadd52luq zmm2, zmm19, zmm24
-    vpmadd52luq zmm3, zmm20, zmm24
-    vpmadd52luq zmm4, zmm21, zmm24
-    vpmadd52luq zmm5, zmm22, zmm24
-    vpmadd52huq zmm10, zmm18, zmm24
-    vpmadd52huq zmm11, zmm19, zmm24
-    vpmadd52huq zmm12, zmm20, zmm24
-    vpmadd52huq zmm13, zmm21, zmm24
-    vpmadd52huq zmm14, zmm22, zmm24
-    vmovdqu64 zmm23, zmmword ptr [rcx + 512]
-    vpmadd52luq zmm2, zmm18, zmm23
-    vpmadd52luq zmm3, zmm19, zmm23
-    vpmadd52luq zmm4, zmm20, zmm23
-    vpmadd52luq zmm5, zmm21, zmm23
-    vpmadd52luq zmm6, zmm22, zmm23
-    vpmadd52huq zmm11, zmm18, zmm23
-    vpmadd52huq zmm12, zmm19, zmm23
-    vpmadd52huq zmm13, zmm20, zmm23
-    vpmadd52huq zmm14, zmm21, zmm23
-    vpmadd52huq zmm15, zmm22, zmm23
-    vmovdqu64 zmm24, zmmword ptr [rcx + 576]
-    vpmadd52luq zmm3, zmm18, zmm24
-    vpmadd52luq zmm4, zmm19, zmm24
-    vpmadd52luq zmm5, zmm20, zmm24
-    vpmadd52luq zmm6, zmm21, zmm24
-    vpmadd52luq zmm7, zmm22, zmm24
-    vpmadd52huq zmm12, zmm18, zmm24
-    vpmadd52huq zmm13, zmm19, zmm24
-    vpmadd52huq zmm14, zmm20, zmm24
-    vpmadd52huq zmm15, zmm21, zmm24
-    vpmadd52huq zmm16, zmm22, zmm24
-    vmovdqu64 zmm23, zmmword ptr [rcx + 640]
-    vpmadd52luq zmm4, zmm18, zmm23
-    vpmadd52luq zmm5, zmm19, zmm23
-    vpmadd52luq zmm6, zmm20, zmm23
-    vpmadd52luq zmm7, zmm21, zmm23
-    vpmadd52luq zmm8, zmm22, zmm23
-    vpmadd52huq zmm13, zmm18, zmm23
-    vpmadd52huq zmm14, zmm19, zmm23
-    vpmadd52huq zmm15, zmm20, zmm23
-    vpmadd52huq zmm16, zmm21, zmm23
-    vpmadd52huq zmm17, zmm22, zmm23
-    vpaddq zmm25, zmm25, zmmword ptr [r8 + 320]
-    vpaddq zmm26, zmm26, zmmword ptr [r8 + 384]
-    vpaddq zmm27, zmm27, zmmword ptr [r8 + 448]
-    vpaddq zmm28, zmm28, zmmword ptr [r8 + 512]
-    vpaddq zmm29, zmm29, zmmword ptr [r8 + 576]
-    vpaddq zmm25, zmm25, zmm0
-    vpxord xmm18, xmm18, xmm18
-    vpmadd52luq zmm18, zmm25, zmm30
-    vpmadd52huq zmm9, zmm18, zmmword ptr [rcx + 64]
-    vpmadd52luq zmm1, zmm18, zmmword ptr [rcx + 128]
-    vpmadd52huq zmm10, zmm18, zmmword ptr [rcx + 128]
-    vpmadd52luq zmm2, zmm18, zmmword ptr [rcx + 192]
-    vpmadd52huq zmm11, zmm18, zmmword ptr [rcx + 192]
-    vpmadd52luq zmm3, zmm18, zmmword ptr [rcx + 256]
-    vpmadd52huq zmm12, zmm18, zmmword ptr [rcx + 256]
-    vpmadd52luq zmm4, zmm18, zmmword ptr [rcx + 320]
-    vpmadd52huq zmm13, zmm18, zmmword ptr [rcx + 320]
-    vmovdqu64 zmmword ptr [r8 + 320], zmm18
-    vpaddq zmm25, zmm25, zmm31
-    vpsrlq zmm25, zmm25, 52
-    vpaddq zmm26, zmm26, zmm25
-    vpaddq zmm26, zmm26, zmm1
-    vpaddq zmm26, zmm26, zmm9
-    vpxord xmm19, xmm19, xmm19
-    vpmadd52luq zmm19, zmm26, zmm30
-    vpmadd52huq zmm10, zmm19, zmmword ptr [rcx + 64]
-    vpmadd52luq zmm2, zmm19, zmmword ptr [rcx + 128]
-    vpmadd52huq zmm11, zmm19, zmmword ptr [rcx + 128]
-    vpmadd52luq zmm3, zmm19, zmmword ptr [rcx + 192]
-    vpmadd52huq zmm12, zmm19, zmmword ptr [rcx + 192]
-    vpmadd52luq zmm4, zmm19, zmmword ptr [rcx + 256]
-    vpmadd52huq zmm13, zmm19, zmmword ptr [rcx + 256]
-    vpmadd52luq zmm5, zmm19, zmmword ptr [rcx + 320]
-    vpmadd52huq zmm14, zmm19, zmmword ptr [rcx + 320]
-    vmovdqu64 zmmword ptr [r8 + 384], zmm19
-    vpaddq zmm26, zmm26, zmm31
-    vpsrlq zmm26, zmm26, 52
-    vpaddq zmm27, zmm27, zmm26
-    vpaddq zmm27, zmm27, zmm2
-    vpaddq zmm27, zmm27, zmm10
-    vpxord xmm20, xmm20, xmm20
-    vpmadd52luq zmm20, zmm27, zmm30
-    vpmadd52huq zmm11, zmm20, zmmword ptr [rcx + 64]
-    vpmadd52luq zmm3, zmm20, zmmword ptr [rcx + 128]
-    vpmadd52huq zmm12, zmm20, zmmword ptr [rcx + 128]
-    vpmadd52luq zmm4, zmm20, zmmword ptr [rcx + 192]
-    vpmadd52huq zmm13, zmm20, zmmword ptr [rcx + 192]
-    vpmadd52luq zmm5, zmm20, zmmword ptr [rcx + 256]
-    vpmadd52huq zmm14, zmm20, zmmword ptr [rcx + 256]
-    vpmadd52luq zmm6, zmm20, zmmword ptr [rcx + 320]
-    vpmadd52huq zmm15, zmm20, zmmword ptr [rcx + 320]
-    vmovdqu64 zmmword ptr [r8 + 448], zmm20
-    vpaddq zmm27, zmm27, zmm31
-    vpsrlq zmm27, zmm27, 52
-    vpaddq zmm28, zmm28, zmm27
-    vpaddq zmm28, zmm28, zmm3
-    vpaddq zmm28, zmm28, zmm11
-    vpxord xmm21, xmm21, xmm21
-    vpmadd52luq zmm21, zmm28, zmm30
-    vpmadd52huq zmm12, zmm21, zmmword ptr [rcx + 64]
-    vpmadd52luq zmm4, zmm21, zmmword ptr [rcx + 128]
-    vpmadd52huq zmm13, zmm21, zmmword ptr [rcx + 128]
-    vpmadd52luq zmm5, zmm21, zmmword ptr [rcx + 192]
-    vpmadd52huq zmm14, zmm21, zmmword ptr [rcx + 192]
-    vpmadd52luq zmm6, zmm21, zmmword ptr [rcx + 256]
-    vpmadd52huq zmm15, zmm21, zmmword ptr [rcx + 256]
-    vpmadd52luq zmm7, zmm21, zmmword ptr [rcx + 320]
-    vpmadd52huq zmm16, zmm21, zmmword ptr [rcx + 320]
-    vmovdqu64 zmmword ptr [r8 + 512], zmm21
-    vpaddq zmm28, zmm28, zmm31
-    vpsrlq zmm28, zmm28, 52
-    vpaddq zmm29, zmm29, zmm28
-    vpaddq zmm29, zmm29, zmm4
-    vpaddq zmm29, zmm29, zmm12
-    vpxord xmm22, xmm22, xmm22
-    vpmadd52luq zmm22, zmm29, zmm30
-    vpmadd52huq zmm13, zmm22, zmmword ptr [rcx + 64]
-    vpmadd52luq zmm5, zmm22, zmmword ptr [rcx + 128]
-    vpmadd52huq zmm14, zmm22, zmmword ptr [rcx + 128]
-    vpmadd52luq zmm6, zmm22, zmmword ptr [rcx + 192]
-    vpmadd52huq zmm15, zmm22, zmmword ptr [rcx + 192]
-    vpmadd52luq zmm7, zmm22, zmmword ptr [rcx + 256]
-    vpmadd52huq zmm16, zmm22, zmmword ptr [rcx + 256]
-    vpmadd52luq zmm8, zmm22, zmmword ptr [rcx + 320]
-    vpmadd52huq zmm17, zmm22, zmmword ptr [rcx + 320]
-    vmovdqu64 zmmword ptr [r8 + 576], zmm22
-    vpaddq zmm29, zmm29, zmm31
-    vpsrlq zmm29, zmm29, 52
-    vpaddq zmm5, zmm5, zmm29
-    vpaddq zmm25, zmm5, zmm13
-    vpaddq zmm26, zmm6, zmm14
-    vpaddq zmm27, zmm7, zmm15
-    vpaddq zmm28, zmm8, zmm16
-    vmovdqa64 zmm29, zmm17
-    vpxord xmm30, xmm30, xmm30
-    vpxor xmm0, xmm0, xmm0
-    vpxor xmm9, xmm9, xmm9
-    vpxor xmm1, xmm1, xmm1
-    vpxor xmm10, xmm10, xmm10
-    vpxor xmm2, xmm2, xmm2
-    vpxor xmm11, xmm11, xmm11
-    vpxor xmm3, xmm3, xmm3
-    vpxor xmm12, xmm12, xmm12
-    vpxor xmm4, xmm4, xmm4
-    vpxor xmm13, xmm13, xmm13
-    vpxor xmm5, xmm5, xmm5
-    vpxor xmm14, xmm14, xmm14
-    vpxor xmm6, xmm6, xmm6
-    vpxor xmm15, xmm15, xmm15
-    vpxor xmm7, xmm7, xmm7
-    vpxord xmm16, xmm16, xmm16
-    vpxor xmm8, xmm8, xmm8
-    vpxord xmm17, xmm17, xmm17
-    vmovdqu64 zmm18, zmmword ptr [r8 + 320]
-    vmovdqu64 zmm19, zmmword ptr [r8 + 384]
-    vmovdqu64 zmm20, zmmword ptr [r8 + 448]
-    vmovdqu64 zmm21, zmmword ptr [r8 + 512]
-    vmovdqu64 zmm22, zmmword ptr [r8 + 576]
-    vmovdqu64 zmm23, zmmword ptr [rcx + 384]
-    vpmadd52luq zmm0, zmm18, zmm23
-    vpmadd52luq zmm1, zmm19, zmm23
-    vpmadd52luq zmm2, zmm20, zmm23
-    vpmadd52luq zmm3, zmm21, zmm23
-    vpmadd52luq zmm4, zmm22, zmm23
-    vpmadd52huq zmm9, zmm18, zmm23
-    vpmadd52huq zmm10, zmm19, zmm23
-    vpmadd52huq zmm11, zmm20, zmm23
-    vpmadd52huq zmm12, zmm21, zmm23
-    vpmadd52huq zmm13, zmm22, zmm23
-    vmovdqu64 zmm24, zmmword ptr [rcx + 448]
-    vpmadd52luq zmm1, zmm18, zmm24
-    vpmadd52luq zmm2, zmm19, zmm24
-    vpmadd52luq zmm3, zmm20, zmm24
-    vpmadd52luq zmm4, zmm21, zmm24
-    vpmadd52luq zmm5, zmm22, zmm24
-    vpmadd52huq zmm10, zmm18, zmm24
-    vpmadd52huq zmm11, zmm19, zmm24
-    vpmadd52huq zmm12, zmm20, zmm24
-    vpmadd52huq zmm13, zmm21, zmm24
-    vpmadd52huq zmm14, zmm22, zmm24
-    vmovdqu64 zmm23, zmmword ptr [rcx + 512]
-    vpmadd52luq zmm2, zmm18, zmm23
-    vpmadd52luq zmm3, zmm19, zmm23
-    vpmadd52luq zmm4, zmm20, zmm23
-    vpmadd52luq zmm5, zmm21, zmm23
-    vpmadd52luq zmm6, zmm22, zmm23
-    vpmadd52huq zmm11, zmm18, zmm23
-    vpmadd52huq zmm12, zmm19, zmm23
-    vpmadd52huq zmm13, zmm20, zmm23
-    vpmadd52huq zmm14, zmm21, zmm23
-    vpmadd52huq zmm15, zmm22, zmm23
-    vmovdqu64 zmm24, zmmword ptr [rcx + 576]
-    vpmadd52luq zmm3, zmm18, zmm24
-    vpmadd52luq zmm4, zmm19, zmm24
-    vpmadd52luq zmm5, zmm20, zmm24
-    vpmadd52luq zmm6, zmm21, zmm24
-    vpmadd52luq zmm7, zmm22, zmm24
-    vpmadd52huq zmm12, zmm18, zmm24
-    vpmadd52huq zmm13, zmm19, zmm24
-    vpmadd52huq zmm14, zmm20, zmm24
-    vpmadd52huq zmm15, zmm21, zmm24
-    vpmadd52huq zmm16, zmm22, zmm24
-    vmovdqu64 zmm23, zmmword ptr [rcx + 640]
-    vpmadd52luq zmm4, zmm18, zmm23
-    vpmadd52luq zmm5, zmm19, zmm23
-    vpmadd52luq zmm6, zmm20, zmm23
-    vpmadd52luq zmm7, zmm21, zmm23
-    vpmadd52luq zmm8, zmm22, zmm23
-    vpmadd52huq zmm13, zmm18, zmm23
-    vpmadd52huq zmm14, zmm19, zmm23
-    vpmadd52huq zmm15, zmm20, zmm23
-    vpmadd52huq zmm16, zmm21, zmm23
-    vpmadd52huq zmm17, zmm22, zmm23
-    vpaddq zmm25, zmm25, zmmword ptr [r8 + 640]
-    vpaddq zmm25, zmm25, zmm0
-    vpaddq zmm26, zmm26, zmmword ptr [r8 + 704]
-    vpaddq zmm26, zmm26, zmm1
-    vpaddq zmm26, zmm26, zmm9
-    vpaddq zmm27, zmm27, zmmword ptr [r8 + 768]
-    vpaddq zmm27, zmm27, zmm2
-    vpaddq zmm27, zmm27, zmm10
-    vpaddq zmm28, zmm28, zmmword ptr [r8 + 832]
-    vpaddq zmm28, zmm28, zmm3
-    vpaddq zmm28, zmm28, zmm11
-    vpaddq zmm29, zmm29, zmmword ptr [r8 + 896]
-    vpaddq zmm29, zmm29, zmm4
-    vpaddq zmm29, zmm29, zmm12
-    vpaddq zmm25, zmm25, zmm30
-    vpandq zmm23, zmm25, zmm31
-    vpsrlq zmm30, zmm25, 52
-    vmovdqu64 zmmword ptr [rdi], zmm23
-    vpaddq zmm26, zmm26, zmm30
-    vpandq zmm24, zmm26, zmm31
-    vpsrlq zmm30, zmm26, 52
-    vmovdqu64 zmmword ptr [rdi + 64], zmm24
-    vpaddq zmm27, zmm27, zmm30
-    vpandq zmm23, zmm27, zmm31
-    vpsrlq zmm30, zmm27, 52
-    vmovdqu64 zmmword ptr [rdi + 128], zmm23
-    vpaddq zmm28, zmm28, zmm30
-    vpandq zmm24, zmm28, zmm31
-    vpsrlq zmm30, zmm28, 52
-    vmovdqu64 zmmword ptr [rdi + 192], zmm24
-    vpaddq zmm29, zmm29, zmm30
-    vpandq zmm23, zmm29, zmm31
-    vpsrlq zmm30, zmm29, 52
-    vmovdqu64 zmmword ptr [rdi + 256], zmm23
-    vpaddq zmm25, zmm5, zmm13
-    vpaddq zmm26, zmm6, zmm14
-    vpaddq zmm27, zmm7, zmm15
-    vpaddq zmm28, zmm8, zmm16
-    vmovdqa64 zmm29, zmm17
-    vpxor xmm0, xmm0, xmm0
-    vpxor xmm9, xmm9, xmm9
-    vpxor xmm1, xmm1, xmm1
-    vpxor xmm10, xmm10, xmm10
-    vpxor xmm2, xmm2, xmm2
-    vpxor xmm11, xmm11, xmm11
-    vpxor xmm3, xmm3, xmm3
-    vpxor xmm12, xmm12, xmm12
-    vpxor xmm4, xmm4, xmm4
-    vpxor xmm13, xmm13, xmm13
-    vpxor xmm5, xmm5, xmm5
-    vpxor xmm14, xmm14, xmm14
-    vpxor xmm6, xmm6, xmm6
-    vpxor xmm15, xmm15, xmm15
-    vpxor xmm7, xmm7, xmm7
-    vpxord xmm16, xmm16, xmm16
-    vpxor xmm8, xmm8, xmm8
-    vpxord xmm17, xmm17, xmm17
-    vpaddq zmm25, zmm25, zmmword ptr [r8 + 960]
-    vpaddq zmm25, zmm25, zmm0
-    vpaddq zmm26, zmm26, zmmword ptr [r8 + 1024]
-    vpaddq zmm26, zmm26, zmm1
-    vpaddq zmm26, zmm26, zmm9
-    vpaddq zmm27, zmm27, zmmword ptr [r8 + 1088]
-    vpaddq zmm27, zmm27, zmm2
-    vpaddq zmm27, zmm27, zmm10
-    vpaddq zmm28, zmm28, zmmword ptr [r8 + 1152]
-    vpaddq zmm28, zmm28, zmm3
-    vpaddq zmm28, zmm28, zmm11
-    vpaddq zmm29, zmm29, zmmword ptr [r8 + 1216]
-    vpaddq zmm29, zmm29, zmm4
-    vpaddq zmm29, zmm29, zmm12
-    vpaddq zmm25, zmm25, zmm30
-    vpandq zmm23, zmm25, zmm31
-    vpsrlq zmm30, zmm25, 52
-    vmovdqu64 zmmword ptr [rdi + 320], zmm23
-    vpaddq zmm26, zmm26, zmm30
-    vpandq zmm24, zmm26, zmm31
-    vpsrlq zmm30, zmm26, 52
-    vmovdqu64 zmmword ptr [rdi + 384], zmm24
-    vpaddq zmm27, zmm27, zmm30
-    vpandq zmm23, zmm27, zmm31
-    vpsrlq zmm30, zmm27, 52
-    vmovdqu64 zmmword ptr [rdi + 448], zmm23
-    vpaddq zmm28, zmm28, zmm30
-    vpandq zmm24, zmm28, zmm31
-    vpsrlq zmm30, zmm28, 52
-    vmovdqu64 zmmword ptr [rdi + 512], zmm24
-    vpaddq zmm29, zmm29, zmm30
-    vpandq zmm23, zmm29, zmm31
-    vpsrlq zmm30, zmm29, 52
-    vmovdqu64 zmmword ptr [rdi + 576], zmm23
-    vpaddq zmm25, zmm5, zmm13
-    vpaddq zmm26, zmm6, zmm14
-    vpaddq zmm27, zmm7, zmm15
-    vpaddq zmm28, zmm8, zmm16
-    vmovdqa64 zmm29, zmm17
+    vmovdqu64 zmm24, zmmword ptr [rsi + 576]
+    vmovdqu64 zmm25, zmmword ptr [rdx]
+    vpmadd52luq zmm9, zmm24, zmm25
+    vpmadd52huq zmm10, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 64]
+    vpmadd52luq zmm10, zmm24, zmm26
+    vpmadd52huq zmm11, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 128]
+    vpmadd52luq zmm11, zmm24, zmm25
+    vpmadd52huq zmm12, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 192]
+    vpmadd52luq zmm12, zmm24, zmm26
+    vpmadd52huq zmm13, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 256]
+    vpmadd52luq zmm13, zmm24, zmm25
+    vpmadd52huq zmm14, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 320]
+    vpmadd52luq zmm14, zmm24, zmm26
+    vpmadd52huq zmm15, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 384]
+    vpmadd52luq zmm15, zmm24, zmm25
+    vpmadd52huq zmm16, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 448]
+    vpmadd52luq zmm16, zmm24, zmm26
+    vpmadd52huq zmm17, zmm24, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rdx + 512]
+    vpmadd52luq zmm17, zmm24, zmm25
+    vpmadd52huq zmm18, zmm24, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rdx + 576]
+    vpmadd52luq zmm18, zmm24, zmm26
+    vpmadd52huq zmm19, zmm24, zmm26
+    vmovdqa64 zmm21, zmm23
+    vpmadd52luq zmm21, zmm9, zmm23
+    vpsrlq zmm9, zmm9, 52
+    vpaddq zmm10, zmm10, zmm9
+    vmovdqu64 zmm25, zmmword ptr [rcx + 64]
+    vpmadd52huq zmm10, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 128]
+    vpmadd52luq zmm10, zmm21, zmm26
+    vpmadd52huq zmm11, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 192]
+    vpmadd52luq zmm11, zmm21, zmm25
+    vpmadd52huq zmm12, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 256]
+    vpmadd52luq zmm12, zmm21, zmm26
+    vpmadd52huq zmm13, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 320]
+    vpmadd52luq zmm13, zmm21, zmm25
+    vpmadd52huq zmm14, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 384]
+    vpmadd52luq zmm14, zmm21, zmm26
+    vpmadd52huq zmm15, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 448]
+    vpmadd52luq zmm15, zmm21, zmm25
+    vpmadd52huq zmm16, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 512]
+    vpmadd52luq zmm16, zmm21, zmm26
+    vpmadd52huq zmm17, zmm21, zmm26
+    vmovdqu64 zmm25, zmmword ptr [rcx + 576]
+    vpmadd52luq zmm17, zmm21, zmm25
+    vpmadd52huq zmm18, zmm21, zmm25
+    vmovdqu64 zmm26, zmmword ptr [rcx + 640]
+    vpmadd52luq zmm18, zmm21, zmm26
+    vpmadd52huq zmm19, zmm21, zmm26
+    vpsrlq zmm21, zmm10, 52
+    vmovdqu64 zmmword ptr [rdi], zmm10
+    vpaddq zmm11, zmm11, zmm21
+    vpsrlq zmm21, zmm11, 52
+    vmovdqu64 zmmword ptr [rdi + 64], zmm11
+    vpaddq zmm12, zmm12, zmm21
+    vpsrlq zmm21, zmm12, 52
+    vmovdqu64 zmmword ptr [rdi + 128], zmm12
+    vpaddq zmm13, zmm13, zmm21
+    vpsrlq zmm21, zmm13, 52
+    vmovdqu64 zmmword ptr [rdi + 192], zmm13
+    vpaddq zmm14, zmm14, zmm21
+    vpsrlq zmm21, zmm14, 52
+    vmovdqu64 zmmword ptr [rdi + 256], zmm14
+    vpaddq zmm15, zmm15, zmm21
+    vpsrlq zmm21, zmm15, 52
+    vmovdqu64 zmmword ptr [rdi + 320], zmm15
+    vpaddq zmm16, zmm16, zmm21
+    vpsrlq zmm21, zmm16, 52
+    vmovdqu64 zmmword ptr [rdi + 384], zmm16
+    vpaddq zmm17, zmm17, zmm21
+    vpsrlq zmm21, zmm17, 52
+    vmovdqu64 zmmword ptr [rdi + 448], zmm17
+    vpaddq zmm18, zmm18, zmm21
+    vpsrlq zmm21, zmm18, 52
+    vmovdqu64 zmmword ptr [rdi + 512], zmm18
+    vpaddq zmm19, zmm19, zmm21
+    vmovdqu64 zmmword ptr [rdi + 576], zmm19
     vzeroupper
     ret

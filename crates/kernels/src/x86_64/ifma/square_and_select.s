@@ -5,23 +5,6 @@
     push r13
     push r14
     push r15
-    mov rax, [rdx]
-    vmovdqu64 zmm23, zmmword ptr [rax]
-    mov eax, 1
-    vpbroadcastq zmm24, rax
-    vptestmq k1, zmm23, zmm24
-    mov eax, 2
-    vpbroadcastq zmm24, rax
-    vptestmq k2, zmm23, zmm24
-    mov eax, 4
-    vpbroadcastq zmm24, rax
-    vptestmq k3, zmm23, zmm24
-    mov eax, 8
-    vpbroadcastq zmm24, rax
-    vptestmq k4, zmm23, zmm24
-    mov eax, 16
-    vpbroadcastq zmm24, rax
-    vptestnmq k5, zmm23, zmm24
     vpxord xmm25, xmm25, xmm25
     vpxord xmm26, xmm26, xmm26
     vpxord xmm27, xmm27, xmm27
@@ -33,8 +16,17 @@
     xor r14d, r14d
     mov r15, r8
     lea rbp, [r9 + r9 - 1]
+    mov rsi, [rdx]
+    vmovdqu64 zmm23, zmmword ptr [rsi]
+    mov rsi, [rdx + 8]
+    vpcmpeqq k1, zmm23, qword ptr [rsi + 0]{1to8}
+    vpcmpeqq k2, zmm23, qword ptr [rsi + 8]{1to8}
+    vpcmpeqq k3, zmm23, qword ptr [rsi + 16]{1to8}
+    vpcmpeqq k4, zmm23, qword ptr [rsi + 24]{1to8}
+    vpcmpeqq k5, zmm23, qword ptr [rsi + 32]{1to8}
+    vpcmpeqq k6, zmm23, qword ptr [rsi + 40]{1to8}
     mov rsi, [rdx + 16]
-    mov rdx, [rdx + 8]
+    mov rdx, [rdx + 24]
 2:
     vpxor xmm0, xmm0, xmm0
     vpxor xmm9, xmm9, xmm9
@@ -128,109 +120,115 @@
     test r14, 1
     jnz 4f
     vmovdqu64 zmm18, zmmword ptr [rax]
-    vmovdqu64 zmm19, zmmword ptr [rax + 64]
     vmovdqu64 zmm23, zmmword ptr [rdx]
+    vmovdqu64 zmm19, zmmword ptr [rax + 64]
+    vmovdqu64 zmm24{k1}{z}, zmmword ptr [rsi]
     vmovdqu64 zmm20, zmmword ptr [rax + 128]
-    vmovdqu64 zmm23{k1}, zmmword ptr [rdx + 64]
+    vmovdqu64 zmm30{k2}{z}, zmmword ptr [rsi + 64]
     vmovdqu64 zmm21, zmmword ptr [rax + 192]
-    vmovdqu64 zmm24, zmmword ptr [rdx + 128]
+    vpternlogq zmm23, zmm24, zmm30, 254
     vmovdqu64 zmm22, zmmword ptr [rax + 256]
-    vmovdqu64 zmm24{k1}, zmmword ptr [rdx + 192]
+    vmovdqu64 zmm24{k3}{z}, zmmword ptr [rsi + 128]
     vpmadd52luq zmm1, zmm18, zmm19
-    vmovdqa64 zmm23{k2}, zmm24
+    vmovdqu64 zmm30{k4}{z}, zmmword ptr [rsi + 192]
     vpmadd52huq zmm10, zmm18, zmm19
-    vmovdqu64 zmm24, zmmword ptr [rdx + 256]
+    vpternlogq zmm23, zmm24, zmm30, 254
     vpmadd52luq zmm2, zmm18, zmm20
-    vmovdqu64 zmm24{k1}, zmmword ptr [rdx + 320]
+    vmovdqu64 zmm24{k5}{z}, zmmword ptr [rsi + 256]
     vpmadd52luq zmm3, zmm19, zmm20
-    vmovdqu64 zmm30, zmmword ptr [rdx + 384]
+    vmovdqu64 zmm30{k6}{z}, zmmword ptr [rsi + 320]
     vpmadd52huq zmm11, zmm18, zmm20
-    vmovdqu64 zmm30{k1}, zmmword ptr [rdx + 448]
+    vpternlogq zmm23, zmm24, zmm30, 254
     vpmadd52huq zmm12, zmm19, zmm20
-    vmovdqa64 zmm24{k2}, zmm30
+    vmovdqu64 zmmword ptr [rdx], zmm23
     vpmadd52luq zmm3, zmm18, zmm21
-    vmovdqa64 zmm23{k3}, zmm24
+    vmovdqu64 zmm23, zmmword ptr [rdx + 64]
     vpmadd52luq zmm4, zmm19, zmm21
-    vmovdqu64 zmm24, zmmword ptr [rdx + 512]
+    vmovdqu64 zmm24{k1}{z}, zmmword ptr [rsi + 2048]
     vpmadd52luq zmm5, zmm20, zmm21
-    vmovdqu64 zmm24{k1}, zmmword ptr [rdx + 576]
+    vmovdqu64 zmm30{k2}{z}, zmmword ptr [rsi + 2112]
     vpmadd52huq zmm12, zmm18, zmm21
-    vmovdqu64 zmm30, zmmword ptr [rdx + 640]
+    vpternlogq zmm23, zmm24, zmm30, 254
     vpmadd52huq zmm13, zmm19, zmm21
-    vmovdqu64 zmm30{k1}, zmmword ptr [rdx + 704]
+    vmovdqu64 zmm24{k3}{z}, zmmword ptr [rsi + 2176]
     vpmadd52huq zmm14, zmm20, zmm21
-    vmovdqa64 zmm24{k2}, zmm30
+    vmovdqu64 zmm30{k4}{z}, zmmword ptr [rsi + 2240]
     vpmadd52luq zmm4, zmm18, zmm22
-    vmovdqu64 zmm30, zmmword ptr [rdx + 768]
+    vpternlogq zmm23, zmm24, zmm30, 254
     vpmadd52luq zmm5, zmm19, zmm22
-    vmovdqu64 zmm30{k1}, zmmword ptr [rdx + 832]
+    vmovdqu64 zmm24{k5}{z}, zmmword ptr [rsi + 2304]
     vpmadd52luq zmm6, zmm20, zmm22
-    vmovdqu64 zmm31, zmmword ptr [rdx + 896]
+    vmovdqu64 zmm30{k6}{z}, zmmword ptr [rsi + 2368]
     vpmadd52luq zmm7, zmm21, zmm22
-    vmovdqu64 zmm31{k1}, zmmword ptr [rdx + 960]
+    vpternlogq zmm23, zmm24, zmm30, 254
     vpmadd52huq zmm13, zmm18, zmm22
-    vmovdqa64 zmm30{k2}, zmm31
+    vmovdqu64 zmmword ptr [rdx + 64], zmm23
     vpmadd52huq zmm14, zmm19, zmm22
-    vmovdqa64 zmm24{k3}, zmm30
+    vmovdqu64 zmm23, zmmword ptr [rdx + 128]
     vpmadd52huq zmm15, zmm20, zmm22
-    vmovdqa64 zmm23{k4}, zmm24
+    vmovdqu64 zmm24{k1}{z}, zmmword ptr [rsi + 4096]
     vpmadd52huq zmm16, zmm21, zmm22
-    vmovdqu64 zmmword ptr [rsi], zmm23
+    vmovdqu64 zmm30{k2}{z}, zmmword ptr [rsi + 4160]
     vpaddq zmm0, zmm0, zmm0
-    vmovdqu64 zmm23, zmmword ptr [rdx + 1024]
+    vpternlogq zmm23, zmm24, zmm30, 254
     vpaddq zmm1, zmm1, zmm9
+    vmovdqu64 zmm24{k3}{z}, zmmword ptr [rsi + 4224]
+    vmovdqu64 zmm30{k4}{z}, zmmword ptr [rsi + 4288]
     vpaddq zmm1, zmm1, zmm1
-    vmovdqu64 zmm23{k1}, zmmword ptr [rdx + 1088]
+    vpternlogq zmm23, zmm24, zmm30, 254
     vpaddq zmm2, zmm2, zmm10
-    vmovdqu64 zmm24, zmmword ptr [rdx + 1152]
+    vmovdqu64 zmm24{k5}{z}, zmmword ptr [rsi + 4352]
     vpaddq zmm2, zmm2, zmm2
-    vmovdqu64 zmm24{k1}, zmmword ptr [rdx + 1216]
+    vmovdqu64 zmm30{k6}{z}, zmmword ptr [rsi + 4416]
     vpaddq zmm3, zmm3, zmm11
-    vmovdqa64 zmm23{k2}, zmm24
+    vpternlogq zmm23, zmm24, zmm30, 254
     vpaddq zmm3, zmm3, zmm3
-    vmovdqu64 zmm24, zmmword ptr [rdx + 1280]
+    vmovdqu64 zmmword ptr [rdx + 128], zmm23
     vpaddq zmm4, zmm4, zmm12
-    vmovdqu64 zmm24{k1}, zmmword ptr [rdx + 1344]
+    vmovdqu64 zmm23, zmmword ptr [rdx + 192]
     vpaddq zmm4, zmm4, zmm4
-    vmovdqu64 zmm30, zmmword ptr [rdx + 1408]
+    vmovdqu64 zmm24{k1}{z}, zmmword ptr [rsi + 6144]
     vpaddq zmm5, zmm5, zmm13
-    vmovdqu64 zmm30{k1}, zmmword ptr [rdx + 1472]
+    vmovdqu64 zmm30{k2}{z}, zmmword ptr [rsi + 6208]
     vpaddq zmm5, zmm5, zmm5
-    vmovdqa64 zmm24{k2}, zmm30
+    vpternlogq zmm23, zmm24, zmm30, 254
     vpaddq zmm6, zmm6, zmm14
-    vmovdqa64 zmm23{k3}, zmm24
+    vmovdqu64 zmm24{k3}{z}, zmmword ptr [rsi + 6272]
     vpaddq zmm6, zmm6, zmm6
-    vmovdqu64 zmm24, zmmword ptr [rdx + 1536]
+    vmovdqu64 zmm30{k4}{z}, zmmword ptr [rsi + 6336]
     vpaddq zmm7, zmm7, zmm15
-    vmovdqu64 zmm24{k1}, zmmword ptr [rdx + 1600]
+    vpternlogq zmm23, zmm24, zmm30, 254
     vpaddq zmm7, zmm7, zmm7
-    vmovdqu64 zmm30, zmmword ptr [rdx + 1664]
+    vmovdqu64 zmm24{k5}{z}, zmmword ptr [rsi + 6400]
     vpaddq zmm8, zmm8, zmm16
-    vmovdqu64 zmm30{k1}, zmmword ptr [rdx + 1728]
+    vmovdqu64 zmm30{k6}{z}, zmmword ptr [rsi + 6464]
     vpaddq zmm8, zmm8, zmm8
-    vmovdqa64 zmm24{k2}, zmm30
+    vpternlogq zmm23, zmm24, zmm30, 254
     vpaddq zmm17, zmm17, zmm17
-    vmovdqu64 zmm30, zmmword ptr [rdx + 1792]
+    vmovdqu64 zmmword ptr [rdx + 192], zmm23
     vpmadd52luq zmm0, zmm18, zmm18
-    vmovdqu64 zmm30{k1}, zmmword ptr [rdx + 1856]
+    vmovdqu64 zmm23, zmmword ptr [rdx + 256]
     vpmadd52huq zmm1, zmm18, zmm18
-    vmovdqu64 zmm31, zmmword ptr [rdx + 1920]
+    vmovdqu64 zmm24{k1}{z}, zmmword ptr [rsi + 8192]
     vpmadd52luq zmm2, zmm19, zmm19
-    vmovdqu64 zmm31{k1}, zmmword ptr [rdx + 1984]
+    vmovdqu64 zmm30{k2}{z}, zmmword ptr [rsi + 8256]
     vpmadd52huq zmm3, zmm19, zmm19
-    vmovdqa64 zmm30{k2}, zmm31
+    vpternlogq zmm23, zmm24, zmm30, 254
     vpmadd52luq zmm4, zmm20, zmm20
-    vmovdqa64 zmm24{k3}, zmm30
+    vmovdqu64 zmm24{k3}{z}, zmmword ptr [rsi + 8320]
     vpmadd52huq zmm5, zmm20, zmm20
-    vmovdqa64 zmm23{k4}, zmm24
+    vmovdqu64 zmm30{k4}{z}, zmmword ptr [rsi + 8384]
     vpmadd52luq zmm6, zmm21, zmm21
-    vmovdqu64 zmm23{k5}, zmmword ptr [rsi]
+    vpternlogq zmm23, zmm24, zmm30, 254
     vpmadd52huq zmm7, zmm21, zmm21
-    vmovdqu64 zmmword ptr [rsi], zmm23
+    vmovdqu64 zmm24{k5}{z}, zmmword ptr [rsi + 8448]
     vpmadd52luq zmm8, zmm22, zmm22
-    add rdx, 2048
+    vmovdqu64 zmm30{k6}{z}, zmmword ptr [rsi + 8512]
     vpmadd52huq zmm17, zmm22, zmm22
-    add rsi, 64
+    vpternlogq zmm23, zmm24, zmm30, 254
+    vmovdqu64 zmmword ptr [rdx + 256], zmm23
+    add rsi, 10240
+    add rdx, 320
     jmp 5f
 4:
     vpaddq zmm0, zmm0, zmm0
@@ -595,25 +593,20 @@
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
     vpaddq zmm25, zmm25, zmm30
-    vpandq zmm23, zmm25, zmm31
     vpsrlq zmm30, zmm25, 52
-    vmovdqu64 zmmword ptr [rdi], zmm23
+    vmovdqu64 zmmword ptr [rdi], zmm25
     vpaddq zmm26, zmm26, zmm30
-    vpandq zmm24, zmm26, zmm31
     vpsrlq zmm30, zmm26, 52
-    vmovdqu64 zmmword ptr [rdi + 64], zmm24
+    vmovdqu64 zmmword ptr [rdi + 64], zmm26
     vpaddq zmm27, zmm27, zmm30
-    vpandq zmm23, zmm27, zmm31
     vpsrlq zmm30, zmm27, 52
-    vmovdqu64 zmmword ptr [rdi + 128], zmm23
+    vmovdqu64 zmmword ptr [rdi + 128], zmm27
     vpaddq zmm28, zmm28, zmm30
-    vpandq zmm24, zmm28, zmm31
     vpsrlq zmm30, zmm28, 52
-    vmovdqu64 zmmword ptr [rdi + 192], zmm24
+    vmovdqu64 zmmword ptr [rdi + 192], zmm28
     vpaddq zmm29, zmm29, zmm30
-    vpandq zmm23, zmm29, zmm31
     vpsrlq zmm30, zmm29, 52
-    vmovdqu64 zmmword ptr [rdi + 256], zmm23
+    vmovdqu64 zmmword ptr [rdi + 256], zmm29
     vpaddq zmm25, zmm5, zmm13
     vpaddq zmm26, zmm6, zmm14
     vpaddq zmm27, zmm7, zmm15
@@ -638,25 +631,20 @@
     vpaddq zmm29, zmm29, zmm4
     vpaddq zmm29, zmm29, zmm12
     vpaddq zmm25, zmm25, zmm30
-    vpandq zmm23, zmm25, zmm31
     vpsrlq zmm30, zmm25, 52
-    vmovdqu64 zmmword ptr [rdi], zmm23
+    vmovdqu64 zmmword ptr [rdi], zmm25
     vpaddq zmm26, zmm26, zmm30
-    vpandq zmm24, zmm26, zmm31
     vpsrlq zmm30, zmm26, 52
-    vmovdqu64 zmmword ptr [rdi + 64], zmm24
+    vmovdqu64 zmmword ptr [rdi + 64], zmm26
     vpaddq zmm27, zmm27, zmm30
-    vpandq zmm23, zmm27, zmm31
     vpsrlq zmm30, zmm27, 52
-    vmovdqu64 zmmword ptr [rdi + 128], zmm23
+    vmovdqu64 zmmword ptr [rdi + 128], zmm27
     vpaddq zmm28, zmm28, zmm30
-    vpandq zmm24, zmm28, zmm31
     vpsrlq zmm30, zmm28, 52
-    vmovdqu64 zmmword ptr [rdi + 192], zmm24
+    vmovdqu64 zmmword ptr [rdi + 192], zmm28
     vpaddq zmm29, zmm29, zmm30
-    vpandq zmm23, zmm29, zmm31
     vpsrlq zmm30, zmm29, 52
-    vmovdqu64 zmmword ptr [rdi + 256], zmm23
+    vmovdqu64 zmmword ptr [rdi + 256], zmm29
     vpaddq zmm25, zmm5, zmm13
     vpaddq zmm26, zmm6, zmm14
     vpaddq zmm27, zmm7, zmm15

@@ -1,0 +1,397 @@
+//! Loops over blocks of five digits.
+//!
+//! A product of two blocks takes 50 multiplications, ten loads and no store: the sums of its nine
+//! columns stay in registers, those of low halves (`l`) apart from those of high halves (`h`), so that
+//! 18 chains of dependent additions hide the latency of `vpmadd52`. What is written is, for operands of
+//! `b` blocks,
+//!
+//! ```text
+//! for k in 0..2b-1:  column k of T = sum of A[i] B[k-i]               (a square doubles i < k-i)
+//! for k in 0..b:     column k of T += sum of M[i] N[k-i], i < k
+//!                    M[k] = -column / N mod 2^260, digit by digit     takes the place of the column
+//! for k in b..2b:    column k of T += sum of M[i] N[k-i], carried into 52-bit digits: the result
+//! ```
+
+use super::{Assembly, N, OUT, Place, Selection, Zmm};
+
+/// OUT = A B / 2^260b mod N, for as many blocks as r9 says.
+pub fn multiply() -> Assembly {
+    whole(Assembly::multiply_looped)
+}
+
+/// OUT = A A / 2^260b mod N.
+pub fn square() -> Assembly {
+    whole(|text| text.square_looped(None))
+}
+
+/// As `square`, with a selection going on beside.
+pub fn square_and_select(window: usize) -> Assembly {
+    let selection = Selection {
+        table: "rsi",
+        to: "rdx",
+        registers: [Zmm(23), Zmm(24), Zmm(30)],
+    };
+    whole(|text| text.square_looped(Some((selection, window))))
+}
+
+fn whole(product: impl FnOnce(&mut Assembly)) -> Assembly {
+    let mut text = Assembly::default();
+    for register in SAVED {
+        text.line(format_args!("push {register}"));
+    }
+    product(&mut text);
+    text.reduce_looped();
+    for register in SAVED.into_iter().rev() {
+        text.line(format_args!("pop {register}"));
+    }
+    text
+}
+
+impl Assembly {
+    /// T = A B, of as many blocks as r9 says.
+    fn multiply_looped(&mut self) {
+        self.clear_carried();
+        self.line(format_args!("mov r10, rsi")); // A[first i]
+        self.line(format_args!("mov r11, rdx")); // B[k - first i]
+        self.line(format_args!("mov r12, 1")); // products in the column
+        self.line(format_args!("mov r15, r8")); // T[k]
+        let column = |assembly: &mut Self| {
+            assembly.clear_sums();
+            assembly.line(format_args!("mov rax, r10"));
+            assembly.line(format_args!("mov rbx, r11"));
+            assembly.line(format_args!("mov r13, r12"));
+            assembly.products();
+            assembly.store_product(Place("r15", 0));
+            assembly.line(format_args!("add r15, {BLOCK_BYTES}"));
+        };
+        self.label(2);
+        column(self);
+        self.line(format_args!("add r11, {BLOCK_BYTES}"));
+        self.line(format_args!("inc r12"));
+        self.line(format_args!("cmp r12, r9"));
+        self.line(format_args!("jbe 2b"));
+        self.line(format_args!("sub r11, {BLOCK_BYTES}"));
+        self.line(format_args!("lea r12, [r9 - 1]"));
+        self.label(3);
+        self.line(format_args!("add r10, {BLOCK_BYTES}"));
+        column(self);
+        self.line(format_args!("dec r12"));
+        self.line(format_args!("jnz 3b"));
+        self.store_carried(Place("r15", 0));
+    }
+
+    /// T = A A, likewise.
+    fn square_looped(&mut self, selection: Option<(Selection, usize)>) {
+        self.clear_carried();
+        self.line(format_args!("mov r10, rsi")); // A[first i]
+        self.line(format_args!("mov r11, rsi")); // A[k - first i]
+        self.line(format_args!("xor r12d, r12d")); // products in the column that are doubled
+        self.line(format_args!("xor r14d, r14d")); // k
+        self.line(format_args!("mov r15, r8")); // T[k]
+        self.line(format_args!("lea rbp, [r9 + r9 - 1]"));
+        if let Some((selection, window)) = selection {
+            // Of what it needs, rsi is free from here on, and rdx after that.
+            self.begin_selection(selection, window);
+        }
+        self.label(2);
+        self.clear_sums();
+        self.line(format_args!("mov rax, r10"));
+        self.line(format_args!("mov rbx, r11"));
+        self.line(format_args!("mov r13, r12"));
+        self.line(format_args!("test r13, r13"));
+        self.line(format_args!("jz 3f"));
+        self.products();
+        self.label(3);
+        self.line(format_args!("test r14, 1"));
+        self.line(format_args!("jnz 4f"));
+        // With every i < k / 2 done, rax is at A[k / 2].
+        self.block_square(Place("rax", 0), selection);
+        self.line(format_args!("jmp 5f"));
+        self.label(4);
+        self.double();
+        self.label(5);
+        self.store_doubled(Place("r15", 0));
+        self.line(format_args!("add r15, {BLOCK_BYTES}"));
+        self.line(format_args!("inc r14"));
+        // The next column: first i = max(0, k + 1 - b), and (k + 1) / 2 - first i products.
+        self.line(format_args!("lea r12, [r14 + 1]"));
+        self.line(format_args!("shr r12"));
+        self.line(format_args!("cmp r14, r9"));
+        self.line(format_args!("jae 6f"));
+        self.line(format_args!("add r11, {BLOCK_BYTES}"));
+        self.line(format_args!("jmp 2b"));
+        self.label(6);
+        self.line(format_args!("add r10, {BLOCK_BYTES}"));
+        self.line(format_args!("lea rax, [r14 + 1]"));
+        self.line(format_args!("sub rax, r9"));
+        self.line(format_args!("sub r12, rax"));
+        self.line(format_args!("cmp r14, rbp"));
+        self.line(format_args!("jb 2b"));
+        self.store_carried(Place("r15", 0));
+    }
+
+    /// OUT = T / 2^260b mod N, likewise.
+    fn reduce_looped(&mut self) {
+        self.begin_reduction();
+        self.line(format_args!("lea r11, [rcx + 64]")); // N[k - first i]
+        self.line(format_args!("mov r15, r8")); // T[k]
+        self.line(format_args!("xor r12d, r12d")); // products in the column
+        self.label(2);
+        self.clear_sums();
+        self.line(format_args!("mov rax, r8"));
+        self.line(format_args!("mov rbx, r11"));
+        self.line(format_args!("mov r13, r12"));
+        self.line(format_args!("test r13, r13"));
+        self.line(format_args!("jz 3f"));
+        self.products();
+        self.label(3);
+        self.quotient(Place("r15", 0), N);
+        self.line(format_args!("add r15, {BLOCK_BYTES}"));
+        self.line(format_args!("add r11, {BLOCK_BYTES}"));
+        self.line(format_args!("inc r12"));
+        self.line(format_args!("cmp r12, r9"));
+        self.line(format_args!("jb 2b"));
+        self.begin_result();
+        self.line(format_args!("sub r11, {BLOCK_BYTES}"));
+        self.line(format_args!("mov r10, r8")); // M[first i]
+        self.label(2);
+        self.clear_sums();
+        self.line(format_args!("add r10, {BLOCK_BYTES}"));
+        self.line(format_args!("dec r12"));
+        self.line(format_args!("jz 3f"));
+        self.line(format_args!("mov rax, r10"));
+        self.line(format_args!("mov rbx, r11"));
+        self.line(format_args!("mov r13, r12"));
+        self.products();
+        self.store_result(Place("r15", 0), OUT);
+        self.line(format_args!("add r15, {BLOCK_BYTES}"));
+        self.line(format_args!("add rdi, {BLOCK_BYTES}"));
+        self.line(format_args!("jmp 2b"));
+        self.label(3);
+        self.store_result(Place("r15", 0), OUT);
+    }
+
+    /// r13 products of a block from rax on upwards, and one from rbx on downwards.
+    fn products(&mut self) {
+        self.label(9);
+        self.block_product(Place("rax", 0), Place("rbx", 0));
+        self.line(format_args!("add rax, {BLOCK_BYTES}"));
+        self.line(format_args!("sub rbx, {BLOCK_BYTES}"));
+        self.line(format_args!("dec r13"));
+        self.line(format_args!("jnz 9b"));
+    }
+
+    fn clear_carried(&mut self) {
+        for i in 0..BLOCK {
+            self.clear(carried(i));
+        }
+    }
+
+    fn clear_sums(&mut self) {
+        for i in 0..2 * BLOCK - 1 {
+            self.clear(low(i));
+            self.clear(high(i + 1));
+        }
+    }
+
+    /// The sums of columns get the product of two blocks.
+    fn block_product(&mut self, a: Place, b: Place) {
+        for i in 0..BLOCK {
+            self.load(factor(i), a.digit(i));
+        }
+        for j in 0..BLOCK {
+            self.load(digit(j), b.digit(j));
+            for i in 0..BLOCK {
+                self.multiply_low(low(i + j), factor(i), digit(j));
+            }
+            for i in 0..BLOCK {
+                self.multiply_high(high(i + j + 1), factor(i), digit(j));
+            }
+        }
+    }
+
+    /// The sums of columns, and the products of different digits of a block, are doubled; then the
+    /// squares of its digits are added. A block of a table may be selected from meanwhile.
+    fn block_square(&mut self, a: Place, selection: Option<(Selection, usize)>) {
+        let start = self.lines.len();
+        for i in 0..BLOCK {
+            self.load(factor(i), a.digit(i));
+        }
+        for j in 1..BLOCK {
+            for i in 0..j {
+                self.multiply_low(low(i + j), factor(i), factor(j));
+            }
+            for i in 0..j {
+                self.multiply_high(high(i + j + 1), factor(i), factor(j));
+            }
+        }
+        self.double();
+        for i in 0..BLOCK {
+            self.multiply_low(doubled(2 * i), factor(i), factor(i));
+            self.multiply_high(doubled(2 * i + 1), factor(i), factor(i));
+        }
+        if let Some((selection, window)) = selection {
+            let Selection { table, to, .. } = selection;
+            let mut other = Self::default();
+            for digit in 0..BLOCK {
+                other.select_digit(selection, window, digit);
+            }
+            self.interleave(start, other);
+            let bytes = (64 * BLOCK) << window;
+            self.line(format_args!("add {table}, {bytes}"));
+            self.line(format_args!("add {to}, {BLOCK_BYTES}"));
+        }
+    }
+
+    /// Low and high halves of a column are put together, and doubled.
+    fn double(&mut self) {
+        for i in 0..2 * BLOCK {
+            let column = doubled(i);
+            if i > 0 && column != high(i) {
+                self.add(column, high(i));
+            }
+            self.add(column, column);
+        }
+    }
+
+    /// The lower columns go to memory, the upper ones are carried over.
+    fn store_product(&mut self, to: Place) {
+        for i in 0..BLOCK {
+            self.add(carried(i), low(i));
+            if i > 0 {
+                self.add(carried(i), high(i));
+            }
+            self.store(to.digit(i), carried(i));
+        }
+        self.carry_over();
+    }
+
+    /// The upper columns are the lower ones of the next block.
+    fn carry_over(&mut self) {
+        for i in 0..BLOCK - 1 {
+            let (next, l, h) = (carried(i), low(i + BLOCK), high(i + BLOCK));
+            self.line(format_args!("vpaddq {next}, {l}, {h}"));
+        }
+        let (next, h) = (carried(BLOCK - 1), high(2 * BLOCK - 1));
+        self.line(format_args!("vmovdqa64 {next}, {h}"));
+    }
+
+    /// As `store_product`, of columns put together.
+    fn store_doubled(&mut self, to: Place) {
+        for i in 0..BLOCK {
+            self.add(carried(i), doubled(i));
+            self.store(to.digit(i), carried(i));
+            let (next, column) = (carried(i), doubled(i + BLOCK));
+            self.line(format_args!("vmovdqa64 {next}, {column}"));
+        }
+    }
+
+    fn store_carried(&mut self, to: Place) {
+        for i in 0..BLOCK {
+            self.store(to.digit(i), carried(i));
+        }
+    }
+
+    fn begin_reduction(&mut self) {
+        self.clear_carried();
+        self.load(NEGATIVE_INVERSE, Place("rcx", 0).digit(0));
+        self.line(format_args!("vpternlogd {MASK}, {MASK}, {MASK}, 255"));
+        self.line(format_args!("vpsrlq {MASK}, {MASK}, 12"));
+    }
+
+    /// Digits of the quotient take the place of the block of T, which they make zero.
+    fn quotient(&mut self, t: Place, n: Place) {
+        for i in 0..BLOCK {
+            self.add(carried(i), t.digit(i));
+        }
+        for i in 0..BLOCK {
+            let (sum, m) = (carried(i), factor(i));
+            self.add(sum, low(i));
+            if i > 0 {
+                self.add(sum, high(i));
+            }
+            self.clear(m);
+            self.multiply_low(m, sum, NEGATIVE_INVERSE);
+            self.multiply_high(high(i + 1), m, n.digit(0));
+            for j in 1..BLOCK {
+                self.multiply_low(low(i + j), m, n.digit(j));
+                self.multiply_high(high(i + j + 1), m, n.digit(j));
+            }
+            self.store(t.digit(i), m);
+            // The low 52 bits become zero, by a carry where they are not; what is above goes to the
+            // next column.
+            self.add(sum, MASK);
+            self.line(format_args!("vpsrlq {sum}, {sum}, 52"));
+            if i + 1 < BLOCK {
+                self.add(carried(i + 1), sum);
+            } else {
+                self.add(low(BLOCK), sum);
+            }
+        }
+        self.carry_over();
+    }
+
+    /// From here on what is beyond 52 bits goes from digit to digit of the result; it also stays where
+    /// it was.
+    fn begin_result(&mut self) {
+        self.clear(CARRY);
+    }
+
+    fn store_result(&mut self, t: Place, to: Place) {
+        for i in 0..BLOCK {
+            self.add(carried(i), t.digit(i));
+            self.add(carried(i), low(i));
+            if i > 0 {
+                self.add(carried(i), high(i));
+            }
+        }
+        for i in 0..BLOCK {
+            let sum = carried(i);
+            self.add(sum, CARRY);
+            self.line(format_args!("vpsrlq {CARRY}, {sum}, 52"));
+            self.store(to.digit(i), sum);
+        }
+        self.carry_over();
+    }
+}
+
+/// Sum of low halves for column `i` of 0 to 8.
+fn low(i: usize) -> Zmm {
+    Zmm(i)
+}
+
+/// Sum of high halves for column `i` of 1 to 9.
+fn high(i: usize) -> Zmm {
+    Zmm(2 * BLOCK - 2 + i)
+}
+
+/// Sum of both for column `i` of 0 to 9.
+fn doubled(i: usize) -> Zmm {
+    if i < 2 * BLOCK - 1 { low(i) } else { high(i) }
+}
+
+/// Digit `i` of the block that stays in registers.
+fn factor(i: usize) -> Zmm {
+    Zmm(18 + i)
+}
+
+/// Digits of the other block, two at a time.
+fn digit(j: usize) -> Zmm {
+    Zmm(23 + j % 2)
+}
+
+/// What the columns before have left for column `i`.
+fn carried(i: usize) -> Zmm {
+    Zmm(25 + i)
+}
+
+/// -1 / N mod 2^52, while there are quotients.
+const NEGATIVE_INVERSE: Zmm = Zmm(30);
+/// What is beyond the digits of the result, afterwards.
+const CARRY: Zmm = Zmm(30);
+/// 2^52 - 1, in the reduction.
+const MASK: Zmm = Zmm(31);
+
+const SAVED: [&str; 6] = ["rbx", "rbp", "r12", "r13", "r14", "r15"];
+const BLOCK: usize = 5;
+const BLOCK_BYTES: usize = 64 * BLOCK;
