@@ -26,9 +26,8 @@ use crate::job::{Job, JobOptions, QueueFull};
 /// is released. Neither time nor memory accesses depend on the key, as far as aws-lc keeps to what
 /// it promises.
 ///
-/// A forked child must not use a key that another thread was using at the moment of the fork:
-/// aws-lc ends the process there. It reads the key anew, or the parent forks while no operation
-/// and no job is under way.
+/// A forked child may use the keys of its parent, also those that were in use at the fork, which
+/// waits for what is under way, though not for more than 50 ms.
 ///
 /// ```
 /// use oarlock::{Accelerator, Hash, JobOptions, RsaPrivateKey, SignatureScheme};
