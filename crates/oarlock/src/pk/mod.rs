@@ -1,21 +1,27 @@
 //! RSA: keys, signatures and encryption, at once or as jobs.
 //!
 //! `key.rs` reads and checks keys, `padding.rs` makes numbers of messages, `request.rs` puts both
-//! around the operation itself, which aws-lc computes. Calls that wait compute on the calling
+//! around the operation itself, which aws-lc computes; `traits.rs` has RustCrypto's traits.
+//! `modexp.rs` is modular exponentiation without a key. Calls that wait compute on the calling
 //! thread; jobs go through the queue of `job.rs`.
 
 mod key;
+mod modexp;
 mod padding;
 mod request;
+mod traits;
 
 use std::fmt;
 
 use zeroize::Zeroizing;
 
 pub use self::key::{RsaPrivateKey, RsaPublicKey};
-pub use self::padding::Hash;
+pub use self::modexp::{AcceleratedModExp, Base, ByteOrder};
+use self::modexp::{Modulus, PowerRequest};
+pub use self::padding::{Hash, PssSalt};
 pub use self::request::{EncryptionScheme, SignatureScheme};
 use self::request::{PrivateRequest, PublicRequest};
+pub use self::traits::{RsaSignature, RsaSigner, RsaVerifier};
 use crate::Error;
 use crate::accelerator::Accelerator;
 use crate::job::{Job, JobOptions, QueueFull};
@@ -93,8 +99,8 @@ impl AcceleratedRsa {
     /// The signature of `message`, as long as the modulus.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where the key is too short for the scheme: one of 1024 bits for PSS
-    /// with SHA-512. [`Error::DeviceFailed`] where the result did not pass its check.
+    /// [`Error::InvalidInput`] where the key is too short for the scheme, as one of 1024 bits is for
+    /// PSS with SHA-512, and with [`Hash::Sha1`]. [`Error::DeviceFailed`] where the result did not pass its check.
     pub fn sign(&self, scheme: SignatureScheme, message: &[u8]) -> Result<Vec<u8>, Error> {
         let request = PrivateRequest::Sign { scheme, message };
         request.run(&self.key).map(public_bytes)
@@ -362,6 +368,7 @@ type MessageAndSignature = (Vec<u8>, Vec<u8>);
 pub(crate) enum Work {
     Private(RsaPrivateKey, PrivateRequest<Buffer>),
     Public(RsaPublicKey, PublicRequest<Buffer>),
+    Power(Modulus, PowerRequest<Buffer>),
 }
 
 /// Bytes that a job owns.
@@ -372,6 +379,7 @@ impl Work {
         match self {
             Self::Private(key, request) => request.run(&key),
             Self::Public(key, request) => request.run(&key),
+            Self::Power(modulus, request) => request.run(&modulus),
         }
     }
 }

@@ -7,6 +7,7 @@
 //! are counted per key, and a child that finds some under way, whose threads it does not have, goes
 //! on with a copy of the key.
 
+use std::fmt;
 use std::os::raw::c_int;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -16,8 +17,8 @@ use aws_lc_sys::{
     RSA, RSA_NO_PADDING, RSA_R_BAD_E_VALUE, RSA_R_CRT_VALUES_INCORRECT,
     RSA_R_D_E_NOT_CONGRUENT_TO_1, RSA_R_N_NOT_EQUAL_P_Q, RSA_encrypt, RSA_free,
     RSA_get0_crt_params, RSA_get0_factors, RSA_get0_key, RSA_new, RSA_new_private_key,
-    RSA_new_public_key, RSA_set0_crt_params, RSA_set0_factors, RSA_set0_key, RSA_sign_raw,
-    RSA_size,
+    RSA_new_private_key_no_crt, RSA_new_public_key, RSA_set0_crt_params, RSA_set0_factors,
+    RSA_set0_key, RSA_sign_raw, RSA_size,
 };
 use zeroize::Zeroizing;
 
@@ -41,16 +42,33 @@ struct Handle {
     generation: AtomicUsize,
 }
 
-/// The numbers of a private key (RFC 8017, 3.2), big-endian.
-pub(crate) struct PrivateNumbers<'a> {
-    pub(crate) n: &'a [u8],
-    pub(crate) e: &'a [u8],
-    pub(crate) d: &'a [u8],
-    pub(crate) p: &'a [u8],
-    pub(crate) q: &'a [u8],
-    pub(crate) dp: &'a [u8],
-    pub(crate) dq: &'a [u8],
-    pub(crate) qinv: &'a [u8],
+/// The numbers of a private key of two primes (RFC 8017, 3.2), big-endian, each with any leading
+/// zeros.
+#[derive(Clone, Copy)]
+pub struct PrivateNumbers<'a> {
+    /// The modulus.
+    pub n: &'a [u8],
+    /// The public exponent.
+    pub e: &'a [u8],
+    /// The private exponent.
+    pub d: &'a [u8],
+    /// One prime.
+    pub p: &'a [u8],
+    /// The other prime.
+    pub q: &'a [u8],
+    /// d modulo p - 1.
+    pub dp: &'a [u8],
+    /// d modulo q - 1.
+    pub dq: &'a [u8],
+    /// The inverse of q modulo p.
+    pub qinv: &'a [u8],
+}
+
+/// Shows none of them.
+impl fmt::Debug for PrivateNumbers<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PrivateNumbers").finish_non_exhaustive()
+    }
 }
 
 // SAFETY: an RSA is memory that belongs to no thread, and aws-lc lets threads use one at once as
@@ -101,6 +119,21 @@ impl SoftwareRsa {
                 qinv.get(),
             )
         })
+    }
+
+    /// Without primes. Not checked but for the public half: see
+    /// [`apply_private`](Self::apply_private).
+    ///
+    /// # Errors
+    /// What is wrong with the key.
+    pub(crate) fn private_without_primes(
+        n: &[u8],
+        e: &[u8],
+        d: &[u8],
+    ) -> Result<Self, &'static str> {
+        let [n, e, d] = [n, e, d].map(Number::new);
+        // SAFETY: all are numbers; they are copied.
+        Self::new(unsafe { RSA_new_private_key_no_crt(n.get(), e.get(), d.get()) })
     }
 
     fn new(rsa: *mut RSA) -> Result<Self, &'static str> {
@@ -296,15 +329,16 @@ type Transform =
 
 /// A BIGNUM, wiped on drop. Null when memory has run out, which RSA_new_*_key takes for a part
 /// that is missing, or where there was none to copy.
-struct Number(*mut BIGNUM);
+pub(super) struct Number(*mut BIGNUM);
 
 impl Number {
-    fn new(bytes: &[u8]) -> Self {
+    /// Of big-endian bytes, whose count shows in the time of what is done with it, and not its value.
+    pub(super) fn new(bytes: &[u8]) -> Self {
         // SAFETY: as many bytes as are said; null asks for a new number.
         Self(unsafe { BN_bin2bn(bytes.as_ptr(), bytes.len(), std::ptr::null_mut()) })
     }
 
-    fn get(&self) -> *const BIGNUM {
+    pub(super) fn get(&self) -> *mut BIGNUM {
         self.0
     }
 
