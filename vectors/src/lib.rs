@@ -113,8 +113,10 @@ pub struct CbcVector {
 pub struct RsaSignatureVector {
     /// Where it is from, to be named when it fails.
     pub source: String,
-    /// RSAPublicKey (RFC 8017, A.1.1), DER.
-    pub public_key: Vec<u8>,
+    /// Big-endian, with any leading zeros.
+    pub modulus: Vec<u8>,
+    /// Big-endian, with any leading zeros.
+    pub exponent: Vec<u8>,
     /// FIPS 180-4's name of what the message is hashed with.
     pub hash: &'static str,
     /// Of PSS: the name of the hash of MGF1.

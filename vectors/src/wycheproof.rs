@@ -66,7 +66,8 @@ pub fn rsa_pkcs1_signatures() -> Result<Vec<RsaSignatureVector>, Error> {
             for test in group.tests {
                 let source = source(&format!("{name:?}"), test.tc_id, &test.comment, &test.flags);
                 vectors.push(Ok(RsaSignatureVector {
-                    public_key: group.asn_key.to_vec(),
+                    modulus: group.key.n.to_vec(),
+                    exponent: group.key.e.to_vec(),
                     hash,
                     mgf1: "",
                     salt_bytes: 0,
@@ -101,7 +102,8 @@ pub fn rsa_pss_signatures() -> Result<Vec<RsaSignatureVector>, Error> {
             for test in group.tests {
                 let source = source(&format!("{name:?}"), test.tc_id, &test.comment, &test.flags);
                 vectors.push(Ok(RsaSignatureVector {
-                    public_key: group.asn_key.to_vec(),
+                    modulus: group.key.n.to_vec(),
+                    exponent: group.key.e.to_vec(),
                     hash,
                     mgf1,
                     salt_bytes: group.salt_size,

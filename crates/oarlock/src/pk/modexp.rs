@@ -20,8 +20,8 @@ use crate::job::{Job, JobOptions, QueueFull};
 ///
 /// The exponent is secret: neither time nor memory accesses depend on its bits, as far as aws-lc
 /// keeps to what it promises, but its length in bytes shows, leading zeros included. So does the
-/// modulus, which is public, and, where the base is not less than the modulus or is negative, the
-/// base, which a division makes smaller.
+/// modulus, which is public. A base that is negative, has more bytes than the modulus or is not less
+/// than it is divided by it first, which takes time by what it is.
 ///
 /// ```
 /// use oarlock::{Accelerator, Base, ByteOrder, JobOptions};
@@ -216,11 +216,14 @@ impl<B: AsRef<[u8]>> PowerRequest<B> {
     /// A number less than the modulus, of as many bytes, big-endian.
     fn operand(&self, modulus: &Modulus) -> Result<Zeroizing<Vec<u8>>, Error> {
         let magnitude = self.order.big_endian(self.base.magnitude.as_ref());
-        if !self.base.is_negative
-            && magnitude.len() == modulus.bytes()
-            && **magnitude < *modulus.0.n
+        if let Some(zeros) = modulus.bytes().checked_sub(magnitude.len())
+            && !self.base.is_negative
         {
-            return Ok(magnitude);
+            let mut padded = Zeroizing::new(vec![0; modulus.bytes()]);
+            padded[zeros..].copy_from_slice(&magnitude);
+            if **padded < *modulus.0.n {
+                return Ok(padded);
+            }
         }
         let software = &modulus.0.software;
         software
