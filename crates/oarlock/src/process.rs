@@ -59,10 +59,11 @@ pub(crate) fn undivided<T>(section: impl FnOnce() -> T) -> T {
     within(SHORT, section)
 }
 
-/// Runs `section`, of milliseconds, so that a fork comes before or after it, unless that would have
-/// to wait for more than 50 ms: it may have been called by a signal handler in the middle of
-/// one. For code of others that takes locks of its own but does not fork; what it calls is in no
-/// [`undivided`] section.
+/// Runs `section`, of milliseconds, so that a fork comes before or after it, unless it would have to
+/// wait for more than 50 ms: it may have been called by a signal handler in the middle of one. While
+/// it waits, nobody enters a section of either kind. For code of others that takes locks of its own
+/// and does not fork; it calls nothing that is [`undivided`].
+#[cfg(feature = "software")]
 pub(crate) fn forks_wait_for<T>(section: impl FnOnce() -> T) -> T {
     within(LONG, section)
 }

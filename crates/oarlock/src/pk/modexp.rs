@@ -214,7 +214,7 @@ impl<B: AsRef<[u8]>> PowerRequest<B> {
     }
 
     /// A number less than the modulus, of as many bytes, big-endian.
-    fn operand(&self, modulus: &Modulus) -> Result<Zeroizing<Vec<u8>>, Error> {
+    pub(super) fn operand(&self, modulus: &Modulus) -> Result<Zeroizing<Vec<u8>>, Error> {
         let magnitude = self.order.big_endian(self.base.magnitude.as_ref());
         if let Some(zeros) = modulus.bytes().checked_sub(magnitude.len())
             && !self.base.is_negative
@@ -232,12 +232,12 @@ impl<B: AsRef<[u8]>> PowerRequest<B> {
     }
 
     /// Big-endian.
-    fn exponent(&self) -> Zeroizing<Vec<u8>> {
+    pub(super) fn exponent(&self) -> Zeroizing<Vec<u8>> {
         self.order.big_endian(self.exponent.as_ref())
     }
 
     /// Of the power, big-endian.
-    fn result(&self, mut power: Zeroizing<Vec<u8>>) -> Zeroizing<Vec<u8>> {
+    pub(super) fn result(&self, mut power: Zeroizing<Vec<u8>>) -> Zeroizing<Vec<u8>> {
         if self.order == ByteOrder::LittleEndian {
             power.reverse();
         }

@@ -15,7 +15,7 @@ use pkcs8::spki::{
 use pkcs8::{Document, EncodePublicKey, ObjectIdentifier};
 use sha1::Sha1;
 use sha2::{Sha224, Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
-use signature::digest::{Digest, Update};
+use signature::digest::{Digest, Output, Update};
 use signature::hazmat::{PrehashSigner, PrehashVerifier, RandomizedPrehashSigner};
 use signature::rand_core::TryCryptoRng;
 use signature::{
@@ -323,7 +323,7 @@ impl fmt::Debug for RsaSignature {
 fn digest_of<D: Digest + AssociatedOid>(
     scheme: SignatureScheme,
     update: impl Fn(&mut D) -> Result<(), signature::Error>,
-) -> Result<impl AsRef<[u8]> + std::ops::Deref<Target = [u8]>, signature::Error> {
+) -> Result<Output<D>, signature::Error> {
     if D::OID != oid(scheme.hash()) {
         let what = format!("the digest {} is not that of the scheme", D::OID);
         return Err(signature::Error::from_source(Error::InvalidInput(what)));

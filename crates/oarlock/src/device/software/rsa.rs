@@ -67,7 +67,7 @@ pub struct PrivateNumbers<'a> {
 /// Shows none of them.
 impl fmt::Debug for PrivateNumbers<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PrivateNumbers").finish_non_exhaustive()
+        f.debug_struct("RsaPrivateNumbers").finish_non_exhaustive()
     }
 }
 
