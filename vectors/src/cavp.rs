@@ -4,8 +4,13 @@
 //! Every function fails with [`Error`] where a file is not there, holds no vectors, or says
 //! something unexpected.
 
-use crate::response::{Record, read};
-use crate::{AeadVector, BlockVector, CbcVector, ChaCha20Vector, CtrVector, Error, Padding};
+use std::collections::HashMap;
+
+use crate::response::{Record, open, read};
+use crate::{
+    AeadVector, BlockVector, CbcVector, ChaCha20Vector, CtrVector, Error, Padding,
+    RsaSignatureVector,
+};
 
 /// AES-CTR vectors of pyca/cryptography, after RFC 3686.
 ///
@@ -153,6 +158,91 @@ pub fn chacha20() -> Result<Vec<ChaCha20Vector>, Error> {
         vectors.push(vector);
         same
     })?;
+    Ok(vectors)
+}
+
+/// Signatures of RSASSA-PKCS1-v1_5 by SHA-1 and SHA-2, keys of 1024 to 4096 bits: those of NIST's
+/// generator, which are right, and those for verifiers, which are right or not.
+///
+/// # Errors
+/// See [the module](self).
+pub fn rsa_pkcs1_signatures() -> Result<Vec<RsaSignatureVector>, Error> {
+    Ok([
+        rsa_signatures("SigGen15_186-3.rsp")?,
+        rsa_signatures("SigVer15_186-3.rsp")?,
+    ]
+    .concat())
+}
+
+/// Signatures of RSASSA-PSS, MGF1 by the same hash, as
+/// [those of PKCS#1 v1.5](rsa_pkcs1_signatures).
+///
+/// # Errors
+/// See [the module](self).
+pub fn rsa_pss_signatures() -> Result<Vec<RsaSignatureVector>, Error> {
+    Ok([
+        rsa_signatures("SigGenPSS_186-3.rsp")?,
+        rsa_signatures("SigVerPSS_186-3.rsp")?,
+    ]
+    .concat())
+}
+
+/// A file of lines `NAME = value`, each of which holds until the next one of its name. What a line
+/// `Result = P` or `Result = F (reason)` follows is a vector, or, where there are no results, what a
+/// signature ends.
+fn rsa_signatures(name: &str) -> Result<Vec<RsaSignatureVector>, Error> {
+    let (path, text) = open(&format!("asymmetric/RSA/FIPS_186-2/{name}"))?;
+    let has_results = text.contains("\nResult = ");
+    // Which the files of generators say once, in a comment.
+    let salt = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("# Salt len: "));
+    let mut fields = HashMap::new();
+    let mut vectors = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let Some((field, value)) = line.trim().split_once(" = ") else {
+            continue;
+        };
+        fields.insert(field, value);
+        if field != if has_results { "Result" } else { "S" } {
+            continue;
+        }
+        let source = format!("{name}, line {number}");
+        let fail = |reason: &str| Error(format!("{}: {source}: {reason}", path.display()));
+        let bytes = |field: &str| {
+            let value = fields
+                .get(field)
+                .ok_or_else(|| fail(&format!("no {field}")))?;
+            hex::decode(value).map_err(|error| fail(&format!("{field}: {error}")))
+        };
+        let hash = match fields.get("SHAAlg") {
+            Some(&"SHA1") => "SHA-1",
+            Some(&"SHA224") => "SHA-224",
+            Some(&"SHA256") => "SHA-256",
+            Some(&"SHA384") => "SHA-384",
+            Some(&"SHA512") => "SHA-512",
+            other => return Err(fail(&format!("a hash {other:?}"))),
+        };
+        vectors.push(RsaSignatureVector {
+            modulus: bytes("n")?,
+            exponent: bytes("e")?,
+            hash,
+            mgf1: hash,
+            salt_bytes: match salt {
+                Some(salt) => salt.trim().parse().map_err(|_| fail("a salt length"))?,
+                None => 0,
+            },
+            message: bytes("Msg")?,
+            signature: bytes("S")?,
+            is_valid: fields
+                .get("Result")
+                .is_none_or(|result| result.starts_with('P')),
+            source: source.clone(),
+        });
+    }
+    if vectors.is_empty() {
+        return Err(Error(format!("{}: it holds no vectors", path.display())));
+    }
     Ok(vectors)
 }
 

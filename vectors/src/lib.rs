@@ -113,10 +113,16 @@ pub struct CbcVector {
 pub struct RsaSignatureVector {
     /// Where it is from, to be named when it fails.
     pub source: String,
-    /// SubjectPublicKeyInfo, DER.
-    pub public_key: Vec<u8>,
-    /// Bytes of the digests of SHA-2 that it is made with.
-    pub hash_bytes: usize,
+    /// Big-endian, with any leading zeros.
+    pub modulus: Vec<u8>,
+    /// Big-endian, with any leading zeros.
+    pub exponent: Vec<u8>,
+    /// FIPS 180-4's name of what the message is hashed with.
+    pub hash: &'static str,
+    /// Of PSS: the name of the hash of MGF1.
+    pub mgf1: &'static str,
+    /// Of PSS.
+    pub salt_bytes: usize,
     /// Of any length.
     pub message: Vec<u8>,
     /// Of any length.
@@ -132,8 +138,10 @@ pub struct RsaEncryptionVector {
     pub source: String,
     /// PKCS#8, DER.
     pub private_key: Vec<u8>,
-    /// Of OAEP: bytes of the digests of SHA-2, for the label and MGF1; 0 with PKCS#1 v1.5.
-    pub hash_bytes: usize,
+    /// Of OAEP: FIPS 180-4's name of what the label is hashed with.
+    pub hash: &'static str,
+    /// Of OAEP: the name of the hash of MGF1.
+    pub mgf1: &'static str,
     /// Of OAEP.
     pub label: Vec<u8>,
     /// Empty where there is none.

@@ -13,13 +13,7 @@ pub(crate) fn read(
     name: &str,
     mut take: impl FnMut(String, &Record<'_>) -> Result<(), String>,
 ) -> Result<(), Error> {
-    let path = folder().join(name);
-    let text = std::fs::read_to_string(&path).map_err(|error| {
-        Error(format!(
-            "{}: {error}: run `cargo xtask vectors`",
-            path.display()
-        ))
-    })?;
+    let (path, text) = open(&format!("ciphers/{name}"))?;
     let fail = |reason: &str| Error(format!("{}: {reason}", path.display()));
     let records = parse(&text).map_err(|reason| fail(&reason))?;
     if records.is_empty() {
@@ -31,6 +25,18 @@ pub(crate) fn read(
         take(format!("{name} {}", record.title), record)
             .map_err(|reason| fail(&format!("{}: {reason}", record.title)))
     })
+}
+
+/// The path and the text of a file.
+pub(crate) fn open(name: &str) -> Result<(PathBuf, String), Error> {
+    let path = folder().join(name);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok((path, text)),
+        Err(error) => Err(Error(format!(
+            "{}: {error}: run `cargo xtask vectors`",
+            path.display()
+        ))),
+    }
 }
 
 /// One paragraph.
@@ -78,7 +84,7 @@ impl Record<'_> {
 /// A test runs somewhere below the target folder, whatever that is called, also where it is built
 /// with flags of its own; examples in the documentation do not, and take the usual place.
 fn folder() -> PathBuf {
-    const IN_TARGET: &str = "vectors/cryptography_vectors/ciphers";
+    const IN_TARGET: &str = "vectors/cryptography_vectors";
     let program = std::env::current_exe().unwrap_or_default();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let configured = std::env::var_os("CARGO_TARGET_DIR").map(|target| root.join(target));

@@ -8,6 +8,10 @@ const CRYPTOGRAPHY: Wheel = Wheel {
     version: "50.0.2",
     sha256: "51641f03a3eb4edbe9fb68e3a3574d25f86aa502d06391fffa886330d02778a0",
     members: &[
+        "cryptography_vectors/asymmetric/RSA/FIPS_186-2/SigGen15_186-3.rsp",
+        "cryptography_vectors/asymmetric/RSA/FIPS_186-2/SigGenPSS_186-3.rsp",
+        "cryptography_vectors/asymmetric/RSA/FIPS_186-2/SigVer15_186-3.rsp",
+        "cryptography_vectors/asymmetric/RSA/FIPS_186-2/SigVerPSS_186-3.rsp",
         "cryptography_vectors/ciphers/AES/CBC/",
         "cryptography_vectors/ciphers/AES/CTR/",
         "cryptography_vectors/ciphers/AES/ECB/",

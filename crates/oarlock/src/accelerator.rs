@@ -20,9 +20,10 @@ use crate::error::OptionsError;
 use crate::job::Jobs;
 use crate::options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
 #[cfg(feature = "software")]
-use crate::pk::Lanes;
-#[cfg(feature = "software")]
-use crate::pk::{AcceleratedRsa, AcceleratedRsaPublic, RsaPrivateKey, RsaPublicKey};
+use crate::pk::{
+    AcceleratedModExp, AcceleratedRsa, AcceleratedRsaPublic, ByteOrder, Lanes, RsaPrivateKey,
+    RsaPublicKey,
+};
 use crate::plan::{CostSource, Costs, LiveMachine, PlanReport};
 use crate::pool::{Background, Class, Limits, Pool};
 use crate::prefetch::{Budget, Ring};
@@ -245,6 +246,26 @@ impl Accelerator {
     #[cfg(feature = "software")]
     pub fn rsa_public(&self, key: &RsaPublicKey) -> AcceleratedRsaPublic {
         AcceleratedRsaPublic::new(self, key)
+    }
+
+    /// Modular exponentiation with one modulus, which is set up once. `order` is that of the modulus,
+    /// and of all numbers that are given and come back later.
+    ///
+    /// ```
+    /// use oarlock::{Accelerator, Base, ByteOrder};
+    ///
+    /// let accelerator = Accelerator::builder().build()?;
+    /// let modulus = accelerator.modexp(&[13], ByteOrder::BigEndian)?;
+    /// assert_eq!(**modulus.power(Base::from(&[2]), &[5])?, [6]);
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] unless the modulus is odd and has 2 to 4096 bits; leading zeros do not
+    /// count.
+    #[cfg(feature = "software")]
+    pub fn modexp(&self, modulus: &[u8], order: ByteOrder) -> Result<AcceleratedModExp, Error> {
+        AcceleratedModExp::new(self, modulus, order)
     }
 
     /// The options in force.

@@ -49,6 +49,8 @@ pub use calibration::{Calibration, MachineCosts, OperationCost};
 pub use cipher::cbc::AcceleratedCbc;
 pub use cipher::ctr::AcceleratedCtr;
 pub use cipher::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
+#[cfg(feature = "software")]
+pub use device::software::rsa::PrivateNumbers as RsaPrivateNumbers;
 pub use error::{Error, OptionsError};
 #[cfg(feature = "software")]
 pub use job::{CompletionQueue, Job, JobOptions, Order, Priority, QueueFull};
@@ -56,7 +58,8 @@ pub use oarlock_kernels as kernels;
 pub use options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
 #[cfg(feature = "software")]
 pub use pk::{
-    AcceleratedRsa, AcceleratedRsaPublic, EncryptionScheme, Hash, RsaPrivateKey, RsaPublicKey,
+    AcceleratedModExp, AcceleratedRsa, AcceleratedRsaPublic, Base, ByteOrder, EncryptionScheme,
+    Hash, PssSalt, RsaPrivateKey, RsaPublicKey, RsaSignature, RsaSigner, RsaVerifier,
     SignatureScheme,
 };
 pub use plan::{CostSource, MadeAhead, PlanReport};

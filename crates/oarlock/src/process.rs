@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// Whether the program runs with more rights than its user (AT_SECURE: set-user-ID and the like),
 /// so that the environment must not steer it.
@@ -15,11 +16,18 @@ pub(crate) fn fork_generation() -> usize {
     FORKS.load(Ordering::Relaxed)
 }
 
-/// Begins to count forks and to keep them out of [`undivided`] sections.
+/// Begins to count forks and to keep them out of [`undivided`] sections, and of those that
+/// [`forks_wait_for`].
 pub(crate) fn watch_forks() {
     extern "C" fn before() {
         SECTIONS.fetch_add(FORK, Ordering::Acquire);
-        while !SECTIONS.load(Ordering::Acquire).is_multiple_of(FORK) {
+        while !SECTIONS.load(Ordering::Acquire).is_multiple_of(LONG) {
+            std::thread::yield_now();
+        }
+        let begun = Instant::now();
+        while !SECTIONS.load(Ordering::Acquire).is_multiple_of(FORK)
+            && begun.elapsed() < FORK_WAIT_MAX
+        {
             std::thread::yield_now();
         }
     }
@@ -48,20 +56,42 @@ pub(crate) fn watch_forks() {
 /// data half changed, from a thread that it does not have. Short, not nested, and never around
 /// code of others, which might fork.
 pub(crate) fn undivided<T>(section: impl FnOnce() -> T) -> T {
-    struct Inside;
+    within(SHORT, section)
+}
+
+/// Runs `section`, of milliseconds, so that a fork comes before or after it, unless it would have to
+/// wait for more than 50 ms: it may have been called by a signal handler in the middle of one. While
+/// it waits, nobody enters a section of either kind. For code of others that takes locks of its own
+/// and does not fork; it calls nothing that is [`undivided`].
+#[cfg(feature = "software")]
+pub(crate) fn forks_wait_for<T>(section: impl FnOnce() -> T) -> T {
+    within(LONG, section)
+}
+
+fn within<T>(kind: u64, section: impl FnOnce() -> T) -> T {
+    struct Inside {
+        kind: u64,
+        fork_generation: usize,
+    }
     impl Drop for Inside {
         fn drop(&mut self) {
-            SECTIONS.fetch_sub(1, Ordering::Release);
+            // A child that was forked in the middle of it began to count anew.
+            if self.fork_generation == fork_generation() {
+                SECTIONS.fetch_sub(self.kind, Ordering::Release);
+            }
         }
     }
-    let enter = |sections| (sections < FORK).then_some(sections + 1);
+    let enter = |sections| (sections < FORK).then_some(sections + kind);
     while SECTIONS
         .fetch_update(Ordering::Acquire, Ordering::Relaxed, enter)
         .is_err()
     {
         std::thread::yield_now();
     }
-    let _inside = Inside;
+    let _inside = Inside {
+        kind,
+        fork_generation: fork_generation(),
+    };
     section()
 }
 
@@ -167,6 +197,11 @@ impl Thread {
 const CPU_SET_BYTES: usize = size_of::<libc::cpu_set_t>();
 
 static FORKS: AtomicUsize = AtomicUsize::new(0);
-/// Threads in [`undivided`] sections, and [`FORK`] for each that is forking.
+/// [`SHORT`] for each thread in an [`undivided`] section, [`LONG`] for each in one that
+/// [`forks_wait_for`], and [`FORK`] for each that is forking.
 static SECTIONS: AtomicU64 = AtomicU64::new(0);
-const FORK: u64 = 1 << 32;
+const SHORT: u64 = 1;
+const LONG: u64 = 1 << 24;
+const FORK: u64 = 1 << 48;
+/// Several times what an operation takes that waits for a CPU meanwhile.
+const FORK_WAIT_MAX: Duration = Duration::from_millis(50);

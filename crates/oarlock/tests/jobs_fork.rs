@@ -28,9 +28,7 @@ fn a_child_finds_its_parents_jobs_cancelled_and_its_own_done() {
                 let is_expected = results
                     .into_iter()
                     .all(|result| matches!(result, Ok(_) | Err(Error::Cancelled)));
-                // Of a key of its own: see `AcceleratedRsa`.
-                let own = RsaPrivateKey::from_pem(PEM).unwrap();
-                let own = Accelerator::builder().build().unwrap().rsa(&own);
+                let own = Accelerator::builder().build().unwrap().rsa(&key);
                 let own: Vec<_> = (0..4u8)
                     .map(|i| own.submit_sign(SCHEME, vec![i], JobOptions::default()))
                     .collect();

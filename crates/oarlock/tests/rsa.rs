@@ -5,14 +5,30 @@
 use std::process::Command;
 
 use oarlock::{
-    Accelerator, EncryptionScheme, Error, Hash, RsaPrivateKey, RsaPublicKey, SignatureScheme,
+    Accelerator, EncryptionScheme, Error, Hash, PssSalt, RsaPrivateKey, RsaPrivateNumbers,
+    RsaPublicKey, SignatureScheme,
 };
 use pkcs1::RsaPrivateKeyRef;
 use pkcs1::der::asn1::UintRef;
 use pkcs1::der::{Decode, Encode};
 use sha2::{Digest, Sha256};
 
-const HASHES: [Hash; 3] = [Hash::Sha256, Hash::Sha384, Hash::Sha512];
+const HASHES: [Hash; 6] = [
+    Hash::Sha224,
+    Hash::Sha256,
+    Hash::Sha384,
+    Hash::Sha512,
+    Hash::Sha512_224,
+    Hash::Sha512_256,
+];
+const NAMES: [&str; 6] = [
+    "sha224",
+    "sha256",
+    "sha384",
+    "sha512",
+    "sha512-224",
+    "sha512-256",
+];
 const KEYS: [&str; 4] = [
     include_str!("keys/rsa1024.pem"),
     include_str!("keys/rsa2048.pem"),
@@ -46,7 +62,10 @@ fn what_is_signed_verifies_and_nothing_else_does() {
                 let what = format!("{scheme:?}, {} bits", key.public_key().bits());
                 let signature = match rsa.sign(scheme, b"message") {
                     Err(Error::InvalidInput(said)) => {
-                        assert_eq!(said, "a key of 1024 bits is too short for PSS with SHA-512");
+                        assert_eq!(
+                            said,
+                            "a key of 1024 bits is too short for PSS with SHA-512 and a salt of 64 bytes"
+                        );
                         assert_eq!(scheme, SignatureScheme::Pss(Hash::Sha512));
                         continue;
                     }
@@ -106,7 +125,11 @@ fn what_is_encrypted_decrypts_and_what_is_altered_does_not() {
         for hash in HASHES {
             schemes.push((EncryptionScheme::oaep(hash), 2 * hash.bytes() + 2));
             let label = b"label".to_vec();
-            schemes.push((EncryptionScheme::Oaep { hash, label }, 2 * hash.bytes() + 2));
+            let mgf1 = Hash::Sha1;
+            schemes.push((
+                EncryptionScheme::Oaep { hash, mgf1, label },
+                2 * hash.bytes() + 2,
+            ));
         }
         for (scheme, overhead) in schemes {
             let Some(bytes_max) = bytes.checked_sub(overhead) else {
@@ -148,6 +171,7 @@ fn what_is_encrypted_decrypts_and_what_is_altered_does_not() {
         }
         let label = EncryptionScheme::Oaep {
             hash: Hash::Sha256,
+            mgf1: Hash::Sha256,
             label: b"other".to_vec(),
         };
         let scheme = EncryptionScheme::oaep(Hash::Sha256);
@@ -237,6 +261,128 @@ fn every_format_holds_the_same_key() {
         assert_eq!(&public.unwrap(), key.public_key());
     }
     assert_eq!(format!("{key:?}"), "RsaPrivateKey { bits: 2048, .. }");
+}
+
+#[test]
+fn a_key_without_its_primes_is_the_same_key() {
+    for pem in KEYS {
+        let key = key(pem);
+        let (_, document) = pkcs1::der::SecretDocument::from_pem(pem).unwrap();
+        let pkcs8 = pkcs8::PrivateKeyInfoRef::from_der(document.as_bytes()).unwrap();
+        let whole = RsaPrivateKeyRef::from_der(pkcs8.private_key.as_bytes()).unwrap();
+        let [n, e, d] = [whole.modulus, whole.public_exponent, whole.private_exponent]
+            .map(|number| number.as_bytes());
+        let zero = UintRef::new(&[0]).unwrap();
+        let mut without = whole.clone();
+        without.prime1 = zero;
+        without.prime2 = zero;
+        without.exponent1 = zero;
+        without.exponent2 = zero;
+        without.coefficient = zero;
+        let zeros_before = [&[0, 0], d].concat();
+        let all = RsaPrivateNumbers {
+            n,
+            e,
+            d: &zeros_before,
+            p: whole.prime1.as_bytes(),
+            q: whole.prime2.as_bytes(),
+            dp: whole.exponent1.as_bytes(),
+            dq: whole.exponent2.as_bytes(),
+            qinv: whole.coefficient.as_bytes(),
+        };
+        let scheme = SignatureScheme::Pkcs1(Hash::Sha256);
+        let signature = accelerator().rsa(&key).sign(scheme, b"message").unwrap();
+        for other in [
+            RsaPrivateKey::from_numbers(n, e, d),
+            RsaPrivateKey::from_numbers(n, e, &zeros_before),
+            RsaPrivateKey::from_der(&without.to_der().unwrap()),
+            RsaPrivateKey::from_all_numbers(&all),
+        ] {
+            let rsa = accelerator().rsa(&other.unwrap());
+            assert_eq!(rsa.key().public_key(), key.public_key());
+            assert_eq!(rsa.sign(scheme, b"message").unwrap(), signature);
+            // Keyed with d, which all of them have.
+            let other = rsa.decrypt(&EncryptionScheme::Pkcs1, &signature).unwrap();
+            let first = accelerator().rsa(&key);
+            assert_eq!(
+                other,
+                first.decrypt(&EncryptionScheme::Pkcs1, &signature).unwrap()
+            );
+        }
+        let wrong = "the private exponent is not the inverse of the public one";
+        let mut altered = d.to_vec();
+        *altered.last_mut().unwrap() ^= 2;
+        for d in [&altered[..], &[], &[1], &d[1..]] {
+            assert_eq!(said(RsaPrivateKey::from_numbers(n, e, d)), wrong);
+        }
+        // One prime alone is none.
+        without.prime1 = whole.prime1;
+        assert_eq!(
+            said(RsaPrivateKey::from_der(&without.to_der().unwrap())),
+            "the modulus is not the product of the two primes"
+        );
+    }
+}
+
+#[test]
+fn a_salt_is_as_long_as_was_said() {
+    let rsa = accelerator().rsa(&key(KEYS[0]));
+    let public = rsa.public();
+    let scheme = |salt| SignatureScheme::PssWith {
+        hash: Hash::Sha512,
+        mgf1: Hash::Sha256,
+        salt,
+    };
+    let wrong = Err(Error::InvalidSignature);
+    for bytes in [0, 1, 20, 62] {
+        let salt = PssSalt::Bytes(bytes);
+        let signature = rsa.sign(scheme(salt), b"message").unwrap();
+        for (other, expected) in [
+            (salt, Ok(())),
+            (PssSalt::Any, Ok(())),
+            (PssSalt::Bytes(bytes + 1), wrong.clone()),
+            (PssSalt::Bytes(usize::MAX), wrong.clone()),
+            (PssSalt::Digest, wrong.clone()),
+        ] {
+            assert_eq!(
+                public.verify(scheme(other), b"message", &signature),
+                expected,
+                "{other:?} for {bytes} bytes"
+            );
+        }
+        assert_eq!(
+            public.verify(scheme(PssSalt::Any), b"massage", &signature),
+            wrong
+        );
+        let other_mgf = SignatureScheme::PssWith {
+            hash: Hash::Sha512,
+            mgf1: Hash::Sha512,
+            salt,
+        };
+        assert_eq!(public.verify(other_mgf, b"message", &signature), wrong);
+    }
+    for bytes in [63, usize::MAX] {
+        assert_eq!(
+            said(rsa.sign(scheme(PssSalt::Bytes(bytes)), b"message")),
+            format!(
+                "a key of 1024 bits is too short for PSS with SHA-512 and a salt of {bytes} bytes"
+            )
+        );
+    }
+}
+
+#[test]
+fn no_signature_is_made_with_sha1() {
+    let rsa = accelerator().rsa(&key(KEYS[1]));
+    for scheme in [
+        SignatureScheme::Pkcs1(Hash::Sha1),
+        SignatureScheme::Pss(Hash::Sha1),
+    ] {
+        assert_eq!(
+            said(rsa.sign(scheme, b"message")),
+            "signatures of SHA-1 digests are verified, and not made: take SHA-256"
+        );
+    }
 }
 
 #[test]
@@ -378,7 +524,7 @@ fn openssl_takes_what_is_made_here_and_the_other_way_round() {
         let rsa = accelerator().rsa(&key(pem));
         write("key.pem", pem.as_bytes());
         openssl("pkey -in key.pem -pubout -out public.pem");
-        for (hash, name) in HASHES.into_iter().zip(["sha256", "sha384", "sha512"]) {
+        for (hash, name) in HASHES.into_iter().zip(NAMES) {
             for (scheme, options) in [
                 (SignatureScheme::Pkcs1(hash), ""),
                 (
@@ -419,6 +565,51 @@ fn openssl_takes_what_is_made_here_and_the_other_way_round() {
                 );
             }
         }
+        // What OpenSSL takes where nothing is said: SHA-1.
+        let scheme = EncryptionScheme::oaep(Hash::Sha1);
+        let options = "-pkeyopt rsa_padding_mode:oaep";
+        let ciphertext = rsa.public().encrypt(&scheme, &message).unwrap();
+        write("ciphertext", &ciphertext);
+        openssl(&format!(
+            "pkeyutl -decrypt -inkey key.pem {options} -in ciphertext -out plain"
+        ));
+        assert_eq!(read("plain"), message);
+        openssl(&format!(
+            "pkeyutl -encrypt -pubin -inkey public.pem {options} -in message -out ciphertext"
+        ));
+        assert_eq!(
+            **rsa.decrypt(&scheme, &read("ciphertext")).unwrap(),
+            message
+        );
+        // PSS with parameters of its own, and what is left for verifying of SHA-1.
+        for (salt, length) in [
+            (PssSalt::Bytes(0), 0),
+            (PssSalt::Bytes(7), 7),
+            (PssSalt::Any, 40),
+        ] {
+            let scheme = SignatureScheme::PssWith {
+                hash: Hash::Sha256,
+                mgf1: Hash::Sha1,
+                salt,
+            };
+            let options = "-sha256 -sigopt rsa_padding_mode:pss -sigopt rsa_mgf1_md:sha1";
+            openssl(&format!(
+                "dgst {options} -sigopt rsa_pss_saltlen:{length} -sign key.pem -out signature message"
+            ));
+            rsa.public()
+                .verify(scheme, &message, &read("signature"))
+                .unwrap();
+            write("signature", &rsa.sign(scheme, &message).unwrap());
+            let length = if salt == PssSalt::Any { 32 } else { length };
+            openssl(&format!(
+                "dgst {options} -sigopt rsa_pss_saltlen:{length} -verify public.pem -signature signature message"
+            ));
+        }
+        openssl("dgst -sha1 -sign key.pem -out signature message");
+        let scheme = SignatureScheme::Pkcs1(Hash::Sha1);
+        rsa.public()
+            .verify(scheme, &message, &read("signature"))
+            .unwrap();
         let scheme = EncryptionScheme::Pkcs1;
         write(
             "ciphertext",

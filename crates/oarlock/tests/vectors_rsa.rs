@@ -1,33 +1,50 @@
-//! Project Wycheproof's vectors of RSA.
+//! Published vectors of RSA: Project Wycheproof's and NIST's.
 #![cfg(feature = "software")]
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashMap;
 
 use oarlock::{
-    AcceleratedRsa, AcceleratedRsaPublic, Accelerator, EncryptionScheme, Error, Hash,
+    AcceleratedRsa, AcceleratedRsaPublic, Accelerator, EncryptionScheme, Error, Hash, PssSalt,
     RsaPrivateKey, RsaPublicKey, SignatureScheme,
 };
-use oarlock_vectors::{RsaEncryptionVector, RsaSignatureVector, wycheproof};
+use oarlock_vectors::{RsaEncryptionVector, RsaSignatureVector, cavp, wycheproof};
 
-fn hash(bytes: usize) -> Hash {
-    match bytes {
-        32 => Hash::Sha256,
-        48 => Hash::Sha384,
-        64 => Hash::Sha512,
-        other => panic!("no hash has digests of {other} bytes"),
+fn hash(name: &str) -> Hash {
+    match name {
+        "SHA-1" => Hash::Sha1,
+        "SHA-224" => Hash::Sha224,
+        "SHA-256" => Hash::Sha256,
+        "SHA-384" => Hash::Sha384,
+        "SHA-512" => Hash::Sha512,
+        "SHA-512/224" => Hash::Sha512_224,
+        "SHA-512/256" => Hash::Sha512_256,
+        other => panic!("no hash is called {other}"),
     }
 }
 
-fn check_signatures(vectors: Vec<RsaSignatureVector>, scheme: fn(Hash) -> SignatureScheme) {
+fn pss(vector: &RsaSignatureVector) -> SignatureScheme {
+    SignatureScheme::PssWith {
+        hash: hash(vector.hash),
+        mgf1: hash(vector.mgf1),
+        salt: PssSalt::Bytes(vector.salt_bytes),
+    }
+}
+
+/// Returns how many were valid, and how many were not.
+fn check_signatures(
+    vectors: Vec<RsaSignatureVector>,
+    scheme: fn(&RsaSignatureVector) -> SignatureScheme,
+) -> (usize, usize) {
     let accelerator = Accelerator::builder().build().unwrap();
-    let mut keys: HashMap<Vec<u8>, AcceleratedRsaPublic> = HashMap::new();
+    let mut keys: HashMap<(Vec<u8>, Vec<u8>), AcceleratedRsaPublic> = HashMap::new();
     let [mut valid, mut invalid] = [0, 0];
     for vector in vectors {
-        let rsa = keys.entry(vector.public_key).or_insert_with_key(|der| {
-            accelerator.rsa_public(&RsaPublicKey::from_der(der).unwrap())
+        let scheme = scheme(&vector);
+        let numbers = (vector.modulus, vector.exponent);
+        let rsa = keys.entry(numbers).or_insert_with_key(|(n, e)| {
+            accelerator.rsa_public(&RsaPublicKey::from_numbers(n, e).unwrap())
         });
-        let scheme = scheme(hash(vector.hash_bytes));
         let result = rsa.verify(scheme, &vector.message, &vector.signature);
         if vector.is_valid {
             assert_eq!(result, Ok(()), "{}", vector.source);
@@ -37,23 +54,32 @@ fn check_signatures(vectors: Vec<RsaSignatureVector>, scheme: fn(Hash) -> Signat
             invalid += 1;
         }
     }
-    assert!(valid > 50 && invalid > 50, "{valid} and {invalid}");
+    (valid, invalid)
+}
+
+/// NIST's, of FIPS 186-3.
+#[test]
+fn signatures_of_cavp() {
+    let pkcs1 = cavp::rsa_pkcs1_signatures().unwrap();
+    let counts = check_signatures(pkcs1, |vector| SignatureScheme::Pkcs1(hash(vector.hash)));
+    assert_eq!(counts, (250 + 75, 375));
+    let counts = check_signatures(cavp::rsa_pss_signatures().unwrap(), pss);
+    assert_eq!(counts, (250 + 75, 375));
 }
 
 #[test]
 fn signatures_of_pkcs1() {
-    check_signatures(
-        wycheproof::rsa_pkcs1_signatures().unwrap(),
-        SignatureScheme::Pkcs1,
-    );
+    let (valid, invalid) =
+        check_signatures(wycheproof::rsa_pkcs1_signatures().unwrap(), |vector| {
+            SignatureScheme::Pkcs1(hash(vector.hash))
+        });
+    assert!(valid > 100 && invalid > 3000, "{valid} and {invalid}");
 }
 
 #[test]
 fn signatures_of_pss() {
-    check_signatures(
-        wycheproof::rsa_pss_signatures().unwrap(),
-        SignatureScheme::Pss,
-    );
+    let (valid, invalid) = check_signatures(wycheproof::rsa_pss_signatures().unwrap(), pss);
+    assert!(valid > 1500 && invalid > 500, "{valid} and {invalid}");
 }
 
 fn opened<'a>(
@@ -74,7 +100,8 @@ fn messages_of_oaep() {
     for vector in wycheproof::rsa_oaep().unwrap() {
         let rsa = opened(&mut keys, &vector);
         let scheme = EncryptionScheme::Oaep {
-            hash: hash(vector.hash_bytes),
+            hash: hash(vector.hash),
+            mgf1: hash(vector.mgf1),
             label: vector.label.clone(),
         };
         let result = rsa.decrypt(&scheme, &vector.ciphertext);
@@ -86,7 +113,7 @@ fn messages_of_oaep() {
             invalid += 1;
         }
     }
-    assert!(valid > 50 && invalid > 50, "{valid} and {invalid}");
+    assert!(valid > 500 && invalid > 300, "{valid} and {invalid}");
 }
 
 /// What is no message decrypts to something made up, which is the same each time, unless it is not

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pkcs1::RsaPrivateKeyRef;
 use pkcs8::der::Decode;
+use pkcs8::der::asn1::UintRef;
 use pkcs8::spki::SubjectPublicKeyInfoRef;
 use pkcs8::{Document, ObjectIdentifier, PrivateKeyInfoRef, SecretDocument};
 use sha2::{Digest, Sha256};
@@ -12,10 +13,9 @@ use ssh_key::private::KeypairData;
 use ssh_key::public::KeyData;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::lanes::{PrivateLanes, PublicLanes};
+use super::lanes::{LaneModulus, PrivateLanes};
 use crate::Error;
 use crate::device::software::rsa::{PrivateNumbers, SoftwareRsa};
-use crate::locked::Locked;
 
 /// An RSA public key (RFC 8017, 3.1) of 1024 to 4096 bits.
 ///
@@ -34,10 +34,10 @@ pub(super) struct Public {
     bits: usize,
     pub(super) short_exponent: u64,
     pub(super) software: SoftwareRsa,
-    pub(super) lanes: PublicLanes,
+    pub(super) lanes: LaneModulus,
 }
 
-/// An RSA private key (RFC 8017, 3.2) of two primes and 1024 to 4096 bits. Clones share it; it is
+/// An RSA private key (RFC 8017, 3.2) of 1024 to 4096 bits, with its two primes or without. Clones share it; it is
 /// wiped when the last of them and the last session goes.
 ///
 /// ```
@@ -52,7 +52,7 @@ pub struct RsaPrivateKey(Arc<Private>);
 pub(super) struct Private {
     public: RsaPublicKey,
     pub(super) software: SoftwareRsa,
-    pub(super) lanes: Option<Locked<PrivateLanes>>,
+    pub(super) lanes: Option<PrivateLanes>,
     /// SHA-256 of d with the bytes of n: what implicit rejection is keyed with.
     pub(super) rejection_key: Zeroizing<[u8; 32]>,
 }
@@ -74,7 +74,7 @@ impl RsaPublicKey {
             // Less than 2^33, or aws-lc had refused it.
             short_exponent: e.iter().fold(0, |e, byte| e << 8 | u64::from(*byte)),
             software,
-            lanes: PublicLanes::new(),
+            lanes: LaneModulus::default(),
         })))
     }
 
@@ -197,6 +197,48 @@ impl RsaPrivateKey {
         }
     }
 
+    /// From a modulus, a public and a private exponent, big-endian: a key without its primes, whose
+    /// operations take some four times as long.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] says what is wrong: as [`from_der`](Self::from_der). Whether the
+    /// exponents belong together is found out by an operation.
+    pub fn from_numbers(n: &[u8], e: &[u8], d: &[u8]) -> Result<Self, Error> {
+        let public = RsaPublicKey::from_numbers(n, e)?;
+        check_length(d, public.modulus())?;
+        let software = SoftwareRsa::private_without_primes(n, e, d).map_err(invalid)?;
+        let mut two = vec![0; public.bytes()];
+        two[public.bytes() - 1] = 2;
+        software
+            .apply_private(&two)
+            .map_err(|_| invalid("the private exponent is not the inverse of the public one"))?;
+        let lanes = PrivateLanes::without_primes(d, public.bits());
+        Ok(Self::new(public, software, lanes, d))
+    }
+
+    /// From all numbers of a key of two primes.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] says what is wrong: as [`from_der`](Self::from_der).
+    pub fn from_all_numbers(numbers: &PrivateNumbers<'_>) -> Result<Self, Error> {
+        let public = RsaPublicKey::from_numbers(numbers.n, numbers.e)?;
+        let PrivateNumbers {
+            d,
+            p,
+            q,
+            dp,
+            dq,
+            qinv,
+            ..
+        } = numbers;
+        for part in [d, p, q, dp, dq, qinv] {
+            check_length(part, public.modulus())?;
+        }
+        let software = SoftwareRsa::private(numbers).map_err(invalid)?;
+        let lanes = PrivateLanes::new(numbers, public.bits());
+        Ok(Self::new(public, software, lanes, numbers.d))
+    }
+
     /// The public half.
     pub fn public_key(&self) -> &RsaPublicKey {
         &self.0.public
@@ -219,7 +261,24 @@ impl RsaPrivateKey {
         if key.other_prime_infos.is_some() {
             return Err(invalid("the key has more than two primes"));
         }
-        Self::from_numbers(&PrivateNumbers {
+        let has_none = |numbers: &[UintRef<'_>]| {
+            let mut numbers = numbers.iter();
+            numbers.all(|number| significant(number.as_bytes()).is_empty())
+        };
+        if has_none(&[
+            key.prime1,
+            key.prime2,
+            key.exponent1,
+            key.exponent2,
+            key.coefficient,
+        ]) {
+            return Self::from_numbers(
+                key.modulus.as_bytes(),
+                key.public_exponent.as_bytes(),
+                key.private_exponent.as_bytes(),
+            );
+        }
+        Self::from_all_numbers(&PrivateNumbers {
             n: key.modulus.as_bytes(),
             e: key.public_exponent.as_bytes(),
             d: key.private_exponent.as_bytes(),
@@ -246,7 +305,7 @@ impl RsaPrivateKey {
         }
         // The format leaves them out.
         let (dp, dq) = (reduced(d, &less_one(p)), reduced(d, &less_one(q)));
-        Self::from_numbers(&PrivateNumbers {
+        Self::from_all_numbers(&PrivateNumbers {
             n: pair.public.n.as_bytes(),
             e: pair.public.e.as_bytes(),
             d,
@@ -258,21 +317,13 @@ impl RsaPrivateKey {
         })
     }
 
-    fn from_numbers(numbers: &PrivateNumbers<'_>) -> Result<Self, Error> {
-        let public = RsaPublicKey::from_numbers(numbers.n, numbers.e)?;
-        let PrivateNumbers {
-            d,
-            p,
-            q,
-            dp,
-            dq,
-            qinv,
-            ..
-        } = numbers;
-        for part in [d, p, q, dp, dq, qinv] {
-            check_length(part, public.modulus())?;
-        }
-        let software = SoftwareRsa::private(numbers).map_err(invalid)?;
+    /// Makes a key of what is checked. `d` is no longer than the modulus.
+    fn new(
+        public: RsaPublicKey,
+        software: SoftwareRsa,
+        lanes: Option<PrivateLanes>,
+        d: &[u8],
+    ) -> Self {
         let mut padded = Zeroizing::new(vec![0; public.bytes()]);
         let d = significant(d);
         let at = padded.len() - d.len();
@@ -281,13 +332,12 @@ impl RsaPrivateKey {
         let mut digest = Sha256::digest(&*padded);
         rejection_key.copy_from_slice(&digest);
         digest.zeroize();
-        let lanes = PrivateLanes::new(numbers, public.bits());
-        Ok(Self(Arc::new(Private {
+        Self(Arc::new(Private {
             public,
             software,
             lanes,
             rejection_key,
-        })))
+        }))
     }
 }
 

@@ -15,12 +15,13 @@ use std::time::{Duration, Instant};
 
 use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::modexp::{
-    CrtLane, Ifma, LANES, Line, Modulus, PublicLane, Width, exponentiate_crt, exponentiate_public,
-    prepare,
+    CrtLane, Ifma, LANES, Lane, Line, Modulus, PublicLane, Width, exponentiate, exponentiate_crt,
+    exponentiate_public, prepare,
 };
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, Zeroizing};
 
+use super::modexp::Modulus as PowerModulus;
 use super::{RsaPrivateKey, RsaPublicKey, Work};
 use crate::device::software::rsa::PrivateNumbers;
 use crate::job::{Engine, Outcome};
@@ -37,6 +38,9 @@ pub(crate) enum Class {
     Private(Width),
     /// Public operations with moduli of this width.
     Public(Width),
+    /// Powers with moduli of this width and exponents of about as many bits: raw ones, and private
+    /// operations without primes.
+    Power(Width),
 }
 
 impl Class {
@@ -44,12 +48,32 @@ impl Class {
         match work {
             Work::Private(key, _) => Self::of_private(key),
             Work::Public(key, _) => Self::of_public(key),
+            Work::Power(modulus, request) => Self::of_power(modulus, request.exponent_bytes()),
         }
     }
 
     pub(super) fn of_private(key: &RsaPrivateKey) -> Self {
-        let lanes = key.parts().lanes.as_ref();
-        lanes.map_or(Self::Alone, |lanes| Self::Private(lanes.width))
+        match &key.parts().lanes {
+            None => Self::Alone,
+            Some(PrivateLanes::Crt(lanes)) => Self::Private(lanes.width),
+            Some(PrivateLanes::Plain(lanes)) => Self::Power(lanes.width),
+        }
+    }
+
+    /// All lanes take the time of the longest exponent, so that those that are much shorter, or
+    /// longer, are computed alone; and so are those of moduli much shorter than any width.
+    pub(super) fn of_power(modulus: &PowerModulus, exponent_bytes: usize) -> Self {
+        let bits = modulus.bits();
+        match Width::for_bits(bits) {
+            Some(width)
+                if bits > BITS_MIN
+                    && exponent_bytes <= width.bytes()
+                    && exponent_bytes > width.bytes() / 2 =>
+            {
+                Self::Power(width)
+            }
+            _ => Self::Alone,
+        }
     }
 
     pub(super) fn of_public(key: &RsaPublicKey) -> Self {
@@ -61,14 +85,21 @@ impl Class {
             Self::Alone => 0,
             Self::Private(width) => 1 + width as usize,
             Self::Public(width) => 1 + WIDTHS + width as usize,
+            Self::Power(width) => 1 + 2 * WIDTHS + width as usize,
         }
     }
 
     fn numbered(number: usize) -> Self {
         match number {
             0 => Self::Alone,
-            number if number <= WIDTHS => Self::Private(Width::ALL[number - 1]),
-            number => Self::Public(Width::ALL[number - 1 - WIDTHS]),
+            number => {
+                let width = Width::ALL[(number - 1) % WIDTHS];
+                match (number - 1) / WIDTHS {
+                    0 => Self::Private(width),
+                    1 => Self::Public(width),
+                    _ => Self::Power(width),
+                }
+            }
         }
     }
 
@@ -79,16 +110,18 @@ impl Class {
             Self::Alone => 1000,
             Self::Private(width) => [90, 180, 300, 780, 1500, 4500, 10_000][width as usize],
             Self::Public(width) => [2, 4, 6, 10, 16, 32, 55][width as usize],
+            Self::Power(width) => [40, 130, 150, 550, 1000, 3000, 6000][width as usize],
         }
     }
 }
 
 const WIDTHS: usize = Width::ALL.len();
+const CLASSES: usize = 1 + 3 * WIDTHS;
 
 /// Computes what the queue of jobs holds.
 pub(crate) struct Lanes {
     ifma: Option<Ifma>,
-    costs: [Cost; 1 + 2 * WIDTHS],
+    costs: [Cost; CLASSES],
     /// Used before, and wiped.
     workspaces: Mutex<Vec<Vec<Line>>>,
     counts: Counts,
@@ -179,6 +212,10 @@ impl Lanes {
                 self.check(ifma, requests, &mut workspace);
             }
             Class::Public(_) => public(ifma, requests, &mut workspace),
+            Class::Power(_) => {
+                power(ifma, requests, &mut workspace);
+                self.check(ifma, requests, &mut workspace);
+            }
         }
         self.keep(workspace);
     }
@@ -194,7 +231,7 @@ impl Lanes {
                 .iter()
                 .zip(&mut checks)
                 .filter_map(|(request, check)| {
-                    let key = request.work.public_key();
+                    let key = request.private_key()?;
                     Some(PublicLane {
                         modulus: modulus(key, ifma)?,
                         base: request.result.as_ref()?,
@@ -203,6 +240,9 @@ impl Lanes {
                     })
                 })
                 .collect();
+            if lanes.is_empty() {
+                return;
+            }
             if exponentiate_public(ifma, &mut lanes, workspace).is_err() {
                 requests
                     .iter_mut()
@@ -211,6 +251,9 @@ impl Lanes {
             }
         }
         for (request, check) in requests.iter_mut().zip(&checks) {
+            if request.private_key().is_none() {
+                continue;
+            }
             let is_right: bool = request.operand[..].ct_eq(check).into();
             if !is_right {
                 request.result = None;
@@ -228,6 +271,7 @@ impl Lanes {
                 width.crt_workspace_lines().max(check)
             }
             Class::Public(width) => width.public_workspace_lines(),
+            Class::Power(width) => width.workspace_lines(),
         };
         let kept = process::undivided(|| {
             let mut kept = self
@@ -264,7 +308,7 @@ impl Engine for Lanes {
     type Work = Work;
     type Output = Zeroizing<Vec<u8>>;
 
-    const CLASSES: usize = 1 + 2 * WIDTHS;
+    const CLASSES: usize = CLASSES;
     const GROUP_MAX: usize = LANES;
 
     fn class(&self, work: &Work) -> usize {
@@ -347,6 +391,16 @@ struct Request {
     result: Option<Zeroizing<Vec<u8>>>,
 }
 
+impl Request {
+    /// Of a request whose result has to be checked, the key's public half.
+    fn private_key(&self) -> Option<&RsaPublicKey> {
+        match &self.work {
+            Work::Private(key, _) => Some(key.public_key()),
+            Work::Public(..) | Work::Power(..) => None,
+        }
+    }
+}
+
 /// The results of private operations, unchecked.
 fn private(ifma: Ifma, requests: &mut [Request], workspace: &mut [Line]) {
     let mut lanes: Vec<_> = requests
@@ -355,7 +409,9 @@ fn private(ifma: Ifma, requests: &mut [Request], workspace: &mut [Line]) {
             let Work::Private(key, _) = &request.work else {
                 return None;
             };
-            let numbers = key.parts().lanes.as_ref()?;
+            let Some(PrivateLanes::Crt(numbers)) = &key.parts().lanes else {
+                return None;
+            };
             let result = vec![0; numbers.p.bytes() + numbers.q.bytes()];
             Some(CrtLane {
                 p: &numbers.p,
@@ -408,8 +464,57 @@ fn public(ifma: Ifma, requests: &mut [Request], workspace: &mut [Line]) {
     }
 }
 
-/// What the kernels need of a private key. Wiped on drop.
-pub(super) struct PrivateLanes {
+/// The results of powers, unchecked.
+fn power(ifma: Ifma, requests: &mut [Request], workspace: &mut [Line]) {
+    let exponents: Vec<_> = requests
+        .iter()
+        .map(|request| match &request.work {
+            Work::Power(_, request) => request.big_endian_exponent(),
+            _ => Zeroizing::default(),
+        })
+        .collect();
+    let mut lanes: Vec<_> = requests
+        .iter_mut()
+        .zip(&exponents)
+        .filter_map(|(request, exponent)| {
+            let (modulus, exponent) = match &request.work {
+                Work::Power(modulus, _) => (modulus.lanes(ifma)?, &exponent[..]),
+                Work::Private(key, _) => match &key.parts().lanes {
+                    Some(PrivateLanes::Plain(lanes)) => {
+                        let public = key.public_key();
+                        let d = &lanes.d[lanes.d.len() - public.bytes()..];
+                        (modulus(public, ifma)?, d)
+                    }
+                    _ => return None,
+                },
+                Work::Public(..) => return None,
+            };
+            let result = Zeroizing::new(vec![0; request.operand.len()]);
+            Some(Lane {
+                modulus,
+                base: &request.operand,
+                exponent,
+                result: request.result.insert(result),
+            })
+        })
+        .collect();
+    let done = exponentiate(ifma, &mut lanes, workspace);
+    drop(lanes);
+    if done.is_err() {
+        requests
+            .iter_mut()
+            .for_each(|request| request.result = None);
+    }
+}
+
+/// What the kernels need of a private key.
+pub(super) enum PrivateLanes {
+    Crt(Locked<CrtNumbers>),
+    Plain(Locked<PlainNumbers>),
+}
+
+/// Wiped on drop.
+pub(super) struct CrtNumbers {
     width: Width,
     p: Modulus,
     q: Modulus,
@@ -418,19 +523,26 @@ pub(super) struct PrivateLanes {
     qinv: Part,
 }
 
+/// Wiped on drop.
+pub(super) struct PlainNumbers {
+    /// Of the modulus.
+    width: Width,
+    d: [u8; Width::Bits4096.bytes()],
+}
+
 /// A number as long as a prime, which has no more than half of the longest modulus.
 type Part = [u8; Width::Bits2048.bytes()];
 
 impl PrivateLanes {
-    /// None where there are no lanes on this machine, and for keys whose primes are of so different
-    /// lengths that one is far longer than half of the modulus, or even.
-    pub(super) fn new(numbers: &PrivateNumbers<'_>, modulus_bits: usize) -> Option<Locked<Self>> {
+    /// None where there are no lanes on this machine, and for keys of which a prime is far longer
+    /// than half of the modulus, or even.
+    pub(super) fn new(numbers: &PrivateNumbers<'_>, modulus_bits: usize) -> Option<Self> {
         let ifma = Ifma::new(Cpu::detect())?;
         let width = Width::for_bits(bits(numbers.p).max(bits(numbers.q)))?;
         if Width::for_bits(modulus_bits)?.bits() != 2 * width.bits() {
             return None;
         }
-        let empty = Self {
+        let empty = CrtNumbers {
             width,
             p: Modulus::unset(width),
             q: Modulus::unset(width),
@@ -442,24 +554,28 @@ impl PrivateLanes {
         let lanes = Locked::filled(empty, |lanes| {
             is_whole = lanes.fill(ifma, numbers).is_some()
         });
-        is_whole.then_some(lanes)
+        is_whole.then_some(Self::Crt(lanes))
     }
 
+    /// For a key that has none but its private exponent, which is no longer than the modulus.
+    pub(super) fn without_primes(d: &[u8], modulus_bits: usize) -> Option<Self> {
+        Ifma::new(Cpu::detect())?;
+        let width = Width::for_bits(modulus_bits)?;
+        let empty = PlainNumbers { width, d: [0; _] };
+        let lanes = Locked::filled(empty, |lanes| set_part(&mut lanes.d, d));
+        Some(Self::Plain(lanes))
+    }
+}
+
+impl CrtNumbers {
     fn fill(&mut self, ifma: Ifma, numbers: &PrivateNumbers<'_>) -> Option<()> {
         self.p.set(numbers.p).ok()?;
         self.q.set(numbers.q).ok()?;
         let mut workspace = vec![Line::ZERO; self.width.public_workspace_lines()];
         prepare(ifma, &mut [&mut self.p, &mut self.q], &mut workspace).ok()?;
-        for (part, number) in [
-            (&mut self.dp, numbers.dp),
-            (&mut self.dq, numbers.dq),
-            (&mut self.qinv, numbers.qinv),
-        ] {
-            // What does not fit is zeros.
-            let number = &number[number.len().saturating_sub(part.len())..];
-            let at = part.len() - number.len();
-            part[at..].copy_from_slice(number);
-        }
+        set_part(&mut self.dp, numbers.dp);
+        set_part(&mut self.dq, numbers.dq);
+        set_part(&mut self.qinv, numbers.qinv);
         Some(())
     }
 
@@ -468,7 +584,7 @@ impl PrivateLanes {
     }
 }
 
-impl Drop for PrivateLanes {
+impl Drop for CrtNumbers {
     fn drop(&mut self) {
         // The moduli wipe themselves.
         self.dp.zeroize();
@@ -477,25 +593,45 @@ impl Drop for PrivateLanes {
     }
 }
 
-/// What the kernels need of a public key, made when it is first used with them.
-pub(super) type PublicLanes = OnceLock<Option<Box<Modulus>>>;
+impl Drop for PlainNumbers {
+    fn drop(&mut self) {
+        self.d.zeroize();
+    }
+}
+
+/// With zeros before it. What does not fit is zeros.
+fn set_part(part: &mut [u8], number: &[u8]) {
+    let number = &number[number.len().saturating_sub(part.len())..];
+    let at = part.len() - number.len();
+    part[at..].copy_from_slice(number);
+}
+
+/// What the kernels need of a public modulus, made when it is first used with them.
+#[derive(Default)]
+pub(super) struct LaneModulus(OnceLock<Option<Box<Modulus>>>);
+
+impl LaneModulus {
+    /// For the modulus `n`, of so many bits.
+    pub(super) fn prepared(&self, ifma: Ifma, n: &[u8], bits: usize) -> Option<&Modulus> {
+        let make = || {
+            let width = Width::for_bits(bits)?;
+            let mut modulus = Box::new(Modulus::unset(width));
+            modulus.set(n).ok()?;
+            let mut workspace = vec![Line::ZERO; width.public_workspace_lines()];
+            prepare(ifma, &mut [&mut *modulus], &mut workspace).ok()?;
+            Some(modulus)
+        };
+        let modulus = match self.0.get() {
+            Some(modulus) => modulus,
+            // A child must not find it half made, and wait.
+            None => process::undivided(|| self.0.get_or_init(make)),
+        };
+        modulus.as_deref()
+    }
+}
 
 fn modulus(key: &RsaPublicKey, ifma: Ifma) -> Option<&Modulus> {
-    let make = || {
-        let width = Width::for_bits(key.bits())?;
-        let mut modulus = Box::new(Modulus::unset(width));
-        modulus.set(key.modulus()).ok()?;
-        let mut workspace = vec![Line::ZERO; width.public_workspace_lines()];
-        prepare(ifma, &mut [&mut *modulus], &mut workspace).ok()?;
-        Some(modulus)
-    };
-    let lanes = &key.parts().lanes;
-    let modulus = match lanes.get() {
-        Some(modulus) => modulus,
-        // A child must not find it half made, and wait.
-        None => process::undivided(|| lanes.get_or_init(make)),
-    };
-    modulus.as_deref()
+    key.parts().lanes.prepared(ifma, key.modulus(), key.bits())
 }
 
 /// Without leading zeros.
@@ -510,6 +646,8 @@ fn bits(big_endian: &[u8]) -> usize {
 
 /// As many as are used at once on two dozen CPUs.
 const WORKSPACES_MAX: usize = 24;
+/// Below this aws-lc is faster alone than the narrowest width.
+const BITS_MIN: usize = 448;
 
 #[cfg(test)]
 mod tests {

@@ -1,13 +1,16 @@
 //! RSA: keys, signatures and encryption, at once or as jobs.
 //!
 //! `key.rs` reads and checks keys, `padding.rs` makes numbers of messages, `request.rs` puts both
-//! around the operation itself, which aws-lc computes. Calls that wait compute on the calling
+//! around the operation itself, which aws-lc computes; `traits.rs` has RustCrypto's traits.
+//! `modexp.rs` is modular exponentiation without a key. Calls that wait compute on the calling
 //! thread; jobs go through the queue of `job.rs`.
 
 mod key;
 mod lanes;
+mod modexp;
 mod padding;
 mod request;
+mod traits;
 
 use std::fmt;
 
@@ -15,9 +18,12 @@ use zeroize::Zeroizing;
 
 pub use self::key::{RsaPrivateKey, RsaPublicKey};
 pub(crate) use self::lanes::{Class, Lanes};
-pub use self::padding::Hash;
+pub use self::modexp::{AcceleratedModExp, Base, ByteOrder};
+use self::modexp::{Modulus, PowerRequest};
+pub use self::padding::{Hash, PssSalt};
 pub use self::request::{EncryptionScheme, SignatureScheme};
 use self::request::{PrivateRequest, PublicRequest};
+pub use self::traits::{RsaSignature, RsaSigner, RsaVerifier};
 use crate::Error;
 use crate::accelerator::Accelerator;
 use crate::job::{Job, JobOptions, QueueFull};
@@ -28,9 +34,8 @@ use crate::job::{Job, JobOptions, QueueFull};
 /// is released. Neither time nor memory accesses depend on the key, as far as aws-lc keeps to what
 /// it promises.
 ///
-/// A forked child must not use a key that another thread was using at the moment of the fork:
-/// aws-lc ends the process there. It reads the key anew, or the parent forks while no operation
-/// and no job is under way.
+/// A forked child may use the keys of its parent, also those that were in use at the fork, which
+/// waits for what is under way, though not for more than 50 ms.
 ///
 /// ```
 /// use oarlock::{Accelerator, Hash, JobOptions, RsaPrivateKey, SignatureScheme};
@@ -96,8 +101,8 @@ impl AcceleratedRsa {
     /// The signature of `message`, as long as the modulus.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where the key is too short for the scheme: one of 1024 bits for PSS
-    /// with SHA-512. [`Error::DeviceFailed`] where the result did not pass its check.
+    /// [`Error::InvalidInput`] where the key is too short for the scheme, as one of 1024 bits is for
+    /// PSS with SHA-512, and with [`Hash::Sha1`]. [`Error::DeviceFailed`] where the result did not pass its check.
     pub fn sign(&self, scheme: SignatureScheme, message: &[u8]) -> Result<Vec<u8>, Error> {
         let request = PrivateRequest::Sign { scheme, message };
         self.run(&request).map(public_bytes)
@@ -421,6 +426,7 @@ type MessageAndSignature = (Vec<u8>, Vec<u8>);
 pub(crate) enum Work {
     Private(RsaPrivateKey, PrivateRequest<Buffer>),
     Public(RsaPublicKey, PublicRequest<Buffer>),
+    Power(Modulus, PowerRequest<Buffer>),
 }
 
 /// Bytes that a job owns.
@@ -431,6 +437,7 @@ impl Work {
         match self {
             Self::Private(key, request) => request.operand(key.public_key()),
             Self::Public(key, request) => request.operand(key),
+            Self::Power(modulus, request) => request.operand(modulus),
         }
     }
 
@@ -439,6 +446,7 @@ impl Work {
         match self {
             Self::Private(key, _) => request::apply_private(key, operand),
             Self::Public(key, _) => request::apply_public(key, operand),
+            Self::Power(modulus, request) => request.power(modulus, operand),
         }
     }
 
@@ -446,13 +454,7 @@ impl Work {
         match self {
             Self::Private(key, request) => request.result(key, power),
             Self::Public(key, request) => request.result(key, power),
-        }
-    }
-
-    fn public_key(&self) -> &RsaPublicKey {
-        match self {
-            Self::Private(key, _) => key.public_key(),
-            Self::Public(key, _) => key,
+            Self::Power(_, request) => Ok(request.result(power)),
         }
     }
 }

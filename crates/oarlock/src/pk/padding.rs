@@ -5,7 +5,8 @@
 //! the caller anyway.
 
 use hmac::{Hmac, KeyInit, Mac};
-use sha2::{Digest, Sha256, Sha384, Sha512};
+use sha1::Sha1;
+use sha2::{Digest, Sha224, Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
 use subtle::{
     Choice, ConditionallySelectable, ConstantTimeEq, ConstantTimeGreater, ConstantTimeLess,
 };
@@ -18,19 +19,30 @@ use crate::device::software::rsa::fill_random;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Hash {
+    /// SHA-1, for what exists: OAEP, MGF1, and signatures that are there to be verified. None is
+    /// made with it, for two messages of one digest can be had.
+    Sha1,
+    /// SHA-224.
+    Sha224,
     /// SHA-256.
     Sha256,
     /// SHA-384.
     Sha384,
     /// SHA-512.
     Sha512,
+    /// SHA-512/224.
+    Sha512_224,
+    /// SHA-512/256.
+    Sha512_256,
 }
 
 impl Hash {
-    /// Bytes of its digests: 32, 48 or 64.
+    /// Bytes of its digests: 20, 28, 32, 48 or 64.
     pub const fn bytes(self) -> usize {
         match self {
-            Self::Sha256 => 32,
+            Self::Sha1 => 20,
+            Self::Sha224 | Self::Sha512_224 => 28,
+            Self::Sha256 | Self::Sha512_256 => 32,
             Self::Sha384 => 48,
             Self::Sha512 => 64,
         }
@@ -38,9 +50,13 @@ impl Hash {
 
     const fn name(self) -> &'static str {
         match self {
+            Self::Sha1 => "SHA-1",
+            Self::Sha224 => "SHA-224",
             Self::Sha256 => "SHA-256",
             Self::Sha384 => "SHA-384",
             Self::Sha512 => "SHA-512",
+            Self::Sha512_224 => "SHA-512/224",
+            Self::Sha512_256 => "SHA-512/256",
         }
     }
 
@@ -57,15 +73,23 @@ impl Hash {
             copy
         }
         match self {
+            Self::Sha1 => of::<Sha1>(pieces),
+            Self::Sha224 => of::<Sha224>(pieces),
             Self::Sha256 => of::<Sha256>(pieces),
             Self::Sha384 => of::<Sha384>(pieces),
             Self::Sha512 => of::<Sha512>(pieces),
+            Self::Sha512_224 => of::<Sha512_224>(pieces),
+            Self::Sha512_256 => of::<Sha512_256>(pieces),
         }
     }
 
     /// DigestInfo up to the digest (RFC 8017, 9.2, note 1).
-    const fn digest_info(self) -> &'static [u8; 19] {
+    const fn digest_info(self) -> &'static [u8] {
         match self {
+            Self::Sha1 => b"\x30\x21\x30\x09\x06\x05\x2b\x0e\x03\x02\x1a\x05\x00\x04\x14",
+            Self::Sha224 => {
+                b"\x30\x2d\x30\x0d\x06\x09\x60\x86\x48\x01\x65\x03\x04\x02\x04\x05\x00\x04\x1c"
+            }
             Self::Sha256 => {
                 b"\x30\x31\x30\x0d\x06\x09\x60\x86\x48\x01\x65\x03\x04\x02\x01\x05\x00\x04\x20"
             }
@@ -75,8 +99,26 @@ impl Hash {
             Self::Sha512 => {
                 b"\x30\x51\x30\x0d\x06\x09\x60\x86\x48\x01\x65\x03\x04\x02\x03\x05\x00\x04\x40"
             }
+            Self::Sha512_224 => {
+                b"\x30\x2d\x30\x0d\x06\x09\x60\x86\x48\x01\x65\x03\x04\x02\x05\x05\x00\x04\x1c"
+            }
+            Self::Sha512_256 => {
+                b"\x30\x31\x30\x0d\x06\x09\x60\x86\x48\x01\x65\x03\x04\x02\x06\x05\x00\x04\x20"
+            }
         }
     }
+}
+
+/// How long the salt of a PSS signature is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PssSalt {
+    /// As long as the digest, which RFC 8017, 9.1 recommends.
+    Digest,
+    /// So many bytes.
+    Bytes(usize),
+    /// Whatever a signature has that is verified. A new one gets as many bytes as the digest has.
+    Any,
 }
 
 /// EMSA-PKCS1-v1_5 (9.2) of a digest, for a modulus of `bytes`.
@@ -91,47 +133,75 @@ pub(super) fn pkcs1_signature(hash: Hash, digest: &[u8], bytes: usize) -> Vec<u8
     encoded
 }
 
-/// EMSA-PSS (9.1.1) of a digest, with a random salt as long as it, for a modulus of `bits`.
-pub(super) fn pss_signature(hash: Hash, digest: &[u8], bits: usize) -> Result<Vec<u8>, Error> {
-    let mut salt = vec![0; hash.bytes()];
-    fill_random(&mut salt);
-    let shape = PssShape::new(hash, bits)?;
+/// RSASSA-PSS, all of its parameters.
+#[derive(Clone, Copy)]
+pub(super) struct Pss {
+    /// Of the message.
+    pub(super) hash: Hash,
+    pub(super) mgf1: Hash,
+    pub(super) salt: PssSalt,
+}
+
+impl Pss {
+    /// Of new signatures.
+    pub(super) fn salt_bytes(self) -> usize {
+        match self.salt {
+            PssSalt::Bytes(bytes) => bytes,
+            PssSalt::Digest | PssSalt::Any => self.hash.bytes(),
+        }
+    }
+}
+
+/// EMSA-PSS (9.1.1) of a digest, for a modulus of `bits`. `fill` makes the salt, if there is room
+/// for it.
+pub(super) fn pss_signature<E: From<Error>>(
+    pss: Pss,
+    digest: &[u8],
+    bits: usize,
+    fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+) -> Result<Vec<u8>, E> {
+    let shape = PssShape::new(pss, pss.salt_bytes(), bits)?;
+    let mut salt = vec![0; pss.salt_bytes()];
+    fill(&mut salt)?;
     let mut encoded = vec![0; shape.modulus_bytes];
     let (data, rest) = encoded[shape.skipped..].split_at_mut(shape.data_bytes);
     let at = data.len() - salt.len();
     data[at - 1] = 1;
     data[at..].copy_from_slice(&salt);
-    let hashed = hash.digest(&[&[0; 8], digest, &salt]);
-    mask(hash, &hashed, data);
+    let hashed = pss.hash.digest(&[&[0; 8], digest, &salt]);
+    mask(pss.mgf1, &hashed, data);
     data[0] &= shape.top_mask;
     rest[..hashed.len()].copy_from_slice(&hashed);
     rest[hashed.len()] = 0xbc;
     Ok(encoded)
 }
 
-/// EMSA-PSS-VERIFY (9.1.2), for a salt as long as the digest. `encoded` has as many bytes as the
-/// modulus.
-pub(super) fn is_pss_signature(hash: Hash, digest: &[u8], bits: usize, encoded: &[u8]) -> bool {
-    let Ok(shape) = PssShape::new(hash, bits) else {
+/// EMSA-PSS-VERIFY (9.1.2). `encoded` has as many bytes as the modulus.
+pub(super) fn is_pss_signature(pss: Pss, digest: &[u8], bits: usize, encoded: &[u8]) -> bool {
+    let salt_bytes_min = match pss.salt {
+        PssSalt::Any => 0,
+        _ => pss.salt_bytes(),
+    };
+    let Ok(shape) = PssShape::new(pss, salt_bytes_min, bits) else {
         return false;
     };
     let (skipped, encoded) = encoded.split_at(shape.skipped);
     let (data, rest) = encoded.split_at(shape.data_bytes);
-    let (hashed, trailer) = rest.split_at(hash.bytes());
+    let (hashed, trailer) = rest.split_at(pss.hash.bytes());
     if skipped.iter().any(|byte| *byte != 0) || trailer != [0xbc] || data[0] & !shape.top_mask != 0
     {
         return false;
     }
     let mut data = data.to_vec();
-    mask(hash, hashed, &mut data);
+    mask(pss.mgf1, hashed, &mut data);
     data[0] &= shape.top_mask;
-    let (padding, salt) = data.split_at(data.len() - hash.bytes());
-    let Some((one, zeros)) = padding.split_last() else {
+    let Some(one_at) = data.iter().position(|byte| *byte != 0) else {
         return false;
     };
-    *one == 1
-        && zeros.iter().all(|byte| *byte == 0)
-        && **hash.digest(&[&[0; 8], digest, salt]) == *hashed
+    let salt = &data[one_at + 1..];
+    data[one_at] == 1
+        && (pss.salt == PssSalt::Any || salt.len() == pss.salt_bytes())
+        && **pss.hash.digest(&[&[0; 8], digest, salt]) == *hashed
 }
 
 /// How EMSA-PSS lies in the bytes of a modulus.
@@ -146,15 +216,15 @@ struct PssShape {
 }
 
 impl PssShape {
-    fn new(hash: Hash, bits: usize) -> Result<Self, Error> {
+    fn new(pss: Pss, salt_bytes: usize, bits: usize) -> Result<Self, Error> {
         let (modulus_bytes, bytes) = (bits.div_ceil(8), (bits - 1).div_ceil(8));
         let Some(data_bytes) = (bytes - 1)
-            .checked_sub(hash.bytes())
-            .filter(|data_bytes| *data_bytes > hash.bytes())
+            .checked_sub(pss.hash.bytes())
+            .filter(|data_bytes| *data_bytes > salt_bytes)
         else {
             return Err(Error::InvalidInput(format!(
-                "a key of {bits} bits is too short for PSS with {}",
-                hash.name()
+                "a key of {bits} bits is too short for PSS with {} and a salt of {salt_bytes} bytes",
+                pss.hash.name()
             )));
         };
         Ok(Self {
@@ -229,9 +299,10 @@ pub(super) fn pkcs1_message_or_other(
     message
 }
 
-/// EME-OAEP (7.1.1), MGF1 with the same hash, for a modulus of `bytes`.
+/// EME-OAEP (7.1.1) for a modulus of `bytes`.
 pub(super) fn oaep_message(
     hash: Hash,
+    mgf1: Hash,
     label: &[u8],
     message: &[u8],
     bytes: usize,
@@ -243,14 +314,15 @@ pub(super) fn oaep_message(
     let (seed, data) = encoded[1..].split_at_mut(hash.bytes());
     fill_random(seed);
     data[..hash.bytes()].copy_from_slice(&hash.digest(&[label]));
-    mask(hash, seed, data);
-    mask(hash, data, seed);
+    mask(mgf1, seed, data);
+    mask(mgf1, data, seed);
     Ok(encoded)
 }
 
 /// The message in EME-OAEP (7.1.2); what is wrong with one that is none, nobody learns.
 pub(super) fn oaep_plaintext(
     hash: Hash,
+    mgf1: Hash,
     label: &[u8],
     encoded: &[u8],
 ) -> Result<Zeroizing<Vec<u8>>, Error> {
@@ -260,8 +332,8 @@ pub(super) fn oaep_plaintext(
     let mut encoded = Zeroizing::new(encoded.to_vec());
     let (first, rest) = encoded.split_at_mut(1);
     let (seed, data) = rest.split_at_mut(hash.bytes());
-    mask(hash, data, seed);
-    mask(hash, seed, data);
+    mask(mgf1, data, seed);
+    mask(mgf1, seed, data);
     let (label_hash, padded) = data.split_at(hash.bytes());
     let mut is_good = first[0].ct_eq(&0) & label_hash.ct_eq(&hash.digest(&[label]));
     let mut one_at = 0u32;

@@ -6,9 +6,10 @@
 use zeroize::Zeroizing;
 
 use super::key::{RsaPrivateKey, RsaPublicKey};
-use super::padding::{self, Hash};
+use super::padding::{self, Hash, Pss, PssSalt};
 use crate::Error;
 use crate::device::DeviceError;
+use crate::device::software::rsa::fill_random;
 
 /// How a message is made into a signature (RFC 8017, 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,15 +19,42 @@ pub enum SignatureScheme {
     Pkcs1(Hash),
     /// RSASSA-PSS (8.1) with MGF1 of the same hash and a salt as long as its digests.
     Pss(Hash),
+    /// RSASSA-PSS with parameters of its own.
+    PssWith {
+        /// Of the message.
+        hash: Hash,
+        /// Of MGF1.
+        mgf1: Hash,
+        /// How long the salt is.
+        salt: PssSalt,
+    },
 }
 
 impl SignatureScheme {
     /// Of the message.
     pub const fn hash(self) -> Hash {
         match self {
-            Self::Pkcs1(hash) | Self::Pss(hash) => hash,
+            Self::Pkcs1(hash) | Self::Pss(hash) | Self::PssWith { hash, .. } => hash,
         }
     }
+
+    pub(super) fn padding(self) -> SignaturePadding {
+        match self {
+            Self::Pkcs1(hash) => SignaturePadding::Pkcs1(hash),
+            Self::Pss(hash) => SignaturePadding::Pss(Pss {
+                hash,
+                mgf1: hash,
+                salt: PssSalt::Digest,
+            }),
+            Self::PssWith { hash, mgf1, salt } => SignaturePadding::Pss(Pss { hash, mgf1, salt }),
+        }
+    }
+}
+
+/// A scheme with nothing left to be understood.
+pub(super) enum SignaturePadding {
+    Pkcs1(Hash),
+    Pss(Pss),
 }
 
 /// How a message is made into a ciphertext (RFC 8017, 7).
@@ -36,20 +64,26 @@ pub enum EncryptionScheme {
     /// RSAES-PKCS1-v1_5 (7.2), for what exists: new protocols take OAEP. Decryption rejects
     /// implicitly: see [`AcceleratedRsa::decrypt`](crate::AcceleratedRsa::decrypt).
     Pkcs1,
-    /// RSAES-OAEP (7.1) with MGF1 of the same hash.
+    /// RSAES-OAEP (7.1).
     Oaep {
-        /// Of the label and of MGF1.
+        /// Of the label.
         hash: Hash,
+        /// Of MGF1: mostly the same.
+        mgf1: Hash,
         /// Which both sides know; mostly empty.
         label: Vec<u8>,
     },
 }
 
 impl EncryptionScheme {
-    /// OAEP without a label.
+    /// OAEP with MGF1 of the same hash and without a label. With SHA-1 it is what OpenSSL and others
+    /// take where nothing else is said.
     pub const fn oaep(hash: Hash) -> Self {
-        let label = Vec::new();
-        Self::Oaep { hash, label }
+        Self::Oaep {
+            hash,
+            mgf1: hash,
+            label: Vec::new(),
+        }
     }
 }
 
@@ -138,8 +172,8 @@ impl<B: AsRef<[u8]>> PrivateRequest<B> {
                     rejection_key,
                 ))
             }
-            EncryptionScheme::Oaep { hash, label } => {
-                padding::oaep_plaintext(*hash, label, &result)
+            EncryptionScheme::Oaep { hash, mgf1, label } => {
+                padding::oaep_plaintext(*hash, *mgf1, label, &result)
             }
         }
     }
@@ -158,8 +192,8 @@ impl<B: AsRef<[u8]>> PublicRequest<B> {
             }
             Self::Encrypt { scheme, message } => match scheme {
                 EncryptionScheme::Pkcs1 => padding::pkcs1_message(message.as_ref(), key.bytes()),
-                EncryptionScheme::Oaep { hash, label } => {
-                    padding::oaep_message(*hash, label, message.as_ref(), key.bytes())
+                EncryptionScheme::Oaep { hash, mgf1, label } => {
+                    padding::oaep_message(*hash, *mgf1, label, message.as_ref(), key.bytes())
                 }
             },
             Self::Raw { operand } => number(operand.as_ref(), key),
@@ -183,13 +217,13 @@ impl<B: AsRef<[u8]>> PublicRequest<B> {
                 (*scheme, Zeroizing::new(digest.as_ref().to_vec()))
             }
         };
-        let is_right = match scheme {
+        let is_right = match scheme.padding() {
             // Made anew and compared, which leaves no room for what a parser might let pass.
-            SignatureScheme::Pkcs1(hash) => {
+            SignaturePadding::Pkcs1(hash) => {
                 *result == padding::pkcs1_signature(hash, &digest, key.bytes())
             }
-            SignatureScheme::Pss(hash) => {
-                padding::is_pss_signature(hash, &digest, key.bits(), &result)
+            SignaturePadding::Pss(pss) => {
+                padding::is_pss_signature(pss, &digest, key.bits(), &result)
             }
         };
         if is_right {
@@ -231,13 +265,32 @@ fn signature_operand(
     digest: &[u8],
     key: &RsaPublicKey,
 ) -> Result<Vec<u8>, Error> {
-    match scheme {
-        SignatureScheme::Pkcs1(hash) => Ok(padding::pkcs1_signature(hash, digest, key.bytes())),
-        SignatureScheme::Pss(hash) => padding::pss_signature(hash, digest, key.bits()),
+    signature_operand_salted(scheme, digest, key, |salt| {
+        fill_random(salt);
+        Ok(())
+    })
+}
+
+/// The number that a signature is a power of. `fill` makes the salt, where there is one.
+pub(super) fn signature_operand_salted<E: From<Error>>(
+    scheme: SignatureScheme,
+    digest: &[u8],
+    key: &RsaPublicKey,
+    fill: impl FnOnce(&mut [u8]) -> Result<(), E>,
+) -> Result<Vec<u8>, E> {
+    if scheme.hash() == Hash::Sha1 {
+        return Err(Error::InvalidInput(
+            "signatures of SHA-1 digests are verified, and not made: take SHA-256".into(),
+        )
+        .into());
+    }
+    match scheme.padding() {
+        SignaturePadding::Pkcs1(hash) => Ok(padding::pkcs1_signature(hash, digest, key.bytes())),
+        SignaturePadding::Pss(pss) => padding::pss_signature(pss, digest, key.bits(), fill),
     }
 }
 
-fn check_digest(scheme: SignatureScheme, digest: &[u8]) -> Result<(), Error> {
+pub(super) fn check_digest(scheme: SignatureScheme, digest: &[u8]) -> Result<(), Error> {
     let bytes = scheme.hash().bytes();
     if digest.len() == bytes {
         return Ok(());
@@ -264,7 +317,7 @@ fn number(bytes: &[u8], key: &RsaPublicKey) -> Result<Zeroizing<Vec<u8>>, Error>
     Ok(number)
 }
 
-fn failed(error: DeviceError) -> Error {
+pub(super) fn failed(error: DeviceError) -> Error {
     Error::DeviceFailed {
         device: "software".into(),
         reason: error.0,

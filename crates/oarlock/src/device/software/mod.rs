@@ -4,6 +4,7 @@
 
 mod aead;
 mod aes;
+pub(crate) mod modexp;
 pub(crate) mod rsa;
 
 use oarlock_kernels::cpu::Cpu;

@@ -1,43 +1,82 @@
 //! RSA without padding, and what aws-lc knows of keys.
+//!
+//! aws-lc keeps a lock and a list of blindings in each key, and locks of the whole process around
+//! its generator and its count of forks. A child that is forked while another thread is in an
+//! operation has them as they were: locked for ever, or in use by nobody, which ends the process
+//! (rsa_blinding_get). So forks wait for operations. Where one cannot wait for so long, operations
+//! are counted per key, and a child that finds some under way, whose threads it does not have, goes
+//! on with a copy of the key.
 
+use std::fmt;
 use std::os::raw::c_int;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use aws_lc_sys::{
-    BIGNUM, BN_bin2bn, BN_clear_free, ERR_clear_error, ERR_peek_last_error, RAND_bytes, RSA,
-    RSA_NO_PADDING, RSA_R_BAD_E_VALUE, RSA_R_CRT_VALUES_INCORRECT, RSA_R_D_E_NOT_CONGRUENT_TO_1,
-    RSA_R_N_NOT_EQUAL_P_Q, RSA_encrypt, RSA_free, RSA_new_private_key, RSA_new_public_key,
-    RSA_sign_raw, RSA_size,
+    BIGNUM, BN_bin2bn, BN_clear_free, BN_dup, ERR_clear_error, ERR_peek_last_error, RAND_bytes,
+    RSA, RSA_NO_PADDING, RSA_R_BAD_E_VALUE, RSA_R_CRT_VALUES_INCORRECT,
+    RSA_R_D_E_NOT_CONGRUENT_TO_1, RSA_R_N_NOT_EQUAL_P_Q, RSA_encrypt, RSA_free,
+    RSA_get0_crt_params, RSA_get0_factors, RSA_get0_key, RSA_new, RSA_new_private_key,
+    RSA_new_private_key_no_crt, RSA_new_public_key, RSA_set0_crt_params, RSA_set0_factors,
+    RSA_set0_key, RSA_sign_raw, RSA_size,
 };
 use zeroize::Zeroizing;
 
 use crate::device::DeviceError;
+use crate::process;
 
 /// A key, checked. Wiped on drop, by aws-lc.
 pub(crate) struct SoftwareRsa {
-    rsa: NonNull<RSA>,
+    /// Made by Box; changed at most once in each process, by the first operation in a forked child.
+    handle: AtomicPtr<Handle>,
     /// Of the modulus.
     bytes: usize,
 }
 
-/// The numbers of a private key (RFC 8017, 3.2), big-endian.
-pub(crate) struct PrivateNumbers<'a> {
-    pub(crate) n: &'a [u8],
-    pub(crate) e: &'a [u8],
-    pub(crate) d: &'a [u8],
-    pub(crate) p: &'a [u8],
-    pub(crate) q: &'a [u8],
-    pub(crate) dp: &'a [u8],
-    pub(crate) dq: &'a [u8],
-    pub(crate) qinv: &'a [u8],
+/// aws-lc's key, and what a forked child must know of it.
+struct Handle {
+    rsa: NonNull<RSA>,
+    /// Operations that are in it.
+    under_way: AtomicUsize,
+    /// [`process::fork_generation`] of the process that it is in use in.
+    generation: AtomicUsize,
+}
+
+/// The numbers of a private key of two primes (RFC 8017, 3.2), big-endian, each with any leading
+/// zeros.
+#[derive(Clone, Copy)]
+pub struct PrivateNumbers<'a> {
+    /// The modulus.
+    pub n: &'a [u8],
+    /// The public exponent.
+    pub e: &'a [u8],
+    /// The private exponent.
+    pub d: &'a [u8],
+    /// One prime.
+    pub p: &'a [u8],
+    /// The other prime.
+    pub q: &'a [u8],
+    /// d modulo p - 1.
+    pub dp: &'a [u8],
+    /// d modulo q - 1.
+    pub dq: &'a [u8],
+    /// The inverse of q modulo p.
+    pub qinv: &'a [u8],
+}
+
+/// Shows none of them.
+impl fmt::Debug for PrivateNumbers<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RsaPrivateNumbers").finish_non_exhaustive()
+    }
 }
 
 // SAFETY: an RSA is memory that belongs to no thread, and aws-lc lets threads use one at once as
 // long as none changes it (include/openssl/rsa.h, "thread-safe"): after `new` nobody does. What its
 // operations keep in it, blinding and Montgomery constants, they lock themselves.
-unsafe impl Send for SoftwareRsa {}
+unsafe impl Send for Handle {}
 // SAFETY: as above.
-unsafe impl Sync for SoftwareRsa {}
+unsafe impl Sync for Handle {}
 
 impl SoftwareRsa {
     /// `n` is odd, and has 4096 bits at most.
@@ -82,6 +121,21 @@ impl SoftwareRsa {
         })
     }
 
+    /// Without primes. Not checked but for the public half: see
+    /// [`apply_private`](Self::apply_private).
+    ///
+    /// # Errors
+    /// What is wrong with the key.
+    pub(crate) fn private_without_primes(
+        n: &[u8],
+        e: &[u8],
+        d: &[u8],
+    ) -> Result<Self, &'static str> {
+        let [n, e, d] = [n, e, d].map(Number::new);
+        // SAFETY: all are numbers; they are copied.
+        Self::new(unsafe { RSA_new_private_key_no_crt(n.get(), e.get(), d.get()) })
+    }
+
     fn new(rsa: *mut RSA) -> Result<Self, &'static str> {
         let Some(rsa) = NonNull::new(rsa) else {
             return Err(match last_reason() {
@@ -99,7 +153,10 @@ impl SoftwareRsa {
         };
         // SAFETY: an RSA with a modulus, or it would not have been made.
         let bytes = unsafe { RSA_size(rsa.as_ptr()) } as usize;
-        Ok(Self { rsa, bytes })
+        Ok(Self {
+            handle: AtomicPtr::new(Handle::boxed(rsa)),
+            bytes,
+        })
     }
 
     /// `operand` ^ e mod n; both have the bytes of n, and `operand` is less than n.
@@ -122,19 +179,26 @@ impl SoftwareRsa {
     ) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
         let mut result = Zeroizing::new(vec![0; self.bytes]);
         let mut written = 0;
-        // SAFETY: the key is whole; the result has room for as many bytes as the modulus has, and
-        // the operand has as many as are said.
-        let done = unsafe {
-            transform(
-                self.rsa.as_ptr(),
-                &mut written,
-                result.as_mut_ptr(),
-                result.len(),
-                operand.as_ptr(),
-                operand.len(),
-                RSA_NO_PADDING,
-            )
-        };
+        let handle = self.handle()?;
+        // A fork that falls between check and count finds no lock taken: this thread is not in the
+        // child, and has not touched the key yet.
+        handle.under_way.fetch_add(1, Ordering::SeqCst);
+        let done = process::forks_wait_for(|| {
+            // SAFETY: the key is whole; the result has room for as many bytes as the modulus has,
+            // and the operand has as many as are said.
+            unsafe {
+                transform(
+                    handle.rsa.as_ptr(),
+                    &mut written,
+                    result.as_mut_ptr(),
+                    result.len(),
+                    operand.as_ptr(),
+                    operand.len(),
+                    RSA_NO_PADDING,
+                )
+            }
+        });
+        handle.under_way.fetch_sub(1, Ordering::SeqCst);
         if done == 1 && written == self.bytes {
             return Ok(result);
         }
@@ -145,19 +209,118 @@ impl SoftwareRsa {
                 .into(),
         ))
     }
+
+    /// The key as this process may use it.
+    fn handle(&self) -> Result<&Handle, DeviceError> {
+        let found = self.handle.load(Ordering::Acquire);
+        // SAFETY: made by Box, and freed by nobody as long as `self` is borrowed.
+        let handle = unsafe { &*found };
+        if !handle.is_inherited() {
+            return Ok(handle);
+        }
+        if handle.under_way.load(Ordering::SeqCst) == 0 {
+            // Another thread of the child that looks just now may already count one of the child's
+            // own, and copy for nothing.
+            let generation = process::fork_generation();
+            handle.generation.store(generation, Ordering::SeqCst);
+            return Ok(handle);
+        }
+        // SAFETY: a key, of which only numbers are read that nobody changes.
+        let Some(rsa) = (unsafe { copy(handle.rsa) }) else {
+            return Err(DeviceError("RSA: no memory for a copy of the key".into()));
+        };
+        let fresh = Handle::boxed(rsa);
+        let swapped =
+            self.handle
+                .compare_exchange(found, fresh, Ordering::AcqRel, Ordering::Acquire);
+        let current = match swapped {
+            // The one before is left as it lies: a lock in it may be taken for ever, and a thread
+            // that the child does not have may have been in the middle of a change.
+            Ok(_) => fresh,
+            Err(current) => {
+                // SAFETY: made here, and seen by nobody else.
+                drop(unsafe { Box::from_raw(fresh) });
+                current
+            }
+        };
+        // SAFETY: as `found`.
+        Ok(unsafe { &*current })
+    }
 }
 
 impl Drop for SoftwareRsa {
     fn drop(&mut self) {
-        // SAFETY: made by RSA_new_*_key, and freed here alone.
+        // SAFETY: made by Box; whoever drops this has it alone.
+        let handle = unsafe { Box::from_raw(*self.handle.get_mut()) };
+        if handle.is_inherited() && handle.under_way.load(Ordering::SeqCst) != 0 {
+            // As in `handle`.
+            std::mem::forget(handle);
+        }
+    }
+}
+
+impl Handle {
+    /// Takes the key over.
+    fn boxed(rsa: NonNull<RSA>) -> *mut Self {
+        Box::into_raw(Box::new(Self {
+            rsa,
+            under_way: AtomicUsize::new(0),
+            generation: AtomicUsize::new(process::fork_generation()),
+        }))
+    }
+
+    /// Whether it was in use in a process that this one was forked from, and not in this one.
+    fn is_inherited(&self) -> bool {
+        self.generation.load(Ordering::SeqCst) != process::fork_generation()
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // SAFETY: made by RSA_new_*_key or `copy`, and freed here alone.
         unsafe { RSA_free(self.rsa.as_ptr()) };
     }
 }
 
+/// Another key of the same numbers, which are not checked again; none where memory has run out.
+///
+/// # Safety
+/// `rsa` is a key. Its lock may be taken, and what the lock guards half changed.
+unsafe fn copy(rsa: NonNull<RSA>) -> Option<NonNull<RSA>> {
+    let [mut n, mut e, mut d, mut p, mut q, mut dp, mut dq, mut qinv] = [ptr::null(); 8];
+    // SAFETY: a key, as the caller vouches, and places for pointers to its numbers. The lock does
+    // not guard those: nobody changes them once the key is made.
+    unsafe {
+        RSA_get0_key(rsa.as_ptr(), &mut n, &mut e, &mut d);
+        RSA_get0_factors(rsa.as_ptr(), &mut p, &mut q);
+        RSA_get0_crt_params(rsa.as_ptr(), &mut dp, &mut dq, &mut qinv);
+    }
+    let parts = [n, e, d, p, q, dp, dq, qinv];
+    // SAFETY: numbers, or null for those that the key does not have, of which null is made.
+    let copies = parts.map(|part| Number(unsafe { BN_dup(part) }));
+    let is_whole = |(part, copy): (&*const BIGNUM, &Number)| part.is_null() == copy.0.is_null();
+    if !parts.iter().zip(&copies).all(is_whole) {
+        return None;
+    }
+    // SAFETY: no preconditions.
+    let fresh = NonNull::new(unsafe { RSA_new() })?;
+    let [n, e, d, p, q, dp, dq, qinv] = copies.map(Number::into_raw);
+    // SAFETY: a key without numbers, which takes over those that it is given. They are refused
+    // only where one is missing that must be there; where none is given there is none to refuse.
+    unsafe {
+        RSA_set0_key(fresh.as_ptr(), n, e, d);
+        RSA_set0_factors(fresh.as_ptr(), p, q);
+        RSA_set0_crt_params(fresh.as_ptr(), dp, dq, qinv);
+    }
+    Some(fresh)
+}
+
 /// Fills `bytes` from the generator of aws-lc, which the operating system seeds, also after a fork.
 pub(crate) fn fill_random(bytes: &mut [u8]) {
-    // SAFETY: as many bytes as are said. It returns 1 or aborts.
-    unsafe { RAND_bytes(bytes.as_mut_ptr(), bytes.len()) };
+    process::forks_wait_for(|| {
+        // SAFETY: as many bytes as are said. It returns 1 or aborts.
+        unsafe { RAND_bytes(bytes.as_mut_ptr(), bytes.len()) }
+    });
 }
 
 /// RSA_encrypt and RSA_sign_raw.
@@ -165,17 +328,23 @@ type Transform =
     unsafe extern "C" fn(*mut RSA, *mut usize, *mut u8, usize, *const u8, usize, c_int) -> c_int;
 
 /// A BIGNUM, wiped on drop. Null when memory has run out, which RSA_new_*_key takes for a part
-/// that is missing.
-struct Number(*mut BIGNUM);
+/// that is missing, or where there was none to copy.
+pub(super) struct Number(*mut BIGNUM);
 
 impl Number {
-    fn new(bytes: &[u8]) -> Self {
+    /// Of big-endian bytes, whose count shows in the time of what is done with it, and not its value.
+    pub(super) fn new(bytes: &[u8]) -> Self {
         // SAFETY: as many bytes as are said; null asks for a new number.
         Self(unsafe { BN_bin2bn(bytes.as_ptr(), bytes.len(), std::ptr::null_mut()) })
     }
 
-    fn get(&self) -> *const BIGNUM {
+    pub(super) fn get(&self) -> *mut BIGNUM {
         self.0
+    }
+
+    /// For who frees it.
+    fn into_raw(self) -> *mut BIGNUM {
+        std::mem::ManuallyDrop::new(self).0
     }
 }
 

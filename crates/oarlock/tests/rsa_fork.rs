@@ -1,0 +1,71 @@
+//! RSA keys and fork. Alone in its program: a child has the locks of every thread that was about.
+#![cfg(feature = "software")]
+#![allow(clippy::unwrap_used, unsafe_code)]
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use oarlock::{AcceleratedRsa, Accelerator, Hash, RsaPrivateKey, SignatureScheme};
+
+const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
+
+/// One thread's operations end soon enough for a fork to wait for them; those of 40 threads with a
+/// long key do not, and the children find them under way.
+#[test]
+fn a_child_uses_a_key_that_was_in_use_at_the_fork() {
+    for (pem, threads, forks) in [
+        (include_str!("keys/rsa2048.pem"), 1, 200),
+        (include_str!("keys/rsa4096.pem"), 40, 20),
+    ] {
+        let key = RsaPrivateKey::from_pem(pem).unwrap();
+        let rsa = Accelerator::builder().build().unwrap().rsa(&key);
+        // What drops the accelerated key in a child drops the key.
+        drop(key);
+        let bad_end = fork_beside(&rsa, threads, forks);
+        assert_eq!(bad_end, None, "how a child beside {threads} threads ended");
+    }
+}
+
+fn fork_beside(rsa: &AcceleratedRsa, threads: usize, forks: u32) -> Option<i32> {
+    let signature = rsa.sign(SCHEME, b"message").unwrap();
+    let is_right = || {
+        let signed = rsa.sign(SCHEME, b"message");
+        let verified = rsa.public().verify(SCHEME, b"message", &signature);
+        signed.as_ref() == Ok(&signature) && verified.is_ok()
+    };
+    let (is_done, signing) = (AtomicBool::new(false), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                assert!(is_right());
+                signing.fetch_add(1, Ordering::Relaxed);
+                while !is_done.load(Ordering::Relaxed) {
+                    assert!(is_right());
+                }
+            });
+        }
+        while signing.load(Ordering::Relaxed) < threads {
+            std::thread::yield_now();
+        }
+        let mut ends = (0..forks).map(|_| {
+            // SAFETY: the child does what a forked child of a threaded program may do with this
+            // library, and ends; the alarm ends it where it would wait for ever.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                // SAFETY: no precondition.
+                unsafe { libc::alarm(10) };
+                let is_good = is_right() && is_right();
+                // SAFETY: not used again: the process ends. Its drop is part of what is tested.
+                drop(unsafe { std::ptr::read(rsa) });
+                // SAFETY: ends the child without running the parent's exit handlers.
+                unsafe { libc::_exit(i32::from(!is_good)) };
+            }
+            let mut status = 0;
+            // SAFETY: a child of this process, and a place for its status.
+            unsafe { libc::waitpid(child, &mut status, 0) };
+            status
+        });
+        let bad_end = ends.find(|status| *status != 0);
+        is_done.store(true, Ordering::Relaxed);
+        bad_end
+    })
+}
