@@ -48,14 +48,10 @@ pub fn check(root: &Path) -> Result<()> {
 fn files() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for digits in UNROLLED_DIGITS {
-        let window = window(digits);
         for (name, text) in [
             ("multiply", columns::multiply(digits)),
             ("square", columns::square(digits)),
-            (
-                "square_and_select",
-                columns::square_and_select(digits, window),
-            ),
+            ("square_and_select", columns::square_and_select(digits)),
         ] {
             files.push((format!("{name}_{digits}.s"), text.end()));
         }
@@ -63,7 +59,7 @@ fn files() -> Vec<(String, String)> {
     for (name, text) in [
         ("multiply.s", blocks::multiply()),
         ("square.s", blocks::square()),
-        ("square_and_select.s", blocks::square_and_select(WINDOW)),
+        ("square_and_select.s", blocks::square_and_select()),
     ] {
         files.push((name.to_owned(), text.end()));
     }
@@ -84,17 +80,21 @@ impl Place {
     }
 }
 
-/// Registers of a selection beside a square: those that name the table and where what is selected
-/// goes, and three for what is on the way.
+/// Registers of a selection beside a square: those that name the numbers of entries, the first of these
+/// entries, and where what is selected goes; the bytes from an entry to the next, a number or in a
+/// register; one register for the lanes' indices, two for what is on the way.
 ///
-/// Of each digit a few entries are read, with masks that leave zero of those that are not wanted, and
-/// put to what was selected before. It takes as many squares as a window has bits to read them all but
-/// the last two of 32, which [`select`] does before.
+/// Each entry is stored, in the lanes that want it. On Golden Cove a store under a mask takes no port
+/// that `vpmadd52` needs, and as long whatever the mask; a load under one does take such a port, and so
+/// does a blend.
 #[derive(Clone, Copy)]
-struct Selection {
+struct Selection<'a> {
+    numbers: &'static str,
     table: &'static str,
     to: &'static str,
-    registers: [Zmm; 3],
+    stride: &'a str,
+    index: Zmm,
+    data: [Zmm; 2],
 }
 
 /// The text of one function, and what it is made of.
@@ -154,50 +154,49 @@ impl Assembly {
         }
     }
 
-    /// The lanes at the first pointer that rdx names want one of the entries whose numbers are at the
-    /// second: k1 and so on become which ones. The others are the table's and where to.
-    fn begin_selection(&mut self, selection: Selection, window: usize) {
+    /// Of the four pointers at rdx the first is to the lanes' indices.
+    fn begin_selection(&mut self, selection: Selection<'_>) {
         let Selection {
+            numbers,
             table,
             to,
-            registers: [index, ..],
+            index,
+            ..
         } = selection;
-        self.line(format_args!("mov {table}, [rdx]"));
-        self.load(index, Place(table, 0).digit(0));
-        self.line(format_args!("mov {table}, [rdx + 8]"));
-        self.masks(index, table, entries_beside(window));
+        self.line(format_args!("mov {numbers}, [rdx]"));
+        self.load(index, Place(numbers, 0).digit(0));
+        self.line(format_args!("mov {numbers}, [rdx + 8]"));
         self.line(format_args!("mov {table}, [rdx + 16]"));
         self.line(format_args!("mov {to}, [rdx + 24]"));
     }
 
-    fn masks(&mut self, index: Zmm, numbers: &str, entries: usize) {
-        for entry in 0..entries {
-            let mask = entry + 1;
-            let at = 8 * entry;
-            self.line(format_args!(
-                "vpcmpeqq k{mask}, {index}, qword ptr [{numbers} + {at}]{{1to8}}"
-            ));
-        }
-    }
-
-    fn select_digit(&mut self, selection: Selection, window: usize, digit: usize) {
-        let to = Place(selection.to, digit);
-        let table = Place(selection.table, digit << window);
-        self.select_entries(to, table, entries_beside(window), selection.registers);
-    }
-
-    /// Entries, an even number, are put to what is there.
-    fn select_entries(&mut self, to: Place, table: Place, entries: usize, registers: [Zmm; 3]) {
-        let [chosen, first, second] = registers;
-        self.load(chosen, to.digit(0));
-        for entry in (0..entries).step_by(2) {
-            for (register, entry) in [(first, entry), (second, entry + 1)] {
-                let (mask, from) = (entry + 1, table.digit(entry));
-                self.line(format_args!("vmovdqu64 {register}{{k{mask}}}{{z}}, {from}"));
+    /// What one square reads, of these digits.
+    fn select_digits(&mut self, selection: Selection<'_>, digits: usize) {
+        for entry in 0..ENTRIES {
+            let mask = 1 + entry % 2;
+            self.select_lanes(selection, entry, mask);
+            for digit in 0..digits {
+                let data = selection.data[digit % 2];
+                self.load(data, Place(selection.table, 0).digit(digit));
+                self.store_lanes(Place(selection.to, digit), mask, data);
             }
-            self.line(format_args!("vpternlogq {chosen}, {first}, {second}, {OR}"));
+            let stride = selection.stride;
+            self.line(format_args!("add {}, {stride}", selection.table));
         }
-        self.store(to.digit(0), chosen);
+    }
+
+    /// The mask becomes which lanes want the entry.
+    fn select_lanes(&mut self, selection: Selection<'_>, entry: usize, mask: usize) {
+        let Selection { numbers, index, .. } = selection;
+        let at = 8 * entry;
+        self.line(format_args!(
+            "vpcmpeqq k{mask}, {index}, qword ptr [{numbers} + {at}]{{1to8}}"
+        ));
+    }
+
+    fn store_lanes(&mut self, to: Place, mask: usize, from: Zmm) {
+        let to = to.digit(0);
+        self.line(format_args!("vmovdqu64 {to}{{k{mask}}}, {from}"));
     }
 
     fn multiply_high(&mut self, sum: Zmm, a: Zmm, b: impl std::fmt::Display) {
@@ -205,30 +204,28 @@ impl Assembly {
     }
 }
 
-/// Two entries, whose numbers are at rdx, of digits of a table at rsi, which has as many bytes for each
-/// as rcx says: the lanes at r8 have them put to what is at rdi. r9 digits.
+/// The entry at rsi, whose number is at rdx: the lanes at rcx that want it have it stored at rdi. r8
+/// digits.
 fn select() -> String {
     let mut assembly = Assembly::default();
-    let registers = [Zmm(0), Zmm(1), Zmm(2)];
-    assembly.load(Zmm(0), Place("r8", 0).digit(0));
-    assembly.masks(Zmm(0), "rdx", 2);
+    let selection = Selection {
+        numbers: "rdx",
+        table: "rsi",
+        to: "rdi",
+        stride: "64",
+        index: Zmm(0),
+        data: [Zmm(1); 2],
+    };
+    assembly.load(selection.index, Place("rcx", 0).digit(0));
+    assembly.select_lanes(selection, 0, 1);
     assembly.label(2);
-    assembly.select_entries(Place("rdi", 0), Place("rsi", 0), 2, registers);
-    assembly.line(format_args!("add rsi, rcx"));
+    assembly.load(selection.data[0], Place("rsi", 0).digit(0));
+    assembly.store_lanes(Place("rdi", 0), 1, selection.data[0]);
+    assembly.line(format_args!("add rsi, 64"));
     assembly.line(format_args!("add rdi, 64"));
-    assembly.line(format_args!("dec r9"));
+    assembly.line(format_args!("dec r8"));
     assembly.line(format_args!("jnz 2b"));
     assembly.end()
-}
-
-/// How many entries of a digit are read beside a square.
-fn entries_beside(window: usize) -> usize {
-    (1 << window) / window / 2 * 2
-}
-
-/// Bits of an index; the table has as many entries as 2 to the power of that.
-fn window(digits: usize) -> usize {
-    if digits == 10 { 4 } else { WINDOW }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -247,9 +244,9 @@ const B: Place = Place("rdx", 0);
 const N: Place = Place("rcx", 1); // after -1 / N
 const T: Place = Place("r8", 0);
 const UNROLLED_DIGITS: [usize; 3] = [10, 15, 20];
-/// Bits of an index where `window` says nothing else.
-const WINDOW: usize = 5;
-/// What `vpternlogq` makes of three registers.
-const OR: u8 = 0xfe;
+/// Bits of an index. A window of the exponent has as many squares, and each reads as many entries: a
+/// quarter of them.
+const WINDOW: usize = 4;
+const ENTRIES: usize = (1 << WINDOW) / WINDOW;
 const FOLDER: &str = "crates/kernels/src/x86_64/ifma";
 const HEADER: &str = "# Written by `cargo xtask kernels` (xtask/src/kernels.rs).\n";

@@ -36,7 +36,7 @@ use zeroize::Zeroize;
 use crate::wipe::wipe_lines;
 pub use crate::x86_64::Ifma;
 pub use crate::x86_64::ifma::Line;
-use crate::x86_64::ifma::{Montgomery, window};
+use crate::x86_64::ifma::{Montgomery, WINDOW};
 
 /// How many exponentiations are done at once.
 pub const LANES: usize = 8;
@@ -97,7 +97,7 @@ impl Width {
 
     /// How many lines [`exponentiate`] needs to work in.
     pub const fn workspace_lines(self) -> usize {
-        1 + (6 + (1 << window(self.digits()))) * self.digits()
+        1 + (6 + (1 << WINDOW)) * self.digits()
     }
 
     /// How many lines [`exponentiate_crt`] needs.
@@ -655,7 +655,7 @@ struct Rooms<'a> {
     factor: &'a mut [Line],
     /// Two lines for each digit.
     scratch: &'a mut [Line],
-    /// All entries of digit 0, then those of digit 1.
+    /// All digits of entry 0, then those of entry 1.
     table: &'a mut [Line],
 }
 
@@ -780,12 +780,10 @@ impl<'a> Group<'a> {
         self.set_factor(bases);
         self.enter();
         if is_long {
-            let entries = self.entries();
-            let addends = self.rooms.table.chunks_exact(entries);
             let mut carry = Line::ZERO;
-            for (line, addend) in self.rooms.power.iter_mut().zip(addends) {
+            for (line, addend) in self.rooms.power.iter_mut().zip(&*self.rooms.table) {
                 for lane in 0..LANES {
-                    let (digit, addend) = (line.0[lane], addend[0].0[lane]);
+                    let (digit, addend) = (line.0[lane], addend.0[lane]);
                     let sum = (digit & DIGIT_MASK) + (addend & DIGIT_MASK) + carry.0[lane];
                     line.0[lane] = sum & DIGIT_MASK;
                     carry.0[lane] = sum >> DIGIT_BITS;
@@ -798,28 +796,25 @@ impl<'a> Group<'a> {
     /// `fill_table` has made of it.
     fn raise<'b>(&mut self, exponents: impl Iterator<Item = &'b [u8]> + Clone) {
         let bytes = exponents.clone().map(<[u8]>::len).max();
-        let bits = window(self.rooms.power.len());
-        let windows = (8 * bytes.unwrap_or(0)).div_ceil(bits).max(1);
+        let windows = (8 * bytes.unwrap_or(0)).div_ceil(WINDOW).max(1);
         // Bits are read from exponents for many windows at once.
-        let windows_read = BITS_READ_MAX / bits;
+        let windows_read = BITS_READ_MAX / WINDOW;
         for number in (0..windows).rev() {
             let later = number % windows_read;
             if number + 1 == windows || later + 1 == windows_read {
                 let first = number - later;
                 for (exponent, lane) in exponents.clone().zip(&mut self.bits.0) {
-                    *lane = bits_of(exponent, bits * first, bits * windows_read);
+                    *lane = bits_of(exponent, WINDOW * first, WINDOW * windows_read);
                 }
             }
             for (index, lane) in self.index.0.iter_mut().zip(&self.bits.0) {
-                *index = lane >> (bits * later) & ((1 << bits) - 1);
+                *index = lane >> (WINDOW * later) & ((1 << WINDOW) - 1);
             }
             if number + 1 == windows {
                 let Rooms { power, table, .. } = &mut self.rooms;
-                self.montgomery.select_all(power, table, &self.index);
+                self.montgomery.select(power, table, &self.index);
             } else {
-                let Rooms { factor, table, .. } = &mut self.rooms;
-                self.montgomery.begin_selection(factor, table, &self.index);
-                for part in 0..bits {
+                for part in 0..WINDOW {
                     self.square_and_select(part);
                 }
                 self.multiply();
@@ -831,13 +826,12 @@ impl<'a> Group<'a> {
     /// the modulus added to the entry, since the power may be the greater one. Both are below twice
     /// the modulus, so the result is below four times that.
     fn subtract_from(&mut self, entry: usize) {
-        let entries = self.entries();
-        let minuends = self.rooms.table.chunks_exact(entries);
+        let minuends = &self.rooms.table[entry * self.rooms.power.len()..];
         let moduli = &self.rooms.moduli[1..];
         let mut carry = [0; LANES];
         for ((line, minuend), modulus) in self.rooms.power.iter_mut().zip(minuends).zip(moduli) {
             for (lane, carry) in carry.iter_mut().enumerate() {
-                let (minuend, subtrahend) = (minuend[entry].0[lane], line.0[lane]);
+                let (minuend, subtrahend) = (minuend.0[lane], line.0[lane]);
                 let sum = (minuend & DIGIT_MASK) + 2 * modulus.0[lane];
                 let sum = sum
                     .wrapping_sub(subtrahend & DIGIT_MASK)
@@ -856,7 +850,7 @@ impl<'a> Group<'a> {
         self.store(0);
         self.load(1);
         self.rooms.factor.copy_from_slice(self.rooms.power);
-        for entry in 2..self.entries() {
+        for entry in 2..1 << WINDOW {
             if entry % 2 == 0 {
                 self.load(entry / 2);
                 self.square();
@@ -867,36 +861,27 @@ impl<'a> Group<'a> {
         }
     }
 
-    fn entries(&self) -> usize {
-        self.rooms.table.len() / self.rooms.power.len()
-    }
-
     /// The power to this entry of the table.
     fn store(&mut self, entry: usize) {
-        let entries = self.entries();
-        let digits = self.rooms.table.chunks_exact_mut(entries);
-        for (entries, line) in digits.zip(&*self.rooms.power) {
-            entries[entry] = *line;
-        }
+        let digits = self.rooms.power.len();
+        self.rooms.table[entry * digits..][..digits].copy_from_slice(self.rooms.power);
     }
 
     /// The power from this entry of the table.
     fn load(&mut self, entry: usize) {
-        let entries = self.entries();
-        let digits = self.rooms.table.chunks_exact(entries);
-        for (entries, line) in digits.zip(&mut *self.rooms.power) {
-            *line = entries[entry];
-        }
+        let digits = self.rooms.power.len();
+        let entry = &self.rooms.table[entry * digits..][..digits];
+        self.rooms.power.copy_from_slice(entry);
     }
 
     /// The power becomes, in each lane, the base or one.
     fn load_each(&mut self, is_base: impl Iterator<Item = bool>) {
         self.load(BASE);
+        let one = &self.rooms.table[ONE * self.rooms.power.len()..];
         for (lane, is_base) in is_base.enumerate() {
             if !is_base {
-                let digits = self.rooms.table.chunks_exact(PUBLIC_ENTRIES);
-                for (entries, line) in digits.zip(&mut *self.rooms.power) {
-                    line.0[lane] = entries[ONE].0[lane];
+                for (line, one) in self.rooms.power.iter_mut().zip(one) {
+                    line.0[lane] = one.0[lane];
                 }
             }
         }
@@ -931,8 +916,8 @@ impl<'a> Group<'a> {
         self.montgomery.multiply(power, factor, moduli, scratch);
     }
 
-    /// As `square`. The factor becomes, in each lane, the entry of the table that its index names, in
-    /// as many parts as a window has squares.
+    /// As `square`. The factor becomes, in each lane, the entry of the table that its index names,
+    /// when as many parts are done as a window has squares.
     fn square_and_select(&mut self, part: usize) {
         let Rooms {
             moduli,

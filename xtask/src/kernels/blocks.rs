@@ -25,13 +25,16 @@ pub fn square() -> Assembly {
 }
 
 /// As `square`, with a selection going on beside.
-pub fn square_and_select(window: usize) -> Assembly {
+pub fn square_and_select() -> Assembly {
     let selection = Selection {
+        numbers: "rbp",
         table: "rsi",
         to: "rdx",
-        registers: [Zmm(23), Zmm(24), Zmm(30)],
+        stride: "r13",
+        index: Zmm(30),
+        data: [Zmm(31), Zmm(23)],
     };
-    whole(|text| text.square_looped(Some((selection, window))))
+    whole(|text| text.square_looped(Some(selection)))
 }
 
 fn whole(product: impl FnOnce(&mut Assembly)) -> Assembly {
@@ -81,17 +84,16 @@ impl Assembly {
     }
 
     /// T = A A, likewise.
-    fn square_looped(&mut self, selection: Option<(Selection, usize)>) {
+    fn square_looped(&mut self, selection: Option<Selection<'_>>) {
         self.clear_carried();
         self.line(format_args!("mov r10, rsi")); // A[first i]
         self.line(format_args!("mov r11, rsi")); // A[k - first i]
         self.line(format_args!("xor r12d, r12d")); // products in the column that are doubled
         self.line(format_args!("xor r14d, r14d")); // k
         self.line(format_args!("mov r15, r8")); // T[k]
-        self.line(format_args!("lea rbp, [r9 + r9 - 1]"));
-        if let Some((selection, window)) = selection {
+        if let Some(selection) = selection {
             // Of what it needs, rsi is free from here on, and rdx after that.
-            self.begin_selection(selection, window);
+            self.begin_selection(selection);
         }
         self.label(2);
         self.clear_sums();
@@ -125,7 +127,8 @@ impl Assembly {
         self.line(format_args!("lea rax, [r14 + 1]"));
         self.line(format_args!("sub rax, r9"));
         self.line(format_args!("sub r12, rax"));
-        self.line(format_args!("cmp r14, rbp"));
+        self.line(format_args!("lea rax, [r9 + r9 - 1]"));
+        self.line(format_args!("cmp r14, rax"));
         self.line(format_args!("jb 2b"));
         self.store_carried(Place("r15", 0));
     }
@@ -212,7 +215,11 @@ impl Assembly {
 
     /// The sums of columns, and the products of different digits of a block, are doubled; then the
     /// squares of its digits are added. A block of a table may be selected from meanwhile.
-    fn block_square(&mut self, a: Place, selection: Option<(Selection, usize)>) {
+    fn block_square(&mut self, a: Place, selection: Option<Selection<'_>>) {
+        if let Some(Selection { table, .. }) = selection {
+            self.line(format_args!("mov rbx, {table}"));
+            self.line(format_args!("imul r13, r9, {BLOCK_BYTES}"));
+        }
         let start = self.lines.len();
         for i in 0..BLOCK {
             self.load(factor(i), a.digit(i));
@@ -230,15 +237,16 @@ impl Assembly {
             self.multiply_low(doubled(2 * i), factor(i), factor(i));
             self.multiply_high(doubled(2 * i + 1), factor(i), factor(i));
         }
-        if let Some((selection, window)) = selection {
+        if let Some(selection) = selection {
             let Selection { table, to, .. } = selection;
             let mut other = Self::default();
-            for digit in 0..BLOCK {
-                other.select_digit(selection, window, digit);
-            }
+            let table_of_block = Selection {
+                table: "rbx",
+                ..selection
+            };
+            other.select_digits(table_of_block, BLOCK);
             self.interleave(start, other);
-            let bytes = (64 * BLOCK) << window;
-            self.line(format_args!("add {table}, {bytes}"));
+            self.line(format_args!("add {table}, {BLOCK_BYTES}"));
             self.line(format_args!("add {to}, {BLOCK_BYTES}"));
         }
     }

@@ -61,10 +61,8 @@ impl Montgomery {
         self.call(self.square, a, ptr::null(), n, scratch);
     }
 
-    /// As `square`; part number `part` of a selection, of as many as a window has bits, goes on
-    /// beside the multiplications. [`begin_selection`] comes before the first.
-    ///
-    /// [`begin_selection`]: Self::begin_selection
+    /// As `square`; part number `part` of what [`select`](Self::select) does, of [`WINDOW`], goes on
+    /// beside the multiplications.
     #[expect(clippy::too_many_arguments, reason = "two operations at once")]
     pub(crate) fn square_and_select(
         &self,
@@ -76,44 +74,28 @@ impl Montgomery {
         index: &Line,
         part: usize,
     ) {
-        let window = window(self.digits);
-        assert!(to.len() == self.digits && table.len() == to.len() << window && part < window);
-        let first = part * entries_beside(window);
+        assert!(to.len() == self.digits && table.len() == to.len() << WINDOW && part < WINDOW);
+        let first = (part << WINDOW) / WINDOW;
+        let table = &table[first * to.len()..];
         let selection = Selection {
             index,
             numbers: NUMBERS[first..].as_ptr(),
-            table: table[first..].as_ptr(),
+            table: table.as_ptr(),
             to: to.as_mut_ptr(),
         };
         let b = (&raw const selection).cast();
         self.call(self.square_and_select, a, b, n, scratch);
     }
 
-    /// Reads the entries of the table that no part of a selection reads, so that it can begin.
-    pub(crate) fn begin_selection(&self, to: &mut [Line], table: &[Line], index: &Line) {
-        let window = window(self.digits);
-        to.fill(Line::ZERO);
-        self.select(to, table, index, window * entries_beside(window));
-    }
-
-    /// In each lane of `to`, the digits of the entry of `table` that the lane's `index` names. All
-    /// entries are read. Those of digit 0 come first, as many as 2^window; then those of digit 1.
-    pub(crate) fn select_all(&self, to: &mut [Line], table: &[Line], index: &Line) {
-        to.fill(Line::ZERO);
-        self.select(to, table, index, 0);
-    }
-
-    /// Puts entries from number `first` on, those that lanes want, to what is there.
-    fn select(&self, to: &mut [Line], table: &[Line], index: &Line, first: usize) {
-        let entries = 1 << window(self.digits);
-        assert!(to.len() == self.digits && table.len() == to.len() * entries);
-        for entry in (first..entries).step_by(2) {
-            let table = table[entry..].as_ptr();
-            let bytes = entries * size_of::<Line>();
-            let numbers = NUMBERS[entry..].as_ptr();
-            // SAFETY: a token was there when `self` was made, so the instructions exist. There are as
-            // many digits as asserted; `entry` is even, so the entry after it exists too.
-            unsafe { select_two(to.as_mut_ptr(), table, numbers, bytes, index, to.len()) };
+    /// In each lane of `to`, the digits of the entry of `table` that the lane's `index` names, which
+    /// must exist. All entries are read. The digits of entry 0 come first, then those of entry 1, and
+    /// so on to 2^[`WINDOW`].
+    pub(crate) fn select(&self, to: &mut [Line], table: &[Line], index: &Line) {
+        assert!(to.len() == self.digits && table.len() == to.len() << WINDOW);
+        for (entry, number) in table.chunks_exact(to.len()).zip(&NUMBERS) {
+            // SAFETY: a token was there when `self` was made, so the instructions exist. The entry has
+            // the digits of `to`.
+            unsafe { select_entry(to.as_mut_ptr(), entry.as_ptr(), number, index, to.len()) };
         }
     }
 
@@ -140,16 +122,9 @@ impl Montgomery {
     }
 }
 
-/// How many bits of an exponent one multiplication is for: the table of a narrow modulus is made and
-/// read at too great a cost for five.
-pub(crate) const fn window(digits: usize) -> usize {
-    if digits == 10 { 4 } else { 5 }
-}
-
-/// How many entries of the table a part of a selection reads, as the kernels have it.
-const fn entries_beside(window: usize) -> usize {
-    (1 << window) / window / 2 * 2
-}
+/// Bits of an index: each multiplication is for as many of an exponent. Five make no difference that can
+/// be measured up to 2048 bits (2 % beyond), and tables of twice the size.
+pub(crate) const WINDOW: usize = 4;
 
 /// What is selected beside a square.
 #[repr(C)]
@@ -161,8 +136,8 @@ struct Selection {
 }
 
 /// What entries are compared with the lanes' indices by.
-static NUMBERS: [u64; 32] = {
-    let mut numbers = [0; 32];
+static NUMBERS: [u64; 1 << WINDOW] = {
+    let mut numbers = [0; 1 << WINDOW];
     let mut i = 0;
     while i < numbers.len() {
         numbers[i] = i as u64;
@@ -212,14 +187,12 @@ kernels! {
 }
 
 /// # Safety
-/// AVX-512 F must be there. `to` has `digits` lines, at least one; in `table` are two lines for each of
-/// them, the next `digit_bytes` after those before; there are two `numbers`.
+/// AVX-512 F must be there. `to` and `entry` have `digits` lines, at least one.
 #[unsafe(naked)]
-unsafe extern "sysv64" fn select_two(
+unsafe extern "sysv64" fn select_entry(
     to: *mut Line,
-    table: *const Line,
-    numbers: *const u64,
-    digit_bytes: usize,
+    entry: *const Line,
+    number: *const u64,
     index: *const Line,
     digits: usize,
 ) {

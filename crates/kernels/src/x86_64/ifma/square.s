@@ -15,7 +15,6 @@
     xor r12d, r12d
     xor r14d, r14d
     mov r15, r8
-    lea rbp, [r9 + r9 - 1]
 2:
     vpxor xmm0, xmm0, xmm0
     vpxor xmm9, xmm9, xmm9
@@ -210,7 +209,8 @@
     lea rax, [r14 + 1]
     sub rax, r9
     sub r12, rax
-    cmp r14, rbp
+    lea rax, [r9 + r9 - 1]
+    cmp r14, rax
     jb 2b
     vmovdqu64 zmmword ptr [r15], zmm25
     vmovdqu64 zmmword ptr [r15 + 64], zmm26

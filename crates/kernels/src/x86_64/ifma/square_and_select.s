@@ -15,16 +15,9 @@
     xor r12d, r12d
     xor r14d, r14d
     mov r15, r8
-    lea rbp, [r9 + r9 - 1]
-    mov rsi, [rdx]
-    vmovdqu64 zmm23, zmmword ptr [rsi]
-    mov rsi, [rdx + 8]
-    vpcmpeqq k1, zmm23, qword ptr [rsi + 0]{1to8}
-    vpcmpeqq k2, zmm23, qword ptr [rsi + 8]{1to8}
-    vpcmpeqq k3, zmm23, qword ptr [rsi + 16]{1to8}
-    vpcmpeqq k4, zmm23, qword ptr [rsi + 24]{1to8}
-    vpcmpeqq k5, zmm23, qword ptr [rsi + 32]{1to8}
-    vpcmpeqq k6, zmm23, qword ptr [rsi + 40]{1to8}
+    mov rbp, [rdx]
+    vmovdqu64 zmm30, zmmword ptr [rbp]
+    mov rbp, [rdx + 8]
     mov rsi, [rdx + 16]
     mov rdx, [rdx + 24]
 2:
@@ -119,115 +112,110 @@
 3:
     test r14, 1
     jnz 4f
+    mov rbx, rsi
+    imul r13, r9, 320
     vmovdqu64 zmm18, zmmword ptr [rax]
-    vmovdqu64 zmm23, zmmword ptr [rdx]
     vmovdqu64 zmm19, zmmword ptr [rax + 64]
-    vmovdqu64 zmm24{k1}{z}, zmmword ptr [rsi]
+    vpcmpeqq k1, zmm30, qword ptr [rbp + 0]{1to8}
     vmovdqu64 zmm20, zmmword ptr [rax + 128]
-    vmovdqu64 zmm30{k2}{z}, zmmword ptr [rsi + 64]
+    vmovdqu64 zmm31, zmmword ptr [rbx]
     vmovdqu64 zmm21, zmmword ptr [rax + 192]
-    vpternlogq zmm23, zmm24, zmm30, 254
+    vmovdqu64 zmmword ptr [rdx]{k1}, zmm31
     vmovdqu64 zmm22, zmmword ptr [rax + 256]
-    vmovdqu64 zmm24{k3}{z}, zmmword ptr [rsi + 128]
+    vmovdqu64 zmm23, zmmword ptr [rbx + 64]
     vpmadd52luq zmm1, zmm18, zmm19
-    vmovdqu64 zmm30{k4}{z}, zmmword ptr [rsi + 192]
+    vmovdqu64 zmmword ptr [rdx + 64]{k1}, zmm23
     vpmadd52huq zmm10, zmm18, zmm19
-    vpternlogq zmm23, zmm24, zmm30, 254
+    vmovdqu64 zmm31, zmmword ptr [rbx + 128]
     vpmadd52luq zmm2, zmm18, zmm20
-    vmovdqu64 zmm24{k5}{z}, zmmword ptr [rsi + 256]
+    vmovdqu64 zmmword ptr [rdx + 128]{k1}, zmm31
     vpmadd52luq zmm3, zmm19, zmm20
-    vmovdqu64 zmm30{k6}{z}, zmmword ptr [rsi + 320]
+    vmovdqu64 zmm23, zmmword ptr [rbx + 192]
     vpmadd52huq zmm11, zmm18, zmm20
-    vpternlogq zmm23, zmm24, zmm30, 254
+    vmovdqu64 zmmword ptr [rdx + 192]{k1}, zmm23
     vpmadd52huq zmm12, zmm19, zmm20
-    vmovdqu64 zmmword ptr [rdx], zmm23
     vpmadd52luq zmm3, zmm18, zmm21
-    vmovdqu64 zmm23, zmmword ptr [rdx + 64]
+    vmovdqu64 zmm31, zmmword ptr [rbx + 256]
     vpmadd52luq zmm4, zmm19, zmm21
-    vmovdqu64 zmm24{k1}{z}, zmmword ptr [rsi + 2048]
+    vmovdqu64 zmmword ptr [rdx + 256]{k1}, zmm31
     vpmadd52luq zmm5, zmm20, zmm21
-    vmovdqu64 zmm30{k2}{z}, zmmword ptr [rsi + 2112]
+    add rbx, r13
     vpmadd52huq zmm12, zmm18, zmm21
-    vpternlogq zmm23, zmm24, zmm30, 254
+    vpcmpeqq k2, zmm30, qword ptr [rbp + 8]{1to8}
     vpmadd52huq zmm13, zmm19, zmm21
-    vmovdqu64 zmm24{k3}{z}, zmmword ptr [rsi + 2176]
+    vmovdqu64 zmm31, zmmword ptr [rbx]
     vpmadd52huq zmm14, zmm20, zmm21
-    vmovdqu64 zmm30{k4}{z}, zmmword ptr [rsi + 2240]
+    vmovdqu64 zmmword ptr [rdx]{k2}, zmm31
     vpmadd52luq zmm4, zmm18, zmm22
-    vpternlogq zmm23, zmm24, zmm30, 254
+    vmovdqu64 zmm23, zmmword ptr [rbx + 64]
     vpmadd52luq zmm5, zmm19, zmm22
-    vmovdqu64 zmm24{k5}{z}, zmmword ptr [rsi + 2304]
+    vmovdqu64 zmmword ptr [rdx + 64]{k2}, zmm23
     vpmadd52luq zmm6, zmm20, zmm22
-    vmovdqu64 zmm30{k6}{z}, zmmword ptr [rsi + 2368]
+    vmovdqu64 zmm31, zmmword ptr [rbx + 128]
     vpmadd52luq zmm7, zmm21, zmm22
-    vpternlogq zmm23, zmm24, zmm30, 254
+    vmovdqu64 zmmword ptr [rdx + 128]{k2}, zmm31
     vpmadd52huq zmm13, zmm18, zmm22
-    vmovdqu64 zmmword ptr [rdx + 64], zmm23
     vpmadd52huq zmm14, zmm19, zmm22
-    vmovdqu64 zmm23, zmmword ptr [rdx + 128]
+    vmovdqu64 zmm23, zmmword ptr [rbx + 192]
     vpmadd52huq zmm15, zmm20, zmm22
-    vmovdqu64 zmm24{k1}{z}, zmmword ptr [rsi + 4096]
+    vmovdqu64 zmmword ptr [rdx + 192]{k2}, zmm23
     vpmadd52huq zmm16, zmm21, zmm22
-    vmovdqu64 zmm30{k2}{z}, zmmword ptr [rsi + 4160]
+    vmovdqu64 zmm31, zmmword ptr [rbx + 256]
     vpaddq zmm0, zmm0, zmm0
-    vpternlogq zmm23, zmm24, zmm30, 254
+    vmovdqu64 zmmword ptr [rdx + 256]{k2}, zmm31
     vpaddq zmm1, zmm1, zmm9
-    vmovdqu64 zmm24{k3}{z}, zmmword ptr [rsi + 4224]
-    vmovdqu64 zmm30{k4}{z}, zmmword ptr [rsi + 4288]
+    add rbx, r13
     vpaddq zmm1, zmm1, zmm1
-    vpternlogq zmm23, zmm24, zmm30, 254
+    vpcmpeqq k1, zmm30, qword ptr [rbp + 16]{1to8}
     vpaddq zmm2, zmm2, zmm10
-    vmovdqu64 zmm24{k5}{z}, zmmword ptr [rsi + 4352]
+    vmovdqu64 zmm31, zmmword ptr [rbx]
     vpaddq zmm2, zmm2, zmm2
-    vmovdqu64 zmm30{k6}{z}, zmmword ptr [rsi + 4416]
+    vmovdqu64 zmmword ptr [rdx]{k1}, zmm31
     vpaddq zmm3, zmm3, zmm11
-    vpternlogq zmm23, zmm24, zmm30, 254
+    vmovdqu64 zmm23, zmmword ptr [rbx + 64]
     vpaddq zmm3, zmm3, zmm3
-    vmovdqu64 zmmword ptr [rdx + 128], zmm23
     vpaddq zmm4, zmm4, zmm12
-    vmovdqu64 zmm23, zmmword ptr [rdx + 192]
+    vmovdqu64 zmmword ptr [rdx + 64]{k1}, zmm23
     vpaddq zmm4, zmm4, zmm4
-    vmovdqu64 zmm24{k1}{z}, zmmword ptr [rsi + 6144]
+    vmovdqu64 zmm31, zmmword ptr [rbx + 128]
     vpaddq zmm5, zmm5, zmm13
-    vmovdqu64 zmm30{k2}{z}, zmmword ptr [rsi + 6208]
+    vmovdqu64 zmmword ptr [rdx + 128]{k1}, zmm31
     vpaddq zmm5, zmm5, zmm5
-    vpternlogq zmm23, zmm24, zmm30, 254
+    vmovdqu64 zmm23, zmmword ptr [rbx + 192]
     vpaddq zmm6, zmm6, zmm14
-    vmovdqu64 zmm24{k3}{z}, zmmword ptr [rsi + 6272]
+    vmovdqu64 zmmword ptr [rdx + 192]{k1}, zmm23
     vpaddq zmm6, zmm6, zmm6
-    vmovdqu64 zmm30{k4}{z}, zmmword ptr [rsi + 6336]
+    vmovdqu64 zmm31, zmmword ptr [rbx + 256]
     vpaddq zmm7, zmm7, zmm15
-    vpternlogq zmm23, zmm24, zmm30, 254
+    vmovdqu64 zmmword ptr [rdx + 256]{k1}, zmm31
     vpaddq zmm7, zmm7, zmm7
-    vmovdqu64 zmm24{k5}{z}, zmmword ptr [rsi + 6400]
+    add rbx, r13
     vpaddq zmm8, zmm8, zmm16
-    vmovdqu64 zmm30{k6}{z}, zmmword ptr [rsi + 6464]
+    vpcmpeqq k2, zmm30, qword ptr [rbp + 24]{1to8}
     vpaddq zmm8, zmm8, zmm8
-    vpternlogq zmm23, zmm24, zmm30, 254
+    vmovdqu64 zmm31, zmmword ptr [rbx]
     vpaddq zmm17, zmm17, zmm17
-    vmovdqu64 zmmword ptr [rdx + 192], zmm23
     vpmadd52luq zmm0, zmm18, zmm18
-    vmovdqu64 zmm23, zmmword ptr [rdx + 256]
+    vmovdqu64 zmmword ptr [rdx]{k2}, zmm31
     vpmadd52huq zmm1, zmm18, zmm18
-    vmovdqu64 zmm24{k1}{z}, zmmword ptr [rsi + 8192]
+    vmovdqu64 zmm23, zmmword ptr [rbx + 64]
     vpmadd52luq zmm2, zmm19, zmm19
-    vmovdqu64 zmm30{k2}{z}, zmmword ptr [rsi + 8256]
+    vmovdqu64 zmmword ptr [rdx + 64]{k2}, zmm23
     vpmadd52huq zmm3, zmm19, zmm19
-    vpternlogq zmm23, zmm24, zmm30, 254
+    vmovdqu64 zmm31, zmmword ptr [rbx + 128]
     vpmadd52luq zmm4, zmm20, zmm20
-    vmovdqu64 zmm24{k3}{z}, zmmword ptr [rsi + 8320]
+    vmovdqu64 zmmword ptr [rdx + 128]{k2}, zmm31
     vpmadd52huq zmm5, zmm20, zmm20
-    vmovdqu64 zmm30{k4}{z}, zmmword ptr [rsi + 8384]
+    vmovdqu64 zmm23, zmmword ptr [rbx + 192]
     vpmadd52luq zmm6, zmm21, zmm21
-    vpternlogq zmm23, zmm24, zmm30, 254
+    vmovdqu64 zmmword ptr [rdx + 192]{k2}, zmm23
     vpmadd52huq zmm7, zmm21, zmm21
-    vmovdqu64 zmm24{k5}{z}, zmmword ptr [rsi + 8448]
+    vmovdqu64 zmm31, zmmword ptr [rbx + 256]
     vpmadd52luq zmm8, zmm22, zmm22
-    vmovdqu64 zmm30{k6}{z}, zmmword ptr [rsi + 8512]
+    vmovdqu64 zmmword ptr [rdx + 256]{k2}, zmm31
     vpmadd52huq zmm17, zmm22, zmm22
-    vpternlogq zmm23, zmm24, zmm30, 254
-    vmovdqu64 zmmword ptr [rdx + 256], zmm23
-    add rsi, 10240
+    add rbx, r13
+    add rsi, 320
     add rdx, 320
     jmp 5f
 4:
@@ -278,7 +266,8 @@
     lea rax, [r14 + 1]
     sub rax, r9
     sub r12, rax
-    cmp r14, rbp
+    lea rax, [r9 + r9 - 1]
+    cmp r14, rax
     jb 2b
     vmovdqu64 zmmword ptr [r15], zmm25
     vmovdqu64 zmmword ptr [r15 + 64], zmm26

@@ -1,13 +1,7 @@
 # Written by `cargo xtask kernels` (xtask/src/kernels.rs).
-    mov r10, [rdx]
-    vmovdqu64 zmm29, zmmword ptr [r10]
-    mov r10, [rdx + 8]
-    vpcmpeqq k1, zmm29, qword ptr [r10 + 0]{1to8}
-    vpcmpeqq k2, zmm29, qword ptr [r10 + 8]{1to8}
-    vpcmpeqq k3, zmm29, qword ptr [r10 + 16]{1to8}
-    vpcmpeqq k4, zmm29, qword ptr [r10 + 24]{1to8}
-    vpcmpeqq k5, zmm29, qword ptr [r10 + 32]{1to8}
-    vpcmpeqq k6, zmm29, qword ptr [r10 + 40]{1to8}
+    mov rax, [rdx]
+    vmovdqu64 zmm29, zmmword ptr [rax]
+    mov rax, [rdx + 8]
     mov r10, [rdx + 16]
     mov r11, [rdx + 24]
     vmovdqu64 zmm23, zmmword ptr [rcx]
@@ -18,25 +12,24 @@
     vpmadd52luq zmm0, zmm27, zmm27
     vmovdqu64 zmmword ptr [r8], zmm0
     vmovdqu64 zmm24, zmmword ptr [rsi]
-    vmovdqu64 zmm29, zmmword ptr [r11]
     vmovdqu64 zmm28, zmmword ptr [rsi + 64]
     vpxor xmm1, xmm1, xmm1
     vpxor xmm2, xmm2, xmm2
+    vpcmpeqq k1, zmm29, qword ptr [rax + 0]{1to8}
     vpmadd52luq zmm1, zmm24, zmm28
     vpmadd52huq zmm2, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 128]
     vpxor xmm3, xmm3, xmm3
     vpmadd52luq zmm2, zmm24, zmm27
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10]
     vpmadd52huq zmm3, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 192]
     vpxor xmm4, xmm4, xmm4
     vpmadd52luq zmm3, zmm24, zmm28
     vpmadd52huq zmm4, zmm24, zmm28
+    vmovdqu64 zmm30, zmmword ptr [r10]
     vmovdqu64 zmm27, zmmword ptr [rsi + 256]
     vpxor xmm5, xmm5, xmm5
     vpmadd52luq zmm4, zmm24, zmm27
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 64]
     vpmadd52huq zmm5, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 320]
     vpxor xmm6, xmm6, xmm6
@@ -44,8 +37,8 @@
     vpmadd52huq zmm6, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 384]
     vpxor xmm7, xmm7, xmm7
+    vmovdqu64 zmmword ptr [r11]{k1}, zmm30
     vpmadd52luq zmm6, zmm24, zmm27
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm7, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 448]
     vpxor xmm8, xmm8, xmm8
@@ -54,33 +47,32 @@
     vmovdqu64 zmm27, zmmword ptr [rsi + 512]
     vpxor xmm9, xmm9, xmm9
     vpmadd52luq zmm8, zmm24, zmm27
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 128]
     vpmadd52huq zmm9, zmm24, zmm27
+    vmovdqu64 zmm31, zmmword ptr [r10 + 64]
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
     vpxor xmm10, xmm10, xmm10
     vpmadd52luq zmm9, zmm24, zmm28
     vpmadd52huq zmm10, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
     vpxor xmm11, xmm11, xmm11
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 192]
     vpmadd52luq zmm10, zmm24, zmm27
     vpmadd52huq zmm11, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
     vpxor xmm12, xmm12, xmm12
+    vmovdqu64 zmmword ptr [r11 + 64]{k1}, zmm31
     vpmadd52luq zmm11, zmm24, zmm28
     vpmadd52huq zmm12, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpxor xmm13, xmm13, xmm13
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm12, zmm24, zmm27
     vpmadd52huq zmm13, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpxor xmm14, xmm14, xmm14
     vpmadd52luq zmm13, zmm24, zmm28
     vpmadd52huq zmm14, zmm24, zmm28
+    vmovdqu64 zmm30, zmmword ptr [r10 + 128]
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpxor xmm15, xmm15, xmm15
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 256]
     vpmadd52luq zmm14, zmm24, zmm27
     vpmadd52huq zmm15, zmm24, zmm27
     vpaddq zmm1, zmm1, zmm1
@@ -89,7 +81,7 @@
     vmovdqu64 zmmword ptr [r8 + 64], zmm1
     vpaddq zmm2, zmm2, zmm2
     vmovdqu64 zmm27, zmmword ptr [rsi + 64]
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 320]
+    vmovdqu64 zmmword ptr [r11 + 128]{k1}, zmm30
     vpmadd52luq zmm2, zmm27, zmm27
     vmovdqu64 zmmword ptr [r8 + 128], zmm2
     vmovdqu64 zmm24, zmmword ptr [rsi + 64]
@@ -98,24 +90,23 @@
     vpmadd52huq zmm4, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 192]
     vpmadd52luq zmm4, zmm24, zmm28
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm5, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 256]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 192]
     vpmadd52luq zmm5, zmm24, zmm27
     vpmadd52huq zmm6, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 320]
     vpmadd52luq zmm6, zmm24, zmm28
     vpmadd52huq zmm7, zmm24, zmm28
-    vmovdqu64 zmmword ptr [r11], zmm29
     vmovdqu64 zmm27, zmmword ptr [rsi + 384]
     vpmadd52luq zmm7, zmm24, zmm27
     vpmadd52huq zmm8, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 448]
     vpmadd52luq zmm8, zmm24, zmm28
+    vmovdqu64 zmmword ptr [r11 + 192]{k1}, zmm31
     vpmadd52huq zmm9, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 512]
     vpmadd52luq zmm9, zmm24, zmm27
-    vmovdqu64 zmm29, zmmword ptr [r11 + 64]
     vpmadd52huq zmm10, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
     vpmadd52luq zmm10, zmm24, zmm28
@@ -123,8 +114,8 @@
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
     vpmadd52luq zmm11, zmm24, zmm27
     vpmadd52huq zmm12, zmm24, zmm27
+    vmovdqu64 zmm30, zmmword ptr [r10 + 256]
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 2048]
     vpmadd52luq zmm12, zmm24, zmm28
     vpmadd52huq zmm13, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
@@ -133,8 +124,8 @@
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpmadd52luq zmm14, zmm24, zmm28
     vpmadd52huq zmm15, zmm24, zmm28
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 2112]
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
+    vmovdqu64 zmmword ptr [r11 + 256]{k1}, zmm30
     vpxor xmm0, xmm0, xmm0
     vpmadd52luq zmm15, zmm24, zmm27
     vpmadd52huq zmm0, zmm24, zmm27
@@ -142,24 +133,23 @@
     vmovdqu64 zmm28, zmmword ptr [rsi + 64]
     vpmadd52huq zmm3, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 192], zmm3
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpaddq zmm4, zmm4, zmm4
     vmovdqu64 zmm27, zmmword ptr [rsi + 128]
     vpmadd52luq zmm4, zmm27, zmm27
+    vmovdqu64 zmm31, zmmword ptr [r10 + 320]
     vmovdqu64 zmmword ptr [r8 + 256], zmm4
     vmovdqu64 zmm24, zmmword ptr [rsi + 128]
     vmovdqu64 zmm28, zmmword ptr [rsi + 192]
     vpmadd52luq zmm5, zmm24, zmm28
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 2176]
     vpmadd52huq zmm6, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 256]
     vpmadd52luq zmm6, zmm24, zmm27
     vpmadd52huq zmm7, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 320]
     vpmadd52luq zmm7, zmm24, zmm28
+    vmovdqu64 zmmword ptr [r11 + 320]{k1}, zmm31
     vpmadd52huq zmm8, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 384]
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 2240]
     vpmadd52luq zmm8, zmm24, zmm27
     vpmadd52huq zmm9, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 448]
@@ -168,7 +158,7 @@
     vmovdqu64 zmm27, zmmword ptr [rsi + 512]
     vpmadd52luq zmm10, zmm24, zmm27
     vpmadd52huq zmm11, zmm24, zmm27
-    vpternlogq zmm29, zmm30, zmm31, 254
+    vmovdqu64 zmm30, zmmword ptr [r10 + 384]
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
     vpmadd52luq zmm11, zmm24, zmm28
     vpmadd52huq zmm12, zmm24, zmm28
@@ -177,24 +167,23 @@
     vpmadd52huq zmm13, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
     vpmadd52luq zmm13, zmm24, zmm28
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 2304]
     vpmadd52huq zmm14, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
+    vmovdqu64 zmmword ptr [r11 + 384]{k1}, zmm30
     vpmadd52luq zmm14, zmm24, zmm27
     vpmadd52huq zmm15, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpmadd52luq zmm15, zmm24, zmm28
     vpmadd52huq zmm0, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 2368]
     vpxor xmm1, xmm1, xmm1
     vpmadd52luq zmm0, zmm24, zmm27
     vpmadd52huq zmm1, zmm24, zmm27
     vpaddq zmm5, zmm5, zmm5
+    vmovdqu64 zmm31, zmmword ptr [r10 + 448]
     vmovdqu64 zmm28, zmmword ptr [rsi + 128]
     vpmadd52huq zmm5, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 320], zmm5
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpaddq zmm6, zmm6, zmm6
     vmovdqu64 zmm27, zmmword ptr [rsi + 192]
     vpmadd52luq zmm6, zmm27, zmm27
@@ -203,7 +192,7 @@
     vmovdqu64 zmm27, zmmword ptr [rsi + 256]
     vpmadd52luq zmm7, zmm24, zmm27
     vpmadd52huq zmm8, zmm24, zmm27
-    vmovdqu64 zmmword ptr [r11 + 64], zmm29
+    vmovdqu64 zmmword ptr [r11 + 448]{k1}, zmm31
     vmovdqu64 zmm28, zmmword ptr [rsi + 320]
     vpmadd52luq zmm8, zmm24, zmm28
     vpmadd52huq zmm9, zmm24, zmm28
@@ -212,33 +201,32 @@
     vpmadd52huq zmm10, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 448]
     vpmadd52luq zmm10, zmm24, zmm28
-    vmovdqu64 zmm29, zmmword ptr [r11 + 128]
     vpmadd52huq zmm11, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 512]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 512]
     vpmadd52luq zmm11, zmm24, zmm27
     vpmadd52huq zmm12, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
     vpmadd52luq zmm12, zmm24, zmm28
     vpmadd52huq zmm13, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 4096]
     vpmadd52luq zmm13, zmm24, zmm27
     vpmadd52huq zmm14, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
     vpmadd52luq zmm14, zmm24, zmm28
+    vmovdqu64 zmmword ptr [r11 + 512]{k1}, zmm30
     vpmadd52huq zmm15, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpmadd52luq zmm15, zmm24, zmm27
     vpmadd52huq zmm0, zmm24, zmm27
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 4160]
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpmadd52luq zmm0, zmm24, zmm28
     vpmadd52huq zmm1, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpxor xmm2, xmm2, xmm2
     vpmadd52luq zmm1, zmm24, zmm27
+    vmovdqu64 zmm31, zmmword ptr [r10 + 576]
     vpmadd52huq zmm2, zmm24, zmm27
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpaddq zmm7, zmm7, zmm7
     vmovdqu64 zmm28, zmmword ptr [rsi + 192]
     vpmadd52huq zmm7, zmm28, zmm28
@@ -247,8 +235,8 @@
     vmovdqu64 zmm27, zmmword ptr [rsi + 256]
     vpmadd52luq zmm8, zmm27, zmm27
     vmovdqu64 zmmword ptr [r8 + 512], zmm8
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 4224]
     vmovdqu64 zmm24, zmmword ptr [rsi + 256]
+    vmovdqu64 zmmword ptr [r11 + 576]{k1}, zmm31
     vmovdqu64 zmm28, zmmword ptr [rsi + 320]
     vpmadd52luq zmm9, zmm24, zmm28
     vpmadd52huq zmm10, zmm24, zmm28
@@ -256,25 +244,24 @@
     vpmadd52luq zmm10, zmm24, zmm27
     vpmadd52huq zmm11, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 448]
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 4288]
     vpmadd52luq zmm11, zmm24, zmm28
     vpmadd52huq zmm12, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 512]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 640]
     vpmadd52luq zmm12, zmm24, zmm27
     vpmadd52huq zmm13, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
     vpmadd52luq zmm13, zmm24, zmm28
     vpmadd52huq zmm14, zmm24, zmm28
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
     vpmadd52luq zmm14, zmm24, zmm27
     vpmadd52huq zmm15, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
     vpmadd52luq zmm15, zmm24, zmm28
+    vmovdqu64 zmmword ptr [r11 + 640]{k1}, zmm30
     vpmadd52huq zmm0, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpmadd52luq zmm0, zmm24, zmm27
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 4352]
     vpmadd52huq zmm1, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpmadd52luq zmm1, zmm24, zmm28
@@ -282,7 +269,7 @@
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpxor xmm3, xmm3, xmm3
     vpmadd52luq zmm2, zmm24, zmm27
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 4416]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 704]
     vpmadd52huq zmm3, zmm24, zmm27
     vpaddq zmm9, zmm9, zmm9
     vmovdqu64 zmm28, zmmword ptr [rsi + 256]
@@ -291,34 +278,33 @@
     vpaddq zmm10, zmm10, zmm10
     vmovdqu64 zmm27, zmmword ptr [rsi + 320]
     vpmadd52luq zmm10, zmm27, zmm27
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmmword ptr [r8 + 640], zmm10
     vmovdqu64 zmm24, zmmword ptr [rsi + 320]
+    vmovdqu64 zmmword ptr [r11 + 704]{k1}, zmm31
     vmovdqu64 zmm27, zmmword ptr [rsi + 384]
     vpmadd52luq zmm11, zmm24, zmm27
     vpmadd52huq zmm12, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 448]
     vpmadd52luq zmm12, zmm24, zmm28
     vpmadd52huq zmm13, zmm24, zmm28
-    vmovdqu64 zmmword ptr [r11 + 128], zmm29
     vmovdqu64 zmm27, zmmword ptr [rsi + 512]
     vpmadd52luq zmm13, zmm24, zmm27
     vpmadd52huq zmm14, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 768]
     vpmadd52luq zmm14, zmm24, zmm28
     vpmadd52huq zmm15, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
     vpmadd52luq zmm15, zmm24, zmm27
-    vmovdqu64 zmm29, zmmword ptr [r11 + 192]
     vpmadd52huq zmm0, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
     vpmadd52luq zmm0, zmm24, zmm28
     vpmadd52huq zmm1, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpmadd52luq zmm1, zmm24, zmm27
+    vmovdqu64 zmmword ptr [r11 + 768]{k1}, zmm30
     vpmadd52huq zmm2, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 6144]
     vpmadd52luq zmm2, zmm24, zmm28
     vpmadd52huq zmm3, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
@@ -327,7 +313,7 @@
     vpmadd52huq zmm4, zmm24, zmm27
     vpaddq zmm11, zmm11, zmm11
     vmovdqu64 zmm28, zmmword ptr [rsi + 320]
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 6208]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 832]
     vpmadd52huq zmm11, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 704], zmm11
     vpaddq zmm12, zmm12, zmm12
@@ -335,25 +321,24 @@
     vpmadd52luq zmm12, zmm27, zmm27
     vmovdqu64 zmmword ptr [r8 + 768], zmm12
     vmovdqu64 zmm24, zmmword ptr [rsi + 384]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm28, zmmword ptr [rsi + 448]
     vpmadd52luq zmm13, zmm24, zmm28
     vpmadd52huq zmm14, zmm24, zmm28
+    vmovdqu64 zmmword ptr [r11 + 832]{k1}, zmm31
     vmovdqu64 zmm27, zmmword ptr [rsi + 512]
     vpmadd52luq zmm14, zmm24, zmm27
     vpmadd52huq zmm15, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
     vpmadd52luq zmm15, zmm24, zmm28
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 6272]
     vpmadd52huq zmm0, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
     vpmadd52luq zmm0, zmm24, zmm27
     vpmadd52huq zmm1, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 896]
     vpmadd52luq zmm1, zmm24, zmm28
     vpmadd52huq zmm2, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 6336]
     vpmadd52luq zmm2, zmm24, zmm27
     vpmadd52huq zmm3, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
@@ -361,8 +346,8 @@
     vpmadd52huq zmm4, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpxor xmm5, xmm5, xmm5
+    vmovdqu64 zmmword ptr [r11 + 896]{k1}, zmm30
     vpmadd52luq zmm4, zmm24, zmm27
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm5, zmm24, zmm27
     vpaddq zmm13, zmm13, zmm13
     vmovdqu64 zmm28, zmmword ptr [rsi + 384]
@@ -371,24 +356,23 @@
     vpaddq zmm14, zmm14, zmm14
     vmovdqu64 zmm27, zmmword ptr [rsi + 448]
     vpmadd52luq zmm14, zmm27, zmm27
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 6400]
     vmovdqu64 zmmword ptr [r8 + 896], zmm14
+    add r10, 960
     vmovdqu64 zmm24, zmmword ptr [rsi + 448]
     vmovdqu64 zmm27, zmmword ptr [rsi + 512]
     vpmadd52luq zmm15, zmm24, zmm27
     vpmadd52huq zmm0, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
     vpmadd52luq zmm0, zmm24, zmm28
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 6464]
     vpmadd52huq zmm1, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
     vpmadd52luq zmm1, zmm24, zmm27
     vpmadd52huq zmm2, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
+    vpcmpeqq k2, zmm29, qword ptr [rax + 8]{1to8}
     vpmadd52luq zmm2, zmm24, zmm28
     vpmadd52huq zmm3, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm3, zmm24, zmm27
     vpmadd52huq zmm4, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
@@ -396,8 +380,8 @@
     vpmadd52huq zmm5, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpxor xmm6, xmm6, xmm6
+    vmovdqu64 zmm30, zmmword ptr [r10]
     vpmadd52luq zmm5, zmm24, zmm27
-    vmovdqu64 zmmword ptr [r11 + 192], zmm29
     vpmadd52huq zmm6, zmm24, zmm27
     vpaddq zmm15, zmm15, zmm15
     vmovdqu64 zmm28, zmmword ptr [rsi + 448]
@@ -406,8 +390,8 @@
     vpaddq zmm0, zmm0, zmm0
     vmovdqu64 zmm27, zmmword ptr [rsi + 512]
     vpmadd52luq zmm0, zmm27, zmm27
-    vmovdqu64 zmm29, zmmword ptr [r11 + 256]
     vmovdqu64 zmmword ptr [r8 + 1024], zmm0
+    vmovdqu64 zmmword ptr [r11]{k2}, zmm30
     vmovdqu64 zmm24, zmmword ptr [rsi + 512]
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
     vpmadd52luq zmm1, zmm24, zmm28
@@ -415,24 +399,23 @@
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
     vpmadd52luq zmm2, zmm24, zmm27
     vpmadd52huq zmm3, zmm24, zmm27
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 8192]
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
     vpmadd52luq zmm3, zmm24, zmm28
     vpmadd52huq zmm4, zmm24, zmm28
+    vmovdqu64 zmm31, zmmword ptr [r10 + 64]
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpmadd52luq zmm4, zmm24, zmm27
     vpmadd52huq zmm5, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 8256]
     vpmadd52luq zmm5, zmm24, zmm28
     vpmadd52huq zmm6, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpxor xmm7, xmm7, xmm7
     vpmadd52luq zmm6, zmm24, zmm27
     vpmadd52huq zmm7, zmm24, zmm27
+    vmovdqu64 zmmword ptr [r11 + 64]{k2}, zmm31
     vpaddq zmm1, zmm1, zmm1
     vmovdqu64 zmm28, zmmword ptr [rsi + 512]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm1, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 1088], zmm1
     vpaddq zmm2, zmm2, zmm2
@@ -441,7 +424,7 @@
     vmovdqu64 zmmword ptr [r8 + 1152], zmm2
     vmovdqu64 zmm24, zmmword ptr [rsi + 576]
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 8320]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 128]
     vpmadd52luq zmm3, zmm24, zmm27
     vpmadd52huq zmm4, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
@@ -450,24 +433,23 @@
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpmadd52luq zmm5, zmm24, zmm27
     vpmadd52huq zmm6, zmm24, zmm27
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 8384]
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpmadd52luq zmm6, zmm24, zmm28
+    vmovdqu64 zmmword ptr [r11 + 128]{k2}, zmm30
     vpmadd52huq zmm7, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpxor xmm8, xmm8, xmm8
     vpmadd52luq zmm7, zmm24, zmm27
     vpmadd52huq zmm8, zmm24, zmm27
     vpaddq zmm3, zmm3, zmm3
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
     vpmadd52huq zmm3, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 1216], zmm3
     vpaddq zmm4, zmm4, zmm4
+    vmovdqu64 zmm31, zmmword ptr [r10 + 192]
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
     vpmadd52luq zmm4, zmm27, zmm27
     vmovdqu64 zmmword ptr [r8 + 1280], zmm4
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 8448]
     vmovdqu64 zmm24, zmmword ptr [rsi + 640]
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
     vpmadd52luq zmm5, zmm24, zmm28
@@ -475,8 +457,8 @@
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpmadd52luq zmm6, zmm24, zmm27
     vpmadd52huq zmm7, zmm24, zmm27
+    vmovdqu64 zmmword ptr [r11 + 192]{k2}, zmm31
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 8512]
     vpmadd52luq zmm7, zmm24, zmm28
     vpmadd52huq zmm8, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
@@ -485,8 +467,8 @@
     vpmadd52huq zmm9, zmm24, zmm27
     vpaddq zmm5, zmm5, zmm5
     vmovdqu64 zmm28, zmmword ptr [rsi + 640]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm5, zmm28, zmm28
+    vmovdqu64 zmm30, zmmword ptr [r10 + 256]
     vmovdqu64 zmmword ptr [r8 + 1344], zmm5
     vpaddq zmm6, zmm6, zmm6
     vmovdqu64 zmm27, zmmword ptr [rsi + 704]
@@ -494,24 +476,23 @@
     vmovdqu64 zmmword ptr [r8 + 1408], zmm6
     vmovdqu64 zmm24, zmmword ptr [rsi + 704]
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
-    vmovdqu64 zmmword ptr [r11 + 256], zmm29
     vpmadd52luq zmm7, zmm24, zmm27
     vpmadd52huq zmm8, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
+    vmovdqu64 zmmword ptr [r11 + 256]{k2}, zmm30
     vpmadd52luq zmm8, zmm24, zmm28
     vpmadd52huq zmm9, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpxor xmm10, xmm10, xmm10
     vpmadd52luq zmm9, zmm24, zmm27
-    vmovdqu64 zmm29, zmmword ptr [r11 + 320]
     vpmadd52huq zmm10, zmm24, zmm27
     vpaddq zmm7, zmm7, zmm7
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
     vpmadd52huq zmm7, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 1472], zmm7
+    vmovdqu64 zmm31, zmmword ptr [r10 + 320]
     vpaddq zmm8, zmm8, zmm8
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 10240]
     vpmadd52luq zmm8, zmm27, zmm27
     vmovdqu64 zmmword ptr [r8 + 1536], zmm8
     vmovdqu64 zmm24, zmmword ptr [rsi + 768]
@@ -520,7 +501,7 @@
     vpmadd52huq zmm10, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpxor xmm11, xmm11, xmm11
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 10304]
+    vmovdqu64 zmmword ptr [r11 + 320]{k2}, zmm31
     vpmadd52luq zmm10, zmm24, zmm27
     vpmadd52huq zmm11, zmm24, zmm27
     vpaddq zmm9, zmm9, zmm9
@@ -529,33 +510,32 @@
     vmovdqu64 zmmword ptr [r8 + 1600], zmm9
     vpaddq zmm10, zmm10, zmm10
     vmovdqu64 zmm27, zmmword ptr [rsi + 832]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm10, zmm27, zmm27
     vmovdqu64 zmmword ptr [r8 + 1664], zmm10
+    vmovdqu64 zmm30, zmmword ptr [r10 + 384]
     vmovdqu64 zmm24, zmmword ptr [rsi + 832]
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpxor xmm12, xmm12, xmm12
     vpmadd52luq zmm11, zmm24, zmm27
     vpmadd52huq zmm12, zmm24, zmm27
     vpaddq zmm11, zmm11, zmm11
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 10368]
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpmadd52huq zmm11, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 1728], zmm11
     vpaddq zmm12, zmm12, zmm12
+    vmovdqu64 zmmword ptr [r11 + 384]{k2}, zmm30
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpmadd52luq zmm12, zmm27, zmm27
     vmovdqu64 zmmword ptr [r8 + 1792], zmm12
     vpxor xmm13, xmm13, xmm13
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 10432]
     vmovdqu64 zmm28, zmmword ptr [rsi + 896]
     vpmadd52huq zmm13, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 1856], zmm13
     vmovdqu64 zmm0, zmmword ptr [r8]
     vmovdqu64 zmm1, zmmword ptr [r8 + 64]
     vmovdqu64 zmm2, zmmword ptr [r8 + 128]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 448]
     vmovdqu64 zmm3, zmmword ptr [r8 + 192]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm4, zmmword ptr [r8 + 256]
     vmovdqu64 zmm5, zmmword ptr [r8 + 320]
     vmovdqu64 zmm6, zmmword ptr [r8 + 384]
@@ -564,34 +544,33 @@
     vmovdqu64 zmm9, zmmword ptr [r8 + 576]
     vmovdqu64 zmm10, zmmword ptr [r8 + 640]
     vmovdqu64 zmm11, zmmword ptr [r8 + 704]
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 10496]
     vmovdqu64 zmm12, zmmword ptr [r8 + 768]
     vmovdqu64 zmm13, zmmword ptr [r8 + 832]
+    vmovdqu64 zmmword ptr [r11 + 448]{k2}, zmm31
     vmovdqu64 zmm14, zmmword ptr [r8 + 896]
     vmovdqu64 zmm15, zmmword ptr [r8 + 960]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm0, zmm23
     vpaddq zmm0, zmm0, zmm22
     vpsrlq zmm0, zmm0, 52
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 10560]
     vpaddq zmm1, zmm1, zmm0
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm1, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 512]
     vpmadd52luq zmm1, zmm21, zmm26
     vpmadd52huq zmm2, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm2, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm3, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm3, zmm21, zmm26
     vpmadd52huq zmm4, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm4, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 512]{k2}, zmm30
     vpmadd52huq zmm5, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
-    vmovdqu64 zmmword ptr [r11 + 320], zmm29
     vpmadd52luq zmm5, zmm21, zmm26
     vpmadd52huq zmm6, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
@@ -600,7 +579,7 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm7, zmm21, zmm26
     vpmadd52huq zmm8, zmm21, zmm26
-    vmovdqu64 zmm29, zmmword ptr [r11 + 384]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 576]
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
     vpmadd52luq zmm8, zmm21, zmm25
     vpmadd52huq zmm9, zmm21, zmm25
@@ -608,25 +587,24 @@
     vpmadd52luq zmm9, zmm21, zmm26
     vpmadd52huq zmm10, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 12288]
     vpmadd52luq zmm10, zmm21, zmm25
     vpmadd52huq zmm11, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
+    vmovdqu64 zmmword ptr [r11 + 576]{k2}, zmm31
     vpmadd52luq zmm11, zmm21, zmm26
     vpmadd52huq zmm12, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm12, zmm21, zmm25
     vpmadd52huq zmm13, zmm21, zmm25
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 12352]
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm13, zmm21, zmm26
     vpmadd52huq zmm14, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm14, zmm21, zmm25
+    vmovdqu64 zmm30, zmmword ptr [r10 + 640]
     vpmadd52huq zmm15, zmm21, zmm25
     vmovdqu64 zmm0, zmmword ptr [r8 + 1024]
     vpxord xmm21, xmm21, xmm21
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm21, zmm1, zmm23
     vpaddq zmm1, zmm1, zmm22
     vpsrlq zmm1, zmm1, 52
@@ -634,8 +612,8 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm2, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
+    vmovdqu64 zmmword ptr [r11 + 640]{k2}, zmm30
     vpmadd52luq zmm2, zmm21, zmm26
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 12416]
     vpmadd52huq zmm3, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm3, zmm21, zmm25
@@ -644,33 +622,32 @@
     vpmadd52luq zmm4, zmm21, zmm26
     vpmadd52huq zmm5, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 12480]
     vpmadd52luq zmm5, zmm21, zmm25
+    vmovdqu64 zmm31, zmmword ptr [r10 + 704]
     vpmadd52huq zmm6, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm6, zmm21, zmm26
     vpmadd52huq zmm7, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm7, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm8, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm8, zmm21, zmm26
     vpmadd52huq zmm9, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 704]{k2}, zmm31
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
     vpmadd52luq zmm9, zmm21, zmm25
     vpmadd52huq zmm10, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 12544]
     vpmadd52luq zmm10, zmm21, zmm26
     vpmadd52huq zmm11, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm11, zmm21, zmm25
     vpmadd52huq zmm12, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 768]
     vpmadd52luq zmm12, zmm21, zmm26
     vpmadd52huq zmm13, zmm21, zmm26
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 12608]
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm13, zmm21, zmm25
     vpmadd52huq zmm14, zmm21, zmm25
@@ -679,7 +656,7 @@
     vpmadd52huq zmm15, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm15, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
+    vmovdqu64 zmmword ptr [r11 + 768]{k2}, zmm30
     vpmadd52huq zmm0, zmm21, zmm25
     vmovdqu64 zmm1, zmmword ptr [r8 + 1088]
     vpxord xmm21, xmm21, xmm21
@@ -688,24 +665,23 @@
     vpsrlq zmm2, zmm2, 52
     vpaddq zmm3, zmm3, zmm2
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
-    vmovdqu64 zmmword ptr [r11 + 384], zmm29
     vpmadd52huq zmm3, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 832]
     vpmadd52luq zmm3, zmm21, zmm26
     vpmadd52huq zmm4, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm4, zmm21, zmm25
     vpmadd52huq zmm5, zmm21, zmm25
-    vmovdqu64 zmm29, zmmword ptr [r11 + 448]
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm5, zmm21, zmm26
     vpmadd52huq zmm6, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm6, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 832]{k2}, zmm31
     vpmadd52huq zmm7, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm7, zmm21, zmm26
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 14336]
     vpmadd52huq zmm8, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm8, zmm21, zmm25
@@ -713,8 +689,8 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm9, zmm21, zmm26
     vpmadd52huq zmm10, zmm21, zmm26
+    vmovdqu64 zmm30, zmmword ptr [r10 + 896]
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 14400]
     vpmadd52luq zmm10, zmm21, zmm25
     vpmadd52huq zmm11, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
@@ -723,8 +699,8 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm12, zmm21, zmm25
     vpmadd52huq zmm13, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
+    vmovdqu64 zmmword ptr [r11 + 896]{k2}, zmm30
     vpmadd52luq zmm13, zmm21, zmm26
     vpmadd52huq zmm14, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
@@ -732,15 +708,14 @@
     vpmadd52huq zmm15, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm15, zmm21, zmm26
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 14464]
     vpmadd52huq zmm0, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm0, zmm21, zmm25
+    add r10, 960
     vpmadd52huq zmm1, zmm21, zmm25
     vmovdqu64 zmm2, zmmword ptr [r8 + 1152]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm3, zmm23
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 14528]
     vpaddq zmm3, zmm3, zmm22
     vpsrlq zmm3, zmm3, 52
     vpaddq zmm4, zmm4, zmm3
@@ -748,8 +723,8 @@
     vpmadd52huq zmm4, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm4, zmm21, zmm26
+    vpcmpeqq k1, zmm29, qword ptr [rax + 16]{1to8}
     vpmadd52huq zmm5, zmm21, zmm26
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm5, zmm21, zmm25
     vpmadd52huq zmm6, zmm21, zmm25
@@ -758,8 +733,8 @@
     vpmadd52huq zmm7, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm7, zmm21, zmm25
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 14592]
     vpmadd52huq zmm8, zmm21, zmm25
+    vmovdqu64 zmm30, zmmword ptr [r10]
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm8, zmm21, zmm26
     vpmadd52huq zmm9, zmm21, zmm26
@@ -767,24 +742,23 @@
     vpmadd52luq zmm9, zmm21, zmm25
     vpmadd52huq zmm10, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 14656]
     vpmadd52luq zmm10, zmm21, zmm26
     vpmadd52huq zmm11, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
+    vmovdqu64 zmmword ptr [r11]{k1}, zmm30
     vpmadd52luq zmm11, zmm21, zmm25
     vpmadd52huq zmm12, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
     vpmadd52luq zmm12, zmm21, zmm26
     vpmadd52huq zmm13, zmm21, zmm26
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm13, zmm21, zmm25
     vpmadd52huq zmm14, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm14, zmm21, zmm26
+    vmovdqu64 zmm31, zmmword ptr [r10 + 64]
     vpmadd52huq zmm15, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
-    vmovdqu64 zmmword ptr [r11 + 448], zmm29
     vpmadd52luq zmm15, zmm21, zmm25
     vpmadd52huq zmm0, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
@@ -793,7 +767,7 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm1, zmm21, zmm25
     vpmadd52huq zmm2, zmm21, zmm25
-    vmovdqu64 zmm29, zmmword ptr [r11 + 512]
+    vmovdqu64 zmmword ptr [r11 + 64]{k1}, zmm31
     vmovdqu64 zmm3, zmmword ptr [r8 + 1216]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm4, zmm23
@@ -802,33 +776,32 @@
     vpaddq zmm5, zmm5, zmm4
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm5, zmm21, zmm25
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 16384]
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm5, zmm21, zmm26
+    vmovdqu64 zmm30, zmmword ptr [r10 + 128]
     vpmadd52huq zmm6, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm6, zmm21, zmm25
     vpmadd52huq zmm7, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm7, zmm21, zmm26
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 16448]
     vpmadd52huq zmm8, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm8, zmm21, zmm25
     vpmadd52huq zmm9, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 128]{k1}, zmm30
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm9, zmm21, zmm26
     vpmadd52huq zmm10, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm10, zmm21, zmm25
     vpmadd52huq zmm11, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm11, zmm21, zmm26
     vpmadd52huq zmm12, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 192]
     vpmadd52luq zmm12, zmm21, zmm25
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 16512]
     vpmadd52huq zmm13, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
     vpmadd52luq zmm13, zmm21, zmm26
@@ -837,8 +810,8 @@
     vpmadd52luq zmm14, zmm21, zmm25
     vpmadd52huq zmm15, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 16576]
     vpmadd52luq zmm15, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 192]{k1}, zmm31
     vpmadd52huq zmm0, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm0, zmm21, zmm25
@@ -846,25 +819,24 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm1, zmm21, zmm26
     vpmadd52huq zmm2, zmm21, zmm26
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm2, zmm21, zmm25
     vpmadd52huq zmm3, zmm21, zmm25
+    vmovdqu64 zmm30, zmmword ptr [r10 + 256]
     vmovdqu64 zmm4, zmmword ptr [r8 + 1280]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm5, zmm23
     vpaddq zmm5, zmm5, zmm22
     vpsrlq zmm5, zmm5, 52
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 16640]
     vpaddq zmm6, zmm6, zmm5
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm6, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm6, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 256]{k1}, zmm30
     vpmadd52huq zmm7, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm7, zmm21, zmm25
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 16704]
     vpmadd52huq zmm8, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm8, zmm21, zmm26
@@ -872,7 +844,7 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm9, zmm21, zmm25
     vpmadd52huq zmm10, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
+    vmovdqu64 zmm31, zmmword ptr [r10 + 320]
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm10, zmm21, zmm26
     vpmadd52huq zmm11, zmm21, zmm26
@@ -881,34 +853,33 @@
     vpmadd52huq zmm12, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm12, zmm21, zmm26
-    vmovdqu64 zmmword ptr [r11 + 512], zmm29
     vpmadd52huq zmm13, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
+    vmovdqu64 zmmword ptr [r11 + 320]{k1}, zmm31
     vpmadd52luq zmm13, zmm21, zmm25
     vpmadd52huq zmm14, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
     vpmadd52luq zmm14, zmm21, zmm26
     vpmadd52huq zmm15, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
-    vmovdqu64 zmm29, zmmword ptr [r11 + 576]
     vpmadd52luq zmm15, zmm21, zmm25
     vpmadd52huq zmm0, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm0, zmm21, zmm26
+    vmovdqu64 zmm30, zmmword ptr [r10 + 384]
     vpmadd52huq zmm1, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm1, zmm21, zmm25
     vpmadd52huq zmm2, zmm21, zmm25
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 18432]
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm2, zmm21, zmm26
     vpmadd52huq zmm3, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm3, zmm21, zmm25
     vpmadd52huq zmm4, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 384]{k1}, zmm30
     vmovdqu64 zmm5, zmmword ptr [r8 + 1344]
     vpxord xmm21, xmm21, xmm21
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 18496]
     vpmadd52luq zmm21, zmm6, zmm23
     vpaddq zmm6, zmm6, zmm22
     vpsrlq zmm6, zmm6, 52
@@ -917,7 +888,7 @@
     vpmadd52huq zmm7, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm7, zmm21, zmm26
-    vpternlogq zmm29, zmm30, zmm31, 254
+    vmovdqu64 zmm31, zmmword ptr [r10 + 448]
     vpmadd52huq zmm8, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm8, zmm21, zmm25
@@ -925,25 +896,24 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm9, zmm21, zmm26
     vpmadd52huq zmm10, zmm21, zmm26
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 18560]
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm10, zmm21, zmm25
     vpmadd52huq zmm11, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
+    vmovdqu64 zmmword ptr [r11 + 448]{k1}, zmm31
     vpmadd52luq zmm11, zmm21, zmm26
     vpmadd52huq zmm12, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm12, zmm21, zmm25
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 18624]
     vpmadd52huq zmm13, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm13, zmm21, zmm26
     vpmadd52huq zmm14, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
     vpmadd52luq zmm14, zmm21, zmm25
+    vmovdqu64 zmm30, zmmword ptr [r10 + 512]
     vpmadd52huq zmm15, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm15, zmm21, zmm26
     vpmadd52huq zmm0, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
@@ -952,7 +922,7 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm1, zmm21, zmm26
     vpmadd52huq zmm2, zmm21, zmm26
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 18688]
+    vmovdqu64 zmmword ptr [r11 + 512]{k1}, zmm30
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm2, zmm21, zmm25
     vpmadd52huq zmm3, zmm21, zmm25
@@ -961,24 +931,23 @@
     vpmadd52huq zmm4, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm4, zmm21, zmm25
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 18752]
     vpmadd52huq zmm5, zmm21, zmm25
     vmovdqu64 zmm6, zmmword ptr [r8 + 1408]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 576]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm7, zmm23
     vpaddq zmm7, zmm7, zmm22
     vpsrlq zmm7, zmm7, 52
     vpaddq zmm8, zmm8, zmm7
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm8, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm8, zmm21, zmm26
     vpmadd52huq zmm9, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 576]{k1}, zmm31
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm9, zmm21, zmm25
     vpmadd52huq zmm10, zmm21, zmm25
-    vmovdqu64 zmmword ptr [r11 + 576], zmm29
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm10, zmm21, zmm26
     vpmadd52huq zmm11, zmm21, zmm26
@@ -986,8 +955,8 @@
     vpmadd52luq zmm11, zmm21, zmm25
     vpmadd52huq zmm12, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 640]
     vpmadd52luq zmm12, zmm21, zmm26
-    vmovdqu64 zmm29, zmmword ptr [r11 + 640]
     vpmadd52huq zmm13, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm13, zmm21, zmm25
@@ -996,8 +965,8 @@
     vpmadd52luq zmm14, zmm21, zmm26
     vpmadd52huq zmm15, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 20480]
     vpmadd52luq zmm15, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 640]{k1}, zmm30
     vpmadd52huq zmm0, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
     vpmadd52luq zmm0, zmm21, zmm26
@@ -1005,24 +974,23 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm1, zmm21, zmm25
     vpmadd52huq zmm2, zmm21, zmm25
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 20544]
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm2, zmm21, zmm26
     vpmadd52huq zmm3, zmm21, zmm26
+    vmovdqu64 zmm31, zmmword ptr [r10 + 704]
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm3, zmm21, zmm25
     vpmadd52huq zmm4, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm4, zmm21, zmm26
     vpmadd52huq zmm5, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm5, zmm21, zmm25
     vpmadd52huq zmm6, zmm21, zmm25
     vmovdqu64 zmm7, zmmword ptr [r8 + 1472]
+    vmovdqu64 zmmword ptr [r11 + 704]{k1}, zmm31
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm8, zmm23
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 20608]
     vpaddq zmm8, zmm8, zmm22
     vpsrlq zmm8, zmm8, 52
     vpaddq zmm9, zmm9, zmm8
@@ -1031,7 +999,7 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm9, zmm21, zmm26
     vpmadd52huq zmm10, zmm21, zmm26
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 20672]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 768]
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm10, zmm21, zmm25
     vpmadd52huq zmm11, zmm21, zmm25
@@ -1040,24 +1008,23 @@
     vpmadd52huq zmm12, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm12, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm13, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
+    vmovdqu64 zmmword ptr [r11 + 768]{k1}, zmm30
     vpmadd52luq zmm13, zmm21, zmm26
     vpmadd52huq zmm14, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm14, zmm21, zmm25
     vpmadd52huq zmm15, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 20736]
     vpmadd52luq zmm15, zmm21, zmm26
     vpmadd52huq zmm0, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
     vpmadd52luq zmm0, zmm21, zmm25
+    vmovdqu64 zmm31, zmmword ptr [r10 + 832]
     vpmadd52huq zmm1, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
     vpmadd52luq zmm1, zmm21, zmm26
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 20800]
     vpmadd52huq zmm2, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm2, zmm21, zmm25
@@ -1065,8 +1032,8 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm3, zmm21, zmm26
     vpmadd52huq zmm4, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 832]{k1}, zmm31
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm4, zmm21, zmm25
     vpmadd52huq zmm5, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
@@ -1075,8 +1042,8 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm6, zmm21, zmm25
     vpmadd52huq zmm7, zmm21, zmm25
-    vmovdqu64 zmmword ptr [r11 + 640], zmm29
     vmovdqu64 zmm8, zmmword ptr [r8 + 1536]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 896]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm9, zmm23
     vpaddq zmm9, zmm9, zmm22
@@ -1084,24 +1051,23 @@
     vpaddq zmm10, zmm10, zmm9
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm10, zmm21, zmm25
-    vmovdqu64 zmm29, zmmword ptr [r11 + 704]
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm10, zmm21, zmm26
     vpmadd52huq zmm11, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 896]{k1}, zmm30
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm11, zmm21, zmm25
     vpmadd52huq zmm12, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm12, zmm21, zmm26
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 22528]
     vpmadd52huq zmm13, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm13, zmm21, zmm25
     vpmadd52huq zmm14, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
+    add r10, 960
     vpmadd52luq zmm14, zmm21, zmm26
     vpmadd52huq zmm15, zmm21, zmm26
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 22592]
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm15, zmm21, zmm25
     vpmadd52huq zmm0, zmm21, zmm25
@@ -1110,8 +1076,8 @@
     vpmadd52huq zmm1, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
     vpmadd52luq zmm1, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm2, zmm21, zmm25
+    vpcmpeqq k2, zmm29, qword ptr [rax + 24]{1to8}
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
     vpmadd52luq zmm2, zmm21, zmm26
     vpmadd52huq zmm3, zmm21, zmm26
@@ -1119,25 +1085,24 @@
     vpmadd52luq zmm3, zmm21, zmm25
     vpmadd52huq zmm4, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 22656]
     vpmadd52luq zmm4, zmm21, zmm26
     vpmadd52huq zmm5, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
+    vmovdqu64 zmm30, zmmword ptr [r10]
     vpmadd52luq zmm5, zmm21, zmm25
     vpmadd52huq zmm6, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm6, zmm21, zmm26
     vpmadd52huq zmm7, zmm21, zmm26
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 22720]
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm7, zmm21, zmm25
     vpmadd52huq zmm8, zmm21, zmm25
     vmovdqu64 zmm9, zmmword ptr [r8 + 1600]
     vpxord xmm21, xmm21, xmm21
+    vmovdqu64 zmmword ptr [r11]{k2}, zmm30
     vpmadd52luq zmm21, zmm10, zmm23
     vpaddq zmm10, zmm10, zmm22
     vpsrlq zmm10, zmm10, 52
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpaddq zmm11, zmm11, zmm10
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm11, zmm21, zmm25
@@ -1145,7 +1110,7 @@
     vpmadd52luq zmm11, zmm21, zmm26
     vpmadd52huq zmm12, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 22784]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 64]
     vpmadd52luq zmm12, zmm21, zmm25
     vpmadd52huq zmm13, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
@@ -1154,34 +1119,33 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm14, zmm21, zmm25
     vpmadd52huq zmm15, zmm21, zmm25
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 22848]
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm15, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 64]{k2}, zmm31
     vpmadd52huq zmm0, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm0, zmm21, zmm25
     vpmadd52huq zmm1, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm1, zmm21, zmm26
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm2, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
     vpmadd52luq zmm2, zmm21, zmm25
     vpmadd52huq zmm3, zmm21, zmm25
+    vmovdqu64 zmm30, zmmword ptr [r10 + 128]
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
     vpmadd52luq zmm3, zmm21, zmm26
     vpmadd52huq zmm4, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
-    vmovdqu64 zmmword ptr [r11 + 704], zmm29
     vpmadd52luq zmm4, zmm21, zmm25
     vpmadd52huq zmm5, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm5, zmm21, zmm26
     vpmadd52huq zmm6, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
+    vmovdqu64 zmmword ptr [r11 + 128]{k2}, zmm30
     vpmadd52luq zmm6, zmm21, zmm25
     vpmadd52huq zmm7, zmm21, zmm25
-    vmovdqu64 zmm29, zmmword ptr [r11 + 768]
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm7, zmm21, zmm26
     vpmadd52huq zmm8, zmm21, zmm26
@@ -1190,7 +1154,7 @@
     vpmadd52huq zmm9, zmm21, zmm25
     vmovdqu64 zmm10, zmmword ptr [r8 + 1664]
     vpxord xmm21, xmm21, xmm21
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 24576]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 192]
     vpmadd52luq zmm21, zmm11, zmm23
     vpaddq zmm11, zmm11, zmm22
     vpsrlq zmm11, zmm11, 52
@@ -1198,25 +1162,24 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm12, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 24640]
     vpmadd52luq zmm12, zmm21, zmm26
     vpmadd52huq zmm13, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
+    vmovdqu64 zmmword ptr [r11 + 192]{k2}, zmm31
     vpmadd52luq zmm13, zmm21, zmm25
     vpmadd52huq zmm14, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm14, zmm21, zmm26
     vpmadd52huq zmm15, zmm21, zmm26
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm15, zmm21, zmm25
     vpmadd52huq zmm0, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm0, zmm21, zmm26
+    vmovdqu64 zmm30, zmmword ptr [r10 + 256]
     vpmadd52huq zmm1, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm1, zmm21, zmm25
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 24704]
     vpmadd52huq zmm2, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm2, zmm21, zmm26
@@ -1224,8 +1187,8 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
     vpmadd52luq zmm3, zmm21, zmm25
     vpmadd52huq zmm4, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 256]{k2}, zmm30
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 24768]
     vpmadd52luq zmm4, zmm21, zmm26
     vpmadd52huq zmm5, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
@@ -1234,33 +1197,32 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm6, zmm21, zmm26
     vpmadd52huq zmm7, zmm21, zmm26
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 320]
     vpmadd52luq zmm7, zmm21, zmm25
     vpmadd52huq zmm8, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm8, zmm21, zmm26
     vpmadd52huq zmm9, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 24832]
     vpmadd52luq zmm9, zmm21, zmm25
     vpmadd52huq zmm10, zmm21, zmm25
     vmovdqu64 zmm11, zmmword ptr [r8 + 1728]
     vpxord xmm21, xmm21, xmm21
+    vmovdqu64 zmmword ptr [r11 + 320]{k2}, zmm31
     vpmadd52luq zmm21, zmm12, zmm23
     vpaddq zmm12, zmm12, zmm22
     vpsrlq zmm12, zmm12, 52
     vpaddq zmm13, zmm13, zmm12
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 24896]
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm13, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm13, zmm21, zmm26
     vpmadd52huq zmm14, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 384]
     vpmadd52luq zmm14, zmm21, zmm25
     vpmadd52huq zmm15, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm15, zmm21, zmm26
     vpmadd52huq zmm0, zmm21, zmm26
@@ -1269,7 +1231,7 @@
     vpmadd52huq zmm1, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm1, zmm21, zmm26
-    vmovdqu64 zmmword ptr [r11 + 768], zmm29
+    vmovdqu64 zmmword ptr [r11 + 384]{k2}, zmm30
     vpmadd52huq zmm2, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm2, zmm21, zmm25
@@ -1278,24 +1240,23 @@
     vpmadd52luq zmm3, zmm21, zmm26
     vpmadd52huq zmm4, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
-    vmovdqu64 zmm29, zmmword ptr [r11 + 832]
     vpmadd52luq zmm4, zmm21, zmm25
     vpmadd52huq zmm5, zmm21, zmm25
+    vmovdqu64 zmm31, zmmword ptr [r10 + 448]
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
     vpmadd52luq zmm5, zmm21, zmm26
     vpmadd52huq zmm6, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm6, zmm21, zmm25
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 26624]
     vpmadd52huq zmm7, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm7, zmm21, zmm26
     vpmadd52huq zmm8, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm8, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 448]{k2}, zmm31
     vpmadd52huq zmm9, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 26688]
     vpmadd52luq zmm9, zmm21, zmm26
     vpmadd52huq zmm10, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
@@ -1304,7 +1265,7 @@
     vmovdqu64 zmm12, zmmword ptr [r8 + 1792]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm13, zmm23
-    vpternlogq zmm29, zmm30, zmm31, 254
+    vmovdqu64 zmm30, zmmword ptr [r10 + 512]
     vpaddq zmm13, zmm13, zmm22
     vpsrlq zmm13, zmm13, 52
     vpaddq zmm14, zmm14, zmm13
@@ -1313,24 +1274,23 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm14, zmm21, zmm26
     vpmadd52huq zmm15, zmm21, zmm26
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 26752]
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm15, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 512]{k2}, zmm30
     vpmadd52huq zmm0, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm0, zmm21, zmm26
     vpmadd52huq zmm1, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm1, zmm21, zmm25
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 26816]
     vpmadd52huq zmm2, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm2, zmm21, zmm26
     vpmadd52huq zmm3, zmm21, zmm26
+    vmovdqu64 zmm31, zmmword ptr [r10 + 576]
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm3, zmm21, zmm25
     vpmadd52huq zmm4, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm4, zmm21, zmm26
     vpmadd52huq zmm5, zmm21, zmm26
@@ -1338,8 +1298,8 @@
     vpmadd52luq zmm5, zmm21, zmm25
     vpmadd52huq zmm6, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
+    vmovdqu64 zmmword ptr [r11 + 576]{k2}, zmm31
     vpmadd52luq zmm6, zmm21, zmm26
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 26880]
     vpmadd52huq zmm7, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm7, zmm21, zmm25
@@ -1348,8 +1308,8 @@
     vpmadd52luq zmm8, zmm21, zmm26
     vpmadd52huq zmm9, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 26944]
     vpmadd52luq zmm9, zmm21, zmm25
+    vmovdqu64 zmm30, zmmword ptr [r10 + 640]
     vpmadd52huq zmm10, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm10, zmm21, zmm26
@@ -1357,24 +1317,23 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm11, zmm21, zmm25
     vpmadd52huq zmm12, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm13, zmmword ptr [r8 + 1856]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm14, zmm23
+    vmovdqu64 zmmword ptr [r11 + 640]{k2}, zmm30
     vpaddq zmm14, zmm14, zmm22
     vpsrlq zmm14, zmm14, 52
     vpaddq zmm15, zmm15, zmm14
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm15, zmm21, zmm25
-    vmovdqu64 zmmword ptr [r11 + 832], zmm29
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm15, zmm21, zmm26
     vpmadd52huq zmm0, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm0, zmm21, zmm25
+    vmovdqu64 zmm31, zmmword ptr [r10 + 704]
     vpmadd52huq zmm1, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
-    vmovdqu64 zmm29, zmmword ptr [r11 + 896]
     vpmadd52luq zmm1, zmm21, zmm26
     vpmadd52huq zmm2, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
@@ -1383,7 +1342,7 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm3, zmm21, zmm26
     vpmadd52huq zmm4, zmm21, zmm26
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 28672]
+    vmovdqu64 zmmword ptr [r11 + 704]{k2}, zmm31
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm4, zmm21, zmm25
     vpmadd52huq zmm5, zmm21, zmm25
@@ -1392,33 +1351,32 @@
     vpmadd52huq zmm6, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
     vpmadd52luq zmm6, zmm21, zmm25
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 28736]
     vpmadd52huq zmm7, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 768]
     vpmadd52luq zmm7, zmm21, zmm26
     vpmadd52huq zmm8, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm8, zmm21, zmm25
     vpmadd52huq zmm9, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm9, zmm21, zmm26
     vpmadd52huq zmm10, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm10, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 768]{k2}, zmm30
     vpmadd52huq zmm11, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm11, zmm21, zmm26
     vpmadd52huq zmm12, zmm21, zmm26
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 28800]
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm12, zmm21, zmm25
     vpmadd52huq zmm13, zmm21, zmm25
     vpsrlq zmm21, zmm15, 52
     vmovdqu64 zmmword ptr [rdi], zmm15
     vpaddq zmm0, zmm0, zmm21
+    vmovdqu64 zmm31, zmmword ptr [r10 + 832]
     vpsrlq zmm21, zmm0, 52
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 28864]
     vmovdqu64 zmmword ptr [rdi + 64], zmm0
     vpaddq zmm1, zmm1, zmm21
     vpsrlq zmm21, zmm1, 52
@@ -1427,8 +1385,8 @@
     vpsrlq zmm21, zmm2, 52
     vmovdqu64 zmmword ptr [rdi + 192], zmm2
     vpaddq zmm3, zmm3, zmm21
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpsrlq zmm21, zmm3, 52
+    vmovdqu64 zmmword ptr [r11 + 832]{k2}, zmm31
     vmovdqu64 zmmword ptr [rdi + 256], zmm3
     vpaddq zmm4, zmm4, zmm21
     vpsrlq zmm21, zmm4, 52
@@ -1436,25 +1394,24 @@
     vpaddq zmm5, zmm5, zmm21
     vpsrlq zmm21, zmm5, 52
     vmovdqu64 zmmword ptr [rdi + 384], zmm5
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 28928]
     vpaddq zmm6, zmm6, zmm21
     vpsrlq zmm21, zmm6, 52
     vmovdqu64 zmmword ptr [rdi + 448], zmm6
+    vmovdqu64 zmm30, zmmword ptr [r10 + 896]
     vpaddq zmm7, zmm7, zmm21
     vpsrlq zmm21, zmm7, 52
     vmovdqu64 zmmword ptr [rdi + 512], zmm7
     vpaddq zmm8, zmm8, zmm21
     vpsrlq zmm21, zmm8, 52
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 28992]
     vmovdqu64 zmmword ptr [rdi + 576], zmm8
     vpaddq zmm9, zmm9, zmm21
     vpsrlq zmm21, zmm9, 52
     vmovdqu64 zmmword ptr [rdi + 640], zmm9
     vpaddq zmm10, zmm10, zmm21
+    vmovdqu64 zmmword ptr [r11 + 896]{k2}, zmm30
     vpsrlq zmm21, zmm10, 52
     vmovdqu64 zmmword ptr [rdi + 704], zmm10
     vpaddq zmm11, zmm11, zmm21
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpsrlq zmm21, zmm11, 52
     vmovdqu64 zmmword ptr [rdi + 768], zmm11
     vpaddq zmm12, zmm12, zmm21
@@ -1462,6 +1419,6 @@
     vmovdqu64 zmmword ptr [rdi + 832], zmm12
     vpaddq zmm13, zmm13, zmm21
     vmovdqu64 zmmword ptr [rdi + 896], zmm13
-    vmovdqu64 zmmword ptr [r11 + 896], zmm29
+    add r10, 960
     vzeroupper
     ret

@@ -1,13 +1,7 @@
 # Written by `cargo xtask kernels` (xtask/src/kernels.rs).
-    mov r10, [rdx]
-    vmovdqu64 zmm29, zmmword ptr [r10]
-    mov r10, [rdx + 8]
-    vpcmpeqq k1, zmm29, qword ptr [r10 + 0]{1to8}
-    vpcmpeqq k2, zmm29, qword ptr [r10 + 8]{1to8}
-    vpcmpeqq k3, zmm29, qword ptr [r10 + 16]{1to8}
-    vpcmpeqq k4, zmm29, qword ptr [r10 + 24]{1to8}
-    vpcmpeqq k5, zmm29, qword ptr [r10 + 32]{1to8}
-    vpcmpeqq k6, zmm29, qword ptr [r10 + 40]{1to8}
+    mov rax, [rdx]
+    vmovdqu64 zmm29, zmmword ptr [rax]
+    mov rax, [rdx + 8]
     mov r10, [rdx + 16]
     mov r11, [rdx + 24]
     vmovdqu64 zmm23, zmmword ptr [rcx]
@@ -20,10 +14,10 @@
     vmovdqu64 zmm24, zmmword ptr [rsi]
     vmovdqu64 zmm28, zmmword ptr [rsi + 64]
     vpxor xmm1, xmm1, xmm1
-    vmovdqu64 zmm29, zmmword ptr [r11]
     vpxor xmm2, xmm2, xmm2
     vpmadd52luq zmm1, zmm24, zmm28
     vpmadd52huq zmm2, zmm24, zmm28
+    vpcmpeqq k1, zmm29, qword ptr [rax + 0]{1to8}
     vmovdqu64 zmm27, zmmword ptr [rsi + 128]
     vpxor xmm3, xmm3, xmm3
     vpmadd52luq zmm2, zmm24, zmm27
@@ -31,18 +25,17 @@
     vmovdqu64 zmm28, zmmword ptr [rsi + 192]
     vpxor xmm4, xmm4, xmm4
     vpmadd52luq zmm3, zmm24, zmm28
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10]
     vpmadd52huq zmm4, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 256]
     vpxor xmm5, xmm5, xmm5
     vpmadd52luq zmm4, zmm24, zmm27
     vpmadd52huq zmm5, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 320]
+    vmovdqu64 zmm30, zmmword ptr [r10]
     vpxor xmm6, xmm6, xmm6
     vpmadd52luq zmm5, zmm24, zmm28
     vpmadd52huq zmm6, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 384]
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 64]
     vpxor xmm7, xmm7, xmm7
     vpmadd52luq zmm6, zmm24, zmm27
     vpmadd52huq zmm7, zmm24, zmm27
@@ -52,8 +45,8 @@
     vpmadd52huq zmm8, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 512]
     vpxor xmm9, xmm9, xmm9
+    vmovdqu64 zmmword ptr [r11]{k1}, zmm30
     vpmadd52luq zmm8, zmm24, zmm27
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm9, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
     vpxor xmm10, xmm10, xmm10
@@ -64,9 +57,9 @@
     vpmadd52luq zmm10, zmm24, zmm27
     vpmadd52huq zmm11, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 128]
     vpxor xmm12, xmm12, xmm12
     vpmadd52luq zmm11, zmm24, zmm28
+    vmovdqu64 zmm31, zmmword ptr [r10 + 64]
     vpmadd52huq zmm12, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpxor xmm13, xmm13, xmm13
@@ -75,17 +68,16 @@
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpxor xmm14, xmm14, xmm14
     vpmadd52luq zmm13, zmm24, zmm28
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 192]
     vpmadd52huq zmm14, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpxor xmm15, xmm15, xmm15
     vpmadd52luq zmm14, zmm24, zmm27
     vpmadd52huq zmm15, zmm24, zmm27
+    vmovdqu64 zmmword ptr [r11 + 64]{k1}, zmm31
     vmovdqu64 zmm28, zmmword ptr [rsi + 960]
     vpxord xmm16, xmm16, xmm16
     vpmadd52luq zmm15, zmm24, zmm28
     vpmadd52huq zmm16, zmm24, zmm28
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm27, zmmword ptr [rsi + 1024]
     vpxord xmm17, xmm17, xmm17
     vpmadd52luq zmm16, zmm24, zmm27
@@ -95,8 +87,8 @@
     vpmadd52luq zmm17, zmm24, zmm28
     vpmadd52huq zmm18, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 1152]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 128]
     vpxord xmm19, xmm19, xmm19
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 256]
     vpmadd52luq zmm18, zmm24, zmm27
     vpmadd52huq zmm19, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 1216]
@@ -107,9 +99,9 @@
     vmovdqu64 zmm28, zmmword ptr [rsi]
     vpmadd52huq zmm1, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 64], zmm1
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 320]
     vpaddq zmm2, zmm2, zmm2
     vmovdqu64 zmm27, zmmword ptr [rsi + 64]
+    vmovdqu64 zmmword ptr [r11 + 128]{k1}, zmm30
     vpmadd52luq zmm2, zmm27, zmm27
     vmovdqu64 zmmword ptr [r8 + 128], zmm2
     vmovdqu64 zmm24, zmmword ptr [rsi + 64]
@@ -118,18 +110,17 @@
     vpmadd52huq zmm4, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 192]
     vpmadd52luq zmm4, zmm24, zmm28
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm5, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 256]
     vpmadd52luq zmm5, zmm24, zmm27
     vpmadd52huq zmm6, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 320]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 192]
     vpmadd52luq zmm6, zmm24, zmm28
     vpmadd52huq zmm7, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 384]
     vpmadd52luq zmm7, zmm24, zmm27
     vpmadd52huq zmm8, zmm24, zmm27
-    vmovdqu64 zmmword ptr [r11], zmm29
     vmovdqu64 zmm28, zmmword ptr [rsi + 448]
     vpmadd52luq zmm8, zmm24, zmm28
     vpmadd52huq zmm9, zmm24, zmm28
@@ -138,9 +129,9 @@
     vpmadd52huq zmm10, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
     vpmadd52luq zmm10, zmm24, zmm28
+    vmovdqu64 zmmword ptr [r11 + 192]{k1}, zmm31
     vpmadd52huq zmm11, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
-    vmovdqu64 zmm29, zmmword ptr [r11 + 64]
     vpmadd52luq zmm11, zmm24, zmm27
     vpmadd52huq zmm12, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
@@ -151,8 +142,8 @@
     vpmadd52huq zmm14, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpmadd52luq zmm14, zmm24, zmm28
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 2048]
     vpmadd52huq zmm15, zmm24, zmm28
+    vmovdqu64 zmm30, zmmword ptr [r10 + 256]
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpmadd52luq zmm15, zmm24, zmm27
     vpmadd52huq zmm16, zmm24, zmm27
@@ -161,18 +152,17 @@
     vpmadd52huq zmm17, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 1024]
     vpmadd52luq zmm17, zmm24, zmm27
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 2112]
     vpmadd52huq zmm18, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 1088]
     vpmadd52luq zmm18, zmm24, zmm28
     vpmadd52huq zmm19, zmm24, zmm28
+    vmovdqu64 zmmword ptr [r11 + 256]{k1}, zmm30
     vmovdqu64 zmm27, zmmword ptr [rsi + 1152]
     vpmadd52luq zmm19, zmm24, zmm27
     vpmadd52huq zmm20, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 1216]
     vpxor xmm0, xmm0, xmm0
     vpmadd52luq zmm20, zmm24, zmm28
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm0, zmm24, zmm28
     vpaddq zmm3, zmm3, zmm3
     vmovdqu64 zmm28, zmmword ptr [rsi + 64]
@@ -180,10 +170,10 @@
     vmovdqu64 zmmword ptr [r8 + 192], zmm3
     vpaddq zmm4, zmm4, zmm4
     vmovdqu64 zmm27, zmmword ptr [rsi + 128]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 320]
     vpmadd52luq zmm4, zmm27, zmm27
     vmovdqu64 zmmword ptr [r8 + 256], zmm4
     vmovdqu64 zmm24, zmmword ptr [rsi + 128]
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 2176]
     vmovdqu64 zmm28, zmmword ptr [rsi + 192]
     vpmadd52luq zmm5, zmm24, zmm28
     vpmadd52huq zmm6, zmm24, zmm28
@@ -194,7 +184,7 @@
     vpmadd52luq zmm7, zmm24, zmm28
     vpmadd52huq zmm8, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 384]
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 2240]
+    vmovdqu64 zmmword ptr [r11 + 320]{k1}, zmm31
     vpmadd52luq zmm8, zmm24, zmm27
     vpmadd52huq zmm9, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 448]
@@ -205,10 +195,10 @@
     vpmadd52huq zmm11, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
     vpmadd52luq zmm11, zmm24, zmm28
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm12, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
     vpmadd52luq zmm12, zmm24, zmm27
+    vmovdqu64 zmm30, zmmword ptr [r10 + 384]
     vpmadd52huq zmm13, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
     vpmadd52luq zmm13, zmm24, zmm28
@@ -216,18 +206,17 @@
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpmadd52luq zmm14, zmm24, zmm27
     vpmadd52huq zmm15, zmm24, zmm27
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 2304]
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpmadd52luq zmm15, zmm24, zmm28
     vpmadd52huq zmm16, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpmadd52luq zmm16, zmm24, zmm27
     vpmadd52huq zmm17, zmm24, zmm27
+    vmovdqu64 zmmword ptr [r11 + 384]{k1}, zmm30
     vmovdqu64 zmm28, zmmword ptr [rsi + 960]
     vpmadd52luq zmm17, zmm24, zmm28
     vpmadd52huq zmm18, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 1024]
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 2368]
     vpmadd52luq zmm18, zmm24, zmm27
     vpmadd52huq zmm19, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 1088]
@@ -237,7 +226,7 @@
     vpmadd52luq zmm20, zmm24, zmm27
     vpmadd52huq zmm0, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 1216]
-    vpternlogq zmm29, zmm30, zmm31, 254
+    vmovdqu64 zmm31, zmmword ptr [r10 + 448]
     vpxor xmm1, xmm1, xmm1
     vpmadd52luq zmm0, zmm24, zmm28
     vpmadd52huq zmm1, zmm24, zmm28
@@ -248,10 +237,10 @@
     vpaddq zmm6, zmm6, zmm6
     vmovdqu64 zmm27, zmmword ptr [rsi + 192]
     vpmadd52luq zmm6, zmm27, zmm27
-    vmovdqu64 zmmword ptr [r11 + 64], zmm29
     vmovdqu64 zmmword ptr [r8 + 384], zmm6
     vmovdqu64 zmm24, zmmword ptr [rsi + 192]
     vmovdqu64 zmm27, zmmword ptr [rsi + 256]
+    vmovdqu64 zmmword ptr [r11 + 448]{k1}, zmm31
     vpmadd52luq zmm7, zmm24, zmm27
     vpmadd52huq zmm8, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 320]
@@ -259,18 +248,17 @@
     vpmadd52huq zmm9, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 384]
     vpmadd52luq zmm9, zmm24, zmm27
-    vmovdqu64 zmm29, zmmword ptr [r11 + 128]
     vpmadd52huq zmm10, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 448]
     vpmadd52luq zmm10, zmm24, zmm28
     vpmadd52huq zmm11, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 512]
     vpmadd52luq zmm11, zmm24, zmm27
+    vmovdqu64 zmm30, zmmword ptr [r10 + 512]
     vpmadd52huq zmm12, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
     vpmadd52luq zmm12, zmm24, zmm28
     vpmadd52huq zmm13, zmm24, zmm28
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 4096]
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
     vpmadd52luq zmm13, zmm24, zmm27
     vpmadd52huq zmm14, zmm24, zmm27
@@ -280,8 +268,8 @@
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpmadd52luq zmm15, zmm24, zmm27
     vpmadd52huq zmm16, zmm24, zmm27
+    vmovdqu64 zmmword ptr [r11 + 512]{k1}, zmm30
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 4160]
     vpmadd52luq zmm16, zmm24, zmm28
     vpmadd52huq zmm17, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
@@ -292,9 +280,9 @@
     vpmadd52huq zmm19, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 1024]
     vpmadd52luq zmm19, zmm24, zmm27
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm20, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 1088]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 576]
     vpmadd52luq zmm20, zmm24, zmm28
     vpmadd52huq zmm0, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 1152]
@@ -303,17 +291,16 @@
     vmovdqu64 zmm28, zmmword ptr [rsi + 1216]
     vpxor xmm2, xmm2, xmm2
     vpmadd52luq zmm1, zmm24, zmm28
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 4224]
     vpmadd52huq zmm2, zmm24, zmm28
     vpaddq zmm7, zmm7, zmm7
     vmovdqu64 zmm28, zmmword ptr [rsi + 192]
     vpmadd52huq zmm7, zmm28, zmm28
+    vmovdqu64 zmmword ptr [r11 + 576]{k1}, zmm31
     vmovdqu64 zmmword ptr [r8 + 448], zmm7
     vpaddq zmm8, zmm8, zmm8
     vmovdqu64 zmm27, zmmword ptr [rsi + 256]
     vpmadd52luq zmm8, zmm27, zmm27
     vmovdqu64 zmmword ptr [r8 + 512], zmm8
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 4288]
     vmovdqu64 zmm24, zmmword ptr [rsi + 256]
     vmovdqu64 zmm28, zmmword ptr [rsi + 320]
     vpmadd52luq zmm9, zmm24, zmm28
@@ -322,9 +309,9 @@
     vpmadd52luq zmm10, zmm24, zmm27
     vpmadd52huq zmm11, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 448]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 640]
     vpmadd52luq zmm11, zmm24, zmm28
     vpmadd52huq zmm12, zmm24, zmm28
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm27, zmmword ptr [rsi + 512]
     vpmadd52luq zmm12, zmm24, zmm27
     vpmadd52huq zmm13, zmm24, zmm27
@@ -335,8 +322,8 @@
     vpmadd52luq zmm14, zmm24, zmm27
     vpmadd52huq zmm15, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 4352]
     vpmadd52luq zmm15, zmm24, zmm28
+    vmovdqu64 zmmword ptr [r11 + 640]{k1}, zmm30
     vpmadd52huq zmm16, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpmadd52luq zmm16, zmm24, zmm27
@@ -346,18 +333,17 @@
     vpmadd52huq zmm18, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpmadd52luq zmm18, zmm24, zmm27
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 4416]
     vpmadd52huq zmm19, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 960]
     vpmadd52luq zmm19, zmm24, zmm28
     vpmadd52huq zmm20, zmm24, zmm28
+    vmovdqu64 zmm31, zmmword ptr [r10 + 704]
     vmovdqu64 zmm27, zmmword ptr [rsi + 1024]
     vpmadd52luq zmm20, zmm24, zmm27
     vpmadd52huq zmm0, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 1088]
     vpmadd52luq zmm0, zmm24, zmm28
     vpmadd52huq zmm1, zmm24, zmm28
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm27, zmmword ptr [rsi + 1152]
     vpmadd52luq zmm1, zmm24, zmm27
     vpmadd52huq zmm2, zmm24, zmm27
@@ -365,10 +351,10 @@
     vpxor xmm3, xmm3, xmm3
     vpmadd52luq zmm2, zmm24, zmm28
     vpmadd52huq zmm3, zmm24, zmm28
+    vmovdqu64 zmmword ptr [r11 + 704]{k1}, zmm31
     vpaddq zmm9, zmm9, zmm9
     vmovdqu64 zmm28, zmmword ptr [rsi + 256]
     vpmadd52huq zmm9, zmm28, zmm28
-    vmovdqu64 zmmword ptr [r11 + 128], zmm29
     vmovdqu64 zmmword ptr [r8 + 576], zmm9
     vpaddq zmm10, zmm10, zmm10
     vmovdqu64 zmm27, zmmword ptr [rsi + 320]
@@ -379,7 +365,7 @@
     vpmadd52luq zmm11, zmm24, zmm27
     vpmadd52huq zmm12, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 448]
-    vmovdqu64 zmm29, zmmword ptr [r11 + 192]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 768]
     vpmadd52luq zmm12, zmm24, zmm28
     vpmadd52huq zmm13, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 512]
@@ -389,18 +375,17 @@
     vpmadd52luq zmm14, zmm24, zmm28
     vpmadd52huq zmm15, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 6144]
     vpmadd52luq zmm15, zmm24, zmm27
     vpmadd52huq zmm16, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
     vpmadd52luq zmm16, zmm24, zmm28
+    vmovdqu64 zmmword ptr [r11 + 768]{k1}, zmm30
     vpmadd52huq zmm17, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpmadd52luq zmm17, zmm24, zmm27
     vpmadd52huq zmm18, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpmadd52luq zmm18, zmm24, zmm28
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 6208]
     vpmadd52huq zmm19, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpmadd52luq zmm19, zmm24, zmm27
@@ -408,10 +393,10 @@
     vmovdqu64 zmm28, zmmword ptr [rsi + 960]
     vpmadd52luq zmm20, zmm24, zmm28
     vpmadd52huq zmm0, zmm24, zmm28
+    vmovdqu64 zmm31, zmmword ptr [r10 + 832]
     vmovdqu64 zmm27, zmmword ptr [rsi + 1024]
     vpmadd52luq zmm0, zmm24, zmm27
     vpmadd52huq zmm1, zmm24, zmm27
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm28, zmmword ptr [rsi + 1088]
     vpmadd52luq zmm1, zmm24, zmm28
     vpmadd52huq zmm2, zmm24, zmm28
@@ -422,7 +407,7 @@
     vpxor xmm4, xmm4, xmm4
     vpmadd52luq zmm3, zmm24, zmm28
     vpmadd52huq zmm4, zmm24, zmm28
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 6272]
+    vmovdqu64 zmmword ptr [r11 + 832]{k1}, zmm31
     vpaddq zmm11, zmm11, zmm11
     vmovdqu64 zmm28, zmmword ptr [rsi + 320]
     vpmadd52huq zmm11, zmm28, zmm28
@@ -433,10 +418,10 @@
     vmovdqu64 zmmword ptr [r8 + 768], zmm12
     vmovdqu64 zmm24, zmmword ptr [rsi + 384]
     vmovdqu64 zmm28, zmmword ptr [rsi + 448]
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 6336]
     vpmadd52luq zmm13, zmm24, zmm28
     vpmadd52huq zmm14, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 512]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 896]
     vpmadd52luq zmm14, zmm24, zmm27
     vpmadd52huq zmm15, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
@@ -444,18 +429,17 @@
     vpmadd52huq zmm16, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
     vpmadd52luq zmm16, zmm24, zmm27
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm17, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
     vpmadd52luq zmm17, zmm24, zmm28
     vpmadd52huq zmm18, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpmadd52luq zmm18, zmm24, zmm27
+    vmovdqu64 zmmword ptr [r11 + 896]{k1}, zmm30
     vpmadd52huq zmm19, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpmadd52luq zmm19, zmm24, zmm28
     vpmadd52huq zmm20, zmm24, zmm28
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 6400]
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpmadd52luq zmm20, zmm24, zmm27
     vpmadd52huq zmm0, zmm24, zmm27
@@ -464,8 +448,8 @@
     vpmadd52huq zmm1, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 1024]
     vpmadd52luq zmm1, zmm24, zmm27
+    vmovdqu64 zmm31, zmmword ptr [r10 + 960]
     vpmadd52huq zmm2, zmm24, zmm27
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 6464]
     vmovdqu64 zmm28, zmmword ptr [rsi + 1088]
     vpmadd52luq zmm2, zmm24, zmm28
     vpmadd52huq zmm3, zmm24, zmm28
@@ -476,9 +460,9 @@
     vpxor xmm5, xmm5, xmm5
     vpmadd52luq zmm4, zmm24, zmm28
     vpmadd52huq zmm5, zmm24, zmm28
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpaddq zmm13, zmm13, zmm13
     vmovdqu64 zmm28, zmmword ptr [rsi + 384]
+    vmovdqu64 zmmword ptr [r11 + 960]{k1}, zmm31
     vpmadd52huq zmm13, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 832], zmm13
     vpaddq zmm14, zmm14, zmm14
@@ -487,18 +471,17 @@
     vmovdqu64 zmmword ptr [r8 + 896], zmm14
     vmovdqu64 zmm24, zmmword ptr [rsi + 448]
     vmovdqu64 zmm27, zmmword ptr [rsi + 512]
-    vmovdqu64 zmmword ptr [r11 + 192], zmm29
     vpmadd52luq zmm15, zmm24, zmm27
     vpmadd52huq zmm16, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
     vpmadd52luq zmm16, zmm24, zmm28
     vpmadd52huq zmm17, zmm24, zmm28
+    vmovdqu64 zmm30, zmmword ptr [r10 + 1024]
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
     vpmadd52luq zmm17, zmm24, zmm27
     vpmadd52huq zmm18, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
     vpmadd52luq zmm18, zmm24, zmm28
-    vmovdqu64 zmm29, zmmword ptr [r11 + 256]
     vpmadd52huq zmm19, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpmadd52luq zmm19, zmm24, zmm27
@@ -507,9 +490,9 @@
     vpmadd52luq zmm20, zmm24, zmm28
     vpmadd52huq zmm0, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
+    vmovdqu64 zmmword ptr [r11 + 1024]{k1}, zmm30
     vpmadd52luq zmm0, zmm24, zmm27
     vpmadd52huq zmm1, zmm24, zmm27
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 8192]
     vmovdqu64 zmm28, zmmword ptr [rsi + 960]
     vpmadd52luq zmm1, zmm24, zmm28
     vpmadd52huq zmm2, zmm24, zmm28
@@ -520,8 +503,8 @@
     vpmadd52luq zmm3, zmm24, zmm28
     vpmadd52huq zmm4, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 1152]
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 8256]
     vpmadd52luq zmm4, zmm24, zmm27
+    vmovdqu64 zmm31, zmmword ptr [r10 + 1088]
     vpmadd52huq zmm5, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 1216]
     vpxor xmm6, xmm6, xmm6
@@ -531,17 +514,16 @@
     vmovdqu64 zmm28, zmmword ptr [rsi + 448]
     vpmadd52huq zmm15, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 960], zmm15
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpaddq zmm16, zmm16, zmm16
     vmovdqu64 zmm27, zmmword ptr [rsi + 512]
     vpmadd52luq zmm16, zmm27, zmm27
     vmovdqu64 zmmword ptr [r8 + 1024], zmm16
+    vmovdqu64 zmmword ptr [r11 + 1088]{k1}, zmm31
     vmovdqu64 zmm24, zmmword ptr [rsi + 512]
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
     vpmadd52luq zmm17, zmm24, zmm28
     vpmadd52huq zmm18, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 8320]
     vpmadd52luq zmm18, zmm24, zmm27
     vpmadd52huq zmm19, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
@@ -550,9 +532,9 @@
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpmadd52luq zmm20, zmm24, zmm27
     vpmadd52huq zmm0, zmm24, zmm27
+    vmovdqu64 zmm30, zmmword ptr [r10 + 1152]
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpmadd52luq zmm0, zmm24, zmm28
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 8384]
     vpmadd52huq zmm1, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpmadd52luq zmm1, zmm24, zmm27
@@ -563,8 +545,8 @@
     vmovdqu64 zmm27, zmmword ptr [rsi + 1024]
     vpmadd52luq zmm3, zmm24, zmm27
     vpmadd52huq zmm4, zmm24, zmm27
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm28, zmmword ptr [rsi + 1088]
+    vmovdqu64 zmmword ptr [r11 + 1152]{k1}, zmm30
     vpmadd52luq zmm4, zmm24, zmm28
     vpmadd52huq zmm5, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 1152]
@@ -574,18 +556,17 @@
     vpxor xmm7, xmm7, xmm7
     vpmadd52luq zmm6, zmm24, zmm28
     vpmadd52huq zmm7, zmm24, zmm28
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 8448]
     vpaddq zmm17, zmm17, zmm17
     vmovdqu64 zmm28, zmmword ptr [rsi + 512]
     vpmadd52huq zmm17, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 1088], zmm17
+    vmovdqu64 zmm31, zmmword ptr [r10 + 1216]
     vpaddq zmm18, zmm18, zmm18
     vmovdqu64 zmm27, zmmword ptr [rsi + 576]
     vpmadd52luq zmm18, zmm27, zmm27
     vmovdqu64 zmmword ptr [r8 + 1152], zmm18
     vmovdqu64 zmm24, zmmword ptr [rsi + 576]
     vmovdqu64 zmm27, zmmword ptr [rsi + 640]
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 8512]
     vpmadd52luq zmm19, zmm24, zmm27
     vpmadd52huq zmm20, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
@@ -593,10 +574,10 @@
     vpmadd52huq zmm0, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpmadd52luq zmm0, zmm24, zmm27
+    vmovdqu64 zmmword ptr [r11 + 1216]{k1}, zmm31
     vpmadd52huq zmm1, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpmadd52luq zmm1, zmm24, zmm28
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm2, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpmadd52luq zmm2, zmm24, zmm27
@@ -606,7 +587,7 @@
     vpmadd52huq zmm4, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 1024]
     vpmadd52luq zmm4, zmm24, zmm27
-    vmovdqu64 zmmword ptr [r11 + 256], zmm29
+    add r10, 1280
     vpmadd52huq zmm5, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 1088]
     vpmadd52luq zmm5, zmm24, zmm28
@@ -617,10 +598,10 @@
     vmovdqu64 zmm28, zmmword ptr [rsi + 1216]
     vpxor xmm8, xmm8, xmm8
     vpmadd52luq zmm7, zmm24, zmm28
-    vmovdqu64 zmm29, zmmword ptr [r11 + 320]
     vpmadd52huq zmm8, zmm24, zmm28
     vpaddq zmm19, zmm19, zmm19
     vmovdqu64 zmm28, zmmword ptr [rsi + 576]
+    vpcmpeqq k2, zmm29, qword ptr [rax + 8]{1to8}
     vpmadd52huq zmm19, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 1216], zmm19
     vpaddq zmm20, zmm20, zmm20
@@ -628,18 +609,17 @@
     vpmadd52luq zmm20, zmm27, zmm27
     vmovdqu64 zmmword ptr [r8 + 1280], zmm20
     vmovdqu64 zmm24, zmmword ptr [rsi + 640]
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 10240]
     vmovdqu64 zmm28, zmmword ptr [rsi + 704]
     vpmadd52luq zmm0, zmm24, zmm28
     vpmadd52huq zmm1, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpmadd52luq zmm1, zmm24, zmm27
     vpmadd52huq zmm2, zmm24, zmm27
+    vmovdqu64 zmm30, zmmword ptr [r10]
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpmadd52luq zmm2, zmm24, zmm28
     vpmadd52huq zmm3, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 10304]
     vpmadd52luq zmm3, zmm24, zmm27
     vpmadd52huq zmm4, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 960]
@@ -649,8 +629,8 @@
     vpmadd52luq zmm5, zmm24, zmm27
     vpmadd52huq zmm6, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 1088]
+    vmovdqu64 zmmword ptr [r11]{k2}, zmm30
     vpmadd52luq zmm6, zmm24, zmm28
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm7, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 1152]
     vpmadd52luq zmm7, zmm24, zmm27
@@ -661,9 +641,9 @@
     vpmadd52huq zmm9, zmm24, zmm28
     vpaddq zmm0, zmm0, zmm0
     vmovdqu64 zmm28, zmmword ptr [rsi + 640]
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 10368]
     vpmadd52huq zmm0, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 1344], zmm0
+    vmovdqu64 zmm31, zmmword ptr [r10 + 64]
     vpaddq zmm1, zmm1, zmm1
     vmovdqu64 zmm27, zmmword ptr [rsi + 704]
     vpmadd52luq zmm1, zmm27, zmm27
@@ -672,17 +652,16 @@
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpmadd52luq zmm2, zmm24, zmm27
     vpmadd52huq zmm3, zmm24, zmm27
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 10432]
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpmadd52luq zmm3, zmm24, zmm28
     vpmadd52huq zmm4, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpmadd52luq zmm4, zmm24, zmm27
+    vmovdqu64 zmmword ptr [r11 + 64]{k2}, zmm31
     vpmadd52huq zmm5, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 960]
     vpmadd52luq zmm5, zmm24, zmm28
     vpmadd52huq zmm6, zmm24, zmm28
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm27, zmmword ptr [rsi + 1024]
     vpmadd52luq zmm6, zmm24, zmm27
     vpmadd52huq zmm7, zmm24, zmm27
@@ -692,8 +671,8 @@
     vmovdqu64 zmm27, zmmword ptr [rsi + 1152]
     vpmadd52luq zmm8, zmm24, zmm27
     vpmadd52huq zmm9, zmm24, zmm27
+    vmovdqu64 zmm30, zmmword ptr [r10 + 128]
     vmovdqu64 zmm28, zmmword ptr [rsi + 1216]
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 10496]
     vpxor xmm10, xmm10, xmm10
     vpmadd52luq zmm9, zmm24, zmm28
     vpmadd52huq zmm10, zmm24, zmm28
@@ -704,9 +683,9 @@
     vpaddq zmm3, zmm3, zmm3
     vmovdqu64 zmm27, zmmword ptr [rsi + 768]
     vpmadd52luq zmm3, zmm27, zmm27
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 10560]
     vmovdqu64 zmmword ptr [r8 + 1536], zmm3
     vmovdqu64 zmm24, zmmword ptr [rsi + 768]
+    vmovdqu64 zmmword ptr [r11 + 128]{k2}, zmm30
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpmadd52luq zmm4, zmm24, zmm28
     vpmadd52huq zmm5, zmm24, zmm28
@@ -715,18 +694,17 @@
     vpmadd52huq zmm6, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 960]
     vpmadd52luq zmm6, zmm24, zmm28
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm7, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 1024]
     vpmadd52luq zmm7, zmm24, zmm27
     vpmadd52huq zmm8, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 1088]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 192]
     vpmadd52luq zmm8, zmm24, zmm28
     vpmadd52huq zmm9, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 1152]
     vpmadd52luq zmm9, zmm24, zmm27
     vpmadd52huq zmm10, zmm24, zmm27
-    vmovdqu64 zmmword ptr [r11 + 320], zmm29
     vmovdqu64 zmm28, zmmword ptr [rsi + 1216]
     vpxor xmm11, xmm11, xmm11
     vpmadd52luq zmm10, zmm24, zmm28
@@ -735,9 +713,9 @@
     vmovdqu64 zmm28, zmmword ptr [rsi + 768]
     vpmadd52huq zmm4, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 1600], zmm4
+    vmovdqu64 zmmword ptr [r11 + 192]{k2}, zmm31
     vpaddq zmm5, zmm5, zmm5
     vmovdqu64 zmm27, zmmword ptr [rsi + 832]
-    vmovdqu64 zmm29, zmmword ptr [r11 + 384]
     vpmadd52luq zmm5, zmm27, zmm27
     vmovdqu64 zmmword ptr [r8 + 1664], zmm5
     vmovdqu64 zmm24, zmmword ptr [rsi + 832]
@@ -748,8 +726,8 @@
     vpmadd52luq zmm7, zmm24, zmm28
     vpmadd52huq zmm8, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 1024]
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 12288]
     vpmadd52luq zmm8, zmm24, zmm27
+    vmovdqu64 zmm30, zmmword ptr [r10 + 256]
     vpmadd52huq zmm9, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 1088]
     vpmadd52luq zmm9, zmm24, zmm28
@@ -758,18 +736,17 @@
     vpmadd52luq zmm10, zmm24, zmm27
     vpmadd52huq zmm11, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 1216]
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 12352]
     vpxor xmm12, xmm12, xmm12
     vpmadd52luq zmm11, zmm24, zmm28
     vpmadd52huq zmm12, zmm24, zmm28
     vpaddq zmm6, zmm6, zmm6
+    vmovdqu64 zmmword ptr [r11 + 256]{k2}, zmm30
     vmovdqu64 zmm28, zmmword ptr [rsi + 832]
     vpmadd52huq zmm6, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 1728], zmm6
     vpaddq zmm7, zmm7, zmm7
     vmovdqu64 zmm27, zmmword ptr [rsi + 896]
     vpmadd52luq zmm7, zmm27, zmm27
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmmword ptr [r8 + 1792], zmm7
     vmovdqu64 zmm24, zmmword ptr [rsi + 896]
     vmovdqu64 zmm28, zmmword ptr [rsi + 960]
@@ -777,10 +754,10 @@
     vpmadd52huq zmm9, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 1024]
     vpmadd52luq zmm9, zmm24, zmm27
+    vmovdqu64 zmm31, zmmword ptr [r10 + 320]
     vpmadd52huq zmm10, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 1088]
     vpmadd52luq zmm10, zmm24, zmm28
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 12416]
     vpmadd52huq zmm11, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 1152]
     vpmadd52luq zmm11, zmm24, zmm27
@@ -791,7 +768,7 @@
     vpmadd52huq zmm13, zmm24, zmm28
     vpaddq zmm8, zmm8, zmm8
     vmovdqu64 zmm28, zmmword ptr [rsi + 896]
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 12480]
+    vmovdqu64 zmmword ptr [r11 + 320]{k2}, zmm31
     vpmadd52huq zmm8, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 1856], zmm8
     vpaddq zmm9, zmm9, zmm9
@@ -802,10 +779,10 @@
     vmovdqu64 zmm27, zmmword ptr [rsi + 1024]
     vpmadd52luq zmm10, zmm24, zmm27
     vpmadd52huq zmm11, zmm24, zmm27
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm28, zmmword ptr [rsi + 1088]
     vpmadd52luq zmm11, zmm24, zmm28
     vpmadd52huq zmm12, zmm24, zmm28
+    vmovdqu64 zmm30, zmmword ptr [r10 + 384]
     vmovdqu64 zmm27, zmmword ptr [rsi + 1152]
     vpmadd52luq zmm12, zmm24, zmm27
     vpmadd52huq zmm13, zmm24, zmm27
@@ -813,18 +790,17 @@
     vpxor xmm14, xmm14, xmm14
     vpmadd52luq zmm13, zmm24, zmm28
     vpmadd52huq zmm14, zmm24, zmm28
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 12544]
     vpaddq zmm10, zmm10, zmm10
     vmovdqu64 zmm28, zmmword ptr [rsi + 960]
     vpmadd52huq zmm10, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 1984], zmm10
     vpaddq zmm11, zmm11, zmm11
     vmovdqu64 zmm27, zmmword ptr [rsi + 1024]
+    vmovdqu64 zmmword ptr [r11 + 384]{k2}, zmm30
     vpmadd52luq zmm11, zmm27, zmm27
     vmovdqu64 zmmword ptr [r8 + 2048], zmm11
     vmovdqu64 zmm24, zmmword ptr [rsi + 1024]
     vmovdqu64 zmm28, zmmword ptr [rsi + 1088]
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 12608]
     vpmadd52luq zmm12, zmm24, zmm28
     vpmadd52huq zmm13, zmm24, zmm28
     vmovdqu64 zmm27, zmmword ptr [rsi + 1152]
@@ -834,7 +810,7 @@
     vpxor xmm15, xmm15, xmm15
     vpmadd52luq zmm14, zmm24, zmm28
     vpmadd52huq zmm15, zmm24, zmm28
-    vpternlogq zmm29, zmm30, zmm31, 254
+    vmovdqu64 zmm31, zmmword ptr [r10 + 448]
     vpaddq zmm12, zmm12, zmm12
     vmovdqu64 zmm28, zmmword ptr [rsi + 1024]
     vpmadd52huq zmm12, zmm28, zmm28
@@ -845,10 +821,10 @@
     vmovdqu64 zmmword ptr [r8 + 2176], zmm13
     vmovdqu64 zmm24, zmmword ptr [rsi + 1088]
     vmovdqu64 zmm27, zmmword ptr [rsi + 1152]
-    vmovdqu64 zmmword ptr [r11 + 384], zmm29
     vpmadd52luq zmm14, zmm24, zmm27
     vpmadd52huq zmm15, zmm24, zmm27
     vmovdqu64 zmm28, zmmword ptr [rsi + 1216]
+    vmovdqu64 zmmword ptr [r11 + 448]{k2}, zmm31
     vpxord xmm16, xmm16, xmm16
     vpmadd52luq zmm15, zmm24, zmm28
     vpmadd52huq zmm16, zmm24, zmm28
@@ -856,18 +832,17 @@
     vmovdqu64 zmm28, zmmword ptr [rsi + 1088]
     vpmadd52huq zmm14, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 2240], zmm14
-    vmovdqu64 zmm29, zmmword ptr [r11 + 448]
     vpaddq zmm15, zmm15, zmm15
     vmovdqu64 zmm27, zmmword ptr [rsi + 1152]
     vpmadd52luq zmm15, zmm27, zmm27
     vmovdqu64 zmmword ptr [r8 + 2304], zmm15
     vmovdqu64 zmm24, zmmword ptr [rsi + 1152]
     vmovdqu64 zmm28, zmmword ptr [rsi + 1216]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 512]
     vpxord xmm17, xmm17, xmm17
     vpmadd52luq zmm16, zmm24, zmm28
     vpmadd52huq zmm17, zmm24, zmm28
     vpaddq zmm16, zmm16, zmm16
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 14336]
     vmovdqu64 zmm28, zmmword ptr [rsi + 1152]
     vpmadd52huq zmm16, zmm28, zmm28
     vmovdqu64 zmmword ptr [r8 + 2368], zmm16
@@ -877,8 +852,8 @@
     vmovdqu64 zmmword ptr [r8 + 2432], zmm17
     vpxord xmm18, xmm18, xmm18
     vmovdqu64 zmm28, zmmword ptr [rsi + 1216]
+    vmovdqu64 zmmword ptr [r11 + 512]{k2}, zmm30
     vpmadd52huq zmm18, zmm28, zmm28
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 14400]
     vmovdqu64 zmmword ptr [r8 + 2496], zmm18
     vmovdqu64 zmm0, zmmword ptr [r8]
     vmovdqu64 zmm1, zmmword ptr [r8 + 64]
@@ -889,9 +864,9 @@
     vmovdqu64 zmm6, zmmword ptr [r8 + 384]
     vmovdqu64 zmm7, zmmword ptr [r8 + 448]
     vmovdqu64 zmm8, zmmword ptr [r8 + 512]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm9, zmmword ptr [r8 + 576]
     vmovdqu64 zmm10, zmmword ptr [r8 + 640]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 576]
     vmovdqu64 zmm11, zmmword ptr [r8 + 704]
     vmovdqu64 zmm12, zmmword ptr [r8 + 768]
     vmovdqu64 zmm13, zmmword ptr [r8 + 832]
@@ -900,17 +875,16 @@
     vmovdqu64 zmm16, zmmword ptr [r8 + 1024]
     vmovdqu64 zmm17, zmmword ptr [r8 + 1088]
     vmovdqu64 zmm18, zmmword ptr [r8 + 1152]
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 14464]
     vmovdqu64 zmm19, zmmword ptr [r8 + 1216]
     vmovdqu64 zmm20, zmmword ptr [r8 + 1280]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm0, zmm23
+    vmovdqu64 zmmword ptr [r11 + 576]{k2}, zmm31
     vpaddq zmm0, zmm0, zmm22
     vpsrlq zmm0, zmm0, 52
     vpaddq zmm1, zmm1, zmm0
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm1, zmm21, zmm25
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 14528]
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm1, zmm21, zmm26
     vpmadd52huq zmm2, zmm21, zmm26
@@ -919,9 +893,9 @@
     vpmadd52huq zmm3, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm3, zmm21, zmm26
+    vmovdqu64 zmm30, zmmword ptr [r10 + 640]
     vpmadd52huq zmm4, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm4, zmm21, zmm25
     vpmadd52huq zmm5, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
@@ -932,8 +906,8 @@
     vpmadd52huq zmm7, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm7, zmm21, zmm26
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 14592]
     vpmadd52huq zmm8, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 640]{k2}, zmm30
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
     vpmadd52luq zmm8, zmm21, zmm25
     vpmadd52huq zmm9, zmm21, zmm25
@@ -943,18 +917,17 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm10, zmm21, zmm25
     vpmadd52huq zmm11, zmm21, zmm25
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 14656]
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm11, zmm21, zmm26
     vpmadd52huq zmm12, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 704]
     vpmadd52luq zmm12, zmm21, zmm25
     vpmadd52huq zmm13, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm13, zmm21, zmm26
     vpmadd52huq zmm14, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm14, zmm21, zmm25
     vpmadd52huq zmm15, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1024]
@@ -962,10 +935,10 @@
     vpmadd52huq zmm16, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1088]
     vpmadd52luq zmm16, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 704]{k2}, zmm31
     vpmadd52huq zmm17, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1152]
     vpmadd52luq zmm17, zmm21, zmm26
-    vmovdqu64 zmmword ptr [r11 + 448], zmm29
     vpmadd52huq zmm18, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1216]
     vpmadd52luq zmm18, zmm21, zmm25
@@ -976,7 +949,7 @@
     vmovdqu64 zmm0, zmmword ptr [r8 + 1344]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm1, zmm23
-    vmovdqu64 zmm29, zmmword ptr [r11 + 512]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 768]
     vpaddq zmm1, zmm1, zmm22
     vpsrlq zmm1, zmm1, 52
     vpaddq zmm2, zmm2, zmm1
@@ -986,18 +959,17 @@
     vpmadd52luq zmm2, zmm21, zmm26
     vpmadd52huq zmm3, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 16384]
     vpmadd52luq zmm3, zmm21, zmm25
     vpmadd52huq zmm4, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm4, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 768]{k2}, zmm30
     vpmadd52huq zmm5, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm5, zmm21, zmm25
     vpmadd52huq zmm6, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm6, zmm21, zmm26
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 16448]
     vpmadd52huq zmm7, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm7, zmm21, zmm25
@@ -1005,10 +977,10 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm8, zmm21, zmm26
     vpmadd52huq zmm9, zmm21, zmm26
+    vmovdqu64 zmm31, zmmword ptr [r10 + 832]
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
     vpmadd52luq zmm9, zmm21, zmm25
     vpmadd52huq zmm10, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
     vpmadd52luq zmm10, zmm21, zmm26
     vpmadd52huq zmm11, zmm21, zmm26
@@ -1019,7 +991,7 @@
     vpmadd52luq zmm12, zmm21, zmm26
     vpmadd52huq zmm13, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 16512]
+    vmovdqu64 zmmword ptr [r11 + 832]{k2}, zmm31
     vpmadd52luq zmm13, zmm21, zmm25
     vpmadd52huq zmm14, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
@@ -1030,10 +1002,10 @@
     vpmadd52huq zmm16, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1024]
     vpmadd52luq zmm16, zmm21, zmm26
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 16576]
     vpmadd52huq zmm17, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1088]
     vpmadd52luq zmm17, zmm21, zmm25
+    vmovdqu64 zmm30, zmmword ptr [r10 + 896]
     vpmadd52huq zmm18, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1152]
     vpmadd52luq zmm18, zmm21, zmm26
@@ -1041,18 +1013,17 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 1216]
     vpmadd52luq zmm19, zmm21, zmm25
     vpmadd52huq zmm20, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm26, zmmword ptr [rcx + 1280]
     vpmadd52luq zmm20, zmm21, zmm26
     vpmadd52huq zmm0, zmm21, zmm26
     vmovdqu64 zmm1, zmmword ptr [r8 + 1408]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm2, zmm23
+    vmovdqu64 zmmword ptr [r11 + 896]{k2}, zmm30
     vpaddq zmm2, zmm2, zmm22
     vpsrlq zmm2, zmm2, 52
     vpaddq zmm3, zmm3, zmm2
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 16640]
     vpmadd52huq zmm3, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm3, zmm21, zmm26
@@ -1061,8 +1032,8 @@
     vpmadd52luq zmm4, zmm21, zmm25
     vpmadd52huq zmm5, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 960]
     vpmadd52luq zmm5, zmm21, zmm26
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 16704]
     vpmadd52huq zmm6, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm6, zmm21, zmm25
@@ -1073,9 +1044,9 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm8, zmm21, zmm25
     vpmadd52huq zmm9, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm9, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 960]{k2}, zmm31
     vpmadd52huq zmm10, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
     vpmadd52luq zmm10, zmm21, zmm25
@@ -1084,18 +1055,17 @@
     vpmadd52luq zmm11, zmm21, zmm26
     vpmadd52huq zmm12, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
-    vmovdqu64 zmmword ptr [r11 + 512], zmm29
     vpmadd52luq zmm12, zmm21, zmm25
     vpmadd52huq zmm13, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm13, zmm21, zmm26
     vpmadd52huq zmm14, zmm21, zmm26
+    vmovdqu64 zmm30, zmmword ptr [r10 + 1024]
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm14, zmm21, zmm25
     vpmadd52huq zmm15, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm15, zmm21, zmm26
-    vmovdqu64 zmm29, zmmword ptr [r11 + 576]
     vpmadd52huq zmm16, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm16, zmm21, zmm25
@@ -1104,9 +1074,9 @@
     vpmadd52luq zmm17, zmm21, zmm26
     vpmadd52huq zmm18, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1088]
+    vmovdqu64 zmmword ptr [r11 + 1024]{k2}, zmm30
     vpmadd52luq zmm18, zmm21, zmm25
     vpmadd52huq zmm19, zmm21, zmm25
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 18432]
     vmovdqu64 zmm26, zmmword ptr [rcx + 1152]
     vpmadd52luq zmm19, zmm21, zmm26
     vpmadd52huq zmm20, zmm21, zmm26
@@ -1117,8 +1087,8 @@
     vpmadd52luq zmm0, zmm21, zmm26
     vpmadd52huq zmm1, zmm21, zmm26
     vmovdqu64 zmm2, zmmword ptr [r8 + 1472]
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 18496]
     vpxord xmm21, xmm21, xmm21
+    vmovdqu64 zmm31, zmmword ptr [r10 + 1088]
     vpmadd52luq zmm21, zmm3, zmm23
     vpaddq zmm3, zmm3, zmm22
     vpsrlq zmm3, zmm3, 52
@@ -1128,17 +1098,16 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm4, zmm21, zmm26
     vpmadd52huq zmm5, zmm21, zmm26
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm5, zmm21, zmm25
     vpmadd52huq zmm6, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
+    vmovdqu64 zmmword ptr [r11 + 1088]{k2}, zmm31
     vpmadd52luq zmm6, zmm21, zmm26
     vpmadd52huq zmm7, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm7, zmm21, zmm25
     vpmadd52huq zmm8, zmm21, zmm25
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 18560]
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm8, zmm21, zmm26
     vpmadd52huq zmm9, zmm21, zmm26
@@ -1147,9 +1116,9 @@
     vpmadd52huq zmm10, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm10, zmm21, zmm26
+    vmovdqu64 zmm30, zmmword ptr [r10 + 1152]
     vpmadd52huq zmm11, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 18624]
     vpmadd52luq zmm11, zmm21, zmm25
     vpmadd52huq zmm12, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
@@ -1160,8 +1129,8 @@
     vpmadd52huq zmm14, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm14, zmm21, zmm26
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm15, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 1152]{k2}, zmm30
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm15, zmm21, zmm25
     vpmadd52huq zmm16, zmm21, zmm25
@@ -1171,18 +1140,17 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm17, zmm21, zmm25
     vpmadd52huq zmm18, zmm21, zmm25
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 18688]
     vmovdqu64 zmm26, zmmword ptr [rcx + 1024]
     vpmadd52luq zmm18, zmm21, zmm26
     vpmadd52huq zmm19, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1088]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 1216]
     vpmadd52luq zmm19, zmm21, zmm25
     vpmadd52huq zmm20, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1152]
     vpmadd52luq zmm20, zmm21, zmm26
     vpmadd52huq zmm0, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1216]
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 18752]
     vpmadd52luq zmm0, zmm21, zmm25
     vpmadd52huq zmm1, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1280]
@@ -1190,10 +1158,10 @@
     vpmadd52huq zmm2, zmm21, zmm26
     vmovdqu64 zmm3, zmmword ptr [r8 + 1536]
     vpxord xmm21, xmm21, xmm21
+    vmovdqu64 zmmword ptr [r11 + 1216]{k2}, zmm31
     vpmadd52luq zmm21, zmm4, zmm23
     vpaddq zmm4, zmm4, zmm22
     vpsrlq zmm4, zmm4, 52
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpaddq zmm5, zmm5, zmm4
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm5, zmm21, zmm25
@@ -1203,7 +1171,7 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm6, zmm21, zmm25
     vpmadd52huq zmm7, zmm21, zmm25
-    vmovdqu64 zmmword ptr [r11 + 576], zmm29
+    add r10, 1280
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm7, zmm21, zmm26
     vpmadd52huq zmm8, zmm21, zmm26
@@ -1214,10 +1182,10 @@
     vpmadd52luq zmm9, zmm21, zmm26
     vpmadd52huq zmm10, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
-    vmovdqu64 zmm29, zmmword ptr [r11 + 640]
     vpmadd52luq zmm10, zmm21, zmm25
     vpmadd52huq zmm11, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
+    vpcmpeqq k1, zmm29, qword ptr [rax + 16]{1to8}
     vpmadd52luq zmm11, zmm21, zmm26
     vpmadd52huq zmm12, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
@@ -1225,18 +1193,17 @@
     vpmadd52huq zmm13, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
     vpmadd52luq zmm13, zmm21, zmm26
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 20480]
     vpmadd52huq zmm14, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm14, zmm21, zmm25
     vpmadd52huq zmm15, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm15, zmm21, zmm26
+    vmovdqu64 zmm30, zmmword ptr [r10]
     vpmadd52huq zmm16, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm16, zmm21, zmm25
     vpmadd52huq zmm17, zmm21, zmm25
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 20544]
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm17, zmm21, zmm26
     vpmadd52huq zmm18, zmm21, zmm26
@@ -1246,8 +1213,8 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 1024]
     vpmadd52luq zmm19, zmm21, zmm26
     vpmadd52huq zmm20, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11]{k1}, zmm30
     vmovdqu64 zmm25, zmmword ptr [rcx + 1088]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm20, zmm21, zmm25
     vpmadd52huq zmm0, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1152]
@@ -1258,9 +1225,9 @@
     vpmadd52huq zmm2, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1280]
     vpmadd52luq zmm2, zmm21, zmm26
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 20608]
     vpmadd52huq zmm3, zmm21, zmm26
     vmovdqu64 zmm4, zmmword ptr [r8 + 1600]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 64]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm5, zmm23
     vpaddq zmm5, zmm5, zmm22
@@ -1269,17 +1236,16 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm6, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 20672]
     vpmadd52luq zmm6, zmm21, zmm26
     vpmadd52huq zmm7, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm7, zmm21, zmm25
     vpmadd52huq zmm8, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 64]{k1}, zmm31
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm8, zmm21, zmm26
     vpmadd52huq zmm9, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm9, zmm21, zmm25
     vpmadd52huq zmm10, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
@@ -1289,8 +1255,8 @@
     vpmadd52luq zmm11, zmm21, zmm25
     vpmadd52huq zmm12, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 128]
     vpmadd52luq zmm12, zmm21, zmm26
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 20736]
     vpmadd52huq zmm13, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
     vpmadd52luq zmm13, zmm21, zmm25
@@ -1301,9 +1267,9 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm15, zmm21, zmm25
     vpmadd52huq zmm16, zmm21, zmm25
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 20800]
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm16, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 128]{k1}, zmm30
     vpmadd52huq zmm17, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm17, zmm21, zmm25
@@ -1312,18 +1278,17 @@
     vpmadd52luq zmm18, zmm21, zmm26
     vpmadd52huq zmm19, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm19, zmm21, zmm25
     vpmadd52huq zmm20, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1024]
     vpmadd52luq zmm20, zmm21, zmm26
     vpmadd52huq zmm0, zmm21, zmm26
+    vmovdqu64 zmm31, zmmword ptr [r10 + 192]
     vmovdqu64 zmm25, zmmword ptr [rcx + 1088]
     vpmadd52luq zmm0, zmm21, zmm25
     vpmadd52huq zmm1, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1152]
     vpmadd52luq zmm1, zmm21, zmm26
-    vmovdqu64 zmmword ptr [r11 + 640], zmm29
     vpmadd52huq zmm2, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1216]
     vpmadd52luq zmm2, zmm21, zmm25
@@ -1332,9 +1297,9 @@
     vpmadd52luq zmm3, zmm21, zmm26
     vpmadd52huq zmm4, zmm21, zmm26
     vmovdqu64 zmm5, zmmword ptr [r8 + 1664]
+    vmovdqu64 zmmword ptr [r11 + 192]{k1}, zmm31
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm6, zmm23
-    vmovdqu64 zmm29, zmmword ptr [r11 + 704]
     vpaddq zmm6, zmm6, zmm22
     vpsrlq zmm6, zmm6, 52
     vpaddq zmm7, zmm7, zmm6
@@ -1345,8 +1310,8 @@
     vpmadd52huq zmm8, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm8, zmm21, zmm25
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 22528]
     vpmadd52huq zmm9, zmm21, zmm25
+    vmovdqu64 zmm30, zmmword ptr [r10 + 256]
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm9, zmm21, zmm26
     vpmadd52huq zmm10, zmm21, zmm26
@@ -1355,18 +1320,17 @@
     vpmadd52huq zmm11, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm11, zmm21, zmm26
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 22592]
     vpmadd52huq zmm12, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm12, zmm21, zmm25
     vpmadd52huq zmm13, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 256]{k1}, zmm30
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm13, zmm21, zmm26
     vpmadd52huq zmm14, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
     vpmadd52luq zmm14, zmm21, zmm25
     vpmadd52huq zmm15, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
     vpmadd52luq zmm15, zmm21, zmm26
     vpmadd52huq zmm16, zmm21, zmm26
@@ -1374,10 +1338,10 @@
     vpmadd52luq zmm16, zmm21, zmm25
     vpmadd52huq zmm17, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 320]
     vpmadd52luq zmm17, zmm21, zmm26
     vpmadd52huq zmm18, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 22656]
     vpmadd52luq zmm18, zmm21, zmm25
     vpmadd52huq zmm19, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
@@ -1388,7 +1352,7 @@
     vpmadd52huq zmm0, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1024]
     vpmadd52luq zmm0, zmm21, zmm26
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 22720]
+    vmovdqu64 zmmword ptr [r11 + 320]{k1}, zmm31
     vpmadd52huq zmm1, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1088]
     vpmadd52luq zmm1, zmm21, zmm25
@@ -1399,10 +1363,10 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 1216]
     vpmadd52luq zmm3, zmm21, zmm25
     vpmadd52huq zmm4, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm26, zmmword ptr [rcx + 1280]
     vpmadd52luq zmm4, zmm21, zmm26
     vpmadd52huq zmm5, zmm21, zmm26
+    vmovdqu64 zmm30, zmmword ptr [r10 + 384]
     vmovdqu64 zmm6, zmmword ptr [r8 + 1728]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm7, zmm23
@@ -1410,18 +1374,17 @@
     vpsrlq zmm7, zmm7, 52
     vpaddq zmm8, zmm8, zmm7
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 22784]
     vpmadd52huq zmm8, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm8, zmm21, zmm26
     vpmadd52huq zmm9, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm9, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 384]{k1}, zmm30
     vpmadd52huq zmm10, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm10, zmm21, zmm26
     vpmadd52huq zmm11, zmm21, zmm26
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 22848]
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm11, zmm21, zmm25
     vpmadd52huq zmm12, zmm21, zmm25
@@ -1431,7 +1394,7 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm13, zmm21, zmm25
     vpmadd52huq zmm14, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
+    vmovdqu64 zmm31, zmmword ptr [r10 + 448]
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm14, zmm21, zmm26
     vpmadd52huq zmm15, zmm21, zmm26
@@ -1442,10 +1405,10 @@
     vpmadd52luq zmm16, zmm21, zmm26
     vpmadd52huq zmm17, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
-    vmovdqu64 zmmword ptr [r11 + 704], zmm29
     vpmadd52luq zmm17, zmm21, zmm25
     vpmadd52huq zmm18, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
+    vmovdqu64 zmmword ptr [r11 + 448]{k1}, zmm31
     vpmadd52luq zmm18, zmm21, zmm26
     vpmadd52huq zmm19, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
@@ -1453,18 +1416,17 @@
     vpmadd52huq zmm20, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm20, zmm21, zmm26
-    vmovdqu64 zmm29, zmmword ptr [r11 + 768]
     vpmadd52huq zmm0, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm0, zmm21, zmm25
     vpmadd52huq zmm1, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1024]
     vpmadd52luq zmm1, zmm21, zmm26
+    vmovdqu64 zmm30, zmmword ptr [r10 + 512]
     vpmadd52huq zmm2, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1088]
     vpmadd52luq zmm2, zmm21, zmm25
     vpmadd52huq zmm3, zmm21, zmm25
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 24576]
     vmovdqu64 zmm26, zmmword ptr [rcx + 1152]
     vpmadd52luq zmm3, zmm21, zmm26
     vpmadd52huq zmm4, zmm21, zmm26
@@ -1474,8 +1436,8 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 1280]
     vpmadd52luq zmm5, zmm21, zmm26
     vpmadd52huq zmm6, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 512]{k1}, zmm30
     vmovdqu64 zmm7, zmmword ptr [r8 + 1792]
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 24640]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm8, zmm23
     vpaddq zmm8, zmm8, zmm22
@@ -1486,9 +1448,9 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm9, zmm21, zmm26
     vpmadd52huq zmm10, zmm21, zmm26
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm10, zmm21, zmm25
+    vmovdqu64 zmm31, zmmword ptr [r10 + 576]
     vpmadd52huq zmm11, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm11, zmm21, zmm26
@@ -1497,17 +1459,16 @@
     vpmadd52luq zmm12, zmm21, zmm25
     vpmadd52huq zmm13, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 24704]
     vpmadd52luq zmm13, zmm21, zmm26
     vpmadd52huq zmm14, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm14, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 576]{k1}, zmm31
     vpmadd52huq zmm15, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm15, zmm21, zmm26
     vpmadd52huq zmm16, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 24768]
     vpmadd52luq zmm16, zmm21, zmm25
     vpmadd52huq zmm17, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
@@ -1516,9 +1477,9 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm18, zmm21, zmm25
     vpmadd52huq zmm19, zmm21, zmm25
+    vmovdqu64 zmm30, zmmword ptr [r10 + 640]
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm19, zmm21, zmm26
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm20, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm20, zmm21, zmm25
@@ -1529,8 +1490,8 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm1, zmm21, zmm25
     vpmadd52huq zmm2, zmm21, zmm25
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 24832]
     vmovdqu64 zmm26, zmmword ptr [rcx + 1024]
+    vmovdqu64 zmmword ptr [r11 + 640]{k1}, zmm30
     vpmadd52luq zmm2, zmm21, zmm26
     vpmadd52huq zmm3, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1088]
@@ -1540,18 +1501,17 @@
     vpmadd52luq zmm4, zmm21, zmm26
     vpmadd52huq zmm5, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1216]
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 24896]
     vpmadd52luq zmm5, zmm21, zmm25
     vpmadd52huq zmm6, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1280]
     vpmadd52luq zmm6, zmm21, zmm26
+    vmovdqu64 zmm31, zmmword ptr [r10 + 704]
     vpmadd52huq zmm7, zmm21, zmm26
     vmovdqu64 zmm8, zmmword ptr [r8 + 1856]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm9, zmm23
     vpaddq zmm9, zmm9, zmm22
     vpsrlq zmm9, zmm9, 52
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpaddq zmm10, zmm10, zmm9
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm10, zmm21, zmm25
@@ -1559,10 +1519,10 @@
     vpmadd52luq zmm10, zmm21, zmm26
     vpmadd52huq zmm11, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
+    vmovdqu64 zmmword ptr [r11 + 704]{k1}, zmm31
     vpmadd52luq zmm11, zmm21, zmm25
     vpmadd52huq zmm12, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
-    vmovdqu64 zmmword ptr [r11 + 768], zmm29
     vpmadd52luq zmm12, zmm21, zmm26
     vpmadd52huq zmm13, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
@@ -1573,7 +1533,7 @@
     vpmadd52huq zmm15, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm15, zmm21, zmm25
-    vmovdqu64 zmm29, zmmword ptr [r11 + 832]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 768]
     vpmadd52huq zmm16, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm16, zmm21, zmm26
@@ -1583,18 +1543,17 @@
     vpmadd52huq zmm18, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
     vpmadd52luq zmm18, zmm21, zmm26
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 26624]
     vpmadd52huq zmm19, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm19, zmm21, zmm25
     vpmadd52huq zmm20, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 768]{k1}, zmm30
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm20, zmm21, zmm26
     vpmadd52huq zmm0, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm0, zmm21, zmm25
     vpmadd52huq zmm1, zmm21, zmm25
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 26688]
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm1, zmm21, zmm26
     vpmadd52huq zmm2, zmm21, zmm26
@@ -1602,10 +1561,10 @@
     vpmadd52luq zmm2, zmm21, zmm25
     vpmadd52huq zmm3, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1024]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 832]
     vpmadd52luq zmm3, zmm21, zmm26
     vpmadd52huq zmm4, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1088]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm4, zmm21, zmm25
     vpmadd52huq zmm5, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1152]
@@ -1616,7 +1575,7 @@
     vpmadd52huq zmm7, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1280]
     vpmadd52luq zmm7, zmm21, zmm26
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 26752]
+    vmovdqu64 zmmword ptr [r11 + 832]{k1}, zmm31
     vpmadd52huq zmm8, zmm21, zmm26
     vmovdqu64 zmm9, zmmword ptr [r8 + 1920]
     vpxord xmm21, xmm21, xmm21
@@ -1627,10 +1586,10 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm11, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 26816]
     vpmadd52luq zmm11, zmm21, zmm26
     vpmadd52huq zmm12, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 896]
     vpmadd52luq zmm12, zmm21, zmm25
     vpmadd52huq zmm13, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
@@ -1638,18 +1597,17 @@
     vpmadd52huq zmm14, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm14, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm15, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm15, zmm21, zmm26
     vpmadd52huq zmm16, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm16, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 896]{k1}, zmm30
     vpmadd52huq zmm17, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm17, zmm21, zmm26
     vpmadd52huq zmm18, zmm21, zmm26
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 26880]
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
     vpmadd52luq zmm18, zmm21, zmm25
     vpmadd52huq zmm19, zmm21, zmm25
@@ -1658,8 +1616,8 @@
     vpmadd52huq zmm20, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm20, zmm21, zmm25
+    vmovdqu64 zmm31, zmmword ptr [r10 + 960]
     vpmadd52huq zmm0, zmm21, zmm25
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 26944]
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm0, zmm21, zmm26
     vpmadd52huq zmm1, zmm21, zmm26
@@ -1670,9 +1628,9 @@
     vpmadd52luq zmm2, zmm21, zmm26
     vpmadd52huq zmm3, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm3, zmm21, zmm25
     vpmadd52huq zmm4, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 960]{k1}, zmm31
     vmovdqu64 zmm26, zmmword ptr [rcx + 1024]
     vpmadd52luq zmm4, zmm21, zmm26
     vpmadd52huq zmm5, zmm21, zmm26
@@ -1681,18 +1639,17 @@
     vpmadd52huq zmm6, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1152]
     vpmadd52luq zmm6, zmm21, zmm26
-    vmovdqu64 zmmword ptr [r11 + 832], zmm29
     vpmadd52huq zmm7, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1216]
     vpmadd52luq zmm7, zmm21, zmm25
     vpmadd52huq zmm8, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1280]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 1024]
     vpmadd52luq zmm8, zmm21, zmm26
     vpmadd52huq zmm9, zmm21, zmm26
     vmovdqu64 zmm10, zmmword ptr [r8 + 1984]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm11, zmm23
-    vmovdqu64 zmm29, zmmword ptr [r11 + 896]
     vpaddq zmm11, zmm11, zmm22
     vpsrlq zmm11, zmm11, 52
     vpaddq zmm12, zmm12, zmm11
@@ -1701,9 +1658,9 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm12, zmm21, zmm26
     vpmadd52huq zmm13, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 1024]{k1}, zmm30
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm13, zmm21, zmm25
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 28672]
     vpmadd52huq zmm14, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm14, zmm21, zmm26
@@ -1714,8 +1671,8 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm16, zmm21, zmm26
     vpmadd52huq zmm17, zmm21, zmm26
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 28736]
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 1088]
     vpmadd52luq zmm17, zmm21, zmm25
     vpmadd52huq zmm18, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
@@ -1725,17 +1682,16 @@
     vpmadd52luq zmm19, zmm21, zmm25
     vpmadd52huq zmm20, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm20, zmm21, zmm26
     vpmadd52huq zmm0, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm0, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 1088]{k1}, zmm31
     vpmadd52huq zmm1, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm1, zmm21, zmm26
     vpmadd52huq zmm2, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 28800]
     vpmadd52luq zmm2, zmm21, zmm25
     vpmadd52huq zmm3, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
@@ -1744,9 +1700,9 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm4, zmm21, zmm25
     vpmadd52huq zmm5, zmm21, zmm25
+    vmovdqu64 zmm30, zmmword ptr [r10 + 1152]
     vmovdqu64 zmm26, zmmword ptr [rcx + 1024]
     vpmadd52luq zmm5, zmm21, zmm26
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 28864]
     vpmadd52huq zmm6, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1088]
     vpmadd52luq zmm6, zmm21, zmm25
@@ -1757,8 +1713,8 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 1216]
     vpmadd52luq zmm8, zmm21, zmm25
     vpmadd52huq zmm9, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm26, zmmword ptr [rcx + 1280]
+    vmovdqu64 zmmword ptr [r11 + 1152]{k1}, zmm30
     vpmadd52luq zmm9, zmm21, zmm26
     vpmadd52huq zmm10, zmm21, zmm26
     vmovdqu64 zmm11, zmmword ptr [r8 + 2048]
@@ -1768,18 +1724,17 @@
     vpsrlq zmm12, zmm12, 52
     vpaddq zmm13, zmm13, zmm12
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 28928]
     vpmadd52huq zmm13, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm13, zmm21, zmm26
     vpmadd52huq zmm14, zmm21, zmm26
+    vmovdqu64 zmm31, zmmword ptr [r10 + 1216]
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm14, zmm21, zmm25
     vpmadd52huq zmm15, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm15, zmm21, zmm26
     vpmadd52huq zmm16, zmm21, zmm26
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 28992]
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm16, zmm21, zmm25
     vpmadd52huq zmm17, zmm21, zmm25
@@ -1787,10 +1742,10 @@
     vpmadd52luq zmm17, zmm21, zmm26
     vpmadd52huq zmm18, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
+    vmovdqu64 zmmword ptr [r11 + 1216]{k1}, zmm31
     vpmadd52luq zmm18, zmm21, zmm25
     vpmadd52huq zmm19, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm19, zmm21, zmm26
     vpmadd52huq zmm20, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
@@ -1800,7 +1755,7 @@
     vpmadd52luq zmm0, zmm21, zmm26
     vpmadd52huq zmm1, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
-    vmovdqu64 zmmword ptr [r11 + 896], zmm29
+    add r10, 1280
     vpmadd52luq zmm1, zmm21, zmm25
     vpmadd52huq zmm2, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
@@ -1811,10 +1766,10 @@
     vpmadd52huq zmm4, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm4, zmm21, zmm26
-    vmovdqu64 zmm29, zmmword ptr [r11 + 960]
     vpmadd52huq zmm5, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm5, zmm21, zmm25
+    vpcmpeqq k2, zmm29, qword ptr [rax + 24]{1to8}
     vpmadd52huq zmm6, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1024]
     vpmadd52luq zmm6, zmm21, zmm26
@@ -1822,18 +1777,17 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 1088]
     vpmadd52luq zmm7, zmm21, zmm25
     vpmadd52huq zmm8, zmm21, zmm25
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 30720]
     vmovdqu64 zmm26, zmmword ptr [rcx + 1152]
     vpmadd52luq zmm8, zmm21, zmm26
     vpmadd52huq zmm9, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1216]
     vpmadd52luq zmm9, zmm21, zmm25
     vpmadd52huq zmm10, zmm21, zmm25
+    vmovdqu64 zmm30, zmmword ptr [r10]
     vmovdqu64 zmm26, zmmword ptr [rcx + 1280]
     vpmadd52luq zmm10, zmm21, zmm26
     vpmadd52huq zmm11, zmm21, zmm26
     vmovdqu64 zmm12, zmmword ptr [r8 + 2112]
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 30784]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm13, zmm23
     vpaddq zmm13, zmm13, zmm22
@@ -1843,8 +1797,8 @@
     vpmadd52huq zmm14, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm14, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11]{k2}, zmm30
     vpmadd52huq zmm15, zmm21, zmm26
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm15, zmm21, zmm25
     vpmadd52huq zmm16, zmm21, zmm25
@@ -1855,9 +1809,9 @@
     vpmadd52luq zmm17, zmm21, zmm25
     vpmadd52huq zmm18, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 30848]
     vpmadd52luq zmm18, zmm21, zmm26
     vpmadd52huq zmm19, zmm21, zmm26
+    vmovdqu64 zmm31, zmmword ptr [r10 + 64]
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm19, zmm21, zmm25
     vpmadd52huq zmm20, zmm21, zmm25
@@ -1866,17 +1820,16 @@
     vpmadd52huq zmm0, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
     vpmadd52luq zmm0, zmm21, zmm25
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 30912]
     vpmadd52huq zmm1, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
     vpmadd52luq zmm1, zmm21, zmm26
     vpmadd52huq zmm2, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
+    vmovdqu64 zmmword ptr [r11 + 64]{k2}, zmm31
     vpmadd52luq zmm2, zmm21, zmm25
     vpmadd52huq zmm3, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm3, zmm21, zmm26
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm4, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm4, zmm21, zmm25
@@ -1886,8 +1839,8 @@
     vpmadd52huq zmm6, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm6, zmm21, zmm25
+    vmovdqu64 zmm30, zmmword ptr [r10 + 128]
     vpmadd52huq zmm7, zmm21, zmm25
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 30976]
     vmovdqu64 zmm26, zmmword ptr [rcx + 1024]
     vpmadd52luq zmm7, zmm21, zmm26
     vpmadd52huq zmm8, zmm21, zmm26
@@ -1898,9 +1851,9 @@
     vpmadd52luq zmm9, zmm21, zmm26
     vpmadd52huq zmm10, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1216]
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 31040]
     vpmadd52luq zmm10, zmm21, zmm25
     vpmadd52huq zmm11, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 128]{k2}, zmm30
     vmovdqu64 zmm26, zmmword ptr [rcx + 1280]
     vpmadd52luq zmm11, zmm21, zmm26
     vpmadd52huq zmm12, zmm21, zmm26
@@ -1909,18 +1862,17 @@
     vpmadd52luq zmm21, zmm14, zmm23
     vpaddq zmm14, zmm14, zmm22
     vpsrlq zmm14, zmm14, 52
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpaddq zmm15, zmm15, zmm14
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm15, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm15, zmm21, zmm26
+    vmovdqu64 zmm31, zmmword ptr [r10 + 192]
     vpmadd52huq zmm16, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm16, zmm21, zmm25
     vpmadd52huq zmm17, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
-    vmovdqu64 zmmword ptr [r11 + 960], zmm29
     vpmadd52luq zmm17, zmm21, zmm26
     vpmadd52huq zmm18, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
@@ -1929,9 +1881,9 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm19, zmm21, zmm26
     vpmadd52huq zmm20, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 192]{k2}, zmm31
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm20, zmm21, zmm25
-    vmovdqu64 zmm29, zmmword ptr [r11 + 1024]
     vpmadd52huq zmm0, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm0, zmm21, zmm26
@@ -1942,8 +1894,8 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
     vpmadd52luq zmm2, zmm21, zmm26
     vpmadd52huq zmm3, zmm21, zmm26
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 32768]
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 256]
     vpmadd52luq zmm3, zmm21, zmm25
     vpmadd52huq zmm4, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
@@ -1952,18 +1904,17 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm5, zmm21, zmm25
     vpmadd52huq zmm6, zmm21, zmm25
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 32832]
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm6, zmm21, zmm26
     vpmadd52huq zmm7, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
+    vmovdqu64 zmmword ptr [r11 + 256]{k2}, zmm30
     vpmadd52luq zmm7, zmm21, zmm25
     vpmadd52huq zmm8, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1024]
     vpmadd52luq zmm8, zmm21, zmm26
     vpmadd52huq zmm9, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1088]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm9, zmm21, zmm25
     vpmadd52huq zmm10, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1152]
@@ -1971,10 +1922,10 @@
     vpmadd52huq zmm11, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1216]
     vpmadd52luq zmm11, zmm21, zmm25
+    vmovdqu64 zmm31, zmmword ptr [r10 + 320]
     vpmadd52huq zmm12, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1280]
     vpmadd52luq zmm12, zmm21, zmm26
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 32896]
     vpmadd52huq zmm13, zmm21, zmm26
     vmovdqu64 zmm14, zmmword ptr [r8 + 2240]
     vpxord xmm21, xmm21, xmm21
@@ -1985,7 +1936,7 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm16, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 32960]
+    vmovdqu64 zmmword ptr [r11 + 320]{k2}, zmm31
     vpmadd52luq zmm16, zmm21, zmm26
     vpmadd52huq zmm17, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
@@ -1996,10 +1947,10 @@
     vpmadd52huq zmm19, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm19, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm20, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm20, zmm21, zmm26
+    vmovdqu64 zmm30, zmmword ptr [r10 + 384]
     vpmadd52huq zmm0, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm0, zmm21, zmm25
@@ -2007,18 +1958,17 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm1, zmm21, zmm26
     vpmadd52huq zmm2, zmm21, zmm26
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 33024]
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
     vpmadd52luq zmm2, zmm21, zmm25
     vpmadd52huq zmm3, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
     vpmadd52luq zmm3, zmm21, zmm26
     vpmadd52huq zmm4, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 384]{k2}, zmm30
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm4, zmm21, zmm25
     vpmadd52huq zmm5, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 33088]
     vpmadd52luq zmm5, zmm21, zmm26
     vpmadd52huq zmm6, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
@@ -2028,7 +1978,7 @@
     vpmadd52luq zmm7, zmm21, zmm26
     vpmadd52huq zmm8, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
-    vpternlogq zmm29, zmm30, zmm31, 254
+    vmovdqu64 zmm31, zmmword ptr [r10 + 448]
     vpmadd52luq zmm8, zmm21, zmm25
     vpmadd52huq zmm9, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1024]
@@ -2039,10 +1989,10 @@
     vpmadd52huq zmm11, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1152]
     vpmadd52luq zmm11, zmm21, zmm26
-    vmovdqu64 zmmword ptr [r11 + 1024], zmm29
     vpmadd52huq zmm12, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1216]
     vpmadd52luq zmm12, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 448]{k2}, zmm31
     vpmadd52huq zmm13, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1280]
     vpmadd52luq zmm13, zmm21, zmm26
@@ -2050,18 +2000,17 @@
     vmovdqu64 zmm15, zmmword ptr [r8 + 2304]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm16, zmm23
-    vmovdqu64 zmm29, zmmword ptr [r11 + 1088]
     vpaddq zmm16, zmm16, zmm22
     vpsrlq zmm16, zmm16, 52
     vpaddq zmm17, zmm17, zmm16
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm17, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 512]
     vpmadd52luq zmm17, zmm21, zmm26
     vpmadd52huq zmm18, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm18, zmm21, zmm25
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 34816]
     vpmadd52huq zmm19, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm19, zmm21, zmm26
@@ -2071,8 +2020,8 @@
     vpmadd52huq zmm0, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm0, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 512]{k2}, zmm30
     vpmadd52huq zmm1, zmm21, zmm26
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 34880]
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm1, zmm21, zmm25
     vpmadd52huq zmm2, zmm21, zmm25
@@ -2083,9 +2032,9 @@
     vpmadd52luq zmm3, zmm21, zmm25
     vpmadd52huq zmm4, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm4, zmm21, zmm26
     vpmadd52huq zmm5, zmm21, zmm26
+    vmovdqu64 zmm31, zmmword ptr [r10 + 576]
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm5, zmm21, zmm25
     vpmadd52huq zmm6, zmm21, zmm25
@@ -2094,17 +2043,16 @@
     vpmadd52huq zmm7, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm7, zmm21, zmm25
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 34944]
     vpmadd52huq zmm8, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm8, zmm21, zmm26
     vpmadd52huq zmm9, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 576]{k2}, zmm31
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm9, zmm21, zmm25
     vpmadd52huq zmm10, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1024]
     vpmadd52luq zmm10, zmm21, zmm26
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 35008]
     vpmadd52huq zmm11, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1088]
     vpmadd52luq zmm11, zmm21, zmm25
@@ -2113,9 +2061,9 @@
     vpmadd52luq zmm12, zmm21, zmm26
     vpmadd52huq zmm13, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1216]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 640]
     vpmadd52luq zmm13, zmm21, zmm25
     vpmadd52huq zmm14, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm26, zmmword ptr [rcx + 1280]
     vpmadd52luq zmm14, zmm21, zmm26
     vpmadd52huq zmm15, zmm21, zmm26
@@ -2126,8 +2074,8 @@
     vpsrlq zmm17, zmm17, 52
     vpaddq zmm18, zmm18, zmm17
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 35072]
     vpmadd52huq zmm18, zmm21, zmm25
+    vmovdqu64 zmmword ptr [r11 + 640]{k2}, zmm30
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm18, zmm21, zmm26
     vpmadd52huq zmm19, zmm21, zmm26
@@ -2137,18 +2085,17 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
     vpmadd52luq zmm20, zmm21, zmm26
     vpmadd52huq zmm0, zmm21, zmm26
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 35136]
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm0, zmm21, zmm25
     vpmadd52huq zmm1, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
+    vmovdqu64 zmm31, zmmword ptr [r10 + 704]
     vpmadd52luq zmm1, zmm21, zmm26
     vpmadd52huq zmm2, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm2, zmm21, zmm25
     vpmadd52huq zmm3, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52luq zmm3, zmm21, zmm26
     vpmadd52huq zmm4, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
@@ -2156,10 +2103,10 @@
     vpmadd52huq zmm5, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
     vpmadd52luq zmm5, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 704]{k2}, zmm31
     vpmadd52huq zmm6, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm6, zmm21, zmm25
-    vmovdqu64 zmmword ptr [r11 + 1088], zmm29
     vpmadd52huq zmm7, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm7, zmm21, zmm26
@@ -2170,7 +2117,7 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm9, zmm21, zmm26
     vpmadd52huq zmm10, zmm21, zmm26
-    vmovdqu64 zmm29, zmmword ptr [r11 + 1152]
+    vmovdqu64 zmm30, zmmword ptr [r10 + 768]
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm10, zmm21, zmm25
     vpmadd52huq zmm11, zmm21, zmm25
@@ -2180,18 +2127,17 @@
     vmovdqu64 zmm25, zmmword ptr [rcx + 1088]
     vpmadd52luq zmm12, zmm21, zmm25
     vpmadd52huq zmm13, zmm21, zmm25
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 36864]
     vmovdqu64 zmm26, zmmword ptr [rcx + 1152]
     vpmadd52luq zmm13, zmm21, zmm26
     vpmadd52huq zmm14, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1216]
+    vmovdqu64 zmmword ptr [r11 + 768]{k2}, zmm30
     vpmadd52luq zmm14, zmm21, zmm25
     vpmadd52huq zmm15, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1280]
     vpmadd52luq zmm15, zmm21, zmm26
     vpmadd52huq zmm16, zmm21, zmm26
     vmovdqu64 zmm17, zmmword ptr [r8 + 2432]
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 36928]
     vpxord xmm21, xmm21, xmm21
     vpmadd52luq zmm21, zmm18, zmm23
     vpaddq zmm18, zmm18, zmm22
@@ -2199,10 +2145,10 @@
     vpaddq zmm19, zmm19, zmm18
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
     vpmadd52huq zmm19, zmm21, zmm25
+    vmovdqu64 zmm31, zmmword ptr [r10 + 832]
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm19, zmm21, zmm26
     vpmadd52huq zmm20, zmm21, zmm26
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm25, zmmword ptr [rcx + 192]
     vpmadd52luq zmm20, zmm21, zmm25
     vpmadd52huq zmm0, zmm21, zmm25
@@ -2213,7 +2159,7 @@
     vpmadd52luq zmm1, zmm21, zmm25
     vpmadd52huq zmm2, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 36992]
+    vmovdqu64 zmmword ptr [r11 + 832]{k2}, zmm31
     vpmadd52luq zmm2, zmm21, zmm26
     vpmadd52huq zmm3, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
@@ -2224,10 +2170,10 @@
     vpmadd52huq zmm5, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 576]
     vpmadd52luq zmm5, zmm21, zmm25
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 37056]
     vpmadd52huq zmm6, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
     vpmadd52luq zmm6, zmm21, zmm26
+    vmovdqu64 zmm30, zmmword ptr [r10 + 896]
     vpmadd52huq zmm7, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm7, zmm21, zmm25
@@ -2235,18 +2181,17 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 768]
     vpmadd52luq zmm8, zmm21, zmm26
     vpmadd52huq zmm9, zmm21, zmm26
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmm25, zmmword ptr [rcx + 832]
     vpmadd52luq zmm9, zmm21, zmm25
     vpmadd52huq zmm10, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
     vpmadd52luq zmm10, zmm21, zmm26
     vpmadd52huq zmm11, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 896]{k2}, zmm30
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm11, zmm21, zmm25
     vpmadd52huq zmm12, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1024]
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 37120]
     vpmadd52luq zmm12, zmm21, zmm26
     vpmadd52huq zmm13, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1088]
@@ -2255,8 +2200,8 @@
     vmovdqu64 zmm26, zmmword ptr [rcx + 1152]
     vpmadd52luq zmm14, zmm21, zmm26
     vpmadd52huq zmm15, zmm21, zmm26
+    vmovdqu64 zmm31, zmmword ptr [r10 + 960]
     vmovdqu64 zmm25, zmmword ptr [rcx + 1216]
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 37184]
     vpmadd52luq zmm15, zmm21, zmm25
     vpmadd52huq zmm16, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1280]
@@ -2267,9 +2212,9 @@
     vpmadd52luq zmm21, zmm19, zmm23
     vpaddq zmm19, zmm19, zmm22
     vpsrlq zmm19, zmm19, 52
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpaddq zmm20, zmm20, zmm19
     vmovdqu64 zmm25, zmmword ptr [rcx + 64]
+    vmovdqu64 zmmword ptr [r11 + 960]{k2}, zmm31
     vpmadd52huq zmm20, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 128]
     vpmadd52luq zmm20, zmm21, zmm26
@@ -2278,18 +2223,17 @@
     vpmadd52luq zmm0, zmm21, zmm25
     vpmadd52huq zmm1, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 256]
-    vmovdqu64 zmmword ptr [r11 + 1152], zmm29
     vpmadd52luq zmm1, zmm21, zmm26
     vpmadd52huq zmm2, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 320]
     vpmadd52luq zmm2, zmm21, zmm25
     vpmadd52huq zmm3, zmm21, zmm25
+    vmovdqu64 zmm30, zmmword ptr [r10 + 1024]
     vmovdqu64 zmm26, zmmword ptr [rcx + 384]
     vpmadd52luq zmm3, zmm21, zmm26
     vpmadd52huq zmm4, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 448]
     vpmadd52luq zmm4, zmm21, zmm25
-    vmovdqu64 zmm29, zmmword ptr [r11 + 1216]
     vpmadd52huq zmm5, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 512]
     vpmadd52luq zmm5, zmm21, zmm26
@@ -2298,9 +2242,9 @@
     vpmadd52luq zmm6, zmm21, zmm25
     vpmadd52huq zmm7, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 640]
+    vmovdqu64 zmmword ptr [r11 + 1024]{k2}, zmm30
     vpmadd52luq zmm7, zmm21, zmm26
     vpmadd52huq zmm8, zmm21, zmm26
-    vmovdqu64 zmm30{k1}{z}, zmmword ptr [r10 + 38912]
     vmovdqu64 zmm25, zmmword ptr [rcx + 704]
     vpmadd52luq zmm8, zmm21, zmm25
     vpmadd52huq zmm9, zmm21, zmm25
@@ -2311,8 +2255,8 @@
     vpmadd52luq zmm10, zmm21, zmm25
     vpmadd52huq zmm11, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 896]
-    vmovdqu64 zmm31{k2}{z}, zmmword ptr [r10 + 38976]
     vpmadd52luq zmm11, zmm21, zmm26
+    vmovdqu64 zmm31, zmmword ptr [r10 + 1088]
     vpmadd52huq zmm12, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 960]
     vpmadd52luq zmm12, zmm21, zmm25
@@ -2322,17 +2266,16 @@
     vpmadd52huq zmm14, zmm21, zmm26
     vmovdqu64 zmm25, zmmword ptr [rcx + 1088]
     vpmadd52luq zmm14, zmm21, zmm25
-    vpternlogq zmm29, zmm30, zmm31, 254
     vpmadd52huq zmm15, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1152]
     vpmadd52luq zmm15, zmm21, zmm26
     vpmadd52huq zmm16, zmm21, zmm26
+    vmovdqu64 zmmword ptr [r11 + 1088]{k2}, zmm31
     vmovdqu64 zmm25, zmmword ptr [rcx + 1216]
     vpmadd52luq zmm16, zmm21, zmm25
     vpmadd52huq zmm17, zmm21, zmm25
     vmovdqu64 zmm26, zmmword ptr [rcx + 1280]
     vpmadd52luq zmm17, zmm21, zmm26
-    vmovdqu64 zmm30{k3}{z}, zmmword ptr [r10 + 39040]
     vpmadd52huq zmm18, zmm21, zmm26
     vpsrlq zmm21, zmm20, 52
     vmovdqu64 zmmword ptr [rdi], zmm20
@@ -2341,9 +2284,9 @@
     vmovdqu64 zmmword ptr [rdi + 64], zmm0
     vpaddq zmm1, zmm1, zmm21
     vpsrlq zmm21, zmm1, 52
+    vmovdqu64 zmm30, zmmword ptr [r10 + 1152]
     vmovdqu64 zmmword ptr [rdi + 128], zmm1
     vpaddq zmm2, zmm2, zmm21
-    vmovdqu64 zmm31{k4}{z}, zmmword ptr [r10 + 39104]
     vpsrlq zmm21, zmm2, 52
     vmovdqu64 zmmword ptr [rdi + 192], zmm2
     vpaddq zmm3, zmm3, zmm21
@@ -2354,8 +2297,8 @@
     vmovdqu64 zmmword ptr [rdi + 320], zmm4
     vpaddq zmm5, zmm5, zmm21
     vpsrlq zmm21, zmm5, 52
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmmword ptr [rdi + 384], zmm5
+    vmovdqu64 zmmword ptr [r11 + 1152]{k2}, zmm30
     vpaddq zmm6, zmm6, zmm21
     vpsrlq zmm21, zmm6, 52
     vmovdqu64 zmmword ptr [rdi + 448], zmm6
@@ -2365,18 +2308,17 @@
     vpaddq zmm8, zmm8, zmm21
     vpsrlq zmm21, zmm8, 52
     vmovdqu64 zmmword ptr [rdi + 576], zmm8
-    vmovdqu64 zmm30{k5}{z}, zmmword ptr [r10 + 39168]
     vpaddq zmm9, zmm9, zmm21
     vpsrlq zmm21, zmm9, 52
     vmovdqu64 zmmword ptr [rdi + 640], zmm9
     vpaddq zmm10, zmm10, zmm21
+    vmovdqu64 zmm31, zmmword ptr [r10 + 1216]
     vpsrlq zmm21, zmm10, 52
     vmovdqu64 zmmword ptr [rdi + 704], zmm10
     vpaddq zmm11, zmm11, zmm21
     vpsrlq zmm21, zmm11, 52
     vmovdqu64 zmmword ptr [rdi + 768], zmm11
     vpaddq zmm12, zmm12, zmm21
-    vmovdqu64 zmm31{k6}{z}, zmmword ptr [r10 + 39232]
     vpsrlq zmm21, zmm12, 52
     vmovdqu64 zmmword ptr [rdi + 832], zmm12
     vpaddq zmm13, zmm13, zmm21
@@ -2384,10 +2326,10 @@
     vmovdqu64 zmmword ptr [rdi + 896], zmm13
     vpaddq zmm14, zmm14, zmm21
     vpsrlq zmm21, zmm14, 52
+    vmovdqu64 zmmword ptr [r11 + 1216]{k2}, zmm31
     vmovdqu64 zmmword ptr [rdi + 960], zmm14
     vpaddq zmm15, zmm15, zmm21
     vpsrlq zmm21, zmm15, 52
-    vpternlogq zmm29, zmm30, zmm31, 254
     vmovdqu64 zmmword ptr [rdi + 1024], zmm15
     vpaddq zmm16, zmm16, zmm21
     vpsrlq zmm21, zmm16, 52
@@ -2397,6 +2339,6 @@
     vmovdqu64 zmmword ptr [rdi + 1152], zmm17
     vpaddq zmm18, zmm18, zmm21
     vmovdqu64 zmmword ptr [rdi + 1216], zmm18
-    vmovdqu64 zmmword ptr [r11 + 1216], zmm29
+    add r10, 1280
     vzeroupper
     ret
