@@ -7,7 +7,7 @@
 //! company      those who are through go on, uncounted, until all are: load must not fall off
 //! ```
 //!
-//! The rate of a sample is the sum over its threads.
+//! The rate of somebody is the sum over the threads.
 
 use std::collections::VecDeque;
 use std::sync::Barrier;
@@ -30,11 +30,28 @@ pub(super) struct Loop {
     pub(super) results: Results,
 }
 
-/// What one sample came to.
+/// What one sample of a loop came to.
 pub(super) struct Sample {
     pub(super) per_second: f64,
     /// From entry to result.
     pub(super) latencies: Vec<Duration>,
+}
+
+/// All samples of somebody, each of one or more loops at once.
+#[derive(Default)]
+pub(crate) struct Taken {
+    pub(crate) per_second: Vec<f64>,
+    pub(crate) latencies: Vec<Duration>,
+}
+
+impl Taken {
+    pub(super) fn add(&mut self, of_loops: &[Sample]) {
+        let rates = of_loops.iter().map(|sample| sample.per_second);
+        self.per_second.push(rates.sum());
+        for sample in of_loops {
+            self.latencies.extend(&sample.latencies);
+        }
+    }
 }
 
 impl Loop {
@@ -140,30 +157,22 @@ struct Gate {
     under_the_clock: AtomicUsize,
 }
 
-/// A sample of all `loops` at once, each on a thread of its own, of about `length`.
-pub(super) fn sample(loops: &mut [Loop], length: Duration) -> Result<Sample, Error> {
+/// A sample of each of `loops`, all at once, each on a thread of its own, of about `length`.
+pub(super) fn sample(loops: &mut [Loop], length: Duration) -> Result<Vec<Sample>, Error> {
     let gate = Gate {
         barrier: Barrier::new(loops.len()),
         under_the_clock: AtomicUsize::new(loops.len()),
     };
     let gate = &gate;
-    let samples: Vec<_> = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let threads: Vec<_> = loops
             .iter_mut()
             .map(|one| scope.spawn(move || one.sample(length, gate)))
             .collect();
-        threads.into_iter().map(|thread| thread.join()).collect()
-    });
-    let mut whole = Sample {
-        per_second: 0.0,
-        latencies: Vec::new(),
-    };
-    for sample in samples {
-        let sample = sample.map_err(|_| Error::Failed("a request failed: see above".to_owned()))?;
-        whole.per_second += sample.per_second;
-        whole.latencies.extend(sample.latencies);
-    }
-    Ok(whole)
+        let samples = threads.into_iter().map(|thread| thread.join());
+        let samples = samples.collect::<Result<_, _>>();
+        samples.map_err(|_| Error::Failed("a request failed: see above".to_owned()))
+    })
 }
 
 /// Binds this thread, and those that it starts, to some of its CPUs until dropped: so many threads
