@@ -84,8 +84,9 @@ pub struct Args {
     #[arg(long)]
     pub record: bool,
 
-    /// Also write a page with charts into this folder: speed by size, by threads, and of bursts
-    /// after idleness. It takes some minutes, fewer with --quick
+    /// Also write a page with charts into this folder: speed by size, by threads, of bursts after
+    /// idleness, and of public-key operations by requests in flight. It takes some minutes, fewer
+    /// with --quick
     #[arg(long, value_name = "DIR", conflicts_with_all = ["threads", "mode", "depth", "blocking", "mixed", "fresh_nonce", "strategy"])]
     pub report: Option<PathBuf>,
 
