@@ -35,6 +35,11 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = parse_threads)]
     pub blocking: Option<usize>,
 
+    /// Measure Oarlock's public-key operations beside themselves while each CPU seals messages of
+    /// 64 KiB with AES-256-GCM, and that beside itself, in place of peers
+    #[arg(long, conflicts_with_all = ["blocking", "peer"])]
+    pub mixed: bool,
+
     /// Who to compare with; unless given, everybody here. `inline`, `stripe`, `prefetch`, `job` and
     /// `kernel` are Oarlock itself: with that strategy alone (of public-key operations: on one CPU),
     /// with jobs at every depth, and the bare kernels
@@ -79,9 +84,10 @@ pub struct Args {
     #[arg(long)]
     pub record: bool,
 
-    /// Also write a page with charts into this folder: speed by size, by threads, and of bursts
-    /// after idleness. It takes some minutes, fewer with --quick
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["threads", "mode", "depth", "blocking", "fresh_nonce", "strategy"])]
+    /// Also write a page with charts into this folder: speed by size, by threads, of bursts after
+    /// idleness, and of public-key operations by requests in flight. It takes some minutes, fewer
+    /// with --quick
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["threads", "mode", "depth", "blocking", "mixed", "fresh_nonce", "strategy"])]
     pub report: Option<PathBuf>,
 
     /// What Oarlock plans by in place of its tables.

@@ -8,6 +8,7 @@ use crate::Error;
 use crate::case::Unit;
 use crate::cli::Size;
 use crate::measure::Mode;
+use crate::public_key::Taken;
 use crate::statistics::{Latency, Summary};
 
 /// One line of the record.
@@ -26,6 +27,13 @@ impl Line {
             Self::Rate(rate) => Some(rate),
             Self::Ratio(_) => None,
         }
+    }
+
+    /// Says how it was measured.
+    pub(crate) fn in_mode(mut self, name: &str) -> Self {
+        let (Self::Rate(Rate { mode, .. }) | Self::Ratio(Ratio { mode, .. })) = &mut self;
+        *mode = Some(name.to_owned());
+        self
     }
 
     fn as_ratio(&self) -> Option<&Ratio> {
@@ -246,22 +254,29 @@ pub(crate) struct PublicKeyPoint {
     /// Threads, and CPUs, of everybody.
     pub(crate) threads: usize,
     pub(crate) depth: usize,
-    /// Threads that ask Oarlock, where each has one request at a time.
-    pub(crate) callers: Option<usize>,
+    pub(crate) mode: PublicKeyMode,
+}
+
+/// How requests of Oarlock come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PublicKeyMode {
+    /// From one thread, as many at a time as the depth says.
+    InFlight,
+    /// From so many threads that wait for one at a time each.
+    Blocking(usize),
+    /// As [`InFlight`](Self::InFlight), while every CPU has a cipher to do.
+    Mixed,
 }
 
 impl PublicKeyPoint {
-    pub(crate) fn rate(
-        &self,
-        name: &str,
-        threads: usize,
-        summary: &Summary,
-        latency: &Latency,
-    ) -> Line {
-        let mut line = self.point().rate(name, threads, summary);
+    /// Of at least one sample.
+    pub(crate) fn rate(&self, name: &str, threads: usize, taken: &mut Taken) -> Line {
+        let summary = Summary::of(&taken.per_second);
+        let latency = Latency::of(&mut taken.latencies);
+        let mut line = self.point().rate(name, threads, &summary);
         if let Line::Rate(rate) = &mut line {
             rate.mode = self.mode();
-            rate.callers = self.callers;
+            rate.callers = self.callers();
             rate.latency_us_p50 = Some(rounded(latency.us_p50));
             rate.latency_us_p90 = Some(rounded(latency.us_p90));
             rate.latency_us_p99 = Some(rounded(latency.us_p99));
@@ -274,7 +289,7 @@ impl PublicKeyPoint {
         let mut line = self.point().ratio(vs, summary);
         if let Line::Ratio(ratio) = &mut line {
             ratio.mode = self.mode();
-            ratio.callers = self.callers;
+            ratio.callers = self.callers();
             ratio.vs_depth = vs_depth;
         }
         line
@@ -288,9 +303,13 @@ impl PublicKeyPoint {
             1 => "one thread".to_owned(),
             threads => format!("{threads} threads"),
         };
-        if let Some(callers) = self.callers {
-            heading += &format!(", Oarlock asked by {callers} threads that wait");
-        }
+        heading += &match self.mode {
+            PublicKeyMode::InFlight => String::new(),
+            PublicKeyMode::Blocking(callers) => {
+                format!(", Oarlock asked by {callers} threads that wait")
+            }
+            PublicKeyMode::Mixed => ", while each CPU seals messages".to_owned(),
+        };
         heading += "; latency in µs";
         Row {
             heading,
@@ -313,7 +332,18 @@ impl PublicKeyPoint {
     }
 
     fn mode(&self) -> Option<String> {
-        self.callers.map(|_| "blocking".to_owned())
+        match self.mode {
+            PublicKeyMode::InFlight => None,
+            PublicKeyMode::Blocking(_) => Some("blocking".to_owned()),
+            PublicKeyMode::Mixed => Some(MIXED.to_owned()),
+        }
+    }
+
+    fn callers(&self) -> Option<usize> {
+        match self.mode {
+            PublicKeyMode::Blocking(callers) => Some(callers),
+            PublicKeyMode::InFlight | PublicKeyMode::Mixed => None,
+        }
     }
 }
 
@@ -460,11 +490,14 @@ fn decimals(figure: f64) -> usize {
     }
 }
 
+/// The mode of what was measured beside a load of another kind.
+pub(crate) const MIXED: &str = "mixed";
 const WIDTH: usize = 10;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     const POINT: Point<'_> = Point {
         case: "aes-128-ctr",
@@ -525,22 +558,21 @@ mod tests {
             bytes: 256,
             threads: 2,
             depth: 64,
-            callers: None,
+            mode: PublicKeyMode::InFlight,
         };
-        let latency = Latency {
-            us_p50: 7_000.04,
-            us_p90: 8.5,
-            us_p99: 9.0,
+        let mut taken = Taken {
+            per_second: vec![2.0 / 3.0, 12.0, 0.5],
+            latencies: [7, 8, 9].map(Duration::from_millis).to_vec(),
         };
-        let rate = point.rate("openssl", 2, &SUMMARY, &latency);
+        let rate = point.rate("openssl", 2, &mut taken);
         let text = serde_json::to_string(&rate).unwrap();
         assert_eq!(
             text,
-            r#"{"case":"rsa-2048-sign","impl":"openssl","threads":2,"bytes":256,"unit":"op/s","median":0.66667,"min":0.5,"max":12.0,"runs":21,"verified":true,"depth":64,"latency_us_p50":7000.0,"latency_us_p90":8.5,"latency_us_p99":9.0}"#
+            r#"{"case":"rsa-2048-sign","impl":"openssl","threads":2,"bytes":256,"unit":"op/s","median":0.66667,"min":0.5,"max":12.0,"runs":3,"verified":true,"depth":64,"latency_us_p50":8000.0,"latency_us_p90":9000.0,"latency_us_p99":9000.0}"#
         );
         assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), rate);
-        let callers = Some(64);
-        let waiting = PublicKeyPoint { callers, ..point };
+        let mode = PublicKeyMode::Blocking(64);
+        let waiting = PublicKeyPoint { mode, ..point };
         let ratio = waiting.ratio("oarlock", Some(16), &SUMMARY);
         let text = serde_json::to_string(&ratio).unwrap();
         let end = r#""mode":"blocking","depth":64,"callers":64,"vs_depth":16}"#;
@@ -548,7 +580,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), ratio);
 
         let mut out = Vec::new();
-        let lines = [point.rate("oarlock", 2, &SUMMARY, &latency), rate];
+        let lines = [point.rate("oarlock", 2, &mut taken), rate];
         let ratio = point.ratio("openssl", None, &SUMMARY);
         let lines = [&lines[..], &[ratio]].concat();
         Table::default()
@@ -558,9 +590,9 @@ mod tests {
 rsa-2048-sign in op/s, 2 threads; latency in µs
     depth     oarlock     openssl       ×
        64       0.667       0.667    0.67
-      p50      7000.0      7000.0
-      p90         8.5         8.5
-      p99         9.0         9.0
+      p50      8000.0      8000.0
+      p90      9000.0      9000.0
+      p99      9000.0      9000.0
 ";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }

@@ -76,6 +76,15 @@ impl Oarlock {
         };
         Ok((0..callers).map(caller).collect())
     }
+
+    /// How it is asked at a depth where nothing else is said.
+    pub(crate) fn asked_at(depth: usize) -> Asked {
+        if depth == 1 {
+            Asked::Calls
+        } else {
+            Asked::Jobs
+        }
+    }
 }
 
 #[derive(Clone)]

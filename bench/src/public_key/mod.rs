@@ -4,18 +4,23 @@
 //! tasks.rs    what is asked: the same keys and requests of everybody
 //! load.rs     threads that each keep some requests in flight, and the clock
 //! run.rs      who and at which depths: answers compared, then samples in turn
+//! mixed.rs    Oarlock alone, and while every CPU has a cipher to do     first.rs   a process's first
 //! ```
 //!
 //! A closed loop: as a request is done the next one enters in its place, so there are always as
 //! many in flight as the depth says. Who does one at a time has the others wait, which costs it no
 //! throughput; who does several at once takes what is there.
 
+mod first;
 mod load;
+mod mixed;
 mod run;
 mod tasks;
 
 use std::collections::VecDeque;
 
+pub use first::{First, first};
+pub(crate) use load::Taken;
 pub(crate) use run::{measure, verify};
 pub use tasks::{ModExpRequest, RsaKey, RsaRequest, RsaTasks, Tasks};
 

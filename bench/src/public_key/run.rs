@@ -10,15 +10,15 @@
 
 use std::time::Duration;
 
-use super::load::{self, Bound, Loop};
-use super::{PublicKey, Tasks};
+use super::load::{self, Bound, Loop, Taken};
+use super::{PublicKey, Tasks, mixed};
 use crate::Error;
 use crate::case::PublicKeyCase;
 use crate::cli::Args;
-use crate::output::{Line, PublicKeyPoint};
-use crate::own::Asked;
+use crate::output::{Line, PublicKeyMode, PublicKeyPoint};
+use crate::own::{Asked, Oarlock};
 use crate::run::{Event, Everybody, OARLOCK, Observer};
-use crate::statistics::{Latency, Summary};
+use crate::statistics::Summary;
 
 /// Measures `cases`; returns how many of them somebody does.
 pub(crate) fn measure(
@@ -30,6 +30,10 @@ pub(crate) fn measure(
     let _bound = Bound::to(args.threads)?;
     let mut measured = 0;
     for case in cases {
+        if args.mixed {
+            measured += usize::from(mixed::measure(args, case, everybody, observer)?);
+            continue;
+        }
         let mut field = Field::of(case, args, everybody)?;
         if field.sides.is_empty() {
             continue;
@@ -80,8 +84,7 @@ struct Side {
     depth: usize,
     threads: usize,
     loops: Vec<Loop>,
-    per_second: Vec<f64>,
-    latencies: Vec<Duration>,
+    taken: Taken,
 }
 
 impl Field {
@@ -137,20 +140,15 @@ impl Field {
     }
 
     fn measure(&mut self, args: &Args) -> Result<(), Error> {
-        let length = Duration::from_millis(match (args.sample_ms, args.quick) {
-            (Some(ms), _) => ms,
-            (None, true) => QUICK_SAMPLE_MS,
-            (None, false) => SAMPLE_MS,
-        });
-        let rounds = if args.quick { QUICK_ROUNDS } else { ROUNDS };
-        for round in 0..rounds {
+        let length = sample_length(args);
+        for round in 0..rounds(args) {
             for turn in 0..self.sides.len() {
                 let place = match round % 2 {
                     0 => turn,
                     _ => self.sides.len() - 1 - turn,
                 };
                 let side = &mut self.sides[place];
-                let sample = load::sample(&mut side.loops, length)?;
+                let samples = load::sample(&mut side.loops, length)?;
                 for one in &side.loops {
                     if let Some(number) = one.results.first_wrong(&self.answers) {
                         return Err(Error::Mismatch(format!(
@@ -159,8 +157,7 @@ impl Field {
                         )));
                     }
                 }
-                side.per_second.push(sample.per_second);
-                side.latencies.extend(sample.latencies);
+                side.taken.add(&samples);
             }
         }
         Ok(())
@@ -178,24 +175,25 @@ impl Field {
             bytes: self.case.operation.bits() / 8,
             threads: args.threads,
             depth,
-            callers: args.blocking,
+            mode: match args.blocking {
+                Some(callers) => PublicKeyMode::Blocking(callers),
+                None => PublicKeyMode::InFlight,
+            },
         };
         let our_samples = |depth| {
             let mut sides = self.sides.iter();
             let ours = sides.find(|side| side.name == OARLOCK && side.depth == depth);
-            ours.map(|side| side.per_second.clone())
+            ours.map(|side| side.taken.per_second.clone())
         };
         let ours = our_samples(depth);
         let ours_before = before.and_then(|before| our_samples(before).zip(Some(before)));
         let mut lines = Vec::new();
         for side in self.sides.iter_mut().filter(|side| side.depth == depth) {
-            let summary = Summary::of(&side.per_second);
-            let latency = Latency::of(&mut side.latencies);
-            lines.push(point.rate(side.name, side.threads, &summary, &latency));
+            lines.push(point.rate(side.name, side.threads, &mut side.taken));
             if let Some(ours) = &ours
                 && side.name != OARLOCK
             {
-                let summary = Summary::of_ratios(ours, &side.per_second);
+                let summary = Summary::of_ratios(ours, &side.taken.per_second);
                 lines.push(point.ratio(side.name, None, &summary));
             }
         }
@@ -226,8 +224,7 @@ impl Side {
             depth,
             threads,
             loops: loops.collect(),
-            per_second: Vec::new(),
-            latencies: Vec::new(),
+            taken: Taken::default(),
         }
     }
 }
@@ -254,8 +251,7 @@ fn sides_at(
     };
     let (asked, callers, depth_each) = match args.blocking {
         Some(callers) => (Asked::Calls, callers, 1),
-        None if depth == 1 => (Asked::Calls, 1, 1),
-        None => (Asked::Jobs, 1, depth),
+        None => (Oarlock::asked_at(depth), 1, depth),
     };
     let ours = everybody.oarlock.public_key_callers(tasks, asked, callers);
     let side = ours.map(|ours| {
@@ -290,11 +286,23 @@ fn sides_at(
     Ok(sides)
 }
 
+pub(super) fn sample_length(args: &Args) -> Duration {
+    Duration::from_millis(match (args.sample_ms, args.quick) {
+        (Some(ms), _) => ms,
+        (None, true) => QUICK_SAMPLE_MS,
+        (None, false) => SAMPLE_MS,
+    })
+}
+
+pub(super) fn rounds(args: &Args) -> usize {
+    if args.quick { QUICK_ROUNDS } else { ROUNDS }
+}
+
 fn first_difference(a: &[Vec<u8>], b: &[Vec<u8>]) -> Option<usize> {
     a.iter().zip(b).position(|(a, b)| a != b)
 }
 
-fn depths(args: &Args) -> Vec<usize> {
+pub(super) fn depths(args: &Args) -> Vec<usize> {
     match args.depth.as_slice() {
         [] => DEPTHS.to_vec(),
         given => given.to_vec(),

@@ -7,7 +7,7 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::figures::{Figures, Scaling};
+use super::figures::{Along, Figures, Scaling};
 use crate::Error;
 use crate::cli::Size;
 
@@ -18,9 +18,9 @@ pub(super) enum Scale {
     Logarithmic,
 }
 
-/// Speed by size, a line for each implementation.
-pub(super) fn by_size(figures: &Figures<'_>, scale: Scale, of: &str) -> Result<String, Error> {
-    draw(LINES_HEIGHT, |root| draw_by_size(root, figures, scale, of))
+/// Speed by size or depth, a line for each implementation.
+pub(super) fn by_point(figures: &Figures<'_>, scale: Scale, of: &str) -> Result<String, Error> {
+    draw(LINES_HEIGHT, |root| draw_by_point(root, figures, scale, of))
 }
 
 /// Speed over that of one thread, a bar for each case and number of threads.
@@ -45,13 +45,13 @@ fn draw(height: u32, draw: impl FnOnce(&Area<'_>) -> Drawn) -> Result<String, Er
     Ok(svg)
 }
 
-fn draw_by_size(root: &Area<'_>, figures: &Figures<'_>, scale: Scale, of: &str) -> Drawn {
+fn draw_by_point(root: &Area<'_>, figures: &Figures<'_>, scale: Scale, of: &str) -> Drawn {
     let (plot, _) = root.split_horizontally(LEGEND_LEFT);
-    let sizes = figures.sizes();
+    let points = figures.points();
     let names = figures.implementations();
     let all = names
         .iter()
-        .flat_map(|name| sizes.iter().filter_map(|bytes| figures.rate(name, *bytes)));
+        .flat_map(|name| points.iter().filter_map(|point| figures.rate(name, *point)));
     let most = all.clone().fold(f64::MIN_POSITIVE, f64::max);
     let least = all.fold(most, f64::min);
     let y_axis = match scale {
@@ -62,8 +62,8 @@ fn draw_by_size(root: &Area<'_>, figures: &Figures<'_>, scale: Scale, of: &str) 
         Scale::Linear => rate,
         Scale::Logarithmic => rate.log10(),
     };
-    let x_of = |bytes: usize| (bytes as f64).log2();
-    let marks: Vec<f64> = sizes.iter().map(|bytes| x_of(*bytes)).collect();
+    let x_of = |point: usize| (point as f64).log2();
+    let marks: Vec<f64> = points.iter().map(|point| x_of(*point)).collect();
     let ends = marks.first().copied().zip(marks.last().copied());
     let (first, last) = ends.unwrap_or_default();
     let x_axis = Axis {
@@ -87,7 +87,7 @@ fn draw_by_size(root: &Area<'_>, figures: &Figures<'_>, scale: Scale, of: &str) 
         .axis_desc_style(text(LABEL))
         .x_desc(of)
         .y_desc(figures.unit)
-        .x_label_formatter(&|log| bytes_shown(log.exp2().round() as usize))
+        .x_label_formatter(&|log| point_shown(figures.along, log.exp2().round() as usize))
         .y_label_formatter(&|y| match scale {
             Scale::Linear => figure_shown(*y),
             Scale::Logarithmic => figure_shown(10_f64.powf(*y)),
@@ -97,9 +97,9 @@ fn draw_by_size(root: &Area<'_>, figures: &Figures<'_>, scale: Scale, of: &str) 
     // Oarlock last, so that nothing covers it.
     for name in names.iter().rev() {
         let look = Look::of(name);
-        let points: Vec<(f64, f64)> = sizes
+        let points: Vec<(f64, f64)> = points
             .iter()
-            .filter_map(|bytes| Some((x_of(*bytes), y_of(figures.rate(name, *bytes)?))))
+            .filter_map(|point| Some((x_of(*point), y_of(figures.rate(name, *point)?))))
             .collect();
         let line = look.color.stroke_width(look.width);
         chart.draw_series([PathElement::new(points.clone(), line)])?;
@@ -249,6 +249,8 @@ impl Look {
             "rustcrypto" => (RGBColor(204, 121, 167), DIAMOND),
             "ipsec-mb" => (RGBColor(0, 0, 0), CROSS),
             "prefetch" => (RGBColor(86, 180, 233), DIAMOND),
+            "crypto-mb" => (RGBColor(0, 0, 0), CROSS),
+            "ring" => (RGBColor(204, 121, 167), DIAMOND),
             "inline" => (RGBColor(110, 110, 110), TRIANGLE),
             _ => (RGBColor(230, 159, 0), CROSS),
         };
@@ -277,11 +279,19 @@ pub(super) fn shown_name(name: &str) -> &str {
         "aws-lc" => "AWS-LC",
         "rustcrypto" => "RustCrypto",
         "ipsec-mb" => "intel-ipsec-mb",
+        "crypto-mb" => "crypto_mb",
         "inline" => "Oarlock, inline",
         "stripe" => "Oarlock, stripes",
         "prefetch" => "Oarlock, prefetch",
         "kernel" => "Oarlock, kernels",
         other => other,
+    }
+}
+
+pub(super) fn point_shown(along: Along, point: usize) -> String {
+    match along {
+        Along::Bytes => bytes_shown(point),
+        Along::Depth => point.to_string(),
     }
 }
 

@@ -2,8 +2,18 @@
 
 use crate::output::{Line, Rate, Ratio};
 
-/// What was measured of one case in one way: implementations across, sizes down.
+/// What rows of figures are told apart by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Along {
+    /// Of a request, or of a burst.
+    Bytes,
+    /// Requests in flight.
+    Depth,
+}
+
+/// What was measured of one case in one way: implementations across, sizes or depths down.
 pub(super) struct Figures<'a> {
+    pub(super) along: Along,
     pub(super) case: &'a str,
     pub(super) unit: &'a str,
     pub(super) idle_ms: Option<u64>,
@@ -13,7 +23,7 @@ pub(super) struct Figures<'a> {
 
 impl<'a> Figures<'a> {
     /// One for each case, and each pause, in the order of `lines`.
-    pub(super) fn of(lines: &'a [Line]) -> Vec<Self> {
+    pub(super) fn of(lines: &'a [Line], along: Along) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for line in lines {
             match line {
@@ -23,6 +33,7 @@ impl<'a> Figures<'a> {
                         .position(|one| one.is_of(&rate.case, rate.idle_ms));
                     let at = at.unwrap_or_else(|| {
                         all.push(Self {
+                            along,
                             case: &rate.case,
                             unit: &rate.unit,
                             idle_ms: rate.idle_ms,
@@ -59,25 +70,51 @@ impl<'a> Figures<'a> {
         names
     }
 
-    pub(super) fn sizes(&self) -> Vec<usize> {
-        let mut sizes: Vec<_> = self.rates.iter().map(|rate| rate.bytes).collect();
-        sizes.sort_unstable();
-        sizes.dedup();
-        sizes
+    /// Sizes or depths, from the least on.
+    pub(super) fn points(&self) -> Vec<usize> {
+        let rates = self.rates.iter();
+        let mut points: Vec<_> = rates.map(|rate| self.at(rate.bytes, rate.depth)).collect();
+        points.sort_unstable();
+        points.dedup();
+        points
     }
 
-    pub(super) fn rate(&self, implementation: &str, bytes: usize) -> Option<f64> {
-        let mut rates = self.rates.iter();
-        rates
-            .find(|rate| rate.implementation == implementation && rate.bytes == bytes)
-            .map(|rate| rate.median)
+    pub(super) fn rate(&self, implementation: &str, point: usize) -> Option<f64> {
+        self.line(implementation, point).map(|rate| rate.median)
     }
 
-    pub(super) fn ratio(&self, vs: &str, bytes: usize) -> Option<f64> {
+    /// Of latencies, the 50th, 90th and 99th percentiles.
+    pub(super) fn latency_us(&self, implementation: &str, point: usize) -> Option<[f64; 3]> {
+        let rate = self.line(implementation, point)?;
+        Some([
+            rate.latency_us_p50?,
+            rate.latency_us_p90?,
+            rate.latency_us_p99?,
+        ])
+    }
+
+    pub(super) fn ratio(&self, vs: &str, point: usize) -> Option<f64> {
         let mut ratios = self.ratios.iter();
         ratios
-            .find(|ratio| ratio.vs == vs && ratio.bytes == bytes)
+            .find(|ratio| {
+                let at = self.at(ratio.bytes, ratio.depth);
+                ratio.vs == vs && at == point && ratio.vs_depth.is_none()
+            })
             .map(|ratio| ratio.ratio_median)
+    }
+
+    fn line(&self, implementation: &str, point: usize) -> Option<&'a Rate> {
+        let mut rates = self.rates.iter().copied();
+        rates.find(|rate| {
+            rate.implementation == implementation && self.at(rate.bytes, rate.depth) == point
+        })
+    }
+
+    fn at(&self, bytes: usize, depth: Option<usize>) -> usize {
+        match self.along {
+            Along::Bytes => bytes,
+            Along::Depth => depth.unwrap_or(1),
+        }
     }
 }
 

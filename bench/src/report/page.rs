@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::Report;
-use super::chart::{self, Scale, bytes_shown, shown_name, three_digits};
-use super::figures::{Figures, Scaling};
+use super::chart::{self, Scale, bytes_shown, point_shown, shown_name, three_digits};
+use super::figures::{Along, Figures, Scaling};
 use super::folder::GENERATOR;
 use crate::Error;
 use crate::machine::Machine;
@@ -16,6 +16,7 @@ pub(super) fn html(machine: &Machine, report: &Report) -> Result<String, Error> 
     speed(&mut page, report)?;
     scaling(&mut page, report)?;
     bursts(&mut page, report)?;
+    public_key(&mut page, report)?;
     page += "<footer><p>The same figures, one JSON object a line: \
              <a href=\"figures.jsonl\">figures.jsonl</a></p></footer>\n</body>\n</html>\n";
     Ok(page)
@@ -40,7 +41,7 @@ fn head(page: &mut String, machine: &Machine) {
         date = machine.date,
     );
     *page += "<p>Everybody was measured in this one run, in turn, after outputs had been compared. \
-              Rates are medians in GB/s, 10<sup>9</sup> bytes a second. Ratios (×) are Oarlock over the \
+              Rates are medians, in GB/s (10<sup>9</sup> bytes a second) or op/s (operations a second). Ratios (×) are Oarlock over the \
               other, the median over pairs of samples taken one right after the other: quote these, \
               since rates of two runs cannot be compared.</p>\n<ul class=\"versions\">\n";
     for version in &machine.versions {
@@ -50,12 +51,15 @@ fn head(page: &mut String, machine: &Machine) {
 }
 
 fn speed(page: &mut String, report: &Report) -> Result<(), Error> {
+    if report.speed.is_empty() {
+        return Ok(());
+    }
     *page += "<h2 id=\"speed\">Speed by size of a request</h2>\n\
               <p>One thread each, requests in place, one after the other. AEADs: each message under \
               its own nonce, with 13 bytes of additional data; to open goes from one buffer to \
               another.</p>\n";
-    for figures in Figures::of(&report.speed) {
-        let drawn = chart::by_size(&figures, Scale::Linear, "bytes of a request")?;
+    for figures in Figures::of(&report.speed, Along::Bytes) {
+        let drawn = chart::by_point(&figures, Scale::Linear, "bytes of a request")?;
         let what = format!("{} by size of a request", figures.case);
         figure(page, figures.case, &what, &drawn);
         table(page, &figures, "request");
@@ -64,6 +68,9 @@ fn speed(page: &mut String, report: &Report) -> Result<(), Error> {
 }
 
 fn scaling(page: &mut String, report: &Report) -> Result<(), Error> {
+    if report.speed.is_empty() {
+        return Ok(());
+    }
     *page += "<h2 id=\"threads\">Speed by threads</h2>\n";
     let all = Scaling::of(&report.scaling);
     if all.is_empty() {
@@ -104,7 +111,7 @@ fn scaling(page: &mut String, report: &Report) -> Result<(), Error> {
 }
 
 fn bursts(page: &mut String, report: &Report) -> Result<(), Error> {
-    let all = Figures::of(&report.bursts);
+    let all = Figures::of(&report.bursts, Along::Bytes);
     if all.is_empty() {
         return Ok(());
     }
@@ -115,12 +122,52 @@ fn bursts(page: &mut String, report: &Report) -> Result<(), Error> {
     for figures in all {
         let idle = figures.idle_ms.unwrap_or_default();
         let title = format!("{} after {idle} ms of idleness", figures.case);
-        let drawn = chart::by_size(&figures, Scale::Logarithmic, "bytes of the burst")?;
+        let drawn = chart::by_point(&figures, Scale::Logarithmic, "bytes of the burst")?;
         let what = format!("{}: bursts after {idle} ms of idleness", figures.case);
         figure(page, &title, &what, &drawn);
         table(page, &figures, "burst");
     }
     Ok(())
+}
+
+fn public_key(page: &mut String, report: &Report) -> Result<(), Error> {
+    let all = Figures::of(&report.public_key, Along::Depth);
+    if all.is_empty() {
+        return Ok(());
+    }
+    *page += "<h2 id=\"public-key\">Public-key operations by requests in flight</h2>\n\
+              <p>One core. As a request is done the next one enters, of another key, so there are \
+              always as many in flight. Oarlock is asked by a call where there is one, else by jobs. \
+              crypto_mb takes up to eight at a time, and neither pads nor checks what it signs; the \
+              others do one at a time. Both axes are logarithmic.</p>\n";
+    for figures in all {
+        let drawn = chart::by_point(&figures, Scale::Logarithmic, "requests in flight")?;
+        let what = format!("{} by requests in flight", figures.case);
+        figure(page, figures.case, &what, &drawn);
+        table(page, &figures, "in flight");
+        latencies(page, &figures);
+    }
+    Ok(())
+}
+
+/// A row for each depth, with three percentiles for each implementation.
+fn latencies(page: &mut String, figures: &Figures<'_>) {
+    *page += "<table>\n<caption>Microseconds from entry to result: half of the requests, nine \
+              tenths, 99 of 100</caption>\n<thead><tr><th scope=\"col\">in flight</th>";
+    for name in figures.implementations() {
+        let shown = escaped(shown_name(name));
+        *page += &format!("<th scope=\"col\">{shown}</th>");
+    }
+    *page += "</tr></thead>\n<tbody>\n";
+    for point in figures.points() {
+        *page += &format!("<tr><th scope=\"row\">{point}</th>");
+        for name in figures.implementations() {
+            let three = figures.latency_us(name, point);
+            *page += &cell(three.map(|all| all.map(|us| format!("{us:.0}")).join(" · ")));
+        }
+        *page += "</tr>\n";
+    }
+    *page += "</tbody>\n</table>\n";
 }
 
 fn figure(page: &mut String, title: &str, what: &str, svg: &str) {
@@ -141,12 +188,13 @@ fn table(page: &mut String, figures: &Figures<'_>, of: &str) {
         }
     }
     *page += "</tr></thead>\n<tbody>\n";
-    for bytes in figures.sizes() {
-        let _ = write!(page, "<tr><th scope=\"row\">{}</th>", bytes_shown(bytes));
+    for point in figures.points() {
+        let shown = point_shown(figures.along, point);
+        let _ = write!(page, "<tr><th scope=\"row\">{shown}</th>");
         for name in &names {
-            *page += &cell(figures.rate(name, bytes).map(three_digits));
+            *page += &cell(figures.rate(name, point).map(three_digits));
             if has_ratio(name) {
-                let ratio = figures.ratio(name, bytes);
+                let ratio = figures.ratio(name, point);
                 *page += &cell(ratio.map(|ratio| format!("{ratio:.2}")));
             }
         }
@@ -192,4 +240,5 @@ table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabu
 th, td { padding: 0.2rem 0.7rem; text-align: right; border-bottom: 1px solid #ccc; }
 thead th { vertical-align: bottom; border-bottom: 2px solid #1a1a1a; }
 th.ratio { padding-left: 0; }
+caption { padding-top: 0.75rem; text-align: left; }
 ";

@@ -11,14 +11,15 @@ mod rustcrypto;
 mod seed_shape;
 mod targets;
 
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 use oarlock_bench::cli::Args;
-use oarlock_bench::openssl;
 use oarlock_bench::peer::PeerFactory;
+use oarlock_bench::public_key::{self, First};
+use oarlock_bench::{Error, openssl};
 
 /// Measures Oarlock beside its peers, in turn in the same run, after comparing their outputs
 #[derive(Parser)]
@@ -44,6 +45,11 @@ struct Cli {
     #[arg(long, conflicts_with_all = ["targets", "report"])]
     seed_shape: bool,
 
+    /// Print what the first public-key operation of this process and of a forked child takes, of the
+    /// peer named, or of Oarlock
+    #[arg(long, hide = true, conflicts_with_all = ["targets", "report", "seed_shape"])]
+    first: bool,
+
     /// The `oarlock` command to measure, in place of the one beside this program
     #[arg(long, value_name = "PATH", requires = "targets")]
     oarlock: Option<PathBuf>,
@@ -55,6 +61,9 @@ fn main() -> ExitCode {
     let result = match &cli.targets {
         Some(pattern) => targets::run(&cli, pattern, out),
         None if cli.seed_shape => seed_shape::run(&cli.args, out),
+        None if cli.first => {
+            public_key::first(&cli.args, PEERS).and_then(|first| write_first(&first, out))
+        }
         None => oarlock_bench::run(&cli.args, PEERS, out),
     };
     match result {
@@ -64,6 +73,13 @@ fn main() -> ExitCode {
             error.exit_code()
         }
     }
+}
+
+fn write_first(first: &First, out: &mut impl Write) -> Result<(), Error> {
+    serde_json::to_string(first)
+        .map_err(io::Error::from)
+        .and_then(|line| writeln!(out, "{line}"))
+        .map_err(Error::io("writing the result"))
 }
 
 const PEERS: &[PeerFactory] = &[

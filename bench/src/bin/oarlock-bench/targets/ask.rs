@@ -6,6 +6,7 @@ use oarlock_bench::Error;
 use oarlock_bench::cli::Size;
 use oarlock_bench::output::{Line, Ratio};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use serde::de::DeserializeOwned;
 
 use super::outcome::Outcome;
 
@@ -133,8 +134,7 @@ impl Ask {
 
     /// Runs this program for it.
     pub(super) fn measure(&self, quick: bool) -> Result<Vec<Ratio>, Error> {
-        let program = std::env::current_exe().map_err(Error::io("this program"))?;
-        let mut command = Command::new(program);
+        let mut command = this_program()?;
         command
             .args(["--json", "--case", self.case, "--peer", self.peer])
             .args(["--threads", &self.threads.to_string(), "--size", self.sizes])
@@ -153,22 +153,14 @@ impl Ask {
                 .env("OPENSSL_ia32cap", NO_AES_FOR_OPENSSL)
                 .env("OARLOCK_CPU", mask);
         }
-        let output = if self.place == Place::OneCpu {
-            on_one_cpu(|| command.output())
+        let text = if self.place == Place::OneCpu {
+            on_one_cpu(|| output(&mut command))?
         } else {
-            command.output()
-        }
-        .map_err(Error::io("this program again"))?;
-        if !output.status.success() {
-            let why = String::from_utf8_lossy(&output.stderr);
-            let why = why.trim().trim_start_matches("oarlock-bench: ");
-            return Err(Error::Failed(why.replace('\n', "; ")));
-        }
+            output(&mut command)?
+        };
         let mut ratios = Vec::new();
-        for line in String::from_utf8_lossy(&output.stdout).lines() {
-            let line: Line = serde_json::from_str(line)
-                .map_err(|error| Error::Failed(format!("{line:?}: {error}")))?;
-            match line {
+        for line in text.lines() {
+            match read(line)? {
                 Line::Ratio(ratio) => ratios.push(ratio),
                 Line::Rate(rate)
                     if mask.is_some()
@@ -194,10 +186,7 @@ impl Target {
             .iter()
             .filter(|ratio| self.covers(ratio.bytes) && ratio.idle_ms == self.idle_ms)
             .collect();
-        let worst = mine
-            .iter()
-            .min_by(|a, b| a.ratio_median.total_cmp(&b.ratio_median))
-            .ok_or("nothing was measured there")?;
+        let worst = worst(&mine)?;
         let mut worst_of = Vec::new();
         if mine.iter().any(|ratio| ratio.bytes != worst.bytes) {
             worst_of.push(format!("at {}", Size(worst.bytes)));
@@ -209,8 +198,7 @@ impl Target {
             nothing if nothing.is_empty() => nothing,
             what => format!(" (worst {what})"),
         };
-        let ratio = [worst.ratio_min, worst.ratio_median, worst.ratio_max];
-        Ok(Outcome::measured(name.to_owned(), self.least, ratio, note))
+        Ok(Outcome::of(name.to_owned(), self.least, worst, note))
     }
 
     /// Whether it is about requests of `bytes`.
@@ -224,16 +212,48 @@ impl Target {
     }
 }
 
+/// The least of some ratios.
+pub(super) fn worst<'a>(ratios: &[&'a Ratio]) -> Result<&'a Ratio, String> {
+    ratios
+        .iter()
+        .copied()
+        .min_by(|a, b| a.ratio_median.total_cmp(&b.ratio_median))
+        .ok_or_else(|| "nothing was measured there".to_owned())
+}
+
+/// This program, to be run again.
+pub(super) fn this_program() -> Result<Command, Error> {
+    let program = std::env::current_exe().map_err(Error::io("this program"))?;
+    Ok(Command::new(program))
+}
+
+/// What a run of this program writes.
+pub(super) fn output(command: &mut Command) -> Result<String, Error> {
+    let output = command.output().map_err(Error::io("this program again"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let why = String::from_utf8_lossy(&output.stderr);
+    let why = why.trim().trim_start_matches("oarlock-bench: ");
+    Err(Error::Failed(why.replace('\n', "; ")))
+}
+
+/// A line of what it writes.
+pub(super) fn read<T: DeserializeOwned>(line: &str) -> Result<T, Error> {
+    serde_json::from_str(line).map_err(|error| Error::Failed(format!("{line:?}: {error}")))
+}
+
 /// Binds this thread to the first of its CPUs meanwhile; a process it starts inherits that.
-fn on_one_cpu<T>(work: impl FnOnce() -> std::io::Result<T>) -> std::io::Result<T> {
-    let all = sched_getaffinity(None)?;
+fn on_one_cpu<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let failed = |error| Error::Failed(format!("binding to one CPU: {error}"));
+    let all = sched_getaffinity(None).map_err(failed)?;
     let mut one = CpuSet::new();
     if let Some(first) = (0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)) {
         one.set(first);
-        sched_setaffinity(None, &one)?;
+        sched_setaffinity(None, &one).map_err(failed)?;
     }
     let result = work();
-    sched_setaffinity(None, &all)?;
+    sched_setaffinity(None, &all).map_err(failed)?;
     result
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! ctr.rs aead.rs cbc.rs prefetch.rs auto.rs   what is promised     enc.rs (beside)   of the command
 //! ask.rs                                      how it is measured
+//! public_key.rs                               both, by requests in flight
 //! outcome.rs                                  what came out
 //! ```
 //!
@@ -17,9 +18,11 @@ mod cbc;
 mod ctr;
 mod outcome;
 mod prefetch;
+mod public_key;
 
 use std::io::Write;
 
+use oarlock_bench::output::Ratio;
 use oarlock_bench::record::Record;
 use oarlock_bench::{Error, glob};
 
@@ -65,18 +68,23 @@ pub(crate) fn run(cli: &crate::Cli, pattern: &str, out: &mut dyn Write) -> Resul
             .map_err(Error::io("writing the result"))
     };
     for ask in GROUPS.iter().copied().flatten() {
-        let targets = ask.targets.iter().map(|target| (target, ask.name(target)));
-        let mut targets = targets.filter(|(_, name)| asked(name)).peekable();
-        if targets.peek().is_none() {
-            continue;
-        }
-        let ratios = ask.measure(cli.args.quick);
-        for (target, name) in targets {
-            let outcome = ratios
-                .as_deref()
-                .map_err(ToString::to_string)
-                .and_then(|ratios| target.judge(&name, ratios))
-                .unwrap_or_else(|why| Outcome::not_measured(name, target.least, why));
+        let judge = |name: &str, target: &ask::Target, ratios: &[Ratio]| target.judge(name, ratios);
+        let targets = ask.targets.iter();
+        let targets = targets.map(|target| (ask.name(target), target.least, target));
+        let measure = || ask.measure(cli.args.quick);
+        outcomes(targets, &asked, measure, judge, &mut report)?;
+    }
+    for ask in public_key::ASKS {
+        let judge =
+            |name: &str, target: &public_key::Target, ratios: &[Ratio]| target.judge(name, ratios);
+        let targets = ask.targets.iter();
+        let targets = targets.map(|target| (ask.name(target), target.least, target));
+        let measure = || ask.measure(cli.args.quick);
+        outcomes(targets, &asked, measure, judge, &mut report)?;
+    }
+    if public_key::FIRSTS.iter().any(|name| asked(name)) {
+        let firsts = public_key::firsts(cli.args.quick).into_iter();
+        for outcome in firsts.filter(|outcome| asked(&outcome.target)) {
             report(outcome)?;
         }
     }
@@ -92,6 +100,30 @@ pub(crate) fn run(cli: &crate::Cli, pattern: &str, out: &mut dyn Write) -> Resul
     }
 }
 
+/// Measures, if one of the targets of a run is asked for, and reports on each that is.
+fn outcomes<'a, T: 'a>(
+    targets: impl Iterator<Item = (String, f64, &'a T)>,
+    asked: &dyn Fn(&str) -> bool,
+    measure: impl FnOnce() -> Result<Vec<Ratio>, Error>,
+    judge: impl Fn(&str, &T, &[Ratio]) -> Result<Outcome, String>,
+    report: &mut dyn FnMut(Outcome) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut targets = targets.filter(|(name, ..)| asked(name)).peekable();
+    if targets.peek().is_none() {
+        return Ok(());
+    }
+    let ratios = measure();
+    for (name, least, target) in targets {
+        let outcome = ratios
+            .as_deref()
+            .map_err(ToString::to_string)
+            .and_then(|ratios| judge(&name, target, ratios))
+            .unwrap_or_else(|why| Outcome::not_measured(name, least, why));
+        report(outcome)?;
+    }
+    Ok(())
+}
+
 /// Of every peer that is here.
 fn versions() -> Vec<String> {
     crate::PEERS
@@ -104,7 +136,15 @@ fn versions() -> Vec<String> {
 fn names() -> Vec<String> {
     let asks = GROUPS.iter().copied().flatten();
     let of = |ask: &'static Ask| ask.targets.iter().map(|target| ask.name(target));
-    asks.flat_map(of).chain([enc::NAME.to_owned()]).collect()
+    let of_public_key = |ask: &'static public_key::Ask| {
+        let targets = ask.targets.iter();
+        targets.map(|target| ask.name(target))
+    };
+    asks.flat_map(of)
+        .chain(public_key::ASKS.iter().flat_map(of_public_key))
+        .chain(public_key::FIRSTS.map(str::to_owned))
+        .chain([enc::NAME.to_owned()])
+        .collect()
 }
 
 #[cfg(test)]

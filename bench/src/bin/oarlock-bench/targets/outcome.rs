@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use oarlock_bench::output::Ratio;
 use serde::Serialize;
 
 /// Required and measured.
@@ -29,6 +30,11 @@ impl Outcome {
             met: median >= required,
             note,
         }
+    }
+
+    pub(super) fn of(target: String, required: f64, ratio: &Ratio, note: String) -> Self {
+        let ratio = [ratio.ratio_min, ratio.ratio_median, ratio.ratio_max];
+        Self::measured(target, required, ratio, note)
     }
 
     pub(crate) fn not_measured(target: String, required: f64, why: String) -> Self {
