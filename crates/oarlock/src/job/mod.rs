@@ -235,8 +235,10 @@ impl Jobs {
         }
         let job = self.0.enter(make(), JobOptions::default(), true);
         serve();
-        // Threads that were woken with this one's last result enter too, before one of all leads.
-        std::thread::yield_now();
+        if !self.0.is_served() {
+            // Threads that were woken with this one's last result enter too, before one of all leads.
+            std::thread::yield_now();
+        }
         self.0.wait(&job)
     }
 }
