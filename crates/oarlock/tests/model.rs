@@ -12,6 +12,209 @@ mod pool {
     pub(crate) mod tickets;
 }
 
+/// What the queue of jobs wants of the crate around it. Forks are not modelled.
+mod process {
+    pub(crate) fn fork_generation() -> usize {
+        0
+    }
+
+    pub(crate) fn undivided<T>(section: impl FnOnce() -> T) -> T {
+        section()
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Error {
+    Cancelled,
+    DeadlinePassed,
+    InvalidInput(String),
+    DeviceFailed { device: String, reason: String },
+}
+
+#[path = "../src/job"]
+mod job {
+    pub(crate) mod options;
+    pub(crate) mod queue;
+
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use loom::sync::atomic::{AtomicUsize, Ordering};
+    use loom::thread;
+
+    use self::options::JobOptions;
+    use self::queue::{Engine, Outcome, Queue};
+    use super::Error;
+    use super::pool::board::Background;
+
+    /// Doubles numbers, up to two at once.
+    struct Doubling;
+
+    impl Engine for Doubling {
+        type Work = u32;
+        type Output = u32;
+
+        const CLASSES: usize = 1;
+        const GROUP_MAX: usize = 2;
+
+        fn class(&self, _: &u32) -> usize {
+            0
+        }
+
+        fn group_size(&self, _: usize, waiting: usize) -> usize {
+            waiting.min(2)
+        }
+
+        fn cost(&self, _: usize) -> Duration {
+            Duration::from_millis(1)
+        }
+
+        fn run(&self, _: usize, works: Vec<u32>, answer: &mut dyn FnMut(usize, Outcome<u32>)) {
+            for (place, work) in works.into_iter().enumerate() {
+                answer(place, Ok(2 * work));
+            }
+        }
+    }
+
+    fn queue() -> Arc<Queue<Doubling>> {
+        Arc::new(Queue::new(Doubling, 8, || 1))
+    }
+
+    /// As `Jobs::call` does it.
+    fn call(queue: &Queue<Doubling>, number: u32) -> Outcome<u32> {
+        if let Some(_permit) = queue.permit() {
+            return Ok(2 * number);
+        }
+        assert!(queue.reserve());
+        let job = queue.enter(number, JobOptions::default(), true);
+        queue.wait(&job)
+    }
+
+    fn check(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(preemptions);
+        builder.check(run);
+    }
+
+    fn callers(preemptions: usize, others: u32, calls: u32) {
+        check(preemptions, move || {
+            let queue = queue();
+            let call_all = move |queue: &Queue<Doubling>, caller| {
+                for i in 0..calls {
+                    let number = 10 * caller + i;
+                    assert_eq!(call(queue, number), Ok(2 * number));
+                }
+            };
+            let others: Vec<_> = (1..=others)
+                .map(|caller| {
+                    let queue = Arc::clone(&queue);
+                    thread::spawn(move || call_all(&queue, caller))
+                })
+                .collect();
+            call_all(&queue, 0);
+            for other in others {
+                other.join().unwrap();
+            }
+            assert_eq!(queue.len(), 0);
+        });
+    }
+
+    #[test]
+    fn callers_who_share_a_permit_all_get_their_results() {
+        callers(3, 1, 2);
+    }
+
+    #[test]
+    fn three_callers_who_share_a_permit_all_get_their_results() {
+        callers(2, 2, 1);
+    }
+
+    /// Jobs, one of which somebody cancels, a server that comes if it was asked, and a caller who
+    /// waits for one of them.
+    #[test]
+    fn jobs_are_done_or_cancelled_whoever_comes_first() {
+        check(2, || {
+            let queue = queue();
+            let jobs: Vec<_> = (0..2)
+                .map(|number| {
+                    assert!(queue.reserve());
+                    queue.enter(number, JobOptions::default(), false)
+                })
+                .collect();
+            let server = queue.enlist(1, false).then(|| {
+                let queue = Arc::clone(&queue);
+                thread::spawn(move || assert!(!queue.work(&mut || true)))
+            });
+            let canceller = {
+                let (queue, job) = (Arc::clone(&queue), Arc::clone(&jobs[1]));
+                thread::spawn(move || queue.cancel(&job))
+            };
+            assert_eq!(queue.wait(&jobs[0]), Ok(0));
+            let is_cancelled = canceller.join().unwrap();
+            let second = queue.wait(&jobs[1]);
+            assert_eq!(
+                second,
+                if is_cancelled {
+                    Err(Error::Cancelled)
+                } else {
+                    Ok(2)
+                }
+            );
+            server.unwrap().join().unwrap();
+            assert_eq!(queue.len(), 0);
+        });
+    }
+
+    /// The pool may have no thread after all, and says so when somebody waits already.
+    #[test]
+    fn who_waits_for_a_server_that_does_not_come_does_it() {
+        check(3, || {
+            let queue = queue();
+            assert!(queue.reserve());
+            let job = queue.enter(7, JobOptions::default(), false);
+            assert!(queue.enlist(1, false));
+            let pool = {
+                let queue = Arc::clone(&queue);
+                thread::spawn(move || queue.refused())
+            };
+            assert_eq!(queue.wait(&job), Ok(14));
+            pool.join().unwrap();
+        });
+    }
+
+    /// A job enters while the last server leaves.
+    #[test]
+    fn a_server_that_leaves_does_not_leave_a_job_behind() {
+        check(3, || {
+            let queue = queue();
+            let served = Arc::new(AtomicUsize::new(0));
+            let serve = |queue: &Arc<Queue<Doubling>>| {
+                queue.enlist(1, false).then(|| {
+                    let (queue, served) = (Arc::clone(queue), Arc::clone(&served));
+                    thread::spawn(move || {
+                        assert!(!queue.work(&mut || true));
+                        served.fetch_add(1, Ordering::Relaxed);
+                    })
+                })
+            };
+            let enter = |number| {
+                assert!(queue.reserve());
+                queue.enter(number, JobOptions::default(), false)
+            };
+            let first = enter(1);
+            let servers = [serve(&queue)];
+            let second = enter(2);
+            let more = serve(&queue);
+            for server in servers.into_iter().chain([more]).flatten() {
+                server.join().unwrap();
+            }
+            // Nobody has waited or polled.
+            assert_eq!((first.take(), second.take()), (Some(Ok(2)), Some(Ok(4))));
+            assert!(served.load(Ordering::Relaxed) > 0);
+        });
+    }
+}
+
 #[path = "../src/prefetch"]
 mod prefetch {
     pub(crate) mod slots;

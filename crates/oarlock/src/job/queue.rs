@@ -381,14 +381,11 @@ impl<E: Engine> Queue<E> {
             if self.lead(job, is_overdue) {
                 continue;
             }
-            let now = Instant::now();
-            let until_late = job
-                .deadline
-                .map(|deadline| deadline.saturating_duration_since(now));
+            let until_late = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+            let time_max = job.deadline.map_or(PATIENCE, until_late).min(PATIENCE);
             // Woken for no reason, or for another one, it looks again.
-            sync::park_for(until_late.map_or(PATIENCE, |until| until.min(PATIENCE)));
+            is_overdue = sync::park_for(time_max);
             has_slept = true;
-            is_overdue = now.elapsed() >= PATIENCE;
         }
     }
 

@@ -650,20 +650,274 @@ const WORKSPACES_MAX: usize = 24;
 const BITS_MIN: usize = 448;
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
-    use super::*;
+    use std::cell::Cell;
 
-    /// Lanes whose results are to be wrong, as bits.
-    pub(super) static FAULTS: AtomicU32 = AtomicU32::new(0);
+    use super::super::{ByteOrder, PrivateRequest, PublicRequest};
+    use super::*;
+    use crate::device::software::rsa::SoftwareRsa;
+    use crate::{Accelerator, Error, Hash, SignatureScheme};
+
+    thread_local! {
+        /// Lanes whose results are to be wrong on this thread, as bits.
+        static FAULTS: Cell<u32> = const { Cell::new(0) };
+    }
 
     pub(super) fn plant_faults(requests: &mut [Request]) {
-        let faults = FAULTS.load(Ordering::Relaxed);
         for (lane, request) in requests.iter_mut().enumerate() {
-            if faults >> lane & 1 == 1
+            if FAULTS.get() >> lane & 1 == 1
                 && let Some(result) = &mut request.result
             {
-                result[lane] ^= 1 << lane;
+                let at = lane % result.len();
+                result[at] ^= 1 << lane;
             }
         }
+    }
+
+    fn run(lanes: &Lanes, works: Vec<Work>) -> Vec<Outcome<Zeroizing<Vec<u8>>>> {
+        let class = lanes.class(&works[0]);
+        let mut outcomes: Vec<_> = works.iter().map(|_| None).collect();
+        lanes.run(class, works, &mut |place, outcome| {
+            assert!(outcomes[place].replace(outcome).is_none(), "answered twice");
+        });
+        outcomes.into_iter().map(Option::unwrap).collect()
+    }
+
+    fn raw(key: &RsaPrivateKey, operand: &[u8]) -> Work {
+        let operand = Zeroizing::new(operand.to_vec());
+        Work::Private(key.clone(), PrivateRequest::Raw { operand })
+    }
+
+    /// What aws-lc makes of it.
+    fn alone(work: &Work) -> Zeroizing<Vec<u8>> {
+        let operand = work.operand().unwrap();
+        work.result(work.power(&operand).unwrap()).unwrap()
+    }
+
+    fn key(bits: usize) -> RsaPrivateKey {
+        let path = format!("{}/tests/keys/rsa{bits}.pem", env!("CARGO_MANIFEST_DIR"));
+        RsaPrivateKey::from_pem(&std::fs::read_to_string(path).unwrap()).unwrap()
+    }
+
+    /// One whose prime p is none: see tests/rsa.rs.
+    fn bad_key() -> RsaPrivateKey {
+        let numbers: Vec<Vec<u8>> = include_str!("../../tests/keys/composite.txt")
+            .lines()
+            .map(|line| {
+                (0..line.len() / 2)
+                    .map(|at| u8::from_str_radix(&line[2 * at..2 * at + 2], 16).unwrap())
+                    .collect()
+            })
+            .collect();
+        RsaPrivateKey::from_all_numbers(&PrivateNumbers {
+            n: &numbers[0],
+            e: &numbers[1],
+            d: &numbers[2],
+            p: &numbers[3],
+            q: &numbers[4],
+            dp: &numbers[5],
+            dq: &numbers[6],
+            qinv: &numbers[7],
+        })
+        .unwrap()
+    }
+
+    /// Made anew in each run, of a number of bits that is a multiple of 128.
+    fn random_key(bits: usize) -> RsaPrivateKey {
+        RsaPrivateKey::from_der(&SoftwareRsa::generate_der(bits)).unwrap()
+    }
+
+    fn operands(key: &RsaPublicKey) -> Vec<Vec<u8>> {
+        let n = key.modulus();
+        let small = |value| [vec![0; n.len() - 1], vec![value]].concat();
+        let mut largest = n.to_vec();
+        *largest.last_mut().unwrap() -= 1;
+        let mut operands = vec![small(0), small(1), small(2), largest.clone()];
+        *largest.last_mut().unwrap() -= 2;
+        operands.push(largest);
+        for _ in 0..3 {
+            let mut random = vec![0; n.len()];
+            crate::device::software::rsa::fill_random(&mut random[1..]);
+            operands.push(random);
+        }
+        operands
+    }
+
+    #[test]
+    fn lanes_and_aws_lc_agree_over_random_keys_and_edge_operands() {
+        let lanes = Lanes::new(Cpu::detect());
+        for bits in [1024, 1152, 1536, 1664, 2048, 2304, 3072, 3200, 4096] {
+            let key = random_key(bits);
+            let public = key.public_key();
+            let operands = operands(public);
+            let works = || operands.iter().map(|operand| raw(&key, operand));
+            let powers = run(&lanes, works().collect());
+            for (work, power) in works().zip(&powers) {
+                assert_eq!(*alone(&work), **power.as_ref().unwrap(), "{bits}");
+            }
+            // And back.
+            let works = powers.into_iter().map(|power| {
+                let operand = power.unwrap();
+                Work::Public(public.clone(), PublicRequest::Raw { operand })
+            });
+            let back = run(&lanes, works.collect());
+            for (operand, back) in operands.iter().zip(back) {
+                assert_eq!(*operand, **back.unwrap(), "{bits}");
+            }
+        }
+        let stats = lanes.stats();
+        assert_eq!(stats.faults, 0);
+        assert_eq!(stats.groups, if lanes.are_there() { 18 } else { 0 });
+    }
+
+    #[test]
+    fn each_lane_has_a_key_of_its_own_and_some_have_no_primes() {
+        let lanes = Lanes::new(Cpu::detect());
+        let keys: Vec<_> = (0..8).map(|_| random_key(1024)).collect();
+        let works = || {
+            keys.iter()
+                .enumerate()
+                .map(|(i, key)| raw(key, &[i as u8 + 2; 100]))
+        };
+        for (work, power) in works().zip(run(&lanes, works().collect())) {
+            assert_eq!(alone(&work), power.unwrap());
+        }
+        let plain: Vec<_> = keys
+            .iter()
+            .map(|_| {
+                let der = SoftwareRsa::generate_der(1152);
+                let key = pkcs1::RsaPrivateKeyRef::try_from(&der[..]).unwrap();
+                RsaPrivateKey::from_numbers(
+                    key.modulus.as_bytes(),
+                    key.public_exponent.as_bytes(),
+                    key.private_exponent.as_bytes(),
+                )
+                .unwrap()
+            })
+            .collect();
+        let works = || plain.iter().map(|key| raw(key, &[77; 90]));
+        assert_eq!(
+            Class::of(&works().next().unwrap()),
+            Class::Power(Width::Bits1536)
+        );
+        for (work, power) in works().zip(run(&lanes, works().collect())) {
+            assert_eq!(alone(&work), power.unwrap());
+        }
+        assert_eq!(lanes.stats().faults, 0);
+    }
+
+    #[test]
+    fn powers_of_every_width_agree_with_aws_lc() {
+        let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
+        let lanes = Lanes::new(Cpu::detect());
+        for bits in [
+            449, 512, 700, 768, 1024, 1500, 2048, 3000, 3072, 4000, 4096usize,
+        ] {
+            let works = || {
+                (0..8u8).map(|lane| {
+                    let bytes = bits.div_ceil(8);
+                    let mut modulus = vec![0x5a ^ lane; bytes];
+                    modulus[0] = 1 << ((bits - 1) % 8);
+                    *modulus.last_mut().unwrap() |= 1;
+                    let modulus = accelerator.modexp(&modulus, ByteOrder::BigEndian).unwrap();
+                    let exponent = vec![0xa7 ^ lane; bytes - usize::from(lane % 3)];
+                    modulus.work(
+                        &vec![0xc3 ^ lane; bytes + 40 * usize::from(lane % 2)],
+                        &exponent,
+                    )
+                })
+            };
+            let first = works().next().unwrap();
+            assert!(matches!(Class::of(&first), Class::Power(_)), "{bits}");
+            for (work, power) in works().zip(run(&lanes, works().collect())) {
+                assert_eq!(alone(&work), power.unwrap(), "{bits}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_bad_key_in_any_lane_of_any_group_fails_alone() {
+        let (good, bad) = (key(2048), bad_key());
+        // A good key of the bad one's width.
+        let good = if bad.public_key().bits() == 2048 {
+            good
+        } else {
+            key(1024)
+        };
+        let lanes = Lanes::new(Cpu::detect());
+        for size in 1..=LANES {
+            for lane in 0..size {
+                let works = || {
+                    (0..size).map(|at| raw(if at == lane { &bad } else { &good }, &[at as u8 + 3]))
+                };
+                let powers = run(&lanes, works().collect());
+                for (at, (work, power)) in works().zip(powers).enumerate() {
+                    if at == lane {
+                        assert!(
+                            matches!(power, Err(Error::DeviceFailed { .. })),
+                            "{power:?}"
+                        );
+                    } else {
+                        assert_eq!(alone(&work), power.unwrap());
+                    }
+                }
+            }
+        }
+        if lanes.are_there() {
+            assert_eq!(lanes.stats().faults, (2..=LANES as u64).sum::<u64>());
+        }
+    }
+
+    #[test]
+    fn a_fault_in_any_lane_is_seen_and_computed_anew() {
+        let lanes = Lanes::new(Cpu::detect());
+        if !lanes.are_there() {
+            return;
+        }
+        let key = key(1024);
+        let mut faults_due = 0;
+        for faults in (0..LANES)
+            .map(|lane| 1 << lane)
+            .chain([0, 0b1010_0110, 0xff])
+        {
+            FAULTS.set(faults);
+            let scheme = SignatureScheme::Pkcs1(Hash::Sha256);
+            let works = (0..LANES as u8).map(|at| {
+                let message = Zeroizing::new(vec![at]);
+                Work::Private(key.clone(), PrivateRequest::Sign { scheme, message })
+            });
+            let signatures = run(&lanes, works.collect());
+            faults_due += u64::from(faults.count_ones());
+            let accelerator = Accelerator::builder().build().unwrap();
+            let public = accelerator.rsa_public(key.public_key());
+            for (at, signature) in signatures.into_iter().enumerate() {
+                public
+                    .verify(scheme, &[at as u8], &signature.unwrap())
+                    .unwrap();
+            }
+            assert_eq!(lanes.stats().faults, faults_due);
+        }
+        FAULTS.set(0);
+    }
+
+    #[test]
+    fn what_is_slower_than_others_is_not_done_and_tried_again() {
+        let lanes = Lanes::new(Cpu::detect());
+        let class = Class::Private(Width::Bits1024).number();
+        assert_eq!(lanes.group_size(Class::Alone.number(), 8), 1);
+        if !lanes.are_there() {
+            assert_eq!(lanes.group_size(class, 8), 1);
+            return;
+        }
+        assert_eq!(
+            [1, 2, 3, 8, 9].map(|waiting| lanes.group_size(class, waiting)),
+            [1, 1, 3, 8, 8]
+        );
+        lanes.costs[class].group.store(u32::MAX, Ordering::Relaxed);
+        let tries = (0..)
+            .take_while(|_| lanes.group_size(class, 8) == 1)
+            .take(100_000);
+        assert!((1000..100_000).contains(&tries.count()));
     }
 }

@@ -146,6 +146,22 @@ impl AcceleratedModExp {
         Ok(request.result(power?))
     }
 
+    #[cfg(test)]
+    pub(super) fn work(&self, base: &[u8], exponent: &[u8]) -> Work {
+        let [magnitude, exponent] = [base, exponent].map(|bytes| Zeroizing::new(bytes.to_vec()));
+        let base = Base {
+            magnitude,
+            is_negative: false,
+        };
+        let order = self.order;
+        let request = PowerRequest {
+            base,
+            exponent,
+            order,
+        };
+        Work::Power(self.modulus.clone(), request)
+    }
+
     /// [`power`](Self::power), as a job.
     ///
     /// # Errors

@@ -22,27 +22,38 @@ pub(super) fn pause() {
     loom::thread::yield_now();
 }
 
-/// Locks, also what a thread that panicked had locked: nothing here is left half changed.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-}
+#[cfg(any(loom, feature = "software"))]
+pub(crate) use self::waiting::*;
 
-#[cfg(not(loom))]
-pub(crate) use std::thread::{Thread, current};
+/// What jobs wait with, where there are jobs.
+#[cfg(any(loom, feature = "software"))]
+#[cfg_attr(loom, allow(dead_code, unused_imports))]
+mod waiting {
+    /// Locks, also what a thread that panicked had locked: nothing here is left half changed.
+    pub(crate) fn lock<T>(mutex: &super::Mutex<T>) -> super::MutexGuard<'_, T> {
+        mutex
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
 
-#[cfg(loom)]
-pub(crate) use loom::thread::{Thread, current};
+    #[cfg(not(loom))]
+    pub(crate) use std::thread::{Thread, current};
 
-/// Parks the calling thread, for so long at most.
-#[cfg(not(loom))]
-pub(crate) fn park_for(time_max: std::time::Duration) {
-    std::thread::park_timeout(time_max);
-}
+    #[cfg(loom)]
+    pub(crate) use loom::thread::{Thread, current};
 
-/// Under loom no time passes.
-#[cfg(loom)]
-pub(crate) fn park_for(_: std::time::Duration) {
-    loom::thread::park();
+    /// Parks the calling thread, for so long at most. Returns whether all of that has passed.
+    #[cfg(not(loom))]
+    pub(crate) fn park_for(time_max: std::time::Duration) -> bool {
+        let began = std::time::Instant::now();
+        std::thread::park_timeout(time_max);
+        began.elapsed() >= time_max
+    }
+
+    /// Under loom no time passes.
+    #[cfg(loom)]
+    pub(crate) fn park_for(_: std::time::Duration) -> bool {
+        loom::thread::park();
+        false
+    }
 }

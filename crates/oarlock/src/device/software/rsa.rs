@@ -364,3 +364,29 @@ fn last_reason() -> i32 {
         reason as i32
     }
 }
+
+#[cfg(test)]
+impl SoftwareRsa {
+    /// RSAPrivateKey (RFC 8017, A.1.2) of a fresh key with e = 65537; `bits` is a multiple of 128.
+    pub(crate) fn generate_der(bits: usize) -> Zeroizing<Vec<u8>> {
+        use aws_lc_sys::{OPENSSL_free, RSA_generate_key_ex, RSA_new, RSA_private_key_to_bytes};
+
+        let e = Number::new(&[1, 0, 1]);
+        let (mut bytes, mut len) = (std::ptr::null_mut(), 0);
+        // SAFETY: an RSA of its own, a number, and room for what is written; the bytes are copied
+        // before they are freed, and all is freed once.
+        unsafe {
+            let rsa = RSA_new();
+            let bits = c_int::try_from(bits).unwrap_or(0);
+            assert_eq!(
+                RSA_generate_key_ex(rsa, bits, e.get(), std::ptr::null_mut()),
+                1
+            );
+            assert_eq!(RSA_private_key_to_bytes(&mut bytes, &mut len, rsa), 1);
+            let der = std::slice::from_raw_parts(bytes, len).to_vec();
+            OPENSSL_free(bytes.cast());
+            RSA_free(rsa);
+            Zeroizing::new(der)
+        }
+    }
+}
