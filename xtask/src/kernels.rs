@@ -50,6 +50,7 @@ fn files() -> Vec<(String, String)> {
     for digits in UNROLLED_DIGITS {
         for (name, text) in [
             ("multiply", columns::multiply(digits)),
+            ("multiply_by_pair", columns::multiply_by_pair(digits)),
             ("square", columns::square(digits)),
             ("square_and_select", columns::square_and_select(digits)),
         ] {

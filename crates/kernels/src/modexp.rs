@@ -36,7 +36,7 @@ use zeroize::Zeroize;
 use crate::wipe::wipe_lines;
 pub use crate::x86_64::Ifma;
 pub use crate::x86_64::ifma::Line;
-use crate::x86_64::ifma::{Montgomery, WINDOW};
+use crate::x86_64::ifma::{Montgomery, WINDOW, entry_lines, half};
 
 /// How many exponentiations are done at once.
 pub const LANES: usize = 8;
@@ -97,7 +97,8 @@ impl Width {
 
     /// How many lines [`exponentiate`] needs to work in.
     pub const fn workspace_lines(self) -> usize {
-        1 + (6 + (1 << WINDOW)) * self.digits()
+        // What is selected of the table has the place of one more entry.
+        1 + 6 * self.digits() + ((1 << WINDOW) + 1) * entry_lines(self.digits())
     }
 
     /// How many lines [`exponentiate_crt`] needs.
@@ -655,7 +656,7 @@ struct Rooms<'a> {
     factor: &'a mut [Line],
     /// Two lines for each digit.
     scratch: &'a mut [Line],
-    /// All digits of entry 0, then those of entry 1.
+    /// All lines of entry 0, then those of entry 1. For secret exponents, what is selected comes last.
     table: &'a mut [Line],
 }
 
@@ -797,6 +798,7 @@ impl<'a> Group<'a> {
     fn raise<'b>(&mut self, exponents: impl Iterator<Item = &'b [u8]> + Clone) {
         let bytes = exponents.clone().map(<[u8]>::len).max();
         let windows = (8 * bytes.unwrap_or(0)).div_ceil(WINDOW).max(1);
+        let chosen = entry_lines(self.rooms.power.len()) << WINDOW;
         // Bits are read from exponents for many windows at once.
         let windows_read = BITS_READ_MAX / WINDOW;
         for number in (0..windows).rev() {
@@ -811,20 +813,21 @@ impl<'a> Group<'a> {
                 *index = lane >> (WINDOW * later) & ((1 << WINDOW) - 1);
             }
             if number + 1 == windows {
-                let Rooms { power, table, .. } = &mut self.rooms;
-                self.montgomery.select(power, table, &self.index);
+                let (table, to) = self.rooms.table.split_at_mut(chosen);
+                self.montgomery.select(to, table, &self.index);
+                self.load_at(chosen);
             } else {
                 for part in 0..WINDOW {
                     self.square_and_select(part);
                 }
-                self.multiply();
+                self.multiply_by_entry_at(chosen);
             }
         }
     }
 
     /// The power becomes what it is less than this entry of the table, modulo the moduli: with twice
-    /// the modulus added to the entry, since the power may be the greater one. Both are below twice
-    /// the modulus, so the result is below four times that.
+    /// the modulus added to the entry, since the power may be the greater one. That is below twice the
+    /// modulus and the entry below four times that, so the result is below six times.
     fn subtract_from(&mut self, entry: usize) {
         let minuends = &self.rooms.table[entry * self.rooms.power.len()..];
         let moduli = &self.rooms.moduli[1..];
@@ -842,36 +845,69 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// The table becomes the powers of the power, from 0 on.
+    /// The table becomes the powers of the power, from 0 on, as `multiply_by_entry` wants them.
+    ///
+    /// In a pair b is below 7/2 N, the most that `begin_power` leaves, and b / 2^(52 half) below 9/4 N:
+    /// twice N and a 32nd of 7/2 N. What is multiplied by a pair is therefore below 4 N.
     fn fill_table(&mut self) {
-        self.store(1);
+        let digits = self.rooms.power.len();
+        let lines = entry_lines(digits);
+        self.store_at(lines);
         self.set_factor_to_one();
         self.enter();
-        self.store(0);
-        self.load(1);
-        self.rooms.factor.copy_from_slice(self.rooms.power);
-        for entry in 2..1 << WINDOW {
-            if entry % 2 == 0 {
-                self.load(entry / 2);
-                self.square();
-            } else {
+        self.store_at(0);
+        if lines > digits {
+            self.rooms.factor.fill(Line::ZERO);
+            self.rooms.factor[digits - half(digits)] = Line([1; LANES]);
+            for entry in [0, lines] {
+                self.load_at(entry);
                 self.multiply();
+                self.store_at(entry + digits);
             }
-            self.store(entry);
+        }
+        for entry in (2 * lines..lines << WINDOW).step_by(lines) {
+            for part in (0..lines).step_by(digits) {
+                self.load_at(entry - lines + part);
+                self.multiply_by_entry_at(lines);
+                self.store_at(entry + part);
+            }
         }
     }
 
-    /// The power to this entry of the table.
-    fn store(&mut self, entry: usize) {
+    /// The power to the table, from this line on.
+    fn store_at(&mut self, line: usize) {
         let digits = self.rooms.power.len();
-        self.rooms.table[entry * digits..][..digits].copy_from_slice(self.rooms.power);
+        self.rooms.table[line..][..digits].copy_from_slice(self.rooms.power);
     }
 
-    /// The power from this entry of the table.
-    fn load(&mut self, entry: usize) {
+    /// The power from there.
+    fn load_at(&mut self, line: usize) {
         let digits = self.rooms.power.len();
-        let entry = &self.rooms.table[entry * digits..][..digits];
-        self.rooms.power.copy_from_slice(entry);
+        let table = &self.rooms.table[line..][..digits];
+        self.rooms.power.copy_from_slice(table);
+    }
+
+    fn multiply_by_entry_at(&mut self, line: usize) {
+        let Rooms {
+            moduli,
+            power,
+            scratch,
+            table,
+            ..
+        } = &mut self.rooms;
+        let entry = &table[line..][..entry_lines(power.len())];
+        self.montgomery
+            .multiply_by_entry(power, entry, moduli, scratch);
+    }
+
+    /// The power to this entry of a table whose entries have the digits alone.
+    fn store(&mut self, entry: usize) {
+        self.store_at(entry * self.rooms.power.len());
+    }
+
+    /// The power from this entry of such a table.
+    fn load(&mut self, entry: usize) {
+        self.load_at(entry * self.rooms.power.len());
     }
 
     /// The power becomes, in each lane, the base or one.
@@ -916,19 +952,19 @@ impl<'a> Group<'a> {
         self.montgomery.multiply(power, factor, moduli, scratch);
     }
 
-    /// As `square`. The factor becomes, in each lane, the entry of the table that its index names,
+    /// As `square`. What is selected becomes, in each lane, the entry of the table that its index names,
     /// when as many parts are done as a window has squares.
     fn square_and_select(&mut self, part: usize) {
         let Rooms {
             moduli,
             power,
-            factor,
             scratch,
             table,
             ..
         } = &mut self.rooms;
+        let (table, to) = table.split_at_mut(entry_lines(power.len()) << WINDOW);
         self.montgomery
-            .square_and_select(power, moduli, scratch, factor, table, &self.index, part);
+            .square_and_select(power, moduli, scratch, to, table, &self.index, part);
     }
 
     /// The digits become the least number congruent to the power, which is below twice the modulus.

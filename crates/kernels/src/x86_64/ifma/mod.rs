@@ -26,23 +26,40 @@ pub(crate) struct Montgomery {
     multiply: Kernel,
     square: Kernel,
     square_and_select: Kernel,
+    multiply_by_entry: Kernel,
 }
 
 impl Montgomery {
     /// For numbers of `digits` digits, a multiple of 5 and 10 to 80.
     pub(crate) fn new(_: Ifma, digits: usize) -> Self {
         assert!(digits.is_multiple_of(BLOCK) && (10..=80).contains(&digits));
-        let (multiply, square, square_and_select): (Kernel, Kernel, Kernel) = match digits {
-            10 => (multiply_10, square_10, square_and_select_10),
-            15 => (multiply_15, square_15, square_and_select_15),
-            20 => (multiply_20, square_20, square_and_select_20),
-            _ => (multiply, square, square_and_select),
+        let [multiply, square, square_and_select, multiply_by_entry]: [Kernel; 4] = match digits {
+            10 => [
+                multiply_10,
+                square_10,
+                square_and_select_10,
+                multiply_by_pair_10,
+            ],
+            15 => [
+                multiply_15,
+                square_15,
+                square_and_select_15,
+                multiply_by_pair_15,
+            ],
+            20 => [
+                multiply_20,
+                square_20,
+                square_and_select_20,
+                multiply_by_pair_20,
+            ],
+            _ => [multiply, square, square_and_select, multiply],
         };
         Self {
             digits,
             multiply,
             square,
             square_and_select,
+            multiply_by_entry,
         }
     }
 
@@ -61,6 +78,20 @@ impl Montgomery {
         self.call(self.square, a, ptr::null(), n, scratch);
     }
 
+    /// As `multiply` by an entry of a table: `b` and, where an entry has twice as many lines as there
+    /// are digits, `b / 2^(52 half)` modulo `n`, with [`half`] of the digits. Then the result is below the
+    /// sum of `n`, the latter, and a 32nd of `b`, for `a` below a 32nd of `2^(52 digits)`.
+    pub(crate) fn multiply_by_entry(
+        &self,
+        a: &mut [Line],
+        entry: &[Line],
+        n: &[Line],
+        scratch: &mut [Line],
+    ) {
+        assert!(entry.len() == entry_lines(self.digits));
+        self.call(self.multiply_by_entry, a, entry.as_ptr(), n, scratch);
+    }
+
     /// As `square`; part number `part` of what [`select`](Self::select) does, of [`WINDOW`], goes on
     /// beside the multiplications.
     #[expect(clippy::too_many_arguments, reason = "two operations at once")]
@@ -74,7 +105,8 @@ impl Montgomery {
         index: &Line,
         part: usize,
     ) {
-        assert!(to.len() == self.digits && table.len() == to.len() << WINDOW && part < WINDOW);
+        assert!(to.len() == entry_lines(self.digits));
+        assert!(table.len() == to.len() << WINDOW && part < WINDOW);
         let first = (part << WINDOW) / WINDOW;
         let table = &table[first * to.len()..];
         let selection = Selection {
@@ -87,14 +119,14 @@ impl Montgomery {
         self.call(self.square_and_select, a, b, n, scratch);
     }
 
-    /// In each lane of `to`, the digits of the entry of `table` that the lane's `index` names, which
-    /// must exist. All entries are read. The digits of entry 0 come first, then those of entry 1, and
+    /// In each lane of `to`, the lines of the entry of `table` that the lane's `index` names, which
+    /// must exist. All entries are read. The lines of entry 0 come first, then those of entry 1, and
     /// so on to 2^[`WINDOW`].
     pub(crate) fn select(&self, to: &mut [Line], table: &[Line], index: &Line) {
-        assert!(to.len() == self.digits && table.len() == to.len() << WINDOW);
+        assert!(!to.is_empty() && table.len() == to.len() << WINDOW);
         for (entry, number) in table.chunks_exact(to.len()).zip(&NUMBERS) {
             // SAFETY: a token was there when `self` was made, so the instructions exist. The entry has
-            // the digits of `to`.
+            // the lines of `to`.
             unsafe { select_entry(to.as_mut_ptr(), entry.as_ptr(), number, index, to.len()) };
         }
     }
@@ -120,6 +152,16 @@ impl Montgomery {
         #[cfg(any(test, feature = "dispatch-counters"))]
         crate::modexp::dispatch::IFMA.hit();
     }
+}
+
+/// Lines of an entry of a table: those of [`Montgomery::multiply_by_entry`].
+pub(crate) const fn entry_lines(digits: usize) -> usize {
+    if digits <= 20 { 2 * digits } else { digits }
+}
+
+/// How many digits the second half of an entry has been divided by.
+pub(crate) const fn half(digits: usize) -> usize {
+    digits / 2
 }
 
 /// Bits of an index: each multiplication is for as many of an exponent. Five make no difference that can
@@ -156,7 +198,8 @@ macro_rules! kernels {
     ($($name:ident $file:literal)+) => { $(
         /// # Safety
         /// AVX-512 F and IFMA must be there. The result and both factors have the digits of the
-        /// name, or five for each block, the moduli one line more, the scratch twice as many.
+        /// name, or five for each block, a pair twice those, the moduli one line more, the scratch
+        /// twice as many.
         #[unsafe(naked)]
         unsafe extern "sysv64" fn $name(
             result: *mut Line,
@@ -174,6 +217,9 @@ macro_rules! kernels {
 kernels! {
     multiply_10 "multiply_10.s"
     multiply_15 "multiply_15.s"
+    multiply_by_pair_10 "multiply_by_pair_10.s"
+    multiply_by_pair_15 "multiply_by_pair_15.s"
+    multiply_by_pair_20 "multiply_by_pair_20.s"
     multiply_20 "multiply_20.s"
     multiply "multiply.s"
     square_10 "square_10.s"
