@@ -27,7 +27,7 @@ use std::task::{Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use crate::pool::board::Background;
-use crate::pool::sync::{self, Mutex};
+use crate::pool::sync::{self, Mutex, Parker};
 use crate::{Error, process};
 
 use super::options::{JobOptions, Priority};
@@ -369,7 +369,8 @@ impl<E: Engine> Queue<E> {
 
     /// Waits until `job` is done, and does it here if that is this thread's turn.
     pub(super) fn wait(&self, job: &Arc<Shared<E>>) -> Outcome<E::Output> {
-        let waker = Waker::from(Arc::new(Unpark(sync::current())));
+        let unpark = Arc::new(Unpark(Parker::current()));
+        let waker = Waker::from(Arc::clone(&unpark));
         let [mut is_overdue, mut has_slept] = [false; 2];
         loop {
             if let Poll::Ready(outcome) = job.take_or_leave(&waker) {
@@ -384,7 +385,7 @@ impl<E: Engine> Queue<E> {
             let until_late = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
             let time_max = job.deadline.map_or(PATIENCE, until_late).min(PATIENCE);
             // Woken for no reason, or for another one, it looks again.
-            is_overdue = sync::park_for(time_max);
+            is_overdue = unpark.0.park_for(time_max);
             has_slept = true;
         }
     }
@@ -695,7 +696,7 @@ impl<E: Engine> Drop for Answers<'_, E> {
 }
 
 /// Wakes a thread that waits.
-struct Unpark(sync::Thread);
+struct Unpark(Parker);
 
 impl Wake for Unpark {
     fn wake(self: Arc<Self>) {
