@@ -179,8 +179,8 @@ pub enum Operation {
         /// 1024, 2048, 3072 or 4096.
         bits: usize,
     },
-    /// A power modulo an odd number, all three new in each request, the exponent as long as the
-    /// modulus and secret.
+    /// A power modulo an odd number, with a base less than that and a secret exponent as long. There
+    /// are as many moduli as RSA cases have keys, set up beforehand by who can.
     ModExp {
         /// 1024, 2048 or 4096.
         bits: usize,

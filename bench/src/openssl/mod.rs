@@ -67,9 +67,7 @@ impl Peer for OpenSsl {
     fn public_key(&self, tasks: &Tasks, _: usize) -> Result<Box<dyn PublicKey>, Error> {
         match tasks {
             Tasks::Rsa(tasks) => Ok(Line::before(public_key::Rsa::new(&self.0, tasks)?)),
-            Tasks::ModExp(requests) => {
-                Ok(Line::before(public_key::ModExp::new(&self.0, requests)?))
-            }
+            Tasks::ModExp(tasks) => Ok(Line::before(public_key::ModExp::new(&self.0, tasks)?)),
         }
     }
 }

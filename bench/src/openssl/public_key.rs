@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::library::Libcrypto;
 use crate::Error;
 use crate::case::RsaOperation;
-use crate::public_key::{Lanes, ModExpRequest, Results, RsaKey, RsaTasks};
+use crate::public_key::{Lanes, ModExpTasks, Results, RsaKey, RsaTasks};
 
 /// A context for each key, set up for one operation.
 pub(super) struct Rsa {
@@ -188,10 +188,12 @@ impl Drop for Key {
     }
 }
 
-/// Powers, with the numbers of all requests made before.
+/// Powers, with the numbers of all requests made and all moduli set up before.
 pub(super) struct ModExp {
-    requests: Vec<[Number; 3]>,
-    bytes: usize,
+    tasks: Arc<ModExpTasks>,
+    moduli: Vec<Modulus>,
+    /// Base and exponent.
+    operands: Vec<[Number; 2]>,
     result: Number,
     bn: Arc<Bn>,
     ctx: *mut c_void,
@@ -202,32 +204,31 @@ pub(super) struct ModExp {
 unsafe impl Send for ModExp {}
 
 impl ModExp {
-    pub(super) fn new(
-        libcrypto: &Arc<Libcrypto>,
-        requests: &[ModExpRequest],
-    ) -> Result<Self, Error> {
+    pub(super) fn new(libcrypto: &Arc<Libcrypto>, tasks: &Arc<ModExpTasks>) -> Result<Self, Error> {
         let bn = Arc::new(Bn::of(libcrypto)?);
-        let numbers = requests.iter().map(|request| {
-            Ok([
-                Number::new(&bn, &request.base)?,
-                Number::new(&bn, &request.exponent)?,
-                Number::new(&bn, &request.modulus)?,
-            ])
+        let operands = tasks.requests.iter().map(|request| {
+            let base = Number::new(&bn, &request.base)?;
+            Ok([base, Number::new(&bn, &request.exponent)?])
         });
-        let numbers = numbers.collect::<Result<_, Error>>()?;
+        let operands = operands.collect::<Result<_, Error>>()?;
         let result = Number::new(&bn, &[])?;
         // SAFETY: takes nothing; null says that it failed.
         let ctx = unsafe { (bn.ctx_new)() };
         if ctx.is_null() {
             return Err(Error::Failed("openssl: BN_CTX_new failed".to_owned()));
         }
-        Ok(Self {
-            requests: numbers,
-            bytes: requests.first().map_or(0, |request| request.modulus.len()),
+        let mut made = Self {
+            tasks: Arc::clone(tasks),
+            moduli: Vec::new(),
+            operands,
             result,
             bn,
             ctx,
-        })
+        };
+        for modulus in &tasks.moduli {
+            made.moduli.push(Modulus::new(&made.bn, modulus, ctx)?);
+        }
+        Ok(made)
     }
 }
 
@@ -235,25 +236,24 @@ impl Lanes for ModExp {
     const LANES: usize = 1;
 
     fn run(&mut self, requests: &[usize], results: &mut Results) {
+        let bytes = self.tasks.bytes();
         for number in requests {
-            let [base, exponent, modulus] = &self.requests[*number];
-            let result = results.done(*number, self.bytes);
-            // SAFETY: all are live numbers, the modulus is odd, and there is no Montgomery form of it
-            // yet; the result has room for as many bytes as are said.
+            let [base, exponent] = &self.operands[*number];
+            let modulus = &self.moduli[self.tasks.requests[*number].modulus];
+            let result = results.done(*number, bytes);
+            // SAFETY: all are live numbers, the modulus is odd and its Montgomery form is of it; the
+            // result has room for as many bytes as are said.
             let done = unsafe {
                 (self.bn.mod_exp)(
                     self.result.number,
                     base.number,
                     exponent.number,
-                    modulus.number,
+                    modulus.number.number,
                     self.ctx,
-                    ptr::null_mut(),
+                    modulus.montgomery,
                 ) == 1
-                    && (self.bn.to_bytes)(
-                        self.result.number,
-                        result.as_mut_ptr(),
-                        self.bytes as c_int,
-                    ) == self.bytes as c_int
+                    && (self.bn.to_bytes)(self.result.number, result.as_mut_ptr(), bytes as c_int)
+                        == bytes as c_int
             };
             assert!(done, "BN_mod_exp_mont_consttime");
         }
@@ -274,6 +274,9 @@ struct Bn {
     free: unsafe extern "C" fn(*mut c_void),
     ctx_new: unsafe extern "C" fn() -> *mut c_void,
     ctx_free: unsafe extern "C" fn(*mut c_void),
+    montgomery_new: unsafe extern "C" fn() -> *mut c_void,
+    montgomery_set: unsafe extern "C" fn(*mut c_void, *const c_void, *mut c_void) -> c_int,
+    montgomery_free: unsafe extern "C" fn(*mut c_void),
     mod_exp: unsafe extern "C" fn(
         *mut c_void,
         *const c_void,
@@ -296,6 +299,9 @@ impl Bn {
                 free: libcrypto.function("BN_free")?,
                 ctx_new: libcrypto.function("BN_CTX_new")?,
                 ctx_free: libcrypto.function("BN_CTX_free")?,
+                montgomery_new: libcrypto.function("BN_MONT_CTX_new")?,
+                montgomery_set: libcrypto.function("BN_MONT_CTX_set")?,
+                montgomery_free: libcrypto.function("BN_MONT_CTX_free")?,
                 mod_exp: libcrypto.function("BN_mod_exp_mont_consttime")?,
                 _libcrypto: Arc::clone(libcrypto),
             })
@@ -328,5 +334,34 @@ impl Drop for Number {
     fn drop(&mut self) {
         // SAFETY: made by BN_bin2bn, and freed here alone.
         unsafe { (self.bn.free)(self.number) }
+    }
+}
+
+/// A modulus and its Montgomery form.
+struct Modulus {
+    number: Number,
+    montgomery: *mut c_void,
+}
+
+impl Modulus {
+    /// `ctx` is a BN_CTX.
+    fn new(bn: &Arc<Bn>, bytes: &[u8], ctx: *mut c_void) -> Result<Self, Error> {
+        let number = Number::new(bn, bytes)?;
+        // SAFETY: takes nothing; null says that it failed.
+        let montgomery = unsafe { (bn.montgomery_new)() };
+        let modulus = Self { number, montgomery };
+        // SAFETY: all three are live.
+        let is_set = !montgomery.is_null()
+            && unsafe { (bn.montgomery_set)(montgomery, modulus.number.number, ctx) } == 1;
+        is_set
+            .then_some(modulus)
+            .ok_or_else(|| Error::Failed("openssl: BN_MONT_CTX_set failed".to_owned()))
+    }
+}
+
+impl Drop for Modulus {
+    fn drop(&mut self) {
+        // SAFETY: made by BN_MONT_CTX_new, and freed here alone; null is allowed.
+        unsafe { (self.number.bn.montgomery_free)(self.montgomery) }
     }
 }

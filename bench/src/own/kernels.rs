@@ -14,7 +14,7 @@ use crate::Error;
 use crate::case::{Algorithm, Case};
 use crate::peer::{Peer, Stream, Subject};
 #[cfg(target_arch = "x86_64")]
-use crate::public_key::{Lanes, Line, ModExpRequest, PublicKey, Results, Tasks};
+use crate::public_key::{Lanes, Line, ModExpTasks, PublicKey, Results, Tasks};
 
 /// The kernels themselves: no session, no plan.
 pub(super) struct Kernels(pub(super) Cpu);
@@ -41,7 +41,7 @@ impl Peer for Kernels {
 
     #[cfg(target_arch = "x86_64")]
     fn public_key(&self, tasks: &Tasks, _: usize) -> Result<Box<dyn PublicKey>, Error> {
-        let Tasks::ModExp(requests) = tasks else {
+        let Tasks::ModExp(tasks) = tasks else {
             return Err(Error::Unavailable(
                 "of public-key operations, modular exponentiation alone".to_owned(),
             ));
@@ -49,34 +49,42 @@ impl Peer for Kernels {
         let ifma = Ifma::new(self.0).ok_or_else(|| {
             Error::Unavailable("no kernel for this CPU: it wants AVX-512 IFMA".to_owned())
         })?;
-        Ok(Line::before(Powers::new(ifma, requests)?))
+        Ok(Line::before(Powers::new(ifma, tasks)?))
     }
 }
 
-/// Modular exponentiation, with moduli that are new in each call.
+/// Modular exponentiation, with moduli prepared beforehand.
 #[cfg(target_arch = "x86_64")]
 struct Powers {
     ifma: Ifma,
-    requests: Arc<[ModExpRequest]>,
-    bytes: usize,
-    moduli: [Modulus; modexp::LANES],
+    tasks: Arc<ModExpTasks>,
+    moduli: Vec<Modulus>,
     powers: [Vec<u8>; modexp::LANES],
     workspace: Vec<modexp::Line>,
 }
 
 #[cfg(target_arch = "x86_64")]
 impl Powers {
-    fn new(ifma: Ifma, requests: &Arc<[ModExpRequest]>) -> Result<Self, Error> {
-        let bytes = requests.first().map_or(0, |request| request.modulus.len());
-        let width = Width::for_bits(8 * bytes)
-            .ok_or_else(|| Error::Failed("kernel: moduli have 4096 bits at most".to_owned()))?;
+    fn new(ifma: Ifma, tasks: &Arc<ModExpTasks>) -> Result<Self, Error> {
+        let bytes = tasks.bytes();
+        let failed = |error: &dyn std::fmt::Display| Error::Failed(format!("kernel: {error}"));
+        let width =
+            Width::for_bits(8 * bytes).ok_or_else(|| failed(&"moduli have 4096 bits at most"))?;
+        let mut workspace = vec![modexp::Line::ZERO; width.workspace_lines()];
+        let mut moduli = Vec::new();
+        for number in &tasks.moduli {
+            let mut modulus = Modulus::unset(width);
+            modulus.set(number).map_err(|error| failed(&error))?;
+            modexp::prepare(ifma, &mut [&mut modulus], &mut workspace)
+                .map_err(|error| failed(&error))?;
+            moduli.push(modulus);
+        }
         Ok(Self {
             ifma,
-            requests: Arc::clone(requests),
-            bytes,
-            moduli: [(); modexp::LANES].map(|()| Modulus::unset(width)),
+            tasks: Arc::clone(tasks),
+            moduli,
             powers: [(); modexp::LANES].map(|()| vec![0; bytes]),
-            workspace: vec![modexp::Line::ZERO; width.workspace_lines()],
+            workspace,
         })
     }
 }
@@ -86,15 +94,11 @@ impl Lanes for Powers {
     const LANES: usize = modexp::LANES;
 
     fn run(&mut self, requests: &[usize], results: &mut Results) {
-        let asked = || requests.iter().map(|number| &self.requests[*number]);
-        for (modulus, request) in self.moduli.iter_mut().zip(asked()) {
-            let set = modulus.set(&request.modulus);
-            assert!(set.is_ok(), "an odd modulus of this width");
-        }
-        let places = self.moduli.iter().zip(&mut self.powers).zip(asked());
-        let mut lanes: Vec<_> = places
-            .map(|((modulus, result), request)| Lane {
-                modulus,
+        let asked = requests.iter().map(|number| &self.tasks.requests[*number]);
+        let mut lanes: Vec<_> = asked
+            .zip(&mut self.powers)
+            .map(|(request, result)| Lane {
+                modulus: &self.moduli[request.modulus],
                 base: &request.base,
                 exponent: &request.exponent,
                 result,
@@ -103,7 +107,7 @@ impl Lanes for Powers {
         let done = modexp::exponentiate(self.ifma, &mut lanes, &mut self.workspace);
         assert!(done.is_ok(), "{done:?}");
         for (number, power) in requests.iter().zip(&self.powers) {
-            results.done(*number, self.bytes).copy_from_slice(power);
+            results.done(*number, power.len()).copy_from_slice(power);
         }
     }
 }

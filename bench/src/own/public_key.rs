@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use oarlock::{
-    AcceleratedRsa, Error as OarlockError, Hash, Job, JobOptions, QueueFull, RsaPrivateKey,
-    SignatureScheme, Strategy,
+    AcceleratedModExp, AcceleratedRsa, Base, ByteOrder, Error as OarlockError, Hash, Job,
+    JobOptions, QueueFull, RsaPrivateKey, SignatureScheme, Strategy,
 };
 use zeroize::Zeroizing;
 
@@ -13,7 +13,9 @@ use super::Oarlock;
 use crate::Error;
 use crate::case::{Case, RsaOperation};
 use crate::peer::{Peer, Subject};
-use crate::public_key::{Lanes, Line, PublicKey, Results, RsaRequest, RsaTasks, Tasks};
+use crate::public_key::{
+    Lanes, Line, ModExpTasks, PublicKey, Results, RsaRequest, RsaTasks, Tasks,
+};
 
 /// How Oarlock is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,15 +68,10 @@ impl Oarlock {
         if matches!(self.strategy, Strategy::Stripe | Strategy::Prefetch) {
             return Err(Error::Unavailable("a strategy of ciphers".to_owned()));
         }
-        let rsa = Rsa::new(self, tasks)?;
-        let caller = |_| match asked {
-            Asked::Calls => Line::before(rsa.clone()),
-            Asked::Jobs => Box::new(RsaJobs {
-                rsa: rsa.clone(),
-                jobs: VecDeque::new(),
-            }),
-        };
-        Ok((0..callers).map(caller).collect())
+        match tasks {
+            Tasks::Rsa(tasks) => Ok(asked.by(&Rsa::new(self, tasks)?, callers)),
+            Tasks::ModExp(tasks) => Ok(asked.by(&Powers::new(self, tasks)?, callers)),
+        }
     }
 
     /// How it is asked at a depth where nothing else is said.
@@ -87,89 +84,53 @@ impl Oarlock {
     }
 }
 
-#[derive(Clone)]
-struct Rsa {
-    tasks: Arc<RsaTasks>,
-    keys: Vec<AcceleratedRsa>,
-}
-
-impl Rsa {
-    fn new(oarlock: &Oarlock, tasks: &Tasks) -> Result<Self, Error> {
-        let Tasks::Rsa(tasks) = tasks else {
-            return Err(Error::Unavailable(
-                "it has no modular exponentiation of its own yet".to_owned(),
-            ));
+impl Asked {
+    /// By so many callers.
+    fn by<R: Requests + Clone + 'static>(
+        self,
+        requests: &R,
+        callers: usize,
+    ) -> Vec<Box<dyn PublicKey>> {
+        let caller = |_| match self {
+            Self::Calls => Line::before(Calls(requests.clone())),
+            Self::Jobs => Box::new(InFlight {
+                requests: requests.clone(),
+                jobs: VecDeque::new(),
+            }),
         };
-        let keys = tasks.keys.iter().map(|key| {
-            let key = RsaPrivateKey::from_der(key.der.as_bytes())?;
-            Ok(oarlock.public_key.rsa(&key))
-        });
-        Ok(Self {
-            tasks: Arc::clone(tasks),
-            keys: keys.collect::<Result<_, Error>>()?,
-        })
-    }
-
-    fn request(&self, number: usize) -> (&AcceleratedRsa, &RsaRequest) {
-        let request = &self.tasks.requests[number];
-        (&self.keys[request.key], request)
+        (0..callers).map(caller).collect()
     }
 }
 
-impl Lanes for Rsa {
+/// Requests of one kind.
+trait Requests: Send {
+    /// Returns when it is done.
+    fn call(&self, number: usize) -> Vec<u8>;
+
+    fn submit(&self, number: usize) -> Pending;
+}
+
+struct Calls<R>(R);
+
+impl<R: Requests> Lanes for Calls<R> {
     const LANES: usize = 1;
 
     fn run(&mut self, requests: &[usize], results: &mut Results) {
         for number in requests {
-            let (key, request) = self.request(*number);
-            let RsaRequest {
-                message, digest, ..
-            } = request;
-            let result = match self.tasks.operation {
-                RsaOperation::Private => done(key.raw_private(&request.number)).to_vec(),
-                RsaOperation::Sign => done(key.sign_digest(SCHEME, digest)),
-                RsaOperation::Verify => {
-                    is_right(key.public().verify(SCHEME, message, &request.signature))
-                }
-            };
-            results.done_with(*number, result);
+            results.done_with(*number, self.0.call(*number));
         }
     }
 }
 
 /// Each is waited for in turn; those after it that are done by then are taken too.
-struct RsaJobs {
-    rsa: Rsa,
+struct InFlight<R> {
+    requests: R,
     jobs: VecDeque<(usize, Pending)>,
 }
 
-enum Pending {
-    Signature(Job<Vec<u8>>),
-    Verdict(Job<()>),
-    Number(Job<Zeroizing<Vec<u8>>>),
-}
-
-impl PublicKey for RsaJobs {
+impl<R: Requests> PublicKey for InFlight<R> {
     fn submit(&mut self, number: usize) {
-        let (key, request) = self.rsa.request(number);
-        let options = JobOptions::default();
-        let job = match self.rsa.tasks.operation {
-            RsaOperation::Private => Pending::Number(entered(
-                key.submit_raw_private(request.number.clone(), options),
-            )),
-            RsaOperation::Sign => Pending::Signature(entered(key.submit_sign_digest(
-                SCHEME,
-                request.digest.to_vec(),
-                options,
-            ))),
-            RsaOperation::Verify => Pending::Verdict(entered(key.public().submit_verify(
-                SCHEME,
-                request.message.to_vec(),
-                request.signature.clone(),
-                options,
-            ))),
-        };
-        self.jobs.push_back((number, job));
+        self.jobs.push_back((number, self.requests.submit(number)));
     }
 
     fn finish(&mut self, results: &mut Results) {
@@ -189,6 +150,113 @@ impl PublicKey for RsaJobs {
             job.wait();
         }
     }
+}
+
+#[derive(Clone)]
+struct Rsa {
+    tasks: Arc<RsaTasks>,
+    keys: Vec<AcceleratedRsa>,
+}
+
+impl Rsa {
+    fn new(oarlock: &Oarlock, tasks: &Arc<RsaTasks>) -> Result<Self, Error> {
+        let keys = tasks.keys.iter().map(|key| {
+            let key = RsaPrivateKey::from_der(key.der.as_bytes())?;
+            Ok(oarlock.public_key.rsa(&key))
+        });
+        Ok(Self {
+            tasks: Arc::clone(tasks),
+            keys: keys.collect::<Result<_, Error>>()?,
+        })
+    }
+
+    fn request(&self, number: usize) -> (&AcceleratedRsa, &RsaRequest) {
+        let request = &self.tasks.requests[number];
+        (&self.keys[request.key], request)
+    }
+}
+
+impl Requests for Rsa {
+    fn call(&self, number: usize) -> Vec<u8> {
+        let (key, request) = self.request(number);
+        let RsaRequest {
+            number,
+            digest,
+            signature,
+            ..
+        } = request;
+        match self.tasks.operation {
+            RsaOperation::Private => done(key.raw_private(number)).to_vec(),
+            RsaOperation::Sign => done(key.sign_digest(SCHEME, digest)),
+            RsaOperation::Verify => is_right(key.public().verify_digest(SCHEME, digest, signature)),
+        }
+    }
+
+    fn submit(&self, number: usize) -> Pending {
+        let (key, request) = self.request(number);
+        let options = JobOptions::default();
+        let digest = || request.digest.to_vec();
+        match self.tasks.operation {
+            RsaOperation::Private => Pending::Number(entered(
+                key.submit_raw_private(request.number.clone(), options),
+            )),
+            RsaOperation::Sign => {
+                Pending::Signature(entered(key.submit_sign_digest(SCHEME, digest(), options)))
+            }
+            RsaOperation::Verify => Pending::Verdict(entered(key.public().submit_verify_digest(
+                SCHEME,
+                digest(),
+                request.signature.clone(),
+                options,
+            ))),
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Powers {
+    tasks: Arc<ModExpTasks>,
+    moduli: Vec<AcceleratedModExp>,
+}
+
+impl Powers {
+    fn new(oarlock: &Oarlock, tasks: &Arc<ModExpTasks>) -> Result<Self, Error> {
+        let moduli = tasks.moduli.iter();
+        let moduli = moduli.map(|modulus| {
+            let order = ByteOrder::BigEndian;
+            Ok(oarlock.public_key.modexp(modulus, order)?)
+        });
+        Ok(Self {
+            tasks: Arc::clone(tasks),
+            moduli: moduli.collect::<Result<_, Error>>()?,
+        })
+    }
+}
+
+impl Requests for Powers {
+    fn call(&self, number: usize) -> Vec<u8> {
+        let request = &self.tasks.requests[number];
+        let modulus = &self.moduli[request.modulus];
+        done(modulus.power(Base::from(&request.base[..]), &request.exponent)).to_vec()
+    }
+
+    fn submit(&self, number: usize) -> Pending {
+        let request = &self.tasks.requests[number];
+        let base = Base::from(request.base.clone());
+        let exponent = request.exponent.clone();
+        let modulus = &self.moduli[request.modulus];
+        Pending::Number(entered(modulus.submit_power(
+            base,
+            exponent,
+            JobOptions::default(),
+        )))
+    }
+}
+
+enum Pending {
+    Signature(Job<Vec<u8>>),
+    Verdict(Job<()>),
+    Number(Job<Zeroizing<Vec<u8>>>),
 }
 
 impl Pending {

@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 pub use first::{First, first};
 pub(crate) use load::Taken;
 pub(crate) use run::{measure, verify};
-pub use tasks::{ModExpRequest, RsaKey, RsaRequest, RsaTasks, Tasks};
+pub use tasks::{ModExpRequest, ModExpTasks, RsaKey, RsaRequest, RsaTasks, Tasks};
 
 /// What one thread asks of an implementation.
 pub trait PublicKey: Send {

@@ -18,7 +18,7 @@ pub enum Tasks {
     /// Operations of RSA keys.
     Rsa(Arc<RsaTasks>),
     /// Bare powers.
-    ModExp(Arc<[ModExpRequest]>),
+    ModExp(Arc<ModExpTasks>),
 }
 
 /// Requests of RSA keys.
@@ -55,16 +55,31 @@ pub struct RsaRequest {
     pub signature: Vec<u8>,
 }
 
-/// A base to the power of an exponent, modulo an odd modulus: big-endian, all of one length, the base
-/// less than the modulus, the topmost bits of exponent and modulus set.
+/// Bare powers. All numbers are big-endian, of one length.
+#[derive(Clone, Debug)]
+pub struct ModExpTasks {
+    /// Odd, with the topmost bit set.
+    pub moduli: Vec<Vec<u8>>,
+    /// Each of the modulus after that of the one before.
+    pub requests: Vec<ModExpRequest>,
+}
+
+/// A base to the power of an exponent.
 #[derive(Clone, Debug)]
 pub struct ModExpRequest {
+    /// The place of the modulus.
+    pub modulus: usize,
     /// Less than the modulus.
     pub base: Vec<u8>,
-    /// Secret, by definition of the case.
+    /// With the topmost bit set.
     pub exponent: Vec<u8>,
-    /// Odd.
-    pub modulus: Vec<u8>,
+}
+
+impl ModExpTasks {
+    /// Of every number.
+    pub fn bytes(&self) -> usize {
+        self.moduli.first().map_or(0, Vec::len)
+    }
 }
 
 impl Tasks {
@@ -88,8 +103,21 @@ impl Tasks {
                 })))
             }
             Operation::ModExp { .. } => {
-                let request = |_| mod_exp_request(&mut random, bytes);
-                Ok(Self::ModExp((0..REQUESTS).map(request).collect()))
+                let mut tasks = ModExpTasks {
+                    moduli: Vec::new(),
+                    requests: Vec::new(),
+                };
+                for _ in 0..MODULI {
+                    tasks.moduli.push(number(&mut random, bytes, 0x80, 1));
+                }
+                for place in 0..REQUESTS {
+                    tasks.requests.push(ModExpRequest {
+                        modulus: place % MODULI,
+                        base: without_top(number(&mut random, bytes, 0, 0)),
+                        exponent: number(&mut random, bytes, 0x80, 0),
+                    });
+                }
+                Ok(Self::ModExp(Arc::new(tasks)))
             }
         }
     }
@@ -98,7 +126,7 @@ impl Tasks {
     pub fn count(&self) -> usize {
         match self {
             Self::Rsa(tasks) => tasks.requests.len(),
-            Self::ModExp(requests) => requests.len(),
+            Self::ModExp(tasks) => tasks.requests.len(),
         }
     }
 
@@ -168,17 +196,14 @@ fn rsa_request(
 ) -> Result<RsaRequest, Error> {
     let message: [u8; 32] = random.random();
     let digest: [u8; 32] = Sha256::digest(message).into();
-    let mut number = padded(&digest, bytes);
-    let mut signature = Vec::new();
-    match operation {
-        RsaOperation::Private => {
-            random.fill_bytes(&mut number);
-            // Less than any modulus whose topmost bit is set.
-            number[0] &= 0x7f;
-        }
-        RsaOperation::Sign => {}
-        RsaOperation::Verify => signature = key.sign(&digest)?,
-    }
+    let number = match operation {
+        RsaOperation::Private => without_top(number(random, bytes, 0, 0)),
+        RsaOperation::Sign | RsaOperation::Verify => padded(&digest, bytes),
+    };
+    let signature = match operation {
+        RsaOperation::Verify => key.sign(&digest)?,
+        RsaOperation::Private | RsaOperation::Sign => Vec::new(),
+    };
     Ok(RsaRequest {
         key: place,
         message,
@@ -188,22 +213,19 @@ fn rsa_request(
     })
 }
 
-fn mod_exp_request(random: &mut impl Rng, bytes: usize) -> ModExpRequest {
-    let mut number = || {
-        let mut number = vec![0; bytes];
-        random.fill_bytes(&mut number);
-        number
-    };
-    let (mut base, mut exponent, mut modulus) = (number(), number(), number());
-    base[0] &= 0x7f;
-    exponent[0] |= 0x80;
-    modulus[0] |= 0x80;
-    modulus[bytes - 1] |= 1;
-    ModExpRequest {
-        base,
-        exponent,
-        modulus,
-    }
+/// With these bits of its first and last byte set.
+fn number(random: &mut impl Rng, bytes: usize, first: u8, last: u8) -> Vec<u8> {
+    let mut number = vec![0; bytes];
+    random.fill_bytes(&mut number);
+    number[0] |= first;
+    number[bytes - 1] |= last;
+    number
+}
+
+/// Less than any number as long whose topmost bit is set.
+fn without_top(mut number: Vec<u8>) -> Vec<u8> {
+    number[0] &= 0x7f;
+    number
 }
 
 /// EMSA-PKCS1-v1_5 (RFC 8017, 9.2) of a SHA-256 digest.
@@ -220,6 +242,8 @@ const SHA256_INFO: &[u8] = &[
 const END: &str = "-----END RSA PRIVATE KEY-----";
 /// A multiple of the keys, and as many as are mostly in flight at once.
 const REQUESTS: usize = 64;
+/// As many as `bench/keys` has keys of each size.
+const MODULI: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -244,9 +268,14 @@ mod tests {
                     }
                     requests.iter().map(|one| one.number.clone()).collect()
                 }
-                Tasks::ModExp(requests) => {
-                    assert!(requests.iter().all(|one| one.base < one.modulus));
-                    requests.iter().map(|one| one.modulus.clone()).collect()
+                Tasks::ModExp(tasks) => {
+                    for (number, request) in tasks.requests.iter().enumerate() {
+                        assert_eq!(request.modulus, number % 8);
+                        assert!(request.base < tasks.moduli[request.modulus]);
+                        assert_eq!(request.exponent.len(), bytes);
+                    }
+                    let bases = tasks.requests.iter().map(|one| one.base.clone());
+                    bases.collect()
                 }
             };
             assert!(numbers.iter().all(|number| number.len() == bytes));

@@ -10,16 +10,13 @@ use common::{assert_fails, names, oarlock, run, stderr};
 use roxmltree::{Document, ParsingOptions};
 
 fn report(folder: &Path) -> std::process::Output {
+    report_of("aes-128-ctr", folder)
+}
+
+fn report_of(case: &str, folder: &Path) -> std::process::Output {
     run(
         oarlock()
-            .args([
-                "bench",
-                "--quick",
-                "--case",
-                "aes-128-ctr",
-                "--size",
-                "64,4k",
-            ])
+            .args(["bench", "--quick", "--case", case, "--size", "64,4k"])
             .arg("--report")
             .arg(folder),
         b"",
@@ -99,6 +96,40 @@ fn the_page_is_well_formed_and_needs_nothing_else() {
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     assert!(lines.next().unwrap()["cpu"].is_string());
     assert!(lines.all(|line| line["case"] == "aes-128-ctr"));
+}
+
+#[test]
+fn public_key_operations_are_charted_by_requests_in_flight() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("report");
+    let result = report_of("modexp-1024", &folder);
+    assert!(result.status.success(), "{}", stderr(&result));
+    let text = fs::read_to_string(folder.join("index.html")).unwrap();
+    let options = ParsingOptions {
+        allow_dtd: true,
+        ..ParsingOptions::default()
+    };
+    let page = Document::parse_with_options(&text, options).unwrap();
+    let texts = |name: &'static str| {
+        let nodes = page.descendants();
+        let named = nodes.filter(move |node| node.tag_name().name() == name);
+        named.filter_map(|node| node.text()).map(str::trim)
+    };
+    let labels: Vec<_> = texts("text").collect();
+    for part in ["op/s", "requests in flight", "16", "64", "OpenSSL"] {
+        assert!(labels.contains(&part), "{part}: {labels:?}");
+    }
+    // Rates, and latencies.
+    assert_eq!(texts("th").filter(|text| *text == "64").count(), 2);
+
+    let figures = fs::read_to_string(folder.join("figures.jsonl")).unwrap();
+    let depths: Vec<_> = figures
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .filter(|line| line["impl"] == "oarlock")
+        .map(|line| line["depth"].as_u64().unwrap_or(1))
+        .collect();
+    assert_eq!(depths, [1, 2, 4, 8, 16, 64]);
 }
 
 #[test]

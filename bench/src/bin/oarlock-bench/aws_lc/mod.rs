@@ -70,7 +70,7 @@ impl Peer for AwsLc {
     fn public_key(&self, tasks: &Tasks, _: usize) -> Result<Box<dyn PublicKey>, Error> {
         match tasks {
             Tasks::Rsa(tasks) => Ok(Line::before(public_key::Rsa::new(tasks)?)),
-            Tasks::ModExp(requests) => Ok(Line::before(public_key::ModExp::new(requests)?)),
+            Tasks::ModExp(tasks) => Ok(Line::before(public_key::ModExp::new(tasks)?)),
         }
     }
 }

@@ -5,13 +5,14 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use aws_lc_sys::{
-    BIGNUM, BN_CTX, BN_CTX_free, BN_CTX_new, BN_bin2bn, BN_bn2bin_padded, BN_free,
-    BN_mod_exp_mont_consttime, ERR_clear_error, NID_sha256, RSA, RSA_NO_PADDING, RSA_free,
-    RSA_private_key_from_bytes, RSA_sign, RSA_sign_raw, RSA_verify,
+    BIGNUM, BN_CTX, BN_CTX_free, BN_CTX_new, BN_MONT_CTX, BN_MONT_CTX_free,
+    BN_MONT_CTX_new_for_modulus, BN_bin2bn, BN_bn2bin_padded, BN_free, BN_mod_exp_mont_consttime,
+    ERR_clear_error, NID_sha256, RSA, RSA_NO_PADDING, RSA_free, RSA_private_key_from_bytes,
+    RSA_sign, RSA_sign_raw, RSA_verify,
 };
 use oarlock_bench::Error;
 use oarlock_bench::case::RsaOperation;
-use oarlock_bench::public_key::{Lanes, ModExpRequest, Results, RsaKey, RsaTasks};
+use oarlock_bench::public_key::{Lanes, ModExpTasks, Results, RsaKey, RsaTasks};
 
 /// Every private result is checked with the public exponent by aws-lc itself.
 pub(super) struct Rsa {
@@ -125,10 +126,12 @@ impl Drop for Key {
     }
 }
 
-/// Powers, with the numbers of all requests made before.
+/// Powers, with the numbers of all requests made and all moduli set up before.
 pub(super) struct ModExp {
-    requests: Vec<[Number; 3]>,
-    bytes: usize,
+    tasks: Arc<ModExpTasks>,
+    moduli: Vec<Modulus>,
+    /// Base and exponent.
+    operands: Vec<[Number; 2]>,
     result: Number,
     ctx: NonNull<BN_CTX>,
 }
@@ -138,22 +141,27 @@ pub(super) struct ModExp {
 unsafe impl Send for ModExp {}
 
 impl ModExp {
-    pub(super) fn new(requests: &[ModExpRequest]) -> Result<Self, Error> {
-        let numbers = requests.iter().map(|request| {
-            Ok([
-                Number::new(&request.base)?,
-                Number::new(&request.exponent)?,
-                Number::new(&request.modulus)?,
-            ])
+    pub(super) fn new(tasks: &Arc<ModExpTasks>) -> Result<Self, Error> {
+        let operands = tasks.requests.iter().map(|request| {
+            let base = Number::new(&request.base)?;
+            Ok([base, Number::new(&request.exponent)?])
         });
+        let operands = operands.collect::<Result<_, Error>>()?;
+        let result = Number::new(&[])?;
         // SAFETY: takes nothing; null says that it failed.
-        let ctx = NonNull::new(unsafe { BN_CTX_new() });
-        Ok(Self {
-            requests: numbers.collect::<Result<_, Error>>()?,
-            bytes: requests.first().map_or(0, |request| request.modulus.len()),
-            result: Number::new(&[])?,
-            ctx: ctx.ok_or_else(|| Error::Failed("aws-lc: BN_CTX_new failed".to_owned()))?,
-        })
+        let ctx = NonNull::new(unsafe { BN_CTX_new() })
+            .ok_or_else(|| Error::Failed("aws-lc: BN_CTX_new failed".to_owned()))?;
+        let mut made = Self {
+            tasks: Arc::clone(tasks),
+            moduli: Vec::new(),
+            operands,
+            result,
+            ctx,
+        };
+        for modulus in &tasks.moduli {
+            made.moduli.push(Modulus::new(modulus, ctx)?);
+        }
+        Ok(made)
     }
 }
 
@@ -161,22 +169,24 @@ impl Lanes for ModExp {
     const LANES: usize = 1;
 
     fn run(&mut self, requests: &[usize], results: &mut Results) {
+        let bytes = self.tasks.bytes();
         for number in requests {
-            let [base, exponent, modulus] = &self.requests[*number];
-            let result = results.done(*number, self.bytes);
-            // SAFETY: all are live numbers, the modulus is odd, the base less than it, and there is
-            // no Montgomery form of it yet; the result has room for as many bytes as are said.
+            let [base, exponent] = &self.operands[*number];
+            let modulus = &self.moduli[self.tasks.requests[*number].modulus];
+            let result = results.done(*number, bytes);
+            // SAFETY: all are live numbers, the modulus is odd, the base less than it, and the
+            // Montgomery form is of it; the result has room for as many bytes as are said.
             let done: [c_int; 2] = unsafe {
                 [
                     BN_mod_exp_mont_consttime(
                         self.result.0.as_ptr(),
                         base.0.as_ptr(),
                         exponent.0.as_ptr(),
-                        modulus.0.as_ptr(),
+                        modulus.number.0.as_ptr(),
                         self.ctx.as_ptr(),
-                        ptr::null(),
+                        modulus.montgomery.as_ptr(),
                     ),
-                    BN_bn2bin_padded(result.as_mut_ptr(), self.bytes, self.result.0.as_ptr()),
+                    BN_bn2bin_padded(result.as_mut_ptr(), bytes, self.result.0.as_ptr()),
                 ]
             };
             assert_eq!(done, [1; 2], "BN_mod_exp_mont_consttime, BN_bn2bin_padded");
@@ -207,5 +217,30 @@ impl Drop for Number {
     fn drop(&mut self) {
         // SAFETY: made by BN_bin2bn, and freed here alone.
         unsafe { BN_free(self.0.as_ptr()) }
+    }
+}
+
+/// A modulus and its Montgomery form.
+struct Modulus {
+    number: Number,
+    montgomery: NonNull<BN_MONT_CTX>,
+}
+
+impl Modulus {
+    fn new(bytes: &[u8], ctx: NonNull<BN_CTX>) -> Result<Self, Error> {
+        let number = Number::new(bytes)?;
+        // SAFETY: both are live; null says that it failed.
+        let montgomery = unsafe { BN_MONT_CTX_new_for_modulus(number.0.as_ptr(), ctx.as_ptr()) };
+        let montgomery = NonNull::new(montgomery).ok_or_else(|| {
+            Error::Failed("aws-lc: BN_MONT_CTX_new_for_modulus failed".to_owned())
+        })?;
+        Ok(Self { number, montgomery })
+    }
+}
+
+impl Drop for Modulus {
+    fn drop(&mut self) {
+        // SAFETY: made by BN_MONT_CTX_new_for_modulus, and freed here alone.
+        unsafe { BN_MONT_CTX_free(self.montgomery.as_ptr()) }
     }
 }

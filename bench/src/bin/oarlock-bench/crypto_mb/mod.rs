@@ -13,7 +13,7 @@ use std::sync::Arc;
 use oarlock_bench::Error;
 use oarlock_bench::case::{Case, RsaOperation};
 use oarlock_bench::peer::{Peer, PeerFactory, Presence, Subject};
-use oarlock_bench::public_key::{Lanes, Line, ModExpRequest, PublicKey, Results, RsaTasks, Tasks};
+use oarlock_bench::public_key::{Lanes, Line, ModExpTasks, PublicKey, Results, RsaTasks, Tasks};
 
 use library::{Functions, LANES, Number, RsaKey, Work};
 
@@ -40,7 +40,7 @@ impl Peer for CryptoMb {
     fn public_key(&self, tasks: &Tasks, _: usize) -> Result<Box<dyn PublicKey>, Error> {
         match tasks {
             Tasks::Rsa(tasks) => Ok(Line::before(Rsa::new(&self.0, tasks)?)),
-            Tasks::ModExp(requests) => Ok(Line::before(ModExp::new(&self.0, requests))),
+            Tasks::ModExp(tasks) => Ok(Line::before(ModExp::new(&self.0, tasks))),
         }
     }
 }
@@ -107,11 +107,12 @@ struct ModExp {
 }
 
 impl ModExp {
-    fn new(functions: &Arc<Functions>, requests: &[ModExpRequest]) -> Self {
-        let bytes = requests.first().map_or(0, |request| request.modulus.len());
-        let number = |bytes: &[u8]| Number::new(bytes);
-        let numbers = requests.iter().map(|request| {
-            [&request.base, &request.exponent, &request.modulus].map(|bytes| number(bytes))
+    /// It has no form of a modulus that is set up: each call makes what it needs.
+    fn new(functions: &Arc<Functions>, tasks: &ModExpTasks) -> Self {
+        let bytes = tasks.bytes();
+        let numbers = tasks.requests.iter().map(|request| {
+            let modulus = &tasks.moduli[request.modulus];
+            [&request.base, &request.exponent, modulus].map(|bytes| Number::new(bytes))
         });
         Self {
             requests: numbers.collect(),

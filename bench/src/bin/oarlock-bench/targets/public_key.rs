@@ -28,6 +28,7 @@ enum With {
 
 /// A least ratio.
 pub(super) struct Target {
+    /// Before the names of those it is over, where these are peers.
     what: &'static str,
     /// Over whom. Of several, the one that Oarlock compares worst with counts.
     vs: &'static [&'static str],
@@ -47,26 +48,26 @@ enum Depth {
 pub(super) const ASKS: &[Ask] = &[
     Ask {
         case: "rsa-1024-private",
-        targets: const { &[over("openssl", 5.5), over("crypto-mb", 0.97), LONE] },
+        targets: const { &[over(&["openssl"], 5.5), over(&["crypto-mb"], 0.97), LONE] },
         ..ONE_CORE
     },
     Ask {
-        targets: const { &[over("openssl", 3.0), over("crypto-mb", 0.97), LONE] },
+        targets: const { &[over(&["openssl"], 3.0), over(&["crypto-mb"], 0.97), LONE] },
         ..ONE_CORE
     },
     Ask {
         case: "rsa-3072-sign",
-        targets: const { &[over("openssl", 4.4), over("aws-lc", 2.0), LONE] },
+        targets: const { &[over(&["openssl"], 4.4), over(&["aws-lc"], 2.0), LONE] },
         ..ONE_CORE
     },
     Ask {
         case: "rsa-4096-sign",
-        targets: const { &[over("openssl", 4.2), over("crypto-mb", 1.0), LONE] },
+        targets: const { &[over(&["openssl"], 4.2), over(&["crypto-mb"], 1.0), LONE] },
         ..ONE_CORE
     },
     Ask {
         case: "rsa-2048-verify",
-        targets: const { &[over("openssl", 4.3), over("crypto-mb", 1.0), LONE] },
+        targets: const { &[over(&["openssl"], 4.3), over(&["crypto-mb"], 1.0), LONE] },
         ..ONE_CORE
     },
     mod_exp("modexp-1024"),
@@ -77,6 +78,7 @@ pub(super) const ASKS: &[Ask] = &[
     by_depth("rsa-3072-sign"),
     by_depth("rsa-4096-sign"),
     by_depth("rsa-2048-verify"),
+    by_depth("modexp-2048"),
     Ask {
         with: With::Peers("inline"),
         targets: const {
@@ -139,20 +141,15 @@ const TWO_CORES: Ask = Ask {
 
 /// A call takes 1.05 of the time of the better library's at most.
 const LONE: Target = Target {
-    what: "a lone call over openssl and aws-lc",
+    what: "a lone call over",
     vs: &["openssl", "aws-lc"],
     depth: Depth::At(1),
     least: 1.0 / 1.05,
 };
 
-const fn over(peer: &'static str, least: f64) -> Target {
-    let (what, vs): (_, &[&str]) = match peer.as_bytes() {
-        b"openssl" => ("over openssl", &["openssl"]),
-        b"aws-lc" => ("over aws-lc", &["aws-lc"]),
-        _ => ("over crypto-mb", &["crypto-mb"]),
-    };
+const fn over(vs: &'static [&'static str], least: f64) -> Target {
     Target {
-        what,
+        what: "over",
         vs,
         depth: Depth::At(64),
         least,
@@ -164,7 +161,7 @@ const fn mod_exp(case: &'static str) -> Ask {
         case,
         depth: "64",
         with: With::Peers("crypto-mb"),
-        targets: const { &[over("crypto-mb", 1.0)] },
+        targets: const { &[over(&["crypto-mb"], 1.0)] },
         ..ONE_CORE
     }
 }
@@ -193,7 +190,11 @@ impl Ask {
             Depth::Each => " each depth".to_owned(),
             Depth::None => String::new(),
         };
-        format!("{}{depth}: {}", self.case, target.what)
+        let over = match (self.with, target.what.strip_suffix("over")) {
+            (With::Peers(_), Some(_)) => format!(" {}", target.vs.join(" and ")),
+            _ => String::new(),
+        };
+        format!("{}{depth}: {}{over}", self.case, target.what)
     }
 
     /// Runs this program for it.
@@ -306,3 +307,90 @@ fn first_times(rounds: usize) -> Result<[Vec<First>; 3], Error> {
 }
 
 const ALLOWED_US: f64 = 100.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use oarlock_bench::case::PUBLIC_KEY_CASES;
+
+    #[test]
+    fn every_target_is_about_what_is_measured() {
+        for ask in ASKS {
+            assert!(PUBLIC_KEY_CASES.iter().any(|case| case.name == ask.case));
+            let depths: Vec<usize> = ask.depth.split(',').map(|at| at.parse().unwrap()).collect();
+            for target in ask.targets {
+                let name = ask.name(target);
+                match target.depth {
+                    Depth::At(depth) => assert!(depths.contains(&depth), "{name}"),
+                    Depth::Each => assert!(depths.len() > 1, "{name}"),
+                    Depth::None => assert!(matches!(ask.with, With::Mixed), "{name}"),
+                }
+                if let With::Peers(peers) = ask.with
+                    && target.depth != Depth::Each
+                {
+                    let mut peers = peers.split(',');
+                    let all_there = target.vs.iter().all(|vs| peers.any(|peer| peer == *vs));
+                    assert!(all_there, "{name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_target_takes_its_own_ratios_and_the_worst_of_them() {
+        let line = |case: &str, vs: &str, depth: &str, median: f64| {
+            let line = format!(
+                r#"{{"case":"{case}","vs":"{vs}","threads":1,"bytes":256,"ratio_median":{median},"ratio_min":0.1,"ratio_max":9.0{depth}}}"#
+            );
+            read::<Ratio>(&line).unwrap()
+        };
+        let ratios = [
+            line("rsa-2048-sign", "openssl", "", 0.99),
+            line("rsa-2048-sign", "aws-lc", "", 0.96),
+            line("rsa-2048-sign", "openssl", r#","depth":64"#, 3.5),
+            line("rsa-2048-sign", "aws-lc", r#","depth":64"#, 0.5),
+            line(
+                "rsa-2048-sign",
+                "oarlock",
+                r#","depth":8,"vs_depth":1"#,
+                2.0,
+            ),
+            line(
+                "rsa-2048-sign",
+                "oarlock",
+                r#","depth":64,"vs_depth":8"#,
+                0.9,
+            ),
+            line(
+                "rsa-2048-sign",
+                "alone",
+                r#","mode":"mixed","depth":64"#,
+                0.7,
+            ),
+            line("aes-256-gcm", "alone", r#","mode":"mixed""#, 0.6),
+        ];
+        let judged = |target: &Target| {
+            let outcome = target.judge("", &ratios).unwrap();
+            (outcome.measured, outcome.met, outcome.note)
+        };
+        assert_eq!(
+            judged(&over(&["openssl"], 3.0)),
+            (Some(3.5), true, String::new())
+        );
+        let worst = " (worst: over aws-lc)".to_owned();
+        assert_eq!(judged(&LONE), (Some(0.96), true, worst));
+        let by_depth = by_depth("rsa-2048-sign");
+        let worst = " (worst: 64 over 8)".to_owned();
+        assert_eq!(judged(&by_depth.targets[0]), (Some(0.9), false, worst));
+        let mixed = ASKS
+            .iter()
+            .find(|ask| matches!(ask.with, With::Mixed))
+            .unwrap();
+        let [requests, messages] = mixed.targets else {
+            panic!("one for each");
+        };
+        assert_eq!(judged(requests).0, Some(0.7));
+        assert_eq!(judged(messages).0, Some(0.6));
+        assert!(over(&["crypto-mb"], 1.0).judge("", &ratios).is_err());
+    }
+}
