@@ -1,12 +1,13 @@
-//! Published vectors of RSA: Project Wycheproof's and NIST's.
+//! Published vectors of RSA: Project Wycheproof's and NIST's. Each request is made alone and, as a
+//! job, together with others, which compute in lanes where there are lanes.
 #![cfg(feature = "software")]
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashMap;
 
 use oarlock::{
-    AcceleratedRsa, AcceleratedRsaPublic, Accelerator, EncryptionScheme, Error, Hash, PssSalt,
-    RsaPrivateKey, RsaPublicKey, SignatureScheme,
+    AcceleratedRsa, AcceleratedRsaPublic, Accelerator, EncryptionScheme, Error, Hash, Job,
+    JobOptions, PssSalt, RsaPrivateKey, RsaPublicKey, SignatureScheme,
 };
 use oarlock_vectors::{RsaEncryptionVector, RsaSignatureVector, cavp, wycheproof};
 
@@ -31,12 +32,53 @@ fn pss(vector: &RsaSignatureVector) -> SignatureScheme {
     }
 }
 
+/// Jobs, of which all that wait are computed by who waits for the first: there are no threads.
+struct Together<T> {
+    accelerator: Accelerator,
+    jobs: Vec<(Job<T>, Result<T, Error>, String)>,
+}
+
+impl<T: PartialEq + std::fmt::Debug> Together<T> {
+    fn new() -> Self {
+        Self {
+            accelerator: Accelerator::builder().max_threads(0).build().unwrap(),
+            jobs: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, job: Job<T>, alone: Result<T, Error>, source: impl ToString) {
+        self.jobs.push((job, alone, source.to_string()));
+        if self.jobs.len() == 512 {
+            self.compare();
+        }
+    }
+
+    fn compare(&mut self) {
+        for (job, alone, source) in self.jobs.drain(..) {
+            assert_eq!(job.wait(), alone, "{source}");
+        }
+    }
+
+    /// At least three of four requests met others.
+    fn finish(mut self) {
+        self.compare();
+        let stats = self.accelerator.stats().public_key;
+        assert_eq!(stats.faults, 0);
+        let cpu = oarlock::kernels::cpu::Cpu::detect();
+        if oarlock::kernels::modexp::Ifma::new(cpu).is_some() {
+            // Half of them are those that were made alone.
+            assert!(stats.in_groups * 4 > stats.alone * 3, "{stats:?}");
+        }
+    }
+}
+
 /// Returns how many were valid, and how many were not.
 fn check_signatures(
     vectors: Vec<RsaSignatureVector>,
     scheme: fn(&RsaSignatureVector) -> SignatureScheme,
 ) -> (usize, usize) {
-    let accelerator = Accelerator::builder().build().unwrap();
+    let mut together = Together::new();
+    let accelerator = together.accelerator.clone();
     let mut keys: HashMap<(Vec<u8>, Vec<u8>), AcceleratedRsaPublic> = HashMap::new();
     let [mut valid, mut invalid] = [0, 0];
     for vector in vectors {
@@ -46,6 +88,9 @@ fn check_signatures(
             accelerator.rsa_public(&RsaPublicKey::from_numbers(n, e).unwrap())
         });
         let result = rsa.verify(scheme, &vector.message, &vector.signature);
+        let options = JobOptions::default();
+        let job = rsa.submit_verify(scheme, vector.message, vector.signature, options);
+        together.push(job.unwrap(), result.clone(), &vector.source);
         if vector.is_valid {
             assert_eq!(result, Ok(()), "{}", vector.source);
             valid += 1;
@@ -54,6 +99,7 @@ fn check_signatures(
             invalid += 1;
         }
     }
+    together.finish();
     (valid, invalid)
 }
 
@@ -84,27 +130,27 @@ fn signatures_of_pss() {
 
 fn opened<'a>(
     keys: &'a mut HashMap<Vec<u8>, AcceleratedRsa>,
+    accelerator: &Accelerator,
     vector: &RsaEncryptionVector,
 ) -> &'a AcceleratedRsa {
     keys.entry(vector.private_key.clone())
-        .or_insert_with_key(|der| {
-            let accelerator = Accelerator::builder().build().unwrap();
-            accelerator.rsa(&RsaPrivateKey::from_der(der).unwrap())
-        })
+        .or_insert_with_key(|der| accelerator.rsa(&RsaPrivateKey::from_der(der).unwrap()))
 }
 
 #[test]
 fn messages_of_oaep() {
-    let mut keys = HashMap::new();
+    let (mut keys, mut together) = (HashMap::new(), Together::new());
     let [mut valid, mut invalid] = [0, 0];
     for vector in wycheproof::rsa_oaep().unwrap() {
-        let rsa = opened(&mut keys, &vector);
+        let rsa = opened(&mut keys, &together.accelerator, &vector);
         let scheme = EncryptionScheme::Oaep {
             hash: hash(vector.hash),
             mgf1: hash(vector.mgf1),
             label: vector.label.clone(),
         };
         let result = rsa.decrypt(&scheme, &vector.ciphertext);
+        let job = rsa.submit_decrypt(&scheme, vector.ciphertext, JobOptions::default());
+        together.push(job.unwrap(), result.clone(), &vector.source);
         if vector.is_valid {
             assert_eq!(**result.unwrap(), vector.message, "{}", vector.source);
             valid += 1;
@@ -113,6 +159,7 @@ fn messages_of_oaep() {
             invalid += 1;
         }
     }
+    together.finish();
     assert!(valid > 500 && invalid > 300, "{valid} and {invalid}");
 }
 
@@ -120,13 +167,14 @@ fn messages_of_oaep() {
 /// even a number below the modulus.
 #[test]
 fn messages_of_pkcs1() {
-    let mut keys = HashMap::new();
+    let (mut keys, mut together) = (HashMap::new(), Together::new());
     let [mut valid, mut made_up, mut refused] = [0, 0, 0];
     for vector in wycheproof::rsa_pkcs1_messages().unwrap() {
-        let rsa = opened(&mut keys, &vector);
-        let decrypt = || rsa.decrypt(&EncryptionScheme::Pkcs1, &vector.ciphertext);
-        let result = decrypt();
-        assert_eq!(result, decrypt(), "{}", vector.source);
+        let rsa = opened(&mut keys, &together.accelerator, &vector);
+        let scheme = EncryptionScheme::Pkcs1;
+        let result = rsa.decrypt(&scheme, &vector.ciphertext);
+        let job = rsa.submit_decrypt(&scheme, vector.ciphertext, JobOptions::default());
+        together.push(job.unwrap(), result.clone(), &vector.source);
         if vector.is_valid {
             assert_eq!(**result.unwrap(), vector.message, "{}", vector.source);
             valid += 1;
@@ -139,6 +187,7 @@ fn messages_of_pkcs1() {
             refused += 1;
         }
     }
+    together.finish();
     assert!(
         valid > 10 && made_up > 20 && refused > 3,
         "{valid}, {made_up}, {refused}"

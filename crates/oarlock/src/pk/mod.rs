@@ -93,6 +93,11 @@ impl AcceleratedRsa {
         &self.public
     }
 
+    /// What it was made with.
+    pub fn accelerator(&self) -> &Accelerator {
+        &self.public.accelerator
+    }
+
     /// The key.
     pub fn key(&self) -> &RsaPrivateKey {
         &self.key
