@@ -24,11 +24,11 @@ pub struct Stats {
 /// Counts of public-key requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PublicKeyStats {
-    /// Requests that were computed alone.
+    /// Requests that aws-lc computed alone.
     pub alone: u64,
-    /// Kernel calls that computed several requests.
+    /// Groups that were computed in lanes: of one to eight requests.
     pub groups: u64,
-    /// Requests that were computed by those.
+    /// Requests in them.
     pub in_groups: u64,
     /// Results of private operations that did not pass their check, and were computed anew
     /// elsewhere. More than none means that the machine computes wrongly, or that a prime of a key is

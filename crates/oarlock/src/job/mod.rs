@@ -228,7 +228,11 @@ impl Jobs {
             return alone();
         }
         if let Some(_permit) = self.0.permit() {
-            return lanes.alone(class, alone);
+            return if lanes.pays(class.number(), 1) {
+                lanes.run_one(class.number(), make())
+            } else {
+                lanes.alone(class, alone)
+            };
         }
         if !self.0.reserve() {
             return alone();

@@ -23,6 +23,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::modexp::Modulus as PowerModulus;
 use super::{RsaPrivateKey, RsaPublicKey, Work};
+use crate::Error;
 use crate::device::software::rsa::PrivateNumbers;
 use crate::job::{Engine, Outcome};
 use crate::locked::Locked;
@@ -80,7 +81,7 @@ impl Class {
         Width::for_bits(key.bits()).map_or(Self::Alone, Self::Public)
     }
 
-    const fn number(self) -> usize {
+    pub(crate) const fn number(self) -> usize {
         match self {
             Self::Alone => 0,
             Self::Private(width) => 1 + width as usize,
@@ -127,17 +128,28 @@ pub(crate) struct Lanes {
     counts: Counts,
 }
 
-/// What one request alone takes, and a group of any size, in ns.
+/// What requests take, in ns.
 struct Cost {
+    /// One alone, by aws-lc.
     alone: AtomicU32,
+    /// A few of private operations: both primes lie beside each other in the lanes.
+    half: AtomicU32,
+    /// A group of any other size.
     group: AtomicU32,
 }
 
 impl Cost {
+    /// Of so many in lanes.
+    fn of_group(&self, class: usize, size: usize) -> &AtomicU32 {
+        match Class::numbered(class) {
+            Class::Private(_) if 2 * size <= LANES => &self.half,
+            _ => &self.group,
+        }
+    }
+
     /// A median: how far off a sample is does not count, since what takes far longer was interrupted.
-    fn learn(&self, began: &Instant, which: impl Fn(&Self) -> &AtomicU32) {
+    fn learn(median: &AtomicU32, began: &Instant) {
         let took = u32::try_from(began.elapsed().as_nanos()).unwrap_or(u32::MAX);
-        let median = which(self);
         let before = median.load(Ordering::Relaxed);
         let step = before / 32 + 1;
         let after = if took > before {
@@ -163,10 +175,16 @@ impl Lanes {
         Self {
             ifma: Ifma::new(cpu),
             costs: std::array::from_fn(|number| {
-                let alone = 1000 * Class::numbered(number).first_cost_us();
+                let class = Class::numbered(number);
+                let alone = 1000 * class.first_cost_us();
+                let half = match class {
+                    Class::Private(Width::Bits512) => 7 * (alone / 10),
+                    _ => 5 * (alone / 4),
+                };
                 Cost {
                     alone: AtomicU32::new(alone),
-                    group: AtomicU32::new(5 * (alone / 2)),
+                    half: AtomicU32::new(half),
+                    group: AtomicU32::new(2 * half),
                 }
             }),
             workspaces: Mutex::default(),
@@ -191,13 +209,42 @@ impl Lanes {
         }
     }
 
+    /// Whether so many at once, which may be one, are better computed in lanes.
+    pub(crate) fn pays(&self, class: usize, size: usize) -> bool {
+        if class == Class::Alone.number() || self.ifma.is_none() {
+            return false;
+        }
+        let alone = u64::from(self.costs[class].alone.load(Ordering::Relaxed));
+        let lanes = self.costs[class].of_group(class, size);
+        let lanes_cost = lanes.load(Ordering::Relaxed);
+        // One alone changes sides for a clear gain only.
+        let limit = if size == 1 {
+            15 * alone / 16
+        } else {
+            size as u64 * alone
+        };
+        if u64::from(lanes_cost) < limit {
+            return true;
+        }
+        // What is not done is not measured: it is given another chance by and by.
+        lanes.store(lanes_cost - lanes_cost / 1024, Ordering::Relaxed);
+        false
+    }
+
     /// Runs a request that somebody computes alone, and learns what that takes.
     pub(crate) fn alone<T>(&self, class: Class, run: impl FnOnce() -> T) -> T {
         let began = Instant::now();
         let result = run();
-        self.costs[class.number()].learn(&began, |cost| &cost.alone);
+        Cost::learn(&self.costs[class.number()].alone, &began);
         self.counts.alone.fetch_add(1, Ordering::Relaxed);
         result
+    }
+
+    /// What comes of one request in lanes.
+    pub(crate) fn run_one(&self, class: usize, work: Work) -> Outcome<Zeroizing<Vec<u8>>> {
+        let mut result = None;
+        self.run(class, vec![work], &mut |_, outcome| result = Some(outcome));
+        result.unwrap_or(Err(Error::Cancelled))
     }
 
     /// Answers every request of a group that has been reduced to numbers.
@@ -316,17 +363,10 @@ impl Engine for Lanes {
     }
 
     fn group_size(&self, class: usize, waiting: usize) -> usize {
-        if class == Class::Alone.number() || self.ifma.is_none() || waiting == 1 {
-            return 1;
-        }
-        let Cost { alone, group } = &self.costs[class];
-        let group_cost = group.load(Ordering::Relaxed);
-        if waiting as u64 * u64::from(alone.load(Ordering::Relaxed)) > group_cost.into() {
-            return waiting.min(LANES);
-        }
-        // What is not done is not measured: it is given another chance by and by.
-        group.store(group_cost - group_cost / 1024, Ordering::Relaxed);
-        1
+        // Fewer are done sooner, and leave some for another thread; more are checked at once.
+        let few = matches!(Class::numbered(class), Class::Private(_)) && waiting < 2 * LANES;
+        let size = waiting.min(if few { LANES / 2 } else { LANES });
+        if self.pays(class, size) { size } else { 1 }
     }
 
     fn cost(&self, class: usize) -> Duration {
@@ -341,7 +381,8 @@ impl Engine for Lanes {
         answer: &mut dyn FnMut(usize, Outcome<Zeroizing<Vec<u8>>>),
     ) {
         let began = Instant::now();
-        let is_group = works.len() > 1;
+        let size = works.len();
+        let in_lanes = size > 1 || self.pays(class, size);
         let mut requests = Vec::with_capacity(works.len());
         for (place, work) in works.into_iter().enumerate() {
             match work.operand() {
@@ -354,7 +395,7 @@ impl Engine for Lanes {
                 Err(error) => answer(place, Err(error)),
             }
         }
-        if is_group && let Some(ifma) = self.ifma {
+        if in_lanes && let Some(ifma) = self.ifma {
             self.compute(ifma, Class::numbered(class), &mut requests);
             self.counts.groups.fetch_add(1, Ordering::Relaxed);
             let count = requests.len() as u64;
@@ -373,12 +414,13 @@ impl Engine for Lanes {
             let result = result.map_or_else(|| work.power(&operand), Ok);
             answer(place, result.and_then(|result| work.result(result)));
         }
-        self.costs[class].learn(
-            &began,
-            |cost| {
-                if is_group { &cost.group } else { &cost.alone }
-            },
-        );
+        let cost = &self.costs[class];
+        let cost = if in_lanes {
+            cost.of_group(class, size)
+        } else {
+            &cost.alone
+        };
+        Cost::learn(cost, &began);
     }
 }
 
@@ -865,7 +907,8 @@ mod tests {
             }
         }
         if lanes.are_there() {
-            assert_eq!(lanes.stats().faults, (2..=LANES as u64).sum::<u64>());
+            // One alone may be computed either way.
+            assert!(lanes.stats().faults >= (2..=LANES as u64).sum::<u64>());
         }
     }
 
@@ -910,13 +953,15 @@ mod tests {
             assert_eq!(lanes.group_size(class, 8), 1);
             return;
         }
-        assert_eq!(
-            [1, 2, 3, 8, 9].map(|waiting| lanes.group_size(class, waiting)),
-            [1, 1, 3, 8, 8]
-        );
-        lanes.costs[class].group.store(u32::MAX, Ordering::Relaxed);
+        let sizes = [1, 2, 3, 4, 8, 15, 16, 64];
+        let taken = sizes.map(|waiting| lanes.group_size(class, waiting));
+        assert_eq!(taken, [1, 2, 3, 4, 4, 4, 8, 8]);
+        let public = Class::Public(Width::Bits2048).number();
+        let taken = sizes.map(|waiting| lanes.group_size(public, waiting));
+        assert_eq!(taken, [1, 1, 3, 4, 8, 8, 8, 8]);
+        lanes.costs[class].half.store(u32::MAX, Ordering::Relaxed);
         let tries = (0..)
-            .take_while(|_| lanes.group_size(class, 8) == 1)
+            .take_while(|_| lanes.group_size(class, 4) == 1)
             .take(100_000);
         assert!((1000..100_000).contains(&tries.count()));
     }
