@@ -18,7 +18,6 @@ use oarlock_kernels::modexp::{
     CrtLane, Ifma, LANES, Lane, Line, Modulus, PublicLane, Width, exponentiate, exponentiate_crt,
     exponentiate_public, prepare,
 };
-use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::modexp::Modulus as PowerModulus;
@@ -301,10 +300,16 @@ impl Lanes {
             if request.private_key().is_none() {
                 continue;
             }
-            let is_right: bool = request.operand[..].ct_eq(check).into();
+            let is_right = are_equal(&request.operand, check);
             if !is_right {
                 request.result = None;
                 self.counts.faults.fetch_add(1, Ordering::Relaxed);
+                log::warn!(
+                    "RSA: a result that was computed in lanes does not agree with the public key of \
+                     {} bits, and is computed anew by aws-lc: a prime of the key is none, or the \
+                     machine computes wrongly",
+                    request.work.bits()
+                );
             }
         }
     }
@@ -674,6 +679,13 @@ impl LaneModulus {
 
 fn modulus(key: &RsaPublicKey, ifma: Ifma) -> Option<&Modulus> {
     key.parts().lanes.prepared(ifma, key.modulus(), key.bits())
+}
+
+/// In time that depends on lengths alone, and less of it than byte by byte: what a wrong result
+/// becomes tells something of the key.
+fn are_equal(a: &[u8], b: &[u8]) -> bool {
+    let differing = a.iter().zip(b).fold(0, |bits, (a, b)| bits | (a ^ b));
+    a.len() == b.len() && std::hint::black_box(differing) == 0
 }
 
 /// Without leading zeros.

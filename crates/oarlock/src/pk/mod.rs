@@ -446,6 +446,15 @@ impl Work {
         }
     }
 
+    /// Of the modulus.
+    fn bits(&self) -> usize {
+        match self {
+            Self::Private(key, _) => key.public_key().bits(),
+            Self::Public(key, _) => key.bits(),
+            Self::Power(modulus, _) => modulus.bits(),
+        }
+    }
+
     /// By aws-lc.
     fn power(&self, operand: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         match self {
