@@ -96,11 +96,7 @@ fn pkcs1_decryption(name: String, count: usize) -> Jobs<Decryption> {
 /// decrypts (Manger, "A Chosen Ciphertext Attack on RSA OAEP", CRYPTO 2001). Both are refused.
 fn oaep_decryption(name: String, count: usize) -> Jobs<Decryption> {
     let scheme = EncryptionScheme::oaep(Hash::Sha256);
-    let other_label = EncryptionScheme::Oaep {
-        hash: Hash::Sha256,
-        mgf1: Hash::Sha256,
-        label: vec![0],
-    };
+    let other_label = other_label();
     let (accelerator, rsa) = decryptor();
     let mut rng = StdRng::seed_from_u64(1024);
     let mut ciphertexts = [Vec::new(), Vec::new()];
@@ -130,13 +126,11 @@ fn oaep_decryption(name: String, count: usize) -> Jobs<Decryption> {
     )
 }
 
+/// Messages, against those of another label, which are refused: callers are told, and nothing but
+/// the answer itself may take more or less time.
 fn oaep_valid(name: String, count: usize) -> Jobs<Decryption> {
     let scheme = EncryptionScheme::oaep(Hash::Sha256);
-    let other_label = EncryptionScheme::Oaep {
-        hash: Hash::Sha256,
-        mgf1: Hash::Sha256,
-        label: vec![0],
-    };
+    let other_label = other_label();
     let (accelerator, rsa) = decryptor();
     let mut rng = StdRng::seed_from_u64(1024);
     let mut ciphertexts = [Vec::new(), Vec::new()];
@@ -155,6 +149,14 @@ fn oaep_valid(name: String, count: usize) -> Jobs<Decryption> {
         ciphertexts,
         [false, true],
     )
+}
+
+fn other_label() -> EncryptionScheme {
+    EncryptionScheme::Oaep {
+        hash: Hash::Sha256,
+        mgf1: Hash::Sha256,
+        label: vec![0],
+    }
 }
 
 /// So many jobs, entered one after the other and done by the thread that waits for the first.
