@@ -2,7 +2,10 @@
 //! engine does with secrets itself.
 
 mod aead;
+#[cfg(target_arch = "x86_64")]
+mod modexp;
 mod padding;
+mod rsa;
 
 use std::hint::black_box;
 
@@ -49,6 +52,9 @@ pub fn all() -> Vec<Box<dyn Path>> {
     }
     aead::add(&mut paths);
     padding::add(&mut paths);
+    #[cfg(target_arch = "x86_64")]
+    modexp::add(&mut paths);
+    rsa::add(&mut paths);
     paths
 }
 
@@ -182,7 +188,7 @@ impl Cipher for Decrypting {
 fn accepted<T, E>(result: Result<T, E>) -> T {
     match result {
         Ok(value) => value,
-        Err(_) => unreachable!("every cipher here takes keys of {KEY_BYTES} bytes"),
+        Err(_) => unreachable!("every length, key and group here is one that is accepted"),
     }
 }
 
@@ -336,8 +342,8 @@ mod tests {
             path.run();
         }
         let mut names: Vec<_> = paths.iter().map(|path| path.name()).collect();
-        for cipher in ["ctr", "cbc", "gcm", "chacha20 ", "chacha20-poly1305"] {
-            assert!(names.iter().any(|name| name.contains(cipher)), "{cipher}");
+        for what in ["ctr", "cbc", "gcm", "chacha20 ", "chacha20-poly1305", "rsa"] {
+            assert!(names.iter().any(|name| name.contains(what)), "{what}");
         }
         for backend in Cpu::detect().aes_backends() {
             assert!(names.iter().any(|name| name.contains(backend.name())));
