@@ -48,12 +48,21 @@ pub fn check(root: &Path) -> Result<()> {
 fn files() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for digits in UNROLLED_DIGITS {
-        for (name, text) in [
+        // As `entry_lines` in crates/kernels/src/x86_64/ifma/mod.rs has it.
+        let has_pairs = digits > 10;
+        let entry_lines = if has_pairs { 2 * digits } else { digits };
+        let mut texts = vec![
             ("multiply", columns::multiply(digits)),
-            ("multiply_by_pair", columns::multiply_by_pair(digits)),
             ("square", columns::square(digits)),
-            ("square_and_select", columns::square_and_select(digits)),
-        ] {
+            (
+                "square_and_select",
+                columns::square_and_select(digits, entry_lines),
+            ),
+        ];
+        if has_pairs {
+            texts.push(("multiply_by_pair", columns::multiply_by_pair(digits)));
+        }
+        for (name, text) in texts {
             files.push((format!("{name}_{digits}.s"), text.end()));
         }
     }
@@ -85,9 +94,10 @@ impl Place {
 /// entries, and where what is selected goes; the bytes from an entry to the next, a number or in a
 /// register; one register for the lanes' indices, two for what is on the way.
 ///
-/// Each entry is stored, in the lanes that want it. On Golden Cove a store under a mask takes no port
-/// that `vpmadd52` needs, and as long whatever the mask; a load under one does take such a port, and so
-/// does a blend.
+/// Each entry is merged into what is there, in the lanes that want it, and whole lines are stored. A
+/// merge takes a port that `vpmadd52` needs. A store under a mask takes none, but **how long it takes
+/// depends on the mask**, which is secret: with such stores, exponents of zeros took 1 to 3 % longer
+/// than others (docs/constant-time.md).
 #[derive(Clone, Copy)]
 struct Selection<'a> {
     numbers: &'static str,
@@ -178,8 +188,8 @@ impl Assembly {
             self.select_lanes(selection, entry, mask);
             for digit in 0..digits {
                 let data = selection.data[digit % 2];
-                self.load(data, Place(selection.table, 0).digit(digit));
-                self.store_lanes(Place(selection.to, digit), mask, data);
+                let entry = Place(selection.table, 0).digit(digit);
+                self.merge_lanes(Place(selection.to, digit), mask, entry, data);
             }
             let stride = selection.stride;
             self.line(format_args!("add {}, {stride}", selection.table));
@@ -195,9 +205,11 @@ impl Assembly {
         ));
     }
 
-    fn store_lanes(&mut self, to: Place, mask: usize, from: Zmm) {
-        let to = to.digit(0);
-        self.line(format_args!("vmovdqu64 {to}{{k{mask}}}, {from}"));
+    /// What is there gets the entry's digit in these lanes.
+    fn merge_lanes(&mut self, there: Place, mask: usize, entry: String, data: Zmm) {
+        self.load(data, there.digit(0));
+        self.line(format_args!("vmovdqu64 {data}{{k{mask}}}, {entry}"));
+        self.store(there.digit(0), data);
     }
 
     fn multiply_high(&mut self, sum: Zmm, a: Zmm, b: impl std::fmt::Display) {
@@ -220,8 +232,8 @@ fn select() -> String {
     assembly.load(selection.index, Place("rcx", 0).digit(0));
     assembly.select_lanes(selection, 0, 1);
     assembly.label(2);
-    assembly.load(selection.data[0], Place("rsi", 0).digit(0));
-    assembly.store_lanes(Place("rdi", 0), 1, selection.data[0]);
+    let entry = Place("rsi", 0).digit(0);
+    assembly.merge_lanes(Place("rdi", 0), 1, entry, selection.data[0]);
     assembly.line(format_args!("add rsi, 64"));
     assembly.line(format_args!("add rdi, 64"));
     assembly.line(format_args!("dec r8"));

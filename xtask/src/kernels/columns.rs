@@ -83,20 +83,20 @@ pub fn square(digits: usize) -> Assembly {
     kernel.end()
 }
 
-/// As `square`, with a selection of what `multiply_by_pair` wants going on beside.
-pub fn square_and_select(digits: usize) -> Assembly {
+/// As `square`, with a selection of what is multiplied by next going on beside.
+pub fn square_and_select(digits: usize, entry_lines: usize) -> Assembly {
     let selection = Selection {
         numbers: "rax",
         table: "r10",
         to: "r11",
-        stride: &(128 * digits).to_string(),
+        stride: &(64 * entry_lines).to_string(),
         index: Zmm(29),
         data: [Zmm(30), Zmm(31)],
     };
     let mut start = Assembly::default();
     start.begin_selection(selection);
     let mut other = Assembly::default();
-    other.select_digits(selection, 2 * digits);
+    other.select_digits(selection, entry_lines);
     let mut text = square(digits);
     text.interleave(0, other);
     start.lines.append(&mut text.lines);

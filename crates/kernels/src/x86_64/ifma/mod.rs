@@ -34,12 +34,7 @@ impl Montgomery {
     pub(crate) fn new(_: Ifma, digits: usize) -> Self {
         assert!(digits.is_multiple_of(BLOCK) && (10..=80).contains(&digits));
         let [multiply, square, square_and_select, multiply_by_entry]: [Kernel; 4] = match digits {
-            10 => [
-                multiply_10,
-                square_10,
-                square_and_select_10,
-                multiply_by_pair_10,
-            ],
+            10 => [multiply_10, square_10, square_and_select_10, multiply_10],
             15 => [
                 multiply_15,
                 square_15,
@@ -154,9 +149,13 @@ impl Montgomery {
     }
 }
 
-/// Lines of an entry of a table: those of [`Montgomery::multiply_by_entry`].
+/// Lines of an entry of a table: those of [`Montgomery::multiply_by_entry`]. A pair is reduced in half
+/// the time and selected in twice the time: of 10 digits that would be 2 % more in all.
 pub(crate) const fn entry_lines(digits: usize) -> usize {
-    if digits <= 20 { 2 * digits } else { digits }
+    match digits {
+        15 | 20 => 2 * digits,
+        _ => digits,
+    }
 }
 
 /// How many digits the second half of an entry has been divided by.
@@ -217,7 +216,6 @@ macro_rules! kernels {
 kernels! {
     multiply_10 "multiply_10.s"
     multiply_15 "multiply_15.s"
-    multiply_by_pair_10 "multiply_by_pair_10.s"
     multiply_by_pair_15 "multiply_by_pair_15.s"
     multiply_by_pair_20 "multiply_by_pair_20.s"
     multiply_20 "multiply_20.s"

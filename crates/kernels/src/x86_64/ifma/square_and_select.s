@@ -115,105 +115,125 @@
     mov rbx, rsi
     imul r13, r9, 320
     vmovdqu64 zmm18, zmmword ptr [rax]
-    vmovdqu64 zmm19, zmmword ptr [rax + 64]
     vpcmpeqq k1, zmm30, qword ptr [rbp + 0]{1to8}
+    vmovdqu64 zmm19, zmmword ptr [rax + 64]
+    vmovdqu64 zmm31, zmmword ptr [rdx]
     vmovdqu64 zmm20, zmmword ptr [rax + 128]
-    vmovdqu64 zmm31, zmmword ptr [rbx]
+    vmovdqu64 zmm31{k1}, zmmword ptr [rbx]
     vmovdqu64 zmm21, zmmword ptr [rax + 192]
-    vmovdqu64 zmmword ptr [rdx]{k1}, zmm31
+    vmovdqu64 zmmword ptr [rdx], zmm31
+    vmovdqu64 zmm23, zmmword ptr [rdx + 64]
     vmovdqu64 zmm22, zmmword ptr [rax + 256]
-    vmovdqu64 zmm23, zmmword ptr [rbx + 64]
+    vmovdqu64 zmm23{k1}, zmmword ptr [rbx + 64]
     vpmadd52luq zmm1, zmm18, zmm19
-    vmovdqu64 zmmword ptr [rdx + 64]{k1}, zmm23
+    vmovdqu64 zmmword ptr [rdx + 64], zmm23
     vpmadd52huq zmm10, zmm18, zmm19
-    vmovdqu64 zmm31, zmmword ptr [rbx + 128]
+    vmovdqu64 zmm31, zmmword ptr [rdx + 128]
     vpmadd52luq zmm2, zmm18, zmm20
-    vmovdqu64 zmmword ptr [rdx + 128]{k1}, zmm31
+    vmovdqu64 zmm31{k1}, zmmword ptr [rbx + 128]
+    vmovdqu64 zmmword ptr [rdx + 128], zmm31
     vpmadd52luq zmm3, zmm19, zmm20
-    vmovdqu64 zmm23, zmmword ptr [rbx + 192]
+    vmovdqu64 zmm23, zmmword ptr [rdx + 192]
     vpmadd52huq zmm11, zmm18, zmm20
-    vmovdqu64 zmmword ptr [rdx + 192]{k1}, zmm23
+    vmovdqu64 zmm23{k1}, zmmword ptr [rbx + 192]
     vpmadd52huq zmm12, zmm19, zmm20
+    vmovdqu64 zmmword ptr [rdx + 192], zmm23
+    vmovdqu64 zmm31, zmmword ptr [rdx + 256]
     vpmadd52luq zmm3, zmm18, zmm21
-    vmovdqu64 zmm31, zmmword ptr [rbx + 256]
+    vmovdqu64 zmm31{k1}, zmmword ptr [rbx + 256]
     vpmadd52luq zmm4, zmm19, zmm21
-    vmovdqu64 zmmword ptr [rdx + 256]{k1}, zmm31
+    vmovdqu64 zmmword ptr [rdx + 256], zmm31
     vpmadd52luq zmm5, zmm20, zmm21
     add rbx, r13
     vpmadd52huq zmm12, zmm18, zmm21
     vpcmpeqq k2, zmm30, qword ptr [rbp + 8]{1to8}
+    vmovdqu64 zmm31, zmmword ptr [rdx]
     vpmadd52huq zmm13, zmm19, zmm21
-    vmovdqu64 zmm31, zmmword ptr [rbx]
+    vmovdqu64 zmm31{k2}, zmmword ptr [rbx]
     vpmadd52huq zmm14, zmm20, zmm21
-    vmovdqu64 zmmword ptr [rdx]{k2}, zmm31
+    vmovdqu64 zmmword ptr [rdx], zmm31
     vpmadd52luq zmm4, zmm18, zmm22
-    vmovdqu64 zmm23, zmmword ptr [rbx + 64]
+    vmovdqu64 zmm23, zmmword ptr [rdx + 64]
+    vmovdqu64 zmm23{k2}, zmmword ptr [rbx + 64]
     vpmadd52luq zmm5, zmm19, zmm22
-    vmovdqu64 zmmword ptr [rdx + 64]{k2}, zmm23
+    vmovdqu64 zmmword ptr [rdx + 64], zmm23
     vpmadd52luq zmm6, zmm20, zmm22
-    vmovdqu64 zmm31, zmmword ptr [rbx + 128]
+    vmovdqu64 zmm31, zmmword ptr [rdx + 128]
     vpmadd52luq zmm7, zmm21, zmm22
-    vmovdqu64 zmmword ptr [rdx + 128]{k2}, zmm31
+    vmovdqu64 zmm31{k2}, zmmword ptr [rbx + 128]
     vpmadd52huq zmm13, zmm18, zmm22
+    vmovdqu64 zmmword ptr [rdx + 128], zmm31
+    vmovdqu64 zmm23, zmmword ptr [rdx + 192]
     vpmadd52huq zmm14, zmm19, zmm22
-    vmovdqu64 zmm23, zmmword ptr [rbx + 192]
+    vmovdqu64 zmm23{k2}, zmmword ptr [rbx + 192]
     vpmadd52huq zmm15, zmm20, zmm22
-    vmovdqu64 zmmword ptr [rdx + 192]{k2}, zmm23
+    vmovdqu64 zmmword ptr [rdx + 192], zmm23
     vpmadd52huq zmm16, zmm21, zmm22
-    vmovdqu64 zmm31, zmmword ptr [rbx + 256]
+    vmovdqu64 zmm31, zmmword ptr [rdx + 256]
+    vmovdqu64 zmm31{k2}, zmmword ptr [rbx + 256]
     vpaddq zmm0, zmm0, zmm0
-    vmovdqu64 zmmword ptr [rdx + 256]{k2}, zmm31
+    vmovdqu64 zmmword ptr [rdx + 256], zmm31
     vpaddq zmm1, zmm1, zmm9
     add rbx, r13
     vpaddq zmm1, zmm1, zmm1
     vpcmpeqq k1, zmm30, qword ptr [rbp + 16]{1to8}
     vpaddq zmm2, zmm2, zmm10
-    vmovdqu64 zmm31, zmmword ptr [rbx]
+    vmovdqu64 zmm31, zmmword ptr [rdx]
+    vmovdqu64 zmm31{k1}, zmmword ptr [rbx]
     vpaddq zmm2, zmm2, zmm2
-    vmovdqu64 zmmword ptr [rdx]{k1}, zmm31
+    vmovdqu64 zmmword ptr [rdx], zmm31
     vpaddq zmm3, zmm3, zmm11
-    vmovdqu64 zmm23, zmmword ptr [rbx + 64]
+    vmovdqu64 zmm23, zmmword ptr [rdx + 64]
     vpaddq zmm3, zmm3, zmm3
+    vmovdqu64 zmm23{k1}, zmmword ptr [rbx + 64]
+    vmovdqu64 zmmword ptr [rdx + 64], zmm23
     vpaddq zmm4, zmm4, zmm12
-    vmovdqu64 zmmword ptr [rdx + 64]{k1}, zmm23
+    vmovdqu64 zmm31, zmmword ptr [rdx + 128]
     vpaddq zmm4, zmm4, zmm4
-    vmovdqu64 zmm31, zmmword ptr [rbx + 128]
+    vmovdqu64 zmm31{k1}, zmmword ptr [rbx + 128]
     vpaddq zmm5, zmm5, zmm13
-    vmovdqu64 zmmword ptr [rdx + 128]{k1}, zmm31
+    vmovdqu64 zmmword ptr [rdx + 128], zmm31
     vpaddq zmm5, zmm5, zmm5
-    vmovdqu64 zmm23, zmmword ptr [rbx + 192]
+    vmovdqu64 zmm23, zmmword ptr [rdx + 192]
+    vmovdqu64 zmm23{k1}, zmmword ptr [rbx + 192]
     vpaddq zmm6, zmm6, zmm14
-    vmovdqu64 zmmword ptr [rdx + 192]{k1}, zmm23
+    vmovdqu64 zmmword ptr [rdx + 192], zmm23
     vpaddq zmm6, zmm6, zmm6
-    vmovdqu64 zmm31, zmmword ptr [rbx + 256]
+    vmovdqu64 zmm31, zmmword ptr [rdx + 256]
     vpaddq zmm7, zmm7, zmm15
-    vmovdqu64 zmmword ptr [rdx + 256]{k1}, zmm31
+    vmovdqu64 zmm31{k1}, zmmword ptr [rbx + 256]
+    vmovdqu64 zmmword ptr [rdx + 256], zmm31
     vpaddq zmm7, zmm7, zmm7
     add rbx, r13
     vpaddq zmm8, zmm8, zmm16
     vpcmpeqq k2, zmm30, qword ptr [rbp + 24]{1to8}
     vpaddq zmm8, zmm8, zmm8
-    vmovdqu64 zmm31, zmmword ptr [rbx]
+    vmovdqu64 zmm31, zmmword ptr [rdx]
     vpaddq zmm17, zmm17, zmm17
+    vmovdqu64 zmm31{k2}, zmmword ptr [rbx]
+    vmovdqu64 zmmword ptr [rdx], zmm31
     vpmadd52luq zmm0, zmm18, zmm18
-    vmovdqu64 zmmword ptr [rdx]{k2}, zmm31
+    vmovdqu64 zmm23, zmmword ptr [rdx + 64]
     vpmadd52huq zmm1, zmm18, zmm18
-    vmovdqu64 zmm23, zmmword ptr [rbx + 64]
+    vmovdqu64 zmm23{k2}, zmmword ptr [rbx + 64]
     vpmadd52luq zmm2, zmm19, zmm19
-    vmovdqu64 zmmword ptr [rdx + 64]{k2}, zmm23
+    vmovdqu64 zmmword ptr [rdx + 64], zmm23
+    vmovdqu64 zmm31, zmmword ptr [rdx + 128]
     vpmadd52huq zmm3, zmm19, zmm19
-    vmovdqu64 zmm31, zmmword ptr [rbx + 128]
+    vmovdqu64 zmm31{k2}, zmmword ptr [rbx + 128]
     vpmadd52luq zmm4, zmm20, zmm20
-    vmovdqu64 zmmword ptr [rdx + 128]{k2}, zmm31
+    vmovdqu64 zmmword ptr [rdx + 128], zmm31
     vpmadd52huq zmm5, zmm20, zmm20
-    vmovdqu64 zmm23, zmmword ptr [rbx + 192]
+    vmovdqu64 zmm23, zmmword ptr [rdx + 192]
     vpmadd52luq zmm6, zmm21, zmm21
-    vmovdqu64 zmmword ptr [rdx + 192]{k2}, zmm23
+    vmovdqu64 zmm23{k2}, zmmword ptr [rbx + 192]
+    vmovdqu64 zmmword ptr [rdx + 192], zmm23
     vpmadd52huq zmm7, zmm21, zmm21
-    vmovdqu64 zmm31, zmmword ptr [rbx + 256]
+    vmovdqu64 zmm31, zmmword ptr [rdx + 256]
     vpmadd52luq zmm8, zmm22, zmm22
-    vmovdqu64 zmmword ptr [rdx + 256]{k2}, zmm31
+    vmovdqu64 zmm31{k2}, zmmword ptr [rbx + 256]
     vpmadd52huq zmm17, zmm22, zmm22
+    vmovdqu64 zmmword ptr [rdx + 256], zmm31
     add rbx, r13
     add rsi, 320
     add rdx, 320
