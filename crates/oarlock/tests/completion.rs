@@ -206,3 +206,27 @@ fn callers_who_meet_get_each_his_own() {
         assert_eq!((stats.faults, stats.waiting), (0, 0));
     }
 }
+
+/// Where there are no lanes, aws-lc computes each request; the results are the same.
+#[test]
+fn a_cpu_without_lanes_gives_the_same() {
+    let with_lanes = rsa(0);
+    let builder = Accelerator::builder().max_threads(0).cpu_mask("-ifma");
+    let without = builder.build().unwrap().rsa(with_lanes.key());
+    let jobs: Vec<_> = (0..16)
+        .map(|number| {
+            (
+                number,
+                submit(&with_lanes, number),
+                submit(&without, number),
+            )
+        })
+        .collect();
+    for (number, one, other) in jobs {
+        let signature = one.wait();
+        assert_eq!(signature, other.wait());
+        verify(&without, number, signature);
+    }
+    let stats = without.accelerator().stats().public_key;
+    assert_eq!((stats.groups, stats.faults), (0, 0));
+}
