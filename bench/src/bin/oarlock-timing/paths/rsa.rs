@@ -36,7 +36,7 @@ pub fn add(paths: &mut Vec<Box<dyn Path>>) {
 /// One key, against seven others. The one is there seven times, so that either class finds as much
 /// of its keys in the caches, and as much of aws-lc's blinding used up.
 fn signing(name: String, scheme: SignatureScheme, count: usize) -> Jobs<Signing> {
-    let accelerator = accelerator();
+    let accelerator = accelerator(count);
     let mut rng = StdRng::seed_from_u64(1024);
     let messages: Vec<_> = (0..INPUTS).map(|_| random(&mut rng, 32)).collect();
     let (one, others) = (keys().take(1), keys().skip(1));
@@ -60,7 +60,7 @@ fn signing(name: String, scheme: SignatureScheme, count: usize) -> Jobs<Signing>
 /// message is shows, and may: those of the two classes are of the same lengths.
 fn pkcs1_decryption(name: String, count: usize) -> Jobs<Decryption> {
     let scheme = EncryptionScheme::Pkcs1;
-    let (accelerator, rsa) = decryptor();
+    let (accelerator, rsa) = decryptor(count);
     let mut rng = StdRng::seed_from_u64(1024);
     let mut ciphertexts = [Vec::new(), Vec::new()];
     for number in 0..INPUTS {
@@ -97,7 +97,7 @@ fn pkcs1_decryption(name: String, count: usize) -> Jobs<Decryption> {
 fn oaep_decryption(name: String, count: usize) -> Jobs<Decryption> {
     let scheme = EncryptionScheme::oaep(Hash::Sha256);
     let other_label = other_label();
-    let (accelerator, rsa) = decryptor();
+    let (accelerator, rsa) = decryptor(count);
     let mut rng = StdRng::seed_from_u64(1024);
     let mut ciphertexts = [Vec::new(), Vec::new()];
     for number in 0..INPUTS {
@@ -131,7 +131,7 @@ fn oaep_decryption(name: String, count: usize) -> Jobs<Decryption> {
 fn oaep_valid(name: String, count: usize) -> Jobs<Decryption> {
     let scheme = EncryptionScheme::oaep(Hash::Sha256);
     let other_label = other_label();
-    let (accelerator, rsa) = decryptor();
+    let (accelerator, rsa) = decryptor(count);
     let mut rng = StdRng::seed_from_u64(1024);
     let mut ciphertexts = [Vec::new(), Vec::new()];
     for number in 0..INPUTS {
@@ -190,6 +190,8 @@ impl<O: Operation> Jobs<O> {
         inputs: [Vec<Vec<u8>>; 2],
         is_refused: [bool; 2],
     ) -> Self {
+        // What was asked while inputs were made counts too.
+        let in_groups = accelerator.stats().public_key.in_groups;
         Self {
             name,
             operation,
@@ -202,7 +204,7 @@ impl<O: Operation> Jobs<O> {
             outcomes: Vec::with_capacity(count),
             count,
             is_refused,
-            in_groups: 0,
+            in_groups,
         }
     }
 }
@@ -305,12 +307,18 @@ fn has_lanes() -> bool {
 }
 
 /// Without pool threads, so that who waits for a job does all that have entered by then.
-fn accelerator() -> Accelerator {
-    accepted(Accelerator::builder().max_threads(0).build())
+fn accelerator(count: usize) -> Accelerator {
+    let builder = Accelerator::builder().max_threads(0);
+    // Alone is by aws-lc, also where one alone is faster in lanes.
+    accepted(if count == 1 {
+        builder.cpu_mask("-ifma").build()
+    } else {
+        builder.build()
+    })
 }
 
-fn decryptor() -> (Accelerator, AcceleratedRsa) {
-    let accelerator = accelerator();
+fn decryptor(count: usize) -> (Accelerator, AcceleratedRsa) {
+    let accelerator = accelerator(count);
     let key = keys().next().map(RsaPrivateKey::from_pem);
     let rsa = accelerator.rsa(&accepted(
         key.unwrap_or_else(|| RsaPrivateKey::from_pem("")),
