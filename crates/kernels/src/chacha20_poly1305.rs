@@ -20,7 +20,7 @@ pub use crate::chacha20::{Backend, InvalidKeyLength};
 use crate::cpu::Cpu;
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, OneTimeKey};
 use crate::stitched::{Direction, xor_bytes};
-use crate::wipe::Secret;
+use crate::wipe::{Secret, wipe};
 
 /// Bytes in a nonce.
 pub const NONCE_BYTES: usize = 12;
@@ -422,7 +422,7 @@ impl fmt::Debug for ChaCha20Poly1305 {
 }
 
 /// A message begun: its nonce, its position, and the MAC so far. Wiped on drop.
-#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+#[derive(Clone)]
 pub struct Message {
     nonce: [u32; 3],
     one_time: OneTimeKey,
@@ -514,6 +514,20 @@ impl Message {
         let begun = &self.pending[..self.pending_bytes];
         self.value = self.value.absorb_padded(&self.one_time.r, begun);
         self.pending_bytes = 0;
+    }
+}
+
+impl ZeroizeOnDrop for Message {}
+
+impl Drop for Message {
+    #[inline]
+    fn drop(&mut self) {
+        self.value.zeroize();
+        self.power.zeroize();
+        wipe(&mut self.pending);
+        if self.keystream_of != u64::MAX {
+            wipe(&mut self.keystream);
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use oarlock_kernels::chacha20;
 use oarlock_kernels::chacha20_poly1305::{self, ChaCha20Poly1305};
 use oarlock_kernels::gcm::{self, Gcm};
 
-use super::{KeyBytes, key_bytes};
+use super::KeyBytes;
 use crate::aead::{AcceleratedAead, KeyInParts, refused, unkeyed_gcm};
 use crate::cipher::Direction;
 use crate::device::{Kind, Operation};
@@ -40,11 +40,13 @@ pub struct AeadContext {
     is_keyed: bool,
     kernel: Kernel,
     message: Message,
+    /// Long pieces that the kernel may still do before a session is opened.
+    kernel_bytes_left: usize,
     session: Option<Box<AcceleratedAead>>,
 }
 
 enum Kernel {
-    Gcm(Gcm),
+    Gcm(Box<Gcm>),
     ChaCha20Poly1305(ChaCha20Poly1305),
 }
 
@@ -79,6 +81,7 @@ impl AeadContext {
             is_keyed: false,
             kernel,
             message: Message::None,
+            kernel_bytes_left: KERNEL_BYTES_MAX,
             session: None,
         }
     }
@@ -89,7 +92,7 @@ impl AeadContext {
     /// # Errors
     /// [`Error::InvalidKey`] for another length; nothing has changed then.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.key = key_bytes(self.operation, key)?;
+        self.key.set(self.operation, key)?;
         self.message = Message::None;
         self.session = None;
         match &mut self.kernel {
@@ -202,7 +205,7 @@ impl AeadContext {
         data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], Error> {
         if data.len() >= LONG_BYTES
-            && let Some(session) = self.session()
+            && let Some(session) = self.session(data.len())
         {
             return session.seal(nonce, aad, data);
         }
@@ -226,7 +229,7 @@ impl AeadContext {
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), Error> {
         if data.len() >= LONG_BYTES
-            && let Some(session) = self.session()
+            && let Some(session) = self.session(data.len())
         {
             return session.open(nonce, aad, data, tag);
         }
@@ -254,7 +257,7 @@ impl AeadContext {
             Kernel::Gcm(_) => gcm::MESSAGE_BYTES_MAX,
             Kernel::ChaCha20Poly1305(_) => chacha20_poly1305::DATA_BYTES_MAX,
         };
-        self.session();
+        self.session(data.len());
         let Self {
             kernel,
             message,
@@ -304,12 +307,16 @@ impl AeadContext {
         next(kernel, message.into_inner(), direction, tail)
     }
 
-    /// Opened now if there is none yet; `None` where none can be had, as under
+    /// Opened once there is work enough for one; `None` before, and where none can be had, as under
     /// `reservation=exclusive`.
-    fn session(&mut self) -> Option<&AcceleratedAead> {
+    fn session(&mut self, bytes: usize) -> Option<&AcceleratedAead> {
         if self.session.is_none() && self.is_keyed {
-            let key = &self.key[..self.operation.key_bytes()];
-            let session = self.accelerator.aead(self.operation, key);
+            if let Some(left) = self.kernel_bytes_left.checked_sub(bytes) {
+                self.kernel_bytes_left = left;
+                return None;
+            }
+            let open = |key: &[u8]| self.accelerator.aead(self.operation, key);
+            let session = self.key.with(open);
             self.session = session.ok().map(Box::new);
         }
         self.session.as_deref()
@@ -354,7 +361,7 @@ impl Clone for AeadContext {
         let mut copy = Self::unkeyed(&self.accelerator, self.operation);
         if self.is_keyed {
             // A key that was taken once is taken again.
-            let _ = copy.set_key(&self.key[..self.operation.key_bytes()]);
+            let _ = self.key.with(|key| copy.set_key(key));
         }
         copy.message = self.message.clone();
         copy
@@ -369,5 +376,7 @@ impl fmt::Debug for AeadContext {
     }
 }
 
-/// Some 5 µs of work, of which a session costs one.
+/// What may be long enough for several threads that are awake.
 const LONG_BYTES: usize = 64 << 10;
+/// Some 40 µs of work, of which a session costs one.
+const KERNEL_BYTES_MAX: usize = 512 << 10;
