@@ -230,6 +230,7 @@ impl Accelerator {
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for what is no stream cipher, or not built in.
+    #[inline(always)]
     pub fn stream_context(&self, operation: Operation) -> Result<StreamContext, Error> {
         StreamContext::new(self, operation)
     }
@@ -238,6 +239,7 @@ impl Accelerator {
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for what is not CBC.
+    #[inline(always)]
     pub fn cbc_context(&self, operation: Operation) -> Result<CbcContext, Error> {
         CbcContext::new(self, operation)
     }
@@ -246,6 +248,7 @@ impl Accelerator {
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for what is no AEAD.
+    #[inline(always)]
     pub fn aead_context(&self, operation: Operation) -> Result<AeadContext, Error> {
         AeadContext::new(self, operation)
     }
@@ -343,6 +346,7 @@ impl Accelerator {
     }
 
     /// The CPU's features, less what a mask hides.
+    #[inline]
     pub fn cpu(&self) -> Cpu {
         self.0.cpu
     }

@@ -60,6 +60,7 @@ enum Kernel {
 }
 
 impl StreamContext {
+    #[inline(always)]
     pub(crate) fn new(accelerator: &Accelerator, operation: Operation) -> Result<Self, Error> {
         let Some(shape) = AnyStream::of(operation).filter(|_| operation.is_built_in()) else {
             return Err(Error::InvalidInput(format!(
