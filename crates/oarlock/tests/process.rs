@@ -341,14 +341,21 @@ fn no_lock_is_lost_in_a_fork() {
             .register(std::sync::Arc::new(Named(name, device)))
             .unwrap();
         assert!(accelerator.withdraw(name));
+        // A pool of its own, whose threads begin and end here.
+        striped()
+            .ctr(&KEY, &IV)
+            .unwrap()
+            .apply_keystream(&mut vec![0; 20_000]);
     };
+    // The long form, by hand: 100,000 forks take some minutes.
+    let rounds = std::env::var("OARLOCK_TEST_FORKS").map_or(500, |count| count.parse().unwrap());
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(std::sync::atomic::Ordering::Relaxed) {
                 use_all("parents");
             }
         });
-        for round in 0..500 {
+        for round in 0..rounds {
             // SAFETY: the child does what a forked child of a threaded program may do with this
             // library, and ends; the alarm ends it where it would wait for ever.
             let child = unsafe { libc::fork() };
@@ -358,12 +365,6 @@ fn no_lock_is_lost_in_a_fork() {
                 // The parent's other thread may have had its device there.
                 accelerator.withdraw("parents");
                 use_all("childs");
-                // A pool of its own. The parent makes and ends none meanwhile: the standard library
-                // takes a lock where a thread begins and ends, which a child could inherit.
-                striped()
-                    .ctr(&KEY, &IV)
-                    .unwrap()
-                    .apply_keystream(&mut vec![0; 20_000]);
                 // SAFETY: ends the child without running the parent's exit handlers.
                 unsafe { libc::_exit(0) };
             }

@@ -10,17 +10,18 @@
 pub(crate) mod board;
 mod stripes;
 pub(crate) mod sync;
+mod thread;
 mod tickets;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub(crate) use self::board::Background;
 use self::board::{Board, Lacking, Next, Patience, Task};
 pub(crate) use self::stripes::Stripes;
+use self::thread::{Handle, Life};
 pub(crate) use self::tickets::{Role, Tickets};
 use crate::process::{self, Thread};
 
@@ -89,7 +90,7 @@ struct Crew {
     is_misplaced: AtomicBool,
     /// Making a thread failed, as in a sandbox: not tried again.
     cannot_start: AtomicBool,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Mutex<Vec<Handle>>,
     /// Those of `threads` that have not ended: each enters and leaves by itself.
     helpers: Mutex<Vec<Arc<Helper>>>,
 }
@@ -310,12 +311,8 @@ impl Drop for Pool {
         let threads =
             std::mem::take(&mut *crew.threads.lock().unwrap_or_else(PoisonError::into_inner));
         for thread in threads {
-            // A thread-local value of a helper may hold the last handle: nobody can join himself.
-            if thread.thread().id() == std::thread::current().id() {
-                continue;
-            }
-            // A helper catches the panics of its work, so there is none to report.
-            let _ = thread.join();
+            // One may be the caller: a thread-local value of a helper may hold the last handle.
+            thread.join();
         }
     }
 }
@@ -348,18 +345,14 @@ impl Crew {
         {
             return;
         }
-        let crew = Arc::clone(self);
-        let builder = std::thread::Builder::new()
-            .name("oarlock".into())
-            .stack_size(STACK_BYTES);
         self.board.enlist();
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        match process::with_signals_blocked(|| builder.spawn(move || crew.help())) {
-            Ok(thread) => {
-                threads.retain(|thread| !thread.is_finished());
+        match Handle::start(Arc::clone(self)) {
+            Some(thread) => {
+                threads.retain(|thread| !thread.join_if_ended());
                 threads.push(thread);
             }
-            Err(_) => {
+            None => {
                 self.board.dismiss();
                 self.cannot_start.store(true, Ordering::Relaxed);
                 self.alive.fetch_sub(1, Ordering::Relaxed);
@@ -389,29 +382,6 @@ impl Crew {
             }
         }
         self.board.wake(count);
-    }
-
-    /// The life of a helper.
-    fn help(&self) {
-        let helper = Arc::new(Helper {
-            thread: Thread::current(),
-            kept_off: AtomicUsize::new(NOWHERE),
-        });
-        self.helpers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(Arc::clone(&helper));
-        if self.limits.class == Class::Idle {
-            process::become_idle_class();
-            let callers_cpu = self.callers_cpu.load(Ordering::Relaxed);
-            // SAFETY: this is the thread itself.
-            unsafe { helper.keep_to(callers_cpu) };
-        }
-        self.serve(&helper);
-        self.helpers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|other| !Arc::ptr_eq(other, &helper));
     }
 
     fn serve(&self, helper: &Helper) {
@@ -488,6 +458,51 @@ impl Crew {
                 .alive
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)
                 .is_ok()
+    }
+}
+
+/// The life of a helper.
+impl Life for Crew {
+    fn live(&self) {
+        let helper = Arc::new(Helper {
+            thread: Thread::current(),
+            kept_off: AtomicUsize::new(NOWHERE),
+        });
+        let _listed = Listed::enter(self, &helper);
+        if self.limits.class == Class::Idle {
+            process::become_idle_class();
+            let callers_cpu = self.callers_cpu.load(Ordering::Relaxed);
+            // SAFETY: this is the thread itself.
+            unsafe { helper.keep_to(callers_cpu) };
+        }
+        self.serve(&helper);
+    }
+}
+
+/// A helper's place in [`Crew::helpers`]. Left on drop, so that a panic does not leave a thread
+/// there that has ended.
+struct Listed<'a> {
+    crew: &'a Crew,
+    helper: &'a Arc<Helper>,
+}
+
+impl<'a> Listed<'a> {
+    fn enter(crew: &'a Crew, helper: &'a Arc<Helper>) -> Self {
+        crew.helpers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Arc::clone(helper));
+        Self { crew, helper }
+    }
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        self.crew
+            .helpers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|other| !Arc::ptr_eq(other, self.helper));
     }
 }
 
@@ -615,8 +630,6 @@ const NAP_MIN: Duration = Duration::from_millis(1);
 const NAP_MAX: Duration = Duration::from_secs(5);
 /// Of background work before the next in the queue has its turn.
 const PIECES_MAX: u32 = 64;
-/// The kernels need little, and a thread's stack is committed page by page.
-const STACK_BYTES: usize = 256 << 10;
 
 #[cfg(test)]
 mod tests {
