@@ -88,7 +88,7 @@ struct Crew {
     /// The kernel was seen to put a woken helper where its caller is busy: one that knows of no
     /// shared cache does so even beside an idle CPU, and leaves it waiting for milliseconds.
     is_misplaced: AtomicBool,
-    /// Making a thread failed, as in a sandbox: not tried again.
+    /// Making a thread failed, or the process is in a sandbox: not tried again.
     cannot_start: AtomicBool,
     threads: Mutex<Vec<Handle>>,
     /// Those of `threads` that have not ended: each enters and leaves by itself.
@@ -132,10 +132,13 @@ impl Pool {
     /// # Panics
     /// With the panic of `work`, wherever it came up.
     pub(crate) fn run(&self, helpers: usize, work: &(dyn Fn(Role) + Sync)) {
-        let helpers = helpers.min(self.limits.max_threads());
-        if helpers == 0 {
-            return work(Role::Caller);
+        match helpers.min(self.limits.max_threads()) {
+            0 => work(Role::Caller),
+            helpers => process::keeping_errno(|| self.run_with(helpers, work)),
         }
+    }
+
+    fn run_with(&self, helpers: usize, work: &(dyn Fn(Role) + Sync)) {
         let crew = self.crew();
         let panicked = Mutex::new(None);
         let guarded = |role| {
@@ -186,8 +189,10 @@ impl Pool {
         if crew.is_helpless() {
             return work.refused();
         }
-        let lacking = crew.board.post_background(work, urgent);
-        self.summon(crew, lacking);
+        process::keeping_errno(|| {
+            let lacking = crew.board.post_background(work, urgent);
+            self.summon(crew, lacking);
+        });
     }
 
     /// Has `work`, which waits in a queue of its own, done by a helper, by turns with what others
@@ -198,13 +203,15 @@ impl Pool {
         if self.limits.max_threads() == 0 || crew.is_helpless() {
             return work.refused();
         }
-        let lacking = crew.board.post_job(work);
-        // Who submits a job need not be busy with it: any CPU will do.
-        crew.callers_cpu.store(NOWHERE, Ordering::Relaxed);
-        crew.board.wake(lacking.asleep);
-        if lacking.missing > 0 {
-            self.start(crew);
-        }
+        process::keeping_errno(|| {
+            let lacking = crew.board.post_job(work);
+            // Who submits a job need not be busy with it: any CPU will do.
+            crew.callers_cpu.store(NOWHERE, Ordering::Relaxed);
+            crew.board.wake(lacking.asleep);
+            if lacking.missing > 0 {
+                self.start(crew);
+            }
+        });
     }
 
     /// Whether jobs wait for a helper.
@@ -256,9 +263,11 @@ impl Pool {
     /// Makes threads up to `min_threads`.
     pub(crate) fn start_up(&self) {
         let crew = self.crew();
-        for _ in crew.alive.load(Ordering::Relaxed)..self.limits.min_threads() {
-            crew.start();
-        }
+        process::keeping_errno(|| {
+            for _ in crew.alive.load(Ordering::Relaxed)..self.limits.min_threads() {
+                crew.start();
+            }
+        });
     }
 
     fn crew(&self) -> &Arc<Crew> {
@@ -307,13 +316,15 @@ impl Drop for Pool {
             std::mem::forget(crew);
             return;
         }
-        crew.board.close();
-        let threads =
-            std::mem::take(&mut *crew.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        for thread in threads {
-            // One may be the caller: a thread-local value of a helper may hold the last handle.
-            thread.join();
-        }
+        process::keeping_errno(|| {
+            crew.board.close();
+            let threads =
+                std::mem::take(&mut *crew.threads.lock().unwrap_or_else(PoisonError::into_inner));
+            for thread in threads {
+                // One may be the caller: a thread-local value of a helper may hold the last handle.
+                thread.join();
+            }
+        });
     }
 }
 

@@ -21,10 +21,13 @@ pub(super) trait Life: Send + Sync + 'static {
 pub(super) struct Handle(libc::pthread_t);
 
 impl Handle {
-    /// Makes a thread that does what `life` says, with every signal blocked. `None` where the system
-    /// refuses: for want of memory for its stack, by a limit on processes, or where thread-local
-    /// data of the program's leaves no room on a stack of that size.
+    /// Makes a thread that does what `life` says, with every signal blocked. `None` in a sandbox, and
+    /// where the system refuses: for want of memory for its stack, by a limit on processes, or
+    /// where thread-local data of the program's leaves no room on a stack of that size.
     pub(super) fn start<L: Life>(life: Arc<L>) -> Option<Self> {
+        if process::is_sandboxed_by_now() {
+            return None;
+        }
         let life = Arc::into_raw(life).cast_mut().cast();
         // SAFETY: the attributes are initialized before they are used and destroyed once; their size
         // is a multiple of the page's and above the least there may be. `begin` takes the one
