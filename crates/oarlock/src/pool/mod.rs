@@ -487,6 +487,8 @@ impl Life for Crew {
             unsafe { helper.keep_to(callers_cpu) };
         }
         self.serve(&helper);
+        #[cfg(feature = "software")]
+        crate::device::software::leave_thread();
     }
 }
 
