@@ -1,5 +1,6 @@
 //! Tests that need a process to themselves: each starts its own program again with only itself
 //! selected.
+#![allow(dead_code)] // Not every test file uses all of it.
 
 use std::process::Command;
 
