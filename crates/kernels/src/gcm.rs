@@ -30,6 +30,7 @@ use crate::aes::bytes_before_wrap;
 use crate::aes::{BLOCK_BYTES, Backend, Ctr, InvalidKeyLength, carry_32};
 use crate::cpu::Cpu;
 use crate::portable;
+use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::ghash::{LONG_BLOCKS, Powers, SHORT_BLOCKS, View};
 #[cfg(target_arch = "x86_64")]
@@ -76,11 +77,13 @@ pub struct Gcm {
 }
 
 /// A message under way: nonce, position, GHASH so far, and the block begun. Wiped on drop.
-#[derive(ZeroizeOnDrop)]
+#[derive(Clone)]
 pub struct Message {
     pub(crate) j0: u128,
     pub(crate) y: u128,
     aad_bytes: u64,
+    /// Of the associated data a block is begun, in `begun`: data may not follow before it is hashed.
+    aad_begun: bool,
     pub(crate) bytes: u64,
     /// Of the block begun: its keystream, and its ciphertext so far.
     keystream: [u8; BLOCK_BYTES],
@@ -121,6 +124,7 @@ impl Gcm {
 
     /// A place for a key, run by `backend`. Until [`set_key`](Self::set_key) its output is
     /// worthless.
+    #[inline(always)]
     pub const fn unkeyed(backend: Backend) -> Self {
         Self {
             ctr: Ctr::unkeyed(backend),
@@ -133,10 +137,13 @@ impl Gcm {
     /// As [`unkeyed`](Self::unkeyed) on 512-bit VAES, with counter-mode caching for long messages
     /// whose nonce has 12 bytes.
     #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
     pub const fn unkeyed_cached(face: Face) -> Self {
-        let mut gcm = Self::unkeyed(Backend::Vaes512(face.vaes512()));
-        gcm.face = Some(face);
-        gcm
+        Self {
+            ctr: Ctr::unkeyed(Backend::Vaes512(face.vaes512())),
+            hash: HashKey::unkeyed(),
+            face: Some(face),
+        }
     }
 
     /// Expands `key` (16, 24 or 32 bytes) in place of the one before.
@@ -209,6 +216,7 @@ impl Gcm {
             j0: self.j0(nonce)?,
             y: self.hash.hash(self.ctr.backend(), 0, aad),
             aad_bytes: aad.len() as u64,
+            aad_begun: false,
             bytes: 0,
             keystream: [0; BLOCK_BYTES],
             begun: [0; BLOCK_BYTES],
@@ -216,6 +224,44 @@ impl Gcm {
             power_blocks: 0,
             ended: false,
         })
+    }
+
+    /// Adds associated data to a message that was begun without any, piece by piece, before its data.
+    ///
+    /// # Errors
+    /// [`AeadError::AadTooLong`]; the message is then as it was.
+    ///
+    /// # Panics
+    /// When the message has data already, or was begun with associated data that end within a
+    /// block.
+    pub fn aad_next(&self, message: &mut Message, mut aad: &[u8]) -> Result<(), AeadError> {
+        let begun = message.aad_bytes as usize % BLOCK_BYTES;
+        assert!(
+            message.bytes == 0 && message.aad_begun == (begun > 0),
+            "associated data come before the data, and after whole blocks"
+        );
+        check_lengths(message.aad_bytes.saturating_add(aad.len() as u64), 0)?;
+        message.aad_bytes += aad.len() as u64;
+        if begun > 0 {
+            let (first, rest) = aad.split_at(aad.len().min(BLOCK_BYTES - begun));
+            message.begun[begun..begun + first.len()].copy_from_slice(first);
+            if begun + first.len() < BLOCK_BYTES {
+                return Ok(());
+            }
+            self.end_aad(message);
+            aad = rest;
+        }
+        let (blocks, tail) = aad.as_chunks::<BLOCK_BYTES>();
+        if !blocks.is_empty() {
+            let backend = self.ctr.backend();
+            message.y = self.hash.hash(backend, message.y, blocks.as_flattened());
+        }
+        if !tail.is_empty() {
+            message.begun = [0; BLOCK_BYTES];
+            message.begun[..tail.len()].copy_from_slice(tail);
+            message.aad_begun = true;
+        }
+        Ok(())
     }
 
     /// Encrypts the next `data` of `message`, of any length.
@@ -254,6 +300,7 @@ impl Gcm {
     /// [`tags_match`](crate::aead::tags_match).
     pub fn finish(&self, mut message: Message) -> [u8; TAG_BYTES] {
         let backend = self.ctr.backend();
+        self.end_aad(&mut message);
         if !message.ended && message.begun_bytes() > 0 {
             let begun = u128::from_be_bytes(message.begun);
             message.y = self.hash.times_h(backend, message.y ^ begun);
@@ -308,6 +355,7 @@ impl Gcm {
             "a stripe follows whole blocks, not {} bytes",
             message.bytes
         );
+        self.end_aad(message);
         assert_ends_within(message.bytes, bytes);
         let blocks = bytes.div_ceil(BLOCK_BYTES as u64);
         if blocks == 0 {
@@ -493,6 +541,7 @@ impl Gcm {
         );
         let end = message.bytes.saturating_add(data.len() as u64);
         check_lengths(0, end)?;
+        self.end_aad(message);
         if message.begun_bytes() > 0 {
             let bytes = data.len().min(BLOCK_BYTES - message.begun_bytes());
             let (head, rest) = data.split_at(bytes);
@@ -516,6 +565,16 @@ impl Gcm {
             self.crypt_begun::<OPEN>(message, tail);
         }
         Ok(())
+    }
+
+    /// Hashes what is begun of the associated data, filled up with zeros.
+    #[inline(always)]
+    fn end_aad(&self, message: &mut Message) {
+        if message.aad_begun {
+            let begun = u128::from_be_bytes(message.begun);
+            message.y = self.hash.times_h(self.ctr.backend(), message.y ^ begun);
+            message.aad_begun = false;
+        }
     }
 
     /// Goes on with the block begun; `data` end within it or with it.
@@ -598,6 +657,11 @@ impl fmt::Debug for Gcm {
 }
 
 impl Message {
+    /// Bytes of data that it has so far.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Bytes of the block begun, or of the last one when the message has ended.
     fn begun_bytes(&self) -> usize {
         self.bytes as usize % BLOCK_BYTES
@@ -606,6 +670,18 @@ impl Message {
     /// The counter of the block that lies `offset` bytes from the start.
     fn counter(&self, offset: u64) -> u128 {
         carry_32(self.j0, 1 + offset / BLOCK_BYTES as u64)
+    }
+}
+
+impl ZeroizeOnDrop for Message {}
+
+impl Drop for Message {
+    #[inline]
+    fn drop(&mut self) {
+        wipe(core::slice::from_mut(&mut self.y));
+        wipe(core::slice::from_mut(&mut self.power));
+        wipe(&mut self.keystream);
+        wipe(&mut self.begun);
     }
 }
 
@@ -648,6 +724,7 @@ const MADE: u8 = 2;
 unsafe impl Sync for HashKey {}
 
 impl HashKey {
+    #[inline(always)]
     const fn unkeyed() -> Self {
         Self {
             h: 0,
@@ -661,7 +738,10 @@ impl HashKey {
     fn set(&mut self, backend: Backend, h: [u8; BLOCK_BYTES]) {
         self.h = portable::ghash::key(h);
         by_backend!(backend, kernels(token) => {
-            *self.long.get_mut() = NOT_MADE;
+            if *self.long.get_mut() != NOT_MADE {
+                self.powers.get_mut().wipe();
+                *self.long.get_mut() = NOT_MADE;
+            }
             kernels::make_short(token, self.powers.get_mut(), self.h);
         }, else {});
     }
@@ -738,7 +818,10 @@ impl Drop for HashKey {
     fn drop(&mut self) {
         self.h.zeroize();
         #[cfg(target_arch = "x86_64")]
-        self.powers.get_mut().zeroize();
+        match *self.long.get_mut() {
+            NOT_MADE => self.powers.get_mut().wipe_short(),
+            _ => self.powers.get_mut().wipe(),
+        }
     }
 }
 

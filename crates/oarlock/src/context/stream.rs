@@ -1,0 +1,332 @@
+//! Stream ciphers.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cipher::StreamCipher;
+use inout::InOutBuf;
+use oarlock_kernels::aes::{Backend, Ctr};
+use oarlock_kernels::chacha20::{self, ChaCha20};
+use zeroize::Zeroize;
+
+use super::KeyBytes;
+use crate::cipher::ctr::AcceleratedCtr;
+use crate::cipher::{AnyStream, Keystream, advanced, keystream};
+use crate::device::{Kind, Operation};
+use crate::{Accelerator, Error};
+
+/// A stream cipher whose key and position are set apart, from [`Accelerator::stream_context`].
+///
+/// ```
+/// use oarlock::{Accelerator, device::Operation};
+///
+/// let mut cipher = Accelerator::builder().build()?.stream_context(Operation::Aes128Ctr)?;
+/// cipher.set_key(&[7; 16])?;
+/// cipher.set_counter(0, 0);
+/// let mut data = *b"attack at dawn";
+/// cipher.apply((&mut data[..]).into());
+/// cipher.set_counter(0, 0);
+/// cipher.apply((&mut data[..]).into());
+/// assert_eq!(&data, b"attack at dawn");
+/// # Ok::<(), oarlock::Error>(())
+/// ```
+///
+/// Key, schedule and keystream are wiped on drop.
+pub struct StreamContext {
+    accelerator: Accelerator,
+    operation: Operation,
+    shape: AnyStream,
+    key: KeyBytes,
+    kernel: Kernel,
+    /// Counter block of the next byte, and bytes of it that are used up.
+    counter: u128,
+    skip: usize,
+    /// The keystream of the block at `begun_at`, of ciphers that take long to make one.
+    begun: [u8; 64],
+    begun_at: Option<u128>,
+    /// A request of fewer bytes is the kernel's, even where there is a session.
+    short_bytes: usize,
+    /// Bytes that the kernel may still serve before a session is opened.
+    kernel_bytes_left: usize,
+    /// Its own position is that of the last long request.
+    session: Option<Box<AcceleratedCtr<AnyStream>>>,
+}
+
+enum Kernel {
+    Unkeyed,
+    Aes(Ctr),
+    ChaCha20(ChaCha20),
+    Other(Arc<dyn Keystream>),
+}
+
+impl StreamContext {
+    pub(crate) fn new(accelerator: &Accelerator, operation: Operation) -> Result<Self, Error> {
+        let Some(shape) = AnyStream::of(operation).filter(|_| operation.is_built_in()) else {
+            return Err(Error::InvalidInput(format!(
+                "{operation} is not a stream cipher that is built in"
+            )));
+        };
+        Ok(Self {
+            accelerator: accelerator.clone(),
+            operation,
+            shape,
+            key: KeyBytes::default(),
+            kernel: Kernel::Unkeyed,
+            counter: 0,
+            skip: 0,
+            begun: [0; 64],
+            begun_at: None,
+            short_bytes: 0,
+            kernel_bytes_left: 0,
+            session: None,
+        })
+    }
+
+    /// Takes `key`, of [`Operation::key_bytes`], in place of the one before. The position stays.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] for another length; nothing has changed then.
+    pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
+        self.key.set(self.operation, key)?;
+        self.session = None;
+        self.forget_begun();
+        let cpu = self.accelerator.cpu();
+        let invalid = |error: &dyn ToString| Error::InvalidKey(error.to_string());
+        (self.short_bytes, self.kernel_bytes_left) = match self.operation {
+            Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
+                let backend = Backend::preferred(cpu);
+                // In its place: a schedule that is moved leaves a copy behind.
+                if !matches!(self.kernel, Kernel::Aes(_)) {
+                    self.kernel = Kernel::Aes(Ctr::unkeyed(backend));
+                }
+                if let Kernel::Aes(ctr) = &mut self.kernel {
+                    ctr.set_key(key).map_err(|error| invalid(&error))?;
+                }
+                match backend {
+                    // A session may know better.
+                    Backend::Portable => (0, 0),
+                    _ => (AES_SHORT_BYTES, AES_BYTES_MAX),
+                }
+            }
+            Operation::ChaCha20 => {
+                if !matches!(self.kernel, Kernel::ChaCha20(_)) {
+                    let backend = chacha20::Backend::preferred(cpu);
+                    self.kernel = Kernel::ChaCha20(ChaCha20::unkeyed(backend));
+                }
+                if let Kernel::ChaCha20(chacha) = &mut self.kernel {
+                    chacha.set_key(key).map_err(|error| invalid(&error))?;
+                }
+                (CHACHA_SHORT_BYTES, CHACHA_BYTES_MAX)
+            }
+            _ => {
+                let kernel = keystream(cpu, self.operation, key);
+                self.kernel = Kernel::Other(kernel.map_err(|error| invalid(&error.0))?);
+                (OTHER_SHORT_BYTES, OTHER_BYTES_MAX)
+            }
+        };
+        Ok(())
+    }
+
+    /// Whether a key has been set.
+    pub fn is_keyed(&self) -> bool {
+        !matches!(self.kernel, Kernel::Unkeyed)
+    }
+
+    /// Goes to byte `skip` of the block that is made of `counter`: for AES and other block ciphers
+    /// the whole counter block, in its low bits where a block is shorter, big-endian; for ChaCha20
+    /// the nonce in the upper 96 bits, big-endian, and the block counter in the low 32.
+    ///
+    /// # Panics
+    /// When a block has not so many bytes.
+    pub fn set_counter(&mut self, counter: u128, skip: usize) {
+        assert!(
+            skip < self.block_bytes(),
+            "skip addresses a byte within a block of {} bytes, not {skip}",
+            self.block_bytes()
+        );
+        (self.counter, self.skip) = (counter, skip);
+    }
+
+    /// The position of the next byte, as [`set_counter`](Self::set_counter) takes it.
+    pub fn counter(&self) -> (u128, usize) {
+        (self.counter, self.skip)
+    }
+
+    /// XORs keystream onto `data` and goes on behind it. The counter wraps: that of ChaCha20 into
+    /// the first word of the nonce, as OpenSSL's does.
+    ///
+    /// Without a key the output is worthless.
+    pub fn apply(&mut self, mut data: InOutBuf<'_, '_, u8>) {
+        if self.operation == Operation::ChaCha20 {
+            let blocks_left = (1 << 32) - u64::from(self.counter as u32);
+            let bytes_left = blocks_left * CHACHA_BLOCK_BYTES - self.skip as u64;
+            if data.len() as u64 >= bytes_left {
+                let (before, after) = data.split_at(bytes_left as usize);
+                self.run(before);
+                let (word, rest) = (self.counter >> 96, self.counter & (u128::MAX >> 32));
+                let carried = (word as u32).swap_bytes().wrapping_add(1).swap_bytes();
+                self.set_counter(u128::from(carried) << 96 | rest, 0);
+                data = after;
+            }
+        }
+        self.run(data);
+    }
+
+    #[inline(always)]
+    fn run(&mut self, data: InOutBuf<'_, '_, u8>) {
+        let bytes = data.len();
+        if bytes < self.short_bytes
+            && let Kernel::Aes(ctr) = &self.kernel
+        {
+            ctr.apply(self.counter, self.skip, data);
+            self.advance(bytes);
+        } else if bytes < self.short_bytes || bytes <= self.kernel_bytes_left {
+            self.kernel_bytes_left = self.kernel_bytes_left.saturating_sub(bytes);
+            self.run_by_blocks(data);
+        } else {
+            self.run_by_session(data);
+        }
+    }
+
+    /// A block begun is made once.
+    fn run_by_blocks(&mut self, mut data: InOutBuf<'_, '_, u8>) {
+        let block_bytes = self.block_bytes();
+        if let Kernel::Aes(ctr) = &self.kernel {
+            let bytes = data.len();
+            ctr.apply(self.counter, self.skip, data);
+            return self.advance(bytes);
+        }
+        while !data.is_empty() {
+            let whole = data.len() - data.len() % block_bytes;
+            if self.skip == 0 && whole > 0 {
+                let (blocks, rest) = data.split_at(whole);
+                self.kernel.apply(self.counter, blocks);
+                self.advance(whole);
+                data = rest;
+            } else {
+                if self.begun_at != Some(self.counter) {
+                    self.begun = [0; 64];
+                    let begun = &mut self.begun[..block_bytes];
+                    self.kernel.apply(self.counter, begun.into());
+                    self.begun_at = Some(self.counter);
+                }
+                let bytes = data.len().min(block_bytes - self.skip);
+                let (mut head, rest) = data.split_at(bytes);
+                head.xor_in2out(&self.begun[self.skip..self.skip + bytes]);
+                self.advance(bytes);
+                data = rest;
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn run_by_session(&mut self, data: InOutBuf<'_, '_, u8>) {
+        self.kernel_bytes_left = 0;
+        let bytes = data.len();
+        if self.session.is_none() && self.is_keyed() {
+            self.open_session();
+        }
+        match &mut self.session {
+            Some(session) => {
+                if session.position() != (self.counter, self.skip) {
+                    session.begin_at(self.counter, self.skip);
+                }
+                session.unchecked_apply_keystream_inout(data);
+                self.advance(bytes);
+            }
+            None => self.run_by_blocks(data),
+        }
+    }
+
+    /// Where none can be had, as under `reservation=exclusive`, the kernel goes on.
+    fn open_session(&mut self) {
+        let Kind::Stream { iv_bytes, .. } = self.operation.kind() else {
+            return;
+        };
+        let iv = &[0; 16][..iv_bytes];
+        let open = |key: &[u8]| self.accelerator.stream(self.operation, key, iv);
+        self.session = self.key.with(open).ok().map(Box::new);
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, bytes: usize) {
+        use crate::cipher::Algorithm;
+        let end = self.skip + bytes;
+        let blocks = (end >> self.shape.block_shift()) as u128;
+        self.counter = advanced(self.counter, blocks, self.shape.counter_bits());
+        self.skip = end & (self.block_bytes() - 1);
+    }
+
+    #[inline(always)]
+    fn block_bytes(&self) -> usize {
+        use crate::cipher::Algorithm;
+        1 << self.shape.block_shift()
+    }
+
+    fn forget_begun(&mut self) {
+        if self.begun_at.take().is_some() {
+            self.begun.zeroize();
+        }
+    }
+}
+
+impl Clone for StreamContext {
+    fn clone(&self) -> Self {
+        let mut copy = Self {
+            accelerator: self.accelerator.clone(),
+            operation: self.operation,
+            shape: self.shape,
+            key: KeyBytes::default(),
+            kernel: Kernel::Unkeyed,
+            counter: self.counter,
+            skip: self.skip,
+            begun: [0; 64],
+            begun_at: None,
+            short_bytes: 0,
+            kernel_bytes_left: 0,
+            session: None,
+        };
+        if self.is_keyed() {
+            // A key that was taken once is taken again.
+            let _ = self.key.with(|key| copy.set_key(key));
+        }
+        copy
+    }
+}
+
+impl Drop for StreamContext {
+    fn drop(&mut self) {
+        self.forget_begun();
+    }
+}
+
+impl fmt::Debug for StreamContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamContext")
+            .field("operation", &self.operation)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Kernel {
+    /// From the start of a block on.
+    fn apply(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
+        match self {
+            Self::Unkeyed => {}
+            Self::Aes(ctr) => ctr.apply(counter, 0, data),
+            Self::ChaCha20(chacha) => chacha.apply(counter, 0, data),
+            Self::Other(cipher) => cipher.apply(counter, 0, data),
+        }
+    }
+}
+
+const CHACHA_BLOCK_BYTES: u64 = 64;
+/// As many bytes gain nothing by a session: less than half a microsecond of work, or a block.
+const AES_SHORT_BYTES: usize = 2 << 10;
+const CHACHA_SHORT_BYTES: usize = 256;
+const OTHER_SHORT_BYTES: usize = 16;
+/// Some 20 µs of work, of which a session costs two.
+const AES_BYTES_MAX: usize = 512 << 10;
+const CHACHA_BYTES_MAX: usize = 64 << 10;
+const OTHER_BYTES_MAX: usize = 4 << 10;
