@@ -68,7 +68,8 @@ impl UserConf {
         }
     }
 
-    fn none() -> Self {
+    /// That of somebody who has none.
+    pub(crate) fn none() -> Self {
         Self {
             path: None,
             read: Conf::parse(Path::new(""), b""),

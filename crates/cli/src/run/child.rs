@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, Command, ExitCode};
+use std::process::{Child, Command};
 
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -13,8 +13,8 @@ use crate::failure::{Failure, reason};
 use crate::interrupt::is_ignored;
 
 /// Runs it to its end. Signals that somebody sends to this process go on to it; what a terminal sends
-/// it gets anyway, being in the same process group.
-pub(crate) fn run(command: &mut Command) -> Result<ExitCode, Failure> {
+/// it gets anyway, being in the same process group. Returns the exit status that a shell has for it.
+pub(super) fn run(command: &mut Command) -> Result<u8, Failure> {
     let failed = |error: io::Error| {
         Failure::new(format!("signals: {}", reason(&error))).with_status(OWN_FAILURE)
     };
@@ -29,7 +29,7 @@ pub(crate) fn run(command: &mut Command) -> Result<ExitCode, Failure> {
                 (Some(code), _) => code as u8,
                 (None, signal) => 128 + signal.unwrap_or(0) as u8,
             };
-            return Ok(ExitCode::from(code));
+            return Ok(code);
         }
         for info in signals.wait() {
             let is_from_a_process = info.si_code <= 0; // sigaction(2): SI_USER, SI_QUEUE, SI_TKILL

@@ -6,6 +6,7 @@
 //! the file; what is started after that finds none, which OpenSSL takes as no configuration.
 
 mod child;
+mod report;
 
 use std::ffi::OsString;
 use std::fs::Permissions;
@@ -13,10 +14,13 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
+use oarlock::Usage;
+
+pub(crate) use self::report::Report;
 use crate::failure::{Failure, reason};
-use crate::openssl_conf::{Provider, UserConf};
+use crate::openssl_conf::{Provider, Untouched, UserConf};
 use crate::{options, provider_file};
 
 #[derive(clap::Args)]
@@ -29,6 +33,15 @@ pub(crate) struct Args {
         hide_default_value = true
     )]
     options: String,
+
+    /// Say after the command, on standard error, what went through Oarlock in all its processes, and the
+    /// time that it saved
+    #[arg(long)]
+    stats: bool,
+
+    /// With --stats: say it as one JSON object
+    #[arg(long, requires = "stats")]
+    json: bool,
 
     /// The provider's file, in place of the one that is found
     #[arg(long, value_name = "FILE")]
@@ -46,51 +59,112 @@ it cannot be run or found; 125 where oarlock itself fails, 2 where its arguments
 
 Examples:
   oarlock run -- scp backup.tar host:
+  oarlock run --stats -- curl -so /dev/null https://example.org/large
   oarlock run --options max_threads=0 -- python3 job.py";
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     options::of_provider(&args.options)?;
     let prepared = Prepared::new(args).map_err(|failure| failure.with_status(OWN_FAILURE))?;
-    let mut command = Command::new(&args.command[0]);
-    command.args(&args.command[1..]);
-    if let Some(conf) = &prepared.conf {
-        command.env("OPENSSL_CONF", conf);
+    if let Err(untouched) = &prepared.conf {
+        // The command has its own output; this one line is all that is put beside it.
+        let _ = writeln!(
+            std::io::stderr(),
+            "oarlock: note: nothing is accelerated: {untouched}"
+        );
     }
-    child::run(&mut command)
+    let code = prepared.run(&args.command)?;
+    if args.stats {
+        let report = prepared
+            .report()
+            .map_err(|failure| failure.with_status(OWN_FAILURE))?;
+        report.show(args.json);
+    }
+    Ok(code)
+}
+
+/// Runs `command` and says what went through, for `oarlock doctor`. Its standard output is not shown.
+pub(crate) fn try_out(
+    command: &[OsString],
+    module: &Path,
+    options: &str,
+) -> Result<(u8, Report), Failure> {
+    let prepared = Prepared::with(module, options, true)?;
+    let status = child::run(prepared.command(command).stdout(Stdio::null()))?;
+    Ok((status, prepared.report()?))
 }
 
 /// What a command needs to be there.
 struct Prepared {
-    /// What `OPENSSL_CONF` is set to; nothing where the user's configuration is left alone.
-    conf: Option<PathBuf>,
-    _folder: tempfile::TempDir,
+    /// What `OPENSSL_CONF` is set to, or why it is left alone.
+    conf: Result<PathBuf, Untouched>,
+    usage: Option<Usage>,
+    module: PathBuf,
+    options: String,
+    folder: tempfile::TempDir,
 }
 
 impl Prepared {
     fn new(args: &Args) -> Result<Self, Failure> {
         let module = provider_file::find(args.provider.as_deref())?;
+        Self::with(&module, &args.options, args.stats)
+    }
+
+    fn with(module: &Path, options: &str, stats: bool) -> Result<Self, Failure> {
         let folder = open_folder()?;
+        let counters = folder.path().join("usage");
+        let usage = stats.then(|| Usage::create(&counters)).transpose();
+        let usage = usage
+            .map_err(|error| Failure::new(format!("{}: {}", counters.display(), reason(&error))))?;
         let provider = Provider {
             module: module.as_os_str().as_bytes(),
-            options: &args.options,
-            stats: None,
+            options,
+            stats: stats.then(|| counters.as_os_str().as_bytes()),
         };
         let user = UserConf::find();
         let conf = match user.additions(&provider) {
-            Ok(additions) => Some(user.write_with(&additions, folder.path())?),
-            Err(untouched) => {
-                // The command has its own output; this one line is all that is put beside it.
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "oarlock: note: nothing is accelerated: {untouched}"
-                );
-                None
-            }
+            Ok(additions) => Ok(user.write_with(&additions, folder.path())?),
+            Err(untouched) => Err(untouched),
         };
         Ok(Self {
             conf,
-            _folder: folder,
+            usage,
+            module: module.into(),
+            options: options.into(),
+            folder,
         })
+    }
+
+    fn run(&self, command: &[OsString]) -> Result<ExitCode, Failure> {
+        Ok(ExitCode::from(child::run(&mut self.command(command))?))
+    }
+
+    fn command(&self, command: &[OsString]) -> Command {
+        let mut made = Command::new(&command[0]);
+        made.args(&command[1..]);
+        if let Ok(conf) = &self.conf {
+            made.env("OPENSSL_CONF", conf);
+        }
+        made
+    }
+
+    /// What was counted. It is measured in this process, with the provider alone: what the user's
+    /// configuration loads beside it has no part in this.
+    fn report(&self) -> Result<Report, Failure> {
+        let counted = self.usage.as_ref().map(Usage::read).unwrap_or_default();
+        let provider = Provider {
+            module: self.module.as_os_str().as_bytes(),
+            options: &self.options,
+            stats: None,
+        };
+        let nobody = UserConf::none();
+        let folder = self.folder.path().join("measured");
+        std::fs::create_dir(&folder)
+            .map_err(|error| Failure::new(format!("{}: {}", folder.display(), reason(&error))))?;
+        let additions = nobody
+            .additions(&provider)
+            .map_err(|untouched| Failure::new(untouched.to_string()))?;
+        let configuration = nobody.write_with(&additions, &folder)?;
+        Ok(Report::of(&counted, &configuration))
     }
 }
 
