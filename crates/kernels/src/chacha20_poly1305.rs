@@ -125,6 +125,20 @@ impl ChaCha20Poly1305 {
         Ok(self.begin_at(nonce_words(nonce)?, aad))
     }
 
+    /// Adds associated data to a message that was begun without any, piece by piece, before its data.
+    ///
+    /// # Panics
+    /// When the message has data already, or was begun with associated data.
+    pub fn aad_next(&self, message: &mut Message, aad: &[u8]) {
+        assert!(
+            message.bytes == 0 && message.aad_bytes_begun == message.aad_bytes,
+            "associated data come before the data"
+        );
+        message.aad_bytes += aad.len() as u64;
+        message.aad_bytes_begun = message.aad_bytes;
+        message.take_in(aad);
+    }
+
     /// Encrypts the next part of a message, of any length.
     ///
     /// # Errors
@@ -191,6 +205,7 @@ impl ChaCha20Poly1305 {
     /// Joins a part of `bytes` bytes to the message, in the order of offsets. Parts of equal length
     /// cost one product each.
     pub fn append(&self, message: &mut Message, partial: Partial, bytes: u64) {
+        message.end_aad();
         let blocks = bytes.div_ceil(MAC_BYTES as u64);
         if message.power_blocks != blocks {
             message.power = Element::power(&message.one_time.r, blocks);
@@ -303,39 +318,55 @@ impl ChaCha20Poly1305 {
         Ok(())
     }
 
-    fn next(&self, direction: Direction, message: &mut Message, data: InOutBuf<'_, '_, u8>) {
+    fn next(&self, direction: Direction, message: &mut Message, mut data: InOutBuf<'_, '_, u8>) {
+        message.end_aad();
         let begun = message.bytes as usize % BLOCK_BYTES;
-        let head_bytes = data.len().min((BLOCK_BYTES - begun) % BLOCK_BYTES);
-        let (mut head, rest) = data.split_at(head_bytes);
-        if !head.is_empty() {
-            let mut keystream = Secret::<BLOCK_BYTES>::zeros(BLOCK_BYTES);
-            let start = self.cipher.start(message.nonce, block_at(message.bytes));
-            self.backend().crypt(start, keystream.bytes().into());
-            if direction == Direction::Open {
-                message.absorb(head.get_in());
-            }
-            xor(
-                &keystream.bytes()[begun..begun + head_bytes],
-                head.reborrow(),
-            );
-            if direction == Direction::Seal {
-                message.absorb(head.get_out());
-            }
+        if begun > 0 {
+            let bytes = data.len().min(BLOCK_BYTES - begun);
+            let (head, rest) = data.split_at(bytes);
+            self.crypt_begun(direction, message, head);
+            data = rest;
         }
-        if !rest.is_empty() {
-            let tail_bytes = rest.len() % MAC_BYTES;
-            let bytes = rest.len() as u64;
-            let (value, tail) = self.run(
-                direction,
-                message,
-                block_at(message.bytes),
-                message.value,
-                rest,
-            );
+        if data.len() >= BLOCK_BYTES {
+            // With the block that it ends in: who goes on there makes that again.
+            let bytes = data.len();
+            let counter = block_at(message.bytes);
+            let (value, tail) = self.run(direction, message, counter, message.value, data);
+            let tail_bytes = bytes % MAC_BYTES;
             message.value = value;
-            message.bytes += bytes - tail_bytes as u64;
+            message.bytes += (bytes - tail_bytes) as u64;
             message.absorb(&tail[..tail_bytes]);
+        } else if !data.is_empty() {
+            self.crypt_begun(direction, message, data);
         }
+    }
+
+    /// Goes on within a block of keystream, or begins one; `data` end within it or with it.
+    fn crypt_begun(
+        &self,
+        direction: Direction,
+        message: &mut Message,
+        mut data: InOutBuf<'_, '_, u8>,
+    ) {
+        let begun = message.bytes as usize % BLOCK_BYTES;
+        if message.keystream_of != message.bytes / BLOCK_BYTES as u64 {
+            message.keystream_of = message.bytes / BLOCK_BYTES as u64;
+            message.keystream = [0; BLOCK_BYTES];
+            let start = self.cipher.start(message.nonce, block_at(message.bytes));
+            self.backend()
+                .crypt(start, (&mut message.keystream[..]).into());
+        }
+        if direction == Direction::Open {
+            message.take_in(data.get_in());
+        }
+        xor(
+            &message.keystream[begun..begun + data.len()],
+            data.reborrow(),
+        );
+        if direction == Direction::Seal {
+            message.take_in(data.get_out());
+        }
+        message.bytes += data.len() as u64;
     }
 
     fn stripe(
@@ -391,13 +422,18 @@ impl fmt::Debug for ChaCha20Poly1305 {
 }
 
 /// A message begun: its nonce, its position, and the MAC so far. Wiped on drop.
-#[derive(Zeroize, ZeroizeOnDrop)]
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Message {
     nonce: [u32; 3],
     one_time: OneTimeKey,
     value: Element,
     aad_bytes: u64,
+    /// As `aad_bytes` while associated data may still be added, else 0.
+    aad_bytes_begun: u64,
     bytes: u64,
+    /// The keystream of the block of data of that number: no message has as many as `u64::MAX`.
+    keystream: [u8; BLOCK_BYTES],
+    keystream_of: u64,
     /// The ciphertext of a MAC block begun, `pending_bytes` of them.
     pending: [u8; MAC_BYTES],
     pending_bytes: usize,
@@ -407,6 +443,11 @@ pub struct Message {
 }
 
 impl Message {
+    /// Bytes of data that it has so far.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     fn new(nonce: [u32; 3], block: &[u8; BLOCK_BYTES], aad: &[u8]) -> Self {
         let (halves, _) = block.as_chunks();
         let one_time = OneTimeKey::new(&halves[0]);
@@ -415,7 +456,10 @@ impl Message {
             value: Element::ZERO.absorb_padded(&one_time.r, aad),
             one_time,
             aad_bytes: aad.len() as u64,
+            aad_bytes_begun: 0,
             bytes: 0,
+            keystream: [0; BLOCK_BYTES],
+            keystream_of: u64::MAX,
             pending: [0; MAC_BYTES],
             pending_bytes: 0,
             power: Element::ONE,
@@ -430,25 +474,39 @@ impl Message {
     }
 
     /// Adds ciphertext to the MAC and to the position.
-    fn absorb(&mut self, mut ciphertext: &[u8]) {
+    fn absorb(&mut self, ciphertext: &[u8]) {
+        self.take_in(ciphertext);
         self.bytes += ciphertext.len() as u64;
+    }
+
+    /// Adds associated data or ciphertext to the MAC.
+    fn take_in(&mut self, mut bytes: &[u8]) {
         if self.pending_bytes > 0 {
             let (_, place) = self.pending.split_at_mut(self.pending_bytes);
-            let (first, rest) = ciphertext.split_at(place.len().min(ciphertext.len()));
+            let (first, rest) = bytes.split_at(place.len().min(bytes.len()));
             place[..first.len()].copy_from_slice(first);
             self.pending_bytes += first.len();
             if self.pending_bytes < MAC_BYTES {
                 return;
             }
             self.value = self.value.step(&self.one_time.r, &self.pending);
-            ciphertext = rest;
+            bytes = rest;
         }
-        let (blocks, rest) = ciphertext.as_chunks::<MAC_BYTES>();
+        let (blocks, rest) = bytes.as_chunks::<MAC_BYTES>();
         self.value = self
             .value
             .absorb_padded(&self.one_time.r, blocks.as_flattened());
         self.pending[..rest.len()].copy_from_slice(rest);
         self.pending_bytes = rest.len();
+    }
+
+    /// What is begun of the associated data is filled up with zeros before the data.
+    #[inline(always)]
+    fn end_aad(&mut self) {
+        if self.aad_bytes_begun > 0 {
+            self.aad_bytes_begun = 0;
+            self.flush();
+        }
     }
 
     /// Fills a block begun up with zeros and absorbs it.

@@ -76,11 +76,13 @@ pub struct Gcm {
 }
 
 /// A message under way: nonce, position, GHASH so far, and the block begun. Wiped on drop.
-#[derive(ZeroizeOnDrop)]
+#[derive(Clone, ZeroizeOnDrop)]
 pub struct Message {
     pub(crate) j0: u128,
     pub(crate) y: u128,
     aad_bytes: u64,
+    /// Of the associated data a block is begun, in `begun`: data may not follow before it is hashed.
+    aad_begun: bool,
     pub(crate) bytes: u64,
     /// Of the block begun: its keystream, and its ciphertext so far.
     keystream: [u8; BLOCK_BYTES],
@@ -209,6 +211,7 @@ impl Gcm {
             j0: self.j0(nonce)?,
             y: self.hash.hash(self.ctr.backend(), 0, aad),
             aad_bytes: aad.len() as u64,
+            aad_begun: false,
             bytes: 0,
             keystream: [0; BLOCK_BYTES],
             begun: [0; BLOCK_BYTES],
@@ -216,6 +219,44 @@ impl Gcm {
             power_blocks: 0,
             ended: false,
         })
+    }
+
+    /// Adds associated data to a message that was begun without any, piece by piece, before its data.
+    ///
+    /// # Errors
+    /// [`AeadError::AadTooLong`]; the message is then as it was.
+    ///
+    /// # Panics
+    /// When the message has data already, or was begun with associated data that end within a
+    /// block.
+    pub fn aad_next(&self, message: &mut Message, mut aad: &[u8]) -> Result<(), AeadError> {
+        let begun = message.aad_bytes as usize % BLOCK_BYTES;
+        assert!(
+            message.bytes == 0 && message.aad_begun == (begun > 0),
+            "associated data come before the data, and after whole blocks"
+        );
+        check_lengths(message.aad_bytes.saturating_add(aad.len() as u64), 0)?;
+        message.aad_bytes += aad.len() as u64;
+        if begun > 0 {
+            let (first, rest) = aad.split_at(aad.len().min(BLOCK_BYTES - begun));
+            message.begun[begun..begun + first.len()].copy_from_slice(first);
+            if begun + first.len() < BLOCK_BYTES {
+                return Ok(());
+            }
+            self.end_aad(message);
+            aad = rest;
+        }
+        let (blocks, tail) = aad.as_chunks::<BLOCK_BYTES>();
+        if !blocks.is_empty() {
+            let backend = self.ctr.backend();
+            message.y = self.hash.hash(backend, message.y, blocks.as_flattened());
+        }
+        if !tail.is_empty() {
+            message.begun = [0; BLOCK_BYTES];
+            message.begun[..tail.len()].copy_from_slice(tail);
+            message.aad_begun = true;
+        }
+        Ok(())
     }
 
     /// Encrypts the next `data` of `message`, of any length.
@@ -254,6 +295,7 @@ impl Gcm {
     /// [`tags_match`](crate::aead::tags_match).
     pub fn finish(&self, mut message: Message) -> [u8; TAG_BYTES] {
         let backend = self.ctr.backend();
+        self.end_aad(&mut message);
         if !message.ended && message.begun_bytes() > 0 {
             let begun = u128::from_be_bytes(message.begun);
             message.y = self.hash.times_h(backend, message.y ^ begun);
@@ -308,6 +350,7 @@ impl Gcm {
             "a stripe follows whole blocks, not {} bytes",
             message.bytes
         );
+        self.end_aad(message);
         assert_ends_within(message.bytes, bytes);
         let blocks = bytes.div_ceil(BLOCK_BYTES as u64);
         if blocks == 0 {
@@ -493,6 +536,7 @@ impl Gcm {
         );
         let end = message.bytes.saturating_add(data.len() as u64);
         check_lengths(0, end)?;
+        self.end_aad(message);
         if message.begun_bytes() > 0 {
             let bytes = data.len().min(BLOCK_BYTES - message.begun_bytes());
             let (head, rest) = data.split_at(bytes);
@@ -516,6 +560,16 @@ impl Gcm {
             self.crypt_begun::<OPEN>(message, tail);
         }
         Ok(())
+    }
+
+    /// Hashes what is begun of the associated data, filled up with zeros.
+    #[inline(always)]
+    fn end_aad(&self, message: &mut Message) {
+        if message.aad_begun {
+            let begun = u128::from_be_bytes(message.begun);
+            message.y = self.hash.times_h(self.ctr.backend(), message.y ^ begun);
+            message.aad_begun = false;
+        }
     }
 
     /// Goes on with the block begun; `data` end within it or with it.
@@ -598,6 +652,11 @@ impl fmt::Debug for Gcm {
 }
 
 impl Message {
+    /// Bytes of data that it has so far.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Bytes of the block begun, or of the last one when the message has ended.
     fn begun_bytes(&self) -> usize {
         self.bytes as usize % BLOCK_BYTES

@@ -12,6 +12,7 @@ use crate::calibration::{self, Calibration, MachineCosts};
 use crate::cipher::cbc::AcceleratedCbc;
 use crate::cipher::ctr::AcceleratedCtr;
 use crate::cipher::{AnyAes, AnyStream};
+use crate::context::{AeadContext, CbcContext, StreamContext};
 #[cfg(feature = "software")]
 use crate::device::SoftwareDevice;
 use crate::device::{CpuDevice, Device, Operation, Registry};
@@ -222,6 +223,31 @@ impl Accelerator {
     /// `iv` has 16; [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
     pub fn cbc(&self, key: &[u8], iv: &[u8]) -> Result<AcceleratedCbc, Error> {
         AcceleratedCbc::open(self, key, iv)
+    }
+
+    /// The stream cipher `operation` without a key yet, for programs that set key and position
+    /// apart. See [`StreamContext`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for what is no stream cipher, or not built in.
+    pub fn stream_context(&self, operation: Operation) -> Result<StreamContext, Error> {
+        StreamContext::new(self, operation)
+    }
+
+    /// AES-CBC without a key yet, likewise. See [`CbcContext`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for what is not CBC.
+    pub fn cbc_context(&self, operation: Operation) -> Result<CbcContext, Error> {
+        CbcContext::new(self, operation)
+    }
+
+    /// An authenticated cipher without a key yet, likewise. See [`AeadContext`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for what is no AEAD.
+    pub fn aead_context(&self, operation: Operation) -> Result<AeadContext, Error> {
+        AeadContext::new(self, operation)
     }
 
     /// A private key of RSA, to sign and decrypt with.

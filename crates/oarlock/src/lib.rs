@@ -23,6 +23,7 @@ mod accelerator;
 mod aead;
 mod calibration;
 mod cipher;
+mod context;
 pub mod device;
 mod error;
 #[cfg(feature = "software")]
@@ -50,6 +51,7 @@ pub use calibration::{Calibration, MachineCosts, OperationCost};
 pub use cipher::cbc::AcceleratedCbc;
 pub use cipher::ctr::AcceleratedCtr;
 pub use cipher::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
+pub use context::{AeadContext, CbcContext, StreamContext};
 #[cfg(feature = "software")]
 pub use device::software::rsa::PrivateNumbers as RsaPrivateNumbers;
 pub use error::{Error, OptionsError};

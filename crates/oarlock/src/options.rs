@@ -153,7 +153,10 @@ impl Options {
     }
 
     /// Changes the options that `text`, `name=value,...`, names.
-    pub(crate) fn set_all(&mut self, text: &str) -> Result<(), OptionsError> {
+    ///
+    /// # Errors
+    /// As [`set`](Self::set), at the first that is wrong; those before it are changed.
+    pub fn set_all(&mut self, text: &str) -> Result<(), OptionsError> {
         for pair in text
             .split(',')
             .map(str::trim)

@@ -239,9 +239,20 @@ fn any_split_into_calls(way: Way) {
                 } else {
                     (plain.clone(), &cipher)
                 };
-                let mut message = gcm.begin(&nonce, &aad).unwrap();
+                let mut message = if rng.random() {
+                    gcm.begin(&nonce, &aad).unwrap()
+                } else {
+                    let mut message = gcm.begin(&nonce, b"").unwrap();
+                    for piece in aad.chunks(rng.random_range(1..=40)) {
+                        gcm.aad_next(&mut message, piece).unwrap();
+                    }
+                    message
+                };
                 let mut at = 0;
                 while at < data.len() {
+                    if rng.random_ratio(1, 8) {
+                        message = message.clone();
+                    }
                     let end = data.len().min(at + rng.random_range(0..=longest));
                     let piece = (&mut data[at..end]).into();
                     if open {

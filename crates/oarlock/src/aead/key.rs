@@ -85,7 +85,7 @@ impl Keyed for AeadKey {
 
 /// A key whose messages can be done in parts.
 #[derive(Clone, Copy)]
-pub(super) enum KeyInParts<'a> {
+pub(crate) enum KeyInParts<'a> {
     Gcm(&'a Gcm),
     ChaCha20Poly1305(&'a ChaCha20Poly1305),
 }
@@ -178,7 +178,7 @@ fn driver_open(
 }
 
 /// With counter-mode caching where `cpu` allows it.
-pub(super) fn unkeyed_gcm(cpu: Cpu) -> Gcm {
+pub(crate) fn unkeyed_gcm(cpu: Cpu) -> Gcm {
     #[cfg(target_arch = "x86_64")]
     if let Some(face) = aes::Face::new(cpu) {
         return Gcm::unkeyed_cached(face);
@@ -193,12 +193,14 @@ pub(crate) fn is_in_place(data: &mut InOutBuf<'_, '_, u8>) -> bool {
 }
 
 /// An AEAD whose messages can be done in parts, from a shared key.
-pub(super) trait InParts: Sync {
+pub(crate) trait InParts: Sync {
     type Message: Sync;
     type Partial: Send;
     const DATA_BYTES_MAX: u64;
 
     fn begin(&self, nonce: &[u8], aad: &[u8]) -> Result<Self::Message, AeadError>;
+    /// Bytes of data that it has so far.
+    fn bytes(message: &Self::Message) -> u64;
     fn seal_stripe(
         &self,
         message: &Self::Message,
@@ -225,6 +227,9 @@ macro_rules! in_parts {
 
             fn begin(&self, nonce: &[u8], aad: &[u8]) -> Result<Self::Message, AeadError> {
                 $aead::begin(self, nonce, aad)
+            }
+            fn bytes(message: &Self::Message) -> u64 {
+                message.bytes()
             }
             fn seal_stripe(
                 &self,

@@ -17,10 +17,10 @@ use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, TAG_BYTES};
 use zeroize::ZeroizeOnDrop;
 
-pub(crate) use self::key::AeadKey;
+use self::key::Failure;
 #[cfg(feature = "software")]
 pub(crate) use self::key::{Aead, is_in_place};
-use self::key::{Failure, KeyInParts};
+pub(crate) use self::key::{AeadKey, KeyInParts, unkeyed_gcm};
 pub use self::sequenced::{NonceSequence, SequencedAead};
 pub use self::streamed::{Opener, Sealer};
 use self::striped::Cut;
@@ -359,7 +359,7 @@ impl<A> AcceleratedAead<A> {
     }
 
     /// A message that may gain from help: by `striped`, where the key knows parts, or by `inline`.
-    fn long<T, D>(
+    pub(crate) fn long<T, D>(
         &self,
         bytes: usize,
         data: &mut D,

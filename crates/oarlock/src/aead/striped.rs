@@ -19,12 +19,13 @@ use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, TAG_BYTES, tags_match};
 
 use super::key::{InParts, is_in_place};
+use crate::cipher::Direction;
 use crate::pool::Stripes;
 use crate::request::LongRequest;
 use crate::stats::OperationStats;
 
 /// How a message is cut, and who helps.
-pub(super) struct Cut<'a> {
+pub(crate) struct Cut<'a> {
     pub(super) request: &'a LongRequest<'a>,
     pub(super) helpers: usize,
     /// A multiple of 64.
@@ -47,10 +48,7 @@ impl Cut<'_> {
         data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], AeadError> {
         let mut message = begin(key, nonce, aad, data.len())?;
-        let stripe = |message: &K::Message, offset, data: InOutBuf<'_, '_, u8>| {
-            key.seal_stripe(message, offset, data)
-        };
-        self.each(key, &mut message, data, &stripe);
+        self.next(key, &mut message, Direction::Encrypt, data);
         Ok(key.finish(message))
     }
 
@@ -63,10 +61,7 @@ impl Cut<'_> {
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), AeadError> {
         let mut message = begin(key, nonce, aad, data.len())?;
-        let stripe = |message: &K::Message, offset, data: InOutBuf<'_, '_, u8>| {
-            key.open_stripe(message, offset, data)
-        };
-        self.each(key, &mut message, data.reborrow(), &stripe);
+        self.next(key, &mut message, Direction::Decrypt, data.reborrow());
         if tags_match(&key.finish(message), tag) {
             return Ok(());
         }
@@ -78,6 +73,27 @@ impl Cut<'_> {
         Err(AeadError::AuthenticationFailed)
     }
 
+    /// Seals or opens the next part of `message`, which the cipher allows and which begins at a
+    /// multiple of [`STRIPE_ALIGN`](oarlock_kernels::aead::STRIPE_ALIGN); if it does not end at one,
+    /// it is the last.
+    pub(crate) fn next<K: InParts>(
+        &self,
+        key: &K,
+        message: &mut K::Message,
+        direction: Direction,
+        data: InOutBuf<'_, '_, u8>,
+    ) {
+        self.each(
+            key,
+            message,
+            data,
+            &|message, offset, data| match direction {
+                Direction::Encrypt => key.seal_stripe(message, offset, data),
+                Direction::Decrypt => key.open_stripe(message, offset, data),
+            },
+        );
+    }
+
     /// Lets `stripe` do each stripe of `data`, and puts together what it returns.
     fn each<K: InParts>(
         &self,
@@ -87,6 +103,7 @@ impl Cut<'_> {
         stripe: &Each<'_, K>,
     ) {
         let bytes = data.len() as u64;
+        let begin = K::bytes(message);
         let stripes = Stripes::cut(data, self.stripe_bytes);
         let stripe_bytes = stripes.stripe_bytes() as u64;
         let partials = Mutex::new(Vec::with_capacity(stripes.count() as usize));
@@ -96,7 +113,7 @@ impl Cut<'_> {
             .share(self.helpers, stripes.count(), counts, &|number| {
                 // SAFETY: `share` asks for each number below the count it was given, once.
                 let data = unsafe { stripes.stripe(number) };
-                let partial = stripe(shared, u64::from(number) * stripe_bytes, data);
+                let partial = stripe(shared, begin + u64::from(number) * stripe_bytes, data);
                 let mut partials = partials.lock().unwrap_or_else(PoisonError::into_inner);
                 partials.push((number, partial));
             });

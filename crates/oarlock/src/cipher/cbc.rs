@@ -183,6 +183,11 @@ impl AcceleratedCbc {
         Ok(())
     }
 
+    /// The ciphertext block before the next one.
+    pub(crate) fn iv(&self) -> [u8; BLOCK_BYTES] {
+        self.chain.iv
+    }
+
     /// Begins a message with another key, of 16, 24 or 32 bytes, at `iv`, 16 bytes. The old key is
     /// wiped.
     ///

@@ -479,6 +479,12 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         }
     }
 
+    /// Starts anew with the same key at byte `skip` of the block at `counter`.
+    pub(crate) fn begin_at(&mut self, counter: u128, skip: usize) {
+        self.iv = counter;
+        self.place(counter, skip);
+    }
+
     /// Goes to another position.
     fn place(&mut self, counter: u128, skip: usize) {
         self.count_bytes();

@@ -11,5 +11,5 @@ pub use algorithm::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
 pub(crate) use algorithm::{advanced, distance};
 #[cfg(feature = "software")]
 pub(crate) use chain::BlockChain;
-pub(crate) use chain::CbcKey;
-pub(crate) use key::{Keystream, StreamKey};
+pub(crate) use chain::{CbcKey, Direction};
+pub(crate) use key::{Keystream, StreamKey, keystream};

@@ -1,0 +1,180 @@
+//! AES-CBC.
+
+use std::fmt;
+
+use inout::InOutBuf;
+use oarlock_kernels::aes::{BLOCK_BYTES, Backend};
+use oarlock_kernels::cbc::Cbc;
+
+use super::{KeyBytes, key_bytes};
+use crate::cipher::cbc::AcceleratedCbc;
+use crate::device::{Kind, Operation};
+use crate::{Accelerator, Error};
+
+/// AES-CBC whose key and IV are set apart, from [`Accelerator::cbc_context`]. It knows whole blocks
+/// and no padding; what is said of CBC at [`AcceleratedCbc`] holds here.
+///
+/// ```
+/// use oarlock::{Accelerator, device::Operation};
+///
+/// let mut cipher = Accelerator::builder().build()?.cbc_context(Operation::Aes128Cbc)?;
+/// cipher.set_key(&[7; 16])?;
+/// cipher.set_iv([1; 16]);
+/// let mut data = *b"attack at dawn!!";
+/// cipher.encrypt((&mut data[..]).into());
+/// assert_eq!(cipher.iv(), data);
+/// cipher.set_iv([1; 16]);
+/// cipher.decrypt((&mut data[..]).into());
+/// assert_eq!(&data, b"attack at dawn!!");
+/// # Ok::<(), oarlock::Error>(())
+/// ```
+///
+/// Key and schedules are wiped on drop.
+pub struct CbcContext {
+    accelerator: Accelerator,
+    operation: Operation,
+    key: KeyBytes,
+    kernel: Cbc,
+    is_keyed: bool,
+    iv: [u8; BLOCK_BYTES],
+    session: Option<Box<AcceleratedCbc>>,
+    /// Decryption of as much goes to the session.
+    long_bytes: usize,
+}
+
+impl CbcContext {
+    pub(crate) fn new(accelerator: &Accelerator, operation: Operation) -> Result<Self, Error> {
+        if operation.kind() != Kind::Cbc {
+            return Err(Error::InvalidInput(format!("{operation} is not CBC")));
+        }
+        Ok(Self::unkeyed(accelerator, operation))
+    }
+
+    fn unkeyed(accelerator: &Accelerator, operation: Operation) -> Self {
+        let backend = Backend::preferred(accelerator.cpu());
+        // A session may know better than the portable kernel.
+        let long_bytes = match backend {
+            Backend::Portable => 0,
+            _ => LONG_BYTES,
+        };
+        Self {
+            accelerator: accelerator.clone(),
+            operation,
+            key: KeyBytes::default(),
+            kernel: Cbc::unkeyed(backend),
+            is_keyed: false,
+            iv: [0; BLOCK_BYTES],
+            session: None,
+            long_bytes,
+        }
+    }
+
+    /// Takes `key`, of [`Operation::key_bytes`], in place of the one before. The IV stays.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] for another length; nothing has changed then.
+    pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
+        self.key = key_bytes(self.operation, key)?;
+        self.session = None;
+        self.kernel
+            .set_key(key)
+            .map_err(|error| Error::InvalidKey(error.to_string()))?;
+        self.is_keyed = true;
+        Ok(())
+    }
+
+    /// Whether a key has been set.
+    pub fn is_keyed(&self) -> bool {
+        self.is_keyed
+    }
+
+    /// Takes `iv` for the ciphertext block before the next one.
+    pub fn set_iv(&mut self, iv: [u8; BLOCK_BYTES]) {
+        self.iv = iv;
+    }
+
+    /// The ciphertext block before the next one.
+    pub fn iv(&self) -> [u8; BLOCK_BYTES] {
+        self.iv
+    }
+
+    /// Encrypts whole blocks. Without a key the output is worthless.
+    ///
+    /// # Panics
+    /// When the length of `data` is no multiple of 16 bytes.
+    #[inline]
+    pub fn encrypt(&mut self, data: InOutBuf<'_, '_, u8>) {
+        if self.long_bytes == 0 && self.has_session() {
+            return self.by_session(data, AcceleratedCbc::encrypt);
+        }
+        self.kernel.encrypt(&mut self.iv, data);
+    }
+
+    /// Decrypts whole blocks. Without a key the output is worthless.
+    ///
+    /// # Panics
+    /// When the length of `data` is no multiple of 16 bytes.
+    #[inline]
+    pub fn decrypt(&mut self, data: InOutBuf<'_, '_, u8>) {
+        if data.len() >= self.long_bytes && self.has_session() {
+            return self.by_session(data, AcceleratedCbc::decrypt);
+        }
+        self.kernel.decrypt(&mut self.iv, data);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn by_session(
+        &mut self,
+        data: InOutBuf<'_, '_, u8>,
+        crypt: impl FnOnce(&mut AcceleratedCbc, InOutBuf<'_, '_, u8>) -> Result<(), Error>,
+    ) {
+        assert!(
+            data.len().is_multiple_of(BLOCK_BYTES),
+            "CBC takes whole blocks of 16 bytes, not {} bytes",
+            data.len()
+        );
+        if let Some(session) = &mut self.session {
+            // It refuses only what is not whole blocks, and other lengths of an IV.
+            let _ = session.set_iv(&self.iv);
+            let _ = crypt(session, data);
+            self.iv = session.iv();
+        }
+    }
+
+    /// Opens one where there is none. Where none can be had, as under `reservation=exclusive`, the
+    /// kernel goes on.
+    #[cold]
+    #[inline(never)]
+    fn has_session(&mut self) -> bool {
+        if self.session.is_none() && self.is_keyed {
+            let key = &self.key[..self.operation.key_bytes()];
+            let session = self.accelerator.cbc(key, &self.iv);
+            self.session = session.ok().map(Box::new);
+        }
+        self.session.is_some()
+    }
+}
+
+impl Clone for CbcContext {
+    fn clone(&self) -> Self {
+        let mut copy = Self::unkeyed(&self.accelerator, self.operation);
+        if self.is_keyed {
+            // A key that was taken once is taken again.
+            let _ = copy.set_key(&self.key[..self.operation.key_bytes()]);
+        }
+        copy.iv = self.iv;
+        copy
+    }
+}
+
+impl fmt::Debug for CbcContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CbcContext")
+            .field("operation", &self.operation)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Some 5 µs of decryption, of which a session costs one.
+const LONG_BYTES: usize = 64 << 10;

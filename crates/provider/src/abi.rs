@@ -1,0 +1,323 @@
+//! The types of OpenSSL's core (core.h, core_dispatch.h, core_names.h), written by hand: their layout
+//! is part of the provider interface and does not change.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::marker::PhantomData;
+use std::ptr::{null, null_mut};
+
+/// OSSL_DISPATCH: a function by its number; 0 ends a table.
+#[repr(C)]
+pub struct Dispatch {
+    pub(crate) id: c_int,
+    pub(crate) function: *const c_void,
+}
+
+impl Dispatch {
+    pub(crate) const END: Self = Self {
+        id: 0,
+        function: null(),
+    };
+}
+
+/// OSSL_ALGORITHM; one without names ends a list.
+#[repr(C)]
+pub(crate) struct Algorithm {
+    pub(crate) names: *const c_char,
+    pub(crate) properties: *const c_char,
+    pub(crate) implementation: *const Dispatch,
+    pub(crate) description: *const c_char,
+}
+
+impl Algorithm {
+    pub(crate) const END: Self = Self {
+        names: null(),
+        properties: null(),
+        implementation: null(),
+        description: null(),
+    };
+}
+
+/// OSSL_PARAM; one without a key ends an array.
+#[repr(C)]
+pub(crate) struct Param {
+    key: *const c_char,
+    data_type: c_uint,
+    data: *mut c_void,
+    data_bytes: usize,
+    return_bytes: usize,
+}
+
+// SAFETY: those in statics describe types and are never written; their pointers are to literals.
+unsafe impl Sync for Param {}
+
+const INTEGER: c_uint = 1;
+const UNSIGNED_INTEGER: c_uint = 2;
+const OCTET_STRING: c_uint = 5;
+const UTF8_PTR: c_uint = 6;
+const OCTET_PTR: c_uint = 7;
+const UNMODIFIED: usize = usize::MAX;
+
+impl Param {
+    pub(crate) const END: Self = Self::describing(null(), 0, 0);
+
+    /// An entry of what can be got or set.
+    pub(crate) const fn size(key: &'static CStr) -> Self {
+        Self::describing(key.as_ptr(), UNSIGNED_INTEGER, size_of::<usize>())
+    }
+
+    pub(crate) const fn uint(key: &'static CStr) -> Self {
+        Self::describing(key.as_ptr(), UNSIGNED_INTEGER, size_of::<c_uint>())
+    }
+
+    pub(crate) const fn int(key: &'static CStr) -> Self {
+        Self::describing(key.as_ptr(), INTEGER, size_of::<c_int>())
+    }
+
+    pub(crate) const fn octets(key: &'static CStr) -> Self {
+        Self::describing(key.as_ptr(), OCTET_STRING, 0)
+    }
+
+    pub(crate) const fn octet_ptr(key: &'static CStr) -> Self {
+        Self::describing(key.as_ptr(), OCTET_PTR, 0)
+    }
+
+    pub(crate) const fn utf8_ptr(key: &'static CStr) -> Self {
+        Self::describing(key.as_ptr(), UTF8_PTR, 0)
+    }
+
+    const fn describing(key: *const c_char, data_type: c_uint, data_bytes: usize) -> Self {
+        Self {
+            key,
+            data_type,
+            data: null_mut(),
+            data_bytes,
+            return_bytes: UNMODIFIED,
+        }
+    }
+
+    /// One that asks for a pointer to a text, which is put to `place`.
+    pub(crate) fn asking_for_text(key: &'static CStr, place: &mut *const c_char) -> Self {
+        Self {
+            key: key.as_ptr(),
+            data_type: UTF8_PTR,
+            data: std::ptr::from_mut(place).cast(),
+            data_bytes: 0,
+            return_bytes: UNMODIFIED,
+        }
+    }
+}
+
+/// An array of parameters that a caller has handed over for the time of a call.
+#[derive(Clone, Copy)]
+pub(crate) struct Params<'a>(*mut Param, PhantomData<&'a Param>);
+
+impl<'a> Params<'a> {
+    /// # Safety
+    /// `first` is null or begins an array that ends with [`Param::END`], valid for `'a`, as are the
+    /// data that its entries point to; nobody else touches them meanwhile.
+    pub(crate) unsafe fn new(first: *mut Param) -> Self {
+        Self(first, PhantomData)
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        // SAFETY: the array has at least its end.
+        self.0.is_null() || unsafe { (*self.0).key.is_null() }
+    }
+
+    /// Each with its key.
+    #[inline(always)]
+    pub(crate) fn each<E>(
+        self,
+        mut take: impl FnMut(&'a [u8], Value<'a>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut at = self.0;
+        if at.is_null() {
+            return Ok(());
+        }
+        // SAFETY: the array ends with an entry without a key, and `at` goes no further; keys are
+        // texts that end with a zero.
+        unsafe {
+            while !(*at).key.is_null() {
+                let key = CStr::from_ptr((*at).key).to_bytes();
+                take(key, Value(at, PhantomData))?;
+                at = at.add(1);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The value of a parameter. What is said of types and sizes in OSSL_PARAM_int(3) holds.
+#[derive(Clone, Copy)]
+pub(crate) struct Value<'a>(*mut Param, PhantomData<&'a Param>);
+
+impl<'a> Value<'a> {
+    fn param(self) -> &'a mut Param {
+        // SAFETY: the pointer is into the array that `Params::new` was promised, and no reference
+        // made here outlives the method it was made in.
+        unsafe { &mut *self.0 }
+    }
+
+    /// The number that the caller gives; `None` where it is none, negative or too large.
+    pub(crate) fn number(self) -> Option<usize> {
+        let param = self.param();
+        if param.data.is_null() {
+            return None;
+        }
+        // SAFETY: the data have the size that stands beside them.
+        unsafe {
+            match (param.data_type, param.data_bytes) {
+                (UNSIGNED_INTEGER, 4) => Some(param.data.cast::<u32>().read_unaligned() as usize),
+                (UNSIGNED_INTEGER, 8) => param.data.cast::<u64>().read_unaligned().try_into().ok(),
+                (INTEGER, 4) => param.data.cast::<i32>().read_unaligned().try_into().ok(),
+                (INTEGER, 8) => param.data.cast::<i64>().read_unaligned().try_into().ok(),
+                _ => None,
+            }
+        }
+    }
+
+    /// The number that the caller asks for. Whether it could be given.
+    #[must_use]
+    pub(crate) fn set_number(self, value: usize) -> bool {
+        let param = self.param();
+        if param.data.is_null() {
+            param.return_bytes = size_of::<usize>();
+            return matches!(param.data_type, UNSIGNED_INTEGER | INTEGER);
+        }
+        // SAFETY: the data have the size that stands beside them.
+        unsafe {
+            match (param.data_type, param.data_bytes) {
+                (UNSIGNED_INTEGER, 4) => match u32::try_from(value) {
+                    Ok(value) => param.data.cast::<u32>().write_unaligned(value),
+                    Err(_) => return false,
+                },
+                (INTEGER, 4) => match i32::try_from(value) {
+                    Ok(value) => param.data.cast::<i32>().write_unaligned(value),
+                    Err(_) => return false,
+                },
+                (UNSIGNED_INTEGER | INTEGER, 8) => {
+                    param.data.cast::<u64>().write_unaligned(value as u64);
+                }
+                _ => return false,
+            }
+        }
+        param.return_bytes = param.data_bytes;
+        true
+    }
+
+    /// The octets that the caller gives: where they are, which may be null, and how many it says.
+    pub(crate) fn octets(self) -> Option<(*const u8, usize)> {
+        let param = self.param();
+        (param.data_type == OCTET_STRING).then_some((param.data.cast(), param.data_bytes))
+    }
+
+    /// The place for octets that the caller gives, and how large it says that is.
+    pub(crate) fn octets_place(self) -> Option<(*mut u8, usize)> {
+        let param = self.param();
+        (param.data_type == OCTET_STRING).then_some((param.data.cast(), param.data_bytes))
+    }
+
+    /// Says how many octets were put to the place.
+    pub(crate) fn set_return_bytes(self, bytes: usize) {
+        self.param().return_bytes = bytes;
+    }
+
+    /// Puts octets to the caller's place, or says how many there are where that is null.
+    #[must_use]
+    pub(crate) fn set_octets(self, octets: &[u8]) -> bool {
+        let param = self.param();
+        if param.data_type != OCTET_STRING {
+            return false;
+        }
+        param.return_bytes = octets.len();
+        if param.data.is_null() {
+            return true;
+        }
+        if param.data_bytes < octets.len() {
+            return false;
+        }
+        // SAFETY: the place has room, and is the caller's own: not within `octets`, which are ours.
+        unsafe {
+            octets
+                .as_ptr()
+                .copy_to_nonoverlapping(param.data.cast(), octets.len())
+        };
+        true
+    }
+
+    /// Lets the caller's pointer point to `octets`, which must stay until the context changes.
+    #[must_use]
+    pub(crate) fn set_octet_ptr(self, octets: *const u8, bytes: usize) -> bool {
+        let param = self.param();
+        if param.data_type != OCTET_PTR {
+            return false;
+        }
+        param.return_bytes = bytes;
+        if !param.data.is_null() {
+            // SAFETY: of this type, the data are a pointer.
+            unsafe { param.data.cast::<*const u8>().write_unaligned(octets) };
+        }
+        true
+    }
+
+    /// Whichever of the two the caller asks for.
+    #[must_use]
+    pub(crate) fn set_octets_or_ptr(self, octets: &[u8]) -> bool {
+        self.set_octets(octets) || self.set_octet_ptr(octets.as_ptr(), octets.len())
+    }
+
+    #[must_use]
+    pub(crate) fn set_text(self, text: &'static CStr) -> bool {
+        let param = self.param();
+        if param.data_type != UTF8_PTR || param.data.is_null() {
+            return false;
+        }
+        param.return_bytes = text.count_bytes();
+        // SAFETY: of this type, the data are a pointer.
+        unsafe {
+            param
+                .data
+                .cast::<*const c_char>()
+                .write_unaligned(text.as_ptr())
+        };
+        true
+    }
+}
+
+/// Numbers of functions that the core offers (core_dispatch.h).
+pub(crate) mod core_function {
+    pub(crate) const GET_PARAMS: i32 = 2;
+    pub(crate) const NEW_ERROR: i32 = 5;
+    pub(crate) const SET_ERROR_DEBUG: i32 = 6;
+    pub(crate) const VSET_ERROR: i32 = 7;
+}
+
+/// Numbers of functions that a provider offers.
+pub(crate) mod provider_function {
+    pub(crate) const TEARDOWN: i32 = 1024;
+    pub(crate) const GETTABLE_PARAMS: i32 = 1025;
+    pub(crate) const GET_PARAMS: i32 = 1026;
+    pub(crate) const QUERY_OPERATION: i32 = 1027;
+}
+
+/// Numbers of functions that a cipher offers.
+pub(crate) mod cipher_function {
+    pub(crate) const NEWCTX: i32 = 1;
+    pub(crate) const ENCRYPT_INIT: i32 = 2;
+    pub(crate) const DECRYPT_INIT: i32 = 3;
+    pub(crate) const UPDATE: i32 = 4;
+    pub(crate) const FINAL: i32 = 5;
+    pub(crate) const CIPHER: i32 = 6;
+    pub(crate) const FREECTX: i32 = 7;
+    pub(crate) const DUPCTX: i32 = 8;
+    pub(crate) const GET_PARAMS: i32 = 9;
+    pub(crate) const GET_CTX_PARAMS: i32 = 10;
+    pub(crate) const SET_CTX_PARAMS: i32 = 11;
+    pub(crate) const GETTABLE_PARAMS: i32 = 12;
+    pub(crate) const GETTABLE_CTX_PARAMS: i32 = 13;
+    pub(crate) const SETTABLE_CTX_PARAMS: i32 = 14;
+}
+
+/// OSSL_OP_CIPHER.
+pub(crate) const OPERATION_CIPHER: c_int = 2;

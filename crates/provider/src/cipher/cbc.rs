@@ -1,0 +1,360 @@
+//! AES-CBC: with PKCS #7 padding, without, and as TLS 1.2 and older use it.
+#![allow(unsafe_code)]
+
+use oarlock::CbcContext;
+use oarlock::device::Operation;
+use zeroize::Zeroize;
+
+use super::tls_padding::{self, Mac};
+use super::{got, set};
+use crate::abi::{Param, Params};
+use crate::dispatch::{Cipher, Data, Direction};
+use crate::error::Reason;
+use crate::provider::Provider;
+
+const BLOCK_BYTES: usize = 16;
+
+#[derive(Clone)]
+pub(super) struct Cbc {
+    context: CbcContext,
+    operation: Operation,
+    direction: Direction,
+    /// As it was set, if it was: each init without one goes back to it.
+    iv: Option<[u8; BLOCK_BYTES]>,
+    /// Input that waits for the rest of its block or, when padding is to be taken off, for what may
+    /// follow.
+    held: [u8; BLOCK_BYTES],
+    held_bytes: usize,
+    has_padding: bool,
+    num: usize,
+    /// As OpenSSL numbers them; 0 outside TLS.
+    tls_version: usize,
+    tls_mac_bytes: usize,
+    /// Of the last record that was opened.
+    tls_mac: Option<Mac>,
+}
+
+impl Cipher for Cbc {
+    const GETTABLE: &'static [Param] = &[
+        Param::size(c"keylen"),
+        Param::size(c"ivlen"),
+        Param::uint(c"padding"),
+        Param::uint(c"num"),
+        Param::octets(c"iv"),
+        Param::octets(c"updated-iv"),
+        Param::octet_ptr(c"tls-mac"),
+        Param::END,
+    ];
+    const SETTABLE: &'static [Param] = &[
+        Param::uint(c"padding"),
+        Param::uint(c"num"),
+        Param::uint(c"tls-version"),
+        Param::size(c"tls-mac-size"),
+        Param::END,
+    ];
+
+    fn new(provider: &Provider, operation: Operation) -> Option<Self> {
+        Some(Self {
+            context: provider.accelerator.cbc_context(operation).ok()?,
+            operation,
+            direction: Direction::Encrypt,
+            iv: None,
+            held: [0; BLOCK_BYTES],
+            held_bytes: 0,
+            has_padding: true,
+            num: 0,
+            tls_version: 0,
+            tls_mac_bytes: 0,
+            tls_mac: None,
+        })
+    }
+
+    fn init(
+        &mut self,
+        direction: Direction,
+        key: Option<&[u8]>,
+        iv: Option<&[u8]>,
+    ) -> Result<(), Reason> {
+        self.direction = direction;
+        self.num = 0;
+        self.held_bytes = 0;
+        if let Some(iv) = iv {
+            self.iv = Some(iv.try_into().map_err(|_| Reason::InvalidIvLength)?);
+        }
+        if let Some(iv) = self.iv {
+            self.context.set_iv(iv);
+        }
+        if let Some(key) = key {
+            self.context
+                .set_key(key)
+                .map_err(|_| Reason::InvalidKeyLength)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn update(&mut self, data: Data) -> Result<usize, Reason> {
+        if !self.context.is_keyed() {
+            return Err(Reason::NoKeySet);
+        }
+        if self.tls_version > 0 {
+            return self.record(data);
+        }
+        if data.input_bytes == 0 {
+            return Ok(0);
+        }
+        if data.input.is_null() || data.output.is_null() {
+            return Err(Reason::CipherOperationFailed);
+        }
+        let holds_back = self.direction == Direction::Decrypt && self.has_padding;
+        if self.held_bytes == 0 && !holds_back && data.input_bytes.is_multiple_of(BLOCK_BYTES) {
+            return self.whole_blocks(data);
+        }
+        self.buffered(data, holds_back)
+    }
+
+    fn finish(&mut self, data: Data) -> Result<usize, Reason> {
+        if !self.context.is_keyed() {
+            return Err(Reason::NoKeySet);
+        }
+        // A record is whole when its update returns.
+        if self.tls_version > 0 {
+            return Err(Reason::CipherOperationFailed);
+        }
+        match self.direction {
+            Direction::Encrypt => self.finish_encryption(data),
+            Direction::Decrypt => self.finish_decryption(data),
+        }
+    }
+
+    fn cipher(&mut self, data: Data) -> Result<usize, Reason> {
+        if !self.context.is_keyed() {
+            return Err(Reason::NoKeySet);
+        }
+        if !data.input_bytes.is_multiple_of(BLOCK_BYTES) {
+            return Err(Reason::CipherOperationFailed);
+        }
+        self.whole_blocks(data)
+    }
+
+    fn get_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
+        params.each(|key, value| {
+            set(match key {
+                b"keylen" => value.set_number(self.operation.key_bytes()),
+                b"ivlen" => value.set_number(BLOCK_BYTES),
+                b"padding" => value.set_number(self.has_padding.into()),
+                b"num" => value.set_number(self.num),
+                b"iv" => value.set_octets_or_ptr(&self.iv.unwrap_or_default()),
+                b"updated-iv" => value.set_octets_or_ptr(&self.context.iv()),
+                b"tls-mac" => {
+                    let mac = self.tls_mac.as_ref();
+                    let mac = mac.map_or(std::ptr::null(), |mac| mac.bytes.as_ptr());
+                    value.set_octet_ptr(mac, self.tls_mac_bytes)
+                }
+                _ => true,
+            })
+        })
+    }
+
+    fn set_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
+        params.each(|key, value| {
+            match key {
+                b"padding" => self.has_padding = got(value.number())? != 0,
+                b"num" => self.num = got(value.number())?,
+                b"tls-version" => self.tls_version = got(value.number())?,
+                b"tls-mac-size" => {
+                    let bytes = got(value.number())?;
+                    if bytes > tls_padding::MAC_BYTES_MAX {
+                        return Err(Reason::FailedToGetParameter);
+                    }
+                    self.tls_mac_bytes = bytes;
+                    self.tls_mac = None;
+                }
+                _ => {}
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Cbc {
+    fn whole_blocks(&mut self, data: Data) -> Result<usize, Reason> {
+        if data.output_bytes < data.input_bytes {
+            return Err(Reason::OutputBufferTooSmall);
+        }
+        self.crypt(data, 0, data.input_bytes);
+        Ok(data.input_bytes)
+    }
+
+    /// Whole blocks from `at` on, in a buffer with room for them.
+    #[inline(always)]
+    fn crypt(&mut self, data: Data, at: usize, bytes: usize) {
+        // SAFETY: the callers have looked at the lengths, and OpenSSL's caller vouches for the rest.
+        unsafe {
+            match self.direction {
+                Direction::Encrypt => data.crypt(at, bytes, |data| self.context.encrypt(data)),
+                Direction::Decrypt => data.crypt(at, bytes, |data| self.context.decrypt(data)),
+            }
+        }
+    }
+
+    fn crypt_held(&mut self) {
+        let Self { context, held, .. } = self;
+        match self.direction {
+            Direction::Encrypt => context.encrypt((&mut held[..]).into()),
+            Direction::Decrypt => context.decrypt((&mut held[..]).into()),
+        }
+    }
+
+    /// Blocks as far as there are whole ones; the rest, and the last one if it may be padded, is
+    /// held.
+    fn buffered(&mut self, data: Data, holds_back: bool) -> Result<usize, Reason> {
+        let taken = (BLOCK_BYTES - self.held_bytes).min(data.input_bytes);
+        let taken = if self.held_bytes > 0 { taken } else { 0 };
+        let rest = data.input_bytes - taken;
+        let fills = self.held_bytes + taken == BLOCK_BYTES && (rest > 0 || !holds_back);
+        let mut whole = rest - rest % BLOCK_BYTES;
+        if holds_back && whole == rest && whole > 0 {
+            whole -= BLOCK_BYTES;
+        }
+        let first = if fills { BLOCK_BYTES } else { 0 };
+        if data.output_bytes < first + whole {
+            return Err(Reason::OutputBufferTooSmall);
+        }
+        // SAFETY: the caller of OpenSSL vouches for the input. The output may overlap it: what is
+        // needed of the input afterwards is put aside before anything is written.
+        let (last, last_bytes) = unsafe {
+            let input = data.input();
+            self.held[self.held_bytes..self.held_bytes + taken].copy_from_slice(&input[..taken]);
+            self.held_bytes += taken;
+            let rest = &input[taken + whole..];
+            let mut last = [0; BLOCK_BYTES];
+            last[..rest.len()].copy_from_slice(rest);
+            (last, rest.len())
+        };
+        if fills {
+            // The blocks after it are read where the block before them is to go.
+            let after = Data {
+                output: data.output.wrapping_add(BLOCK_BYTES),
+                output_bytes: data.output_bytes - BLOCK_BYTES,
+                input: data.input.wrapping_add(taken),
+                input_bytes: whole,
+            };
+            self.crypt_held();
+            let mut block = self.held;
+            self.crypt(after, 0, whole);
+            // SAFETY: the output has room for a block more than the whole ones.
+            unsafe {
+                block
+                    .as_ptr()
+                    .copy_to_nonoverlapping(data.output, BLOCK_BYTES)
+            };
+            block.zeroize();
+            self.held_bytes = 0;
+        } else if whole > 0 {
+            let from = Data {
+                input: data.input.wrapping_add(taken),
+                ..data
+            };
+            self.crypt(from, 0, whole);
+        }
+        if last_bytes > 0 {
+            self.held = last;
+            self.held_bytes = last_bytes;
+        }
+        Ok(first + whole)
+    }
+
+    fn finish_encryption(&mut self, data: Data) -> Result<usize, Reason> {
+        if self.has_padding {
+            let padding_bytes = BLOCK_BYTES - self.held_bytes;
+            self.held[self.held_bytes..].fill(padding_bytes as u8);
+        } else if self.held_bytes == 0 {
+            return Ok(0);
+        } else {
+            return Err(Reason::WrongFinalBlockLength);
+        }
+        if data.output_bytes < BLOCK_BYTES {
+            return Err(Reason::OutputBufferTooSmall);
+        }
+        self.crypt_held();
+        self.put_out_held(data, BLOCK_BYTES);
+        Ok(BLOCK_BYTES)
+    }
+
+    fn finish_decryption(&mut self, data: Data) -> Result<usize, Reason> {
+        if self.held_bytes != BLOCK_BYTES {
+            return if self.held_bytes == 0 && !self.has_padding {
+                Ok(0)
+            } else {
+                Err(Reason::WrongFinalBlockLength)
+            };
+        }
+        self.crypt_held();
+        let bytes = if self.has_padding {
+            tls_padding::unpadded_bytes(&self.held).ok_or(Reason::BadDecrypt)?
+        } else {
+            BLOCK_BYTES
+        };
+        if data.output_bytes < bytes {
+            return Err(Reason::OutputBufferTooSmall);
+        }
+        self.put_out_held(data, bytes);
+        Ok(bytes)
+    }
+
+    fn put_out_held(&mut self, data: Data, bytes: usize) {
+        if bytes > 0 {
+            // SAFETY: the callers have found room in the output, which is not ours.
+            unsafe {
+                self.held
+                    .as_ptr()
+                    .copy_to_nonoverlapping(data.output, bytes)
+            };
+        }
+        self.held.zeroize();
+        self.held_bytes = 0;
+    }
+
+    /// A record of TLS 1.2 or older at once: each is padded by itself.
+    fn record(&mut self, data: Data) -> Result<usize, Reason> {
+        let mut bytes = data.input_bytes;
+        if data.input.is_null()
+            || !data.is_in_place()
+            || data.output_bytes < bytes
+            || !self.has_padding
+        {
+            return Err(Reason::CipherOperationFailed);
+        }
+        if self.direction == Direction::Encrypt {
+            let padding_bytes = BLOCK_BYTES - bytes % BLOCK_BYTES;
+            if data.output_bytes < bytes + padding_bytes {
+                return Err(Reason::CipherOperationFailed);
+            }
+            // SAFETY: the output has room for the padding.
+            let padding =
+                unsafe { std::slice::from_raw_parts_mut(data.output.add(bytes), padding_bytes) };
+            tls_padding::pad(padding, self.tls_version);
+            bytes += padding_bytes;
+        }
+        if !bytes.is_multiple_of(BLOCK_BYTES) {
+            return Err(Reason::CipherOperationFailed);
+        }
+        self.crypt(data, 0, bytes);
+        if self.direction == Direction::Encrypt {
+            return Ok(bytes);
+        }
+        self.tls_mac = None;
+        // SAFETY: the output holds as many decrypted bytes, and nobody else writes to it meanwhile.
+        let record = unsafe { std::slice::from_raw_parts(data.output, bytes) };
+        let opened = tls_padding::open(record, self.tls_version, self.tls_mac_bytes)?;
+        self.tls_mac = opened.mac;
+        Ok(opened.bytes)
+    }
+}
+
+impl Drop for Cbc {
+    fn drop(&mut self) {
+        self.held.zeroize();
+    }
+}

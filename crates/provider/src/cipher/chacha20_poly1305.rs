@@ -1,0 +1,301 @@
+//! ChaCha20-Poly1305: message by message, and as TLS uses it (RFC 7905).
+#![allow(unsafe_code)]
+
+use oarlock::AeadContext;
+use oarlock::device::Operation;
+use oarlock::kernels::aead::TAG_BYTES;
+use zeroize::Zeroize;
+
+use super::gcm::{are_equal, fixed};
+use super::{got, set};
+use crate::abi::{Param, Params};
+use crate::dispatch::{Cipher, Data, Direction};
+use crate::error::Reason;
+use crate::provider::Provider;
+
+const IV_BYTES: usize = 12;
+const TLS_AAD_BYTES: usize = 13;
+
+#[derive(Clone)]
+pub(super) struct ChaCha20Poly1305 {
+    context: AeadContext,
+    direction: Direction,
+    /// As it was set, and with the sequence number of a TLS record.
+    iv: [u8; IV_BYTES],
+    nonce: [u8; IV_BYTES],
+    tag: [u8; TAG_BYTES],
+    tag_bytes: usize,
+    /// The next data are a record with these associated data.
+    tls: Option<Record>,
+    tls_padding_bytes: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Record {
+    aad: [u8; TLS_AAD_BYTES],
+    fragment_bytes: usize,
+}
+
+impl Cipher for ChaCha20Poly1305 {
+    const GETTABLE: &'static [Param] = &[
+        Param::size(c"keylen"),
+        Param::size(c"ivlen"),
+        Param::size(c"taglen"),
+        Param::octets(c"tag"),
+        Param::size(c"tlsaadpad"),
+        Param::END,
+    ];
+    const SETTABLE: &'static [Param] = &[
+        Param::size(c"keylen"),
+        Param::size(c"ivlen"),
+        Param::octets(c"tag"),
+        Param::octets(c"tlsaad"),
+        Param::octets(c"tlsivfixed"),
+        Param::END,
+    ];
+
+    fn new(provider: &Provider, operation: Operation) -> Option<Self> {
+        Some(Self {
+            context: provider.accelerator.aead_context(operation).ok()?,
+            direction: Direction::Encrypt,
+            iv: [0; IV_BYTES],
+            nonce: [0; IV_BYTES],
+            tag: [0; TAG_BYTES],
+            tag_bytes: 0,
+            tls: None,
+            tls_padding_bytes: 0,
+        })
+    }
+
+    fn init(
+        &mut self,
+        direction: Direction,
+        key: Option<&[u8]>,
+        iv: Option<&[u8]>,
+    ) -> Result<(), Reason> {
+        self.direction = direction;
+        if let Some(iv) = iv {
+            self.iv = iv.try_into().map_err(|_| Reason::InvalidIvLength)?;
+            self.nonce = self.iv;
+        }
+        if let Some(key) = key {
+            self.context
+                .set_key(key)
+                .map_err(|_| Reason::InvalidKeyLength)?;
+        }
+        if key.is_some() || iv.is_some() {
+            self.give_up();
+            self.tls = None;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn update(&mut self, data: Data) -> Result<usize, Reason> {
+        if data.input_bytes == 0 {
+            return Ok(0);
+        }
+        if data.output_bytes < data.input_bytes {
+            return Err(Reason::OutputBufferTooSmall);
+        }
+        self.run(data)
+    }
+
+    fn finish(&mut self, _data: Data) -> Result<usize, Reason> {
+        self.begin()?;
+        let found = self.context.finish();
+        match self.direction {
+            Direction::Encrypt => self.tag = found,
+            Direction::Decrypt => {
+                if !are_equal(&found[..self.tag_bytes], &self.tag[..self.tag_bytes]) {
+                    return Err(Reason::Silent);
+                }
+            }
+        }
+        Ok(0)
+    }
+
+    fn cipher(&mut self, data: Data) -> Result<usize, Reason> {
+        self.update(data)
+    }
+
+    fn get_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
+        params.each(|key, value| {
+            set(match key {
+                b"keylen" => value.set_number(Operation::ChaCha20Poly1305.key_bytes()),
+                b"ivlen" => value.set_number(IV_BYTES),
+                b"taglen" => value.set_number(self.tag_bytes),
+                b"tlsaadpad" => value.set_number(self.tls_padding_bytes),
+                b"tag" => {
+                    let (_, bytes) = value.octets_place().ok_or(Reason::FailedToSetParameter)?;
+                    if self.direction == Direction::Decrypt {
+                        return Err(Reason::TagNotSet);
+                    }
+                    if bytes == 0 || bytes > TAG_BYTES {
+                        return Err(Reason::InvalidTagLength);
+                    }
+                    value.set_octets(&self.tag[..bytes])
+                }
+                _ => true,
+            })
+        })
+    }
+
+    fn set_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
+        params.each(|key, value| {
+            match key {
+                b"keylen" => {
+                    if got(value.number())? != Operation::ChaCha20Poly1305.key_bytes() {
+                        return Err(Reason::InvalidKeyLength);
+                    }
+                }
+                b"ivlen" => {
+                    if got(value.number())? != IV_BYTES {
+                        return Err(Reason::InvalidIvLength);
+                    }
+                }
+                b"tag" => {
+                    let (tag, bytes) = got(value.octets())?;
+                    if bytes == 0 || bytes > TAG_BYTES {
+                        return Err(Reason::InvalidTagLength);
+                    }
+                    if !tag.is_null() {
+                        if self.direction == Direction::Encrypt {
+                            return Err(Reason::TagNotNeeded);
+                        }
+                        // SAFETY: the caller vouches for so many bytes.
+                        unsafe { tag.copy_to_nonoverlapping(self.tag.as_mut_ptr(), bytes) };
+                    }
+                    self.tag_bytes = bytes;
+                }
+                b"tlsaad" => {
+                    let aad = fixed::<TLS_AAD_BYTES>(got(value.octets())?);
+                    self.begin_record(aad.ok_or(Reason::InvalidData)?)?;
+                }
+                b"tlsivfixed" => {
+                    self.iv = fixed(got(value.octets())?).ok_or(Reason::InvalidIvLength)?;
+                    self.nonce = self.iv;
+                    self.give_up();
+                }
+                _ => {}
+            }
+            Ok(())
+        })
+    }
+}
+
+impl ChaCha20Poly1305 {
+    #[inline(always)]
+    fn run(&mut self, data: Data) -> Result<usize, Reason> {
+        if !data.output.is_null()
+            && let Some(record) = self.tls.take()
+        {
+            return self.record(data, &record);
+        }
+        self.begin()?;
+        if data.is_aad() {
+            // SAFETY: the caller of OpenSSL vouches for the input, and nothing is written.
+            let aad = unsafe { data.input() };
+            self.context.aad(aad).map_err(|_| Reason::Silent)?;
+            return Ok(data.input_bytes);
+        }
+        if data.input.is_null() {
+            return Err(Reason::Silent);
+        }
+        // SAFETY: neither is null, and the output has room.
+        let done = unsafe {
+            match self.direction {
+                Direction::Encrypt => {
+                    data.crypt(0, data.input_bytes, |data| self.context.seal_next(data))
+                }
+                Direction::Decrypt => {
+                    data.crypt(0, data.input_bytes, |data| self.context.open_next(data))
+                }
+            }
+        };
+        done.map_err(|_| Reason::Silent)?;
+        Ok(data.input_bytes)
+    }
+
+    /// Begins a message, unless one is under way; without a new IV, once more with the last one, as
+    /// the default provider does.
+    #[inline(always)]
+    fn begin(&mut self) -> Result<(), Reason> {
+        if self.context.has_message() {
+            return Ok(());
+        }
+        if !self.context.is_keyed() {
+            return Err(Reason::NoKeySet);
+        }
+        self.context.begin(&self.nonce).map_err(|_| Reason::Silent)
+    }
+
+    fn give_up(&mut self) {
+        if self.context.has_message() {
+            self.context.finish().zeroize();
+        }
+    }
+
+    /// Associated data of the record that comes next; its length is that of the fragment, and its
+    /// sequence number goes into the nonce.
+    fn begin_record(&mut self, mut aad: [u8; TLS_AAD_BYTES]) -> Result<(), Reason> {
+        let [.., high, low] = &mut aad;
+        let mut bytes = usize::from(u16::from_be_bytes([*high, *low]));
+        if self.direction == Direction::Decrypt {
+            bytes = bytes.checked_sub(TAG_BYTES).ok_or(Reason::InvalidData)?;
+            [*high, *low] = (bytes as u16).to_be_bytes();
+        }
+        self.nonce = self.iv;
+        for (byte, sequence) in self.nonce[4..].iter_mut().zip(aad) {
+            *byte ^= sequence;
+        }
+        self.give_up();
+        self.tls = Some(Record {
+            aad,
+            fragment_bytes: bytes,
+        });
+        self.tls_padding_bytes = TAG_BYTES;
+        Ok(())
+    }
+
+    /// `fragment | tag`, in place or not.
+    fn record(&mut self, data: Data, record: &Record) -> Result<usize, Reason> {
+        let bytes = record.fragment_bytes;
+        if !self.context.is_keyed() || data.input.is_null() || data.input_bytes != bytes + TAG_BYTES
+        {
+            return Err(Reason::Silent);
+        }
+        let Self { context, nonce, .. } = self;
+        match self.direction {
+            Direction::Encrypt => {
+                // SAFETY: neither is null, and the output has room.
+                let sealed =
+                    unsafe { data.crypt(0, bytes, |data| context.seal(nonce, &record.aad, data)) };
+                self.tag = sealed.map_err(|_| Reason::Silent)?;
+                // SAFETY: the output has room for the tag behind the fragment.
+                unsafe {
+                    self.tag
+                        .as_ptr()
+                        .copy_to_nonoverlapping(data.output.add(bytes), TAG_BYTES);
+                }
+                Ok(data.input_bytes)
+            }
+            Direction::Decrypt => {
+                // SAFETY: the input has a tag behind the fragment.
+                let tag = unsafe { data.input.add(bytes).cast::<[u8; TAG_BYTES]>().read() };
+                // SAFETY: neither is null, and the output has room.
+                let opened = unsafe {
+                    data.crypt(0, bytes, |data| {
+                        context.open(nonce, &record.aad, data, &tag)
+                    })
+                };
+                if opened.is_err() {
+                    // SAFETY: the output has room for the fragment.
+                    unsafe { data.output.write_bytes(0, bytes) };
+                    return Err(Reason::Silent);
+                }
+                Ok(bytes)
+            }
+        }
+    }
+}

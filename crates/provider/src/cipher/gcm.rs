@@ -1,0 +1,460 @@
+//! AES-GCM: message by message, and as TLS 1.2 and SSH use it.
+#![allow(unsafe_code)]
+
+use oarlock::AeadContext;
+use oarlock::device::Operation;
+use oarlock::kernels::aead::TAG_BYTES;
+use zeroize::Zeroize;
+
+use super::{fill_with_random_bytes, got, set};
+use crate::abi::{Param, Params};
+use crate::dispatch::{Cipher, Data, Direction};
+use crate::error::Reason;
+use crate::provider::Provider;
+
+/// The longest IV that the default provider takes.
+const IV_BYTES_MAX: usize = 128;
+const IV_BYTES: usize = 12;
+/// Of an IV in TLS (RFC 5288, section 3): the part of the key block, and that of the record.
+const TLS_FIXED_BYTES: usize = 4;
+const TLS_EXPLICIT_BYTES: usize = 8;
+/// Of the associated data of a TLS record (RFC 5246, 6.2.3.3).
+const TLS_AAD_BYTES: usize = 13;
+
+#[derive(Clone)]
+pub(super) struct Gcm {
+    context: AeadContext,
+    operation: Operation,
+    direction: Direction,
+    iv: [u8; IV_BYTES_MAX],
+    iv_bytes: usize,
+    iv_state: IvState,
+    /// The last eight bytes of the IV count messages.
+    counts_ivs: bool,
+    tag: [u8; TAG_BYTES],
+    tag_bytes: Option<usize>,
+    /// The next call is a record with these associated data.
+    tls_aad: Option<[u8; TLS_AAD_BYTES]>,
+    tls_padding_bytes: usize,
+    tls_records: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IvState {
+    None,
+    /// The message that has it begins with the next call.
+    Set,
+    /// Its message has begun.
+    InUse,
+    /// Its message has ended: it must not serve another.
+    Used,
+}
+
+impl Cipher for Gcm {
+    const GETTABLE: &'static [Param] = &[
+        Param::size(c"keylen"),
+        Param::size(c"ivlen"),
+        Param::size(c"taglen"),
+        Param::octets(c"iv"),
+        Param::octets(c"updated-iv"),
+        Param::octets(c"tag"),
+        Param::size(c"tlsaadpad"),
+        Param::octets(c"tlsivgen"),
+        Param::END,
+    ];
+    const SETTABLE: &'static [Param] = &[
+        Param::size(c"ivlen"),
+        Param::octets(c"tag"),
+        Param::octets(c"tlsaad"),
+        Param::octets(c"tlsivfixed"),
+        Param::octets(c"tlsivinv"),
+        Param::END,
+    ];
+
+    fn new(provider: &Provider, operation: Operation) -> Option<Self> {
+        Some(Self {
+            context: provider.accelerator.aead_context(operation).ok()?,
+            operation,
+            direction: Direction::Encrypt,
+            iv: [0; IV_BYTES_MAX],
+            iv_bytes: IV_BYTES,
+            iv_state: IvState::None,
+            counts_ivs: false,
+            tag: [0; TAG_BYTES],
+            tag_bytes: None,
+            tls_aad: None,
+            tls_padding_bytes: 0,
+            tls_records: 0,
+        })
+    }
+
+    fn init(
+        &mut self,
+        direction: Direction,
+        key: Option<&[u8]>,
+        iv: Option<&[u8]>,
+    ) -> Result<(), Reason> {
+        self.direction = direction;
+        if let Some(iv) = iv {
+            if iv.is_empty() || iv.len() > IV_BYTES_MAX {
+                return Err(Reason::InvalidIvLength);
+            }
+            self.iv[..iv.len()].copy_from_slice(iv);
+            self.iv_bytes = iv.len();
+            self.iv_state = IvState::Set;
+        }
+        if let Some(key) = key {
+            self.context
+                .set_key(key)
+                .map_err(|_| Reason::InvalidKeyLength)?;
+            self.tls_records = 0;
+            // The message that it was in was of the old key.
+            if self.iv_state == IvState::InUse {
+                self.iv_state = IvState::Set;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn update(&mut self, data: Data) -> Result<usize, Reason> {
+        if data.input_bytes == 0 {
+            return Ok(0);
+        }
+        if data.output_bytes < data.input_bytes {
+            return Err(Reason::OutputBufferTooSmall);
+        }
+        match self.run(data) {
+            Err(Reason::Silent) => Err(Reason::CipherOperationFailed),
+            done => done,
+        }
+    }
+
+    fn finish(&mut self, _data: Data) -> Result<usize, Reason> {
+        if self.tls_aad.take().is_some() {
+            self.iv_state = IvState::Used;
+            return Err(Reason::Silent);
+        }
+        self.end()?;
+        Ok(0)
+    }
+
+    fn cipher(&mut self, data: Data) -> Result<usize, Reason> {
+        if data.output_bytes < data.input_bytes {
+            return Err(Reason::OutputBufferTooSmall);
+        }
+        if data.input.is_null() {
+            return self.finish(data);
+        }
+        self.run(data)?;
+        Ok(data.input_bytes)
+    }
+
+    fn get_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
+        params.each(|key, value| {
+            set(match key {
+                b"keylen" => value.set_number(self.operation.key_bytes()),
+                b"ivlen" => value.set_number(self.iv_bytes),
+                b"taglen" => value.set_number(self.tag_bytes.unwrap_or(TAG_BYTES)),
+                b"iv" | b"updated-iv" => {
+                    if self.iv_state == IvState::None {
+                        return Err(Reason::Silent);
+                    }
+                    if !value.set_octets_or_ptr(&self.iv[..self.iv_bytes]) {
+                        return Err(Reason::InvalidIvLength);
+                    }
+                    true
+                }
+                b"tlsaadpad" => value.set_number(self.tls_padding_bytes),
+                b"tag" => return self.get_tag(value),
+                b"tlsivgen" => return self.get_next_iv(value),
+                _ => true,
+            })
+        })
+    }
+
+    fn set_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
+        params.each(|key, value| match key {
+            b"tag" => {
+                let (tag, bytes) = got(value.octets())?;
+                if bytes > TAG_BYTES {
+                    return Err(Reason::FailedToGetParameter);
+                }
+                if bytes == 0 || self.direction == Direction::Encrypt {
+                    return Err(Reason::InvalidTag);
+                }
+                // A length alone says how long it will be.
+                if !tag.is_null() {
+                    // SAFETY: the caller vouches for so many bytes.
+                    unsafe { tag.copy_to_nonoverlapping(self.tag.as_mut_ptr(), bytes) };
+                }
+                self.tag_bytes = Some(bytes);
+                Ok(())
+            }
+            b"ivlen" => {
+                let bytes = got(value.number())?;
+                if bytes == 0 || bytes > IV_BYTES_MAX {
+                    return Err(Reason::InvalidIvLength);
+                }
+                if bytes != self.iv_bytes {
+                    if self.iv_state != IvState::None {
+                        self.iv_state = IvState::Used;
+                    }
+                    self.iv_bytes = bytes;
+                }
+                Ok(())
+            }
+            b"tlsaad" => {
+                let aad = fixed::<TLS_AAD_BYTES>(got(value.octets())?).ok_or(Reason::InvalidAad)?;
+                self.begin_record(aad)
+            }
+            b"tlsivfixed" => self.set_fixed_iv(got(value.octets())?),
+            b"tlsivinv" => {
+                let (explicit, bytes) = value.octets().ok_or(Reason::Silent)?;
+                if explicit.is_null() || bytes > self.iv_bytes {
+                    return Err(Reason::Silent);
+                }
+                // SAFETY: the caller vouches for so many bytes.
+                let explicit = unsafe { std::slice::from_raw_parts(explicit, bytes) };
+                self.take_explicit_iv(explicit)
+            }
+            _ => Ok(()),
+        })
+    }
+}
+
+impl Gcm {
+    /// Associated data, data, or a whole record.
+    #[inline(always)]
+    fn run(&mut self, data: Data) -> Result<usize, Reason> {
+        if let Some(aad) = self.tls_aad.take() {
+            let done = self.record(data, &aad);
+            self.iv_state = IvState::Used;
+            return done;
+        }
+        if self.iv_state != IvState::InUse {
+            self.begin()?;
+        }
+        if data.is_aad() {
+            // SAFETY: the caller of OpenSSL vouches for the input, and nothing is written.
+            let aad = unsafe { data.input() };
+            self.context.aad(aad).map_err(|_| Reason::Silent)?;
+            return Ok(data.input_bytes);
+        }
+        if data.input.is_null() {
+            return Err(Reason::Silent);
+        }
+        // SAFETY: neither is null, and the output has room.
+        let done = unsafe {
+            match self.direction {
+                Direction::Encrypt => {
+                    data.crypt(0, data.input_bytes, |data| self.context.seal_next(data))
+                }
+                Direction::Decrypt => {
+                    data.crypt(0, data.input_bytes, |data| self.context.open_next(data))
+                }
+            }
+        };
+        done.map_err(|_| Reason::Silent)?;
+        Ok(data.input_bytes)
+    }
+
+    /// Begins the message of the IV that is set; a random one where none ever was.
+    fn begin(&mut self) -> Result<(), Reason> {
+        if !self.context.is_keyed() || self.iv_state == IvState::Used {
+            return Err(Reason::Silent);
+        }
+        if self.iv_state == IvState::None {
+            if self.direction == Direction::Decrypt || self.iv_bytes < IV_BYTES {
+                return Err(Reason::Silent);
+            }
+            fill_with_random_bytes(&mut self.iv[..self.iv_bytes])?;
+        }
+        self.context
+            .begin(&self.iv[..self.iv_bytes])
+            .map_err(|_| Reason::Silent)?;
+        self.iv_state = IvState::InUse;
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Reason> {
+        if self.iv_state != IvState::InUse {
+            self.begin()?;
+        }
+        match self.direction {
+            Direction::Encrypt => {
+                self.tag = self.context.finish();
+                self.tag_bytes = Some(TAG_BYTES);
+            }
+            Direction::Decrypt => {
+                let bytes = self.tag_bytes.ok_or(Reason::TagNotSet)?;
+                let expected = self.context.finish();
+                self.iv_state = IvState::Used;
+                if !are_equal(&expected[..bytes], &self.tag[..bytes]) {
+                    return Err(Reason::Silent);
+                }
+            }
+        }
+        self.iv_state = IvState::Used;
+        Ok(())
+    }
+
+    fn get_tag(&mut self, value: crate::abi::Value<'_>) -> Result<(), Reason> {
+        let (place, bytes) = value.octets_place().ok_or(Reason::InvalidTag)?;
+        if bytes == 0
+            || bytes > TAG_BYTES
+            || self.direction == Direction::Decrypt
+            || self.tag_bytes.is_none()
+        {
+            return Err(Reason::InvalidTag);
+        }
+        let _ = place;
+        set(value.set_octets(&self.tag[..bytes]))
+    }
+
+    /// The last bytes of the IV, which then counts one further (SP 800-38D, 8.2.1).
+    fn get_next_iv(&mut self, value: crate::abi::Value<'_>) -> Result<(), Reason> {
+        let (place, bytes) = value.octets_place().ok_or(Reason::Silent)?;
+        if place.is_null() {
+            return Err(Reason::Silent);
+        }
+        let bytes = match bytes {
+            0 => self.iv_bytes,
+            bytes => bytes.min(self.iv_bytes),
+        };
+        let last = self.next_iv()?;
+        let last = &last[self.iv_bytes - bytes..self.iv_bytes];
+        // SAFETY: the caller's place has as many bytes; where it says none, as many as an IV has,
+        // as the default provider takes it.
+        unsafe { last.as_ptr().copy_to_nonoverlapping(place, bytes) };
+        value.set_return_bytes(bytes);
+        Ok(())
+    }
+
+    /// Begins the next message of a sequence; returns its IV.
+    fn next_iv(&mut self) -> Result<[u8; IV_BYTES_MAX], Reason> {
+        if !self.counts_ivs || !self.context.is_keyed() {
+            return Err(Reason::Silent);
+        }
+        let iv = self.iv;
+        self.context
+            .begin(&iv[..self.iv_bytes])
+            .map_err(|_| Reason::Silent)?;
+        self.count_iv();
+        self.iv_state = IvState::InUse;
+        Ok(iv)
+    }
+
+    fn count_iv(&mut self) {
+        if let Some(last) = self.iv[..self.iv_bytes].last_chunk_mut::<TLS_EXPLICIT_BYTES>() {
+            *last = u64::from_be_bytes(*last).wrapping_add(1).to_be_bytes();
+        }
+    }
+
+    fn take_explicit_iv(&mut self, explicit: &[u8]) -> Result<(), Reason> {
+        if !self.counts_ivs || !self.context.is_keyed() || self.direction == Direction::Encrypt {
+            return Err(Reason::Silent);
+        }
+        self.iv[self.iv_bytes - explicit.len()..self.iv_bytes].copy_from_slice(explicit);
+        self.context
+            .begin(&self.iv[..self.iv_bytes])
+            .map_err(|_| Reason::Silent)?;
+        self.iv_state = IvState::InUse;
+        Ok(())
+    }
+
+    /// The part of the IV that stays; all of it where the length is -1.
+    fn set_fixed_iv(&mut self, (fixed, bytes): (*const u8, usize)) -> Result<(), Reason> {
+        let is_whole = bytes == usize::MAX;
+        let bytes = if is_whole { self.iv_bytes } else { bytes };
+        if fixed.is_null()
+            || bytes < TLS_FIXED_BYTES
+            || bytes > self.iv_bytes
+            || (!is_whole && self.iv_bytes - bytes < TLS_EXPLICIT_BYTES)
+        {
+            return Err(Reason::FailedToGetParameter);
+        }
+        // SAFETY: the caller vouches for so many bytes; with -1 for as many as an IV has.
+        unsafe { fixed.copy_to_nonoverlapping(self.iv.as_mut_ptr(), bytes) };
+        if self.direction == Direction::Encrypt {
+            fill_with_random_bytes(&mut self.iv[bytes..self.iv_bytes])?;
+        }
+        self.counts_ivs = true;
+        self.iv_state = IvState::Set;
+        Ok(())
+    }
+
+    /// Associated data of the record that comes next; its length is that of the fragment.
+    fn begin_record(&mut self, mut aad: [u8; TLS_AAD_BYTES]) -> Result<(), Reason> {
+        let overhead = match self.direction {
+            Direction::Encrypt => TLS_EXPLICIT_BYTES,
+            Direction::Decrypt => TLS_EXPLICIT_BYTES + TAG_BYTES,
+        };
+        let [.., high, low] = &mut aad;
+        let bytes = usize::from(u16::from_be_bytes([*high, *low]));
+        let bytes = bytes.checked_sub(overhead).ok_or(Reason::InvalidAad)?;
+        [*high, *low] = (bytes as u16).to_be_bytes();
+        self.tls_aad = Some(aad);
+        self.tls_padding_bytes = TAG_BYTES;
+        Ok(())
+    }
+
+    /// `explicit IV | fragment | tag`, in place (RFC 5288, section 3).
+    fn record(&mut self, data: Data, aad: &[u8; TLS_AAD_BYTES]) -> Result<usize, Reason> {
+        let overhead = TLS_EXPLICIT_BYTES + TAG_BYTES;
+        if !self.context.is_keyed()
+            || data.input.is_null()
+            || !data.is_in_place()
+            || data.input_bytes < overhead
+            || !self.counts_ivs
+        {
+            return Err(Reason::Silent);
+        }
+        let bytes = data.input_bytes - overhead;
+        // SAFETY: the caller vouches for the record, which is in place, so nobody else has it.
+        let record = unsafe { std::slice::from_raw_parts_mut(data.output, data.input_bytes) };
+        let (explicit, rest) = record.split_at_mut(TLS_EXPLICIT_BYTES);
+        let (fragment, tag) = rest.split_at_mut(bytes);
+        let at = self.iv_bytes - TLS_EXPLICIT_BYTES;
+        match self.direction {
+            Direction::Encrypt => {
+                self.tls_records = self
+                    .tls_records
+                    .checked_add(1)
+                    .ok_or(Reason::TooManyRecords)?;
+                explicit.copy_from_slice(&self.iv[at..self.iv_bytes]);
+                let nonce = &self.iv[..self.iv_bytes];
+                let sealed = self.context.seal(nonce, aad, fragment.into());
+                tag.copy_from_slice(&sealed.map_err(|_| Reason::Silent)?);
+                self.count_iv();
+                Ok(data.input_bytes)
+            }
+            Direction::Decrypt => {
+                self.iv[at..self.iv_bytes].copy_from_slice(explicit);
+                let nonce = &self.iv[..self.iv_bytes];
+                let tag = (&*tag).try_into().map_err(|_| Reason::Silent)?;
+                let opened = self.context.open(nonce, aad, (&mut *fragment).into(), tag);
+                if opened.is_err() {
+                    fragment.zeroize();
+                    return Err(Reason::Silent);
+                }
+                Ok(bytes)
+            }
+        }
+    }
+}
+
+/// `N` octets, if there are as many.
+pub(super) fn fixed<const N: usize>((octets, bytes): (*const u8, usize)) -> Option<[u8; N]> {
+    if octets.is_null() || bytes != N {
+        return None;
+    }
+    // SAFETY: the caller vouches for so many bytes, which have no alignment.
+    Some(unsafe { octets.cast::<[u8; N]>().read() })
+}
+
+/// Takes the same time wherever two tags differ.
+pub(super) fn are_equal(one: &[u8], other: &[u8]) -> bool {
+    let difference = one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b));
+    std::hint::black_box(difference) == 0
+}

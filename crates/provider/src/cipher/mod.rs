@@ -1,0 +1,175 @@
+//! The ciphers: around a context of the engine, what the default provider does with parameters,
+//! padding, tags and the TLS record forms (EVP_EncryptInit(3), provider-cipher(7)).
+#![allow(unsafe_code)]
+
+mod cbc;
+mod chacha20_poly1305;
+mod gcm;
+mod stream;
+mod tls_padding;
+
+use std::ffi::CStr;
+
+use oarlock::device::Operation;
+
+use crate::abi::{Algorithm, Params};
+use crate::dispatch::{Offered, table};
+use crate::error::Reason;
+
+/// What AES instructions, or AVX2, make fast.
+pub(crate) fn aes() -> Vec<Algorithm> {
+    vec![
+        offer::<Aes128Ctr>(c"AES-128-CTR"),
+        offer::<Aes192Ctr>(c"AES-192-CTR"),
+        offer::<Aes256Ctr>(c"AES-256-CTR"),
+        offer::<Aes128Gcm>(c"AES-128-GCM:id-aes128-GCM:2.16.840.1.101.3.4.1.6"),
+        offer::<Aes192Gcm>(c"AES-192-GCM:id-aes192-GCM:2.16.840.1.101.3.4.1.26"),
+        offer::<Aes256Gcm>(c"AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46"),
+        offer::<Aes128Cbc>(c"AES-128-CBC:AES128:2.16.840.1.101.3.4.1.2"),
+        offer::<Aes192Cbc>(c"AES-192-CBC:AES192:2.16.840.1.101.3.4.1.22"),
+        offer::<Aes256Cbc>(c"AES-256-CBC:AES256:2.16.840.1.101.3.4.1.42"),
+    ]
+}
+
+pub(crate) fn chacha20() -> Vec<Algorithm> {
+    vec![
+        offer::<ChaCha20>(c"ChaCha20"),
+        offer::<ChaCha20Poly1305>(c"ChaCha20-Poly1305"),
+    ]
+}
+
+/// What gains by cores and idle time alone.
+pub(crate) fn legacy() -> Vec<Algorithm> {
+    vec![
+        offer::<Camellia128Ctr>(c"CAMELLIA-128-CTR"),
+        offer::<Camellia192Ctr>(c"CAMELLIA-192-CTR"),
+        offer::<Camellia256Ctr>(c"CAMELLIA-256-CTR"),
+    ]
+}
+
+fn offer<A: Offered>(names: &'static CStr) -> Algorithm {
+    Algorithm {
+        names: names.as_ptr(),
+        properties: c"provider=oarlock".as_ptr(),
+        implementation: table::<A>(),
+        description: c"Oarlock".as_ptr(),
+    }
+}
+
+macro_rules! offered {
+    ($($name:ident: $cipher:ty, $properties:expr;)+) => {
+        $(
+            struct $name;
+
+            impl Offered for $name {
+                type Cipher = $cipher;
+                const OPERATION: Operation = Operation::$name;
+
+                fn get_params(params: Params<'_>) -> Result<(), Reason> {
+                    const PROPERTIES: Properties = $properties;
+                    PROPERTIES.get(Operation::$name, params)
+                }
+            }
+        )+
+    };
+}
+
+offered! {
+    Aes128Ctr: stream::Stream, CTR;
+    Aes192Ctr: stream::Stream, CTR;
+    Aes256Ctr: stream::Stream, CTR;
+    Camellia128Ctr: stream::Stream, CTR;
+    Camellia192Ctr: stream::Stream, CTR;
+    Camellia256Ctr: stream::Stream, CTR;
+    ChaCha20: stream::Stream, CHACHA20;
+    Aes128Cbc: cbc::Cbc, CBC;
+    Aes192Cbc: cbc::Cbc, CBC;
+    Aes256Cbc: cbc::Cbc, CBC;
+    Aes128Gcm: gcm::Gcm, GCM;
+    Aes192Gcm: gcm::Gcm, GCM;
+    Aes256Gcm: gcm::Gcm, GCM;
+    ChaCha20Poly1305: chacha20_poly1305::ChaCha20Poly1305, CHACHA20_POLY1305;
+}
+
+/// What EVP_CIPHER_get_mode(3) and its like tell of an algorithm.
+struct Properties {
+    /// EVP_CIPH_*_MODE; 0 is a stream cipher.
+    mode: usize,
+    iv_bytes: usize,
+    block_bytes: usize,
+    is_aead: bool,
+    has_custom_iv: bool,
+}
+
+const CTR: Properties = Properties {
+    mode: 5,
+    iv_bytes: 16,
+    block_bytes: 1,
+    is_aead: false,
+    has_custom_iv: false,
+};
+const CHACHA20: Properties = Properties {
+    mode: 0,
+    has_custom_iv: true,
+    ..CTR
+};
+const CBC: Properties = Properties {
+    mode: 2,
+    block_bytes: 16,
+    ..CTR
+};
+const GCM: Properties = Properties {
+    mode: 6,
+    iv_bytes: 12,
+    block_bytes: 1,
+    is_aead: true,
+    has_custom_iv: true,
+};
+const CHACHA20_POLY1305: Properties = Properties { mode: 0, ..GCM };
+
+impl Properties {
+    fn get(&self, operation: Operation, params: Params<'_>) -> Result<(), Reason> {
+        params.each(|key, value| {
+            let number = match key {
+                b"mode" => self.mode,
+                b"keylen" => operation.key_bytes(),
+                b"ivlen" => self.iv_bytes,
+                b"blocksize" => self.block_bytes,
+                b"aead" => self.is_aead.into(),
+                b"custom-iv" => self.has_custom_iv.into(),
+                b"cts" | b"tls-multi" | b"has-randkey" | b"encrypt-then-mac" => 0,
+                _ => return Ok(()),
+            };
+            set(value.set_number(number))
+        })
+    }
+}
+
+/// A parameter that was asked for.
+fn set(is_set: bool) -> Result<(), Reason> {
+    if is_set {
+        Ok(())
+    } else {
+        Err(Reason::FailedToSetParameter)
+    }
+}
+
+/// A parameter that is given.
+fn got<T>(value: Option<T>) -> Result<T, Reason> {
+    value.ok_or(Reason::FailedToGetParameter)
+}
+
+/// Fills `bytes` from the kernel's generator, which any sandbox allows that OpenSSL runs in.
+fn fill_with_random_bytes(mut bytes: &mut [u8]) -> Result<(), Reason> {
+    while !bytes.is_empty() {
+        // SAFETY: the pointer and the length are of one slice.
+        let filled = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+        match usize::try_from(filled) {
+            Ok(filled) => bytes = &mut bytes[filled..],
+            Err(_) if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {
+            }
+            Err(_) => return Err(Reason::CipherOperationFailed),
+        }
+    }
+    Ok(())
+}

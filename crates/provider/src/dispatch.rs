@@ -1,0 +1,422 @@
+//! The functions that OpenSSL calls, for every cipher the same: they turn pointers into what
+//! [`Cipher`] takes, raise what it refuses, and let no panic out.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+
+use inout::InOutBuf;
+use oarlock::device::Operation;
+
+use crate::abi::{Dispatch, Param, Params, cipher_function};
+use crate::error::{Errors, Reason};
+use crate::provider::Provider;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Direction {
+    Encrypt,
+    Decrypt,
+}
+
+/// What a context of a cipher does.
+pub(crate) trait Cipher: Clone {
+    const GETTABLE: &'static [Param];
+    const SETTABLE: &'static [Param];
+
+    fn new(provider: &Provider, operation: Operation) -> Option<Self>;
+
+    /// Either key or IV may come later, or stay.
+    fn init(
+        &mut self,
+        direction: Direction,
+        key: Option<&[u8]>,
+        iv: Option<&[u8]>,
+    ) -> Result<(), Reason>;
+
+    /// Returns how many bytes were put out.
+    fn update(&mut self, data: Data) -> Result<usize, Reason>;
+
+    /// Ends a message.
+    fn finish(&mut self, data: Data) -> Result<usize, Reason>;
+
+    /// EVP_Cipher(3): as it is, without buffering.
+    fn cipher(&mut self, data: Data) -> Result<usize, Reason>;
+
+    fn get_params(&mut self, params: Params<'_>) -> Result<(), Reason>;
+
+    fn set_params(&mut self, params: Params<'_>) -> Result<(), Reason>;
+}
+
+/// Input and output of a call, as OpenSSL hands them over.
+#[derive(Clone, Copy)]
+pub(crate) struct Data {
+    pub(crate) output: *mut u8,
+    pub(crate) output_bytes: usize,
+    pub(crate) input: *const u8,
+    pub(crate) input_bytes: usize,
+}
+
+impl Data {
+    /// Whether there is input and no output: associated data.
+    pub(crate) fn is_aad(self) -> bool {
+        self.output.is_null() && !self.input.is_null()
+    }
+
+    pub(crate) fn is_in_place(self) -> bool {
+        std::ptr::eq(self.output, self.input)
+    }
+
+    /// The input alone.
+    ///
+    /// # Safety
+    /// The caller of OpenSSL has vouched for the input, and nobody writes to it before the slice is
+    /// gone.
+    pub(crate) unsafe fn input<'a>(self) -> &'a [u8] {
+        if self.input.is_null() || self.input_bytes == 0 {
+            return &[];
+        }
+        // SAFETY: as the caller of this function says.
+        unsafe { std::slice::from_raw_parts(self.input, self.input_bytes) }
+    }
+
+    /// Has `crypt` turn `bytes` of input from `at` on into as many of output. Where the two overlap
+    /// in part, the input is put aside first.
+    ///
+    /// # Safety
+    /// Input and output are valid for so many bytes, as the caller of OpenSSL has vouched, and the
+    /// output is not null unless there are none.
+    #[inline(always)]
+    pub(crate) unsafe fn crypt<T>(
+        self,
+        at: usize,
+        bytes: usize,
+        crypt: impl FnOnce(InOutBuf<'_, '_, u8>) -> T,
+    ) -> T {
+        if bytes == 0 {
+            return crypt((&mut [][..]).into());
+        }
+        // SAFETY: both are valid for so many bytes from there on, as the caller says; within
+        // `InOutBuf` they are the same or apart, as it demands.
+        unsafe {
+            let (input, output) = (self.input.add(at), self.output.add(at));
+            if input.addr().abs_diff(output.addr()) >= bytes || std::ptr::eq(input, output) {
+                crypt(InOutBuf::from_raw(input, output, bytes))
+            } else {
+                input.copy_to(output, bytes);
+                crypt(InOutBuf::from_raw(output, output, bytes))
+            }
+        }
+    }
+}
+
+/// An algorithm that is offered: which cipher, with which key size.
+pub(crate) trait Offered {
+    type Cipher: Cipher;
+    const OPERATION: Operation;
+
+    /// What is so for every context.
+    fn get_params(params: Params<'_>) -> Result<(), Reason>;
+}
+
+/// A context as OpenSSL holds it.
+struct Context<C> {
+    cipher: C,
+    errors: Errors,
+}
+
+/// The functions of an algorithm.
+pub(crate) fn table<A: Offered>() -> *const Dispatch {
+    macro_rules! table {
+        ($($id:ident $function:expr,)+) => {
+            const {
+                &[
+                    $(Dispatch {
+                        id: cipher_function::$id,
+                        function: $function as *const c_void,
+                    },)+
+                    Dispatch::END,
+                ]
+            }
+        };
+    }
+    let table: &'static [Dispatch] = table! {
+        NEWCTX newctx::<A>,
+        ENCRYPT_INIT encrypt_init::<A::Cipher>,
+        DECRYPT_INIT decrypt_init::<A::Cipher>,
+        UPDATE update::<A::Cipher>,
+        FINAL finish::<A::Cipher>,
+        CIPHER cipher::<A::Cipher>,
+        FREECTX freectx::<A::Cipher>,
+        DUPCTX dupctx::<A::Cipher>,
+        GET_PARAMS get_params::<A>,
+        GET_CTX_PARAMS get_ctx_params::<A::Cipher>,
+        SET_CTX_PARAMS set_ctx_params::<A::Cipher>,
+        GETTABLE_PARAMS gettable_params,
+        GETTABLE_CTX_PARAMS gettable_ctx_params::<A::Cipher>,
+        SETTABLE_CTX_PARAMS settable_ctx_params::<A::Cipher>,
+    };
+    table.as_ptr()
+}
+
+unsafe extern "C" fn newctx<A: Offered>(provider: *mut c_void) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: the core hands over what `OSSL_provider_init` gave it.
+        let provider = unsafe { &*provider.cast::<Provider>() };
+        match A::Cipher::new(provider, A::OPERATION) {
+            Some(cipher) => Box::into_raw(Box::new(Context {
+                cipher,
+                errors: provider.errors,
+            }))
+            .cast(),
+            None => null_mut(),
+        }
+    })
+}
+
+unsafe extern "C" fn freectx<C: Cipher>(context: *mut c_void) {
+    if !context.is_null() {
+        catching((), || {
+            // SAFETY: the context is of `newctx` or `dupctx`, and this is the last call with it.
+            drop(unsafe { Box::from_raw(context.cast::<Context<C>>()) });
+        });
+    }
+}
+
+unsafe extern "C" fn dupctx<C: Cipher>(context: *mut c_void) -> *mut c_void {
+    if context.is_null() {
+        return null_mut();
+    }
+    catching(null_mut(), || {
+        // SAFETY: the context is of `newctx` or `dupctx`, and no other call with it is under way.
+        let context = unsafe { &*context.cast::<Context<C>>() };
+        Box::into_raw(Box::new(Context {
+            cipher: context.cipher.clone(),
+            errors: context.errors,
+        }))
+        .cast()
+    })
+}
+
+unsafe extern "C" fn encrypt_init<C: Cipher>(
+    context: *mut c_void,
+    key: *const u8,
+    key_bytes: usize,
+    iv: *const u8,
+    iv_bytes: usize,
+    params: *mut Param,
+) -> c_int {
+    // SAFETY: as of this function.
+    unsafe {
+        init::<C>(
+            context,
+            Direction::Encrypt,
+            (key, key_bytes),
+            (iv, iv_bytes),
+            params,
+        )
+    }
+}
+
+unsafe extern "C" fn decrypt_init<C: Cipher>(
+    context: *mut c_void,
+    key: *const u8,
+    key_bytes: usize,
+    iv: *const u8,
+    iv_bytes: usize,
+    params: *mut Param,
+) -> c_int {
+    // SAFETY: as of this function.
+    unsafe {
+        init::<C>(
+            context,
+            Direction::Decrypt,
+            (key, key_bytes),
+            (iv, iv_bytes),
+            params,
+        )
+    }
+}
+
+unsafe fn init<C: Cipher>(
+    context: *mut c_void,
+    direction: Direction,
+    key: (*const u8, usize),
+    iv: (*const u8, usize),
+    params: *mut Param,
+) -> c_int {
+    // SAFETY: a key or IV that is not null has the length beside it.
+    let given = |(bytes, length): (*const u8, usize)| unsafe {
+        match length {
+            _ if bytes.is_null() => None,
+            0 => Some(&[][..]),
+            length => Some(std::slice::from_raw_parts(bytes, length)),
+        }
+    };
+    // SAFETY: as the core promises of a context and of parameters.
+    unsafe {
+        with::<C>(context, |cipher| {
+            cipher.init(direction, given(key), given(iv))?;
+            let params = Params::new(params);
+            if params.is_empty() {
+                Ok(())
+            } else {
+                cipher.set_params(params)
+            }
+        })
+    }
+}
+
+unsafe extern "C" fn update<C: Cipher>(
+    context: *mut c_void,
+    output: *mut u8,
+    written: *mut usize,
+    output_bytes: usize,
+    input: *const u8,
+    input_bytes: usize,
+) -> c_int {
+    let data = Data {
+        output,
+        output_bytes,
+        input,
+        input_bytes,
+    };
+    // SAFETY: as the core promises of a context, and of the place for the length.
+    unsafe { writing::<C>(context, written, |cipher| cipher.update(data)) }
+}
+
+unsafe extern "C" fn finish<C: Cipher>(
+    context: *mut c_void,
+    output: *mut u8,
+    written: *mut usize,
+    output_bytes: usize,
+) -> c_int {
+    let data = Data {
+        output,
+        output_bytes,
+        input: null_mut(),
+        input_bytes: 0,
+    };
+    // SAFETY: as the core promises of a context, and of the place for the length.
+    unsafe { writing::<C>(context, written, |cipher| cipher.finish(data)) }
+}
+
+unsafe extern "C" fn cipher<C: Cipher>(
+    context: *mut c_void,
+    output: *mut u8,
+    written: *mut usize,
+    output_bytes: usize,
+    input: *const u8,
+    input_bytes: usize,
+) -> c_int {
+    let data = Data {
+        output,
+        output_bytes,
+        input,
+        input_bytes,
+    };
+    // SAFETY: as the core promises of a context, and of the place for the length.
+    unsafe { writing::<C>(context, written, |cipher| cipher.cipher(data)) }
+}
+
+unsafe extern "C" fn get_params<A: Offered>(params: *mut Param) -> c_int {
+    catching(0, || {
+        // SAFETY: as the core promises of parameters.
+        let params = unsafe { Params::new(params) };
+        A::get_params(params).is_ok().into()
+    })
+}
+
+unsafe extern "C" fn get_ctx_params<C: Cipher>(context: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: as the core promises of a context and of parameters.
+    unsafe { with::<C>(context, |cipher| cipher.get_params(Params::new(params))) }
+}
+
+unsafe extern "C" fn set_ctx_params<C: Cipher>(context: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: as the core promises of a context and of parameters.
+    unsafe {
+        let params = Params::new(params);
+        if params.is_empty() {
+            return 1;
+        }
+        with::<C>(context, |cipher| cipher.set_params(params))
+    }
+}
+
+unsafe extern "C" fn gettable_params(_provider: *mut c_void) -> *const Param {
+    static GETTABLE: [Param; 11] = [
+        Param::uint(c"mode"),
+        Param::size(c"keylen"),
+        Param::size(c"ivlen"),
+        Param::size(c"blocksize"),
+        Param::int(c"aead"),
+        Param::int(c"custom-iv"),
+        Param::int(c"cts"),
+        Param::int(c"tls-multi"),
+        Param::int(c"has-randkey"),
+        Param::int(c"encrypt-then-mac"),
+        Param::END,
+    ];
+    GETTABLE.as_ptr()
+}
+
+unsafe extern "C" fn gettable_ctx_params<C: Cipher>(
+    _context: *mut c_void,
+    _provider: *mut c_void,
+) -> *const Param {
+    C::GETTABLE.as_ptr()
+}
+
+unsafe extern "C" fn settable_ctx_params<C: Cipher>(
+    _context: *mut c_void,
+    _provider: *mut c_void,
+) -> *const Param {
+    C::SETTABLE.as_ptr()
+}
+
+/// # Safety
+/// `context` is null or of `newctx::<A>` or `dupctx` where `A::Cipher` is `C`, and no other call with
+/// it is under way; `written` is a place for a length.
+#[inline(always)]
+unsafe fn writing<C: Cipher>(
+    context: *mut c_void,
+    written: *mut usize,
+    run: impl FnOnce(&mut C) -> Result<usize, Reason>,
+) -> c_int {
+    // SAFETY: as of this function.
+    unsafe {
+        with::<C>(context, |cipher| {
+            *written = 0;
+            *written = run(cipher)?;
+            Ok(())
+        })
+    }
+}
+
+/// # Safety
+/// As of [`writing`].
+#[inline(always)]
+unsafe fn with<C: Cipher>(
+    context: *mut c_void,
+    run: impl FnOnce(&mut C) -> Result<(), Reason>,
+) -> c_int {
+    if context.is_null() {
+        return 0;
+    }
+    // SAFETY: as the caller says.
+    let context = unsafe { &mut *context.cast::<Context<C>>() };
+    catching(0, || match run(&mut context.cipher) {
+        Ok(()) => 1,
+        Err(reason) => {
+            context.errors.raise(reason);
+            0
+        }
+    })
+}
+
+/// A panic must not reach C. There is none that an input could cause; where one comes all the same,
+/// the call has failed.
+#[inline(always)]
+fn catching<T>(failed: T, run: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or(failed)
+}

@@ -1,0 +1,243 @@
+//! The provider itself: what it is told, and what it offers.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::catch_unwind;
+use std::ptr::{null, null_mut};
+
+use oarlock::kernels::{aes, chacha20};
+use oarlock::{Accelerator, Options};
+
+use crate::abi::{
+    Algorithm, Dispatch, OPERATION_CIPHER, Param, Params, core_function, provider_function,
+};
+use crate::cipher;
+use crate::error::Errors;
+
+/// What one library context of OpenSSL has loaded.
+pub(crate) struct Provider {
+    pub(crate) accelerator: Accelerator,
+    pub(crate) errors: Errors,
+    /// Ends with [`Algorithm::END`].
+    ciphers: Vec<Algorithm>,
+}
+
+/// The entry point (provider-base(7)).
+///
+/// Reads `options` of its section in the configuration and, unless the program runs with more rights
+/// than its user, `OARLOCK_OPTIONS`. Where they are wrong it offers nothing, so that the program goes
+/// on with the default provider; `oarlock doctor` says what is wrong.
+///
+/// # Safety
+/// OpenSSL's core calls it, with a handle, the table of its functions and two places for results.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn OSSL_provider_init(
+    handle: *const c_void,
+    core: *const Dispatch,
+    functions: *mut *const Dispatch,
+    context: *mut *mut c_void,
+) -> c_int {
+    // A panic's message would go to the standard error of a program that is not ours.
+    let made = catch_unwind(|| {
+        std::panic::set_hook(Box::new(|_| {}));
+        // SAFETY: the core's table and handle, as the caller says.
+        unsafe { Provider::new(handle, core) }
+    });
+    let Ok(provider) = made else {
+        return 0;
+    };
+    // SAFETY: the places are the core's.
+    unsafe {
+        *functions = FUNCTIONS.0.as_ptr();
+        *context = Box::into_raw(Box::new(provider)).cast();
+    }
+    1
+}
+
+impl Provider {
+    /// # Safety
+    /// `core` is the core's table and `handle` came with it.
+    unsafe fn new(handle: *const c_void, core: *const Dispatch) -> Self {
+        // SAFETY: as the caller says.
+        let (errors, options) = unsafe {
+            (
+                Errors::new(handle, core),
+                configured(handle, core, c"options"),
+            )
+        };
+        match accelerator(options) {
+            Some(accelerator) => Self {
+                ciphers: offered(&accelerator),
+                accelerator,
+                errors,
+            },
+            None => Self {
+                // Never used; there is no context without an algorithm.
+                accelerator: inert(),
+                errors,
+                ciphers: vec![Algorithm::END],
+            },
+        }
+    }
+}
+
+/// `None` where the options are wrong.
+fn accelerator(configured: Option<&str>) -> Option<Accelerator> {
+    let mut options = Options::default();
+    if let Some(configured) = configured {
+        options.set_all(configured).ok()?;
+    }
+    let accelerator = Accelerator::builder()
+        .options(options)
+        .environment()
+        .build()
+        .ok()?;
+    // Never in a process of others, whatever they say: it would burn their CPU time.
+    let mut options = accelerator.options();
+    options.spin = false;
+    accelerator.set_options(options).ok()?;
+    Some(accelerator)
+}
+
+fn inert() -> Accelerator {
+    #[allow(clippy::expect_used)] // The defaults are valid.
+    Accelerator::builder()
+        .max_threads(0)
+        .build()
+        .expect("the default options are valid")
+}
+
+/// What this CPU computes at least as fast as the default provider does. Without AES instructions
+/// and without AVX2 that is not the case: our portable kernels are a reference.
+fn offered(accelerator: &Accelerator) -> Vec<Algorithm> {
+    let cpu = accelerator.cpu();
+    let mut algorithms = Vec::new();
+    if !matches!(aes::Backend::preferred(cpu), aes::Backend::Portable) {
+        algorithms.extend(cipher::aes());
+    }
+    if !matches!(
+        chacha20::Backend::preferred(cpu),
+        chacha20::Backend::Portable
+    ) {
+        algorithms.extend(cipher::chacha20());
+    }
+    algorithms.extend(cipher::legacy());
+    algorithms.push(Algorithm::END);
+    algorithms
+}
+
+/// What the section of this provider in the configuration says for `key`.
+///
+/// # Safety
+/// `core` is the core's table and `handle` came with it. The text lives as long as the provider is
+/// loaded; it is used at once.
+unsafe fn configured<'a>(
+    handle: *const c_void,
+    core: *const Dispatch,
+    key: &'static CStr,
+) -> Option<&'a str> {
+    type GetParams = unsafe extern "C" fn(*const c_void, *mut Param) -> c_int;
+    let mut at = core;
+    // SAFETY: the table ends with the number 0, and this function has the type that the interface
+    // gives its number; what it puts to `text` is a text that ends with a zero.
+    unsafe {
+        while (*at).id != core_function::GET_PARAMS {
+            if (*at).id == 0 {
+                return None;
+            }
+            at = at.add(1);
+        }
+        let get_params = std::mem::transmute::<*const c_void, GetParams>((*at).function);
+        let mut text: *const c_char = null();
+        let mut params = [Param::asking_for_text(key, &mut text), Param::END];
+        if get_params(handle, params.as_mut_ptr()) != 1 || text.is_null() {
+            return None;
+        }
+        // What is not UTF-8 is no option either.
+        Some(CStr::from_ptr(text).to_str().unwrap_or("\u{fffd}"))
+    }
+}
+
+struct Functions([Dispatch; 5]);
+
+// SAFETY: a table of functions, never written.
+unsafe impl Sync for Functions {}
+
+static FUNCTIONS: Functions = Functions([
+    Dispatch {
+        id: provider_function::TEARDOWN,
+        function: teardown as *const c_void,
+    },
+    Dispatch {
+        id: provider_function::GETTABLE_PARAMS,
+        function: gettable_params as *const c_void,
+    },
+    Dispatch {
+        id: provider_function::GET_PARAMS,
+        function: get_params as *const c_void,
+    },
+    Dispatch {
+        id: provider_function::QUERY_OPERATION,
+        function: query_operation as *const c_void,
+    },
+    Dispatch::END,
+]);
+
+unsafe extern "C" fn teardown(provider: *mut c_void) {
+    let provider = provider.cast::<Provider>();
+    let _ = catch_unwind(|| {
+        // SAFETY: of `OSSL_provider_init`, and this is the core's last call with it: every context
+        // holds a reference to the provider.
+        drop(unsafe { Box::from_raw(provider) });
+    });
+}
+
+unsafe extern "C" fn gettable_params(_provider: *mut c_void) -> *const Param {
+    static GETTABLE: [Param; 5] = [
+        Param::utf8_ptr(c"name"),
+        Param::utf8_ptr(c"version"),
+        Param::utf8_ptr(c"buildinfo"),
+        Param::int(c"status"),
+        Param::END,
+    ];
+    GETTABLE.as_ptr()
+}
+
+unsafe extern "C" fn get_params(provider: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: of `OSSL_provider_init`.
+    let provider = unsafe { &*provider.cast::<Provider>() };
+    // SAFETY: as the core promises of parameters.
+    let params = unsafe { Params::new(params) };
+    let done = params.each(|key, value| {
+        let is_done = match key {
+            b"name" => value.set_text(c"Oarlock"),
+            b"version" | b"buildinfo" => value.set_text(VERSION),
+            b"status" => value.set_number((provider.ciphers.len() > 1).into()),
+            _ => true,
+        };
+        if is_done { Ok(()) } else { Err(()) }
+    });
+    done.is_ok().into()
+}
+
+unsafe extern "C" fn query_operation(
+    provider: *mut c_void,
+    operation: c_int,
+    no_cache: *mut c_int,
+) -> *const Algorithm {
+    // SAFETY: of `OSSL_provider_init`, and a place for a flag.
+    let provider = unsafe {
+        *no_cache = 0;
+        &*provider.cast::<Provider>()
+    };
+    match operation {
+        OPERATION_CIPHER => provider.ciphers.as_ptr(),
+        _ => null_mut(),
+    }
+}
+
+const VERSION: &CStr =
+    match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(version) => version,
+        Err(_) => panic!("the version has no zero within"),
+    };
