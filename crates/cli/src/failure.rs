@@ -1,5 +1,6 @@
 //! What went wrong: one line on stderr, and an exit status.
 
+use std::fmt;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
@@ -52,6 +53,12 @@ impl Failure {
         // There is nobody left to tell when stderr is closed.
         let _ = writeln!(io::stderr(), "oarlock: {line}");
         ExitCode::from(self.status)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
     }
 }
 

@@ -8,7 +8,7 @@
 //! devices.rs    what this machine has, self-tested    options.rs    the accelerator
 //! cache.rs      a calibration kept            failure.rs    the one line on stderr
 //!
-//! run/          one command with the provider    provider_file.rs  where that is
+//! run/          one command with the provider    provider/      the same for the whole machine
 //! openssl_conf/ the user's configuration read and added to   openssl.rs  what openssl says of itself
 //! ```
 
@@ -25,7 +25,7 @@ mod openssl_conf;
 mod options;
 mod output;
 mod progress;
-mod provider_file;
+mod provider;
 mod run;
 mod stream;
 
@@ -61,6 +61,9 @@ enum Command {
     /// Run a command with the OpenSSL provider; nothing is installed
     #[command(after_help = run::EXAMPLES)]
     Run(run::Args),
+    /// Install, remove or look at the OpenSSL provider for the whole machine
+    #[command(subcommand)]
+    Provider(provider::Command),
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  oarlock completions bash > /etc/bash_completion.d/oarlock")]
     Completions {
@@ -84,6 +87,7 @@ fn carry_out(command: Command) -> Result<ExitCode, Failure> {
         Command::Devices(args) => devices::run(&args),
         Command::Bench(args) => bench(&args),
         Command::Run(args) => return run::run(&args),
+        Command::Provider(command) => return provider::run(&command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "oarlock", &mut script);

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::failure::reason;
+
 /// The OpenSSL that the `openssl` command belongs to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Installed {
@@ -49,4 +51,45 @@ impl Installed {
             modules: folder("MODULESDIR:"),
         })
     }
+}
+
+/// A provider as `openssl list -providers` tells of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    /// By which the configuration calls it.
+    pub(crate) name: String,
+    /// Whether it offers anything.
+    pub(crate) is_active: bool,
+}
+
+/// The providers that programs have which go by `conf`, or why that cannot be told.
+pub(crate) fn providers(conf: &Path) -> Result<Vec<Listed>, String> {
+    let output = Command::new("openssl")
+        .args(["list", "-providers"])
+        .env("OPENSSL_CONF", conf)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("openssl: {}", reason(&error)))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let said: Vec<_> = said.lines().collect();
+        return Err(format!(
+            "openssl list -providers failed: {}",
+            said.join(" ")
+        ));
+    }
+    let mut listed: Vec<Listed> = Vec::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        if let Some(status) = line.trim().strip_prefix("status: ") {
+            if let Some(last) = listed.last_mut() {
+                last.is_active = status == "active";
+            }
+        } else if let Some(name) = line.strip_prefix("  ").filter(|it| !it.starts_with(' ')) {
+            listed.push(Listed {
+                name: name.into(),
+                is_active: false,
+            });
+        }
+    }
+    Ok(listed)
 }

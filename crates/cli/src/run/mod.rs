@@ -21,7 +21,7 @@ use oarlock::Usage;
 pub(crate) use self::report::Report;
 use crate::failure::{Failure, reason};
 use crate::openssl_conf::{Provider, Untouched, UserConf};
-use crate::{options, provider_file};
+use crate::{options, provider};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -105,7 +105,7 @@ struct Prepared {
 
 impl Prepared {
     fn new(args: &Args) -> Result<Self, Failure> {
-        let module = provider_file::find(args.provider.as_deref())?;
+        let module = provider::file::find(args.provider.as_deref())?;
         Self::with(&module, &args.options, args.stats)
     }
 
@@ -115,13 +115,13 @@ impl Prepared {
         let usage = stats.then(|| Usage::create(&counters)).transpose();
         let usage = usage
             .map_err(|error| Failure::new(format!("{}: {}", counters.display(), reason(&error))))?;
-        let provider = Provider {
+        let offered = Provider {
             module: module.as_os_str().as_bytes(),
             options,
             stats: stats.then(|| counters.as_os_str().as_bytes()),
         };
         let user = UserConf::find();
-        let conf = match user.additions(&provider) {
+        let conf = match user.additions(&offered) {
             Ok(additions) => Ok(user.write_with(&additions, folder.path())?),
             Err(untouched) => Err(untouched),
         };
@@ -151,7 +151,7 @@ impl Prepared {
     /// configuration loads beside it has no part in this.
     fn report(&self) -> Result<Report, Failure> {
         let counted = self.usage.as_ref().map(Usage::read).unwrap_or_default();
-        let provider = Provider {
+        let offered = Provider {
             module: self.module.as_os_str().as_bytes(),
             options: &self.options,
             stats: None,
@@ -161,7 +161,7 @@ impl Prepared {
         std::fs::create_dir(&folder)
             .map_err(|error| Failure::new(format!("{}: {}", folder.display(), reason(&error))))?;
         let additions = nobody
-            .additions(&provider)
+            .additions(&offered)
             .map_err(|untouched| Failure::new(untouched.to_string()))?;
         let configuration = nobody.write_with(&additions, &folder)?;
         Ok(Report::of(&counted, &configuration))
