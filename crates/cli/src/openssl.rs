@@ -8,6 +8,7 @@ use crate::failure::reason;
 /// The OpenSSL that the `openssl` command belongs to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Installed {
+    version: Option<String>,
     folder: Option<PathBuf>,
     modules: Option<PathBuf>,
 }
@@ -15,9 +16,9 @@ pub(crate) struct Installed {
 impl Installed {
     /// Asks the command, with no configuration that might stop it.
     pub(crate) fn find() -> Self {
-        Self::asked(&["-d", "-m"])
+        Self::asked(&["-v", "-d", "-m"])
             // 1.1 knows of no modules.
-            .or_else(|| Self::asked(&["-d"]))
+            .or_else(|| Self::asked(&["-v", "-d"]))
             .unwrap_or_default()
     }
 
@@ -25,6 +26,11 @@ impl Installed {
     pub(crate) fn configuration(&self) -> PathBuf {
         let folder = self.folder.as_deref().unwrap_or(Path::new("/etc/ssl"));
         folder.join("openssl.cnf")
+    }
+
+    /// As in "OpenSSL 3.0.19 27 Jan 2026"; nothing where the command is not there.
+    pub(crate) fn version(&self) -> Option<String> {
+        self.version.clone()
     }
 
     /// Where providers are looked for by name.
@@ -47,6 +53,12 @@ impl Installed {
             Some(PathBuf::from(line.trim().trim_matches('"')))
         };
         Some(Self {
+            // What follows in brackets is the library's, the same unless both were mixed up.
+            version: text
+                .lines()
+                .next()
+                .and_then(|line| line.split(" (").next())
+                .map(Into::into),
             folder: folder("OPENSSLDIR:"),
             modules: folder("MODULESDIR:"),
         })
