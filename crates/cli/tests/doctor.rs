@@ -42,32 +42,36 @@ fn a_machine_that_takes_it() {
 #[test]
 fn what_is_in_the_way_is_said() {
     let folder = tempfile::tempdir().unwrap();
-    let conf = folder.path().join("a.cnf");
-    let with = |text: &str| {
+    let with = |name: &str, text: &str| {
+        let conf = folder.path().join(name);
         fs::write(&conf, text).unwrap();
         let mut command = doctor();
-        command.env("OPENSSL_CONF", &conf);
+        command.env("OPENSSL_CONF", conf);
         command
     };
     let fips = "openssl_conf = i\n[i]\nalg_section = a\n[a]\ndefault_properties = fips=yes\n";
     let mut missing = oarlock();
     missing.args(["doctor", "--json", "--provider", "/no/provider.so"]);
     let mut unfit = oarlock();
-    unfit.args(["doctor", "--json", "--provider", "/etc/passwd"]);
+    let no_library = folder.path().join("oarlock.so");
+    fs::write(&no_library, "no library at all").unwrap();
+    unfit
+        .args(["doctor", "--json", "--provider"])
+        .arg(&no_library);
     let mut options = doctor();
     options.env("OARLOCK_OPTIONS", "max_threads=x");
     let mut portable = doctor();
     portable.env("OARLOCK_CPU", "-aes,-avx2,-avx512,-gfni,-vaes");
     for (mut command, about, said) in [
-        (with(fips), "at work", "fips=yes"),
-        (with("["), "at work", "a.cnf:1"),
+        (with("fips.cnf", fips), "at work", "fips=yes"),
+        (with("a.cnf", "["), "at work", "a.cnf:1"),
         (
-            with("openssl_conf = i\n[i]\nno_such_module = x\n"),
+            with("b.cnf", "openssl_conf = i\n[i]\nno_such_module = x\n"),
             "at work",
-            "openssl",
+            "unknown module name (module=no_such_module)",
         ),
         (missing, "provider", "/no/provider.so"),
-        (unfit, "at work", "/etc/passwd"),
+        (unfit, "at work", "could not load the shared library"),
         (options, "options", "max_threads=x"),
         (portable, "kernels", "this CPU"),
     ] {

@@ -116,20 +116,26 @@ fn at_work(module: &Path, user: &UserConf, has_command: bool) -> Finding {
             "openssl loads the provider, and it offers ciphers",
         ),
         Some(_) => Finding::no("at work", "the provider loads and offers nothing"),
-        None => Finding::no("at work", why_not_loaded(&conf)),
+        None => Finding::no("at work", why_not_loaded(&conf, module)),
     }
 }
 
-/// Programs pass over errors in a configuration unless it has them told.
-fn why_not_loaded(conf: &Path) -> String {
+/// Programs pass over errors in a configuration unless it has them told, and over those of a module
+/// unless it is asked for by name.
+fn why_not_loaded(conf: &Path, module: &Path) -> String {
     let told = fs::read(conf).and_then(|text| {
         fs::write(
             conf,
             [&text[..], b"[default]\nconfig_diagnostics = 1\n"].concat(),
         )
     });
-    match told.map(|()| openssl::providers(conf)) {
-        Ok(Err(why)) => why,
-        _ => "openssl does not load the provider, and does not say why".into(),
+    if let Ok(Err(why)) = told.map(|()| openssl::providers(conf)) {
+        return why;
     }
+    openssl::loads(module).err().unwrap_or_else(|| {
+        format!(
+            "{}: openssl does not load it as a provider",
+            module.display()
+        )
+    })
 }
