@@ -18,10 +18,11 @@
 use core::fmt;
 
 use inout::InOutBuf;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::Zeroize;
 
 use crate::cpu::Cpu;
 use crate::portable;
+use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{self, face};
 #[cfg(target_arch = "x86_64")]
@@ -121,12 +122,16 @@ impl fmt::Display for InvalidKeyLength {
 impl core::error::Error for InvalidKeyLength {}
 
 /// An expanded key: 11, 13 or 15 round keys. Wiped on drop.
-#[derive(Zeroize, ZeroizeOnDrop)]
 #[repr(C, align(64))]
 pub(crate) struct Schedule {
     pub(crate) round_keys: [[u32; 4]; 15],
-    #[zeroize(skip)]
     pub(crate) size: KeySize,
+}
+
+impl Drop for Schedule {
+    fn drop(&mut self) {
+        wipe(&mut self.round_keys);
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -30,6 +30,7 @@ use crate::aes::bytes_before_wrap;
 use crate::aes::{BLOCK_BYTES, Backend, Ctr, InvalidKeyLength, carry_32};
 use crate::cpu::Cpu;
 use crate::portable;
+use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::ghash::{LONG_BLOCKS, Powers, SHORT_BLOCKS, View};
 #[cfg(target_arch = "x86_64")]
@@ -76,7 +77,7 @@ pub struct Gcm {
 }
 
 /// A message under way: nonce, position, GHASH so far, and the block begun. Wiped on drop.
-#[derive(Clone, ZeroizeOnDrop)]
+#[derive(Clone)]
 pub struct Message {
     pub(crate) j0: u128,
     pub(crate) y: u128,
@@ -123,6 +124,7 @@ impl Gcm {
 
     /// A place for a key, run by `backend`. Until [`set_key`](Self::set_key) its output is
     /// worthless.
+    #[inline(always)]
     pub const fn unkeyed(backend: Backend) -> Self {
         Self {
             ctr: Ctr::unkeyed(backend),
@@ -135,10 +137,13 @@ impl Gcm {
     /// As [`unkeyed`](Self::unkeyed) on 512-bit VAES, with counter-mode caching for long messages
     /// whose nonce has 12 bytes.
     #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
     pub const fn unkeyed_cached(face: Face) -> Self {
-        let mut gcm = Self::unkeyed(Backend::Vaes512(face.vaes512()));
-        gcm.face = Some(face);
-        gcm
+        Self {
+            ctr: Ctr::unkeyed(Backend::Vaes512(face.vaes512())),
+            hash: HashKey::unkeyed(),
+            face: Some(face),
+        }
     }
 
     /// Expands `key` (16, 24 or 32 bytes) in place of the one before.
@@ -668,6 +673,18 @@ impl Message {
     }
 }
 
+impl ZeroizeOnDrop for Message {}
+
+impl Drop for Message {
+    #[inline]
+    fn drop(&mut self) {
+        wipe(core::slice::from_mut(&mut self.y));
+        wipe(core::slice::from_mut(&mut self.power));
+        wipe(&mut self.keystream);
+        wipe(&mut self.begun);
+    }
+}
+
 impl fmt::Debug for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Message")
@@ -707,6 +724,7 @@ const MADE: u8 = 2;
 unsafe impl Sync for HashKey {}
 
 impl HashKey {
+    #[inline(always)]
     const fn unkeyed() -> Self {
         Self {
             h: 0,
@@ -720,7 +738,10 @@ impl HashKey {
     fn set(&mut self, backend: Backend, h: [u8; BLOCK_BYTES]) {
         self.h = portable::ghash::key(h);
         by_backend!(backend, kernels(token) => {
-            *self.long.get_mut() = NOT_MADE;
+            if *self.long.get_mut() != NOT_MADE {
+                self.powers.get_mut().wipe();
+                *self.long.get_mut() = NOT_MADE;
+            }
             kernels::make_short(token, self.powers.get_mut(), self.h);
         }, else {});
     }
@@ -797,7 +818,10 @@ impl Drop for HashKey {
     fn drop(&mut self) {
         self.h.zeroize();
         #[cfg(target_arch = "x86_64")]
-        self.powers.get_mut().zeroize();
+        match *self.long.get_mut() {
+            NOT_MADE => self.powers.get_mut().wipe_short(),
+            _ => self.powers.get_mut().wipe(),
+        }
     }
 }
 

@@ -332,6 +332,31 @@ pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
     }
 }
 
+/// Absorbs `ciphertext`, whole MAC blocks of at most a chunk, into `mac`, and beside that makes as
+/// much keystream from `start` on in `place`.
+///
+/// # Safety
+/// The instructions of `C` are enabled in the caller.
+#[inline(always)]
+pub(crate) unsafe fn mac_and_keystream<C: Chunk>(
+    start: Start<'_>,
+    r: &Multiplier,
+    mac: Element,
+    ciphertext: &[u8],
+    place: &mut Keystream,
+) -> Element {
+    let (blocks, _) = ciphertext.as_chunks();
+    let mut chain = Chain {
+        value: mac,
+        r,
+        blocks,
+        blocks_a_step: blocks.len().div_ceil(DOUBLE_ROUNDS),
+    };
+    // SAFETY: as the caller vouches.
+    unsafe { C::keystream(start, &mut chain, ciphertext.len(), place) };
+    chain.end()
+}
+
 /// Crypts a whole message whose block 0 is at `start`, and returns its tag.
 ///
 /// # Safety
@@ -478,6 +503,38 @@ pub(crate) trait Beside {
     /// # Safety
     /// As the implementor says; `double_round` is below [`DOUBLE_ROUNDS`].
     unsafe fn step(&mut self, double_round: usize);
+}
+
+/// Poly1305 of a few blocks, one after the other.
+struct Chain<'a> {
+    value: Element,
+    r: &'a Multiplier,
+    blocks: &'a [[u8; MAC_BYTES]],
+    blocks_a_step: usize,
+}
+
+impl Chain<'_> {
+    #[inline(always)]
+    fn absorb(&mut self, count: usize) {
+        let (now, later) = self.blocks.split_at(count.min(self.blocks.len()));
+        for block in now {
+            self.value = self.value.step(self.r, block);
+        }
+        self.blocks = later;
+    }
+
+    #[inline(always)]
+    fn end(mut self) -> Element {
+        self.absorb(usize::MAX);
+        self.value
+    }
+}
+
+impl Beside for Chain<'_> {
+    #[inline(always)]
+    unsafe fn step(&mut self, _: usize) {
+        self.absorb(self.blocks_a_step);
+    }
 }
 
 struct Nothing;

@@ -1,5 +1,5 @@
-//! Wiping of buffers on the stack, many bytes at once: `zeroize` writes an array byte by byte, which
-//! takes longer than filling it with keystream.
+//! Wiping, many bytes at once: `zeroize` writes an array item by item, which takes longer than filling
+//! a buffer with keystream, and as long as expanding a key.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -68,6 +68,15 @@ impl<const N: usize> Drop for Secret<N> {
         core::hint::black_box(start);
         compiler_fence(Ordering::SeqCst);
     }
+}
+
+/// Makes every item zero; `T::default()` must be that.
+#[inline(always)]
+pub(crate) fn wipe<T: Copy + Default>(items: &mut [T]) {
+    items.fill(T::default());
+    // Nobody reads the zeros: the compiler must not know.
+    core::hint::black_box(items.as_mut_ptr());
+    compiler_fence(Ordering::SeqCst);
 }
 
 /// Makes every line zero.

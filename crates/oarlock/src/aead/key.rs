@@ -60,7 +60,7 @@ impl Keyed for AeadKey {
         let invalid = |error: &dyn ToString| InvalidKey(error.to_string());
         match operation {
             Operation::Aes128Gcm | Operation::Aes192Gcm | Operation::Aes256Gcm => {
-                let mut gcm = Box::new(unkeyed_gcm(cpu));
+                let mut gcm = unkeyed_gcm(cpu);
                 gcm.set_key(key).map_err(|error| invalid(&error))?;
                 Ok(Self::Gcm(gcm))
             }
@@ -177,13 +177,14 @@ fn driver_open(
     Err(AeadError::AuthenticationFailed.into())
 }
 
-/// With counter-mode caching where `cpu` allows it.
-pub(crate) fn unkeyed_gcm(cpu: Cpu) -> Gcm {
+/// With counter-mode caching where `cpu` allows it. Written where it stays: it has 5 KiB.
+pub(crate) fn unkeyed_gcm(cpu: Cpu) -> Box<Gcm> {
+    let place = Box::new_uninit();
     #[cfg(target_arch = "x86_64")]
     if let Some(face) = aes::Face::new(cpu) {
-        return Gcm::unkeyed_cached(face);
+        return Box::write(place, Gcm::unkeyed_cached(face));
     }
-    Gcm::unkeyed(aes::Backend::preferred(cpu))
+    Box::write(place, Gcm::unkeyed(aes::Backend::preferred(cpu)))
 }
 
 /// Whether input and output are the same memory.

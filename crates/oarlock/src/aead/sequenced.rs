@@ -112,7 +112,7 @@ impl Kernel {
             Operation::ChaCha20Poly1305 => {
                 Self::ChaCha20Poly1305(ChaCha20Poly1305::unkeyed(chacha20::Backend::preferred(cpu)))
             }
-            _ => Self::Gcm(unkeyed_gcm(cpu)),
+            _ => Self::Gcm(*unkeyed_gcm(cpu)),
         });
         // In place, so that no copy of the key is left behind.
         match Arc::get_mut(&mut kernel) {

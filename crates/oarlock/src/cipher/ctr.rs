@@ -479,6 +479,11 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         }
     }
 
+    /// Counter block of the next byte, and bytes of it that are used up.
+    pub(crate) fn position(&self) -> (u128, usize) {
+        (self.counter, self.skip)
+    }
+
     /// Starts anew with the same key at byte `skip` of the block at `counter`.
     pub(crate) fn begin_at(&mut self, counter: u128, skip: usize) {
         self.iv = counter;

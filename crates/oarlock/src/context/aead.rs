@@ -5,10 +5,10 @@ use std::fmt;
 use inout::InOutBuf;
 use oarlock_kernels::aead::{STRIPE_ALIGN, TAG_BYTES};
 use oarlock_kernels::chacha20;
-use oarlock_kernels::chacha20_poly1305::{self, ChaCha20Poly1305};
+use oarlock_kernels::chacha20_poly1305::{self, Ahead, ChaCha20Poly1305};
 use oarlock_kernels::gcm::{self, Gcm};
 
-use super::{KeyBytes, key_bytes};
+use super::KeyBytes;
 use crate::aead::{AcceleratedAead, KeyInParts, refused, unkeyed_gcm};
 use crate::cipher::Direction;
 use crate::device::{Kind, Operation};
@@ -40,11 +40,16 @@ pub struct AeadContext {
     is_keyed: bool,
     kernel: Kernel,
     message: Message,
+    /// Keystream for the next piece, of a message whose pieces are short and alike.
+    ahead: Option<Box<Ahead>>,
+    piece_bytes: usize,
+    /// Long pieces that the kernel may still do before a session is opened.
+    kernel_bytes_left: usize,
     session: Option<Box<AcceleratedAead>>,
 }
 
 enum Kernel {
-    Gcm(Gcm),
+    Gcm(Box<Gcm>),
     ChaCha20Poly1305(ChaCha20Poly1305),
 }
 
@@ -56,6 +61,7 @@ enum Message {
 }
 
 impl AeadContext {
+    #[inline(always)]
     pub(crate) fn new(accelerator: &Accelerator, operation: Operation) -> Result<Self, Error> {
         if operation.kind() != Kind::Aead {
             return Err(Error::InvalidInput(format!("{operation} is no AEAD")));
@@ -63,6 +69,7 @@ impl AeadContext {
         Ok(Self::unkeyed(accelerator, operation))
     }
 
+    #[inline(always)]
     fn unkeyed(accelerator: &Accelerator, operation: Operation) -> Self {
         let cpu = accelerator.cpu();
         let kernel = match operation {
@@ -79,6 +86,9 @@ impl AeadContext {
             is_keyed: false,
             kernel,
             message: Message::None,
+            ahead: None,
+            piece_bytes: 0,
+            kernel_bytes_left: KERNEL_BYTES_MAX,
             session: None,
         }
     }
@@ -89,8 +99,9 @@ impl AeadContext {
     /// # Errors
     /// [`Error::InvalidKey`] for another length; nothing has changed then.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.key = key_bytes(self.operation, key)?;
+        self.key.set(self.operation, key)?;
         self.message = Message::None;
+        self.ahead = None;
         self.session = None;
         match &mut self.kernel {
             Kernel::Gcm(gcm) => gcm.set_key(key).map_err(|error| error.to_string()),
@@ -154,6 +165,16 @@ impl AeadContext {
         if data.len() >= LONG_BYTES {
             return self.next_long(Direction::Encrypt, data);
         }
+        if data.len() <= AHEAD_BYTES_MAX
+            && let (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(message)) =
+                (&self.kernel, &mut self.message)
+        {
+            if message.bytes() > 0 && data.len() == self.piece_bytes {
+                let ahead = self.ahead.get_or_insert_default();
+                return aead.seal_next_ahead(message, data, ahead).map_err(refused);
+            }
+            self.piece_bytes = data.len();
+        }
         next(&self.kernel, &mut self.message, Direction::Encrypt, data)
     }
 
@@ -202,7 +223,7 @@ impl AeadContext {
         data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], Error> {
         if data.len() >= LONG_BYTES
-            && let Some(session) = self.session()
+            && let Some(session) = self.session(data.len())
         {
             return session.seal(nonce, aad, data);
         }
@@ -226,7 +247,7 @@ impl AeadContext {
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), Error> {
         if data.len() >= LONG_BYTES
-            && let Some(session) = self.session()
+            && let Some(session) = self.session(data.len())
         {
             return session.open(nonce, aad, data, tag);
         }
@@ -254,7 +275,7 @@ impl AeadContext {
             Kernel::Gcm(_) => gcm::MESSAGE_BYTES_MAX,
             Kernel::ChaCha20Poly1305(_) => chacha20_poly1305::DATA_BYTES_MAX,
         };
-        self.session();
+        self.session(data.len());
         let Self {
             kernel,
             message,
@@ -304,12 +325,16 @@ impl AeadContext {
         next(kernel, message.into_inner(), direction, tail)
     }
 
-    /// Opened now if there is none yet; `None` where none can be had, as under
+    /// Opened once there is work enough for one; `None` before, and where none can be had, as under
     /// `reservation=exclusive`.
-    fn session(&mut self) -> Option<&AcceleratedAead> {
+    fn session(&mut self, bytes: usize) -> Option<&AcceleratedAead> {
         if self.session.is_none() && self.is_keyed {
-            let key = &self.key[..self.operation.key_bytes()];
-            let session = self.accelerator.aead(self.operation, key);
+            if let Some(left) = self.kernel_bytes_left.checked_sub(bytes) {
+                self.kernel_bytes_left = left;
+                return None;
+            }
+            let open = |key: &[u8]| self.accelerator.aead(self.operation, key);
+            let session = self.key.with(open);
             self.session = session.ok().map(Box::new);
         }
         self.session.as_deref()
@@ -354,7 +379,7 @@ impl Clone for AeadContext {
         let mut copy = Self::unkeyed(&self.accelerator, self.operation);
         if self.is_keyed {
             // A key that was taken once is taken again.
-            let _ = copy.set_key(&self.key[..self.operation.key_bytes()]);
+            let _ = self.key.with(|key| copy.set_key(key));
         }
         copy.message = self.message.clone();
         copy
@@ -369,5 +394,9 @@ impl fmt::Debug for AeadContext {
     }
 }
 
-/// Some 5 µs of work, of which a session costs one.
+/// Longer pieces have their MAC made beside their own keystream.
+const AHEAD_BYTES_MAX: usize = 1 << 10;
+/// What may be long enough for several threads that are awake.
 const LONG_BYTES: usize = 64 << 10;
+/// Some 40 µs of work, of which a session costs one.
+const KERNEL_BYTES_MAX: usize = 512 << 10;

@@ -6,7 +6,7 @@ use inout::InOutBuf;
 use oarlock_kernels::aes::{BLOCK_BYTES, Backend};
 use oarlock_kernels::cbc::Cbc;
 
-use super::{KeyBytes, key_bytes};
+use super::KeyBytes;
 use crate::cipher::cbc::AcceleratedCbc;
 use crate::device::{Kind, Operation};
 use crate::{Accelerator, Error};
@@ -36,13 +36,18 @@ pub struct CbcContext {
     key: KeyBytes,
     kernel: Cbc,
     is_keyed: bool,
+    /// The kernel has only what encryption needs.
+    is_to_encrypt: bool,
     iv: [u8; BLOCK_BYTES],
     session: Option<Box<AcceleratedCbc>>,
-    /// Decryption of as much goes to the session.
+    /// Decryption of as much may be the session's.
     long_bytes: usize,
+    /// Long decryption that the kernel may still do before one is opened.
+    kernel_bytes_left: usize,
 }
 
 impl CbcContext {
+    #[inline(always)]
     pub(crate) fn new(accelerator: &Accelerator, operation: Operation) -> Result<Self, Error> {
         if operation.kind() != Kind::Cbc {
             return Err(Error::InvalidInput(format!("{operation} is not CBC")));
@@ -50,6 +55,7 @@ impl CbcContext {
         Ok(Self::unkeyed(accelerator, operation))
     }
 
+    #[inline(always)]
     fn unkeyed(accelerator: &Accelerator, operation: Operation) -> Self {
         let backend = Backend::preferred(accelerator.cpu());
         // A session may know better than the portable kernel.
@@ -63,9 +69,11 @@ impl CbcContext {
             key: KeyBytes::default(),
             kernel: Cbc::unkeyed(backend),
             is_keyed: false,
+            is_to_encrypt: false,
             iv: [0; BLOCK_BYTES],
             session: None,
             long_bytes,
+            kernel_bytes_left: KERNEL_BYTES_MAX.min(long_bytes * 8),
         }
     }
 
@@ -74,12 +82,13 @@ impl CbcContext {
     /// # Errors
     /// [`Error::InvalidKey`] for another length; nothing has changed then.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.key = key_bytes(self.operation, key)?;
+        self.key.set(self.operation, key)?;
         self.session = None;
         self.kernel
-            .set_key(key)
+            .set_key_to_encrypt(key)
             .map_err(|error| Error::InvalidKey(error.to_string()))?;
         self.is_keyed = true;
+        self.is_to_encrypt = true;
         Ok(())
     }
 
@@ -116,8 +125,12 @@ impl CbcContext {
     /// When the length of `data` is no multiple of 16 bytes.
     #[inline]
     pub fn decrypt(&mut self, data: InOutBuf<'_, '_, u8>) {
-        if data.len() >= self.long_bytes && self.has_session() {
+        if data.len() >= self.long_bytes && self.is_worth_a_session(data.len()) {
             return self.by_session(data, AcceleratedCbc::decrypt);
+        }
+        if self.is_to_encrypt {
+            self.is_to_encrypt = false;
+            self.kernel.make_ready_to_decrypt();
         }
         self.kernel.decrypt(&mut self.iv, data);
     }
@@ -142,14 +155,25 @@ impl CbcContext {
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn is_worth_a_session(&mut self, bytes: usize) -> bool {
+        match self.kernel_bytes_left.checked_sub(bytes) {
+            Some(left) if self.session.is_none() => {
+                self.kernel_bytes_left = left;
+                false
+            }
+            _ => self.has_session(),
+        }
+    }
+
     /// Opens one where there is none. Where none can be had, as under `reservation=exclusive`, the
     /// kernel goes on.
     #[cold]
     #[inline(never)]
     fn has_session(&mut self) -> bool {
         if self.session.is_none() && self.is_keyed {
-            let key = &self.key[..self.operation.key_bytes()];
-            let session = self.accelerator.cbc(key, &self.iv);
+            let session = self.key.with(|key| self.accelerator.cbc(key, &self.iv));
             self.session = session.ok().map(Box::new);
         }
         self.session.is_some()
@@ -161,7 +185,7 @@ impl Clone for CbcContext {
         let mut copy = Self::unkeyed(&self.accelerator, self.operation);
         if self.is_keyed {
             // A key that was taken once is taken again.
-            let _ = copy.set_key(&self.key[..self.operation.key_bytes()]);
+            let _ = self.key.with(|key| copy.set_key(key));
         }
         copy.iv = self.iv;
         copy
@@ -176,5 +200,7 @@ impl fmt::Debug for CbcContext {
     }
 }
 
-/// Some 5 µs of decryption, of which a session costs one.
+/// What may be long enough for several threads that are awake.
 const LONG_BYTES: usize = 64 << 10;
+/// Some 20 µs of work, of which a session costs two.
+const KERNEL_BYTES_MAX: usize = 512 << 10;

@@ -7,9 +7,9 @@ use cipher::StreamCipher;
 use inout::InOutBuf;
 use oarlock_kernels::aes::{Backend, Ctr};
 use oarlock_kernels::chacha20::{self, ChaCha20};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
-use super::{KeyBytes, key_bytes};
+use super::KeyBytes;
 use crate::cipher::ctr::AcceleratedCtr;
 use crate::cipher::{AnyStream, Keystream, advanced, keystream};
 use crate::device::{Kind, Operation};
@@ -42,10 +42,13 @@ pub struct StreamContext {
     counter: u128,
     skip: usize,
     /// The keystream of the block at `begun_at`, of ciphers that take long to make one.
-    begun: Zeroizing<[u8; 64]>,
+    begun: [u8; 64],
     begun_at: Option<u128>,
+    /// A request of fewer bytes is the kernel's, even where there is a session.
+    short_bytes: usize,
     /// Bytes that the kernel may still serve before a session is opened.
     kernel_bytes_left: usize,
+    /// Its own position is that of the last long request.
     session: Option<Box<AcceleratedCtr<AnyStream>>>,
 }
 
@@ -57,6 +60,7 @@ enum Kernel {
 }
 
 impl StreamContext {
+    #[inline(always)]
     pub(crate) fn new(accelerator: &Accelerator, operation: Operation) -> Result<Self, Error> {
         let Some(shape) = AnyStream::of(operation).filter(|_| operation.is_built_in()) else {
             return Err(Error::InvalidInput(format!(
@@ -71,8 +75,9 @@ impl StreamContext {
             kernel: Kernel::Unkeyed,
             counter: 0,
             skip: 0,
-            begun: Zeroizing::new([0; 64]),
+            begun: [0; 64],
             begun_at: None,
+            short_bytes: 0,
             kernel_bytes_left: 0,
             session: None,
         })
@@ -83,42 +88,41 @@ impl StreamContext {
     /// # Errors
     /// [`Error::InvalidKey`] for another length; nothing has changed then.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.key = key_bytes(self.operation, key)?;
+        self.key.set(self.operation, key)?;
         self.session = None;
         self.forget_begun();
         let cpu = self.accelerator.cpu();
         let invalid = |error: &dyn ToString| Error::InvalidKey(error.to_string());
-        self.kernel_bytes_left = match self.operation {
+        (self.short_bytes, self.kernel_bytes_left) = match self.operation {
             Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
                 let backend = Backend::preferred(cpu);
                 // In its place: a schedule that is moved leaves a copy behind.
-                if !matches!(&self.kernel, Kernel::Aes(ctr) if ctr.backend() == backend) {
+                if !matches!(self.kernel, Kernel::Aes(_)) {
                     self.kernel = Kernel::Aes(Ctr::unkeyed(backend));
                 }
                 if let Kernel::Aes(ctr) = &mut self.kernel {
                     ctr.set_key(key).map_err(|error| invalid(&error))?;
                 }
-                // A session may know better than the portable kernel.
-                if matches!(backend, Backend::Portable) {
-                    0
-                } else {
-                    AES_BYTES_MAX
+                match backend {
+                    // A session may know better.
+                    Backend::Portable => (0, 0),
+                    _ => (AES_SHORT_BYTES, AES_BYTES_MAX),
                 }
             }
             Operation::ChaCha20 => {
-                if !matches!(&self.kernel, Kernel::ChaCha20(_)) {
+                if !matches!(self.kernel, Kernel::ChaCha20(_)) {
                     let backend = chacha20::Backend::preferred(cpu);
                     self.kernel = Kernel::ChaCha20(ChaCha20::unkeyed(backend));
                 }
                 if let Kernel::ChaCha20(chacha) = &mut self.kernel {
                     chacha.set_key(key).map_err(|error| invalid(&error))?;
                 }
-                CHACHA_BYTES_MAX
+                (CHACHA_SHORT_BYTES, CHACHA_BYTES_MAX)
             }
             _ => {
                 let kernel = keystream(cpu, self.operation, key);
                 self.kernel = Kernel::Other(kernel.map_err(|error| invalid(&error.0))?);
-                OTHER_BYTES_MAX
+                (OTHER_SHORT_BYTES, OTHER_BYTES_MAX)
             }
         };
         Ok(())
@@ -142,9 +146,6 @@ impl StreamContext {
             self.block_bytes()
         );
         (self.counter, self.skip) = (counter, skip);
-        if let Some(session) = &mut self.session {
-            session.begin_at(counter, skip);
-        }
     }
 
     /// The position of the next byte, as [`set_counter`](Self::set_counter) takes it.
@@ -175,21 +176,27 @@ impl StreamContext {
     #[inline(always)]
     fn run(&mut self, data: InOutBuf<'_, '_, u8>) {
         let bytes = data.len();
-        if bytes > self.kernel_bytes_left {
-            return self.run_by_session(data);
-        }
-        self.kernel_bytes_left -= bytes;
-        if let Kernel::Aes(ctr) = &self.kernel {
+        if bytes < self.short_bytes
+            && let Kernel::Aes(ctr) = &self.kernel
+        {
             ctr.apply(self.counter, self.skip, data);
             self.advance(bytes);
-        } else {
+        } else if bytes < self.short_bytes || bytes <= self.kernel_bytes_left {
+            self.kernel_bytes_left = self.kernel_bytes_left.saturating_sub(bytes);
             self.run_by_blocks(data);
+        } else {
+            self.run_by_session(data);
         }
     }
 
     /// A block begun is made once.
     fn run_by_blocks(&mut self, mut data: InOutBuf<'_, '_, u8>) {
         let block_bytes = self.block_bytes();
+        if let Kernel::Aes(ctr) = &self.kernel {
+            let bytes = data.len();
+            ctr.apply(self.counter, self.skip, data);
+            return self.advance(bytes);
+        }
         while !data.is_empty() {
             let whole = data.len() - data.len() % block_bytes;
             if self.skip == 0 && whole > 0 {
@@ -199,7 +206,7 @@ impl StreamContext {
                 data = rest;
             } else {
                 if self.begun_at != Some(self.counter) {
-                    self.begun.zeroize();
+                    self.begun = [0; 64];
                     let begun = &mut self.begun[..block_bytes];
                     self.kernel.apply(self.counter, begun.into());
                     self.begun_at = Some(self.counter);
@@ -223,6 +230,9 @@ impl StreamContext {
         }
         match &mut self.session {
             Some(session) => {
+                if session.position() != (self.counter, self.skip) {
+                    session.begin_at(self.counter, self.skip);
+                }
                 session.unchecked_apply_keystream_inout(data);
                 self.advance(bytes);
             }
@@ -235,12 +245,9 @@ impl StreamContext {
         let Kind::Stream { iv_bytes, .. } = self.operation.kind() else {
             return;
         };
-        let key = &self.key[..self.operation.key_bytes()];
         let iv = &[0; 16][..iv_bytes];
-        if let Ok(mut session) = self.accelerator.stream(self.operation, key, iv) {
-            session.begin_at(self.counter, self.skip);
-            self.session = Some(Box::new(session));
-        }
+        let open = |key: &[u8]| self.accelerator.stream(self.operation, key, iv);
+        self.session = self.key.with(open).ok().map(Box::new);
     }
 
     #[inline(always)]
@@ -259,8 +266,9 @@ impl StreamContext {
     }
 
     fn forget_begun(&mut self) {
-        self.begun.zeroize();
-        self.begun_at = None;
+        if self.begun_at.take().is_some() {
+            self.begun.zeroize();
+        }
     }
 }
 
@@ -274,16 +282,23 @@ impl Clone for StreamContext {
             kernel: Kernel::Unkeyed,
             counter: self.counter,
             skip: self.skip,
-            begun: Zeroizing::new([0; 64]),
+            begun: [0; 64],
             begun_at: None,
+            short_bytes: 0,
             kernel_bytes_left: 0,
             session: None,
         };
         if self.is_keyed() {
             // A key that was taken once is taken again.
-            let _ = copy.set_key(&self.key[..self.operation.key_bytes()]);
+            let _ = self.key.with(|key| copy.set_key(key));
         }
         copy
+    }
+}
+
+impl Drop for StreamContext {
+    fn drop(&mut self) {
+        self.forget_begun();
     }
 }
 
@@ -308,7 +323,11 @@ impl Kernel {
 }
 
 const CHACHA_BLOCK_BYTES: u64 = 64;
-/// From 5 to 30 µs of work, of which a session costs one.
-const AES_BYTES_MAX: usize = 128 << 10;
-const CHACHA_BYTES_MAX: usize = 32 << 10;
+/// As many bytes gain nothing by a session: less than half a microsecond of work, or a block.
+const AES_SHORT_BYTES: usize = 2 << 10;
+const CHACHA_SHORT_BYTES: usize = 256;
+const OTHER_SHORT_BYTES: usize = 16;
+/// Some 20 µs of work, of which a session costs two.
+const AES_BYTES_MAX: usize = 512 << 10;
+const CHACHA_BYTES_MAX: usize = 64 << 10;
 const OTHER_BYTES_MAX: usize = 4 << 10;

@@ -53,6 +53,7 @@ impl Cipher for Cbc {
         Param::END,
     ];
 
+    #[inline(always)]
     fn new(provider: &Provider, operation: Operation) -> Option<Self> {
         Some(Self {
             context: provider.accelerator.cbc_context(operation).ok()?,

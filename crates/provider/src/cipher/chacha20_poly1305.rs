@@ -54,6 +54,7 @@ impl Cipher for ChaCha20Poly1305 {
         Param::END,
     ];
 
+    #[inline(always)]
     fn new(provider: &Provider, operation: Operation) -> Option<Self> {
         Some(Self {
             context: provider.accelerator.aead_context(operation).ok()?,

@@ -71,6 +71,7 @@ impl Cipher for Gcm {
         Param::END,
     ];
 
+    #[inline(always)]
     fn new(provider: &Provider, operation: Operation) -> Option<Self> {
         Some(Self {
             context: provider.accelerator.aead_context(operation).ok()?,

@@ -33,6 +33,7 @@ impl Cipher for Stream {
     ];
     const SETTABLE: &'static [Param] = &[Param::uint(c"padding"), Param::uint(c"num"), Param::END];
 
+    #[inline(always)]
     fn new(provider: &Provider, operation: Operation) -> Option<Self> {
         Some(Self {
             context: provider.accelerator.stream_context(operation).ok()?,
