@@ -50,7 +50,9 @@ pub fn provider() -> &'static Path {
     BUILT.get_or_init(|| {
         let folder = Path::new(env!("CARGO_BIN_EXE_oarlock")).parent().unwrap();
         let mut cargo = Command::new(env!("CARGO"));
+        // With the command, so that it is made of the same build of the libraries.
         cargo.args(["build", "--quiet", "--package", "oarlock-provider"]);
+        cargo.args(["--package", "oarlock-cli"]);
         cargo.arg("--target-dir").arg(folder.parent().unwrap());
         if folder.ends_with("release") {
             cargo.arg("--release");
