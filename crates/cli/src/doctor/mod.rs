@@ -146,7 +146,9 @@ impl Answer {
             // Writing to a String does not fail.
             let _ = writeln!(text, "{state:<5}{:<14} {}", finding.about, finding.text);
         }
-        if let Some(stats) = &self.stats {
+        if let Some(stats) = &self.stats
+            && !stats.lines.is_empty()
+        {
             text.push_str(&stats.to_text());
         }
         text
