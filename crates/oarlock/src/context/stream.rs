@@ -242,11 +242,13 @@ impl StreamContext {
     fn begin_blocks(&mut self) {
         let block_bytes = self.block_bytes();
         let goes_on = self.begun_until == Some(self.counter) && self.skip == 0;
-        self.begun_bytes = if goes_on { BEGUN_BYTES } else { block_bytes };
-        // ChaCha20's counter ends where another nonce begins.
-        if self.operation == Operation::ChaCha20 && self.counter as u32 > u32::MAX - 4 {
-            self.begun_bytes = block_bytes;
-        }
+        self.begun_bytes = match self.operation {
+            _ if !goes_on => block_bytes,
+            // Its counter ends where another nonce begins.
+            Operation::ChaCha20 if self.counter as u32 > u32::MAX - 16 => block_bytes,
+            Operation::ChaCha20 => BEGUN_BYTES,
+            _ => 4 * block_bytes,
+        };
         let begun = self.begun.get_or_insert_with(|| Box::new([0; BEGUN_BYTES]));
         **begun = [0; BEGUN_BYTES];
         let begun = &mut begun[..self.begun_bytes];
@@ -384,8 +386,8 @@ impl Kernel {
 /// made here, and a program that sends packets of 32 KiB keeps the other core busy by itself.
 const HELPED_BYTES: usize = 256 << 10;
 const CHACHA_BLOCK_BYTES: u64 = 64;
-/// Four blocks of ChaCha20 take little longer than one.
-const BEGUN_BYTES: usize = 256;
+/// Sixteen blocks of ChaCha20 take the widest registers as long as two or three.
+const BEGUN_BYTES: usize = 1 << 10;
 /// As many bytes gain nothing by a session: up to two microseconds of work, or a block.
 const AES_SHORT_BYTES: usize = 2 << 10;
 const CHACHA_SHORT_BYTES: usize = 8 << 10;
