@@ -284,6 +284,17 @@ fn tls_records_of_cbc_are_the_same() {
                             raw.update(sealed.as_mut_ptr(), &mut made, from, record.len() as i32);
                         assert_eq!((done, made as usize), (1, record.len()));
                     }
+                    let what = format!("{name} {version:x} MAC {mac_bytes} {round}");
+                    if record.len() <= 16 {
+                        // 3.0 reads before a record that is at most an explicit IV.
+                        let (place, mut made) = (sealed.as_mut_ptr(), 0);
+                        let done =
+                            context(&ours, 0).update(place, &mut made, place, record.len() as i32);
+                        let is_empty = done == 1 && made == 0;
+                        assert!(done == 0 || is_empty, "{what}: {made} bytes");
+                        libcrypto().errors();
+                        continue;
+                    }
                     let opened = readers.each_ref().map(|reader| {
                         let mut record = sealed.clone();
                         record.reserve(64);
@@ -305,16 +316,9 @@ fn tls_records_of_cbc_are_the_same() {
                         };
                         (done, made, record, errors, mac)
                     });
-                    let what = format!("{name} {version:x} MAC {mac_bytes} {round}");
                     let [default, ours] = opened;
                     assert_eq!((ours.0, ours.1), (default.0, default.1), "{what}");
-                    // 3.0 reads before a record that is at most an explicit IV, and makes a length of it.
-                    match default.3[..] {
-                        [(EVP, UPDATE_ERROR)] => {
-                            assert!(ours.0 == 0 && record.len() <= 16, "{what}")
-                        }
-                        _ => assert_eq!(ours.3, default.3, "{what}"),
-                    }
+                    assert_eq!(ours.3, default.3, "{what}");
                     assert_eq!(ours.4.is_some(), default.4.is_some(), "{what}");
                     if ours.0 == 1 {
                         assert_eq!(ours.2, default.2, "{what}");
@@ -331,10 +335,6 @@ fn tls_records_of_cbc_are_the_same() {
     }
     assert!(good > 1000, "{good}");
 }
-
-/// ERR_LIB_EVP and EVP_R_UPDATE_ERROR.
-const EVP: u32 = 6;
-const UPDATE_ERROR: u32 = 189;
 
 fn is_aead(name: &str) -> bool {
     name.ends_with("GCM") || name.ends_with("Poly1305")

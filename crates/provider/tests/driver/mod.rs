@@ -6,7 +6,7 @@
 mod libcrypto;
 pub mod script;
 
-pub use libcrypto::{Cipher, Context, Libcrypto, Param, libcrypto, provider_file};
+pub use libcrypto::{Cipher, Context, Libcrypto, Param, libcrypto};
 
 /// Of `EVP_CIPHER_CTX_ctrl` (evp.h).
 pub mod ctrl {

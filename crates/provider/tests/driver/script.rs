@@ -402,7 +402,7 @@ impl Algorithm {
     fn excuse(&self, call: Call, state: State, num: i32, encrypts: bool) -> Option<&'static str> {
         let sets_num = match call {
             Call::Num(other) => other != num,
-            Call::SetNumber(key, _, _, other) => key == c"num" && other != num.into(),
+            Call::SetNumber(key, _, _, other) => key == c"num" && other != i64::from(num),
             _ => false,
         };
         match (self.family, call) {
