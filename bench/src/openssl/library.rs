@@ -1,7 +1,10 @@
 //! Functions of libcrypto, and a key in one of its contexts.
 
-use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::ptr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use libloading::Library;
@@ -119,6 +122,66 @@ pub(super) struct Context {
     libcrypto: Arc<Libcrypto>,
     functions: Functions,
     ctx: *mut c_void,
+    /// Goes after it.
+    _world: Option<Rc<World>>,
+}
+
+/// An OSSL_LIB_CTX: providers and properties of its own, whatever the process is configured to have.
+pub(super) struct World {
+    ctx: *mut c_void,
+    fetch: unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *const c_void,
+    free_fetched: unsafe extern "C" fn(*const c_void),
+    free: unsafe extern "C" fn(*mut c_void),
+    libcrypto: Arc<Libcrypto>,
+}
+
+impl World {
+    /// OpenSSL as it comes, or as the file `configuration` has it. OpenSSL 3 alone.
+    pub(super) fn new(
+        libcrypto: &Arc<Libcrypto>,
+        configuration: Option<&Path>,
+    ) -> Result<Rc<Self>, Error> {
+        // SAFETY: the functions have these types in OpenSSL 3's headers, and `World` keeps the library
+        // that they are of.
+        let (new, mut world, load) = unsafe {
+            let new: unsafe extern "C" fn() -> *mut c_void =
+                libcrypto.function("OSSL_LIB_CTX_new")?;
+            let load: unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int =
+                libcrypto.function("OSSL_LIB_CTX_load_config")?;
+            let world = Self {
+                ctx: ptr::null_mut(),
+                fetch: libcrypto.function("EVP_CIPHER_fetch")?,
+                free_fetched: libcrypto.function("EVP_CIPHER_free")?,
+                free: libcrypto.function("OSSL_LIB_CTX_free")?,
+                libcrypto: Arc::clone(libcrypto),
+            };
+            (new, world, load)
+        };
+        // SAFETY: takes nothing; null says that it failed, and freeing null is nothing.
+        let ctx = unsafe { new() };
+        world.ctx = ctx;
+        if ctx.is_null() {
+            return Err(Error::Failed("openssl: OSSL_LIB_CTX_new failed".to_owned()));
+        }
+        if let Some(path) = configuration {
+            let file = CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
+            // SAFETY: the context is live and new, and the path ends with a NUL.
+            if unsafe { load(ctx, file.as_ptr()) } != 1 {
+                return Err(Error::Failed(format!(
+                    "openssl does not take {}",
+                    path.display()
+                )));
+            }
+        }
+        Ok(Rc::new(world))
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // SAFETY: it came from OSSL_LIB_CTX_new, or is null; contexts that were made in it hold it.
+        unsafe { (self.free)(self.ctx) }
+    }
 }
 
 impl Context {
@@ -129,7 +192,41 @@ impl Context {
         direction: Direction,
         key: &[u8],
     ) -> Result<Self, Error> {
-        let cipher = libcrypto.cipher(cipher)?;
+        // SAFETY: what the function gives is a cipher, and static.
+        unsafe { Self::of(libcrypto, libcrypto.cipher(cipher)?, direction, key) }
+    }
+
+    /// As [`new`](Self::new), of the cipher that `world` gives for `name`: its property query and
+    /// providers decide whose that is.
+    pub(super) fn fetched(
+        world: &Rc<World>,
+        name: &str,
+        direction: Direction,
+        key: &[u8],
+    ) -> Result<Self, Error> {
+        let c_name = CString::new(name).unwrap_or_default();
+        // SAFETY: the context is live, the name ends with a NUL, and null adds nothing to the query.
+        let cipher = unsafe { (world.fetch)(world.ctx, c_name.as_ptr(), ptr::null()) };
+        if cipher.is_null() {
+            return Err(Error::Unavailable(format!("OpenSSL has no {name}")));
+        }
+        // SAFETY: what was fetched is a cipher; a context keeps a reference of its own.
+        let context = unsafe { Self::of(&world.libcrypto, cipher, direction, key) };
+        // SAFETY: it was fetched above, and is given back once.
+        unsafe { (world.free_fetched)(cipher) };
+        let mut context = context?;
+        context._world = Some(Rc::clone(world));
+        Ok(context)
+    }
+
+    /// # Safety
+    /// `cipher` is an EVP_CIPHER that lives until this returns.
+    unsafe fn of(
+        libcrypto: &Arc<Libcrypto>,
+        cipher: *const c_void,
+        direction: Direction,
+        key: &[u8],
+    ) -> Result<Self, Error> {
         let failed = |function| Error::Failed(format!("openssl: {function} failed"));
         // SAFETY: takes nothing; null says that it failed.
         let ctx = unsafe { (libcrypto.ctx_new)() };
@@ -143,6 +240,7 @@ impl Context {
             },
             libcrypto: Arc::clone(libcrypto),
             ctx,
+            _world: None,
         };
         // SAFETY: the context is live; the cipher takes a key of just this length and an IV of up to
         // 16 bytes; no engine is named.

@@ -3,7 +3,10 @@
 #![allow(unsafe_code)]
 
 mod library;
+mod provided;
 mod public_key;
+
+pub use provided::{Provided, Rates, Request};
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
 //! What went wrong: one line on stderr, and an exit status.
 
+use std::fmt;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
@@ -29,6 +30,11 @@ impl Failure {
         }
     }
 
+    /// The same with another exit status.
+    pub(crate) fn with_status(self, status: u8) -> Self {
+        Self { status, ..self }
+    }
+
     /// Ended by a signal: the status that a shell gives for it.
     pub(crate) fn interrupted(signal: u8) -> Self {
         Self {
@@ -47,6 +53,12 @@ impl Failure {
         // There is nobody left to tell when stderr is closed.
         let _ = writeln!(io::stderr(), "oarlock: {line}");
         ExitCode::from(self.status)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
     }
 }
 

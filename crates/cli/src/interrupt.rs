@@ -27,9 +27,8 @@ impl Interrupt {
         let fail = |error: io::Error| Failure::new(format!("signals: {}", reason(&error)));
         let (seen, notify) = io::pipe().map_err(fail)?;
         let signal = Arc::new(AtomicUsize::new(0));
-        let ignored = ignored_signals();
         for number in [SIGINT, SIGTERM, SIGHUP] {
-            if ignored & (1 << (number - 1)) != 0 {
+            if is_ignored(number) {
                 continue;
             }
             // They run in this order: the flag is set when the pipe turns readable, and the first
@@ -96,7 +95,12 @@ pub(crate) fn is_readable(file: impl AsFd) -> bool {
     matches!(poll(&mut watched, Some(&now)), Ok(1))
 }
 
-/// Bit N - 1 stands for signal N.
+/// Whether this process ignores the signal, as one started by nohup does SIGHUP.
+pub(crate) fn is_ignored(signal: i32) -> bool {
+    // Bit N - 1 stands for signal N.
+    ignored_signals() & (1 << (signal - 1)) != 0
+}
+
 fn ignored_signals() -> u64 {
     std::fs::read_to_string("/proc/self/status")
         .ok()

@@ -7,19 +7,28 @@
 //! interrupt.rs  Ctrl-C seen without a thread          progress.rs   the bar
 //! devices.rs    what this machine has, self-tested    options.rs    the accelerator
 //! cache.rs      a calibration kept            failure.rs    the one line on stderr
+//!
+//! run/          one command with the provider    provider/      the same for the whole machine
+//! doctor/       whether it will be taken, and why not
+//! openssl_conf/ the user's configuration read and added to   openssl.rs  what openssl says of itself
 //! ```
 
 mod cache;
 mod devices;
+mod doctor;
 mod enc;
 mod failure;
 mod files;
 mod input;
 mod interrupt;
 mod keys;
+mod openssl;
+mod openssl_conf;
 mod options;
 mod output;
 mod progress;
+mod provider;
+mod run;
 mod stream;
 
 use std::io::{self, IsTerminal as _, Write as _};
@@ -51,6 +60,15 @@ enum Command {
     /// Measure Oarlock beside the machine's OpenSSL, in turn in the same run
     #[command(after_help = "Example:\n  oarlock bench --quick --case 'aes-128-*' --threads 2")]
     Bench(oarlock_bench::cli::Args),
+    /// Run a command with the OpenSSL provider; nothing is installed
+    #[command(after_help = run::EXAMPLES)]
+    Run(run::Args),
+    /// Install, remove or look at the OpenSSL provider for the whole machine
+    #[command(subcommand)]
+    Provider(provider::Command),
+    /// Find out whether this machine and a program will take the OpenSSL provider, and why not
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(doctor::Args),
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  oarlock completions bash > /etc/bash_completion.d/oarlock")]
     Completions {
@@ -61,27 +79,28 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::try_parse() {
-        Ok(cli) => run(cli.command),
+        Ok(cli) => carry_out(cli.command),
         Err(error) if error.use_stderr() => Err(failure::of_arguments(&error)),
-        Err(help) => show(&help),
+        Err(help) => show(&help).map(|()| ExitCode::SUCCESS),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
-    }
+    result.unwrap_or_else(Failure::report)
 }
 
-fn run(command: Command) -> Result<(), Failure> {
+fn carry_out(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Enc(args) | Command::Dec(args) => enc::run(&args),
         Command::Devices(args) => devices::run(&args),
         Command::Bench(args) => bench(&args),
+        Command::Run(args) => return run::run(&args),
+        Command::Doctor(args) => return doctor::run(&args),
+        Command::Provider(command) => return provider::run(&command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "oarlock", &mut script);
             to_stdout(&script)
         }
-    }
+    }?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn bench(args: &oarlock_bench::cli::Args) -> Result<(), Failure> {

@@ -18,6 +18,22 @@ pub(crate) fn parse(text: &str) -> Result<Options, Failure> {
         .map_err(|error| Failure::usage(format!("--options: {error}")))
 }
 
+/// Checks what the provider would take: `text`, with what the environment has over it.
+pub(crate) fn of_provider(text: &str) -> Result<(), Failure> {
+    let check = |source: &str, text: &str| match text.parse::<Options>() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::usage(format!("{source}: {error}"))),
+    };
+    check("--options", text)?;
+    if let Some(more) = std::env::var_os("OARLOCK_OPTIONS") {
+        check(
+            "OARLOCK_OPTIONS",
+            &format!("{text},{}", more.to_string_lossy()),
+        )?;
+    }
+    cpu().map(drop)
+}
+
 pub(crate) fn build(options: Options) -> Result<Accelerator, Failure> {
     built(Accelerator::builder().options(options))
 }

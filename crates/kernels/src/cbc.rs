@@ -53,9 +53,23 @@ impl Cbc {
     /// # Errors
     /// [`InvalidKeyLength`]; the old key stays.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
-        self.schedule.expand(key, self.backend)?;
-        self.inverse.invert(&self.schedule, self.backend);
+        self.set_key_to_encrypt(key)?;
+        self.make_ready_to_decrypt();
         Ok(())
+    }
+
+    /// As [`set_key`](Self::set_key), but what decryption gives is worthless until
+    /// [`make_ready_to_decrypt`](Self::make_ready_to_decrypt).
+    ///
+    /// # Errors
+    /// [`InvalidKeyLength`]; the old key stays.
+    pub fn set_key_to_encrypt(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
+        self.schedule.expand(key, self.backend)
+    }
+
+    /// Makes the schedule for decryption, which takes as long again as the other.
+    pub fn make_ready_to_decrypt(&mut self) {
+        self.inverse.invert(&self.schedule, self.backend);
     }
 
     /// The backend that runs this key.

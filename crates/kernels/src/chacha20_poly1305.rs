@@ -19,7 +19,7 @@ use crate::chacha20::{BLOCK_BYTES, ChaCha20};
 pub use crate::chacha20::{Backend, InvalidKeyLength};
 use crate::cpu::Cpu;
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, OneTimeKey};
-use crate::stitched::{Direction, xor_bytes};
+use crate::stitched::{Direction, Keystream, xor_bytes};
 use crate::wipe::{Secret, wipe};
 
 /// Bytes in a nonce.
@@ -150,6 +150,50 @@ impl ChaCha20Poly1305 {
     ) -> Result<(), AeadError> {
         check_length(message.bytes.saturating_add(data.len() as u64))?;
         self.next(Direction::Seal, message, data);
+        Ok(())
+    }
+
+    /// [`seal_next`](Self::seal_next) for parts of one length, one after the other: keystream for the
+    /// next is made beside the MAC of this one. A part that is short costs two thirds. `ahead` is of
+    /// this key alone; what it has made is used for no other position.
+    ///
+    /// # Errors
+    /// As [`seal_next`](Self::seal_next).
+    pub fn seal_next_ahead(
+        &self,
+        message: &mut Message,
+        mut data: InOutBuf<'_, '_, u8>,
+        ahead: &mut Ahead,
+    ) -> Result<(), AeadError> {
+        let bytes = data.len();
+        let fits = (1..=self.backend().ahead_bytes_max()).contains(&bytes);
+        if !fits || !(message.bytes | bytes as u64).is_multiple_of(BLOCK_BYTES as u64) {
+            return self.seal_next(message, data);
+        }
+        check_length(message.bytes + bytes as u64)?;
+        message.end_aad();
+        if (ahead.nonce, ahead.at, ahead.bytes) != (message.nonce, message.bytes, bytes) {
+            *ahead = Ahead::default();
+            let keystream = ahead.keystream.fill(bytes);
+            let start = self.cipher.start(message.nonce, block_at(message.bytes));
+            self.backend().crypt(start, keystream.into());
+        }
+        let half_blocks = (bytes / MAC_BYTES / 2) as u64;
+        if message.power_blocks != half_blocks {
+            message.power = Element::power(&message.one_time.r, half_blocks);
+            message.power_blocks = half_blocks;
+        }
+        xor(&ahead.keystream.bytes()[..bytes], data.reborrow());
+        message.bytes += bytes as u64;
+        message.value = self.backend().mac_and_keystream(
+            self.cipher.start(message.nonce, block_at(message.bytes)),
+            &message.one_time.r,
+            message.value,
+            data.get_out(),
+            message.power,
+            &mut ahead.keystream,
+        );
+        (ahead.nonce, ahead.at, ahead.bytes) = (message.nonce, message.bytes, bytes);
         Ok(())
     }
 
@@ -528,6 +572,34 @@ impl Drop for Message {
         if self.keystream_of != u64::MAX {
             wipe(&mut self.keystream);
         }
+    }
+}
+
+/// Keystream for the next part of a message; for
+/// [`seal_next_ahead`](ChaCha20Poly1305::seal_next_ahead). Wiped on drop.
+pub struct Ahead {
+    nonce: [u32; 3],
+    /// How many bytes of the message are before it.
+    at: u64,
+    /// 0 before there is any.
+    bytes: usize,
+    keystream: Keystream,
+}
+
+impl Default for Ahead {
+    fn default() -> Self {
+        Self {
+            nonce: [0; 3],
+            at: 0,
+            bytes: 0,
+            keystream: Keystream::new(),
+        }
+    }
+}
+
+impl fmt::Debug for Ahead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ahead").finish_non_exhaustive()
     }
 }
 

@@ -230,6 +230,7 @@ impl Accelerator {
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for what is no stream cipher, or not built in.
+    #[inline(always)]
     pub fn stream_context(&self, operation: Operation) -> Result<StreamContext, Error> {
         StreamContext::new(self, operation)
     }
@@ -238,6 +239,7 @@ impl Accelerator {
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for what is not CBC.
+    #[inline(always)]
     pub fn cbc_context(&self, operation: Operation) -> Result<CbcContext, Error> {
         CbcContext::new(self, operation)
     }
@@ -246,6 +248,7 @@ impl Accelerator {
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for what is no AEAD.
+    #[inline(always)]
     pub fn aead_context(&self, operation: Operation) -> Result<AeadContext, Error> {
         AeadContext::new(self, operation)
     }
@@ -343,6 +346,7 @@ impl Accelerator {
     }
 
     /// The CPU's features, less what a mask hides.
+    #[inline]
     pub fn cpu(&self) -> Cpu {
         self.0.cpu
     }
@@ -529,7 +533,7 @@ impl Inner {
         run()
     }
 
-    /// Helpers for one caller. On one CPU there are none, whatever the options say.
+    /// Helpers for one caller. On one CPU and in a sandbox there are none, whatever the options say.
     pub(crate) fn helpers_max(&self) -> usize {
         match self.threads_max() {
             0 => 0,
@@ -550,7 +554,10 @@ impl Inner {
                 self.helpers_max().min(self.live.cipher_threads()),
             ),
             // Not where no thread is to be made; one CPU will do.
-            PrefetchWorker::Idle => (Self::idle_pool, self.threads_max().min(1)),
+            PrefetchWorker::Idle => match self.threads_max() {
+                0 => (Self::idle_pool, 0),
+                _ => (Self::idle_pool, (!process::is_sandboxed()).into()),
+            },
         };
         if workers_max > 0 && ring.enlist(workers_max) {
             let is_urgent = ring.is_low();
@@ -606,14 +613,29 @@ impl Inner {
 #[cfg(feature = "software")]
 const JOBS_MAX: usize = 1024;
 
-/// CPUs that this process may use: affinity and cgroup quota. Read once, when first needed.
+/// CPUs that this process may use: affinity and cgroup quota. Read once, when first needed. One in a
+/// sandbox, where nothing is read, since that could be the end of the process.
 fn cpus() -> usize {
     static CPUS: OnceLock<usize> = OnceLock::new();
+    if process::is_sandboxed() {
+        return 1;
+    }
     if let Some(cpus) = CPUS.get() {
         return *cpus;
     }
     let read = || std::thread::available_parallelism().map_or(1, usize::from);
     process::undivided(|| *CPUS.get_or_init(read))
+}
+
+/// How many callers may compute public-key requests at once: each needs a CPU. In a sandbox nobody
+/// knows how many there are, and nobody is to wait for another.
+#[cfg(feature = "software")]
+fn callers_max() -> usize {
+    if process::is_sandboxed() {
+        usize::MAX
+    } else {
+        cpus()
+    }
 }
 
 /// Callers with a long request under way; each has a core. High half: the fork generation that the
@@ -881,7 +903,11 @@ impl Builder {
             registry: Arc::default(),
             totals: Totals::default(),
             #[cfg(feature = "software")]
-            jobs: Jobs::new(Lanes::new(cpu), self.jobs_max.unwrap_or(JOBS_MAX), cpus),
+            jobs: Jobs::new(
+                Lanes::new(cpu),
+                self.jobs_max.unwrap_or(JOBS_MAX),
+                callers_max,
+            ),
             pool: OnceLock::new(),
             idle_pool: OnceLock::new(),
             prefetched: Arc::default(),

@@ -40,6 +40,7 @@ mod process;
 mod request;
 mod session;
 mod stats;
+mod usage;
 
 pub use accelerator::{Accelerator, Builder};
 pub use aead::{
@@ -66,3 +67,4 @@ pub use pk::{
 };
 pub use plan::{CostSource, MadeAhead, PlanReport};
 pub use stats::{OperationStats, PublicKeyStats, Stats};
+pub use usage::{Counted, CountedLine, Direction, Usage};

@@ -4,8 +4,11 @@
 use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
 
+use crate::process;
+
 /// A value in pages of its own, which are locked (mlock(2)) as far as the process may lock pages,
-/// and left out of core dumps (MADV_DONTDUMP). A forked child has a copy that is not locked.
+/// and left out of core dumps (MADV_DONTDUMP). Not locked in a sandbox, where to ask for it may end
+/// the process (OpenSSH's allows madvise alone). A forked child has a copy that is not locked.
 ///
 /// Values wipe themselves on drop.
 pub(crate) struct Locked<T>(NonNull<T>);
@@ -36,7 +39,9 @@ impl<T> Locked<T> {
         // SAFETY: the pages were mapped just now. Where either is refused, as by RLIMIT_MEMLOCK, the
         // memory does all the same.
         unsafe {
-            libc::mlock(place, size_of::<T>());
+            if !process::is_sandboxed() {
+                libc::mlock(place, size_of::<T>());
+            }
             libc::madvise(place, size_of::<T>(), libc::MADV_DONTDUMP);
         }
         let place = place.cast::<T>();

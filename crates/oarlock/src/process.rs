@@ -1,4 +1,4 @@
-//! The few things about this process that only the C library knows.
+//! The few things about this process that only the C library and the kernel know.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -14,6 +14,73 @@ pub(crate) fn is_privileged() -> bool {
 /// How often this process has been made by fork since [`watch_forks`] was first called.
 pub(crate) fn fork_generation() -> usize {
     FORKS.load(Ordering::Relaxed)
+}
+
+/// Whether this process is confined: it cannot open `/proc/self/status`. Then it is to make no thread
+/// and no system call that its host does not make as well. A filter of system calls may kill who
+/// makes one that it does not list, as OpenSSH's does (sandbox-seccomp-filter.c), which refuses
+/// every open and lists neither clone3 nor sched_getaffinity nor mlock: so this is asked before any
+/// of them. `Seccomp: 2` in that file says nothing, since every container has it.
+///
+/// Where no /proc is mounted, as in a chroot, and where no descriptor is left, the answer is the
+/// same. Looks once in a process, the first time.
+pub(crate) fn is_sandboxed() -> bool {
+    known_sandbox().unwrap_or_else(look_for_sandbox)
+}
+
+/// Like [`is_sandboxed`], for a process that may have confined itself since that was first asked: a
+/// process that was not looks again.
+pub(crate) fn is_sandboxed_by_now() -> bool {
+    known_sandbox() == Some(true) || look_for_sandbox()
+}
+
+/// What was found in this process.
+fn known_sandbox() -> Option<bool> {
+    let found = SANDBOX.load(Ordering::Relaxed);
+    (found >> 1 == fork_generation() + 1).then_some(found & 1 == 1)
+}
+
+#[cold]
+fn look_for_sandbox() -> bool {
+    let is_sandboxed = keeping_errno(|| {
+        // SAFETY: the path ends with a null byte, and the descriptor is closed by whom it was opened.
+        // Calls by their numbers, since the C library's are points where a host may have the
+        // thread cancelled, and no frame of Rust's can be unwound for that.
+        unsafe {
+            let descriptor = libc::syscall(
+                libc::SYS_openat,
+                libc::AT_FDCWD,
+                c"/proc/self/status".as_ptr(),
+                libc::O_RDONLY | libc::O_CLOEXEC,
+            );
+            if descriptor >= 0 {
+                libc::syscall(libc::SYS_close, descriptor);
+            }
+            descriptor < 0
+        }
+    });
+    let found = (fork_generation() + 1) << 1 | usize::from(is_sandboxed);
+    // Of two that look at once, who finds a sandbox is believed.
+    SANDBOX.fetch_max(found, Ordering::Relaxed);
+    is_sandboxed
+}
+
+/// Runs `section` and puts errno back: a host goes by its own, and need not expect that a request
+/// which ended well has changed it.
+pub(crate) fn keeping_errno<T>(section: impl FnOnce() -> T) -> T {
+    struct Kept(*mut libc::c_int, libc::c_int);
+    impl Drop for Kept {
+        fn drop(&mut self) {
+            // SAFETY: it was this thread's when it was asked for, and `Kept` has not left it.
+            unsafe { *self.0 = self.1 };
+        }
+    }
+    // SAFETY: the C library gives the place of this thread's errno.
+    let _kept = unsafe {
+        let errno = libc::__errno_location();
+        Kept(errno, *errno)
+    };
+    section()
 }
 
 /// Begins to count forks and to keep them out of [`undivided`] sections, and of those that
@@ -92,7 +159,8 @@ fn within<T>(kind: u64, section: impl FnOnce() -> T) -> T {
         kind,
         fork_generation: fork_generation(),
     };
-    section()
+    // To wait for a lock sets it.
+    keeping_errno(section)
 }
 
 /// Runs `start` with every signal blocked, so that a thread it makes never runs the host's handlers.
@@ -197,6 +265,9 @@ impl Thread {
 const CPU_SET_BYTES: usize = size_of::<libc::cpu_set_t>();
 
 static FORKS: AtomicUsize = AtomicUsize::new(0);
+/// What the last look for a sandbox found: the fork generation plus one, and in the lowest bit
+/// whether there is one. Nothing before the first look.
+static SANDBOX: AtomicUsize = AtomicUsize::new(0);
 /// [`SHORT`] for each thread in an [`undivided`] section, [`LONG`] for each in one that
 /// [`forks_wait_for`], and [`FORK`] for each that is forking.
 static SECTIONS: AtomicU64 = AtomicU64::new(0);

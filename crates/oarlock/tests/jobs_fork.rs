@@ -1,8 +1,17 @@
-//! Jobs and fork. Alone in its program: a child has the locks of every thread that was about.
+//! Jobs and fork. Alone in their program: a child has the locks of every thread that was about.
 #![cfg(feature = "software")]
 #![allow(clippy::unwrap_used, unsafe_code)]
 
+mod alone;
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+
 use oarlock::{Accelerator, Error, Hash, JobOptions, RsaPrivateKey, SignatureScheme};
+
+use self::alone::alone;
 
 const SCHEME: SignatureScheme = SignatureScheme::Pss(Hash::Sha256);
 
@@ -44,3 +53,65 @@ fn a_child_finds_its_parents_jobs_cancelled_and_its_own_done() {
         }
     }
 }
+
+/// What aws-lc keeps for a thread has locks, which the destructor of its key takes where the thread
+/// ends; in a fork they would be lost. Destructors run in the order of their keys, and this test's
+/// key is older than aws-lc's: so what is left is still there when its turn comes.
+#[test]
+fn a_helper_that_has_signed_leaves_nothing_to_its_threads_end() {
+    static LEFT: AtomicUsize = AtomicUsize::new(usize::MAX);
+    extern "C" fn count_others(_: *mut c_void) {
+        // SAFETY: a key that is not in use has no value.
+        let others =
+            (0..KEYS_MAX).filter(|key| !unsafe { libc::pthread_getspecific(*key) }.is_null());
+        LEFT.store(others.count(), Ordering::SeqCst);
+    }
+    // Alone, for else another test may have aws-lc make its key first.
+    if alone(
+        "a_helper_that_has_signed_leaves_nothing_to_its_threads_end",
+        &[],
+    ) {
+        return;
+    }
+    if std::thread::available_parallelism().unwrap().get() == 1 {
+        println!("skipped: on one CPU there is no helper");
+        return;
+    }
+    if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+        println!("skipped: aws-lc-sys has no binding here that gives it back");
+        return;
+    }
+    let mut key = 0;
+    // SAFETY: a place for the key, and a function that stays.
+    let made = unsafe { libc::pthread_key_create(&mut key, Some(count_others)) };
+    assert_eq!(made, 0);
+
+    // SAFETY: no precondition. Not by the standard library, which would leave something as well.
+    let thread = || unsafe { libc::pthread_self() };
+    let (caller, (tell, told)) = (thread(), mpsc::channel());
+    let accelerator = Accelerator::builder().max_threads(1).build().unwrap();
+    let rsa = accelerator.rsa(&RsaPrivateKey::from_pem(PEM).unwrap());
+    // What is done before it is asked for is told here.
+    let is_told_by_helper = (0..1000).any(|_| {
+        let tell = tell.clone();
+        rsa.submit_sign(SCHEME, b"message".to_vec(), JobOptions::default())
+            .unwrap()
+            .on_completion(move |result| {
+                let is_helper = thread() != caller;
+                if is_helper {
+                    // SAFETY: the key is there, and its function does not follow the pointer.
+                    unsafe {
+                        libc::pthread_setspecific(key, NonNull::<u8>::dangling().as_ptr().cast())
+                    };
+                }
+                tell.send((result.is_ok(), is_helper)).unwrap();
+            });
+        told.recv() == Ok((true, true))
+    });
+    assert!(is_told_by_helper);
+    // Joins it.
+    drop((rsa, accelerator));
+    assert_eq!(LEFT.load(Ordering::SeqCst), 0);
+}
+
+const KEYS_MAX: libc::pthread_key_t = 1024;

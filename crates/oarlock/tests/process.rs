@@ -1,7 +1,8 @@
-//! The process model (docs/process-model.md), each case in a process of its own: the test starts
-//! its own program again with only that test selected.
+//! The process model (docs/process-model.md), each case in a process of its own.
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used)]
+
+mod alone;
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,44 +14,10 @@ use std::time::{Duration, Instant};
 use cipher::{KeyIvInit, StreamCipher};
 use oarlock::{Accelerator, PrefetchWorker, Strategy};
 
+use self::alone::{alone, alone_as, as_child, is_child};
+
 const KEY: [u8; 16] = [0x2b; 16];
 const IV: [u8; 16] = [0xf0; 16];
-const CHILD: &str = "OARLOCK_TEST_CHILD";
-
-/// Runs test `name` again in a child, behind the words of `wrapper`; false in that child.
-fn alone(name: &str, wrapper: &[&str]) -> bool {
-    let program = std::env::current_exe().unwrap();
-    let mut words = wrapper
-        .iter()
-        .map(|word| word.as_ref())
-        .chain([program.as_os_str()]);
-    let mut command = Command::new(words.next().unwrap());
-    command.args(words);
-    alone_as(name, command)
-}
-
-fn alone_as(name: &str, mut command: Command) -> bool {
-    if is_child() {
-        return false;
-    }
-    let output = command
-        .args(["--exact", name, "--nocapture", "--test-threads=1"])
-        .env(CHILD, "1")
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{}\n{text}\n{}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
-    true
-}
-
-fn is_child() -> bool {
-    std::env::var_os(CHILD).is_some()
-}
 
 fn striped() -> Accelerator {
     Accelerator::builder()
@@ -341,14 +308,21 @@ fn no_lock_is_lost_in_a_fork() {
             .register(std::sync::Arc::new(Named(name, device)))
             .unwrap();
         assert!(accelerator.withdraw(name));
+        // A pool of its own, whose threads begin and end here.
+        striped()
+            .ctr(&KEY, &IV)
+            .unwrap()
+            .apply_keystream(&mut vec![0; 20_000]);
     };
+    // The long form, by hand: 100,000 forks take some minutes.
+    let rounds = std::env::var("OARLOCK_TEST_FORKS").map_or(500, |count| count.parse().unwrap());
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(std::sync::atomic::Ordering::Relaxed) {
                 use_all("parents");
             }
         });
-        for round in 0..500 {
+        for round in 0..rounds {
             // SAFETY: the child does what a forked child of a threaded program may do with this
             // library, and ends; the alarm ends it where it would wait for ever.
             let child = unsafe { libc::fork() };
@@ -358,12 +332,6 @@ fn no_lock_is_lost_in_a_fork() {
                 // The parent's other thread may have had its device there.
                 accelerator.withdraw("parents");
                 use_all("childs");
-                // A pool of its own. The parent makes and ends none meanwhile: the standard library
-                // takes a lock where a thread begins and ends, which a child could inherit.
-                striped()
-                    .ctr(&KEY, &IV)
-                    .unwrap()
-                    .apply_keystream(&mut vec![0; 20_000]);
                 // SAFETY: ends the child without running the parent's exit handlers.
                 unsafe { libc::_exit(0) };
             }
@@ -563,9 +531,7 @@ fn the_environment_is_ignored_under_at_secure() {
     alone_as(NAME, with_nonsense(&copy));
     fs::remove_dir_all(&folder).unwrap();
     // The same words are refused where they count.
-    let plain = with_nonsense(&program)
-        .args(["--exact", NAME])
-        .env(CHILD, "1")
+    let plain = as_child(&mut with_nonsense(&program), NAME)
         .output()
         .unwrap();
     assert!(!plain.status.success());

@@ -5,6 +5,7 @@
 //! dispatch tables      dispatch.rs   one for each algorithm; panics end here
 //! a context            cipher/       what the default provider does with init, update, final and
 //!                                    parameters, around a context of the engine
+//!                      counted.rs    the same, counted for `oarlock run --stats`
 //! ```
 //!
 //! The library exports `OSSL_provider_init` alone and takes no symbol of libcrypto, so it runs inside
@@ -14,6 +15,7 @@
 
 mod abi;
 mod cipher;
+mod counted;
 mod dispatch;
 mod error;
 mod provider;

@@ -4,27 +4,31 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::catch_unwind;
 use std::ptr::{null, null_mut};
+use std::sync::Arc;
 
 use oarlock::kernels::{aes, chacha20};
-use oarlock::{Accelerator, Options};
+use oarlock::{Accelerator, Options, Strategy, Usage};
 
 use crate::abi::{
     Algorithm, Dispatch, OPERATION_CIPHER, Param, Params, core_function, provider_function,
 };
 use crate::cipher;
+use crate::counted;
 use crate::error::Errors;
 
 /// What one library context of OpenSSL has loaded.
 pub(crate) struct Provider {
     pub(crate) accelerator: Accelerator,
     pub(crate) errors: Errors,
+    /// Where requests are counted, if they are.
+    pub(crate) usage: Option<Arc<Usage>>,
     /// Ends with [`Algorithm::END`].
     ciphers: Vec<Algorithm>,
 }
 
 /// The entry point (provider-base(7)).
 ///
-/// Reads `options` of its section in the configuration and, unless the program runs with more rights
+/// Reads `options` and `stats` of its section in the configuration and, unless the program runs with more rights
 /// than its user, `OARLOCK_OPTIONS`. Where they are wrong it offers nothing, so that the program goes
 /// on with the default provider; `oarlock doctor` says what is wrong.
 ///
@@ -59,22 +63,26 @@ impl Provider {
     /// `core` is the core's table and `handle` came with it.
     unsafe fn new(handle: *const c_void, core: *const Dispatch) -> Self {
         // SAFETY: as the caller says.
-        let (errors, options) = unsafe {
+        let (errors, options, stats) = unsafe {
             (
                 Errors::new(handle, core),
                 configured(handle, core, c"options"),
+                configured(handle, core, c"stats"),
             )
         };
+        let usage = counted::usage(stats);
         match accelerator(options) {
             Some(accelerator) => Self {
-                ciphers: offered(&accelerator),
+                ciphers: offered(&accelerator, usage.is_some()),
                 accelerator,
                 errors,
+                usage,
             },
             None => Self {
                 // Never used; there is no context without an algorithm.
                 accelerator: inert(),
                 errors,
+                usage,
                 ciphers: vec![Algorithm::END],
             },
         }
@@ -108,20 +116,25 @@ fn inert() -> Accelerator {
 }
 
 /// What this CPU computes at least as fast as the default provider does. Without AES instructions
-/// and without AVX2 that is not the case: our portable kernels are a reference.
-fn offered(accelerator: &Accelerator) -> Vec<Algorithm> {
+/// and without AVX2 that is not the case: our portable kernels are a reference. Nor is it for Camellia
+/// in short pieces, on any CPU (0.45 to 0.75 of OpenSSL's): who has cores to spare and asks for
+/// stripes or keystream made ahead gets it.
+fn offered(accelerator: &Accelerator, is_counted: bool) -> Vec<Algorithm> {
     let cpu = accelerator.cpu();
     let mut algorithms = Vec::new();
     if !matches!(aes::Backend::preferred(cpu), aes::Backend::Portable) {
-        algorithms.extend(cipher::aes());
+        algorithms.extend(cipher::aes(is_counted));
     }
     if !matches!(
         chacha20::Backend::preferred(cpu),
         chacha20::Backend::Portable
     ) {
-        algorithms.extend(cipher::chacha20());
+        algorithms.extend(cipher::chacha20(is_counted));
     }
-    algorithms.extend(cipher::legacy());
+    let strategy = accelerator.options().strategy;
+    if matches!(strategy, Strategy::Stripe | Strategy::Prefetch) {
+        algorithms.extend(cipher::legacy(is_counted));
+    }
     algorithms.push(Algorithm::END);
     algorithms
 }

@@ -32,6 +32,7 @@ const RULES: &[Rule] = &[
             "crates/oarlock/src/device/software/", // aws-lc
             "crates/oarlock/src/locked.rs", // memory for secrets
             "crates/oarlock/src/process.rs", // fork and AT_SECURE
+            "crates/oarlock/src/usage.rs", // a file that processes map together
             "bench/src/",                 // dlopen
             "crates/provider/",           // foreign function interfaces
             "crates/capi/",

@@ -9,7 +9,7 @@ use super::memory::Pages;
 use super::{alone, with_others};
 use crate::aead::{AeadError, tags_match};
 use crate::chacha20::{Backend, ChaCha20, InvalidKeyLength, dispatch};
-use crate::chacha20_poly1305::{ChaCha20Poly1305, DATA_BYTES_MAX};
+use crate::chacha20_poly1305::{Ahead, ChaCha20Poly1305, DATA_BYTES_MAX};
 use crate::cpu::Cpu;
 use crate::poly1305::{Element, OneTimeKey};
 
@@ -42,6 +42,7 @@ for_every_backend!(
     aead_random_messages,
     aead_every_length,
     aead_any_split,
+    aead_parts_of_one_length,
     aead_any_stripes,
     aead_keystream_ahead,
     aead_forgeries,
@@ -744,6 +745,43 @@ fn aead_any_split(backend: Backend) {
             }
             assert!(tags_match(&case.aead.finish(sealing), &case.tag));
             assert!(tags_match(&case.aead.finish(opening), &case.tag));
+        }
+    }
+}
+
+fn aead_parts_of_one_length(backend: Backend) {
+    let mut rng = StdRng::seed_from_u64(15);
+    for part in [
+        1, 16, 63, 64, 65, 128, 192, 256, 320, 384, 448, 512, 1000, 1024, 1088, 2048,
+    ] {
+        for _ in 0..4 {
+            let length = rng.random_range(0..6 * part + 70);
+            let case = Case::random(backend, &mut rng, length);
+            let mut message = case.aead.begin(&case.nonce, b"").unwrap();
+            case.aead.aad_next(&mut message, &case.aad);
+            let mut ahead = Ahead::default();
+            let mut data = case.plain.clone();
+            let mut at = 0;
+            while at < length {
+                // Now and then another length, and a copy that goes on alone.
+                let bytes = if rng.random_ratio(1, 5) { 64 } else { part };
+                let end = length.min(at + bytes);
+                if rng.random_ratio(1, 4) {
+                    let mut copy = message.clone();
+                    let mut copied = data[at..end].to_vec();
+                    case.aead
+                        .seal_next(&mut copy, copied.as_mut_slice().into())
+                        .unwrap();
+                    assert!(copied == case.sealed[at..end]);
+                }
+                let piece = (&mut data[at..end]).into();
+                case.aead
+                    .seal_next_ahead(&mut message, piece, &mut ahead)
+                    .unwrap();
+                assert!(data[at..end] == case.sealed[at..end], "{part} at {at}");
+                at = end;
+            }
+            assert!(tags_match(&case.aead.finish(message), &case.tag), "{part}");
         }
     }
 }

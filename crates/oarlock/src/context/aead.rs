@@ -5,7 +5,7 @@ use std::fmt;
 use inout::InOutBuf;
 use oarlock_kernels::aead::{STRIPE_ALIGN, TAG_BYTES};
 use oarlock_kernels::chacha20;
-use oarlock_kernels::chacha20_poly1305::{self, ChaCha20Poly1305};
+use oarlock_kernels::chacha20_poly1305::{self, Ahead, ChaCha20Poly1305};
 use oarlock_kernels::gcm::{self, Gcm};
 
 use super::KeyBytes;
@@ -40,6 +40,9 @@ pub struct AeadContext {
     is_keyed: bool,
     kernel: Kernel,
     message: Message,
+    /// Keystream for the next piece, of a message whose pieces are short and alike.
+    ahead: Option<Box<Ahead>>,
+    piece_bytes: usize,
     /// Long pieces that the kernel may still do before a session is opened.
     kernel_bytes_left: usize,
     session: Option<Box<AcceleratedAead>>,
@@ -58,6 +61,7 @@ enum Message {
 }
 
 impl AeadContext {
+    #[inline(always)]
     pub(crate) fn new(accelerator: &Accelerator, operation: Operation) -> Result<Self, Error> {
         if operation.kind() != Kind::Aead {
             return Err(Error::InvalidInput(format!("{operation} is no AEAD")));
@@ -65,6 +69,7 @@ impl AeadContext {
         Ok(Self::unkeyed(accelerator, operation))
     }
 
+    #[inline(always)]
     fn unkeyed(accelerator: &Accelerator, operation: Operation) -> Self {
         let cpu = accelerator.cpu();
         let kernel = match operation {
@@ -81,6 +86,8 @@ impl AeadContext {
             is_keyed: false,
             kernel,
             message: Message::None,
+            ahead: None,
+            piece_bytes: 0,
             kernel_bytes_left: KERNEL_BYTES_MAX,
             session: None,
         }
@@ -94,6 +101,7 @@ impl AeadContext {
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.key.set(self.operation, key)?;
         self.message = Message::None;
+        self.ahead = None;
         self.session = None;
         match &mut self.kernel {
             Kernel::Gcm(gcm) => gcm.set_key(key).map_err(|error| error.to_string()),
@@ -156,6 +164,16 @@ impl AeadContext {
     pub fn seal_next(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         if data.len() >= LONG_BYTES {
             return self.next_long(Direction::Encrypt, data);
+        }
+        if data.len() <= AHEAD_BYTES_MAX
+            && let (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(message)) =
+                (&self.kernel, &mut self.message)
+        {
+            if message.bytes() > 0 && data.len() == self.piece_bytes {
+                let ahead = self.ahead.get_or_insert_default();
+                return aead.seal_next_ahead(message, data, ahead).map_err(refused);
+            }
+            self.piece_bytes = data.len();
         }
         next(&self.kernel, &mut self.message, Direction::Encrypt, data)
     }
@@ -380,6 +398,8 @@ impl fmt::Debug for AeadContext {
     }
 }
 
+/// Longer pieces have their MAC made beside their own keystream.
+const AHEAD_BYTES_MAX: usize = 1 << 10;
 /// What may be long enough for several threads that are awake.
 const LONG_BYTES: usize = 64 << 10;
 /// Some 40 µs of work, of which a session costs one.

@@ -36,6 +36,8 @@ pub struct CbcContext {
     key: KeyBytes,
     kernel: Cbc,
     is_keyed: bool,
+    /// The kernel has only what encryption needs.
+    is_to_encrypt: bool,
     iv: [u8; BLOCK_BYTES],
     session: Option<Box<AcceleratedCbc>>,
     /// Decryption of as much may be the session's.
@@ -45,6 +47,7 @@ pub struct CbcContext {
 }
 
 impl CbcContext {
+    #[inline(always)]
     pub(crate) fn new(accelerator: &Accelerator, operation: Operation) -> Result<Self, Error> {
         if operation.kind() != Kind::Cbc {
             return Err(Error::InvalidInput(format!("{operation} is not CBC")));
@@ -52,6 +55,7 @@ impl CbcContext {
         Ok(Self::unkeyed(accelerator, operation))
     }
 
+    #[inline(always)]
     fn unkeyed(accelerator: &Accelerator, operation: Operation) -> Self {
         let backend = Backend::preferred(accelerator.cpu());
         // A session may know better than the portable kernel.
@@ -65,6 +69,7 @@ impl CbcContext {
             key: KeyBytes::default(),
             kernel: Cbc::unkeyed(backend),
             is_keyed: false,
+            is_to_encrypt: false,
             iv: [0; BLOCK_BYTES],
             session: None,
             long_bytes,
@@ -80,9 +85,10 @@ impl CbcContext {
         self.key.set(self.operation, key)?;
         self.session = None;
         self.kernel
-            .set_key(key)
+            .set_key_to_encrypt(key)
             .map_err(|error| Error::InvalidKey(error.to_string()))?;
         self.is_keyed = true;
+        self.is_to_encrypt = true;
         Ok(())
     }
 
@@ -121,6 +127,10 @@ impl CbcContext {
     pub fn decrypt(&mut self, data: InOutBuf<'_, '_, u8>) {
         if data.len() >= self.long_bytes && self.is_worth_a_session(data.len()) {
             return self.by_session(data, AcceleratedCbc::decrypt);
+        }
+        if self.is_to_encrypt {
+            self.is_to_encrypt = false;
+            self.kernel.make_ready_to_decrypt();
         }
         self.kernel.decrypt(&mut self.iv, data);
     }

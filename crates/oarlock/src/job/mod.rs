@@ -20,6 +20,7 @@ use self::queue::{Queue, Shared};
 use crate::Error;
 use crate::pk::{Class, Lanes, Work};
 use crate::pool::board::Background;
+use crate::process;
 use crate::stats::PublicKeyStats;
 
 /// A request on its way. It is a [`Future`] of any executor; or [`wait`](Self::wait) for it, have a
@@ -241,7 +242,10 @@ impl Jobs {
         serve();
         if !self.0.is_served() {
             // Threads that were woken with this one's last result enter too, before one of all leads.
-            std::thread::yield_now();
+            // A sandbox may kill who yields.
+            if !process::is_sandboxed() {
+                std::thread::yield_now();
+            }
         }
         self.0.wait(&job)
     }

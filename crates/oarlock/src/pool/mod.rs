@@ -10,17 +10,18 @@
 pub(crate) mod board;
 mod stripes;
 pub(crate) mod sync;
+mod thread;
 mod tickets;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub(crate) use self::board::Background;
 use self::board::{Board, Lacking, Next, Patience, Task};
 pub(crate) use self::stripes::Stripes;
+use self::thread::{Handle, Life};
 pub(crate) use self::tickets::{Role, Tickets};
 use crate::process::{self, Thread};
 
@@ -87,9 +88,9 @@ struct Crew {
     /// The kernel was seen to put a woken helper where its caller is busy: one that knows of no
     /// shared cache does so even beside an idle CPU, and leaves it waiting for milliseconds.
     is_misplaced: AtomicBool,
-    /// Making a thread failed, as in a sandbox: not tried again.
+    /// Making a thread failed, or the process is in a sandbox: not tried again.
     cannot_start: AtomicBool,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Mutex<Vec<Handle>>,
     /// Those of `threads` that have not ended: each enters and leaves by itself.
     helpers: Mutex<Vec<Arc<Helper>>>,
 }
@@ -131,10 +132,13 @@ impl Pool {
     /// # Panics
     /// With the panic of `work`, wherever it came up.
     pub(crate) fn run(&self, helpers: usize, work: &(dyn Fn(Role) + Sync)) {
-        let helpers = helpers.min(self.limits.max_threads());
-        if helpers == 0 {
-            return work(Role::Caller);
+        match helpers.min(self.limits.max_threads()) {
+            0 => work(Role::Caller),
+            helpers => process::keeping_errno(|| self.run_with(helpers, work)),
         }
+    }
+
+    fn run_with(&self, helpers: usize, work: &(dyn Fn(Role) + Sync)) {
         let crew = self.crew();
         let panicked = Mutex::new(None);
         let guarded = |role| {
@@ -185,8 +189,10 @@ impl Pool {
         if crew.is_helpless() {
             return work.refused();
         }
-        let lacking = crew.board.post_background(work, urgent);
-        self.summon(crew, lacking);
+        process::keeping_errno(|| {
+            let lacking = crew.board.post_background(work, urgent);
+            self.summon(crew, lacking);
+        });
     }
 
     /// Has `work`, which waits in a queue of its own, done by a helper, by turns with what others
@@ -197,13 +203,15 @@ impl Pool {
         if self.limits.max_threads() == 0 || crew.is_helpless() {
             return work.refused();
         }
-        let lacking = crew.board.post_job(work);
-        // Who submits a job need not be busy with it: any CPU will do.
-        crew.callers_cpu.store(NOWHERE, Ordering::Relaxed);
-        crew.board.wake(lacking.asleep);
-        if lacking.missing > 0 {
-            self.start(crew);
-        }
+        process::keeping_errno(|| {
+            let lacking = crew.board.post_job(work);
+            // Who submits a job need not be busy with it: any CPU will do.
+            crew.callers_cpu.store(NOWHERE, Ordering::Relaxed);
+            crew.board.wake(lacking.asleep);
+            if lacking.missing > 0 {
+                self.start(crew);
+            }
+        });
     }
 
     /// Whether jobs wait for a helper.
@@ -255,9 +263,11 @@ impl Pool {
     /// Makes threads up to `min_threads`.
     pub(crate) fn start_up(&self) {
         let crew = self.crew();
-        for _ in crew.alive.load(Ordering::Relaxed)..self.limits.min_threads() {
-            crew.start();
-        }
+        process::keeping_errno(|| {
+            for _ in crew.alive.load(Ordering::Relaxed)..self.limits.min_threads() {
+                crew.start();
+            }
+        });
     }
 
     fn crew(&self) -> &Arc<Crew> {
@@ -306,17 +316,15 @@ impl Drop for Pool {
             std::mem::forget(crew);
             return;
         }
-        crew.board.close();
-        let threads =
-            std::mem::take(&mut *crew.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        for thread in threads {
-            // A thread-local value of a helper may hold the last handle: nobody can join himself.
-            if thread.thread().id() == std::thread::current().id() {
-                continue;
+        process::keeping_errno(|| {
+            crew.board.close();
+            let threads =
+                std::mem::take(&mut *crew.threads.lock().unwrap_or_else(PoisonError::into_inner));
+            for thread in threads {
+                // One may be the caller: a thread-local value of a helper may hold the last handle.
+                thread.join();
             }
-            // A helper catches the panics of its work, so there is none to report.
-            let _ = thread.join();
-        }
+        });
     }
 }
 
@@ -348,18 +356,14 @@ impl Crew {
         {
             return;
         }
-        let crew = Arc::clone(self);
-        let builder = std::thread::Builder::new()
-            .name("oarlock".into())
-            .stack_size(STACK_BYTES);
         self.board.enlist();
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        match process::with_signals_blocked(|| builder.spawn(move || crew.help())) {
-            Ok(thread) => {
-                threads.retain(|thread| !thread.is_finished());
+        match Handle::start(Arc::clone(self)) {
+            Some(thread) => {
+                threads.retain(|thread| !thread.join_if_ended());
                 threads.push(thread);
             }
-            Err(_) => {
+            None => {
                 self.board.dismiss();
                 self.cannot_start.store(true, Ordering::Relaxed);
                 self.alive.fetch_sub(1, Ordering::Relaxed);
@@ -389,29 +393,6 @@ impl Crew {
             }
         }
         self.board.wake(count);
-    }
-
-    /// The life of a helper.
-    fn help(&self) {
-        let helper = Arc::new(Helper {
-            thread: Thread::current(),
-            kept_off: AtomicUsize::new(NOWHERE),
-        });
-        self.helpers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(Arc::clone(&helper));
-        if self.limits.class == Class::Idle {
-            process::become_idle_class();
-            let callers_cpu = self.callers_cpu.load(Ordering::Relaxed);
-            // SAFETY: this is the thread itself.
-            unsafe { helper.keep_to(callers_cpu) };
-        }
-        self.serve(&helper);
-        self.helpers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|other| !Arc::ptr_eq(other, &helper));
     }
 
     fn serve(&self, helper: &Helper) {
@@ -488,6 +469,53 @@ impl Crew {
                 .alive
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more)
                 .is_ok()
+    }
+}
+
+/// The life of a helper.
+impl Life for Crew {
+    fn live(&self) {
+        let helper = Arc::new(Helper {
+            thread: Thread::current(),
+            kept_off: AtomicUsize::new(NOWHERE),
+        });
+        let _listed = Listed::enter(self, &helper);
+        if self.limits.class == Class::Idle {
+            process::become_idle_class();
+            let callers_cpu = self.callers_cpu.load(Ordering::Relaxed);
+            // SAFETY: this is the thread itself.
+            unsafe { helper.keep_to(callers_cpu) };
+        }
+        self.serve(&helper);
+        #[cfg(feature = "software")]
+        crate::device::software::leave_thread();
+    }
+}
+
+/// A helper's place in [`Crew::helpers`]. Left on drop, so that a panic does not leave a thread
+/// there that has ended.
+struct Listed<'a> {
+    crew: &'a Crew,
+    helper: &'a Arc<Helper>,
+}
+
+impl<'a> Listed<'a> {
+    fn enter(crew: &'a Crew, helper: &'a Arc<Helper>) -> Self {
+        crew.helpers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Arc::clone(helper));
+        Self { crew, helper }
+    }
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        self.crew
+            .helpers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|other| !Arc::ptr_eq(other, self.helper));
     }
 }
 
@@ -615,8 +643,6 @@ const NAP_MIN: Duration = Duration::from_millis(1);
 const NAP_MAX: Duration = Duration::from_secs(5);
 /// Of background work before the next in the queue has its turn.
 const PIECES_MAX: u32 = 64;
-/// The kernels need little, and a thread's stack is committed page by page.
-const STACK_BYTES: usize = 256 << 10;
 
 #[cfg(test)]
 mod tests {

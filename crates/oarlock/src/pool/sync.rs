@@ -58,7 +58,8 @@ mod waiting {
         /// For so long at most. Returns whether all of that has passed.
         pub(crate) fn park_for(&self, time_max: Duration) -> bool {
             let began = std::time::Instant::now();
-            std::thread::park_timeout(time_max);
+            // To wait sets errno.
+            crate::process::keeping_errno(|| std::thread::park_timeout(time_max));
             began.elapsed() >= time_max
         }
     }

@@ -66,6 +66,7 @@ impl Cipher for Cbc {
         }
     }
 
+    #[inline(always)]
     fn new(provider: &Provider, operation: Operation) -> Option<Self> {
         Some(Self {
             context: provider.accelerator.cbc_context(operation).ok()?,

@@ -64,6 +64,7 @@ impl Cipher for ChaCha20Poly1305 {
         }
     }
 
+    #[inline(always)]
     fn new(provider: &Provider, operation: Operation) -> Option<Self> {
         Some(Self {
             context: provider.accelerator.aead_context(operation).ok()?,

@@ -81,6 +81,7 @@ impl Cipher for Gcm {
         }
     }
 
+    #[inline(always)]
     fn new(provider: &Provider, operation: Operation) -> Option<Self> {
         Some(Self {
             context: provider.accelerator.aead_context(operation).ok()?,

@@ -13,45 +13,59 @@ use std::ffi::CStr;
 use oarlock::device::Operation;
 
 use crate::abi::{Algorithm, Params};
+use crate::counted::CountedOffer;
 use crate::dispatch::{Offered, table};
 use crate::error::Reason;
 
 /// What AES instructions, or AVX2, make fast.
-pub(crate) fn aes() -> Vec<Algorithm> {
+pub(crate) fn aes(is_counted: bool) -> Vec<Algorithm> {
     vec![
-        offer::<Aes128Ctr>(c"AES-128-CTR"),
-        offer::<Aes192Ctr>(c"AES-192-CTR"),
-        offer::<Aes256Ctr>(c"AES-256-CTR"),
-        offer::<Aes128Gcm>(c"AES-128-GCM:id-aes128-GCM:2.16.840.1.101.3.4.1.6"),
-        offer::<Aes192Gcm>(c"AES-192-GCM:id-aes192-GCM:2.16.840.1.101.3.4.1.26"),
-        offer::<Aes256Gcm>(c"AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46"),
-        offer::<Aes128Cbc>(c"AES-128-CBC:AES128:2.16.840.1.101.3.4.1.2"),
-        offer::<Aes192Cbc>(c"AES-192-CBC:AES192:2.16.840.1.101.3.4.1.22"),
-        offer::<Aes256Cbc>(c"AES-256-CBC:AES256:2.16.840.1.101.3.4.1.42"),
+        offer::<Aes128Ctr>(c"AES-128-CTR", is_counted),
+        offer::<Aes192Ctr>(c"AES-192-CTR", is_counted),
+        offer::<Aes256Ctr>(c"AES-256-CTR", is_counted),
+        offer::<Aes128Gcm>(
+            c"AES-128-GCM:id-aes128-GCM:2.16.840.1.101.3.4.1.6",
+            is_counted,
+        ),
+        offer::<Aes192Gcm>(
+            c"AES-192-GCM:id-aes192-GCM:2.16.840.1.101.3.4.1.26",
+            is_counted,
+        ),
+        offer::<Aes256Gcm>(
+            c"AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46",
+            is_counted,
+        ),
+        offer::<Aes128Cbc>(c"AES-128-CBC:AES128:2.16.840.1.101.3.4.1.2", is_counted),
+        offer::<Aes192Cbc>(c"AES-192-CBC:AES192:2.16.840.1.101.3.4.1.22", is_counted),
+        offer::<Aes256Cbc>(c"AES-256-CBC:AES256:2.16.840.1.101.3.4.1.42", is_counted),
     ]
 }
 
-pub(crate) fn chacha20() -> Vec<Algorithm> {
+pub(crate) fn chacha20(is_counted: bool) -> Vec<Algorithm> {
     vec![
-        offer::<ChaCha20>(c"ChaCha20"),
-        offer::<ChaCha20Poly1305>(c"ChaCha20-Poly1305"),
+        offer::<ChaCha20>(c"ChaCha20", is_counted),
+        offer::<ChaCha20Poly1305>(c"ChaCha20-Poly1305", is_counted),
     ]
 }
 
 /// What gains by cores and idle time alone.
-pub(crate) fn legacy() -> Vec<Algorithm> {
+pub(crate) fn legacy(is_counted: bool) -> Vec<Algorithm> {
     vec![
-        offer::<Camellia128Ctr>(c"CAMELLIA-128-CTR"),
-        offer::<Camellia192Ctr>(c"CAMELLIA-192-CTR"),
-        offer::<Camellia256Ctr>(c"CAMELLIA-256-CTR"),
+        offer::<Camellia128Ctr>(c"CAMELLIA-128-CTR", is_counted),
+        offer::<Camellia192Ctr>(c"CAMELLIA-192-CTR", is_counted),
+        offer::<Camellia256Ctr>(c"CAMELLIA-256-CTR", is_counted),
     ]
 }
 
-fn offer<A: Offered>(names: &'static CStr) -> Algorithm {
+fn offer<A: Offered>(names: &'static CStr, is_counted: bool) -> Algorithm {
     Algorithm {
         names: names.as_ptr(),
         properties: c"provider=oarlock".as_ptr(),
-        implementation: table::<A>(),
+        implementation: if is_counted {
+            table::<CountedOffer<A>>()
+        } else {
+            table::<A>()
+        },
         description: c"Oarlock".as_ptr(),
     }
 }

@@ -81,6 +81,7 @@ impl Cipher for Stream {
         }
     }
 
+    #[inline(always)]
     fn new(provider: &Provider, operation: Operation) -> Option<Self> {
         Some(Self {
             context: provider.accelerator.stream_context(operation).ok()?,

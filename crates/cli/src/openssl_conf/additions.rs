@@ -1,0 +1,332 @@
+//! What is added to a configuration.
+//!
+//! ```text
+//! [default]                         of the user's          where the user has none
+//! openssl_conf = INIT               is kept                oarlock_init
+//! nodejs_conf = NODE                is kept                oarlock_node_init: node goes by nothing else, and
+//!                                                          shall not get what the user wrote for others
+//! [INIT]
+//! providers = P                     is kept                oarlock_providers
+//! alg_section = A                   is kept                oarlock_algorithms
+//! random = R                        is kept                oarlock_random
+//! [P] oarlock = oarlock_sect        is added
+//!     default = D, [D] activate = 1 is added unless the user activates a provider: what loads by itself
+//!                                   only as long as nothing else is activated would be lost
+//! [A] default_properties            gets ?provider=oarlock behind what the user has
+//! [R] properties                    gets provider!=oarlock, so that the random numbers' own cipher stays
+//! ```
+
+use std::fmt;
+
+use super::reader::{Conf, DEFAULT, is_name};
+
+/// The provider as the configuration names it.
+#[derive(Clone, Debug)]
+pub(crate) struct Provider<'a> {
+    /// Its file, absolute.
+    pub(crate) module: &'a [u8],
+    /// In the engine's grammar; may be empty.
+    pub(crate) options: &'a str,
+    /// Where it counts what goes through it.
+    pub(crate) stats: Option<&'a [u8]>,
+}
+
+/// Sections to open, and values to set in them, in this order.
+#[derive(Debug, Default)]
+pub(crate) struct Additions(Vec<Opened>);
+
+#[derive(Debug)]
+struct Opened {
+    section: Vec<u8>,
+    values: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// Why nothing is added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Untouched {
+    /// OpenSSL does not get through it.
+    Broken(String),
+    /// It asks for FIPS 140 alone, which Oarlock is not.
+    Fips,
+    /// It says itself which provider is to be preferred: with the property query.
+    Prefers(String),
+    /// A section whose name cannot be written down again.
+    Name(String),
+}
+
+impl fmt::Display for Untouched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broken(what) => write!(f, "the OpenSSL configuration is broken: {what}"),
+            Self::Fips => f.write_str(
+                "the OpenSSL configuration asks for FIPS 140 alone (fips=yes), which Oarlock is not",
+            ),
+            Self::Prefers(query) => write!(
+                f,
+                "the OpenSSL configuration says itself which provider to prefer \
+                 (default_properties = {query}): add ?provider=oarlock in its place"
+            ),
+            Self::Name(name) => write!(
+                f,
+                "the OpenSSL configuration has a section called {name:?}, which cannot be opened again: \
+                 rename it"
+            ),
+        }
+    }
+}
+
+impl Additions {
+    /// What `conf` lacks.
+    pub(crate) fn to(conf: &Conf, provider: &Provider<'_>) -> Result<Self, Untouched> {
+        let mut additions = Self::default();
+        for entry in &ENTRIES {
+            additions.add_entry(conf, entry)?;
+        }
+        additions.set(SECTION, b"identity", b"oarlock");
+        additions.set(SECTION, b"module", provider.module);
+        if !provider.options.is_empty() || conf.value(SECTION, b"options").is_some() {
+            additions.set(SECTION, b"options", provider.options.as_bytes());
+        }
+        if let Some(stats) = provider.stats {
+            additions.set(SECTION, b"stats", stats);
+        }
+        additions.set(SECTION, b"activate", b"1");
+        let unfit = |opened: &&Opened| !opened.section.iter().all(|byte| is_name(*byte));
+        match additions.0.iter().find(unfit) {
+            Some(opened) => Err(Untouched::Name(lossy(&opened.section))),
+            None => Ok(additions),
+        }
+    }
+
+    /// Lines of a configuration.
+    pub(crate) fn to_text(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        for opened in &self.0 {
+            text.push(b'[');
+            text.extend_from_slice(&opened.section);
+            text.extend_from_slice(b"]\n");
+            for (name, value) in &opened.values {
+                text.extend_from_slice(name);
+                text.extend_from_slice(b" = ");
+                text.extend(quoted(value));
+                text.push(b'\n');
+            }
+        }
+        text
+    }
+
+    fn add_entry(&mut self, conf: &Conf, entry: &Entry) -> Result<(), Untouched> {
+        let init = match conf.value(DEFAULT, entry.key) {
+            Some(init) => init,
+            None => {
+                self.set(DEFAULT, entry.key, entry.init);
+                entry.init
+            }
+        };
+        let mut section_of = |module: &[u8], ours: &'static [u8]| match conf.value(init, module) {
+            Some(section) => section.to_vec(),
+            None => {
+                self.set(init, module, ours);
+                ours.to_vec()
+            }
+        };
+        let providers = section_of(b"providers", entry.providers);
+        let algorithms = section_of(b"alg_section", entry.algorithms);
+        let random = section_of(b"random", entry.random);
+
+        let activated = Activated::of(conf, init);
+        self.set(&providers, b"oarlock", SECTION);
+        if !activated.any {
+            let own = conf.value(&providers, b"default");
+            let default = own.unwrap_or(b"oarlock_default").to_vec();
+            if own.is_none() {
+                self.set(&providers, b"default", &default);
+            }
+            self.set(&default, b"activate", b"1");
+        }
+        if activated.fips && !activated.default || asks_for_fips(conf, &algorithms) {
+            return Err(Untouched::Fips);
+        }
+        let properties = conf.value(&algorithms, b"default_properties");
+        if let Some(properties) = preferring(properties.unwrap_or_default())? {
+            self.set(&algorithms, b"default_properties", &properties);
+        }
+        let properties = conf.value(&random, b"properties").unwrap_or_default();
+        if !Clause::all(properties).any(|clause| clause.name == "provider") {
+            let properties = joined(properties, b"provider!=oarlock");
+            self.set(&random, b"properties", &properties);
+        }
+        Ok(())
+    }
+
+    /// Two entries may share a section, and set the same in it.
+    fn set(&mut self, section: &[u8], name: &[u8], value: &[u8]) {
+        let at = self.0.iter().position(|it| it.section == section);
+        let at = at.unwrap_or_else(|| {
+            self.0.push(Opened {
+                section: section.to_vec(),
+                values: Vec::new(),
+            });
+            self.0.len() - 1
+        });
+        let values = &mut self.0[at].values;
+        if !values.iter().any(|(it, _)| it == name) {
+            values.push((name.to_vec(), value.to_vec()));
+        }
+    }
+}
+
+/// What programs look for in a configuration, and the names of our sections for it.
+struct Entry {
+    key: &'static [u8],
+    init: &'static [u8],
+    providers: &'static [u8],
+    algorithms: &'static [u8],
+    random: &'static [u8],
+}
+
+const ENTRIES: [Entry; 2] = [
+    Entry {
+        key: b"openssl_conf",
+        init: b"oarlock_init",
+        providers: b"oarlock_providers",
+        algorithms: b"oarlock_algorithms",
+        random: b"oarlock_random",
+    },
+    Entry {
+        key: b"nodejs_conf",
+        init: b"oarlock_node_init",
+        providers: b"oarlock_node_providers",
+        algorithms: b"oarlock_algorithms",
+        random: b"oarlock_random",
+    },
+];
+
+/// The provider's own section.
+const SECTION: &[u8] = b"oarlock_sect";
+
+/// Which providers a configuration activates, other than Oarlock.
+#[derive(Default)]
+struct Activated {
+    any: bool,
+    default: bool,
+    fips: bool,
+}
+
+impl Activated {
+    /// Every module of the init section whose name before a dot is `providers` counts, and of names in
+    /// it what stands behind the first dot (crypto/conf/conf_mod.c, crypto/provider_conf.c).
+    fn of(conf: &Conf, init: &[u8]) -> Self {
+        let mut activated = Self::default();
+        let modules = conf.section(init).unwrap_or_default().iter();
+        let lists = modules.filter(|(name, _)| before_last_dot(name) == b"providers");
+        for (name, section) in lists.flat_map(|(_, list)| conf.section(list).unwrap_or_default()) {
+            let values = conf.section(section).unwrap_or_default();
+            let value = |asked: &[u8]| {
+                let found = values.iter().rfind(|(name, _)| behind_dot(name) == asked);
+                found.map(|(_, value)| &value[..])
+            };
+            // OpenSSL 3.0 takes any value for yes; later versions know a no.
+            let is_active = value(b"activate").is_some_and(|value| !NO.contains(&value));
+            let identity = value(b"identity").unwrap_or(behind_dot(name));
+            if is_active && identity != b"oarlock" {
+                activated.any = true;
+                activated.default |= identity == b"default";
+                activated.fips |= identity == b"fips";
+            }
+        }
+        activated
+    }
+}
+
+fn asks_for_fips(conf: &Conf, algorithms: &[u8]) -> bool {
+    let value = |name: &[u8]| conf.value(algorithms, name).unwrap_or_default();
+    let mode = value(b"fips_mode");
+    YES.iter().any(|yes| mode.eq_ignore_ascii_case(yes))
+        || Clause::all(value(b"default_properties"))
+            .any(|clause| clause.name == "fips" && clause.asks && clause.value != "no")
+}
+
+/// `properties` with the preference for Oarlock, or nothing where it is there.
+fn preferring(properties: &[u8]) -> Result<Option<Vec<u8>>, Untouched> {
+    let own = Clause::all(properties).find(|clause| clause.name == "provider");
+    match own {
+        None => Ok(Some(joined(properties, b"?provider=oarlock"))),
+        Some(clause) if clause.asks && clause.value == "oarlock" => Ok(None),
+        Some(_) => Err(Untouched::Prefers(lossy(properties))),
+    }
+}
+
+fn joined(properties: &[u8], more: &[u8]) -> Vec<u8> {
+    if properties.trim_ascii().is_empty() {
+        return more.to_vec();
+    }
+    [properties, more].join(&b","[..])
+}
+
+/// One of a property query, as in property(7).
+struct Clause {
+    name: String,
+    value: String,
+    /// Whether it asks for that value, rather than for another or none.
+    asks: bool,
+}
+
+impl Clause {
+    fn all(query: &[u8]) -> impl Iterator<Item = Self> {
+        let query = lossy(query).to_ascii_lowercase();
+        let clauses: Vec<_> = query.split(',').map(Self::of).collect();
+        clauses.into_iter()
+    }
+
+    fn of(text: &str) -> Self {
+        let text = text.trim();
+        let is_removed = text.starts_with('-');
+        let text = text.trim_start_matches(['?', '-']).trim_start();
+        let (name, value) = text.split_once('=').unwrap_or((text, "yes"));
+        let (name, is_unequal) = match name.strip_suffix('!') {
+            Some(name) => (name, true),
+            None => (name, false),
+        };
+        let value = value.trim().trim_matches(['"', '\'']);
+        Self {
+            name: name.trim().into(),
+            value: value.into(),
+            asks: !is_removed && !is_unequal,
+        }
+    }
+}
+
+/// As a configuration takes it back: in quotes where a character of it would mean something.
+pub(super) fn quoted(value: &[u8]) -> Vec<u8> {
+    let is_plain = |byte: &u8| is_name(*byte) || b"=:".contains(byte) || *byte >= 0x80;
+    if value.iter().all(is_plain) {
+        return value.to_vec();
+    }
+    let mut quoted = vec![b'"'];
+    for byte in value {
+        if b"\"\\".contains(byte) {
+            quoted.push(b'\\');
+        }
+        quoted.push(*byte);
+    }
+    quoted.push(b'"');
+    quoted
+}
+
+fn before_last_dot(name: &[u8]) -> &[u8] {
+    let dot = name.iter().rposition(|byte| *byte == b'.');
+    &name[..dot.unwrap_or(name.len())]
+}
+
+fn behind_dot(name: &[u8]) -> &[u8] {
+    let dot = name.iter().position(|byte| *byte == b'.');
+    dot.map_or(name, |at| &name[at + 1..])
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+const YES: [&[u8]; 5] = [b"yes", b"y", b"true", b"t", b"1"];
+const NO: [&[u8]; 5] = [b"0", b"no", b"false", b"off", b"disable"];

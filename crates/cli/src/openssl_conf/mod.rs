@@ -1,0 +1,136 @@
+//! OpenSSL's configuration: the user's own, and what is added to it so that programs take the
+//! provider.
+//!
+//! ```text
+//! reader.rs     what the user's configuration says, as OpenSSL reads it
+//! additions.rs  what has to be added, and whether it may be
+//! ```
+//!
+//! The idea: the user's file is included, never copied, and its sections are opened again. OpenSSL
+//! puts values of sections of one name together, and the later of two of one name counts. So all that
+//! the user has stays, and what is added stands beside it.
+
+mod additions;
+mod reader;
+
+use std::ffi::OsStr;
+use std::fs::{Metadata, OpenOptions, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+pub(crate) use self::additions::{Additions, Provider, Untouched};
+pub(crate) use self::reader::{Broken, Conf};
+use crate::failure::{Failure, reason};
+use crate::openssl;
+
+/// The configuration that programs read without Oarlock.
+#[derive(Debug)]
+pub(crate) struct UserConf {
+    /// Where it is; nothing where there is none.
+    pub(crate) path: Option<PathBuf>,
+    /// What it says; empty where there is none.
+    pub(crate) read: Result<Conf, Broken>,
+    /// What stood in it where it can be read but once, as a pipe.
+    only_copy: Option<Vec<u8>>,
+}
+
+impl UserConf {
+    /// As OpenSSL finds it: what `OPENSSL_CONF` names, else `openssl.cnf` in its own folder.
+    pub(crate) fn find() -> Self {
+        match std::env::var_os("OPENSSL_CONF") {
+            Some(path) if path.is_empty() => Self::none(),
+            Some(path) => Self::at(Path::new(&path)),
+            None => Self::at(&openssl::Installed::find().configuration()),
+        }
+    }
+
+    /// What stands at `path`; none where nothing does.
+    pub(crate) fn at(path: &Path) -> Self {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+        let Ok(metadata) = path.metadata() else {
+            return Self::none();
+        };
+        if !reads_but_once(&metadata) {
+            let read = Conf::read(&path);
+            return Self {
+                path: Some(path),
+                read,
+                only_copy: None,
+            };
+        }
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        Self {
+            read: Conf::parse(&path, &bytes),
+            path: Some(path),
+            only_copy: Some(bytes),
+        }
+    }
+
+    /// That of somebody who has none.
+    pub(crate) fn none() -> Self {
+        Self {
+            path: None,
+            read: Conf::parse(Path::new(""), b""),
+            only_copy: None,
+        }
+    }
+
+    /// What has to be added to it, or why it is left alone.
+    pub(crate) fn additions(&self, provider: &Provider<'_>) -> Result<Additions, Untouched> {
+        match &self.read {
+            Ok(conf) => Additions::to(conf, provider),
+            Err(broken) => Err(Untouched::Broken(broken.to_string())),
+        }
+    }
+
+    /// Writes a configuration that includes this one and adds to it. It goes into `folder`, for all
+    /// to read: commands may change their user. Returns its path.
+    pub(crate) fn write_with(
+        &self,
+        additions: &Additions,
+        folder: &Path,
+    ) -> Result<PathBuf, Failure> {
+        let path = folder.join("openssl.cnf");
+        let fail = |error| Failure::new(format!("{}: {}", path.display(), reason(&error)));
+        let mut text = b"# Made by oarlock run for one command, and gone after it.\n".to_vec();
+        let mut included = self.path.clone();
+        if let Some(bytes) = &self.only_copy {
+            let copy = folder.join("user.cnf");
+            write(&copy, bytes, 0o600).map_err(fail)?;
+            included = Some(copy);
+        }
+        if let Some(included) = included {
+            text.extend_from_slice(b".include ");
+            text.extend(additions::quoted(included.as_os_str().as_bytes()));
+            text.push(b'\n');
+        }
+        text.extend(additions.to_text());
+        write(&path, &text, 0o644).map_err(fail)?;
+        Ok(path)
+    }
+}
+
+/// A new file of that mode, whatever the umask.
+fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(bytes)?;
+    file.set_permissions(Permissions::from_mode(mode))
+}
+
+/// Pipes and the like; `/dev/null` reads the same each time.
+fn reads_but_once(metadata: &Metadata) -> bool {
+    let kind = metadata.file_type();
+    kind.is_fifo() || kind.is_socket()
+}
+
+/// As the command line and OpenSSL's configuration take it: no control characters, which no line
+/// could hold.
+pub(crate) fn fits_a_line(text: &OsStr) -> bool {
+    !text.as_bytes().iter().any(u8::is_ascii_control)
+}

@@ -1,0 +1,133 @@
+//! A file that is changed: shown, asked for, backed up, and replaced at once.
+
+use std::ffi::OsString;
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+use std::path::{Path, PathBuf};
+
+use similar::TextDiff;
+use tempfile::NamedTempFile;
+
+use crate::failure::{Failure, reason};
+
+/// What a file is to become.
+pub(super) struct Change<'a> {
+    path: &'a Path,
+    before: &'a [u8],
+    after: &'a [u8],
+}
+
+impl<'a> Change<'a> {
+    pub(super) fn new(path: &'a Path, before: &'a [u8], after: &'a [u8]) -> Self {
+        Self {
+            path,
+            before,
+            after,
+        }
+    }
+
+    /// As `diff -u` has it.
+    pub(super) fn difference(&self) -> String {
+        let (before, after) = (
+            String::from_utf8_lossy(self.before),
+            String::from_utf8_lossy(self.after),
+        );
+        let name = self.path.display().to_string();
+        TextDiff::from_lines(&before, &after)
+            .unified_diff()
+            .header(&name, &name)
+            .to_string()
+    }
+
+    /// Keeps the file as it is now.
+    pub(super) fn back_up(&self) -> Result<(), Failure> {
+        write_like(&self.backup(), self.before, self.path)
+    }
+
+    /// Where that is.
+    pub(super) fn backup(&self) -> PathBuf {
+        let mut name = OsString::from(self.path);
+        name.push(".before-oarlock");
+        name.into()
+    }
+
+    /// The new file, under a name that goes unless it is committed.
+    pub(super) fn prepare(&self) -> Result<NamedTempFile, Failure> {
+        prepared(self.path, self.after, self.path)
+    }
+
+    pub(super) fn commit(&self, made: NamedTempFile) -> Result<(), Failure> {
+        commit(made, self.path)
+    }
+}
+
+/// Asks at the terminal, unless `yes`.
+pub(super) fn ask(yes: bool) -> Result<(), Failure> {
+    if yes {
+        return Ok(());
+    }
+    if !io::stdin().is_terminal() {
+        return Err(Failure::usage(
+            "nothing was changed: there is no terminal to ask at: say --yes",
+        ));
+    }
+    crate::to_stdout(b"Change it? [y/N] ")?;
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    match (read, answer.trim()) {
+        (Ok(_), "y" | "Y" | "yes") => Ok(()),
+        _ => Err(Failure::new("nothing was changed")),
+    }
+}
+
+/// Puts `bytes` at `path` at once, with the mode and the owner of the file that is there, or else of
+/// `model`.
+pub(super) fn write_like(path: &Path, bytes: &[u8], model: &Path) -> Result<(), Failure> {
+    let model = if path.exists() { path } else { model };
+    commit(prepared(path, bytes, model)?, path)
+}
+
+/// Says what cannot be done to a file, and what may help.
+pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Failure {
+    move |error| {
+        let hint = match error.kind() {
+            io::ErrorKind::PermissionDenied => ": run it as root",
+            io::ErrorKind::ReadOnlyFilesystem => ": it lies on a read-only file system",
+            _ => "",
+        };
+        Failure::new(format!("{}: {}{hint}", path.display(), reason(&error)))
+    }
+}
+
+fn prepared(path: &Path, bytes: &[u8], model: &Path) -> Result<NamedTempFile, Failure> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    let make = || {
+        let mut made = tempfile::Builder::new()
+            .prefix(".oarlock-")
+            .tempfile_in(folder)?;
+        made.write_all(bytes)?;
+        let metadata = fs::metadata(model)?;
+        // Others than root may own the folder, and cannot give files away.
+        if made.as_file().metadata()?.uid() != metadata.uid()
+            || made.as_file().metadata()?.gid() != metadata.gid()
+        {
+            fchown(made.as_file(), Some(metadata.uid()), Some(metadata.gid()))?;
+        }
+        made.as_file()
+            .set_permissions(Permissions::from_mode(metadata.mode() & 0o7777))?;
+        made.as_file().sync_all()?;
+        Ok(made)
+    };
+    make().map_err(failed(path))
+}
+
+fn commit(made: NamedTempFile, path: &Path) -> Result<(), Failure> {
+    made.persist(path)
+        .map_err(|error| failed(path)(error.error))?;
+    // So that the name lasts as well; without it nothing is wrong but after a power failure.
+    if let Some(Ok(folder)) = path.parent().map(File::open) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! Where the provider's file is.
+
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::openssl::Installed;
+use crate::openssl_conf::fits_a_line;
+
+/// The file, by an absolute path: the one `given`, else the one that `OARLOCK_PROVIDER` names, else the
+/// first that lies where an installation or a build puts it.
+///
+/// # Errors
+/// There is none; says where it was looked for.
+pub(crate) fn find(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    let named = std::env::var_os("OARLOCK_PROVIDER").filter(|path| !path.is_empty());
+    let named = named.map(PathBuf::from);
+    let candidates = match given.or(named.as_deref()) {
+        Some(path) => vec![path.to_path_buf()],
+        None => usual_places(),
+    };
+    let Some(found) = candidates.iter().find(|path| path.is_file()) else {
+        let looked: Vec<_> = candidates
+            .iter()
+            .map(|it| it.display().to_string())
+            .collect();
+        let name_it = match (given, &named) {
+            (Some(_), _) => "--provider names no file",
+            (None, Some(_)) => "OARLOCK_PROVIDER names no file",
+            (None, None) => "name it with --provider, or put it where it is looked for",
+        };
+        return Err(Failure::new(format!(
+            "the provider was not found: {name_it}: {}",
+            looked.join(", ")
+        )));
+    };
+    let path = std::path::absolute(found).unwrap_or_else(|_| found.clone());
+    if !fits_a_line(path.as_os_str()) {
+        return Err(Failure::new(format!(
+            "{}: no OpenSSL configuration can hold this name: move the provider",
+            path.display()
+        )));
+    }
+    Ok(path)
+}
+
+fn usual_places() -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    // Behind links, so that a link in a folder of commands leads to where the command was unpacked.
+    let command = std::env::current_exe().and_then(|path| path.canonicalize());
+    if let Some(beside) = command.ok().as_deref().and_then(Path::parent) {
+        folders.push(beside.to_path_buf());
+        if let Some(above) = beside.parent() {
+            folders.push(above.join("lib/oarlock"));
+            folders.push(above.join("lib/ossl-modules"));
+        }
+    }
+    folders.extend(Installed::find().modules().map(Into::into));
+    let files = |folder: &PathBuf| NAMES.map(|name| folder.join(name));
+    folders.iter().flat_map(files).collect()
+}
+
+/// As cargo builds it, and as OpenSSL's folder of modules has them.
+const NAMES: [&str; 2] = ["liboarlock_provider.so", "oarlock.so"];

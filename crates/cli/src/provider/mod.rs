@@ -1,0 +1,257 @@
+//! `oarlock provider`: the system-wide configuration of OpenSSL, changed and put back.
+//!
+//! ```text
+//! mod.rs      arguments, install, uninstall      block.rs    our lines in a file of somebody else
+//! status.rs   whether it is there and works      change.rs   difference, question, temporary name, rename
+//! file.rs     where the provider's file is
+//! ```
+
+mod block;
+mod change;
+pub(crate) mod file;
+mod status;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use self::block::Divided;
+use self::change::{Change, failed};
+use crate::failure::Failure;
+use crate::openssl::{self, Installed};
+use crate::openssl_conf::{self, Conf, Provider, fits_a_line};
+use crate::{options, to_stdout};
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Have every program on this machine that uses OpenSSL 3 take the provider
+    #[command(after_help = INSTALL_EXAMPLES)]
+    Install(InstallArgs),
+    /// Put the configuration back as it was, and remove the provider's file
+    Uninstall(UninstallArgs),
+    /// Say whether it is installed and works; exit status 1 where not
+    Status(StatusArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct Place {
+    /// The configuration, in place of the machine's openssl.cnf
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub(crate) struct InstallArgs {
+    #[command(flatten)]
+    place: Place,
+
+    /// The folder that the provider goes into, in place of OpenSSL's own for modules
+    #[arg(long, value_name = "DIR")]
+    module_dir: Option<PathBuf>,
+
+    /// The provider's file, in place of the one that is found
+    #[arg(long, value_name = "FILE")]
+    provider: Option<PathBuf>,
+
+    /// Options of the accelerator in every process, as in "max_threads=4,cipher_threads=2"
+    #[arg(
+        long,
+        value_name = "NAME=VALUE,...",
+        default_value = "",
+        hide_default_value = true
+    )]
+    options: String,
+
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct UninstallArgs {
+    #[command(flatten)]
+    place: Place,
+
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    place: Place,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+const INSTALL_EXAMPLES: &str = "\
+The difference is shown first. What the file has is kept: lines are added at its end, between two marks, and a
+copy of it stays beside it. Programs that run take no notice; those that are started do.
+
+Examples:
+  sudo oarlock provider install
+  sudo oarlock provider install --options max_threads=2 --yes";
+
+pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Install(args) => install(args).map(|()| ExitCode::SUCCESS),
+        Command::Uninstall(args) => uninstall(args).map(|()| ExitCode::SUCCESS),
+        Command::Status(args) => status::run(&args.place, args.json),
+    }
+}
+
+fn install(args: &InstallArgs) -> Result<(), Failure> {
+    options::of_provider(&args.options)?;
+    let found = file::find(args.provider.as_deref())?;
+    let conf = args.place.find()?;
+    let before = fs::read(&conf).map_err(failed(&conf))?;
+    let own = block::divide(&before).map_err(|what| Failure::new(in_file(&conf, &what)))?;
+    let target = module_target(args.module_dir.as_deref())?;
+
+    let refuse = |what: &dyn std::fmt::Display| Failure::new(format!("not installed: {what}"));
+    let user = Conf::parse(&conf, &own.without)
+        .map_err(|broken| refuse(&openssl_conf::Untouched::Broken(broken.to_string())))?;
+    let provider = Provider {
+        module: target.as_os_str().as_bytes(),
+        options: &args.options,
+        stats: None,
+    };
+    let additions = openssl_conf::Additions::to(&user, &provider).map_err(|it| refuse(&it))?;
+    let after = block::appended(&own.without, &additions.to_text())
+        .map_err(|what| Failure::new(in_file(&conf, &what)))?;
+    let module = fs::read(&found).map_err(failed(&found))?;
+    let module_is_there = fs::read(&target).is_ok_and(|there| there == module);
+    if after == before && module_is_there {
+        return say("already installed: nothing to do\n");
+    }
+
+    let change = Change::new(&conf, &before, &after);
+    say(&change.difference())?;
+    if !module_is_there {
+        say(&format!(
+            "copies {} to {}\n",
+            found.display(),
+            target.display()
+        ))?;
+    }
+    change::ask(args.yes)?;
+    if own.block.is_none() {
+        change.back_up()?;
+    }
+    let replaced = fs::read(&target).ok();
+    change::write_like(&target, &module, &found)?;
+    let made = change.prepare()?;
+    if let Err(why) = works(made.path()) {
+        // As if nothing had been.
+        match replaced {
+            Some(bytes) => change::write_like(&target, &bytes, &found)?,
+            None => fs::remove_file(&target).map_err(failed(&target))?,
+        }
+        if own.block.is_none() {
+            fs::remove_file(change.backup()).map_err(failed(&change.backup()))?;
+        }
+        return Err(refuse(&why));
+    }
+    change.commit(made)?;
+    say("installed: programs that are started from now on take it\n")
+}
+
+fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
+    let conf = args.place.find()?;
+    let before = fs::read(&conf).map_err(failed(&conf))?;
+    let own = block::divide(&before).map_err(|what| Failure::new(in_file(&conf, &what)))?;
+    let Divided {
+        without,
+        block: Some(lines),
+    } = own
+    else {
+        return say("not installed: nothing to do\n");
+    };
+    let change = Change::new(&conf, &before, &without);
+    say(&change.difference())?;
+    let module = block::module(&lines).filter(|path| path.is_file());
+    if let Some(module) = &module {
+        say(&format!("removes {}\n", module.display()))?;
+    }
+    change::ask(args.yes)?;
+    change.commit(change.prepare()?)?;
+    if let Some(module) = &module {
+        fs::remove_file(module).map_err(failed(module))?;
+    }
+    let backup = change.backup();
+    match fs::read(&backup) {
+        Ok(bytes) if bytes == without => {
+            fs::remove_file(&backup).map_err(failed(&backup))?;
+            say("uninstalled: the file is as it was, byte for byte\n")
+        }
+        Ok(_) => say(&format!(
+            "uninstalled: the file was changed by hand since, which stays; as it was before: {}\n",
+            backup.display()
+        )),
+        Err(_) => say("uninstalled\n"),
+    }
+}
+
+/// Whether programs that go by `conf` get the provider; else why not.
+fn works(conf: &Path) -> Result<(), String> {
+    let providers = openssl::providers(conf)?;
+    match providers.iter().find(|provider| provider.name == "oarlock") {
+        Some(provider) if provider.is_active => Ok(()),
+        Some(_) => Err("the provider loads and offers nothing: its options are wrong".into()),
+        None => Err("openssl does not load the provider".into()),
+    }
+}
+
+impl Place {
+    /// The file itself, behind links: these are not to be replaced.
+    fn find(&self) -> Result<PathBuf, Failure> {
+        let path = match &self.config {
+            Some(path) => path.clone(),
+            None => Installed::find().configuration(),
+        };
+        path.canonicalize().map_err(failed(&path))
+    }
+}
+
+/// Where the provider goes.
+fn module_target(folder: Option<&Path>) -> Result<PathBuf, Failure> {
+    let installed = Installed::find();
+    let folder = folder.or(installed.modules()).ok_or_else(|| {
+        Failure::usage(
+            "openssl does not say where its modules are: name a folder with --module-dir",
+        )
+    })?;
+    let folder = folder.canonicalize().map_err(failed(folder))?;
+    let target = folder.join(MODULE_FILE);
+    if fits_a_line(target.as_os_str()) {
+        Ok(target)
+    } else {
+        Err(Failure::usage(format!(
+            "{}: no OpenSSL configuration can hold this name: choose another --module-dir",
+            folder.display()
+        )))
+    }
+}
+
+fn in_file(path: &Path, what: &str) -> String {
+    format!("{}: {what}", path.display())
+}
+
+fn say(text: &str) -> Result<(), Failure> {
+    to_stdout(text.as_bytes())
+}
+
+/// As OpenSSL's folder of modules has them: by the provider's name.
+const MODULE_FILE: &str = "oarlock.so";
+
+/// Whether a file is one that `install` put somewhere.
+fn is_installed_module(path: &Path) -> bool {
+    path.is_absolute() && path.file_name() == Some(OsStr::new(MODULE_FILE))
+}

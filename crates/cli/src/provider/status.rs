@@ -1,0 +1,99 @@
+//! `oarlock provider status`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::{Place, block, in_file, say};
+use crate::failure::Failure;
+use crate::options;
+
+/// What `--json` has.
+#[derive(Serialize)]
+struct Status {
+    config: PathBuf,
+    is_installed: bool,
+    module: Option<PathBuf>,
+    /// Why programs do not get it, in one line each; none where they do.
+    problems: Vec<String>,
+}
+
+pub(super) fn run(place: &Place, json: bool) -> Result<ExitCode, Failure> {
+    let status = Status::of(place.find()?)?;
+    if json {
+        let line = serde_json::to_string(&status)
+            .map_err(|error| Failure::new(format!("status: {error}")))?;
+        say(&(line + "\n"))?;
+    } else {
+        say(&status.to_text())?;
+    }
+    let works = status.is_installed && status.problems.is_empty();
+    Ok(if works {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+impl Status {
+    fn of(config: PathBuf) -> Result<Self, Failure> {
+        let bytes = fs::read(&config).map_err(super::failed(&config))?;
+        let mut problems = Vec::new();
+        let lines = match block::divide(&bytes) {
+            Ok(divided) => divided.block,
+            Err(what) => {
+                problems.push(in_file(&config, &what));
+                None
+            }
+        };
+        let Some(lines) = lines else {
+            return Ok(Self {
+                config,
+                is_installed: false,
+                module: None,
+                problems,
+            });
+        };
+        let module = block::module(&lines);
+        match &module {
+            Some(path) if path.is_file() => {}
+            Some(path) => problems.push(format!("{}: No such file", path.display())),
+            None => problems.push("the module line was changed by hand".into()),
+        }
+        let wrong_options = block::options(&lines).and_then(|options| {
+            let error = options::of_provider(&options).err()?;
+            Some(error.to_string())
+        });
+        problems.extend(wrong_options);
+        if problems.is_empty() {
+            problems.extend(super::works(&config).err());
+        }
+        Ok(Self {
+            config,
+            is_installed: true,
+            module,
+            problems,
+        })
+    }
+
+    fn to_text(&self) -> String {
+        let mut text = String::new();
+        let installed = if self.is_installed { "yes" } else { "no" };
+        // Writing to a String does not fail.
+        let _ = writeln!(text, "configuration  {}", self.config.display());
+        let _ = writeln!(text, "installed      {installed}");
+        if let Some(module) = &self.module {
+            let _ = writeln!(text, "module         {}", module.display());
+        }
+        if self.is_installed && self.problems.is_empty() {
+            let _ = writeln!(text, "works          yes");
+        }
+        for problem in &self.problems {
+            let _ = writeln!(text, "problem        {problem}");
+        }
+        text
+    }
+}

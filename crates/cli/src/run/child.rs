@@ -1,0 +1,62 @@
+//! A command in this process's place: its signals, its exit status.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command};
+
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::raw::WithRawSiginfo;
+
+use crate::failure::{Failure, reason};
+use crate::interrupt::is_ignored;
+
+/// Runs it to its end. Signals that somebody sends to this process go on to it; what a terminal sends
+/// it gets anyway, being in the same process group. Returns the exit status that a shell has for it.
+pub(super) fn run(command: &mut Command) -> Result<u8, Failure> {
+    let failed = |error: io::Error| {
+        Failure::new(format!("signals: {}", reason(&error))).with_status(OWN_FAILURE)
+    };
+    // What is ignored, as under nohup, stays so in the command.
+    let caught = FORWARDED.iter().filter(|signal| !is_ignored(**signal));
+    let mut signals =
+        SignalsInfo::<WithRawSiginfo>::new(caught.chain(&[SIGCHLD])).map_err(failed)?;
+    let mut child = command.spawn().map_err(|error| not_run(command, &error))?;
+    loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            let code = match (status.code(), status.signal()) {
+                (Some(code), _) => code as u8,
+                (None, signal) => 128 + signal.unwrap_or(0) as u8,
+            };
+            return Ok(code);
+        }
+        for info in signals.wait() {
+            let is_from_a_process = info.si_code <= 0; // sigaction(2): SI_USER, SI_QUEUE, SI_TKILL
+            if info.si_signo != SIGCHLD && is_from_a_process {
+                forward(&child, info.si_signo);
+            }
+        }
+    }
+}
+
+/// It was not waited for yet, so the number is still its own.
+fn forward(child: &Child, number: i32) {
+    if let Some(signal) = Signal::from_named_raw(number) {
+        // It may have ended meanwhile.
+        let _ = kill_process(Pid::from_child(child), signal);
+    }
+}
+
+/// With the exit status that a shell has for it.
+fn not_run(command: &Command, error: &io::Error) -> Failure {
+    let status = match error.kind() {
+        io::ErrorKind::NotFound => 127,
+        _ => 126,
+    };
+    let name = command.get_program().display();
+    Failure::new(format!("{name}: {}", reason(error))).with_status(status)
+}
+
+const FORWARDED: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+const OWN_FAILURE: u8 = super::OWN_FAILURE;

@@ -1,0 +1,182 @@
+//! `oarlock run`: one command with the provider, and nothing installed.
+//!
+//! The configuration lies in a folder of its own below `TMPDIR`, so this process stays until the
+//! command has ended, to remove it: a file that stayed would have to have a name that others can
+//! foresee. It costs a `posix_spawn` and a sleeping process. What the command leaves running has read
+//! the file; what is started after that finds none, which OpenSSL takes as no configuration.
+
+mod child;
+mod report;
+
+use std::ffi::OsString;
+use std::fs::Permissions;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use oarlock::Usage;
+
+pub(crate) use self::report::Report;
+use crate::failure::{Failure, reason};
+use crate::openssl_conf::{Provider, Untouched, UserConf};
+use crate::{options, provider};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Options of the accelerator in every process, as in "max_threads=4,cipher_threads=2"
+    #[arg(
+        long,
+        value_name = "NAME=VALUE,...",
+        default_value = "",
+        hide_default_value = true
+    )]
+    options: String,
+
+    /// Say after the command, on standard error, what went through Oarlock in all its processes, and the
+    /// time that it saved
+    #[arg(long)]
+    stats: bool,
+
+    /// With --stats: say it as one JSON object
+    #[arg(long, requires = "stats")]
+    json: bool,
+
+    /// The provider's file, in place of the one that is found
+    #[arg(long, value_name = "FILE")]
+    provider: Option<PathBuf>,
+
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub(crate) const EXAMPLES: &str = "\
+OPENSSL_CONF leads the command, and what it starts, to a configuration that includes your own and adds the
+provider. The exit status is the command's; 128 and the signal's number where one ended it; 126 or 127 where
+it cannot be run or found; 125 where oarlock itself fails, 2 where its arguments do not fit.
+
+Examples:
+  oarlock run -- scp backup.tar host:
+  oarlock run --stats -- curl -so /dev/null https://example.org/large
+  oarlock run --options max_threads=0 -- python3 job.py";
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    options::of_provider(&args.options)?;
+    let prepared = Prepared::new(args).map_err(|failure| failure.with_status(OWN_FAILURE))?;
+    if let Err(untouched) = &prepared.conf {
+        // The command has its own output; this one line is all that is put beside it.
+        let _ = writeln!(
+            std::io::stderr(),
+            "oarlock: note: nothing is accelerated: {untouched}"
+        );
+    }
+    let code = prepared.run(&args.command)?;
+    if args.stats {
+        let report = prepared
+            .report()
+            .map_err(|failure| failure.with_status(OWN_FAILURE))?;
+        report.show(args.json);
+    }
+    Ok(code)
+}
+
+/// Runs `command` and says what went through, for `oarlock doctor`. Its standard output is not shown.
+pub(crate) fn try_out(command: &[OsString], module: &Path) -> Result<(u8, Report), Failure> {
+    let prepared = Prepared::with(module, "", true)?;
+    let status = child::run(prepared.command(command).stdout(Stdio::null()))?;
+    Ok((status, prepared.report()?))
+}
+
+/// What a command needs to be there.
+struct Prepared {
+    /// What `OPENSSL_CONF` is set to, or why it is left alone.
+    conf: Result<PathBuf, Untouched>,
+    usage: Option<Usage>,
+    module: PathBuf,
+    options: String,
+    folder: tempfile::TempDir,
+}
+
+impl Prepared {
+    fn new(args: &Args) -> Result<Self, Failure> {
+        let module = provider::file::find(args.provider.as_deref())?;
+        Self::with(&module, &args.options, args.stats)
+    }
+
+    fn with(module: &Path, options: &str, stats: bool) -> Result<Self, Failure> {
+        let folder = open_folder()?;
+        let counters = folder.path().join("usage");
+        let usage = stats.then(|| Usage::create(&counters)).transpose();
+        let usage = usage
+            .map_err(|error| Failure::new(format!("{}: {}", counters.display(), reason(&error))))?;
+        let offered = Provider {
+            module: module.as_os_str().as_bytes(),
+            options,
+            stats: stats.then(|| counters.as_os_str().as_bytes()),
+        };
+        let user = UserConf::find();
+        let conf = match user.additions(&offered) {
+            Ok(additions) => Ok(user.write_with(&additions, folder.path())?),
+            Err(untouched) => Err(untouched),
+        };
+        Ok(Self {
+            conf,
+            usage,
+            module: module.into(),
+            options: options.into(),
+            folder,
+        })
+    }
+
+    fn run(&self, command: &[OsString]) -> Result<ExitCode, Failure> {
+        Ok(ExitCode::from(child::run(&mut self.command(command))?))
+    }
+
+    fn command(&self, command: &[OsString]) -> Command {
+        let mut made = Command::new(&command[0]);
+        made.args(&command[1..]);
+        if let Ok(conf) = &self.conf {
+            made.env("OPENSSL_CONF", conf);
+        }
+        made
+    }
+
+    /// What was counted. It is measured in this process, with the provider alone: what the user's
+    /// configuration loads beside it has no part in this.
+    fn report(&self) -> Result<Report, Failure> {
+        let counted = self.usage.as_ref().map(Usage::read).unwrap_or_default();
+        let offered = Provider {
+            module: self.module.as_os_str().as_bytes(),
+            options: &self.options,
+            stats: None,
+        };
+        let nobody = UserConf::none();
+        let folder = self.folder.path().join("measured");
+        std::fs::create_dir(&folder)
+            .map_err(|error| Failure::new(format!("{}: {}", folder.display(), reason(&error))))?;
+        let additions = nobody
+            .additions(&offered)
+            .map_err(|untouched| Failure::new(untouched.to_string()))?;
+        let configuration = nobody.write_with(&additions, &folder)?;
+        Ok(Report::of(&counted, &configuration))
+    }
+}
+
+/// A folder that others may look into: the command may change its user.
+fn open_folder() -> Result<tempfile::TempDir, Failure> {
+    let fail = |error: std::io::Error| {
+        let place: &Path = &std::env::temp_dir();
+        Failure::new(format!("{}: {}", place.display(), reason(&error)))
+    };
+    let folder = tempfile::Builder::new()
+        .prefix("oarlock-run-")
+        .tempdir()
+        .map_err(fail)?;
+    std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).map_err(fail)?;
+    Ok(folder)
+}
+
+/// As env(1) and timeout(1) have it: told apart from what commands exit with.
+const OWN_FAILURE: u8 = 125;

@@ -1,0 +1,199 @@
+//! `oarlock run --stats`: what went through Oarlock, and the time that it saved by measured rates.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+use oarlock::{Counted, CountedLine, Direction};
+use oarlock_bench::openssl::{Provided, Rates, Request};
+use serde::Serialize;
+
+/// Everything that is told, as `--json` has it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    /// Processes that loaded the provider.
+    pub(crate) processes: u64,
+    /// By operation, direction and size class.
+    pub(crate) lines: Vec<Line>,
+    /// The sum of the lines that were measured; negative where stock OpenSSL would have been faster.
+    pub(crate) saved_seconds: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Line {
+    operation: &'static str,
+    direction: &'static str,
+    /// Requests here are at least so long, and less than twice that.
+    size_class_bytes: u64,
+    requests: u64,
+    bytes: u64,
+    #[serde(flatten)]
+    measured: Option<Measured>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Measured {
+    stock_bytes_per_second: f64,
+    oarlock_bytes_per_second: f64,
+    saved_seconds: f64,
+}
+
+impl Report {
+    /// Measures what 99 % of the bytes were: OpenSSL as it comes and by `configuration`, in turn, with
+    /// requests as long as these were on average.
+    pub(crate) fn of(counted: &Counted, configuration: &Path) -> Self {
+        let mut lines: Vec<_> = counted.lines.iter().map(Line::of).collect();
+        let mut by_bytes: Vec<usize> = (0..lines.len()).collect();
+        by_bytes.sort_by_key(|at| std::cmp::Reverse(lines[*at].bytes));
+        let all: u64 = lines.iter().map(|line| line.bytes).sum();
+        let mut left = all;
+        if let (Ok(provided), true) = (Provided::open(configuration), all > 0) {
+            for at in by_bytes.into_iter().take(MEASURED_MAX) {
+                if left <= all / 100 {
+                    break;
+                }
+                left -= lines[at].bytes;
+                lines[at].measured = measured(&provided, &counted.lines[at]);
+            }
+        }
+        let saved = lines.iter().filter_map(|line| line.measured);
+        let saved: Vec<_> = saved.map(|measured| measured.saved_seconds).collect();
+        Self {
+            processes: counted.processes,
+            saved_seconds: (!saved.is_empty()).then(|| saved.iter().sum()),
+            lines,
+        }
+    }
+
+    /// To stderr: the other streams are the command's.
+    pub(crate) fn show(&self, json: bool) {
+        let text = if json {
+            serde_json::to_string(self).map_or_else(|error| error.to_string(), |text| text + "\n")
+        } else {
+            self.to_text()
+        };
+        // There is nobody left to tell when stderr is closed.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+
+    /// A table.
+    pub(crate) fn to_text(&self) -> String {
+        let loaded = match self.processes {
+            0 => "no process loaded the provider".into(),
+            1 => "1 process loaded the provider".into(),
+            many => format!("{many} processes loaded the provider"),
+        };
+        if self.lines.is_empty() {
+            return format!(
+                "oarlock: nothing went through Oarlock: {loaded}; oarlock doctor -- COMMAND looks for the reason\n"
+            );
+        }
+        let mut text = format!(
+            "oarlock: {loaded}\n{:<18} {:<8} {:>9} {:>11} {:>10} {:>11} {:>11} {:>10}\n",
+            "operation", "", "size", "requests", "bytes", "stock", "oarlock", "saved"
+        );
+        for line in &self.lines {
+            // Writing to a String does not fail.
+            let _ = write!(
+                text,
+                "{:<18} {:<8} {:>9} {:>11} {:>10}",
+                line.operation,
+                line.direction,
+                binary(line.size_class_bytes),
+                line.requests,
+                binary(line.bytes)
+            );
+            if let Some(measured) = line.measured {
+                let rate = |bytes: f64| format!("{:.2} GB/s", bytes / 1e9);
+                let _ = write!(
+                    text,
+                    " {:>11} {:>11} {:>10}",
+                    rate(measured.stock_bytes_per_second),
+                    rate(measured.oarlock_bytes_per_second),
+                    seconds(measured.saved_seconds)
+                );
+            }
+            text.push('\n');
+        }
+        let _ = match self.saved_seconds {
+            Some(saved) if saved < 0.0 => writeln!(
+                text,
+                "stock OpenSSL would have taken {} less, by rates measured here just now",
+                seconds(-saved)
+            ),
+            Some(saved) => writeln!(
+                text,
+                "saved {} of computing, by rates measured here just now",
+                seconds(saved)
+            ),
+            None => writeln!(
+                text,
+                "the time saved is not known: nothing could be measured"
+            ),
+        };
+        text
+    }
+}
+
+impl Line {
+    fn of(line: &CountedLine) -> Self {
+        Self {
+            operation: line.operation.name(),
+            direction: line.direction.name(),
+            size_class_bytes: line.size_class(),
+            requests: line.requests,
+            bytes: line.bytes,
+            measured: None,
+        }
+    }
+}
+
+fn measured(provided: &Provided, line: &CountedLine) -> Option<Measured> {
+    let request = Request {
+        operation: line.operation,
+        direction: match line.direction {
+            Direction::Encrypt => oarlock_bench::case::Direction::Encrypt,
+            Direction::Decrypt => oarlock_bench::case::Direction::Decrypt,
+        },
+        bytes: line.bytes.div_ceil(line.requests) as usize,
+    };
+    let Rates {
+        stock,
+        provided: ours,
+    } = provided.rates(&request).ok()?;
+    let bytes = line.bytes as f64;
+    Some(Measured {
+        stock_bytes_per_second: stock,
+        oarlock_bytes_per_second: ours,
+        saved_seconds: bytes / stock - bytes / ours,
+    })
+}
+
+/// Three digits or so, in units of 1024.
+fn binary(bytes: u64) -> String {
+    let mut number = bytes as f64;
+    let mut unit = "B";
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        if number < 1024.0 {
+            break;
+        }
+        number /= 1024.0;
+        unit = larger;
+    }
+    if number.fract() == 0.0 {
+        format!("{number} {unit}")
+    } else {
+        format!("{number:.1} {unit}")
+    }
+}
+
+fn seconds(seconds: f64) -> String {
+    match seconds.abs() {
+        ..1e-3 => format!("{:.1} us", seconds * 1e6),
+        ..1.0 => format!("{:.1} ms", seconds * 1e3),
+        _ => format!("{seconds:.2} s"),
+    }
+}
+
+/// Half a second of measuring at the most.
+const MEASURED_MAX: usize = 20;

@@ -1,0 +1,101 @@
+//! Ciphers that count what goes through them, for `oarlock run --stats`. They have tables of their own,
+//! so that nobody else pays for it.
+
+use std::marker::PhantomData;
+use std::path::Path;
+use std::sync::Arc;
+
+use oarlock::Usage;
+use oarlock::device::Operation;
+
+use crate::abi::{Param, Params};
+use crate::dispatch::{Cipher, Data, Direction, Offered};
+use crate::error::Reason;
+use crate::provider::Provider;
+
+/// The counters that the configuration names. What cannot be opened is not counted: the process may
+/// have changed its user, or run in a sandbox.
+pub(crate) fn usage(stats: Option<&str>) -> Option<Arc<Usage>> {
+    Usage::open(Path::new(stats?)).ok().map(Arc::new)
+}
+
+/// An algorithm, counted.
+pub(crate) struct CountedOffer<A>(PhantomData<A>);
+
+impl<A: Offered> Offered for CountedOffer<A> {
+    type Cipher = Counted<A::Cipher>;
+    const OPERATION: Operation = A::OPERATION;
+
+    fn get_params(params: Params<'_>) -> Result<(), Reason> {
+        A::get_params(params)
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct Counted<C> {
+    cipher: C,
+    usage: Arc<Usage>,
+    operation: Operation,
+    direction: oarlock::Direction,
+}
+
+impl<C: Cipher> Cipher for Counted<C> {
+    const GETTABLE: &'static [Param] = C::GETTABLE;
+    const SETTABLE: &'static [Param] = C::SETTABLE;
+
+    fn new(provider: &Provider, operation: Operation) -> Option<Self> {
+        Some(Self {
+            cipher: C::new(provider, operation)?,
+            usage: provider.usage.clone()?,
+            operation,
+            direction: oarlock::Direction::Encrypt,
+        })
+    }
+
+    fn init(
+        &mut self,
+        direction: Direction,
+        key: Option<&[u8]>,
+        iv: Option<&[u8]>,
+    ) -> Result<(), Reason> {
+        self.direction = match direction {
+            Direction::Encrypt => oarlock::Direction::Encrypt,
+            Direction::Decrypt => oarlock::Direction::Decrypt,
+        };
+        self.cipher.init(direction, key, iv)
+    }
+
+    fn update(&mut self, data: Data) -> Result<usize, Reason> {
+        let written = self.cipher.update(data)?;
+        self.count(data);
+        Ok(written)
+    }
+
+    fn finish(&mut self, data: Data) -> Result<usize, Reason> {
+        self.cipher.finish(data)
+    }
+
+    fn cipher(&mut self, data: Data) -> Result<usize, Reason> {
+        let written = self.cipher.cipher(data)?;
+        self.count(data);
+        Ok(written)
+    }
+
+    fn get_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
+        self.cipher.get_params(params)
+    }
+
+    fn set_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
+        self.cipher.set_params(params)
+    }
+}
+
+impl<C> Counted<C> {
+    /// Associated data and ends of messages are no requests.
+    fn count(&self, data: Data) {
+        if !data.output.is_null() && !data.input.is_null() && data.input_bytes > 0 {
+            self.usage
+                .record(self.operation, self.direction, data.input_bytes);
+        }
+    }
+}
