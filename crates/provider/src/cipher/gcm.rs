@@ -341,7 +341,8 @@ impl Gcm {
 
     /// Begins the next message of a sequence; returns its IV.
     fn next_iv(&mut self) -> Result<[u8; IV_BYTES_MAX], Reason> {
-        if !self.counts_ivs || !self.context.is_keyed() {
+        let has_room = self.iv_bytes >= TLS_EXPLICIT_BYTES;
+        if !self.counts_ivs || !has_room || !self.context.is_keyed() {
             return Err(Reason::Silent);
         }
         let iv = self.iv;

@@ -1,6 +1,7 @@
 //! The functions of libcrypto that the tests call (openssl/evp.h, provider.h, err.h).
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_ulong, c_void};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::ptr::{null, null_mut};
@@ -30,6 +31,28 @@ pub fn provider_file() -> &'static Path {
     })
 }
 
+/// What makes a program take the provider.
+pub fn configuration(options: &str) -> String {
+    format!(
+        "openssl_conf = openssl_init\n\
+         [openssl_init]\n\
+         providers = providers\n\
+         alg_section = algorithms\n\
+         [providers]\n\
+         default = default_provider\n\
+         oarlock = oarlock_provider\n\
+         [default_provider]\n\
+         activate = 1\n\
+         [oarlock_provider]\n\
+         module = {}\n\
+         options = {options}\n\
+         activate = 1\n\
+         [algorithms]\n\
+         default_properties = ?provider=oarlock\n",
+        provider_file().display()
+    )
+}
+
 /// The library, with the default provider and ours in one library context.
 pub fn libcrypto() -> &'static Libcrypto {
     static LIBCRYPTO: OnceLock<Libcrypto> = OnceLock::new();
@@ -41,8 +64,8 @@ macro_rules! functions {
         #[allow(non_snake_case)]
         pub struct Libcrypto {
             $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
-            /// Of both providers.
-            context: *mut c_void,
+            /// Of both providers; in the second one, ours has what gains by stripes alone.
+            contexts: [*mut c_void; 2],
             _library: Library,
         }
 
@@ -53,7 +76,7 @@ macro_rules! functions {
                 Self {
                     // SAFETY: the types are those of the headers of OpenSSL 3.
                     $($name: unsafe { *library.get(stringify!($name)).expect(stringify!($name)) },)+
-                    context: null_mut(),
+                    contexts: [null_mut(); 2],
                     _library: library,
                 }
                 .with_providers()
@@ -64,8 +87,7 @@ macro_rules! functions {
 
 functions! {
     OSSL_LIB_CTX_new: fn() -> *mut c_void;
-    OSSL_PROVIDER_set_default_search_path: fn(*mut c_void, *const c_char) -> c_int;
-    OSSL_PROVIDER_load: fn(*mut c_void, *const c_char) -> *mut c_void;
+    OSSL_LIB_CTX_load_config: fn(*mut c_void, *const c_char) -> c_int;
     ERR_get_error: fn() -> c_ulong;
     EVP_CIPHER_fetch: fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
     EVP_CIPHER_free: fn(*mut c_void);
@@ -113,22 +135,14 @@ unsafe impl Sync for Libcrypto {}
 
 impl Libcrypto {
     fn with_providers(mut self) -> Self {
-        let file = provider_file();
-        let folder = file.parent().unwrap().to_str().unwrap();
-        let folder = CString::new(folder).unwrap();
-        // SAFETY: texts that end with a zero, and a context that is never freed.
-        unsafe {
-            self.context = (self.OSSL_LIB_CTX_new)();
-            assert!(!self.context.is_null());
-            let set = self.OSSL_PROVIDER_set_default_search_path;
-            assert_eq!(set(self.context, folder.as_ptr()), 1);
-            for name in [c"default", c"liboarlock_provider"] {
-                let provider = (self.OSSL_PROVIDER_load)(self.context, name.as_ptr());
-                assert!(
-                    !provider.is_null(),
-                    "{name:?} does not load: {:?}",
-                    self.errors()
-                );
+        for (context, options) in self.contexts.iter_mut().zip(["", "strategy=stripe"]) {
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(configuration(options).as_bytes()).unwrap();
+            let name = CString::new(file.path().to_str().unwrap()).unwrap();
+            // SAFETY: a text that ends with a zero, and a context that is never freed.
+            unsafe {
+                *context = (self.OSSL_LIB_CTX_new)();
+                assert_eq!((self.OSSL_LIB_CTX_load_config)(*context, name.as_ptr()), 1);
             }
         }
         self
@@ -148,11 +162,17 @@ impl Libcrypto {
 
     /// An algorithm of the provider `default` or `oarlock`.
     pub fn fetch(&'static self, name: &str, provider: &str) -> Cipher {
+        self.fetch_as(name, provider, name.starts_with("CAMELLIA"))
+    }
+
+    /// As [`fetch`](Self::fetch); ours with long requests in stripes.
+    pub fn fetch_as(&'static self, name: &str, provider: &str, has_stripes: bool) -> Cipher {
+        let context = self.contexts[usize::from(has_stripes)];
         let name = CString::new(name).unwrap();
         let properties = CString::new(format!("provider={provider}")).unwrap();
         // SAFETY: a live context and texts that end with a zero.
         let cipher =
-            unsafe { (self.EVP_CIPHER_fetch)(self.context, name.as_ptr(), properties.as_ptr()) };
+            unsafe { (self.EVP_CIPHER_fetch)(context, name.as_ptr(), properties.as_ptr()) };
         assert!(
             !cipher.is_null(),
             "{provider} has no {name:?}: {:?}",

@@ -6,7 +6,8 @@
 mod libcrypto;
 pub mod script;
 
-pub use libcrypto::{Cipher, Context, Libcrypto, Param, libcrypto};
+#[allow(unused_imports)]
+pub use libcrypto::{Cipher, Context, Libcrypto, Param, configuration, libcrypto};
 
 /// Of `EVP_CIPHER_CTX_ctrl` (evp.h).
 pub mod ctrl {

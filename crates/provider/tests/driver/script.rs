@@ -278,12 +278,13 @@ pub enum End {
 }
 
 impl Algorithm {
-    pub fn new(name: &str) -> Self {
+    /// Ours with long requests in stripes where `has_stripes`.
+    pub fn new(name: &str, has_stripes: bool) -> Self {
         Self {
             name: name.to_owned(),
             family: Family::of(name),
             default: libcrypto().fetch(name, "default"),
-            ours: libcrypto().fetch(name, "oarlock"),
+            ours: libcrypto().fetch_as(name, "oarlock", has_stripes),
         }
     }
 
