@@ -309,13 +309,10 @@ fn tls_records_of_cbc_are_the_same() {
                             Param::new(c"tls-mac", Param::OCTET_PTR, (&raw mut mac).cast(), 8);
                         assert_eq!(reader.get(&mut param), 1);
                         assert_eq!(param.return_bytes, mac_bytes);
-                        let mac = match mac.is_null() || mac_bytes > 64 {
-                            true => None,
+                        let mac = (!mac.is_null() && mac_bytes <= 64).then(|| {
                             // SAFETY: the context says that so many bytes are there.
-                            false => {
-                                Some(unsafe { std::slice::from_raw_parts(mac, mac_bytes) }.to_vec())
-                            }
-                        };
+                            unsafe { std::slice::from_raw_parts(mac, mac_bytes) }.to_vec()
+                        });
                         (done, made, record, errors, mac)
                     });
                     let [default, ours] = opened;

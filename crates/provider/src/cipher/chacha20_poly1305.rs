@@ -14,6 +14,7 @@ use crate::dispatch::{Cipher, Data, Direction};
 use crate::error::Reason;
 use crate::provider::Provider;
 
+const KEY_BYTES: u64 = 32;
 const IV_BYTES: usize = 12;
 const TLS_AAD_BYTES: usize = 13;
 
@@ -137,7 +138,7 @@ impl Cipher for ChaCha20Poly1305 {
     fn get_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
         params.each(|key, value| {
             set(match key {
-                b"keylen" => value.set_number(Operation::ChaCha20Poly1305.key_bytes() as u64),
+                b"keylen" => value.set_number(KEY_BYTES),
                 b"ivlen" => value.set_number(IV_BYTES as u64),
                 b"taglen" => value.set_number(self.tag_bytes as u64),
                 b"tlsaadpad" => value.set_number(self.tls_padding_bytes as u64),
@@ -164,16 +165,11 @@ impl Cipher for ChaCha20Poly1305 {
     fn set_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
         params.each(|key, value| {
             match key {
-                b"keylen" => {
-                    if got(value.number::<u64>())? != Operation::ChaCha20Poly1305.key_bytes() as u64
-                    {
-                        return Err(Reason::InvalidKeyLength);
-                    }
+                b"keylen" if got(value.number::<u64>())? != KEY_BYTES => {
+                    return Err(Reason::InvalidKeyLength);
                 }
-                b"ivlen" => {
-                    if got(value.number::<u64>())? != IV_BYTES as u64 {
-                        return Err(Reason::InvalidIvLength);
-                    }
+                b"ivlen" if got(value.number::<u64>())? != IV_BYTES as u64 => {
+                    return Err(Reason::InvalidIvLength);
                 }
                 b"tag" => {
                     let (tag, bytes) = got(value.octets())?;

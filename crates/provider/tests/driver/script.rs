@@ -47,7 +47,8 @@ pub enum Iv {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Place {
     Apart,
-    InPlace,
+    /// Where the input is.
+    Same,
     /// So many bytes behind the begin of the input, or before it.
     Overlapping(isize),
 }
@@ -90,7 +91,7 @@ impl Dice<'_> {
     fn place(&mut self) -> Place {
         match self.below(8) {
             0..4 => Place::Apart,
-            4..7 => Place::InPlace,
+            4..7 => Place::Same,
             _ => Place::Overlapping(self.of(&[-70, -33, -16, -5, -1, 1, 3, 16, 17, 40, 65])),
         }
     }
@@ -472,7 +473,7 @@ impl Algorithm {
     fn defined(&self, call: Call, state: State) -> Call {
         let is_defined = |place| match place {
             Place::Apart => true,
-            Place::InPlace => self.family != Family::Cbc || state.has_tls_version,
+            Place::Same => self.family != Family::Cbc || state.has_tls_version,
             Place::Overlapping(_) => false,
         };
         match call {
@@ -599,7 +600,7 @@ impl Algorithm {
         let from = after;
         let to = match place {
             Place::Apart => from + apart,
-            Place::InPlace => from,
+            Place::Same => from,
             Place::Overlapping(by) => from.wrapping_add_signed(by),
         };
         let input = noise(500 + bytes as u64, bytes);
