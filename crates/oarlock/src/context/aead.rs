@@ -363,6 +363,10 @@ fn next(
     direction: Direction,
     data: InOutBuf<'_, '_, u8>,
 ) -> Result<(), Error> {
+    // Data that are none do not end the associated data.
+    if data.is_empty() && !matches!(message, Message::None) {
+        return Ok(());
+    }
     match (kernel, message, direction) {
         (Kernel::Gcm(gcm), Message::Gcm(message), Direction::Encrypt) => {
             gcm.seal_next(message, data)
