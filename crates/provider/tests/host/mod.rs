@@ -21,6 +21,8 @@ pub struct Accelerated {
     folder: TempDir,
     environment: Vec<(&'static str, &'static str)>,
     usage: Usage,
+    /// Where the library lies that others may read.
+    copied: Option<TempDir>,
 }
 
 impl Accelerated {
@@ -37,8 +39,25 @@ impl Accelerated {
     pub fn forced(strategy: &str) -> Self {
         let options = format!("strategy={strategy},max_threads=2,cipher_threads=2");
         let mut made = Self::with(&options);
-        made.environment.push(("OARLOCK_CPU", NO_AES));
+        made.hide(NO_AES);
         made
+    }
+
+    /// For programs of any user: with a copy of the library, and counters, that are theirs as well.
+    pub fn for_all(options: &str) -> Self {
+        let copied = open_folder();
+        let copy = copied.path().join(LIBRARY);
+        fs::copy(module(), &copy).unwrap();
+        let mut made = Self::of(&copy, options);
+        let counters = made.folder.path().join("usage");
+        fs::set_permissions(counters, Permissions::from_mode(0o666)).unwrap();
+        made.copied = Some(copied);
+        made
+    }
+
+    /// Hides CPU features, as `OARLOCK_CPU` has them.
+    pub fn hide(&mut self, features: &'static str) {
+        self.environment.push(("OARLOCK_CPU", features));
     }
 
     /// With another file in the library's place.
@@ -52,6 +71,7 @@ impl Accelerated {
             folder,
             environment: Vec::new(),
             usage,
+            copied: None,
         }
     }
 
@@ -135,6 +155,8 @@ pub struct Program {
 impl Program {
     pub fn start(command: &mut Command) -> Self {
         let name = command.get_program().to_string_lossy().into_owned();
+        // Cargo's, for the test alone.
+        command.env_remove("LD_LIBRARY_PATH");
         let child = command.process_group(0).stdin(Stdio::null()).spawn();
         Self {
             child: child.unwrap_or_else(|error| panic!("{name}: {error}")),
@@ -190,6 +212,7 @@ pub fn run_with(command: &mut Command, input: &[u8]) -> Output {
     fs::write(path("in"), input).unwrap();
     let described = format!("{command:?}");
     let child = command
+        .env_remove("LD_LIBRARY_PATH")
         .process_group(0)
         .stdin(File::open(path("in")).unwrap())
         .stdout(File::create(path("out")).unwrap())
