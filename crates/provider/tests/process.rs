@@ -4,7 +4,7 @@
 
 mod host;
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -473,7 +473,7 @@ fn stock(data: &[u8]) -> Vec<u8> {
 fn most_threads(accelerated: &Accelerated, prefix: &[&str]) -> usize {
     let before = accelerated.bytes(Operation::Aes128Ctr, Encrypt);
     let mut endless = stream(prefix, "endless");
-    let mut program = Program::start(accelerated.apply(&mut endless));
+    let program = Program::start(accelerated.apply(&mut endless));
     until("it is at work", || {
         assert!(program.is_running(), "{prefix:?}: it has ended");
         accelerated.bytes(Operation::Aes128Ctr, Encrypt) > before + (1 << 20)

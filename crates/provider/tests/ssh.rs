@@ -107,7 +107,7 @@ fn threads_come_after_the_sandbox() {
         let mut ssh = server.ssh(Some(&on_client));
         ssh.args(["-c", "aes128-ctr", "127.0.0.1", "cat /dev/zero"]);
         let sink = File::create("/dev/null").unwrap();
-        let mut client = Program::start(ssh.stdout(sink));
+        let client = Program::start(ssh.stdout(sink));
         until("the client has threads", || {
             assert!(client.is_running());
             threads(client.pid()) > 1
@@ -346,8 +346,8 @@ impl Server {
         let mut sshd = Command::new("/usr/sbin/sshd");
         sshd.args(["-D", "-e", "-f"]).arg(path("sshd_config"));
         sshd.stderr(File::create(path("log")).unwrap());
-        let mut program = Program::start(with_conf(&mut sshd, accelerated));
-        until_listening(&mut program, port);
+        let program = Program::start(with_conf(&mut sshd, accelerated));
+        until_listening(&program, port);
         Self {
             program,
             port,

@@ -116,7 +116,7 @@ fn a_reload_in_the_middle_disturbs_no_transfer() {
         let slow = nginx.folder.path().join("slow");
         let mut curl = nginx.curl(None, &AEAD_SUITES[1]);
         curl.args(["--limit-rate", "32M", "-o"]).arg(&slow);
-        let mut transfer = Program::start(curl.arg(nginx.url(nginx.port, "down")));
+        let transfer = Program::start(curl.arg(nginx.url(nginx.port, "down")));
         until("it is under way", || {
             slow.metadata().is_ok_and(|it| it.len() > 1 << 20)
         });
@@ -237,8 +237,8 @@ impl Nginx {
         let mut nginx = Command::new("nginx");
         nginx.arg("-c").arg(path("nginx.conf"));
         nginx.stderr(File::create(path("log")).unwrap());
-        let mut program = Program::start(with_conf(&mut nginx, accelerated));
-        until_listening(&mut program, port);
+        let program = Program::start(with_conf(&mut nginx, accelerated));
+        until_listening(&program, port);
         Self {
             program,
             port,

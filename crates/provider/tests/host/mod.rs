@@ -150,17 +150,23 @@ pub fn open_folder() -> TempDir {
 pub struct Program {
     child: Child,
     name: String,
+    has_ended: bool,
 }
 
 impl Program {
     pub fn start(command: &mut Command) -> Self {
-        let name = command.get_program().to_string_lossy().into_owned();
+        Self::spawn(command.stdin(Stdio::null()))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let name = format!("{command:?}");
         // Cargo's, for the test alone.
         command.env_remove("LD_LIBRARY_PATH");
-        let child = command.process_group(0).stdin(Stdio::null()).spawn();
+        let child = command.process_group(0).spawn();
         Self {
             child: child.unwrap_or_else(|error| panic!("{name}: {error}")),
             name,
+            has_ended: false,
         }
     }
 
@@ -168,8 +174,16 @@ impl Program {
         self.child.id()
     }
 
-    pub fn is_running(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_none()
+    /// Looks without waiting for it, so that its number stays its own.
+    pub fn is_running(&self) -> bool {
+        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: zeros are a value of the structure, which is this function's own.
+        unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let looked = libc::waitid(libc::P_PID, self.child.id(), &mut info, flags);
+            assert_eq!(looked, 0, "{}", self.name);
+            info.si_pid() == 0
+        }
     }
 
     pub fn signal(&self, signal: libc::c_int) {
@@ -177,25 +191,29 @@ impl Program {
         unsafe { libc::kill(self.child.id() as i32, signal) };
     }
 
-    /// Waits for its end, which must come within `limit`.
-    pub fn ends_within(&mut self, limit: Duration) -> ExitStatus {
+    /// Waits for its end, which must come within `limit`; whatever it left in its group is killed.
+    pub fn ends_within(mut self, limit: Duration) -> ExitStatus {
         let began = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
+        while self.is_running() {
             assert!(began.elapsed() < limit, "{} does not end", self.name);
             thread::sleep(Duration::from_millis(2));
         }
+        self.end()
+    }
+
+    fn end(&mut self) -> ExitStatus {
+        // SAFETY: the group is this program's own, made with it, and its leader was not waited for.
+        unsafe { libc::killpg(self.child.id() as i32, libc::SIGKILL) };
+        self.has_ended = true;
+        self.child.wait().unwrap()
     }
 }
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // SAFETY: the group is this program's own: it was made with it, and its leader was not waited
-        // for, or is gone with a number that no new group can have while a member of it lives.
-        unsafe { libc::killpg(self.child.id() as i32, libc::SIGKILL) };
-        let _ = self.child.wait();
+        if !self.has_ended {
+            self.end();
+        }
     }
 }
 
@@ -210,31 +228,14 @@ pub fn run_with(command: &mut Command, input: &[u8]) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::write(path("in"), input).unwrap();
-    let described = format!("{command:?}");
-    let child = command
-        .env_remove("LD_LIBRARY_PATH")
-        .process_group(0)
+    command
         .stdin(File::open(path("in")).unwrap())
         .stdout(File::create(path("out")).unwrap())
-        .stderr(File::create(path("err")).unwrap())
-        .spawn()
-        .unwrap_or_else(|error| panic!("{described}: {error}"));
-    let mut program = Program {
-        child,
-        name: described,
-    };
-    let began = Instant::now();
-    while program.is_running() && began.elapsed() < LIMIT {
-        thread::sleep(Duration::from_millis(2));
-    }
-    let said = fs::read(path("err")).unwrap();
-    if program.is_running() {
-        panic!("does not end: {}: {}", program.name, lossy(&said));
-    }
+        .stderr(File::create(path("err")).unwrap());
     Output {
-        status: program.child.wait().unwrap(),
+        status: Program::spawn(command).ends_within(LIMIT),
         stdout: fs::read(path("out")).unwrap(),
-        stderr: said,
+        stderr: fs::read(path("err")).unwrap(),
     }
 }
 
@@ -299,7 +300,7 @@ pub fn free_port() -> u16 {
 }
 
 /// Waits until `program` takes connections.
-pub fn until_listening(program: &mut Program, port: u16) {
+pub fn until_listening(program: &Program, port: u16) {
     until("it listens", || {
         assert!(program.is_running(), "{} has ended", program.name);
         TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
