@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::ptr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use libloading::Library;
@@ -122,7 +123,7 @@ pub(super) struct Context {
     functions: Functions,
     ctx: *mut c_void,
     /// Goes after it.
-    _world: Option<Arc<World>>,
+    _world: Option<Rc<World>>,
 }
 
 /// An OSSL_LIB_CTX: providers and properties of its own, whatever the process is configured to have.
@@ -139,7 +140,7 @@ impl World {
     pub(super) fn new(
         libcrypto: &Arc<Libcrypto>,
         configuration: Option<&Path>,
-    ) -> Result<Arc<Self>, Error> {
+    ) -> Result<Rc<Self>, Error> {
         // SAFETY: the functions have these types in OpenSSL 3's headers, and `World` keeps the library
         // that they are of.
         let (new, mut world, load) = unsafe {
@@ -172,7 +173,7 @@ impl World {
                 )));
             }
         }
-        Ok(Arc::new(world))
+        Ok(Rc::new(world))
     }
 }
 
@@ -198,7 +199,7 @@ impl Context {
     /// As [`new`](Self::new), of the cipher that `world` gives for `name`: its property query and
     /// providers decide whose that is.
     pub(super) fn fetched(
-        world: &Arc<World>,
+        world: &Rc<World>,
         name: &str,
         direction: Direction,
         key: &[u8],
@@ -214,7 +215,7 @@ impl Context {
         // SAFETY: it was fetched above, and is given back once.
         unsafe { (world.free_fetched)(cipher) };
         let mut context = context?;
-        context._world = Some(Arc::clone(world));
+        context._world = Some(Rc::clone(world));
         Ok(context)
     }
 
