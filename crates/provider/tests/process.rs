@@ -143,7 +143,7 @@ fn without_a_module_that_works_programs_go_on_alone() {
     let library = fs::read(module()).unwrap();
     fs::write(path("cut"), &library[..library.len() / 2]).unwrap();
     fs::write(path("unreadable"), &library).unwrap();
-    fs::set_permissions(path("unreadable"), Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(path("unreadable"), Permissions::from_mode(0o000)).unwrap();
     // A library that is no provider.
     let other = libraries_of(Path::new("/usr/bin/openssl")).remove(0);
     let data = noise(1 << 20);

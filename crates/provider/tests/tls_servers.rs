@@ -174,6 +174,25 @@ fn many_requests_share_a_connection_and_many_connections_a_worker() {
     });
 }
 
+#[test]
+fn without_a_module_that_works_curl_and_nginx_go_on_alone() {
+    let folder = open_folder();
+    let missing = Accelerated::of(&folder.path().join("missing"), "");
+    let wrong = Accelerated::with("strategy=fast");
+    for accelerated in [&missing, &wrong] {
+        let nginx = Nginx::start(Some(accelerated));
+        for suite in [&AEAD_SUITES[0], &CBC_SUITES[0]] {
+            nginx.moves_both_ways(Some(accelerated), suite, nginx.port);
+        }
+        let mut curl = nginx.curl(Some(accelerated), &AEAD_SUITES[0]);
+        let output = run(curl.arg(nginx.url(nginx.port, "none_such")));
+        assert_eq!(output.status.code(), Some(22), "of --fail, as without");
+        assert!(accelerated.counted().lines.is_empty());
+    }
+    assert_eq!(missing.counted().processes, 0);
+    assert!(wrong.counted().processes > 0);
+}
+
 /// Encrypted and decrypted bytes.
 fn counted(counters: &Accelerated, suite: &Suite) -> (u64, u64) {
     (

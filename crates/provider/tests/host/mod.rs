@@ -1,6 +1,6 @@
 //! What the tests with real programs share: the library under test, a configuration that loads it and
 //! counts, and programs that end with their test.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
+#![allow(dead_code, unsafe_code, clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs::{self, File, Permissions};
 use std::io::Write as _;
