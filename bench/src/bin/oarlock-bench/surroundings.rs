@@ -1,0 +1,48 @@
+//! Where what is measured takes place.
+
+use std::fs::File;
+
+use oarlock_bench::Error;
+use rustix::fd::AsFd as _;
+use rustix::thread::{
+    CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_getaffinity, sched_setaffinity,
+};
+
+/// The bits of AES-NI and PCLMULQDQ in CPUID leaf 1, for OPENSSL_ia32cap. VAES is only ever used
+/// beside AES-NI, by OpenSSL as by aws-lc; SSSE3 stays, and with it the best code for CPUs without
+/// AES-NI, and so does all of leaf 7, SHA-NI in it. Set but empty, the variable would hide
+/// everything.
+pub(crate) const NO_AES_FOR_OPENSSL: &str = "~0x200000200000000";
+
+/// Binds this thread to the first of its CPUs meanwhile; a process it starts inherits that.
+pub(crate) fn on_one_cpu<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let failed = |error| Error::Failed(format!("binding to one CPU: {error}"));
+    let all = sched_getaffinity(None).map_err(failed)?;
+    let mut one = CpuSet::new();
+    if let Some(first) = (0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)) {
+        one.set(first);
+        sched_setaffinity(None, &one).map_err(failed)?;
+    }
+    let result = work();
+    sched_setaffinity(None, &all).map_err(failed)?;
+    result
+}
+
+/// Has this thread in the network namespace `name` of ip-netns(8) meanwhile; sockets it makes and
+/// processes it starts stay there.
+pub(crate) fn in_network<T>(
+    name: &str,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    let open = |path: String| File::open(&path).map_err(Error::io(path));
+    let own = open("/proc/thread-self/ns/net".to_owned())?;
+    let other = open(format!("/run/netns/{name}"))?;
+    let enter = |space: &File| {
+        move_into_link_name_space(space.as_fd(), Some(LinkNameSpaceType::Network))
+            .map_err(|error| Error::Failed(format!("entering a network namespace: {error}")))
+    };
+    enter(&other)?;
+    let result = work();
+    enter(&own)?;
+    result
+}
