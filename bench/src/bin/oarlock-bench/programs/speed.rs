@@ -88,8 +88,9 @@ mod tests {
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let found = rate(&text).unwrap();
-        // The same by the line of the calls: "+R:COUNT:NAME:SECONDS".
-        let calls = text
+        // The same by the line of the calls on standard error: "+R:COUNT:NAME:SECONDS".
+        let errors = String::from_utf8(output.stderr).unwrap();
+        let calls = errors
             .lines()
             .find_map(|line| line.strip_prefix("+R:"))
             .unwrap();
