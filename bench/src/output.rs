@@ -9,6 +9,7 @@ use crate::case::Unit;
 use crate::cli::Size;
 use crate::measure::Mode;
 use crate::public_key::Taken;
+use crate::run::OARLOCK;
 use crate::statistics::{Latency, Summary};
 
 /// One line of the record.
@@ -143,6 +144,38 @@ pub struct Ratio {
     /// The other side's depth, where it is another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vs_depth: Option<usize>,
+}
+
+/// The lines of a comparison that was not made by this harness's own clock: what Oarlock does, what
+/// `vs` does, and the ratio of the two. `point` is the case, the bytes and the unit; samples come in
+/// pairs, at least one.
+pub fn of_programs(
+    point: (&str, usize, &str),
+    mode: Option<&str>,
+    vs: &str,
+    ours: &[f64],
+    theirs: &[f64],
+) -> [Line; 3] {
+    let (case, bytes, unit) = point;
+    let point = Point {
+        case,
+        unit,
+        threads: 1,
+        bytes,
+        mode: Mode::BackToBack,
+        fresh_nonce: false,
+        depth: 1,
+        strategy: None,
+    };
+    let lines = [
+        point.rate(OARLOCK, 1, &Summary::of(ours)),
+        point.rate(vs, 1, &Summary::of(theirs)),
+        point.ratio(vs, &Summary::of_ratios(ours, theirs)),
+    ];
+    match mode {
+        Some(mode) => lines.map(|line| line.in_mode(mode)),
+        None => lines,
+    }
 }
 
 /// What the lines of one point have in common.

@@ -184,6 +184,76 @@ impl Drop for World {
     }
 }
 
+/// A cipher of one of the providers that a world has.
+pub(super) struct Fetched {
+    cipher: *const c_void,
+    world: Rc<World>,
+}
+
+impl Fetched {
+    /// `properties` is added to the world's own query, as in `provider=default`.
+    pub(super) fn new(world: &Rc<World>, name: &str, properties: &str) -> Result<Self, Error> {
+        let (c_name, c_properties) = (
+            CString::new(name).unwrap_or_default(),
+            CString::new(properties).unwrap_or_default(),
+        );
+        // SAFETY: the context is live, and both texts end with a NUL.
+        let cipher = unsafe { (world.fetch)(world.ctx, c_name.as_ptr(), c_properties.as_ptr()) };
+        if cipher.is_null() {
+            return Err(Error::Unavailable(match properties {
+                "" => format!("OpenSSL has no {name}"),
+                _ => format!("OpenSSL has no {name} with {properties}"),
+            }));
+        }
+        Ok(Self {
+            cipher,
+            world: Rc::clone(world),
+        })
+    }
+
+    /// Makes a context, sets a key and an IV in it and frees it, so many times. `key` has as many
+    /// bytes as the cipher takes.
+    pub(super) fn make_and_free(&self, key: &[u8], times: usize) -> Result<(), Error> {
+        let Libcrypto {
+            ctx_new,
+            ctx_free,
+            encrypt,
+            ..
+        } = &*self.world.libcrypto;
+        for _ in 0..times {
+            // SAFETY: takes nothing; null says that it failed.
+            let ctx = unsafe { ctx_new() };
+            if ctx.is_null() {
+                return Err(Error::Failed("openssl: no context can be made".to_owned()));
+            }
+            // SAFETY: the context is live; the cipher takes a key of just this length and an IV of up
+            // to 16 bytes; no engine is named.
+            let set = unsafe {
+                (encrypt.init)(
+                    ctx,
+                    self.cipher,
+                    ptr::null_mut(),
+                    key.as_ptr(),
+                    [0; 16].as_ptr(),
+                )
+            };
+            // SAFETY: it was made above and is freed once.
+            unsafe { ctx_free(ctx) };
+            if set != 1 {
+                return Err(Error::Failed("openssl: no key can be set".to_owned()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Fetched {
+    fn drop(&mut self) {
+        // SAFETY: it was fetched once, and is given back once; contexts hold references of their own.
+        unsafe { (self.world.free_fetched)(self.cipher) };
+    }
+}
+
 impl Context {
     /// `cipher` is the name of the function that describes it; `key` has as many bytes as it takes.
     pub(super) fn new(
@@ -204,19 +274,13 @@ impl Context {
         direction: Direction,
         key: &[u8],
     ) -> Result<Self, Error> {
-        let c_name = CString::new(name).unwrap_or_default();
-        // SAFETY: the context is live, the name ends with a NUL, and null adds nothing to the query.
-        let cipher = unsafe { (world.fetch)(world.ctx, c_name.as_ptr(), ptr::null()) };
-        if cipher.is_null() {
-            return Err(Error::Unavailable(format!("OpenSSL has no {name}")));
-        }
-        // SAFETY: what was fetched is a cipher; a context keeps a reference of its own.
-        let context = unsafe { Self::of(&world.libcrypto, cipher, direction, key) };
-        // SAFETY: it was fetched above, and is given back once.
-        unsafe { (world.free_fetched)(cipher) };
-        let mut context = context?;
-        context._world = Some(Rc::clone(world));
-        Ok(context)
+        let fetched = Fetched::new(world, name, "")?;
+        // SAFETY: what was fetched is a cipher, and lives until this returns.
+        unsafe { Self::of(&world.libcrypto, fetched.cipher, direction, key) }.map(|mut context| {
+            // The context keeps a reference of its own to the cipher.
+            context._world = Some(Rc::clone(world));
+            context
+        })
     }
 
     /// # Safety

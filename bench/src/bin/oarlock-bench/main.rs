@@ -6,9 +6,11 @@ mod enc;
 mod fetched;
 mod ipsec_mb;
 mod pieces;
+mod programs;
 mod ring;
 mod rustcrypto;
 mod seed_shape;
+mod surroundings;
 mod targets;
 
 use std::io::{self, Write};
@@ -23,7 +25,7 @@ use oarlock_bench::{Error, openssl};
 
 /// Measures Oarlock beside its peers, in turn in the same run, after comparing their outputs
 #[derive(Parser)]
-#[command(version)]
+#[command(version, after_help = programs::HELP)]
 struct Cli {
     #[command(flatten)]
     args: Args,
@@ -53,6 +55,14 @@ struct Cli {
     /// The `oarlock` command to measure, in place of the one beside this program
     #[arg(long, value_name = "PATH", requires = "targets")]
     oarlock: Option<PathBuf>,
+
+    /// The OpenSSL provider to measure whole programs with, in place of the one beside this program
+    #[arg(long, value_name = "PATH")]
+    provider: Option<PathBuf>,
+
+    /// The folder that HPN-SSH was installed in: one more peer of the cases ssh-*
+    #[arg(long, value_name = "DIR")]
+    hpn_ssh: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -63,6 +73,9 @@ fn main() -> ExitCode {
         None if cli.seed_shape => seed_shape::run(&cli.args, out),
         None if cli.first => {
             public_key::first(&cli.args, PEERS).and_then(|first| write_first(&first, out))
+        }
+        None if programs::are_named_by(&cli.args.case) && cli.args.report.is_none() => {
+            programs::run(&cli, out)
         }
         None => oarlock_bench::run(&cli.args, PEERS, out),
     };

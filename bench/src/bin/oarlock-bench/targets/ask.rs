@@ -5,10 +5,10 @@ use std::process::Command;
 use oarlock_bench::Error;
 use oarlock_bench::cli::Size;
 use oarlock_bench::output::{Line, Ratio};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::de::DeserializeOwned;
 
 use super::outcome::Outcome;
+use crate::surroundings::{NO_AES_FOR_OPENSSL, on_one_cpu};
 
 /// One run of this program, and what is asked of its ratios.
 pub(super) struct Ask {
@@ -243,24 +243,6 @@ pub(super) fn read<T: DeserializeOwned>(line: &str) -> Result<T, Error> {
     serde_json::from_str(line).map_err(|error| Error::Failed(format!("{line:?}: {error}")))
 }
 
-/// Binds this thread to the first of its CPUs meanwhile; a process it starts inherits that.
-fn on_one_cpu<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    let failed = |error| Error::Failed(format!("binding to one CPU: {error}"));
-    let all = sched_getaffinity(None).map_err(failed)?;
-    let mut one = CpuSet::new();
-    if let Some(first) = (0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)) {
-        one.set(first);
-        sched_setaffinity(None, &one).map_err(failed)?;
-    }
-    let result = work();
-    sched_setaffinity(None, &all).map_err(failed)?;
-    result
-}
-
-/// The bits of AES-NI and PCLMULQDQ in CPUID leaf 1. VAES is only ever used beside AES-NI, by
-/// OpenSSL as by aws-lc; SSSE3 stays, and with it the best code for CPUs without AES-NI. Set but
-/// empty, the variable would hide everything.
-const NO_AES_FOR_OPENSSL: &str = "~0x200000200000000";
 /// More than this is made with AES instructions only: OpenSSL without them makes 0.6 to 0.8.
 const NO_AES_GB_PER_S_MAX: f64 = 2.0;
 

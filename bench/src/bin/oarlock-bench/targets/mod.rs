@@ -6,6 +6,7 @@
 //! public_key.rs                               both, by requests in flight
 //! outcome.rs                                  what came out
 //! ```
+//! Those of whole programs are in `programs/targets.rs`.
 //!
 //! Ratios come from this program run again, in the surroundings that a target names: on all CPUs,
 //! on one, or with AES instructions hidden. A target that holds for many sizes is as good as the
@@ -26,7 +27,7 @@ use oarlock_bench::output::Ratio;
 use oarlock_bench::record::Record;
 use oarlock_bench::{Error, glob};
 
-use crate::enc;
+use crate::{enc, programs};
 use ask::Ask;
 pub(crate) use outcome::Outcome;
 
@@ -88,6 +89,9 @@ pub(crate) fn run(cli: &crate::Cli, pattern: &str, out: &mut dyn Write) -> Resul
             report(outcome)?;
         }
     }
+    if programs::are_named_by(pattern) {
+        programs::outcomes(cli, &asked, &mut report)?;
+    }
     if asked(enc::NAME) {
         report(enc::measure(cli.oarlock.as_deref(), cli.args.quick))?;
     }
@@ -144,6 +148,7 @@ fn names() -> Vec<String> {
         .chain(public_key::ASKS.iter().flat_map(of_public_key))
         .chain(public_key::FIRSTS.map(str::to_owned))
         .chain([enc::NAME.to_owned()])
+        .chain(programs::names())
         .collect()
 }
 

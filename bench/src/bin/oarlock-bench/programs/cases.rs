@@ -1,0 +1,145 @@
+//! What is measured.
+
+use oarlock_bench::Error;
+
+use super::compared::Compared;
+use super::setup::Setup;
+use super::speed::Speed;
+use super::ssh::{Place, Ssh, Suite, Way};
+use super::{context, start};
+
+/// One line of the benchmark.
+pub(super) struct Case {
+    pub(super) name: String,
+    pub(super) program: Program,
+}
+
+pub(super) enum Program {
+    Speed(Speed),
+    Context(&'static str),
+    Start,
+    Ssh(Ssh),
+}
+
+impl Case {
+    pub(super) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
+        match &self.program {
+            Program::Speed(speed) => speed.measure(setup),
+            Program::Context(cipher) => context::measure(setup, cipher),
+            Program::Start => start::measure(setup),
+            Program::Ssh(ssh) => ssh.measure(setup),
+        }
+    }
+}
+
+/// Every case, in the order in which they are measured.
+pub(super) fn all() -> Vec<Case> {
+    let mut cases = vec![Case {
+        name: "openssl-start".to_owned(),
+        program: Program::Start,
+    }];
+    cases.extend(CIPHERS.iter().map(|cipher| Case {
+        name: format!("openssl-context-{cipher}"),
+        program: Program::Context(cipher),
+    }));
+    for cipher in CIPHERS {
+        for (decrypts, suffix) in [(false, ""), (true, "-decrypt")] {
+            cases.push(Case {
+                name: format!("openssl-speed-{cipher}{suffix}"),
+                program: Program::Speed(Speed { cipher, decrypts }),
+            });
+        }
+    }
+    let mut add = |name: String, suite, way, place| {
+        let program = Program::Ssh(Ssh { suite, way, place });
+        cases.push(Case { name, program });
+    };
+    for suite in SUITES {
+        for way in [Way::Download, Way::Upload, Way::Scp] {
+            let name = format!("ssh-{}-{}", suite.name(), way.name());
+            add(name, suite, way, Place::Here);
+        }
+    }
+    for (suffix, has_gfni) in [("", false), ("-with-gfni", true)] {
+        for way in [Way::Download, Way::Upload] {
+            let name = format!("ssh-masked{suffix}-{}", way.name());
+            add(name, &SUITES[0], way, Place::Masked { has_gfni });
+        }
+    }
+    for suite in [&SUITES[0], &SUITES[5]] {
+        let name = format!("ssh-gigabit-{}", suite.name());
+        add(name, suite, Way::Download, Place::Gigabit);
+    }
+    for suite in SUITES {
+        let name = format!("ssh-one-cpu-{}", suite.name());
+        add(name, suite, Way::Download, Place::OneCpu);
+    }
+    cases
+}
+
+pub(super) const CIPHERS: [&str; 7] = [
+    "aes-128-ctr",
+    "aes-256-ctr",
+    "aes-128-gcm",
+    "aes-256-gcm",
+    "chacha20",
+    "chacha20-poly1305",
+    "aes-128-cbc",
+];
+
+/// The MAC in each name of an AEAD is its own. `umac` and ChaCha20-Poly1305's `poly1305` are code of
+/// `ssh`, out of a provider's reach.
+const SUITES: &[Suite; 7] = &[
+    with_mac("aes128-ctr", "hmac-sha2-256-etm@openssh.com", "aes-128-ctr"),
+    with_mac("aes128-ctr", "umac-64-etm@openssh.com", "aes-128-ctr"),
+    with_mac("aes256-ctr", "hmac-sha2-256-etm@openssh.com", "aes-256-ctr"),
+    with_mac("aes256-ctr", "umac-64-etm@openssh.com", "aes-256-ctr"),
+    aead("aes128-gcm@openssh.com", "aes-128-gcm"),
+    aead("aes256-gcm@openssh.com", "aes-256-gcm"),
+    aead("chacha20-poly1305@openssh.com", "chacha20"),
+];
+
+const fn with_mac(cipher: &'static str, mac: &'static str, operation: &'static str) -> Suite {
+    Suite {
+        cipher,
+        mac: Some(mac),
+        operation,
+    }
+}
+
+const fn aead(cipher: &'static str, operation: &'static str) -> Suite {
+    Suite {
+        cipher,
+        mac: None,
+        operation,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_named_once_and_as_whole_programs_are() {
+        let cases = all();
+        let mut names: Vec<_> = cases.iter().map(|case| case.name.as_str()).collect();
+        let (first, count) = (names[0], names.len());
+        assert!(names.iter().all(|name| super::super::are_named_by(name)));
+        assert!(!super::super::are_named_by("*"));
+        assert!(names.contains(&"ssh-aes128-ctr-umac-64-etm-scp"));
+        assert!(names.contains(&"ssh-aes256-gcm-download"));
+        assert!(names.contains(&"ssh-gigabit-aes256-gcm"));
+        assert_eq!(first, "openssl-start");
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn every_operation_exists() {
+        let of_suites = SUITES.iter().map(|suite| suite.operation);
+        for name in CIPHERS.into_iter().chain(of_suites) {
+            assert!(super::super::speed::operation(name).is_ok(), "{name}");
+        }
+    }
+}

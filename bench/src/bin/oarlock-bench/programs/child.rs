@@ -1,0 +1,136 @@
+//! A process, with the CPU time that it and its children took.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+use oarlock_bench::Error;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+/// One that runs; it is killed if it is dropped.
+pub(super) struct Running {
+    name: String,
+    child: Child,
+    end: OwnedFd,
+    is_over: bool,
+}
+
+/// How one ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended {
+    pub(super) status: ExitStatus,
+    /// Its own, and that of those of its descendants that were waited for: `ssh` by `scp`, shell and
+    /// command by `sshd`. The kernel counts it to the nanosecond, and other programs do not add to it.
+    pub(super) cpu_seconds: f64,
+}
+
+impl Running {
+    pub(super) fn start(command: &mut Command) -> Result<Self, Error> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let mut child = command.spawn().map_err(Error::io(&name))?;
+        match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+            Ok(end) => Ok(Self {
+                name,
+                child,
+                end,
+                is_over: false,
+            }),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(Error::Failed(format!("{name}: pidfd_open: {error}")))
+            }
+        }
+    }
+
+    /// Waits until it has ended, and kills it if that takes longer than `limit`.
+    pub(super) fn end(mut self, limit: Duration) -> Result<Ended, Error> {
+        if !is_ready(self.end.as_fd(), limit)? {
+            return Err(Error::Failed(format!(
+                "{} has not ended after {} s",
+                self.name,
+                limit.as_secs()
+            )));
+        }
+        let mut status = 0;
+        // SAFETY: all zeros is a value of it: integers alone.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: the child is ours and was not waited for, and both places are good for writing.
+        let waited =
+            unsafe { libc::wait4(self.child.id().cast_signed(), &mut status, 0, &mut usage) };
+        if waited < 0 {
+            return Err(Error::io(&self.name)(io::Error::last_os_error()));
+        }
+        self.is_over = true;
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        Ok(Ended {
+            status: ExitStatus::from_raw(status),
+            cpu_seconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+        })
+    }
+}
+
+impl AsFd for Running {
+    /// Readable when it has ended.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.end.as_fd()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn is_ready(fd: BorrowedFd<'_>, limit: Duration) -> Result<bool, Error> {
+    Ok(ready(&[fd], limit)? == Some(0))
+}
+
+/// The first of `fds` that can be read from, or `None` after `limit`.
+pub(super) fn ready(fds: &[BorrowedFd<'_>], limit: Duration) -> Result<Option<usize>, Error> {
+    let mut polled: Vec<_> = fds
+        .iter()
+        .map(|fd| PollFd::new(fd, PollFlags::IN))
+        .collect();
+    let limit = Timespec {
+        tv_sec: limit.as_secs().cast_signed(),
+        tv_nsec: limit.subsec_nanos().into(),
+    };
+    poll(&mut polled, Some(&limit))
+        .map_err(|error| Error::Failed(format!("waiting for a process: {error}")))?;
+    Ok(polled.iter().position(|fd| !fd.revents().is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_children_that_were_waited_for_counts() {
+        // 100,000 turns of a loop, in a shell of the shell.
+        let script = "sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'; exit 3";
+        let mut command = Command::new("sh");
+        let running = Running::start(command.args(["-c", script])).unwrap();
+        let ended = running.end(Duration::from_secs(60)).unwrap();
+        assert_eq!(ended.status.code(), Some(3));
+        assert!(ended.cpu_seconds > 0.005, "{ended:?}");
+    }
+
+    #[test]
+    fn what_does_not_end_is_killed() {
+        let mut command = Command::new("sleep");
+        let running = Running::start(command.arg("1000")).unwrap();
+        let pid = running.child.id();
+        let error = running.end(Duration::from_millis(10)).unwrap_err();
+        assert!(error.to_string().contains("sleep has not ended"), "{error}");
+        assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+    }
+}

@@ -1,0 +1,167 @@
+//! What came out for one point of a case.
+
+use oarlock_bench::Error;
+use oarlock_bench::output::{self, Line};
+
+/// Samples of two sides, taken in pairs.
+#[derive(Debug)]
+pub(super) struct Compared {
+    pub(super) figure: Figure,
+    /// Of a request, or of what was transferred; 0 where there are none.
+    pub(super) bytes: usize,
+    /// The other side: [`STOCK`], or another program.
+    pub(super) vs: &'static str,
+    pub(super) ours: Vec<f64>,
+    pub(super) theirs: Vec<f64>,
+}
+
+/// Programs as they come with the system.
+pub(super) const STOCK: &str = "openssl";
+
+/// What samples count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Figure {
+    /// 10^9 bytes a second.
+    Rate,
+    /// Seconds of CPU time for 2^30 bytes, of both ends and all they start.
+    CpuSeconds,
+    /// From start to end of a process.
+    Milliseconds,
+    /// Of a context: made, keyed and freed.
+    Nanoseconds,
+}
+
+impl Figure {
+    const fn unit(self) -> &'static str {
+        match self {
+            Self::Rate => "GB/s",
+            Self::CpuSeconds => "CPU s/GiB",
+            Self::Milliseconds => "ms",
+            Self::Nanoseconds => "ns",
+        }
+    }
+}
+
+impl Compared {
+    pub(super) const HEADING: &str = "oarlock/     least  greatest     oarlock       other";
+
+    /// Least, median and greatest of what `ratio` makes of ours and theirs, pair by pair.
+    pub(super) fn spread(&self, ratio: impl Fn(f64, f64) -> f64) -> [f64; 3] {
+        let pairs = self.ours.iter().zip(&self.theirs);
+        spread(pairs.map(|(ours, theirs)| ratio(*ours, *theirs)).collect())
+    }
+
+    /// As the harness records what it measures itself: two rates and a ratio, ours over theirs.
+    pub(super) fn lines(&self, case: &str) -> [Line; 3] {
+        let mode = match self.figure {
+            Figure::CpuSeconds => Some("cpu"),
+            Figure::Rate | Figure::Milliseconds | Figure::Nanoseconds => None,
+        };
+        let point = (case, self.bytes, self.figure.unit());
+        output::of_programs(point, mode, self.vs, &self.ours, &self.theirs)
+    }
+
+    /// For people.
+    pub(super) fn row(&self, case: &str) -> String {
+        let [least, median, greatest] = self.spread(|ours, theirs| ours / theirs);
+        let (ours, theirs) = self.medians();
+        let unit = self.figure.unit();
+        let at = match self.bytes {
+            0 => String::new(),
+            bytes => format!(" {}", oarlock_bench::cli::Size(bytes)),
+        };
+        format!(
+            "{median:>8.3}  {least:>8.3}  {greatest:>8.3}  {ours:>10.3}  {theirs:>10.3}  \
+             {case}{at}, {unit}, over {}",
+            self.vs
+        )
+    }
+
+    /// Ours and theirs.
+    pub(super) fn medians(&self) -> (f64, f64) {
+        (spread(self.ours.clone())[1], spread(self.theirs.clone())[1])
+    }
+
+    /// Both medians, for people.
+    pub(super) fn note(&self) -> String {
+        let (ours, theirs) = self.medians();
+        let unit = self.figure.unit();
+        format!(" ({unit}: oarlock {ours:.3}, {} {theirs:.3})", self.vs)
+    }
+}
+
+/// Least, median and greatest of at least one.
+fn spread(mut samples: Vec<f64>) -> [f64; 3] {
+    samples.sort_by(f64::total_cmp);
+    let last = samples.len() - 1;
+    let median = f64::midpoint(samples[last / 2], samples[samples.len() / 2]);
+    [samples[0], median, samples[last]]
+}
+
+/// Has each of so many sides, by number, do its round, and so many of them; who begins changes.
+/// Returns the samples of each side.
+pub(super) fn in_turn<T>(
+    rounds: usize,
+    sides: usize,
+    mut work: impl FnMut(usize) -> Result<T, Error>,
+) -> Result<Vec<Vec<T>>, Error> {
+    let mut samples: Vec<Vec<T>> = (0..sides).map(|_| Vec::new()).collect();
+    for round in 0..rounds {
+        for turn in 0..sides {
+            let side = if round % 2 == 0 {
+                turn
+            } else {
+                sides - 1 - turn
+            };
+            samples[side].push(work(side)?);
+        }
+    }
+    Ok(samples)
+}
+
+/// As [`in_turn`] for a figure of two, ours first.
+pub(super) fn pair(
+    figure: Figure,
+    bytes: usize,
+    rounds: usize,
+    work: impl FnMut(usize) -> Result<f64, Error>,
+) -> Result<Compared, Error> {
+    let mut samples = in_turn(rounds, 2, work)?;
+    let (theirs, ours) = (
+        samples.pop().unwrap_or_default(),
+        samples.pop().unwrap_or_default(),
+    );
+    Ok(Compared {
+        figure,
+        bytes,
+        vs: STOCK,
+        ours,
+        theirs,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_of_pairs_and_sides_take_turns_to_begin() {
+        let mut order = String::new();
+        let compared = pair(Figure::CpuSeconds, 1 << 30, 3, |side| {
+            order.push_str(["o", "t"][side]);
+            Ok(order.len() as f64)
+        })
+        .unwrap();
+        assert_eq!(order, "ottoot");
+        assert_eq!(compared.ours, [1.0, 4.0, 5.0]);
+        assert_eq!(compared.theirs, [2.0, 3.0, 6.0]);
+        let spread = compared.spread(|ours, theirs| ours / theirs);
+        assert_eq!(spread, [0.5, 5.0 / 6.0, 4.0 / 3.0]);
+        assert_eq!(compared.medians(), (4.0, 3.0));
+        let [_, _, Line::Ratio(ratio)] = compared.lines("ssh-x") else {
+            panic!("the last is the ratio");
+        };
+        assert_eq!((ratio.ratio_min, ratio.ratio_median), (0.5, 0.83333));
+        assert_eq!(ratio.mode.as_deref(), Some("cpu"));
+    }
+}

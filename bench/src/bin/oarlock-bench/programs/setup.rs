@@ -1,0 +1,195 @@
+//! The two sides: programs as they come, and with the provider by a configuration.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use oarlock::Usage;
+use oarlock::device::Operation;
+use oarlock_bench::Error;
+use tempfile::TempDir;
+
+/// What every case needs.
+pub(super) struct Setup {
+    pub(super) quick: bool,
+    /// The folder that HPN-SSH is installed in.
+    pub(super) hpn_ssh: Option<PathBuf>,
+    provider: PathBuf,
+    folder: TempDir,
+}
+
+/// Who does a round.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Side {
+    /// Programs as they come, with the system's configuration.
+    Stock,
+    /// With the default provider activated by a configuration like [`Oarlock`](Self::Oarlock)'s.
+    StockConfigured,
+    /// With the provider.
+    Oarlock,
+}
+
+impl Setup {
+    pub(super) fn new(cli: &crate::Cli) -> Result<Self, Error> {
+        let setup = Self {
+            quick: cli.args.quick,
+            hpn_ssh: cli.hpn_ssh.clone(),
+            provider: provider(cli.provider.as_deref())?,
+            folder: tempfile::tempdir().map_err(Error::io("a temporary folder"))?,
+        };
+        setup.write_configuration(Side::StockConfigured, None)?;
+        setup.write_configuration(Side::Oarlock, None)?;
+        setup.check_it_loads()?;
+        Ok(setup)
+    }
+
+    /// The more of two numbers of rounds, unless `--quick` was given.
+    pub(super) fn rounds(&self, usual: usize, quick: usize) -> usize {
+        if self.quick { quick } else { usual }
+    }
+
+    /// Has `command` be one of `side`, whatever the environment here says.
+    pub(super) fn dress(&self, command: &mut Command, side: Side) {
+        for name in FOREIGN {
+            command.env_remove(name);
+        }
+        if side != Side::Stock {
+            command.env("OPENSSL_CONF", self.configuration(side));
+        }
+    }
+
+    /// The file of one of the sides that have one.
+    pub(super) fn configuration(&self, side: Side) -> PathBuf {
+        self.folder.path().join(match side {
+            Side::Stock | Side::StockConfigured => "stock.cnf",
+            Side::Oarlock => "oarlock.cnf",
+        })
+    }
+
+    /// A file's place in a folder that goes with `self`.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Does `work` with counting in the provider, and returns the bytes of `operation` that went
+    /// through it: nothing is timed that was not seen to be accelerated.
+    pub(super) fn bytes_through(
+        &self,
+        operation: Operation,
+        work: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<u64, Error> {
+        let path = self.file("usage");
+        let usage = Usage::create(&path).map_err(Error::io(path.display()))?;
+        self.write_configuration(Side::Oarlock, Some(&path))?;
+        let done = work();
+        self.write_configuration(Side::Oarlock, None)?;
+        fs::remove_file(&path).map_err(Error::io(path.display()))?;
+        done?;
+        let counted = usage.read();
+        let lines = counted.lines.iter();
+        let mine = lines.filter(|line| line.operation == operation);
+        Ok(mine.map(|line| line.bytes).sum())
+    }
+
+    /// Of everybody who takes part.
+    pub(super) fn versions(&self) -> Vec<String> {
+        let version = |program: &str, args: &[&str]| {
+            let output = Command::new(program)
+                .args(args)
+                .stdin(Stdio::null())
+                .output();
+            let output = output.ok()?;
+            // ssh says it on standard error.
+            let text = [output.stdout, output.stderr].concat();
+            let text = String::from_utf8_lossy(&text);
+            text.lines().next().map(str::to_owned)
+        };
+        let hpn = self.hpn_ssh.as_ref().map(|folder| {
+            let program = super::ssh::hpn_client(folder);
+            (program.to_string_lossy().into_owned(), ["-V"])
+        });
+        let mut versions = vec![concat!("oarlock ", env!("CARGO_PKG_VERSION")).to_owned()];
+        versions.extend(version("openssl", &["version"]));
+        versions.extend(version("ssh", &["-V"]));
+        versions.extend(hpn.and_then(|(program, args)| version(&program, &args)));
+        versions
+    }
+
+    fn write_configuration(&self, side: Side, counting: Option<&Path>) -> Result<(), Error> {
+        let path = self.configuration(side);
+        let text = configuration((side == Side::Oarlock).then_some(&*self.provider), counting);
+        fs::write(&path, text).map_err(Error::io(path.display()))
+    }
+
+    fn check_it_loads(&self) -> Result<(), Error> {
+        let mut command = Command::new("openssl");
+        command.args(["list", "-providers"]).stdin(Stdio::null());
+        self.dress(&mut command, Side::Oarlock);
+        let output = command.output().map_err(Error::io("openssl"))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        if text.contains("name: Oarlock") {
+            return Ok(());
+        }
+        Err(Error::Failed(format!(
+            "openssl does not load {}: {}",
+            self.provider.display(),
+            String::from_utf8_lossy(&output.stderr).trim()
+        )))
+    }
+}
+
+/// The one that was named, or the one that was built beside this.
+fn provider(named: Option<&Path>) -> Result<PathBuf, Error> {
+    let beside = || {
+        let program = std::env::current_exe().ok()?;
+        Some(program.with_file_name("liboarlock_provider.so"))
+    };
+    let found = named.map(Path::to_owned).or_else(beside);
+    let found = found.filter(|file| file.is_file()).ok_or_else(|| {
+        Error::Unavailable(
+            "no provider beside this program: build it (cargo build --release --package \
+             oarlock-provider) or name it with --provider"
+                .to_owned(),
+        )
+    })?;
+    found.canonicalize().map_err(Error::io(found.display()))
+}
+
+/// As `oarlock run` makes it for who has none: ours is preferred, but for the random numbers' own
+/// cipher.
+fn configuration(provider: Option<&Path>, counting: Option<&Path>) -> String {
+    let mut text = "openssl_conf = init\n[init]\nproviders = providers\n".to_owned();
+    if provider.is_some() {
+        text += "alg_section = algorithms\nrandom = random\n";
+    }
+    text += "[providers]\ndefault = default_provider\n";
+    if provider.is_some() {
+        text += "oarlock = oarlock_provider\n";
+    }
+    text += "[default_provider]\nactivate = 1\n";
+    if let Some(provider) = provider {
+        let module = provider.display();
+        let _ = write!(
+            text,
+            "[oarlock_provider]\nidentity = oarlock\nmodule = \"{module}\"\n"
+        );
+        if let Some(file) = counting {
+            let _ = writeln!(text, "stats = \"{}\"", file.display());
+        }
+        text += "activate = 1\n\
+                 [algorithms]\ndefault_properties = ?provider=oarlock\n\
+                 [random]\nproperties = provider!=oarlock\n";
+    }
+    text
+}
+
+/// What would change what is measured.
+const FOREIGN: [&str; 6] = [
+    "OPENSSL_CONF",
+    "OPENSSL_MODULES",
+    "OPENSSL_ia32cap",
+    "OARLOCK_CPU",
+    "OARLOCK_OPTIONS",
+    "SSH_AUTH_SOCK",
+];

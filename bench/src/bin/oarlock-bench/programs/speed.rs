@@ -1,0 +1,116 @@
+//! `openssl speed`: what everybody measures first.
+
+use std::process::{Command, Stdio};
+
+use oarlock::device::Operation;
+use oarlock_bench::Error;
+
+use super::compared::{Compared, Figure, pair};
+use super::setup::{Setup, Side};
+
+/// One cipher, one way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Speed {
+    pub(super) cipher: &'static str,
+    pub(super) decrypts: bool,
+}
+
+/// Of a call.
+pub(super) const SIZES: [usize; 5] = [16, 64, 256, 1024, 16384];
+
+impl Speed {
+    pub(super) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
+        let operation = operation(self.cipher)?;
+        let last = SIZES[SIZES.len() - 1];
+        let through = setup.bytes_through(operation, || {
+            self.bytes_per_second(setup, Side::Oarlock, last).map(drop)
+        })?;
+        if through == 0 {
+            return Err(Error::Unavailable(format!(
+                "the provider leaves {} to OpenSSL on this CPU",
+                self.cipher
+            )));
+        }
+        SIZES
+            .iter()
+            .map(|bytes| {
+                pair(Figure::Rate, *bytes, setup.rounds(5, 3), |side| {
+                    let side = [Side::Oarlock, Side::Stock][side];
+                    Ok(self.bytes_per_second(setup, side, *bytes)? / 1e9)
+                })
+            })
+            .collect()
+    }
+
+    /// By CPU time, which is what `openssl speed` counts unless told otherwise, and which other
+    /// programs on the machine change least.
+    fn bytes_per_second(&self, setup: &Setup, side: Side, bytes: usize) -> Result<f64, Error> {
+        let mut command = Command::new("openssl");
+        command
+            .args(["speed", "-evp", self.cipher, "-seconds", "1", "-mr"])
+            .args(["-bytes", &bytes.to_string()])
+            .args(self.decrypts.then_some("-decrypt"))
+            .stdin(Stdio::null());
+        setup.dress(&mut command, side);
+        let output = command.output().map_err(Error::io("openssl speed"))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        rate(&text).ok_or_else(|| {
+            let why = String::from_utf8_lossy(&output.stderr);
+            Error::Failed(format!("openssl speed: {}", why.trim().replace('\n', "; ")))
+        })
+    }
+}
+
+/// The operation of that name, which is OpenSSL's too.
+pub(super) fn operation(name: &str) -> Result<Operation, Error> {
+    Operation::named(name).ok_or_else(|| Error::Failed(format!("{name} is no operation")))
+}
+
+/// The last field of the line that begins with `+F`: bytes a second.
+fn rate(machine_readable: &str) -> Option<f64> {
+    let line = machine_readable
+        .lines()
+        .find_map(|line| line.strip_prefix("+F:"))?;
+    let rate: f64 = line.rsplit(':').next()?.parse().ok()?;
+    (rate.is_finite() && rate > 0.0).then_some(rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_openssl_speed_says_is_read() {
+        let output = Command::new("openssl")
+            .args(["speed", "-evp", "aes-128-ctr", "-seconds", "1", "-mr"])
+            .args(["-bytes", "64"])
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let found = rate(&text).unwrap();
+        // The same by the line of the calls on standard error: "+R:COUNT:NAME:SECONDS".
+        let errors = String::from_utf8(output.stderr).unwrap();
+        let calls = errors
+            .lines()
+            .find_map(|line| line.strip_prefix("+R:"))
+            .unwrap();
+        let fields: Vec<_> = calls.split(':').collect();
+        let count: f64 = fields[0].parse().unwrap();
+        let seconds: f64 = fields[2].parse().unwrap();
+        let expected = count * 64.0 / seconds;
+        assert!((found / expected - 1.0).abs() < 0.01, "{text}");
+    }
+
+    #[test]
+    fn what_says_nothing_is_not_read() {
+        for text in [
+            "",
+            "+DT:AES-128-CTR:1:64\n",
+            "+F:25:AES-128-CTR:\n",
+            "+F:25:X:nan\n",
+            "+F:25:X:0.00\n",
+        ] {
+            assert_eq!(rate(text), None, "{text}");
+        }
+    }
+}

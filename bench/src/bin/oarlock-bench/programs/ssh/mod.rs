@@ -1,0 +1,274 @@
+//! OpenSSH: a file in memory through connections of our own.
+//!
+//! Each connection is accepted here and handed to an `sshd -i`, as inetd did. So the server is a
+//! child of this process like the client, and `wait4` tells the CPU time of both ends and all that
+//! they start, exactly and whatever else the machine does: the file system of processes would lose
+//! those that have ended, and `/proc/stat` counts everybody. (What the kernel does for a connection
+//! in interrupts is charged to whom it interrupts, as for any program.)
+
+mod connection;
+
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+
+use oarlock_bench::Error;
+use rand::{Rng as _, SeedableRng as _};
+
+use super::compared::{Compared, Figure, STOCK, in_turn};
+use super::link::Link;
+use super::setup::{Setup, Side};
+use super::speed::operation;
+use crate::surroundings::on_one_cpu;
+use connection::{Connection, Hosts, Programs, Transfer};
+
+pub(super) use connection::{hpn_client, said};
+
+/// One cipher and MAC, one way, at one place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ssh {
+    pub(super) suite: &'static Suite,
+    pub(super) way: Way,
+    pub(super) place: Place,
+}
+
+/// What a connection is protected with.
+#[derive(Debug)]
+pub(super) struct Suite {
+    /// As OpenSSH calls it.
+    pub(super) cipher: &'static str,
+    /// `None` where the cipher is an AEAD.
+    pub(super) mac: Option<&'static str>,
+    /// What it asks of libcrypto.
+    pub(super) operation: &'static str,
+}
+
+/// How the file goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    /// From a command at the server.
+    Download,
+    /// To one.
+    Upload,
+    /// To a file at the server.
+    Scp,
+}
+
+/// Where it goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// Over loopback.
+    Here,
+    /// The same, with AES instructions hidden from the client on both sides, and with the stock
+    /// server on both.
+    Masked {
+        /// Whether ours may use GFNI, which has half of AES and which OpenSSL never uses.
+        has_gfni: bool,
+    },
+    /// Over a link of 1 Gbit/s.
+    Gigabit,
+    /// Over loopback, everything on one CPU.
+    OneCpu,
+}
+
+impl Suite {
+    /// Without the names of who defined them.
+    pub(super) fn name(&self) -> String {
+        let short = |name: &'static str| name.trim_end_matches("@openssh.com");
+        match self.mac {
+            Some(mac) => format!("{}-{}", self.cipher, short(mac)),
+            None => short(self.cipher).to_owned(),
+        }
+    }
+}
+
+impl Way {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Download => "download",
+            Self::Upload => "upload",
+            Self::Scp => "scp",
+        }
+    }
+}
+
+impl Ssh {
+    pub(super) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
+        let hosts = Hosts::new(setup)?;
+        let link = match self.place {
+            Place::Gigabit => Some(Link::new()?),
+            Place::Here | Place::Masked { .. } | Place::OneCpu => None,
+        };
+        let folder = tempfile::tempdir_in(TMPFS).map_err(Error::io(TMPFS))?;
+        let data = folder.path().join("data");
+        let copy = folder.path().join("copy");
+        let link = link.as_ref();
+        let stock = Programs::stock()?;
+        self.verify(setup, &hosts, &stock, link, [&data, &copy])?;
+
+        let bytes = self.bytes(setup);
+        make(&data, bytes)?;
+        let hpn = setup.hpn_ssh.as_deref().map(Programs::hpn).transpose()?;
+        let transfer = |programs: &Programs, side| {
+            let to = match self.way {
+                Way::Download | Way::Upload => Path::new("/dev/null"),
+                Way::Scp => {
+                    // Not under the clock: to free the old pages takes as long as to write some.
+                    let _ = fs::remove_file(&copy);
+                    &copy
+                }
+            };
+            self.transfer(setup, &hosts, programs, link, side, [&data, to])
+        };
+        let sides = if hpn.is_some() { 3 } else { 2 };
+        let mut samples = in_turn(setup.rounds(9, 3), sides, |side| match (side, &hpn) {
+            (0, _) => transfer(&stock, Side::Oarlock),
+            (2, Some(hpn)) => transfer(hpn, Side::Stock),
+            _ => transfer(&stock, Side::Stock),
+        })?
+        .into_iter();
+        let ours = samples.next().unwrap_or_default();
+        let others = [STOCK, "hpn-ssh"].into_iter().zip(samples);
+        Ok(others
+            .flat_map(|(vs, theirs)| compared(bytes, vs, &ours, &theirs))
+            .collect())
+    }
+
+    /// Sends random bytes between an accelerated client and each server, and sees that they arrive,
+    /// and that they went through Oarlock. A stock server that takes what the client sends, and
+    /// checks its MAC, shows that the stream itself is the stock one.
+    fn verify(
+        &self,
+        setup: &Setup,
+        hosts: &Hosts,
+        programs: &Programs,
+        link: Option<&Link>,
+        [data, copy]: [&Path; 2],
+    ) -> Result<(), Error> {
+        make(data, VERIFIED_BYTES)?;
+        let operation = operation(self.suite.operation)?;
+        let is_masked = matches!(self.place, Place::Masked { .. });
+        for (server, ends) in [(Side::Stock, 1), (Side::Oarlock, 2)] {
+            let connection = Connection {
+                server,
+                ..self.connection(programs, link, Side::Oarlock)
+            };
+            let through = setup.bytes_through(operation, || {
+                hosts.transfer(setup, &connection, [data, copy]).map(drop)
+            })?;
+            if through < ends * VERIFIED_BYTES as u64 {
+                return Err(Error::Failed(format!(
+                    "of {VERIFIED_BYTES} bytes through {ends} accelerated ends, {through} went \
+                     through Oarlock"
+                )));
+            }
+            if !are_alike(data, copy)? {
+                return Err(Error::Mismatch(format!(
+                    "{}: what arrived is not what was sent",
+                    self.suite.name()
+                )));
+            }
+            fs::remove_file(copy).map_err(Error::io(copy.display()))?;
+            if is_masked {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn transfer(
+        &self,
+        setup: &Setup,
+        hosts: &Hosts,
+        programs: &Programs,
+        link: Option<&Link>,
+        side: Side,
+        files: [&Path; 2],
+    ) -> Result<Transfer, Error> {
+        let connection = self.connection(programs, link, side);
+        let work = || hosts.transfer(setup, &connection, files);
+        match self.place {
+            Place::OneCpu => on_one_cpu(work),
+            Place::Here | Place::Masked { .. } | Place::Gigabit => work(),
+        }
+    }
+
+    fn connection<'a>(
+        &self,
+        programs: &'a Programs,
+        link: Option<&'a Link>,
+        side: Side,
+    ) -> Connection<'a> {
+        let mask = match self.place {
+            Place::Masked { has_gfni } => Some(if has_gfni { "-aes" } else { "-aes,-gfni" }),
+            Place::Here | Place::Gigabit | Place::OneCpu => None,
+        };
+        Connection {
+            programs,
+            suite: self.suite,
+            way: self.way,
+            link,
+            client: side,
+            client_mask: mask,
+            server: if mask.is_some() { Side::Stock } else { side },
+        }
+    }
+
+    fn bytes(&self, setup: &Setup) -> usize {
+        let bytes = match self.place {
+            // More takes longer and tells nothing more: it goes at the pace of the link.
+            Place::Gigabit => 256 << 20,
+            Place::Here | Place::Masked { .. } | Place::OneCpu => 1 << 30,
+        };
+        if setup.quick { bytes / 4 } else { bytes }
+    }
+}
+
+fn compared(
+    bytes: usize,
+    vs: &'static str,
+    ours: &[Transfer],
+    theirs: &[Transfer],
+) -> [Compared; 2] {
+    let of = |figure, sample: &dyn Fn(&Transfer) -> f64| Compared {
+        figure,
+        bytes,
+        vs,
+        ours: ours.iter().map(sample).collect(),
+        theirs: theirs.iter().map(sample).collect(),
+    };
+    let gib = bytes as f64 / f64::from(1 << 30);
+    [
+        of(Figure::Rate, &|transfer| {
+            bytes as f64 / transfer.seconds / 1e9
+        }),
+        of(Figure::CpuSeconds, &|transfer| transfer.cpu_seconds / gib),
+    ]
+}
+
+/// Random bytes.
+fn make(path: &Path, bytes: usize) -> Result<(), Error> {
+    let failed = |error| Error::io(path.display())(error);
+    let mut random = rand::rngs::SmallRng::seed_from_u64(bytes as u64);
+    let mut block = vec![0; 1 << 20];
+    let mut file = File::create(path).map_err(failed)?;
+    for _ in 0..bytes / block.len() {
+        random.fill_bytes(&mut block);
+        file.write_all(&block).map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn are_alike(a: &Path, b: &Path) -> Result<bool, Error> {
+    let read = |path: &Path| {
+        let mut bytes = Vec::new();
+        File::open(path)
+            .and_then(|mut file| file.read_to_end(&mut bytes))
+            .map_err(Error::io(path.display()))?;
+        Ok::<_, Error>(bytes)
+    };
+    Ok(read(a)? == read(b)?)
+}
+
+const TMPFS: &str = "/dev/shm";
+const VERIFIED_BYTES: usize = 16 << 20;
