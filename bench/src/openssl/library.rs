@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::ptr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use libloading::Library;
@@ -122,7 +123,7 @@ pub(super) struct Context {
     functions: Functions,
     ctx: *mut c_void,
     /// Goes after it.
-    _world: Option<Arc<World>>,
+    _world: Option<Rc<World>>,
 }
 
 /// An OSSL_LIB_CTX: providers and properties of its own, whatever the process is configured to have.
@@ -139,7 +140,7 @@ impl World {
     pub(super) fn new(
         libcrypto: &Arc<Libcrypto>,
         configuration: Option<&Path>,
-    ) -> Result<Arc<Self>, Error> {
+    ) -> Result<Rc<Self>, Error> {
         // SAFETY: the functions have these types in OpenSSL 3's headers, and `World` keeps the library
         // that they are of.
         let (new, mut world, load) = unsafe {
@@ -172,7 +173,7 @@ impl World {
                 )));
             }
         }
-        Ok(Arc::new(world))
+        Ok(Rc::new(world))
     }
 }
 
@@ -186,12 +187,12 @@ impl Drop for World {
 /// A cipher of one of the providers that a world has.
 pub(super) struct Fetched {
     cipher: *const c_void,
-    world: Arc<World>,
+    world: Rc<World>,
 }
 
 impl Fetched {
     /// `properties` is added to the world's own query, as in `provider=default`.
-    pub(super) fn new(world: &Arc<World>, name: &str, properties: &str) -> Result<Self, Error> {
+    pub(super) fn new(world: &Rc<World>, name: &str, properties: &str) -> Result<Self, Error> {
         let (c_name, c_properties) = (
             CString::new(name).unwrap_or_default(),
             CString::new(properties).unwrap_or_default(),
@@ -206,7 +207,7 @@ impl Fetched {
         }
         Ok(Self {
             cipher,
-            world: Arc::clone(world),
+            world: Rc::clone(world),
         })
     }
 
@@ -268,18 +269,17 @@ impl Context {
     /// As [`new`](Self::new), of the cipher that `world` gives for `name`: its property query and
     /// providers decide whose that is.
     pub(super) fn fetched(
-        world: &Arc<World>,
+        world: &Rc<World>,
         name: &str,
         direction: Direction,
         key: &[u8],
     ) -> Result<Self, Error> {
         let fetched = Fetched::new(world, name, "")?;
-        // SAFETY: what was fetched is a cipher, and lives until this returns.
-        unsafe { Self::of(&world.libcrypto, fetched.cipher, direction, key) }.map(|mut context| {
-            // The context keeps a reference of its own to the cipher.
-            context._world = Some(Arc::clone(world));
-            context
-        })
+        // SAFETY: what was fetched is a cipher, which lives until this returns; a context keeps a
+        // reference of its own.
+        let mut context = unsafe { Self::of(&world.libcrypto, fetched.cipher, direction, key) }?;
+        context._world = Some(Rc::clone(world));
+        Ok(context)
     }
 
     /// # Safety

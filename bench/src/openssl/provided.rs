@@ -2,6 +2,7 @@
 //! the same functions.
 
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,8 +19,8 @@ use crate::statistics::Summary;
 
 /// OpenSSL as it comes, and as a configuration has it.
 pub struct Provided {
-    stock: Arc<World>,
-    provided: Arc<World>,
+    stock: Rc<World>,
+    provided: Rc<World>,
 }
 
 /// What is measured.
@@ -125,13 +126,13 @@ impl Provided {
 
 fn contestant(
     name: &'static str,
-    world: &Arc<World>,
+    world: &Rc<World>,
     request: &Request,
 ) -> Result<Contestant, Error> {
     Ok(Contestant::new(name, vec![subject(world, request)?]))
 }
 
-fn subject(world: &Arc<World>, request: &Request) -> Result<Subject, Error> {
+fn subject(world: &Rc<World>, request: &Request) -> Result<Subject, Error> {
     let name = request.operation.name();
     let key: Vec<u8> = (0..request.operation.key_bytes() as u8).collect();
     let context = |direction| Context::fetched(world, name, direction, &key);

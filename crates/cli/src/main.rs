@@ -9,11 +9,13 @@
 //! cache.rs      a calibration kept            failure.rs    the one line on stderr
 //!
 //! run/          one command with the provider    provider/      the same for the whole machine
+//! doctor/       whether it will be taken, and why not
 //! openssl_conf/ the user's configuration read and added to   openssl.rs  what openssl says of itself
 //! ```
 
 mod cache;
 mod devices;
+mod doctor;
 mod enc;
 mod failure;
 mod files;
@@ -64,6 +66,9 @@ enum Command {
     /// Install, remove or look at the OpenSSL provider for the whole machine
     #[command(subcommand)]
     Provider(provider::Command),
+    /// Find out whether this machine and a program will take the OpenSSL provider, and why not
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(doctor::Args),
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  oarlock completions bash > /etc/bash_completion.d/oarlock")]
     Completions {
@@ -87,6 +92,7 @@ fn carry_out(command: Command) -> Result<ExitCode, Failure> {
         Command::Devices(args) => devices::run(&args),
         Command::Bench(args) => bench(&args),
         Command::Run(args) => return run::run(&args),
+        Command::Doctor(args) => return doctor::run(&args),
         Command::Provider(command) => return provider::run(&command),
         Command::Completions { shell } => {
             let mut script = Vec::new();

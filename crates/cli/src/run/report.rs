@@ -76,7 +76,8 @@ impl Report {
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 
-    fn to_text(&self) -> String {
+    /// A table.
+    pub(crate) fn to_text(&self) -> String {
         let loaded = match self.processes {
             0 => "no process loaded the provider".into(),
             1 => "1 process loaded the provider".into(),

@@ -6,6 +6,7 @@ use std::io::{Read, Write as _};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,25 @@ pub fn openssl(bits: usize, iv: &str, data: &[u8]) -> Vec<u8> {
     let output = run(&mut command, data);
     assert!(output.status.success(), "openssl: {}", stderr(&output));
     output.stdout
+}
+
+/// The provider, as it is in the tree.
+pub fn provider() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_BIN_EXE_oarlock")).parent().unwrap();
+        let mut cargo = Command::new(env!("CARGO"));
+        // With the command, so that it is made of the same build of the libraries.
+        cargo.args(["build", "--quiet", "--package", "oarlock-provider"]);
+        cargo.args(["--package", "oarlock-cli"]);
+        cargo.arg("--target-dir").arg(folder.parent().unwrap());
+        if folder.ends_with("release") {
+            cargo.arg("--release");
+        }
+        let built = cargo.output().unwrap();
+        assert!(built.status.success(), "{}", stderr(&built));
+        folder.join("liboarlock_provider.so")
+    })
 }
 
 /// Runs a command with `input` on its standard input.

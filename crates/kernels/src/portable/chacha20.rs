@@ -38,12 +38,13 @@ pub(crate) fn mac_and_keystream(
     r: &Multiplier,
     mac: Element,
     ciphertext: &[u8],
+    join: Element,
     place: &mut Keystream,
 ) -> Element {
     #[cfg(any(test, feature = "dispatch-counters"))]
     crate::chacha20::dispatch::PORTABLE_AND_MAC.hit();
     // SAFETY: as above.
-    unsafe { stitched::mac_and_keystream::<Chunk>(start, r, mac, ciphertext, place) }
+    unsafe { stitched::mac_and_keystream::<Chunk>(start, r, mac, ciphertext, join, place) }
 }
 
 /// Crypts a whole message whose block 0 is at `start`, and returns its tag.

@@ -81,6 +81,7 @@ macro_rules! entry_points {
             r: &Multiplier,
             mac: Element,
             ciphertext: &[u8],
+            join: Element,
             place: &mut Keystream,
         ) -> Element {
             #[target_feature(enable = $features)]
@@ -90,17 +91,20 @@ macro_rules! entry_points {
                 r: &Multiplier,
                 mac: Element,
                 ciphertext: &[u8],
+                join: Element,
                 place: &mut Keystream,
             ) -> Element {
                 let start = Start::from_parts(key, row);
                 // SAFETY: the features are enabled here.
-                unsafe { stitched::mac_and_keystream::<$chunk>(start, r, mac, ciphertext, place) }
+                unsafe {
+                    stitched::mac_and_keystream::<$chunk>(start, r, mac, ciphertext, join, place)
+                }
             }
             #[cfg(any(test, feature = "dispatch-counters"))]
             crate::chacha20::dispatch::$mac_counter.hit();
             let (key, row) = start.parts();
             // SAFETY: the token proves the features.
-            unsafe { inner(key, row, r, mac, ciphertext, place) }
+            unsafe { inner(key, row, r, mac, ciphertext, join, place) }
         }
 
         /// Crypts a whole message whose block 0 is at `start`, and returns its tag.

@@ -7,11 +7,10 @@ use cipher::StreamCipher;
 use inout::InOutBuf;
 use oarlock_kernels::aes::{Backend, Ctr};
 use oarlock_kernels::chacha20::{self, ChaCha20};
-use zeroize::Zeroize;
 
 use super::KeyBytes;
 use crate::cipher::ctr::AcceleratedCtr;
-use crate::cipher::{AnyStream, Keystream, advanced, keystream};
+use crate::cipher::{Algorithm, AnyStream, Keystream, advanced, keystream};
 use crate::device::{Kind, Operation};
 use crate::{Accelerator, Error};
 
@@ -41,9 +40,13 @@ pub struct StreamContext {
     /// Counter block of the next byte, and bytes of it that are used up.
     counter: u128,
     skip: usize,
-    /// The keystream of the block at `begun_at`, of ciphers that take long to make one.
-    begun: [u8; 64],
-    begun_at: Option<u128>,
+    /// Keystream of ciphers that take long to make a block, from the start of a block on, and how much
+    /// of it is left.
+    begun: [u8; BEGUN_BYTES],
+    begun_bytes: usize,
+    begun_left: usize,
+    /// The counter block behind it.
+    begun_until: Option<u128>,
     /// A request of fewer bytes is the kernel's, even where there is a session.
     short_bytes: usize,
     /// Bytes that the kernel may still serve before a session is opened.
@@ -52,6 +55,8 @@ pub struct StreamContext {
     session: Option<Box<AcceleratedCtr<AnyStream>>>,
 }
 
+// A box would cost as much as the key that is put there.
+#[allow(clippy::large_enum_variant)]
 enum Kernel {
     Unkeyed,
     Aes(Ctr),
@@ -75,8 +80,10 @@ impl StreamContext {
             kernel: Kernel::Unkeyed,
             counter: 0,
             skip: 0,
-            begun: [0; 64],
-            begun_at: None,
+            begun: [0; BEGUN_BYTES],
+            begun_bytes: 0,
+            begun_left: 0,
+            begun_until: None,
             short_bytes: 0,
             kernel_bytes_left: 0,
             session: None,
@@ -146,6 +153,7 @@ impl StreamContext {
             self.block_bytes()
         );
         (self.counter, self.skip) = (counter, skip);
+        self.begun_left = 0;
     }
 
     /// The position of the next byte, as [`set_counter`](Self::set_counter) takes it.
@@ -189,7 +197,7 @@ impl StreamContext {
         }
     }
 
-    /// A block begun is made once.
+    /// A block begun is made once and, where short pieces follow each other, some more with it.
     fn run_by_blocks(&mut self, mut data: InOutBuf<'_, '_, u8>) {
         let block_bytes = self.block_bytes();
         if let Kernel::Aes(ctr) = &self.kernel {
@@ -198,26 +206,44 @@ impl StreamContext {
             return self.advance(bytes);
         }
         while !data.is_empty() {
-            let whole = data.len() - data.len() % block_bytes;
-            if self.skip == 0 && whole > 0 {
+            if self.begun_left == 0 && self.skip == 0 && data.len() >= BEGUN_BYTES / 2 {
+                let whole = data.len() - data.len() % block_bytes;
                 let (blocks, rest) = data.split_at(whole);
                 self.kernel.apply(self.counter, blocks);
                 self.advance(whole);
                 data = rest;
-            } else {
-                if self.begun_at != Some(self.counter) {
-                    self.begun = [0; 64];
-                    let begun = &mut self.begun[..block_bytes];
-                    self.kernel.apply(self.counter, begun.into());
-                    self.begun_at = Some(self.counter);
-                }
-                let bytes = data.len().min(block_bytes - self.skip);
-                let (mut head, rest) = data.split_at(bytes);
-                head.xor_in2out(&self.begun[self.skip..self.skip + bytes]);
-                self.advance(bytes);
-                data = rest;
+                continue;
             }
+            if self.begun_left == 0 {
+                self.begin_blocks();
+            }
+            let at = self.begun_bytes - self.begun_left;
+            let bytes = data.len().min(self.begun_left);
+            let (mut head, rest) = data.split_at(bytes);
+            head.xor_in2out(&self.begun[at..at + bytes]);
+            self.begun_left -= bytes;
+            self.advance(bytes);
+            data = rest;
         }
+    }
+
+    /// Keystream from the position on: of one block, or of as many as there is room for where it goes
+    /// on with what was made before.
+    fn begin_blocks(&mut self) {
+        let block_bytes = self.block_bytes();
+        let goes_on = self.begun_until == Some(self.counter) && self.skip == 0;
+        self.begun_bytes = if goes_on { BEGUN_BYTES } else { block_bytes };
+        // ChaCha20's counter ends where another nonce begins.
+        if self.operation == Operation::ChaCha20 && self.counter as u32 > u32::MAX - 4 {
+            self.begun_bytes = block_bytes;
+        }
+        self.begun = [0; BEGUN_BYTES];
+        let begun = &mut self.begun[..self.begun_bytes];
+        self.kernel.apply(self.counter, begun.into());
+        self.begun_left = self.begun_bytes - self.skip;
+        let blocks = (self.begun_bytes / block_bytes) as u128;
+        let bits = self.shape.counter_bits();
+        self.begun_until = Some(advanced(self.counter, blocks, bits));
     }
 
     #[cold]
@@ -234,6 +260,7 @@ impl StreamContext {
                     session.begin_at(self.counter, self.skip);
                 }
                 session.unchecked_apply_keystream_inout(data);
+                self.begun_left = 0;
                 self.advance(bytes);
             }
             None => self.run_by_blocks(data),
@@ -252,7 +279,6 @@ impl StreamContext {
 
     #[inline(always)]
     fn advance(&mut self, bytes: usize) {
-        use crate::cipher::Algorithm;
         let end = self.skip + bytes;
         let blocks = (end >> self.shape.block_shift()) as u128;
         self.counter = advanced(self.counter, blocks, self.shape.counter_bits());
@@ -261,13 +287,15 @@ impl StreamContext {
 
     #[inline(always)]
     fn block_bytes(&self) -> usize {
-        use crate::cipher::Algorithm;
         1 << self.shape.block_shift()
     }
 
     fn forget_begun(&mut self) {
-        if self.begun_at.take().is_some() {
-            self.begun.zeroize();
+        self.begun_left = 0;
+        if self.begun_until.take().is_some() {
+            self.begun = [0; BEGUN_BYTES];
+            // Nobody reads the zeros: the compiler must not know.
+            std::hint::black_box(&mut self.begun);
         }
     }
 }
@@ -282,8 +310,10 @@ impl Clone for StreamContext {
             kernel: Kernel::Unkeyed,
             counter: self.counter,
             skip: self.skip,
-            begun: [0; 64],
-            begun_at: None,
+            begun: [0; BEGUN_BYTES],
+            begun_bytes: 0,
+            begun_left: 0,
+            begun_until: None,
             short_bytes: 0,
             kernel_bytes_left: 0,
             session: None,
@@ -323,9 +353,11 @@ impl Kernel {
 }
 
 const CHACHA_BLOCK_BYTES: u64 = 64;
-/// As many bytes gain nothing by a session: less than half a microsecond of work, or a block.
+/// Four blocks of ChaCha20 take little longer than one.
+const BEGUN_BYTES: usize = 256;
+/// As many bytes gain nothing by a session: up to two microseconds of work, or a block.
 const AES_SHORT_BYTES: usize = 2 << 10;
-const CHACHA_SHORT_BYTES: usize = 256;
+const CHACHA_SHORT_BYTES: usize = 8 << 10;
 const OTHER_SHORT_BYTES: usize = 16;
 /// Some 20 µs of work, of which a session costs two.
 const AES_BYTES_MAX: usize = 512 << 10;

@@ -1,0 +1,168 @@
+//! What a program is linked with.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use object::elf;
+use object::read::elf::{Dyn as _, ElfFile64, FileHeader as _};
+use object::{Endianness, Object as _};
+
+/// A program and the libraries that the dynamic linker loads with it.
+#[derive(Debug, Default)]
+pub(super) struct Linked {
+    /// Names of libraries, and by which other one they come; empty for the program itself.
+    pub(super) libraries: BTreeMap<String, String>,
+    /// As in "OpenSSL 3.0.17", where the program itself contains it.
+    pub(super) inside: Option<String>,
+    /// Whether Go's compiler made it.
+    pub(super) is_go: bool,
+}
+
+impl Linked {
+    /// # Errors
+    /// The file is no 64-bit ELF file; says so.
+    pub(super) fn of(path: &Path) -> Result<Self, String> {
+        let bytes = fs::read(path).map_err(|error| crate::failure::reason(&error))?;
+        let first = Needed::of(&bytes)?;
+        let mut linked = Self {
+            inside: version_inside(&bytes),
+            is_go: first.is_go,
+            ..Self::default()
+        };
+        let cache = linker_cache();
+        let mut waiting: Vec<(PathBuf, String, Needed)> = vec![(path.into(), String::new(), first)];
+        while let Some((file, by, needed)) = waiting.pop() {
+            for name in &needed.names {
+                if linked.libraries.contains_key(name) {
+                    continue;
+                }
+                linked.libraries.insert(name.clone(), by.clone());
+                let Some(found) = search(name, &file, &needed.folders, &cache) else {
+                    continue;
+                };
+                let read = fs::read(&found).ok();
+                if let Some(Ok(more)) = read.map(|bytes| Needed::of(&bytes)) {
+                    waiting.push((found, name.clone(), more));
+                }
+            }
+        }
+        Ok(linked)
+    }
+
+    /// The library whose name begins so, and by which other one it comes.
+    pub(super) fn library(&self, prefix: &str) -> Option<(&str, &str)> {
+        let found = self
+            .libraries
+            .iter()
+            .find(|(name, _)| name.starts_with(prefix));
+        found.map(|(name, by)| (&name[..], &by[..]))
+    }
+}
+
+/// What one file asks the dynamic linker for.
+#[derive(Debug)]
+struct Needed {
+    names: Vec<String>,
+    /// DT_RPATH and DT_RUNPATH.
+    folders: Vec<String>,
+    is_go: bool,
+}
+
+impl Needed {
+    fn of(bytes: &[u8]) -> Result<Self, String> {
+        let broken = |error: object::Error| format!("no 64-bit ELF file: {error}");
+        let file = ElfFile64::<Endianness>::parse(bytes).map_err(broken)?;
+        let endian = file.endian();
+        let mut needed = Self {
+            names: Vec::new(),
+            folders: Vec::new(),
+            is_go: file.section_by_name(".go.buildinfo").is_some(),
+        };
+        let sections = file.elf_header().sections(endian, bytes).map_err(broken)?;
+        let Some((entries, strings)) = sections.dynamic(endian, bytes).map_err(broken)? else {
+            return Ok(needed);
+        };
+        let strings = sections.strings(endian, bytes, strings).map_err(broken)?;
+        for entry in entries {
+            let tag = entry.d_tag(endian) as u32;
+            let list = match tag {
+                elf::DT_NEEDED => &mut needed.names,
+                elf::DT_RPATH | elf::DT_RUNPATH => &mut needed.folders,
+                _ => continue,
+            };
+            let text = entry.string(endian, strings).map_err(broken)?;
+            let text = String::from_utf8_lossy(text).into_owned();
+            if tag == elf::DT_NEEDED {
+                list.push(text);
+            } else {
+                list.extend(text.split(':').map(Into::into));
+            }
+        }
+        Ok(needed)
+    }
+}
+
+/// As ld.so(8) looks for it: the file's own folders, LD_LIBRARY_PATH, the cache.
+fn search(
+    name: &str,
+    file: &Path,
+    folders: &[String],
+    cache: &HashMap<String, PathBuf>,
+) -> Option<PathBuf> {
+    let origin = file
+        .parent()
+        .unwrap_or(Path::new("/"))
+        .display()
+        .to_string();
+    let own = folders.iter().map(|folder| {
+        folder
+            .replace("${ORIGIN}", &origin)
+            .replace("$ORIGIN", &origin)
+    });
+    let of_environment = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
+    let of_environment = of_environment.split(':').filter(|it| !it.is_empty());
+    own.chain(of_environment.map(Into::into))
+        .map(|folder| Path::new(&folder).join(name))
+        .find(|path| path.is_file())
+        .or_else(|| cache.get(name).cloned())
+}
+
+/// Where the dynamic linker finds libraries, by name; the first of a name is this machine's own.
+fn linker_cache() -> HashMap<String, PathBuf> {
+    let mut cache = HashMap::new();
+    let printed = ["/sbin/ldconfig", "ldconfig"].iter().find_map(|command| {
+        let mut command = Command::new(command);
+        let output = command.arg("-p").stdin(Stdio::null()).output().ok()?;
+        output.status.success().then_some(output.stdout)
+    });
+    for line in String::from_utf8_lossy(&printed.unwrap_or_default()).lines() {
+        // "\tlibz.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libz.so.1"
+        if let Some((name, path)) = line.trim().split_once(" => ")
+            && let Some((name, _)) = name.split_once(' ')
+        {
+            cache.entry(name.into()).or_insert_with(|| path.into());
+        }
+    }
+    cache
+}
+
+/// OpenSSL tells its version in a string: "OpenSSL 3.0.17 1 Jul 2025".
+fn version_inside(bytes: &[u8]) -> Option<String> {
+    let mark = b"OpenSSL ";
+    let mut starts = bytes
+        .windows(mark.len())
+        .enumerate()
+        .filter(|(_, window)| window == mark)
+        .map(|(at, _)| at + mark.len());
+    starts.find_map(|at| {
+        let end = bytes[at..].iter().position(|byte| *byte == b' ')?;
+        let number = std::str::from_utf8(bytes.get(at..at + end.min(12))?).ok()?;
+        let parts: Vec<_> = number.split('.').collect();
+        let is_number = parts.len() == 3
+            && parts[..2].iter().all(|part| part.parse::<u16>().is_ok())
+            && parts[2].starts_with(|first: char| first.is_ascii_digit());
+        is_number.then(|| format!("OpenSSL {number}"))
+    })
+}

@@ -1,0 +1,141 @@
+//! What this machine has.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use oarlock::kernels::cpu::{Cpu, Feature};
+use oarlock::kernels::{aes, chacha20};
+
+use super::Finding;
+use crate::failure::Failure;
+use crate::openssl::{self, Installed};
+use crate::openssl_conf::{Provider, UserConf};
+use crate::options;
+
+pub(super) fn findings(provider: &Result<PathBuf, Failure>) -> Vec<Finding> {
+    let mut findings = of_cpu();
+    let version = Installed::find().version();
+    findings.push(of_openssl(version.as_deref()));
+    let user = UserConf::find();
+    let path = match &user.path {
+        Some(path) => path.display().to_string(),
+        None => "there is none".into(),
+    };
+    findings.push(Finding::ok("configuration", path));
+    match provider {
+        Ok(module) => {
+            findings.push(Finding::ok("provider", module.display().to_string()));
+            findings.push(at_work(module, &user, version.is_some()));
+        }
+        Err(missing) => findings.push(Finding::no("provider", missing.to_string())),
+    }
+    findings
+}
+
+fn of_cpu() -> Vec<Finding> {
+    let cpu = match (options::of_provider(""), options::cpu()) {
+        (Ok(()), Ok(cpu)) => cpu,
+        (Err(wrong), _) | (_, Err(wrong)) => {
+            let text = format!("{wrong}: the provider will load and offer nothing");
+            return vec![Finding::no("options", text)];
+        }
+    };
+    let features: Vec<_> = cpu.features().map(Feature::name).collect();
+    let text = format!("{}: {}", options::cpu_model(), features.join(" "));
+    let mut findings = vec![Finding::ok("CPU", text), of_kernels(cpu)];
+    findings.push(match options::cpus() {
+        1 => Finding::note("CPUs", "1: nothing is spread over cores"),
+        many => Finding::ok("CPUs", many.to_string()),
+    });
+    findings
+}
+
+fn of_kernels(cpu: Cpu) -> Finding {
+    let (aes, chacha20) = (
+        aes::Backend::preferred(cpu),
+        chacha20::Backend::preferred(cpu),
+    );
+    let text = format!("AES by {}, ChaCha20 by {}", aes.name(), chacha20.name());
+    match (aes, chacha20) {
+        (aes::Backend::Portable, chacha20::Backend::Portable) => Finding::no(
+            "kernels",
+            "none that is faster than OpenSSL's on this CPU: only Camellia gains, by cores",
+        ),
+        (aes::Backend::Portable, _) | (_, chacha20::Backend::Portable) => {
+            Finding::note("kernels", format!("{text}; portable ones are not offered"))
+        }
+        _ => Finding::ok("kernels", text),
+    }
+}
+
+fn of_openssl(version: Option<&str>) -> Finding {
+    match version {
+        None => Finding::note(
+            "OpenSSL",
+            "there is no openssl command: what programs have was not looked at",
+        ),
+        Some(version) if version.starts_with("OpenSSL 3.") || version.starts_with("OpenSSL 4.") => {
+            Finding::ok("OpenSSL", version)
+        }
+        Some(version) => Finding::no("OpenSSL", format!("{version} has no providers: 3.0 has")),
+    }
+}
+
+/// Asks the openssl command for its providers, with the configuration that `oarlock run` makes.
+fn at_work(module: &Path, user: &UserConf, has_command: bool) -> Finding {
+    let provider = Provider {
+        module: module.as_os_str().as_bytes(),
+        options: "",
+        stats: None,
+    };
+    let additions = match user.additions(&provider) {
+        Ok(additions) => additions,
+        Err(untouched) => return Finding::no("at work", untouched.to_string()),
+    };
+    if !has_command {
+        return Finding::note("at work", "not tried: there is no openssl command");
+    }
+    let written = tempfile::tempdir()
+        .map_err(|error| error.to_string())
+        .and_then(|folder| {
+            let conf = user.write_with(&additions, folder.path());
+            Ok((conf.map_err(|failure| failure.to_string())?, folder))
+        });
+    let (conf, _folder) = match written {
+        Ok(written) => written,
+        Err(why) => return Finding::no("at work", why),
+    };
+    let listed = match openssl::providers(&conf) {
+        Ok(listed) => listed,
+        Err(why) => return Finding::no("at work", why),
+    };
+    match listed.iter().find(|provider| provider.name == "oarlock") {
+        Some(provider) if provider.is_active => Finding::ok(
+            "at work",
+            "openssl loads the provider, and it offers ciphers",
+        ),
+        Some(_) => Finding::no("at work", "the provider loads and offers nothing"),
+        None => Finding::no("at work", why_not_loaded(&conf, module)),
+    }
+}
+
+/// Programs pass over errors in a configuration unless it has them told, and over those of a module
+/// unless it is asked for by name.
+fn why_not_loaded(conf: &Path, module: &Path) -> String {
+    let told = fs::read(conf).and_then(|text| {
+        fs::write(
+            conf,
+            [&text[..], b"[default]\nconfig_diagnostics = 1\n"].concat(),
+        )
+    });
+    if let Ok(Err(why)) = told.map(|()| openssl::providers(conf)) {
+        return why;
+    }
+    openssl::loads(module).err().unwrap_or_else(|| {
+        format!(
+            "{}: openssl does not load it as a provider",
+            module.display()
+        )
+    })
+}

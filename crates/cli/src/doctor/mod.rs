@@ -1,0 +1,173 @@
+//! `oarlock doctor`: whether this machine, and a program, will take the provider; and why not.
+//!
+//! ```text
+//! machine.rs   CPU, OpenSSL, the provider's file, options, the user's configuration, and all of it at work
+//! program.rs   what a file is: script, linked with which library, privileged      elf.rs   reads it
+//! ```
+
+mod elf;
+mod machine;
+mod program;
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::provider::file;
+use crate::run::{self, Report};
+use crate::to_stdout;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Run the program also where it has no arguments, and say what went through. Its output is not
+    /// shown
+    #[arg(long = "try")]
+    try_out: bool,
+
+    /// The provider's file, in place of the one that is found
+    #[arg(long, value_name = "FILE")]
+    provider: Option<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// A program; with arguments it is run
+    #[arg(trailing_var_arg = true, value_name = "PROGRAM")]
+    command: Vec<OsString>,
+}
+
+pub(crate) const EXAMPLES: &str = "\
+The exit status is 0 where the provider will be taken and 1 where not; a line that begins with \"no\" says why.
+
+Examples:
+  oarlock doctor
+  oarlock doctor -- ssh
+  oarlock doctor -- curl -s https://example.org";
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    let provider = file::find(args.provider.as_deref());
+    let mut findings = machine::findings(&provider);
+    if let Some(program) = args.command.first() {
+        findings.extend(program::findings(program));
+    }
+    let mut report = None;
+    let is_tried = args.command.len() > 1 || args.try_out && !args.command.is_empty();
+    if let (true, Ok(module)) = (is_tried, &provider) {
+        let (status, counted) = run::try_out(&args.command, module)?;
+        let trial = of_trial(status, &counted);
+        if trial.iter().any(|finding| finding.state == State::Ok) {
+            // What was seen counts for more than what was to be expected.
+            let about = findings.iter_mut().filter(|it| it.about == "library");
+            about.for_each(|finding| finding.state = finding.state.min(State::Note));
+        }
+        findings.extend(trial);
+        report = Some(counted);
+    }
+    let answer = Answer {
+        takes_it: findings.iter().all(|finding| finding.state != State::No),
+        findings,
+        stats: report,
+    };
+    let text = if args.json {
+        serde_json::to_string(&answer)
+            .map(|line| line + "\n")
+            .map_err(|error| Failure::new(format!("doctor: {error}")))?
+    } else {
+        answer.to_text()
+    };
+    to_stdout(text.as_bytes())?;
+    Ok(ExitCode::from(u8::from(!answer.takes_it)))
+}
+
+/// One line.
+#[derive(Debug, Serialize)]
+struct Finding {
+    state: State,
+    /// What it is about.
+    about: &'static str,
+    text: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Ok,
+    /// Worth knowing, and nothing in the way.
+    Note,
+    /// The provider is not taken.
+    No,
+}
+
+impl Finding {
+    fn ok(about: &'static str, text: impl Into<String>) -> Self {
+        Self::new(State::Ok, about, text)
+    }
+
+    fn note(about: &'static str, text: impl Into<String>) -> Self {
+        Self::new(State::Note, about, text)
+    }
+
+    fn no(about: &'static str, text: impl Into<String>) -> Self {
+        Self::new(State::No, about, text)
+    }
+
+    fn new(state: State, about: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            state,
+            about,
+            text: text.into(),
+        }
+    }
+}
+
+/// What `--json` has.
+#[derive(Serialize)]
+struct Answer {
+    takes_it: bool,
+    findings: Vec<Finding>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stats: Option<Report>,
+}
+
+impl Answer {
+    fn to_text(&self) -> String {
+        let mut text = String::new();
+        for finding in &self.findings {
+            let state = match finding.state {
+                State::Ok => "ok",
+                State::Note => "note",
+                State::No => "no",
+            };
+            // Writing to a String does not fail.
+            let _ = writeln!(text, "{state:<5}{:<14} {}", finding.about, finding.text);
+        }
+        if let Some(stats) = &self.stats
+            && !stats.lines.is_empty()
+        {
+            text.push_str(&stats.to_text());
+        }
+        text
+    }
+}
+
+fn of_trial(status: u8, counted: &Report) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if status != 0 {
+        let text = format!("the program ended with status {status}");
+        findings.push(Finding::note("trial", text));
+    }
+    findings.push(match (counted.processes, counted.lines.len()) {
+        (0, _) => Finding::no("trial", "no process of it loaded the provider"),
+        (_, 0) => Finding::no(
+            "trial",
+            "the provider was loaded and nothing went through it: none of its algorithms was used",
+        ),
+        _ => Finding::ok("trial", "the program's requests went through Oarlock"),
+    });
+    findings
+}

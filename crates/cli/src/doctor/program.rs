@@ -1,0 +1,179 @@
+//! What a program is, and whether it will take the provider.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use super::Finding;
+use super::elf::Linked;
+
+pub(super) fn findings(program: &OsStr) -> Vec<Finding> {
+    let Some(mut path) = which(program) else {
+        return vec![Finding::no(
+            "program",
+            format!("{}: not found", program.display()),
+        )];
+    };
+    let mut findings = vec![Finding::ok("program", path.display().to_string())];
+    // An interpreter may be a script too, as those of pyenv are.
+    for _ in 0..SCRIPTS_MAX {
+        let Some(interpreter) = interpreter(&path) else {
+            break;
+        };
+        let text = format!("a script: what counts is {}", interpreter.display());
+        findings.push(Finding::note("program", text));
+        match which(&interpreter) {
+            Some(found) => path = found,
+            None => {
+                let text = format!("{}: not found", interpreter.display());
+                findings.push(Finding::no("program", text));
+                return findings;
+            }
+        }
+    }
+    findings.extend(privileges(&path));
+    findings.push(linked(&path));
+    findings.extend(known(&path));
+    findings
+}
+
+fn linked(path: &Path) -> Finding {
+    let linked = match Linked::of(path) {
+        Ok(linked) => linked,
+        Err(what) => return Finding::no("library", format!("{}: {what}", path.display())),
+    };
+    let through = |by: &str| match by {
+        "" => String::new(),
+        by => format!(", through {by}"),
+    };
+    if let Some((name, by)) = linked.library("libcrypto.so.3") {
+        return Finding::ok("library", format!("{name}{}", through(by)));
+    }
+    if let Some((name, by)) = linked.library("libcrypto.so.") {
+        let text = format!("{name}{}: OpenSSL before 3.0 has no providers", through(by));
+        return Finding::no("library", text);
+    }
+    if let Some(version) = &linked.inside {
+        return if version.starts_with("OpenSSL 3.") || version.starts_with("OpenSSL 4.") {
+            Finding::ok("library", format!("{version}, inside the program"))
+        } else {
+            let text = format!("{version}, inside the program: it has no providers before 3.0");
+            Finding::no("library", text)
+        };
+    }
+    if linked.is_go {
+        return Finding::no("library", "Go's own cryptography, inside the program");
+    }
+    for (prefix, name) in OTHERS {
+        if let Some((library, by)) = linked.library(prefix) {
+            let text = format!("{name} ({library}{}), not OpenSSL", through(by));
+            return Finding::no("library", text);
+        }
+    }
+    if is_known_to_load(path) {
+        return Finding::ok("library", "loaded later, by a module of the interpreter");
+    }
+    Finding::no(
+        "library",
+        "no OpenSSL is linked; it may be loaded or started later: --try finds out",
+    )
+}
+
+/// AT_SECURE: where the program gets more rights than its user, OpenSSL takes no OPENSSL_CONF.
+fn privileges(path: &Path) -> Option<Finding> {
+    let metadata = path.metadata().ok()?;
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let sets_user = metadata.mode() & 0o4000 != 0 && metadata.uid() != user.as_raw();
+    let sets_group = metadata.mode() & 0o2000 != 0 && metadata.gid() != group.as_raw();
+    let mut nothing = [0u8; 64];
+    let has_capabilities =
+        !user.is_root() && rustix::fs::getxattr(path, "security.capability", &mut nothing).is_ok();
+    (sets_user || sets_group || has_capabilities).then(|| {
+        Finding::no(
+            "privileges",
+            "it gets more rights than its user, so OpenSSL ignores OPENSSL_CONF in it: \
+             only oarlock provider install reaches it",
+        )
+    })
+}
+
+/// What is worth knowing of a program beside what it is linked with.
+fn known(path: &Path) -> Option<Finding> {
+    let name = path.file_name()?.to_str()?;
+    match name {
+        "ssh" | "sshd" | "scp" | "sftp" => Some(Finding::note(
+            "ssh",
+            "umac and the Poly1305 of chacha20-poly1305@openssh.com are computed inside ssh: \
+             aes256-gcm@openssh.com goes through Oarlock whole",
+        )),
+        "node" | "nodejs" => Some(Finding::note(
+            "node",
+            "goes by nodejs_conf alone, which oarlock run and oarlock provider install set; a \
+             configuration of your own needs it too, or --openssl-shared-config",
+        )),
+        _ => None,
+    }
+}
+
+/// Interpreters whose modules bring libcrypto.
+fn is_known_to_load(path: &Path) -> bool {
+    // Behind links: /usr/bin/python3 is python3.11.
+    let path = path.canonicalize().unwrap_or_else(|_| path.into());
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    ["python3", "ruby", "perl", "php"]
+        .iter()
+        .any(|interpreter| name.starts_with(interpreter))
+}
+
+/// As a shell finds it.
+fn which(program: &OsStr) -> Option<PathBuf> {
+    let is_program = |path: &PathBuf| {
+        let metadata = fs::metadata(path);
+        metadata.is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+    };
+    if program.as_bytes().contains(&b'/') {
+        return Some(PathBuf::from(program)).filter(is_program);
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(program))
+        .find(is_program)
+}
+
+/// What runs a script: the first line's program, behind env(1).
+fn interpreter(path: &Path) -> Option<OsString> {
+    let mut head = Vec::new();
+    let file = File::open(path).ok()?;
+    file.take(LINE_BYTES_MAX).read_to_end(&mut head).ok()?;
+    let line = head
+        .strip_prefix(b"#!")?
+        .split(|byte| *byte == b'\n')
+        .next()?;
+    let mut words = line
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty());
+    let first = words.next()?;
+    let is_env = Path::new(OsStr::from_bytes(first)).ends_with("env");
+    let word = if is_env {
+        words.find(|word| !word.starts_with(b"-") && !word.contains(&b'='))?
+    } else {
+        first
+    };
+    Some(OsStr::from_bytes(word).into())
+}
+
+/// By the beginnings of their names.
+const OTHERS: [(&str, &str); 6] = [
+    ("libgnutls.so", "GnuTLS"),
+    ("libnss3.so", "NSS"),
+    ("libgcrypt.so", "libgcrypt"),
+    ("libmbedcrypto.so", "Mbed TLS"),
+    ("libwolfssl.so", "wolfSSL"),
+    ("libsodium.so", "libsodium"),
+];
+/// The kernel's own is 256.
+const LINE_BYTES_MAX: u64 = 4096;
+const SCRIPTS_MAX: usize = 4;

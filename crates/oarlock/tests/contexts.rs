@@ -1,0 +1,323 @@
+//! Contexts against RustCrypto's ciphers, call by call.
+#![allow(clippy::unwrap_used)]
+
+use aes_gcm::aead::{AeadInOut, KeyInit};
+use aes_gcm::{AesGcm, aes};
+use cbc::cipher::{BlockModeDecrypt, BlockModeEncrypt, KeyIvInit, StreamCipher, StreamCipherSeek};
+use inout::InOutBuf;
+use oarlock::device::Operation;
+use oarlock::{Accelerator, AeadContext, CbcContext, Error, Strategy, StreamContext};
+use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
+
+/// Accelerators that go every way, on every kind of kernel.
+fn accelerators() -> Vec<(String, Accelerator)> {
+    let mut all = Vec::new();
+    for mask in ["", "-avx512", "-aes", "-aes,-gfni", "-aes,-avx2"] {
+        for strategy in [Strategy::Auto, Strategy::Stripe, Strategy::Prefetch] {
+            let builder = Accelerator::builder().cpu_mask(mask).strategy(strategy);
+            let name = format!("{mask:?}, {strategy:?}");
+            all.push((name, builder.build().unwrap()));
+        }
+    }
+    all
+}
+
+/// Lengths that end in a kernel, at its end, in a session, and in stripes.
+fn length(rng: &mut StdRng) -> usize {
+    match rng.random_range(0..12) {
+        0..=5 => rng.random_range(0..200),
+        6..=8 => rng.random_range(200..5000),
+        9..=10 => rng.random_range(5000..90_000),
+        _ => rng.random_range(90_000..700_000),
+    }
+}
+
+#[test]
+fn streams_go_on_from_call_to_call() {
+    let mut rng = StdRng::seed_from_u64(1);
+    for (name, accelerator) in accelerators() {
+        for operation in [
+            Operation::Aes128Ctr,
+            Operation::Aes256Ctr,
+            Operation::ChaCha20,
+        ] {
+            let mut context = accelerator.stream_context(operation).unwrap();
+            assert!(!context.is_keyed());
+            for _ in 0..3 {
+                let key: Vec<u8> = (0..operation.key_bytes()).map(|_| rng.random()).collect();
+                context.set_key(&key).unwrap();
+                for _ in 0..2 {
+                    let start = match operation {
+                        // Near a wrap of the part that counts.
+                        Operation::ChaCha20 => rng.random::<u128>() & !0xffff_ffff | 5,
+                        _ => u128::MAX - u128::from(rng.random_range(0..3000u32)),
+                    };
+                    check_stream(&name, &mut rng, operation, &mut context, &key, start);
+                }
+            }
+        }
+    }
+}
+
+fn check_stream(
+    name: &str,
+    rng: &mut StdRng,
+    operation: Operation,
+    context: &mut StreamContext,
+    key: &[u8],
+    start: u128,
+) {
+    let mut oracle: Box<dyn StreamCipher> = match operation {
+        Operation::Aes128Ctr => Box::new(
+            ctr::Ctr128BE::<aes::Aes128>::new_from_slices(key, &start.to_be_bytes()).unwrap(),
+        ),
+        Operation::Aes256Ctr => Box::new(
+            ctr::Ctr128BE::<aes::Aes256>::new_from_slices(key, &start.to_be_bytes()).unwrap(),
+        ),
+        _ => {
+            let nonce = &start.to_be_bytes()[..12];
+            let mut cipher = chacha20::ChaCha20::new_from_slices(key, nonce).unwrap();
+            cipher.seek(64 * 5u64);
+            Box::new(cipher)
+        }
+    };
+    context.set_counter(start, 0);
+    for call in 0..8 {
+        let mut expected: Vec<u8> = vec![0; length(rng)];
+        rng.fill_bytes(&mut expected);
+        let mut data = expected.clone();
+        oracle.apply_keystream(&mut expected);
+        if rng.random_ratio(1, 3) {
+            // A copy goes on by itself.
+            let mut copy = context.clone();
+            let mut copied = vec![0; data.len()];
+            copy.apply(InOutBuf::new(&data, &mut copied).unwrap());
+            assert!(
+                copied == expected,
+                "{name}, {operation}, copy at call {call}"
+            );
+            assert_eq!(
+                copy.counter().1,
+                (context.counter().1 + data.len()) % block(operation)
+            );
+        }
+        context.apply(data.as_mut_slice().into());
+        assert!(data == expected, "{name}, {operation}, call {call}");
+    }
+}
+
+fn block(operation: Operation) -> usize {
+    if operation == Operation::ChaCha20 {
+        64
+    } else {
+        16
+    }
+}
+
+#[test]
+fn chacha20_carries_into_the_nonce() {
+    let accelerator = Accelerator::builder().build().unwrap();
+    let mut context = accelerator.stream_context(Operation::ChaCha20).unwrap();
+    context.set_key(&[7; 32]).unwrap();
+    // Words of the nonce are little-endian: ff ff 00 00 carries to 00 00 01 00.
+    let nonce = |first: [u8; 4]| u128::from(u32::from_be_bytes(first)) << 96;
+    for bytes_before in [0, 1, 63, 64, 100, 200_000] {
+        context.set_counter(nonce([0xff, 0xff, 0, 0]) | 0xffff_f000, 0);
+        let mut data = vec![0; (0x1000 << 6) + 64];
+        let (head, tail) = data.split_at_mut(bytes_before);
+        context.apply(head.into());
+        context.apply(tail.into());
+        assert_eq!(context.counter(), (nonce([0, 0, 1, 0]) | 1, 0));
+        let mut alone = vec![0; 64];
+        context.set_counter(nonce([0, 0, 1, 0]), 0);
+        context.apply(alone.as_mut_slice().into());
+        assert_eq!(data[data.len() - 64..], alone, "{bytes_before}");
+    }
+}
+
+#[test]
+fn chains_go_on_from_call_to_call() {
+    let mut rng = StdRng::seed_from_u64(2);
+    for (name, accelerator) in accelerators() {
+        let mut context = accelerator.cbc_context(Operation::Aes256Cbc).unwrap();
+        for _ in 0..4 {
+            let (key, iv): ([u8; 32], [u8; 16]) = (rng.random(), rng.random());
+            context.set_key(&key).unwrap();
+            check_chain(&name, &mut rng, &mut context, &key, iv);
+        }
+    }
+}
+
+fn check_chain(
+    name: &str,
+    rng: &mut StdRng,
+    context: &mut CbcContext,
+    key: &[u8; 32],
+    iv: [u8; 16],
+) {
+    let mut plain: Vec<u8> = vec![0; length(rng).next_multiple_of(16)];
+    rng.fill_bytes(&mut plain);
+    let mut cipher = plain.clone();
+    let bytes = cipher.len();
+    cbc::Encryptor::<aes::Aes256>::new(&(*key).into(), &iv.into())
+        .encrypt_padded::<cbc::cipher::block_padding::NoPadding>(&mut cipher, bytes)
+        .unwrap();
+    let mut back = cipher.clone();
+    cbc::Decryptor::<aes::Aes256>::new(&(*key).into(), &iv.into())
+        .decrypt_padded::<cbc::cipher::block_padding::NoPadding>(&mut back)
+        .unwrap();
+    assert!(back == plain);
+    for decrypts in [false, true] {
+        let (mut data, expected) = if decrypts {
+            (cipher.clone(), &plain)
+        } else {
+            (plain.clone(), &cipher)
+        };
+        context.set_iv(iv);
+        let mut at = 0;
+        while at < bytes {
+            let end = bytes.min(at + length(rng).next_multiple_of(16));
+            if rng.random_ratio(1, 4) {
+                *context = context.clone();
+            }
+            let piece = (&mut data[at..end]).into();
+            if decrypts {
+                context.decrypt(piece);
+            } else {
+                context.encrypt(piece);
+            }
+            if end > 0 {
+                assert_eq!(context.iv(), cipher[end - 16..end], "{name}");
+            }
+            at = end;
+        }
+        assert!(data == *expected, "{name}, decrypts: {decrypts}");
+    }
+}
+
+#[test]
+fn messages_come_in_pieces() {
+    let mut rng = StdRng::seed_from_u64(3);
+    for (name, accelerator) in accelerators() {
+        for operation in [Operation::Aes256Gcm, Operation::ChaCha20Poly1305] {
+            let mut context = accelerator.aead_context(operation).unwrap();
+            for _ in 0..3 {
+                let key: [u8; 32] = rng.random();
+                context.set_key(&key).unwrap();
+                for _ in 0..3 {
+                    check_message(&name, &mut rng, operation, &mut context, &key);
+                }
+            }
+        }
+    }
+}
+
+fn check_message(
+    name: &str,
+    rng: &mut StdRng,
+    operation: Operation,
+    context: &mut AeadContext,
+    key: &[u8; 32],
+) {
+    let nonce: [u8; 12] = rng.random();
+    let mut aad: Vec<u8> = vec![0; rng.random_range(0..70)];
+    rng.fill_bytes(&mut aad);
+    let bytes = rng.random_range(0..4) * length(rng);
+    let mut plain = vec![0; bytes];
+    rng.fill_bytes(&mut plain);
+    let mut cipher = plain.clone();
+    let data = InOutBuf::from(cipher.as_mut_slice());
+    let tag: [u8; 16] = if operation == Operation::ChaCha20Poly1305 {
+        let oracle = chacha20poly1305::ChaCha20Poly1305::new(key.into());
+        oracle.encrypt_inout_detached(&nonce.into(), &aad, data)
+    } else {
+        let oracle = AesGcm::<aes::Aes256, aes_gcm::aead::consts::U12>::new(key.into());
+        oracle.encrypt_inout_detached(&nonce.into(), &aad, data)
+    }
+    .unwrap()
+    .into();
+    let piece_bytes = [64, 256, 1000, 40_000, 70_000, 600_000][rng.random_range(0..6)];
+    for opens in [false, true] {
+        let (mut data, expected) = if opens {
+            (cipher.clone(), &plain)
+        } else {
+            (plain.clone(), &cipher)
+        };
+        context.begin(&nonce).unwrap();
+        for piece in aad.chunks(rng.random_range(1..40)) {
+            context.aad(piece).unwrap();
+        }
+        for (at, piece) in data.chunks_mut(piece_bytes).enumerate() {
+            if at == 2 {
+                *context = context.clone();
+            }
+            if opens {
+                context.open_next(piece.into()).unwrap();
+            } else {
+                context.seal_next(piece.into()).unwrap();
+            }
+        }
+        assert!(context.has_message());
+        assert!(
+            data == *expected,
+            "{name}, {operation}, {bytes} by {piece_bytes}"
+        );
+        assert_eq!(
+            context.finish(),
+            tag,
+            "{name}, {operation}, {bytes} by {piece_bytes}"
+        );
+        assert!(!context.has_message());
+    }
+    // Whole.
+    let mut data = plain.clone();
+    let sealed = context.seal(&nonce, &aad, data.as_mut_slice().into());
+    assert_eq!(sealed.unwrap(), tag, "{name}");
+    assert!(data == cipher, "{name}");
+    let mut wrong = tag;
+    wrong[15] ^= 1;
+    let refused = context.open(&nonce, &aad, data.as_mut_slice().into(), &wrong);
+    assert_eq!(refused, Err(Error::AuthenticationFailed), "{name}");
+    assert!(data == cipher, "{name}");
+    let opened = context.open(&nonce, &aad, data.as_mut_slice().into(), &tag);
+    assert_eq!(opened, Ok(()), "{name}");
+    assert!(data == plain, "{name}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let accelerator = Accelerator::builder().build().unwrap();
+    let invalid_input = |error: Option<Error>| matches!(error, Some(Error::InvalidInput(_)));
+    assert!(invalid_input(
+        accelerator.stream_context(Operation::Aes128Gcm).err()
+    ));
+    assert!(invalid_input(
+        accelerator.cbc_context(Operation::Aes128Ctr).err()
+    ));
+    assert!(invalid_input(
+        accelerator.aead_context(Operation::Aes128Ctr).err()
+    ));
+
+    let mut stream = accelerator.stream_context(Operation::Aes128Ctr).unwrap();
+    assert!(matches!(
+        stream.set_key(&[0; 32]),
+        Err(Error::InvalidKey(_))
+    ));
+    let mut cbc = accelerator.cbc_context(Operation::Aes256Cbc).unwrap();
+    assert!(matches!(cbc.set_key(&[0; 16]), Err(Error::InvalidKey(_))));
+    assert!(!cbc.is_keyed());
+
+    let mut aead = accelerator
+        .aead_context(Operation::ChaCha20Poly1305)
+        .unwrap();
+    assert!(matches!(aead.set_key(&[0; 16]), Err(Error::InvalidKey(_))));
+    aead.set_key(&[0; 32]).unwrap();
+    assert!(invalid_input(aead.begin(&[0; 8]).err()));
+    assert!(invalid_input(aead.aad(b"none has begun").err()));
+    assert!(invalid_input(
+        aead.seal_next((&mut [0; 70_000][..]).into()).err()
+    ));
+    aead.begin(&[0; 12]).unwrap();
+    aead.seal_next((&mut [0; 3][..]).into()).unwrap();
+    assert!(invalid_input(aead.aad(b"too late").err()));
+}
