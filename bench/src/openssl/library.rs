@@ -275,11 +275,12 @@ impl Context {
         key: &[u8],
     ) -> Result<Self, Error> {
         let fetched = Fetched::new(world, name, "")?;
-        // SAFETY: what was fetched is a cipher, which lives until this returns; a context keeps a
-        // reference of its own.
-        let mut context = unsafe { Self::of(&world.libcrypto, fetched.cipher, direction, key) }?;
-        context._world = Some(Rc::clone(world));
-        Ok(context)
+        // SAFETY: what was fetched is a cipher, and lives until this returns.
+        unsafe { Self::of(&world.libcrypto, fetched.cipher, direction, key) }.map(|mut context| {
+            // The context keeps a reference of its own to the cipher.
+            context._world = Some(Rc::clone(world));
+            context
+        })
     }
 
     /// # Safety

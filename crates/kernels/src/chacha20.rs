@@ -13,7 +13,7 @@ pub use crate::aes::InvalidKeyLength;
 use crate::cpu::Cpu;
 use crate::poly1305::{Element, Multiplier};
 use crate::portable;
-use crate::stitched::{Direction, Keystream, Start};
+use crate::stitched::{Direction, Start};
 use crate::wipe::Secret;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64;
@@ -105,44 +105,6 @@ impl Backend {
             Self::Avx512(token) => {
                 x86_64::chacha20::crypt_and_mac_avx512(token, direction, start, r, mac, data)
             }
-        }
-    }
-
-    /// The most bytes that [`mac_and_keystream`](Self::mac_and_keystream) takes: a chunk.
-    pub(crate) const fn ahead_bytes_max(self) -> usize {
-        match self {
-            Self::Portable => portable::chacha20::CHUNK_BYTES,
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(_) => 384,
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512(_) => 1024,
-        }
-    }
-
-    /// Absorbs `ciphertext`, whole MAC blocks of at most a chunk, into `mac`, and beside that makes
-    /// as much keystream from `start` on.
-    #[inline(always)]
-    pub(crate) fn mac_and_keystream(
-        self,
-        start: Start<'_>,
-        r: &Multiplier,
-        mac: Element,
-        ciphertext: &[u8],
-        join: Element,
-        place: &mut Keystream,
-    ) -> Element {
-        match self {
-            Self::Portable => {
-                portable::chacha20::mac_and_keystream(start, r, mac, ciphertext, join, place)
-            }
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2(token) => x86_64::chacha20::mac_and_keystream_avx2(
-                token, start, r, mac, ciphertext, join, place,
-            ),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512(token) => x86_64::chacha20::mac_and_keystream_avx512(
-                token, start, r, mac, ciphertext, join, place,
-            ),
         }
     }
 

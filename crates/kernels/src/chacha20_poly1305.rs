@@ -19,7 +19,7 @@ use crate::chacha20::{BLOCK_BYTES, ChaCha20};
 pub use crate::chacha20::{Backend, InvalidKeyLength};
 use crate::cpu::Cpu;
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, OneTimeKey};
-use crate::stitched::{Direction, Keystream, xor_bytes};
+use crate::stitched::{Direction, xor_bytes};
 use crate::wipe::{Secret, wipe};
 
 /// Bytes in a nonce.
@@ -153,47 +153,34 @@ impl ChaCha20Poly1305 {
         Ok(())
     }
 
-    /// [`seal_next`](Self::seal_next) for parts of one length, one after the other: keystream for the
-    /// next is made beside the MAC of this one. A part that is short costs two thirds. `ahead` is of
-    /// this key alone; what it has made is used for no other position.
+    /// [`seal_next`](Self::seal_next) for a message of many short parts: keystream is made for several
+    /// of them at once. `ahead` is of this key alone; what it has made is used for no other position.
     ///
     /// # Errors
     /// As [`seal_next`](Self::seal_next).
     pub fn seal_next_ahead(
         &self,
         message: &mut Message,
-        mut data: InOutBuf<'_, '_, u8>,
+        data: InOutBuf<'_, '_, u8>,
         ahead: &mut Ahead,
     ) -> Result<(), AeadError> {
-        let bytes = data.len();
-        let fits = (1..=self.backend().ahead_bytes_max()).contains(&bytes);
-        if !fits || !(message.bytes | bytes as u64).is_multiple_of(BLOCK_BYTES as u64) {
-            return self.seal_next(message, data);
-        }
-        check_length(message.bytes + bytes as u64)?;
-        message.end_aad();
-        if (ahead.nonce, ahead.at, ahead.bytes) != (message.nonce, message.bytes, bytes) {
-            *ahead = Ahead::default();
-            let keystream = ahead.keystream.fill(bytes);
-            let start = self.cipher.start(message.nonce, block_at(message.bytes));
-            self.backend().crypt(start, keystream.into());
-        }
-        let half_blocks = (bytes / MAC_BYTES / 2) as u64;
-        if message.power_blocks != half_blocks {
-            message.power = Element::power(&message.one_time.r, half_blocks);
-            message.power_blocks = half_blocks;
-        }
-        xor(&ahead.keystream.bytes()[..bytes], data.reborrow());
-        message.bytes += bytes as u64;
-        message.value = self.backend().mac_and_keystream(
-            self.cipher.start(message.nonce, block_at(message.bytes)),
-            &message.one_time.r,
-            message.value,
-            data.get_out(),
-            message.power,
-            &mut ahead.keystream,
-        );
-        (ahead.nonce, ahead.at, ahead.bytes) = (message.nonce, message.bytes, bytes);
+        check_length(message.bytes.saturating_add(data.len() as u64))?;
+        self.next_ahead(Direction::Seal, message, data, ahead);
+        Ok(())
+    }
+
+    /// [`open_next`](Self::open_next), as [`seal_next_ahead`](Self::seal_next_ahead).
+    ///
+    /// # Errors
+    /// As [`open_next`](Self::open_next).
+    pub fn open_next_ahead(
+        &self,
+        message: &mut Message,
+        data: InOutBuf<'_, '_, u8>,
+        ahead: &mut Ahead,
+    ) -> Result<(), AeadError> {
+        check_length(message.bytes.saturating_add(data.len() as u64))?;
+        self.next_ahead(Direction::Open, message, data, ahead);
         Ok(())
     }
 
@@ -385,6 +372,38 @@ impl ChaCha20Poly1305 {
         }
     }
 
+    fn next_ahead(
+        &self,
+        direction: Direction,
+        message: &mut Message,
+        mut data: InOutBuf<'_, '_, u8>,
+        ahead: &mut Ahead,
+    ) {
+        message.end_aad();
+        while !data.is_empty() {
+            if ahead.nonce != message.nonce || !ahead.covers(message.bytes) {
+                let from = message.bytes - message.bytes % BLOCK_BYTES as u64;
+                let start = self.cipher.start(message.nonce, block_at(from));
+                (ahead.nonce, ahead.from) = (message.nonce, Some(from));
+                ahead.keystream = [0; AHEAD_BYTES];
+                self.backend()
+                    .crypt(start, (&mut ahead.keystream[..]).into());
+            }
+            let keystream = ahead.at(message.bytes);
+            let bytes = data.len().min(keystream.len());
+            let (mut part, rest) = data.split_at(bytes);
+            if direction == Direction::Open {
+                message.take_in(part.get_in());
+            }
+            xor(&keystream[..bytes], part.reborrow());
+            if direction == Direction::Seal {
+                message.take_in(part.get_out());
+            }
+            message.bytes += bytes as u64;
+            data = rest;
+        }
+    }
+
     /// Goes on within a block of keystream, or begins one; `data` end within it or with it.
     fn crypt_begun(
         &self,
@@ -537,11 +556,34 @@ impl Message {
             bytes = rest;
         }
         let (blocks, rest) = bytes.as_chunks::<MAC_BYTES>();
-        self.value = self
-            .value
-            .absorb_padded(&self.one_time.r, blocks.as_flattened());
+        if blocks.len() >= TWO_CHAINS_BLOCKS_MIN {
+            self.take_in_halves(blocks);
+        } else {
+            self.value = self
+                .value
+                .absorb_padded(&self.one_time.r, blocks.as_flattened());
+        }
         self.pending[..rest.len()].copy_from_slice(rest);
         self.pending_bytes = rest.len();
+    }
+
+    /// Each half has a chain of its own, since one waits for its products half of the time; the first
+    /// is multiplied by a power of r to join the second.
+    fn take_in_halves(&mut self, blocks: &[[u8; MAC_BYTES]]) {
+        let (odd, blocks) = blocks.split_at(blocks.len() % 2);
+        let r = &self.one_time.r;
+        let mut first = self.value.absorb_padded(r, odd.as_flattened());
+        let (one, other) = blocks.split_at(blocks.len() / 2);
+        if self.power_blocks != one.len() as u64 {
+            self.power = Element::power(r, one.len() as u64);
+            self.power_blocks = one.len() as u64;
+        }
+        let mut second = Element::ZERO;
+        for (one, other) in one.iter().zip(other) {
+            first = first.step(r, one);
+            second = second.step(r, other);
+        }
+        self.value = first.times(self.power).plus(second);
     }
 
     /// What is begun of the associated data is filled up with zeros before the data.
@@ -575,25 +617,45 @@ impl Drop for Message {
     }
 }
 
-/// Keystream for the next part of a message; for
+/// Keystream for the next parts of a message; for
 /// [`seal_next_ahead`](ChaCha20Poly1305::seal_next_ahead). Wiped on drop.
 pub struct Ahead {
     nonce: [u32; 3],
-    /// How many bytes of the message are before it.
-    at: u64,
-    /// 0 before there is any.
-    bytes: usize,
-    keystream: Keystream,
+    /// How many bytes of the message are before it; `None` before there is any.
+    from: Option<u64>,
+    keystream: [u8; AHEAD_BYTES],
+}
+
+/// Sixteen blocks, which fill the widest registers.
+const AHEAD_BYTES: usize = 16 * BLOCK_BYTES;
+
+impl Ahead {
+    fn covers(&self, position: u64) -> bool {
+        let end = |from: u64| from + AHEAD_BYTES as u64;
+        self.from
+            .is_some_and(|from| (from..end(from)).contains(&position))
+    }
+
+    /// What there is from a position on that it covers.
+    fn at(&self, position: u64) -> &[u8] {
+        let from = self.from.unwrap_or_default();
+        &self.keystream[(position - from) as usize..]
+    }
 }
 
 impl Default for Ahead {
     fn default() -> Self {
         Self {
             nonce: [0; 3],
-            at: 0,
-            bytes: 0,
-            keystream: Keystream::new(),
+            from: None,
+            keystream: [0; AHEAD_BYTES],
         }
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        wipe(&mut self.keystream);
     }
 }
 
@@ -623,6 +685,9 @@ impl fmt::Debug for Partial {
         f.write_str("Partial")
     }
 }
+
+/// A power of r and the product that joins two chains take as long as four blocks.
+const TWO_CHAINS_BLOCKS_MIN: usize = 12;
 
 fn check_length(bytes: u64) -> Result<(), AeadError> {
     if bytes > DATA_BYTES_MAX {

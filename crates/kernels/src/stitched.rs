@@ -303,19 +303,22 @@ pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
     direction: Direction,
     mut start: Start<'_>,
     r: &Multiplier,
-    mac: Element,
+    mut mac: Element,
     mut data: Data,
 ) -> Element {
     let rest_bytes = data.bytes % MAC_BYTES;
     // SAFETY: as the caller vouches. What follows the first chunk is again such a buffer.
     unsafe {
         if data.bytes < 2 * C::BYTES {
-            if direction == Direction::Open {
-                return open_parts::<C>(start, r, mac, data);
-            }
             let whole = data.bytes - rest_bytes;
+            if direction == Direction::Open {
+                mac = C::Powers::absorb(r, mac, core::slice::from_raw_parts(data.from, whole));
+            }
             crypt::<C>(start, data.from, data.to, data.bytes);
-            return C::Powers::absorb(r, mac, core::slice::from_raw_parts(data.to, whole));
+            if direction == Direction::Seal {
+                mac = C::Powers::absorb(r, mac, core::slice::from_raw_parts(data.to, whole));
+            }
+            return mac;
         }
         let powers = C::Powers::new(r);
         let mut running = powers.begin(mac);
@@ -327,60 +330,6 @@ pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
         }
         chunks::<C>(direction, start, r, running, data, rest_bytes)
     }
-}
-
-/// Opens less than two chunks, the MAC of each beside its rounds.
-///
-/// # Safety
-/// As [`crypt`].
-#[inline(always)]
-unsafe fn open_parts<C: Chunk>(
-    mut start: Start<'_>,
-    r: &Multiplier,
-    mut mac: Element,
-    mut data: Data,
-) -> Element {
-    // SAFETY: as the caller vouches. The ciphertext is absorbed when the rounds are done, before
-    // anything is written.
-    unsafe {
-        while data.bytes > 0 {
-            let part = Data {
-                bytes: data.bytes.min(C::BYTES),
-                ..data
-            };
-            let ciphertext = core::slice::from_raw_parts(part.from, part.bytes);
-            let mut chain = Chain::new(r, mac, ciphertext.as_chunks().0, None);
-            if part.bytes == C::BYTES {
-                C::xor_blocks(C::words(start, &mut chain), part.from, part.to);
-            } else {
-                C::crypt_rest(start, &mut chain, part);
-            }
-            mac = chain.end();
-            data = data.behind(part.bytes);
-            start = start.later(C::BLOCKS as u32);
-        }
-    }
-    mac
-}
-
-/// Absorbs `ciphertext`, whole MAC blocks of at most a chunk, into `mac`, and beside that makes as
-/// much keystream from `start` on in `place`. `join` is r to the power of half the MAC blocks.
-///
-/// # Safety
-/// The instructions of `C` are enabled in the caller.
-#[inline(always)]
-pub(crate) unsafe fn mac_and_keystream<C: Chunk>(
-    start: Start<'_>,
-    r: &Multiplier,
-    mac: Element,
-    ciphertext: &[u8],
-    join: Element,
-    place: &mut Keystream,
-) -> Element {
-    let mut chain = Chain::new(r, mac, ciphertext.as_chunks().0, Some(join));
-    // SAFETY: as the caller vouches.
-    unsafe { C::keystream(start, &mut chain, ciphertext.len(), place) };
-    chain.end()
 }
 
 /// Crypts a whole message whose block 0 is at `start`, and returns its tag.
@@ -529,68 +478,6 @@ pub(crate) trait Beside {
     /// # Safety
     /// As the implementor says; `double_round` is below [`DOUBLE_ROUNDS`].
     unsafe fn step(&mut self, double_round: usize);
-}
-
-/// Poly1305 of a few blocks, all of which ten steps absorb: one after the other or, where there is
-/// what joins them, each half after the other.
-struct Chain<'a> {
-    r: &'a Multiplier,
-    first: Element,
-    second: Element,
-    blocks: &'a [[u8; MAC_BYTES]],
-    second_blocks: &'a [[u8; MAC_BYTES]],
-    blocks_a_step: usize,
-    join: Option<Element>,
-}
-
-impl<'a> Chain<'a> {
-    #[inline(always)]
-    fn new(
-        r: &'a Multiplier,
-        mac: Element,
-        blocks: &'a [[u8; MAC_BYTES]],
-        join: Option<Element>,
-    ) -> Self {
-        let half = match join {
-            Some(_) => blocks.len() / 2,
-            None => blocks.len(),
-        };
-        let (blocks, second_blocks) = blocks.split_at(half);
-        Self {
-            r,
-            first: mac,
-            second: Element::ZERO,
-            blocks,
-            second_blocks,
-            blocks_a_step: half.div_ceil(DOUBLE_ROUNDS),
-            join,
-        }
-    }
-
-    #[inline(always)]
-    fn end(self) -> Element {
-        debug_assert!(self.blocks.is_empty() && self.second_blocks.is_empty());
-        match self.join {
-            Some(join) => self.first.times(join).plus(self.second),
-            None => self.first,
-        }
-    }
-}
-
-impl Beside for Chain<'_> {
-    #[inline(always)]
-    unsafe fn step(&mut self, _: usize) {
-        for _ in 0..self.blocks_a_step {
-            if let Some((block, later)) = self.blocks.split_first() {
-                self.first = self.first.step(self.r, block);
-                self.blocks = later;
-            }
-            if let Some((block, later)) = self.second_blocks.split_first() {
-                self.second = self.second.step(self.r, block);
-                self.second_blocks = later;
-            }
-        }
-    }
 }
 
 struct Nothing;

@@ -321,7 +321,7 @@ impl Accelerator {
         options.validate()?;
         let inner = &self.0;
         let min_threads = options.min_threads;
-        cpus();
+        // A pool that is there has had the CPUs counted; without one nobody looks at them yet.
         process::undivided(|| {
             let mut current = inner
                 .options

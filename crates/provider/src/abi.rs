@@ -148,7 +148,8 @@ impl<'a> Params<'a> {
     }
 }
 
-/// The value of a parameter. What is said of types and sizes in OSSL_PARAM_int(3) holds.
+/// The value of a parameter. What is said of types and sizes in OSSL_PARAM_int(3) holds, and numbers
+/// are little-endian, as every machine is that this is built for.
 #[derive(Clone, Copy)]
 pub(crate) struct Value<'a>(*mut Param, PhantomData<&'a Param>);
 
@@ -159,49 +160,52 @@ impl<'a> Value<'a> {
         unsafe { &mut *self.0 }
     }
 
-    /// The number that the caller gives; `None` where it is none, negative or too large.
-    pub(crate) fn number(self) -> Option<usize> {
+    /// The number that the caller gives, of any width; `None` where it is none, negative or larger
+    /// than `T` holds.
+    pub(crate) fn number<T: TryFrom<u64>>(self) -> Option<T> {
         let param = self.param();
-        if param.data.is_null() {
+        if param.data.is_null() || !matches!(param.data_type, UNSIGNED_INTEGER | INTEGER) {
             return None;
         }
         // SAFETY: the data have the size that stands beside them.
-        unsafe {
-            match (param.data_type, param.data_bytes) {
-                (UNSIGNED_INTEGER, 4) => Some(param.data.cast::<u32>().read_unaligned() as usize),
-                (UNSIGNED_INTEGER, 8) => param.data.cast::<u64>().read_unaligned().try_into().ok(),
-                (INTEGER, 4) => param.data.cast::<i32>().read_unaligned().try_into().ok(),
-                (INTEGER, 8) => param.data.cast::<i64>().read_unaligned().try_into().ok(),
-                _ => None,
-            }
+        let octets =
+            unsafe { std::slice::from_raw_parts(param.data.cast::<u8>(), param.data_bytes) };
+        let (low, high) = octets.split_at(octets.len().min(size_of::<u64>()));
+        let is_negative =
+            param.data_type == INTEGER && octets.last().is_some_and(|last| *last > 127);
+        if is_negative || high.iter().any(|octet| *octet != 0) {
+            return None;
         }
+        let mut number = [0; size_of::<u64>()];
+        number[..low.len()].copy_from_slice(low);
+        u64::from_le_bytes(number).try_into().ok()
     }
 
-    /// The number that the caller asks for. Whether it could be given.
+    /// The number that the caller asks for, in the width it asks for. Whether it could be given.
     #[must_use]
-    pub(crate) fn set_number(self, value: usize) -> bool {
+    pub(crate) fn set_number<T: Into<u64>>(self, value: T) -> bool {
         let param = self.param();
+        param.return_bytes = 0;
+        if !matches!(param.data_type, UNSIGNED_INTEGER | INTEGER) {
+            return false;
+        }
+        param.return_bytes = size_of::<T>();
         if param.data.is_null() {
-            param.return_bytes = size_of::<usize>();
-            return matches!(param.data_type, UNSIGNED_INTEGER | INTEGER);
+            return true;
         }
-        // SAFETY: the data have the size that stands beside them.
-        unsafe {
-            match (param.data_type, param.data_bytes) {
-                (UNSIGNED_INTEGER, 4) => match u32::try_from(value) {
-                    Ok(value) => param.data.cast::<u32>().write_unaligned(value),
-                    Err(_) => return false,
-                },
-                (INTEGER, 4) => match i32::try_from(value) {
-                    Ok(value) => param.data.cast::<i32>().write_unaligned(value),
-                    Err(_) => return false,
-                },
-                (UNSIGNED_INTEGER | INTEGER, 8) => {
-                    param.data.cast::<u64>().write_unaligned(value as u64);
-                }
-                _ => return false,
-            }
+        let number: u64 = value.into();
+        let sign_bits = u32::from(param.data_type == INTEGER && number != 0);
+        let bits = (u64::BITS - number.leading_zeros() + sign_bits).max(1);
+        if u64::from(bits) > 8 * param.data_bytes as u64 {
+            return false;
         }
+        // SAFETY: the data have the size that stands beside them, and are the caller's own.
+        let place =
+            unsafe { std::slice::from_raw_parts_mut(param.data.cast::<u8>(), param.data_bytes) };
+        place.fill(0);
+        let number = number.to_le_bytes();
+        let bytes = place.len().min(number.len());
+        place[..bytes].copy_from_slice(&number[..bytes]);
         param.return_bytes = param.data_bytes;
         true
     }
@@ -218,23 +222,15 @@ impl<'a> Value<'a> {
         (param.data_type == OCTET_STRING).then_some((param.data.cast(), param.data_bytes))
     }
 
-    /// Says how many octets were put to the place.
-    pub(crate) fn set_return_bytes(self, bytes: usize) {
-        self.param().return_bytes = bytes;
-    }
-
     /// Puts octets to the caller's place, or says how many there are where that is null.
     #[must_use]
     pub(crate) fn set_octets(self, octets: &[u8]) -> bool {
         let param = self.param();
-        if param.data_type != OCTET_STRING {
-            return false;
-        }
         param.return_bytes = octets.len();
         if param.data.is_null() {
             return true;
         }
-        if param.data_bytes < octets.len() {
+        if param.data_type != OCTET_STRING || param.data_bytes < octets.len() {
             return false;
         }
         // SAFETY: the place has room, and is the caller's own: not within `octets`, which are ours.
@@ -250,10 +246,10 @@ impl<'a> Value<'a> {
     #[must_use]
     pub(crate) fn set_octet_ptr(self, octets: *const u8, bytes: usize) -> bool {
         let param = self.param();
+        param.return_bytes = bytes;
         if param.data_type != OCTET_PTR {
             return false;
         }
-        param.return_bytes = bytes;
         if !param.data.is_null() {
             // SAFETY: of this type, the data are a pointer.
             unsafe { param.data.cast::<*const u8>().write_unaligned(octets) };
@@ -261,10 +257,15 @@ impl<'a> Value<'a> {
         true
     }
 
-    /// Whichever of the two the caller asks for.
+    /// Whichever of the two the caller asks for; `octets` are in the context.
     #[must_use]
     pub(crate) fn set_octets_or_ptr(self, octets: &[u8]) -> bool {
         self.set_octets(octets) || self.set_octet_ptr(octets.as_ptr(), octets.len())
+    }
+
+    /// How large the caller says its place is.
+    pub(crate) fn place_bytes(self) -> usize {
+        self.param().data_bytes
     }
 
     #[must_use]

@@ -40,8 +40,13 @@ pub(crate) struct Counted<C> {
 }
 
 impl<C: Cipher> Cipher for Counted<C> {
-    const GETTABLE: &'static [Param] = C::GETTABLE;
-    const SETTABLE: &'static [Param] = C::SETTABLE;
+    fn gettable(operation: Operation) -> &'static [Param] {
+        C::gettable(operation)
+    }
+
+    fn settable(operation: Operation) -> &'static [Param] {
+        C::settable(operation)
+    }
 
     fn new(provider: &Provider, operation: Operation) -> Option<Self> {
         Some(Self {

@@ -21,8 +21,11 @@ pub(crate) enum Direction {
 
 /// What a context of a cipher does.
 pub(crate) trait Cipher: Clone {
-    const GETTABLE: &'static [Param];
-    const SETTABLE: &'static [Param];
+    /// What a context can be asked for, to [`Param::END`].
+    fn gettable(operation: Operation) -> &'static [Param];
+
+    /// What can be set in a context, to [`Param::END`].
+    fn settable(operation: Operation) -> &'static [Param];
 
     fn new(provider: &Provider, operation: Operation) -> Option<Self>;
 
@@ -153,8 +156,8 @@ pub(crate) fn table<A: Offered>() -> *const Dispatch {
         GET_CTX_PARAMS get_ctx_params::<A::Cipher>,
         SET_CTX_PARAMS set_ctx_params::<A::Cipher>,
         GETTABLE_PARAMS gettable_params,
-        GETTABLE_CTX_PARAMS gettable_ctx_params::<A::Cipher>,
-        SETTABLE_CTX_PARAMS settable_ctx_params::<A::Cipher>,
+        GETTABLE_CTX_PARAMS gettable_ctx_params::<A>,
+        SETTABLE_CTX_PARAMS settable_ctx_params::<A>,
     };
     table.as_ptr()
 }
@@ -344,7 +347,7 @@ unsafe extern "C" fn set_ctx_params<C: Cipher>(context: *mut c_void, params: *mu
 }
 
 unsafe extern "C" fn gettable_params(_provider: *mut c_void) -> *const Param {
-    static GETTABLE: [Param; 11] = [
+    static GETTABLE: [Param; 10] = [
         Param::uint(c"mode"),
         Param::size(c"keylen"),
         Param::size(c"ivlen"),
@@ -354,24 +357,23 @@ unsafe extern "C" fn gettable_params(_provider: *mut c_void) -> *const Param {
         Param::int(c"cts"),
         Param::int(c"tls-multi"),
         Param::int(c"has-randkey"),
-        Param::int(c"encrypt-then-mac"),
         Param::END,
     ];
     GETTABLE.as_ptr()
 }
 
-unsafe extern "C" fn gettable_ctx_params<C: Cipher>(
+unsafe extern "C" fn gettable_ctx_params<A: Offered>(
     _context: *mut c_void,
     _provider: *mut c_void,
 ) -> *const Param {
-    C::GETTABLE.as_ptr()
+    A::Cipher::gettable(A::OPERATION).as_ptr()
 }
 
-unsafe extern "C" fn settable_ctx_params<C: Cipher>(
+unsafe extern "C" fn settable_ctx_params<A: Offered>(
     _context: *mut c_void,
     _provider: *mut c_void,
 ) -> *const Param {
-    C::SETTABLE.as_ptr()
+    A::Cipher::settable(A::OPERATION).as_ptr()
 }
 
 /// # Safety

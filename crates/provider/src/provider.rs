@@ -225,7 +225,7 @@ unsafe extern "C" fn get_params(provider: *mut c_void, params: *mut Param) -> c_
         let is_done = match key {
             b"name" => value.set_text(c"Oarlock"),
             b"version" | b"buildinfo" => value.set_text(VERSION),
-            b"status" => value.set_number((provider.ciphers.len() > 1).into()),
+            b"status" => value.set_number(u32::from(provider.ciphers.len() > 1)),
             _ => true,
         };
         if is_done { Ok(()) } else { Err(()) }

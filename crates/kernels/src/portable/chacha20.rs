@@ -4,7 +4,7 @@ use inout::InOutBuf;
 
 use crate::poly1305::{Element, Multiplier};
 use crate::stitched::{
-    self, BLOCK_BYTES, ChainPowers, Direction, InColumns, Keystream, Register, Start, Words,
+    self, BLOCK_BYTES, ChainPowers, Direction, InColumns, Register, Start, Words,
 };
 
 /// XORs keystream from `start` on onto `data`.
@@ -31,22 +31,6 @@ pub(crate) fn crypt_and_mac(
     unsafe { stitched::crypt_and_mac::<Chunk>(direction, start, r, mac, data.into()) }
 }
 
-/// Absorbs `ciphertext`, whole MAC blocks of at most a chunk, and beside that makes as much keystream
-/// from `start` on.
-pub(crate) fn mac_and_keystream(
-    start: Start<'_>,
-    r: &Multiplier,
-    mac: Element,
-    ciphertext: &[u8],
-    join: Element,
-    place: &mut Keystream,
-) -> Element {
-    #[cfg(any(test, feature = "dispatch-counters"))]
-    crate::chacha20::dispatch::PORTABLE_AND_MAC.hit();
-    // SAFETY: as above.
-    unsafe { stitched::mac_and_keystream::<Chunk>(start, r, mac, ciphertext, join, place) }
-}
-
 /// Crypts a whole message whose block 0 is at `start`, and returns its tag.
 pub(crate) fn message(
     direction: Direction,
@@ -60,10 +44,7 @@ pub(crate) fn message(
     unsafe { stitched::message::<Chunk>(direction, start, aad, data.into()) }
 }
 
-/// Bytes in a chunk.
-pub(crate) const CHUNK_BYTES: usize = 4 * BLOCK_BYTES;
-
-type Chunk = InColumns<Lanes, ChainPowers<CHUNK_BYTES>>;
+type Chunk = InColumns<Lanes, ChainPowers<{ 4 * BLOCK_BYTES }>>;
 
 type Lanes = [u32; 4];
 

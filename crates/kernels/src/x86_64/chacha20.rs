@@ -15,11 +15,11 @@ use super::{Avx2, Avx512};
 use crate::poly1305::{Element, Multiplier};
 use crate::rows::Rows;
 use crate::stitched::{
-    self, ChainPowers, Data, Direction, InColumnsOrRows, InRows, Keystream, Register, Start, Words,
+    self, ChainPowers, Data, Direction, InColumnsOrRows, InRows, Register, Start, Words,
 };
 
 macro_rules! entry_points {
-    ($crypt:ident, $crypt_and_mac:ident, $mac_and_keystream:ident, $message:ident, $token:ty, $chunk:ty, $features:literal, $counter:ident, $mac_counter:ident) => {
+    ($crypt:ident, $crypt_and_mac:ident, $message:ident, $token:ty, $chunk:ty, $features:literal, $counter:ident, $mac_counter:ident) => {
         /// XORs keystream from `start` on onto `data`.
         pub(crate) fn $crypt(_: $token, start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
             #[target_feature(enable = $features)]
@@ -73,40 +73,6 @@ macro_rules! entry_points {
             }
         }
 
-        /// Absorbs `ciphertext`, whole MAC blocks of at most a chunk, and beside that makes as much
-        /// keystream from `start` on.
-        pub(crate) fn $mac_and_keystream(
-            _: $token,
-            start: Start<'_>,
-            r: &Multiplier,
-            mac: Element,
-            ciphertext: &[u8],
-            join: Element,
-            place: &mut Keystream,
-        ) -> Element {
-            #[target_feature(enable = $features)]
-            unsafe fn inner(
-                key: &[u32; 8],
-                row: u128,
-                r: &Multiplier,
-                mac: Element,
-                ciphertext: &[u8],
-                join: Element,
-                place: &mut Keystream,
-            ) -> Element {
-                let start = Start::from_parts(key, row);
-                // SAFETY: the features are enabled here.
-                unsafe {
-                    stitched::mac_and_keystream::<$chunk>(start, r, mac, ciphertext, join, place)
-                }
-            }
-            #[cfg(any(test, feature = "dispatch-counters"))]
-            crate::chacha20::dispatch::$mac_counter.hit();
-            let (key, row) = start.parts();
-            // SAFETY: the token proves the features.
-            unsafe { inner(key, row, r, mac, ciphertext, join, place) }
-        }
-
         /// Crypts a whole message whose block 0 is at `start`, and returns its tag.
         pub(crate) fn $message(
             _: $token,
@@ -145,7 +111,6 @@ macro_rules! entry_points {
 entry_points!(
     crypt_avx2,
     crypt_and_mac_avx2,
-    mac_and_keystream_avx2,
     message_avx2,
     Avx2,
     InRows<Ymm<false>, ChainPowers<384>, 3>,
@@ -156,7 +121,6 @@ entry_points!(
 entry_points!(
     crypt_avx512,
     crypt_and_mac_avx512,
-    mac_and_keystream_avx512,
     message_avx512,
     Avx512,
     InColumnsOrRows<Zmm, Ymm<true>, Zmm, IfmaPowers>,

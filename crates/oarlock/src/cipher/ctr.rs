@@ -479,6 +479,16 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         }
     }
 
+    /// Where the options leave the way to the plan: whether all goes inline from now on.
+    pub(crate) fn keep_inline(&mut self, is_inline: bool) {
+        let strategy = match (self.strategy, is_inline) {
+            (Strategy::Auto, true) => Strategy::Inline,
+            (Strategy::Inline, false) if self.has_own_strategy => Strategy::Auto,
+            _ => return,
+        };
+        self.set_strategy(strategy);
+    }
+
     /// Counter block of the next byte, and bytes of it that are used up.
     pub(crate) fn position(&self) -> (u128, usize) {
         (self.counter, self.skip)

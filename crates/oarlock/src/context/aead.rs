@@ -40,9 +40,8 @@ pub struct AeadContext {
     is_keyed: bool,
     kernel: Kernel,
     message: Message,
-    /// Keystream for the next piece, of a message whose pieces are short and alike.
+    /// Keystream for the next pieces, of a message whose pieces are short.
     ahead: Option<Box<Ahead>>,
-    piece_bytes: usize,
     /// Long pieces that the kernel may still do before a session is opened.
     kernel_bytes_left: usize,
     session: Option<Box<AcceleratedAead>>,
@@ -87,8 +86,7 @@ impl AeadContext {
             kernel,
             message: Message::None,
             ahead: None,
-            piece_bytes: 0,
-            kernel_bytes_left: KERNEL_BYTES_MAX,
+            kernel_bytes_left: 0,
             session: None,
         }
     }
@@ -103,6 +101,7 @@ impl AeadContext {
         self.message = Message::None;
         self.ahead = None;
         self.session = None;
+        self.kernel_bytes_left = KERNEL_BYTES_MAX;
         match &mut self.kernel {
             Kernel::Gcm(gcm) => gcm.set_key(key).map_err(|error| error.to_string()),
             Kernel::ChaCha20Poly1305(aead) => aead.set_key(key).map_err(|error| error.to_string()),
@@ -165,15 +164,8 @@ impl AeadContext {
         if data.len() >= LONG_BYTES {
             return self.next_long(Direction::Encrypt, data);
         }
-        if data.len() <= AHEAD_BYTES_MAX
-            && let (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(message)) =
-                (&self.kernel, &mut self.message)
-        {
-            if message.bytes() > 0 && data.len() == self.piece_bytes {
-                let ahead = self.ahead.get_or_insert_default();
-                return aead.seal_next_ahead(message, data, ahead).map_err(refused);
-            }
-            self.piece_bytes = data.len();
+        if let Some((aead, message, ahead)) = self.in_short_pieces(data.len()) {
+            return aead.seal_next_ahead(message, data, ahead).map_err(refused);
         }
         next(&self.kernel, &mut self.message, Direction::Encrypt, data)
     }
@@ -188,6 +180,9 @@ impl AeadContext {
     pub fn open_next(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         if data.len() >= LONG_BYTES {
             return self.next_long(Direction::Decrypt, data);
+        }
+        if let Some((aead, message, ahead)) = self.in_short_pieces(data.len()) {
+            return aead.open_next_ahead(message, data, ahead).map_err(refused);
         }
         next(&self.kernel, &mut self.message, Direction::Decrypt, data)
     }
@@ -256,6 +251,27 @@ impl AeadContext {
             Kernel::ChaCha20Poly1305(chacha) => chacha.open(nonce, aad, data, tag),
         }
         .map_err(refused)
+    }
+
+    /// Of a message of ChaCha20-Poly1305 that goes on with short pieces, what does them. A message of
+    /// one piece makes no keystream that nobody needs.
+    #[inline(always)]
+    fn in_short_pieces(
+        &mut self,
+        bytes: usize,
+    ) -> Option<(
+        &ChaCha20Poly1305,
+        &mut chacha20_poly1305::Message,
+        &mut Ahead,
+    )> {
+        match (&self.kernel, &mut self.message) {
+            (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(message))
+                if bytes <= AHEAD_BYTES_MAX && message.bytes() > 0 =>
+            {
+                Some((aead, message, self.ahead.get_or_insert_default()))
+            }
+            _ => None,
+        }
     }
 
     /// Stripes begin and end at multiples of 64 bytes: what is before and behind goes inline.
@@ -347,6 +363,10 @@ fn next(
     direction: Direction,
     data: InOutBuf<'_, '_, u8>,
 ) -> Result<(), Error> {
+    // Data that are none do not end the associated data.
+    if data.is_empty() && !matches!(message, Message::None) {
+        return Ok(());
+    }
     match (kernel, message, direction) {
         (Kernel::Gcm(gcm), Message::Gcm(message), Direction::Encrypt) => {
             gcm.seal_next(message, data)
@@ -394,7 +414,7 @@ impl fmt::Debug for AeadContext {
     }
 }
 
-/// Longer pieces have their MAC made beside their own keystream.
+/// Longer pieces fill the widest registers by themselves.
 const AHEAD_BYTES_MAX: usize = 1 << 10;
 /// What may be long enough for several threads that are awake.
 const LONG_BYTES: usize = 64 << 10;

@@ -73,7 +73,7 @@ impl CbcContext {
             iv: [0; BLOCK_BYTES],
             session: None,
             long_bytes,
-            kernel_bytes_left: KERNEL_BYTES_MAX.min(long_bytes * 8),
+            kernel_bytes_left: 0,
         }
     }
 
@@ -84,6 +84,7 @@ impl CbcContext {
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.key.set(self.operation, key)?;
         self.session = None;
+        self.kernel_bytes_left = KERNEL_BYTES_MAX.min(self.long_bytes * 8);
         self.kernel
             .set_key_to_encrypt(key)
             .map_err(|error| Error::InvalidKey(error.to_string()))?;

@@ -42,13 +42,15 @@ pub struct StreamContext {
     skip: usize,
     /// Keystream of ciphers that take long to make a block, from the start of a block on, and how much
     /// of it is left.
-    begun: [u8; BEGUN_BYTES],
+    begun: Option<Box<[u8; BEGUN_BYTES]>>,
     begun_bytes: usize,
     begun_left: usize,
     /// The counter block behind it.
     begun_until: Option<u128>,
     /// A request of fewer bytes is the kernel's, even where there is a session.
     short_bytes: usize,
+    /// One of fewer bytes is done on the calling thread, even where it is the session's.
+    helped_bytes: usize,
     /// Bytes that the kernel may still serve before a session is opened.
     kernel_bytes_left: usize,
     /// Its own position is that of the last long request.
@@ -80,11 +82,12 @@ impl StreamContext {
             kernel: Kernel::Unkeyed,
             counter: 0,
             skip: 0,
-            begun: [0; BEGUN_BYTES],
+            begun: None,
             begun_bytes: 0,
             begun_left: 0,
             begun_until: None,
             short_bytes: 0,
+            helped_bytes: 0,
             kernel_bytes_left: 0,
             session: None,
         })
@@ -100,6 +103,7 @@ impl StreamContext {
         self.forget_begun();
         let cpu = self.accelerator.cpu();
         let invalid = |error: &dyn ToString| Error::InvalidKey(error.to_string());
+        self.helped_bytes = 0;
         (self.short_bytes, self.kernel_bytes_left) = match self.operation {
             Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
                 let backend = Backend::preferred(cpu);
@@ -109,6 +113,9 @@ impl StreamContext {
                 }
                 if let Kernel::Aes(ctr) = &mut self.kernel {
                     ctr.set_key(key).map_err(|error| invalid(&error))?;
+                }
+                if has_aes_instructions(backend) {
+                    self.helped_bytes = HELPED_BYTES;
                 }
                 match backend {
                     // A session may know better.
@@ -124,6 +131,7 @@ impl StreamContext {
                 if let Kernel::ChaCha20(chacha) = &mut self.kernel {
                     chacha.set_key(key).map_err(|error| invalid(&error))?;
                 }
+                self.helped_bytes = HELPED_BYTES;
                 (CHACHA_SHORT_BYTES, CHACHA_BYTES_MAX)
             }
             _ => {
@@ -220,7 +228,9 @@ impl StreamContext {
             let at = self.begun_bytes - self.begun_left;
             let bytes = data.len().min(self.begun_left);
             let (mut head, rest) = data.split_at(bytes);
-            head.xor_in2out(&self.begun[at..at + bytes]);
+            if let Some(begun) = &self.begun {
+                head.xor_in2out(&begun[at..at + bytes]);
+            }
             self.begun_left -= bytes;
             self.advance(bytes);
             data = rest;
@@ -232,13 +242,16 @@ impl StreamContext {
     fn begin_blocks(&mut self) {
         let block_bytes = self.block_bytes();
         let goes_on = self.begun_until == Some(self.counter) && self.skip == 0;
-        self.begun_bytes = if goes_on { BEGUN_BYTES } else { block_bytes };
-        // ChaCha20's counter ends where another nonce begins.
-        if self.operation == Operation::ChaCha20 && self.counter as u32 > u32::MAX - 4 {
-            self.begun_bytes = block_bytes;
-        }
-        self.begun = [0; BEGUN_BYTES];
-        let begun = &mut self.begun[..self.begun_bytes];
+        self.begun_bytes = match self.operation {
+            _ if !goes_on => block_bytes,
+            // Its counter ends where another nonce begins.
+            Operation::ChaCha20 if self.counter as u32 > u32::MAX - 16 => block_bytes,
+            Operation::ChaCha20 => BEGUN_BYTES,
+            _ => 4 * block_bytes,
+        };
+        let begun = self.begun.get_or_insert_with(|| Box::new([0; BEGUN_BYTES]));
+        **begun = [0; BEGUN_BYTES];
+        let begun = &mut begun[..self.begun_bytes];
         self.kernel.apply(self.counter, begun.into());
         self.begun_left = self.begun_bytes - self.skip;
         let blocks = (self.begun_bytes / block_bytes) as u128;
@@ -256,6 +269,10 @@ impl StreamContext {
         }
         match &mut self.session {
             Some(session) => {
+                if self.helped_bytes > 0 {
+                    let is_helped = bytes >= self.helped_bytes;
+                    session.keep_inline(!is_helped);
+                }
                 if session.position() != (self.counter, self.skip) {
                     session.begin_at(self.counter, self.skip);
                 }
@@ -292,10 +309,11 @@ impl StreamContext {
 
     fn forget_begun(&mut self) {
         self.begun_left = 0;
-        if self.begun_until.take().is_some() {
-            self.begun = [0; BEGUN_BYTES];
+        self.begun_until = None;
+        if let Some(mut begun) = self.begun.take() {
+            *begun = [0; BEGUN_BYTES];
             // Nobody reads the zeros: the compiler must not know.
-            std::hint::black_box(&mut self.begun);
+            std::hint::black_box(&mut *begun);
         }
     }
 }
@@ -310,11 +328,12 @@ impl Clone for StreamContext {
             kernel: Kernel::Unkeyed,
             counter: self.counter,
             skip: self.skip,
-            begun: [0; BEGUN_BYTES],
+            begun: None,
             begun_bytes: 0,
             begun_left: 0,
             begun_until: None,
             short_bytes: 0,
+            helped_bytes: 0,
             kernel_bytes_left: 0,
             session: None,
         };
@@ -340,6 +359,17 @@ impl fmt::Debug for StreamContext {
     }
 }
 
+fn has_aes_instructions(backend: Backend) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let has = matches!(
+        backend,
+        Backend::AesNi(_) | Backend::Vaes256(_) | Backend::Vaes512(_)
+    );
+    #[cfg(not(target_arch = "x86_64"))]
+    let has = !matches!(backend, Backend::Portable);
+    has
+}
+
 impl Kernel {
     /// From the start of a block on.
     fn apply(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
@@ -352,9 +382,12 @@ impl Kernel {
     }
 }
 
+/// What is as fast as this takes no help for less: keystream from another core is no faster than that
+/// made here, and a program that sends packets of 32 KiB keeps the other core busy by itself.
+const HELPED_BYTES: usize = 256 << 10;
 const CHACHA_BLOCK_BYTES: u64 = 64;
-/// Four blocks of ChaCha20 take little longer than one.
-const BEGUN_BYTES: usize = 256;
+/// Sixteen blocks of ChaCha20 take the widest registers as long as two or three.
+const BEGUN_BYTES: usize = 1 << 10;
 /// As many bytes gain nothing by a session: up to two microseconds of work, or a block.
 const AES_SHORT_BYTES: usize = 2 << 10;
 const CHACHA_SHORT_BYTES: usize = 8 << 10;

@@ -19,39 +19,52 @@ pub(super) struct Cbc {
     context: CbcContext,
     operation: Operation,
     direction: Direction,
-    /// As it was set, if it was: each init without one goes back to it.
-    iv: Option<[u8; BLOCK_BYTES]>,
+    /// As it was set: each init without one goes back to it.
+    iv: [u8; BLOCK_BYTES],
+    has_iv: bool,
+    /// What a caller who asked for a pointer to it has.
+    updated_iv: [u8; BLOCK_BYTES],
     /// Input that waits for the rest of its block or, when padding is to be taken off, for what may
     /// follow.
     held: [u8; BLOCK_BYTES],
     held_bytes: usize,
     has_padding: bool,
-    num: usize,
+    num: u32,
     /// As OpenSSL numbers them; 0 outside TLS.
-    tls_version: usize,
+    tls_version: u32,
     tls_mac_bytes: usize,
     /// Of the last record that was opened.
     tls_mac: Option<Mac>,
 }
 
 impl Cipher for Cbc {
-    const GETTABLE: &'static [Param] = &[
-        Param::size(c"keylen"),
-        Param::size(c"ivlen"),
-        Param::uint(c"padding"),
-        Param::uint(c"num"),
-        Param::octets(c"iv"),
-        Param::octets(c"updated-iv"),
-        Param::octet_ptr(c"tls-mac"),
-        Param::END,
-    ];
-    const SETTABLE: &'static [Param] = &[
-        Param::uint(c"padding"),
-        Param::uint(c"num"),
-        Param::uint(c"tls-version"),
-        Param::size(c"tls-mac-size"),
-        Param::END,
-    ];
+    fn gettable(_operation: Operation) -> &'static [Param] {
+        const {
+            &[
+                Param::size(c"keylen"),
+                Param::size(c"ivlen"),
+                Param::uint(c"padding"),
+                Param::uint(c"num"),
+                Param::octets(c"iv"),
+                Param::octets(c"updated-iv"),
+                Param::octet_ptr(c"tls-mac"),
+                Param::END,
+            ]
+        }
+    }
+
+    fn settable(_operation: Operation) -> &'static [Param] {
+        const {
+            &[
+                Param::uint(c"padding"),
+                Param::uint(c"num"),
+                Param::uint(c"use-bits"),
+                Param::uint(c"tls-version"),
+                Param::size(c"tls-mac-size"),
+                Param::END,
+            ]
+        }
+    }
 
     #[inline(always)]
     fn new(provider: &Provider, operation: Operation) -> Option<Self> {
@@ -59,7 +72,9 @@ impl Cipher for Cbc {
             context: provider.accelerator.cbc_context(operation).ok()?,
             operation,
             direction: Direction::Encrypt,
-            iv: None,
+            iv: [0; BLOCK_BYTES],
+            has_iv: false,
+            updated_iv: [0; BLOCK_BYTES],
             held: [0; BLOCK_BYTES],
             held_bytes: 0,
             has_padding: true,
@@ -80,10 +95,11 @@ impl Cipher for Cbc {
         self.num = 0;
         self.held_bytes = 0;
         if let Some(iv) = iv {
-            self.iv = Some(iv.try_into().map_err(|_| Reason::InvalidIvLength)?);
+            self.iv = iv.try_into().map_err(|_| Reason::InvalidIvLength)?;
+            self.has_iv = true;
         }
-        if let Some(iv) = self.iv {
-            self.context.set_iv(iv);
+        if self.has_iv {
+            self.context.set_iv(self.iv);
         }
         if let Some(key) = key {
             self.context
@@ -141,12 +157,15 @@ impl Cipher for Cbc {
     fn get_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
         params.each(|key, value| {
             set(match key {
-                b"keylen" => value.set_number(self.operation.key_bytes()),
-                b"ivlen" => value.set_number(BLOCK_BYTES),
-                b"padding" => value.set_number(self.has_padding.into()),
+                b"keylen" => value.set_number(self.operation.key_bytes() as u64),
+                b"ivlen" => value.set_number(BLOCK_BYTES as u64),
+                b"padding" => value.set_number(u32::from(self.has_padding)),
                 b"num" => value.set_number(self.num),
-                b"iv" => value.set_octets_or_ptr(&self.iv.unwrap_or_default()),
-                b"updated-iv" => value.set_octets_or_ptr(&self.context.iv()),
+                b"iv" => value.set_octets_or_ptr(&self.iv),
+                b"updated-iv" => {
+                    self.updated_iv = self.context.iv();
+                    value.set_octets_or_ptr(&self.updated_iv)
+                }
                 b"tls-mac" => {
                     let mac = self.tls_mac.as_ref();
                     let mac = mac.map_or(std::ptr::null(), |mac| mac.bytes.as_ptr());
@@ -160,16 +179,17 @@ impl Cipher for Cbc {
     fn set_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
         params.each(|key, value| {
             match key {
-                b"padding" => self.has_padding = got(value.number())? != 0,
+                b"padding" => self.has_padding = got(value.number::<u32>())? != 0,
                 b"num" => self.num = got(value.number())?,
+                // Of modes that work on bits.
+                b"use-bits" => _ = got(value.number::<u32>())?,
                 b"tls-version" => self.tls_version = got(value.number())?,
                 b"tls-mac-size" => {
-                    let bytes = got(value.number())?;
-                    if bytes > tls_padding::MAC_BYTES_MAX {
-                        return Err(Reason::FailedToGetParameter);
+                    let bytes = got(value.number::<u64>())? as usize;
+                    if bytes != self.tls_mac_bytes {
+                        self.tls_mac = None;
                     }
                     self.tls_mac_bytes = bytes;
-                    self.tls_mac = None;
                 }
                 _ => {}
             }

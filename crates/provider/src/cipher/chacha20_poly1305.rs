@@ -1,6 +1,7 @@
 //! ChaCha20-Poly1305: message by message, and as TLS uses it (RFC 7905).
 #![allow(unsafe_code)]
 
+use inout::InOutBuf;
 use oarlock::AeadContext;
 use oarlock::device::Operation;
 use oarlock::kernels::aead::TAG_BYTES;
@@ -13,6 +14,7 @@ use crate::dispatch::{Cipher, Data, Direction};
 use crate::error::Reason;
 use crate::provider::Provider;
 
+const KEY_BYTES: u64 = 32;
 const IV_BYTES: usize = 12;
 const TLS_AAD_BYTES: usize = 13;
 
@@ -37,22 +39,31 @@ struct Record {
 }
 
 impl Cipher for ChaCha20Poly1305 {
-    const GETTABLE: &'static [Param] = &[
-        Param::size(c"keylen"),
-        Param::size(c"ivlen"),
-        Param::size(c"taglen"),
-        Param::octets(c"tag"),
-        Param::size(c"tlsaadpad"),
-        Param::END,
-    ];
-    const SETTABLE: &'static [Param] = &[
-        Param::size(c"keylen"),
-        Param::size(c"ivlen"),
-        Param::octets(c"tag"),
-        Param::octets(c"tlsaad"),
-        Param::octets(c"tlsivfixed"),
-        Param::END,
-    ];
+    fn gettable(_operation: Operation) -> &'static [Param] {
+        const {
+            &[
+                Param::size(c"keylen"),
+                Param::size(c"ivlen"),
+                Param::size(c"taglen"),
+                Param::octets(c"tag"),
+                Param::size(c"tlsaadpad"),
+                Param::END,
+            ]
+        }
+    }
+
+    fn settable(_operation: Operation) -> &'static [Param] {
+        const {
+            &[
+                Param::size(c"keylen"),
+                Param::size(c"ivlen"),
+                Param::octets(c"tag"),
+                Param::octets(c"tlsaad"),
+                Param::octets(c"tlsivfixed"),
+                Param::END,
+            ]
+        }
+    }
 
     #[inline(always)]
     fn new(provider: &Provider, operation: Operation) -> Option<Self> {
@@ -102,7 +113,11 @@ impl Cipher for ChaCha20Poly1305 {
         self.run(data)
     }
 
-    fn finish(&mut self, _data: Data) -> Result<usize, Reason> {
+    fn finish(&mut self, data: Data) -> Result<usize, Reason> {
+        // A record that is due is not ended, unless by a caller who has no place for it.
+        if self.tls.is_some() && !self.context.has_message() && !data.output.is_null() {
+            return Err(Reason::Silent);
+        }
         self.begin()?;
         let found = self.context.finish();
         match self.direction {
@@ -123,19 +138,24 @@ impl Cipher for ChaCha20Poly1305 {
     fn get_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
         params.each(|key, value| {
             set(match key {
-                b"keylen" => value.set_number(Operation::ChaCha20Poly1305.key_bytes()),
-                b"ivlen" => value.set_number(IV_BYTES),
-                b"taglen" => value.set_number(self.tag_bytes),
-                b"tlsaadpad" => value.set_number(self.tls_padding_bytes),
+                b"keylen" => value.set_number(KEY_BYTES),
+                b"ivlen" => value.set_number(IV_BYTES as u64),
+                b"taglen" => value.set_number(self.tag_bytes as u64),
+                b"tlsaadpad" => value.set_number(self.tls_padding_bytes as u64),
                 b"tag" => {
-                    let (_, bytes) = value.octets_place().ok_or(Reason::FailedToSetParameter)?;
+                    let (place, bytes) =
+                        value.octets_place().ok_or(Reason::FailedToSetParameter)?;
                     if self.direction == Direction::Decrypt {
                         return Err(Reason::TagNotSet);
                     }
                     if bytes == 0 || bytes > TAG_BYTES {
                         return Err(Reason::InvalidTagLength);
                     }
-                    value.set_octets(&self.tag[..bytes])
+                    if !place.is_null() {
+                        // SAFETY: the caller's place has as many bytes.
+                        unsafe { self.tag.as_ptr().copy_to_nonoverlapping(place, bytes) };
+                    }
+                    true
                 }
                 _ => true,
             })
@@ -145,15 +165,11 @@ impl Cipher for ChaCha20Poly1305 {
     fn set_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
         params.each(|key, value| {
             match key {
-                b"keylen" => {
-                    if got(value.number())? != Operation::ChaCha20Poly1305.key_bytes() {
-                        return Err(Reason::InvalidKeyLength);
-                    }
+                b"keylen" if got(value.number::<u64>())? != KEY_BYTES => {
+                    return Err(Reason::InvalidKeyLength);
                 }
-                b"ivlen" => {
-                    if got(value.number())? != IV_BYTES {
-                        return Err(Reason::InvalidIvLength);
-                    }
+                b"ivlen" if got(value.number::<u64>())? != IV_BYTES as u64 => {
+                    return Err(Reason::InvalidIvLength);
                 }
                 b"tag" => {
                     let (tag, bytes) = got(value.octets())?;
@@ -189,7 +205,7 @@ impl ChaCha20Poly1305 {
     #[inline(always)]
     fn run(&mut self, data: Data) -> Result<usize, Reason> {
         if !data.output.is_null()
-            && let Some(record) = self.tls.take()
+            && let Some(record) = self.tls
         {
             return self.record(data, &record);
         }
@@ -228,7 +244,13 @@ impl ChaCha20Poly1305 {
         if !self.context.is_keyed() {
             return Err(Reason::NoKeySet);
         }
-        self.context.begin(&self.nonce).map_err(|_| Reason::Silent)
+        self.context
+            .begin(&self.nonce)
+            .map_err(|_| Reason::Silent)?;
+        match &self.tls {
+            Some(record) => self.context.aad(&record.aad).map_err(|_| Reason::Silent),
+            None => Ok(()),
+        }
     }
 
     fn give_up(&mut self) {
@@ -262,41 +284,70 @@ impl ChaCha20Poly1305 {
     /// `fragment | tag`, in place or not.
     fn record(&mut self, data: Data, record: &Record) -> Result<usize, Reason> {
         let bytes = record.fragment_bytes;
-        if !self.context.is_keyed() || data.input.is_null() || data.input_bytes != bytes + TAG_BYTES
-        {
+        if !self.context.is_keyed() || data.input.is_null() {
             return Err(Reason::Silent);
         }
-        let Self { context, nonce, .. } = self;
-        match self.direction {
-            Direction::Encrypt => {
-                // SAFETY: neither is null, and the output has room.
-                let sealed =
-                    unsafe { data.crypt(0, bytes, |data| context.seal(nonce, &record.aad, data)) };
-                self.tag = sealed.map_err(|_| Reason::Silent)?;
-                // SAFETY: the output has room for the tag behind the fragment.
-                unsafe {
-                    self.tag
-                        .as_ptr()
-                        .copy_to_nonoverlapping(data.output.add(bytes), TAG_BYTES);
-                }
-                Ok(data.input_bytes)
+        let has_message = self.context.has_message();
+        if data.input_bytes != bytes + TAG_BYTES {
+            if has_message {
+                self.tls = None;
             }
-            Direction::Decrypt => {
-                // SAFETY: the input has a tag behind the fragment.
-                let tag = unsafe { data.input.add(bytes).cast::<[u8; TAG_BYTES]>().read() };
-                // SAFETY: neither is null, and the output has room.
-                let opened = unsafe {
-                    data.crypt(0, bytes, |data| {
-                        context.open(nonce, &record.aad, data, &tag)
-                    })
-                };
-                if opened.is_err() {
-                    // SAFETY: the output has room for the fragment.
-                    unsafe { data.output.write_bytes(0, bytes) };
-                    return Err(Reason::Silent);
-                }
-                Ok(bytes)
-            }
+            return Err(Reason::Silent);
         }
+        self.tls = None;
+        // SAFETY: the input has a tag behind the fragment, which the output may overlap.
+        let expected = unsafe { data.input.add(bytes).cast::<[u8; TAG_BYTES]>().read() };
+        // SAFETY: neither is null, and the output has room.
+        let found = unsafe {
+            data.crypt(0, bytes, |data| match has_message {
+                true => self.rest_of_record(data),
+                false => self.whole_record(data, &record.aad, &expected),
+            })
+        };
+        if self.direction == Direction::Encrypt {
+            self.tag = found.map_err(|_| Reason::Silent)?;
+            // SAFETY: the output has room for the tag behind the fragment.
+            unsafe {
+                self.tag
+                    .as_ptr()
+                    .copy_to_nonoverlapping(data.output.add(bytes), TAG_BYTES);
+            }
+            return Ok(data.input_bytes);
+        }
+        if !found.is_ok_and(|found| are_equal(&found, &expected)) {
+            // SAFETY: the output has room for the fragment.
+            unsafe { data.output.write_bytes(0, bytes) };
+            return Err(Reason::Silent);
+        }
+        Ok(bytes)
+    }
+
+    /// Returns the record's tag: when one is opened, the one that is expected or an error.
+    fn whole_record(
+        &mut self,
+        data: InOutBuf<'_, '_, u8>,
+        aad: &[u8],
+        expected: &[u8; TAG_BYTES],
+    ) -> Result<[u8; TAG_BYTES], oarlock::Error> {
+        match self.direction {
+            Direction::Encrypt => self.context.seal(&self.nonce, aad, data),
+            Direction::Decrypt => self
+                .context
+                .open(&self.nonce, aad, data, expected)
+                .map(|()| *expected),
+        }
+    }
+
+    /// As [`whole_record`](Self::whole_record), after more associated data than a record has.
+    #[cold]
+    fn rest_of_record(
+        &mut self,
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Result<[u8; TAG_BYTES], oarlock::Error> {
+        match self.direction {
+            Direction::Encrypt => self.context.seal_next(data)?,
+            Direction::Decrypt => self.context.open_next(data)?,
+        }
+        Ok(self.context.finish())
     }
 }

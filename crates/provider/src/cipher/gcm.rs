@@ -31,10 +31,11 @@ pub(super) struct Gcm {
     iv_state: IvState,
     /// The last eight bytes of the IV count messages.
     counts_ivs: bool,
+    /// The tag; or the associated data of the record that is the next call, since one place serves
+    /// both in the default provider, and either can be seen.
     tag: [u8; TAG_BYTES],
     tag_bytes: Option<usize>,
-    /// The next call is a record with these associated data.
-    tls_aad: Option<[u8; TLS_AAD_BYTES]>,
+    has_tls_aad: bool,
     tls_padding_bytes: usize,
     tls_records: u64,
 }
@@ -51,25 +52,34 @@ enum IvState {
 }
 
 impl Cipher for Gcm {
-    const GETTABLE: &'static [Param] = &[
-        Param::size(c"keylen"),
-        Param::size(c"ivlen"),
-        Param::size(c"taglen"),
-        Param::octets(c"iv"),
-        Param::octets(c"updated-iv"),
-        Param::octets(c"tag"),
-        Param::size(c"tlsaadpad"),
-        Param::octets(c"tlsivgen"),
-        Param::END,
-    ];
-    const SETTABLE: &'static [Param] = &[
-        Param::size(c"ivlen"),
-        Param::octets(c"tag"),
-        Param::octets(c"tlsaad"),
-        Param::octets(c"tlsivfixed"),
-        Param::octets(c"tlsivinv"),
-        Param::END,
-    ];
+    fn gettable(_operation: Operation) -> &'static [Param] {
+        const {
+            &[
+                Param::size(c"keylen"),
+                Param::size(c"ivlen"),
+                Param::size(c"taglen"),
+                Param::octets(c"iv"),
+                Param::octets(c"updated-iv"),
+                Param::octets(c"tag"),
+                Param::size(c"tlsaadpad"),
+                Param::octets(c"tlsivgen"),
+                Param::END,
+            ]
+        }
+    }
+
+    fn settable(_operation: Operation) -> &'static [Param] {
+        const {
+            &[
+                Param::size(c"ivlen"),
+                Param::octets(c"tag"),
+                Param::octets(c"tlsaad"),
+                Param::octets(c"tlsivfixed"),
+                Param::octets(c"tlsivinv"),
+                Param::END,
+            ]
+        }
+    }
 
     #[inline(always)]
     fn new(provider: &Provider, operation: Operation) -> Option<Self> {
@@ -83,7 +93,7 @@ impl Cipher for Gcm {
             counts_ivs: false,
             tag: [0; TAG_BYTES],
             tag_bytes: None,
-            tls_aad: None,
+            has_tls_aad: false,
             tls_padding_bytes: 0,
             tls_records: 0,
         })
@@ -132,7 +142,8 @@ impl Cipher for Gcm {
     }
 
     fn finish(&mut self, _data: Data) -> Result<usize, Reason> {
-        if self.tls_aad.take().is_some() {
+        if self.has_tls_aad {
+            self.has_tls_aad = false;
             self.iv_state = IvState::Used;
             return Err(Reason::Silent);
         }
@@ -154,19 +165,19 @@ impl Cipher for Gcm {
     fn get_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
         params.each(|key, value| {
             set(match key {
-                b"keylen" => value.set_number(self.operation.key_bytes()),
-                b"ivlen" => value.set_number(self.iv_bytes),
-                b"taglen" => value.set_number(self.tag_bytes.unwrap_or(TAG_BYTES)),
+                b"keylen" => value.set_number(self.operation.key_bytes() as u64),
+                b"ivlen" => value.set_number(self.iv_bytes as u64),
+                b"taglen" => value.set_number(self.tag_bytes.unwrap_or(TAG_BYTES) as u64),
                 b"iv" | b"updated-iv" => {
                     if self.iv_state == IvState::None {
                         return Err(Reason::Silent);
                     }
-                    if !value.set_octets_or_ptr(&self.iv[..self.iv_bytes]) {
+                    if value.place_bytes() < self.iv_bytes {
                         return Err(Reason::InvalidIvLength);
                     }
-                    true
+                    value.set_octets_or_ptr(&self.iv[..self.iv_bytes])
                 }
-                b"tlsaadpad" => value.set_number(self.tls_padding_bytes),
+                b"tlsaadpad" => value.set_number(self.tls_padding_bytes as u64),
                 b"tag" => return self.get_tag(value),
                 b"tlsivgen" => return self.get_next_iv(value),
                 _ => true,
@@ -178,22 +189,19 @@ impl Cipher for Gcm {
         params.each(|key, value| match key {
             b"tag" => {
                 let (tag, bytes) = got(value.octets())?;
-                if bytes > TAG_BYTES {
+                if tag.is_null() || bytes > TAG_BYTES {
                     return Err(Reason::FailedToGetParameter);
                 }
+                // SAFETY: the caller vouches for so many bytes.
+                unsafe { tag.copy_to_nonoverlapping(self.tag.as_mut_ptr(), bytes) };
                 if bytes == 0 || self.direction == Direction::Encrypt {
                     return Err(Reason::InvalidTag);
-                }
-                // A length alone says how long it will be.
-                if !tag.is_null() {
-                    // SAFETY: the caller vouches for so many bytes.
-                    unsafe { tag.copy_to_nonoverlapping(self.tag.as_mut_ptr(), bytes) };
                 }
                 self.tag_bytes = Some(bytes);
                 Ok(())
             }
             b"ivlen" => {
-                let bytes = got(value.number())?;
+                let bytes = got(value.number::<u64>())? as usize;
                 if bytes == 0 || bytes > IV_BYTES_MAX {
                     return Err(Reason::InvalidIvLength);
                 }
@@ -228,8 +236,9 @@ impl Gcm {
     /// Associated data, data, or a whole record.
     #[inline(always)]
     fn run(&mut self, data: Data) -> Result<usize, Reason> {
-        if let Some(aad) = self.tls_aad.take() {
-            let done = self.record(data, &aad);
+        if self.has_tls_aad {
+            self.has_tls_aad = false;
+            let done = self.record(data);
             self.iv_state = IvState::Used;
             return done;
         }
@@ -288,7 +297,7 @@ impl Gcm {
                 self.tag_bytes = Some(TAG_BYTES);
             }
             Direction::Decrypt => {
-                let bytes = self.tag_bytes.ok_or(Reason::TagNotSet)?;
+                let bytes = self.tag_bytes.ok_or(Reason::Silent)?;
                 let expected = self.context.finish();
                 self.iv_state = IvState::Used;
                 if !are_equal(&expected[..bytes], &self.tag[..bytes]) {
@@ -301,7 +310,7 @@ impl Gcm {
     }
 
     fn get_tag(&mut self, value: crate::abi::Value<'_>) -> Result<(), Reason> {
-        let (place, bytes) = value.octets_place().ok_or(Reason::InvalidTag)?;
+        let bytes = value.place_bytes();
         if bytes == 0
             || bytes > TAG_BYTES
             || self.direction == Direction::Decrypt
@@ -309,7 +318,6 @@ impl Gcm {
         {
             return Err(Reason::InvalidTag);
         }
-        let _ = place;
         set(value.set_octets(&self.tag[..bytes]))
     }
 
@@ -328,13 +336,13 @@ impl Gcm {
         // SAFETY: the caller's place has as many bytes; where it says none, as many as an IV has,
         // as the default provider takes it.
         unsafe { last.as_ptr().copy_to_nonoverlapping(place, bytes) };
-        value.set_return_bytes(bytes);
         Ok(())
     }
 
     /// Begins the next message of a sequence; returns its IV.
     fn next_iv(&mut self) -> Result<[u8; IV_BYTES_MAX], Reason> {
-        if !self.counts_ivs || !self.context.is_keyed() {
+        let has_room = self.iv_bytes >= TLS_EXPLICIT_BYTES;
+        if !self.counts_ivs || !has_room || !self.context.is_keyed() {
             return Err(Reason::Silent);
         }
         let iv = self.iv;
@@ -391,27 +399,33 @@ impl Gcm {
             Direction::Encrypt => TLS_EXPLICIT_BYTES,
             Direction::Decrypt => TLS_EXPLICIT_BYTES + TAG_BYTES,
         };
+        // What is too short is refused; a record that is tried all the same is refused too.
+        self.tag[..TLS_AAD_BYTES].copy_from_slice(&aad);
+        self.has_tls_aad = true;
         let [.., high, low] = &mut aad;
         let bytes = usize::from(u16::from_be_bytes([*high, *low]));
         let bytes = bytes.checked_sub(overhead).ok_or(Reason::InvalidAad)?;
         [*high, *low] = (bytes as u16).to_be_bytes();
-        self.tls_aad = Some(aad);
+        self.tag[..TLS_AAD_BYTES].copy_from_slice(&aad);
         self.tls_padding_bytes = TAG_BYTES;
         Ok(())
     }
 
     /// `explicit IV | fragment | tag`, in place (RFC 5288, section 3).
-    fn record(&mut self, data: Data, aad: &[u8; TLS_AAD_BYTES]) -> Result<usize, Reason> {
+    fn record(&mut self, data: Data) -> Result<usize, Reason> {
         let overhead = TLS_EXPLICIT_BYTES + TAG_BYTES;
+        let aad = &self.tag[..TLS_AAD_BYTES];
         if !self.context.is_keyed()
             || data.input.is_null()
             || !data.is_in_place()
             || data.input_bytes < overhead
+            || self.iv_bytes < TLS_EXPLICIT_BYTES
             || !self.counts_ivs
         {
             return Err(Reason::Silent);
         }
         let bytes = data.input_bytes - overhead;
+        self.tag_bytes = Some(TAG_BYTES);
         // SAFETY: the caller vouches for the record, which is in place, so nobody else has it.
         let record = unsafe { std::slice::from_raw_parts_mut(data.output, data.input_bytes) };
         let (explicit, rest) = record.split_at_mut(TLS_EXPLICIT_BYTES);

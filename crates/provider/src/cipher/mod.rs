@@ -108,9 +108,9 @@ offered! {
 /// What EVP_CIPHER_get_mode(3) and its like tell of an algorithm.
 struct Properties {
     /// EVP_CIPH_*_MODE; 0 is a stream cipher.
-    mode: usize,
-    iv_bytes: usize,
-    block_bytes: usize,
+    mode: u32,
+    iv_bytes: u64,
+    block_bytes: u64,
     is_aead: bool,
     has_custom_iv: bool,
 }
@@ -144,17 +144,18 @@ const CHACHA20_POLY1305: Properties = Properties { mode: 0, ..GCM };
 impl Properties {
     fn get(&self, operation: Operation, params: Params<'_>) -> Result<(), Reason> {
         params.each(|key, value| {
-            let number = match key {
-                b"mode" => self.mode,
-                b"keylen" => operation.key_bytes(),
-                b"ivlen" => self.iv_bytes,
-                b"blocksize" => self.block_bytes,
-                b"aead" => self.is_aead.into(),
-                b"custom-iv" => self.has_custom_iv.into(),
-                b"cts" | b"tls-multi" | b"has-randkey" | b"encrypt-then-mac" => 0,
-                _ => return Ok(()),
-            };
-            set(value.set_number(number))
+            set(match key {
+                b"mode" => value.set_number(self.mode),
+                b"keylen" => value.set_number(operation.key_bytes() as u64),
+                b"ivlen" => value.set_number(self.iv_bytes),
+                b"blocksize" => value.set_number(self.block_bytes),
+                b"aead" => value.set_number(u32::from(self.is_aead)),
+                b"custom-iv" => value.set_number(u32::from(self.has_custom_iv)),
+                b"cts" | b"tls-multi" | b"has-randkey" | b"encrypt-then-mac" => {
+                    value.set_number(0u32)
+                }
+                _ => true,
+            })
         })
     }
 }

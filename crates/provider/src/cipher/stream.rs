@@ -1,11 +1,13 @@
 //! Counter modes and ChaCha20.
 #![allow(unsafe_code)]
 
+use std::ptr::null;
+
 use oarlock::StreamContext;
 use oarlock::device::Operation;
 
 use super::{got, set};
-use crate::abi::{Param, Params};
+use crate::abi::{Param, Params, Value};
 use crate::dispatch::{Cipher, Data, Direction};
 use crate::error::Reason;
 use crate::provider::Provider;
@@ -14,41 +16,93 @@ use crate::provider::Provider;
 pub(super) struct Stream {
     context: StreamContext,
     operation: Operation,
+    direction: Direction,
     /// As it was set.
     iv: [u8; IV_BYTES],
+    /// What a caller who asked for a pointer to it has.
+    updated_iv: [u8; IV_BYTES],
     has_padding: bool,
+    /// As OpenSSL numbers them; 0 outside TLS.
+    tls_version: u32,
+    tls_mac_bytes: usize,
+    /// Of the last record, in the output of its caller, who alone reads it.
+    tls_mac: *const u8,
 }
 
 const IV_BYTES: usize = 16;
 
 impl Cipher for Stream {
-    const GETTABLE: &'static [Param] = &[
-        Param::size(c"keylen"),
-        Param::size(c"ivlen"),
-        Param::uint(c"padding"),
-        Param::uint(c"num"),
-        Param::octets(c"iv"),
-        Param::octets(c"updated-iv"),
-        Param::END,
-    ];
-    const SETTABLE: &'static [Param] = &[Param::uint(c"padding"), Param::uint(c"num"), Param::END];
+    fn gettable(operation: Operation) -> &'static [Param] {
+        match operation {
+            Operation::ChaCha20 => {
+                const {
+                    &[
+                        Param::size(c"keylen"),
+                        Param::size(c"ivlen"),
+                        Param::octets(c"updated-iv"),
+                        Param::END,
+                    ]
+                }
+            }
+            _ => {
+                const {
+                    &[
+                        Param::size(c"keylen"),
+                        Param::size(c"ivlen"),
+                        Param::uint(c"padding"),
+                        Param::uint(c"num"),
+                        Param::octets(c"iv"),
+                        Param::octets(c"updated-iv"),
+                        Param::octet_ptr(c"tls-mac"),
+                        Param::END,
+                    ]
+                }
+            }
+        }
+    }
+
+    fn settable(operation: Operation) -> &'static [Param] {
+        match operation {
+            Operation::ChaCha20 => {
+                const { &[Param::size(c"keylen"), Param::size(c"ivlen"), Param::END] }
+            }
+            _ => {
+                const {
+                    &[
+                        Param::uint(c"padding"),
+                        Param::uint(c"num"),
+                        Param::uint(c"use-bits"),
+                        Param::uint(c"tls-version"),
+                        Param::size(c"tls-mac-size"),
+                        Param::END,
+                    ]
+                }
+            }
+        }
+    }
 
     #[inline(always)]
     fn new(provider: &Provider, operation: Operation) -> Option<Self> {
         Some(Self {
             context: provider.accelerator.stream_context(operation).ok()?,
             operation,
+            direction: Direction::Encrypt,
             iv: [0; IV_BYTES],
+            updated_iv: [0; IV_BYTES],
             has_padding: true,
+            tls_version: 0,
+            tls_mac_bytes: 0,
+            tls_mac: null(),
         })
     }
 
     fn init(
         &mut self,
-        _direction: Direction,
+        direction: Direction,
         key: Option<&[u8]>,
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
+        self.direction = direction;
         if let Some(iv) = iv {
             self.iv = iv.try_into().map_err(|_| Reason::InvalidIvLength)?;
             let counter = self.counter_of(self.iv);
@@ -67,6 +121,27 @@ impl Cipher for Stream {
 
     #[inline]
     fn update(&mut self, data: Data) -> Result<usize, Reason> {
+        let bytes = self.cipher(data)?;
+        if self.tls_version > 0
+            && self.direction == Direction::Decrypt
+            && self.tls_mac_bytes > 0
+            && bytes > 0
+        {
+            return self.without_mac(data, bytes);
+        }
+        Ok(bytes)
+    }
+
+    fn finish(&mut self, _data: Data) -> Result<usize, Reason> {
+        if self.context.is_keyed() {
+            Ok(0)
+        } else {
+            Err(Reason::NoKeySet)
+        }
+    }
+
+    #[inline]
+    fn cipher(&mut self, data: Data) -> Result<usize, Reason> {
         if !self.context.is_keyed() {
             return Err(Reason::NoKeySet);
         }
@@ -84,28 +159,20 @@ impl Cipher for Stream {
         Ok(data.input_bytes)
     }
 
-    fn finish(&mut self, _data: Data) -> Result<usize, Reason> {
-        if self.context.is_keyed() {
-            Ok(0)
-        } else {
-            Err(Reason::NoKeySet)
-        }
-    }
-
-    fn cipher(&mut self, data: Data) -> Result<usize, Reason> {
-        self.update(data)
-    }
-
     fn get_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
         params.each(|key, value| {
             set(match key {
-                b"keylen" => value.set_number(self.operation.key_bytes()),
-                b"ivlen" => value.set_number(IV_BYTES),
-                b"updated-iv" => value.set_octets_or_ptr(&self.updated_iv()),
+                b"keylen" => value.set_number(self.operation.key_bytes() as u64),
+                b"ivlen" => value.set_number(IV_BYTES as u64),
+                b"updated-iv" => {
+                    self.updated_iv = self.iv_of(self.next_counter());
+                    value.set_octets_or_ptr(&self.updated_iv)
+                }
                 _ if self.is_chacha() => true,
-                b"padding" => value.set_number(self.has_padding.into()),
-                b"num" => value.set_number(self.context.counter().1),
+                b"padding" => value.set_number(u32::from(self.has_padding)),
+                b"num" => value.set_number(self.context.counter().1 as u32),
                 b"iv" => value.set_octets_or_ptr(&self.iv),
+                b"tls-mac" => value.set_octet_ptr(self.tls_mac, self.tls_mac_bytes),
                 _ => true,
             })
         })
@@ -113,20 +180,17 @@ impl Cipher for Stream {
 
     fn set_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
         params.each(|key, value| {
+            if self.is_chacha() {
+                return self.check_length(key, value);
+            }
             match key {
-                b"keylen" if self.is_chacha() => {
-                    if got(value.number())? != self.operation.key_bytes() {
-                        return Err(Reason::InvalidKeyLength);
-                    }
-                }
-                b"ivlen" if self.is_chacha() => {
-                    if got(value.number())? != IV_BYTES {
-                        return Err(Reason::InvalidIvLength);
-                    }
-                }
-                b"padding" => self.has_padding = got(value.number())? != 0,
+                b"padding" => self.has_padding = got(value.number::<u32>())? != 0,
+                // Of modes that work on bits.
+                b"use-bits" => _ = got(value.number::<u32>())?,
+                b"tls-version" => self.tls_version = got(value.number())?,
+                b"tls-mac-size" => self.tls_mac_bytes = got(value.number::<u64>())? as usize,
                 // The default provider goes on within a keystream that nobody could have saved.
-                b"num" if got(value.number())? != self.context.counter().1 => {
+                b"num" if got(value.number::<u32>())? as usize != self.context.counter().1 => {
                     return Err(Reason::FailedToGetParameter);
                 }
                 _ => {}
@@ -139,6 +203,29 @@ impl Cipher for Stream {
 impl Stream {
     fn is_chacha(&self) -> bool {
         self.operation == Operation::ChaCha20
+    }
+
+    /// ChaCha20 has one key length and one IV length.
+    fn check_length(&self, key: &[u8], value: Value<'_>) -> Result<(), Reason> {
+        match key {
+            b"keylen" if got(value.number::<u64>())? != self.operation.key_bytes() as u64 => {
+                Err(Reason::InvalidKeyLength)
+            }
+            b"ivlen" if got(value.number::<u64>())? != IV_BYTES as u64 => {
+                Err(Reason::InvalidIvLength)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A record of TLS 1.2 or older ends with its MAC.
+    #[cold]
+    fn without_mac(&mut self, data: Data, bytes: usize) -> Result<usize, Reason> {
+        let content_bytes = bytes
+            .checked_sub(self.tls_mac_bytes)
+            .ok_or(Reason::Silent)?;
+        self.tls_mac = data.output.wrapping_add(content_bytes);
+        Ok(content_bytes)
     }
 
     /// ChaCha20's IV is the block counter, little-endian, and the nonce.
@@ -171,9 +258,5 @@ impl Stream {
         } else {
             counter.wrapping_add(1)
         }
-    }
-
-    fn updated_iv(&self) -> [u8; IV_BYTES] {
-        self.iv_of(self.next_counter())
     }
 }

@@ -10,13 +10,13 @@ use crate::error::Reason;
 /// The largest of a MAC: SHA-512's.
 pub(super) const MAC_BYTES_MAX: usize = 64;
 const BLOCK_BYTES: usize = 16;
-const SSL3: usize = 0x300;
-const TLS1_0: usize = 0x301;
-const TLS1_1: usize = 0x302;
-const TLS1_2: usize = 0x303;
-const DTLS1: usize = 0xfeff;
-const DTLS1_2: usize = 0xfefd;
-const DTLS1_BAD: usize = 0x100;
+const SSL3: u32 = 0x300;
+const TLS1_0: u32 = 0x301;
+const TLS1_1: u32 = 0x302;
+const TLS1_2: u32 = 0x303;
+const DTLS1: u32 = 0xfeff;
+const DTLS1_2: u32 = 0xfefd;
+const DTLS1_BAD: u32 = 0x100;
 
 /// The MAC of a record; random where the padding was wrong.
 #[derive(Clone)]
@@ -32,7 +32,7 @@ pub(super) struct Opened {
 }
 
 /// Fills `padding`, which ends a record, for TLS or, where it may hold anything, for SSL 3.
-pub(super) fn pad(padding: &mut [u8], version: usize) {
+pub(super) fn pad(padding: &mut [u8], version: u32) {
     let length = padding.len().wrapping_sub(1) as u8;
     padding.fill(if version == SSL3 { 0 } else { length });
     if let Some(last) = padding.last_mut() {
@@ -41,7 +41,7 @@ pub(super) fn pad(padding: &mut [u8], version: usize) {
 }
 
 /// What a decrypted record holds. Its length is public; which part of it is padding is not.
-pub(super) fn open(record: &[u8], version: usize, mac_bytes: usize) -> Result<Opened, Reason> {
+pub(super) fn open(record: &[u8], version: u32, mac_bytes: usize) -> Result<Opened, Reason> {
     let content = match version {
         SSL3 | TLS1_0 => Some(record),
         TLS1_1 | TLS1_2 | DTLS1 | DTLS1_2 | DTLS1_BAD => record.get(BLOCK_BYTES..),
@@ -49,6 +49,7 @@ pub(super) fn open(record: &[u8], version: usize, mac_bytes: usize) -> Result<Op
     };
     // Too short for anyone to make: that may be told.
     let content = content.filter(|content| content.len() > mac_bytes);
+    let content = content.filter(|_| mac_bytes <= MAC_BYTES_MAX);
     let content = content.ok_or(Reason::CipherOperationFailed)?;
     let is_good = is_padded_well(content, version, mac_bytes);
     let padding_bytes = usize::from(content[content.len() - 1]) + 1;
@@ -80,7 +81,7 @@ pub(super) fn open(record: &[u8], version: usize, mac_bytes: usize) -> Result<Op
 }
 
 /// All ones where the padding at the end of `content` is right and leaves room for a MAC, else 0.
-fn is_padded_well(content: &[u8], version: usize, mac_bytes: usize) -> usize {
+fn is_padded_well(content: &[u8], version: u32, mac_bytes: usize) -> usize {
     let length = usize::from(content[content.len() - 1]);
     let mut wrong = less(content.len(), mac_bytes + 1 + length);
     if version == SSL3 {
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
 
     /// As RFC 5246 says it, branch by branch.
-    fn plainly(record: &[u8], version: usize, mac_bytes: usize) -> Option<(Vec<u8>, Vec<u8>)> {
+    fn plainly(record: &[u8], version: u32, mac_bytes: usize) -> Option<(Vec<u8>, Vec<u8>)> {
         let content = if version > TLS1_0 {
             &record[BLOCK_BYTES..]
         } else {
