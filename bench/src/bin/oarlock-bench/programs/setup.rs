@@ -44,7 +44,18 @@ impl Setup {
         Ok(setup)
     }
 
-    /// The more of two numbers of rounds, unless `--quick` was given.
+    /// Where only stock programs are run.
+    #[cfg(test)]
+    pub(super) fn of_stock() -> Self {
+        Self {
+            quick: true,
+            hpn_ssh: None,
+            provider: PathBuf::new(),
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    /// The first of two numbers of rounds, unless `--quick` was given.
     pub(super) fn rounds(&self, usual: usize, quick: usize) -> usize {
         if self.quick { quick } else { usual }
     }
@@ -193,3 +204,26 @@ const FOREIGN: [&str; 6] = [
     "OARLOCK_OPTIONS",
     "SSH_AUTH_SOCK",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn openssl_reads_what_is_written() {
+        let setup = Setup::of_stock();
+        setup
+            .write_configuration(Side::StockConfigured, None)
+            .unwrap();
+        let mut command = Command::new("openssl");
+        command.args(["list", "-providers"]);
+        setup.dress(&mut command, Side::StockConfigured);
+        let output = command.output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("OpenSSL Default Provider"), "{text}");
+        // There is no such provider: openssl says so, and Setup::new would.
+        setup.write_configuration(Side::Oarlock, None).unwrap();
+        let error = setup.check_it_loads().unwrap_err().to_string();
+        assert!(error.starts_with("openssl does not load"), "{error}");
+    }
+}

@@ -272,3 +272,46 @@ fn are_alike(a: &Path, b: &Path) -> Result<bool, Error> {
 
 const TMPFS: &str = "/dev/shm";
 const VERIFIED_BYTES: usize = 16 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SUITE: Suite = Suite {
+        cipher: "aes128-ctr",
+        mac: Some("umac-64-etm@openssh.com"),
+        operation: "aes-128-ctr",
+    };
+
+    /// By the sshd, ssh and scp of this machine.
+    #[test]
+    fn a_file_arrives_whichever_way_it_goes() {
+        let setup = Setup::of_stock();
+        let (hosts, stock) = (Hosts::new(&setup).unwrap(), Programs::stock().unwrap());
+        let (data, copy) = (setup.file("data"), setup.file("copy"));
+        make(&data, 3 << 20).unwrap();
+        for way in [Way::Download, Way::Upload, Way::Scp] {
+            let ssh = Ssh {
+                suite: &SUITE,
+                way,
+                place: Place::Here,
+            };
+            let connection = ssh.connection(&stock, None, Side::Stock);
+            let took = hosts.transfer(&setup, &connection, [&data, &copy]).unwrap();
+            assert!(are_alike(&data, &copy).unwrap(), "{way:?}");
+            // To agree on a key alone takes two milliseconds of both.
+            assert!(took.cpu_seconds > 0.002 && took.seconds > 0.0, "{took:?}");
+            fs::remove_file(&copy).unwrap();
+        }
+        let ssh = Ssh {
+            suite: &SUITE,
+            way: Way::Download,
+            place: Place::Here,
+        };
+        let connection = ssh.connection(&stock, None, Side::Stock);
+        let missing = setup.file("missing");
+        let error = hosts.transfer(&setup, &connection, [&missing, &copy]);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("No such file"), "{error}");
+    }
+}
