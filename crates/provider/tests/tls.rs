@@ -331,7 +331,7 @@ impl Site {
         self.folder.path().join(name)
     }
 
-    /// Sends bulk both ways at once; through an operation of ours, unless it is not ours.
+    /// Sends bulk both ways; through an operation of ours, unless it is not ours.
     fn talk(&self, ends: (bool, bool), operation: Option<Operation>, options: &[&str], bulk: Bulk) {
         let what = format!("{} {ends:?}", options.join(" "));
         let [server, client] = [ends.0, ends.1].map(|is_ours| match is_ours {
@@ -342,15 +342,20 @@ impl Site {
         let mut server = self.server(server, options);
         let mut client = self.client(client, server.port, options);
         let (down, up) = (noise(7, bulk.bytes), noise(8, bulk.bytes));
+        let (got_down, got_up);
         if bulk.pause.is_zero() {
-            server.feed(down.clone());
+            // One way after the other: both programs write until all is gone before they read again.
             client.feed(up.clone());
+            got_up = server.read(bulk.bytes);
+            server.feed(down.clone());
+            got_down = client.read(bulk.bytes);
         } else {
             // The server of DTLS hears the client before it can answer.
             client.feed_slowly(up.clone(), bulk);
             server.feed_slowly(down.clone(), bulk);
+            got_down = client.read(bulk.bytes);
+            got_up = server.read(bulk.bytes);
         }
-        let (got_down, got_up) = (client.read(bulk.bytes), server.read(bulk.bytes));
         assert!(got_down == down, "{what}: down, {}", client.stop());
         assert!(got_up == up, "{what}: up, {}", server.stop());
         // Each end that is ours has encrypted one and decrypted the other.
