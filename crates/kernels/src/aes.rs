@@ -27,6 +27,7 @@ use crate::wipe::wipe;
 use crate::x86_64::{self, face};
 #[cfg(target_arch = "x86_64")]
 pub use crate::x86_64::{AesNi, Avx2, Avx512, Face, Gfni256, Gfni512, Vaes256, Vaes512};
+use crate::xor::xor;
 
 /// Bytes in an AES block.
 pub const BLOCK_BYTES: usize = 16;
@@ -525,8 +526,8 @@ fn drive(
         let mut keystream = [0; BLOCK_BYTES];
         run(counter, (&mut keystream[..]).into());
         let bytes = data.len().min(BLOCK_BYTES - skip);
-        let (mut head, rest) = data.split_at(bytes);
-        head.xor_in2out(&keystream[skip..skip + bytes]);
+        let (head, rest) = data.split_at(bytes);
+        xor(&keystream[skip..skip + bytes], head);
         keystream.zeroize();
         counter = advance(counter, 1);
         data = rest;

@@ -13,12 +13,15 @@ pub use crate::aes::InvalidKeyLength;
 use crate::cpu::Cpu;
 use crate::poly1305::{Element, Multiplier};
 use crate::portable;
+#[cfg(target_arch = "x86_64")]
+use crate::stitched::Powers;
 use crate::stitched::{Direction, Start};
 use crate::wipe::Secret;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64;
 #[cfg(target_arch = "x86_64")]
 pub use crate::x86_64::{Avx2, Avx512};
+use crate::xor::xor;
 
 /// Bytes in a ChaCha20 block.
 pub const BLOCK_BYTES: usize = crate::stitched::BLOCK_BYTES;
@@ -85,27 +88,45 @@ impl Backend {
     }
 
     /// As [`crypt`](Self::crypt); and returns `mac` with all whole MAC blocks of the ciphertext
-    /// absorbed.
+    /// absorbed. `powers` are of this backend and r, where there are any.
     #[inline(always)]
     pub(crate) fn crypt_and_mac(
         self,
         direction: Direction,
         start: Start<'_>,
         r: &Multiplier,
+        powers: Option<&KeptPowers>,
         mac: Element,
         data: InOutBuf<'_, '_, u8>,
     ) -> Element {
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = powers;
         match self {
             Self::Portable => portable::chacha20::crypt_and_mac(direction, start, r, mac, data),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(token) => {
-                x86_64::chacha20::crypt_and_mac_avx2(token, direction, start, r, mac, data)
+                x86_64::chacha20::crypt_and_mac_avx2(token, direction, start, r, None, mac, data)
             }
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(token) => {
-                x86_64::chacha20::crypt_and_mac_avx512(token, direction, start, r, mac, data)
+                let powers = powers.map(|powers| &powers.powers);
+                x86_64::chacha20::crypt_and_mac_avx512(
+                    token, direction, start, r, powers, mac, data,
+                )
             }
         }
+    }
+
+    /// Powers that serve all parts of a message, where the backend has such.
+    pub(crate) fn powers(self, r: &Multiplier) -> Option<KeptPowers> {
+        #[cfg(target_arch = "x86_64")]
+        if let Self::Avx512(token) = self {
+            let powers = Powers::new(r);
+            return Some(KeptPowers { token, powers });
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = r;
+        None
     }
 
     /// Crypts a whole message whose block 0 is at `start`, and returns its tag.
@@ -125,6 +146,41 @@ impl Backend {
             Self::Avx512(token) => {
                 x86_64::chacha20::message_avx512(token, direction, start, aad, data)
             }
+        }
+    }
+}
+
+/// Powers of r that serve all parts of a message. Wiped on drop.
+pub(crate) struct KeptPowers {
+    #[cfg(target_arch = "x86_64")]
+    token: Avx512,
+    #[cfg(target_arch = "x86_64")]
+    powers: x86_64::poly1305::IfmaPowers,
+}
+
+impl KeptPowers {
+    /// Less data are done sooner without them.
+    pub(crate) const BYTES_MIN: usize = 128;
+
+    /// XORs keystream that is there onto `data`, whole MAC blocks, and returns `mac` with the
+    /// ciphertext absorbed.
+    pub(crate) fn xor_and_mac(
+        &self,
+        direction: Direction,
+        keystream: &[u8],
+        r: &Multiplier,
+        mac: Element,
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Element {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let (token, powers) = (self.token, &self.powers);
+            x86_64::chacha20::xor_and_mac_avx512(token, direction, keystream, r, powers, mac, data)
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let _ = (direction, keystream, r, mac, data);
+            unreachable!("no other architecture makes them")
         }
     }
 }
@@ -193,10 +249,10 @@ impl ChaCha20 {
         let mut start = self.start(nonce_words(counter), counter as u32);
         if skip > 0 {
             let bytes = data.len().min(BLOCK_BYTES - skip);
-            let (mut head, rest) = data.split_at(bytes);
+            let (head, rest) = data.split_at(bytes);
             let mut keystream = Secret::<BLOCK_BYTES>::zeros(BLOCK_BYTES);
             self.backend.crypt(start, keystream.bytes().into());
-            head.xor_in2out(&keystream.bytes()[skip..skip + bytes]);
+            xor(&keystream.bytes()[skip..skip + bytes], head);
             start = start.later(1);
             data = rest;
         }
@@ -242,4 +298,6 @@ pub mod dispatch {
     pub static AVX2_AND_MAC: Counter = Counter::new();
     /// Runs of the cipher on AVX-512 with Poly1305 beside it.
     pub static AVX512_AND_MAC: Counter = Counter::new();
+    /// Parts of messages under keystream that was there, by powers that are kept.
+    pub static KEPT_POWERS: Counter = Counter::new();
 }

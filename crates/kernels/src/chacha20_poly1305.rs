@@ -15,12 +15,13 @@ use inout::InOutBuf;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::aead::{AeadError, STRIPE_ALIGN, TAG_BYTES, tags_match};
-use crate::chacha20::{BLOCK_BYTES, ChaCha20};
+use crate::chacha20::{BLOCK_BYTES, ChaCha20, KeptPowers};
 pub use crate::chacha20::{Backend, InvalidKeyLength};
 use crate::cpu::Cpu;
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, OneTimeKey};
-use crate::stitched::{Direction, xor_bytes};
+use crate::stitched::Direction;
 use crate::wipe::{Secret, wipe};
+use crate::xor::xor;
 
 /// Bytes in a nonce.
 pub const NONCE_BYTES: usize = 12;
@@ -360,16 +361,27 @@ impl ChaCha20Poly1305 {
         }
         if data.len() >= BLOCK_BYTES {
             // With the block that it ends in: who goes on there makes that again.
-            let bytes = data.len();
-            let counter = block_at(message.bytes);
-            let (value, tail) = self.run(direction, message, counter, message.value, data);
-            let tail_bytes = bytes % MAC_BYTES;
-            message.value = value;
-            message.bytes += (bytes - tail_bytes) as u64;
-            message.absorb(&tail[..tail_bytes]);
+            self.crypt_blocks(direction, message, data, None);
         } else if !data.is_empty() {
             self.crypt_begun(direction, message, data);
         }
+    }
+
+    /// From the start of a block of keystream on.
+    fn crypt_blocks(
+        &self,
+        direction: Direction,
+        message: &mut Message,
+        data: InOutBuf<'_, '_, u8>,
+        powers: Option<&KeptPowers>,
+    ) {
+        let bytes = data.len();
+        let counter = block_at(message.bytes);
+        let (value, tail) = self.run(direction, message, counter, powers, message.value, data);
+        let tail_bytes = bytes % MAC_BYTES;
+        message.value = value;
+        message.bytes += (bytes - tail_bytes) as u64;
+        message.absorb(&tail[..tail_bytes]);
     }
 
     fn next_ahead(
@@ -380,27 +392,58 @@ impl ChaCha20Poly1305 {
         ahead: &mut Ahead,
     ) {
         message.end_aad();
+        if ahead.nonce != Some(message.nonce) {
+            (ahead.nonce, ahead.from, ahead.powers) = (Some(message.nonce), None, None);
+        } else if ahead.powers.is_none() {
+            // The second time it is sure that they are of use.
+            ahead.powers = self.backend().powers(&message.one_time.r);
+        }
         while !data.is_empty() {
-            if ahead.nonce != message.nonce || !ahead.covers(message.bytes) {
-                let from = message.bytes - message.bytes % BLOCK_BYTES as u64;
-                let start = self.cipher.start(message.nonce, block_at(from));
-                (ahead.nonce, ahead.from) = (message.nonce, Some(from));
-                ahead.keystream = [0; AHEAD_BYTES];
-                self.backend()
-                    .crypt(start, (&mut ahead.keystream[..]).into());
-            }
             let keystream = ahead.at(message.bytes);
+            if keystream.is_empty() {
+                let is_at_block = message.bytes.is_multiple_of(BLOCK_BYTES as u64);
+                if is_at_block && data.len() >= AHEAD_BYTES {
+                    let whole = data.len() - data.len() % AHEAD_BYTES;
+                    let (whole, rest) = data.split_at(whole);
+                    self.crypt_blocks(direction, message, whole, ahead.powers.as_ref());
+                    data = rest;
+                } else {
+                    self.make_ahead(message, ahead);
+                }
+                continue;
+            }
             let bytes = data.len().min(keystream.len());
             let (mut part, rest) = data.split_at(bytes);
-            if direction == Direction::Open {
-                message.take_in(part.get_in());
-            }
-            xor(&keystream[..bytes], part.reborrow());
-            if direction == Direction::Seal {
-                message.take_in(part.get_out());
+            let (keystream, powers) = (&keystream[..bytes], &ahead.powers);
+            if let Some(powers) = powers
+                && bytes >= KeptPowers::BYTES_MIN
+                && bytes.is_multiple_of(MAC_BYTES)
+                && message.pending_bytes == 0
+            {
+                let (r, value) = (&message.one_time.r, message.value);
+                message.value = powers.xor_and_mac(direction, keystream, r, value, part);
+            } else {
+                if direction == Direction::Open {
+                    message.take_in(part.get_in());
+                }
+                xor(keystream, part.reborrow());
+                if direction == Direction::Seal {
+                    message.take_in(part.get_out());
+                }
             }
             message.bytes += bytes as u64;
             data = rest;
+        }
+    }
+
+    fn make_ahead(&self, message: &Message, ahead: &mut Ahead) {
+        let from = message.bytes - message.bytes % BLOCK_BYTES as u64;
+        ahead.from = Some(from);
+        let start = self.cipher.start(message.nonce, block_at(from));
+        // From zeros that lie elsewhere: it would wait for those just written to its own place.
+        let zeros = &[0; AHEAD_BYTES];
+        if let Ok(place) = InOutBuf::new(zeros, &mut ahead.keystream) {
+            self.backend().crypt(start, place);
         }
     }
 
@@ -442,7 +485,8 @@ impl ChaCha20Poly1305 {
         debug_assert!(offset.is_multiple_of(STRIPE_ALIGN as u64));
         debug_assert!(offset.saturating_add(data.len() as u64) <= DATA_BYTES_MAX);
         let tail_bytes = data.len() % MAC_BYTES;
-        let (mut value, tail) = self.run(direction, message, block_at(offset), Element::ZERO, data);
+        let start = block_at(offset);
+        let (mut value, tail) = self.run(direction, message, start, None, Element::ZERO, data);
         if tail_bytes > 0 {
             value = value.step(&message.one_time.r, &tail);
         }
@@ -456,6 +500,7 @@ impl ChaCha20Poly1305 {
         direction: Direction,
         message: &Message,
         counter: u32,
+        powers: Option<&KeptPowers>,
         value: Element,
         mut data: InOutBuf<'_, '_, u8>,
     ) -> (Element, [u8; MAC_BYTES]) {
@@ -466,9 +511,9 @@ impl ChaCha20Poly1305 {
         }
         let start = self.cipher.start(message.nonce, counter);
         let r = &message.one_time.r;
-        let value = self
-            .backend()
-            .crypt_and_mac(direction, start, r, value, data.reborrow());
+        let value =
+            self.backend()
+                .crypt_and_mac(direction, start, r, powers, value, data.reborrow());
         if direction == Direction::Seal {
             tail[..data.len() - whole].copy_from_slice(&data.get_out()[whole..]);
         }
@@ -620,35 +665,35 @@ impl Drop for Message {
 /// Keystream for the next parts of a message; for
 /// [`seal_next_ahead`](ChaCha20Poly1305::seal_next_ahead). Wiped on drop.
 pub struct Ahead {
-    nonce: [u32; 3],
-    /// How many bytes of the message are before it; `None` before there is any.
+    /// Of the message that it was last used for.
+    nonce: Option<[u32; 3]>,
+    /// How many bytes of that message are before the keystream; `None` before there is any.
     from: Option<u64>,
     keystream: [u8; AHEAD_BYTES],
+    /// Of the message's r.
+    powers: Option<KeptPowers>,
 }
 
 /// Sixteen blocks, which fill the widest registers.
 const AHEAD_BYTES: usize = 16 * BLOCK_BYTES;
 
 impl Ahead {
-    fn covers(&self, position: u64) -> bool {
-        let end = |from: u64| from + AHEAD_BYTES as u64;
-        self.from
-            .is_some_and(|from| (from..end(from)).contains(&position))
-    }
-
-    /// What there is from a position on that it covers.
+    /// What there is from a position on.
     fn at(&self, position: u64) -> &[u8] {
-        let from = self.from.unwrap_or_default();
-        &self.keystream[(position - from) as usize..]
+        let at = |from| usize::try_from(position.checked_sub(from?)?).ok();
+        at(self.from)
+            .and_then(|at| self.keystream.get(at..))
+            .unwrap_or_default()
     }
 }
 
 impl Default for Ahead {
     fn default() -> Self {
         Self {
-            nonce: [0; 3],
+            nonce: None,
             from: None,
             keystream: [0; AHEAD_BYTES],
+            powers: None,
         }
     }
 }
@@ -725,12 +770,4 @@ fn split_keystream(keystream: &[u8], data_bytes: usize) -> (&[u8; BLOCK_BYTES], 
             keystream.len()
         ),
     }
-}
-
-/// XORs `keystream` onto `data`, which are as long.
-fn xor(keystream: &[u8], data: InOutBuf<'_, '_, u8>) {
-    assert_eq!(keystream.len(), data.len());
-    let (from, to) = data.into_raw();
-    // SAFETY: the buffer vouches for its length at both pointers.
-    unsafe { xor_bytes(keystream, from, to) }
 }

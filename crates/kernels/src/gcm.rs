@@ -11,8 +11,9 @@
 //! message can be done apart, each from zero, and put together: y * H^blocks + stripe.
 //!
 //! Blocks of many are multiplied by falling powers of H and reduced together. A key has the powers
-//! that short messages need from the start; the first long message makes the others, without a
-//! lock: whoever finds another thread at it goes on with the short ones.
+//! that short messages need from the start. The first long message makes as many more as it earns
+//! back, the second the rest; without a lock: whoever finds another thread at it goes on with those
+//! that are there.
 
 use core::fmt;
 #[cfg(target_arch = "x86_64")]
@@ -32,9 +33,10 @@ use crate::cpu::Cpu;
 use crate::portable;
 use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::ghash::{LONG_BLOCKS, Powers, SHORT_BLOCKS, View};
+use crate::x86_64::ghash::{LONG_BLOCKS, MIDDLE_BLOCKS, Powers, SHORT_BLOCKS, View};
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{Face, gcm as kernel, gcm_cache::CACHED_ALIGN};
+use crate::xor::xor;
 
 /// Bytes of a nonce that is taken as it is; others are hashed (SP 800-38D, section 7.1, step 2).
 pub const NONCE_BYTES: usize = 12;
@@ -414,7 +416,7 @@ impl Gcm {
         // In pieces that stay in the first-level cache from the one step to the other.
         for keystream in keystream.chunks(PIECE_BYTES) {
             let (mut piece, rest) = data.split_at(keystream.len());
-            piece.xor_in2out(keystream);
+            xor(keystream, piece.reborrow());
             y = self.hash.hash(backend, y, piece.get_out());
             data = rest;
         }
@@ -440,7 +442,7 @@ impl Gcm {
         let y = self.hash.hash(backend, y, data.get_in());
         let y = self.hash.times_h(backend, y ^ lengths(aad, data.len()));
         if tags_match(&(y ^ u128::from_be_bytes(*head)).to_be_bytes(), tag) {
-            data.xor_in2out(keystream);
+            xor(keystream, data);
             Ok(())
         } else {
             if !is_in_place(&mut data) {
@@ -583,7 +585,7 @@ impl Gcm {
         if OPEN {
             message.begun[at.clone()].copy_from_slice(data.get_in());
         }
-        data.xor_in2out(&message.keystream[at.clone()]);
+        xor(&message.keystream[at.clone()], data.reborrow());
         if !OPEN {
             message.begun[at.clone()].copy_from_slice(data.get_out());
         }
@@ -705,21 +707,26 @@ struct HashKey {
     h: u128,
     #[cfg(target_arch = "x86_64")]
     powers: UnsafeCell<Powers>,
-    /// How far the long table is: [`NOT_MADE`], [`BEING_MADE`], [`MADE`].
+    /// What is there: one of the constants below.
     #[cfg(target_arch = "x86_64")]
-    long: AtomicU8,
+    made: AtomicU8,
 }
 
 #[cfg(target_arch = "x86_64")]
-const NOT_MADE: u8 = 0;
+const SHORT: u8 = 0;
+/// The short table, and a thread is making the middle one.
 #[cfg(target_arch = "x86_64")]
-const BEING_MADE: u8 = 1;
+const TOWARDS_MIDDLE: u8 = 1;
 #[cfg(target_arch = "x86_64")]
-const MADE: u8 = 2;
+const MIDDLE: u8 = 2;
+#[cfg(target_arch = "x86_64")]
+const TOWARDS_LONG: u8 = 3;
+#[cfg(target_arch = "x86_64")]
+const LONG: u8 = 4;
 
-// SAFETY: of `powers`, the short table is written by `set` alone, which has the value to itself,
-// and the rest by the one thread that moves `long` from NOT_MADE to BEING_MADE; it is read after
-// MADE has been seen, with acquire and release between.
+// SAFETY: of `powers`, the short table is written by `set` alone, which has the value to itself, and
+// what another has beyond it by the one thread that moves `made` towards that table; it is read
+// after `made` has been seen to have come there, with acquire and release between.
 #[cfg(target_arch = "x86_64")]
 unsafe impl Sync for HashKey {}
 
@@ -731,16 +738,16 @@ impl HashKey {
             #[cfg(target_arch = "x86_64")]
             powers: UnsafeCell::new(Powers::EMPTY),
             #[cfg(target_arch = "x86_64")]
-            long: AtomicU8::new(NOT_MADE),
+            made: AtomicU8::new(SHORT),
         }
     }
 
     fn set(&mut self, backend: Backend, h: [u8; BLOCK_BYTES]) {
         self.h = portable::ghash::key(h);
         by_backend!(backend, kernels(token) => {
-            if *self.long.get_mut() != NOT_MADE {
-                self.powers.get_mut().wipe();
-                *self.long.get_mut() = NOT_MADE;
+            if *self.made.get_mut() != SHORT {
+                self.wipe_powers();
+                *self.made.get_mut() = SHORT;
             }
             kernels::make_short(token, self.powers.get_mut(), self.h);
         }, else {});
@@ -758,36 +765,65 @@ impl HashKey {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn view(&self, backend: Backend, bytes: usize) -> View {
-        let is_long = match self.long.load(Ordering::Acquire) {
-            MADE => true,
-            NOT_MADE if bytes >= LONG_BYTES_MIN => self.make_long(backend),
-            _ => false,
+        let made = match self.made.load(Ordering::Acquire) {
+            made @ (SHORT | MIDDLE) if bytes >= LONG_BYTES_MIN => {
+                self.make_more(backend, made, bytes)
+            }
+            made => made,
         };
-        let limit = if is_long { LONG_BLOCKS } else { SHORT_BLOCKS };
-        // SAFETY: `set` has made the short powers (of a value without a key they are zero), and
-        // the long ones have been seen to be made.
+        let limit = match made {
+            SHORT | TOWARDS_MIDDLE => SHORT_BLOCKS,
+            MIDDLE | TOWARDS_LONG => MIDDLE_BLOCKS,
+            _ => LONG_BLOCKS,
+        };
+        // SAFETY: `set` has made the short table (of a value without a key it is zero), and another
+        // has been seen to be made.
         unsafe { View::new(self.powers.get(), limit) }
     }
 
-    /// Whether the long table is there, afterwards.
+    /// What there is afterwards.
     #[cfg(target_arch = "x86_64")]
     #[cold]
-    fn make_long(&self, backend: Backend) -> bool {
+    fn make_more(&self, backend: Backend, mut made: u8, bytes: usize) -> u8 {
         let (relaxed, acquire) = (Ordering::Relaxed, Ordering::Acquire);
-        let mine = self
-            .long
-            .compare_exchange(NOT_MADE, BEING_MADE, acquire, relaxed);
-        if mine.is_err() {
-            return false;
+        // At once, where the message alone earns the rest back.
+        let end = if made == SHORT && bytes < VERY_LONG_BYTES_MIN {
+            MIDDLE
+        } else {
+            LONG
+        };
+        while made < end {
+            let mine = self.made.compare_exchange(made, made + 1, acquire, relaxed);
+            if let Err(now) = mine {
+                return now;
+            }
+            #[cfg(any(test, feature = "dispatch-counters"))]
+            crate::aes::dispatch::GCM_POWERS.hit();
+            by_backend!(backend, kernels(token) => {
+                // SAFETY: the exchange has made this thread the only one to touch those powers, and
+                // shown that the table before has been made.
+                unsafe {
+                    match made {
+                        SHORT => kernels::make_middle(token, self.powers.get()),
+                        _ => kernels::make_long(token, self.powers.get()),
+                    }
+                }
+            }, else {});
+            made += 2;
+            self.made.store(made, Ordering::Release);
         }
-        #[cfg(any(test, feature = "dispatch-counters"))]
-        crate::aes::dispatch::GCM_POWERS.hit();
-        by_backend!(backend, kernels(token) => {
-            // SAFETY: the exchange has made this thread the only one to touch the long powers.
-            unsafe { kernels::make_long(token, self.powers.get()) };
-        }, else {});
-        self.long.store(MADE, Ordering::Release);
-        true
+        made
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn wipe_powers(&mut self) {
+        let powers = self.powers.get_mut();
+        match *self.made.get_mut() {
+            SHORT => powers.wipe::<SHORT_BLOCKS>(),
+            TOWARDS_MIDDLE | MIDDLE => powers.wipe::<MIDDLE_BLOCKS>(),
+            _ => powers.wipe::<LONG_BLOCKS>(),
+        }
     }
 
     /// GHASH of `data`, filled with zeros to a block, from `y` on.
@@ -818,10 +854,7 @@ impl Drop for HashKey {
     fn drop(&mut self) {
         self.h.zeroize();
         #[cfg(target_arch = "x86_64")]
-        match *self.long.get_mut() {
-            NOT_MADE => self.powers.get_mut().wipe_short(),
-            _ => self.powers.get_mut().wipe(),
-        }
+        self.wipe_powers();
     }
 }
 
@@ -897,9 +930,12 @@ fn is_in_place(data: &mut InOutBuf<'_, '_, u8>) -> bool {
 
 /// Of a keystream made ahead, the bytes that are applied before they are hashed.
 const PIECE_BYTES: usize = 4096;
-/// A message of so many bytes makes the long table.
+/// A message of so many bytes makes a table longer than the one that is there.
 #[cfg(target_arch = "x86_64")]
 const LONG_BYTES_MIN: usize = 512;
+/// One of so many makes the long table at once.
+#[cfg(target_arch = "x86_64")]
+const VERY_LONG_BYTES_MIN: usize = 32 << 10;
 /// A message of so many bytes fills a table of counter-mode caching.
 #[cfg(target_arch = "x86_64")]
 const CACHED_BYTES_MIN: usize = 12 << 10;

@@ -294,7 +294,8 @@ pub(crate) unsafe fn crypt<C: Chunk>(
     }
 }
 
-/// As [`crypt`]; and returns `mac` with all whole MAC blocks of the ciphertext absorbed.
+/// As [`crypt`]; and returns `mac` with all whole MAC blocks of the ciphertext absorbed, by `powers`
+/// of this r where they are there already.
 ///
 /// # Safety
 /// As [`crypt`].
@@ -303,24 +304,42 @@ pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
     direction: Direction,
     mut start: Start<'_>,
     r: &Multiplier,
+    powers: Option<&C::Powers>,
     mut mac: Element,
     mut data: Data,
 ) -> Element {
     let rest_bytes = data.bytes % MAC_BYTES;
+    let absorb = |mac, from: *const u8, bytes| {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let data = core::slice::from_raw_parts(from, bytes);
+            match powers {
+                Some(powers) => powers.absorb_more(r, mac, data),
+                None => C::Powers::absorb(r, mac, data),
+            }
+        }
+    };
     // SAFETY: as the caller vouches. What follows the first chunk is again such a buffer.
     unsafe {
         if data.bytes < 2 * C::BYTES {
             let whole = data.bytes - rest_bytes;
             if direction == Direction::Open {
-                mac = C::Powers::absorb(r, mac, core::slice::from_raw_parts(data.from, whole));
+                mac = absorb(mac, data.from, whole);
             }
             crypt::<C>(start, data.from, data.to, data.bytes);
             if direction == Direction::Seal {
-                mac = C::Powers::absorb(r, mac, core::slice::from_raw_parts(data.to, whole));
+                mac = absorb(mac, data.to, whole);
             }
             return mac;
         }
-        let powers = C::Powers::new(r);
+        let own;
+        let powers = match powers {
+            Some(powers) => powers,
+            None => {
+                own = C::Powers::new(r);
+                &own
+            }
+        };
         let mut running = powers.begin(mac);
         if direction == Direction::Seal {
             C::xor_blocks(C::words(start, &mut Nothing), data.from, data.to);
@@ -507,6 +526,14 @@ pub(crate) trait Powers {
     /// As [`Run`].
     #[inline(always)]
     unsafe fn absorb(r: &Multiplier, value: Element, data: &[u8]) -> Element {
+        value.absorb_padded(r, data)
+    }
+    /// As [`absorb`](Self::absorb), by powers that are there.
+    ///
+    /// # Safety
+    /// As [`Run`].
+    #[inline(always)]
+    unsafe fn absorb_more(&self, r: &Multiplier, value: Element, data: &[u8]) -> Element {
         value.absorb_padded(r, data)
     }
 }

@@ -9,6 +9,7 @@ use inout::InOutBuf;
 use zeroize::Zeroize;
 
 use crate::aes::{BLOCK_BYTES, Schedule};
+use crate::xor::xor;
 
 const BLOCKS: usize = 4;
 const BYTES: usize = BLOCKS * BLOCK_BYTES;
@@ -25,8 +26,8 @@ pub(crate) fn ctr(schedule: &Schedule, mut counter: u128, mut data: InOutBuf<'_,
         }
         encrypt(schedule, &mut keystream);
         let bytes = data.len().min(BYTES);
-        let (mut piece, rest) = data.split_at(bytes);
-        piece.xor_in2out(&keystream[..bytes]);
+        let (piece, rest) = data.split_at(bytes);
+        xor(&keystream[..bytes], piece);
         data = rest;
     }
     keystream.zeroize();
@@ -44,7 +45,7 @@ pub(crate) fn cbc_encrypt(
     let mut data = data;
     while !data.is_empty() {
         let (mut block, rest) = data.split_at(BLOCK_BYTES);
-        block.xor_in2out(iv);
+        xor(iv, block.reborrow());
         blocks[..BLOCK_BYTES].copy_from_slice(block.get_out());
         encrypt(schedule, &mut blocks);
         iv.copy_from_slice(&blocks[..BLOCK_BYTES]);

@@ -28,7 +28,7 @@ pub(crate) fn crypt_and_mac(
     #[cfg(any(test, feature = "dispatch-counters"))]
     crate::chacha20::dispatch::PORTABLE_AND_MAC.hit();
     // SAFETY: as above.
-    unsafe { stitched::crypt_and_mac::<Chunk>(direction, start, r, mac, data.into()) }
+    unsafe { stitched::crypt_and_mac::<Chunk>(direction, start, r, None, mac, data.into()) }
 }
 
 /// Crypts a whole message whose block 0 is at `start`, and returns its tag.

@@ -15,11 +15,11 @@ use super::{Avx2, Avx512};
 use crate::poly1305::{Element, Multiplier};
 use crate::rows::Rows;
 use crate::stitched::{
-    self, ChainPowers, Data, Direction, InColumnsOrRows, InRows, Register, Start, Words,
+    self, ChainPowers, Data, Direction, InColumnsOrRows, InRows, Powers, Register, Start, Words,
 };
 
 macro_rules! entry_points {
-    ($crypt:ident, $crypt_and_mac:ident, $message:ident, $token:ty, $chunk:ty, $features:literal, $counter:ident, $mac_counter:ident) => {
+    ($crypt:ident, $crypt_and_mac:ident, $message:ident, $token:ty, $chunk:ty, $powers:ty, $features:literal, $counter:ident, $mac_counter:ident) => {
         /// XORs keystream from `start` on onto `data`.
         pub(crate) fn $crypt(_: $token, start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
             #[target_feature(enable = $features)]
@@ -38,12 +38,14 @@ macro_rules! entry_points {
             unsafe { inner(key, row, from, to, bytes) }
         }
 
-        /// As above; and returns `mac` with all whole MAC blocks of the ciphertext absorbed.
+        /// As above; and returns `mac` with all whole MAC blocks of the ciphertext absorbed, by
+        /// `powers` of this r where they are there already.
         pub(crate) fn $crypt_and_mac(
             _: $token,
             direction: Direction,
             start: Start<'_>,
             r: &Multiplier,
+            powers: Option<&$powers>,
             mac: Element,
             data: InOutBuf<'_, '_, u8>,
         ) -> Element {
@@ -52,13 +54,14 @@ macro_rules! entry_points {
                 key: &[u32; 8],
                 row: u128,
                 r: &Multiplier,
+                powers: Option<&$powers>,
                 mac: Element,
                 data: Data,
             ) -> Element {
                 let direction = Direction::opening(OPEN);
                 let start = Start::from_parts(key, row);
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
-                unsafe { stitched::crypt_and_mac::<$chunk>(direction, start, r, mac, data) }
+                unsafe { stitched::crypt_and_mac::<$chunk>(direction, start, r, powers, mac, data) }
             }
             #[cfg(any(test, feature = "dispatch-counters"))]
             crate::chacha20::dispatch::$mac_counter.hit();
@@ -67,8 +70,8 @@ macro_rules! entry_points {
             // the same or do not overlap.
             unsafe {
                 match direction {
-                    Direction::Seal => inner::<false>(key, row, r, mac, data.into()),
-                    Direction::Open => inner::<true>(key, row, r, mac, data.into()),
+                    Direction::Seal => inner::<false>(key, row, r, powers, mac, data.into()),
+                    Direction::Open => inner::<true>(key, row, r, powers, mac, data.into()),
                 }
             }
         }
@@ -114,6 +117,7 @@ entry_points!(
     message_avx2,
     Avx2,
     InRows<Ymm<false>, ChainPowers<384>, 3>,
+    ChainPowers<384>,
     "avx2,bmi2",
     AVX2,
     AVX2_AND_MAC
@@ -124,10 +128,64 @@ entry_points!(
     message_avx512,
     Avx512,
     InColumnsOrRows<Zmm, Ymm<true>, Zmm, IfmaPowers>,
+    IfmaPowers,
     "avx512f,avx512bw,avx512vl,avx512ifma,bmi2",
     AVX512,
     AVX512_AND_MAC
 );
+
+/// XORs keystream that is there onto `data`, whole MAC blocks, and returns `mac` with the ciphertext
+/// absorbed by `powers` of this r.
+pub(crate) fn xor_and_mac_avx512(
+    _: Avx512,
+    direction: Direction,
+    keystream: &[u8],
+    r: &Multiplier,
+    powers: &IfmaPowers,
+    mac: Element,
+    data: InOutBuf<'_, '_, u8>,
+) -> Element {
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,bmi2")]
+    unsafe fn inner<const OPEN: bool>(
+        keystream: &[u8],
+        r: &Multiplier,
+        powers: &IfmaPowers,
+        mut mac: Element,
+        Data { from, to, bytes }: Data,
+    ) -> Element {
+        // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+        unsafe {
+            if OPEN {
+                mac = powers.absorb_more(r, mac, core::slice::from_raw_parts(from, bytes));
+            }
+            // As wide as Poly1305 loads: one that spans several stores waits for them to be done.
+            let (registers, rest) = keystream.as_chunks::<64>();
+            for (i, key) in registers.iter().enumerate() {
+                let key = _mm512_loadu_si512(key.as_ptr().cast());
+                let data = _mm512_loadu_si512(from.add(64 * i).cast());
+                _mm512_storeu_si512(to.add(64 * i).cast(), _mm512_xor_si512(data, key));
+            }
+            let done = 64 * registers.len();
+            stitched::xor_bytes(rest, from.add(done), to.add(done));
+            if !OPEN {
+                mac = powers.absorb_more(r, mac, core::slice::from_raw_parts(to, bytes));
+            }
+            mac
+        }
+    }
+    assert_eq!(keystream.len(), data.len());
+    debug_assert!(data.len().is_multiple_of(16));
+    #[cfg(any(test, feature = "dispatch-counters"))]
+    crate::chacha20::dispatch::KEPT_POWERS.hit();
+    // SAFETY: the token proves the features; the buffer vouches for the bytes, which are the same or
+    // do not overlap, and there is as much keystream.
+    unsafe {
+        match direction {
+            Direction::Seal => inner::<false>(keystream, r, powers, mac, data.into()),
+            Direction::Open => inner::<true>(keystream, r, powers, mac, data.into()),
+        }
+    }
+}
 
 /// Two rows. AVX2 has no rotation; AVX-512 has, and `ROTATES`.
 #[derive(Clone, Copy)]

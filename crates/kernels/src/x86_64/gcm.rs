@@ -39,7 +39,7 @@ macro_rules! backend {
         pub(crate) mod $module {
             use super::*;
 
-            /// Makes H to H^20 out of the first.
+            /// Makes the short table out of H.
             pub(crate) fn make_short(_: $token, powers: &mut Powers, h: u128) {
                 #[target_feature(enable = $features)]
                 unsafe fn inner(powers: *mut Powers, h: u128) {
@@ -50,10 +50,24 @@ macro_rules! backend {
                 unsafe { inner(powers, h) }
             }
 
-            /// Makes the long powers.
+            /// Makes what the middle table has beyond the short one.
             ///
             /// # Safety
-            /// The short ones have been made; of the others nobody else uses any.
+            /// The short one has been made; of the other powers nobody else uses any.
+            pub(crate) unsafe fn make_middle(_: $token, powers: *mut Powers) {
+                #[target_feature(enable = $features)]
+                unsafe fn inner(powers: *mut Powers) {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    unsafe { ghash::make_middle::<$lanes>(powers) }
+                }
+                // SAFETY: the token proves the features; the rest as the caller vouches.
+                unsafe { inner(powers) }
+            }
+
+            /// Makes what the long table has beyond the middle one.
+            ///
+            /// # Safety
+            /// The middle one has been made; of the other powers nobody else uses any.
             pub(crate) unsafe fn make_long(_: $token, powers: *mut Powers) {
                 #[target_feature(enable = $features)]
                 unsafe fn inner(powers: *mut Powers) {

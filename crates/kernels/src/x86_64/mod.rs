@@ -1,7 +1,6 @@
 //! x86-64: the tokens, and what each instruction set brings to the algorithms.
 
 mod lanes;
-mod poly1305;
 
 pub(crate) mod aes;
 pub(crate) mod bitslice;
@@ -13,6 +12,7 @@ pub(crate) mod gcm_cache;
 pub(crate) mod gfni;
 pub(crate) mod ghash;
 pub(crate) mod ifma;
+pub(crate) mod poly1305;
 pub(crate) mod xor;
 
 use crate::cpu::{Cpu, Feature};

@@ -21,7 +21,7 @@ use crate::stitched::{Beside, Powers, Run};
 
 /// The powers of r that a run needs. Wiped on drop.
 #[derive(Zeroize, ZeroizeOnDrop)]
-pub(super) struct IfmaPowers {
+pub(crate) struct IfmaPowers {
     /// r^8, r^16, ... r^64, each with 20 times its upper limbs: what their products above 2^132
     /// come back as.
     groups: [[u64; 5]; GROUPS],
@@ -30,7 +30,7 @@ pub(super) struct IfmaPowers {
 }
 
 /// The sum of a run so far, and of a chunk on its way.
-pub(super) struct Ifma<'a> {
+pub(crate) struct Ifma<'a> {
     powers: &'a IfmaPowers,
     /// What was absorbed before the run; goes to the first block there is.
     before: [__m512i; 3],
@@ -100,6 +100,18 @@ impl Powers for IfmaPowers {
                     // SAFETY: as above; what was absorbed before goes to the first group.
                     unsafe { powers.begin(value).end(r, data) }
                 }
+            };
+        }
+        value
+    }
+
+    #[inline(always)]
+    unsafe fn absorb_more(&self, r: &Multiplier, mut value: Element, data: &[u8]) -> Element {
+        for data in data.chunks(GROUPS * GROUP_BYTES) {
+            value = match data.len() / GROUP_BYTES {
+                0 => value.absorb_padded(r, data),
+                // SAFETY: as above.
+                _ => unsafe { self.begin(value).end(r, data) },
             };
         }
         value

@@ -6,6 +6,7 @@ use core::arch::x86_64::*;
 use inout::InOutBuf;
 
 use super::Avx2;
+use crate::xor::xor;
 
 /// XORs `keystream`, as long as `data`, onto it.
 pub(crate) fn apply(_: Avx2, keystream: &[u8], data: InOutBuf<'_, '_, u8>) {
@@ -40,10 +41,10 @@ pub(crate) fn apply(_: Avx2, keystream: &[u8], data: InOutBuf<'_, '_, u8>) {
         }
     }
     let whole = data.len() / 32 * 32;
-    let (head, mut tail) = data.split_at(whole);
+    let (head, tail) = data.split_at(whole);
     let (from, to) = head.into_raw();
     // SAFETY: the token proves AVX2; the buffer vouches for `whole` bytes at both pointers, which
     // are equal or apart, and the keystream, as long as the buffer was, has as many.
     unsafe { registers(keystream.as_ptr(), from, to, whole) };
-    tail.xor_in2out(&keystream[whole..]);
+    xor(&keystream[whole..], tail);
 }

@@ -40,7 +40,7 @@ pub struct AeadContext {
     is_keyed: bool,
     kernel: Kernel,
     message: Message,
-    /// Keystream for the next pieces, of a message whose pieces are short.
+    /// Keystream for the next pieces of a message that has several.
     ahead: Option<Box<Ahead>>,
     /// Long pieces that the kernel may still do before a session is opened.
     kernel_bytes_left: usize,
@@ -164,7 +164,7 @@ impl AeadContext {
         if data.len() >= LONG_BYTES {
             return self.next_long(Direction::Encrypt, data);
         }
-        if let Some((aead, message, ahead)) = self.in_short_pieces(data.len()) {
+        if let Some((aead, message, ahead)) = self.in_pieces() {
             return aead.seal_next_ahead(message, data, ahead).map_err(refused);
         }
         next(&self.kernel, &mut self.message, Direction::Encrypt, data)
@@ -181,7 +181,7 @@ impl AeadContext {
         if data.len() >= LONG_BYTES {
             return self.next_long(Direction::Decrypt, data);
         }
-        if let Some((aead, message, ahead)) = self.in_short_pieces(data.len()) {
+        if let Some((aead, message, ahead)) = self.in_pieces() {
             return aead.open_next_ahead(message, data, ahead).map_err(refused);
         }
         next(&self.kernel, &mut self.message, Direction::Decrypt, data)
@@ -253,12 +253,11 @@ impl AeadContext {
         .map_err(refused)
     }
 
-    /// Of a message of ChaCha20-Poly1305 that goes on with short pieces, what does them. A message of
-    /// one piece makes no keystream that nobody needs.
+    /// Of a message of ChaCha20-Poly1305 that goes on, what does the next pieces. One of a single piece
+    /// makes nothing that nobody needs.
     #[inline(always)]
-    fn in_short_pieces(
+    fn in_pieces(
         &mut self,
-        bytes: usize,
     ) -> Option<(
         &ChaCha20Poly1305,
         &mut chacha20_poly1305::Message,
@@ -266,7 +265,7 @@ impl AeadContext {
     )> {
         match (&self.kernel, &mut self.message) {
             (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(message))
-                if bytes <= AHEAD_BYTES_MAX && message.bytes() > 0 =>
+                if message.bytes() > 0 =>
             {
                 Some((aead, message, self.ahead.get_or_insert_default()))
             }
@@ -414,8 +413,6 @@ impl fmt::Debug for AeadContext {
     }
 }
 
-/// Longer pieces fill the widest registers by themselves.
-const AHEAD_BYTES_MAX: usize = 1 << 10;
 /// What may be long enough for several threads that are awake.
 const LONG_BYTES: usize = 64 << 10;
 /// Some 40 µs of work, of which a session costs one.

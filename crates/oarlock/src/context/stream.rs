@@ -7,12 +7,13 @@ use cipher::StreamCipher;
 use inout::InOutBuf;
 use oarlock_kernels::aes::{Backend, Ctr};
 use oarlock_kernels::chacha20::{self, ChaCha20};
+use oarlock_kernels::xor::Xor;
 
 use super::KeyBytes;
 use crate::cipher::ctr::AcceleratedCtr;
 use crate::cipher::{Algorithm, AnyStream, Keystream, advanced, keystream};
 use crate::device::{Kind, Operation};
-use crate::{Accelerator, Error};
+use crate::{Accelerator, Error, Strategy};
 
 /// A stream cipher whose key and position are set apart, from [`Accelerator::stream_context`].
 ///
@@ -45,8 +46,8 @@ pub struct StreamContext {
     begun: Option<Box<[u8; BEGUN_BYTES]>>,
     begun_bytes: usize,
     begun_left: usize,
-    /// The counter block behind it.
-    begun_until: Option<u128>,
+    /// The next request goes on behind a short one.
+    follows_short: bool,
     /// A request of fewer bytes is the kernel's, even where there is a session.
     short_bytes: usize,
     /// One of fewer bytes is done on the calling thread, even where it is the session's.
@@ -55,6 +56,7 @@ pub struct StreamContext {
     kernel_bytes_left: usize,
     /// Its own position is that of the last long request.
     session: Option<Box<AcceleratedCtr<AnyStream>>>,
+    xor: Xor,
 }
 
 // A box would cost as much as the key that is put there.
@@ -85,11 +87,12 @@ impl StreamContext {
             begun: None,
             begun_bytes: 0,
             begun_left: 0,
-            begun_until: None,
+            follows_short: false,
             short_bytes: 0,
             helped_bytes: 0,
             kernel_bytes_left: 0,
             session: None,
+            xor: Xor::new(accelerator.cpu()),
         })
     }
 
@@ -132,7 +135,12 @@ impl StreamContext {
                     chacha.set_key(key).map_err(|error| invalid(&error))?;
                 }
                 self.helped_bytes = HELPED_BYTES;
-                (CHACHA_SHORT_BYTES, CHACHA_BYTES_MAX)
+                // A session that does them inline has nothing to add.
+                let short_bytes = match self.accelerator.options().strategy {
+                    Strategy::Auto | Strategy::Inline => HELPED_BYTES,
+                    _ => CHACHA_SHORT_BYTES,
+                };
+                (short_bytes, CHACHA_BYTES_MAX)
             }
             _ => {
                 let kernel = keystream(cpu, self.operation, key);
@@ -162,6 +170,7 @@ impl StreamContext {
         );
         (self.counter, self.skip) = (counter, skip);
         self.begun_left = 0;
+        self.follows_short = false;
     }
 
     /// The position of the next byte, as [`set_counter`](Self::set_counter) takes it.
@@ -205,7 +214,7 @@ impl StreamContext {
         }
     }
 
-    /// A block begun is made once and, where short pieces follow each other, some more with it.
+    /// A block begun is made once and, where short requests follow each other, some more with it.
     fn run_by_blocks(&mut self, mut data: InOutBuf<'_, '_, u8>) {
         let block_bytes = self.block_bytes();
         if let Kernel::Aes(ctr) = &self.kernel {
@@ -213,8 +222,15 @@ impl StreamContext {
             ctr.apply(self.counter, self.skip, data);
             return self.advance(bytes);
         }
+        let follows_short = self.follows_short;
+        self.follows_short = data.len() < BEGUN_BYTES;
+        let whole_blocks_min = if follows_short {
+            BEGUN_BYTES / 2
+        } else {
+            block_bytes
+        };
         while !data.is_empty() {
-            if self.begun_left == 0 && self.skip == 0 && data.len() >= BEGUN_BYTES / 2 {
+            if self.begun_left == 0 && self.skip == 0 && data.len() >= whole_blocks_min {
                 let whole = data.len() - data.len() % block_bytes;
                 let (blocks, rest) = data.split_at(whole);
                 self.kernel.apply(self.counter, blocks);
@@ -223,13 +239,13 @@ impl StreamContext {
                 continue;
             }
             if self.begun_left == 0 {
-                self.begin_blocks();
+                self.begin_blocks(follows_short && self.skip == 0);
             }
             let at = self.begun_bytes - self.begun_left;
             let bytes = data.len().min(self.begun_left);
-            let (mut head, rest) = data.split_at(bytes);
+            let (head, rest) = data.split_at(bytes);
             if let Some(begun) = &self.begun {
-                head.xor_in2out(&begun[at..at + bytes]);
+                self.xor.apply(&begun[at..at + bytes], head);
             }
             self.begun_left -= bytes;
             self.advance(bytes);
@@ -237,32 +253,30 @@ impl StreamContext {
         }
     }
 
-    /// Keystream from the position on: of one block, or of as many as there is room for where it goes
-    /// on with what was made before.
-    fn begin_blocks(&mut self) {
+    /// Keystream from the position on, of one block or of more.
+    fn begin_blocks(&mut self, is_more: bool) {
         let block_bytes = self.block_bytes();
-        let goes_on = self.begun_until == Some(self.counter) && self.skip == 0;
         self.begun_bytes = match self.operation {
-            _ if !goes_on => block_bytes,
+            _ if !is_more => block_bytes,
             // Its counter ends where another nonce begins.
             Operation::ChaCha20 if self.counter as u32 > u32::MAX - 16 => block_bytes,
             Operation::ChaCha20 => BEGUN_BYTES,
             _ => 4 * block_bytes,
         };
         let begun = self.begun.get_or_insert_with(|| Box::new([0; BEGUN_BYTES]));
-        **begun = [0; BEGUN_BYTES];
-        let begun = &mut begun[..self.begun_bytes];
-        self.kernel.apply(self.counter, begun.into());
+        // From zeros that lie elsewhere: it would wait for those just written to its own place.
+        let zeros = &[0; BEGUN_BYTES][..self.begun_bytes];
+        if let Ok(begun) = InOutBuf::new(zeros, &mut begun[..self.begun_bytes]) {
+            self.kernel.apply(self.counter, begun);
+        }
         self.begun_left = self.begun_bytes - self.skip;
-        let blocks = (self.begun_bytes / block_bytes) as u128;
-        let bits = self.shape.counter_bits();
-        self.begun_until = Some(advanced(self.counter, blocks, bits));
     }
 
     #[cold]
     #[inline(never)]
     fn run_by_session(&mut self, data: InOutBuf<'_, '_, u8>) {
         self.kernel_bytes_left = 0;
+        self.follows_short = false;
         let bytes = data.len();
         if self.session.is_none() && self.is_keyed() {
             self.open_session();
@@ -309,7 +323,7 @@ impl StreamContext {
 
     fn forget_begun(&mut self) {
         self.begun_left = 0;
-        self.begun_until = None;
+        self.follows_short = false;
         if let Some(mut begun) = self.begun.take() {
             *begun = [0; BEGUN_BYTES];
             // Nobody reads the zeros: the compiler must not know.
@@ -331,11 +345,12 @@ impl Clone for StreamContext {
             begun: None,
             begun_bytes: 0,
             begun_left: 0,
-            begun_until: None,
+            follows_short: false,
             short_bytes: 0,
             helped_bytes: 0,
             kernel_bytes_left: 0,
             session: None,
+            xor: self.xor,
         };
         if self.is_keyed() {
             // A key that was taken once is taken again.

@@ -127,6 +127,12 @@ impl Cipher for Cbc {
         if self.held_bytes == 0 && !holds_back && data.input_bytes.is_multiple_of(BLOCK_BYTES) {
             return self.whole_blocks(data);
         }
+        if holds_back
+            && self.held_bytes == BLOCK_BYTES
+            && data.input_bytes.is_multiple_of(BLOCK_BYTES)
+        {
+            return self.one_block_later(data);
+        }
         self.buffered(data, holds_back)
     }
 
@@ -254,23 +260,7 @@ impl Cbc {
             (last, rest.len())
         };
         if fills {
-            // The blocks after it are read where the block before them is to go.
-            let after = Data {
-                output: data.output.wrapping_add(BLOCK_BYTES),
-                output_bytes: data.output_bytes - BLOCK_BYTES,
-                input: data.input.wrapping_add(taken),
-                input_bytes: whole,
-            };
-            self.crypt_held();
-            let mut block = self.held;
-            self.crypt(after, 0, whole);
-            // SAFETY: the output has room for a block more than the whole ones.
-            unsafe {
-                block
-                    .as_ptr()
-                    .copy_to_nonoverlapping(data.output, BLOCK_BYTES)
-            };
-            block.zeroize();
+            self.put_out_held_and(data, taken, whole);
             self.held_bytes = 0;
         } else if whole > 0 {
             let from = Data {
@@ -284,6 +274,41 @@ impl Cbc {
             self.held_bytes = last_bytes;
         }
         Ok(first + whole)
+    }
+
+    /// Whole blocks where one is held back already: what a long message that may be padded comes to.
+    fn one_block_later(&mut self, data: Data) -> Result<usize, Reason> {
+        if data.output_bytes < data.input_bytes {
+            return Err(Reason::OutputBufferTooSmall);
+        }
+        let whole = data.input_bytes - BLOCK_BYTES;
+        // SAFETY: the caller of OpenSSL vouches for the input, of which this is the last block; a
+        // block has no alignment.
+        let last = unsafe { data.input.add(whole).cast::<[u8; BLOCK_BYTES]>().read() };
+        self.put_out_held_and(data, 0, whole);
+        self.held = last;
+        Ok(data.input_bytes)
+    }
+
+    /// The block that is held, then `whole` bytes of whole blocks of the input from `at` on. The
+    /// output has room for all of them.
+    #[inline(always)]
+    fn put_out_held_and(&mut self, data: Data, at: usize, whole: usize) {
+        self.crypt_held();
+        let mut block = u128::from_ne_bytes(self.held);
+        if whole > 0 {
+            // These are read where the block before them is to go.
+            let after = Data {
+                output: data.output.wrapping_add(BLOCK_BYTES),
+                output_bytes: data.output_bytes - BLOCK_BYTES,
+                input: data.input.wrapping_add(at),
+                input_bytes: whole,
+            };
+            self.crypt(after, 0, whole);
+        }
+        // SAFETY: the output has room for a block more than the whole ones.
+        unsafe { data.output.cast::<u128>().write_unaligned(block) };
+        block.zeroize();
     }
 
     fn finish_encryption(&mut self, data: Data) -> Result<usize, Reason> {
