@@ -131,9 +131,16 @@ pub(crate) struct Schedule {
     pub(crate) size: KeySize,
 }
 
+impl Schedule {
+    #[inline(always)]
+    fn forget(&mut self) {
+        wipe(&mut self.round_keys);
+    }
+}
+
 impl Drop for Schedule {
     fn drop(&mut self) {
-        wipe(&mut self.round_keys);
+        self.forget();
     }
 }
 
@@ -264,6 +271,12 @@ impl Ctr {
             schedule: Schedule::UNKEYED,
             backend,
         }
+    }
+
+    /// Wipes the key: the value is [`unkeyed`](Self::unkeyed) again.
+    pub fn forget_key(&mut self) {
+        self.schedule.forget();
+        self.schedule.size = KeySize::Aes128;
     }
 
     /// Expands `key` (16, 24 or 32 bytes) in place of the one before.

@@ -161,6 +161,12 @@ impl Gcm {
         Ok(())
     }
 
+    /// Wipes the key: the value is [`unkeyed`](Self::unkeyed) again.
+    pub fn forget_key(&mut self) {
+        self.ctr.forget_key();
+        self.hash.forget();
+    }
+
     /// The backend that runs this key.
     pub const fn backend(&self) -> Backend {
         self.ctr.backend()
@@ -747,7 +753,6 @@ impl HashKey {
         by_backend!(backend, kernels(token) => {
             if *self.made.get_mut() != SHORT {
                 self.wipe_powers();
-                *self.made.get_mut() = SHORT;
             }
             kernels::make_short(token, self.powers.get_mut(), self.h);
         }, else {});
@@ -815,11 +820,18 @@ impl HashKey {
         made
     }
 
+    #[inline(always)]
+    fn forget(&mut self) {
+        self.h.zeroize();
+        #[cfg(target_arch = "x86_64")]
+        self.wipe_powers();
+    }
+
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn wipe_powers(&mut self) {
         let powers = self.powers.get_mut();
-        match *self.made.get_mut() {
+        match core::mem::replace(self.made.get_mut(), SHORT) {
             SHORT => powers.wipe::<SHORT_BLOCKS>(),
             TOWARDS_MIDDLE | MIDDLE => powers.wipe::<MIDDLE_BLOCKS>(),
             _ => powers.wipe::<LONG_BLOCKS>(),
@@ -852,9 +864,7 @@ impl HashKey {
 
 impl Drop for HashKey {
     fn drop(&mut self) {
-        self.h.zeroize();
-        #[cfg(target_arch = "x86_64")]
-        self.wipe_powers();
+        self.forget();
     }
 }
 

@@ -62,6 +62,8 @@ pub(super) struct Cached {
     is_filled: bool,
     /// Of the next block.
     counter: u128,
+    /// D of the 256 blocks that it lies in, once the table is filled.
+    constant: __m512i,
 }
 
 impl Cached {
@@ -73,6 +75,8 @@ impl Cached {
             is_whole: false,
             is_filled: false,
             counter,
+            // SAFETY: a register of zeros is one.
+            constant: unsafe { core::mem::zeroed() },
         }
     }
 
@@ -110,11 +114,11 @@ impl Source<__m512i> for Cached {
             let zero = _mm512_setzero_si512();
             let mut states = [zero; UNROLL];
             if self.is_filled {
-                let constant = self.constant(schedule, self.counter);
-                states = [constant; UNROLL];
+                states = [self.constant; UNROLL];
                 if is_last {
-                    let next = self.constant(schedule, next);
-                    states[UNROLL - 1] = upper_blocks(2, constant, next);
+                    let constant = self.constant(schedule, next);
+                    states[UNROLL - 1] = upper_blocks(2, self.constant, constant);
+                    self.constant = constant;
                 }
                 for (i, state) in states.iter_mut().enumerate() {
                     *state = state.xor(__m512i::load(entries.add(i * REGISTER)));
@@ -142,6 +146,7 @@ impl Source<__m512i> for Cached {
                     let constant = upper_blocks(2, zero, __m512i::splat(constant));
                     let last = states[UNROLL - 1].xor(constant);
                     last.store(entries.add((UNROLL - 1) * REGISTER));
+                    self.constant = self.constant(schedule, next);
                 }
             }
             self.counter = next;

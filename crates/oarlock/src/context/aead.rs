@@ -8,8 +8,8 @@ use oarlock_kernels::chacha20;
 use oarlock_kernels::chacha20_poly1305::{self, Ahead, ChaCha20Poly1305};
 use oarlock_kernels::gcm::{self, Gcm};
 
-use super::KeyBytes;
-use crate::aead::{AcceleratedAead, KeyInParts, refused, unkeyed_gcm};
+use super::{KeyBytes, spare};
+use crate::aead::{AcceleratedAead, KeyInParts, refused};
 use crate::cipher::Direction;
 use crate::device::{Kind, Operation};
 use crate::{Accelerator, Error};
@@ -76,7 +76,7 @@ impl AeadContext {
                 let backend = chacha20::Backend::preferred(cpu);
                 Kernel::ChaCha20Poly1305(ChaCha20Poly1305::unkeyed(backend))
             }
-            _ => Kernel::Gcm(unkeyed_gcm(cpu)),
+            _ => Kernel::Gcm(spare::take(cpu)),
         };
         Self {
             accelerator: accelerator.clone(),
@@ -402,6 +402,19 @@ impl Clone for AeadContext {
         }
         copy.message = self.message.clone();
         copy
+    }
+}
+
+impl Drop for AeadContext {
+    #[inline]
+    fn drop(&mut self) {
+        if let Kernel::Gcm(_) = self.kernel {
+            let nothing = ChaCha20Poly1305::unkeyed(chacha20::Backend::Portable);
+            let nothing = Kernel::ChaCha20Poly1305(nothing);
+            if let Kernel::Gcm(gcm) = std::mem::replace(&mut self.kernel, nothing) {
+                spare::keep(self.accelerator.cpu(), gcm);
+            }
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod aead;
 mod cbc;
+mod spare;
 mod stream;
 
 pub use aead::AeadContext;

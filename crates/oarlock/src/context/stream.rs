@@ -13,7 +13,7 @@ use super::KeyBytes;
 use crate::cipher::ctr::AcceleratedCtr;
 use crate::cipher::{Algorithm, AnyStream, Keystream, advanced, keystream};
 use crate::device::{Kind, Operation};
-use crate::{Accelerator, Error, Strategy};
+use crate::{Accelerator, Error};
 
 /// A stream cipher whose key and position are set apart, from [`Accelerator::stream_context`].
 ///
@@ -135,12 +135,7 @@ impl StreamContext {
                     chacha.set_key(key).map_err(|error| invalid(&error))?;
                 }
                 self.helped_bytes = HELPED_BYTES;
-                // A session that does them inline has nothing to add.
-                let short_bytes = match self.accelerator.options().strategy {
-                    Strategy::Auto | Strategy::Inline => HELPED_BYTES,
-                    _ => CHACHA_SHORT_BYTES,
-                };
-                (short_bytes, CHACHA_BYTES_MAX)
+                (CHACHA_SHORT_BYTES, CHACHA_BYTES_MAX)
             }
             _ => {
                 let kernel = keystream(cpu, self.operation, key);
@@ -281,10 +276,19 @@ impl StreamContext {
         if self.session.is_none() && self.is_keyed() {
             self.open_session();
         }
+        let is_helped = bytes >= self.helped_bytes;
         match &mut self.session {
+            // Done inline, it has nothing to add to the kernel.
+            Some(session)
+                if self.operation == Operation::ChaCha20
+                    && !is_helped
+                    && session.is_inline_or_planned() =>
+            {
+                self.short_bytes = self.helped_bytes;
+                self.run_by_blocks(data);
+            }
             Some(session) => {
                 if self.helped_bytes > 0 {
-                    let is_helped = bytes >= self.helped_bytes;
                     session.keep_inline(!is_helped);
                 }
                 if session.position() != (self.counter, self.skip) {
