@@ -44,6 +44,19 @@ pub(crate) trait Chunk {
     unsafe fn words<B: Beside>(start: Start<'_>, beside: &mut B) -> Self::Words;
     /// XORs the blocks, put together, onto `BYTES` bytes of `from`, and writes the result to `to`.
     unsafe fn xor_blocks(words: Self::Words, from: *const u8, to: *mut u8);
+    /// XORs keystream from `start` on onto `chunks` chunks of `from`, at least one, and writes the
+    /// result to `to`.
+    #[inline(always)]
+    unsafe fn crypt_chunks(start: Start<'_>, from: *const u8, to: *mut u8, chunks: usize) {
+        for i in 0..chunks {
+            let start = start.later((i * Self::BLOCKS) as u32);
+            // SAFETY: as the caller vouches for all chunks.
+            unsafe {
+                let (from, to) = (from.add(i * Self::BYTES), to.add(i * Self::BYTES));
+                Self::xor_blocks(Self::words(start, &mut Nothing), from, to);
+            }
+        }
+    }
     /// Makes keystream of at least `bytes`, at most a chunk, in `place`. As many blocks as take the
     /// least time.
     unsafe fn keystream<B: Beside>(
@@ -138,7 +151,9 @@ impl<V: Words, P: Powers> Chunk for InColumns<V, P> {
     }
 }
 
-/// A chunk as [`InColumns`] has it; of fewer blocks, those that the sets of `S`, or else of the wider
+/// A chunk as [`InColumns`] has it, the blocks of one put together beside the rounds of the next: the
+/// shuffles, all for one port of Intel's CPUs, then take 20 of 220 ns for 1 KiB and not 40 (Xeon,
+/// family 6 model 207). Of fewer blocks, those that the sets of `S`, or else of the wider
 /// `R`, have room for lie in rows, which takes less time.
 pub(crate) struct InColumnsOrRows<V, S, R, P>(PhantomData<(V, S, R, P)>);
 
@@ -147,6 +162,25 @@ impl<V: Words, S: Rows, R: Rows, P: Powers> Chunk for InColumnsOrRows<V, S, R, P
     const BLOCKS: usize = <V as Words>::BLOCKS;
     type Powers = P;
     type Words = [V; 16];
+
+    #[inline(always)]
+    unsafe fn crypt_chunks(start: Start<'_>, from: *const u8, to: *mut u8, chunks: usize) {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let words = block_words(start, &mut Nothing);
+            if chunks < 2 {
+                return V::xor_blocks(words, from, to);
+            }
+            let mut before = Before { words, from, to };
+            for i in 1..chunks {
+                let start = start.later((i * Self::BLOCKS) as u32);
+                before.words = block_words(start, &mut before);
+                before.from = from.add(i * Self::BYTES);
+                before.to = to.add(i * Self::BYTES);
+            }
+            V::xor_blocks(before.words, before.from, before.to);
+        }
+    }
 
     #[inline(always)]
     unsafe fn words<B: Beside>(start: Start<'_>, beside: &mut B) -> Self::Words {
@@ -191,6 +225,33 @@ impl<V: Words, S: Rows, R: Rows, P: Powers> Chunk for InColumnsOrRows<V, S, R, P
     }
 }
 
+/// The chunk before, whose blocks are put together beside the rounds.
+struct Before<V> {
+    words: [V; 16],
+    from: *const u8,
+    to: *mut u8,
+}
+
+impl<V: Words> Beside for Before<V> {
+    #[inline(always)]
+    unsafe fn step(&mut self, double_round: usize) {
+        if double_round < XOR_STEPS {
+            // SAFETY: as the caller vouches for the instructions, and `from` and `to` for a chunk.
+            unsafe { V::xor_blocks_step(&mut self.words, double_round, self.from, self.to) }
+        }
+    }
+}
+
+impl<V> Drop for Before<V> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: of registers any bytes are values.
+        unsafe { ptr::write_bytes(&mut self.words, 0, 1) };
+        // Nobody reads the zeros: the compiler must not know.
+        core::hint::black_box(&mut self.words);
+    }
+}
+
 /// A register of 32-bit words.
 ///
 /// # Safety
@@ -214,6 +275,15 @@ pub(crate) trait Words: Register {
     /// XORs the blocks, put together out of their 16 words, onto as many bytes of `from`, and
     /// writes the result to `to`.
     unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8);
+    /// The same in [`XOR_STEPS`] steps, of which this is number `step`; `words` stay where they are
+    /// from the first to the last.
+    #[inline(always)]
+    unsafe fn xor_blocks_step(words: &mut [Self; 16], step: usize, from: *const u8, to: *mut u8) {
+        if step + 1 == XOR_STEPS {
+            // SAFETY: as the caller vouches.
+            unsafe { Self::xor_blocks(*words, from, to) }
+        }
+    }
 }
 
 /// Where a keystream begins.
@@ -282,10 +352,12 @@ pub(crate) unsafe fn crypt<C: Chunk>(
 ) {
     // SAFETY: as the caller vouches; `bytes` counts what is left at both pointers.
     unsafe {
-        while bytes >= C::BYTES {
-            C::xor_blocks(C::words(start, &mut Nothing), from, to);
-            (from, to, bytes) = (from.add(C::BYTES), to.add(C::BYTES), bytes - C::BYTES);
-            start = start.later(C::BLOCKS as u32);
+        let chunks = bytes / C::BYTES;
+        if chunks > 0 {
+            C::crypt_chunks(start, from, to, chunks);
+            let done = chunks * C::BYTES;
+            (from, to, bytes) = (from.add(done), to.add(done), bytes - done);
+            start = start.later((chunks * C::BLOCKS) as u32);
         }
         if bytes > 0 {
             let rest = Data { from, to, bytes };
@@ -788,5 +860,7 @@ pub(crate) unsafe fn xor_bytes(keystream: &[u8], from: *const u8, to: *mut u8) {
 /// A chain beside the rounds takes so many blocks in a double round.
 const BLOCKS_A_STEP: usize = 2;
 pub(crate) const DOUBLE_ROUNDS: usize = 10;
+/// At most as many.
+const XOR_STEPS: usize = 8;
 /// "expand 32-byte k"
 pub(crate) const SIGMA: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];

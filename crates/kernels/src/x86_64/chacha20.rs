@@ -336,24 +336,39 @@ impl Words for Zmm {
         }
     }
     #[inline(always)]
-    unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8) {
+    unsafe fn xor_blocks(mut words: [Self; 16], from: *const u8, to: *mut u8) {
+        // SAFETY: as the trait demands.
+        unsafe {
+            Self::xor_blocks_step(&mut words, 0, from, to);
+            Self::xor_blocks_step(&mut words, 1, from, to);
+            Self::xor_blocks_step(&mut words, 2, from, to);
+            Self::xor_blocks_step(&mut words, 3, from, to);
+            Self::xor_blocks_step(&mut words, 4, from, to);
+            Self::xor_blocks_step(&mut words, 5, from, to);
+            Self::xor_blocks_step(&mut words, 6, from, to);
+            Self::xor_blocks_step(&mut words, 7, from, to);
+        }
+    }
+    #[inline(always)]
+    unsafe fn xor_blocks_step(words: &mut [Self; 16], step: usize, from: *const u8, to: *mut u8) {
         // SAFETY: as the trait demands: 16 blocks are there at both pointers.
         unsafe {
-            let mut rows = [_mm512_setzero_si512(); 16];
-            for (row, word) in rows.iter_mut().zip(words) {
-                *row = word.0;
-            }
-            for four in rows.as_chunks_mut().0 {
-                *four = transpose_words(*four);
-            }
-            for i in 0..4 {
-                // Quarter g of each of the blocks i, i + 4, i + 8 and i + 12.
-                let blocks = transpose_quarters([rows[i], rows[4 + i], rows[8 + i], rows[12 + i]]);
-                for (k, block) in blocks.into_iter().enumerate() {
-                    let at = (4 * k + i) * stitched::BLOCK_BYTES;
-                    let data = _mm512_loadu_si512(from.add(at).cast());
-                    _mm512_storeu_si512(to.add(at).cast(), _mm512_xor_si512(block, data));
+            if step < 4 {
+                let four = &mut words[4 * step..4 * step + 4];
+                let turned = transpose_words([four[0].0, four[1].0, four[2].0, four[3].0]);
+                for (word, turned) in four.iter_mut().zip(turned) {
+                    word.0 = turned;
                 }
+                return;
+            }
+            // Quarter g of each of the blocks i, i + 4, i + 8 and i + 12.
+            let i = step - 4;
+            let quarters = [words[i], words[4 + i], words[8 + i], words[12 + i]];
+            let blocks = transpose_quarters(quarters.map(|word| word.0));
+            for (k, block) in blocks.into_iter().enumerate() {
+                let at = (4 * k + i) * stitched::BLOCK_BYTES;
+                let data = _mm512_loadu_si512(from.add(at).cast());
+                _mm512_storeu_si512(to.add(at).cast(), _mm512_xor_si512(block, data));
             }
         }
     }
