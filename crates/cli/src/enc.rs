@@ -117,10 +117,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         .cipher_threads
         .min(accelerator.parallelism() - 1);
     let job = Job {
-        helpers: match args.threads {
-            Threads::Auto => helpers_max,
-            Threads::Exactly(threads) => helpers_max.min(threads - 1),
-        },
+        helpers: args.threads.helpers(helpers_max),
         progress: Progress::new(args.progress, input.size),
         accelerator,
         key,
@@ -212,12 +209,22 @@ fn ciphers() -> impl TypedValueParser<Value = Operation> {
 }
 
 #[derive(Clone, Copy)]
-enum Threads {
+pub(crate) enum Threads {
     Auto,
     Exactly(usize),
 }
 
-fn threads(text: &str) -> Result<Threads, String> {
+impl Threads {
+    /// Beside the caller.
+    pub(crate) fn helpers(self, max: usize) -> usize {
+        match self {
+            Self::Auto => max,
+            Self::Exactly(threads) => max.min(threads - 1),
+        }
+    }
+}
+
+pub(crate) fn threads(text: &str) -> Result<Threads, String> {
     if text == "auto" {
         return Ok(Threads::Auto);
     }

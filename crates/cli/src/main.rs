@@ -8,11 +8,13 @@
 //! devices.rs    what this machine has, self-tested    options.rs    the accelerator
 //! cache.rs      a calibration kept            failure.rs    the one line on stderr
 //!
+//! age/          encrypt, decrypt, keygen: age files
 //! run/          one command with the provider    provider/      the same for the whole machine
 //! doctor/       whether it will be taken, and why not
 //! openssl_conf/ the user's configuration read and added to   openssl.rs  what openssl says of itself
 //! ```
 
+mod age;
 mod cache;
 mod devices;
 mod doctor;
@@ -54,6 +56,15 @@ enum Command {
     /// Decrypt what `oarlock enc` or `openssl enc -K -iv` has encrypted
     #[command(after_help = enc::EXAMPLES)]
     Dec(enc::Args),
+    /// Encrypt a file or a stream to recipients or with a passphrase, as age does
+    #[command(after_help = age::encrypt::EXAMPLES)]
+    Encrypt(age::encrypt::Args),
+    /// Decrypt what `oarlock encrypt`, age or rage has encrypted
+    #[command(after_help = age::decrypt::EXAMPLES)]
+    Decrypt(age::decrypt::Args),
+    /// Make an identity for `decrypt -i`, and the recipient for `encrypt -r`
+    #[command(after_help = age::keygen::EXAMPLES)]
+    Keygen(age::keygen::Args),
     /// List CPU features, AES backends with their self-tests and rates, and devices
     #[command(after_help = devices::EXAMPLES)]
     Devices(devices::Args),
@@ -89,6 +100,9 @@ fn main() -> ExitCode {
 fn carry_out(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Enc(args) | Command::Dec(args) => enc::run(&args),
+        Command::Encrypt(args) => age::encrypt::run(&args),
+        Command::Decrypt(args) => age::decrypt::run(&args),
+        Command::Keygen(args) => age::keygen::run(&args),
         Command::Devices(args) => devices::run(&args),
         Command::Bench(args) => bench(&args),
         Command::Run(args) => return run::run(&args),

@@ -1,0 +1,44 @@
+//! Files that anybody with age or rage can read, and theirs: `encrypt`, `decrypt`, `keygen`.
+//!
+//! ```text
+//! encrypt.rs    to recipients or a passphrase        decrypt.rs   with identities or a passphrase
+//! keygen.rs     a new identity                       job.rs       what both share: ends, signals, bar
+//! ```
+
+pub(crate) mod decrypt;
+pub(crate) mod encrypt;
+mod job;
+pub(crate) mod keygen;
+
+use age::cli_common::ReadError;
+
+use crate::failure::{Failure, reason};
+
+/// What was wrong with a recipient or an identity.
+fn unreadable(error: ReadError) -> Failure {
+    Failure::usage(match error {
+        ReadError::Io(error) => reason(&error),
+        ReadError::InvalidRecipient(text) => format!(
+            "{text}: is no recipient: give `age1...`, `ssh-ed25519 ...`, `ssh-rsa ...`, or -R for a file of them"
+        ),
+        ReadError::IdentityNotFound(name) => format!("{name}: there is no such identity file"),
+        ReadError::MissingRecipientsFile(name) => {
+            format!("{name}: there is no such file of recipients")
+        }
+        other => one_line(&other.to_string()),
+    })
+}
+
+/// The `age` crate's messages may have more lines; the first says what is wrong.
+fn one_line(text: &str) -> String {
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// What pinentry or the terminal said.
+fn no_passphrase(error: &impl std::fmt::Display) -> Failure {
+    Failure::new(format!("passphrase: {}", one_line(&error.to_string())))
+}

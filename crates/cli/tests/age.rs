@@ -1,0 +1,262 @@
+//! `oarlock encrypt`, `decrypt` and `keygen` beside the real age, in both directions.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use common::{noise as data, oarlock, run, stderr};
+
+/// Around a chunk of 64 KiB, and longer than all threads have buffers for.
+const SIZES: [usize; 8] = [
+    0,
+    1,
+    65_535,
+    65_536,
+    65_537,
+    1 << 20,
+    (1 << 20) + 1,
+    9_000_000,
+];
+
+#[test]
+fn age_reads_what_is_written() {
+    let home = Home::new();
+    for size in SIZES {
+        let plain = data(size);
+        home.write("plain", &plain);
+        for flags in [&[][..], &["-a"], &["-T", "1"]] {
+            let mut command =
+                home.oarlock(&["encrypt", "-f", "-r", &home.recipient, "-o", "sealed"]);
+            succeeded(command.args(flags).arg("plain"));
+            let opened = succeeded(&mut home.age(&["-d", "-i", "key.txt", "sealed"]));
+            assert!(opened.stdout == plain, "{size} bytes, {flags:?}");
+        }
+        // As a filter.
+        let sealed = run(
+            &mut home.oarlock(&["encrypt", "-R", "recipients.txt"]),
+            &plain,
+        );
+        assert!(sealed.status.success(), "{}", stderr(&sealed));
+        let opened = run(&mut home.age(&["-d", "-i", "key.txt"]), &sealed.stdout);
+        assert!(opened.stdout == plain, "{size} bytes through pipes");
+    }
+}
+
+#[test]
+fn what_age_writes_is_read() {
+    let home = Home::new();
+    for size in SIZES {
+        let plain = data(size);
+        home.write("plain", &plain);
+        for flags in [&[][..], &["-a"]] {
+            let mut age = home.age(&["-r", &home.recipient, "-o", "sealed"]);
+            succeeded(age.args(flags).arg("plain"));
+            succeeded(
+                &mut home.oarlock(&["decrypt", "-f", "-i", "key.txt", "-o", "opened", "sealed"]),
+            );
+            assert!(home.read("opened") == plain, "{size} bytes, {flags:?}");
+            let opened = run(
+                &mut home.oarlock(&["decrypt", "-i", "key.txt"]),
+                &home.read("sealed"),
+            );
+            assert!(
+                opened.stdout == plain,
+                "{size} bytes, {flags:?}, through pipes"
+            );
+        }
+    }
+}
+
+#[test]
+fn keys_are_those_of_age_and_nobody_elses_to_read() {
+    let home = Home::new();
+    assert_eq!(
+        home.path("key.txt").metadata().unwrap().mode() & 0o777,
+        0o600
+    );
+    let again = home.oarlock(&["keygen", "-o", "key.txt"]).output().unwrap();
+    assert!(stderr(&again).contains("key.txt"), "{}", stderr(&again));
+    assert_eq!(again.status.code(), Some(1));
+
+    let mut theirs = Command::new("age-keygen");
+    succeeded(theirs.current_dir(home.folder()).args(["-o", "theirs.txt"]));
+    let mut recipient = Command::new("age-keygen");
+    let recipient = succeeded(
+        recipient
+            .current_dir(home.folder())
+            .args(["-y", "theirs.txt"]),
+    );
+    let ours = succeeded(&mut home.oarlock(&["keygen", "-y", "theirs.txt"]));
+    assert_eq!(ours.stdout, recipient.stdout);
+}
+
+#[test]
+fn ssh_keys_are_recipients_and_identities() {
+    let home = Home::new();
+    for (kind, more) in [("ed25519", &[][..]), ("rsa", &["-b", "2048"])] {
+        let name = format!("id_{kind}");
+        let mut keygen = Command::new("ssh-keygen");
+        keygen
+            .args(["-q", "-t", kind, "-N", "", "-f"])
+            .arg(home.path(&name));
+        succeeded(keygen.args(more));
+        home.write("plain", b"attack at dawn");
+        let public = format!("{name}.pub");
+        succeeded(&mut home.oarlock(&["encrypt", "-f", "-R", &public, "-o", "sealed", "plain"]));
+        let theirs = succeeded(&mut home.age(&["-d", "-i", &name, "sealed"]));
+        assert_eq!(theirs.stdout, b"attack at dawn", "{kind}");
+        let ours = succeeded(&mut home.oarlock(&["decrypt", "-i", &name, "sealed"]));
+        assert_eq!(ours.stdout, b"attack at dawn", "{kind}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_in_a_line_and_leaves_nothing_behind() {
+    let home = Home::new();
+    let plain = data(500_000);
+    home.write("plain", &plain);
+    succeeded(&mut home.oarlock(&["encrypt", "-r", &home.recipient, "-o", "sealed", "plain"]));
+    let sealed = home.read("sealed");
+    let mut other = home.oarlock(&["keygen", "-o", "other.txt"]);
+    succeeded(&mut other);
+    let mut flipped = sealed.clone();
+    flipped[300_000] ^= 1;
+    home.write("flipped", &flipped);
+    home.write("cut", &sealed[..300_000]);
+    home.write("longer", &[&sealed[..], b"x"].concat());
+    home.write("header", &sealed[..100]);
+    home.write("empty", b"");
+    home.write("there", b"before");
+    let decrypt = |input: &'static str| vec!["decrypt", "-i", "key.txt", "-o", "opened", input];
+    let cases: Vec<(Vec<&str>, &str, i32)> = vec![
+        (decrypt("flipped"), "flipped: chunk 4 is not authentic", 1),
+        (decrypt("cut"), "cut: incomplete", 1),
+        (decrypt("longer"), "longer: ", 1),
+        (decrypt("header"), "header: incomplete", 1),
+        (decrypt("empty"), "empty: not an age file", 1),
+        (decrypt("plain"), "plain: not an age file", 1),
+        (decrypt("missing"), "missing: No such file", 1),
+        (
+            vec!["decrypt", "-i", "other.txt", "-o", "opened", "sealed"],
+            "sealed: none of the identities can decrypt it",
+            1,
+        ),
+        (vec!["decrypt", "-o", "opened", "sealed"], "-i", 2),
+        (
+            vec!["decrypt", "-i", "nowhere.txt", "-o", "opened", "sealed"],
+            "nowhere.txt",
+            2,
+        ),
+        (
+            vec!["encrypt", "-r", "age1nobody", "-o", "opened", "plain"],
+            "age1nobody: is no recipient",
+            2,
+        ),
+        (
+            vec!["encrypt", "-o", "opened", "plain"],
+            "nobody to encrypt to",
+            2,
+        ),
+        (
+            vec!["encrypt", "-r", &home.recipient, "-o", "there", "plain"],
+            "there: is there already",
+            2,
+        ),
+        (
+            vec!["encrypt", "-r", &home.recipient, "-o", "/dev/full", "plain"],
+            "/dev/full: No space left",
+            1,
+        ),
+    ];
+    let before = home.names();
+    for (args, message, status) in cases {
+        let output = home.oarlock(&args).output().unwrap();
+        let said = stderr(&output);
+        assert!(said.contains(message), "{args:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
+        assert_eq!(output.status.code(), Some(status), "{args:?}: {said}");
+        assert_eq!(home.names(), before, "{args:?}");
+    }
+    assert_eq!(home.read("there"), b"before");
+    // Through a pipe come the chunks that are authentic, and then the error.
+    let output = home
+        .oarlock(&["decrypt", "-i", "key.txt", "flipped"])
+        .output()
+        .unwrap();
+    assert!(
+        output.stdout == plain[..4 * 65_536],
+        "{}",
+        output.stdout.len()
+    );
+    assert_eq!(output.status.code(), Some(1));
+}
+
+/// A folder with an identity of our own making.
+struct Home {
+    folder: tempfile::TempDir,
+    recipient: String,
+}
+
+impl Home {
+    fn new() -> Self {
+        let mut home = Self {
+            folder: tempfile::tempdir().unwrap(),
+            recipient: String::new(),
+        };
+        succeeded(&mut home.oarlock(&["keygen", "-o", "key.txt"]));
+        let recipient = succeeded(&mut home.oarlock(&["keygen", "-y", "key.txt"])).stdout;
+        home.write("recipients.txt", &recipient);
+        home.recipient = String::from_utf8(recipient).unwrap().trim().to_owned();
+        home
+    }
+
+    fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder().join(name)
+    }
+
+    fn write(&self, name: &str, data: &[u8]) {
+        fs::write(self.path(name), data).unwrap();
+        let mode = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(self.path(name), mode).unwrap();
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder()).unwrap();
+        let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
+        let mut names: Vec<String> = entries
+            .map(|entry| name(entry).into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn oarlock(&self, args: &[&str]) -> Command {
+        let mut command = oarlock();
+        command.current_dir(self.folder()).args(args);
+        command
+    }
+
+    fn age(&self, args: &[&str]) -> Command {
+        let mut command = Command::new("age");
+        command.current_dir(self.folder()).args(args);
+        command
+    }
+}
+
+fn succeeded(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", stderr(&output));
+    output
+}

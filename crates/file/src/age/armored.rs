@@ -1,0 +1,155 @@
+//! Files in text (armor): a piece after the other, on the calling thread. Who sends a file as text
+//! sends a short one.
+
+use std::io::{self, Read, Write};
+
+use ::age::Identity;
+use ::age::armor::{ArmoredReader, ArmoredWriter, Format as ArmorFormat};
+use oarlock::kernels::cpu::Cpu;
+use zeroize::Zeroizing;
+
+use super::{CHUNK_BYTES, Decryptor, Encryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES};
+use crate::Error;
+use crate::pipeline::Format as _;
+
+/// What an armored file begins with, perhaps after white space.
+pub const BEGIN: &str = "-----BEGIN AGE ENCRYPTED FILE-----";
+
+/// Seals all of `input` to `output`, in armor. `advanced` is told how many bytes of it were done, and
+/// says whether to go on.
+///
+/// # Errors
+/// [`Error::Read`], [`Error::Write`], [`Error::Stopped`].
+pub fn seal(
+    encryptor: &Encryptor,
+    input: &mut impl Read,
+    output: impl Write,
+    advanced: &mut dyn FnMut(u64) -> bool,
+) -> Result<(), Error> {
+    let writing = |at| move |error| Error::Write { at, error };
+    let mut output =
+        ArmoredWriter::wrap_output(output, ArmorFormat::AsciiArmor).map_err(writing(0))?;
+    output.write_all(&encryptor.prologue).map_err(writing(0))?;
+    let payload = &encryptor.payload;
+    let mut chunks = Chunks::new(input, CHUNK_BYTES);
+    while let Some((number, is_last, bytes)) = chunks.next()? {
+        let chunk = &mut chunks.buffer[..bytes + TAG_BYTES];
+        payload.seal(number, is_last, chunk)?;
+        let at = number * SEALED_CHUNK_BYTES as u64;
+        output.write_all(chunk).map_err(writing(at))?;
+        if !advanced(bytes as u64) {
+            return Err(Error::Stopped);
+        }
+    }
+    output
+        .finish()
+        .and_then(|mut output| output.flush())
+        .map_err(writing(0))
+}
+
+/// An armored file whose header has been read.
+pub struct Armored<R: Read> {
+    input: ArmoredReader<io::BufReader<R>>,
+    /// Who can decrypt it.
+    pub header: Header,
+}
+
+impl<R: Read> Armored<R> {
+    /// Reads the header out of `input`, from the armor's first byte on.
+    ///
+    /// # Errors
+    /// As [`Header::read`].
+    pub fn new(input: R) -> Result<Self, Error> {
+        let mut input = ArmoredReader::new(input);
+        let header = Header::read(&mut input)?;
+        Ok(Self { input, header })
+    }
+
+    /// Opens all of it to `output`, as [`seal`] seals. A chunk is written when it is known to be
+    /// authentic.
+    ///
+    /// # Errors
+    /// As [`Decryptor::of_header`], and [`Error::Authentication`] and its kin for chunks.
+    pub fn open(
+        mut self,
+        identities: &[&dyn Identity],
+        cpu: Cpu,
+        mut output: impl Write,
+        advanced: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<(), Error> {
+        let decryptor = Decryptor::of_header(&self.header, &mut self.input, identities, cpu)?;
+        let payload = &decryptor.payload;
+        let mut chunks = Chunks::new(&mut self.input, SEALED_CHUNK_BYTES);
+        while let Some((number, is_last, bytes)) = chunks.next()? {
+            let chunk = &mut chunks.buffer[..bytes];
+            payload.open(number, is_last, chunk)?;
+            let bytes = bytes - TAG_BYTES;
+            output.write_all(&chunk[..bytes]).map_err(|error| {
+                let at = number * CHUNK_BYTES as u64;
+                Error::Write { at, error }
+            })?;
+            if !advanced(bytes as u64) {
+                return Err(Error::Stopped);
+            }
+        }
+        output
+            .flush()
+            .map_err(|error| Error::Write { at: 0, error })
+    }
+}
+
+/// The chunks of an input, one at a time in `buffer`.
+struct Chunks<'a, R> {
+    input: &'a mut R,
+    buffer: Zeroizing<Vec<u8>>,
+    chunk_bytes: usize,
+    /// The byte that follows.
+    ahead: Option<u8>,
+    number: u64,
+    is_at_end: bool,
+}
+
+impl<'a, R: Read> Chunks<'a, R> {
+    fn new(input: &'a mut R, chunk_bytes: usize) -> Self {
+        Self {
+            input,
+            buffer: Zeroizing::new(vec![0; SEALED_CHUNK_BYTES]),
+            chunk_bytes,
+            ahead: None,
+            number: 0,
+            is_at_end: false,
+        }
+    }
+
+    /// The number of the next, whether it is the last, and its bytes.
+    fn next(&mut self) -> Result<Option<(u64, bool, usize)>, Error> {
+        if self.is_at_end {
+            return Ok(None);
+        }
+        let mut bytes = 0;
+        if let Some(byte) = self.ahead.take() {
+            self.buffer[0] = byte;
+            bytes = 1;
+        }
+        let mut ahead = [0];
+        while !self.is_at_end && self.ahead.is_none() {
+            let place = match bytes < self.chunk_bytes {
+                true => &mut self.buffer[bytes..self.chunk_bytes],
+                false => &mut ahead[..],
+            };
+            match self.input.read(place) {
+                Ok(0) => self.is_at_end = true,
+                Ok(_) if bytes == self.chunk_bytes => self.ahead = Some(ahead[0]),
+                Ok(count) => bytes += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let at = self.number * self.chunk_bytes as u64 + bytes as u64;
+                    return Err(Error::Read { at, error });
+                }
+            }
+        }
+        let number = self.number;
+        self.number += 1;
+        Ok(Some((number, self.is_at_end, bytes)))
+    }
+}

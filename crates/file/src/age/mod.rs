@@ -1,0 +1,133 @@
+//! age v1 (C2SP, age-encryption.org/v1): files for any number of recipients.
+//!
+//! ```text
+//! age-encryption.org/v1        header: the file key, wrapped for each recipient in a stanza,
+//! -> X25519 ...                and a MAC under the file key
+//! --- MAC
+//! nonce                        16 bytes, out of which and the file key the payload's key is made
+//! chunk chunk ... chunk        64 KiB of ciphertext and a tag each, the last one shorter or equal
+//! ```
+//!
+//! Recipients and identities are those of the `age` crate; header and payload are done here.
+
+pub mod armored;
+mod header;
+mod payload;
+
+pub use age_core::format::Stanza;
+pub use header::{Header, VERSION_LINE};
+pub use payload::{CHUNK_BYTES, Payload, SEALED_CHUNK_BYTES, TAG_BYTES};
+
+use std::io::Read;
+
+use ::age::{Identity, Recipient};
+use age_core::format::{FILE_KEY_BYTES, FileKey};
+use oarlock::kernels::cpu::Cpu;
+
+use crate::Error;
+use crate::pipeline::Direction;
+
+/// Bytes of the payload's nonce.
+pub const NONCE_BYTES: usize = 16;
+
+/// A new file: what comes before its chunks, and what seals them.
+pub struct Encryptor {
+    /// Header and nonce, to be written first.
+    pub prologue: Vec<u8>,
+    /// Seals the chunks behind it.
+    pub payload: Payload,
+}
+
+impl Encryptor {
+    /// A new file key, wrapped for all `recipients`.
+    ///
+    /// # Errors
+    /// [`Error::NoRecipient`], and [`Error::Recipient`] where one cannot wrap it, or some cannot be
+    /// together: a passphrase stands alone.
+    pub fn new(recipients: &[&dyn Recipient], cpu: Cpu) -> Result<Self, Error> {
+        let file_key = FileKey::try_init_with_mut(|key: &mut [u8; FILE_KEY_BYTES]| random(key))?;
+        let header = Header::new(recipients, &file_key)?;
+        let mut nonce = [0; NONCE_BYTES];
+        random(&mut nonce)?;
+        let mut prologue = header.encoded;
+        prologue.extend(nonce);
+        Ok(Self {
+            prologue,
+            payload: Payload::new(&file_key, &nonce, Direction::Encrypt, cpu),
+        })
+    }
+}
+
+/// A file whose header has been read and verified.
+pub struct Decryptor {
+    /// Bytes before the first chunk.
+    pub prologue_bytes: u64,
+    /// Opens the chunks behind them.
+    pub payload: Payload,
+}
+
+impl Decryptor {
+    /// Reads header and nonce from `input`, and not a byte more, and finds the file key.
+    ///
+    /// # Errors
+    /// [`Error::Header`], [`Error::Truncated`], [`Error::Read`] for what is not such a file;
+    /// [`Error::NoMatchingIdentity`], [`Error::Identity`]; [`Error::HeaderMac`].
+    pub fn new(
+        input: &mut impl Read,
+        identities: &[&dyn Identity],
+        cpu: Cpu,
+    ) -> Result<Self, Error> {
+        let header = Header::read(input)?;
+        Self::of_header(&header, input, identities, cpu)
+    }
+
+    /// As [`new`](Self::new), when the header has been read already.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn of_header(
+        header: &Header,
+        input: &mut impl Read,
+        identities: &[&dyn Identity],
+        cpu: Cpu,
+    ) -> Result<Self, Error> {
+        let file_key = identities
+            .iter()
+            .find_map(|identity| identity.unwrap_stanzas(&header.stanzas))
+            .ok_or(Error::NoMatchingIdentity)?
+            .map_err(|error| match error {
+                ::age::DecryptError::NoMatchingKeys => Error::NoMatchingIdentity,
+                other => Error::Identity(other),
+            })?;
+        header.verify(&file_key)?;
+        let mut nonce = [0; NONCE_BYTES];
+        let at = header.encoded.len() as u64;
+        read_exact(input, &mut nonce, at)?;
+        Ok(Self {
+            prologue_bytes: at + NONCE_BYTES as u64,
+            payload: Payload::new(&file_key, &nonce, Direction::Decrypt, cpu),
+        })
+    }
+}
+
+fn random(bytes: &mut [u8]) -> Result<(), Error> {
+    getrandom::fill(bytes).map_err(|error| Error::Read {
+        at: 0,
+        error: error.into(),
+    })
+}
+
+/// Fills `bytes` with what comes at byte `at`.
+fn read_exact(input: &mut impl Read, bytes: &mut [u8], at: u64) -> Result<(), Error> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let at = at + filled as u64;
+        match input.read(&mut bytes[filled..]) {
+            Ok(0) => return Err(Error::Truncated { at }),
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(Error::Read { at, error }),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! The payload: chunks of 64 KiB under ChaCha20-Poly1305, as in STREAM (Hoang, Reyhanitabar, Rogaway
+//! and Vizár, "Online Authenticated-Encryption and its Nonce-Reuse Misuse-Resistance").
+//!
+//! ```text
+//! nonce of a chunk    11 bytes: its number, big-endian;  1 byte: 1 in the last chunk, else 0
+//! ```
+
+use age_core::format::FileKey;
+use age_core::primitives::hkdf;
+use age_core::secrecy::ExposeSecret as _;
+use oarlock::kernels::chacha20_poly1305::ChaCha20Poly1305;
+use oarlock::kernels::cpu::Cpu;
+use zeroize::Zeroizing;
+
+use super::NONCE_BYTES;
+use crate::Error;
+use crate::pipeline::{Direction, Format};
+
+/// Bytes of plaintext in every chunk but the last.
+pub const CHUNK_BYTES: usize = 64 << 10;
+/// Bytes of the tag behind each.
+pub const TAG_BYTES: usize = 16;
+/// Of both.
+pub const SEALED_CHUNK_BYTES: usize = CHUNK_BYTES + TAG_BYTES;
+
+/// The key of a payload, and what is to be done with it. Wiped on drop.
+pub struct Payload {
+    aead: ChaCha20Poly1305,
+    direction: Direction,
+}
+
+impl Payload {
+    pub(super) fn new(
+        file_key: &FileKey,
+        nonce: &[u8; NONCE_BYTES],
+        direction: Direction,
+        cpu: Cpu,
+    ) -> Self {
+        let key = Zeroizing::new(hkdf(nonce, b"payload", file_key.expose_secret()));
+        let backend = oarlock::kernels::chacha20::Backend::preferred(cpu);
+        let mut payload = Self {
+            aead: ChaCha20Poly1305::unkeyed(backend),
+            direction,
+        };
+        // A key of 32 bytes is always taken.
+        let _ = payload.aead.set_key(&key[..]);
+        payload
+    }
+}
+
+impl Format for Payload {
+    fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    fn plain_bytes(&self) -> usize {
+        CHUNK_BYTES
+    }
+
+    fn sealed_bytes(&self) -> usize {
+        SEALED_CHUNK_BYTES
+    }
+
+    fn seal(&self, number: u64, is_last: bool, chunk: &mut [u8]) -> Result<(), Error> {
+        let (data, tag) = chunk
+            .split_last_chunk_mut::<TAG_BYTES>()
+            .ok_or(Error::TooLong)?;
+        let nonce = nonce(number, is_last);
+        let sealed = self.aead.seal(&nonce, b"", data.into());
+        *tag = sealed.map_err(|_| Error::TooLong)?;
+        Ok(())
+    }
+
+    fn open(&self, number: u64, is_last: bool, chunk: &mut [u8]) -> Result<(), Error> {
+        let Some((data, tag)) = chunk.split_last_chunk_mut::<TAG_BYTES>() else {
+            return Err(Error::Incomplete { chunk: number });
+        };
+        // Only a file without plaintext has a chunk without any.
+        if data.is_empty() && number > 0 {
+            return Err(Error::Authentication { chunk: number });
+        }
+        let mut open = |is_last| {
+            let nonce = nonce(number, is_last);
+            self.aead.open(&nonce, b"", (&mut *data).into(), tag)
+        };
+        if open(is_last).is_ok() {
+            return Ok(());
+        }
+        // To say what is wrong; it stays refused.
+        match open(!is_last) {
+            Ok(()) if is_last => Err(Error::Incomplete { chunk: number }),
+            Ok(()) => Err(Error::Trailing { chunk: number }),
+            Err(_) => Err(Error::Authentication { chunk: number }),
+        }
+    }
+}
+
+fn nonce(number: u64, is_last: bool) -> [u8; 12] {
+    let mut nonce = [0; 12];
+    nonce[3..11].copy_from_slice(&number.to_be_bytes());
+    nonce[11] = is_last.into();
+    nonce
+}

@@ -1,0 +1,115 @@
+//! What can go wrong on the way from one file to another.
+
+use std::{fmt, io};
+
+/// Why a file could not be encrypted or decrypted.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The input could not be read at this byte.
+    Read {
+        /// From its start.
+        at: u64,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The output could not be written at this byte.
+    Write {
+        /// From where writing began.
+        at: u64,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The input is shorter than it was when it was opened.
+    CutShort {
+        /// Where it ended.
+        at: u64,
+    },
+    /// A chunk is not what was encrypted: it was changed, moved, or the key is another file's.
+    Authentication {
+        /// Its number, from 0 on. All chunks before it are authentic.
+        chunk: u64,
+    },
+    /// The input ended within the header.
+    Truncated {
+        /// Where it ended.
+        at: u64,
+    },
+    /// The input ended within a chunk, or behind one that is authentic and not the last.
+    Incomplete {
+        /// Its number.
+        chunk: u64,
+    },
+    /// Something follows the chunk that was sealed as the last.
+    Trailing {
+        /// Its number.
+        chunk: u64,
+    },
+    /// It is not such a file, or a part of its header is malformed.
+    Header(&'static str),
+    /// The header was changed: its MAC is not that of the file key.
+    HeaderMac,
+    /// No identity fits.
+    NoMatchingIdentity,
+    /// An identity did not do, as the `age` crate says.
+    Identity(::age::DecryptError),
+    /// A recipient did not do, as the `age` crate says.
+    Recipient(::age::EncryptError),
+    /// There is nobody to encrypt to.
+    NoRecipient,
+    /// More chunks than a file may have.
+    TooLong,
+    /// The [`Watch`](crate::Watch) asked for the end.
+    Stopped,
+    /// The engine refused.
+    Engine(oarlock::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read { at, error } => write!(f, "reading at byte {at}: {error}"),
+            Self::Write { at, error } => write!(f, "writing at byte {at}: {error}"),
+            Self::CutShort { at } => {
+                write!(f, "the input was cut short at byte {at} while it was read")
+            }
+            Self::Authentication { chunk } => write!(
+                f,
+                "chunk {chunk} is not authentic: the file was changed after it was encrypted"
+            ),
+            Self::Truncated { at } => {
+                write!(f, "incomplete: it ends within the header, at byte {at}")
+            }
+            Self::Incomplete { chunk } => {
+                write!(f, "incomplete: its end is missing, after chunk {chunk}")
+            }
+            Self::Trailing { chunk } => {
+                write!(
+                    f,
+                    "something was appended: it goes on behind its last chunk, {chunk}"
+                )
+            }
+            Self::Header(what) => write!(f, "not an age file, or a damaged one: {what}"),
+            Self::HeaderMac => f.write_str("the header was changed after it was made"),
+            Self::NoMatchingIdentity => f.write_str("none of the identities can decrypt it"),
+            Self::Identity(error) => error.fmt(f),
+            Self::Recipient(error) => error.fmt(f),
+            Self::NoRecipient => f.write_str("there is no recipient to encrypt to"),
+            Self::TooLong => f.write_str("longer than a file may be"),
+            Self::Stopped => f.write_str("stopped before the end"),
+            Self::Engine(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Read { error, .. } | Self::Write { error, .. } => Some(error),
+            Self::Identity(error) => Some(error),
+            Self::Recipient(error) => Some(error),
+            Self::Engine(error) => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! From an input to an output: chunks are read, worked on by several threads, and written in order.
+//!
+//! ```text
+//! regular.rs   both ends are regular files: every thread reads, does and writes chunks of its own,
+//!              but for the last ones
+//! ordered.rs   everything else: who reads takes a ticket, and writes when its turn comes
+//! buffer.rs    chunks side by side, each with room for its tag
+//! ```
+//!
+//! Every thread has one buffer of some 1 MiB; that is all the memory there is, however long the file.
+
+mod buffer;
+mod ordered;
+mod regular;
+
+use std::fs::File;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use oarlock::Accelerator;
+use rustix::event::PollFlags;
+
+use crate::Error;
+
+/// What becomes of the chunks of a file.
+pub trait Format: Sync {
+    /// Which way.
+    fn direction(&self) -> Direction;
+    /// Bytes of plaintext in every chunk but the last.
+    fn plain_bytes(&self) -> usize;
+    /// Bytes of a whole chunk when it is sealed: at least as many.
+    fn sealed_bytes(&self) -> usize;
+    /// Seals a chunk in place; behind the plaintext there is room for what a sealed one has more.
+    ///
+    /// # Errors
+    /// Where the file would be too long.
+    fn seal(&self, number: u64, is_last: bool, chunk: &mut [u8]) -> Result<(), Error>;
+    /// Opens a chunk in place; what it has more than the plaintext stays behind that. Of a chunk that
+    /// is not authentic nothing is released.
+    ///
+    /// # Errors
+    /// [`Error::Authentication`].
+    fn open(&self, number: u64, is_last: bool, chunk: &mut [u8]) -> Result<(), Error>;
+}
+
+/// Which way a file goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// From plaintext to a sealed file.
+    Encrypt,
+    /// Back.
+    Decrypt,
+}
+
+/// Where bytes come from and where they go. Both are used from where they stand.
+pub struct Ends<'a> {
+    /// Read from its position on.
+    pub input: &'a File,
+    /// The input is a regular file, which had so many bytes from its start to its end.
+    pub input_bytes: Option<u64>,
+    /// Written from its position on.
+    pub output: &'a File,
+    /// The output is a regular file in which several threads may write, each where it says.
+    pub is_positional: bool,
+    /// Writes to the output do not wait for anybody who reads it.
+    pub is_regular: bool,
+}
+
+/// Who looks after the work: sees signals, and draws progress.
+pub trait Watch: Sync {
+    /// Whether to end early.
+    fn is_stopped(&self) -> bool;
+    /// Waits until `file` is ready for `what`, or has ended; false to end early.
+    fn wait(&self, file: BorrowedFd<'_>, what: PollFlags) -> bool;
+    /// So many bytes of plaintext have been written, or read and written sealed.
+    fn advanced(&self, bytes: u64);
+}
+
+/// Has all chunks of the input written to the output, by this thread and up to `helpers` of the
+/// accelerator's. Both files stand behind what was read and written then.
+///
+/// # Errors
+/// The first failure. To an output that is not positional, all authentic chunks before it have been
+/// written, and nothing behind them.
+pub fn run(
+    accelerator: &Accelerator,
+    helpers: usize,
+    ends: &Ends<'_>,
+    format: &impl Format,
+    watch: &impl Watch,
+) -> Result<(), Error> {
+    let shared = Shared {
+        accelerator,
+        helpers,
+        ends,
+        format,
+        watch,
+        failure: Mutex::new(None),
+        is_stopped: AtomicBool::new(false),
+    };
+    let chunks = regular::run(&shared)?;
+    ordered::run(&shared, chunks)
+}
+
+/// What the threads share.
+struct Shared<'a, F, W> {
+    accelerator: &'a Accelerator,
+    helpers: usize,
+    ends: &'a Ends<'a>,
+    format: &'a F,
+    watch: &'a W,
+    failure: Mutex<Option<Error>>,
+    is_stopped: AtomicBool,
+}
+
+impl<F: Format, W: Watch> Shared<'_, F, W> {
+    /// Bytes of a whole chunk as it is read, and as it is written.
+    fn chunk_bytes(&self) -> (usize, usize) {
+        let (plain, sealed) = (self.format.plain_bytes(), self.format.sealed_bytes());
+        match self.format.direction() {
+            Direction::Encrypt => (plain, sealed),
+            Direction::Decrypt => (sealed, plain),
+        }
+    }
+
+    /// Runs `work` on this thread and its helpers; the first failure of any stops the others.
+    fn together(&self, work: &(dyn Fn() -> Result<(), Error> + Sync)) -> Result<(), Error> {
+        self.accelerator.work_together(self.helpers, &|| {
+            if let Err(error) = work() {
+                self.fail(error);
+                self.is_stopped.store(true, Ordering::Relaxed);
+            }
+        });
+        lock(&self.failure).take().map_or(Ok(()), Err)
+    }
+
+    /// Keeps a failure, if it is the first, for when the work has ended.
+    fn fail(&self, error: Error) {
+        lock(&self.failure).get_or_insert(error);
+    }
+
+    /// Fails when the watch wants an end; true when another thread has failed.
+    fn should_end(&self) -> Result<bool, Error> {
+        if self.watch.is_stopped() {
+            return Err(Error::Stopped);
+        }
+        Ok(self.is_stopped.load(Ordering::Relaxed))
+    }
+}
+
+/// A thread that panics takes the whole command with it; what it held is not looked at again.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,289 @@
+//! Any input to any output: reading, work and writing overlap.
+//!
+//! ```text
+//! each thread   lock the input:  take the next ticket, read what is there;  unlock
+//!               seal or open its chunks
+//!               wait for the ticket's turn;  write;  give the turn to the next
+//! ```
+//!
+//! One thread alone does the same in sequence. A chunk is the last one if nothing comes behind it, so
+//! a byte at least is read beyond those that are passed on; it begins the next ticket's.
+
+use std::os::fd::AsFd as _;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, ReadWriteFlags};
+
+use super::buffer::{Buffer, CHUNKS};
+use super::{Direction, Format, Shared, Watch, lock};
+use crate::Error;
+
+/// Does all chunks from `chunk` on, which begins where the input stands.
+pub(super) fn run<F: Format, W: Watch>(shared: &Shared<'_, F, W>, chunk: u64) -> Result<(), Error> {
+    // Fewer turns for both sides; where it is not a pipe or not allowed, it works as well.
+    for end in [shared.ends.input, shared.ends.output] {
+        let _ = rustix::pipe::fcntl_setpipe_size(end, PIPE_BYTES);
+    }
+    let reader = Mutex::new(Reader {
+        chunk,
+        tickets: 0,
+        is_at_end: false,
+        begun: Vec::new(),
+        at: 0,
+    });
+    let turns = Turns::default();
+    shared.together(&|| {
+        // Nobody waits for the turn of a thread that has failed, or panicked.
+        let ends = EndsTurns(&turns);
+        work(shared, &reader, &turns)?;
+        std::mem::forget(ends);
+        Ok(())
+    })
+}
+
+struct Reader {
+    /// The number of the next.
+    chunk: u64,
+    /// Given out so far.
+    tickets: u64,
+    is_at_end: bool,
+    /// What was read already of the next piece: a chunk at most.
+    begun: Vec<u8>,
+    /// Bytes that were read in all.
+    at: u64,
+}
+
+struct Piece {
+    ticket: u64,
+    chunk: u64,
+    bytes: usize,
+    is_end: bool,
+}
+
+/// One thread's part.
+fn work<F: Format, W: Watch>(
+    shared: &Shared<'_, F, W>,
+    reader: &Mutex<Reader>,
+    turns: &Turns,
+) -> Result<(), Error> {
+    let mut buffer = Buffer::new(shared.format);
+    let mut writer = Writer { may_refuse: true };
+    while !shared.should_end()? {
+        let Some(piece) = lock(reader).read(shared, &mut buffer)? else {
+            break;
+        };
+        let done = buffer.run(shared.format, piece.chunk, piece.bytes, piece.is_end);
+        if !turns.wait_for(piece.ticket) {
+            break;
+        }
+        writer.write_all(shared, &buffer, piece.chunk, done.bytes)?;
+        if let Some(failure) = done.failure {
+            return Err(failure);
+        }
+        turns.pass();
+        shared.watch.advanced(match shared.format.direction() {
+            Direction::Encrypt => piece.bytes,
+            Direction::Decrypt => done.bytes,
+        } as u64);
+    }
+    Ok(())
+}
+
+impl Reader {
+    /// Reads whole chunks, or the last ones; none after those. What is there is passed on at once: it
+    /// reads on only while that does not wait, or where no chunk would be whole.
+    fn read<F: Format, W: Watch>(
+        &mut self,
+        shared: &Shared<'_, F, W>,
+        buffer: &mut Buffer,
+    ) -> Result<Option<Piece>, Error> {
+        if self.is_at_end {
+            return Ok(None);
+        }
+        let (chunk_bytes, _) = shared.chunk_bytes();
+        let mut bytes = self.begun.len();
+        buffer.begin_with(chunk_bytes, &self.begun);
+        let mut began = None;
+        let is_regular = shared.ends.input_bytes.is_some();
+        while bytes <= CHUNKS * chunk_bytes {
+            if !is_regular {
+                if bytes <= chunk_bytes {
+                    if !shared.watch.wait(shared.ends.input.as_fd(), PollFlags::IN) {
+                        return Err(Error::Stopped);
+                    }
+                } else if began.get_or_insert_with(Instant::now).elapsed() > FILL_TIME
+                    || !is_readable(shared.ends.input)
+                {
+                    break;
+                }
+            }
+            let mut places = buffer.places(chunk_bytes, bytes, CHUNKS * chunk_bytes + 1);
+            match rustix::io::readv(shared.ends.input, &mut places) {
+                Ok(0) => {
+                    self.is_at_end = true;
+                    self.check_length(shared)?;
+                    break;
+                }
+                Ok(count) => {
+                    bytes += count;
+                    self.at += count as u64;
+                }
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => {
+                    let (at, error) = (self.at, error.into());
+                    return Err(Error::Read { at, error });
+                }
+            }
+        }
+        let whole = if self.is_at_end {
+            bytes
+        } else {
+            (bytes - 1) / chunk_bytes * chunk_bytes
+        };
+        self.begun = buffer.copy(chunk_bytes, whole, bytes);
+        let piece = Piece {
+            ticket: self.tickets,
+            chunk: self.chunk,
+            bytes: whole,
+            is_end: self.is_at_end,
+        };
+        self.tickets += 1;
+        self.chunk += (whole / chunk_bytes) as u64;
+        Ok(Some(piece))
+    }
+
+    /// Some files of the kernel's hold less than the size they tell: those are whole.
+    fn check_length<F: Format, W: Watch>(&self, shared: &Shared<'_, F, W>) -> Result<(), Error> {
+        use std::io::Seek as _;
+        let mut input = shared.ends.input;
+        let (Some(size), Ok(at)) = (shared.ends.input_bytes, input.stream_position()) else {
+            return Ok(());
+        };
+        match input.metadata() {
+            Ok(now) if at < size && now.len() < size => Err(Error::CutShort { at }),
+            _ => Ok(()),
+        }
+    }
+}
+
+struct Writer {
+    /// Whether a write can be asked to refuse rather than to wait.
+    may_refuse: bool,
+}
+
+impl Writer {
+    fn write_all<F: Format, W: Watch>(
+        &mut self,
+        shared: &Shared<'_, F, W>,
+        buffer: &Buffer,
+        chunk: u64,
+        bytes: usize,
+    ) -> Result<(), Error> {
+        let output = shared.ends.output;
+        let (_, chunk_bytes) = shared.chunk_bytes();
+        let mut written = 0;
+        while written < bytes {
+            let slices = buffer.slices(chunk_bytes, written, bytes);
+            let result = if shared.ends.is_regular {
+                rustix::io::writev(output, &slices)
+            } else {
+                if !shared.watch.wait(output.as_fd(), PollFlags::OUT) {
+                    return Err(Error::Stopped);
+                }
+                self.write_what_fits(output, &slices)
+            };
+            match result {
+                Ok(count) => written += count,
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => {
+                    let error = error.into();
+                    let at = chunk * chunk_bytes as u64 + written as u64;
+                    return Err(Error::Write { at, error });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Does not wait for a reader, so that a signal is seen: the descriptor may be shared with other
+    /// programs, which would not expect O_NONBLOCK on it.
+    fn write_what_fits(
+        &mut self,
+        output: &std::fs::File,
+        slices: &[std::io::IoSlice<'_>],
+    ) -> rustix::io::Result<usize> {
+        if self.may_refuse {
+            match rustix::io::pwritev2(output, slices, HERE, ReadWriteFlags::NOWAIT) {
+                Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::SPIPE | Errno::INVAL) => {
+                    self.may_refuse = false;
+                }
+                result => return result,
+            }
+        }
+        rustix::io::writev(output, slices)
+    }
+}
+
+/// Who may write: ticket after ticket.
+#[derive(Default)]
+struct Turns {
+    state: Mutex<Turn>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Turn {
+    ticket: u64,
+    ended: bool,
+}
+
+impl Turns {
+    /// Waits until `ticket` may write; false when nobody may any more.
+    fn wait_for(&self, ticket: u64) -> bool {
+        let mut state = lock(&self.state);
+        while state.ticket != ticket && !state.ended {
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        !state.ended
+    }
+
+    fn pass(&self) {
+        lock(&self.state).ticket += 1;
+        self.changed.notify_all();
+    }
+
+    fn end(&self) {
+        lock(&self.state).ended = true;
+        self.changed.notify_all();
+    }
+}
+
+struct EndsTurns<'a>(&'a Turns);
+
+impl Drop for EndsTurns<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// Whether a read would not wait.
+fn is_readable(file: &std::fs::File) -> bool {
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let mut watched = [PollFd::new(file, PollFlags::IN)];
+    matches!(poll(&mut watched, Some(&now)), Ok(1))
+}
+
+/// pwritev2's sign for the file's own position, which a pipe does not have.
+const HERE: u64 = u64::MAX;
+/// What any user may ask for (/proc/sys/fs/pipe-max-size).
+const PIPE_BYTES: usize = 1 << 20;
+/// A writer of tiny pieces is not waited for until a buffer is full.
+const FILL_TIME: Duration = Duration::from_millis(1);

@@ -1,0 +1,117 @@
+//! From regular file to regular file: every thread reads, does and writes chunks of its own.
+//!
+//! ```text
+//! each thread   group = next++;  preadv(group);  seal or open its chunks;  pwritev(group)
+//! ```
+//!
+//! Only groups behind which the file went on when it was opened: none of their chunks is the last.
+//! [`ordered`](super::ordered) does the rest, up to wherever the file ends by then.
+
+use std::io::{Seek as _, SeekFrom};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::io::Errno;
+
+use super::buffer::{Buffer, CHUNKS};
+use super::{Format, Shared, Watch};
+use crate::Error;
+
+/// Does all such groups, where both ends allow it, and leaves both files positioned behind them.
+/// Returns how many chunks that was.
+pub(super) fn run<F: Format, W: Watch>(shared: &Shared<'_, F, W>) -> Result<u64, Error> {
+    let (Some(size), true) = (shared.ends.input_bytes, shared.ends.is_positional) else {
+        return Ok(0);
+    };
+    let (mut input, mut output) = (shared.ends.input, shared.ends.output);
+    let input_start = input
+        .stream_position()
+        .map_err(|error| Error::Read { at: 0, error })?;
+    let output_start = output
+        .stream_position()
+        .map_err(|error| Error::Write { at: 0, error })?;
+    let (read_bytes, written_bytes) = shared.chunk_bytes();
+    let (read_group, written_group) = (CHUNKS * read_bytes, CHUNKS * written_bytes);
+    let bytes = size.saturating_sub(input_start);
+    let groups = bytes.saturating_sub(1) / read_group as u64;
+    if groups < 2 {
+        return Ok(0);
+    }
+    let next = AtomicU64::new(0);
+    shared.together(&|| {
+        let mut buffer = Buffer::new(shared.format);
+        while !shared.should_end()? {
+            let group = next.fetch_add(1, Ordering::Relaxed);
+            if group >= groups {
+                break;
+            }
+            let at = input_start + group * read_group as u64;
+            read_all(shared, &mut buffer, at, read_group)?;
+            let done = buffer.run(shared.format, group * CHUNKS as u64, read_group, false);
+            if let Some(failure) = done.failure {
+                return Err(failure);
+            }
+            let at = output_start + group * written_group as u64;
+            write_all(shared, &buffer, at, done.bytes)?;
+            shared
+                .watch
+                .advanced((CHUNKS * shared.format.plain_bytes()) as u64);
+        }
+        Ok(())
+    })?;
+    let at = input_start + groups * read_group as u64;
+    input
+        .seek(SeekFrom::Start(at))
+        .map_err(|error| Error::Read { at, error })?;
+    let at = output_start + groups * written_group as u64;
+    output
+        .seek(SeekFrom::Start(at))
+        .map_err(|error| Error::Write { at, error })?;
+    Ok(groups * CHUNKS as u64)
+}
+
+fn read_all<F: Format, W: Watch>(
+    shared: &Shared<'_, F, W>,
+    buffer: &mut Buffer,
+    start: u64,
+    bytes: usize,
+) -> Result<(), Error> {
+    let (chunk_bytes, _) = shared.chunk_bytes();
+    let mut filled = 0;
+    while filled < bytes {
+        let at = start + filled as u64;
+        let mut places = buffer.places(chunk_bytes, filled, bytes);
+        match rustix::io::preadv(shared.ends.input, &mut places, at) {
+            Ok(0) => return Err(Error::CutShort { at }),
+            Ok(count) => filled += count,
+            Err(Errno::INTR) => {}
+            Err(error) => {
+                let error = error.into();
+                return Err(Error::Read { at, error });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write_all<F: Format, W: Watch>(
+    shared: &Shared<'_, F, W>,
+    buffer: &Buffer,
+    start: u64,
+    bytes: usize,
+) -> Result<(), Error> {
+    let (_, chunk_bytes) = shared.chunk_bytes();
+    let mut written = 0;
+    while written < bytes {
+        let at = start + written as u64;
+        let slices = buffer.slices(chunk_bytes, written, bytes);
+        match rustix::io::pwritev(shared.ends.output, &slices, at) {
+            Ok(count) => written += count,
+            Err(Errno::INTR) => {}
+            Err(error) => {
+                let error = error.into();
+                return Err(Error::Write { at, error });
+            }
+        }
+    }
+    Ok(())
+}
