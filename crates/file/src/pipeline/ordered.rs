@@ -71,8 +71,16 @@ fn work<F: Format, W: Watch>(
     let mut buffer = Buffer::new(shared.format);
     let mut writer = Writer { may_refuse: true };
     while !shared.should_end()? {
-        let Some(piece) = lock(reader).read(shared, &mut buffer)? else {
-            break;
+        let read = lock(reader).read(shared, &mut buffer);
+        let piece = match read {
+            Ok(Some(piece)) => piece,
+            Ok(None) => break,
+            Err(error) => {
+                // What was read before is written first.
+                let ticket = lock(reader).tickets;
+                turns.wait_for(ticket);
+                return Err(error);
+            }
         };
         let done = buffer.run(shared.format, piece.chunk, piece.bytes, piece.is_end);
         if !turns.wait_for(piece.ticket) {
@@ -102,6 +110,16 @@ impl Reader {
         if self.is_at_end {
             return Ok(None);
         }
+        let piece = self.read_piece(shared, buffer);
+        self.is_at_end |= piece.is_err();
+        piece.map(Some)
+    }
+
+    fn read_piece<F: Format, W: Watch>(
+        &mut self,
+        shared: &Shared<'_, F, W>,
+        buffer: &mut Buffer,
+    ) -> Result<Piece, Error> {
         let (chunk_bytes, _) = shared.chunk_bytes();
         let mut bytes = self.begun.len();
         buffer.begin_with(chunk_bytes, &self.begun);
@@ -151,7 +169,7 @@ impl Reader {
         };
         self.tickets += 1;
         self.chunk += (whole / chunk_bytes) as u64;
-        Ok(Some(piece))
+        Ok(piece)
     }
 
     /// Some files of the kernel's hold less than the size they tell: those are whole.
