@@ -134,7 +134,7 @@ fn what_is_wrong_is_said_in_a_line_and_leaves_nothing_behind() {
     let decrypt = |input: &'static str| vec!["decrypt", "-i", "key.txt", "-o", "opened", input];
     let cases: Vec<(Vec<&str>, &str, i32)> = vec![
         (decrypt("flipped"), "flipped: chunk 4 is not authentic", 1),
-        (decrypt("cut"), "cut: incomplete", 1),
+        (decrypt("cut"), "cut: chunk 4 is not authentic", 1),
         (decrypt("longer"), "longer: ", 1),
         (decrypt("header"), "header: incomplete", 1),
         (decrypt("empty"), "empty: not an age file", 1),

@@ -75,7 +75,7 @@ impl fmt::Display for Error {
             }
             Self::Authentication { chunk } => write!(
                 f,
-                "chunk {chunk} is not authentic: the file was changed after it was encrypted"
+                "chunk {chunk} is not authentic: the file was changed or cut short after it was encrypted"
             ),
             Self::Truncated { at } => {
                 write!(f, "incomplete: it ends within the header, at byte {at}")

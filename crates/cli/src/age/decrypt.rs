@@ -18,7 +18,7 @@ pub(crate) struct Args {
     identity: Vec<String>,
 
     #[command(flatten)]
-    common: job::Args,
+    common: job::Common,
 }
 
 pub(crate) const EXAMPLES: &str = "\
@@ -53,25 +53,30 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return job.end(result);
     }
     // A file can be gone back in; of a pipe not a byte too much may be read.
-    let start = input.file.stream_position().unwrap_or_default() - begun.len() as u64;
-    let decryptor;
-    if input.size.is_some() {
-        let mut reader = BufReader::new(&input.file);
-        let mut reader = (&begun[..]).chain(&mut reader);
-        let header = Header::read(&mut reader).map_err(fail(&input.name))?;
-        let identities = identities(args, &header)?;
-        let opened = Decryptor::of_header(&header, &mut reader, &borrowed(&identities), cpu);
-        decryptor = opened.map_err(fail(&input.name))?;
+    let start = match input.size {
+        Some(_) => {
+            let at = input.file.stream_position();
+            let at = at.map_err(|error| input.failed(0, &error))?;
+            Some(at - begun.len() as u64)
+        }
+        None => None,
+    };
+    let rest: Box<dyn Read + '_> = match start {
+        Some(_) => Box::new(BufReader::new(&input.file)),
+        None => Box::new(&input.file),
+    };
+    let mut reader = (&begun[..]).chain(rest);
+    let header = Header::read(&mut reader).map_err(fail(&input.name))?;
+    let identities = identities(args, &header)?;
+    let decryptor = Decryptor::of_header(&header, &mut reader, &borrowed(&identities), cpu);
+    let decryptor = decryptor.map_err(fail(&input.name))?;
+    drop(reader);
+    if let Some(start) = start {
         let at = start + decryptor.prologue_bytes;
-        (&input.file)
+        input
+            .file
             .seek(SeekFrom::Start(at))
             .map_err(|error| input.failed(at, &error))?;
-    } else {
-        let mut reader = (&begun[..]).chain(&input.file);
-        let header = Header::read(&mut reader).map_err(fail(&input.name))?;
-        let identities = identities(args, &header)?;
-        let opened = Decryptor::of_header(&header, &mut reader, &borrowed(&identities), cpu);
-        decryptor = opened.map_err(fail(&input.name))?;
     }
     let job = Job::new(&args.common, accelerator, input, true)?;
     let result = job.run(&decryptor.payload);

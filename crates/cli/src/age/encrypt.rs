@@ -34,7 +34,7 @@ pub(crate) struct Args {
     armor: bool,
 
     #[command(flatten)]
-    common: job::Args,
+    common: job::Common,
 }
 
 pub(crate) const EXAMPLES: &str = "\

@@ -16,7 +16,7 @@ use crate::progress::{Progress, When};
 
 /// Arguments that `encrypt` and `decrypt` share.
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct Common {
     /// File to read; standard input if absent or `-`
     #[arg(value_name = "INPUT")]
     input: Option<PathBuf>,
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     progress: When,
 }
 
-impl Args {
+impl Common {
     /// Whether standard input is what is read.
     pub(super) fn reads_stdin(&self) -> bool {
         let path = self.input.as_deref();
@@ -67,7 +67,7 @@ pub(super) struct Job {
 impl Job {
     /// Opens the output for what `input` has. `is_text`: a terminal may be shown it.
     pub(super) fn new(
-        args: &Args,
+        args: &Common,
         accelerator: Accelerator,
         input: Input,
         is_text: bool,
