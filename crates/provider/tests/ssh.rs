@@ -13,8 +13,9 @@ use std::thread;
 use std::time::Duration;
 
 use host::{
-    Accelerated, LIMIT, Program, assert_same, descriptors, free_port, is_root, lossy, noise_file,
-    open_folder, resident_kib, run, succeeds, threads, until, until_listening, with_conf,
+    Accelerated, LIMIT, Program, assert_same, descriptors, free_port, goes_into_the_background,
+    is_root, lossy, noise_file, open_folder, resident_kib, run, succeeds, threads, until,
+    until_listening, with_conf,
 };
 use oarlock::Direction::{Decrypt, Encrypt};
 use oarlock::device::Operation;
@@ -132,7 +133,7 @@ fn a_client_goes_into_the_background() {
         ssh.args(["-o", "ExitOnForwardFailure=yes", "-c", "aes128-ctr"]);
         ssh.arg("-L")
             .arg(format!("{port}:127.0.0.1:{}", target.port));
-        succeeds(ssh.arg("127.0.0.1"));
+        goes_into_the_background(ssh.arg("127.0.0.1"));
         // More than a window, so both ways at once.
         for _ in 0..2 {
             let sent = host::noise(BYTES);
@@ -154,7 +155,7 @@ fn one_connection_serves_several_sessions() {
     let master = Master::of(&server);
     let mut ssh = server.ssh(Some(&on_client));
     ssh.args(["-f", "-N", "-M", "-o", "RekeyLimit=1M", "-S"]);
-    succeeds(ssh.arg(&master.socket).arg("127.0.0.1"));
+    goes_into_the_background(ssh.arg(&master.socket).arg("127.0.0.1"));
     let data = fs::read(&server.file).unwrap();
     thread::scope(|scope| {
         for number in 0..4 {

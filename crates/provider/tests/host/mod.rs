@@ -193,12 +193,24 @@ impl Program {
 
     /// Waits for its end, which must come within `limit`; whatever it left in its group is killed.
     pub fn ends_within(mut self, limit: Duration) -> ExitStatus {
+        self.wait(limit);
+        self.end()
+    }
+
+    /// The same, but what it left goes on: a program that goes into the background may still be about
+    /// to leave the group when the one that was started ends.
+    fn goes_into_the_background_within(mut self, limit: Duration) -> ExitStatus {
+        self.wait(limit);
+        self.has_ended = true;
+        self.child.wait().unwrap()
+    }
+
+    fn wait(&self, limit: Duration) {
         let began = Instant::now();
         while self.is_running() {
             assert!(began.elapsed() < limit, "{} does not end", self.name);
             thread::sleep(Duration::from_millis(2));
         }
-        self.end()
     }
 
     fn end(&mut self) -> ExitStatus {
@@ -224,6 +236,14 @@ pub fn run(command: &mut Command) -> Output {
 
 /// The same, with `input` on its standard input.
 pub fn run_with(command: &mut Command, input: &[u8]) -> Output {
+    run_to_end(command, input, |program| program.ends_within(LIMIT))
+}
+
+fn run_to_end(
+    command: &mut Command,
+    input: &[u8],
+    end: impl FnOnce(Program) -> ExitStatus,
+) -> Output {
     // By files: what a program leaves running in the background would keep pipes open.
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
@@ -233,7 +253,7 @@ pub fn run_with(command: &mut Command, input: &[u8]) -> Output {
         .stdout(File::create(path("out")).unwrap())
         .stderr(File::create(path("err")).unwrap());
     Output {
-        status: Program::spawn(command).ends_within(LIMIT),
+        status: end(Program::spawn(command)),
         stdout: fs::read(path("out")).unwrap(),
         stderr: fs::read(path("err")).unwrap(),
     }
@@ -244,6 +264,22 @@ pub fn run_with(command: &mut Command, input: &[u8]) -> Output {
 pub fn succeeds(command: &mut Command) -> Vec<u8> {
     let described = format!("{command:?}");
     let output = run(command);
+    assert_succeeded(&described, &output);
+    output.stdout
+}
+
+/// Runs a command that must succeed and leaves a part of itself running.
+#[track_caller]
+pub fn goes_into_the_background(command: &mut Command) {
+    let described = format!("{command:?}");
+    let output = run_to_end(command, &[], |program| {
+        program.goes_into_the_background_within(LIMIT)
+    });
+    assert_succeeded(&described, &output);
+}
+
+#[track_caller]
+fn assert_succeeded(described: &str, output: &Output) {
     assert!(
         output.status.success(),
         "{described}: {}: {}{}",
@@ -251,7 +287,6 @@ pub fn succeeds(command: &mut Command) -> Vec<u8> {
         lossy(&output.stderr),
         lossy(&output.stdout)
     );
-    output.stdout
 }
 
 pub fn lossy(bytes: &[u8]) -> String {
