@@ -106,18 +106,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let interrupt = Interrupt::catch(target.is_direct())?;
     let output = target.open()?;
-    if output.grows(&input.file) {
-        return Err(Failure::usage(format!(
-            "{}: is appended to its own INPUT, which would never end: write to another file",
-            output.name
-        )));
-    }
-    let helpers_max = accelerator
-        .options()
-        .cipher_threads
-        .min(accelerator.parallelism() - 1);
+    output.check_apart_from(&input.file)?;
     let job = Job {
-        helpers: args.threads.helpers(helpers_max),
+        helpers: args.threads.helpers(&accelerator),
         progress: Progress::new(args.progress, input.size),
         accelerator,
         key,
@@ -215,8 +206,10 @@ pub(crate) enum Threads {
 }
 
 impl Threads {
-    /// Beside the caller.
-    pub(crate) fn helpers(self, max: usize) -> usize {
+    /// Beside the caller, as many as one cipher may have.
+    pub(crate) fn helpers(self, accelerator: &Accelerator) -> usize {
+        let max = accelerator.parallelism() - 1;
+        let max = max.min(accelerator.options().cipher_threads);
         match self {
             Self::Auto => max,
             Self::Exactly(threads) => max.min(threads - 1),

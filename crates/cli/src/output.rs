@@ -174,14 +174,21 @@ impl Output {
         }
     }
 
-    /// Whether every write makes `input` longer.
-    pub(crate) fn grows(&self, input: &File) -> bool {
-        self.is_regular
+    /// Fails where every write would make `input` longer.
+    pub(crate) fn check_apart_from(&self, input: &File) -> Result<(), Failure> {
+        let grows = self.is_regular
             && !self.is_positional
             && match (self.file().metadata(), input.metadata()) {
                 (Ok(one), Ok(other)) => is_same(&one, &other),
                 _ => false,
-            }
+            };
+        if grows {
+            return Err(Failure::usage(format!(
+                "{}: is appended to its own INPUT, which would never end: write to another file",
+                self.name
+            )));
+        }
+        Ok(())
     }
 
     /// Gives the file its name.

@@ -55,6 +55,8 @@ pub enum Error {
     Identity(::age::DecryptError),
     /// A recipient did not do, as the `age` crate says.
     Recipient(::age::EncryptError),
+    /// The system gave no random bytes for a key.
+    Random(io::Error),
     /// There is nobody to encrypt to.
     NoRecipient,
     /// More chunks than a file may have.
@@ -94,6 +96,7 @@ impl fmt::Display for Error {
             Self::NoMatchingIdentity => f.write_str("none of the identities can decrypt it"),
             Self::Identity(error) => error.fmt(f),
             Self::Recipient(error) => error.fmt(f),
+            Self::Random(error) => write!(f, "no random bytes for a key: {error}"),
             Self::NoRecipient => f.write_str("there is no recipient to encrypt to"),
             Self::TooLong => f.write_str("longer than a file may be"),
             Self::Stopped => f.write_str("stopped before the end"),
@@ -105,7 +108,9 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Read { error, .. } | Self::Write { error, .. } => Some(error),
+            Self::Read { error, .. } | Self::Write { error, .. } | Self::Random(error) => {
+                Some(error)
+            }
             Self::Identity(error) => Some(error),
             Self::Recipient(error) => Some(error),
             Self::Engine(error) => Some(error),

@@ -44,8 +44,8 @@ Examples:
   age -d -i key.txt backup.tar.age | tar x";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let recipients = recipients(args)?;
     let input = Input::open(args.common.input_path())?;
+    let recipients = recipients(args)?;
     let accelerator = job::accelerator()?;
     let recipients: Vec<&dyn Recipient> = recipients.iter().map(|r| &**r as _).collect();
     let encryptor = Encryptor::new(&recipients, accelerator.cpu())

@@ -92,18 +92,9 @@ impl Job {
         }
         let interrupt = Interrupt::catch(target.is_direct())?;
         let output = target.open()?;
-        if output.grows(&input.file) {
-            return Err(Failure::usage(format!(
-                "{}: is appended to its own INPUT, which would never end: write to another file",
-                output.name
-            )));
-        }
-        let helpers_max = accelerator
-            .options()
-            .cipher_threads
-            .min(accelerator.parallelism() - 1);
+        output.check_apart_from(&input.file)?;
         Ok(Self {
-            helpers: args.threads.helpers(helpers_max),
+            helpers: args.threads.helpers(&accelerator),
             progress: Progress::new(args.progress, input.size),
             accelerator,
             input,

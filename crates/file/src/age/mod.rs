@@ -111,10 +111,7 @@ impl Decryptor {
 }
 
 fn random(bytes: &mut [u8]) -> Result<(), Error> {
-    getrandom::fill(bytes).map_err(|error| Error::Read {
-        at: 0,
-        error: error.into(),
-    })
+    getrandom::fill(bytes).map_err(|error| Error::Random(error.into()))
 }
 
 /// Fills `bytes` with what comes at byte `at`.

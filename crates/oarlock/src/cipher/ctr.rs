@@ -489,11 +489,6 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         self.set_strategy(strategy);
     }
 
-    /// Whether no other strategy than inline is asked for.
-    pub(crate) fn is_inline_or_planned(&self) -> bool {
-        matches!(self.strategy, Strategy::Auto | Strategy::Inline)
-    }
-
     /// Counter block of the next byte, and bytes of it that are used up.
     pub(crate) fn position(&self) -> (u128, usize) {
         (self.counter, self.skip)

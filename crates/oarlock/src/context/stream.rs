@@ -13,7 +13,7 @@ use super::KeyBytes;
 use crate::cipher::ctr::AcceleratedCtr;
 use crate::cipher::{Algorithm, AnyStream, Keystream, advanced, keystream};
 use crate::device::{Kind, Operation};
-use crate::{Accelerator, Error};
+use crate::{Accelerator, Error, Strategy};
 
 /// A stream cipher whose key and position are set apart, from [`Accelerator::stream_context`].
 ///
@@ -273,22 +273,24 @@ impl StreamContext {
         self.kernel_bytes_left = 0;
         self.follows_short = false;
         let bytes = data.len();
+        if self.operation == Operation::ChaCha20
+            && bytes < self.helped_bytes
+            && matches!(
+                self.accelerator.options().strategy,
+                Strategy::Auto | Strategy::Inline
+            )
+        {
+            // A session that does it inline has nothing to add to the kernel.
+            self.short_bytes = self.helped_bytes;
+            return self.run_by_blocks(data);
+        }
         if self.session.is_none() && self.is_keyed() {
             self.open_session();
         }
-        let is_helped = bytes >= self.helped_bytes;
         match &mut self.session {
-            // Done inline, it has nothing to add to the kernel.
-            Some(session)
-                if self.operation == Operation::ChaCha20
-                    && !is_helped
-                    && session.is_inline_or_planned() =>
-            {
-                self.short_bytes = self.helped_bytes;
-                self.run_by_blocks(data);
-            }
             Some(session) => {
                 if self.helped_bytes > 0 {
+                    let is_helped = bytes >= self.helped_bytes;
                     session.keep_inline(!is_helped);
                 }
                 if session.position() != (self.counter, self.skip) {
