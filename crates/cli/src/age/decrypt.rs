@@ -2,12 +2,12 @@
 
 use std::io::{BufReader, Read, Seek as _, SeekFrom};
 
-use age::cli_common::{StdinGuard, read_identities, read_secret};
+use age::cli_common::read_secret;
 use age::{Identity, scrypt};
 use oarlock_file::age::{Decryptor, Header, armored};
 
 use super::job::{self, Job, refused};
-use super::{no_passphrase, unreadable};
+use super::{keys, no_passphrase};
 use crate::failure::Failure;
 use crate::input::Input;
 
@@ -119,8 +119,7 @@ fn identities(args: &Args, header: &Header) -> Result<Vec<Box<dyn Identity>>, Fa
             "an identity is missing: give the file that it is in by -i",
         ));
     }
-    let mut guard = StdinGuard::new(args.common.reads_stdin());
-    read_identities(args.identity.clone(), None, &mut guard).map_err(unreadable)
+    keys::identities(&args.identity, args.common.reads_stdin())
 }
 
 fn borrowed(identities: &[Box<dyn Identity>]) -> Vec<&dyn Identity> {

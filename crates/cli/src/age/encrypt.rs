@@ -2,18 +2,18 @@
 
 use std::io::Write as _;
 
-use age::cli_common::{Passphrase, StdinGuard, read_or_generate_passphrase, read_recipients};
+use age::cli_common::{Passphrase, read_or_generate_passphrase};
 use age::{Recipient, scrypt};
 use oarlock_file::age::{Encryptor, armored};
 
 use super::job::{self, Job, refused};
-use super::{no_passphrase, unreadable};
+use super::{keys, no_passphrase};
 use crate::failure::Failure;
 use crate::input::Input;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Encrypt to RECIPIENT: `age1...`, an SSH public key, or a plugin's; may be given several times
+    /// Encrypt to RECIPIENT: `age1...`, `age1pq1...`, an SSH public key, or a plugin's; may be given several times
     #[arg(short, long, value_name = "RECIPIENT")]
     recipient: Vec<String>,
 
@@ -93,15 +93,12 @@ fn recipients(args: &Args) -> Result<Vec<Box<dyn Recipient + Send>>, Failure> {
             "nobody to encrypt to: give -r RECIPIENT, -R FILE, -i IDENTITY, or -p for a passphrase",
         ));
     }
-    let mut guard = StdinGuard::new(args.common.reads_stdin());
-    read_recipients(
-        args.recipient.clone(),
-        args.recipients_file.clone(),
-        args.identity.clone(),
-        None,
-        &mut guard,
-    )
-    .map_err(unreadable)
+    let recipients = keys::Recipients {
+        strings: &args.recipient,
+        files: &args.recipients_file,
+        identity_files: &args.identity,
+    };
+    recipients.read(args.common.reads_stdin())
 }
 
 /// scrypt's log2 N, as age has it: 256 MiB and about a second.

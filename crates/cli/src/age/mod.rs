@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! encrypt.rs    to recipients or a passphrase        decrypt.rs   with identities or a passphrase
+//! keys.rs       recipients and identities, in arguments and files
 //! keygen.rs     a new identity                       job.rs       what both share: ends, signals, bar
 //! ```
 
@@ -9,6 +10,7 @@ pub(crate) mod decrypt;
 pub(crate) mod encrypt;
 mod job;
 pub(crate) mod keygen;
+mod keys;
 
 use age::cli_common::ReadError;
 
@@ -19,12 +21,8 @@ fn unreadable(error: ReadError) -> Failure {
     Failure::usage(match error {
         ReadError::Io(error) => reason(&error),
         ReadError::InvalidRecipient(text) => format!(
-            "{text}: is no recipient: give `age1...`, `ssh-ed25519 ...`, `ssh-rsa ...`, or -R for a file of them"
+            "{text}: is no recipient: give `age1...`, `age1pq1...`, `ssh-ed25519 ...`, `ssh-rsa ...`, or -R for a file of them"
         ),
-        ReadError::IdentityNotFound(name) => format!("{name}: there is no such identity file"),
-        ReadError::MissingRecipientsFile(name) => {
-            format!("{name}: there is no such file of recipients")
-        }
         other => one_line(&other.to_string()),
     })
 }
