@@ -11,10 +11,11 @@ use crate::Error;
 /// Chunks that are done at a time, by one thread.
 pub(super) const CHUNKS: usize = 16;
 
-/// Room for [`CHUNKS`] and a part of another. Wiped on drop.
+/// Room for [`CHUNKS`] and a part of another. What was used of it is wiped on drop.
 pub(super) struct Buffer {
     bytes: Vec<u8>,
     slot_bytes: usize,
+    used: usize,
 }
 
 /// What became of chunks.
@@ -31,7 +32,12 @@ impl Buffer {
         Self {
             bytes: vec![0; (CHUNKS + 1) * slot_bytes],
             slot_bytes,
+            used: 0,
         }
+    }
+
+    pub(super) fn fits(&self, format: &impl Format) -> bool {
+        self.slot_bytes == format.sealed_bytes()
     }
 
     /// The places of bytes `from..to` of what is read in chunks of `chunk_bytes`.
@@ -41,6 +47,7 @@ impl Buffer {
         from: usize,
         to: usize,
     ) -> Vec<IoSliceMut<'_>> {
+        self.used = self.used.max(to.div_ceil(chunk_bytes) * self.slot_bytes);
         let slots = self.bytes.chunks_mut(self.slot_bytes).enumerate();
         let places = slots.filter_map(|(i, slot)| {
             let start = i * chunk_bytes;
@@ -131,6 +138,6 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        self.bytes.zeroize();
+        self.bytes[..self.used].zeroize();
     }
 }

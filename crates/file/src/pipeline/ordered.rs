@@ -17,29 +17,100 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ReadWriteFlags};
 
 use super::buffer::{Buffer, CHUNKS};
-use super::{Direction, Format, Shared, Watch, lock};
+use super::{Direction, Format, Range, Shared, Together, Watch, lock};
 use crate::Error;
 
-/// Does all chunks from `chunk` on, which begins where the input stands.
-pub(super) fn run<F: Format, W: Watch>(shared: &Shared<'_, F, W>, chunk: u64) -> Result<(), Error> {
-    // Fewer turns for both sides; where it is not a pipe or not allowed, it works as well.
-    for end in [shared.ends.input, shared.ends.output] {
-        let _ = rustix::pipe::fcntl_setpipe_size(end, PIPE_BYTES);
-    }
-    let reader = Mutex::new(Reader {
-        chunk,
-        tickets: 0,
-        is_at_end: false,
-        begun: Vec::new(),
-        at: 0,
-    });
+/// Does all chunks of `span`, whose first begins where the input stands.
+pub(super) fn run<F: Format, W: Watch>(
+    shared: &Shared<'_, F, W>,
+    together: &Together<'_>,
+    span: Span,
+) -> Result<(), Error> {
+    let reader = begin(shared, span);
     let turns = Turns::default();
-    shared.together(&|| {
+    shared.together(together, &|| {
         // Nobody waits for the turn of a thread that has failed, or panicked.
         let ends = EndsTurns(&turns);
-        work(shared, &reader, &turns)?;
+        work(
+            shared,
+            &span,
+            &reader,
+            &turns,
+            &mut Buffer::new(shared.format),
+        )?;
         std::mem::forget(ends);
         Ok(())
+    })
+}
+
+/// Does all chunks of the file on this thread.
+pub(super) fn run_alone<F: Format, W: Watch>(
+    shared: &Shared<'_, F, W>,
+    buffer: &mut Buffer,
+) -> Result<(), Error> {
+    let span = Span::from_chunk(0);
+    let reader = begin(shared, span);
+    work(shared, &span, &reader, &Turns::default(), buffer)
+}
+
+/// Which chunks are read, and what is written of them.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    /// The first of them.
+    chunk: u64,
+    /// Bytes that are read at most.
+    read_max: u64,
+    /// Whether the file ends where these do.
+    reaches_end: bool,
+    /// The first byte that is written, counted in what is written of the whole file.
+    from: u64,
+    /// The first that is not.
+    to: u64,
+}
+
+impl Span {
+    /// To the end of the file.
+    pub(super) fn from_chunk(chunk: u64) -> Self {
+        Self {
+            chunk,
+            read_max: u64::MAX,
+            reaches_end: true,
+            from: 0,
+            to: u64::MAX,
+        }
+    }
+
+    /// What has `range`, to be opened.
+    pub(super) fn of_range(range: Range, format: &impl Format) -> Self {
+        let (plain, sealed) = (format.plain_bytes() as u64, format.sealed_bytes() as u64);
+        let to = range.from + range.bytes;
+        let (chunk, end) = (range.from / plain, to.div_ceil(plain));
+        Self {
+            chunk,
+            read_max: (end - chunk) * sealed,
+            reaches_end: end >= range.of.div_ceil(plain),
+            from: range.from,
+            to,
+        }
+    }
+}
+
+fn begin<F: Format, W: Watch>(shared: &Shared<'_, F, W>, span: Span) -> Mutex<Reader> {
+    // Fewer turns for both sides; where it is not a pipe or not allowed, it works as well.
+    if shared.ends.input_bytes.is_none() {
+        let _ = rustix::pipe::fcntl_setpipe_size(shared.ends.input, PIPE_BYTES);
+    }
+    if !shared.ends.is_regular {
+        let _ = rustix::pipe::fcntl_setpipe_size(shared.ends.output, PIPE_BYTES);
+    }
+    Mutex::new(Reader {
+        chunk: span.chunk,
+        tickets: 0,
+        is_at_end: false,
+        reaches_end: span.reaches_end,
+        left: span.read_max,
+        begun: Vec::new(),
+        at: 0,
     })
 }
 
@@ -49,6 +120,10 @@ struct Reader {
     /// Given out so far.
     tickets: u64,
     is_at_end: bool,
+    /// Whether its end is that of the file.
+    reaches_end: bool,
+    /// Bytes it may still read.
+    left: u64,
     /// What was read already of the next piece: a chunk at most.
     begun: Vec<u8>,
     /// Bytes that were read in all.
@@ -65,13 +140,14 @@ struct Piece {
 /// One thread's part.
 fn work<F: Format, W: Watch>(
     shared: &Shared<'_, F, W>,
+    span: &Span,
     reader: &Mutex<Reader>,
     turns: &Turns,
+    buffer: &mut Buffer,
 ) -> Result<(), Error> {
-    let mut buffer = Buffer::new(shared.format);
     let mut writer = Writer { may_refuse: true };
     while !shared.should_end()? {
-        let read = lock(reader).read(shared, &mut buffer);
+        let read = lock(reader).read(shared, buffer);
         let piece = match read {
             Ok(Some(piece)) => piece,
             Ok(None) => break,
@@ -86,7 +162,7 @@ fn work<F: Format, W: Watch>(
         if !turns.wait_for(piece.ticket) {
             break;
         }
-        writer.write_all(shared, &buffer, piece.chunk, done.bytes)?;
+        writer.write_all(shared, span, buffer, piece.chunk, done.bytes)?;
         if let Some(failure) = done.failure {
             return Err(failure);
         }
@@ -126,6 +202,10 @@ impl Reader {
         let mut began = None;
         let is_regular = shared.ends.input_bytes.is_some();
         while bytes <= CHUNKS * chunk_bytes {
+            if self.left == 0 {
+                self.is_at_end = true;
+                break;
+            }
             if !is_regular {
                 if bytes <= chunk_bytes {
                     if !shared.watch.wait(shared.ends.input.as_fd(), PollFlags::IN) {
@@ -137,7 +217,9 @@ impl Reader {
                     break;
                 }
             }
-            let mut places = buffer.places(chunk_bytes, bytes, CHUNKS * chunk_bytes + 1);
+            let left = usize::try_from(self.left).unwrap_or(usize::MAX);
+            let end = (CHUNKS * chunk_bytes + 1).min(bytes.saturating_add(left));
+            let mut places = buffer.places(chunk_bytes, bytes, end);
             match rustix::io::readv(shared.ends.input, &mut places) {
                 Ok(0) => {
                     self.is_at_end = true;
@@ -147,6 +229,7 @@ impl Reader {
                 Ok(count) => {
                     bytes += count;
                     self.at += count as u64;
+                    self.left -= count as u64;
                 }
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(error) => {
@@ -165,7 +248,7 @@ impl Reader {
             ticket: self.tickets,
             chunk: self.chunk,
             bytes: whole,
-            is_end: self.is_at_end,
+            is_end: self.is_at_end && self.reaches_end,
         };
         self.tickets += 1;
         self.chunk += (whole / chunk_bytes) as u64;
@@ -195,13 +278,17 @@ impl Writer {
     fn write_all<F: Format, W: Watch>(
         &mut self,
         shared: &Shared<'_, F, W>,
+        span: &Span,
         buffer: &Buffer,
         chunk: u64,
         bytes: usize,
     ) -> Result<(), Error> {
         let output = shared.ends.output;
         let (_, chunk_bytes) = shared.chunk_bytes();
-        let mut written = 0;
+        let start = chunk * chunk_bytes as u64;
+        // Both are within these bytes.
+        let bytes = span.to.saturating_sub(start).min(bytes as u64) as usize;
+        let mut written = span.from.saturating_sub(start).min(bytes as u64) as usize;
         while written < bytes {
             let slices = buffer.slices(chunk_bytes, written, bytes);
             let result = if shared.ends.is_regular {
@@ -217,7 +304,7 @@ impl Writer {
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(error) => {
                     let error = error.into();
-                    let at = chunk * chunk_bytes as u64 + written as u64;
+                    let at = start + written as u64 - span.from;
                     return Err(Error::Write { at, error });
                 }
             }
