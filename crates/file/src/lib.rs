@@ -13,4 +13,4 @@ mod error;
 mod pipeline;
 
 pub use error::Error;
-pub use pipeline::{Direction, Ends, Format, Watch, run};
+pub use pipeline::{Direction, Done, Ends, Format, Run, Watch, run};
