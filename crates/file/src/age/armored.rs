@@ -10,7 +10,6 @@ use zeroize::Zeroizing;
 
 use super::{CHUNK_BYTES, Decryptor, Encryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES};
 use crate::Error;
-use crate::pipeline::Format as _;
 
 /// What an armored file begins with, perhaps after white space.
 pub const BEGIN: &str = "-----BEGIN AGE ENCRYPTED FILE-----";

@@ -7,6 +7,9 @@
 //! buffer.rs    chunks side by side, each with room for its tag
 //! ```
 //!
+//! A chunk is what a [`Format`] seals or opens by itself: 64 KiB in an age file, a block in CBC, a byte
+//! under a stream cipher.
+//!
 //! Every thread has one buffer of some 1 MiB; that is all the memory there is, however long the file.
 //! Many files at a time are done each by one thread ([`run_alone`]).
 
@@ -25,25 +28,36 @@ use rustix::event::PollFlags;
 use self::buffer::Buffer;
 use crate::Error;
 
+pub use buffer::{Done, Run};
+
 /// What becomes of the chunks of a file.
 pub trait Format: Sync {
     /// Which way.
     fn direction(&self) -> Direction;
     /// Bytes of plaintext in every chunk but the last.
     fn plain_bytes(&self) -> usize;
-    /// Bytes of a whole chunk when it is sealed: at least as many.
+    /// Bytes of a whole chunk when it is sealed: at least as many, in the last one up to twice.
     fn sealed_bytes(&self) -> usize;
-    /// Seals a chunk in place; behind the plaintext there is room for what a sealed one has more.
-    ///
-    /// # Errors
-    /// Where the file would be too long.
-    fn seal(&self, number: u64, is_last: bool, chunk: &mut [u8]) -> Result<(), Error>;
-    /// Opens a chunk in place; what it has more than the plaintext stays behind that. Of a chunk that
-    /// is not authentic nothing is released.
-    ///
-    /// # Errors
-    /// [`Error::Authentication`].
-    fn open(&self, number: u64, is_last: bool, chunk: &mut [u8]) -> Result<(), Error>;
+    /// Seals or opens chunks where they lie, in their order. Of a chunk that is refused nothing is
+    /// released.
+    fn run(&self, run: &mut Run<'_>) -> Done;
+    /// Chunks that one thread takes at a time.
+    fn chunks_per_run(&self) -> usize {
+        RUN_BYTES / self.plain_bytes()
+    }
+    /// Whether the last chunk is unlike the others, so that none is done before it is known whether
+    /// another one follows.
+    fn has_last_chunk(&self) -> bool {
+        true
+    }
+    /// Bytes of the input right before a chunk that it takes to do it, for all chunks but the first.
+    fn overlap_bytes(&self) -> usize {
+        0
+    }
+    /// Whether a run can only be done when the one before it is; reading and writing overlap even so.
+    fn is_chained(&self) -> bool {
+        false
+    }
 }
 
 /// Which way a file goes.
@@ -224,3 +238,6 @@ impl<'a, F: Format, W: Watch> Shared<'a, F, W> {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// Of plaintext, that one thread takes at a time.
+const RUN_BYTES: usize = 1 << 20;

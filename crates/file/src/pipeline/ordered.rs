@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! each thread   lock the input:  take the next ticket, read what is there;  unlock
-//!               seal or open its chunks
+//!               seal or open its chunks, in a chained format when the ticket's turn comes
 //!               wait for the ticket's turn;  write;  give the turn to the next
 //! ```
 //!
@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ReadWriteFlags};
 
-use super::buffer::{Buffer, CHUNKS};
+use super::buffer::Buffer;
+use super::regular::read_overlap;
 use super::{Direction, Format, Range, Shared, Together, Watch, lock};
 use crate::Error;
 
@@ -26,11 +27,11 @@ pub(super) fn run<F: Format, W: Watch>(
     together: &Together<'_>,
     span: Span,
 ) -> Result<(), Error> {
-    let reader = begin(shared, span);
-    let turns = Turns::default();
+    let reader = begin(shared, span)?;
+    let turns = (Turns::default(), Turns::default());
     shared.together(together, &|| {
         // Nobody waits for the turn of a thread that has failed, or panicked.
-        let ends = EndsTurns(&turns);
+        let ends = (EndsTurns(&turns.0), EndsTurns(&turns.1));
         work(
             shared,
             &span,
@@ -49,8 +50,8 @@ pub(super) fn run_alone<F: Format, W: Watch>(
     buffer: &mut Buffer,
 ) -> Result<(), Error> {
     let span = Span::from_chunk(0);
-    let reader = begin(shared, span);
-    work(shared, &span, &reader, &Turns::default(), buffer)
+    let reader = begin(shared, span)?;
+    work(shared, &span, &reader, &Default::default(), buffer)
 }
 
 /// Which chunks are read, and what is written of them.
@@ -95,7 +96,10 @@ impl Span {
     }
 }
 
-fn begin<F: Format, W: Watch>(shared: &Shared<'_, F, W>, span: Span) -> Mutex<Reader> {
+fn begin<F: Format, W: Watch>(
+    shared: &Shared<'_, F, W>,
+    span: Span,
+) -> Result<Mutex<Reader>, Error> {
     // Fewer turns for both sides; where it is not a pipe or not allowed, it works as well.
     if shared.ends.input_bytes.is_none() {
         let _ = rustix::pipe::fcntl_setpipe_size(shared.ends.input, PIPE_BYTES);
@@ -103,15 +107,20 @@ fn begin<F: Format, W: Watch>(shared: &Shared<'_, F, W>, span: Span) -> Mutex<Re
     if !shared.ends.is_regular {
         let _ = rustix::pipe::fcntl_setpipe_size(shared.ends.output, PIPE_BYTES);
     }
-    Mutex::new(Reader {
+    let mut reader = Reader {
         chunk: span.chunk,
         tickets: 0,
         is_at_end: false,
         reaches_end: span.reaches_end,
         left: span.read_max,
         begun: Vec::new(),
+        overlap: vec![0; shared.format.overlap_bytes()],
         at: 0,
-    })
+    };
+    if span.chunk > 0 {
+        reader.read_overlap(shared)?;
+    }
+    Ok(Mutex::new(reader))
 }
 
 struct Reader {
@@ -126,6 +135,8 @@ struct Reader {
     left: u64,
     /// What was read already of the next piece: a chunk at most.
     begun: Vec<u8>,
+    /// What the format wants to see before that.
+    overlap: Vec<u8>,
     /// Bytes that were read in all.
     at: u64,
 }
@@ -142,7 +153,7 @@ fn work<F: Format, W: Watch>(
     shared: &Shared<'_, F, W>,
     span: &Span,
     reader: &Mutex<Reader>,
-    turns: &Turns,
+    (works, writes): &(Turns, Turns),
     buffer: &mut Buffer,
 ) -> Result<(), Error> {
     let mut writer = Writer { may_refuse: true };
@@ -154,19 +165,26 @@ fn work<F: Format, W: Watch>(
             Err(error) => {
                 // What was read before is written first.
                 let ticket = lock(reader).tickets;
-                turns.wait_for(ticket);
+                writes.wait_for(ticket);
                 return Err(error);
             }
         };
+        let is_chained = shared.format.is_chained();
+        if is_chained && !works.wait_for(piece.ticket) {
+            break;
+        }
         let done = buffer.run(shared.format, piece.chunk, piece.bytes, piece.is_end);
-        if !turns.wait_for(piece.ticket) {
+        if is_chained {
+            works.pass();
+        }
+        if !writes.wait_for(piece.ticket) {
             break;
         }
         writer.write_all(shared, span, buffer, piece.chunk, done.bytes)?;
         if let Some(failure) = done.failure {
             return Err(failure);
         }
-        turns.pass();
+        writes.pass();
         shared.watch.advanced(match shared.format.direction() {
             Direction::Encrypt => piece.bytes,
             Direction::Decrypt => done.bytes,
@@ -197,17 +215,20 @@ impl Reader {
         buffer: &mut Buffer,
     ) -> Result<Piece, Error> {
         let (chunk_bytes, _) = shared.chunk_bytes();
+        let run_bytes = shared.format.chunks_per_run() * chunk_bytes;
+        // To know whether another chunk follows.
+        let ahead = usize::from(shared.format.has_last_chunk());
         let mut bytes = self.begun.len();
         buffer.begin_with(chunk_bytes, &self.begun);
         let mut began = None;
         let is_regular = shared.ends.input_bytes.is_some();
-        while bytes <= CHUNKS * chunk_bytes {
+        while bytes < run_bytes + ahead {
             if self.left == 0 {
                 self.is_at_end = true;
                 break;
             }
             if !is_regular {
-                if bytes <= chunk_bytes {
+                if bytes < chunk_bytes + ahead {
                     if !shared.watch.wait(shared.ends.input.as_fd(), PollFlags::IN) {
                         return Err(Error::Stopped);
                     }
@@ -218,7 +239,7 @@ impl Reader {
                 }
             }
             let left = usize::try_from(self.left).unwrap_or(usize::MAX);
-            let end = (CHUNKS * chunk_bytes + 1).min(bytes.saturating_add(left));
+            let end = (run_bytes + ahead).min(bytes.saturating_add(left));
             let mut places = buffer.places(chunk_bytes, bytes, end);
             match rustix::io::readv(shared.ends.input, &mut places) {
                 Ok(0) => {
@@ -241,9 +262,13 @@ impl Reader {
         let whole = if self.is_at_end {
             bytes
         } else {
-            (bytes - 1) / chunk_bytes * chunk_bytes
+            (bytes - ahead) / chunk_bytes * chunk_bytes
         };
         self.begun = buffer.copy(chunk_bytes, whole, bytes);
+        buffer.overlap.copy_from_slice(&self.overlap);
+        if let Some(start) = whole.checked_sub(self.overlap.len()) {
+            self.overlap = buffer.copy(chunk_bytes, start, whole);
+        }
         let piece = Piece {
             ticket: self.tickets,
             chunk: self.chunk,
@@ -253,6 +278,16 @@ impl Reader {
         self.tickets += 1;
         self.chunk += (whole / chunk_bytes) as u64;
         Ok(piece)
+    }
+
+    /// Where the first chunk is not that of the file.
+    fn read_overlap<F: Format, W: Watch>(
+        &mut self,
+        shared: &Shared<'_, F, W>,
+    ) -> Result<(), Error> {
+        let end = std::io::Seek::stream_position(&mut &*shared.ends.input);
+        let end = end.map_err(|error| Error::Read { at: 0, error })?;
+        read_overlap(shared, &mut self.overlap, end)
     }
 
     /// Some files of the kernel's hold less than the size they tell: those are whole.
