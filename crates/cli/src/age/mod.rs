@@ -2,15 +2,18 @@
 //!
 //! ```text
 //! encrypt.rs    to recipients or a passphrase        decrypt.rs   with identities or a passphrase
+//! keygen.rs     a new identity                       inspect.rs   what a file tells without a key
 //! keys.rs       recipients and identities, in arguments and files
-//! keygen.rs     a new identity                       job.rs       what both share: ends, signals, bar
+//! job.rs        one file: ends, signals, bar         many.rs      files side by side, directories
 //! ```
 
 pub(crate) mod decrypt;
 pub(crate) mod encrypt;
+pub(crate) mod inspect;
 mod job;
 pub(crate) mod keygen;
 mod keys;
+mod many;
 
 use age::cli_common::ReadError;
 
@@ -40,3 +43,6 @@ fn one_line(text: &str) -> String {
 fn no_passphrase(error: &impl std::fmt::Display) -> Failure {
     Failure::new(format!("passphrase: {}", one_line(&error.to_string())))
 }
+
+/// Of the names of encrypted files.
+const EXTENSION: &str = "age";
