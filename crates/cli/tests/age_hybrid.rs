@@ -331,7 +331,7 @@ impl Home {
     fn passphrase(&self, passphrase: &str) -> Command {
         let script = format!(
             "#!/bin/sh\necho OK\nwhile read -r line; do case $line in\n\
-             GETPIN*) echo 'S PIN_REPEATED'; echo 'D {passphrase}'; echo OK;;\n\
+             GETPIN*) echo 'D {passphrase}'; echo OK;;\n\
              BYE*) echo OK; exit;;\n*) echo OK;; esac; done\n"
         );
         self.write("pinentry", script.as_bytes());

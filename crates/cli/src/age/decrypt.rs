@@ -357,7 +357,7 @@ fn shared_identities(paths: &[String]) -> Option<Vec<Box<dyn Identity + Send + S
 }
 
 /// The most that age takes, too: 4 GiB and half a minute.
-const WORK_FACTOR_MAX: u8 = 22;
+pub(super) const WORK_FACTOR_MAX: u8 = 22;
 const WHITE_SPACE_BYTES_MAX: usize = 1024;
 /// Most headers have less.
 const HEADER_BYTES: usize = 1024;

@@ -15,6 +15,7 @@ use age::{Callbacks as _, DecryptError, Identity, IdentityFile, Recipient, scryp
 use oarlock_file::age::{FileKey, Stanza, hybrid};
 use zeroize::Zeroizing;
 
+use super::decrypt::WORK_FACTOR_MAX;
 use super::{one_line, unreadable};
 use crate::failure::{Failure, reason};
 use crate::input::Input;
@@ -280,7 +281,8 @@ impl Encrypted {
         let prompt = format!("Passphrase of the identity file {}", self.name);
         let passphrase = UiCallbacks.request_passphrase(&prompt);
         let passphrase = passphrase.ok_or(DecryptError::KeyDecryptionFailed)?;
-        let identity = scrypt::Identity::new(passphrase);
+        let mut identity = scrypt::Identity::new(passphrase);
+        identity.set_max_work_factor(WORK_FACTOR_MAX);
         let decryptor = age::Decryptor::new(ArmoredReader::new(&self.bytes[..]))?;
         let reader = decryptor.decrypt(iter::once(&identity as _));
         let reader = reader.map_err(|error| match error {
