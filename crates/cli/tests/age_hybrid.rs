@@ -87,8 +87,8 @@ fn identities_of_both_kinds_share_a_file() {
     let mut recipients = Vec::new();
     for flags in [&["keygen"][..], &["keygen", "--pq"]] {
         let made = succeeded(home.command(OARLOCK).args(flags));
-        both.push_str(&String::from_utf8(made.stdout).unwrap());
         let said = stderr(&made);
+        both.push_str(&String::from_utf8(made.stdout).unwrap());
         recipients.push(said.trim().strip_prefix("Public key: ").unwrap().to_owned());
     }
     home.write("both.txt", both.as_bytes());

@@ -126,11 +126,7 @@ impl Identity {
         Recipient(XWing::sk_to_pk(&self.0))
     }
 
-    /// In upper case, as identities are written.
-    #[expect(
-        clippy::inherent_to_string,
-        reason = "as of age's identities: it is not to be printed by accident"
-    )]
+    /// In upper case, as identities are written. A secret, which is not to be printed by accident.
     #[must_use]
     pub fn to_string(&self) -> SecretString {
         let mut seed = Zeroizing::new([0; SEED_BYTES]);
