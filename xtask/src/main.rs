@@ -3,6 +3,7 @@
 mod ci;
 mod constant_time;
 mod fetch;
+mod go;
 mod kernels;
 mod peers;
 mod plan;
