@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::tool::{self, Metadata, Result, cargo};
-use crate::{constant_time, structure, vectors};
+use crate::{constant_time, peers, structure, vectors};
 
 /// How long the differential fuzzer runs on each of [`FUZZ_TARGETS`].
 const FUZZ_SECONDS: u32 = 30;
@@ -34,6 +34,10 @@ pub fn run() -> Result<()> {
     })?;
     step("structure", structure::run)?;
     step("test vectors", vectors::run)?;
+    step(
+        "age and rage, whom tests exchange files with",
+        peers::run_age,
+    )?;
     step("tests", || {
         tests(cargo().args(["test", "--workspace", "--tests"]), &mut tally)
     })?;

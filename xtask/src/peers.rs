@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::age_peers::age_peers;
 use crate::fetch::{self, Wheel};
 use crate::tool::{self, Metadata, Result};
 
@@ -14,6 +15,7 @@ pub fn run() -> Result<()> {
     let results = [
         ("ipsec-mb", ipsec_mb(&metadata.workspace_root, &peers)),
         ("crypto-mb", crypto_mb(&metadata.workspace_root, &peers)),
+        ("age and rage", age_peers(&metadata.target_directory)),
     ];
     let mut missing = Vec::new();
     for (peer, result) in results {
@@ -33,6 +35,12 @@ pub fn run() -> Result<()> {
             missing.join(", ")
         ))
     }
+}
+
+/// Those of them that tests want, too.
+pub fn run_age() -> Result<()> {
+    println!("{}", age_peers(&Metadata::load()?.target_directory)?);
+    Ok(())
 }
 
 /// Debian's static library behind our C interface, as a library the harness loads at run time.
