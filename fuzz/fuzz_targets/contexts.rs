@@ -7,9 +7,10 @@ use aead::consts::U12;
 use aead::{AeadInOut, Key, KeyInit, Nonce};
 use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::AesGcm;
-use chacha20::ChaCha20;
+use chacha20::variants::Ietf;
+use chacha20::{ChaChaCore, R20};
 use chacha20poly1305::ChaCha20Poly1305;
-use cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyIvInit, StreamCipher, StreamCipherSeek};
+use cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyIvInit, StreamCipherCore};
 use inout::InOutBuf;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
@@ -172,11 +173,12 @@ impl Input {
         if is_chacha {
             let bytes = counter.to_be_bytes();
             let nonce: &[u8; 12] = bytes[..12].try_into().unwrap();
-            let mut cipher = ChaCha20::new(key.into(), nonce.into());
-            cipher.seek(u64::from(counter as u32) * 64);
-            let mut block = vec![0; 64];
-            cipher.apply_keystream(&mut block);
-            return block;
+            // Not by `ChaCha20`, which refuses the last block before its counter wraps.
+            let mut cipher = ChaChaCore::<R20, Ietf>::new(key.into(), nonce.into());
+            cipher.set_block_pos(counter as u32);
+            let mut block = cipher::Block::<ChaChaCore<R20, Ietf>>::default();
+            cipher.write_keystream_block(&mut block);
+            return block.to_vec();
         }
         self.aes(key, counter.to_be_bytes(), false).to_vec()
     }

@@ -1,10 +1,12 @@
 //! Published test vectors of the ciphers, for tests.
 //!
-//! [`short`] holds vectors typed in from the standards; [`cavp`] reads larger sets from the files
-//! that `cargo xtask vectors` fetches; [`wycheproof`] has those of Project Wycheproof. Reading
-//! nothing is an error: a test cannot pass because its vectors are missing.
+//! [`short`] holds vectors typed in from the standards; [`cavp`] and [`age`] read larger sets from
+//! the files that `cargo xtask vectors` fetches; [`wycheproof`] has those of Project Wycheproof.
+//! Reading nothing is an error: a test cannot pass because its vectors are missing.
 
+pub mod age;
 pub mod cavp;
+mod fetched;
 mod response;
 pub mod short;
 #[cfg(test)]

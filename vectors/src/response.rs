@@ -4,9 +4,9 @@
 //! such as `[ENCRYPT]` or parameters such as `[Taglen = 128]`. Names are in either case. BoringSSL
 //! also has text in quotes for hex; NIST has the line `FAIL` for what must be refused.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::Error;
+use crate::{Error, fetched};
 
 /// Hands every record of one file to `take`, with the name of the file and the record.
 pub(crate) fn read(
@@ -29,13 +29,10 @@ pub(crate) fn read(
 
 /// The path and the text of a file.
 pub(crate) fn open(name: &str) -> Result<(PathBuf, String), Error> {
-    let path = folder().join(name);
+    let path = fetched::folder("vectors/cryptography_vectors").join(name);
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok((path, text)),
-        Err(error) => Err(Error(format!(
-            "{}: {error}: run `cargo xtask vectors`",
-            path.display()
-        ))),
+        Err(error) => Err(fetched::missing(&path, &error)),
     }
 }
 
@@ -77,26 +74,6 @@ impl Record<'_> {
         let (blocks, rest) = bytes.as_chunks::<16>();
         Ok((blocks.to_vec(), !rest.is_empty()))
     }
-}
-
-/// The folder that `cargo xtask vectors` filled.
-///
-/// A test runs somewhere below the target folder, whatever that is called, also where it is built
-/// with flags of its own; examples in the documentation do not, and take the usual place.
-fn folder() -> PathBuf {
-    const IN_TARGET: &str = "vectors/cryptography_vectors";
-    let program = std::env::current_exe().unwrap_or_default();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let configured = std::env::var_os("CARGO_TARGET_DIR").map(|target| root.join(target));
-    program
-        .ancestors()
-        .map(|ancestor| ancestor.join(IN_TARGET))
-        .find(|folder| folder.exists())
-        .unwrap_or_else(|| {
-            configured
-                .unwrap_or_else(|| root.join("target"))
-                .join(IN_TARGET)
-        })
 }
 
 fn parse(text: &str) -> Result<Vec<Record<'_>>, String> {

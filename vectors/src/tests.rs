@@ -13,6 +13,7 @@ use cipher::{
 use ghash::GHash;
 use ghash::universal_hash::UniversalHash;
 
+use super::age::{AgeExpectation, AgeVector};
 use super::*;
 
 /// Calls a function with the AES that a key is for.
@@ -128,6 +129,37 @@ fn chacha20_holds() {
         cipher.seek(64 * u64::from(vector.counter));
         cipher.apply_keystream(&mut data);
         assert_same(&data, &vector.ciphertext, &vector.source);
+    }
+}
+
+/// Whether they hold is for those to say who read age files.
+#[test]
+fn age_files_are_all_there() {
+    use AgeExpectation::*;
+    let vectors = age::all().unwrap();
+    let count = |expect| vectors.iter().filter(|v| v.expect == expect).count();
+    let ends = [
+        Success,
+        NoMatch,
+        HmacFailure,
+        HeaderFailure,
+        ArmorFailure,
+        PayloadFailure,
+    ];
+    assert_eq!(ends.map(count), [26, 13, 1, 62, 26, 19]);
+    assert_eq!(vectors.iter().filter(|v| v.is_hybrid()).count(), 19);
+    assert_eq!(vectors.iter().filter(|v| v.is_armored).count(), 37);
+    for AgeVector {
+        source,
+        expect,
+        payload_sha256,
+        file,
+        ..
+    } in &vectors
+    {
+        let releases = matches!(expect, Success | PayloadFailure);
+        assert_eq!(payload_sha256.is_some(), releases, "{source}");
+        assert_eq!(file.is_empty(), source == "empty", "{source}");
     }
 }
 

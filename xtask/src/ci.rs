@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::tool::{self, Metadata, Result, cargo};
-use crate::{constant_time, structure, vectors};
+use crate::{constant_time, peers, structure, vectors};
 
 /// How long the differential fuzzer runs on each of [`FUZZ_TARGETS`].
 const FUZZ_SECONDS: u32 = 30;
-const FUZZ_TARGETS: [&str; 5] = ["ctr", "prefetch", "aead", "contexts", "rsa_keys"];
+const FUZZ_TARGETS: [&str; 6] = ["ctr", "prefetch", "aead", "contexts", "rsa_keys", "age"];
 const CARGO_FUZZ_VERSION: &str = "0.13.1";
 
 pub fn run() -> Result<()> {
@@ -34,6 +34,10 @@ pub fn run() -> Result<()> {
     })?;
     step("structure", structure::run)?;
     step("test vectors", vectors::run)?;
+    step(
+        "age and rage, whom tests exchange files with",
+        peers::run_age,
+    )?;
     step("tests", || {
         tests(cargo().args(["test", "--workspace", "--tests"]), &mut tally)
     })?;

@@ -1,8 +1,10 @@
 //! Chores of the workspace, run as `cargo xtask COMMAND`.
 
+mod age_peers;
 mod ci;
 mod constant_time;
 mod fetch;
+mod go;
 mod kernels;
 mod peers;
 mod plan;
@@ -19,7 +21,8 @@ usage: cargo xtask COMMAND
   structure      who may depend on whom, and which rooms may hold unsafe, intrinsics and threads
   kernels        writes the assembly of the kernels; with --check finds whether it is as written
   vectors        fetches published test vectors into the target folder
-  peers          fetches and builds the benchmark's optional peers into the target folder
+  peers          fetches and builds the benchmark's optional peers into the target folder; with
+                 `age` only age and rage, which tests want, too
   constant-time  looks for times of the kernels that depend on secrets; more words are for
                  oarlock-timing: try `cargo xtask constant-time --help`";
 
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
         ["kernels"] => kernels::run(),
         ["kernels", "--check"] => kernels::check_all(),
         ["peers"] => peers::run(),
+        ["peers", "age"] => peers::run_age(),
         ["constant-time", ref options @ ..] => constant_time::run(options),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

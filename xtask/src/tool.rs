@@ -132,7 +132,8 @@ pub fn remove_dir(path: &Path) -> Result<()> {
     }
 }
 
-fn last_line(text: &str) -> &str {
+/// The last line that says anything.
+pub fn last_line(text: &str) -> &str {
     text.lines()
         .rev()
         .find(|line| !line.trim().is_empty())

@@ -1,6 +1,9 @@
 //! `cargo xtask vectors`: published test vectors, where the crate `oarlock-vectors` looks for them.
 
-use crate::fetch::{self, Wheel};
+use std::path::Path;
+
+use crate::fetch::{self, Module, Wheel};
+use crate::go::Go;
 use crate::tool::{Metadata, Result};
 
 const CRYPTOGRAPHY: Wheel = Wheel {
@@ -21,15 +24,29 @@ const CRYPTOGRAPHY: Wheel = Wheel {
     ],
 };
 
+/// What age 1.3.2 itself is tested with.
+const AGE: Module = Module {
+    path: "c2sp.org/CCTV/age",
+    version: "v0.0.0-20260829155415-4448f2097b2d",
+    sum: "h1:Blprhc2SbChNZtWcU+BLTM4YdoqYAS9V7cJgOwJKyAs=",
+};
+
 pub fn run() -> Result<()> {
-    let folder = Metadata::load()?.target_directory.join("vectors");
+    let target = Metadata::load()?.target_directory;
+    let folder = target.join("vectors");
     let fetched = fetch::wheel(&CRYPTOGRAPHY, &folder)?;
+    say(CRYPTOGRAPHY.name, CRYPTOGRAPHY.version, fetched, &folder);
+    // In the folder of the first, which is made anew with it.
+    let folder = folder.join("cctv-age");
+    let fetched = fetch::module(&AGE, "testdata", &Go::find(&target)?, &folder)?;
+    say(AGE.path, AGE.version, fetched, &folder);
+    Ok(())
+}
+
+fn say(name: &str, version: &str, fetched: bool, folder: &Path) {
     println!(
-        "{} {} {}: {}",
-        CRYPTOGRAPHY.name,
-        CRYPTOGRAPHY.version,
+        "{name} {version} {}: {}",
         if fetched { "fetched" } else { "already there" },
         folder.display()
     );
-    Ok(())
 }

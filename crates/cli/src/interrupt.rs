@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::failure::{Failure, reason};
 
@@ -49,6 +49,8 @@ impl Interrupt {
             let notify = notify.try_clone().map_err(fail)?;
             signal_hook::low_level::pipe::register(number, OwnedFd::from(notify)).map_err(fail)?;
         }
+        // Where it is caught, a write beyond `ulimit -f` fails with EFBIG in place of ending the process.
+        signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map_err(fail)?;
         Ok(Self {
             signal,
             seen: seen.into(),

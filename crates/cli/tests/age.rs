@@ -82,9 +82,9 @@ fn keys_are_those_of_age_and_nobody_elses_to_read() {
     assert!(stderr(&again).contains("key.txt"), "{}", stderr(&again));
     assert_eq!(again.status.code(), Some(1));
 
-    let mut theirs = Command::new("age-keygen");
+    let mut theirs = common::age::age_keygen();
     succeeded(theirs.current_dir(home.folder()).args(["-o", "theirs.txt"]));
-    let mut recipient = Command::new("age-keygen");
+    let mut recipient = common::age::age_keygen();
     let recipient = succeeded(
         recipient
             .current_dir(home.folder())
@@ -249,7 +249,7 @@ impl Home {
     }
 
     fn age(&self, args: &[&str]) -> Command {
-        let mut command = Command::new("age");
+        let mut command = common::age::age();
         command.current_dir(self.folder()).args(args);
         command
     }

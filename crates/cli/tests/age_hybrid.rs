@@ -5,9 +5,9 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
+use common::age::{age, age_keygen, succeeded};
 use common::{noise as data, oarlock, run, stderr};
 
 const AGE: &str = "age";
@@ -321,7 +321,8 @@ impl Home {
     fn command(&self, program: &str) -> Command {
         let mut command = match program {
             OARLOCK => oarlock(),
-            other => Command::new(peer(other)),
+            AGE_KEYGEN => age_keygen(),
+            _ => age(),
         };
         command.current_dir(self.0.path());
         command
@@ -341,21 +342,4 @@ impl Home {
         command.env("PINENTRY_PROGRAM", self.path("pinentry"));
         command
     }
-}
-
-/// The real age, which `cargo xtask peers` builds.
-fn peer(program: &str) -> std::path::PathBuf {
-    let mut folders = Path::new(env!("CARGO_BIN_EXE_oarlock")).ancestors();
-    folders
-        .find_map(|folder| {
-            let path = folder.join("peers/age/bin").join(program);
-            path.exists().then_some(path)
-        })
-        .unwrap_or_else(|| panic!("{program} is not there: run `cargo xtask peers age`"))
-}
-
-fn succeeded(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", stderr(&output));
-    output
 }

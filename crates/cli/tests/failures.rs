@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use common::{
-    IV, KEY, assert_fails, enc, endless, ends_soon, names, noise, oarlock, openssl, read_soon, run,
-    signal, stderr, until_at_work,
+    IV, KEY, SmallDisk, assert_fails, enc, endless, ends_soon, names, noise, oarlock, openssl,
+    read_soon, run, signal, stderr, until_at_work,
 };
 use rustix::process::Signal;
 
@@ -257,28 +257,6 @@ fn a_full_device_is_told() {
         .output()
         .unwrap();
     assert_fails(&result, 1, &["standard output", "No space left on device"]);
-}
-
-/// A file system of 2 MiB, where this user may make one.
-struct SmallDisk(tempfile::TempDir);
-
-impl SmallDisk {
-    fn mount() -> Option<Self> {
-        let directory = tempfile::tempdir().unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=2m", "oarlock-test"])
-            .arg(directory.path())
-            .output()
-            .is_ok_and(|output| output.status.success());
-        mounted.then_some(Self(directory))
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let unmounted = Command::new("umount").arg(self.0.path()).status();
-        assert!(unmounted.is_ok_and(|status| status.success()));
-    }
 }
 
 #[test]

@@ -5,10 +5,10 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
-use common::{assert_fails, noise, oarlock, run, stderr};
+use common::age::{Home, age, succeeded};
+use common::{assert_fails, noise, run, stderr};
 use serde_json::Value;
 
 /// Below and above what one thread does alone (8 MiB).
@@ -23,7 +23,8 @@ fn several_files_become_several_and_come_back() {
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     for threads in ["1", "2"] {
-        home.succeeds(
+        succeeds(
+            &home,
             &[
                 &["encrypt", "-f", "-r", &home.recipient, "-T", threads],
                 &names[..],
@@ -32,11 +33,8 @@ fn several_files_become_several_and_come_back() {
         );
         for (name, size) in names.iter().zip(SIZES) {
             // The real age reads each.
-            let opened = Command::new("age")
-                .current_dir(home.folder())
-                .args(["-d", "-i", "key.txt", &format!("{name}.age")])
-                .output()
-                .unwrap();
+            let name = format!("{name}.age");
+            let opened = succeeded(&mut home.run_here(age(), &["-d", "-i", "key.txt", &name]));
             assert!(opened.stdout == noise(size), "{name}: {}", stderr(&opened));
         }
         let sealed: Vec<String> = names.iter().map(|name| format!("{name}.age")).collect();
@@ -44,7 +42,7 @@ fn several_files_become_several_and_come_back() {
         let decrypt = [
             "decrypt", "-f", "-i", "key.txt", "-o", "opened", "-T", threads,
         ];
-        home.succeeds(&[&decrypt, &sealed[..]].concat());
+        succeeds(&home, &[&decrypt, &sealed[..]].concat());
         for (name, size) in names.iter().zip(SIZES) {
             assert!(
                 home.read(&format!("opened/{name}")) == noise(size),
@@ -71,27 +69,36 @@ fn directories_are_gone_through_and_links_in_them_are_not() {
         "sealed",
         "photos",
     ];
-    let output = home.succeeds(&encrypt);
+    let output = succeeds(&home, &encrypt);
     assert_eq!(
         stderr(&output),
         "oarlock: left out in directories: 1, for a name that ends in .age, as if encrypted already\n"
     );
-    assert_eq!(home.tree("sealed"), ["photos/a.age", "photos/b/c.age"]);
-    home.succeeds(&[
-        "decrypt",
-        "-i",
-        "key.txt",
-        "--recursive",
-        "-o",
-        "opened",
-        "sealed/photos",
-    ]);
-    assert_eq!(home.tree("opened"), ["photos/a", "photos/b/c"]);
+    assert_eq!(tree(&home, "sealed"), ["photos/a.age", "photos/b/c.age"]);
+    succeeds(
+        &home,
+        &[
+            "decrypt",
+            "-i",
+            "key.txt",
+            "--recursive",
+            "-o",
+            "opened",
+            "sealed/photos",
+        ],
+    );
+    assert_eq!(tree(&home, "opened"), ["photos/a", "photos/b/c"]);
     assert_eq!(home.read("opened/photos/b/c"), b"photos/b/c");
     // In place, twice: what is there already is kept, and said.
-    home.succeeds(&["encrypt", "-r", &home.recipient, "--recursive", "photos/b"]);
+    succeeds(
+        &home,
+        &["encrypt", "-r", &home.recipient, "--recursive", "photos/b"],
+    );
     let before = home.read("photos/b/c.age");
-    let again = home.run(&["encrypt", "-r", &home.recipient, "--recursive", "photos/b"]);
+    let again = ran(
+        &home,
+        &["encrypt", "-r", &home.recipient, "--recursive", "photos/b"],
+    );
     assert_eq!(again.status.code(), Some(1));
     assert!(
         stderr(&again).contains("photos/b/c.age: is there already"),
@@ -118,7 +125,7 @@ fn one_that_fails_does_not_keep_the_others_back() {
         "folder",
         "better",
     ];
-    let output = home.run(&args);
+    let output = ran(&home, &args);
     assert_eq!(output.status.code(), Some(1));
     let told = stderr(&output);
     let mut lines: Vec<&str> = told.lines().collect();
@@ -151,38 +158,50 @@ fn inputs_are_removed_when_their_outputs_are_there_and_not_before() {
     home.write("a", b"a");
     home.write("b", b"b");
     home.write("b.age", b"in the way");
-    let output = home.run(&["encrypt", "--rm", "-r", &home.recipient, "a", "b"]);
+    let output = ran(&home, &["encrypt", "--rm", "-r", &home.recipient, "a", "b"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(!home.path("a").exists() && home.path("a.age").exists());
     assert_eq!(home.read("b"), b"b");
     assert_eq!(home.read("b.age"), b"in the way");
-    home.succeeds(&["decrypt", "--rm", "--each", "-i", "key.txt", "a.age"]);
+    succeeds(
+        &home,
+        &["decrypt", "--rm", "--each", "-i", "key.txt", "a.age"],
+    );
     assert_eq!(home.read("a"), b"a");
     assert!(!home.path("a.age").exists());
-    home.succeeds(&[
-        "encrypt",
-        "--rm",
-        "-r",
-        &home.recipient,
-        "-o",
-        "sealed",
-        "a",
-    ]);
+    succeeds(
+        &home,
+        &[
+            "encrypt",
+            "--rm",
+            "-r",
+            &home.recipient,
+            "-o",
+            "sealed",
+            "a",
+        ],
+    );
     assert!(!home.path("a").exists() && home.path("sealed").exists());
     // A damaged one stays.
     let mut sealed = home.read("sealed");
     *sealed.last_mut().unwrap() ^= 1;
     home.write("sealed", &sealed);
-    let output = home.run(&["decrypt", "--rm", "-i", "key.txt", "-o", "a", "sealed"]);
+    let output = ran(
+        &home,
+        &["decrypt", "--rm", "-i", "key.txt", "-o", "a", "sealed"],
+    );
     assert_fails(&output, 1, &["sealed: chunk 0 is not authentic"]);
     assert!(home.path("sealed").exists() && !home.path("a").exists());
     // Nothing is removed for what may be lost.
     home.write("a", b"a");
-    let output = home.run(&["encrypt", "--rm", "-r", &home.recipient, "a"]);
+    let output = ran(&home, &["encrypt", "--rm", "-r", &home.recipient, "a"]);
     assert_fails(&output, 2, &["--rm needs a FILE to remove, and -o"]);
     assert!(home.path("a").exists());
     symlink("a", home.path("link")).unwrap();
-    let output = home.run(&["encrypt", "--rm", "--each", "-r", &home.recipient, "link"]);
+    let output = ran(
+        &home,
+        &["encrypt", "--rm", "--each", "-r", &home.recipient, "link"],
+    );
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("link: is not removed: its name is a symbolic link"));
     assert!(home.path("a").exists() && home.path("link").exists());
@@ -197,12 +216,12 @@ fn an_input_that_is_written_to_meanwhile_gives_no_output() {
     file.set_len(1 << 30).unwrap();
     for (what, at, bytes) in [("grows", 1 << 30, 1), ("changes", 0, 3)] {
         let mut child = home
-            .command(&["encrypt", "-r", &home.recipient, "-o", "sealed", "changing"])
+            .oarlock(&["encrypt", "-r", &home.recipient, "-o", "sealed", "changing"])
             .stderr(std::process::Stdio::piped())
             .spawn()
             .unwrap();
         let is_begun = || {
-            home.hidden()
+            hidden(&home)
                 .iter()
                 .any(|name| home.path(name).metadata().is_ok_and(|m| m.len() > 0))
         };
@@ -213,7 +232,7 @@ fn an_input_that_is_written_to_meanwhile_gives_no_output() {
         let output = child.wait_with_output().unwrap();
         assert_fails(&output, 1, &["changing: was changed while it was read"]);
         assert!(!home.path("sealed").exists(), "{what}");
-        assert_eq!(home.hidden(), [""; 0], "{what}");
+        assert_eq!(hidden(&home), [""; 0], "{what}");
     }
 }
 
@@ -222,7 +241,10 @@ fn parts_are_what_they_are_of_the_whole() {
     let home = Home::new();
     let plain = noise(3_000_001);
     home.write("plain", &plain);
-    home.succeeds(&["encrypt", "-r", &home.recipient, "-o", "sealed", "plain"]);
+    succeeds(
+        &home,
+        &["encrypt", "-r", &home.recipient, "-o", "sealed", "plain"],
+    );
     let parts: [(&str, std::ops::Range<usize>); 11] = [
         ("0:1", 0..1),
         ("0:", 0..3_000_001),
@@ -243,7 +265,7 @@ fn parts_are_what_they_are_of_the_whole() {
                 output,
             ]
             .concat();
-            let shown = home.succeeds(&args).stdout;
+            let shown = succeeds(&home, &args).stdout;
             let shown = if output.is_empty() {
                 shown
             } else {
@@ -263,8 +285,8 @@ fn parts_are_what_they_are_of_the_whole() {
     let decrypt = [
         "decrypt", "-i", "key.txt", "damaged", "-o", "part2", "--range",
     ];
-    home.succeeds(&[&decrypt[..], &["2000000:9"]].concat());
-    let seen = home.run(&[&decrypt[..], &["-f", "900000:200000"]].concat());
+    succeeds(&home, &[&decrypt[..], &["2000000:9"]].concat());
+    let seen = ran(&home, &[&decrypt[..], &["-f", "900000:200000"]].concat());
     assert_eq!(
         seen.status.code(),
         Some(2),
@@ -281,14 +303,17 @@ fn parts_are_what_they_are_of_the_whole() {
         "900000:200000",
     ];
     assert_fails(
-        &home.run(&[&decrypt[..], &["damaged"]].concat()),
+        &ran(&home, &[&decrypt[..], &["damaged"]].concat()),
         1,
         &["damaged: chunk 15 is not"],
     );
     assert!(!home.path("part3").exists());
     // A file that was cut short is not taken for a whole one.
     home.write("cut", &home.read("sealed")[..2_000_000]);
-    let output = home.run(&["decrypt", "-i", "key.txt", "--range", "1900000:", "cut"]);
+    let output = ran(
+        &home,
+        &["decrypt", "-i", "key.txt", "--range", "1900000:", "cut"],
+    );
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     for (part, parts) in [
         (
@@ -300,24 +325,33 @@ fn parts_are_what_they_are_of_the_whole() {
         ("1:1X", "1X: give bytes, or a number with K, M, G or T"),
         ("99999999T:1", "is more than there can be"),
     ] {
-        let output = home.run(&["decrypt", "-i", "key.txt", "--range", part, "sealed"]);
+        let output = ran(
+            &home,
+            &["decrypt", "-i", "key.txt", "--range", part, "sealed"],
+        );
         assert_fails(&output, 2, &[parts]);
     }
     let piped = run(
-        &mut home.command(&["decrypt", "-i", "key.txt", "--range", "1:1"]),
+        &mut home.oarlock(&["decrypt", "-i", "key.txt", "--range", "1:1"]),
         &home.read("sealed"),
     );
     assert_fails(&piped, 2, &["standard input: --range needs a file"]);
-    home.succeeds(&[
-        "encrypt",
-        "-a",
-        "-r",
-        &home.recipient,
-        "-o",
-        "text",
-        "plain",
-    ]);
-    let output = home.run(&["decrypt", "-i", "key.txt", "--range", "1:1", "text"]);
+    succeeds(
+        &home,
+        &[
+            "encrypt",
+            "-a",
+            "-r",
+            &home.recipient,
+            "-o",
+            "text",
+            "plain",
+        ],
+    );
+    let output = ran(
+        &home,
+        &["decrypt", "-i", "key.txt", "--range", "1:1", "text"],
+    );
     assert_fails(&output, 2, &["text: is armored"]);
 }
 
@@ -332,16 +366,22 @@ fn what_belongs_to_a_file_is_kept_on_request() {
     file.set_modified(long_ago).unwrap();
     let has_attributes =
         rustix::fs::setxattr(&path, "user.note", b"kept", rustix::fs::XattrFlags::empty()).is_ok();
-    home.succeeds(&[
-        "encrypt",
-        "--preserve",
-        "--each",
-        "-r",
-        &home.recipient,
-        "a",
-    ]);
+    succeeds(
+        &home,
+        &[
+            "encrypt",
+            "--preserve",
+            "--each",
+            "-r",
+            &home.recipient,
+            "a",
+        ],
+    );
     fs::remove_file(&path).unwrap();
-    home.succeeds(&["decrypt", "--preserve", "--each", "-i", "key.txt", "a.age"]);
+    succeeds(
+        &home,
+        &["decrypt", "--preserve", "--each", "-i", "key.txt", "a.age"],
+    );
     for name in ["a.age", "a"] {
         let metadata = home.path(name).metadata().unwrap();
         assert_eq!(metadata.mode() & 0o7777, 0o640, "{name}");
@@ -369,11 +409,11 @@ fn a_file_tells_what_it_is_without_a_key() {
                 "sealed",
                 "plain",
             ];
-            home.succeeds(&[&encrypt[..], armor].concat());
+            succeeds(&home, &[&encrypt[..], armor].concat());
             let bytes = home.read("sealed").len();
-            let by_name = home.succeeds(&["inspect", "--json", "sealed"]).stdout;
+            let by_name = succeeds(&home, &["inspect", "--json", "sealed"]).stdout;
             let piped = run(
-                &mut home.command(&["inspect", "--json"]),
+                &mut home.oarlock(&["inspect", "--json"]),
                 &home.read("sealed"),
             );
             for (told, file) in [(by_name, "sealed"), (piped.stdout, "standard input")] {
@@ -388,7 +428,7 @@ fn a_file_tells_what_it_is_without_a_key() {
             }
         }
     }
-    let text = String::from_utf8(home.succeeds(&["inspect", "sealed"]).stdout).unwrap();
+    let text = String::from_utf8(succeeds(&home, &["inspect", "sealed"]).stdout).unwrap();
     for part in [
         "sealed: an age file",
         "armored",
@@ -400,11 +440,11 @@ fn a_file_tells_what_it_is_without_a_key() {
     }
     home.write("empty", b"");
     assert_fails(
-        &home.run(&["inspect", "empty"]),
+        &ran(&home, &["inspect", "empty"]),
         1,
         &["empty: not an age file"],
     );
-    let output = home.run(&["inspect", "empty", "sealed"]);
+    let output = ran(&home, &["inspect", "empty", "sealed"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(!output.stdout.is_empty() && stderr(&output).ends_with("1 of 2 files failed\n"));
 }
@@ -429,7 +469,7 @@ fn contradictions_are_refused() {
             "--range is for one FILE",
         ),
     ] {
-        assert_fails(&home.run(args), 2, &[part]);
+        assert_fails(&ran(&home, args), 2, &[part]);
     }
     for (args, part) in [
         (
@@ -442,29 +482,32 @@ fn contradictions_are_refused() {
         ),
     ] {
         fs::create_dir_all(home.path("empty")).unwrap();
-        assert_fails(&home.run(args), 1, &[part]);
+        assert_fails(&ran(&home, args), 1, &[part]);
     }
     // Two files of one name would become one.
     for folder in ["x", "y"] {
         fs::create_dir(home.path(folder)).unwrap();
         home.write(&format!("{folder}/same"), folder.as_bytes());
     }
-    let output = home.run(&["encrypt", "-f", "-r", r, "-o", "out", "x/same", "y/same"]);
+    let output = ran(
+        &home,
+        &["encrypt", "-f", "-r", r, "-o", "out", "x/same", "y/same"],
+    );
     assert_eq!(output.status.code(), Some(1));
     assert!(
         stderr(&output).contains("as another file was"),
         "{}",
         stderr(&output)
     );
-    assert_eq!(home.tree("out"), ["same.age"]);
+    assert_eq!(tree(&home, "out"), ["same.age"]);
 }
 
 #[test]
 fn every_command_has_a_manual_page() {
     let home = Home::new();
     fs::create_dir(home.path("man")).unwrap();
-    home.succeeds(&["man", "-o", "man"]);
-    let pages = home.tree("man");
+    succeeds(&home, &["man", "-o", "man"]);
+    let pages = tree(&home, "man");
     for page in [
         "oarlock.1",
         "oarlock-encrypt.1",
@@ -475,94 +518,46 @@ fn every_command_has_a_manual_page() {
             "{page} is not in {pages:?}"
         );
     }
-    let page = home.succeeds(&["man", "encrypt"]).stdout;
+    let page = succeeds(&home, &["man", "encrypt"]).stdout;
     assert_eq!(page, home.read("man/oarlock-encrypt.1"));
     let page = String::from_utf8(page).unwrap();
     for part in [".TH oarlock-encrypt 1", "\\-\\-recursive", "Examples"] {
         assert!(page.contains(part), "{part:?} is not in {page}");
     }
     assert_fails(
-        &home.run(&["man", "nothing"]),
+        &ran(&home, &["man", "nothing"]),
         2,
         &["nothing: there is no such command"],
     );
 }
 
-/// A folder with an identity.
-struct Home {
-    folder: tempfile::TempDir,
-    recipient: String,
+/// The files below a folder.
+fn tree(home: &Home, name: &str) -> Vec<String> {
+    let root = home.path(name);
+    let mut files: Vec<String> = walkdir::WalkDir::new(&root)
+        .into_iter()
+        .map(Result::unwrap)
+        .filter(|entry| !entry.file_type().is_dir())
+        .map(|entry| {
+            let path = entry.path().strip_prefix(&root).unwrap();
+            path.display().to_string()
+        })
+        .collect();
+    files.sort();
+    files
 }
 
-impl Home {
-    fn new() -> Self {
-        let mut home = Self {
-            folder: tempfile::tempdir().unwrap(),
-            recipient: String::new(),
-        };
-        home.succeeds(&["keygen", "-o", "key.txt"]);
-        let public = home.succeeds(&["keygen", "-y", "key.txt"]).stdout;
-        home.recipient = String::from_utf8(public).unwrap().trim().to_string();
-        home
-    }
+/// Temporary files that were left.
+fn hidden(home: &Home) -> Vec<String> {
+    let mut files = tree(home, "");
+    files.retain(|name| name.starts_with(".oarlock-"));
+    files
+}
 
-    fn folder(&self) -> &Path {
-        self.folder.path()
-    }
+fn succeeds(home: &Home, args: &[&str]) -> Output {
+    succeeded(&mut home.oarlock(args))
+}
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder().join(name)
-    }
-
-    fn write(&self, name: &str, bytes: &[u8]) {
-        fs::write(self.path(name), bytes).unwrap();
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.path(name)).unwrap()
-    }
-
-    /// The files below a folder.
-    fn tree(&self, name: &str) -> Vec<String> {
-        let root = self.path(name);
-        let mut files: Vec<String> = walkdir::WalkDir::new(&root)
-            .sort_by_file_name()
-            .into_iter()
-            .map(Result::unwrap)
-            .filter(|entry| !entry.file_type().is_dir())
-            .map(|entry| {
-                entry
-                    .path()
-                    .strip_prefix(&root)
-                    .unwrap()
-                    .display()
-                    .to_string()
-            })
-            .collect();
-        files.sort();
-        files
-    }
-
-    /// Temporary files that were left.
-    fn hidden(&self) -> Vec<String> {
-        let mut files = self.tree("");
-        files.retain(|name| name.starts_with(".oarlock-"));
-        files
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = oarlock();
-        command.current_dir(self.folder()).args(args);
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
-    }
-
-    fn succeeds(&self, args: &[&str]) -> Output {
-        let output = self.run(args);
-        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
-        output
-    }
+fn ran(home: &Home, args: &[&str]) -> Output {
+    home.oarlock(args).output().unwrap()
 }

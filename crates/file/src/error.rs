@@ -35,22 +35,32 @@ pub enum Error {
         /// Where it ended.
         at: u64,
     },
-    /// The input ended within a chunk, or behind one that is authentic and not the last.
+    /// The input ended within a chunk, or behind one that is authentic and not the last: such a one is
+    /// put out if it is whole.
     Incomplete {
         /// Its number.
         chunk: u64,
     },
-    /// Something follows the chunk that was sealed as the last.
+    /// Something follows the chunk that was sealed as the last, which is put out.
     Trailing {
         /// Its number.
         chunk: u64,
     },
     /// It is not such a file, or a part of its header is malformed.
     Header(&'static str),
+    /// An armored file is not text as it must be.
+    Armor {
+        /// From 1 on.
+        line: u64,
+        /// What is wrong with it.
+        what: &'static str,
+    },
     /// The header was changed: its MAC is not that of the file key.
     HeaderMac,
     /// No identity fits.
     NoMatchingIdentity,
+    /// It was encrypted with another passphrase.
+    WrongPassphrase,
     /// An identity did not do, as the `age` crate says.
     Identity(::age::DecryptError),
     /// A recipient did not do, as the `age` crate says.
@@ -95,8 +105,10 @@ impl fmt::Display for Error {
                 )
             }
             Self::Header(what) => write!(f, "not an age file, or a damaged one: {what}"),
+            Self::Armor { line, what } => write!(f, "damaged text: line {line} {what}"),
             Self::HeaderMac => f.write_str("the header was changed after it was made"),
             Self::NoMatchingIdentity => f.write_str("none of the identities can decrypt it"),
+            Self::WrongPassphrase => f.write_str("it was encrypted with another passphrase"),
             Self::Identity(error) => error.fmt(f),
             Self::Recipient(error) => error.fmt(f),
             Self::MixedPostQuantum => f.write_str(

@@ -3,6 +3,7 @@
 //! ```text
 //! age/        age v1: header, recipients and identities (the `age` crate's), payload in chunks
 //! pipeline/   reader -> workers -> writer: any input to any output, in order, in bounded memory
+//! waiting.rs  an end of a file, read or written byte by byte, that a watch can stop
 //! ```
 //!
 //! A format says what becomes of a chunk ([`Format`]); the pipeline reads, has the workers of an
@@ -11,8 +12,10 @@
 pub mod age;
 mod error;
 mod pipeline;
+mod waiting;
 
 pub use error::Error;
 pub use pipeline::{
     Direction, Done, Ends, Format, Range, Run, Watch, Workspace, run, run_alone, run_range,
 };
+pub use waiting::Waiting;

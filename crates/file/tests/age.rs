@@ -77,16 +77,12 @@ fn nothing_is_put_out_that_is_not_authentic() {
         let damaged: Vec<(&str, Vec<u8>, usize)> = vec![
             ("a bit of the data", flipped(&sealed, at), number),
             ("a bit of the tag", flipped(&sealed, next - 1), number),
-            (
-                "cut before it",
-                sealed[..at].to_vec(),
-                number.saturating_sub(1),
-            ),
+            ("cut before it", sealed[..at].to_vec(), number),
             ("cut within it", sealed[..at + 20].to_vec(), number),
             (
                 "left out",
                 [&sealed[..at], &sealed[next..]].concat(),
-                if number == 40 { 39 } else { number },
+                number,
             ),
             (
                 "twice",

@@ -1,6 +1,8 @@
 //! What the tests share: the real command, the real openssl, and inputs.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
+pub mod age;
+
 use std::fs;
 use std::io::{Read, Write as _};
 use std::os::fd::AsFd;
@@ -190,5 +192,33 @@ pub fn ends_soon(mut child: Child) -> Output {
         status: child.wait().unwrap(),
         stdout: Vec::new(),
         stderr: text,
+    }
+}
+
+/// A file system of 2 MiB, where this user may make one.
+pub struct SmallDisk(pub tempfile::TempDir);
+
+impl SmallDisk {
+    pub fn mount() -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=2m", "oarlock-test"])
+            .arg(directory.path())
+            .output()
+            .is_ok_and(|output| output.status.success());
+        mounted.then_some(Self(directory))
+    }
+
+    pub fn make_read_only(&self) {
+        let mut mount = Command::new("mount");
+        let mount = mount.args(["-o", "remount,ro"]).arg(self.0.path());
+        assert!(mount.status().unwrap().success());
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg(self.0.path()).status();
+        assert!(unmounted.is_ok_and(|status| status.success()));
     }
 }

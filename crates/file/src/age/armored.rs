@@ -4,34 +4,35 @@
 use std::io::{self, Read, Write};
 
 use ::age::Identity;
-use ::age::armor::{ArmoredReader, ArmoredWriter, Format as ArmorFormat};
+use ::age::armor::{ArmoredWriter, Format as ArmorFormat};
 use oarlock::kernels::cpu::Cpu;
 use zeroize::Zeroizing;
 
+pub use super::dearmored::BEGIN;
+use super::dearmored::{Dearmored, Malformed};
 use super::{CHUNK_BYTES, Decryptor, Encryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES};
 use crate::Error;
-
-/// What an armored file begins with, perhaps after white space.
-pub const BEGIN: &str = "-----BEGIN AGE ENCRYPTED FILE-----";
+use crate::waiting::Stopped;
 
 /// Seals all of `input` to `output`, in armor. `advanced` is told how many bytes of it were done, and
 /// says whether to go on.
 ///
 /// # Errors
-/// [`Error::Read`], [`Error::Write`], [`Error::Stopped`].
+/// [`Error::Read`], [`Error::Write`], [`Error::Stopped`]: also when a [`Waiting`](crate::Waiting) end
+/// says so.
 pub fn seal(
     encryptor: &Encryptor,
     input: &mut impl Read,
     output: impl Write,
     advanced: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), Error> {
-    let writing = |at| move |error| Error::Write { at, error };
+    let writing = |at| move |error| named(Error::Write { at, error });
     let mut output =
         ArmoredWriter::wrap_output(output, ArmorFormat::AsciiArmor).map_err(writing(0))?;
     output.write_all(&encryptor.prologue).map_err(writing(0))?;
     let payload = &encryptor.payload;
     let mut chunks = Chunks::new(input, CHUNK_BYTES);
-    while let Some((number, is_last, bytes)) = chunks.next()? {
+    while let Some((number, is_last, bytes)) = chunks.next().map_err(named)? {
         let chunk = &mut chunks.buffer[..bytes + TAG_BYTES];
         payload.seal(number, is_last, chunk)?;
         let at = number * SEALED_CHUNK_BYTES as u64;
@@ -48,19 +49,19 @@ pub fn seal(
 
 /// An armored file whose header has been read.
 pub struct Armored<R: Read> {
-    input: ArmoredReader<io::BufReader<R>>,
+    input: Dearmored<R>,
     /// Who can decrypt it.
     pub header: Header,
 }
 
 impl<R: Read> Armored<R> {
-    /// Reads the header out of `input`, from the armor's first byte on.
+    /// Reads the header out of `input`, from the armor's first byte on, or from white space before it.
     ///
     /// # Errors
-    /// As [`Header::read`].
+    /// As [`Header::read`], and [`Error::Armor`].
     pub fn new(input: R) -> Result<Self, Error> {
-        let mut input = ArmoredReader::new(input);
-        let header = Header::read(&mut input)?;
+        let mut input = Dearmored::new(input);
+        let header = Header::read(&mut input).map_err(named)?;
         Ok(Self { input, header })
     }
 
@@ -79,7 +80,8 @@ impl<R: Read> Armored<R> {
     /// authentic.
     ///
     /// # Errors
-    /// As [`Decryptor::of_header`], and [`Error::Authentication`] and its kin for chunks.
+    /// As [`Decryptor::of_header`], [`Error::Armor`], and [`Error::Authentication`] and its kin for
+    /// chunks.
     pub fn open(
         mut self,
         identities: &[&dyn Identity],
@@ -87,24 +89,53 @@ impl<R: Read> Armored<R> {
         mut output: impl Write,
         advanced: &mut dyn FnMut(u64) -> bool,
     ) -> Result<(), Error> {
-        let decryptor = Decryptor::of_header(&self.header, &mut self.input, identities, cpu)?;
-        let payload = &decryptor.payload;
+        let decryptor = Decryptor::of_header(&self.header, &mut self.input, identities, cpu);
+        let payload = &decryptor.map_err(named)?.payload;
         let mut chunks = Chunks::new(&mut self.input, SEALED_CHUNK_BYTES);
-        while let Some((number, is_last, bytes)) = chunks.next()? {
+        while let Some((number, is_last, bytes)) = chunks.next().map_err(named)? {
             let chunk = &mut chunks.buffer[..bytes];
-            payload.open(number, is_last, chunk)?;
+            let result = payload.open(number, is_last, chunk);
+            // A whole chunk that is authentic is put out, whatever follows it.
+            let is_authentic = match &result {
+                Ok(()) => true,
+                Err(Error::Incomplete { .. } | Error::Trailing { .. }) => {
+                    bytes == SEALED_CHUNK_BYTES
+                }
+                Err(_) => false,
+            };
+            if !is_authentic {
+                return result;
+            }
             let bytes = bytes - TAG_BYTES;
             output.write_all(&chunk[..bytes]).map_err(|error| {
                 let at = number * CHUNK_BYTES as u64;
-                Error::Write { at, error }
+                named(Error::Write { at, error })
             })?;
+            result?;
             if !advanced(bytes as u64) {
                 return Err(Error::Stopped);
             }
         }
         output
             .flush()
-            .map_err(|error| Error::Write { at: 0, error })
+            .map_err(|error| named(Error::Write { at: 0, error }))
+    }
+}
+
+/// The error, where `error` carries one that is not the system's.
+fn named(error: Error) -> Error {
+    let (Error::Read { error: inner, .. } | Error::Write { error: inner, .. }) = &error else {
+        return error;
+    };
+    let Some(inner) = inner.get_ref() else {
+        return error;
+    };
+    if let Some(&Malformed { line, what }) = inner.downcast_ref() {
+        Error::Armor { line, what }
+    } else if inner.is::<Stopped>() {
+        Error::Stopped
+    } else {
+        error
     }
 }
 

@@ -12,6 +12,7 @@
 //! header and payload are done here.
 
 pub mod armored;
+mod dearmored;
 mod header;
 pub mod hybrid;
 mod payload;
@@ -73,7 +74,8 @@ impl Decryptor {
     ///
     /// # Errors
     /// [`Error::Header`], [`Error::Truncated`], [`Error::Read`] for what is not such a file;
-    /// [`Error::NoMatchingIdentity`], [`Error::Identity`]; [`Error::HeaderMac`].
+    /// [`Error::NoMatchingIdentity`], [`Error::WrongPassphrase`], [`Error::Identity`];
+    /// [`Error::HeaderMac`].
     pub fn new(
         input: &mut impl Read,
         identities: &[&dyn Identity],
@@ -98,7 +100,12 @@ impl Decryptor {
             .find_map(|identity| identity.unwrap_stanzas(&header.stanzas))
             .ok_or(Error::NoMatchingIdentity)?
             .map_err(|error| match error {
-                ::age::DecryptError::NoMatchingKeys => Error::NoMatchingIdentity,
+                ::age::DecryptError::DecryptionFailed if header.is_scrypt() => {
+                    Error::WrongPassphrase
+                }
+                ::age::DecryptError::DecryptionFailed | ::age::DecryptError::NoMatchingKeys => {
+                    Error::NoMatchingIdentity
+                }
                 other => Error::Identity(other),
             })?;
         header.verify(&file_key)?;

@@ -1,0 +1,98 @@
+//! One end at a time, for what is read and written on the calling thread.
+
+use std::fs::File;
+use std::io::{self, IoSlice, Read, Write};
+use std::os::fd::AsFd as _;
+use std::{error, fmt};
+
+use rustix::event::PollFlags;
+use rustix::io::{Errno, ReadWriteFlags};
+
+use crate::Watch;
+
+/// A file that is read or written, and waited for only as long as a [`Watch`] says: a signal is seen
+/// also while nothing comes from the input, or nobody reads the output.
+pub struct Waiting<'a, W> {
+    file: &'a File,
+    watch: &'a W,
+    is_regular: bool,
+    /// Whether a write can be asked to refuse rather than to wait.
+    may_refuse: bool,
+}
+
+impl<'a, W: Watch> Waiting<'a, W> {
+    /// Reads or writes where `file` stands. `is_regular`: nobody is waited for.
+    pub fn new(file: &'a File, is_regular: bool, watch: &'a W) -> Self {
+        Self {
+            file,
+            watch,
+            is_regular,
+            may_refuse: true,
+        }
+    }
+
+    /// Calls `what` until it neither waits nor was interrupted.
+    fn patiently(
+        &mut self,
+        event: PollFlags,
+        mut what: impl FnMut(&mut Self) -> rustix::io::Result<usize>,
+    ) -> io::Result<usize> {
+        loop {
+            if !self.is_regular && !self.watch.wait(self.file.as_fd(), event) {
+                return Err(io::Error::other(Stopped));
+            }
+            match what(self) {
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                result => return Ok(result?),
+            }
+        }
+    }
+
+    /// Does not wait for a reader: the descriptor may be shared with other programs, which would not
+    /// expect O_NONBLOCK on it.
+    fn write_what_fits(&mut self, bytes: &[u8]) -> rustix::io::Result<usize> {
+        if self.may_refuse && !self.is_regular {
+            let slices = [IoSlice::new(bytes)];
+            match rustix::io::pwritev2(self.file, &slices, HERE, ReadWriteFlags::NOWAIT) {
+                Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::SPIPE | Errno::INVAL) => {
+                    self.may_refuse = false;
+                }
+                result => return result,
+            }
+        }
+        rustix::io::write(self.file, bytes)
+    }
+}
+
+impl<W: Watch> Read for Waiting<'_, W> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.patiently(PollFlags::IN, |this| {
+            rustix::io::read(this.file, &mut *buffer)
+        })
+    }
+}
+
+impl<W: Watch> Write for Waiting<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.patiently(PollFlags::OUT, |this| this.write_what_fits(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What the watch said, in the form of an I/O error.
+#[derive(Debug)]
+pub(crate) struct Stopped;
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        crate::Error::Stopped.fmt(f)
+    }
+}
+
+impl error::Error for Stopped {}
+
+/// pwritev2's sign for the file's own position, which a pipe does not have.
+const HERE: u64 = u64::MAX;

