@@ -1,6 +1,5 @@
 //! Chores of the workspace, run as `cargo xtask COMMAND`.
 
-mod age_peers;
 mod ci;
 mod constant_time;
 mod fetch;

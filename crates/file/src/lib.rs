@@ -15,5 +15,7 @@ mod pipeline;
 mod waiting;
 
 pub use error::Error;
-pub use pipeline::{Direction, Ends, Format, Watch, run};
+pub use pipeline::{
+    Direction, Done, Ends, Format, Range, Run, Watch, Workspace, run, run_alone, run_range,
+};
 pub use waiting::Waiting;

@@ -2,13 +2,16 @@
 //!
 //! ```text
 //! encrypt.rs    to recipients or a passphrase        decrypt.rs   with identities or a passphrase
-//! keygen.rs     a new identity                       job.rs       what both share: ends, signals, bar
+//! keygen.rs     a new identity                       inspect.rs   what a file tells without a key
+//! job.rs        one file: ends, signals, bar         many.rs      files side by side, directories
 //! ```
 
 pub(crate) mod decrypt;
 pub(crate) mod encrypt;
+pub(crate) mod inspect;
 mod job;
 pub(crate) mod keygen;
+mod many;
 
 use age::cli_common::ReadError;
 
@@ -42,3 +45,6 @@ fn one_line(text: &str) -> String {
 fn no_passphrase(error: &impl std::fmt::Display) -> Failure {
     Failure::new(format!("passphrase: {}", one_line(&error.to_string())))
 }
+
+/// Of the names of encrypted files.
+const EXTENSION: &str = "age";

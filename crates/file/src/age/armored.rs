@@ -12,7 +12,6 @@ pub use super::dearmored::BEGIN;
 use super::dearmored::{Dearmored, Malformed};
 use super::{CHUNK_BYTES, Decryptor, Encryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES};
 use crate::Error;
-use crate::pipeline::Format as _;
 use crate::waiting::Stopped;
 
 /// Seals all of `input` to `output`, in armor. `advanced` is told how many bytes of it were done, and
@@ -64,6 +63,17 @@ impl<R: Read> Armored<R> {
         let mut input = Dearmored::new(input);
         let header = Header::read(&mut input).map_err(named)?;
         Ok(Self { input, header })
+    }
+
+    /// The header, and the bytes behind it, when all of the armor has been read.
+    ///
+    /// # Errors
+    /// [`Error::Armor`], [`Error::Read`].
+    pub fn into_payload_bytes(mut self) -> Result<(Header, u64), Error> {
+        let at = self.header.bytes();
+        let bytes = io::copy(&mut self.input, &mut io::sink());
+        let bytes = bytes.map_err(|error| named(Error::Read { at, error }))?;
+        Ok((self.header, bytes))
     }
 
     /// Opens all of it to `output`, as [`seal`] seals. A chunk is written when it is known to be
