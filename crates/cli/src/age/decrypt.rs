@@ -6,10 +6,10 @@ use std::sync::{Mutex, OnceLock};
 
 use age::cli_common::read_secret;
 use age::{Identity, scrypt, ssh, x25519};
-use oarlock_file::Range;
 use oarlock_file::age::{
     CHUNK_BYTES, Decryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES, armored, hybrid,
 };
+use oarlock_file::{Range, Waiting};
 use zeroize::Zeroizing;
 
 use super::job::{self, Done, Hands, Session, refused};
@@ -88,9 +88,13 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
         let cpu = session.accelerator.cpu();
         let fail = |name: &str| {
             let name = name.to_string();
-            move |error| refused(&name, error)
+            // A read that a signal ended fails, too.
+            move |error| match session.interrupt.check() {
+                Err(interrupted) => interrupted,
+                Ok(()) => refused(&name, error),
+            }
         };
-        let begun = first_bytes(&mut input)?;
+        let begun = first_bytes(session, &input)?;
         if begun.last() == Some(&b'-') {
             if self.range.is_some() {
                 return Err(Failure::usage(format!(
@@ -100,12 +104,13 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
             }
             let file = input.file.try_clone();
             let file = file.map_err(|error| input.failed(0, &error))?;
-            let armored = armored::Armored::new(std::io::Cursor::new(begun).chain(file));
+            let rest = Waiting::new(&file, input.size.is_some(), session);
+            let armored = armored::Armored::new(std::io::Cursor::new(begun).chain(rest));
             let armored = armored.map_err(fail(&input.name))?;
             let identities = self.keys.of(&armored.header)?;
             let job = session.job(input, output, true)?;
             let result = armored
-                .open(&identities, cpu, job.output.file(), &mut |bytes| {
+                .open(&identities, cpu, job.written(), &mut |bytes| {
                     job.advance(bytes)
                 })
                 .map_err(|error| job.failed(error));
@@ -122,7 +127,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
         };
         let rest: Box<dyn Read + '_> = match start {
             Some(_) => Box::new(BufReader::with_capacity(HEADER_BYTES, &input.file)),
-            None => Box::new(&input.file),
+            None => Box::new(Waiting::new(&input.file, false, session)),
         };
         let mut reader = (&begun[..]).chain(rest);
         let header = Header::read(&mut reader).map_err(fail(&input.name))?;
@@ -238,15 +243,18 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 /// Up to the first that is no white space, which tells armor.
-fn first_bytes(input: &mut Input) -> Result<Vec<u8>, Failure> {
+fn first_bytes(session: &Session<'_>, input: &Input) -> Result<Vec<u8>, Failure> {
+    let mut reader = Waiting::new(&input.file, input.size.is_some(), session);
     let mut begun = Vec::new();
     let mut byte = [0];
     while begun.len() < WHITE_SPACE_BYTES_MAX {
-        match (&input.file).read(&mut byte) {
+        match reader.read(&mut byte) {
             Ok(0) => break,
             Ok(_) => begun.push(byte[0]),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(input.failed(begun.len() as u64, &error)),
+            Err(error) => {
+                session.interrupt.check()?;
+                return Err(input.failed(begun.len() as u64, &error));
+            }
         }
         if !byte[0].is_ascii_whitespace() {
             break;

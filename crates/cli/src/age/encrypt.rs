@@ -81,12 +81,9 @@ impl Encrypt<'_> {
             .map_err(|error| refused("recipients", error))?;
         let job = self.session.job(input, output, self.armor)?;
         let result = if self.armor {
-            armored::seal(
-                &encryptor,
-                &mut &job.input.file,
-                job.output.file(),
-                &mut |bytes| job.advance(bytes),
-            )
+            armored::seal(&encryptor, &mut job.read(), job.written(), &mut |bytes| {
+                job.advance(bytes)
+            })
             .map_err(|error| job.failed(error))
         } else {
             job.output

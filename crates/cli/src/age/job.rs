@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use oarlock::{Accelerator, Reservation};
-use oarlock_file::{Ends, Error, Format, Range, Watch, Workspace};
+use oarlock_file::{Ends, Error, Format, Range, Waiting, Watch, Workspace};
 use rustix::event::PollFlags;
 
 use super::many::Line;
@@ -205,7 +205,7 @@ impl Watch for Session<'_> {
     }
 }
 
-impl Job<'_> {
+impl<'a> Job<'a> {
     /// The rest of the input, from where it stands, or a part of it.
     pub(super) fn run(
         &self,
@@ -237,6 +237,16 @@ impl Job<'_> {
     /// In the words of the command.
     pub(super) fn failed(&self, error: Error) -> Failure {
         self.session.failed(&self.input, &self.output, error)
+    }
+
+    /// The input, for who reads on this thread.
+    pub(super) fn read(&self) -> Waiting<'_, Session<'a>> {
+        Waiting::new(&self.input.file, self.input.size.is_some(), self.session)
+    }
+
+    /// The output, for who writes on this thread.
+    pub(super) fn written(&self) -> Waiting<'_, Session<'a>> {
+        Waiting::new(self.output.file(), self.output.is_regular, self.session)
     }
 
     /// So many bytes done; whether to go on.

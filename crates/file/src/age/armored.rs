@@ -68,11 +68,11 @@ impl<R: Read> Armored<R> {
     /// The header, and the bytes behind it, when all of the armor has been read.
     ///
     /// # Errors
-    /// [`Error::Read`] where it is no armor.
+    /// [`Error::Armor`], [`Error::Read`].
     pub fn into_payload_bytes(mut self) -> Result<(Header, u64), Error> {
         let at = self.header.bytes();
         let bytes = io::copy(&mut self.input, &mut io::sink());
-        let bytes = bytes.map_err(|error| Error::Read { at, error })?;
+        let bytes = bytes.map_err(|error| named(Error::Read { at, error }))?;
         Ok((self.header, bytes))
     }
 
