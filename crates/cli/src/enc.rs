@@ -14,7 +14,7 @@ use crate::input::Input;
 use crate::interrupt::Interrupt;
 use crate::keys::{self, Secret};
 use crate::options::OPERATIONS;
-use crate::output::{Output, Target};
+use crate::output::{Naming, Output, Target};
 use crate::progress::{Progress, When};
 use crate::{files, options, stream};
 
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         ));
     }
     let interrupt = Interrupt::catch(target.is_direct())?;
-    let output = target.open()?;
+    let output = target.open(Naming::Replace)?;
     output.check_apart_from(&input.file)?;
     let job = Job {
         helpers: args.threads.helpers(&accelerator),
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     job.progress.clear();
     result?;
     job.interrupt.check()?;
-    job.output.commit()
+    job.output.commit(false)
 }
 
 impl Job {

@@ -13,4 +13,6 @@ mod error;
 mod pipeline;
 
 pub use error::Error;
-pub use pipeline::{Direction, Ends, Format, Watch, run};
+pub use pipeline::{
+    Direction, Done, Ends, Format, Range, Run, Watch, Workspace, run, run_alone, run_range,
+};

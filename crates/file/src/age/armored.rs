@@ -10,7 +10,6 @@ use zeroize::Zeroizing;
 
 use super::{CHUNK_BYTES, Decryptor, Encryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES};
 use crate::Error;
-use crate::pipeline::Format as _;
 
 /// What an armored file begins with, perhaps after white space.
 pub const BEGIN: &str = "-----BEGIN AGE ENCRYPTED FILE-----";
@@ -63,6 +62,17 @@ impl<R: Read> Armored<R> {
         let mut input = ArmoredReader::new(input);
         let header = Header::read(&mut input)?;
         Ok(Self { input, header })
+    }
+
+    /// The header, and the bytes behind it, when all of the armor has been read.
+    ///
+    /// # Errors
+    /// [`Error::Read`] where it is no armor.
+    pub fn into_payload_bytes(mut self) -> Result<(Header, u64), Error> {
+        let at = self.header.bytes();
+        let bytes = io::copy(&mut self.input, &mut io::sink());
+        let bytes = bytes.map_err(|error| Error::Read { at, error })?;
+        Ok((self.header, bytes))
     }
 
     /// Opens all of it to `output`, as [`seal`] seals. A chunk is written when it is known to be

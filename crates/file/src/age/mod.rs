@@ -8,20 +8,22 @@
 //! chunk chunk ... chunk        64 KiB of ciphertext and a tag each, the last one shorter or equal
 //! ```
 //!
-//! Recipients and identities are those of the `age` crate; header and payload are done here.
+//! Recipients and identities are those of the `age` crate, and the post-quantum one in [`hybrid`];
+//! header and payload are done here.
 
 pub mod armored;
 mod header;
+pub mod hybrid;
 mod payload;
 
-pub use age_core::format::Stanza;
+pub use age_core::format::{FileKey, Stanza};
 pub use header::{Header, VERSION_LINE};
 pub use payload::{CHUNK_BYTES, Payload, SEALED_CHUNK_BYTES, TAG_BYTES};
 
 use std::io::Read;
 
 use ::age::{Identity, Recipient};
-use age_core::format::{FILE_KEY_BYTES, FileKey};
+use age_core::format::FILE_KEY_BYTES;
 use oarlock::kernels::cpu::Cpu;
 
 use crate::Error;

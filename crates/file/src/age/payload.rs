@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use super::NONCE_BYTES;
 use crate::Error;
-use crate::pipeline::{Direction, Format};
+use crate::pipeline::{Direction, Done, Format, Run};
 
 /// Bytes of plaintext in every chunk but the last.
 pub const CHUNK_BYTES: usize = 64 << 10;
@@ -46,22 +46,12 @@ impl Payload {
         let _ = payload.aead.set_key(&key[..]);
         payload
     }
-}
 
-impl Format for Payload {
-    fn direction(&self) -> Direction {
-        self.direction
-    }
-
-    fn plain_bytes(&self) -> usize {
-        CHUNK_BYTES
-    }
-
-    fn sealed_bytes(&self) -> usize {
-        SEALED_CHUNK_BYTES
-    }
-
-    fn seal(&self, number: u64, is_last: bool, chunk: &mut [u8]) -> Result<(), Error> {
+    /// Seals a chunk in place; behind the plaintext there is room for the tag.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`].
+    pub fn seal(&self, number: u64, is_last: bool, chunk: &mut [u8]) -> Result<(), Error> {
         let (data, tag) = chunk
             .split_last_chunk_mut::<TAG_BYTES>()
             .ok_or(Error::TooLong)?;
@@ -71,7 +61,13 @@ impl Format for Payload {
         Ok(())
     }
 
-    fn open(&self, number: u64, is_last: bool, chunk: &mut [u8]) -> Result<(), Error> {
+    /// Opens a chunk in place; the tag stays behind the plaintext. Of a chunk that is not authentic
+    /// nothing is released.
+    ///
+    /// # Errors
+    /// [`Error::Authentication`]; [`Error::Incomplete`] and [`Error::Trailing`] where it was sealed as
+    /// another than the last, or as that.
+    pub fn open(&self, number: u64, is_last: bool, chunk: &mut [u8]) -> Result<(), Error> {
         let Some((data, tag)) = chunk.split_last_chunk_mut::<TAG_BYTES>() else {
             return Err(Error::Incomplete { chunk: number });
         };
@@ -92,6 +88,27 @@ impl Format for Payload {
             Ok(()) => Err(Error::Trailing { chunk: number }),
             Err(_) => Err(Error::Authentication { chunk: number }),
         }
+    }
+}
+
+impl Format for Payload {
+    fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    fn plain_bytes(&self) -> usize {
+        CHUNK_BYTES
+    }
+
+    fn sealed_bytes(&self) -> usize {
+        SEALED_CHUNK_BYTES
+    }
+
+    fn run(&self, run: &mut Run<'_>) -> Done {
+        run.each(self, |number, is_last, chunk| match self.direction {
+            Direction::Encrypt => self.seal(number, is_last, chunk),
+            Direction::Decrypt => self.open(number, is_last, chunk),
+        })
     }
 }
 

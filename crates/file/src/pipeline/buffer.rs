@@ -8,30 +8,115 @@ use zeroize::Zeroize as _;
 use super::{Direction, Format};
 use crate::Error;
 
-/// Chunks that are done at a time, by one thread.
-pub(super) const CHUNKS: usize = 16;
+/// Chunks that one thread has read, to be sealed or opened where they lie.
+pub struct Run<'a> {
+    number: u64,
+    is_end: bool,
+    bytes: usize,
+    read_bytes: usize,
+    slots: &'a mut [u8],
+    slot_bytes: usize,
+    overlap: &'a [u8],
+}
 
-/// Room for [`CHUNKS`] and a part of another. Wiped on drop.
+/// What became of a run.
+pub struct Done {
+    /// Bytes to be written: the chunks that went well.
+    pub bytes: usize,
+    /// Why the chunk behind those did not.
+    pub failure: Option<Error>,
+}
+
+impl Run<'_> {
+    /// The number of the first chunk, from 0 on.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether the last chunk of the run is that of the file.
+    pub fn is_end(&self) -> bool {
+        self.is_end
+    }
+
+    /// Bytes that were read, of all chunks together.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The bytes of the input right before the first chunk, [`Format::overlap_bytes`] of them; of no
+    /// meaning before chunk 0.
+    pub fn overlap(&self) -> &[u8] {
+        self.overlap
+    }
+
+    /// All chunks in one, where sealed ones are as long as plain ones. There is room for one more
+    /// behind them.
+    pub fn whole(&mut self) -> &mut [u8] {
+        &mut self.slots[..self.bytes + self.slot_bytes]
+    }
+
+    /// Does chunk after chunk, up to the first that fails: `work` gets its number, whether it is the
+    /// last of the file, and its bytes, in sealing with room behind them for what a sealed one has
+    /// more.
+    pub fn each(
+        &mut self,
+        format: &impl Format,
+        mut work: impl FnMut(u64, bool, &mut [u8]) -> Result<(), Error>,
+    ) -> Done {
+        let (plain, sealed) = (format.plain_bytes(), format.sealed_bytes());
+        let (tag, direction) = (sealed - plain, format.direction());
+        // A file without plaintext has a chunk, too.
+        let chunks = self.bytes.div_ceil(self.read_bytes).max(1);
+        let mut done = 0;
+        let slots = self.slots.chunks_mut(self.slot_bytes);
+        for (i, slot) in slots.take(chunks).enumerate() {
+            let chunk = (self.bytes - i * self.read_bytes).min(self.read_bytes);
+            let is_last = self.is_end && i + 1 == chunks;
+            let number = self.number + i as u64;
+            let given = match direction {
+                Direction::Encrypt => chunk + tag,
+                Direction::Decrypt => chunk,
+            };
+            if let Err(error) = work(number, is_last, &mut slot[..given]) {
+                return Done {
+                    bytes: done,
+                    failure: Some(error),
+                };
+            }
+            done = match direction {
+                Direction::Encrypt => i * sealed + chunk + tag,
+                Direction::Decrypt => i * plain + chunk - tag,
+            };
+        }
+        Done {
+            bytes: done,
+            failure: None,
+        }
+    }
+}
+
+/// Room for the chunks of a run and one more. What was used of it is wiped on drop.
 pub(super) struct Buffer {
     bytes: Vec<u8>,
     slot_bytes: usize,
-}
-
-/// What became of chunks.
-pub(super) struct Done {
-    /// Bytes to be written: the chunks that went well.
-    pub(super) bytes: usize,
-    /// The first that did not.
-    pub(super) failure: Option<Error>,
+    used: usize,
+    /// What comes before them, where the format asks for it.
+    pub(super) overlap: Vec<u8>,
 }
 
 impl Buffer {
     pub(super) fn new(format: &impl Format) -> Self {
         let slot_bytes = format.sealed_bytes();
         Self {
-            bytes: vec![0; (CHUNKS + 1) * slot_bytes],
+            bytes: vec![0; (format.chunks_per_run() + 1) * slot_bytes],
             slot_bytes,
+            used: 0,
+            overlap: vec![0; format.overlap_bytes()],
         }
+    }
+
+    pub(super) fn fits(&self, format: &impl Format) -> bool {
+        self.slot_bytes == format.sealed_bytes()
     }
 
     /// The places of bytes `from..to` of what is read in chunks of `chunk_bytes`.
@@ -41,7 +126,11 @@ impl Buffer {
         from: usize,
         to: usize,
     ) -> Vec<IoSliceMut<'_>> {
-        let slots = self.bytes.chunks_mut(self.slot_bytes).enumerate();
+        let (slot_bytes, chunk_bytes) = self.pieces(chunk_bytes);
+        // What is sealed may be longer by a part of a slot.
+        let used = (to.div_ceil(chunk_bytes) + 1).saturating_mul(slot_bytes);
+        self.used = self.used.max(used.min(self.bytes.len()));
+        let slots = self.bytes.chunks_mut(slot_bytes).enumerate();
         let places = slots.filter_map(|(i, slot)| {
             let start = i * chunk_bytes;
             let (from, to) = (from.max(start), to.min(start + chunk_bytes));
@@ -52,13 +141,23 @@ impl Buffer {
 
     /// Bytes `from..to` of what is to be written in chunks of `chunk_bytes`.
     pub(super) fn slices(&self, chunk_bytes: usize, from: usize, to: usize) -> Vec<IoSlice<'_>> {
-        let slots = self.bytes.chunks(self.slot_bytes).enumerate();
+        let (slot_bytes, chunk_bytes) = self.pieces(chunk_bytes);
+        let slots = self.bytes.chunks(slot_bytes).enumerate();
         let slices = slots.filter_map(|(i, slot)| {
             let start = i * chunk_bytes;
             let (from, to) = (from.max(start), to.min(start + chunk_bytes));
             (from < to).then(|| IoSlice::new(&slot[from - start..to - start]))
         });
         slices.collect()
+    }
+
+    /// Bytes from one piece to the next, and bytes of each: chunks that fill their slots are one.
+    fn pieces(&self, chunk_bytes: usize) -> (usize, usize) {
+        if chunk_bytes == self.slot_bytes {
+            (self.bytes.len(), self.bytes.len())
+        } else {
+            (self.slot_bytes, chunk_bytes)
+        }
     }
 
     /// Copies out what was read beyond `from`, up to `to`.
@@ -88,49 +187,23 @@ impl Buffer {
         bytes: usize,
         is_end: bool,
     ) -> Done {
-        let (plain, sealed) = (format.plain_bytes(), format.sealed_bytes());
-        let tag = sealed - plain;
-        let (read, written) = match format.direction() {
-            Direction::Encrypt => (plain, sealed),
-            Direction::Decrypt => (sealed, plain),
-        };
-        // A file without plaintext has a chunk, too.
-        let chunks = bytes.div_ceil(read).max(1);
-        let mut done = 0;
-        for (i, slot) in self
-            .bytes
-            .chunks_mut(self.slot_bytes)
-            .take(chunks)
-            .enumerate()
-        {
-            let chunk = (bytes - i * read).min(read);
-            let is_last = is_end && i + 1 == chunks;
-            let number = number + i as u64;
-            let result = match format.direction() {
-                Direction::Encrypt => format.seal(number, is_last, &mut slot[..chunk + tag]),
-                Direction::Decrypt => format.open(number, is_last, &mut slot[..chunk]),
-            };
-            if let Err(error) = result {
-                return Done {
-                    bytes: done,
-                    failure: Some(error),
-                };
-            }
-            done = i * written
-                + match format.direction() {
-                    Direction::Encrypt => chunk + tag,
-                    Direction::Decrypt => chunk - tag,
-                };
-        }
-        Done {
-            bytes: done,
-            failure: None,
-        }
+        format.run(&mut Run {
+            number,
+            is_end,
+            bytes,
+            read_bytes: match format.direction() {
+                Direction::Encrypt => format.plain_bytes(),
+                Direction::Decrypt => format.sealed_bytes(),
+            },
+            slots: &mut self.bytes,
+            slot_bytes: self.slot_bytes,
+            overlap: &self.overlap,
+        })
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        self.bytes.zeroize();
+        self.bytes[..self.used].zeroize();
     }
 }

@@ -7,7 +7,11 @@
 //! buffer.rs    chunks side by side, each with room for its tag
 //! ```
 //!
+//! A chunk is what a [`Format`] seals or opens by itself: 64 KiB in an age file, a block in CBC, a byte
+//! under a stream cipher.
+//!
 //! Every thread has one buffer of some 1 MiB; that is all the memory there is, however long the file.
+//! Many files at a time are done each by one thread ([`run_alone`]).
 
 mod buffer;
 mod ordered;
@@ -21,7 +25,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use oarlock::Accelerator;
 use rustix::event::PollFlags;
 
+use self::buffer::Buffer;
 use crate::Error;
+
+pub use buffer::{Done, Run};
 
 /// What becomes of the chunks of a file.
 pub trait Format: Sync {
@@ -29,19 +36,28 @@ pub trait Format: Sync {
     fn direction(&self) -> Direction;
     /// Bytes of plaintext in every chunk but the last.
     fn plain_bytes(&self) -> usize;
-    /// Bytes of a whole chunk when it is sealed: at least as many.
+    /// Bytes of a whole chunk when it is sealed: at least as many, in the last one up to twice.
     fn sealed_bytes(&self) -> usize;
-    /// Seals a chunk in place; behind the plaintext there is room for what a sealed one has more.
-    ///
-    /// # Errors
-    /// Where the file would be too long.
-    fn seal(&self, number: u64, is_last: bool, chunk: &mut [u8]) -> Result<(), Error>;
-    /// Opens a chunk in place; what it has more than the plaintext stays behind that. Of a chunk that
-    /// is not authentic nothing is released.
-    ///
-    /// # Errors
-    /// [`Error::Authentication`].
-    fn open(&self, number: u64, is_last: bool, chunk: &mut [u8]) -> Result<(), Error>;
+    /// Seals or opens chunks where they lie, in their order. Of a chunk that is refused nothing is
+    /// released.
+    fn run(&self, run: &mut Run<'_>) -> Done;
+    /// Chunks that one thread takes at a time.
+    fn chunks_per_run(&self) -> usize {
+        RUN_BYTES / self.plain_bytes()
+    }
+    /// Whether the last chunk is unlike the others, so that none is done before it is known whether
+    /// another one follows.
+    fn has_last_chunk(&self) -> bool {
+        true
+    }
+    /// Bytes of the input right before a chunk that it takes to do it, for all chunks but the first.
+    fn overlap_bytes(&self) -> usize {
+        0
+    }
+    /// Whether a run can only be done when the one before it is; reading and writing overlap even so.
+    fn is_chained(&self) -> bool {
+        false
+    }
 }
 
 /// Which way a file goes.
@@ -77,6 +93,21 @@ pub trait Watch: Sync {
     fn advanced(&self, bytes: u64);
 }
 
+/// A part of the plaintext.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// Its first byte, counted from the first of the plaintext.
+    pub from: u64,
+    /// How many bytes it has: one at least, and none is beyond the end of the plaintext.
+    pub bytes: u64,
+    /// Of the whole plaintext.
+    pub of: u64,
+}
+
+/// The buffer of one thread, some 1 MiB, for one file after the other. Wiped on drop.
+#[derive(Default)]
+pub struct Workspace(Option<Buffer>);
+
 /// Has all chunks of the input written to the output, by this thread and up to `helpers` of the
 /// accelerator's. Both files stand behind what was read and written then.
 ///
@@ -90,23 +121,63 @@ pub fn run(
     format: &impl Format,
     watch: &impl Watch,
 ) -> Result<(), Error> {
-    let shared = Shared {
+    let shared = Shared::new(ends, format, watch);
+    let together = Together {
         accelerator,
         helpers,
-        ends,
-        format,
-        watch,
-        failure: Mutex::new(None),
-        is_stopped: AtomicBool::new(false),
     };
-    let chunks = regular::run(&shared)?;
-    ordered::run(&shared, chunks)
+    let chunks = regular::run(&shared, &together)?;
+    ordered::run(&shared, &together, ordered::Span::from_chunk(chunks))
+}
+
+/// The same by this thread alone: for many files at once, each by one thread.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_alone(
+    workspace: &mut Workspace,
+    ends: &Ends<'_>,
+    format: &impl Format,
+    watch: &impl Watch,
+) -> Result<(), Error> {
+    let shared = Shared::new(ends, format, watch);
+    let buffer = match &mut workspace.0 {
+        Some(buffer) if buffer.fits(format) => buffer,
+        other => other.insert(Buffer::new(format)),
+    };
+    ordered::run_alone(&shared, buffer)
+}
+
+/// Opens no more chunks than `range` is in, and writes that part of the plaintext. The input stands at
+/// the chunk that has its first byte.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_range(
+    accelerator: &Accelerator,
+    helpers: usize,
+    ends: &Ends<'_>,
+    format: &impl Format,
+    watch: &impl Watch,
+    range: Range,
+) -> Result<(), Error> {
+    let shared = Shared::new(ends, format, watch);
+    let together = Together {
+        accelerator,
+        helpers,
+    };
+    let span = ordered::Span::of_range(range, format);
+    ordered::run(&shared, &together, span)
+}
+
+/// Who works.
+struct Together<'a> {
+    accelerator: &'a Accelerator,
+    helpers: usize,
 }
 
 /// What the threads share.
 struct Shared<'a, F, W> {
-    accelerator: &'a Accelerator,
-    helpers: usize,
     ends: &'a Ends<'a>,
     format: &'a F,
     watch: &'a W,
@@ -114,7 +185,17 @@ struct Shared<'a, F, W> {
     is_stopped: AtomicBool,
 }
 
-impl<F: Format, W: Watch> Shared<'_, F, W> {
+impl<'a, F: Format, W: Watch> Shared<'a, F, W> {
+    fn new(ends: &'a Ends<'a>, format: &'a F, watch: &'a W) -> Self {
+        Self {
+            ends,
+            format,
+            watch,
+            failure: Mutex::new(None),
+            is_stopped: AtomicBool::new(false),
+        }
+    }
+
     /// Bytes of a whole chunk as it is read, and as it is written.
     fn chunk_bytes(&self) -> (usize, usize) {
         let (plain, sealed) = (self.format.plain_bytes(), self.format.sealed_bytes());
@@ -125,8 +206,12 @@ impl<F: Format, W: Watch> Shared<'_, F, W> {
     }
 
     /// Runs `work` on this thread and its helpers; the first failure of any stops the others.
-    fn together(&self, work: &(dyn Fn() -> Result<(), Error> + Sync)) -> Result<(), Error> {
-        self.accelerator.work_together(self.helpers, &|| {
+    fn together(
+        &self,
+        who: &Together<'_>,
+        work: &(dyn Fn() -> Result<(), Error> + Sync),
+    ) -> Result<(), Error> {
+        who.accelerator.work_together(who.helpers, &|| {
             if let Err(error) = work() {
                 self.fail(error);
                 self.is_stopped.store(true, Ordering::Relaxed);
@@ -153,3 +238,6 @@ impl<F: Format, W: Watch> Shared<'_, F, W> {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// Of plaintext, that one thread takes at a time.
+const RUN_BYTES: usize = 1 << 20;

@@ -7,21 +7,28 @@
 //! Only groups behind which the file went on when it was opened: none of their chunks is the last.
 //! [`ordered`](super::ordered) does the rest, up to wherever the file ends by then.
 
-use std::io::{Seek as _, SeekFrom};
+use std::io::{ErrorKind, Seek as _, SeekFrom};
+use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
 
-use super::buffer::{Buffer, CHUNKS};
-use super::{Format, Shared, Watch};
+use super::buffer::Buffer;
+use super::{Format, Shared, Together, Watch};
 use crate::Error;
 
 /// Does all such groups, where both ends allow it, and leaves both files positioned behind them.
 /// Returns how many chunks that was.
-pub(super) fn run<F: Format, W: Watch>(shared: &Shared<'_, F, W>) -> Result<u64, Error> {
+pub(super) fn run<F: Format, W: Watch>(
+    shared: &Shared<'_, F, W>,
+    together: &Together<'_>,
+) -> Result<u64, Error> {
     let (Some(size), true) = (shared.ends.input_bytes, shared.ends.is_positional) else {
         return Ok(0);
     };
+    if shared.format.is_chained() {
+        return Ok(0);
+    }
     let (mut input, mut output) = (shared.ends.input, shared.ends.output);
     let input_start = input
         .stream_position()
@@ -30,14 +37,15 @@ pub(super) fn run<F: Format, W: Watch>(shared: &Shared<'_, F, W>) -> Result<u64,
         .stream_position()
         .map_err(|error| Error::Write { at: 0, error })?;
     let (read_bytes, written_bytes) = shared.chunk_bytes();
-    let (read_group, written_group) = (CHUNKS * read_bytes, CHUNKS * written_bytes);
+    let chunks = shared.format.chunks_per_run();
+    let (read_group, written_group) = (chunks * read_bytes, chunks * written_bytes);
     let bytes = size.saturating_sub(input_start);
     let groups = bytes.saturating_sub(1) / read_group as u64;
     if groups < 2 {
         return Ok(0);
     }
     let next = AtomicU64::new(0);
-    shared.together(&|| {
+    shared.together(together, &|| {
         let mut buffer = Buffer::new(shared.format);
         while !shared.should_end()? {
             let group = next.fetch_add(1, Ordering::Relaxed);
@@ -45,8 +53,11 @@ pub(super) fn run<F: Format, W: Watch>(shared: &Shared<'_, F, W>) -> Result<u64,
                 break;
             }
             let at = input_start + group * read_group as u64;
+            if group > 0 {
+                read_overlap(shared, &mut buffer.overlap, at)?;
+            }
             read_all(shared, &mut buffer, at, read_group)?;
-            let done = buffer.run(shared.format, group * CHUNKS as u64, read_group, false);
+            let done = buffer.run(shared.format, group * chunks as u64, read_group, false);
             if let Some(failure) = done.failure {
                 return Err(failure);
             }
@@ -54,7 +65,7 @@ pub(super) fn run<F: Format, W: Watch>(shared: &Shared<'_, F, W>) -> Result<u64,
             write_all(shared, &buffer, at, done.bytes)?;
             shared
                 .watch
-                .advanced((CHUNKS * shared.format.plain_bytes()) as u64);
+                .advanced((chunks * shared.format.plain_bytes()) as u64);
         }
         Ok(())
     })?;
@@ -66,7 +77,21 @@ pub(super) fn run<F: Format, W: Watch>(shared: &Shared<'_, F, W>) -> Result<u64,
     output
         .seek(SeekFrom::Start(at))
         .map_err(|error| Error::Write { at, error })?;
-    Ok(groups * CHUNKS as u64)
+    Ok(groups * chunks as u64)
+}
+
+/// What the format wants to see of the input before byte `end`.
+pub(super) fn read_overlap<F: Format, W: Watch>(
+    shared: &Shared<'_, F, W>,
+    overlap: &mut [u8],
+    end: u64,
+) -> Result<(), Error> {
+    let start = end - overlap.len() as u64;
+    let read = shared.ends.input.read_exact_at(overlap, start);
+    read.map_err(|error| match error.kind() {
+        ErrorKind::UnexpectedEof => Error::CutShort { at: start },
+        _ => Error::Read { at: start, error },
+    })
 }
 
 fn read_all<F: Format, W: Watch>(
