@@ -71,8 +71,8 @@ impl Tools {
     pub(super) fn find(setup: &Setup, keys: Keys) -> Result<Self, Error> {
         Ok(Self {
             oarlock: oarlock(setup)?,
-            age: fetched::find(AGE),
-            rage: fetched::find(RAGE),
+            age: fetched::find(AGE).and_then(|file| file.canonicalize().ok()),
+            rage: fetched::find(RAGE).and_then(|file| file.canonicalize().ok()),
             has_gpg: Command::new("gpg").arg("--version").output().is_ok(),
             keys,
         })
