@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! encrypt.rs    to recipients or a passphrase        decrypt.rs   with identities or a passphrase
-//! keygen.rs     a new identity                       job.rs       what both share: ends, signals, bar
+//! keygen.rs     a new identity                       job.rs       arguments that both share
 //! ```
 
 pub(crate) mod decrypt;
@@ -13,6 +13,7 @@ pub(crate) mod keygen;
 use age::cli_common::ReadError;
 
 use crate::failure::{Failure, reason};
+use crate::job::one_line;
 
 /// What was wrong with a recipient or an identity.
 fn unreadable(error: ReadError) -> Failure {
@@ -27,15 +28,6 @@ fn unreadable(error: ReadError) -> Failure {
         }
         other => one_line(&other.to_string()),
     })
-}
-
-/// The `age` crate's messages may have more lines; the first says what is wrong.
-fn one_line(text: &str) -> String {
-    text.lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect::<Vec<_>>()
-        .join("; ")
 }
 
 /// What pinentry or the terminal said.

@@ -58,10 +58,11 @@ pub struct KeyAndIv {
 /// use oarlock_file::openssl_enc::{Derivation, Digest, derive};
 ///
 /// // openssl enc -aes-128-cbc -md md5 -S 0011223344556677 -pass pass:secret -P
-/// let made = derive(
-///     Operation::Aes128Cbc, b"secret", &0x0011_2233_4455_6677_u64.to_be_bytes(), Derivation::BytesToKey, Digest::Md5,
-/// );
-/// assert_eq!(made.key.len(), 16);
+/// let salt = [0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77];
+/// let cipher = Operation::Aes128Cbc;
+/// let made = derive(cipher, b"secret", &salt, Derivation::BytesToKey, Digest::Md5);
+/// assert_eq!(made.key[..4], [0x6c, 0x63, 0x4f, 0x48]);
+/// assert_eq!(made.iv[..4], [0x9b, 0xae, 0xf0, 0x3e]);
 /// ```
 pub fn derive(
     cipher: Operation,
@@ -89,12 +90,7 @@ pub fn derive(
     }
 }
 
-fn fill<D: EagerHash>(
-    passphrase: &[u8],
-    salt: &[u8],
-    derivation: Derivation,
-    bytes: &mut [u8],
-) {
+fn fill<D: EagerHash>(passphrase: &[u8], salt: &[u8], derivation: Derivation, bytes: &mut [u8]) {
     match derivation {
         Derivation::Pbkdf2 { iterations } => {
             pbkdf2_hmac::<D>(passphrase, salt, iterations.get(), bytes);
