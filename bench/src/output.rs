@@ -147,10 +147,11 @@ pub struct Ratio {
 }
 
 /// The lines of a comparison that was not made by this harness's own clock: what Oarlock does, what
-/// `vs` does, and the ratio of the two. `point` is the case, the bytes and the unit; samples come in
-/// pairs, at least one.
+/// `vs` does, and the ratio of the two. `point` is the case, the bytes and the unit, `threads` those
+/// of Oarlock; samples come in pairs, at least one.
 pub fn of_programs(
     point: (&str, usize, &str),
+    threads: usize,
     mode: Option<&str>,
     vs: &str,
     ours: &[f64],
@@ -160,7 +161,7 @@ pub fn of_programs(
     let point = Point {
         case,
         unit,
-        threads: 1,
+        threads,
         bytes,
         mode: Mode::BackToBack,
         fresh_nonce: false,
@@ -168,7 +169,7 @@ pub fn of_programs(
         strategy: None,
     };
     let lines = [
-        point.rate(OARLOCK, 1, &Summary::of(ours)),
+        point.rate(OARLOCK, threads, &Summary::of(ours)),
         point.rate(vs, 1, &Summary::of(theirs)),
         point.ratio(vs, &Summary::of_ratios(ours, theirs)),
     ];

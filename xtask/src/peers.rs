@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::fetch::{self, Wheel};
-use crate::tool::{self, Metadata, Result};
+use crate::tool::{self, Metadata, Result, cargo};
 
 pub fn run() -> Result<()> {
     let metadata = Metadata::load()?;
@@ -14,6 +14,9 @@ pub fn run() -> Result<()> {
     let results = [
         ("ipsec-mb", ipsec_mb(&metadata.workspace_root, &peers)),
         ("crypto-mb", crypto_mb(&metadata.workspace_root, &peers)),
+        ("age", age(&peers)),
+        ("rage", rage(&peers)),
+        ("gpg", gpg(&metadata.workspace_root)),
     ];
     let mut missing = Vec::new();
     for (peer, result) in results {
@@ -136,6 +139,71 @@ fn crypto_mb(root: &Path, peers: &Path) -> Result<String> {
     ))
 }
 
+/// age as its author releases it, by the Go that is here.
+fn age(peers: &Path) -> Result<String> {
+    let folder = peers.join("age/bin");
+    let program = folder.join("age");
+    if !says(&program, AGE_VERSION) {
+        tool::create_dir(&folder)?;
+        let module = format!("filippo.io/age/cmd/age@{AGE_VERSION}");
+        tool::output(
+            Command::new("go")
+                .args(["install", &module])
+                .env("GOBIN", &folder)
+                // Whatever a user has set for modules of their own.
+                .env("GOFLAGS", "-mod=mod")
+                .current_dir(peers),
+        )?;
+    }
+    built(&program, AGE_VERSION)
+}
+
+fn rage(peers: &Path) -> Result<String> {
+    let folder = peers.join("rage");
+    let program = folder.join("bin/rage");
+    if !says(&program, RAGE_VERSION) {
+        let scratch = peers.join("rage-build");
+        tool::output(
+            cargo()
+                .args(["install", "rage", "--locked", "--quiet"])
+                .args(["--version", RAGE_VERSION, "--root"])
+                .arg(&folder)
+                .env("CARGO_TARGET_DIR", &scratch),
+        )?;
+        tool::remove_dir(&scratch)?;
+    }
+    built(&program, RAGE_VERSION)
+}
+
+/// Debian's, installed when it is missing.
+fn gpg(root: &Path) -> Result<String> {
+    tool::output(Command::new(root.join("scripts/system-packages")).arg("peers"))?;
+    let text = tool::output(Command::new("gpg").arg("--version"))?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+/// Whether it is there and calls itself that version.
+fn says(program: &Path, version: &str) -> bool {
+    let text = tool::output(Command::new(program).arg("--version"));
+    text.is_ok_and(|text| is_version(&text, version))
+}
+
+fn built(program: &Path, version: &str) -> Result<String> {
+    if says(program, version) {
+        Ok(format!("{version}: {}", program.display()))
+    } else {
+        Err(format!("{} is not of version {version}", program.display()))
+    }
+}
+
+/// Of `v1.3.2` and `rage 0.12.1`.
+fn is_version(text: &str, version: &str) -> bool {
+    text.split_whitespace().last() == Some(version)
+}
+
+const AGE_VERSION: &str = "v1.3.2";
+const RAGE_VERSION: &str = "0.12.1";
+
 /// Makes `library` of a C file and what is linked into it, whose own symbols stay hidden: they must
 /// not meet another copy in the process.
 fn shared(
@@ -181,4 +249,18 @@ fn find(folder: &Path, suffix: &str) -> Option<PathBuf> {
                 .then(|| path.clone())
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_the_last_word() {
+        assert!(is_version("v1.3.2\n", AGE_VERSION));
+        assert!(is_version("rage 0.12.1\n", RAGE_VERSION));
+        for text in ["", "v1.3.20\n", "(devel)\n", "rage 0.12.1 and more\n"] {
+            assert!(!is_version(text, AGE_VERSION) && !is_version(text, RAGE_VERSION));
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! `oarlock enc` and `oarlock dec`: files of `openssl enc`.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use oarlock_file::openssl_enc::{Body, Derivation, Digest, Header, ITERATIONS, IV
 use oarlock_file::{Direction, Error};
 use zeroize::Zeroizing;
 
-use crate::failure::{Failure, without_keys};
+use crate::failure::{Failure, note, without_keys};
 use crate::input::Input;
 use crate::job::{Job, Threads, refused};
 use crate::keys::{self, Secret};
@@ -255,8 +255,7 @@ fn warn(direction: Direction) {
             "nothing in this format is authenticated: whether the file is as it was made is not known"
         }
     };
-    // Who has closed stderr wants no warnings.
-    let _ = writeln!(io::stderr(), "oarlock: warning: {text}");
+    note(&format!("warning: {text}"));
 }
 
 fn ciphers() -> impl TypedValueParser<Value = Operation> {

@@ -45,15 +45,19 @@ impl Failure {
 
     /// Prints the line. What a file name may hold, such as a line break, does not break it.
     pub(crate) fn report(self) -> ExitCode {
-        let line: String = self
-            .message
-            .chars()
-            .map(|c| if c.is_control() { '?' } else { c })
-            .collect();
-        // There is nobody left to tell when stderr is closed.
-        let _ = writeln!(io::stderr(), "oarlock: {line}");
+        note(&self.message);
         ExitCode::from(self.status)
     }
+}
+
+/// A line on stderr.
+pub(crate) fn note(message: &str) {
+    let line: String = message
+        .chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect();
+    // There is nobody left to tell when stderr is closed.
+    let _ = writeln!(io::stderr(), "oarlock: {line}");
 }
 
 impl fmt::Display for Failure {

@@ -1,9 +1,10 @@
 //! Where bytes come from.
 
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::fd::AsFd as _;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, reason};
 
@@ -14,6 +15,9 @@ pub(crate) struct Input {
     pub(crate) name: String,
     /// Bytes from its start to its end when it was opened, of a regular file.
     pub(crate) size: Option<u64>,
+    /// None for standard input.
+    path: Option<PathBuf>,
+    opened: Metadata,
 }
 
 impl Input {
@@ -38,9 +42,42 @@ impl Input {
         }
         Ok(Self {
             size: metadata.is_file().then_some(metadata.len()),
+            path: path.map(Path::to_path_buf),
+            opened: metadata,
             file,
             name,
         })
+    }
+
+    /// Fails when a regular file was written to since it was opened: what was read of it fits nowhere.
+    pub(crate) fn check_unchanged(&self) -> Result<(), Failure> {
+        let state = |of: &Metadata| (of.len(), of.mtime(), of.mtime_nsec());
+        match self.file.metadata() {
+            Ok(now) if self.size.is_some() && state(&now) != state(&self.opened) => {
+                Err(Failure::new(format!(
+                    "{}: was changed while it was read: try again when nobody writes to it",
+                    self.name
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the file, unless another has its name by now, or it was written to meanwhile.
+    pub(crate) fn remove(&self) -> Result<(), Failure> {
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        self.check_unchanged()?;
+        let fail = |what: &str| Failure::new(format!("{}: is not removed: {what}", self.name));
+        let identity = |of: &Metadata| (of.dev(), of.ino());
+        match fs::symlink_metadata(path) {
+            Ok(now) if now.is_symlink() => Err(fail("its name is a symbolic link")),
+            Ok(now) if identity(&now) != identity(&self.opened) => {
+                Err(fail("another file has its name by now"))
+            }
+            _ => fs::remove_file(path).map_err(|error| fail(&reason(&error))),
+        }
     }
 
     /// A read that failed at byte `position`.

@@ -1,4 +1,4 @@
-//! A file on its way: both ends, signals, the bar, and whoever helps.
+//! A file on its way: both ends, signals, the bar, and whoever helps; and what went wrong with it.
 
 use std::os::fd::BorrowedFd;
 
@@ -9,20 +9,21 @@ use rustix::event::PollFlags;
 use crate::failure::{Failure, reason};
 use crate::input::Input;
 use crate::interrupt::Interrupt;
-use crate::output::{Output, Target};
+use crate::output::{Naming, Output, Target};
 use crate::progress::{Progress, When};
 
+/// One file on its way, by all threads.
 pub(crate) struct Job {
-    pub(crate) accelerator: Accelerator,
+    accelerator: Accelerator,
     helpers: usize,
-    pub(crate) input: Input,
+    input: Input,
     pub(crate) output: Output,
     interrupt: Interrupt,
     progress: Progress,
 }
 
 impl Job {
-    /// Catches signals and opens the output.
+    /// Catches signals and opens the output, which replaces what is there when all has gone well.
     pub(crate) fn begin(
         accelerator: Accelerator,
         threads: Threads,
@@ -33,7 +34,7 @@ impl Job {
         // Files that may block while they are opened come before the signals are caught, files that
         // must be removed after.
         let interrupt = Interrupt::catch(target.is_direct())?;
-        let output = target.open()?;
+        let output = target.open(Naming::Replace)?;
         output.check_apart_from(&input.file)?;
         Ok(Self {
             helpers: threads.helpers(&accelerator),
@@ -60,29 +61,7 @@ impl Job {
 
     /// In the words of the command.
     pub(crate) fn failed(&self, error: Error) -> Failure {
-        match error {
-            Error::Stopped => match self.interrupt.check() {
-                Err(interrupted) => interrupted,
-                Ok(()) => Failure::new("stopped before the end"),
-            },
-            Error::Read { at, error } => self.input.failed(at, &error),
-            Error::Write { at, error } => self.output.failed(at, &error),
-            Error::CutShort { at } => self.input.cut_short(at),
-            error @ (Error::Padding | Error::PartialBlock) if self.output.is_direct() => {
-                let refused = refused(&self.input.name, error);
-                let name = &self.output.name;
-                Failure::new(format!(
-                    "{refused}: what {name} got before that cannot be taken back"
-                ))
-            }
-            other => refused(&self.input.name, other),
-        }
-    }
-
-    /// So many bytes done; whether to go on.
-    pub(crate) fn advance(&self, bytes: u64) -> bool {
-        self.progress.add(bytes);
-        !self.is_stopped()
+        failed(&self.interrupt, &self.input, &self.output, error)
     }
 
     /// Gives the output its name, when all has gone well.
@@ -90,7 +69,7 @@ impl Job {
         self.progress.clear();
         result?;
         self.interrupt.check()?;
-        self.output.commit()
+        self.output.commit(false)
     }
 }
 
@@ -105,6 +84,32 @@ impl Watch for Job {
 
     fn advanced(&self, bytes: u64) {
         self.progress.add(bytes);
+    }
+}
+
+/// Why a file did not get from `input` to `output`, in the words of the command.
+pub(crate) fn failed(
+    interrupt: &Interrupt,
+    input: &Input,
+    output: &Output,
+    error: Error,
+) -> Failure {
+    match error {
+        Error::Stopped => match interrupt.check() {
+            Err(interrupted) => interrupted,
+            Ok(()) => Failure::new("stopped before the end"),
+        },
+        Error::Read { at, error } => input.failed(at, &error),
+        Error::Write { at, error } => output.failed(at, &error),
+        Error::CutShort { at } => input.cut_short(at),
+        error @ (Error::Padding | Error::PartialBlock) if output.is_direct() => {
+            let refused = refused(&input.name, error);
+            let name = &output.name;
+            Failure::new(format!(
+                "{refused}: what {name} got before that cannot be taken back"
+            ))
+        }
+        other => refused(&input.name, other),
     }
 }
 
@@ -153,7 +158,7 @@ impl Threads {
     }
 
     /// Beside the caller, as many as one cipher may have.
-    fn helpers(self, accelerator: &Accelerator) -> usize {
+    pub(crate) fn helpers(self, accelerator: &Accelerator) -> usize {
         let max = accelerator.parallelism() - 1;
         let max = max.min(accelerator.options().cipher_threads);
         match self {

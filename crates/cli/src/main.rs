@@ -7,8 +7,9 @@
 //! interrupt.rs  Ctrl-C seen without a thread          progress.rs   the bar
 //! devices.rs    what this machine has, self-tested    options.rs    the accelerator
 //! cache.rs      a calibration kept            failure.rs    the one line on stderr
+//! manual.rs     manual pages out of the same definitions
 //!
-//! age/          encrypt, decrypt, keygen: age files
+//! age/          encrypt, decrypt, keygen, inspect: age files
 //! run/          one command with the provider    provider/      the same for the whole machine
 //! doctor/       whether it will be taken, and why not
 //! openssl_conf/ the user's configuration read and added to   openssl.rs  what openssl says of itself
@@ -24,6 +25,7 @@ mod input;
 mod interrupt;
 mod job;
 mod keys;
+mod manual;
 mod openssl;
 mod openssl_conf;
 mod options;
@@ -65,6 +67,9 @@ enum Command {
     /// Make an identity for `decrypt -i`, and the recipient for `encrypt -r`
     #[command(after_help = age::keygen::EXAMPLES)]
     Keygen(age::keygen::Args),
+    /// Tell what an age file shows without a key: kinds of recipients, sizes
+    #[command(after_help = age::inspect::EXAMPLES)]
+    Inspect(age::inspect::Args),
     /// List CPU features, AES backends with their self-tests and rates, and devices
     #[command(after_help = devices::EXAMPLES)]
     Devices(devices::Args),
@@ -86,6 +91,9 @@ enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Print the manual page of this command, or of one of its commands
+    #[command(after_help = manual::EXAMPLES)]
+    Man(manual::Args),
 }
 
 fn main() -> ExitCode {
@@ -104,11 +112,13 @@ fn carry_out(command: Command) -> Result<ExitCode, Failure> {
         Command::Encrypt(args) => age::encrypt::run(&args),
         Command::Decrypt(args) => age::decrypt::run(&args),
         Command::Keygen(args) => age::keygen::run(&args),
+        Command::Inspect(args) => age::inspect::run(&args),
         Command::Devices(args) => devices::run(&args),
         Command::Bench(args) => bench(&args),
         Command::Run(args) => return run::run(&args),
         Command::Doctor(args) => return doctor::run(&args),
         Command::Provider(command) => return provider::run(&command),
+        Command::Man(args) => manual::run(&args, Cli::command()),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "oarlock", &mut script);

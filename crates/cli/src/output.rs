@@ -40,7 +40,20 @@ pub(crate) struct Output {
 
 enum Sink {
     Direct(File),
-    Temporary { file: NamedTempFile, path: PathBuf },
+    Temporary {
+        file: NamedTempFile,
+        path: PathBuf,
+        naming: Naming,
+    },
+}
+
+/// What becomes of a file that has the output's name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Naming {
+    /// It is replaced.
+    Replace,
+    /// It stays, and the output is given up: it came meanwhile.
+    New,
 }
 
 impl Target {
@@ -113,7 +126,7 @@ impl Target {
     }
 
     /// Opens it; from here on a signal must not end the process without a `drop`.
-    pub(crate) fn open(self) -> Result<Output, Failure> {
+    pub(crate) fn open(self, naming: Naming) -> Result<Output, Failure> {
         match self {
             Self::Direct { file, name } => {
                 let metadata = file
@@ -153,7 +166,7 @@ impl Target {
                         ))
                     })?;
                 Ok(Output {
-                    sink: Sink::Temporary { file, path },
+                    sink: Sink::Temporary { file, path, naming },
                     name,
                     is_positional: true,
                     is_regular: true,
@@ -193,18 +206,70 @@ impl Output {
         Ok(())
     }
 
-    /// Gives the file its name.
-    pub(crate) fn commit(self) -> Result<(), Failure> {
-        match self.sink {
-            Sink::Direct(_) => Ok(()),
-            Sink::Temporary { file, path } => file.persist(&path).map(drop).map_err(|error| {
-                Failure::new(format!(
-                    "{}: cannot be given its name: {}",
-                    self.name,
-                    reason(&error.error)
-                ))
-            }),
+    /// Bytes of a regular file.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        let metadata = self.file().metadata().ok()?;
+        metadata.is_file().then_some(metadata.len())
+    }
+
+    /// Gives it what `input` has beside its data: mode, times, extended attributes; and the owner, if
+    /// this process may.
+    pub(crate) fn preserve(&self, input: &File) -> Result<(), Failure> {
+        let fail = |what: &str, error: io::Error| {
+            let reason = reason(&error);
+            Failure::new(format!(
+                "{}: its {what} cannot be kept: {reason}",
+                self.name
+            ))
+        };
+        let metadata = input.metadata().map_err(|error| fail("mode", error))?;
+        let file = self.file();
+        copy_attributes(input, file).map_err(|error| fail("extended attributes", error))?;
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::fchown(file, Some(metadata.uid()), Some(metadata.gid()))
+                .map_err(|error| fail("owner", error))?;
         }
+        // After the owner, whose change takes set-user-ID bits away: those are not kept.
+        file.set_permissions(Permissions::from_mode(metadata.mode() & 0o777))
+            .map_err(|error| fail("mode", error))?;
+        let times = metadata.accessed().and_then(|accessed| {
+            let times = fs::FileTimes::new().set_accessed(accessed);
+            Ok(times.set_modified(metadata.modified()?))
+        });
+        times
+            .and_then(|times| file.set_times(times))
+            .map_err(|error| fail("times", error))
+    }
+
+    /// Gives the file its name; with `durable`, when it is on the disk, and waits until its name is.
+    pub(crate) fn commit(self, durable: bool) -> Result<(), Failure> {
+        let fail = |what: &str, error: &io::Error| {
+            Failure::new(format!("{}: {what}: {}", self.name, reason(error)))
+        };
+        if durable && self.is_regular {
+            let synced = self.file().sync_all();
+            synced.map_err(|error| fail("cannot be brought to the disk", &error))?;
+        }
+        let Sink::Temporary { file, path, naming } = self.sink else {
+            return Ok(());
+        };
+        match naming {
+            Naming::Replace => file.persist(&path),
+            Naming::New => file.persist_noclobber(&path),
+        }
+        .map_err(|error| match error.error.kind() {
+            io::ErrorKind::AlreadyExists => fail("is there by now, so it stays", &error.error),
+            _ => fail("cannot be given its name", &error.error),
+        })?;
+        if durable {
+            let parent = path
+                .parent()
+                .filter(|parent| !parent.as_os_str().is_empty());
+            File::open(parent.unwrap_or(Path::new(".")))
+                .and_then(|directory| directory.sync_all())
+                .map_err(|error| fail("its name cannot be brought to the disk", &error))?;
+        }
+        Ok(())
     }
 
     /// A write that failed after `bytes` bytes.
@@ -220,6 +285,32 @@ impl Output {
             reason(error)
         ))
     }
+}
+
+/// Those that this process may see and set.
+fn copy_attributes(from: &File, to: &File) -> io::Result<()> {
+    use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
+    use rustix::io::Errno;
+    let mut names = vec![0; ATTRIBUTE_BYTES_MAX];
+    let names = match flistxattr(from, &mut names[..]) {
+        Ok(bytes) => &names[..bytes],
+        // This file system has none.
+        Err(Errno::OPNOTSUPP) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    for name in names
+        .split(|&byte| byte == 0)
+        .filter(|name| !name.is_empty())
+    {
+        let mut value = vec![0; ATTRIBUTE_BYTES_MAX];
+        let bytes = fgetxattr(from, name, &mut value[..])?;
+        match fsetxattr(to, name, &value[..bytes], XattrFlags::empty()) {
+            // security.* and trusted.* belong to the system.
+            Ok(()) | Err(Errno::PERM) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 /// Whether only a directory can have this name.
@@ -258,3 +349,5 @@ fn resolve(path: &Path) -> io::Result<Option<PathBuf>> {
 }
 
 const LINKS_MAX: usize = 40;
+/// Of the names of all, and of the value of one (xattr(7)).
+const ATTRIBUTE_BYTES_MAX: usize = 64 << 10;

@@ -31,14 +31,7 @@ impl Progress {
             return Self(None);
         }
         let bar = ProgressBar::with_draw_target(bytes, ProgressDrawTarget::hidden());
-        let template = if bytes.is_some() {
-            "{bar:30} {percent:>3} %  {binary_bytes} of {binary_total_bytes}  {binary_bytes_per_sec}  ETA {eta}"
-        } else {
-            "{spinner} {binary_bytes}  {binary_bytes_per_sec}  {elapsed}"
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
+        bar.set_style(style(bytes.is_some()));
         Self(Some(Bar {
             bar,
             began: Instant::now(),
@@ -57,12 +50,37 @@ impl Progress {
         }
     }
 
+    /// Has something written on stderr that is not to be mixed with the bar.
+    pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
+        match &self.0 {
+            Some(Bar { bar, .. }) => bar.suspend(write),
+            None => write(),
+        }
+    }
+
+    /// For the bytes of an input that is known by now.
+    pub(crate) fn expect(&self, bytes: Option<u64>) {
+        if let (Some(Bar { bar, .. }), Some(bytes)) = (&self.0, bytes) {
+            bar.set_length(bytes);
+            bar.set_style(style(true));
+        }
+    }
+
     /// Clears the line.
     pub(crate) fn clear(&self) {
         if let Some(Bar { bar, .. }) = &self.0 {
             bar.finish_and_clear();
         }
     }
+}
+
+fn style(knows_end: bool) -> ProgressStyle {
+    let template = if knows_end {
+        "{bar:30} {percent:>3} %  {binary_bytes} of {binary_total_bytes}  {binary_bytes_per_sec}  ETA {eta}"
+    } else {
+        "{spinner} {binary_bytes}  {binary_bytes_per_sec}  {elapsed}"
+    };
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 /// Work that is over sooner shows no bar.

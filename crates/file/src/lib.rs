@@ -16,4 +16,6 @@ pub mod openssl_enc;
 mod pipeline;
 
 pub use error::Error;
-pub use pipeline::{Direction, Done, Ends, Format, Run, Watch, run};
+pub use pipeline::{
+    Direction, Done, Ends, Format, Range, Run, Watch, Workspace, run, run_alone, run_range,
+};

@@ -1,17 +1,16 @@
 //! Whole programs: `oarlock enc` beside `openssl enc` on a file in memory.
 
-use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use oarlock_bench::Error;
 
+use crate::programs::data::{TMPFS, are_alike, make};
 use crate::targets::Outcome;
 
 pub(crate) const NAME: &str = "oarlock enc of 1 GiB in tmpfs: over openssl enc, aes-128-ctr";
-const TMPFS: &str = "/dev/shm";
 const FILE_BYTES: usize = 1 << 30;
 const REQUIRED: f64 = 1.7;
 const KEY: &str = "000102030405060708090a0b0c0d0e0f";
@@ -35,7 +34,7 @@ fn ratios(oarlock: Option<&Path>, rounds: usize) -> Result<Vec<f64>, Error> {
     let oarlock = find(oarlock)?;
     let folder = tempfile::tempdir_in(TMPFS).map_err(Error::io(TMPFS))?;
     let input = folder.path().join("input");
-    make(&input).map_err(Error::io(input.display()))?;
+    make(&input, FILE_BYTES, 1)?;
     let (ours, theirs) = (folder.path().join("oarlock"), folder.path().join("openssl"));
 
     let by_oarlock = || {
@@ -54,7 +53,7 @@ fn ratios(oarlock: Option<&Path>, rounds: usize) -> Result<Vec<f64>, Error> {
     // Once unmeasured: programs and libraries are read from disk, and the bytes are compared.
     by_oarlock()?;
     by_openssl()?;
-    if !same(&ours, &theirs).map_err(Error::io(folder.path().display()))? {
+    if !are_alike(&ours, &theirs)? {
         return Err(Error::Mismatch(
             "oarlock enc and openssl enc wrote different bytes".to_owned(),
         ));
@@ -74,7 +73,7 @@ fn ratios(oarlock: Option<&Path>, rounds: usize) -> Result<Vec<f64>, Error> {
 }
 
 /// The one that was named, or the one that was built beside this.
-fn find(named: Option<&Path>) -> Result<PathBuf, Error> {
+pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf, Error> {
     let beside = || {
         let program = std::env::current_exe().ok()?;
         Some(program.with_file_name("oarlock"))
@@ -109,34 +108,4 @@ fn timed(mut command: Command, output: &Path) -> Result<f64, Error> {
         let why = String::from_utf8_lossy(&done.stderr);
         Err(Error::Failed(format!("{name}: {}", why.trim())))
     }
-}
-
-/// A file of no particular contents.
-fn make(path: &Path) -> std::io::Result<()> {
-    let mut file = File::create(path)?;
-    let mut block = vec![0; 1 << 20];
-    for number in 0..FILE_BYTES / block.len() {
-        for (position, byte) in block.iter_mut().enumerate() {
-            *byte = (position.wrapping_mul(31) ^ number) as u8;
-        }
-        file.write_all(&block)?;
-    }
-    Ok(())
-}
-
-fn same(a: &Path, b: &Path) -> std::io::Result<bool> {
-    let (mut a, mut b) = (File::open(a)?, File::open(b)?);
-    let (mut of_a, mut of_b) = (vec![0; 1 << 20], vec![0; 1 << 20]);
-    let bytes = a.metadata()?.len();
-    if b.metadata()?.len() != bytes || bytes != FILE_BYTES as u64 {
-        return Ok(false);
-    }
-    for _ in 0..FILE_BYTES / of_a.len() {
-        a.read_exact(&mut of_a)?;
-        b.read_exact(&mut of_b)?;
-        if of_a != of_b {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }

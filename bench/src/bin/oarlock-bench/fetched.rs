@@ -1,4 +1,4 @@
-//! Libraries that `cargo xtask peers` made.
+//! Libraries and programs that `cargo xtask peers` made.
 #![allow(unsafe_code)]
 
 use std::env;
@@ -21,7 +21,7 @@ pub(crate) fn too_early(_: libloading::Error) -> Error {
 }
 
 /// In the target folder: the one this program lies in, the one cargo was told, the usual one.
-fn find(file: &str) -> Option<PathBuf> {
+pub(crate) fn find(file: &str) -> Option<PathBuf> {
     let program = env::current_exe().unwrap_or_default();
     let told = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     program

@@ -4,6 +4,7 @@ mod aws_lc;
 mod crypto_mb;
 mod enc;
 mod fetched;
+mod interrupt;
 mod ipsec_mb;
 mod pieces;
 mod programs;
@@ -53,7 +54,7 @@ struct Cli {
     first: bool,
 
     /// The `oarlock` command to measure, in place of the one beside this program
-    #[arg(long, value_name = "PATH", requires = "targets")]
+    #[arg(long, value_name = "PATH")]
     oarlock: Option<PathBuf>,
 
     /// The OpenSSL provider to measure whole programs with, in place of the one beside this program

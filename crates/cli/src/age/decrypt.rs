@@ -1,13 +1,17 @@
 //! `oarlock decrypt`.
 
 use std::io::{BufReader, Read, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
 
 use age::cli_common::{StdinGuard, read_identities, read_secret};
-use age::{Identity, scrypt};
-use oarlock_file::age::{Decryptor, Header, armored};
+use age::{Identity, scrypt, ssh, x25519};
+use oarlock_file::Range;
+use oarlock_file::age::{CHUNK_BYTES, Decryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES, armored};
+use zeroize::Zeroizing;
 
-use super::job::{self, Job, refused};
-use super::{no_passphrase, unreadable};
+use super::job::{self, Done, Hands, Session, refused};
+use super::{EXTENSION, many, no_passphrase, unreadable};
 use crate::failure::Failure;
 use crate::input::Input;
 
@@ -17,6 +21,11 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     identity: Vec<String>,
 
+    /// Only LENGTH bytes of the plaintext, from byte OFFSET on; without LENGTH, to its end. K, M, G and
+    /// T stand for KiB to TiB. Needs a file that is not armored, and reads no more of it than that
+    #[arg(long, value_name = "OFFSET:LENGTH", value_parser = PartOf::parse)]
+    range: Option<PartOf>,
+
     #[command(flatten)]
     common: job::Common,
 }
@@ -24,63 +33,206 @@ pub(crate) struct Args {
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   oarlock decrypt -i key.txt -o disk.img disk.img.age
-  oarlock decrypt -i ~/.ssh/id_ed25519 backup.tar.age | tar x";
+  oarlock decrypt -i ~/.ssh/id_ed25519 backup.tar.age | tar x
+  oarlock decrypt -i key.txt --recursive -o photos sealed
+  oarlock decrypt -i key.txt --range 1G:512 disk.img.age | xxd";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let mut input = Input::open(args.common.input_path())?;
-    let accelerator = job::accelerator()?;
-    let cpu = accelerator.cpu();
-    let fail = |name: &str| {
-        let name = name.to_string();
-        move |error| refused(&name, error)
-    };
-    let begun = first_bytes(&mut input)?;
-    if begun.last() == Some(&b'-') {
-        let file = input.file.try_clone();
-        let file = file.map_err(|error| input.failed(0, &error))?;
-        let armored = armored::Armored::new(std::io::Cursor::new(begun).chain(file));
-        let armored = armored.map_err(fail(&input.name))?;
-        let identities = identities(args, &armored.header)?;
-        let job = Job::new(&args.common, accelerator, input, true)?;
-        let result = armored
-            .open(
-                &borrowed(&identities),
-                cpu,
-                job.output.file(),
-                &mut |bytes| job.advance(bytes),
-            )
-            .map_err(|error| job.failed(error));
-        return job.end(result);
+    let session = Session::new(&args.common)?;
+    if !args.common.is_many() {
+        return job::one(&session, |input, output, hands| {
+            let keys = Keys::new(args, identities(args)?);
+            Decrypt::new(&session, args, keys).file(input, output, hands)
+        });
     }
-    // A file can be gone back in; of a pipe not a byte too much may be read.
-    let start = match input.size {
-        Some(_) => {
-            let at = input.file.stream_position();
-            let at = at.map_err(|error| input.failed(0, &error))?;
-            Some(at - begun.len() as u64)
+    if args.range.is_some() {
+        return Err(Failure::usage("--range is for one FILE"));
+    }
+    match shared_identities(&args.identity) {
+        Some(identities) => {
+            let decrypt = Decrypt::new(&session, args, Keys::new(args, identities));
+            many::run_on_threads(&session, &decrypt)
         }
-        None => None,
-    };
-    let rest: Box<dyn Read + '_> = match start {
-        Some(_) => Box::new(BufReader::new(&input.file)),
-        None => Box::new(&input.file),
-    };
-    let mut reader = (&begun[..]).chain(rest);
-    let header = Header::read(&mut reader).map_err(fail(&input.name))?;
-    let identities = identities(args, &header)?;
-    let decryptor = Decryptor::of_header(&header, &mut reader, &borrowed(&identities), cpu);
-    let decryptor = decryptor.map_err(fail(&input.name))?;
-    drop(reader);
-    if let Some(start) = start {
-        let at = start + decryptor.prologue_bytes;
-        input
-            .file
-            .seek(SeekFrom::Start(at))
-            .map_err(|error| input.failed(at, &error))?;
+        None => {
+            let decrypt = Decrypt::new(&session, args, Keys::new(args, identities(args)?));
+            many::run_on_one_thread(&session, &decrypt)
+        }
     }
-    let job = Job::new(&args.common, accelerator, input, true)?;
-    let result = job.run(&decryptor.payload);
-    job.end(result)
+}
+
+struct Decrypt<'a, I> {
+    session: &'a Session<'a>,
+    range: Option<PartOf>,
+    keys: Keys<'a, I>,
+}
+
+impl<'a, I: AsIdentity> Decrypt<'a, I> {
+    fn new(session: &'a Session<'a>, args: &'a Args, keys: Keys<'a, I>) -> Self {
+        let range = args.range;
+        Self {
+            session,
+            range,
+            keys,
+        }
+    }
+
+    fn file(
+        &self,
+        mut input: Input,
+        output: Option<&Path>,
+        hands: Hands<'_>,
+    ) -> Result<Done, Failure> {
+        let session = self.session;
+        let cpu = session.accelerator.cpu();
+        let fail = |name: &str| {
+            let name = name.to_string();
+            move |error| refused(&name, error)
+        };
+        let begun = first_bytes(&mut input)?;
+        if begun.last() == Some(&b'-') {
+            if self.range.is_some() {
+                return Err(Failure::usage(format!(
+                    "{}: is armored, and --range needs a file that is not: decrypt all of it",
+                    input.name
+                )));
+            }
+            let file = input.file.try_clone();
+            let file = file.map_err(|error| input.failed(0, &error))?;
+            let armored = armored::Armored::new(std::io::Cursor::new(begun).chain(file));
+            let armored = armored.map_err(fail(&input.name))?;
+            let identities = self.keys.of(&armored.header)?;
+            let job = session.job(input, output, true)?;
+            let result = armored
+                .open(&identities, cpu, job.output.file(), &mut |bytes| {
+                    job.advance(bytes)
+                })
+                .map_err(|error| job.failed(error));
+            return job.end(result);
+        }
+        // A file can be gone back in; of a pipe not a byte too much may be read.
+        let start = match input.size {
+            Some(_) => {
+                let at = input.file.stream_position();
+                let at = at.map_err(|error| input.failed(0, &error))?;
+                Some(at - begun.len() as u64)
+            }
+            None => None,
+        };
+        let rest: Box<dyn Read + '_> = match start {
+            Some(_) => Box::new(BufReader::with_capacity(HEADER_BYTES, &input.file)),
+            None => Box::new(&input.file),
+        };
+        let mut reader = (&begun[..]).chain(rest);
+        let header = Header::read(&mut reader).map_err(fail(&input.name))?;
+        let identities = self.keys.of(&header)?;
+        let decryptor = Decryptor::of_header(&header, &mut reader, &identities, cpu);
+        let decryptor = decryptor.map_err(fail(&input.name))?;
+        drop(reader);
+        let mut range = None;
+        let payload_start = start.map(|start| start + decryptor.prologue_bytes);
+        if let Some(part) = self.range {
+            let (Some(at), Some(size)) = (payload_start, input.size) else {
+                return Err(Failure::usage(format!(
+                    "{}: --range needs a file that can be gone forward in, which this is not",
+                    input.name
+                )));
+            };
+            range = Some(part.of(&input.name, size.saturating_sub(at))?);
+        }
+        if let Some(at) = payload_start {
+            let chunk = range.map_or(0, |range| range.from / CHUNK_BYTES as u64);
+            let at = at + chunk * SEALED_CHUNK_BYTES as u64;
+            input
+                .file
+                .seek(SeekFrom::Start(at))
+                .map_err(|error| input.failed(at, &error))?;
+        }
+        let job = session.job(input, output, true)?;
+        let result = match range {
+            Some(range) if range.bytes == 0 => Ok(()),
+            range => job.run(&decryptor.payload, hands, range),
+        };
+        job.end(result)
+    }
+}
+
+impl<I: AsIdentity> many::Work for Decrypt<'_, I> {
+    fn output_name(&self, input: &Path) -> Option<PathBuf> {
+        let is_ours = input
+            .extension()
+            .is_some_and(|extension| extension == EXTENSION);
+        is_ours.then(|| input.with_extension(""))
+    }
+
+    fn passed_over(&self) -> &'static str {
+        "a name that does not end in .age"
+    }
+
+    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Done, Failure> {
+        self.file(input, Some(output), hands)
+    }
+}
+
+/// `--range OFFSET:LENGTH`, in bytes of the plaintext.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct PartOf {
+    from: u64,
+    /// None: to the end.
+    bytes: Option<u64>,
+}
+
+impl PartOf {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (from, bytes) = text
+            .split_once(':')
+            .ok_or("give OFFSET:LENGTH, or OFFSET: for all that follows")?;
+        let bytes = (!bytes.is_empty()).then(|| size(bytes)).transpose()?;
+        let from = size(from)?;
+        Ok(Self { from, bytes })
+    }
+
+    /// Of the file `name`, whose chunks have so many bytes.
+    fn of(self, name: &str, sealed: u64) -> Result<Range, Failure> {
+        let chunks = sealed.div_ceil(SEALED_CHUNK_BYTES as u64);
+        let of = sealed.checked_sub(chunks * TAG_BYTES as u64);
+        let of = of.filter(|_| chunks > 0);
+        let of = of.ok_or_else(|| Failure::new(format!("{name}: incomplete: it has no chunk")))?;
+        let left = of.checked_sub(self.from).ok_or_else(|| {
+            Failure::usage(format!(
+                "{name}: --range begins at byte {}, but there are {of}",
+                self.from
+            ))
+        })?;
+        Ok(Range {
+            from: self.from,
+            bytes: self.bytes.unwrap_or(left).min(left),
+            of,
+        })
+    }
+}
+
+/// Bytes, perhaps as a number of KiB, MiB, GiB or TiB.
+fn size(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.find(|c: char| !c.is_ascii_digit()) {
+        None => (text, 0),
+        Some(at) => {
+            let (digits, unit) = text.split_at(at);
+            let shift = match unit.trim_end_matches("iB") {
+                "K" => 10,
+                "M" => 20,
+                "G" => 30,
+                "T" => 40,
+                _ => return Err(format!("{text}: give bytes, or a number with K, M, G or T")),
+            };
+            (digits, shift)
+        }
+    };
+    let number = digits
+        .parse::<u64>()
+        .map_err(|_| format!("{text}: is no number of bytes"))?;
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| format!("{text}: is more than there can be"))
 }
 
 /// Up to the first that is no white space, which tells armor.
@@ -101,32 +253,107 @@ fn first_bytes(input: &mut Input) -> Result<Vec<u8>, Failure> {
     Ok(begun)
 }
 
-fn identities(args: &Args, header: &Header) -> Result<Vec<Box<dyn Identity>>, Failure> {
-    if header.is_scrypt() {
-        if !args.identity.is_empty() {
+/// What opens headers.
+struct Keys<'a, I> {
+    args: &'a Args,
+    identities: Vec<I>,
+    /// Asked for when the first file needs it.
+    passphrase: OnceLock<scrypt::Identity>,
+    asking: Mutex<()>,
+}
+
+impl<'a, I: AsIdentity> Keys<'a, I> {
+    fn new(args: &'a Args, identities: Vec<I>) -> Self {
+        Self {
+            args,
+            identities,
+            passphrase: OnceLock::new(),
+            asking: Mutex::new(()),
+        }
+    }
+
+    fn of(&self, header: &Header) -> Result<Vec<&dyn Identity>, Failure> {
+        if header.is_scrypt() {
+            if !self.args.identity.is_empty() {
+                return Err(Failure::usage(
+                    "this file was encrypted with a passphrase: leave -i out, and it is asked for",
+                ));
+            }
+            return Ok(vec![self.passphrase()?]);
+        }
+        if self.identities.is_empty() {
             return Err(Failure::usage(
-                "this file was encrypted with a passphrase: leave -i out, and it is asked for",
+                "an identity is missing: give the file that it is in by -i",
             ));
+        }
+        Ok(self.identities.iter().map(I::as_identity).collect())
+    }
+
+    fn passphrase(&self) -> Result<&scrypt::Identity, Failure> {
+        let _asking = self.asking.lock();
+        if let Some(identity) = self.passphrase.get() {
+            return Ok(identity);
         }
         let passphrase = read_secret("Passphrase", "Passphrase", None);
         let passphrase = passphrase.map_err(|error| no_passphrase(&error))?;
-        let mut identity = scrypt::Identity::new(passphrase);
-        identity.set_max_work_factor(WORK_FACTOR_MAX);
-        return Ok(vec![Box::new(identity)]);
+        Ok(self.passphrase.get_or_init(|| {
+            let mut identity = scrypt::Identity::new(passphrase);
+            identity.set_max_work_factor(WORK_FACTOR_MAX);
+            identity
+        }))
     }
-    if args.identity.is_empty() {
-        return Err(Failure::usage(
-            "an identity is missing: give the file that it is in by -i",
-        ));
+}
+
+/// Identities of one thread, or of several.
+trait AsIdentity {
+    fn as_identity(&self) -> &dyn Identity;
+}
+
+impl AsIdentity for Box<dyn Identity> {
+    fn as_identity(&self) -> &dyn Identity {
+        &**self
     }
+}
+
+impl AsIdentity for Box<dyn Identity + Send + Sync> {
+    fn as_identity(&self) -> &dyn Identity {
+        &**self
+    }
+}
+
+fn identities(args: &Args) -> Result<Vec<Box<dyn Identity>>, Failure> {
     let mut guard = StdinGuard::new(args.common.reads_stdin());
     read_identities(args.identity.clone(), None, &mut guard).map_err(unreadable)
 }
 
-fn borrowed(identities: &[Box<dyn Identity>]) -> Vec<&dyn Identity> {
-    identities.iter().map(|identity| &**identity as _).collect()
+/// Identities that several threads may use: not those that ask for a passphrase or a plugin, nor what
+/// can be read but once.
+fn shared_identities(paths: &[String]) -> Option<Vec<Box<dyn Identity + Send + Sync>>> {
+    let mut identities: Vec<Box<dyn Identity + Send + Sync>> = Vec::new();
+    for path in paths {
+        if !std::fs::metadata(path).ok()?.is_file() {
+            return None;
+        }
+        let text = Zeroizing::new(std::fs::read_to_string(path).ok()?);
+        if text.starts_with("-----BEGIN") {
+            match ssh::Identity::from_buffer(text.as_bytes(), None).ok()? {
+                key @ ssh::Identity::Unencrypted(_) => identities.push(Box::new(key)),
+                _ => return None,
+            }
+            continue;
+        }
+        for line in text.lines() {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            identities.push(Box::new(line.parse::<x25519::Identity>().ok()?));
+        }
+    }
+    Some(identities)
 }
 
 /// The most that age takes, too: 4 GiB and half a minute.
 const WORK_FACTOR_MAX: u8 = 22;
 const WHITE_SPACE_BYTES_MAX: usize = 1024;
+/// Most headers have less.
+const HEADER_BYTES: usize = 1024;

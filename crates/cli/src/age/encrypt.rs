@@ -1,13 +1,16 @@
 //! `oarlock encrypt`.
 
+use std::collections::HashSet;
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use age::cli_common::{Passphrase, StdinGuard, read_or_generate_passphrase, read_recipients};
-use age::{Recipient, scrypt};
-use oarlock_file::age::{Encryptor, armored};
+use age::{EncryptError, Recipient, scrypt};
+use oarlock_file::age::{Encryptor, FileKey, Stanza, armored};
 
-use super::job::{self, Job, refused};
-use super::{no_passphrase, unreadable};
+use super::job::{self, Done, Hands, Session, refused};
+use super::{EXTENSION, many, no_passphrase, unreadable};
 use crate::failure::Failure;
 use crate::input::Input;
 
@@ -40,36 +43,87 @@ pub(crate) struct Args {
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   oarlock encrypt -r age1... -o disk.img.age disk.img
+  oarlock encrypt -r age1... --rm *.log
+  oarlock encrypt -r age1... --recursive -o sealed photos
   tar c . | oarlock encrypt -R ~/.ssh/id_ed25519.pub > backup.tar.age
   age -d -i key.txt backup.tar.age | tar x";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let input = Input::open(args.common.input_path())?;
-    let recipients = recipients(args)?;
-    let accelerator = job::accelerator()?;
-    let recipients: Vec<&dyn Recipient> = recipients.iter().map(|r| &**r as _).collect();
-    let encryptor = Encryptor::new(&recipients, accelerator.cpu())
-        .map_err(|error| refused("recipients", error))?;
-    let job = Job::new(&args.common, accelerator, input, args.armor)?;
-    let result = if args.armor {
-        armored::seal(
-            &encryptor,
-            &mut &job.input.file,
-            job.output.file(),
-            &mut |bytes| job.advance(bytes),
-        )
-        .map_err(|error| job.failed(error))
-    } else {
-        job.output
-            .file()
-            .write_all(&encryptor.prologue)
-            .map_err(|error| job.output.failed(0, &error))
-            .and_then(|()| job.run(&encryptor.payload))
-    };
-    job.end(result)
+    let session = Session::new(&args.common)?;
+    if args.common.is_many() {
+        let encrypt = Encrypt {
+            session: &session,
+            recipients: recipients(args)?,
+            armor: args.armor,
+        };
+        return many::run_on_threads(&session, &encrypt);
+    }
+    job::one(&session, |input, output, hands| {
+        let encrypt = Encrypt {
+            session: &session,
+            recipients: recipients(args)?,
+            armor: args.armor,
+        };
+        encrypt.file(input, output, hands)
+    })
 }
 
-fn recipients(args: &Args) -> Result<Vec<Box<dyn Recipient + Send>>, Failure> {
+struct Encrypt<'a> {
+    session: &'a Session<'a>,
+    recipients: Vec<Locked>,
+    armor: bool,
+}
+
+impl Encrypt<'_> {
+    fn file(&self, input: Input, output: Option<&Path>, hands: Hands<'_>) -> Result<Done, Failure> {
+        let recipients: Vec<&dyn Recipient> = self.recipients.iter().map(|r| r as _).collect();
+        let encryptor = Encryptor::new(&recipients, self.session.accelerator.cpu())
+            .map_err(|error| refused("recipients", error))?;
+        let job = self.session.job(input, output, self.armor)?;
+        let result = if self.armor {
+            armored::seal(
+                &encryptor,
+                &mut &job.input.file,
+                job.output.file(),
+                &mut |bytes| job.advance(bytes),
+            )
+            .map_err(|error| job.failed(error))
+        } else {
+            job.output
+                .file()
+                .write_all(&encryptor.prologue)
+                .map_err(|error| job.output.failed(0, &error))
+                .and_then(|()| job.run(&encryptor.payload, hands, None))
+        };
+        let result = result.and_then(|()| job.input.check_unchanged());
+        job.end(result)
+    }
+}
+
+impl many::Work for Encrypt<'_> {
+    fn output_name(&self, input: &Path) -> Option<PathBuf> {
+        if input
+            .extension()
+            .is_some_and(|extension| extension == EXTENSION)
+        {
+            return None;
+        }
+        let mut name = input.as_os_str().to_os_string();
+        name.push(".");
+        name.push(EXTENSION);
+        Some(name.into())
+    }
+
+    fn passed_over(&self) -> &'static str {
+        "a name that ends in .age, as if encrypted already"
+    }
+
+    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Done, Failure> {
+        self.file(input, Some(output), hands)
+    }
+}
+
+fn recipients(args: &Args) -> Result<Vec<Locked>, Failure> {
     if args.passphrase {
         let passphrase = match read_or_generate_passphrase() {
             Ok(Passphrase::Typed(passphrase)) => passphrase,
@@ -86,7 +140,7 @@ fn recipients(args: &Args) -> Result<Vec<Box<dyn Recipient + Send>>, Failure> {
         };
         let mut recipient = scrypt::Recipient::new(passphrase);
         recipient.set_work_factor(WORK_FACTOR);
-        return Ok(vec![Box::new(recipient)]);
+        return Ok(vec![Locked::new(Box::new(recipient))]);
     }
     if args.recipient.is_empty() && args.recipients_file.is_empty() && args.identity.is_empty() {
         return Err(Failure::usage(
@@ -101,7 +155,27 @@ fn recipients(args: &Args) -> Result<Vec<Box<dyn Recipient + Send>>, Failure> {
         None,
         &mut guard,
     )
+    .map(|recipients| recipients.into_iter().map(Locked::new).collect())
     .map_err(unreadable)
+}
+
+/// A recipient that several threads have: those of plugins answer one at a time.
+struct Locked(Mutex<Box<dyn Recipient + Send>>);
+
+impl Locked {
+    fn new(recipient: Box<dyn Recipient + Send>) -> Self {
+        Self(Mutex::new(recipient))
+    }
+}
+
+impl Recipient for Locked {
+    fn wrap_file_key(
+        &self,
+        file_key: &FileKey,
+    ) -> Result<(Vec<Stanza>, HashSet<String>), EncryptError> {
+        let recipient = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        recipient.wrap_file_key(file_key)
+    }
 }
 
 /// scrypt's log2 N, as age has it: 256 MiB and about a second.

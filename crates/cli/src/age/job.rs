@@ -1,31 +1,64 @@
-//! What `encrypt` and `decrypt` share: arguments, and when an output is refused.
+//! What `encrypt` and `decrypt` share: the ends of one file, signals, the bar.
 
+use std::io::IsTerminal as _;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use oarlock::{Accelerator, Reservation};
+use oarlock_file::{Ends, Error, Format, Range, Watch, Workspace};
+use rustix::event::PollFlags;
 
+use super::many::Line;
 use crate::failure::Failure;
 use crate::input::Input;
-use crate::job::Threads;
-pub(super) use crate::job::{Job, refused};
+use crate::interrupt::Interrupt;
+pub(super) use crate::job::refused;
+use crate::job::{Threads, failed};
 use crate::options;
-use crate::output::Target;
-use crate::progress::When;
+use crate::output::{Naming, Output, Target};
+use crate::progress::{Progress, When};
 
 /// Arguments that `encrypt` and `decrypt` share.
 #[derive(clap::Args)]
 pub(crate) struct Common {
-    /// File to read; standard input if absent or `-`
-    #[arg(value_name = "INPUT")]
-    input: Option<PathBuf>,
+    /// Files to read; standard input if absent or `-`. One is written to standard output or to -o,
+    /// several each to a file of its own, with `.age` at the end of its name or without
+    #[arg(value_name = "FILE")]
+    pub(super) inputs: Vec<PathBuf>,
 
-    /// File to write; standard output if absent or `-`. It gets its name when all has gone well
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    /// File to write; standard output if absent or `-`. It gets its name when all has gone well.
+    /// With several files, the directory for what becomes of them; beside them if absent
+    #[arg(short, long, value_name = "PATH")]
+    pub(super) output: Option<PathBuf>,
 
-    /// Replace the output if there is one already
+    /// Write each FILE to a file of its own, even if there is only one
+    #[arg(long)]
+    pub(super) each: bool,
+
+    /// Go through directories, and do each file in them. Symbolic links in them are left out
+    #[arg(long)]
+    pub(super) recursive: bool,
+
+    /// Replace outputs that are there already
     #[arg(short, long)]
-    force: bool,
+    pub(super) force: bool,
+
+    /// Remove each input when its output is on the disk
+    #[arg(long)]
+    pub(super) rm: bool,
+
+    /// Wait until the output is on the disk
+    #[arg(long)]
+    pub(super) sync: bool,
+
+    /// Give the output the mode, times, extended attributes and, as root, owner of the input
+    #[arg(long)]
+    pub(super) preserve: bool,
+
+    /// Tell what was done to which file, a line of JSON each, on standard output
+    #[arg(long)]
+    pub(super) json: bool,
 
     /// Threads at work, at most one for each CPU: a number, or `auto` for all CPUs
     #[arg(short = 'T', long, value_name = "N", default_value = "auto", value_parser = Threads::parse)]
@@ -37,55 +70,227 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    /// Whether standard input is what is read.
+    /// Whether standard input is read for data.
     pub(super) fn reads_stdin(&self) -> bool {
-        let path = self.input.as_deref();
-        path.is_none_or(|path| path.as_os_str() == "-")
+        self.inputs.is_empty() || self.inputs.iter().any(|path| path.as_os_str() == "-")
     }
 
-    /// Whether the output was not named.
-    pub(super) fn is_output_left_open(&self) -> bool {
-        self.output.is_none()
+    /// Whether every input has an output of its own.
+    pub(super) fn is_many(&self) -> bool {
+        self.each || self.recursive || self.inputs.len() > 1
     }
 
-    pub(super) fn input_path(&self) -> Option<&Path> {
-        self.input.as_deref()
+    /// The only input, if it has a name.
+    fn input(&self) -> Option<&Path> {
+        self.inputs.first().map(PathBuf::as_path)
     }
 }
 
-impl Job {
+/// One call of the command.
+pub(super) struct Session<'a> {
+    pub(super) args: &'a Common,
+    pub(super) accelerator: Accelerator,
+    pub(super) interrupt: Interrupt,
+    pub(super) progress: Progress,
+}
+
+/// Who works on a file.
+pub(super) enum Hands<'a> {
+    /// All threads.
+    All,
+    /// The calling thread, which has other files besides.
+    This(&'a mut Workspace),
+}
+
+/// What became of a file.
+#[derive(Clone, Copy)]
+pub(super) struct Done {
+    /// Read, from its start to its end or to the end of what was asked for.
+    pub(super) bytes_read: Option<u64>,
+    pub(super) bytes_written: Option<u64>,
+}
+
+/// One file on its way.
+pub(super) struct Job<'a> {
+    session: &'a Session<'a>,
+    pub(super) input: Input,
+    pub(super) output: Output,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(args: &'a Common) -> Result<Self, Failure> {
+        let mut options = options::parse("")?;
+        options.reservation = Reservation::Shared;
+        let leaves_nothing = !args.is_many()
+            && args
+                .output
+                .as_deref()
+                .is_none_or(|path| path.as_os_str() == "-");
+        Ok(Self {
+            args,
+            accelerator: options::build(options)?,
+            interrupt: Interrupt::catch(leaves_nothing)?,
+            progress: Progress::new(args.progress, None),
+        })
+    }
+
+    /// Beside the calling thread.
+    pub(super) fn helpers(&self) -> usize {
+        self.args.threads.helpers(&self.accelerator)
+    }
+
     /// Opens the output for what `input` has. `is_text`: a terminal may be shown it.
-    pub(super) fn new(
-        args: &Common,
-        accelerator: Accelerator,
+    pub(super) fn job(
+        &'a self,
         input: Input,
+        output: Option<&Path>,
         is_text: bool,
-    ) -> Result<Self, Failure> {
-        use std::io::IsTerminal as _;
-        if args.is_output_left_open() && !is_text && std::io::stdout().is_terminal() {
+    ) -> Result<Job<'a>, Failure> {
+        if output.is_none() && !is_text && std::io::stdout().is_terminal() {
             return Err(Failure::usage(
                 "a terminal is no place for encrypted bytes: name a file by -o, or make them text by -a",
             ));
         }
-        let target = Target::find(args.output.as_deref())?;
-        if let Target::Named {
-            name,
-            mode: Some(_),
-            ..
-        } = &target
-            && !args.force
-        {
-            return Err(Failure::usage(format!(
+        let target = self.target(output)?;
+        let naming = match self.args.force {
+            true => Naming::Replace,
+            false => Naming::New,
+        };
+        let output = target.open(naming)?;
+        output.check_apart_from(&input.file)?;
+        Ok(Job {
+            session: self,
+            input,
+            output,
+        })
+    }
+
+    fn target(&self, output: Option<&Path>) -> Result<Target, Failure> {
+        match Target::find(output)? {
+            Target::Named {
+                name,
+                mode: Some(_),
+                ..
+            } if !self.args.force => Err(Failure::usage(format!(
                 "{name}: is there already: --force replaces it"
-            )));
+            ))),
+            target => Ok(target),
         }
-        Self::begin(accelerator, args.threads, args.progress, input, target)
+    }
+
+    /// In the words of the command.
+    fn failed(&self, input: &Input, output: &Output, error: Error) -> Failure {
+        failed(&self.interrupt, input, output, error)
     }
 }
 
-/// The accelerator of this process, which has one file at a time.
-pub(super) fn accelerator() -> Result<Accelerator, Failure> {
-    let mut options = options::parse("")?;
-    options.reservation = Reservation::Shared;
-    options::build(options)
+impl Watch for Session<'_> {
+    fn is_stopped(&self) -> bool {
+        self.interrupt.check().is_err()
+    }
+
+    fn wait(&self, file: BorrowedFd<'_>, what: PollFlags) -> bool {
+        self.interrupt.wait(file, what).is_ok()
+    }
+
+    fn advanced(&self, bytes: u64) {
+        self.progress.add(bytes);
+    }
+}
+
+impl Job<'_> {
+    /// The rest of the input, from where it stands, or a part of it.
+    pub(super) fn run(
+        &self,
+        format: &impl Format,
+        hands: Hands<'_>,
+        range: Option<Range>,
+    ) -> Result<(), Failure> {
+        let session = self.session;
+        let ends = Ends {
+            input: &self.input.file,
+            input_bytes: self.input.size,
+            output: self.output.file(),
+            is_positional: self.output.is_positional,
+            is_regular: self.output.is_regular,
+        };
+        let (accelerator, helpers) = (&session.accelerator, session.helpers());
+        match (range, hands) {
+            (Some(range), _) => {
+                oarlock_file::run_range(accelerator, helpers, &ends, format, session, range)
+            }
+            (None, Hands::All) => oarlock_file::run(accelerator, helpers, &ends, format, session),
+            (None, Hands::This(workspace)) => {
+                oarlock_file::run_alone(workspace, &ends, format, session)
+            }
+        }
+        .map_err(|error| self.failed(error))
+    }
+
+    /// In the words of the command.
+    pub(super) fn failed(&self, error: Error) -> Failure {
+        self.session.failed(&self.input, &self.output, error)
+    }
+
+    /// So many bytes done; whether to go on.
+    pub(super) fn advance(&self, bytes: u64) -> bool {
+        self.session.advanced(bytes);
+        !self.session.is_stopped()
+    }
+
+    /// Gives the output its name, when all has gone well, and removes the input if that is asked for.
+    pub(super) fn end(self, result: Result<(), Failure>) -> Result<Done, Failure> {
+        result?;
+        let args = self.session.args;
+        self.session.interrupt.check()?;
+        let (bytes_read, bytes_written) = (self.input.size, self.output.bytes());
+        if args.preserve {
+            self.output.preserve(&self.input.file)?;
+        }
+        self.output.commit(args.sync || args.rm)?;
+        if args.rm {
+            self.input.remove()?;
+        }
+        Ok(Done {
+            bytes_read,
+            bytes_written,
+        })
+    }
+}
+
+/// One input to one output.
+pub(super) fn one(
+    session: &Session<'_>,
+    work: impl FnOnce(Input, Option<&Path>, Hands<'_>) -> Result<Done, Failure>,
+) -> Result<(), Failure> {
+    let args = session.args;
+    let output = args
+        .output
+        .as_deref()
+        .filter(|path| path.as_os_str() != "-");
+    if args.rm && (output.is_none() || args.reads_stdin()) {
+        return Err(Failure::usage(
+            "--rm needs a FILE to remove, and -o or --each for what becomes of it",
+        ));
+    }
+    if args.json && output.is_none() {
+        return Err(Failure::usage(
+            "--json writes to standard output, where the data go: name a file for these by -o",
+        ));
+    }
+    let began = Instant::now();
+    // Before a passphrase is asked for.
+    session.target(output)?;
+    let result = Input::open(args.input()).and_then(|input| {
+        session.progress.expect(input.size);
+        let name = input.name.clone();
+        work(input, output, Hands::All).map(|done| (name, done))
+    });
+    session.progress.clear();
+    let (name, done) = result?;
+    if let Some(output) = output.filter(|_| args.json) {
+        let line = Line::done(Path::new(&name), output, done, began.elapsed());
+        crate::to_stdout(line.to_string().as_bytes())?;
+    }
+    Ok(())
 }

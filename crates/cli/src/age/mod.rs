@@ -2,13 +2,16 @@
 //!
 //! ```text
 //! encrypt.rs    to recipients or a passphrase        decrypt.rs   with identities or a passphrase
-//! keygen.rs     a new identity                       job.rs       arguments that both share
+//! keygen.rs     a new identity                       inspect.rs   what a file tells without a key
+//! job.rs        one file: ends, signals, bar         many.rs      files side by side, directories
 //! ```
 
 pub(crate) mod decrypt;
 pub(crate) mod encrypt;
+pub(crate) mod inspect;
 mod job;
 pub(crate) mod keygen;
+mod many;
 
 use age::cli_common::ReadError;
 
@@ -34,3 +37,6 @@ fn unreadable(error: ReadError) -> Failure {
 fn no_passphrase(error: &impl std::fmt::Display) -> Failure {
     Failure::new(format!("passphrase: {}", one_line(&error.to_string())))
 }
+
+/// Of the names of encrypted files.
+const EXTENSION: &str = "age";

@@ -64,6 +64,17 @@ impl<R: Read> Armored<R> {
         Ok(Self { input, header })
     }
 
+    /// The header, and the bytes behind it, when all of the armor has been read.
+    ///
+    /// # Errors
+    /// [`Error::Read`] where it is no armor.
+    pub fn into_payload_bytes(mut self) -> Result<(Header, u64), Error> {
+        let at = self.header.bytes();
+        let bytes = io::copy(&mut self.input, &mut io::sink());
+        let bytes = bytes.map_err(|error| Error::Read { at, error })?;
+        Ok((self.header, bytes))
+    }
+
     /// Opens all of it to `output`, as [`seal`] seals. A chunk is written when it is known to be
     /// authentic.
     ///

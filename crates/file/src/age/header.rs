@@ -110,6 +110,11 @@ impl Header {
             .map_err(|_| Error::HeaderMac)
     }
 
+    /// Its length.
+    pub fn bytes(&self) -> u64 {
+        self.encoded.len() as u64
+    }
+
     /// Whether a passphrase opens it.
     pub fn is_scrypt(&self) -> bool {
         is_scrypt(&self.stanzas)

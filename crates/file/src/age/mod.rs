@@ -14,14 +14,14 @@ pub mod armored;
 mod header;
 mod payload;
 
-pub use age_core::format::Stanza;
+pub use age_core::format::{FileKey, Stanza};
 pub use header::{Header, VERSION_LINE};
 pub use payload::{CHUNK_BYTES, Payload, SEALED_CHUNK_BYTES, TAG_BYTES};
 
 use std::io::Read;
 
 use ::age::{Identity, Recipient};
-use age_core::format::{FILE_KEY_BYTES, FileKey};
+use age_core::format::FILE_KEY_BYTES;
 use oarlock::kernels::cpu::Cpu;
 
 use crate::Error;

@@ -95,10 +95,11 @@ impl Run<'_> {
     }
 }
 
-/// Room for the chunks of a run and one more. Wiped on drop.
+/// Room for the chunks of a run and one more. What was used of it is wiped on drop.
 pub(super) struct Buffer {
     bytes: Vec<u8>,
     slot_bytes: usize,
+    used: usize,
     /// What comes before them, where the format asks for it.
     pub(super) overlap: Vec<u8>,
 }
@@ -109,8 +110,13 @@ impl Buffer {
         Self {
             bytes: vec![0; (format.chunks_per_run() + 1) * slot_bytes],
             slot_bytes,
+            used: 0,
             overlap: vec![0; format.overlap_bytes()],
         }
+    }
+
+    pub(super) fn fits(&self, format: &impl Format) -> bool {
+        self.slot_bytes == format.sealed_bytes()
     }
 
     /// The places of bytes `from..to` of what is read in chunks of `chunk_bytes`.
@@ -121,6 +127,9 @@ impl Buffer {
         to: usize,
     ) -> Vec<IoSliceMut<'_>> {
         let (slot_bytes, chunk_bytes) = self.pieces(chunk_bytes);
+        // What is sealed may be longer by a part of a slot.
+        let used = (to.div_ceil(chunk_bytes) + 1).saturating_mul(slot_bytes);
+        self.used = self.used.max(used.min(self.bytes.len()));
         let slots = self.bytes.chunks_mut(slot_bytes).enumerate();
         let places = slots.filter_map(|(i, slot)| {
             let start = i * chunk_bytes;
@@ -195,6 +204,6 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        self.bytes.zeroize();
+        self.bytes[..self.used].zeroize();
     }
 }

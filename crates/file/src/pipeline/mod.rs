@@ -11,6 +11,7 @@
 //! under a stream cipher.
 //!
 //! Every thread has one buffer of some 1 MiB; that is all the memory there is, however long the file.
+//! Many files at a time are done each by one thread ([`run_alone`]).
 
 mod buffer;
 mod ordered;
@@ -24,6 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use oarlock::Accelerator;
 use rustix::event::PollFlags;
 
+use self::buffer::Buffer;
 use crate::Error;
 
 pub use buffer::{Done, Run};
@@ -91,6 +93,21 @@ pub trait Watch: Sync {
     fn advanced(&self, bytes: u64);
 }
 
+/// A part of the plaintext.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// Its first byte, counted from the first of the plaintext.
+    pub from: u64,
+    /// How many bytes it has: one at least, and none is beyond the end of the plaintext.
+    pub bytes: u64,
+    /// Of the whole plaintext.
+    pub of: u64,
+}
+
+/// The buffer of one thread, some 1 MiB, for one file after the other. Wiped on drop.
+#[derive(Default)]
+pub struct Workspace(Option<Buffer>);
+
 /// Has all chunks of the input written to the output, by this thread and up to `helpers` of the
 /// accelerator's. Both files stand behind what was read and written then.
 ///
@@ -104,23 +121,63 @@ pub fn run(
     format: &impl Format,
     watch: &impl Watch,
 ) -> Result<(), Error> {
-    let shared = Shared {
+    let shared = Shared::new(ends, format, watch);
+    let together = Together {
         accelerator,
         helpers,
-        ends,
-        format,
-        watch,
-        failure: Mutex::new(None),
-        is_stopped: AtomicBool::new(false),
     };
-    let chunks = regular::run(&shared)?;
-    ordered::run(&shared, chunks)
+    let chunks = regular::run(&shared, &together)?;
+    ordered::run(&shared, &together, ordered::Span::from_chunk(chunks))
+}
+
+/// The same by this thread alone: for many files at once, each by one thread.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_alone(
+    workspace: &mut Workspace,
+    ends: &Ends<'_>,
+    format: &impl Format,
+    watch: &impl Watch,
+) -> Result<(), Error> {
+    let shared = Shared::new(ends, format, watch);
+    let buffer = match &mut workspace.0 {
+        Some(buffer) if buffer.fits(format) => buffer,
+        other => other.insert(Buffer::new(format)),
+    };
+    ordered::run_alone(&shared, buffer)
+}
+
+/// Opens no more chunks than `range` is in, and writes that part of the plaintext. The input stands at
+/// the chunk that has its first byte.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_range(
+    accelerator: &Accelerator,
+    helpers: usize,
+    ends: &Ends<'_>,
+    format: &impl Format,
+    watch: &impl Watch,
+    range: Range,
+) -> Result<(), Error> {
+    let shared = Shared::new(ends, format, watch);
+    let together = Together {
+        accelerator,
+        helpers,
+    };
+    let span = ordered::Span::of_range(range, format);
+    ordered::run(&shared, &together, span)
+}
+
+/// Who works.
+struct Together<'a> {
+    accelerator: &'a Accelerator,
+    helpers: usize,
 }
 
 /// What the threads share.
 struct Shared<'a, F, W> {
-    accelerator: &'a Accelerator,
-    helpers: usize,
     ends: &'a Ends<'a>,
     format: &'a F,
     watch: &'a W,
@@ -128,7 +185,17 @@ struct Shared<'a, F, W> {
     is_stopped: AtomicBool,
 }
 
-impl<F: Format, W: Watch> Shared<'_, F, W> {
+impl<'a, F: Format, W: Watch> Shared<'a, F, W> {
+    fn new(ends: &'a Ends<'a>, format: &'a F, watch: &'a W) -> Self {
+        Self {
+            ends,
+            format,
+            watch,
+            failure: Mutex::new(None),
+            is_stopped: AtomicBool::new(false),
+        }
+    }
+
     /// Bytes of a whole chunk as it is read, and as it is written.
     fn chunk_bytes(&self) -> (usize, usize) {
         let (plain, sealed) = (self.format.plain_bytes(), self.format.sealed_bytes());
@@ -139,8 +206,12 @@ impl<F: Format, W: Watch> Shared<'_, F, W> {
     }
 
     /// Runs `work` on this thread and its helpers; the first failure of any stops the others.
-    fn together(&self, work: &(dyn Fn() -> Result<(), Error> + Sync)) -> Result<(), Error> {
-        self.accelerator.work_together(self.helpers, &|| {
+    fn together(
+        &self,
+        who: &Together<'_>,
+        work: &(dyn Fn() -> Result<(), Error> + Sync),
+    ) -> Result<(), Error> {
+        who.accelerator.work_together(who.helpers, &|| {
             if let Err(error) = work() {
                 self.fail(error);
                 self.is_stopped.store(true, Ordering::Relaxed);

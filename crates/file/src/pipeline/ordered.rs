@@ -18,35 +18,109 @@ use rustix::io::{Errno, ReadWriteFlags};
 
 use super::buffer::Buffer;
 use super::regular::read_overlap;
-use super::{Direction, Format, Shared, Watch, lock};
+use super::{Direction, Format, Range, Shared, Together, Watch, lock};
 use crate::Error;
 
-/// Does all chunks from `chunk` on, which begins where the input stands.
-pub(super) fn run<F: Format, W: Watch>(shared: &Shared<'_, F, W>, chunk: u64) -> Result<(), Error> {
+/// Does all chunks of `span`, whose first begins where the input stands.
+pub(super) fn run<F: Format, W: Watch>(
+    shared: &Shared<'_, F, W>,
+    together: &Together<'_>,
+    span: Span,
+) -> Result<(), Error> {
+    let reader = begin(shared, span)?;
+    let turns = (Turns::default(), Turns::default());
+    shared.together(together, &|| {
+        // Nobody waits for the turn of a thread that has failed, or panicked.
+        let ends = (EndsTurns(&turns.0), EndsTurns(&turns.1));
+        work(
+            shared,
+            &span,
+            &reader,
+            &turns,
+            &mut Buffer::new(shared.format),
+        )?;
+        std::mem::forget(ends);
+        Ok(())
+    })
+}
+
+/// Does all chunks of the file on this thread.
+pub(super) fn run_alone<F: Format, W: Watch>(
+    shared: &Shared<'_, F, W>,
+    buffer: &mut Buffer,
+) -> Result<(), Error> {
+    let span = Span::from_chunk(0);
+    let reader = begin(shared, span)?;
+    work(shared, &span, &reader, &Default::default(), buffer)
+}
+
+/// Which chunks are read, and what is written of them.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    /// The first of them.
+    chunk: u64,
+    /// Bytes that are read at most.
+    read_max: u64,
+    /// Whether the file ends where these do.
+    reaches_end: bool,
+    /// The first byte that is written, counted in what is written of the whole file.
+    from: u64,
+    /// The first that is not.
+    to: u64,
+}
+
+impl Span {
+    /// To the end of the file.
+    pub(super) fn from_chunk(chunk: u64) -> Self {
+        Self {
+            chunk,
+            read_max: u64::MAX,
+            reaches_end: true,
+            from: 0,
+            to: u64::MAX,
+        }
+    }
+
+    /// What has `range`, to be opened.
+    pub(super) fn of_range(range: Range, format: &impl Format) -> Self {
+        let (plain, sealed) = (format.plain_bytes() as u64, format.sealed_bytes() as u64);
+        let to = range.from + range.bytes;
+        let (chunk, end) = (range.from / plain, to.div_ceil(plain));
+        Self {
+            chunk,
+            read_max: (end - chunk) * sealed,
+            reaches_end: end >= range.of.div_ceil(plain),
+            from: range.from,
+            to,
+        }
+    }
+}
+
+fn begin<F: Format, W: Watch>(
+    shared: &Shared<'_, F, W>,
+    span: Span,
+) -> Result<Mutex<Reader>, Error> {
     // Fewer turns for both sides; where it is not a pipe or not allowed, it works as well.
-    for end in [shared.ends.input, shared.ends.output] {
-        let _ = rustix::pipe::fcntl_setpipe_size(end, PIPE_BYTES);
+    if shared.ends.input_bytes.is_none() {
+        let _ = rustix::pipe::fcntl_setpipe_size(shared.ends.input, PIPE_BYTES);
+    }
+    if !shared.ends.is_regular {
+        let _ = rustix::pipe::fcntl_setpipe_size(shared.ends.output, PIPE_BYTES);
     }
     let mut reader = Reader {
-        chunk,
+        chunk: span.chunk,
         tickets: 0,
         is_at_end: false,
+        reaches_end: span.reaches_end,
+        left: span.read_max,
         begun: Vec::new(),
         overlap: vec![0; shared.format.overlap_bytes()],
         at: 0,
     };
-    if chunk > 0 {
+    if span.chunk > 0 {
         reader.read_overlap(shared)?;
     }
-    let reader = Mutex::new(reader);
-    let (works, writes) = (Turns::default(), Turns::default());
-    shared.together(&|| {
-        // Nobody waits for the turn of a thread that has failed, or panicked.
-        let ends = (EndsTurns(&works), EndsTurns(&writes));
-        work(shared, &reader, &works, &writes)?;
-        std::mem::forget(ends);
-        Ok(())
-    })
+    Ok(Mutex::new(reader))
 }
 
 struct Reader {
@@ -55,6 +129,10 @@ struct Reader {
     /// Given out so far.
     tickets: u64,
     is_at_end: bool,
+    /// Whether its end is that of the file.
+    reaches_end: bool,
+    /// Bytes it may still read.
+    left: u64,
     /// What was read already of the next piece: a chunk at most.
     begun: Vec<u8>,
     /// What the format wants to see before that.
@@ -73,14 +151,14 @@ struct Piece {
 /// One thread's part.
 fn work<F: Format, W: Watch>(
     shared: &Shared<'_, F, W>,
+    span: &Span,
     reader: &Mutex<Reader>,
-    works: &Turns,
-    writes: &Turns,
+    (works, writes): &(Turns, Turns),
+    buffer: &mut Buffer,
 ) -> Result<(), Error> {
-    let mut buffer = Buffer::new(shared.format);
     let mut writer = Writer { may_refuse: true };
     while !shared.should_end()? {
-        let read = lock(reader).read(shared, &mut buffer);
+        let read = lock(reader).read(shared, buffer);
         let piece = match read {
             Ok(Some(piece)) => piece,
             Ok(None) => break,
@@ -102,7 +180,7 @@ fn work<F: Format, W: Watch>(
         if !writes.wait_for(piece.ticket) {
             break;
         }
-        writer.write_all(shared, &buffer, piece.chunk, done.bytes)?;
+        writer.write_all(shared, span, buffer, piece.chunk, done.bytes)?;
         if let Some(failure) = done.failure {
             return Err(failure);
         }
@@ -145,6 +223,10 @@ impl Reader {
         let mut began = None;
         let is_regular = shared.ends.input_bytes.is_some();
         while bytes < run_bytes + ahead {
+            if self.left == 0 {
+                self.is_at_end = true;
+                break;
+            }
             if !is_regular {
                 if bytes < chunk_bytes + ahead {
                     if !shared.watch.wait(shared.ends.input.as_fd(), PollFlags::IN) {
@@ -156,7 +238,9 @@ impl Reader {
                     break;
                 }
             }
-            let mut places = buffer.places(chunk_bytes, bytes, run_bytes + ahead);
+            let left = usize::try_from(self.left).unwrap_or(usize::MAX);
+            let end = (run_bytes + ahead).min(bytes.saturating_add(left));
+            let mut places = buffer.places(chunk_bytes, bytes, end);
             match rustix::io::readv(shared.ends.input, &mut places) {
                 Ok(0) => {
                     self.is_at_end = true;
@@ -166,6 +250,7 @@ impl Reader {
                 Ok(count) => {
                     bytes += count;
                     self.at += count as u64;
+                    self.left -= count as u64;
                 }
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(error) => {
@@ -188,7 +273,7 @@ impl Reader {
             ticket: self.tickets,
             chunk: self.chunk,
             bytes: whole,
-            is_end: self.is_at_end,
+            is_end: self.is_at_end && self.reaches_end,
         };
         self.tickets += 1;
         self.chunk += (whole / chunk_bytes) as u64;
@@ -228,13 +313,17 @@ impl Writer {
     fn write_all<F: Format, W: Watch>(
         &mut self,
         shared: &Shared<'_, F, W>,
+        span: &Span,
         buffer: &Buffer,
         chunk: u64,
         bytes: usize,
     ) -> Result<(), Error> {
         let output = shared.ends.output;
         let (_, chunk_bytes) = shared.chunk_bytes();
-        let mut written = 0;
+        let start = chunk * chunk_bytes as u64;
+        // Both are within these bytes.
+        let bytes = span.to.saturating_sub(start).min(bytes as u64) as usize;
+        let mut written = span.from.saturating_sub(start).min(bytes as u64) as usize;
         while written < bytes {
             let slices = buffer.slices(chunk_bytes, written, bytes);
             let result = if shared.ends.is_regular {
@@ -250,7 +339,7 @@ impl Writer {
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(error) => {
                     let error = error.into();
-                    let at = chunk * chunk_bytes as u64 + written as u64;
+                    let at = start + written as u64 - span.from;
                     return Err(Error::Write { at, error });
                 }
             }

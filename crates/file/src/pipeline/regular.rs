@@ -14,12 +14,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::io::Errno;
 
 use super::buffer::Buffer;
-use super::{Format, Shared, Watch};
+use super::{Format, Shared, Together, Watch};
 use crate::Error;
 
 /// Does all such groups, where both ends allow it, and leaves both files positioned behind them.
 /// Returns how many chunks that was.
-pub(super) fn run<F: Format, W: Watch>(shared: &Shared<'_, F, W>) -> Result<u64, Error> {
+pub(super) fn run<F: Format, W: Watch>(
+    shared: &Shared<'_, F, W>,
+    together: &Together<'_>,
+) -> Result<u64, Error> {
     let (Some(size), true) = (shared.ends.input_bytes, shared.ends.is_positional) else {
         return Ok(0);
     };
@@ -42,7 +45,7 @@ pub(super) fn run<F: Format, W: Watch>(shared: &Shared<'_, F, W>) -> Result<u64,
         return Ok(0);
     }
     let next = AtomicU64::new(0);
-    shared.together(&|| {
+    shared.together(together, &|| {
         let mut buffer = Buffer::new(shared.format);
         while !shared.should_end()? {
             let group = next.fetch_add(1, Ordering::Relaxed);

@@ -3,6 +3,7 @@
 use oarlock_bench::Error;
 
 use super::compared::Compared;
+use super::files::{Files, Way as FileWay};
 use super::setup::Setup;
 use super::speed::Speed;
 use super::ssh::{Place, Ssh, Suite, Way};
@@ -19,6 +20,7 @@ pub(super) enum Program {
     Context(&'static str),
     Start,
     Ssh(Ssh),
+    Files(Files),
 }
 
 impl Case {
@@ -28,7 +30,13 @@ impl Case {
             Program::Context(cipher) => context::measure(setup, cipher),
             Program::Start => start::measure(setup),
             Program::Ssh(ssh) => ssh.measure(setup),
+            Program::Files(files) => files.measure(setup, &self.name),
         }
+    }
+
+    /// Whether it is about the OpenSSL provider.
+    pub(super) fn takes_provider(&self) -> bool {
+        !matches!(self.program, Program::Files(_))
     }
 }
 
@@ -74,8 +82,24 @@ pub(super) fn all() -> Vec<Case> {
         let name = format!("ssh-one-cpu-{}", suite.name());
         add(name, suite, Way::Download, Place::OneCpu);
     }
+    for (name, files) in FILES {
+        cases.push(Case {
+            name: name.to_owned(),
+            program: Program::Files(files),
+        });
+    }
     cases
 }
+
+const FILES: [(&str, Files); 7] = [
+    ("file-encrypt", Files::One(FileWay::Encrypt)),
+    ("file-decrypt", Files::One(FileWay::Decrypt)),
+    ("file-many-encrypt", Files::Many(FileWay::Encrypt)),
+    ("file-many-decrypt", Files::Many(FileWay::Decrypt)),
+    ("file-unlock", Files::Unlock),
+    ("pipe-encrypt", Files::Pipe(FileWay::Encrypt)),
+    ("pipe-decrypt", Files::Pipe(FileWay::Decrypt)),
+];
 
 pub(super) const CIPHERS: [&str; 7] = [
     "aes-128-ctr",

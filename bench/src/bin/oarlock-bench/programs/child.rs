@@ -1,4 +1,4 @@
-//! A process, with the CPU time that it and its children took.
+//! A process, with the CPU time and the memory that it and its children took.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -9,7 +9,10 @@ use std::time::Duration;
 use oarlock_bench::Error;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::interrupt;
 
 /// One that runs; it is killed if it is dropped.
 pub(super) struct Running {
@@ -26,6 +29,10 @@ pub(super) struct Ended {
     /// Its own, and that of those of its descendants that were waited for: `ssh` by `scp`, shell and
     /// command by `sshd`. The kernel counts it to the nanosecond, and other programs do not add to it.
     pub(super) cpu_seconds: f64,
+    /// The most that it, or one of those descendants, had in memory. At least as much as we have had
+    /// ourselves: a child begins with its parent's maximum, and execve keeps it (the kernel's
+    /// `exec_mmap` in fs/exec.c, setmax_mm_hiwater_rss). So we stay small.
+    pub(super) resident_bytes: u64,
 }
 
 impl Running {
@@ -70,6 +77,8 @@ impl Running {
         Ok(Ended {
             status: ExitStatus::from_raw(status),
             cpu_seconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+            // In KiB (getrusage(2)).
+            resident_bytes: usage.ru_maxrss.cast_unsigned() * 1024,
         })
     }
 }
@@ -104,8 +113,12 @@ pub(super) fn ready(fds: &[BorrowedFd<'_>], limit: Duration) -> Result<Option<us
         tv_sec: limit.as_secs().cast_signed(),
         tv_nsec: limit.subsec_nanos().into(),
     };
-    poll(&mut polled, Some(&limit))
-        .map_err(|error| Error::Failed(format!("waiting for a process: {error}")))?;
+    while let Err(error) = poll(&mut polled, Some(&limit)) {
+        if error != Errno::INTR {
+            return Err(Error::Failed(format!("waiting for a process: {error}")));
+        }
+        interrupt::check()?;
+    }
     Ok(polled.iter().position(|fd| !fd.revents().is_empty()))
 }
 

@@ -11,6 +11,8 @@ pub(super) struct Compared {
     pub(super) bytes: usize,
     /// The other side: [`STOCK`], or another program.
     pub(super) vs: &'static str,
+    /// That ours was given, where that is said.
+    pub(super) threads: Option<usize>,
     pub(super) ours: Vec<f64>,
     pub(super) theirs: Vec<f64>,
 }
@@ -26,9 +28,15 @@ pub(super) enum Figure {
     /// Seconds of CPU time for 2^30 bytes, of both ends and all they start.
     CpuSeconds,
     /// From start to end of a process.
+    Seconds,
+    /// The same.
     Milliseconds,
     /// Of a context: made, keyed and freed.
     Nanoseconds,
+    /// The most that a process had in memory, in 2^20 bytes.
+    ResidentMib,
+    /// Files a second.
+    Files,
 }
 
 impl Figure {
@@ -36,8 +44,11 @@ impl Figure {
         match self {
             Self::Rate => "GB/s",
             Self::CpuSeconds => "CPU s/GiB",
+            Self::Seconds => "s",
             Self::Milliseconds => "ms",
             Self::Nanoseconds => "ns",
+            Self::ResidentMib => "MiB resident",
+            Self::Files => "files/s",
         }
     }
 }
@@ -55,10 +66,16 @@ impl Compared {
     pub(super) fn lines(&self, case: &str) -> [Line; 3] {
         let mode = match self.figure {
             Figure::CpuSeconds => Some("cpu"),
-            Figure::Rate | Figure::Milliseconds | Figure::Nanoseconds => None,
+            Figure::ResidentMib => Some("resident"),
+            Figure::Rate
+            | Figure::Seconds
+            | Figure::Milliseconds
+            | Figure::Nanoseconds
+            | Figure::Files => None,
         };
         let point = (case, self.bytes, self.figure.unit());
-        output::of_programs(point, mode, self.vs, &self.ours, &self.theirs)
+        let threads = self.threads.unwrap_or(1);
+        output::of_programs(point, threads, mode, self.vs, &self.ours, &self.theirs)
     }
 
     /// For people.
@@ -70,9 +87,14 @@ impl Compared {
             0 => String::new(),
             bytes => format!(" {}", oarlock_bench::cli::Size(bytes)),
         };
+        let by = match self.threads {
+            None => String::new(),
+            Some(1) => " by 1 thread".to_owned(),
+            Some(threads) => format!(" by {threads} threads"),
+        };
         format!(
             "{median:>8.3}  {least:>8.3}  {greatest:>8.3}  {ours:>10.3}  {theirs:>10.3}  \
-             {case}{at}, {unit}, over {}",
+             {case}{at}{by}, {unit}, over {}",
             self.vs
         )
     }
@@ -98,7 +120,7 @@ fn spread(mut samples: Vec<f64>) -> [f64; 3] {
     [samples[0], median, samples[last]]
 }
 
-/// Has each of so many sides, by number, do its round, and so many of them; who begins changes.
+/// Has each of so many sides, by number, do its round, and so many of them; each begins in turn.
 /// Returns the samples of each side.
 pub(super) fn in_turn<T>(
     rounds: usize,
@@ -108,11 +130,7 @@ pub(super) fn in_turn<T>(
     let mut samples: Vec<Vec<T>> = (0..sides).map(|_| Vec::new()).collect();
     for round in 0..rounds {
         for turn in 0..sides {
-            let side = if round % 2 == 0 {
-                turn
-            } else {
-                sides - 1 - turn
-            };
+            let side = (turn + round) % sides;
             samples[side].push(work(side)?);
         }
     }
@@ -135,6 +153,7 @@ pub(super) fn pair(
         figure,
         bytes,
         vs: STOCK,
+        threads: None,
         ours,
         theirs,
     })

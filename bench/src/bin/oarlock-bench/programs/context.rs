@@ -16,6 +16,7 @@ pub(super) fn measure(setup: &Setup, cipher: &str) -> Result<Vec<Compared>, Erro
         figure: Figure::Nanoseconds,
         bytes: 0,
         vs: STOCK,
+        threads: None,
         ours,
         theirs,
     }])

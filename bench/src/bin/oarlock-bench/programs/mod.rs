@@ -1,15 +1,16 @@
-//! Whole programs that were never changed: `openssl` and OpenSSH, stock and with the provider.
+//! Whole programs: `openssl` and OpenSSH, never changed, stock and with the provider; and `oarlock`
+//! itself on files and streams, beside age, rage, openssl, gpg and cp.
 //!
 //! ```text
 //! cases.rs        what is measured            setup.rs    the two configurations, proof that ours is used
 //! targets.rs      what is promised of it      compared.rs what came out
 //! speed.rs        openssl speed               start.rs    what the provider adds to a program's start
-//! context.rs      contexts, call by call      child.rs    a process with its CPU time
+//! context.rs      contexts, call by call      child.rs    a process with its CPU time and memory
 //! ssh/            connections of our own      link.rs     a gigabit between two namespaces
+//! files/          files and streams           data.rs     files in memory
 //! ```
 //!
-//! Both sides take turns, and their order changes from round to round. A round's two figures make
-//! one ratio, and the median of the ratios counts: what slows the machine for a while slows both.
+//! All sides take turns, and another begins in each round. A round's figures of two make one ratio, and the median of the ratios counts: what slows the machine for a while slows both.
 //!
 //! They take seconds a round, so they are measured only by who names them: with a pattern that
 //! begins as their names do.
@@ -18,6 +19,8 @@ mod cases;
 mod child;
 mod compared;
 mod context;
+pub(crate) mod data;
+mod files;
 mod link;
 mod setup;
 mod speed;
@@ -30,18 +33,21 @@ use std::io::Write;
 use oarlock_bench::record::Record;
 use oarlock_bench::{Error, glob};
 
+use crate::interrupt;
 use compared::Compared;
 use setup::Setup;
 pub(crate) use targets::{names, outcomes};
 
 pub(crate) const HELP: &str = "\
-Whole programs, stock and with the OpenSSL provider in turn, are cases and targets of their own: openssl-speed-*,
-openssl-context-*, openssl-start and ssh-*. They take minutes, so only a pattern that begins as their names do
-measures them: --case 'ssh-*', --targets='openssl-*'. Of the other options, --quick, --json and --record count.";
+Whole programs are cases and targets of their own: openssl-speed-*, openssl-context-*, openssl-start and ssh-*, stock
+and with the OpenSSL provider in turn; file-* and pipe-*, oarlock encrypt and decrypt beside cp, age, rage (cargo xtask
+peers), openssl enc and gpg; file-many-* 10,000 files of 4 KiB in one call beside loops of rage and age over 500 of
+them, files a second. They take minutes, so only a pattern that begins as their names do measures them:
+--case 'ssh-*', --targets='file-*'. Of the other options, --quick, --json and --record count.";
 
 /// Whether `pattern` is about whole programs.
 pub(crate) fn are_named_by(pattern: &str) -> bool {
-    ["ssh", "openssl-"]
+    ["ssh", "openssl-", "file", "pipe"]
         .iter()
         .any(|prefix| pattern.starts_with(prefix))
 }
@@ -61,7 +67,8 @@ pub(crate) fn run(cli: &crate::Cli, out: &mut dyn Write) -> Result<(), Error> {
             names.join(", ")
         )));
     }
-    let setup = Setup::new(cli)?;
+    let takes_provider = cases.iter().any(|case| case.takes_provider());
+    let setup = Setup::new(cli, takes_provider)?;
     let mut record = match cli.args.record {
         true => Some(Record::open(&setup.versions())?),
         false => None,
@@ -77,6 +84,7 @@ pub(crate) fn run(cli: &crate::Cli, out: &mut dyn Write) -> Result<(), Error> {
     }
     let mut left_out = 0;
     for case in cases {
+        interrupt::check()?;
         let compared = match case.measure(&setup) {
             Ok(compared) => compared,
             Err(Error::Unavailable(why)) => {

@@ -10,12 +10,17 @@ use oarlock::device::Operation;
 use oarlock_bench::Error;
 use tempfile::TempDir;
 
+use crate::interrupt;
+
 /// What every case needs.
 pub(super) struct Setup {
     pub(super) quick: bool,
     /// The folder that HPN-SSH is installed in.
     pub(super) hpn_ssh: Option<PathBuf>,
-    provider: PathBuf,
+    /// The command that was named.
+    pub(super) oarlock: Option<PathBuf>,
+    /// None where no program takes one.
+    provider: Option<PathBuf>,
     folder: TempDir,
 }
 
@@ -31,13 +36,20 @@ pub(super) enum Side {
 }
 
 impl Setup {
-    pub(super) fn new(cli: &crate::Cli) -> Result<Self, Error> {
+    /// For cases with the provider, or for those without.
+    pub(super) fn new(cli: &crate::Cli, takes_provider: bool) -> Result<Self, Error> {
+        interrupt::catch()?;
+        let provider = takes_provider.then(|| provider(cli.provider.as_deref()));
         let setup = Self {
             quick: cli.args.quick,
             hpn_ssh: cli.hpn_ssh.clone(),
-            provider: provider(cli.provider.as_deref())?,
+            oarlock: cli.oarlock.clone(),
+            provider: provider.transpose()?,
             folder: tempfile::tempdir().map_err(Error::io("a temporary folder"))?,
         };
+        if !takes_provider {
+            return Ok(setup);
+        }
         setup.write_configuration(Side::StockConfigured, None)?;
         setup.write_configuration(Side::Oarlock, None)?;
         setup.check_it_loads()?;
@@ -50,7 +62,8 @@ impl Setup {
         Self {
             quick: true,
             hpn_ssh: None,
-            provider: PathBuf::new(),
+            oarlock: None,
+            provider: Some(PathBuf::new()),
             folder: tempfile::tempdir().unwrap(),
         }
     }
@@ -116,12 +129,16 @@ impl Setup {
             let text = String::from_utf8_lossy(&text);
             text.lines().next().map(str::to_owned)
         };
+        let mut versions = vec![concat!("oarlock ", env!("CARGO_PKG_VERSION")).to_owned()];
+        versions.extend(version("openssl", &["version"]));
+        if self.provider.is_none() {
+            versions.extend(super::files::versions(&version));
+            return versions;
+        }
         let hpn = self.hpn_ssh.as_ref().map(|folder| {
             let program = super::ssh::hpn_client(folder);
             (program.to_string_lossy().into_owned(), ["-V"])
         });
-        let mut versions = vec![concat!("oarlock ", env!("CARGO_PKG_VERSION")).to_owned()];
-        versions.extend(version("openssl", &["version"]));
         versions.extend(version("ssh", &["-V"]));
         versions.extend(hpn.and_then(|(program, args)| version(&program, &args)));
         versions
@@ -129,7 +146,9 @@ impl Setup {
 
     fn write_configuration(&self, side: Side, counting: Option<&Path>) -> Result<(), Error> {
         let path = self.configuration(side);
-        let text = configuration((side == Side::Oarlock).then_some(&*self.provider), counting);
+        let provider = self.provider.as_deref();
+        let provider = provider.filter(|_| side == Side::Oarlock);
+        let text = configuration(provider, counting);
         fs::write(&path, text).map_err(Error::io(path.display()))
     }
 
@@ -144,7 +163,7 @@ impl Setup {
         }
         Err(Error::Failed(format!(
             "openssl does not load {}: {}",
-            self.provider.display(),
+            self.provider.clone().unwrap_or_default().display(),
             String::from_utf8_lossy(&output.stderr).trim()
         )))
     }

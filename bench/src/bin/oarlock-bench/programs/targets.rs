@@ -4,8 +4,10 @@ use oarlock_bench::Error;
 
 use super::cases::{self, Case, Program};
 use super::compared::{Compared, Figure, STOCK};
+use super::files::{Files, Tool, Way};
 use super::setup::Setup;
 use super::ssh::Place;
+use crate::interrupt;
 use crate::targets::Outcome;
 
 /// Of one case.
@@ -14,6 +16,10 @@ struct Target {
     figure: Figure,
     /// `None`: whatever there is.
     bytes: Option<usize>,
+    /// The other side.
+    vs: &'static str,
+    /// That ours was given; `None`: as many as it takes itself.
+    threads: Option<usize>,
     least: f64,
 }
 
@@ -23,18 +29,21 @@ pub(crate) fn outcomes(
     asked: &dyn Fn(&str) -> bool,
     report: &mut dyn FnMut(Outcome) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut setup = None;
+    // With the provider, and without.
+    let mut setups = [None, None];
     for case in cases::all() {
         let targets = targets(&case).into_iter();
         let mut targets = targets.filter(|target| asked(&target.name)).peekable();
         if targets.peek().is_none() {
             continue;
         }
-        let compared = setup
-            .get_or_insert_with(|| Setup::new(cli))
+        let takes_provider = case.takes_provider();
+        let compared = setups[usize::from(takes_provider)]
+            .get_or_insert_with(|| Setup::new(cli, takes_provider))
             .as_ref()
             .map_err(ToString::to_string)
             .and_then(|setup| case.measure(setup).map_err(|error| error.to_string()));
+        interrupt::check()?;
         for target in targets {
             report(match &compared {
                 Ok(compared) => target.judge(compared),
@@ -56,6 +65,8 @@ fn targets(case: &Case) -> Vec<Target> {
         name: format!("{}{what}", case.name),
         figure,
         bytes,
+        vs: STOCK,
+        threads: None,
         least,
     };
     match &case.program {
@@ -107,25 +118,74 @@ fn targets(case: &Case) -> Vec<Target> {
                 Place::Gigabit | Place::OneCpu => vec![rate(LEVEL)],
             }
         }
+        Program::Files(files) => of_files(&case.name, *files),
+    }
+}
+
+fn of_files(case: &str, files: Files) -> Vec<Target> {
+    let target = |what: &str, figure, vs, least| Target {
+        name: format!("{case}: {what}"),
+        figure,
+        bytes: None,
+        vs,
+        threads: None,
+        least,
+    };
+    let resident = |vs| {
+        let what = "64 MiB over the most that was resident";
+        target(what, Figure::ResidentMib, vs, 1.0)
+    };
+    let [age, rage, cp, cat] = [Tool::Age, Tool::Rage, Tool::Cp, Tool::Cat].map(Tool::name);
+    match files {
+        Files::One(way) => {
+            let over_age = match way {
+                Way::Encrypt => 2.2,
+                Way::Decrypt => 3.2,
+            };
+            vec![
+                target("over cp", Figure::Rate, cp, 0.9),
+                target("over age", Figure::Rate, age, over_age),
+                Target {
+                    threads: Some(1),
+                    ..target("one thread over age", Figure::Rate, age, 1.3)
+                },
+                resident(cp),
+            ]
+        }
+        Files::Many(_) => vec![
+            target("over a loop of rage", Figure::Files, rage, 20.0),
+            resident(cp),
+        ],
+        Files::Pipe(_) => vec![
+            target("over cat in its place", Figure::Rate, cat, 0.8),
+            resident(cat),
+        ],
+        Files::Unlock => vec![target("age's time over ours", Figure::Seconds, age, LEVEL)],
     }
 }
 
 impl Target {
     fn judge(self, compared: &[Compared]) -> Outcome {
         let found = compared.iter().find(|compared| {
-            compared.vs == STOCK
+            compared.vs == self.vs
                 && compared.figure == self.figure
+                && (self.threads.is_none() || compared.threads == self.threads)
                 && self.bytes.is_none_or(|bytes| bytes == compared.bytes)
         });
         let Some(compared) = found else {
-            let why = "nothing was measured there".to_owned();
+            let why = format!("{} was not measured there", self.vs);
             return Outcome::not_measured(self.name, self.least, why);
         };
-        let ratio = compared.spread(|ours, theirs| match self.figure {
-            Figure::Rate => ours / theirs,
-            Figure::CpuSeconds | Figure::Nanoseconds => theirs / ours,
+        let mut ratio = compared.spread(|ours, theirs| match self.figure {
+            Figure::Rate | Figure::Files => ours / theirs,
+            Figure::CpuSeconds | Figure::Nanoseconds | Figure::Seconds => theirs / ours,
             Figure::Milliseconds => (theirs + START_MS_ALLOWED) / ours,
+            Figure::ResidentMib => RESIDENT_MIB_MAX / ours,
         });
+        if self.figure == Figure::ResidentMib {
+            // A bound holds for every run.
+            ratio[1] = ratio[0];
+        }
         Outcome::measured(self.name, self.least, ratio, compared.note())
     }
 }
@@ -134,6 +194,8 @@ impl Target {
 /// hair in every run.
 const LEVEL: f64 = 0.995;
 const START_MS_ALLOWED: f64 = 1.0;
+/// Whatever the size, of everything that is not mapped and not scrypt's own.
+const RESIDENT_MIB_MAX: f64 = 64.0;
 
 #[cfg(test)]
 mod tests {
@@ -144,6 +206,7 @@ mod tests {
             figure,
             bytes,
             vs: STOCK,
+            threads: None,
             ours: vec![ours],
             theirs: vec![theirs],
         }
@@ -182,5 +245,38 @@ mod tests {
         assert_eq!((ratio, met), (Some(5.0 / 6.0), false));
         let context = [compared(Figure::Nanoseconds, 0, 105.0, 100.0)];
         assert!(judged("openssl-context-chacha20", "time", &context).1);
+
+        let over = |vs, threads, ours| Compared {
+            vs,
+            threads: Some(threads),
+            ..compared(Figure::Rate, 2 << 30, ours, 1.0)
+        };
+        let file = [
+            over("cp", 2, 0.95),
+            over("age", 2, 2.3),
+            over("cp", 1, 0.5),
+            over("age", 1, 1.2),
+            Compared {
+                ours: vec![32.0, 80.0, 40.0],
+                theirs: vec![2.0; 3],
+                figure: Figure::ResidentMib,
+                ..over("cp", 2, 0.0)
+            },
+        ];
+        let name = "file-encrypt";
+        assert_eq!(judged(name, ": over cp", &file), (Some(0.95), true));
+        assert_eq!(judged(name, ": over age", &file), (Some(2.3), true));
+        assert_eq!(
+            judged("file-decrypt", ": over age", &file),
+            (Some(2.3), false)
+        );
+        assert_eq!(judged(name, "one thread", &file), (Some(1.2), false));
+        assert_eq!(judged(name, "resident", &file), (Some(0.8), false));
+        assert_eq!(judged(name, "one thread", &file[..3]), (None, false));
+        let unlock = Compared {
+            vs: "age",
+            ..compared(Figure::Seconds, 0, 0.8, 1.0)
+        };
+        assert_eq!(judged("file-unlock", "time", &[unlock]), (Some(1.25), true));
     }
 }

@@ -8,14 +8,13 @@
 
 mod connection;
 
-use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
+use std::fs;
 use std::path::Path;
 
 use oarlock_bench::Error;
-use rand::{Rng as _, SeedableRng as _};
 
 use super::compared::{Compared, Figure, STOCK, in_turn};
+use super::data::{TMPFS, are_alike, make};
 use super::link::Link;
 use super::setup::{Setup, Side};
 use super::speed::operation;
@@ -107,7 +106,7 @@ impl Ssh {
         self.verify(setup, &hosts, &stock, link, [&data, &copy])?;
 
         let bytes = self.bytes(setup);
-        make(&data, bytes)?;
+        make(&data, bytes, SEED)?;
         let hpn = setup.hpn_ssh.as_deref().map(Programs::hpn).transpose()?;
         let transfer = |programs: &Programs, side| {
             let to = match self.way {
@@ -145,7 +144,7 @@ impl Ssh {
         link: Option<&Link>,
         [data, copy]: [&Path; 2],
     ) -> Result<(), Error> {
-        make(data, VERIFIED_BYTES)?;
+        make(data, VERIFIED_BYTES, SEED)?;
         let operation = operation(self.suite.operation)?;
         let is_masked = matches!(self.place, Place::Masked { .. });
         for (server, ends) in [(Side::Stock, 1), (Side::Oarlock, 2)] {
@@ -234,6 +233,7 @@ fn compared(
         figure,
         bytes,
         vs,
+        threads: None,
         ours: ours.iter().map(sample).collect(),
         theirs: theirs.iter().map(sample).collect(),
     };
@@ -246,31 +246,7 @@ fn compared(
     ]
 }
 
-/// Random bytes.
-fn make(path: &Path, bytes: usize) -> Result<(), Error> {
-    let failed = |error| Error::io(path.display())(error);
-    let mut random = rand::rngs::SmallRng::seed_from_u64(bytes as u64);
-    let mut block = vec![0; 1 << 20];
-    let mut file = File::create(path).map_err(failed)?;
-    for _ in 0..bytes / block.len() {
-        random.fill_bytes(&mut block);
-        file.write_all(&block).map_err(failed)?;
-    }
-    Ok(())
-}
-
-fn are_alike(a: &Path, b: &Path) -> Result<bool, Error> {
-    let read = |path: &Path| {
-        let mut bytes = Vec::new();
-        File::open(path)
-            .and_then(|mut file| file.read_to_end(&mut bytes))
-            .map_err(Error::io(path.display()))?;
-        Ok::<_, Error>(bytes)
-    };
-    Ok(read(a)? == read(b)?)
-}
-
-const TMPFS: &str = "/dev/shm";
+const SEED: u64 = 1;
 const VERIFIED_BYTES: usize = 16 << 20;
 
 #[cfg(test)]
@@ -289,7 +265,7 @@ mod tests {
         let setup = Setup::of_stock();
         let (hosts, stock) = (Hosts::new(&setup).unwrap(), Programs::stock().unwrap());
         let (data, copy) = (setup.file("data"), setup.file("copy"));
-        make(&data, 3 << 20).unwrap();
+        make(&data, 3 << 20, SEED).unwrap();
         for way in [Way::Download, Way::Upload, Way::Scp] {
             let ssh = Ssh {
                 suite: &SUITE,

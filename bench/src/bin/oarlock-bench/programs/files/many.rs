@@ -1,0 +1,244 @@
+//! Small files in one folder, and whoever takes one a call in a shell's loop.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use oarlock_bench::Error;
+
+use super::bench::{Bench, Taken, remove};
+use super::{Point, Tool, Way};
+use crate::programs::compared::{Compared, Figure};
+use crate::programs::data::{are_alike, make};
+use crate::programs::setup::Setup;
+
+pub(super) fn measure(setup: &Setup, case: &str, way: Way) -> Result<Vec<Compared>, Error> {
+    let counts = if setup.quick { QUICK } else { USUAL };
+    // Plain, encrypted, and once more each; what is encrypted takes another page.
+    let bench = Bench::new(setup, case, counts.all * FILE_BYTES * 6)?;
+    let tools = bench.here(TOOLS);
+    let folders = Folders::new(&bench, counts.all)?;
+    folders.seal(&bench)?;
+    folders.verify(&bench, &tools)?;
+
+    let rounds = setup.rounds(5, 2);
+    let samples = bench.in_turn(rounds, tools.len(), |side| {
+        let tool = tools[side];
+        folders.run(&bench, tool, way, counts.of(tool))
+    })?;
+    let mut sides = tools.iter().zip(&samples);
+    let Some((ours, of_ours)) = sides.next() else {
+        return Ok(Vec::new());
+    };
+    let mut compared = Vec::new();
+    for (vs, of_theirs) in sides {
+        // By file, so that who had fewer is not ahead.
+        let by_file = |tool: Tool, samples: &[Taken]| {
+            let files = counts.of(tool) as f64;
+            let by_file = samples.iter().map(|taken| Taken {
+                seconds: taken.seconds / files,
+                ..*taken
+            });
+            by_file.collect::<Vec<_>>()
+        };
+        let point = Point {
+            bytes: FILE_BYTES,
+            vs: vs.name(),
+            threads: None,
+            ours: &by_file(*ours, of_ours),
+            theirs: &by_file(*vs, of_theirs),
+        };
+        compared.push(point.compared(Figure::Files, |taken| 1.0 / taken.seconds));
+        compared.push(point.resident());
+    }
+    Ok(compared)
+}
+
+/// Files for who takes all in one call, and for who is started for each.
+#[derive(Clone, Copy)]
+struct Counts {
+    all: usize,
+    in_loop: usize,
+}
+
+impl Counts {
+    const fn of(self, tool: Tool) -> usize {
+        if takes_one(tool) {
+            self.in_loop
+        } else {
+            self.all
+        }
+    }
+}
+
+/// `plain` holds what is encrypted, `sealed` that under names with `.age`, `out` what a loop or cp
+/// writes.
+struct Folders {
+    names: Vec<String>,
+    plain: PathBuf,
+    sealed: PathBuf,
+    out: PathBuf,
+}
+
+impl Folders {
+    fn new(bench: &Bench<'_>, files: usize) -> Result<Self, Error> {
+        let folders = Self {
+            names: (0..files).map(|number| format!("f{number:05}")).collect(),
+            plain: bench.make_folder("plain")?,
+            sealed: bench.make_folder("sealed")?,
+            out: bench.make_folder("out")?,
+        };
+        for (number, name) in folders.names.iter().enumerate() {
+            make(&folders.plain.join(name), FILE_BYTES, number as u64)?;
+        }
+        Ok(folders)
+    }
+
+    /// Has all files encrypted by ours, and moves what comes out where it is decrypted.
+    fn seal(&self, bench: &Bench<'_>) -> Result<(), Error> {
+        let takes_several = self.run(bench, Tool::Oarlock, Way::Encrypt, 2);
+        takes_several.map_err(|error| {
+            Error::Unavailable(format!("several files in one call are refused: {error}"))
+        })?;
+        self.run(bench, Tool::Oarlock, Way::Encrypt, self.names.len())?;
+        for name in &self.names {
+            let [from, to] = [&self.plain, &self.sealed].map(|folder| folder.join(sealed(name)));
+            fs::rename(&from, &to).map_err(Error::io(from.display()))?;
+        }
+        Ok(())
+    }
+
+    /// All files come back, and the first of them by others and from others, too.
+    fn verify(&self, bench: &Bench<'_>, tools: &[Tool]) -> Result<(), Error> {
+        let come_back = |folder: &Path, names: &[String]| {
+            for name in names {
+                let is_so = are_alike(&self.plain.join(name), &folder.join(name))?;
+                bench.check_alike(is_so, &format!("what came back as {name}"))?;
+            }
+            Ok::<_, Error>(())
+        };
+        self.run(bench, Tool::Oarlock, Way::Decrypt, self.names.len())?;
+        come_back(&self.sealed, &self.names)?;
+        for tool in tools.iter().filter(|tool| takes_one(**tool)) {
+            self.run(bench, *tool, Way::Decrypt, 1)?;
+            come_back(&self.out, &self.names[..1])?;
+        }
+        Ok(())
+    }
+
+    /// So many of the files by `tool`.
+    fn run(&self, bench: &Bench<'_>, tool: Tool, way: Way, files: usize) -> Result<Taken, Error> {
+        let names = self.names[..files].iter();
+        let (from, names): (_, Vec<_>) = match way {
+            Way::Encrypt => (&self.plain, names.cloned().collect()),
+            Way::Decrypt => (&self.sealed, names.map(|name| sealed(name)).collect()),
+        };
+        self.clear()?;
+        let filter = bench.tools.filter(bench.setup, tool, way);
+        let mut command = if takes_one(tool) {
+            let mut command = Command::new("sh");
+            command.args(["-c", &script(&filter, way)?, "sh"]);
+            command
+        } else {
+            filter
+        };
+        command.current_dir(from).args(names);
+        if tool == Tool::Cp {
+            command.arg(&self.out);
+        }
+        bench.run(command, &self.out.join("none"))
+    }
+
+    /// Removes what a run has written, whichever way it went.
+    fn clear(&self) -> Result<(), Error> {
+        for name in &self.names {
+            remove(&self.plain.join(sealed(name)))?;
+            remove(&self.sealed.join(name))?;
+            remove(&self.out.join(name))?;
+            remove(&self.out.join(sealed(name)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether it is started for each file.
+const fn takes_one(tool: Tool) -> bool {
+    matches!(tool, Tool::Age | Tool::Rage)
+}
+
+fn sealed(name: &str) -> String {
+    format!("{name}.age")
+}
+
+/// A loop over its arguments, into `../out`.
+fn script(filter: &Command, way: Way) -> Result<String, Error> {
+    let quoted = |word: &OsStr| {
+        let word = word.to_str().filter(|word| !word.contains('\''));
+        let word = word.map(|word| format!("'{word}'"));
+        word.ok_or_else(|| Error::Failed("a path that a shell script cannot hold".to_owned()))
+    };
+    let words = [filter.get_program()].into_iter().chain(filter.get_args());
+    let words = words.map(quoted).collect::<Result<Vec<_>, Error>>()?;
+    let output = match way {
+        Way::Encrypt => "$file.age",
+        Way::Decrypt => "${file%.age}",
+    };
+    Ok(format!(
+        "for file; do {} -o \"../out/{output}\" \"$file\" || exit; done",
+        words.join(" ")
+    ))
+}
+
+const FILE_BYTES: usize = 4096;
+const USUAL: Counts = Counts {
+    all: 10_000,
+    in_loop: 500,
+};
+const QUICK: Counts = Counts {
+    all: 2_000,
+    in_loop: 100,
+};
+/// Ours is the first.
+const TOOLS: &[Tool] = &[Tool::Oarlock, Tool::Rage, Tool::Age, Tool::Cp];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loop_names_outputs_as_ours_does_and_ends_with_the_first_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let [from, out] = ["from", "out"].map(|name| folder.path().join(name));
+        fs::create_dir(&from).unwrap();
+        fs::create_dir(&out).unwrap();
+        // As age takes its arguments: -d -o OUTPUT INPUT.
+        let program = folder.path().join("program");
+        fs::write(&program, "#!/bin/sh\ncat \"$4\" > \"$3\"\n").unwrap();
+        let run = |way, names: &[&str]| {
+            let mut filter = Command::new("sh");
+            filter.arg(&program).arg("-d");
+            let mut command = Command::new("sh");
+            command.args(["-c", &script(&filter, way).unwrap(), "sh"]);
+            let status = command.current_dir(&from).args(names).status();
+            status.unwrap().success()
+        };
+        for name in ["a", "b.age", "c.age"] {
+            fs::write(from.join(name), name).unwrap();
+        }
+        assert!(run(Way::Encrypt, &["a"]));
+        assert!(run(Way::Decrypt, &["b.age", "c.age"]));
+        for (name, text) in [("a.age", "a"), ("b", "b.age"), ("c", "c.age")] {
+            assert_eq!(fs::read_to_string(out.join(name)).unwrap(), text);
+        }
+        fs::remove_file(out.join("a.age")).unwrap();
+        assert!(!run(Way::Encrypt, &["missing", "a"]));
+        assert!(!out.join("a.age").exists());
+    }
+
+    #[test]
+    fn a_script_holds_no_word_that_would_end_its_quotes() {
+        let error = script(&Command::new("/it's/rage"), Way::Encrypt);
+        assert!(error.is_err());
+    }
+}

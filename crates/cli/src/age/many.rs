@@ -1,0 +1,360 @@
+//! Many files, each to one of its own: short ones by a thread each, side by side, the others by all
+//! threads, one after the other.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use oarlock_file::Workspace;
+use walkdir::WalkDir;
+
+use super::job::{Common, Done, Hands, Session};
+use crate::failure::{Failure, reason};
+use crate::input::Input;
+
+/// What is done to each.
+pub(super) trait Work {
+    /// The name of what becomes of a file; none for one that is passed over in a directory.
+    fn output_name(&self, input: &Path) -> Option<PathBuf>;
+    /// Why there is none.
+    fn passed_over(&self) -> &'static str;
+    /// Does it.
+    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Done, Failure>;
+}
+
+/// Does all files of the command line. What fails is told at once, and the others go on.
+pub(super) fn run_on_threads(
+    session: &Session<'_>,
+    work: &(impl Work + Sync),
+) -> Result<(), Failure> {
+    let batch = Batch::new(session, work)?;
+    let do_short_ones = || batch.do_short_ones();
+    session
+        .accelerator
+        .work_together(session.helpers(), &do_short_ones);
+    batch.end()
+}
+
+/// The same where one thread must do all that comes before the data, as asking a plugin.
+pub(super) fn run_on_one_thread(session: &Session<'_>, work: &impl Work) -> Result<(), Failure> {
+    let batch = Batch::new(session, work)?;
+    batch.do_short_ones();
+    batch.end()
+}
+
+struct Batch<'a, W> {
+    session: &'a Session<'a>,
+    work: &'a W,
+    sources: Mutex<Sources<'a>>,
+    /// Left for all threads together.
+    long: Mutex<Vec<Pair>>,
+    tally: Mutex<Tally>,
+    is_ended: AtomicBool,
+}
+
+#[derive(Default)]
+struct Tally {
+    done: u64,
+    failed: u64,
+    passed_over: u64,
+    /// Outputs of this call: two inputs may come to one name.
+    outputs: HashSet<PathBuf>,
+}
+
+struct Pair {
+    input: PathBuf,
+    output: PathBuf,
+}
+
+impl<'a, W: Work> Batch<'a, W> {
+    fn new(session: &'a Session<'a>, work: &'a W) -> Result<Self, Failure> {
+        if session.args.reads_stdin() {
+            return Err(Failure::usage(
+                "--each, --recursive and several files need names: standard input has none",
+            ));
+        }
+        if let Some(directory) = &session.args.output {
+            fs::create_dir_all(directory).map_err(|error| {
+                let (name, reason) = (directory.display(), reason(&error));
+                Failure::new(format!("{name}: is no directory for the outputs: {reason}"))
+            })?;
+        }
+        Ok(Self {
+            session,
+            work,
+            sources: Mutex::new(Sources::new(session.args)),
+            long: Mutex::new(Vec::new()),
+            tally: Mutex::new(Tally::default()),
+            is_ended: AtomicBool::new(false),
+        })
+    }
+
+    /// Does what was left for all threads together, and sums up.
+    fn end(self) -> Result<(), Failure> {
+        let long = std::mem::take(&mut *lock(&self.long));
+        for pair in &long {
+            self.do_one(pair, Hands::All);
+        }
+        self.session.progress.clear();
+        self.session.interrupt.check()?;
+        let tally = lock(&self.tally);
+        if tally.passed_over > 0 {
+            crate::failure::note(&format!(
+                "left out in directories: {}, for {}",
+                tally.passed_over,
+                self.work.passed_over()
+            ));
+        }
+        match (tally.failed, tally.done) {
+            (0, 0) => Err(Failure::new("there was no file to do")),
+            (0, _) => Ok(()),
+            (failed, done) => Err(Failure::new(format!(
+                "{failed} of {} files failed",
+                failed + done
+            ))),
+        }
+    }
+
+    /// One thread's part.
+    fn do_short_ones(&self) {
+        let mut workspace = Workspace::default();
+        while !self.is_ended() {
+            let next = lock(&self.sources).next();
+            match next {
+                None => break,
+                Some(Ok(source)) => {
+                    if let Some(pair) = self.pair(source) {
+                        self.do_short_one(pair, &mut workspace);
+                    }
+                }
+                Some(Err(failure)) => self.failed(None, failure),
+            }
+        }
+    }
+
+    fn do_short_one(&self, pair: Pair, workspace: &mut Workspace) {
+        let is_long = fs::metadata(&pair.input).is_ok_and(|metadata| metadata.len() >= LONG_BYTES);
+        if is_long {
+            lock(&self.long).push(pair);
+        } else {
+            self.do_one(&pair, Hands::This(workspace));
+        }
+    }
+
+    fn do_one(&self, pair: &Pair, hands: Hands<'_>) {
+        if self.is_ended() {
+            return;
+        }
+        let began = Instant::now();
+        let result = Input::open(Some(&pair.input))
+            .and_then(|input| self.work.run(input, &pair.output, hands));
+        match result {
+            Ok(done) => {
+                lock(&self.tally).done += 1;
+                self.tell(&Line::done(
+                    &pair.input,
+                    &pair.output,
+                    done,
+                    began.elapsed(),
+                ));
+            }
+            Err(failure) => self.failed(Some(&pair.input), failure),
+        }
+    }
+
+    /// Where the output goes.
+    fn pair(&self, source: Source) -> Option<Pair> {
+        let Source { path, base, found } = source;
+        let Some(output) = self.work.output_name(&path) else {
+            if found {
+                lock(&self.tally).passed_over += 1;
+            } else {
+                let (name, why) = (path.display(), self.work.passed_over());
+                let failure = Failure::usage(format!("{name}: left out, for {why}"));
+                self.failed(Some(&path), failure);
+            }
+            return None;
+        };
+        let output = match &self.session.args.output {
+            None => output,
+            Some(directory) => {
+                let output = directory.join(output.strip_prefix(&base).unwrap_or(&output));
+                let made = output.parent().map_or(Ok(()), fs::create_dir_all);
+                if let Err(error) = made {
+                    let (name, reason) = (output.display(), reason(&error));
+                    let failure = Failure::new(format!("{name}: has no directory: {reason}"));
+                    self.failed(Some(&path), failure);
+                    return None;
+                }
+                output
+            }
+        };
+        if self.session.args.output.is_some() && !lock(&self.tally).outputs.insert(output.clone()) {
+            let (name, output) = (path.display(), output.display());
+            let failure = Failure::usage(format!(
+                "{name}: would be written to {output}, as another file was"
+            ));
+            self.failed(Some(&path), failure);
+            return None;
+        }
+        Some(Pair {
+            input: path,
+            output,
+        })
+    }
+
+    fn failed(&self, input: Option<&Path>, failure: Failure) {
+        lock(&self.tally).failed += 1;
+        // The signal is told once, at the end.
+        if self.session.interrupt.check().is_err() {
+            return;
+        }
+        let error = failure.to_string();
+        self.session.progress.suspend(|| failure.report());
+        if let Some(input) = input {
+            self.tell(&Line::failed(input, error));
+        }
+    }
+
+    fn tell(&self, line: &Line) {
+        if self.session.args.json && crate::to_stdout(line.to_string().as_bytes()).is_err() {
+            // Nobody reads what is done: no more is.
+            self.is_ended.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn is_ended(&self) -> bool {
+        self.is_ended.load(Ordering::Relaxed) || self.session.interrupt.check().is_err()
+    }
+}
+
+/// A file of the command line, or one that was found in a directory.
+struct Source {
+    path: PathBuf,
+    /// What of its path does not count below -o.
+    base: PathBuf,
+    found: bool,
+}
+
+/// The files of the command line and of directories, one after the other.
+struct Sources<'a> {
+    args: &'a Common,
+    arguments: std::slice::Iter<'a, PathBuf>,
+    walk: Option<(PathBuf, walkdir::IntoIter)>,
+}
+
+impl<'a> Sources<'a> {
+    fn new(args: &'a Common) -> Self {
+        Self {
+            args,
+            arguments: args.inputs.iter(),
+            walk: None,
+        }
+    }
+}
+
+impl Iterator for Sources<'_> {
+    type Item = Result<Source, Failure>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some((base, walk)) = &mut self.walk {
+                match walk.next() {
+                    None => self.walk = None,
+                    Some(Ok(entry)) if entry.file_type().is_file() => {
+                        return Some(Ok(Source {
+                            base: base.clone(),
+                            path: entry.into_path(),
+                            found: true,
+                        }));
+                    }
+                    Some(Ok(_)) => {}
+                    Some(Err(error)) => {
+                        let name = error.path().map(|path| path.display().to_string());
+                        let name = name.unwrap_or_default();
+                        let reason = error.io_error().map_or("a loop".into(), reason);
+                        return Some(Err(Failure::new(format!("{name}: {reason}"))));
+                    }
+                }
+                continue;
+            }
+            let path = self.arguments.next()?;
+            let base = path.parent().unwrap_or(Path::new("")).to_path_buf();
+            if !path.is_dir() {
+                return Some(Ok(Source {
+                    path: path.clone(),
+                    base,
+                    found: false,
+                }));
+            }
+            if !self.args.recursive {
+                let name = path.display();
+                return Some(Err(Failure::usage(format!(
+                    "{name}: is a directory: --recursive does the files in it"
+                ))));
+            }
+            // Sorted, so a directory is read whole before an output comes to be in it.
+            let walk = WalkDir::new(path).sort_by_file_name().into_iter();
+            self.walk = Some((base, walk));
+        }
+    }
+}
+
+/// What was done to a file, for programs.
+#[derive(serde::Serialize)]
+pub(super) struct Line {
+    input: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_read: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_written: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl Line {
+    pub(super) fn done(input: &Path, output: &Path, done: Done, took: Duration) -> Self {
+        Self {
+            input: input.display().to_string(),
+            output: Some(output.display().to_string()),
+            bytes_read: done.bytes_read,
+            bytes_written: done.bytes_written,
+            seconds: Some(took.as_secs_f64()),
+            error: None,
+        }
+    }
+
+    fn failed(input: &Path, error: String) -> Self {
+        Self {
+            input: input.display().to_string(),
+            output: None,
+            bytes_read: None,
+            bytes_written: None,
+            seconds: None,
+            error: Some(error),
+        }
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = serde_json::to_string(self).map_err(|_| fmt::Error)?;
+        writeln!(f, "{line}")
+    }
+}
+
+/// A thread that panics takes the whole command with it; what it held is not looked at again.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From here on all threads do one file: some four buffers each.
+const LONG_BYTES: u64 = 8 << 20;

@@ -1,0 +1,62 @@
+//! `oarlock man`: manual pages, made of what the command line is made of.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Command;
+use clap_mangen::Man;
+
+use crate::failure::{Failure, reason};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The command whose page is wanted, as `encrypt`; that of `oarlock` itself if absent
+    #[arg(value_name = "COMMAND", conflicts_with = "output")]
+    command: Option<String>,
+
+    /// Write all pages to files in DIRECTORY, `oarlock.1` and `oarlock-COMMAND.1`
+    #[arg(short, long, value_name = "DIRECTORY")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  oarlock man encrypt | man -l -
+  oarlock man -o /usr/local/share/man/man1";
+
+pub(crate) fn run(args: &Args, mut root: Command) -> Result<(), Failure> {
+    root.build();
+    let Some(directory) = &args.output else {
+        let page = match &args.command {
+            None => root,
+            Some(name) => root.find_subcommand(name).cloned().ok_or_else(|| {
+                Failure::usage(format!(
+                    "{name}: there is no such command: oarlock --help has them all"
+                ))
+            })?,
+        };
+        return crate::to_stdout(&render(page)?.1);
+    };
+    let mut pages = vec![root];
+    while let Some(page) = pages.pop() {
+        pages.extend(
+            page.get_subcommands()
+                .filter(|command| command.get_name() != "help")
+                .cloned(),
+        );
+        let (name, text) = render(page)?;
+        let path = directory.join(name);
+        fs::write(&path, text)
+            .map_err(|error| Failure::new(format!("{}: {}", path.display(), reason(&error))))?;
+    }
+    Ok(())
+}
+
+/// The name of the page's file, and the page.
+fn render(command: Command) -> Result<(String, Vec<u8>), Failure> {
+    let man = Man::new(command);
+    let mut text = Vec::new();
+    man.render(&mut text)
+        .map_err(|error| Failure::new(format!("manual: {}", reason(&error))))?;
+    Ok((man.get_filename(), text))
+}
