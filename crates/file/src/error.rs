@@ -61,6 +61,9 @@ pub enum Error {
     Identity(::age::DecryptError),
     /// A recipient did not do, as the `age` crate says.
     Recipient(::age::EncryptError),
+    /// A post-quantum recipient beside one that is not: a quantum computer could open the file by the
+    /// other.
+    MixedPostQuantum,
     /// The system gave no random bytes for a key.
     Random(io::Error),
     /// There is nobody to encrypt to.
@@ -111,6 +114,10 @@ impl fmt::Display for Error {
             Self::NoMatchingIdentity => f.write_str("none of the identities can decrypt it"),
             Self::Identity(error) => error.fmt(f),
             Self::Recipient(error) => error.fmt(f),
+            Self::MixedPostQuantum => f.write_str(
+                "post-quantum recipients stand beside others, by whom a quantum computer could open the file: \
+                 give those of one kind only",
+            ),
             Self::Random(error) => write!(f, "no random bytes for a key: {error}"),
             Self::NoRecipient => f.write_str("there is no recipient to encrypt to"),
             Self::TooLong => f.write_str("longer than a file may be"),

@@ -4,14 +4,16 @@ use std::io::{BufReader, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
-use age::cli_common::{StdinGuard, read_identities, read_secret};
+use age::cli_common::read_secret;
 use age::{Identity, scrypt, ssh, x25519};
 use oarlock_file::Range;
-use oarlock_file::age::{CHUNK_BYTES, Decryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES, armored};
+use oarlock_file::age::{
+    CHUNK_BYTES, Decryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES, armored, hybrid,
+};
 use zeroize::Zeroizing;
 
 use super::job::{self, Done, Hands, Session, refused};
-use super::{EXTENSION, many, no_passphrase, unreadable};
+use super::{EXTENSION, keys, many, no_passphrase};
 use crate::failure::Failure;
 use crate::input::Input;
 
@@ -322,8 +324,7 @@ impl AsIdentity for Box<dyn Identity + Send + Sync> {
 }
 
 fn identities(args: &Args) -> Result<Vec<Box<dyn Identity>>, Failure> {
-    let mut guard = StdinGuard::new(args.common.reads_stdin());
-    read_identities(args.identity.clone(), None, &mut guard).map_err(unreadable)
+    keys::identities(&args.identity, args.common.reads_stdin())
 }
 
 /// Identities that several threads may use: not those that ask for a passphrase or a plugin, nor what
@@ -346,14 +347,17 @@ fn shared_identities(paths: &[String]) -> Option<Vec<Box<dyn Identity + Send + S
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            identities.push(Box::new(line.parse::<x25519::Identity>().ok()?));
+            identities.push(match line.parse::<hybrid::Identity>() {
+                Ok(identity) => Box::new(identity),
+                Err(_) => Box::new(line.parse::<x25519::Identity>().ok()?),
+            });
         }
     }
     Some(identities)
 }
 
 /// The most that age takes, too: 4 GiB and half a minute.
-const WORK_FACTOR_MAX: u8 = 22;
+pub(super) const WORK_FACTOR_MAX: u8 = 22;
 const WHITE_SPACE_BYTES_MAX: usize = 1024;
 /// Most headers have less.
 const HEADER_BYTES: usize = 1024;

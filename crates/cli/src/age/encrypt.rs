@@ -5,18 +5,18 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use age::cli_common::{Passphrase, StdinGuard, read_or_generate_passphrase, read_recipients};
+use age::cli_common::{Passphrase, read_or_generate_passphrase};
 use age::{EncryptError, Recipient, scrypt};
 use oarlock_file::age::{Encryptor, FileKey, Stanza, armored};
 
 use super::job::{self, Done, Hands, Session, refused};
-use super::{EXTENSION, many, no_passphrase, unreadable};
+use super::{EXTENSION, keys, many, no_passphrase};
 use crate::failure::Failure;
 use crate::input::Input;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Encrypt to RECIPIENT: `age1...`, an SSH public key, or a plugin's; may be given several times
+    /// Encrypt to RECIPIENT: `age1...`, `age1pq1...`, an SSH public key, or a plugin's; may be given several times
     #[arg(short, long, value_name = "RECIPIENT")]
     recipient: Vec<String>,
 
@@ -147,16 +147,13 @@ fn recipients(args: &Args) -> Result<Vec<Locked>, Failure> {
             "nobody to encrypt to: give -r RECIPIENT, -R FILE, -i IDENTITY, or -p for a passphrase",
         ));
     }
-    let mut guard = StdinGuard::new(args.common.reads_stdin());
-    read_recipients(
-        args.recipient.clone(),
-        args.recipients_file.clone(),
-        args.identity.clone(),
-        None,
-        &mut guard,
-    )
-    .map(|recipients| recipients.into_iter().map(Locked::new).collect())
-    .map_err(unreadable)
+    let recipients = keys::Recipients {
+        strings: &args.recipient,
+        files: &args.recipients_file,
+        identity_files: &args.identity,
+    };
+    let recipients = recipients.read(args.common.reads_stdin())?;
+    Ok(recipients.into_iter().map(Locked::new).collect())
 }
 
 /// A recipient that several threads have: those of plugins answer one at a time.

@@ -4,11 +4,15 @@ use std::fs::OpenOptions;
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
 
-use age::secrecy::ExposeSecret as _;
-use age::x25519::Identity;
+use age::secrecy::{ExposeSecret as _, SecretString};
+use age::x25519;
+use der::DateTime;
+use oarlock_file::age::hybrid;
 use zeroize::Zeroizing;
 
+use super::keys;
 use crate::failure::{Failure, reason};
 use crate::input::Input;
 
@@ -17,6 +21,10 @@ pub(crate) struct Args {
     /// File to write, which must not be there yet; only its owner may read it. Standard output if absent
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Make a post-quantum identity: ML-KEM-768 and X25519 together
+    #[arg(long, conflicts_with = "converts")]
+    pq: bool,
 
     /// Print the recipients of the identities in INPUT in place of making one
     #[arg(short = 'y')]
@@ -30,14 +38,14 @@ pub(crate) struct Args {
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   oarlock keygen -o key.txt
+  oarlock keygen --pq -o key.txt
   oarlock keygen -y key.txt > recipients.txt";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let text = if args.converts {
         Zeroizing::new(recipients(args)?)
     } else {
-        let identity = Identity::generate();
-        let public = identity.to_public();
+        let (secret, public) = generate(args.pq)?;
         let shown = match &args.output {
             Some(_) => true,
             None => !std::io::stdout().is_terminal(),
@@ -45,9 +53,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         if shown {
             let _ = writeln!(std::io::stderr(), "Public key: {public}");
         }
-        let secret = identity.to_string();
+        let now = UNIX_EPOCH.elapsed().unwrap_or_default();
+        let created = DateTime::from_unix_duration(now);
+        let created = created.map_err(|_| Failure::new("the clock is beyond the year 9999"))?;
         Zeroizing::new(format!(
-            "# public key: {public}\n{}\n",
+            "# created: {created}\n# public key: {public}\n{}\n",
             secret.expose_secret()
         ))
     };
@@ -63,6 +73,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     written.map_err(|error| Failure::new(format!("{}: {}", path.display(), reason(&error))))
 }
 
+/// An identity and its recipient.
+fn generate(is_post_quantum: bool) -> Result<(SecretString, String), Failure> {
+    if is_post_quantum {
+        let identity = hybrid::Identity::generate();
+        let identity = identity.map_err(|error| Failure::new(error.to_string()))?;
+        return Ok((identity.to_string(), identity.to_public().to_string()));
+    }
+    let identity = x25519::Identity::generate();
+    Ok((identity.to_string(), identity.to_public().to_string()))
+}
+
 /// Of the identities that a file has, a line each.
 fn recipients(args: &Args) -> Result<String, Failure> {
     let mut input = Input::open(args.input.as_deref())?;
@@ -76,11 +97,12 @@ fn recipients(args: &Args) -> Result<String, Failure> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let identity: Identity = line.parse().map_err(|_| {
+        let recipient = keys::native_recipient(line).ok_or_else(|| {
             let number = number + 1;
             Failure::new(format!("{}: line {number} is no identity", input.name))
         })?;
-        recipients.push_str(&format!("{}\n", identity.to_public()));
+        recipients.push_str(&recipient);
+        recipients.push('\n');
     }
     if recipients.is_empty() {
         return Err(Failure::new(format!("{}: has no identity", input.name)));

@@ -3,6 +3,7 @@
 //! ```text
 //! encrypt.rs    to recipients or a passphrase        decrypt.rs   with identities or a passphrase
 //! keygen.rs     a new identity                       inspect.rs   what a file tells without a key
+//! keys.rs       recipients and identities, in arguments and files
 //! job.rs        one file: ends, signals, bar         many.rs      files side by side, directories
 //! ```
 
@@ -11,6 +12,7 @@ pub(crate) mod encrypt;
 pub(crate) mod inspect;
 mod job;
 pub(crate) mod keygen;
+mod keys;
 mod many;
 
 use age::cli_common::ReadError;
@@ -23,12 +25,8 @@ fn unreadable(error: ReadError) -> Failure {
     Failure::usage(match error {
         ReadError::Io(error) => reason(&error),
         ReadError::InvalidRecipient(text) => format!(
-            "{text}: is no recipient: give `age1...`, `ssh-ed25519 ...`, `ssh-rsa ...`, or -R for a file of them"
+            "{text}: is no recipient: give `age1...`, `age1pq1...`, `ssh-ed25519 ...`, `ssh-rsa ...`, or -R for a file of them"
         ),
-        ReadError::IdentityNotFound(name) => format!("{name}: there is no such identity file"),
-        ReadError::MissingRecipientsFile(name) => {
-            format!("{name}: there is no such file of recipients")
-        }
         other => one_line(&other.to_string()),
     })
 }

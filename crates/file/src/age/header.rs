@@ -13,6 +13,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
+use super::hybrid::POST_QUANTUM_LABEL;
 use super::read_exact;
 use crate::Error;
 
@@ -137,6 +138,10 @@ fn wrap(recipients: &[&dyn Recipient], file_key: &FileKey) -> Result<Vec<Stanza>
         all.extend(stanzas);
         match labels.take() {
             Some(labels) if labels != its_labels => {
+                let has_label = |labels: &HashSet<String>| labels.contains(POST_QUANTUM_LABEL);
+                if !is_scrypt(&all) && has_label(&labels) != has_label(&its_labels) {
+                    return Err(Error::MixedPostQuantum);
+                }
                 return Err(Error::Recipient(if is_scrypt(&all) {
                     ::age::EncryptError::MixedRecipientAndPassphrase
                 } else {

@@ -8,10 +8,12 @@
 //! chunk chunk ... chunk        64 KiB of ciphertext and a tag each, the last one shorter or equal
 //! ```
 //!
-//! Recipients and identities are those of the `age` crate; header and payload are done here.
+//! Recipients and identities are those of the `age` crate, and the post-quantum one in [`hybrid`];
+//! header and payload are done here.
 
 pub mod armored;
 mod header;
+pub mod hybrid;
 mod payload;
 
 pub use age_core::format::{FileKey, Stanza};

@@ -1,0 +1,426 @@
+//! Recipients and identities, as arguments and in files: those that the `age` crate knows, and the
+//! post-quantum ones that it does not.
+//!
+//! A file is read once, since it may be a pipe, and told by how it begins: an identity file that a
+//! passphrase encrypts, a key of SSH, or lines. Of lines, ours are taken out; the crate has the rest.
+
+use std::cell::OnceCell;
+use std::io::{self, BufReader, Read as _};
+use std::iter;
+use std::path::Path;
+
+use age::armor::ArmoredReader;
+use age::cli_common::{ReadError, StdinGuard, UiCallbacks, read_recipients};
+use age::{Callbacks as _, DecryptError, Identity, IdentityFile, Recipient, scrypt, ssh};
+use oarlock_file::age::{FileKey, Stanza, hybrid};
+use zeroize::Zeroizing;
+
+use super::decrypt::WORK_FACTOR_MAX;
+use super::{one_line, unreadable};
+use crate::failure::{Failure, reason};
+use crate::input::Input;
+
+/// Where recipients come from.
+pub(super) struct Recipients<'a> {
+    /// Themselves.
+    pub(super) strings: &'a [String],
+    /// Files of them; `-` is standard input.
+    pub(super) files: &'a [String],
+    /// Files of identities, whose recipients are meant.
+    pub(super) identity_files: &'a [String],
+}
+
+impl Recipients<'_> {
+    /// `reads_stdin`: standard input is what is encrypted.
+    pub(super) fn read(
+        &self,
+        reads_stdin: bool,
+    ) -> Result<Vec<Box<dyn Recipient + Send>>, Failure> {
+        let mut stdin = Stdin(reads_stdin);
+        let mut recipients: Vec<Box<dyn Recipient + Send>> = Vec::new();
+        let mut others = Vec::new();
+        for text in self.strings {
+            if text.starts_with(HYBRID_RECIPIENT) {
+                let recipient: Result<hybrid::Recipient, _> = text.parse();
+                let recipient = recipient.map_err(|error| {
+                    Failure::usage(format!("{}: is no recipient: {error}", shortened(text)))
+                })?;
+                recipients.push(Box::new(recipient));
+            } else {
+                others.push(Line::argument(text));
+            }
+        }
+        let mut files = Vec::new();
+        for name in self.files {
+            files.push((
+                name,
+                stdin.read(name, "there is no such file of recipients")?,
+            ));
+        }
+        for (name, bytes) in &files {
+            let found = recipients.len() + others.len();
+            for line in lines(name, bytes)? {
+                if line.text.starts_with(HYBRID_RECIPIENT) {
+                    let recipient: Result<hybrid::Recipient, _> = line.text.parse();
+                    let recipient = recipient.map_err(|error| line.is_no("recipient", &error))?;
+                    recipients.push(Box::new(recipient));
+                } else {
+                    others.push(line);
+                }
+            }
+            if recipients.len() + others.len() == found {
+                return Err(Failure::usage(format!("{name}: has no recipient")));
+            }
+        }
+        recipients.extend(other_recipients(&others)?);
+        for name in self.identity_files {
+            recipients.extend(IdentitySource::read(name, &mut stdin)?.into_recipients()?);
+        }
+        Ok(recipients)
+    }
+}
+
+/// Of the identity files `names`. `reads_stdin`: standard input is what is decrypted.
+pub(super) fn identities(
+    names: &[String],
+    reads_stdin: bool,
+) -> Result<Vec<Box<dyn Identity>>, Failure> {
+    let mut stdin = Stdin(reads_stdin);
+    let mut identities = Vec::new();
+    for name in names {
+        identities.extend(IdentitySource::read(name, &mut stdin)?.into_identities()?);
+    }
+    Ok(identities)
+}
+
+/// The recipient of a line of an identity file, if it is one of age's own kinds.
+pub(super) fn native_recipient(line: &str) -> Option<String> {
+    if let Ok(identity) = line.parse::<hybrid::Identity>() {
+        return Some(identity.to_public().to_string());
+    }
+    let identity: age::x25519::Identity = line.parse().ok()?;
+    Some(identity.to_public().to_string())
+}
+
+/// Those that the `age` crate knows. It is given all at once, since a plugin is run once for all of
+/// its recipients; which of them was wrong is found out by giving it each alone.
+fn other_recipients(lines: &[Line<'_>]) -> Result<Vec<Box<dyn Recipient + Send>>, Failure> {
+    let read = |lines: &[Line<'_>]| {
+        let texts = lines.iter().map(|line| line.text.to_owned()).collect();
+        let mut nothing = StdinGuard::new(true);
+        read_recipients(texts, Vec::new(), Vec::new(), None, &mut nothing)
+    };
+    read(lines).map_err(|error| {
+        let alone = lines.iter().find_map(|line| {
+            let error = read(std::slice::from_ref(line)).err()?;
+            Some(line.unreadable(error))
+        });
+        alone.unwrap_or_else(|| unreadable(error))
+    })
+}
+
+/// What an identity file is.
+enum IdentitySource {
+    Encrypted(Encrypted),
+    Ssh(String, ssh::Identity),
+    Listed(Listed),
+}
+
+impl IdentitySource {
+    fn read(name: &str, stdin: &mut Stdin) -> Result<Self, Failure> {
+        let bytes = stdin.read(name, "there is no such identity file")?;
+        let begin = bytes.trim_ascii_start();
+        if begin.starts_with(ARMOR) || bytes.starts_with(VERSION) {
+            return Encrypted::new(name, bytes).map(Self::Encrypted);
+        }
+        if begin.starts_with(b"-----BEGIN") {
+            if bytes.len() > SSH_BYTES_MAX {
+                return Err(Failure::usage(format!("{name}: is longer than 16 KiB")));
+            }
+            let identity = ssh::Identity::from_buffer(begin, Some(name.to_owned()));
+            return match identity {
+                Ok(ssh::Identity::Unsupported(key)) => {
+                    Err(unreadable(ReadError::UnsupportedKey(name.to_owned(), key)))
+                }
+                Ok(identity) => Ok(Self::Ssh(name.to_owned(), identity)),
+                Err(_) => Err(Failure::usage(format!("{name}: is no private key of SSH"))),
+            };
+        }
+        Listed::of_lines(name, &bytes).map(Self::Listed)
+    }
+
+    fn into_identities(self) -> Result<Vec<Box<dyn Identity>>, Failure> {
+        match self {
+            Self::Encrypted(encrypted) => Ok(vec![Box::new(encrypted)]),
+            Self::Ssh(_, identity) => Ok(vec![Box::new(identity.with_callbacks(UiCallbacks))]),
+            Self::Listed(listed) => {
+                let identities = listed.into_identities();
+                identities.map_err(|error| Failure::usage(one_line(&error.to_string())))
+            }
+        }
+    }
+
+    fn into_recipients(self) -> Result<Vec<Box<dyn Recipient + Send>>, Failure> {
+        let listed = match self {
+            Self::Encrypted(encrypted) => encrypted.decrypt().map_err(|error| {
+                let why = one_line(&error.to_string());
+                Failure::new(format!("{}: {why}", encrypted.name))
+            })?,
+            Self::Ssh(name, identity) => {
+                let recipient = ssh::Recipient::try_from(identity);
+                let recipient = recipient.map_err(|error| {
+                    Failure::usage(format!(
+                        "{name}: age knows no recipient of this key of SSH: {}",
+                        ssh_refusal(&error)
+                    ))
+                })?;
+                return Ok(vec![Box::new(recipient)]);
+            }
+            Self::Listed(listed) => listed,
+        };
+        let recipients = listed.into_recipients();
+        recipients.map_err(|error| Failure::usage(one_line(&error.to_string())))
+    }
+}
+
+fn ssh_refusal(error: &ssh::ParseRecipientKeyError) -> String {
+    use ssh::ParseRecipientKeyError as Error;
+    match error {
+        Error::RsaModulusTooLarge => "it has more than 4096 bits".into(),
+        Error::RsaModulusTooSmall => "it has less than 2048 bits".into(),
+        Error::Unsupported(kind) => format!("it is of the kind {kind}"),
+        Error::Ignore | Error::Invalid(_) => "it is of another kind".into(),
+    }
+}
+
+/// The lines of an identity file.
+struct Listed {
+    hybrid: Vec<hybrid::Identity>,
+    others: IdentityFile<UiCallbacks>,
+}
+
+impl Listed {
+    fn of_lines(name: &str, bytes: &[u8]) -> Result<Self, Failure> {
+        let mut hybrid = Vec::new();
+        let mut others = Zeroizing::new(String::with_capacity(bytes.len() + 1));
+        for line in lines(name, bytes)? {
+            if line.text.starts_with(HYBRID_IDENTITY) {
+                let identity: Result<hybrid::Identity, _> = line.text.parse();
+                hybrid.push(identity.map_err(|error| line.is_no("identity", &error))?);
+            } else if IdentityFile::from_buffer(line.text.as_bytes()).is_ok() {
+                others.push_str(line.text);
+                others.push('\n');
+            } else if line.text.starts_with("age1") {
+                return Err(line.is_no("identity", &"it is a recipient"));
+            } else {
+                return Err(line.is_no("identity", &"age knows none that is written so"));
+            }
+        }
+        if hybrid.is_empty() && others.is_empty() {
+            return Err(Failure::usage(format!("{name}: has no identity")));
+        }
+        let others = IdentityFile::from_buffer(others.as_bytes());
+        let others =
+            others.map_err(|error| Failure::usage(format!("{name}: {}", reason(&error))))?;
+        Ok(Self {
+            hybrid,
+            others: others.with_callbacks(UiCallbacks),
+        })
+    }
+
+    fn into_identities(self) -> Result<Vec<Box<dyn Identity>>, DecryptError> {
+        let hybrid = self
+            .hybrid
+            .into_iter()
+            .map(|identity| Box::new(identity) as _);
+        let mut identities: Vec<Box<dyn Identity>> = hybrid.collect();
+        identities.extend(self.others.into_identities()?);
+        Ok(identities)
+    }
+
+    fn into_recipients(self) -> Result<Vec<Box<dyn Recipient + Send>>, age::EncryptError> {
+        let hybrid = self
+            .hybrid
+            .iter()
+            .map(|identity| Box::new(identity.to_public()) as _);
+        let mut recipients: Vec<Box<dyn Recipient + Send>> = hybrid.collect();
+        recipients.extend(self.others.to_recipients()?);
+        Ok(recipients)
+    }
+}
+
+/// An identity file that is an age file itself, for a passphrase, which is asked for when the
+/// identities are needed. The crate's own kind knows no post-quantum identities.
+struct Encrypted {
+    name: String,
+    bytes: Zeroizing<Vec<u8>>,
+    opened: OnceCell<Result<Vec<Box<dyn Identity>>, DecryptError>>,
+}
+
+impl Encrypted {
+    fn new(name: &str, bytes: Zeroizing<Vec<u8>>) -> Result<Self, Failure> {
+        let decryptor = age::Decryptor::new(ArmoredReader::new(&bytes[..]));
+        let decryptor = decryptor.map_err(|error| {
+            let why = one_line(&error.to_string());
+            Failure::usage(format!("{name}: {why}"))
+        })?;
+        if !decryptor.is_scrypt() {
+            let name = name.to_owned();
+            return Err(unreadable(ReadError::IdentityEncryptedWithoutPassphrase(
+                name,
+            )));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            bytes,
+            opened: OnceCell::new(),
+        })
+    }
+
+    fn decrypt(&self) -> Result<Listed, DecryptError> {
+        let prompt = format!("Passphrase of the identity file {}", self.name);
+        let passphrase = UiCallbacks.request_passphrase(&prompt);
+        let passphrase = passphrase.ok_or(DecryptError::KeyDecryptionFailed)?;
+        let mut identity = scrypt::Identity::new(passphrase);
+        identity.set_max_work_factor(WORK_FACTOR_MAX);
+        let decryptor = age::Decryptor::new(ArmoredReader::new(&self.bytes[..]))?;
+        let reader = decryptor.decrypt(iter::once(&identity as _));
+        let reader = reader.map_err(|error| match error {
+            DecryptError::DecryptionFailed => DecryptError::KeyDecryptionFailed,
+            other => other,
+        })?;
+        let mut text = Zeroizing::new(Vec::with_capacity(self.bytes.len()));
+        BufReader::new(reader).read_to_end(&mut text)?;
+        let listed = Listed::of_lines(&self.name, &text);
+        listed.map_err(|failure| DecryptError::Io(io::Error::other(failure.to_string())))
+    }
+
+    /// The answer of the first of them that has one.
+    fn find(
+        &self,
+        unwrap: impl Fn(&dyn Identity) -> Option<Result<FileKey, DecryptError>>,
+    ) -> Option<Result<FileKey, DecryptError>> {
+        let is_asked_now = self.opened.get().is_none();
+        let opened = self
+            .opened
+            .get_or_init(|| self.decrypt()?.into_identities());
+        let identities = match opened {
+            Ok(identities) => identities,
+            Err(error) => return Some(Err(error.clone())),
+        };
+        let found = identities.iter().find_map(|identity| unwrap(&**identity));
+        if is_asked_now && found.is_none() {
+            let name = &self.name;
+            UiCallbacks.display_message(&format!(
+                "oarlock: {name}: none of these identities can decrypt the file"
+            ));
+        }
+        found
+    }
+}
+
+impl Identity for Encrypted {
+    fn unwrap_stanza(&self, stanza: &Stanza) -> Option<Result<FileKey, DecryptError>> {
+        self.find(|identity| identity.unwrap_stanza(stanza))
+    }
+
+    fn unwrap_stanzas(&self, stanzas: &[Stanza]) -> Option<Result<FileKey, DecryptError>> {
+        self.find(|identity| identity.unwrap_stanzas(stanzas))
+    }
+}
+
+/// A line that says something, and where it stands.
+struct Line<'a> {
+    text: &'a str,
+    /// A file and the number in it; none of an argument.
+    place: Option<(&'a str, usize)>,
+}
+
+impl<'a> Line<'a> {
+    fn argument(text: &'a str) -> Self {
+        Self { text, place: None }
+    }
+
+    /// What a file holds may be secret, so that it is not repeated.
+    fn is_no(&self, what: &str, why: &dyn std::fmt::Display) -> Failure {
+        let (name, number) = self.place.unwrap_or((self.text, 1));
+        Failure::usage(format!("{name}: line {number} is no {what}: {why}"))
+    }
+
+    /// Why the crate refused it as a recipient.
+    fn unreadable(&self, error: ReadError) -> Failure {
+        let Some((name, number)) = self.place else {
+            return unreadable(error);
+        };
+        match error {
+            ReadError::InvalidRecipient(_) if self.text.starts_with("AGE-") => {
+                self.is_no("recipient", &"it may be an identity, for -i")
+            }
+            ReadError::InvalidRecipient(_) => {
+                self.is_no("recipient", &"age knows none that is written so")
+            }
+            other => {
+                let why = one_line(&other.to_string());
+                Failure::usage(format!("{name}: line {number}: {why}"))
+            }
+        }
+    }
+}
+
+/// But for empty ones and comments.
+fn lines<'a>(name: &'a str, bytes: &'a [u8]) -> Result<impl Iterator<Item = Line<'a>>, Failure> {
+    let text = std::str::from_utf8(bytes);
+    let text = text.map_err(|_| Failure::usage(format!("{name}: is no text")))?;
+    let numbered = text.lines().zip(1..);
+    let saying = numbered.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
+    Ok(saying.map(move |(text, number)| Line {
+        text,
+        place: Some((name, number)),
+    }))
+}
+
+/// Standard input, which can be read for one thing; whether it is taken.
+struct Stdin(bool);
+
+impl Stdin {
+    /// All of a file of keys.
+    fn read(&mut self, name: &str, missing: &str) -> Result<Zeroizing<Vec<u8>>, Failure> {
+        if name == "-" && std::mem::replace(&mut self.0, true) {
+            return Err(unreadable(ReadError::MultipleStdin));
+        }
+        if name != "-" && !Path::new(name).exists() {
+            return Err(Failure::usage(format!("{name}: {missing}")));
+        }
+        let input = Input::open(Some(Path::new(name)))?;
+        let size = input.size.unwrap_or_default().min(KEY_FILE_BYTES_MAX);
+        // So that it need not move while it grows.
+        let capacity = usize::try_from(size).unwrap_or(0).max(SSH_BYTES_MAX) + 1;
+        let mut bytes = Zeroizing::new(Vec::with_capacity(capacity));
+        (&input.file)
+            .take(KEY_FILE_BYTES_MAX + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| input.failed(0, &error))?;
+        if bytes.len() as u64 > KEY_FILE_BYTES_MAX {
+            return Err(Failure::usage(format!("{name}: is longer than 16 MiB")));
+        }
+        Ok(bytes)
+    }
+}
+
+/// What of a key of two thousand characters is worth a line.
+fn shortened(text: &str) -> String {
+    let mut begin: String = text.chars().take(SHOWN_CHARACTERS).collect();
+    if begin.len() < text.len() {
+        begin.push_str("...");
+    }
+    begin
+}
+
+const HYBRID_RECIPIENT: &str = "age1pq1";
+const HYBRID_IDENTITY: &str = "AGE-SECRET-KEY-PQ-1";
+const ARMOR: &[u8] = b"-----BEGIN AGE ENCRYPTED FILE-----";
+const VERSION: &[u8] = b"age-encryption.org/";
+/// The limits of age.
+const KEY_FILE_BYTES_MAX: u64 = 16 << 20;
+const SSH_BYTES_MAX: usize = 16 << 10;
+const SHOWN_CHARACTERS: usize = 24;
