@@ -1,22 +1,24 @@
-//! `oarlock enc` and `oarlock dec`: in counter mode, the same thing.
+//! `oarlock enc` and `oarlock dec`: files of `openssl enc`.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::io::Write as _;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use oarlock::device::Operation;
-use oarlock::{AcceleratedCtr, Accelerator, Reservation, Strategy};
+use oarlock::{Accelerator, Reservation};
+use oarlock_file::openssl_enc::{Body, Derivation, Digest, Header, ITERATIONS, IV_BYTES, derive};
+use oarlock_file::{Direction, Error};
 use zeroize::Zeroizing;
 
-use crate::failure::{Failure, without_keys};
+use crate::failure::{Failure, note, without_keys};
 use crate::input::Input;
-use crate::interrupt::Interrupt;
+use crate::job::{Job, Threads, refused};
 use crate::keys::{self, Secret};
-use crate::options::OPERATIONS;
-use crate::output::{Naming, Output, Target};
-use crate::progress::{Progress, When};
-use crate::{files, options, stream};
+use crate::options;
+use crate::output::Target;
+use crate::passphrase::{self, Source};
+use crate::progress::When;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -24,18 +26,32 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", value_parser = ciphers())]
     cipher: Operation,
 
+    /// Where the passphrase is: `file:PATH` (its first line), `env:NAME` or `stdin`, as -pass of
+    /// openssl. It is asked for if there is neither this nor a key
+    #[arg(long, value_name = "SOURCE", value_parser = Source::parse, conflicts_with_all = RAW)]
+    pass: Option<Source>,
+
+    /// Rounds of PBKDF2, which make each guess at the passphrase slower; not kept in the file
+    #[arg(long, value_name = "N", default_value_t = ITERATIONS, conflicts_with_all = RAW)]
+    iter: NonZeroU32,
+
+    /// Hash that makes the key of the passphrase; not kept in the file
+    #[arg(long, value_name = "NAME", default_value = "sha256", value_parser = digests(), conflicts_with_all = RAW)]
+    md: Digest,
+
     /// The key in hexadecimal; other users may see it in the process list: --key-file hides it
     #[arg(short = 'K', long, value_name = "HEX", value_parser = Secret::parse,
-          required_unless_present = "key_file", conflicts_with = "key_file")]
+          conflicts_with = "key_file", requires = "iv")]
     key: Option<Secret>,
 
     /// Read the key, in hexadecimal, from FILE; `-` reads it from standard input
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "iv")]
     key_file: Option<PathBuf>,
 
-    /// The first counter block in hexadecimal: 32 digits; never use one twice with the same key
+    /// With a key, the IV in hexadecimal: 32 digits, in counter mode the first counter block; never
+    /// use one twice with the same key
     #[arg(long, value_name = "HEX")]
-    iv: String,
+    iv: Option<String>,
 
     /// File to read; standard input if absent or `-`
     #[arg(value_name = "INPUT")]
@@ -47,7 +63,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 
     /// Threads at work, at most one for each CPU: a number, or `auto` for all CPUs
-    #[arg(short = 'T', long, value_name = "N", default_value = "auto", value_parser = threads)]
+    #[arg(short = 'T', long, value_name = "N", default_value = "auto", value_parser = Threads::parse)]
     threads: Threads,
 
     /// Options of the accelerator, as in "max_threads=4,cipher_threads=2" (`oarlock devices` shows
@@ -65,119 +81,134 @@ pub(crate) struct Args {
     progress: When,
 }
 
-pub(crate) const EXAMPLES: &str = "\
-Examples:
-  oarlock enc --cipher aes-256-ctr --key-file key.hex --iv $IV disk.img -o disk.enc
-  tar c . | oarlock enc --cipher aes-128-ctr -K $KEY --iv $IV > backup
-  openssl enc -d -aes-128-ctr -K $KEY -iv $IV < backup | tar x";
+#[derive(clap::Args)]
+pub(crate) struct DecArgs {
+    #[command(flatten)]
+    args: Args,
 
-/// What the threads that work on it share.
-pub(crate) struct Job {
-    accelerator: Accelerator,
-    key: Zeroizing<Vec<u8>>,
-    iv: Zeroizing<Vec<u8>>,
-    helpers: usize,
-    pub(crate) input: Input,
-    pub(crate) output: Output,
-    pub(crate) interrupt: Interrupt,
-    pub(crate) progress: Progress,
-    failure: Mutex<Option<Failure>>,
-    stopped: AtomicBool,
+    /// The file was made without -pbkdf2: one round of --md (sha256, or md5 before openssl 1.1)
+    /// makes the key
+    #[arg(long, conflicts_with_all = ["iter", "key", "key_file", "iv"])]
+    no_pbkdf2: bool,
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  oarlock enc --cipher aes-256-cbc disk.img -o disk.enc
+  openssl enc -d -aes-256-cbc -pbkdf2 -in disk.enc -out disk.img
+
+  oarlock enc --cipher aes-256-ctr --pass file:secret.txt --iter 600000 disk.img -o disk.enc
+  openssl enc -d -aes-256-ctr -pass file:secret.txt -iter 600000 -in disk.enc -out disk.img
+
+  tar c . | oarlock enc --cipher aes-128-ctr -K $KEY --iv $IV > backup
+  openssl enc -d -aes-128-ctr -K $KEY -iv $IV < backup | tar x
+
+Nothing in these files is authenticated: `oarlock encrypt` makes files of which every change is seen.";
+
+pub(crate) fn encrypt(args: &Args) -> Result<(), Failure> {
+    run(args, Direction::Encrypt, false)
+}
+
+pub(crate) fn decrypt(args: &DecArgs) -> Result<(), Failure> {
+    run(&args.args, Direction::Decrypt, args.no_pbkdf2)
+}
+
+fn run(args: &Args, direction: Direction, is_legacy: bool) -> Result<(), Failure> {
+    let accelerator = accelerator(args)?;
+    let (input, header, (key, iv)) = if args.is_raw()? {
+        let raw = raw(args)?;
+        (Input::open(args.input.as_deref())?, None, raw)
+    } else {
+        if args.pass.as_ref().is_some_and(Source::is_stdin) && args.reads_stdin() {
+            return Err(Failure::usage(
+                "--pass stdin: standard input cannot be both the passphrase and INPUT",
+            ));
+        }
+        let input = Input::open(args.input.as_deref())?;
+        let header = match direction {
+            Direction::Encrypt => Header::new(),
+            Direction::Decrypt => Header::read(&mut &input.file),
+        };
+        let header = header.map_err(|error| refused(&input.name, error))?;
+        let made = from_passphrase(args, direction, is_legacy, &header)?;
+        (input, Some(header), made)
+    };
+    let target = Target::find(args.output.as_deref())?;
+    args.check_apart(&target)?;
+    let body = Body::new(&accelerator, args.cipher, &key, &iv, direction)
+        .map_err(|error| Failure::new(error.to_string()))?;
+    let job = Job::begin(accelerator, args.threads, args.progress, input, target)?;
+    let begun = match header {
+        Some(header) if direction == Direction::Encrypt => job
+            .output
+            .file()
+            .write_all(&header.encoded())
+            .map_err(|error| job.failed(Error::Write { at: 0, error })),
+        _ => Ok(()),
+    };
+    let result = begun.and_then(|()| job.run(&body));
+    job.end(result)
+}
+
+impl Args {
+    fn reads_stdin(&self) -> bool {
+        let path = self.input.as_deref();
+        path.is_none_or(|path| path.as_os_str() == "-")
+    }
+
+    /// Whether key and IV are given.
+    fn is_raw(&self) -> Result<bool, Failure> {
+        let has_key = self.key.is_some() || self.key_file.is_some();
+        if self.iv.is_some() && !has_key {
+            return Err(self.no_key());
+        }
+        Ok(has_key)
+    }
+
+    fn no_key(&self) -> Failure {
+        Failure::usage(
+            "a key is missing: give -K (--key) or --key-file, or leave --iv out for a passphrase",
+        )
+    }
+
+    /// Fails where the output would replace what it is encrypted with.
+    fn check_apart(&self, target: &Target) -> Result<(), Failure> {
+        let is_output = |path: Option<&Path>| path.is_some_and(|path| target.is_file(path));
+        let what = if is_output(self.key_file.as_deref()) {
+            "the key file: the key"
+        } else if is_output(self.pass.as_ref().and_then(Source::path)) {
+            "the passphrase file: the passphrase"
+        } else {
+            return Ok(());
+        };
+        Err(Failure::usage(format!(
+            "-o names {what} would be lost, so give another name"
+        )))
+    }
+}
+
+/// The accelerator of this process.
+fn accelerator(args: &Args) -> Result<Accelerator, Failure> {
     let mut options = options::parse(&args.options)?;
     // One cipher alone has nobody to keep its threads from; but each thread opens a session of its
     // own, which would look like several ciphers.
     options.reservation = Reservation::Shared;
-    let accelerator = options::build_calibrated(options)?;
-    let iv = keys::decode("--iv", &args.iv, 16, args.cipher)?;
-    let key = read_key(args)?;
-    let input = Input::open(args.input.as_deref())?;
-    // Files that may block while they are opened come before the signals are caught, files that
-    // must be removed after.
-    let target = Target::find(args.output.as_deref())?;
-    if let Some(key_file) = args.key_file.as_deref()
-        && target.is_file(key_file)
-    {
-        return Err(Failure::usage(
-            "-o names the key file: the key would be lost, so give another name",
-        ));
-    }
-    let interrupt = Interrupt::catch(target.is_direct())?;
-    let output = target.open(Naming::Replace)?;
-    output.check_apart_from(&input.file)?;
-    let job = Job {
-        helpers: args.threads.helpers(&accelerator),
-        progress: Progress::new(args.progress, input.size),
-        accelerator,
-        key,
-        iv,
-        input,
-        output,
-        interrupt,
-        failure: Mutex::new(None),
-        stopped: AtomicBool::new(false),
-    };
-    let result = files::run(&job).and_then(|done| stream::run(&job, done));
-    job.progress.clear();
-    result?;
-    job.interrupt.check()?;
-    job.output.commit(false)
+    options::build_calibrated(options)
 }
 
-impl Job {
-    /// A cipher for one thread's own use.
-    pub(crate) fn cipher(&self) -> Result<AcceleratedCtr, Failure> {
-        let mut cipher = self
-            .accelerator
-            .ctr(&self.key, &self.iv)
-            .map_err(|error| Failure::new(error.to_string()))?;
-        cipher.set_strategy(Strategy::Inline);
-        Ok(cipher)
-    }
+type KeyAndIv = (Zeroizing<Vec<u8>>, Zeroizing<[u8; IV_BYTES]>);
 
-    /// Runs `work` on this thread and its helpers; the first failure of any stops the others.
-    pub(crate) fn together(
-        &self,
-        work: &(dyn Fn() -> Result<(), Failure> + Sync),
-    ) -> Result<(), Failure> {
-        self.accelerator.work_together(self.helpers, &|| {
-            if let Err(failure) = work() {
-                self.fail(failure);
-                self.stopped.store(true, Ordering::Relaxed);
-            }
-        });
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.take().map_or(Ok(()), Err)
-    }
-
-    /// Whether the threads should end, for another's failure or a signal.
-    pub(crate) fn is_stopped(&self) -> Result<bool, Failure> {
-        self.interrupt.check()?;
-        Ok(self.stopped.load(Ordering::Relaxed))
-    }
-
-    /// Keeps a failure, if it is the first, for when the work has ended.
-    pub(crate) fn fail(&self, failure: Failure) {
-        self.failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get_or_insert(failure);
-    }
-}
-
-fn read_key(args: &Args) -> Result<Zeroizing<Vec<u8>>, Failure> {
+/// As they are given.
+fn raw(args: &Args) -> Result<KeyAndIv, Failure> {
+    let text = args.iv.as_deref().unwrap_or_default();
+    let decoded = keys::decode("--iv", text, IV_BYTES, args.cipher)?;
+    let mut iv = Zeroizing::new([0; IV_BYTES]);
+    iv.copy_from_slice(&decoded);
     let bytes = args.cipher.key_bytes();
-    match (&args.key, &args.key_file) {
+    let key = match (&args.key, &args.key_file) {
         (Some(key), _) => keys::decode("-K", key.text(), bytes, args.cipher),
         (None, Some(path)) => {
-            if path.as_os_str() == "-"
-                && args
-                    .input
-                    .as_ref()
-                    .is_none_or(|path| path.as_os_str() == "-")
-            {
+            if path.as_os_str() == "-" && args.reads_stdin() {
                 return Err(Failure::usage(
                     "--key-file -: standard input cannot be both the key and INPUT",
                 ));
@@ -186,43 +217,81 @@ fn read_key(args: &Args) -> Result<Zeroizing<Vec<u8>>, Failure> {
             let what = format!("key file {}", without_keys(&path.display().to_string()));
             keys::decode(&what, text.text(), bytes, args.cipher)
         }
-        (None, None) => Err(Failure::usage("a key is missing: give -K or --key-file")),
-    }
+        (None, None) => Err(args.no_key()),
+    }?;
+    Ok((key, iv))
+}
+
+fn from_passphrase(
+    args: &Args,
+    direction: Direction,
+    is_legacy: bool,
+    header: &Header,
+) -> Result<KeyAndIv, Failure> {
+    let derivation = if is_legacy {
+        Derivation::BytesToKey
+    } else {
+        Derivation::Pbkdf2 {
+            iterations: args.iter,
+        }
+    };
+    let passphrase = match &args.pass {
+        Some(source) => source.read(),
+        None => passphrase::ask(direction == Direction::Encrypt),
+    }?;
+    warn(direction);
+    let made = derive(args.cipher, &passphrase, &header.salt, derivation, args.md);
+    Ok((made.key, made.iv))
+}
+
+/// What people who name a passphrase may not expect.
+fn warn(direction: Direction) {
+    let text = match direction {
+        Direction::Encrypt => {
+            "nothing in this format is authenticated, so a change of the file is not seen; \
+             `oarlock encrypt -p` makes one of which every change is"
+        }
+        Direction::Decrypt => {
+            "nothing in this format is authenticated: whether the file is as it was made is not known"
+        }
+    };
+    note(&format!("warning: {text}"));
 }
 
 fn ciphers() -> impl TypedValueParser<Value = Operation> {
-    PossibleValuesParser::new(OPERATIONS.map(Operation::name)).try_map(|name| {
-        OPERATIONS
+    PossibleValuesParser::new(CIPHERS.map(Operation::name)).try_map(|name| {
+        CIPHERS
             .into_iter()
             .find(|operation| operation.name() == name)
             .ok_or("not a cipher")
     })
 }
 
-#[derive(Clone, Copy)]
-pub(crate) enum Threads {
-    Auto,
-    Exactly(usize),
+fn digests() -> impl TypedValueParser<Value = Digest> {
+    PossibleValuesParser::new(DIGESTS.map(|(name, _)| name)).try_map(|name| {
+        let found = DIGESTS.into_iter().find(|(known, _)| *known == name);
+        found.map(|(_, digest)| digest).ok_or("not a hash")
+    })
 }
 
-impl Threads {
-    /// Beside the caller, as many as one cipher may have.
-    pub(crate) fn helpers(self, accelerator: &Accelerator) -> usize {
-        let max = accelerator.parallelism() - 1;
-        let max = max.min(accelerator.options().cipher_threads);
-        match self {
-            Self::Auto => max,
-            Self::Exactly(threads) => max.min(threads - 1),
-        }
-    }
-}
+const CIPHERS: [Operation; 7] = [
+    Operation::Aes128Ctr,
+    Operation::Aes192Ctr,
+    Operation::Aes256Ctr,
+    Operation::Aes128Cbc,
+    Operation::Aes192Cbc,
+    Operation::Aes256Cbc,
+    Operation::ChaCha20,
+];
 
-pub(crate) fn threads(text: &str) -> Result<Threads, String> {
-    if text == "auto" {
-        return Ok(Threads::Auto);
-    }
-    match text.parse() {
-        Ok(count @ 1..) => Ok(Threads::Exactly(count)),
-        _ => Err("expected `auto` or a whole number from 1 on".into()),
-    }
-}
+const DIGESTS: [(&str, Digest); 6] = [
+    ("md5", Digest::Md5),
+    ("sha1", Digest::Sha1),
+    ("sha224", Digest::Sha224),
+    ("sha256", Digest::Sha256),
+    ("sha384", Digest::Sha384),
+    ("sha512", Digest::Sha512),
+];
+
+/// What goes with a key and not with a passphrase.
+const RAW: [&str; 3] = ["key", "key_file", "iv"];

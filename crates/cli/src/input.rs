@@ -1,9 +1,9 @@
 //! Where bytes come from.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, Seek as _};
+use std::io;
 use std::os::fd::AsFd as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, reason};
@@ -15,7 +15,6 @@ pub(crate) struct Input {
     pub(crate) name: String,
     /// Bytes from its start to its end when it was opened, of a regular file.
     pub(crate) size: Option<u64>,
-    pub(crate) is_pipe: bool,
     /// None for standard input.
     path: Option<PathBuf>,
     opened: Metadata,
@@ -43,7 +42,6 @@ impl Input {
         }
         Ok(Self {
             size: metadata.is_file().then_some(metadata.len()),
-            is_pipe: metadata.file_type().is_fifo(),
             path: path.map(Path::to_path_buf),
             opened: metadata,
             file,
@@ -89,15 +87,6 @@ impl Input {
             self.name,
             reason(error)
         ))
-    }
-
-    /// Where a regular file has ended, if it is shorter now than it was. Some files of the kernel's
-    /// hold less than the size they tell: those are whole.
-    pub(crate) fn is_cut_short(&self) -> Option<u64> {
-        let size = self.size?;
-        let at = (&self.file).stream_position().ok()?;
-        let size_now = self.file.metadata().ok()?.len();
-        (at < size && size_now < size).then_some(at)
     }
 
     /// The end came at byte `position`, before the size that the file had.

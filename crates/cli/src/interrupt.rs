@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::failure::{Failure, reason};
@@ -85,16 +85,6 @@ impl Interrupt {
             }
         }
     }
-}
-
-/// Whether a read of `file` would not wait.
-pub(crate) fn is_readable(file: impl AsFd) -> bool {
-    let now = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    let mut watched = [PollFd::new(&file, PollFlags::IN)];
-    matches!(poll(&mut watched, Some(&now)), Ok(1))
 }
 
 /// Whether this process ignores the signal, as one started by nohup does SIGHUP.

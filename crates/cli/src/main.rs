@@ -1,8 +1,8 @@
 //! The `oarlock` command: parses, opens files and reports; the work is the library's.
 //!
 //! ```text
-//! enc.rs        arguments, key and IV, one job        keys.rs       hexadecimal, key files
-//! files.rs      regular file to regular file          stream.rs     everything else
+//! enc.rs        enc, dec: files of openssl enc        keys.rs       hexadecimal, key files
+//! job.rs        a file from one end to the other      passphrase.rs from a file, asked for
 //! input.rs      where bytes come from                 output.rs     where they go: temporary name, rename
 //! interrupt.rs  Ctrl-C seen without a thread          progress.rs   the bar
 //! devices.rs    what this machine has, self-tested    options.rs    the accelerator
@@ -21,19 +21,19 @@ mod devices;
 mod doctor;
 mod enc;
 mod failure;
-mod files;
 mod input;
 mod interrupt;
+mod job;
 mod keys;
 mod manual;
 mod openssl;
 mod openssl_conf;
 mod options;
 mod output;
+mod passphrase;
 mod progress;
 mod provider;
 mod run;
-mod stream;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -52,12 +52,12 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Encrypt a file or a stream, byte for byte as `openssl enc -K -iv` does
+    /// Encrypt a file or a stream, byte for byte as `openssl enc -pbkdf2` or `openssl enc -K -iv`
     #[command(after_help = enc::EXAMPLES)]
     Enc(enc::Args),
-    /// Decrypt what `oarlock enc` or `openssl enc -K -iv` has encrypted
+    /// Decrypt what `oarlock enc` or `openssl enc` has encrypted
     #[command(after_help = enc::EXAMPLES)]
-    Dec(enc::Args),
+    Dec(enc::DecArgs),
     /// Encrypt a file or a stream to recipients or with a passphrase, as age does
     #[command(after_help = age::encrypt::EXAMPLES)]
     Encrypt(age::encrypt::Args),
@@ -107,7 +107,8 @@ fn main() -> ExitCode {
 
 fn carry_out(command: Command) -> Result<ExitCode, Failure> {
     match command {
-        Command::Enc(args) | Command::Dec(args) => enc::run(&args),
+        Command::Enc(args) => enc::encrypt(&args),
+        Command::Dec(args) => enc::decrypt(&args),
         Command::Encrypt(args) => age::encrypt::run(&args),
         Command::Decrypt(args) => age::decrypt::run(&args),
         Command::Keygen(args) => age::keygen::run(&args),

@@ -3,7 +3,6 @@
 use std::fs;
 use std::thread::available_parallelism;
 
-use oarlock::device::Operation;
 use oarlock::kernels::cpu::Cpu;
 use oarlock::{Accelerator, Builder, Calibration, Options};
 
@@ -81,10 +80,3 @@ pub(crate) fn built(builder: Builder) -> Result<Accelerator, Failure> {
 pub(crate) fn cpus() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
-
-/// By their names on the command line.
-pub(crate) const OPERATIONS: [Operation; 3] = [
-    Operation::Aes128Ctr,
-    Operation::Aes192Ctr,
-    Operation::Aes256Ctr,
-];

@@ -5,7 +5,7 @@ use std::fs::{self, File, Metadata, Permissions};
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, OFlags, access};
@@ -36,7 +36,6 @@ pub(crate) struct Output {
     pub(crate) is_positional: bool,
     /// A file whose writes do not wait for anybody.
     pub(crate) is_regular: bool,
-    pub(crate) is_pipe: bool,
 }
 
 enum Sink {
@@ -138,7 +137,6 @@ impl Target {
                 Ok(Output {
                     is_regular: metadata.is_file(),
                     is_positional: metadata.is_file() && !appends,
-                    is_pipe: metadata.file_type().is_fifo(),
                     sink: Sink::Direct(file),
                     name,
                 })
@@ -172,7 +170,6 @@ impl Target {
                     name,
                     is_positional: true,
                     is_regular: true,
-                    is_pipe: false,
                 })
             }
         }
@@ -185,6 +182,11 @@ impl Output {
             Sink::Direct(file) => file,
             Sink::Temporary { file, .. } => file.as_file(),
         }
+    }
+
+    /// Whether what is written is seen at once, and stays when anything goes wrong.
+    pub(crate) fn is_direct(&self) -> bool {
+        matches!(self.sink, Sink::Direct(_))
     }
 
     /// Fails where every write would make `input` longer.

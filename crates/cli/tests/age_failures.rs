@@ -202,7 +202,7 @@ fn a_full_disk_leaves_the_old_file_and_nothing_else() {
     let plain = noise(5 << 20);
     home.write("plain", &plain);
     home.write("sealed", &home.sealed(&plain));
-    let out = disk.0.path().join("out");
+    let out = disk.path().join("out");
     fs::write(&out, "old").unwrap();
     let name = out.to_str().unwrap();
     let encrypt = ["encrypt", "-f", "-r", &home.recipient, "-o", name];
@@ -222,7 +222,7 @@ fn a_full_disk_leaves_the_old_file_and_nothing_else() {
             for result in results {
                 assert_fails(&result, 1, &["out: No space left on device at byte"]);
                 assert_eq!(fs::read(&out).unwrap(), b"old");
-                assert_eq!(names(disk.0.path()), ["out"]);
+                assert_eq!(names(disk.path()), ["out"]);
             }
         }
     }
@@ -258,9 +258,9 @@ fn outputs_that_cannot_be_made_are_named() {
         eprintln!("not run: making a file system read-only takes root");
         return;
     };
-    fs::write(disk.0.path().join("there"), "old").unwrap();
+    fs::write(disk.path().join("there"), "old").unwrap();
     disk.make_read_only();
-    let folder = disk.0.path().to_str().unwrap();
+    let folder = disk.path().to_str().unwrap();
     let new = format!("{folder}/new");
     let there = format!("{folder}/there");
     for out in [
@@ -277,7 +277,7 @@ fn outputs_that_cannot_be_made_are_named() {
             assert_fails(&home.oarlock(arguments).output().unwrap(), 1, &[out]);
         }
     }
-    assert_eq!(names(disk.0.path()), ["there"]);
+    assert_eq!(names(disk.path()), ["there"]);
 }
 
 #[test]

@@ -46,8 +46,8 @@ fn bad_arguments_are_named() {
         (without("-K"), &["--key"]),
         (without("--iv"), &["--iv"]),
         (
-            with("--cipher", "aes-128-cbc"),
-            &["aes-128-cbc", "--cipher", "aes-256-ctr"],
+            with("--cipher", "aes-128-gcm"),
+            &["aes-128-gcm", "--cipher", "aes-256-ctr"],
         ),
         (
             with("-K", ""),
@@ -99,6 +99,10 @@ fn bad_arguments_are_named() {
             &["--progress", "sometimes", "never"],
         ),
         (with("--key-file", "k"), &["--key"]),
+        (with("--pass", "env:HOME"), &["--pass", "--key"]),
+        (with("--iter", "0"), &["--iter", "0"]),
+        (with("--iter", "9"), &["--iter", "--key"]),
+        (with("--md", "sha3"), &["--md", "sha3", "sha256"]),
         (with("--chipher", "x"), &["--chipher", "--cipher"]),
         (
             with("in", "603deb1015ca71be2b73aef0857d7781"),
@@ -266,7 +270,7 @@ fn a_full_disk_leaves_the_old_file_and_nothing_else() {
         return;
     };
     let directory = tempfile::tempdir().unwrap();
-    let (input, output) = (directory.path().join("in"), disk.0.path().join("out"));
+    let (input, output) = (directory.path().join("in"), disk.path().join("out"));
     fs::write(&input, noise(5 << 20)).unwrap();
     fs::write(&output, "old").unwrap();
     for threads in ["1", "2"] {
@@ -283,7 +287,7 @@ fn a_full_disk_leaves_the_old_file_and_nothing_else() {
                 &["out: No space left on device at byte", "free some space"],
             );
             assert_eq!(fs::read(&output).unwrap(), b"old");
-            assert_eq!(names(disk.0.path()), ["out"]);
+            assert_eq!(names(disk.path()), ["out"]);
         }
     }
     assert_eq!(

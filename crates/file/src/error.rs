@@ -55,6 +55,12 @@ pub enum Error {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// It does not begin with `Salted__`, as a file of `openssl enc` with a passphrase does.
+    NotSalted,
+    /// The padding of the last block is wrong: the key is, or the file was changed.
+    Padding,
+    /// It is not made of whole blocks, of which there is at least one.
+    PartialBlock,
     /// The header was changed: its MAC is not that of the file key.
     HeaderMac,
     /// No identity fits.
@@ -106,6 +112,15 @@ impl fmt::Display for Error {
             }
             Self::Header(what) => write!(f, "not an age file, or a damaged one: {what}"),
             Self::Armor { line, what } => write!(f, "damaged text: line {line} {what}"),
+            Self::NotSalted => f.write_str(
+                "not a file of `openssl enc` with a passphrase: it does not begin with `Salted__`",
+            ),
+            Self::Padding => f.write_str(
+                "bad padding in its last block: a wrong passphrase, key, IV or cipher, or the file was changed",
+            ),
+            Self::PartialBlock => {
+                f.write_str("incomplete: it is not made of whole blocks of 16 bytes, at least one")
+            }
             Self::HeaderMac => f.write_str("the header was changed after it was made"),
             Self::NoMatchingIdentity => f.write_str("none of the identities can decrypt it"),
             Self::WrongPassphrase => f.write_str("it was encrypted with another passphrase"),

@@ -1,16 +1,19 @@
 //! Container formats of encrypted files, and the way from one file or stream to another.
 //!
 //! ```text
-//! age/        age v1: header, recipients and identities (the `age` crate's), payload in chunks
-//! pipeline/   reader -> workers -> writer: any input to any output, in order, in bounded memory
-//! waiting.rs  an end of a file, read or written byte by byte, that a watch can stop
+//! age/          age v1: header, recipients and identities (the `age` crate's), payload in chunks
+//! openssl_enc/  what `openssl enc` writes: salt, key and IV out of a passphrase, CTR, CBC, ChaCha20
+//! pipeline/     reader -> workers -> writer: any input to any output, in order, in bounded memory
+//! waiting.rs    an end of a file, read or written byte by byte, that a watch can stop
 //! ```
 //!
 //! A format says what becomes of a chunk ([`Format`]); the pipeline reads, has the workers of an
 //! [`oarlock::Accelerator`] do chunks side by side, and writes them in order.
 
 pub mod age;
+mod bytes;
 mod error;
+pub mod openssl_enc;
 mod pipeline;
 mod waiting;
 

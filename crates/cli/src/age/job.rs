@@ -10,9 +10,11 @@ use oarlock_file::{Ends, Error, Format, Range, Waiting, Watch, Workspace};
 use rustix::event::PollFlags;
 
 use super::many::Line;
-use crate::failure::{Failure, reason};
+use crate::failure::Failure;
 use crate::input::Input;
 use crate::interrupt::Interrupt;
+pub(super) use crate::job::refused;
+use crate::job::{Threads, failed};
 use crate::options;
 use crate::output::{Naming, Output, Target};
 use crate::progress::{Progress, When};
@@ -59,8 +61,8 @@ pub(crate) struct Common {
     pub(super) json: bool,
 
     /// Threads at work, at most one for each CPU: a number, or `auto` for all CPUs
-    #[arg(short = 'T', long, value_name = "N", default_value = "auto", value_parser = crate::enc::threads)]
-    threads: crate::enc::Threads,
+    #[arg(short = 'T', long, value_name = "N", default_value = "auto", value_parser = Threads::parse)]
+    threads: Threads,
 
     /// Whether to draw a progress bar on stderr
     #[arg(long, value_name = "WHEN", default_value = "auto")]
@@ -178,16 +180,7 @@ impl<'a> Session<'a> {
 
     /// In the words of the command.
     fn failed(&self, input: &Input, output: &Output, error: Error) -> Failure {
-        match error {
-            Error::Stopped => match self.interrupt.check() {
-                Err(interrupted) => interrupted,
-                Ok(()) => Failure::new("stopped before the end"),
-            },
-            Error::Read { at, error } => input.failed(at, &error),
-            Error::Write { at, error } => output.failed(at, &error),
-            Error::CutShort { at } => input.cut_short(at),
-            other => refused(&input.name, other),
-        }
+        failed(&self.interrupt, input, output, error)
     }
 }
 
@@ -310,19 +303,4 @@ pub(super) fn one(
         crate::to_stdout(line.to_string().as_bytes())?;
     }
     Ok(())
-}
-
-/// What was wrong with the file `name`.
-pub(super) fn refused(name: &str, error: Error) -> Failure {
-    let advice = match &error {
-        Error::NoMatchingIdentity => ": give the identity of one of its recipients by -i",
-        Error::Authentication { .. } | Error::HeaderMac => ": nothing that was changed is put out",
-        Error::Incomplete { .. } | Error::Truncated { .. } => ": get the whole file again",
-        _ => "",
-    };
-    let what = match &error {
-        Error::Read { at, error } => format!("{} at byte {at}", reason(error)),
-        other => super::one_line(&other.to_string()),
-    };
-    Failure::new(format!("{name}: {what}{advice}"))
 }

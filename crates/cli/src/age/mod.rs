@@ -18,6 +18,7 @@ mod many;
 use age::cli_common::ReadError;
 
 use crate::failure::{Failure, reason};
+use crate::job::one_line;
 
 /// What was wrong with a recipient or an identity.
 fn unreadable(error: ReadError) -> Failure {
@@ -28,15 +29,6 @@ fn unreadable(error: ReadError) -> Failure {
         ),
         other => one_line(&other.to_string()),
     })
-}
-
-/// The `age` crate's messages may have more lines; the first says what is wrong.
-fn one_line(text: &str) -> String {
-    text.lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect::<Vec<_>>()
-        .join("; ")
 }
 
 /// What pinentry or the terminal said.

@@ -133,6 +133,38 @@ pub fn names(directory: &Path) -> Vec<String> {
     names
 }
 
+/// A file system of 2 MiB, where this user may make one.
+pub struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    pub fn mount() -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=2m", "oarlock-test"])
+            .arg(directory.path())
+            .output()
+            .is_ok_and(|output| output.status.success());
+        mounted.then_some(Self(directory))
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn make_read_only(&self) {
+        let mut mount = Command::new("mount");
+        let mount = mount.args(["-o", "remount,ro"]).arg(self.0.path());
+        assert!(mount.status().unwrap().success());
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg(self.0.path()).status();
+        assert!(unmounted.is_ok_and(|status| status.success()));
+    }
+}
+
 /// Waits until `condition` holds.
 pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let began = Instant::now();
@@ -192,33 +224,5 @@ pub fn ends_soon(mut child: Child) -> Output {
         status: child.wait().unwrap(),
         stdout: Vec::new(),
         stderr: text,
-    }
-}
-
-/// A file system of 2 MiB, where this user may make one.
-pub struct SmallDisk(pub tempfile::TempDir);
-
-impl SmallDisk {
-    pub fn mount() -> Option<Self> {
-        let directory = tempfile::tempdir().unwrap();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=2m", "oarlock-test"])
-            .arg(directory.path())
-            .output()
-            .is_ok_and(|output| output.status.success());
-        mounted.then_some(Self(directory))
-    }
-
-    pub fn make_read_only(&self) {
-        let mut mount = Command::new("mount");
-        let mount = mount.args(["-o", "remount,ro"]).arg(self.0.path());
-        assert!(mount.status().unwrap().success());
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let unmounted = Command::new("umount").arg(self.0.path()).status();
-        assert!(unmounted.is_ok_and(|status| status.success()));
     }
 }

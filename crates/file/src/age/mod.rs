@@ -28,6 +28,7 @@ use age_core::format::FILE_KEY_BYTES;
 use oarlock::kernels::cpu::Cpu;
 
 use crate::Error;
+use crate::bytes::{random, read_exact};
 use crate::pipeline::Direction;
 
 /// Bytes of the payload's nonce.
@@ -117,23 +118,4 @@ impl Decryptor {
             payload: Payload::new(&file_key, &nonce, Direction::Decrypt, cpu),
         })
     }
-}
-
-fn random(bytes: &mut [u8]) -> Result<(), Error> {
-    getrandom::fill(bytes).map_err(|error| Error::Random(error.into()))
-}
-
-/// Fills `bytes` with what comes at byte `at`.
-fn read_exact(input: &mut impl Read, bytes: &mut [u8], at: u64) -> Result<(), Error> {
-    let mut filled = 0;
-    while filled < bytes.len() {
-        let at = at + filled as u64;
-        match input.read(&mut bytes[filled..]) {
-            Ok(0) => return Err(Error::Truncated { at }),
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(Error::Read { at, error }),
-        }
-    }
-    Ok(())
 }

@@ -1,0 +1,169 @@
+//! A file on its way: both ends, signals, the bar, and whoever helps; and what went wrong with it.
+
+use std::os::fd::BorrowedFd;
+
+use oarlock::Accelerator;
+use oarlock_file::{Ends, Error, Format, Watch};
+use rustix::event::PollFlags;
+
+use crate::failure::{Failure, reason};
+use crate::input::Input;
+use crate::interrupt::Interrupt;
+use crate::output::{Naming, Output, Target};
+use crate::progress::{Progress, When};
+
+/// One file on its way, by all threads.
+pub(crate) struct Job {
+    accelerator: Accelerator,
+    helpers: usize,
+    input: Input,
+    pub(crate) output: Output,
+    interrupt: Interrupt,
+    progress: Progress,
+}
+
+impl Job {
+    /// Catches signals and opens the output, which replaces what is there when all has gone well.
+    pub(crate) fn begin(
+        accelerator: Accelerator,
+        threads: Threads,
+        progress: When,
+        input: Input,
+        target: Target,
+    ) -> Result<Self, Failure> {
+        // Files that may block while they are opened come before the signals are caught, files that
+        // must be removed after.
+        let interrupt = Interrupt::catch(target.is_direct())?;
+        let output = target.open(Naming::Replace)?;
+        output.check_apart_from(&input.file)?;
+        Ok(Self {
+            helpers: threads.helpers(&accelerator),
+            progress: Progress::new(progress, input.size),
+            accelerator,
+            input,
+            output,
+            interrupt,
+        })
+    }
+
+    /// The rest of the input, from where it stands.
+    pub(crate) fn run(&self, format: &impl Format) -> Result<(), Failure> {
+        let ends = Ends {
+            input: &self.input.file,
+            input_bytes: self.input.size,
+            output: self.output.file(),
+            is_positional: self.output.is_positional,
+            is_regular: self.output.is_regular,
+        };
+        oarlock_file::run(&self.accelerator, self.helpers, &ends, format, self)
+            .map_err(|error| self.failed(error))
+    }
+
+    /// In the words of the command.
+    pub(crate) fn failed(&self, error: Error) -> Failure {
+        failed(&self.interrupt, &self.input, &self.output, error)
+    }
+
+    /// Gives the output its name, when all has gone well.
+    pub(crate) fn end(self, result: Result<(), Failure>) -> Result<(), Failure> {
+        self.progress.clear();
+        result?;
+        self.interrupt.check()?;
+        self.output.commit(false)
+    }
+}
+
+impl Watch for Job {
+    fn is_stopped(&self) -> bool {
+        self.interrupt.check().is_err()
+    }
+
+    fn wait(&self, file: BorrowedFd<'_>, what: PollFlags) -> bool {
+        self.interrupt.wait(file, what).is_ok()
+    }
+
+    fn advanced(&self, bytes: u64) {
+        self.progress.add(bytes);
+    }
+}
+
+/// Why a file did not get from `input` to `output`, in the words of the command.
+pub(crate) fn failed(
+    interrupt: &Interrupt,
+    input: &Input,
+    output: &Output,
+    error: Error,
+) -> Failure {
+    match error {
+        Error::Stopped => match interrupt.check() {
+            Err(interrupted) => interrupted,
+            Ok(()) => Failure::new("stopped before the end"),
+        },
+        Error::Read { at, error } => input.failed(at, &error),
+        Error::Write { at, error } => output.failed(at, &error),
+        Error::CutShort { at } => input.cut_short(at),
+        error @ (Error::Padding | Error::PartialBlock) if output.is_direct() => {
+            let refused = refused(&input.name, error);
+            let name = &output.name;
+            Failure::new(format!(
+                "{refused}: what {name} got before that cannot be taken back"
+            ))
+        }
+        other => refused(&input.name, other),
+    }
+}
+
+/// What was wrong with the file `name`.
+pub(crate) fn refused(name: &str, error: Error) -> Failure {
+    let advice = match &error {
+        Error::NoMatchingIdentity => ": give the identity of one of its recipients by -i",
+        Error::Authentication { .. } | Error::HeaderMac => ": nothing that was changed is put out",
+        Error::Incomplete { .. } | Error::Truncated { .. } | Error::PartialBlock => {
+            ": get the whole file again"
+        }
+        _ => "",
+    };
+    let what = match &error {
+        Error::Read { at, error } => format!("{} at byte {at}", reason(error)),
+        other => one_line(&other.to_string()),
+    };
+    Failure::new(format!("{name}: {what}{advice}"))
+}
+
+/// The `age` crate's messages may have more lines; the first says what is wrong.
+pub(crate) fn one_line(text: &str) -> String {
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Threads {
+    Auto,
+    Exactly(usize),
+}
+
+impl Threads {
+    /// For clap.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self::Auto);
+        }
+        match text.parse() {
+            Ok(count @ 1..) => Ok(Self::Exactly(count)),
+            _ => Err("expected `auto` or a whole number from 1 on".into()),
+        }
+    }
+
+    /// Beside the caller, as many as one cipher may have.
+    pub(crate) fn helpers(self, accelerator: &Accelerator) -> usize {
+        let max = accelerator.parallelism() - 1;
+        let max = max.min(accelerator.options().cipher_threads);
+        match self {
+            Self::Auto => max,
+            Self::Exactly(threads) => max.min(threads - 1),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Key and IV out of a passphrase: so many bytes, of which the first are the key.
+
+use std::num::NonZeroU32;
+
+use hmac::EagerHash;
+use md5::Md5;
+use oarlock::device::Operation;
+use pbkdf2::pbkdf2_hmac;
+use sha1::Sha1;
+use sha2::{Sha224, Sha256, Sha384, Sha512};
+use zeroize::{Zeroize as _, Zeroizing};
+
+use super::{IV_BYTES, SALT_BYTES};
+
+/// How a key is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Derivation {
+    /// PBKDF2 with HMAC (RFC 8018, 5.2): `openssl enc -pbkdf2`.
+    Pbkdf2 {
+        /// `-iter`: [`ITERATIONS`](super::ITERATIONS) in openssl.
+        iterations: NonZeroU32,
+    },
+    /// One hash, or as many as the key is longer: what openssl does without `-pbkdf2`. A guess costs
+    /// nothing, so this is for files that are there already.
+    BytesToKey,
+}
+
+/// The hash in it: `-md`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Digest {
+    /// The default of openssl before 1.1.
+    Md5,
+    #[expect(missing_docs)]
+    Sha1,
+    #[expect(missing_docs)]
+    Sha224,
+    /// The default of openssl.
+    Sha256,
+    #[expect(missing_docs)]
+    Sha384,
+    #[expect(missing_docs)]
+    Sha512,
+}
+
+/// What a passphrase gives. Wiped on drop.
+pub struct KeyAndIv {
+    /// Of as many bytes as the cipher takes.
+    pub key: Zeroizing<Vec<u8>>,
+    /// Likewise secret until it is used.
+    pub iv: Zeroizing<[u8; IV_BYTES]>,
+}
+
+/// Makes key and IV for `cipher`. Takes as long as the derivation demands: some milliseconds for what
+/// openssl has as a default.
+///
+/// ```
+/// use oarlock::device::Operation;
+/// use oarlock_file::openssl_enc::{Derivation, Digest, derive};
+///
+/// // openssl enc -aes-128-cbc -md md5 -S 0011223344556677 -pass pass:secret -P
+/// let salt = [0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77];
+/// let cipher = Operation::Aes128Cbc;
+/// let made = derive(cipher, b"secret", &salt, Derivation::BytesToKey, Digest::Md5);
+/// assert_eq!(made.key[..4], [0x6c, 0x63, 0x4f, 0x48]);
+/// assert_eq!(made.iv[..4], [0x9b, 0xae, 0xf0, 0x3e]);
+/// ```
+pub fn derive(
+    cipher: Operation,
+    passphrase: &[u8],
+    salt: &[u8; SALT_BYTES],
+    derivation: Derivation,
+    digest: Digest,
+) -> KeyAndIv {
+    let with = match digest {
+        Digest::Md5 => fill::<Md5>,
+        Digest::Sha1 => fill::<Sha1>,
+        Digest::Sha224 => fill::<Sha224>,
+        Digest::Sha256 => fill::<Sha256>,
+        Digest::Sha384 => fill::<Sha384>,
+        Digest::Sha512 => fill::<Sha512>,
+    };
+    let mut bytes = Zeroizing::new(vec![0; cipher.key_bytes() + IV_BYTES]);
+    with(passphrase, salt, derivation, &mut bytes);
+    let (key, rest) = bytes.split_at(cipher.key_bytes());
+    let mut iv = Zeroizing::new([0; IV_BYTES]);
+    iv.copy_from_slice(rest);
+    KeyAndIv {
+        key: Zeroizing::new(key.to_vec()),
+        iv,
+    }
+}
+
+fn fill<D: EagerHash>(passphrase: &[u8], salt: &[u8], derivation: Derivation, bytes: &mut [u8]) {
+    match derivation {
+        Derivation::Pbkdf2 { iterations } => {
+            pbkdf2_hmac::<D>(passphrase, salt, iterations.get(), bytes);
+        }
+        Derivation::BytesToKey => bytes_to_key::<D>(passphrase, salt, bytes),
+    }
+}
+
+/// `EVP_BytesToKey` of OpenSSL with a count of 1: each hash is of the one before, passphrase and salt.
+fn bytes_to_key<D: EagerHash>(passphrase: &[u8], salt: &[u8], bytes: &mut [u8]) {
+    let mut before = Zeroizing::new(Vec::new());
+    for piece in bytes.chunks_mut(<D as sha2::Digest>::output_size()) {
+        let hash = D::new()
+            .chain_update(&before[..])
+            .chain_update(passphrase)
+            .chain_update(salt);
+        let mut hash = hash.finalize();
+        before = Zeroizing::new(hash.to_vec());
+        hash.as_mut_slice().zeroize();
+        piece.copy_from_slice(&before[..piece.len()]);
+    }
+}
