@@ -45,8 +45,8 @@ fn keys_that_are_none_are_named() {
         (&["decrypt", "-i", "folder", "sealed"], 2, &["folder"]),
         (
             &["decrypt", "-i", "empty.txt", "sealed"],
-            1,
-            &["sealed: none of the identities"],
+            2,
+            &["empty.txt: has no identity"],
         ),
         (
             &["decrypt", "-i", "recipients.txt", "sealed"],
@@ -62,8 +62,8 @@ fn keys_that_are_none_are_named() {
         (&["encrypt", "-R", "folder", "plain"], 2, &["folder"]),
         (
             &["encrypt", "-R", "comment.txt", "plain"],
-            1,
-            &["no recipient"],
+            2,
+            &["comment.txt: has no recipient"],
         ),
         (
             &["encrypt", "-R", "nowhere.txt", "plain"],

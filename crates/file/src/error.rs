@@ -67,6 +67,8 @@ pub enum Error {
     NoMatchingIdentity,
     /// It was encrypted with another passphrase.
     WrongPassphrase,
+    /// A passphrase would take more than 2 to this power rounds of scrypt, or it does not say how many.
+    ExcessiveWork(u8),
     /// An identity did not do, as the `age` crate says.
     Identity(::age::DecryptError),
     /// A recipient did not do, as the `age` crate says.
@@ -124,6 +126,10 @@ impl fmt::Display for Error {
             Self::HeaderMac => f.write_str("the header was changed after it was made"),
             Self::NoMatchingIdentity => f.write_str("none of the identities can decrypt it"),
             Self::WrongPassphrase => f.write_str("it was encrypted with another passphrase"),
+            Self::ExcessiveWork(most) => write!(
+                f,
+                "its passphrase is to take more than 2^{most} rounds of scrypt: nobody makes such files in earnest"
+            ),
             Self::Identity(error) => error.fmt(f),
             Self::Recipient(error) => error.fmt(f),
             Self::MixedPostQuantum => f.write_str(

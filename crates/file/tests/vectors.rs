@@ -123,7 +123,8 @@ fn assert_ends(vector: &AgeVector, way: &str, result: Result<(), Error>, release
         Err(
             Error::Header(_)
             | Error::Truncated { .. }
-            | Error::Identity(DecryptError::InvalidHeader | DecryptError::ExcessiveWork { .. }),
+            | Error::ExcessiveWork(_)
+            | Error::Identity(DecryptError::InvalidHeader),
         ) => AgeExpectation::HeaderFailure,
         Err(Error::Armor { .. }) => AgeExpectation::ArmorFailure,
         Err(Error::Authentication { .. } | Error::Incomplete { .. } | Error::Trailing { .. }) => {

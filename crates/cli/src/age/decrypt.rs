@@ -9,7 +9,7 @@ use age::{Identity, scrypt, ssh, x25519};
 use oarlock_file::age::{
     CHUNK_BYTES, Decryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES, armored, hybrid,
 };
-use oarlock_file::{Range, Waiting};
+use oarlock_file::{Error, Range, Waiting};
 use zeroize::Zeroizing;
 
 use super::job::{self, Done, Hands, Session, refused};
@@ -107,7 +107,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
             let rest = Waiting::new(&file, input.size.is_some(), session);
             let armored = armored::Armored::new(std::io::Cursor::new(begun).chain(rest));
             let armored = armored.map_err(fail(&input.name))?;
-            let identities = self.keys.of(&armored.header)?;
+            let identities = self.keys.of(&input.name, &armored.header)?;
             let job = session.job(input, output, true)?;
             let result = armored
                 .open(&identities, cpu, job.written(), &mut |bytes| {
@@ -131,7 +131,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
         };
         let mut reader = (&begun[..]).chain(rest);
         let header = Header::read(&mut reader).map_err(fail(&input.name))?;
-        let identities = self.keys.of(&header)?;
+        let identities = self.keys.of(&input.name, &header)?;
         let decryptor = Decryptor::of_header(&header, &mut reader, &identities, cpu);
         let decryptor = decryptor.map_err(fail(&input.name))?;
         drop(reader);
@@ -282,12 +282,20 @@ impl<'a, I: AsIdentity> Keys<'a, I> {
         }
     }
 
-    fn of(&self, header: &Header) -> Result<Vec<&dyn Identity>, Failure> {
+    fn of(&self, name: &str, header: &Header) -> Result<Vec<&dyn Identity>, Failure> {
         if header.is_scrypt() {
             if !self.args.identity.is_empty() {
                 return Err(Failure::usage(
                     "this file was encrypted with a passphrase: leave -i out, and it is asked for",
                 ));
+            }
+            // Before a passphrase is asked for.
+            if header
+                .work_factor()
+                .is_none_or(|work| work > WORK_FACTOR_MAX)
+            {
+                let most = Error::ExcessiveWork(WORK_FACTOR_MAX);
+                return Err(refused(name, most));
             }
             return Ok(vec![self.passphrase()?]);
         }

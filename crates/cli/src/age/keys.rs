@@ -57,6 +57,10 @@ impl Recipients<'_> {
                 stdin.read(name, "there is no such file of recipients")?,
             ));
         }
+        let mut identity_files = Vec::new();
+        for name in self.identity_files {
+            identity_files.push(IdentitySource::read(name, &mut stdin)?);
+        }
         for (name, bytes) in &files {
             let found = recipients.len() + others.len();
             for line in lines(name, bytes)? {
@@ -73,8 +77,8 @@ impl Recipients<'_> {
             }
         }
         recipients.extend(other_recipients(&others)?);
-        for name in self.identity_files {
-            recipients.extend(IdentitySource::read(name, &mut stdin)?.into_recipients()?);
+        for source in identity_files {
+            recipients.extend(source.into_recipients()?);
         }
         Ok(recipients)
     }
@@ -391,7 +395,7 @@ impl Stdin {
         if name != "-" && !Path::new(name).exists() {
             return Err(Failure::usage(format!("{name}: {missing}")));
         }
-        let input = Input::open(Some(Path::new(name)))?;
+        let input = Input::open(Some(Path::new(name))).map_err(|failure| failure.with_status(2))?;
         let size = input.size.unwrap_or_default().min(KEY_FILE_BYTES_MAX);
         // So that it need not move while it grows.
         let capacity = usize::try_from(size).unwrap_or(0).max(SSH_BYTES_MAX) + 1;

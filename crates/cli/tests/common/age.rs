@@ -137,6 +137,11 @@ pub fn on_a_terminal(folder: &Path, script: &str, typed: &str) -> (bool, String)
         let asked = String::from_utf8_lossy(&shown[answered..]).to_lowercase();
         if asked.contains("passphrase") && asked.trim_end().ends_with(':') {
             answered = shown.len();
+            // It is asked first, and then what is typed is hidden.
+            super::until("a terminal that shows nothing", || {
+                let modes = rustix::termios::tcgetattr(&terminal).unwrap().local_modes;
+                !modes.contains(rustix::termios::LocalModes::ECHO)
+            });
             terminal.write_all(typed.as_bytes()).unwrap();
             terminal.write_all(b"\n").unwrap();
         }

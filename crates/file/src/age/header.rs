@@ -116,6 +116,15 @@ impl Header {
         self.encoded.len() as u64
     }
 
+    /// Of a passphrase, the power of two of scrypt's rounds; none where it is not a number of one or two
+    /// digits, or there is no passphrase.
+    pub fn work_factor(&self) -> Option<u8> {
+        let stanza = self.stanzas.iter().find(|stanza| stanza.tag == "scrypt")?;
+        let text = stanza.args.get(1)?;
+        let is_number = text.len() <= 2 && text.bytes().all(|digit| digit.is_ascii_digit());
+        is_number.then(|| text.parse().ok())?
+    }
+
     /// Whether a passphrase opens it.
     pub fn is_scrypt(&self) -> bool {
         is_scrypt(&self.stanzas)

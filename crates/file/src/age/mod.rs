@@ -107,6 +107,7 @@ impl Decryptor {
                 ::age::DecryptError::DecryptionFailed | ::age::DecryptError::NoMatchingKeys => {
                     Error::NoMatchingIdentity
                 }
+                ::age::DecryptError::ExcessiveWork { target, .. } => Error::ExcessiveWork(target),
                 other => Error::Identity(other),
             })?;
         header.verify(&file_key)?;
