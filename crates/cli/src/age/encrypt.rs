@@ -1,15 +1,14 @@
 //! `oarlock encrypt`.
 
-use std::collections::HashSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use age::cli_common::{Passphrase, read_or_generate_passphrase};
-use age::{EncryptError, Recipient, scrypt};
-use oarlock_file::age::{Encryptor, FileKey, Stanza, armored};
+use age::{Recipient, scrypt};
+use oarlock_file::age::{Encryptor, armored};
 
 use super::job::{self, Done, Hands, Session, refused};
+use super::keys::Shared;
 use super::{EXTENSION, keys, many, no_passphrase};
 use crate::failure::Failure;
 use crate::input::Input;
@@ -70,13 +69,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 struct Encrypt<'a> {
     session: &'a Session<'a>,
-    recipients: Vec<Locked>,
+    recipients: Vec<Shared>,
     armor: bool,
 }
 
 impl Encrypt<'_> {
     fn file(&self, input: Input, output: Option<&Path>, hands: Hands<'_>) -> Result<Done, Failure> {
-        let recipients: Vec<&dyn Recipient> = self.recipients.iter().map(|r| r as _).collect();
+        let recipients: Vec<&dyn Recipient> = self.recipients.iter().map(|r| &**r as _).collect();
         let encryptor = Encryptor::new(&recipients, self.session.accelerator.cpu())
             .map_err(|error| refused("recipients", error))?;
         let job = self.session.job(input, output, self.armor)?;
@@ -120,7 +119,7 @@ impl many::Work for Encrypt<'_> {
     }
 }
 
-fn recipients(args: &Args) -> Result<Vec<Locked>, Failure> {
+fn recipients(args: &Args) -> Result<Vec<Shared>, Failure> {
     if args.passphrase {
         let passphrase = match read_or_generate_passphrase() {
             Ok(Passphrase::Typed(passphrase)) => passphrase,
@@ -137,7 +136,7 @@ fn recipients(args: &Args) -> Result<Vec<Locked>, Failure> {
         };
         let mut recipient = scrypt::Recipient::new(passphrase);
         recipient.set_work_factor(WORK_FACTOR);
-        return Ok(vec![Locked::new(Box::new(recipient))]);
+        return Ok(vec![Box::new(recipient)]);
     }
     if args.recipient.is_empty() && args.recipients_file.is_empty() && args.identity.is_empty() {
         return Err(Failure::usage(
@@ -150,26 +149,7 @@ fn recipients(args: &Args) -> Result<Vec<Locked>, Failure> {
         identity_files: &args.identity,
     };
     let recipients = recipients.read(args.common.reads_stdin())?;
-    Ok(recipients.into_iter().map(Locked::new).collect())
-}
-
-/// A recipient that several threads have: those of plugins answer one at a time.
-struct Locked(Mutex<Box<dyn Recipient + Send>>);
-
-impl Locked {
-    fn new(recipient: Box<dyn Recipient + Send>) -> Self {
-        Self(Mutex::new(recipient))
-    }
-}
-
-impl Recipient for Locked {
-    fn wrap_file_key(
-        &self,
-        file_key: &FileKey,
-    ) -> Result<(Vec<Stanza>, HashSet<String>), EncryptError> {
-        let recipient = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        recipient.wrap_file_key(file_key)
-    }
+    Ok(recipients)
 }
 
 /// scrypt's log2 N, as age has it: 256 MiB and about a second.

@@ -5,13 +5,17 @@
 //! passphrase encrypts, a key of SSH, or lines. Of lines, ours are taken out; the crate has the rest.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::io::{self, BufReader, Read as _};
 use std::iter;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use age::armor::ArmoredReader;
 use age::cli_common::{ReadError, StdinGuard, UiCallbacks, read_recipients};
-use age::{Callbacks as _, DecryptError, Identity, IdentityFile, Recipient, scrypt, ssh};
+use age::{
+    Callbacks as _, DecryptError, EncryptError, Identity, IdentityFile, Recipient, scrypt, ssh, x25519,
+};
 use oarlock_file::age::{FileKey, Stanza, hybrid};
 use zeroize::Zeroizing;
 
@@ -19,6 +23,9 @@ use super::decrypt::WORK_FACTOR_MAX;
 use super::{one_line, unreadable};
 use crate::failure::{Failure, reason};
 use crate::input::Input;
+
+/// A recipient that several threads may have.
+pub(super) type Shared = Box<dyn Recipient + Send + Sync>;
 
 /// Where recipients come from.
 pub(super) struct Recipients<'a> {
@@ -35,9 +42,9 @@ impl Recipients<'_> {
     pub(super) fn read(
         &self,
         reads_stdin: bool,
-    ) -> Result<Vec<Box<dyn Recipient + Send>>, Failure> {
+    ) -> Result<Vec<Shared>, Failure> {
         let mut stdin = Stdin(reads_stdin);
-        let mut recipients: Vec<Box<dyn Recipient + Send>> = Vec::new();
+        let mut recipients: Vec<Shared> = Vec::new();
         let mut others = Vec::new();
         for text in self.strings {
             if text.starts_with(HYBRID_RECIPIENT) {
@@ -45,6 +52,8 @@ impl Recipients<'_> {
                 let recipient = recipient.map_err(|error| {
                     Failure::usage(format!("{}: is no recipient: {error}", shortened(text)))
                 })?;
+                recipients.push(Box::new(recipient));
+            } else if let Ok(recipient) = text.parse::<x25519::Recipient>() {
                 recipients.push(Box::new(recipient));
             } else {
                 others.push(Line::argument(text));
@@ -67,6 +76,8 @@ impl Recipients<'_> {
                 if line.text.starts_with(HYBRID_RECIPIENT) {
                     let recipient: Result<hybrid::Recipient, _> = line.text.parse();
                     let recipient = recipient.map_err(|error| line.is_no("recipient", &error))?;
+                    recipients.push(Box::new(recipient));
+                } else if let Ok(recipient) = line.text.parse::<x25519::Recipient>() {
                     recipients.push(Box::new(recipient));
                 } else {
                     others.push(line);
@@ -102,26 +113,47 @@ pub(super) fn native_recipient(line: &str) -> Option<String> {
     if let Ok(identity) = line.parse::<hybrid::Identity>() {
         return Some(identity.to_public().to_string());
     }
-    let identity: age::x25519::Identity = line.parse().ok()?;
+    let identity: x25519::Identity = line.parse().ok()?;
     Some(identity.to_public().to_string())
 }
 
 /// Those that the `age` crate knows. It is given all at once, since a plugin is run once for all of
 /// its recipients; which of them was wrong is found out by giving it each alone.
-fn other_recipients(lines: &[Line<'_>]) -> Result<Vec<Box<dyn Recipient + Send>>, Failure> {
+fn other_recipients(lines: &[Line<'_>]) -> Result<Vec<Shared>, Failure> {
     let read = |lines: &[Line<'_>]| {
         let texts = lines.iter().map(|line| line.text.to_owned()).collect();
         let mut nothing = StdinGuard::new(true);
         read_recipients(texts, Vec::new(), Vec::new(), None, &mut nothing)
     };
-    read(lines).map_err(|error| {
+    let recipients = read(lines).map_err(|error| {
         let alone = lines.iter().find_map(|line| {
             let error = read(std::slice::from_ref(line)).err()?;
             Some(line.unreadable(error))
         });
         alone.unwrap_or_else(|| unreadable(error))
-    })
+    })?;
+    Ok(recipients.into_iter().map(Locked::shared).collect())
 }
+
+/// Those of plugins answer one at a time.
+struct Locked(Mutex<Box<dyn Recipient + Send>>);
+
+impl Locked {
+    fn shared(recipient: Box<dyn Recipient + Send>) -> Shared {
+        Box::new(Self(Mutex::new(recipient)))
+    }
+}
+
+impl Recipient for Locked {
+    fn wrap_file_key(
+        &self,
+        file_key: &FileKey,
+    ) -> Result<(Vec<Stanza>, HashSet<String>), EncryptError> {
+        let recipient = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        recipient.wrap_file_key(file_key)
+    }
+}
+
 
 /// What an identity file is.
 enum IdentitySource {
@@ -164,7 +196,7 @@ impl IdentitySource {
         }
     }
 
-    fn into_recipients(self) -> Result<Vec<Box<dyn Recipient + Send>>, Failure> {
+    fn into_recipients(self) -> Result<Vec<Shared>, Failure> {
         let listed = match self {
             Self::Encrypted(encrypted) => encrypted.decrypt().map_err(|error| {
                 let why = one_line(&error.to_string());
@@ -242,13 +274,13 @@ impl Listed {
         Ok(identities)
     }
 
-    fn into_recipients(self) -> Result<Vec<Box<dyn Recipient + Send>>, age::EncryptError> {
+    fn into_recipients(self) -> Result<Vec<Shared>, EncryptError> {
         let hybrid = self
             .hybrid
             .iter()
             .map(|identity| Box::new(identity.to_public()) as _);
-        let mut recipients: Vec<Box<dyn Recipient + Send>> = hybrid.collect();
-        recipients.extend(self.others.to_recipients()?);
+        let mut recipients: Vec<Shared> = hybrid.collect();
+        recipients.extend(self.others.to_recipients()?.into_iter().map(Locked::shared));
         Ok(recipients)
     }
 }
