@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use oarlock::Accelerator;
-use oarlock_file::{Ends, Error, Format, Watch};
+use oarlock_file::{Cache, Ends, Error, Format, Watch};
 use rustix::event::PollFlags;
 
 use crate::failure::{Failure, reason};
@@ -54,6 +54,8 @@ impl Job {
             output: self.output.file(),
             is_positional: self.output.is_positional,
             is_regular: self.output.is_regular,
+            makes_holes: false,
+            cache: Cache::for_file(self.input.size.unwrap_or(0)),
         };
         oarlock_file::run(&self.accelerator, self.helpers, &ends, format, self)
             .map_err(|error| self.failed(error))

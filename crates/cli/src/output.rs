@@ -206,6 +206,11 @@ impl Output {
         Ok(())
     }
 
+    /// Whether nothing was in it before.
+    pub(crate) fn is_new(&self) -> bool {
+        matches!(self.sink, Sink::Temporary { .. })
+    }
+
     /// Bytes of a regular file.
     pub(crate) fn bytes(&self) -> Option<u64> {
         let metadata = self.file().metadata().ok()?;

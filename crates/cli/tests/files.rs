@@ -395,6 +395,51 @@ fn what_belongs_to_a_file_is_kept_on_request() {
 }
 
 #[test]
+fn zeros_become_holes_on_request() {
+    let home = Home::new();
+    let zeros = vec![0; 3 << 20];
+    let plains = [
+        [&zeros[..], &noise(70_000), &zeros].concat(),
+        // By all threads, with data at the end.
+        [&zeros[..], &noise(1 << 20), &zeros, &zeros, &zeros, b"end"].concat(),
+        zeros.clone(),
+    ];
+    for plain in &plains {
+        home.write("plain", plain);
+        succeeds(
+            &home,
+            &["encrypt", "-f", "-r", &home.recipient, "--each", "plain"],
+        );
+        for threads in ["1", "2"] {
+            let decrypt = ["decrypt", "-i", "key.txt", "-T", threads, "-f"];
+            for way in [
+                &["--sparse", "-o", "opened", "plain.age"][..],
+                &["--sparse", "--each", "-o", "folder", "plain.age"],
+                &["-o", "whole", "plain.age"],
+            ] {
+                succeeds(&home, &[&decrypt[..], way].concat());
+            }
+            let data = plain.iter().filter(|&&byte| byte != 0).count() as u64;
+            for name in ["opened", "folder/plain"] {
+                assert!(home.read(name) == *plain, "{name}");
+                let blocks = home.path(name).metadata().unwrap().blocks() * 512;
+                assert!(blocks < data + 400_000, "{name}: {blocks} of {data}");
+            }
+            assert!(home.path("whole").metadata().unwrap().blocks() * 512 >= plain.len() as u64);
+        }
+        // A file that is there already keeps no bytes where a hole would be.
+        fs::write(home.path("there"), vec![7; plain.len()]).unwrap();
+        let there = fs::File::options()
+            .write(true)
+            .open(home.path("there"))
+            .unwrap();
+        let mut decrypt = home.oarlock(&["decrypt", "-i", "key.txt", "--sparse", "plain.age"]);
+        succeeded(decrypt.stdout(there));
+        assert!(home.read("there") == *plain);
+    }
+}
+
+#[test]
 fn a_file_tells_what_it_is_without_a_key() {
     let home = Home::new();
     for size in [0, 1, 65_536, 200_000] {

@@ -19,6 +19,6 @@ mod waiting;
 
 pub use error::Error;
 pub use pipeline::{
-    Direction, Done, Ends, Format, Range, Run, Watch, Workspace, run, run_alone, run_range,
+    Cache, Direction, Done, Ends, Format, Range, Run, Watch, Workspace, run, run_alone, run_range,
 };
 pub use waiting::Waiting;

@@ -13,7 +13,7 @@ use oarlock::Accelerator;
 use oarlock_file::age::{
     CHUNK_BYTES, Decryptor, Encryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES, armored,
 };
-use oarlock_file::{Ends, Error, Format, Watch, run};
+use oarlock_file::{Cache, Ends, Error, Format, Watch, run};
 use rand::rngs::StdRng;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use rustix::event::PollFlags;
@@ -199,12 +199,65 @@ fn the_watch_stops_it() {
         output: &output,
         is_positional: true,
         is_regular: true,
+        makes_holes: false,
+        cache: Cache::Keep,
     };
     let stops = Stops(AtomicU64::new(0));
     let result = run(accelerator(), 1, &ends, &encryptor.payload, &stops);
     assert!(matches!(result, Err(Error::Stopped)), "{result:?}");
     assert!(stops.0.into_inner() < 100 * CHUNK_BYTES as u64);
 }
+
+#[test]
+fn files_that_are_told_to_leave_no_trace_in_memory_are_not_left_there() {
+    // Longer than what may wait for the disk.
+    let chunks = 200 * 16;
+    let mut input = tempfile::NamedTempFile::new().unwrap();
+    let block = random(CHUNK_BYTES);
+    for _ in 0..chunks {
+        input.write_all(&block).unwrap();
+    }
+    // What is not on the disk yet cannot go.
+    input.as_file().sync_all().unwrap();
+    let identity = x25519::Identity::generate();
+    let encryptor = Encryptor::new(&[&identity.to_public()], accelerator().cpu()).unwrap();
+    for (cache, least, most) in [(Cache::Keep, 1.0, 1.0), (Cache::Drop, 0.0, 0.1)] {
+        let file = input.reopen().unwrap();
+        let output = tempfile::tempfile().unwrap();
+        let ends = Ends {
+            input_bytes: Some(file.metadata().unwrap().len()),
+            input: &file,
+            output: &output,
+            is_positional: true,
+            is_regular: true,
+            makes_holes: false,
+            cache,
+        };
+        run(accelerator(), 1, &ends, &encryptor.payload, &Never).unwrap();
+        let sealed = output.metadata().unwrap().len();
+        assert_eq!(sealed, chunks * SEALED_CHUNK_BYTES as u64);
+        // A file system that is in memory keeps all.
+        let kind = rustix::fs::fstatfs(input.as_file()).unwrap().f_type;
+        if kind != TMPFS_MAGIC {
+            let share = in_memory(input.path()) / (chunks * CHUNK_BYTES as u64) as f64;
+            assert!((least..=most).contains(&share), "{cache:?}: {share}");
+        }
+    }
+}
+
+/// Bytes of a file that are in the page cache.
+fn in_memory(path: &std::path::Path) -> f64 {
+    let output = std::process::Command::new("fincore")
+        .args(["--bytes", "--noheadings", "--output", "RES"])
+        .arg(path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.trim().parse().unwrap()
+}
+
+/// tmpfs's, in statfs(2).
+const TMPFS_MAGIC: i64 = 0x0102_1994;
 
 /// The input and output of the pipeline.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -276,6 +329,8 @@ fn through(
                 output: &output,
                 is_positional: true,
                 is_regular: true,
+                makes_holes: false,
+                cache: Cache::Keep,
             };
             let result = run(accelerator(), helpers, &ends, format, &Never);
             let mut written = Vec::new();
@@ -315,6 +370,8 @@ fn through(
                 output: &writer,
                 is_positional: false,
                 is_regular: false,
+                makes_holes: false,
+                cache: Cache::Keep,
             };
             let result = run(accelerator(), helpers, &ends, format, &Never);
             drop(writer);

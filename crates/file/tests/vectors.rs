@@ -12,7 +12,7 @@ use age::secrecy::SecretString;
 use age::{DecryptError, Identity, scrypt, x25519};
 use oarlock::Accelerator;
 use oarlock_file::age::{Decryptor, armored, hybrid};
-use oarlock_file::{Ends, Error, Watch, run};
+use oarlock_file::{Cache, Ends, Error, Watch, run};
 use oarlock_vectors::age::{AgeExpectation, AgeVector, all};
 use rustix::event::PollFlags;
 use sha2::{Digest as _, Sha256};
@@ -79,6 +79,8 @@ fn check(vector: &AgeVector, identities: &[&dyn Identity]) {
                     output: &output,
                     is_positional: output_is_file,
                     is_regular: output_is_file,
+                    makes_holes: false,
+                    cache: Cache::Keep,
                 };
                 let result = run(accelerator(), helpers, &ends, &decryptor.payload, &Never);
                 drop(input);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use oarlock::{Accelerator, Reservation};
-use oarlock_file::{Ends, Error, Format, Range, Waiting, Watch, Workspace};
+use oarlock_file::{Cache, Ends, Error, Format, Range, Waiting, Watch, Workspace};
 use rustix::event::PollFlags;
 
 use super::many::Line;
@@ -55,6 +55,10 @@ pub(crate) struct Common {
     /// Give the output the mode, times, extended attributes and, as root, owner of the input
     #[arg(long)]
     pub(super) preserve: bool,
+
+    /// Make holes of the output where it has 64 KiB of zeros
+    #[arg(long)]
+    pub(super) sparse: bool,
 
     /// Tell what was done to which file, a line of JSON each, on standard output
     #[arg(long)]
@@ -213,6 +217,8 @@ impl<'a> Job<'a> {
             output: self.output.file(),
             is_positional: self.output.is_positional,
             is_regular: self.output.is_regular,
+            makes_holes: session.args.sparse && self.output.is_new(),
+            cache: Cache::for_file(self.input.size.unwrap_or(0)),
         };
         let (accelerator, helpers) = (&session.accelerator, session.helpers());
         match (range, hands) {

@@ -14,7 +14,8 @@ use std::sync::{Mutex, PoisonError};
 use age::armor::ArmoredReader;
 use age::cli_common::{ReadError, StdinGuard, UiCallbacks, read_recipients};
 use age::{
-    Callbacks as _, DecryptError, EncryptError, Identity, IdentityFile, Recipient, scrypt, ssh, x25519,
+    Callbacks as _, DecryptError, EncryptError, Identity, IdentityFile, Recipient, scrypt, ssh,
+    x25519,
 };
 use oarlock_file::age::{FileKey, Stanza, hybrid};
 use zeroize::Zeroizing;
@@ -39,10 +40,7 @@ pub(super) struct Recipients<'a> {
 
 impl Recipients<'_> {
     /// `reads_stdin`: standard input is what is encrypted.
-    pub(super) fn read(
-        &self,
-        reads_stdin: bool,
-    ) -> Result<Vec<Shared>, Failure> {
+    pub(super) fn read(&self, reads_stdin: bool) -> Result<Vec<Shared>, Failure> {
         let mut stdin = Stdin(reads_stdin);
         let mut recipients: Vec<Shared> = Vec::new();
         let mut others = Vec::new();
@@ -153,7 +151,6 @@ impl Recipient for Locked {
         recipient.wrap_file_key(file_key)
     }
 }
-
 
 /// What an identity file is.
 enum IdentitySource {

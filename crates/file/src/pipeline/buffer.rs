@@ -155,6 +155,21 @@ impl Buffer {
         slices.collect()
     }
 
+    /// Of what is to be written from byte `from` on, up to `to`: where a row of chunks ends that are all
+    /// of zeros, or all not, and whether they are.
+    pub(super) fn row(&self, chunk_bytes: usize, from: usize, to: usize) -> (usize, bool) {
+        let mut end = from;
+        let mut is_hole = None;
+        for slice in self.slices(chunk_bytes, from, to) {
+            let is_zero = slice.chunks(ZEROS.len()).all(|c| *c == ZEROS[..c.len()]);
+            if is_zero != *is_hole.get_or_insert(is_zero) {
+                break;
+            }
+            end += slice.len();
+        }
+        (end, is_hole.unwrap_or(false))
+    }
+
     /// Bytes from one piece to the next, and bytes of each: chunks that fill their slots are one.
     fn pieces(&self, chunk_bytes: usize) -> (usize, usize) {
         if chunk_bytes == self.slot_bytes {
@@ -211,3 +226,6 @@ impl Drop for Buffer {
         self.bytes[..self.used].zeroize();
     }
 }
+
+/// A page of most machines.
+static ZEROS: [u8; 4096] = [0; 4096];

@@ -81,6 +81,32 @@ pub struct Ends<'a> {
     pub is_positional: bool,
     /// Writes to the output do not wait for anybody who reads it.
     pub is_regular: bool,
+    /// Chunks of zeros become holes of a regular output.
+    pub makes_holes: bool,
+    /// What becomes of both in memory.
+    pub cache: Cache,
+}
+
+/// What becomes of regular files in the page cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cache {
+    /// They stay, as long as there is room.
+    Keep,
+    /// They go when they have been read and written, and what others have there stays.
+    Drop,
+}
+
+impl Cache {
+    /// [`Drop`](Self::Drop) for a file that does not fit in half of this machine's memory.
+    pub fn for_file(bytes: u64) -> Self {
+        let memory = rustix::system::sysinfo();
+        let total = memory.totalram as u64 * u64::from(memory.mem_unit);
+        if bytes > total / 2 {
+            Self::Drop
+        } else {
+            Self::Keep
+        }
+    }
 }
 
 /// Who looks after the work: sees signals, and draws progress.
@@ -194,6 +220,10 @@ impl<'a, F: Format, W: Watch> Shared<'a, F, W> {
             failure: Mutex::new(None),
             is_stopped: AtomicBool::new(false),
         }
+    }
+
+    fn makes_holes(&self) -> bool {
+        self.ends.makes_holes && self.ends.is_positional
     }
 
     /// Bytes of a whole chunk as it is read, and as it is written.

@@ -9,6 +9,7 @@
 //! One thread alone does the same in sequence. A chunk is the last one if nothing comes behind it, so
 //! a byte at least is read beyond those that are passed on; it begins the next ticket's.
 
+use std::io::{Seek as _, SeekFrom};
 use std::os::fd::AsFd as _;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -41,7 +42,8 @@ pub(super) fn run<F: Format, W: Watch>(
         )?;
         std::mem::forget(ends);
         Ok(())
-    })
+    })?;
+    end(shared)
 }
 
 /// Does all chunks of the file on this thread.
@@ -51,7 +53,8 @@ pub(super) fn run_alone<F: Format, W: Watch>(
 ) -> Result<(), Error> {
     let span = Span::from_chunk(0);
     let reader = begin(shared, span)?;
-    work(shared, &span, &reader, &Default::default(), buffer)
+    work(shared, &span, &reader, &Default::default(), buffer)?;
+    end(shared)
 }
 
 /// Which chunks are read, and what is written of them.
@@ -94,6 +97,17 @@ impl Span {
             to,
         }
     }
+}
+
+/// A file that ends with a hole is as long as what was not written.
+fn end<F: Format, W: Watch>(shared: &Shared<'_, F, W>) -> Result<(), Error> {
+    if !shared.makes_holes() {
+        return Ok(());
+    }
+    let mut output = shared.ends.output;
+    let writing = |at| move |error| Error::Write { at, error };
+    let at = output.stream_position().map_err(writing(0))?;
+    output.set_len(at).map_err(writing(at))
 }
 
 fn begin<F: Format, W: Watch>(
@@ -285,14 +299,13 @@ impl Reader {
         &mut self,
         shared: &Shared<'_, F, W>,
     ) -> Result<(), Error> {
-        let end = std::io::Seek::stream_position(&mut &*shared.ends.input);
+        let end = (&*shared.ends.input).stream_position();
         let end = end.map_err(|error| Error::Read { at: 0, error })?;
         read_overlap(shared, &mut self.overlap, end)
     }
 
     /// Some files of the kernel's hold less than the size they tell: those are whole.
     fn check_length<F: Format, W: Watch>(&self, shared: &Shared<'_, F, W>) -> Result<(), Error> {
-        use std::io::Seek as _;
         let mut input = shared.ends.input;
         let (Some(size), Ok(at)) = (shared.ends.input_bytes, input.stream_position()) else {
             return Ok(());
@@ -325,7 +338,21 @@ impl Writer {
         let bytes = span.to.saturating_sub(start).min(bytes as u64) as usize;
         let mut written = span.from.saturating_sub(start).min(bytes as u64) as usize;
         while written < bytes {
-            let slices = buffer.slices(chunk_bytes, written, bytes);
+            let mut end = bytes;
+            if shared.makes_holes() {
+                let (row_end, is_hole) = buffer.row(chunk_bytes, written, bytes);
+                end = row_end;
+                if is_hole {
+                    let forward = SeekFrom::Current((end - written) as i64);
+                    (&mut &*output).seek(forward).map_err(|error| {
+                        let at = start + written as u64 - span.from;
+                        Error::Write { at, error }
+                    })?;
+                    written = end;
+                    continue;
+                }
+            }
+            let slices = buffer.slices(chunk_bytes, written, end);
             let result = if shared.ends.is_regular {
                 rustix::io::writev(output, &slices)
             } else {

@@ -7,14 +7,17 @@
 //! Only groups behind which the file went on when it was opened: none of their chunks is the last.
 //! [`ordered`](super::ordered) does the rest, up to wherever the file ends by then.
 
+use std::fs::File;
 use std::io::{ErrorKind, Seek as _, SeekFrom};
+use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rustix::fs::Advice;
 use rustix::io::Errno;
 
 use super::buffer::Buffer;
-use super::{Format, Shared, Together, Watch};
+use super::{Cache, Format, Shared, Together, Watch};
 use crate::Error;
 
 /// Does all such groups, where both ends allow it, and leaves both files positioned behind them.
@@ -61,8 +64,16 @@ pub(super) fn run<F: Format, W: Watch>(
             if let Some(failure) = done.failure {
                 return Err(failure);
             }
-            let at = output_start + group * written_group as u64;
-            write_all(shared, &buffer, at, done.bytes)?;
+            let output_at = output_start + group * written_group as u64;
+            write_all(shared, &buffer, output_at, done.bytes)?;
+            if shared.ends.cache == Cache::Drop {
+                drop_from_cache(input, at, read_group);
+                // Of what is not on the disk yet, this begins the writing.
+                drop_from_cache(output, output_at, written_group);
+                if let Some(at) = output_at.checked_sub(WRITING_BYTES) {
+                    drop_from_cache(output, at, written_group);
+                }
+            }
             shared
                 .watch
                 .advanced((chunks * shared.format.plain_bytes()) as u64);
@@ -78,6 +89,11 @@ pub(super) fn run<F: Format, W: Watch>(
         .seek(SeekFrom::Start(at))
         .map_err(|error| Error::Write { at, error })?;
     Ok(groups * chunks as u64)
+}
+
+/// Advice that some file systems do not take.
+fn drop_from_cache(file: &File, at: u64, bytes: usize) {
+    let _ = rustix::fs::fadvise(file, at, NonZeroU64::new(bytes as u64), Advice::DontNeed);
 }
 
 /// What the format wants to see of the input before byte `end`.
@@ -128,7 +144,16 @@ fn write_all<F: Format, W: Watch>(
     let mut written = 0;
     while written < bytes {
         let at = start + written as u64;
-        let slices = buffer.slices(chunk_bytes, written, bytes);
+        let mut end = bytes;
+        if shared.ends.makes_holes {
+            let (row_end, is_hole) = buffer.row(chunk_bytes, written, bytes);
+            end = row_end;
+            if is_hole {
+                written = end;
+                continue;
+            }
+        }
+        let slices = buffer.slices(chunk_bytes, written, end);
         match rustix::io::pwritev(shared.ends.output, &slices, at) {
             Ok(count) => written += count,
             Err(Errno::INTR) => {}
@@ -140,3 +165,6 @@ fn write_all<F: Format, W: Watch>(
     }
     Ok(())
 }
+
+/// By then the disk has what came before: some tenths of a second.
+const WRITING_BYTES: u64 = 128 << 20;
