@@ -16,8 +16,7 @@ pub struct Waiting<'a, W> {
     file: &'a File,
     watch: &'a W,
     is_regular: bool,
-    /// Whether a write can be asked to refuse rather than to wait.
-    may_refuse: bool,
+    writer: Writer,
 }
 
 impl<'a, W: Watch> Waiting<'a, W> {
@@ -27,7 +26,7 @@ impl<'a, W: Watch> Waiting<'a, W> {
             file,
             watch,
             is_regular,
-            may_refuse: true,
+            writer: Writer::default(),
         }
     }
 
@@ -47,21 +46,6 @@ impl<'a, W: Watch> Waiting<'a, W> {
             }
         }
     }
-
-    /// Does not wait for a reader: the descriptor may be shared with other programs, which would not
-    /// expect O_NONBLOCK on it.
-    fn write_what_fits(&mut self, bytes: &[u8]) -> rustix::io::Result<usize> {
-        if self.may_refuse && !self.is_regular {
-            let slices = [IoSlice::new(bytes)];
-            match rustix::io::pwritev2(self.file, &slices, HERE, ReadWriteFlags::NOWAIT) {
-                Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::SPIPE | Errno::INVAL) => {
-                    self.may_refuse = false;
-                }
-                result => return result,
-            }
-        }
-        rustix::io::write(self.file, bytes)
-    }
 }
 
 impl<W: Watch> Read for Waiting<'_, W> {
@@ -74,11 +58,47 @@ impl<W: Watch> Read for Waiting<'_, W> {
 
 impl<W: Watch> Write for Waiting<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.patiently(PollFlags::OUT, |this| this.write_what_fits(bytes))
+        let slices = [IoSlice::new(bytes)];
+        self.patiently(PollFlags::OUT, |this| match this.is_regular {
+            true => rustix::io::write(this.file, bytes),
+            false => this.writer.write_what_fits(this.file, &slices),
+        })
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// Writes to what somebody reads.
+pub(crate) struct Writer {
+    /// Whether a write can be asked to refuse rather than to wait.
+    may_refuse: bool,
+}
+
+impl Default for Writer {
+    fn default() -> Self {
+        Self { may_refuse: true }
+    }
+}
+
+impl Writer {
+    /// Does not wait for a reader, so that a signal is seen: the descriptor may be shared with other
+    /// programs, which would not expect O_NONBLOCK on it.
+    pub(crate) fn write_what_fits(
+        &mut self,
+        output: &File,
+        slices: &[IoSlice<'_>],
+    ) -> rustix::io::Result<usize> {
+        if self.may_refuse {
+            match rustix::io::pwritev2(output, slices, HERE, ReadWriteFlags::NOWAIT) {
+                Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::SPIPE | Errno::INVAL) => {
+                    self.may_refuse = false;
+                }
+                result => return result,
+            }
+        }
+        rustix::io::writev(output, slices)
     }
 }
 

@@ -15,12 +15,13 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, ReadWriteFlags};
+use rustix::io::Errno;
 
 use super::buffer::Buffer;
 use super::regular::read_overlap;
 use super::{Direction, Format, Range, Shared, Together, Watch, lock};
 use crate::Error;
+use crate::waiting::Writer;
 
 /// Does all chunks of `span`, whose first begins where the input stands.
 pub(super) fn run<F: Format, W: Watch>(
@@ -170,7 +171,7 @@ fn work<F: Format, W: Watch>(
     (works, writes): &(Turns, Turns),
     buffer: &mut Buffer,
 ) -> Result<(), Error> {
-    let mut writer = Writer { may_refuse: true };
+    let mut writer = Writer::default();
     while !shared.should_end()? {
         let read = lock(reader).read(shared, buffer);
         let piece = match read {
@@ -194,7 +195,7 @@ fn work<F: Format, W: Watch>(
         if !writes.wait_for(piece.ticket) {
             break;
         }
-        writer.write_all(shared, span, buffer, piece.chunk, done.bytes)?;
+        write_all(&mut writer, shared, span, buffer, piece.chunk, done.bytes)?;
         if let Some(failure) = done.failure {
             return Err(failure);
         }
@@ -317,80 +318,55 @@ impl Reader {
     }
 }
 
-struct Writer {
-    /// Whether a write can be asked to refuse rather than to wait.
-    may_refuse: bool,
-}
-
-impl Writer {
-    fn write_all<F: Format, W: Watch>(
-        &mut self,
-        shared: &Shared<'_, F, W>,
-        span: &Span,
-        buffer: &Buffer,
-        chunk: u64,
-        bytes: usize,
-    ) -> Result<(), Error> {
-        let output = shared.ends.output;
-        let (_, chunk_bytes) = shared.chunk_bytes();
-        let start = chunk * chunk_bytes as u64;
-        // Both are within these bytes.
-        let bytes = span.to.saturating_sub(start).min(bytes as u64) as usize;
-        let mut written = span.from.saturating_sub(start).min(bytes as u64) as usize;
-        while written < bytes {
-            let mut end = bytes;
-            if shared.makes_holes() {
-                let (row_end, is_hole) = buffer.row(chunk_bytes, written, bytes);
-                end = row_end;
-                if is_hole {
-                    let forward = SeekFrom::Current((end - written) as i64);
-                    (&mut &*output).seek(forward).map_err(|error| {
-                        let at = start + written as u64 - span.from;
-                        Error::Write { at, error }
-                    })?;
-                    written = end;
-                    continue;
-                }
-            }
-            let slices = buffer.slices(chunk_bytes, written, end);
-            let result = if shared.ends.is_regular {
-                rustix::io::writev(output, &slices)
-            } else {
-                if !shared.watch.wait(output.as_fd(), PollFlags::OUT) {
-                    return Err(Error::Stopped);
-                }
-                self.write_what_fits(output, &slices)
-            };
-            match result {
-                Ok(count) => written += count,
-                Err(Errno::INTR | Errno::AGAIN) => {}
-                Err(error) => {
-                    let error = error.into();
+fn write_all<F: Format, W: Watch>(
+    writer: &mut Writer,
+    shared: &Shared<'_, F, W>,
+    span: &Span,
+    buffer: &Buffer,
+    chunk: u64,
+    bytes: usize,
+) -> Result<(), Error> {
+    let output = shared.ends.output;
+    let (_, chunk_bytes) = shared.chunk_bytes();
+    let start = chunk * chunk_bytes as u64;
+    // Both are within these bytes.
+    let bytes = span.to.saturating_sub(start).min(bytes as u64) as usize;
+    let mut written = span.from.saturating_sub(start).min(bytes as u64) as usize;
+    while written < bytes {
+        let mut end = bytes;
+        if shared.makes_holes() {
+            let (row_end, is_hole) = buffer.row(chunk_bytes, written, bytes);
+            end = row_end;
+            if is_hole {
+                let forward = SeekFrom::Current((end - written) as i64);
+                (&mut &*output).seek(forward).map_err(|error| {
                     let at = start + written as u64 - span.from;
-                    return Err(Error::Write { at, error });
-                }
+                    Error::Write { at, error }
+                })?;
+                written = end;
+                continue;
             }
         }
-        Ok(())
-    }
-
-    /// Does not wait for a reader, so that a signal is seen: the descriptor may be shared with other
-    /// programs, which would not expect O_NONBLOCK on it.
-    fn write_what_fits(
-        &mut self,
-        output: &std::fs::File,
-        slices: &[std::io::IoSlice<'_>],
-    ) -> rustix::io::Result<usize> {
-        if self.may_refuse {
-            match rustix::io::pwritev2(output, slices, HERE, ReadWriteFlags::NOWAIT) {
-                Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::SPIPE | Errno::INVAL) => {
-                    self.may_refuse = false;
-                }
-                result => return result,
+        let slices = buffer.slices(chunk_bytes, written, end);
+        let result = if shared.ends.is_regular {
+            rustix::io::writev(output, &slices)
+        } else {
+            if !shared.watch.wait(output.as_fd(), PollFlags::OUT) {
+                return Err(Error::Stopped);
+            }
+            writer.write_what_fits(output, &slices)
+        };
+        match result {
+            Ok(count) => written += count,
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => {
+                let error = error.into();
+                let at = start + written as u64 - span.from;
+                return Err(Error::Write { at, error });
             }
         }
-        rustix::io::writev(output, slices)
     }
+    Ok(())
 }
 
 /// Who may write: ticket after ticket.
@@ -448,8 +424,6 @@ fn is_readable(file: &std::fs::File) -> bool {
     matches!(poll(&mut watched, Some(&now)), Ok(1))
 }
 
-/// pwritev2's sign for the file's own position, which a pipe does not have.
-const HERE: u64 = u64::MAX;
 /// What any user may ask for (/proc/sys/fs/pipe-max-size).
 const PIPE_BYTES: usize = 1 << 20;
 /// A writer of tiny pieces is not waited for until a buffer is full.
