@@ -29,7 +29,7 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use oarlock::Accelerator;
 use oarlock_file::age::{CHUNK_BYTES, Decryptor, Encryptor, Header, armored};
-use oarlock_file::{Ends, Error, Watch, run};
+use oarlock_file::{Cache, Ends, Error, Watch, run};
 use rustix::event::PollFlags;
 use sha2::Sha256;
 
@@ -215,6 +215,8 @@ fn opened(file: &[u8]) -> (Vec<u8>, Option<Error>) {
         output: &output,
         is_positional: false,
         is_regular: true,
+        makes_holes: false,
+        cache: Cache::Keep,
     };
     let error = run(&ACCELERATOR, 0, &ends, &decryptor.payload, &Never).err();
     (contents(&mut output), error)
@@ -247,6 +249,8 @@ fn round_trip(bytes: usize, is_armored: bool) {
             output: &output,
             is_positional: true,
             is_regular: true,
+            makes_holes: false,
+            cache: Cache::Keep,
         };
         run(&ACCELERATOR, 0, &ends, &encryptor.payload, &Never).expect("memory");
         contents(&mut output)
