@@ -197,6 +197,20 @@ fn inputs_are_removed_when_their_outputs_are_there_and_not_before() {
     let output = ran(&home, &["encrypt", "--rm", "-r", &home.recipient, "a"]);
     assert_fails(&output, 2, &["--rm needs a FILE to remove, and -o"]);
     assert!(home.path("a").exists());
+    for output in ["/dev/null", "/dev/stdout"] {
+        let args = ["encrypt", "--rm", "-r", &home.recipient, "-o", output, "a"];
+        assert_fails(&ran(&home, &args), 2, &["--rm needs an output that stays"]);
+        assert!(home.path("a").exists(), "{output}");
+    }
+    let args = [
+        "decrypt", "--rm", "--range", "0:1", "-i", "key.txt", "-o", "part", "sealed",
+    ];
+    assert_fails(
+        &ran(&home, &args),
+        2,
+        &["--range", "cannot be used with", "--rm"],
+    );
+    assert!(home.path("sealed").exists());
     symlink("a", home.path("link")).unwrap();
     let output = ran(
         &home,

@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
     /// Only LENGTH bytes of the plaintext, from byte OFFSET on; without LENGTH, to its end. K, M, G and
     /// T stand for KiB to TiB. Needs a file that is not armored, and reads no more of it than that
-    #[arg(long, value_name = "OFFSET:LENGTH", value_parser = PartOf::parse)]
+    #[arg(long, value_name = "OFFSET:LENGTH", value_parser = PartOf::parse, conflicts_with = "rm")]
     range: Option<PartOf>,
 
     #[command(flatten)]

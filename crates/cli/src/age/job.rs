@@ -156,6 +156,11 @@ impl<'a> Session<'a> {
             ));
         }
         let target = self.target(output)?;
+        if self.args.rm && target.is_direct() {
+            return Err(Failure::usage(
+                "--rm needs an output that stays, which a device or a pipe is not: name a file by -o",
+            ));
+        }
         let naming = match self.args.force {
             true => Naming::Replace,
             false => Naming::New,
