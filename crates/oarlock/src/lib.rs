@@ -62,8 +62,8 @@ pub use options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
 #[cfg(feature = "software")]
 pub use pk::{
     AcceleratedModExp, AcceleratedRsa, AcceleratedRsaPublic, Base, ByteOrder, EncryptionScheme,
-    Hash, PssSalt, RsaPrivateKey, RsaPublicKey, RsaSignature, RsaSigner, RsaVerifier,
-    SignatureScheme,
+    Hash, PssSalt, PublicKeyRequest, RsaPrivateKey, RsaPublicKey, RsaSignature, RsaSigner,
+    RsaVerifier, SignatureScheme,
 };
 pub use plan::{CostSource, MadeAhead, PlanReport};
 pub use stats::{OperationStats, PublicKeyStats, Stats};

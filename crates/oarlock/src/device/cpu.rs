@@ -1,10 +1,15 @@
 //! The kernels of this library on the CPU's own units.
 
+#[cfg(feature = "software")]
+use std::sync::OnceLock;
+
 use oarlock_kernels::cpu::Cpu;
 
 use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, SessionParams};
 use crate::aead::AeadKey;
 use crate::cipher::{CbcKey, StreamKey};
+#[cfg(feature = "software")]
+use crate::pk::Lanes;
 use crate::plan::{self, Cost, Costs};
 use crate::session::Keyed;
 
@@ -12,6 +17,8 @@ use crate::session::Keyed;
 pub struct CpuDevice {
     cpu: Cpu,
     costs: Costs,
+    #[cfg(feature = "software")]
+    lanes: OnceLock<Lanes>,
 }
 
 impl CpuDevice {
@@ -21,7 +28,18 @@ impl CpuDevice {
     }
 
     pub(crate) fn with_costs(cpu: Cpu, costs: Costs) -> Self {
-        Self { cpu, costs }
+        Self {
+            cpu,
+            costs,
+            #[cfg(feature = "software")]
+            lanes: OnceLock::new(),
+        }
+    }
+
+    /// For public-key requests that do not come by way of an accelerator.
+    #[cfg(feature = "software")]
+    pub(crate) fn lanes(&self) -> &Lanes {
+        self.lanes.get_or_init(|| Lanes::new(self.cpu))
     }
 
     fn cost(&self, params: &SessionParams) -> Cost {

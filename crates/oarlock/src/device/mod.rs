@@ -6,6 +6,8 @@
 
 mod cpu;
 mod operation;
+#[cfg(feature = "software")]
+mod public_key;
 mod registry;
 #[cfg(feature = "software")]
 pub(crate) mod software;
@@ -16,6 +18,10 @@ use inout::InOutBuf;
 
 pub use self::cpu::CpuDevice;
 pub use self::operation::{Kind, Operation};
+#[cfg(feature = "software")]
+pub use self::public_key::{
+    Answer, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, Shape, complete,
+};
 pub(crate) use self::registry::{Registration, Registry};
 #[cfg(feature = "software")]
 pub use self::software::SoftwareDevice;

@@ -13,9 +13,11 @@ use ssh_key::private::KeypairData;
 use ssh_key::public::KeyData;
 use zeroize::{Zeroize, Zeroizing};
 
+use super::PublicKeyRequest;
 use super::lanes::{LaneModulus, PrivateLanes};
 use crate::Error;
 use crate::device::software::rsa::{PrivateNumbers, SoftwareRsa};
+use crate::device::{PublicKeyDevice, complete};
 
 /// An RSA public key (RFC 8017, 3.1) of 1024 to 4096 bits.
 ///
@@ -51,10 +53,25 @@ pub struct RsaPrivateKey(Arc<Private>);
 
 pub(super) struct Private {
     public: RsaPublicKey,
-    pub(super) software: SoftwareRsa,
+    pub(super) place: Place,
+    has_primes: bool,
     pub(super) lanes: Option<PrivateLanes>,
-    /// SHA-256 of d with the bytes of n: what implicit rejection is keyed with.
+    /// What implicit rejection is keyed with: SHA-256 of d with the bytes of n, or, of a key whose
+    /// d is not here, of a power by it.
     pub(super) rejection_key: Zeroizing<[u8; 32]>,
+}
+
+/// Where a private key is.
+pub(super) enum Place {
+    Here(SoftwareRsa),
+    Device(Holder),
+}
+
+/// A device that holds a key, and what it knows it by.
+pub(super) struct Holder {
+    device: Arc<dyn PublicKeyDevice>,
+    name: Arc<str>,
+    id: Vec<u8>,
 }
 
 impl RsaPublicKey {
@@ -213,7 +230,7 @@ impl RsaPrivateKey {
             .apply_private(&two)
             .map_err(|_| invalid("the private exponent is not the inverse of the public one"))?;
         let lanes = PrivateLanes::without_primes(d, public.bits());
-        Ok(Self::new(public, software, lanes, d))
+        Ok(Self::new(public, software, false, lanes, d))
     }
 
     /// From all numbers of a key of two primes.
@@ -236,7 +253,61 @@ impl RsaPrivateKey {
         }
         let software = SoftwareRsa::private(numbers).map_err(invalid)?;
         let lanes = PrivateLanes::new(numbers, public.bits());
-        Ok(Self::new(public, software, lanes, numbers.d))
+        Ok(Self::new(public, software, true, lanes, numbers.d))
+    }
+
+    /// A key that `device` holds, and that nobody reads out: a token's, or that of a server. `id` is
+    /// what the device knows it by ([`held_id`](Self::held_id)).
+    ///
+    /// The device is asked for a power at once, which shows whether it has the key, and is what
+    /// implicit rejection ([`AcceleratedRsa::decrypt`](crate::AcceleratedRsa::decrypt)) is keyed with.
+    ///
+    /// # Errors
+    /// [`Error::DeviceFailed`] where it has not, or has another one.
+    pub fn held(
+        device: Arc<dyn PublicKeyDevice>,
+        id: Vec<u8>,
+        public: RsaPublicKey,
+    ) -> Result<Self, Error> {
+        let held = |rejection_key| {
+            Self(Arc::new(Private {
+                public: public.clone(),
+                place: Place::Device(Holder {
+                    device: Arc::clone(&device),
+                    name: device.name().into(),
+                    id: id.clone(),
+                }),
+                has_primes: false,
+                lanes: None,
+                rejection_key,
+            }))
+        };
+        let request = PublicKeyRequest::raw_private(&held(Zeroizing::default()), &label(&public))?;
+        let mut power = Err(Error::Cancelled);
+        complete(&*device, &[&request], &mut |_, result| power = result);
+        Ok(held(digest(&power?)))
+    }
+
+    /// What the device that holds this key knows it by; `None` for a key that is here.
+    pub fn held_id(&self) -> Option<&[u8]> {
+        self.holder().map(|holder| &holder.id[..])
+    }
+
+    /// The name of the device that holds this key; `None` for a key that is here.
+    pub fn held_by(&self) -> Option<&str> {
+        self.holder().map(|holder| &*holder.name)
+    }
+
+    /// Whether it is here with its two primes.
+    pub fn has_primes(&self) -> bool {
+        self.0.has_primes
+    }
+
+    pub(super) fn holder(&self) -> Option<&Holder> {
+        match &self.0.place {
+            Place::Here(_) => None,
+            Place::Device(holder) => Some(holder),
+        }
     }
 
     /// The public half.
@@ -321,6 +392,7 @@ impl RsaPrivateKey {
     fn new(
         public: RsaPublicKey,
         software: SoftwareRsa,
+        has_primes: bool,
         lanes: Option<PrivateLanes>,
         d: &[u8],
     ) -> Self {
@@ -328,16 +400,23 @@ impl RsaPrivateKey {
         let d = significant(d);
         let at = padded.len() - d.len();
         padded[at..].copy_from_slice(d);
-        let mut rejection_key = Zeroizing::new([0; 32]);
-        let mut digest = Sha256::digest(&*padded);
-        rejection_key.copy_from_slice(&digest);
-        digest.zeroize();
         Self(Arc::new(Private {
             public,
-            software,
+            place: Place::Here(software),
+            has_primes,
             lanes,
-            rejection_key,
+            rejection_key: digest(&padded),
         }))
+    }
+}
+
+impl Holder {
+    pub(super) fn device(&self) -> &Arc<dyn PublicKeyDevice> {
+        &self.device
+    }
+
+    pub(super) fn name(&self) -> &Arc<str> {
+        &self.name
     }
 }
 
@@ -449,6 +528,23 @@ fn reduced(number: &[u8], modulus: &[u8]) -> Zeroizing<Vec<u8>> {
             .map(|i| (rest[i / 8] >> (8 * (i % 8))) as u8)
             .collect(),
     )
+}
+
+fn digest(secret: &[u8]) -> Zeroizing<[u8; 32]> {
+    let mut kept = Zeroizing::new([0; 32]);
+    let mut digest = Sha256::digest(secret);
+    kept.copy_from_slice(&digest);
+    digest.zeroize();
+    kept
+}
+
+/// A number that no padding makes and nobody is likely to ask a power of: the digest of a text, and
+/// less than any modulus.
+fn label(key: &RsaPublicKey) -> Vec<u8> {
+    let mut number = vec![0; key.bytes()];
+    let digest = Sha256::digest(b"oarlock: implicit rejection by a key that a device holds");
+    number[1..=digest.len()].copy_from_slice(&digest);
+    number
 }
 
 fn invalid(what: impl Into<String>) -> Error {

@@ -10,7 +10,7 @@
 //! not released: aws-lc computes it anew, with a check of its own.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use oarlock_kernels::cpu::Cpu;
@@ -21,9 +21,10 @@ use oarlock_kernels::modexp::{
 use zeroize::{Zeroize, Zeroizing};
 
 use super::modexp::Modulus as PowerModulus;
-use super::{RsaPrivateKey, RsaPublicKey, Work};
+use super::{PublicKeyRequest, RsaPrivateKey, RsaPublicKey, Work};
 use crate::Error;
 use crate::device::software::rsa::PrivateNumbers;
+use crate::device::{PublicKeyOperation, Shape, complete};
 use crate::job::{Engine, Outcome};
 use crate::locked::Locked;
 use crate::process;
@@ -41,6 +42,8 @@ pub(crate) enum Class {
     /// Powers with moduli of this width and exponents of about as many bits: raw ones, and private
     /// operations without primes.
     Power(Width),
+    /// Private operations of keys that devices hold: given to each device at once.
+    Held,
 }
 
 impl Class {
@@ -54,6 +57,7 @@ impl Class {
 
     pub(super) fn of_private(key: &RsaPrivateKey) -> Self {
         match &key.parts().lanes {
+            None if key.holder().is_some() => Self::Held,
             None => Self::Alone,
             Some(PrivateLanes::Crt(lanes)) => Self::Private(lanes.width),
             Some(PrivateLanes::Plain(lanes)) => Self::Power(lanes.width),
@@ -76,6 +80,37 @@ impl Class {
         }
     }
 
+    /// Of requests of a shape; none where they need the device that holds their key.
+    pub(super) fn of_shape(shape: &Shape) -> Option<Self> {
+        let width =
+            Width::for_bits(shape.modulus_bits).filter(|width| width.bits() == shape.modulus_bits);
+        Some(match (&shape.operation, width) {
+            (PublicKeyOperation::Held(_), _) => return None,
+            (_, None) => Self::Alone,
+            (PublicKeyOperation::PrivateByPrimes, Some(width)) => {
+                Width::for_bits(width.bits() / 2).map_or(Self::Alone, Self::Private)
+            }
+            (PublicKeyOperation::PrivateByExponent, Some(width)) => Self::Power(width),
+            (PublicKeyOperation::Public, Some(width)) => Self::Public(width),
+            (PublicKeyOperation::Power, Some(width)) => {
+                if shape.exponent_bits == width.bits() {
+                    Self::Power(width)
+                } else {
+                    Self::Alone
+                }
+            }
+        })
+    }
+
+    /// Of the moduli of its requests.
+    pub(super) fn modulus_bits(self) -> Option<usize> {
+        match self {
+            Self::Alone | Self::Held => None,
+            Self::Private(width) => Some(2 * width.bits()),
+            Self::Public(width) | Self::Power(width) => Some(width.bits()),
+        }
+    }
+
     pub(super) fn of_public(key: &RsaPublicKey) -> Self {
         Width::for_bits(key.bits()).map_or(Self::Alone, Self::Public)
     }
@@ -86,12 +121,14 @@ impl Class {
             Self::Private(width) => 1 + width as usize,
             Self::Public(width) => 1 + WIDTHS + width as usize,
             Self::Power(width) => 1 + 2 * WIDTHS + width as usize,
+            Self::Held => CLASSES - 1,
         }
     }
 
     fn numbered(number: usize) -> Self {
         match number {
             0 => Self::Alone,
+            number if number == CLASSES - 1 => Self::Held,
             number => {
                 let width = Width::ALL[(number - 1) % WIDTHS];
                 match (number - 1) / WIDTHS {
@@ -105,9 +142,9 @@ impl Class {
 
     /// Of one alone, until it has been measured: on a Xeon of 2023, as on others within a factor of
     /// two.
-    const fn first_cost_us(self) -> u32 {
+    pub(super) const fn first_cost_us(self) -> u32 {
         match self {
-            Self::Alone => 1000,
+            Self::Alone | Self::Held => 1000,
             Self::Private(width) => [90, 180, 300, 780, 1500, 4500, 10_000][width as usize],
             Self::Public(width) => [2, 4, 6, 10, 16, 32, 55][width as usize],
             Self::Power(width) => [40, 130, 150, 550, 1000, 3000, 6000][width as usize],
@@ -115,8 +152,10 @@ impl Class {
     }
 }
 
+/// The most requests that a device which holds keys is given at once.
+const HELD_MAX: usize = 64;
 const WIDTHS: usize = Width::ALL.len();
-const CLASSES: usize = 1 + 3 * WIDTHS;
+const CLASSES: usize = 2 + 3 * WIDTHS;
 
 /// Computes what the queue of jobs holds.
 pub(crate) struct Lanes {
@@ -210,7 +249,8 @@ impl Lanes {
 
     /// Whether so many at once, which may be one, are better computed in lanes.
     pub(crate) fn pays(&self, class: usize, size: usize) -> bool {
-        if class == Class::Alone.number() || self.ifma.is_none() {
+        let is_alone = matches!(Class::numbered(class), Class::Alone | Class::Held);
+        if is_alone || self.ifma.is_none() {
             return false;
         }
         let alone = u64::from(self.costs[class].alone.load(Ordering::Relaxed));
@@ -228,6 +268,17 @@ impl Lanes {
         // What is not done is not measured: it is given another chance by and by.
         lanes.store(lanes_cost - lanes_cost / 1024, Ordering::Relaxed);
         false
+    }
+
+    /// How many together are computed fastest, and what those take.
+    pub(super) fn best_group(&self, class: usize) -> (usize, Duration) {
+        let load = |cost: &AtomicU32| Duration::from_nanos(cost.load(Ordering::Relaxed).into());
+        let costs = &self.costs[class];
+        if self.pays(class, LANES) {
+            (LANES, load(&costs.group))
+        } else {
+            (1, load(&costs.alone))
+        }
     }
 
     /// Runs a request that somebody computes alone, and learns what that takes.
@@ -250,7 +301,7 @@ impl Lanes {
     fn compute(&self, ifma: Ifma, class: Class, requests: &mut [Request]) {
         let mut workspace = self.workspace(class);
         match class {
-            Class::Alone => {}
+            Class::Alone | Class::Held => {}
             Class::Private(_) => {
                 private(ifma, requests, &mut workspace);
                 #[cfg(test)]
@@ -316,7 +367,7 @@ impl Lanes {
 
     fn workspace(&self, class: Class) -> Vec<Line> {
         let lines = match class {
-            Class::Alone => 0,
+            Class::Alone | Class::Held => 0,
             Class::Private(width) => {
                 let twice = Width::for_bits(2 * width.bits());
                 let check = twice.map_or(0, Width::public_workspace_lines);
@@ -368,6 +419,9 @@ impl Engine for Lanes {
     }
 
     fn group_size(&self, class: usize, waiting: usize) -> usize {
+        if class == Class::Held.number() {
+            return waiting.clamp(1, HELD_MAX);
+        }
         // Fewer are done sooner, and leave some for another thread; more are checked at once.
         let few = matches!(Class::numbered(class), Class::Private(_)) && waiting < 2 * LANES;
         let size = waiting.min(if few { LANES / 2 } else { LANES });
@@ -385,6 +439,9 @@ impl Engine for Lanes {
         works: Vec<Work>,
         answer: &mut dyn FnMut(usize, Outcome<Zeroizing<Vec<u8>>>),
     ) {
+        if class == Class::Held.number() {
+            return held(works, answer);
+        }
         let began = Instant::now();
         let size = works.len();
         let in_lanes = size > 1 || self.pays(class, size);
@@ -426,6 +483,31 @@ impl Engine for Lanes {
             &cost.alone
         };
         Cost::learn(cost, &began);
+    }
+}
+
+/// Gives requests of keys that devices hold to those, as many at once as each has.
+fn held(works: Vec<Work>, answer: &mut dyn FnMut(usize, Outcome<Zeroizing<Vec<u8>>>)) {
+    let mut left: Vec<_> = Vec::with_capacity(works.len());
+    for (place, work) in works.into_iter().enumerate() {
+        match PublicKeyRequest::of(work) {
+            Ok(request) => left.push((place, request)),
+            Err(error) => answer(place, Err(error)),
+        }
+    }
+    while let Some(holder) = left.first().and_then(|(_, request)| request.holder()) {
+        let device = Arc::clone(holder.device());
+        let is_there = |(_, request): &(usize, PublicKeyRequest)| {
+            request
+                .holder()
+                .is_some_and(|other| Arc::ptr_eq(other.device(), &device))
+        };
+        let (batch, others): (Vec<_>, Vec<_>) = left.into_iter().partition(is_there);
+        let requests: Vec<_> = batch.iter().map(|(_, request)| request).collect();
+        complete(&*device, &requests, &mut |at, result| {
+            answer(batch[at].0, result)
+        });
+        left = others;
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! `key.rs` reads and checks keys, `padding.rs` makes numbers of messages, `request.rs` puts both
 //! around the operation itself, which aws-lc computes; `traits.rs` has RustCrypto's traits.
-//! `modexp.rs` is modular exponentiation without a key. Calls that wait compute on the calling
+//! `modexp.rs` is modular exponentiation without a key, `device.rs` all of this for devices. Calls that wait compute on the calling
 //! thread; jobs go through the queue of `job.rs`.
 
+mod device;
 mod key;
 mod lanes;
 mod modexp;
@@ -16,6 +17,7 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
+pub use self::device::PublicKeyRequest;
 pub use self::key::{RsaPrivateKey, RsaPublicKey};
 pub(crate) use self::lanes::{Class, Lanes};
 pub use self::modexp::{AcceleratedModExp, Base, ByteOrder};
@@ -216,6 +218,11 @@ impl AcceleratedRsa {
         let inner = &self.public.accelerator.0;
         let operand = request.operand(self.key.public_key())?;
         let class = Class::of_private(&self.key);
+        if class == Class::Held {
+            // The calling thread waits for a device, and no CPU is taken meanwhile.
+            let power = request::apply_private(&self.key, &operand)?;
+            return request.result(&self.key, power);
+        }
         let power = inner.jobs.call(
             class,
             || request::apply_private(&self.key, &operand),

@@ -207,7 +207,7 @@ struct Inner {
 }
 
 impl Modulus {
-    fn new(bytes: &[u8]) -> Result<Self, Error> {
+    pub(super) fn new(bytes: &[u8]) -> Result<Self, Error> {
         let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
         let n = &bytes[zeros..];
         let bits = 8 * n.len() - n.first().map_or(0, |first| first.leading_zeros() as usize);
@@ -235,6 +235,11 @@ impl Modulus {
         self.0.n.len()
     }
 
+    /// Big-endian, without leading zeros.
+    pub(super) fn number(&self) -> &[u8] {
+        &self.0.n
+    }
+
     pub(super) fn bits(&self) -> usize {
         self.0.bits
     }
@@ -253,6 +258,14 @@ pub(crate) struct PowerRequest<B> {
 }
 
 impl<B: AsRef<[u8]>> PowerRequest<B> {
+    pub(super) fn new(base: Base<B>, exponent: B, order: ByteOrder) -> Self {
+        Self {
+            base,
+            exponent,
+            order,
+        }
+    }
+
     /// Of what [`operand`](Self::operand) has given, by aws-lc.
     pub(super) fn power(
         &self,
@@ -300,7 +313,7 @@ impl<B: AsRef<[u8]>> PowerRequest<B> {
 }
 
 impl ByteOrder {
-    fn big_endian(self, bytes: &[u8]) -> Zeroizing<Vec<u8>> {
+    pub(super) fn big_endian(self, bytes: &[u8]) -> Zeroizing<Vec<u8>> {
         let mut bytes = Zeroizing::new(bytes.to_vec());
         if self == Self::LittleEndian {
             bytes.reverse();

@@ -5,11 +5,12 @@
 
 use zeroize::Zeroizing;
 
-use super::key::{RsaPrivateKey, RsaPublicKey};
+use super::PublicKeyRequest;
+use super::key::{Place, RsaPrivateKey, RsaPublicKey};
 use super::padding::{self, Hash, Pss, PssSalt};
 use crate::Error;
-use crate::device::DeviceError;
 use crate::device::software::rsa::fill_random;
+use crate::device::{DeviceError, complete};
 
 /// How a message is made into a signature (RFC 8017, 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -257,7 +258,18 @@ pub(super) fn apply_private(
     if is_small || is_largest {
         return Ok(Zeroizing::new(operand.to_vec()));
     }
-    key.parts().software.apply_private(operand).map_err(failed)
+    match &key.parts().place {
+        Place::Here(software) => software.apply_private(operand).map_err(failed),
+        Place::Device(holder) => {
+            let number = Zeroizing::new(operand.to_vec());
+            let request = PublicKeyRequest::number(key, number);
+            let mut power = Err(Error::Cancelled);
+            complete(&**holder.device(), &[&request], &mut |_, result| {
+                power = result
+            });
+            power
+        }
+    }
 }
 
 fn signature_operand(
