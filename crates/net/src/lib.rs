@@ -1,0 +1,5 @@
+//! The cryptoserver: private-key operations and modular exponentiation over the network.
+//!
+//! `proto/oarlock/v1/cryptoserver.proto` is what client and server say to each other.
+
+pub mod proto;
