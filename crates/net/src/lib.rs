@@ -3,3 +3,4 @@
 //! `proto/oarlock/v1/cryptoserver.proto` is what client and server say to each other.
 
 pub mod proto;
+pub mod server;

@@ -1,0 +1,3 @@
+//! The server.
+
+pub mod dispatch;
