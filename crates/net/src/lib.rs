@@ -2,5 +2,6 @@
 //!
 //! `proto/oarlock/v1/cryptoserver.proto` is what client and server say to each other.
 
+pub mod client;
 pub mod proto;
 pub mod server;
