@@ -2,4 +2,7 @@
 //!
 //! `proto/oarlock/v1/cryptoserver.proto` is what client and server say to each other.
 
+pub mod pki;
 pub mod proto;
+pub mod server;
+pub mod tls;

@@ -1,0 +1,1 @@
+//! A certificate authority for tests.

@@ -1,0 +1,4 @@
+//! The server.
+
+pub mod access;
+pub mod config;
