@@ -136,6 +136,3 @@ impl Pattern {
         text.ends_with(last)
     }
 }
-
-#[cfg(test)]
-mod tests;

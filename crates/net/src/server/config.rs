@@ -19,7 +19,6 @@ use super::access::{Operation, Pattern};
 
 /// All that a server has to know.
 #[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct Config {
     /// Where it listens; at least one.
     pub listen: Vec<SocketAddr>,
@@ -54,7 +53,6 @@ pub struct TlsConfig {
 
 /// How much of everything at most.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Limits {
     /// Requests that wait, of all clients.
     pub queue_max: usize,
@@ -1110,6 +1108,3 @@ const COUNT_MAX: u64 = 1 << 20;
 const MESSAGE_BYTES: RangeInclusive<u64> = 4096..=64 << 20;
 const SIMULATED_MS: RangeInclusive<f64> = 0.0..=60_000.0;
 const ID_BYTES_MAX: usize = 255;
-
-#[cfg(test)]
-mod tests;

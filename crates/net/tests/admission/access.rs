@@ -1,4 +1,6 @@
-use super::*;
+use oarlock_net::server::access::{Access, Operation, Pattern};
+use oarlock_net::server::config::ClientConfig;
+use oarlock_net::tls::Identity;
 
 #[test]
 fn a_star_stands_for_any_characters() {

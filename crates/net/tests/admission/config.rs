@@ -1,8 +1,9 @@
 use std::fs;
+use std::time::Duration;
 
+use oarlock_net::server::access::{Operation, Pattern};
+use oarlock_net::server::config::*;
 use tempfile::TempDir;
-
-use super::*;
 
 /// A directory with every file that the texts below name.
 fn folder() -> TempDir {
