@@ -278,13 +278,13 @@ impl Dispatcher {
                 Some(device) => format!("its deadline passed while device {device} had it"),
             };
             let refusal = Refusal::new(Code::DeadlineExceeded, message);
-            let is_answered = task.answer(Answered {
-                device,
-                ..Answered::refused(refusal, waited)
-            });
-            if is_answered {
-                self.inner.lock().forget(task.client);
-            }
+            self.inner.answer(
+                &task,
+                Answered {
+                    device,
+                    ..Answered::refused(refusal, waited)
+                },
+            );
         }
     }
 
@@ -332,9 +332,8 @@ impl Dispatcher {
         self.inner.calls.iter().for_each(Condvar::notify_all);
         for task in left {
             let refusal = Refusal::new(Code::Unavailable, ENDS);
-            if task.answer(Answered::refused(refusal, task.arrived.elapsed())) {
-                self.inner.lock().forget(task.client);
-            }
+            let waited = task.arrived.elapsed();
+            self.inner.answer(&task, Answered::refused(refusal, waited));
         }
         for thread in std::mem::take(&mut *lock(&self.threads)) {
             // One that a device keeps is left behind.
@@ -407,23 +406,20 @@ impl Inner {
         let name = driver.name();
         let began = Instant::now();
         let requests: Vec<_> = batch.iter().map(|task| &task.request).collect();
-        let mut answered = Vec::with_capacity(batch.len());
         let mut failed = Vec::new();
         complete(&**driver, &requests, &mut |place, result| {
             let task = &batch[place];
             match result {
                 Err(Error::DeviceFailed { reason, .. }) => failed.push((place, reason)),
-                result => {
-                    let is_now = task.answer(Answered {
+                result => self.answer(
+                    task,
+                    Answered {
                         outcome: result.map_err(refusal_of),
                         waited: began.saturating_duration_since(task.arrived),
                         served: began.elapsed(),
                         device: Some(name.to_owned()),
-                    });
-                    if is_now {
-                        answered.push(task.client);
-                    }
-                }
+                    },
+                ),
             }
         });
         for (_, reason) in &failed {
@@ -432,7 +428,6 @@ impl Inner {
         let (mut given_up, mut to_wake) = (Vec::new(), Vec::new());
         {
             let mut state = self.lock();
-            answered.into_iter().for_each(|client| state.forget(client));
             state.leave(device, worker, failed.len(), &self.crews);
             for (place, reason) in failed {
                 let task = &batch[place];
@@ -456,16 +451,21 @@ impl Inner {
                 Code::Unavailable,
                 format!("device {name} failed, and no other can take over: {reason}"),
             );
-            let is_now = task.answer(Answered {
-                outcome: Err(refusal),
-                waited: began.saturating_duration_since(task.arrived),
-                served: began.elapsed(),
-                device: Some(name.to_owned()),
-            });
-            if is_now {
-                self.lock().forget(task.client);
-            }
+            self.answer(
+                task,
+                Answered {
+                    outcome: Err(refusal),
+                    waited: began.saturating_duration_since(task.arrived),
+                    served: began.elapsed(),
+                    device: Some(name.to_owned()),
+                },
+            );
         }
+    }
+
+    /// Answers a task, and counts it no more: before its client knows, who may then send another.
+    fn answer(&self, task: &Task, answered: Answered) {
+        task.answer(answered, |client| self.lock().forget(client));
     }
 }
 

@@ -62,15 +62,12 @@ impl Task {
         }
     }
 
-    /// Answers it, unless that has been done. Returns whether it was now.
-    pub(super) fn answer(&self, answered: Answered) -> bool {
+    /// Answers it, unless that has been done; `before` that happens, it counts no more.
+    pub(super) fn answer(&self, answered: Answered, before: impl FnOnce(ClientId)) {
         let responder = self.locked().take();
-        match responder {
-            Some(respond) => {
-                respond(answered);
-                true
-            }
-            None => false,
+        if let Some(respond) = responder {
+            before(self.client);
+            respond(answered);
         }
     }
 
