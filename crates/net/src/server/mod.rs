@@ -2,3 +2,5 @@
 
 pub mod access;
 pub mod config;
+pub mod keys;
+pub mod listener;
