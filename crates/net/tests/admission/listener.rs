@@ -13,6 +13,8 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair,
     date_time_ymd,
 };
+use rustls::HandshakeKind;
+use rustls::client::Resumption;
 use rustls_pki_types::ServerName;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -243,7 +245,7 @@ async fn knocking_does_not_fill_the_log() {
 async fn slow_handshakes_end_and_hold_up_nobody() {
     let folder = pki(&["web"]);
     let mut server = Server::start(Some(&tls_files(folder.path(), "server")), |limits| {
-        limits.handshake_timeout = Duration::from_millis(300);
+        limits.handshake_timeout = Duration::from_secs(1);
         limits.connections_max = 2;
     });
     // As many as there may be, and as many again that wait for them.
@@ -269,7 +271,7 @@ async fn slow_handshakes_end_and_hold_up_nobody() {
 #[tokio::test]
 async fn silent_connections_end_and_busy_ones_do_not() {
     let folder = pki(&["web"]);
-    let idle = Duration::from_millis(400);
+    let idle = Duration::from_secs(1);
     let mut server = Server::start(Some(&tls_files(folder.path(), "server")), |limits| {
         limits.idle_timeout = idle;
     });
@@ -363,8 +365,7 @@ async fn a_reload_is_for_new_connections() {
 
     let told = refusal(server.address, &old).await;
     assert!(told.contains("invalid peer certificate"), "{told}");
-    // One that believes the new server is not believed by it for its old certificate: nothing of the
-    // first connection, no ticket, brings it in.
+    // One that believes the new server is not believed by it for its old certificate.
     let mut mixed = old.clone();
     mixed.roots = second.path().join("ca.pem");
     let told = refusal(server.address, &mixed).await;
@@ -376,6 +377,28 @@ async fn a_reload_is_for_new_connections() {
     connection.write_all(b"!").await.unwrap();
     connection.flush().await.unwrap();
     assert_eq!(client.read_u8().await.unwrap(), b'!');
+}
+
+/// Or a client would come in by what it was given before its authority was taken away.
+#[tokio::test]
+async fn no_session_is_resumed() {
+    let folder = pki(&["web"]);
+    let mut server = Server::start(Some(&tls_files(folder.path(), "server")), |_| {});
+    let mut client = (*tls_files(folder.path(), "web").client().unwrap()).clone();
+    client.resumption = Resumption::in_memory_sessions(8);
+    let connector = TlsConnector::from(Arc::new(client));
+    for _ in 0..2 {
+        let stream = TcpStream::connect(server.address).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        let mut stream = connector.connect(name, stream).await.unwrap();
+        let mut connection = server.next().await;
+        connection.write_all(b"!").await.unwrap();
+        connection.flush().await.unwrap();
+        // A ticket would come before it.
+        assert_eq!(stream.read_u8().await.unwrap(), b'!');
+        let kind = stream.get_ref().1.handshake_kind();
+        assert_eq!(kind, Some(HandshakeKind::Full));
+    }
 }
 
 #[tokio::test]
