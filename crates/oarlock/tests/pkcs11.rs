@@ -728,7 +728,7 @@ fn softhsm() -> PathBuf {
     ];
     let mut places = places.iter().map(PathBuf::from);
     let found = places.find(|place| place.exists());
-    found.expect("SoftHSM is not there: scripts/system-packages test installs it")
+    found.unwrap_or_else(|| panic!("no SoftHSM: scripts/system-packages test installs it"))
 }
 
 fn pin(pin: &str) -> AuthPin {

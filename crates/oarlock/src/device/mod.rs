@@ -5,6 +5,8 @@
 //! its key and position, when its own fails or is withdrawn: no request is lost.
 
 mod cpu;
+#[cfg(feature = "library")]
+mod library;
 #[cfg(feature = "software")]
 pub(crate) mod median;
 mod operation;
@@ -23,6 +25,8 @@ use std::fmt;
 use inout::InOutBuf;
 
 pub use self::cpu::CpuDevice;
+#[cfg(feature = "library")]
+pub use self::library::LibraryDevice;
 pub use self::operation::{Kind, Operation};
 #[cfg(feature = "pkcs11")]
 pub use self::pkcs11::{Pkcs11Device, Pkcs11Options, TokenKey, TokenName};
