@@ -91,9 +91,10 @@ pub type Answer<'a> = dyn FnMut(usize, Result<Zeroizing<Vec<u8>>, DeviceError>) 
 pub struct Shape {
     /// What is asked for.
     pub operation: PublicKeyOperation,
-    /// Of the modulus, rounded up to a width of the lanes if there is one.
+    /// Of the modulus, rounded up to a width of the lanes if there is one, else to a multiple of 64.
     pub modulus_bits: usize,
-    /// Of the exponent, rounded up to the bits of the modulus if it has more than half of them.
+    /// Of the exponent, rounded up to the bits of the modulus if it has more than half of them, else
+    /// to a power of two.
     pub exponent_bits: usize,
 }
 

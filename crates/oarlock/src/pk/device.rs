@@ -77,6 +77,30 @@ impl PublicKeyRequest {
         Self::private(key, PrivateRequest::Raw { operand })
     }
 
+    /// For `base` ^ d mod n, of any base; the result is big-endian, whatever the order of `base`.
+    ///
+    /// # Errors
+    /// [`Error::DeviceFailed`] for a base of more than 64 MiB.
+    pub fn raw_private_of_any(
+        key: &RsaPrivateKey,
+        base: Base<&[u8]>,
+        order: ByteOrder,
+    ) -> Result<Self, Error> {
+        let magnitude = order.big_endian(base.magnitude);
+        if !base.is_negative
+            && let Ok(request) = Self::raw_private(key, &magnitude)
+        {
+            return Ok(request);
+        }
+        let modulus = Modulus::new(key.public_key().modulus())?;
+        let base = Base {
+            magnitude,
+            is_negative: base.is_negative,
+        };
+        let request = PowerRequest::new(base, Zeroizing::default(), ByteOrder::BigEndian);
+        Ok(Self::number(key, request.operand(&modulus)?))
+    }
+
     /// For `base` ^ `exponent` modulo `modulus`, all in the same order of bytes, as the result is.
     ///
     /// # Errors
@@ -120,7 +144,8 @@ impl PublicKeyRequest {
     /// What it has in common with others.
     pub fn shape(&self) -> Shape {
         let class = Class::of(&self.work);
-        let exact = self.work.bits();
+        // There are few shapes, whatever numbers are sent.
+        let exact = self.work.bits().next_multiple_of(64);
         let (modulus_bits, full) = class
             .modulus_bits()
             .map_or((exact, exact), |bits| (bits, bits));
@@ -138,7 +163,7 @@ impl PublicKeyRequest {
             Work::Public(..) => PUBLIC_EXPONENT_BITS,
             Work::Power(_, request) => match 8 * request.exponent_bytes() {
                 bits if bits > full / 2 && bits <= full => full,
-                bits => bits,
+                bits => bits.next_power_of_two(),
             },
         };
         Shape {

@@ -1,0 +1,361 @@
+//! One connection to a server, with one stream of requests and replies on it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures_util::Stream;
+use hyper_util::rt::TokioIo;
+use prost::Message as _;
+use rustls_pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, Sleep, sleep, timeout};
+use tokio_rustls::TlsConnector;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Streaming};
+use tower::Service;
+use zeroize::Zeroizing;
+
+use super::{Address, Settings};
+use crate::proto::cryptoserver_client::CryptoserverClient;
+use crate::proto::{self, reply};
+
+/// What a server answered with, or why it did not.
+pub(super) type Outcome = Result<Zeroizing<Vec<u8>>, Fault>;
+
+/// Why a request was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The server said so.
+    Refused { code: Code, message: String },
+    /// The connection broke before there was an answer. Whether the server computed is unknown, and
+    /// does not matter: nothing that it does changes anything.
+    Broken,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused { message, .. } => f.write_str(message),
+            Self::Broken => f.write_str("the connection broke before there was an answer"),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// Opens a connection to one server.
+pub(super) async fn connect(
+    address: &Address,
+    settings: &Settings,
+) -> Result<CryptoserverClient<Channel>, String> {
+    let connector = Connector {
+        address: address.clone(),
+        settings: settings.clone(),
+    };
+    // The name here goes into the `:authority` of requests; the certificate is checked by rustls.
+    let endpoint = Endpoint::from_shared(format!("http://{}", address.authority()))
+        .map_err(|error| format!("{address}: {error}"))?
+        .initial_stream_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .http2_keep_alive_interval(KEEP_ALIVE)
+        .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+        .keep_alive_while_idle(true);
+    let connected = timeout(
+        settings.connect_timeout,
+        endpoint.connect_with_connector(connector),
+    );
+    let channel = connected
+        .await
+        .map_err(|_| {
+            format!(
+                "{address}: not connected within {} ms",
+                settings.connect_timeout.as_millis()
+            )
+        })?
+        .map_err(|error| format!("{address}: {}", innermost(&error)))?;
+    Ok(CryptoserverClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX))
+}
+
+/// Makes the socket of a connection, with TLS on it unless the settings have none.
+#[derive(Clone)]
+struct Connector {
+    address: Address,
+    settings: Settings,
+}
+
+impl Service<tonic::transport::Uri> for Connector {
+    type Response = TokioIo<Box<dyn Socket>>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: tonic::transport::Uri) -> Self::Future {
+        let Self { address, settings } = self.clone();
+        Box::pin(async move {
+            let socket = TcpStream::connect(address.socket).await?;
+            socket.set_nodelay(true)?;
+            let Some(tls) = settings.tls else {
+                return Ok(TokioIo::new(Box::new(socket) as Box<dyn Socket>));
+            };
+            let name = settings.server_name.as_ref().unwrap_or(&address.host);
+            let name = ServerName::try_from(name.clone())
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+            let stream = TlsConnector::from(tls).connect(name, socket).await?;
+            Ok(TokioIo::new(Box::new(stream) as Box<dyn Socket>))
+        })
+    }
+}
+
+/// With TLS or without.
+trait Socket: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin {}
+impl<T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin> Socket for T {}
+
+/// A stream of requests that is open. Clones are of the same.
+#[derive(Clone)]
+pub(super) struct Exchange {
+    outbox: mpsc::UnboundedSender<proto::Request>,
+    pending: Arc<Mutex<Pending>>,
+}
+
+/// Requests that have no answer.
+#[derive(Default)]
+struct Pending {
+    by_id: HashMap<u64, oneshot::Sender<Outcome>>,
+    last_id: u64,
+    is_broken: bool,
+    /// A server that has refused for reasons of its own is given a rest.
+    rests_until: Option<Instant>,
+}
+
+impl Exchange {
+    /// Opens the stream. The future that comes with it takes replies in, and is done when the stream
+    /// has broken.
+    pub(super) async fn open(
+        client: &mut CryptoserverClient<Channel>,
+    ) -> Result<(Self, impl Future<Output = String> + Send + use<>), String> {
+        let (outbox, requests) = mpsc::unbounded_channel();
+        let inbound = client
+            .exchange(Requests(requests))
+            .await
+            .map_err(|status| said(&status))?
+            .into_inner();
+        let pending = Arc::new(Mutex::new(Pending::default()));
+        let exchange = Self {
+            outbox,
+            pending: Arc::clone(&pending),
+        };
+        Ok((exchange, receive(inbound, Break(pending))))
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Pending> {
+        lock(&self.pending)
+    }
+}
+
+/// Gives replies to who waits for them.
+async fn receive(mut inbound: Streaming<proto::ReplyBatch>, pending: Break) -> String {
+    loop {
+        match inbound.message().await {
+            Ok(Some(batch)) => {
+                let mut locked = lock(&pending.0);
+                for reply in batch.replies {
+                    // One whose caller has gone, or that nobody asked for.
+                    let Some(sender) = locked.by_id.remove(&reply.id) else {
+                        continue;
+                    };
+                    let outcome = outcome(reply);
+                    if let Err(Fault::Refused { code, .. }) = &outcome
+                        && *code == Code::Unavailable
+                    {
+                        locked.rests_until = Some(Instant::now() + REST);
+                    }
+                    let _ = sender.send(outcome);
+                }
+            }
+            Ok(None) => return "the server closed the stream".into(),
+            Err(status) => return said(&status),
+        }
+    }
+}
+
+/// Answers what is left when the stream is over, or nobody takes replies in any more.
+struct Break(Arc<Mutex<Pending>>);
+
+impl Drop for Break {
+    fn drop(&mut self) {
+        let left = {
+            let mut pending = lock(&self.0);
+            pending.is_broken = true;
+            std::mem::take(&mut pending.by_id)
+        };
+        for sender in left.into_values() {
+            let _ = sender.send(Err(Fault::Broken));
+        }
+    }
+}
+
+/// A stream as one of several that requests can go to.
+pub(super) struct Balanced {
+    pub(super) exchange: Exchange,
+    rest: Option<Pin<Box<Sleep>>>,
+}
+
+impl Balanced {
+    pub(super) fn new(exchange: Exchange) -> Self {
+        Self {
+            exchange,
+            rest: None,
+        }
+    }
+}
+
+impl Service<proto::Request> for Balanced {
+    type Response = Zeroizing<Vec<u8>>;
+    type Error = Fault;
+    type Future = Waiting;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        let until = {
+            let mut pending = self.exchange.locked();
+            if pending.is_broken {
+                return Poll::Ready(Err(Fault::Broken));
+            }
+            pending.rests_until.take()
+        };
+        if let Some(until) = until {
+            self.rest = Some(Box::pin(sleep(
+                until.saturating_duration_since(Instant::now()),
+            )));
+        }
+        if let Some(rest) = &mut self.rest {
+            ready!(rest.as_mut().poll(context));
+            self.rest = None;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: proto::Request) -> Waiting {
+        let (sender, receiver) = oneshot::channel();
+        let mut pending = self.exchange.locked();
+        if pending.is_broken {
+            let _ = sender.send(Err(Fault::Broken));
+            return Waiting {
+                receiver,
+                forget: None,
+            };
+        }
+        pending.last_id += 1;
+        request.id = pending.last_id;
+        pending.by_id.insert(request.id, sender);
+        drop(pending);
+        let forget = (Arc::clone(&self.exchange.pending), request.id);
+        // Where the stream has just broken, `Break` answers.
+        let _ = self.exchange.outbox.send(request);
+        Waiting {
+            receiver,
+            forget: Some(forget),
+        }
+    }
+}
+
+/// An answer that is on its way. Nobody takes it when this is dropped.
+pub(super) struct Waiting {
+    receiver: oneshot::Receiver<Outcome>,
+    forget: Option<(Arc<Mutex<Pending>>, u64)>,
+}
+
+impl Future for Waiting {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+        let outcome = ready!(Pin::new(&mut self.receiver).poll(context));
+        self.forget = None;
+        Poll::Ready(outcome.unwrap_or(Err(Fault::Broken)))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some((pending, id)) = self.forget.take() {
+            lock(&pending).by_id.remove(&id);
+        }
+    }
+}
+
+/// What goes out: as many requests in a message as there are when it is made.
+struct Requests(mpsc::UnboundedReceiver<proto::Request>);
+
+impl Stream for Requests {
+    type Item = proto::RequestBatch;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(first) = ready!(self.0.poll_recv(context)) else {
+            return Poll::Ready(None);
+        };
+        let mut bytes = first.encoded_len();
+        let mut requests = vec![first];
+        while bytes < BATCH_BYTES_MAX
+            && let Ok(next) = self.0.try_recv()
+        {
+            bytes += next.encoded_len();
+            requests.push(next);
+        }
+        Poll::Ready(Some(proto::RequestBatch { requests }))
+    }
+}
+
+pub(super) fn outcome(reply: proto::Reply) -> Outcome {
+    match reply.outcome {
+        Some(reply::Outcome::Result(bytes)) => Ok(Zeroizing::new(bytes)),
+        Some(reply::Outcome::Failure(failure)) => Err(Fault::Refused {
+            code: Code::from(failure.code),
+            message: failure.message,
+        }),
+        None => Err(Fault::Refused {
+            code: Code::Internal,
+            message: "the server sent a reply without an outcome".into(),
+        }),
+    }
+}
+
+/// What a status says, with what lies behind it.
+pub(super) fn said(status: &tonic::Status) -> String {
+    match std::error::Error::source(status) {
+        Some(source) => innermost(source),
+        None => status.message().to_owned(),
+    }
+}
+
+/// The cause of causes, which alone tells what has happened.
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut error = error;
+    while let Some(source) = error.source() {
+        error = source;
+    }
+    error.to_string()
+}
+
+fn lock(pending: &Mutex<Pending>) -> MutexGuard<'_, Pending> {
+    pending.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A message that has reached this gets no more requests.
+const BATCH_BYTES_MAX: usize = 64 << 10;
+/// The longest message of a server: 64 KiB and one more reply, which may be random bytes.
+const MESSAGE_BYTES_MAX: usize = 1 << 20;
+const WINDOW_BYTES: u32 = 1 << 20;
+/// A server that is gone without a word is found out after both.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a server that said UNAVAILABLE gets no requests, if there are others.
+const REST: Duration = Duration::from_millis(100);

@@ -1,0 +1,149 @@
+//! Servers as a device: their keys behind the library's ordinary ones.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use oarlock::device::{
+    Answer, DeviceError, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, Shape,
+};
+use oarlock::{PublicKeyRequest, RsaPrivateKey, RsaPublicKey};
+use tokio::runtime::Runtime;
+use tonic::Code;
+
+use super::{CallOptions, Client, ClientError, Operation, Settings};
+use crate::proto;
+
+/// Servers, for code that knows nothing of them: [`keys`](Self::keys) are private keys like any
+/// other, for [`Accelerator::rsa`](oarlock::Accelerator::rsa), whose numbers never leave the
+/// servers. A result that does not agree with the public key is refused here.
+///
+/// Has a runtime of its own, with one thread; not to be dropped in an asynchronous task.
+pub struct RemoteDevice {
+    name: String,
+    client: Client,
+    runtime: Runtime,
+    /// Of a batch, as a median.
+    latency_us: AtomicU64,
+}
+
+impl RemoteDevice {
+    /// Connects, and waits for the first server.
+    ///
+    /// # Errors
+    /// UNAVAILABLE where none is there after the settings' `connect_timeout`; INTERNAL where there
+    /// is no thread or descriptor left.
+    pub fn connect(name: impl Into<String>, settings: Settings) -> Result<Arc<Self>, ClientError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("oarlock-remote")
+            .enable_all()
+            .build()
+            .map_err(|error| ClientError {
+                code: Code::Internal,
+                message: format!("no runtime for connections: {error}"),
+            })?;
+        let patience = settings.connect_timeout;
+        let client = {
+            let _entered = runtime.enter();
+            Client::new(settings)?
+        };
+        runtime.block_on(client.ready(patience))?;
+        Ok(Arc::new(Self {
+            name: name.into(),
+            client,
+            runtime,
+            latency_us: AtomicU64::new(FIRST_LATENCY_US),
+        }))
+    }
+
+    /// The keys that the servers let this client use without padding (`raw_private`), by id.
+    ///
+    /// # Errors
+    /// What the servers said, or why they cannot be asked.
+    pub fn keys(self: &Arc<Self>) -> Result<Vec<(String, RsaPrivateKey)>, ClientError> {
+        let listed = self.runtime.block_on(self.client.list_keys())?;
+        let raw = proto::Permission::RawPrivate as i32;
+        let usable = listed
+            .into_iter()
+            .filter(|key| key.permissions.contains(&raw));
+        let keys = usable.map(|key| {
+            let failed = |error: oarlock::Error| ClientError {
+                code: Code::Internal,
+                message: format!("key {:?} of the server: {error}", key.id),
+            };
+            let public = RsaPublicKey::from_der(&key.public_key).map_err(failed)?;
+            let device = Arc::clone(self) as Arc<dyn PublicKeyDevice>;
+            let held = RsaPrivateKey::held(device, key.id.clone().into_bytes(), public);
+            Ok((key.id.clone(), held.map_err(failed)?))
+        });
+        keys.collect()
+    }
+
+    /// Of the same connections, for code that waits for nobody.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl PublicKeyDevice for RemoteDevice {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> {
+        let is_own =
+            matches!(&shape.operation, PublicKeyOperation::Held(name) if **name == self.name);
+        let latency = Duration::from_micros(self.latency_us.load(Ordering::Relaxed));
+        is_own.then(|| PublicKeyOffer {
+            latency,
+            per_second: BATCH_MAX as f64 / latency.as_secs_f64(),
+        })
+    }
+
+    fn batch_size(&self, _: &Shape, waiting: usize) -> usize {
+        waiting.clamp(1, BATCH_MAX)
+    }
+
+    fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+        let began = Instant::now();
+        let (sender, results) = mpsc::channel();
+        for (place, request) in batch.iter().enumerate() {
+            let id = request.private_key().and_then(RsaPrivateKey::held_id);
+            let id = id.and_then(|id| String::from_utf8(id.to_vec()).ok());
+            let Some(key_id) = id else {
+                answer(
+                    place,
+                    Err(DeviceError("a request without a key of this device".into())),
+                );
+                continue;
+            };
+            let operation = Operation::RawPrivate(proto::RawPrivate {
+                key_id,
+                number: request.base().to_vec(),
+            });
+            let (client, sender) = (self.client.clone(), sender.clone());
+            self.runtime.spawn(async move {
+                let result = client.call(operation, CallOptions::default()).await;
+                // Whoever waits is still there: it waits for all.
+                let _ = sender.send((place, result));
+            });
+        }
+        drop(sender);
+        for (place, result) in results {
+            answer(place, result.map_err(|error| DeviceError(error.message)));
+        }
+        let took = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let before = self.latency_us.load(Ordering::Relaxed);
+        let step = before / 32 + 1;
+        let after = if took > before {
+            before.saturating_add(step)
+        } else {
+            before - step.min(before - 1)
+        };
+        self.latency_us.store(after, Ordering::Relaxed);
+    }
+}
+
+const BATCH_MAX: usize = 64;
+const FIRST_LATENCY_US: u64 = 1000;

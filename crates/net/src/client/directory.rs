@@ -1,0 +1,291 @@
+//! Which servers there are, and connections to them, kept open.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures_util::Stream;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+use tonic::Code;
+use tonic::transport::Channel;
+use tower::balance::p2c::Balance;
+use tower::discover::Change;
+use tower::load::{CompleteOnResponse, PendingRequests};
+
+use super::connection::{Balanced, Exchange, Fault, connect, said};
+use super::{Address, ClientError, Settings};
+use crate::proto::cryptoserver_client::CryptoserverClient;
+use crate::proto::{self};
+
+type Balancer = Balance<Changes, proto::Request>;
+type Change_ = Change<Key, PendingRequests<Balanced>>;
+/// A server, and which of the connections to it.
+type Key = (Address, usize);
+
+/// Connections, and the tasks that keep them.
+pub(super) struct Directory {
+    settings: Settings,
+    balance: Mutex<Balancer>,
+    state: watch::Receiver<State>,
+    /// Ends them all when it goes.
+    _tasks: JoinSet<()>,
+}
+
+/// What is known of connections; the number goes up with every change.
+#[derive(Clone, Default)]
+struct State {
+    changes: u64,
+    open: HashMap<Key, CryptoserverClient<Channel>>,
+    /// Why there is none to a server.
+    faults: HashMap<String, String>,
+}
+
+impl Directory {
+    pub(super) fn start(settings: Settings) -> Result<Arc<Self>, ClientError> {
+        for server in &settings.servers {
+            let port = server.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+            if !matches!(port, Some(Ok(_))) {
+                return Err(ClientError {
+                    code: Code::InvalidArgument,
+                    message: format!("server {server:?}: write host:port"),
+                });
+            }
+        }
+        let (sender, changes) = mpsc::unbounded_channel();
+        let (tell, state) = watch::channel(State::default());
+        let mut tasks = JoinSet::new();
+        for server in &settings.servers {
+            let keeper = Keeper {
+                settings: settings.clone(),
+                changes: sender.clone(),
+                state: tell.clone(),
+            };
+            tasks.spawn(keeper.watch(server.clone()));
+        }
+        Ok(Arc::new(Self {
+            settings,
+            balance: Mutex::new(Balance::new(Changes(changes))),
+            state,
+            _tasks: tasks,
+        }))
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(super) fn with_balance<T>(&self, ask: impl FnOnce(&mut Balancer) -> T) -> T {
+        ask(&mut self.balance.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How many changes there have been.
+    pub(super) fn changes(&self) -> u64 {
+        self.state.borrow().changes
+    }
+
+    /// Waits until there have been more; not for ever, for a server that rests comes back without one.
+    pub(super) async fn until_changed(&self, changes: u64) {
+        let mut state = self.state.clone();
+        let changed = state.wait_for(|state| state.changes > changes);
+        let _ = timeout(LOOK_AGAIN, changed).await;
+    }
+
+    pub(super) async fn until_connected(&self, _: u64) {
+        let mut state = self.state.clone();
+        if state
+            .wait_for(|state| !state.open.is_empty())
+            .await
+            .is_err()
+        {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    pub(super) fn connected(&self) -> usize {
+        self.state.borrow().open.len()
+    }
+
+    /// What is wrong with the servers.
+    pub(super) fn unreachable(&self) -> ClientError {
+        let state = self.state.borrow();
+        let mut faults: Vec<_> = state.faults.values().map(String::as_str).collect();
+        faults.sort_unstable();
+        faults.dedup();
+        let message = if faults.is_empty() {
+            "no server is connected yet".to_owned()
+        } else {
+            format!("no server can be reached: {}", faults.join("; "))
+        };
+        ClientError {
+            code: Code::Unavailable,
+            message,
+        }
+    }
+
+    pub(super) async fn list_keys(&self) -> Result<Vec<proto::Key>, ClientError> {
+        self.until_connected(0).await;
+        let clients: Vec<_> = self.state.borrow().open.values().cloned().collect();
+        let mut last = self.unreachable();
+        for mut client in clients {
+            match client.list_keys(proto::ListKeysRequest {}).await {
+                Ok(reply) => return Ok(reply.into_inner().keys),
+                Err(status) => {
+                    last = ClientError {
+                        code: status.code(),
+                        message: said(&status),
+                    };
+                }
+            }
+        }
+        Err(last)
+    }
+}
+
+/// What a request to a balance failed with: the fault of a connection.
+pub(super) fn fault(error: tower::BoxError) -> Fault {
+    match error.downcast::<Fault>() {
+        Ok(fault) => *fault,
+        Err(_) => Fault::Broken,
+    }
+}
+
+/// Connections that come and go, for the balance.
+pub(super) struct Changes(mpsc::UnboundedReceiver<Change_>);
+
+impl Stream for Changes {
+    type Item = Result<Change_, std::convert::Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(context).map(|change| change.map(Ok))
+    }
+}
+
+/// Keeps connections to what is behind one name.
+#[derive(Clone)]
+struct Keeper {
+    settings: Settings,
+    changes: mpsc::UnboundedSender<Change_>,
+    state: watch::Sender<State>,
+}
+
+impl Keeper {
+    /// Looks the name up again and again.
+    async fn watch(self, server: String) {
+        let host = server.rsplit_once(':').map_or("", |(host, _)| host);
+        let host = host
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .to_owned();
+        let mut tasks = JoinSet::new();
+        let mut kept: HashMap<Key, AbortHandle> = HashMap::new();
+        loop {
+            match tokio::net::lookup_host(&server).await {
+                Ok(found) => {
+                    let host = &host;
+                    let found: Vec<Key> = found
+                        .flat_map(|socket| {
+                            let host = host.clone();
+                            let address = Address { socket, host };
+                            (0..self.settings.connections.max(1))
+                                .map(move |number| (address.clone(), number))
+                        })
+                        .collect();
+                    kept.retain(|key, task| {
+                        let stays = found.contains(key);
+                        if !stays {
+                            task.abort();
+                            self.gone(key, "the name has this address no more".into());
+                        }
+                        stays
+                    });
+                    for key in found {
+                        let fresh = key.clone();
+                        kept.entry(key)
+                            .or_insert_with(|| tasks.spawn(self.clone().keep(fresh)));
+                    }
+                    self.change(|state| {
+                        state.faults.remove(&server);
+                    });
+                }
+                // Connections that are open are not closed for a name server that is down.
+                Err(error) => self.change(|state| {
+                    state
+                        .faults
+                        .insert(server.clone(), format!("{server}: {error}"));
+                }),
+            }
+            let pause = if kept.is_empty() {
+                RETRY_MAX
+            } else {
+                self.settings.lookup_interval
+            };
+            sleep(pause).await;
+        }
+    }
+
+    /// Connects, and connects again.
+    async fn keep(self, key: Key) {
+        let mut pause = RETRY_MIN;
+        loop {
+            match self.hold(&key).await {
+                Ok(reason) => {
+                    pause = RETRY_MIN;
+                    self.gone(&key, format!("{}: {reason}", key.0));
+                }
+                Err(reason) => {
+                    self.gone(&key, reason);
+                    // Not all clients of a server that comes back at the same moment.
+                    sleep(pause + pause.mul_f64(jitter())).await;
+                    pause = (pause * 2).min(RETRY_MAX);
+                }
+            }
+        }
+    }
+
+    /// A connection, from its beginning to its end; fails where it does not begin.
+    async fn hold(&self, key: &Key) -> Result<String, String> {
+        let mut client = connect(&key.0, &self.settings).await?;
+        let opened = timeout(self.settings.connect_timeout, Exchange::open(&mut client));
+        let (exchange, replies) = opened
+            .await
+            .map_err(|_| format!("{}: it does not answer", key.0))?
+            .map_err(|reason| format!("{}: {reason}", key.0))?;
+        let balanced = PendingRequests::new(Balanced::new(exchange), CompleteOnResponse::default());
+        let _ = self.changes.send(Change::Insert(key.clone(), balanced));
+        self.change(|state| {
+            state.open.insert(key.clone(), client);
+            state.faults.remove(&key.0.to_string());
+        });
+        Ok(replies.await)
+    }
+
+    fn gone(&self, key: &Key, reason: String) {
+        tracing::info!(server = %key.0, reason, "not connected");
+        let _ = self.changes.send(Change::Remove(key.clone()));
+        self.change(|state| {
+            state.open.remove(key);
+            state.faults.insert(key.0.to_string(), reason);
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        self.state.send_modify(|state| {
+            change(state);
+            state.changes += 1;
+        });
+    }
+}
+
+/// From 0 to 1, by the clock: nothing depends on it but who comes first.
+fn jitter() -> f64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    f64::from(now.unwrap_or_default().subsec_nanos() % 1_000_000) / 1e6
+}
+
+const RETRY_MIN: Duration = Duration::from_millis(50);
+const RETRY_MAX: Duration = Duration::from_secs(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);

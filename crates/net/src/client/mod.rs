@@ -1,0 +1,273 @@
+//! The client: several servers, each reached by connections of its own.
+//!
+//! Of two connections picked at random the one with fewer requests under way is taken (the power of
+//! two choices, Mitzenmacher 2001; by tower). A connection that breaks is made anew; what was on its
+//! way goes to another one, within the deadline of the request: nothing that a server does changes
+//! anything, so that doing it twice does no harm.
+
+mod connection;
+mod device;
+mod directory;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use rustls::ClientConfig;
+use tokio::time::{sleep, timeout};
+use tonic::Code;
+use zeroize::Zeroizing;
+
+use self::connection::Fault;
+pub use self::device::RemoteDevice;
+use self::directory::Directory;
+use crate::proto;
+pub use crate::proto::request::Operation;
+
+/// How servers are reached.
+#[derive(Clone)]
+pub struct Settings {
+    /// `host:port` of each server; of a name that has several addresses, every one. Names are looked
+    /// up again from time to time, so that servers may come and go.
+    pub servers: Vec<String>,
+    /// Mutual TLS; `None` for servers without, on this machine.
+    pub tls: Option<Arc<ClientConfig>>,
+    /// The name in the servers' certificates, where it is not that of `servers`.
+    pub server_name: Option<String>,
+    /// To each address.
+    pub connections: usize,
+    /// For a connection, TLS included.
+    pub connect_timeout: Duration,
+    /// Of a request, from first to last attempt, unless it brings its own.
+    pub timeout: Duration,
+    /// How often names are looked up again.
+    pub lookup_interval: Duration,
+    /// Computes what no server can be asked for, if that is allowed.
+    pub fallback: Option<Arc<dyn Fallback>>,
+}
+
+/// Computes requests here, on a thread for work that blocks.
+pub trait Fallback: Send + Sync {
+    /// The result; `None` for what cannot be computed here either.
+    fn compute(&self, operation: &Operation) -> Option<Result<Zeroizing<Vec<u8>>, String>>;
+}
+
+impl Settings {
+    /// For these servers, with one connection to each address.
+    pub fn new(servers: Vec<String>, tls: Option<Arc<ClientConfig>>) -> Self {
+        Self {
+            servers,
+            tls,
+            server_name: None,
+            connections: 1,
+            connect_timeout: Duration::from_secs(3),
+            timeout: Duration::from_secs(10),
+            lookup_interval: Duration::from_secs(10),
+            fallback: None,
+        }
+    }
+}
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Address {
+    socket: SocketAddr,
+    /// As it was written, without the port.
+    host: String,
+}
+
+impl Address {
+    /// For the `:authority` of requests.
+    fn authority(&self) -> String {
+        self.socket.to_string()
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host == self.socket.ip().to_string() {
+            write!(f, "{}", self.socket)
+        } else {
+            write!(f, "{} ({})", self.host, self.socket)
+        }
+    }
+}
+
+/// Why a request was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientError {
+    /// Of gRPC.
+    pub code: Code,
+    /// What was wrong, and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+/// How a request is to be treated.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CallOptions {
+    /// From first to last attempt; that of the settings if there is none.
+    pub timeout: Option<Duration>,
+    /// Before other requests of this client.
+    pub is_urgent: bool,
+}
+
+/// Servers that requests go to. Clones share connections, which are closed with the last of them.
+#[derive(Clone)]
+pub struct Client(Arc<Directory>);
+
+impl Client {
+    /// Begins to connect, and goes on to do so as long as it lives. To be called in a runtime of
+    /// tokio.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT for a server that is not `host:port`.
+    pub fn new(settings: Settings) -> Result<Self, ClientError> {
+        Directory::start(settings).map(Self)
+    }
+
+    /// Waits until there is a connection to any server.
+    ///
+    /// # Errors
+    /// UNAVAILABLE after `patience`: what was wrong with the servers.
+    pub async fn ready(&self, patience: Duration) -> Result<(), ClientError> {
+        let changes = self.0.changes();
+        let connected = timeout(patience, self.0.until_connected(changes));
+        connected.await.map_err(|_| self.0.unreachable())
+    }
+
+    /// Carries out an operation on one of the servers; on another one where the first fails.
+    ///
+    /// # Errors
+    /// What the last server that was asked said, with its code; UNAVAILABLE where none can be
+    /// reached, DEADLINE_EXCEEDED where the time is over.
+    pub async fn call(
+        &self,
+        operation: Operation,
+        options: CallOptions,
+    ) -> Result<Zeroizing<Vec<u8>>, ClientError> {
+        let settings = self.0.settings();
+        let deadline = Instant::now() + options.timeout.unwrap_or(settings.timeout);
+        let mut last: Option<ClientError> = None;
+        let mut refusals = 0;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(last.unwrap_or_else(late));
+            }
+            let request = proto::Request {
+                id: 0,
+                timeout_ms: u32::try_from(left.as_millis().max(1)).unwrap_or(u32::MAX),
+                priority: i32::from(options.is_urgent),
+                operation: Some(operation.clone()),
+            };
+            let attempt = timeout(left, self.attempt(request, settings.fallback.is_some()));
+            let fault = match attempt.await {
+                Err(_) => return Err(last.unwrap_or_else(late)),
+                Ok(Ok(result)) => return Ok(result),
+                Ok(Err(fault)) => fault,
+            };
+            let error = match fault {
+                None => self.0.unreachable(),
+                Some(fault @ Fault::Broken) => ClientError {
+                    code: Code::Unavailable,
+                    message: fault.to_string(),
+                },
+                Some(Fault::Refused { code, message }) => ClientError { code, message },
+            };
+            match error.code {
+                Code::Unavailable => {}
+                // Another server may have room.
+                Code::ResourceExhausted if refusals + 1 < self.0.connected() => {}
+                _ => return Err(error),
+            }
+            if let Some(fallback) = &settings.fallback
+                && let Some(result) = compute_here(Arc::clone(fallback), operation.clone()).await
+            {
+                return result;
+            }
+            // At once at first: the next one is likely to be another.
+            if refusals > 0 {
+                sleep(PAUSE_MIN * 2u32.pow(refusals.min(6) as u32)).await;
+            }
+            refusals += 1;
+            last = Some(error);
+        }
+    }
+
+    /// The keys that this client may use, by any server that answers.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub async fn list_keys(&self) -> Result<Vec<proto::Key>, ClientError> {
+        let deadline = self.0.settings().timeout;
+        let asked = timeout(deadline, self.0.list_keys());
+        asked.await.map_err(|_| late())?
+    }
+
+    /// Connections that are open.
+    pub fn connected(&self) -> usize {
+        self.0.connected()
+    }
+
+    /// One request to one server. `None`: there is none.
+    async fn attempt(
+        &self,
+        request: proto::Request,
+        has_fallback: bool,
+    ) -> Result<Zeroizing<Vec<u8>>, Option<Fault>> {
+        let mut request = Some(request);
+        loop {
+            // Looked at before, so that no change is missed.
+            let changes = self.0.changes();
+            let waiting = self.0.with_balance(|balance| {
+                // Whom to wake is not known to a balance that many ask; `changes` tells instead.
+                let mut context = Context::from_waker(Waker::noop());
+                match tower::Service::poll_ready(balance, &mut context) {
+                    Poll::Ready(Ok(())) => Some(tower::Service::call(balance, request.take()?)),
+                    Poll::Ready(Err(_)) | Poll::Pending => None,
+                }
+            });
+            match waiting {
+                Some(waiting) => return waiting.await.map_err(directory::fault).map_err(Some),
+                None if has_fallback => return Err(None),
+                None => self.0.until_changed(changes).await,
+            }
+        }
+    }
+}
+
+async fn compute_here(
+    fallback: Arc<dyn Fallback>,
+    operation: Operation,
+) -> Option<Result<Zeroizing<Vec<u8>>, ClientError>> {
+    let computed = tokio::task::spawn_blocking(move || fallback.compute(&operation));
+    let failed = |message| ClientError {
+        code: Code::Internal,
+        message,
+    };
+    match computed.await {
+        Ok(result) => Some(result?.map_err(failed)),
+        Err(_) => Some(Err(failed("the fallback panicked".into()))),
+    }
+}
+
+fn late() -> ClientError {
+    ClientError {
+        code: Code::DeadlineExceeded,
+        message: "no answer within the time of the request: allow more, or send less at once"
+            .into(),
+    }
+}
+
+/// Between attempts, doubled with each.
+const PAUSE_MIN: Duration = Duration::from_millis(2);

@@ -1,0 +1,248 @@
+//! Requests that nobody has begun: who is next, and whom a device leaves to another.
+//!
+//! **Fair shares** (start-time fair queueing, Goyal, Vin and Cheng 1996): a client that is served moves
+//! on in virtual time by what that cost, divided by its weight, and who is furthest behind is next.
+//! One that was away comes back at the present, so that nobody saves up. Within a client the urgent
+//! requests come first, then the oldest.
+//!
+//! **Devices of different speed**: a worker whose device is slower than another leaves as many
+//! requests at the front of the line as the faster ones will have done before it had done one.
+//! So a lone request waits for nobody slow, a burst spreads over all, and under steady load every
+//! device is busy.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::task::Task;
+
+/// A shape of requests, by number.
+pub(super) type ShapeId = usize;
+/// A device, by number.
+pub(super) type DeviceId = usize;
+/// A client, by number.
+pub type ClientId = usize;
+
+/// What a device is expected to do for a shape.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Expected {
+    pub(super) latency: Duration,
+    pub(super) per_second: f64,
+}
+
+impl Expected {
+    /// How many requests it works on when it is busy (Little's law).
+    pub(super) fn at_once(self) -> f64 {
+        (self.per_second * self.latency.as_secs_f64()).max(1.0)
+    }
+}
+
+/// All that wait.
+#[derive(Default)]
+pub(super) struct Line {
+    clients: Vec<Client>,
+    /// Those who have something waiting: by virtual time, the furthest behind first.
+    order: BTreeSet<(u64, ClientId)>,
+    /// Virtual time of who was served last.
+    now: u64,
+    count: usize,
+    /// Of each shape.
+    by_shape: HashMap<ShapeId, usize>,
+}
+
+struct Client {
+    /// Virtual nanoseconds.
+    time: u64,
+    weight: u32,
+    /// By priority, then by shape.
+    waiting: [Vec<(ShapeId, VecDeque<Arc<Task>>)>; 2],
+    count: usize,
+}
+
+impl Line {
+    /// A new client, with a share of so much.
+    pub(super) fn add_client(&mut self, weight: u32) -> ClientId {
+        self.clients.push(Client {
+            time: 0,
+            weight: weight.max(1),
+            waiting: [Vec::new(), Vec::new()],
+            count: 0,
+        });
+        self.clients.len() - 1
+    }
+
+    pub(super) fn set_weight(&mut self, client: ClientId, weight: u32) {
+        self.clients[client].weight = weight.max(1);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn len_of(&self, shape: ShapeId) -> usize {
+        self.by_shape.get(&shape).copied().unwrap_or(0)
+    }
+
+    /// At the end, or, what comes back from a device that failed, in front of its client's others.
+    pub(super) fn push(&mut self, task: Arc<Task>, is_back: bool) {
+        let (id, shape) = (task.client, task.shape);
+        let client = &mut self.clients[id];
+        let lines = &mut client.waiting[usize::from(!task.is_urgent)];
+        let place = lines.iter().position(|(other, _)| *other == shape);
+        let place = place.unwrap_or_else(|| {
+            lines.push((shape, VecDeque::new()));
+            lines.len() - 1
+        });
+        if is_back {
+            lines[place].1.push_front(task);
+        } else {
+            lines[place].1.push_back(task);
+        }
+        client.count += 1;
+        if client.count == 1 {
+            client.time = client.time.max(self.now);
+            self.order.insert((client.time, id));
+        }
+        self.count += 1;
+        *self.by_shape.entry(shape).or_default() += 1;
+    }
+
+    /// The next task that `may` be taken, after `skip` says of how many of its shape this one is to
+    /// be left to others; and up to `more` says of the same shape along with it.
+    pub(super) fn take(
+        &mut self,
+        may: impl Fn(&Task) -> bool,
+        skip: impl Fn(ShapeId) -> usize,
+        size: impl FnOnce(ShapeId, usize) -> usize,
+        cost: impl Fn(ShapeId) -> Duration,
+    ) -> Vec<Arc<Task>> {
+        let Some((client, first)) = self.find(&may, &skip, None) else {
+            return Vec::new();
+        };
+        let shape = first.shape;
+        let size = size(shape, self.len_of(shape)).max(1);
+        let cost = cost(shape);
+        let mut batch = Vec::with_capacity(size);
+        self.charge(client, cost);
+        batch.push(first);
+        while batch.len() < size
+            && let Some((client, next)) = self.find(&may, &skip, Some(shape))
+        {
+            self.charge(client, cost);
+            batch.push(next);
+        }
+        batch
+    }
+
+    /// Tasks that `is_over` says so of, taken out.
+    pub(super) fn take_all(&mut self, is_over: impl Fn(&Task) -> bool) -> Vec<Arc<Task>> {
+        let mut over = Vec::new();
+        for client in &mut self.clients {
+            if client.count == 0 {
+                continue;
+            }
+            for (_, line) in client.waiting.iter_mut().flatten() {
+                if line.iter().any(|task| is_over(task)) {
+                    let (out, kept): (Vec<_>, VecDeque<_>) = std::mem::take(line).into_iter().fold(
+                        (Vec::new(), VecDeque::new()),
+                        |(mut out, mut kept), task| {
+                            if is_over(&task) {
+                                out.push(task);
+                            } else {
+                                kept.push_back(task);
+                            }
+                            (out, kept)
+                        },
+                    );
+                    *line = kept;
+                    over.extend(out);
+                }
+            }
+        }
+        for task in &over {
+            self.forget(task.client, task.shape);
+        }
+        over
+    }
+
+    /// The first in order that may be taken, but for those that are left; taken out.
+    fn find(
+        &mut self,
+        may: &impl Fn(&Task) -> bool,
+        skip: &impl Fn(ShapeId) -> usize,
+        only: Option<ShapeId>,
+    ) -> Option<(ClientId, Arc<Task>)> {
+        let mut left: HashMap<ShapeId, usize> = HashMap::new();
+        let mut found = None;
+        'search: for (_, id) in &self.order {
+            for (priority, lines) in self.clients[*id].waiting.iter().enumerate() {
+                // The oldest of all shapes, then the second oldest, and so on.
+                let mut heads: Vec<usize> = vec![0; lines.len()];
+                loop {
+                    let oldest = lines
+                        .iter()
+                        .zip(&heads)
+                        .enumerate()
+                        .filter(|(_, ((shape, _), _))| only.is_none_or(|only| only == *shape))
+                        .filter_map(|(at, ((_, line), head))| Some((line.get(*head)?.number, at)))
+                        .min();
+                    let Some((_, at)) = oldest else { break };
+                    let (shape, line) = &lines[at];
+                    let head = heads[at];
+                    heads[at] += 1;
+                    if !may(&line[head]) {
+                        continue;
+                    }
+                    let left = left.entry(*shape).or_insert_with(|| skip(*shape));
+                    // What another device has failed at is left to nobody.
+                    if *left == 0 || line[head].was_tried() {
+                        found = Some((*id, priority, at, head));
+                        break 'search;
+                    }
+                    *left -= 1;
+                }
+            }
+        }
+        let (id, priority, at, head) = found?;
+        let task = self.clients[id].waiting[priority][at].1.remove(head)?;
+        self.forget(id, task.shape);
+        Some((id, task))
+    }
+
+    fn charge(&mut self, id: ClientId, cost: Duration) {
+        let client = &mut self.clients[id];
+        let is_waiting = client.count > 0;
+        if is_waiting {
+            self.order.remove(&(client.time, id));
+        }
+        self.now = self.now.max(client.time);
+        let cost = u64::try_from(cost.as_nanos()).unwrap_or(u64::MAX);
+        client.time = client.time.saturating_add(cost / u64::from(client.weight));
+        if is_waiting {
+            self.order.insert((client.time, id));
+        }
+    }
+
+    fn forget(&mut self, id: ClientId, shape: ShapeId) {
+        let client = &mut self.clients[id];
+        client.count -= 1;
+        if client.count == 0 {
+            self.order.remove(&(client.time, id));
+        }
+        self.count -= 1;
+        if let Some(count) = self.by_shape.get_mut(&shape) {
+            *count -= 1;
+        }
+    }
+}
+
+/// How many requests at the front a device leaves to another one, which is faster and has so many in
+/// work: as many as that will have done by the time at which this device had done one.
+pub(super) fn left_to(own: Expected, other: Expected, in_work: usize) -> usize {
+    if other.latency >= own.latency {
+        return 0;
+    }
+    let meanwhile = other.per_second * (own.latency - other.latency).as_secs_f64();
+    let left = other.at_once() + meanwhile - in_work as f64;
+    left.max(0.0).floor() as usize
+}

@@ -1,0 +1,99 @@
+//! A request on its way through the server: answered once, whatever happens to it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use oarlock::PublicKeyRequest;
+use zeroize::Zeroizing;
+
+use super::Refusal;
+use super::line::{ClientId, DeviceId, ShapeId};
+
+/// A request that was accepted.
+pub(super) struct Task {
+    pub(super) request: PublicKeyRequest,
+    pub(super) shape: ShapeId,
+    pub(super) client: ClientId,
+    pub(super) is_urgent: bool,
+    /// By order of arrival.
+    pub(super) number: u64,
+    pub(super) arrived: Instant,
+    pub(super) deadline: Instant,
+    /// A bit for each device that has failed at it.
+    tried: AtomicU64,
+    /// Gone when it was answered.
+    responder: Mutex<Option<Responder>>,
+}
+
+/// Takes the answer to a request.
+pub(super) type Responder = Box<dyn FnOnce(Answered) + Send>;
+
+/// An answer, and how it came about.
+pub struct Answered {
+    /// Signature, message, or number.
+    pub outcome: Result<Zeroizing<Vec<u8>>, Refusal>,
+    /// From arrival to the beginning of work; or to the end of waiting, where it was not begun.
+    pub waited: Duration,
+    /// In the device, with the others of its batch.
+    pub served: Duration,
+    /// The device's name, if it was given to one.
+    pub device: Option<String>,
+}
+
+impl Task {
+    pub(super) fn new(
+        request: PublicKeyRequest,
+        (shape, client, number): (ShapeId, ClientId, u64),
+        is_urgent: bool,
+        (arrived, deadline): (Instant, Instant),
+        responder: Responder,
+    ) -> Self {
+        Self {
+            request,
+            shape,
+            client,
+            is_urgent,
+            number,
+            arrived,
+            deadline,
+            tried: AtomicU64::new(0),
+            responder: Mutex::new(Some(responder)),
+        }
+    }
+
+    /// Answers it, unless that has been done; `before` that happens, it counts no more.
+    pub(super) fn answer(&self, answered: Answered, before: impl FnOnce(ClientId)) {
+        let responder = self.locked().take();
+        if let Some(respond) = responder {
+            before(self.client);
+            respond(answered);
+        }
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        self.locked().is_none()
+    }
+
+    pub(super) fn has_tried(&self, device: DeviceId) -> bool {
+        self.tried.load(Ordering::Relaxed) & bit(device) != 0
+    }
+
+    pub(super) fn was_tried(&self) -> bool {
+        self.tried.load(Ordering::Relaxed) != 0
+    }
+
+    pub(super) fn note_failure(&self, device: DeviceId) {
+        self.tried.fetch_or(bit(device), Ordering::Relaxed);
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Option<Responder>> {
+        self.responder
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn bit(device: DeviceId) -> u64 {
+    1 << device.min(63)
+}

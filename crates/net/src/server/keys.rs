@@ -1,0 +1,551 @@
+//! The server's keys: read from files, directories and tokens, and replaced while it runs.
+//!
+//! Readers take a snapshot, which never changes; who replaces it makes a whole new one. A directory
+//! is looked through anew whenever something happens in it, and every half minute, for what was not
+//! heard of (another machine's writes, a directory put in the place of the first). A file that is
+//! wrong then leaves the key that came from it before, so that a rotation that is half done, or
+//! failed, takes nothing away.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::fs::{self, File, Metadata};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::time::{Duration, SystemTime};
+
+use notify::event::{AccessKind, AccessMode};
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use oarlock::RsaPrivateKey;
+use pkcs8::{EncryptedPrivateKeyInfoRef, SecretDocument};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use zeroize::Zeroizing;
+
+use super::config::{self, KeyConfig, Secret};
+
+/// The keys at one moment.
+#[derive(Debug, Default)]
+pub struct Keys(BTreeMap<String, Entry>);
+
+impl Keys {
+    /// The key that clients call so.
+    pub fn get(&self, id: &str) -> Option<&RsaPrivateKey> {
+        self.0.get(id).map(|entry| &entry.key)
+    }
+
+    /// All of them, in the order of their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &RsaPrivateKey)> {
+        self.0.iter().map(|(id, entry)| (&id[..], &entry.key))
+    }
+}
+
+/// Gives the keys that a device holds, with their labels, by the device's name; or says why it
+/// cannot.
+pub type Tokens<'a> = dyn Fn(&str) -> Result<Vec<(String, RsaPrivateKey)>, String> + 'a;
+
+/// The keys, as they are now.
+#[derive(Debug)]
+pub struct KeyStore {
+    current: RwLock<Arc<Keys>>,
+    state: Mutex<State>,
+    /// The directories may be others, or have others' contents.
+    changed: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    directories: Vec<(PathBuf, Option<Secret>)>,
+    /// Keys that come from elsewhere.
+    fixed: BTreeMap<String, Entry>,
+    /// Files of the directories.
+    seen: HashMap<PathBuf, Seen>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    key: RsaPrivateKey,
+    /// In words.
+    origin: String,
+}
+
+/// A file, as it was when it was read last.
+#[derive(Clone, Debug)]
+struct Seen {
+    /// `None` if it may change without a trace.
+    stamp: Option<Stamp>,
+    key: Option<RsaPrivateKey>,
+}
+
+impl KeyStore {
+    /// Reads all keys. `tokens` is asked for those of devices.
+    ///
+    /// # Errors
+    /// The first key that cannot be had, or two of one id.
+    pub fn load(keys: &[KeyConfig], tokens: &Tokens<'_>) -> Result<Self, KeyError> {
+        let (state, keys) = State::read(keys, tokens, None)?;
+        Ok(Self {
+            current: RwLock::new(Arc::new(keys)),
+            state: Mutex::new(state),
+            changed: Arc::new(Notify::new()),
+        })
+    }
+
+    /// Reads all keys anew, the same as before or others, and puts them in the place of those that
+    /// are there. A file of a directory that is wrong now leaves the key that came from it before.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load); then all stay as they were.
+    pub fn reload(&self, keys: &[KeyConfig], tokens: &Tokens<'_>) -> Result<(), KeyError> {
+        let mut state = self.state();
+        let (new, keys) = State::read(keys, tokens, Some(&state))?;
+        *state = new;
+        self.replace(keys);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// The keys as they are now. Requests keep what they began with.
+    pub fn current(&self) -> Arc<Keys> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&current)
+    }
+
+    /// Looks through the directories for what has changed.
+    pub fn refresh(&self) {
+        let mut state = self.state();
+        let keys = state.refresh(&self.current());
+        self.replace(keys);
+    }
+
+    /// Follows what happens in the directories, until what is returned is dropped. Where the system
+    /// cannot tell, they are looked through every 30 seconds.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub fn watch(self: &Arc<Self>) -> KeyWatch {
+        let changed = Arc::clone(&self.changed);
+        let mut watcher = watcher(&changed);
+        let store = Arc::downgrade(self);
+        changed.notify_one();
+        KeyWatch(tokio::spawn(async move {
+            loop {
+                // Whether there was news or only time has passed, what follows is the same.
+                let _ = tokio::time::timeout(POLL, changed.notified()).await;
+                // Changes come in groups.
+                tokio::time::sleep(SETTLE).await;
+                let store = Weak::clone(&store);
+                let round = tokio::task::spawn_blocking(move || {
+                    let store = store.upgrade()?;
+                    // Before it is looked through, so that nothing is missed.
+                    store.listen(watcher.as_mut());
+                    store.refresh();
+                    Some(watcher)
+                });
+                watcher = match round.await {
+                    Ok(Some(watcher)) => watcher,
+                    Ok(None) => return,
+                    Err(error) => {
+                        tracing::error!("keys are no longer watched: {error}");
+                        return;
+                    }
+                };
+            }
+        }))
+    }
+
+    /// Asks for news of every directory: once more of those that it has asked for, since others may
+    /// stand in their place.
+    fn listen(&self, watcher: Option<&mut RecommendedWatcher>) {
+        let Some(watcher) = watcher else { return };
+        let directories: Vec<_> = self.state().directories.clone();
+        for (path, _) in directories {
+            if let Err(error) = watcher.watch(&path, RecursiveMode::NonRecursive) {
+                tracing::warn!(
+                    "{}: changes are seen only every {} s: {error}",
+                    path.display(),
+                    POLL.as_secs()
+                );
+            }
+        }
+    }
+
+    fn replace(&self, keys: Keys) {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        for (id, entry) in &keys.0 {
+            match current.0.get(id) {
+                None => tracing::info!("key {id:?}: new, from {}", entry.origin),
+                Some(before) if before.key.public_key() != entry.key.public_key() => {
+                    tracing::info!("key {id:?}: another one, from {}", entry.origin);
+                }
+                Some(_) => {}
+            }
+        }
+        for id in current.0.keys().filter(|id| !keys.0.contains_key(*id)) {
+            tracing::info!("key {id:?}: gone");
+        }
+        *current = Arc::new(keys);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Follows the directories of a [`KeyStore`] until it is dropped.
+#[derive(Debug)]
+pub struct KeyWatch(JoinHandle<()>);
+
+impl Drop for KeyWatch {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Why a key cannot be had, and which.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyError(String);
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for KeyError {}
+
+impl State {
+    /// Reads everything; what was there `before` lets wrong files of directories pass.
+    fn read(
+        configs: &[KeyConfig],
+        tokens: &Tokens<'_>,
+        before: Option<&Self>,
+    ) -> Result<(Self, Keys), KeyError> {
+        let mut state = Self::default();
+        for config in configs {
+            match config {
+                KeyConfig::File {
+                    id,
+                    path,
+                    passphrase,
+                } => {
+                    let key = read_file(path, passphrase.as_ref())
+                        .and_then(|(_, key)| key.ok_or_else(|| NO_KEY.to_owned()))
+                        .map_err(|what| of_file(path, &what))?;
+                    let origin = path.display().to_string();
+                    add(&mut state.fixed, id, Entry { key, origin })?;
+                }
+                KeyConfig::Directory { path, passphrase } => {
+                    state.directories.push((path.clone(), passphrase.clone()));
+                }
+                KeyConfig::Token { device, key } => {
+                    let held = tokens(device)
+                        .map_err(|what| KeyError(format!("keys of device {device:?}: {what}")))?;
+                    for (id, key) in chosen(device, key.as_ref(), held)? {
+                        let origin = format!("device {device:?}");
+                        add(&mut state.fixed, &id, Entry { key, origin })?;
+                    }
+                }
+            }
+        }
+        let mut keys = Keys(state.fixed.clone());
+        for (directory, passphrase) in &state.directories {
+            for path in files(directory).map_err(|what| of_file(directory, &what))? {
+                let old = before.and_then(|before| before.seen.get(&path));
+                let seen = match (look(&path, passphrase.as_ref()), old) {
+                    (Ok(seen), _) => seen,
+                    (Err((_, what)), None) => return Err(of_file(&path, &what)),
+                    (Err((stamp, what)), Some(old)) => kept(&path, stamp, &what, Some(old)),
+                };
+                if let Some((id, entry)) = named(&path, &seen) {
+                    add(&mut keys.0, &id, entry)?;
+                }
+                state.seen.insert(path, seen);
+            }
+        }
+        Ok((state, keys))
+    }
+
+    /// Looks through the directories, and leaves what is wrong as it was.
+    fn refresh(&mut self, current: &Keys) -> Keys {
+        let mut keys = Keys(self.fixed.clone());
+        let mut all = HashMap::new();
+        for (directory, passphrase) in &self.directories {
+            let mut paths = files(directory).unwrap_or_else(|what| {
+                tracing::warn!("{}; its keys stay", of_file(directory, &what));
+                let paths = self.seen.keys().filter(|path| path.starts_with(directory));
+                paths.cloned().collect()
+            });
+            // Of two files of one id that has stayed which was there first.
+            paths.sort_by_key(|path| {
+                let origin = path.display().to_string();
+                !current.0.values().any(|entry| entry.origin == origin)
+            });
+            for path in paths {
+                let old = self.seen.get(&path);
+                let is_same =
+                    |old: &&Seen| old.stamp.is_some() && old.stamp == Stamp::of_path(&path);
+                let seen = match old.filter(is_same) {
+                    Some(same) => same.clone(),
+                    None => look(&path, passphrase.as_ref())
+                        .unwrap_or_else(|(stamp, what)| kept(&path, stamp, &what, old)),
+                };
+                if let Some((id, entry)) = named(&path, &seen)
+                    && let Err(error) = add(&mut keys.0, &id, entry)
+                {
+                    tracing::warn!("{error}; the first one stays");
+                }
+                all.insert(path, seen);
+            }
+        }
+        self.seen = all;
+        keys
+    }
+}
+
+/// What a file of a directory is called, and its key if it has one.
+fn named(path: &Path, seen: &Seen) -> Option<(String, Entry)> {
+    let id = config::id_of_file(path)?;
+    let key = seen.key.clone()?;
+    let origin = path.display().to_string();
+    Some((id, Entry { key, origin }))
+}
+
+fn look(path: &Path, passphrase: Option<&Secret>) -> Result<Seen, (Option<Stamp>, String)> {
+    match read_file(path, passphrase) {
+        Ok((stamp, key)) => Ok(Seen { stamp, key }),
+        Err(what) => Err((Stamp::of_path(path), what)),
+    }
+}
+
+/// A file that is wrong: what came from it before.
+fn kept(path: &Path, stamp: Option<Stamp>, what: &str, old: Option<&Seen>) -> Seen {
+    let key = old.and_then(|old| old.key.clone());
+    let end = match key {
+        Some(_) => "the key that came from it before stays",
+        None => "passed over",
+    };
+    tracing::warn!("{}; {end}", of_file(path, what));
+    Seen { stamp, key }
+}
+
+fn add(keys: &mut BTreeMap<String, Entry>, id: &str, entry: Entry) -> Result<(), KeyError> {
+    if let Some(first) = keys.get(id) {
+        return Err(KeyError(format!(
+            "key {id:?} comes from {} and from {}: call one of them otherwise",
+            first.origin, entry.origin
+        )));
+    }
+    keys.insert(id.to_owned(), entry);
+    Ok(())
+}
+
+/// Those of a token that the configuration asks for, with their ids.
+fn chosen(
+    device: &str,
+    key: Option<&config::TokenKey>,
+    held: Vec<(String, RsaPrivateKey)>,
+) -> Result<Vec<(String, RsaPrivateKey)>, KeyError> {
+    let Some(wanted) = key else {
+        let (named, nameless): (Vec<_>, Vec<_>) = held
+            .into_iter()
+            .partition(|(label, _)| config::is_id(label));
+        for (label, _) in nameless {
+            tracing::warn!("device {device:?}: the key of label {label:?} is passed over: no id");
+        }
+        return Ok(named);
+    };
+    let labels: Vec<_> = held.iter().map(|(label, _)| label.clone()).collect();
+    let mut of_label = held
+        .into_iter()
+        .filter(|(label, _)| *label == wanted.label)
+        .map(|(_, key)| (wanted.id.clone(), key));
+    match (of_label.next(), of_label.next()) {
+        (Some(key), None) => Ok(vec![key]),
+        (Some(_), Some(_)) => Err(KeyError(format!(
+            "device {device:?} has two keys of label {:?}: change one of the labels",
+            wanted.label
+        ))),
+        (None, _) => Err(KeyError(format!(
+            "device {device:?} has no key of label {:?}: it has {labels:?}",
+            wanted.label
+        ))),
+    }
+}
+
+/// Every `*.pem` and `*.key` that is a file, hidden ones aside, in the order of their names.
+fn files(directory: &Path) -> Result<Vec<PathBuf>, String> {
+    let cannot = |error| format!("cannot be read: {error}");
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(directory).map_err(cannot)? {
+        let path = entry.map_err(cannot)?.path();
+        let is_hidden = path
+            .file_name()
+            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        let is_of_a_key = path
+            .extension()
+            .is_some_and(|it| it == "pem" || it == "key");
+        if !is_of_a_key || is_hidden || !path.is_file() {
+            continue;
+        }
+        if config::id_of_file(&path).is_none() {
+            tracing::warn!("{}: passed over: its name makes no id", path.display());
+            continue;
+        }
+        paths.push(path);
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The private key in a file, `None` if it has only certificates and the like.
+fn read_file(
+    path: &Path,
+    passphrase: Option<&Secret>,
+) -> Result<(Option<Stamp>, Option<RsaPrivateKey>), String> {
+    let cannot = |error| format!("cannot be read: {error}");
+    // What is no file, as a pipe, could hold up whoever opens it.
+    if !fs::metadata(path).map_err(cannot)?.is_file() {
+        return Err("no regular file".to_owned());
+    }
+    let file = File::open(path).map_err(cannot)?;
+    let metadata = file.metadata().map_err(cannot)?;
+    // Room for all of it, so that nothing is left behind in a smaller one.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_BYTES_MAX + 1));
+    file.take(FILE_BYTES_MAX as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(cannot)?;
+    if bytes.len() > FILE_BYTES_MAX {
+        return Err(format!("more than {FILE_BYTES_MAX} bytes: not a key"));
+    }
+    let text = str::from_utf8(&bytes).map_err(|_| NO_KEY.to_owned())?;
+    let Some(block) = private_block(text)? else {
+        return if text.contains(BEGIN) {
+            Ok((Stamp::settled(&metadata), None))
+        } else {
+            Err(NO_KEY.to_owned())
+        };
+    };
+    let key = parse(block, passphrase)?;
+    if metadata.mode() & OTHERS != 0 {
+        tracing::warn!(
+            "{}: others may read or write this key: chmod o-rwx",
+            path.display()
+        );
+    }
+    Ok((Stamp::settled(&metadata), Some(key)))
+}
+
+/// The PEM block of the one private key in a text, which may have certificates around it.
+fn private_block(text: &str) -> Result<Option<&str>, String> {
+    let mut found = None;
+    for (start, _) in text.match_indices(BEGIN) {
+        let rest = &text[start..];
+        let Some((label, _)) = rest[BEGIN.len()..].split_once(DASHES) else {
+            return Err("broken PEM: a first line without end".to_owned());
+        };
+        if !label.ends_with("PRIVATE KEY") {
+            continue;
+        }
+        let end = format!("-----END {label}-----");
+        let Some(at) = rest.find(&end) else {
+            return Err(format!("broken PEM: {label} without its last line"));
+        };
+        if found.replace(&rest[..at + end.len()]).is_some() {
+            return Err("more than one private key: a file for each".to_owned());
+        }
+    }
+    Ok(found)
+}
+
+fn parse(pem: &str, passphrase: Option<&Secret>) -> Result<RsaPrivateKey, String> {
+    let is_encrypted = pem
+        .strip_prefix(BEGIN)
+        .is_some_and(|rest| rest.starts_with("ENCRYPTED PRIVATE KEY"));
+    if !is_encrypted {
+        return RsaPrivateKey::from_pem(pem).map_err(|error| error.to_string());
+    }
+    let Some(passphrase) = passphrase else {
+        return Err(
+            "encrypted: give its [[key]] passphrase_file or passphrase_env, or decrypt it with openssl pkey"
+                .to_owned(),
+        );
+    };
+    let passphrase = passphrase.read()?;
+    let broken = |error: &dyn fmt::Display| format!("broken PKCS#8: {error}");
+    let (_, document) = SecretDocument::from_pem(pem).map_err(|error| broken(&error))?;
+    let info = EncryptedPrivateKeyInfoRef::try_from(document.as_bytes())
+        .map_err(|error| broken(&error))?;
+    let decrypted = info.decrypt(passphrase.as_bytes()).map_err(|error| {
+        format!(
+            "cannot be decrypted: a wrong passphrase, or not PBES2 with AES and PBKDF2 or scrypt ({error})"
+        )
+    })?;
+    RsaPrivateKey::from_der(decrypted.as_bytes()).map_err(|error| error.to_string())
+}
+
+/// By what a change of a file is noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of_path(path: &Path) -> Option<Self> {
+        Self::settled(&fs::metadata(path).ok()?)
+    }
+
+    /// `None` of a file so young that another change might leave the same time behind, which moves
+    /// on by ticks of some milliseconds.
+    fn settled(metadata: &Metadata) -> Option<Self> {
+        let written = metadata.modified().ok()?;
+        let age = SystemTime::now().duration_since(written).ok()?;
+        (age > YOUNG).then(|| Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        })
+    }
+}
+
+/// Tells of every change, of which reading is none.
+fn watcher(changed: &Arc<Notify>) -> Option<RecommendedWatcher> {
+    let changed = Arc::clone(changed);
+    let handler = move |event: notify::Result<notify::Event>| {
+        let is_reading = event.is_ok_and(|event| match event.kind {
+            EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,
+            EventKind::Access(_) => true,
+            _ => false,
+        });
+        if !is_reading {
+            changed.notify_one();
+        }
+    };
+    notify::recommended_watcher(handler)
+        .inspect_err(|error| {
+            let seconds = POLL.as_secs();
+            tracing::warn!("changes of keys are seen only every {seconds} s: {error}");
+        })
+        .ok()
+}
+
+fn of_file(path: &Path, what: &str) -> KeyError {
+    KeyError(format!("{}: {what}", path.display()))
+}
+
+const BEGIN: &str = "-----BEGIN ";
+const DASHES: &str = "-----";
+const NO_KEY: &str = "no private key in PEM: convert it with openssl pkey";
+const FILE_BYTES_MAX: usize = 1 << 18;
+/// Read or write by others than owner and group.
+const OTHERS: u32 = 0o006;
+const POLL: Duration = Duration::from_secs(30);
+const SETTLE: Duration = Duration::from_millis(200);
+const YOUNG: Duration = Duration::from_secs(1);

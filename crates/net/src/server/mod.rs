@@ -1,0 +1,390 @@
+//! The server: put together from its configuration, run, reloaded, drained.
+//!
+//! ```text
+//! listener   connections, with TLS
+//!    ↓
+//! service    messages to requests (operation: what may be asked, of which keys, by access), and
+//!    ↓       replies to messages, as they come
+//! dispatch   who computes what, and when: the workers of the devices
+//!
+//! observe    what is told of it: metrics (page), audit
+//! ```
+
+pub mod access;
+pub mod config;
+mod devices;
+pub mod dispatch;
+pub mod keys;
+pub mod listener;
+mod observe;
+pub mod operation;
+mod page;
+mod service;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+
+use self::access::Access;
+use self::config::{Config, DeviceEntry, Limits};
+use self::devices::Devices;
+use self::dispatch::{Bounds, Dispatcher};
+use self::keys::{KeyStore, KeyWatch};
+use self::listener::Listener;
+use self::observe::Observer;
+use self::service::{Policy, Service, Shared};
+use crate::proto;
+use crate::proto::cryptoserver_server::CryptoserverServer;
+use crate::tls::{ServerTls, TlsFiles};
+
+/// A server that runs, in the runtime of tokio that it was started in.
+pub struct Server {
+    shared: Arc<Shared>,
+    keys: Arc<KeyStore>,
+    devices: Devices,
+    tls: Option<Arc<ServerTls>>,
+    started_with: Config,
+    addresses: Vec<SocketAddr>,
+    metrics: Option<SocketAddr>,
+    close: watch::Sender<bool>,
+    serving: JoinHandle<Result<(), tonic::transport::Error>>,
+    tasks: Vec<JoinHandle<()>>,
+    _watch: KeyWatch,
+}
+
+/// Why a server cannot start, or cannot take a new configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerError(String);
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ServerError {}
+
+fn failed(error: impl fmt::Display) -> ServerError {
+    ServerError(error.to_string())
+}
+
+/// What [`check`] has found to be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// Name and workers of each device.
+    pub devices: Vec<(String, usize)>,
+    /// Ids of the keys.
+    pub keys: Vec<String>,
+}
+
+/// Opens all that a configuration names, its listening addresses apart, and closes it again.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn check(config: &Config) -> Result<Checked, ServerError> {
+    let devices = Devices::open(&config.devices).map_err(ServerError)?;
+    let keys = KeyStore::load(&config.keys, &|name| devices.keys_of(name)).map_err(failed)?;
+    tls_of(config)?;
+    Ok(Checked {
+        devices: config
+            .devices
+            .iter()
+            .map(|entry| (entry.name.clone(), entry.workers))
+            .collect(),
+        keys: keys.current().iter().map(|(id, _)| id.to_owned()).collect(),
+    })
+}
+
+impl Server {
+    /// Opens devices, keys and addresses, and serves.
+    ///
+    /// # Errors
+    /// The first thing of the configuration that cannot be had.
+    pub async fn start(config: Config) -> Result<Self, ServerError> {
+        let devices = Devices::open(&config.devices).map_err(ServerError)?;
+        let tokens = |name: &str| devices.keys_of(name);
+        let keys = Arc::new(KeyStore::load(&config.keys, &tokens).map_err(failed)?);
+        let tls = tls_of(&config)?;
+        let listener = Listener::bind(&config.listen).map_err(failed)?;
+        let addresses = listener.addresses();
+        let dispatcher = Dispatcher::start(devices.crews(), bounds(&config.limits))
+            .map_err(|error| ServerError(format!("no thread for the devices: {error}")))?;
+        let observer = Observer::new(config.audit.as_ref()).map_err(ServerError)?;
+        let (close, closing) = watch::channel(false);
+        let store = Arc::clone(&keys);
+        let shared = Arc::new(Shared {
+            dispatcher,
+            policy: RwLock::new(Arc::new(policy(&config))),
+            keys: Box::new(move || store.current()),
+            observer,
+            random: rustls::crypto::aws_lc_rs::default_provider().secure_random,
+            clients: Mutex::new(HashMap::new()),
+            closing: closing.clone(),
+        });
+        let mut stop = closing.clone();
+        let incoming = listener.incoming(tls.clone(), &config.limits, async move {
+            let _ = stop.wait_for(|is_closing| *is_closing).await;
+        });
+        let counts = incoming.counts();
+        let (health, health_service) = tonic_health::server::health_reporter();
+        health.set_serving::<CryptoserverServer<Service>>().await;
+        let reflection = tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+            .build_v1()
+            .map_err(failed)?;
+        let service = CryptoserverServer::new(Service(Arc::clone(&shared)))
+            .max_decoding_message_size(config.limits.message_bytes_max);
+        let router = tonic::transport::Server::builder()
+            .initial_stream_window_size(WINDOW_BYTES)
+            .initial_connection_window_size(WINDOW_BYTES)
+            .max_concurrent_streams(STREAMS_MAX)
+            .http2_keepalive_interval(Some(KEEP_ALIVE))
+            .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
+            .add_service(service)
+            .add_service(health_service)
+            .add_service(reflection);
+        let mut stop = closing.clone();
+        let serving = tokio::spawn(router.serve_with_incoming_shutdown(incoming, async move {
+            let _ = stop.wait_for(|is_closing| *is_closing).await;
+        }));
+        let mut tasks = vec![
+            tokio::spawn(look_after(Arc::clone(&shared))),
+            tokio::spawn(tell_health(Arc::clone(&shared), health, closing)),
+        ];
+        let metrics = match config.metrics {
+            None => None,
+            Some(address) => {
+                let (address, task) = page::serve(address, Arc::clone(&shared), counts)
+                    .await
+                    .map_err(|error| ServerError(format!("metrics: {address}: {error}")))?;
+                tasks.push(task);
+                Some(address)
+            }
+        };
+        let watch = keys.watch();
+        Ok(Self {
+            shared,
+            keys,
+            devices,
+            tls,
+            started_with: config,
+            addresses,
+            metrics,
+            close,
+            serving,
+            tasks,
+            _watch: watch,
+        })
+    }
+
+    /// Where it listens, with the ports that the system chose.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Where its metrics are, if they are served.
+    pub fn metrics(&self) -> Option<SocketAddr> {
+        self.metrics
+    }
+
+    /// Takes over what a configuration says of keys, clients, limits and certificates; devices,
+    /// addresses and threads stay as they are, which a warning in the log says if it has others.
+    /// Streams that are open keep the rights that they began with. The audit goes on in a new file
+    /// where the old one was moved away.
+    ///
+    /// # Errors
+    /// The first thing that is wrong; then all stays as it was, but for certificates that were read
+    /// before.
+    pub fn reload(&self, config: &Config) -> Result<(), ServerError> {
+        if let (Some(tls), Some(files)) = (&self.tls, tls_files(config)) {
+            tls.reload(&files).map_err(failed)?;
+        }
+        let tokens = |name: &str| self.devices.keys_of(name);
+        self.keys.reload(&config.keys, &tokens).map_err(failed)?;
+        let fresh = Arc::new(policy(config));
+        *self
+            .shared
+            .policy
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = fresh;
+        self.shared.dispatcher.set_bounds(bounds(&config.limits));
+        self.shared.observer.reopen();
+        for what in self.started_with.differences(config) {
+            tracing::warn!(what, "changed in the configuration: takes a restart");
+        }
+        Ok(())
+    }
+
+    /// Takes in nothing more, answers what it has taken in, and ends; after `drain_ms` also if
+    /// something is left. Returns how many requests that were.
+    pub async fn stop(self) -> usize {
+        let deadline = Instant::now() + self.started_with.limits.drain;
+        let _ = self.close.send(true);
+        while self.shared.dispatcher.unanswered() > 0 && Instant::now() < deadline {
+            sleep(Duration::from_millis(2)).await;
+        }
+        let left = self.shared.dispatcher.unanswered();
+        self.shared.dispatcher.end();
+        // Replies that were given still have to be sent: to clients who read them.
+        let rest = deadline.saturating_duration_since(Instant::now());
+        let abort = self.serving.abort_handle();
+        if timeout(rest.max(SEND_MIN), self.serving).await.is_err() {
+            abort.abort();
+        }
+        self.tasks.iter().for_each(JoinHandle::abort);
+        left
+    }
+}
+
+/// Runs a server by a configuration file until SIGTERM or SIGINT; SIGHUP has the file read again.
+/// `change` is what the command line says beside the file. Calls `started` when it serves.
+///
+/// # Errors
+/// Why it cannot start.
+pub fn serve(
+    path: &Path,
+    change: impl Fn(Config) -> Result<Config, String>,
+    started: impl FnOnce(&Server),
+) -> Result<(), ServerError> {
+    let read = || {
+        let config = Config::read(path).map_err(failed)?;
+        change(config).map_err(ServerError)
+    };
+    let config = read()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(config.io_threads)
+        .thread_name("oarlock-io")
+        .enable_all()
+        .build()
+        .map_err(|error| ServerError(format!("no runtime: {error}")))?;
+    runtime.block_on(async {
+        use tokio::signal::unix::{SignalKind, signal};
+        let signal = |kind| signal(kind).map_err(|error| ServerError(format!("signals: {error}")));
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut hang_up = signal(SignalKind::hangup())?;
+        let server = Server::start(config).await?;
+        started(&server);
+        loop {
+            tokio::select! {
+                _ = terminate.recv() => break,
+                _ = interrupt.recv() => break,
+                _ = hang_up.recv() => match read().and_then(|config| server.reload(&config)) {
+                    Ok(()) => tracing::info!("reloaded"),
+                    Err(error) => tracing::error!(%error, "not reloaded: all stays as it was"),
+                },
+            }
+        }
+        tracing::info!("shutting down");
+        match server.stop().await {
+            0 => {}
+            left => tracing::warn!(left, "requests were given up: drain_ms is over"),
+        }
+        Ok(())
+    })
+}
+
+async fn look_after(shared: Arc<Shared>) {
+    let mut ticks = interval(LOOK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        shared.dispatcher.look_after();
+    }
+}
+
+/// Not serving while no device is well, and from the end on.
+async fn tell_health(
+    shared: Arc<Shared>,
+    health: tonic_health::server::HealthReporter,
+    mut closing: watch::Receiver<bool>,
+) {
+    let mut was_well = true;
+    loop {
+        let is_closing = timeout(HEALTH_EVERY, closing.wait_for(|is_closing| *is_closing));
+        let is_closing = is_closing.await.is_ok();
+        let is_well = !is_closing && shared.dispatcher.devices().iter().any(|it| !it.is_down);
+        if is_well && !was_well {
+            health.set_serving::<CryptoserverServer<Service>>().await;
+        } else if was_well && !is_well {
+            health
+                .set_not_serving::<CryptoserverServer<Service>>()
+                .await;
+        }
+        was_well = is_well;
+        if is_closing {
+            return;
+        }
+    }
+}
+
+fn tls_files(config: &Config) -> Option<TlsFiles> {
+    config.tls.as_ref().map(|files| TlsFiles {
+        certificate: files.certificate.clone(),
+        key: files.key.clone(),
+        roots: files.client_ca.clone(),
+    })
+}
+
+fn tls_of(config: &Config) -> Result<Option<Arc<ServerTls>>, ServerError> {
+    let files = tls_files(config);
+    let tls = files.map(|files| ServerTls::load(&files).map(Arc::new));
+    tls.transpose().map_err(failed)
+}
+
+fn policy(config: &Config) -> Policy {
+    Policy {
+        access: Access::new(&config.clients),
+        timeout_max: config.limits.timeout_max,
+        per_stream_max: config.limits.per_stream_max,
+    }
+}
+
+fn bounds(limits: &Limits) -> Bounds {
+    Bounds {
+        waiting_max: limits.queue_max,
+        per_client_max: limits.per_client_max,
+        hang: HANG.min(limits.timeout_max / 2),
+    }
+}
+
+impl Config {
+    /// What of another configuration cannot be taken over by a server that runs with this one.
+    fn differences(&self, other: &Self) -> Vec<&'static str> {
+        let workers = |entries: &[DeviceEntry]| entries.to_vec();
+        let differs = [
+            ("listen", self.listen != other.listen),
+            ("io_threads", self.io_threads != other.io_threads),
+            (
+                "tls or plaintext",
+                self.tls.is_some() != other.tls.is_some(),
+            ),
+            ("device", workers(&self.devices) != workers(&other.devices)),
+            ("metrics", self.metrics != other.metrics),
+            ("audit", self.audit != other.audit),
+        ];
+        let differs = differs.into_iter().filter(|(_, differs)| *differs);
+        differs.map(|(what, _)| what).collect()
+    }
+}
+
+/// Deadlines are kept to this.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+const HEALTH_EVERY: Duration = Duration::from_secs(1);
+/// A device that has had a batch for so long is taken to hang.
+const HANG: Duration = Duration::from_secs(3);
+/// For what is sent last.
+const SEND_MIN: Duration = Duration::from_millis(200);
+const WINDOW_BYTES: u32 = 1 << 20;
+/// Of one connection.
+const STREAMS_MAX: u32 = 128;
+const KEEP_ALIVE: Duration = Duration::from_secs(20);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);

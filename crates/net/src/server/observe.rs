@@ -1,0 +1,422 @@
+//! What is told of requests: metrics, and a line for each in the audit.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+use serde::Serialize;
+use tonic::Code;
+
+use super::config::AuditConfig;
+use super::dispatch::{Answered, Dispatcher};
+use super::listener::Counts;
+use crate::tls::Identity;
+
+/// What a request was about. No secrets.
+pub(super) struct Note {
+    pub(super) identity: Identity,
+    pub(super) peer: String,
+    pub(super) operation: &'static str,
+    pub(super) key: String,
+}
+
+/// Counts requests, and writes them down.
+pub(super) struct Observer {
+    metrics: Metrics,
+    audit: Option<Audit>,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct RequestLabels {
+    client: String,
+    operation: &'static str,
+    key: String,
+    code: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct DeviceLabels {
+    device: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct BatchLabels {
+    device: String,
+    requests: u64,
+}
+
+struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    strangers: Counter,
+    waited: Family<DeviceLabels, Histogram, fn() -> Histogram>,
+    served: Family<DeviceLabels, Histogram, fn() -> Histogram>,
+    batches: Family<BatchLabels, Gauge>,
+    in_work: Family<DeviceLabels, Gauge>,
+    up: Family<DeviceLabels, Gauge>,
+    failures: Family<DeviceLabels, Gauge>,
+    waiting: Gauge,
+    unanswered: Gauge,
+    connections: Gauge,
+    refused: Gauge,
+}
+
+impl Observer {
+    /// With an audit, if the configuration has one.
+    ///
+    /// # Errors
+    /// What is wrong with its file.
+    pub(super) fn new(audit: Option<&AuditConfig>) -> Result<Self, String> {
+        Ok(Self {
+            metrics: Metrics::new(),
+            audit: audit.map(Audit::start).transpose()?,
+        })
+    }
+
+    /// A request was answered.
+    pub(super) fn note(&self, note: &Note, answered: &Answered) {
+        let code = match &answered.outcome {
+            Ok(_) => Code::Ok,
+            Err(refusal) => refusal.code,
+        };
+        self.metrics.count(note, code, answered);
+        if let Some(audit) = &self.audit {
+            audit.write(note, code, answered);
+        }
+    }
+
+    /// A client whom no entry of the access list is for.
+    pub(super) fn stranger(&self, identity: &Identity) {
+        self.metrics.strangers.inc();
+        tracing::warn!(
+            identity = identity.as_str(),
+            "a client that no [[client]] is for"
+        );
+    }
+
+    /// The audit goes on in a new file of the same name, where the old one was moved away.
+    pub(super) fn reopen(&self) {
+        if let Some(audit) = &self.audit {
+            audit.send(Line::Reopen);
+        }
+    }
+
+    /// The page that Prometheus reads, in the OpenMetrics text format.
+    pub(super) fn page(&self, dispatcher: &Dispatcher, counts: &Counts) -> String {
+        self.metrics.look_at(dispatcher, counts);
+        let mut page = String::new();
+        // A String takes everything.
+        let _ = text::encode(&mut page, &self.metrics.registry);
+        page
+    }
+}
+
+impl Metrics {
+    fn new() -> Self {
+        let mut registry = Registry::with_prefix("oarlock");
+        let seconds = (|| Histogram::new(exponential_buckets(10e-6, 2.0, 21))) as fn() -> Histogram;
+        let metrics = Self {
+            requests: Family::default(),
+            strangers: Counter::default(),
+            waited: Family::new_with_constructor(seconds),
+            served: Family::new_with_constructor(seconds),
+            batches: Family::default(),
+            in_work: Family::default(),
+            up: Family::default(),
+            failures: Family::default(),
+            waiting: Gauge::default(),
+            unanswered: Gauge::default(),
+            connections: Gauge::default(),
+            refused: Gauge::default(),
+            registry: Registry::default(),
+        };
+        registry.register(
+            "requests",
+            "Requests answered, by client, operation, key and code of gRPC",
+            metrics.requests.clone(),
+        );
+        registry.register(
+            "strangers",
+            "Calls of clients that no entry of the access list is for",
+            metrics.strangers.clone(),
+        );
+        registry.register_with_unit(
+            "queue_wait",
+            "From arrival to the beginning of work",
+            Unit::Seconds,
+            metrics.waited.clone(),
+        );
+        registry.register_with_unit(
+            "service",
+            "In the device, with the others of a batch",
+            Unit::Seconds,
+            metrics.served.clone(),
+        );
+        registry.register(
+            "batches",
+            "Batches that a device was given, by how many requests they had: how full its lanes are",
+            metrics.batches.clone(),
+        );
+        registry.register(
+            "device_in_work",
+            "Requests that a device has and has not answered",
+            metrics.in_work.clone(),
+        );
+        registry.register(
+            "device_up",
+            "0 while a device is left alone because it failed or hangs",
+            metrics.up.clone(),
+        );
+        registry.register(
+            "device_failures",
+            "Requests that a device has failed at so far",
+            metrics.failures.clone(),
+        );
+        registry.register(
+            "waiting",
+            "Requests that nobody has begun",
+            metrics.waiting.clone(),
+        );
+        registry.register(
+            "unanswered",
+            "Requests that have not been answered",
+            metrics.unanswered.clone(),
+        );
+        registry.register(
+            "connections",
+            "Connections that are open",
+            metrics.connections.clone(),
+        );
+        registry.register(
+            "connections_refused",
+            "Connections that were not let in so far, for their handshakes or for want of a place",
+            metrics.refused.clone(),
+        );
+        Self {
+            registry,
+            ..metrics
+        }
+    }
+
+    fn count(&self, note: &Note, code: Code, answered: &Answered) {
+        let labels = RequestLabels {
+            client: note.identity.as_str().to_owned(),
+            operation: note.operation,
+            key: note.key.clone(),
+            code: name(code),
+        };
+        self.requests.get_or_create(&labels).inc();
+        if let Some(device) = &answered.device {
+            let labels = DeviceLabels {
+                device: device.clone(),
+            };
+            let (waited, served) = (answered.waited, answered.served);
+            self.waited
+                .get_or_create(&labels)
+                .observe(waited.as_secs_f64());
+            self.served
+                .get_or_create(&labels)
+                .observe(served.as_secs_f64());
+        }
+    }
+
+    fn look_at(&self, dispatcher: &Dispatcher, counts: &Counts) {
+        let gauge = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        self.connections.set(gauge(counts.open()));
+        self.refused.set(gauge(counts.refused()));
+        self.waiting.set(gauge(dispatcher.waiting() as u64));
+        self.unanswered.set(gauge(dispatcher.unanswered() as u64));
+        for status in dispatcher.devices() {
+            let device = DeviceLabels {
+                device: status.name.clone(),
+            };
+            self.in_work
+                .get_or_create(&device)
+                .set(gauge(status.in_work as u64));
+            self.up
+                .get_or_create(&device)
+                .set(i64::from(!status.is_down));
+            self.failures
+                .get_or_create(&device)
+                .set(gauge(status.failures));
+            for (requests, count) in (0..).zip(&status.batches) {
+                if *count > 0 {
+                    let labels = BatchLabels {
+                        device: status.name.clone(),
+                        requests,
+                    };
+                    self.batches.get_or_create(&labels).set(gauge(*count));
+                }
+            }
+        }
+    }
+}
+
+/// Lines on their way to a file. Who has one waits while too many are: none is lost.
+struct Audit {
+    sender: Option<SyncSender<Line>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+enum Line {
+    Text(String),
+    Reopen,
+}
+
+/// One request, as the audit has it.
+#[derive(Serialize)]
+struct Entry<'a> {
+    /// Of the answer, since 1970 in UTC.
+    unix_ms: u128,
+    client: &'a str,
+    peer: &'a str,
+    operation: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    key: &'a str,
+    code: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<&'a str>,
+    waited_us: u128,
+    served_us: u128,
+}
+
+impl Audit {
+    fn start(config: &AuditConfig) -> Result<Self, String> {
+        let mut output = Output::open(config)?;
+        let (sender, receiver) = sync_channel(LINES_MAX);
+        let thread = std::thread::Builder::new()
+            .name("audit".into())
+            .spawn(move || output.write_all(&receiver))
+            .map_err(|error| format!("no thread for the audit: {error}"))?;
+        Ok(Self {
+            sender: Some(sender),
+            thread: Some(thread),
+        })
+    }
+
+    fn write(&self, note: &Note, code: Code, answered: &Answered) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let entry = Entry {
+            unix_ms: now.unwrap_or_default().as_millis(),
+            client: note.identity.as_str(),
+            peer: &note.peer,
+            operation: note.operation,
+            key: &note.key,
+            code: name(code),
+            message: answered
+                .outcome
+                .as_ref()
+                .err()
+                .map(|refusal| refusal.message.as_str()),
+            device: answered.device.as_deref(),
+            waited_us: answered.waited.as_micros(),
+            served_us: answered.served.as_micros(),
+        };
+        if let Ok(mut line) = serde_json::to_string(&entry) {
+            line.push('\n');
+            self.send(Line::Text(line));
+        }
+    }
+
+    fn send(&self, line: Line) {
+        if let Some(sender) = &self.sender {
+            // Its thread ends last.
+            let _ = sender.send(line);
+        }
+    }
+}
+
+impl Drop for Audit {
+    fn drop(&mut self) {
+        self.sender = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Output {
+    path: Option<PathBuf>,
+    writer: Box<dyn Write + Send>,
+}
+
+impl Output {
+    fn open(config: &AuditConfig) -> Result<Self, String> {
+        Ok(match config {
+            AuditConfig::StandardError => Self {
+                path: None,
+                writer: Box::new(io::stderr()),
+            },
+            AuditConfig::File(path) => Self {
+                path: Some(path.clone()),
+                writer: Box::new(append(path)?),
+            },
+        })
+    }
+
+    fn write_all(&mut self, receiver: &Receiver<Line>) {
+        while let Ok(line) = receiver.recv() {
+            let mut text = String::new();
+            let mut line = Some(line);
+            // What has come meanwhile goes along.
+            while let Some(next) = line.take() {
+                match next {
+                    Line::Text(next) => text.push_str(&next),
+                    Line::Reopen => self.reopen(),
+                }
+                if text.len() < WRITE_BYTES {
+                    line = receiver.try_recv().ok();
+                }
+            }
+            if let Err(error) = self.writer.write_all(text.as_bytes()) {
+                // The one place left to say so; the text itself must not be lost with it.
+                tracing::error!(%error, lines = text, "the audit cannot be written");
+            }
+        }
+    }
+
+    fn reopen(&mut self) {
+        let Some(path) = &self.path else { return };
+        match append(path) {
+            Ok(file) => self.writer = Box::new(file),
+            Err(error) => tracing::error!(error, "the audit goes on in the file that was open"),
+        }
+    }
+}
+
+fn append(path: &Path) -> Result<File, String> {
+    OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| format!("{}: {error}: the audit cannot be written", path.display()))
+}
+
+/// As gRPC writes it: `RESOURCE_EXHAUSTED`.
+fn name(code: Code) -> String {
+    let mut name = String::new();
+    for character in format!("{code:?}").chars() {
+        if character.is_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(character.to_ascii_uppercase());
+    }
+    name
+}
+
+/// Lines that may wait to be written.
+const LINES_MAX: usize = 8192;
+const WRITE_BYTES: usize = 64 << 10;

@@ -1,0 +1,349 @@
+//! The gRPC service: messages in, requests admitted, replies out.
+//!
+//! A stream has a task that receives and checks, and replies that tonic takes as the client reads
+//! them. Between them stand as many requests as a stream may have; while it has those, nothing more
+//! is read from it, so that a client who never reads holds no more than that.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use futures_util::Stream;
+use pkcs8::EncodePublicKey as _;
+use prost::Message as _;
+use rustls::crypto::SecureRandom;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tonic::{Code, Request, Response, Status, Streaming};
+use zeroize::Zeroizing;
+
+use super::access::{Access, Operation, Rights};
+use super::dispatch::{Answered, Applicant, ClientId, Dispatcher, Refusal};
+use super::keys::Keys;
+use super::listener::ConnectionInfo;
+use super::observe::{Note, Observer};
+use super::operation::{self, Prepared};
+use crate::proto::cryptoserver_server::Cryptoserver;
+use crate::proto::{self, reply};
+use crate::tls::Identity;
+
+/// What a reload changes.
+pub(super) struct Policy {
+    pub(super) access: Access,
+    pub(super) timeout_max: Duration,
+    pub(super) per_stream_max: usize,
+}
+
+/// All that requests need.
+pub(super) struct Shared {
+    pub(super) dispatcher: Dispatcher,
+    pub(super) policy: RwLock<Arc<Policy>>,
+    pub(super) keys: Box<dyn Fn() -> Arc<Keys> + Send + Sync>,
+    pub(super) observer: Observer,
+    pub(super) random: &'static dyn SecureRandom,
+    pub(super) clients: Mutex<HashMap<Identity, ClientId>>,
+    /// True from the moment at which streams take in no more.
+    pub(super) closing: watch::Receiver<bool>,
+}
+
+/// The service of [`proto`].
+#[derive(Clone)]
+pub(super) struct Service(pub(super) Arc<Shared>);
+
+#[tonic::async_trait]
+impl Cryptoserver for Service {
+    type ExchangeStream = Replies;
+
+    async fn exchange(
+        &self,
+        request: Request<Streaming<proto::RequestBatch>>,
+    ) -> Result<Response<Replies>, Status> {
+        let caller = self.0.caller(&request)?;
+        let inbound = request.into_inner();
+        let (outbox, replies) = mpsc::unbounded_channel();
+        let shared = Arc::clone(&self.0);
+        tokio::spawn(async move { shared.receive(caller, inbound, outbox).await });
+        Ok(Response::new(Replies(replies)))
+    }
+
+    async fn call(
+        &self,
+        request: Request<proto::Request>,
+    ) -> Result<Response<proto::Reply>, Status> {
+        let caller = self.0.caller(&request)?;
+        let mut asked = request.into_inner();
+        let (sender, receiver) = oneshot::channel();
+        let id = asked.id;
+        let respond = move |outcome| {
+            // Nobody waits any more where the client has gone.
+            let _ = sender.send(outcome);
+        };
+        let applicant = self.0.examine(&caller, &mut asked, respond);
+        self.0.dispatcher.admit(caller.client, applicant);
+        let outcome = receiver
+            .await
+            .map_err(|_| Status::internal("the request was lost"))?;
+        match outcome {
+            Ok(mut bytes) => Ok(Response::new(proto::Reply {
+                id,
+                outcome: Some(reply::Outcome::Result(std::mem::take(&mut *bytes))),
+            })),
+            Err(refusal) => Err(Status::new(refusal.code, refusal.message)),
+        }
+    }
+
+    async fn list_keys(
+        &self,
+        request: Request<proto::ListKeysRequest>,
+    ) -> Result<Response<proto::ListKeysReply>, Status> {
+        let caller = self.0.caller(&request)?;
+        if !caller.rights.allows_operation(Operation::List) {
+            return Err(Status::permission_denied(
+                "the certificate of this client does not allow list",
+            ));
+        }
+        let keys = (self.0.keys)();
+        let allowed = keys.iter().filter(|(id, _)| caller.rights.allows_key(id));
+        let keys = allowed.map(|(id, key)| {
+            let public = key.public_key();
+            Ok(proto::Key {
+                id: id.to_owned(),
+                public_key: public
+                    .to_public_key_der()
+                    .map_err(|error| Status::internal(error.to_string()))?
+                    .into_vec(),
+                bits: public.bits() as u32,
+                permissions: caller.permissions().map(i32::from).collect(),
+                device: key.held_by().unwrap_or_default().to_owned(),
+            })
+        });
+        let keys = keys.collect::<Result<_, Status>>()?;
+        Ok(Response::new(proto::ListKeysReply { keys }))
+    }
+}
+
+/// Who asks, and what of.
+#[derive(Clone)]
+struct Caller {
+    identity: Identity,
+    peer: String,
+    client: ClientId,
+    rights: Rights,
+    policy: Arc<Policy>,
+}
+
+impl Caller {
+    fn permissions(&self) -> impl Iterator<Item = proto::Permission> {
+        let named = [
+            (Operation::Sign, proto::Permission::Sign),
+            (Operation::Decrypt, proto::Permission::Decrypt),
+            (Operation::RawPrivate, proto::Permission::RawPrivate),
+        ];
+        let rights = self.rights.clone();
+        named
+            .into_iter()
+            .filter(move |(operation, _)| rights.allows_operation(*operation))
+            .map(|(_, permission)| permission)
+    }
+}
+
+type Outcome = Result<Zeroizing<Vec<u8>>, Refusal>;
+
+impl Shared {
+    fn policy(&self) -> Arc<Policy> {
+        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Who sent a request, if such a one may send any.
+    fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Status> {
+        let info = request.extensions().get::<ConnectionInfo>();
+        let info = info.ok_or_else(|| Status::internal("a connection without a peer"))?;
+        let policy = self.policy();
+        let identity = info.identity.clone();
+        let Some(rights) = policy.access.of(&identity) else {
+            self.observer.stranger(&identity);
+            return Err(Status::permission_denied(format!(
+                "no [[client]] of this server's configuration is for {:?}",
+                identity.as_str()
+            )));
+        };
+        let weight = rights.weight();
+        let client = {
+            let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+            *clients
+                .entry(identity.clone())
+                .or_insert_with(|| self.dispatcher.add_client(weight))
+        };
+        self.dispatcher.set_weight(client, weight);
+        Ok(Caller {
+            identity,
+            peer: info.peer.to_string(),
+            client,
+            rights,
+            policy,
+        })
+    }
+
+    /// Takes requests from a stream until it ends, breaks, or the server closes.
+    async fn receive(
+        self: Arc<Self>,
+        caller: Caller,
+        mut inbound: Streaming<proto::RequestBatch>,
+        outbox: mpsc::UnboundedSender<Queued>,
+    ) {
+        let places = Arc::new(Semaphore::new(caller.policy.per_stream_max));
+        let mut closing = self.closing.clone();
+        loop {
+            let received = tokio::select! {
+                received = inbound.message() => received,
+                _ = closing.wait_for(|is_closing| *is_closing) => break,
+                () = outbox.closed() => break,
+            };
+            // What a client that is gone had asked for is answered into the void.
+            let Ok(Some(batch)) = received else { break };
+            let mut applicants = Vec::with_capacity(batch.requests.len());
+            for mut asked in batch.requests {
+                let place = match Arc::clone(&places).try_acquire_owned() {
+                    Ok(place) => place,
+                    Err(_) => {
+                        // Who waits for a place must not keep others from being begun.
+                        self.dispatcher.admit(caller.client, applicants.drain(..));
+                        let place = tokio::select! {
+                            place = Arc::clone(&places).acquire_owned() => place,
+                            () = outbox.closed() => return,
+                        };
+                        let Ok(place) = place else { return };
+                        place
+                    }
+                };
+                let (id, outbox) = (asked.id, outbox.clone());
+                let respond = move |outcome| {
+                    // The client may have gone.
+                    let _ = outbox.send(Queued {
+                        reply: reply_of(id, outcome),
+                        _place: place,
+                    });
+                };
+                applicants.extend(self.examine(&caller, &mut asked, respond));
+            }
+            self.dispatcher.admit(caller.client, applicants);
+        }
+    }
+
+    /// What is to be computed for a request; none if it has been answered already.
+    fn examine(
+        self: &Arc<Self>,
+        caller: &Caller,
+        asked: &mut proto::Request,
+        respond: impl FnOnce(Outcome) + Send + 'static,
+    ) -> Option<Applicant> {
+        let began = Instant::now();
+        let (operation, key) = match operation::subject(asked) {
+            Some((operation, key)) => (operation::name(operation), key),
+            None => ("none", ""),
+        };
+        let note = Note {
+            identity: caller.identity.clone(),
+            peer: caller.peer.clone(),
+            operation,
+            // One that is not allowed may be any text at all.
+            key: if caller.rights.allows_key(key) {
+                key.to_owned()
+            } else {
+                String::new()
+            },
+        };
+        let keys = (self.keys)();
+        let prepared = operation::prepare(asked, &caller.rights, &keys);
+        let shared = Arc::clone(self);
+        let finish = move |mut answered: Answered, reverses: bool| {
+            if let Ok(result) = &mut answered.outcome
+                && reverses
+            {
+                result.reverse();
+            }
+            shared.observer.note(&note, &answered);
+            respond(answered.outcome);
+        };
+        let at_once = |outcome: Outcome| Answered {
+            outcome,
+            waited: Duration::ZERO,
+            served: began.elapsed(),
+            device: None,
+        };
+        match prepared {
+            Err(refusal) => finish(at_once(Err(refusal)), false),
+            Ok(Prepared::Random(bytes)) => {
+                let mut random = Zeroizing::new(vec![0; bytes]);
+                let outcome = match self.random.fill(&mut random) {
+                    Ok(()) => Ok(random),
+                    Err(_) => Err(Refusal::new(
+                        Code::Internal,
+                        "the system's random generator failed",
+                    )),
+                };
+                finish(at_once(outcome), false);
+            }
+            Ok(Prepared::Power { request, reverses }) => {
+                let longest = caller.policy.timeout_max;
+                let timeout = match asked.timeout_ms {
+                    0 => longest,
+                    some => Duration::from_millis(some.into()).min(longest),
+                };
+                return Some(Applicant {
+                    request: *request,
+                    is_urgent: asked.priority == proto::Priority::Urgent as i32,
+                    deadline: began + timeout,
+                    respond: Box::new(move |answered| finish(answered, reverses)),
+                });
+            }
+        }
+        None
+    }
+}
+
+fn reply_of(id: u64, outcome: Outcome) -> proto::Reply {
+    let outcome = match outcome {
+        Ok(mut bytes) => reply::Outcome::Result(std::mem::take(&mut *bytes)),
+        Err(refusal) => reply::Outcome::Failure(proto::Failure {
+            code: refusal.code as i32,
+            message: refusal.message,
+        }),
+    };
+    proto::Reply {
+        id,
+        outcome: Some(outcome),
+    }
+}
+
+/// A reply that its client has not read.
+pub(super) struct Queued {
+    reply: proto::Reply,
+    _place: OwnedSemaphorePermit,
+}
+
+/// The replies of a stream: as many in a message as there are when it is made.
+pub(super) struct Replies(mpsc::UnboundedReceiver<Queued>);
+
+impl Stream for Replies {
+    type Item = Result<proto::ReplyBatch, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(first) = ready!(self.0.poll_recv(context)) else {
+            return Poll::Ready(None);
+        };
+        let mut bytes = first.reply.encoded_len();
+        let mut replies = vec![first.reply];
+        while bytes < REPLY_BYTES_MAX
+            && let Ok(next) = self.0.try_recv()
+        {
+            bytes += next.reply.encoded_len();
+            replies.push(next.reply);
+        }
+        Poll::Ready(Some(Ok(proto::ReplyBatch { replies })))
+    }
+}
+
+/// A message that has reached this gets no more replies.
+const REPLY_BYTES_MAX: usize = 64 << 10;

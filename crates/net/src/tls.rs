@@ -1,0 +1,299 @@
+//! Mutual TLS: version 1.3 alone, by aws-lc, for HTTP/2.
+//!
+//! No session is resumed, on either side. A resumed one is not asked for its certificate again (RFC
+//! 8446, 2.2), so that a client whose authority has been taken away would come in with its tickets;
+//! and connections are long, so that handshakes are few.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::SystemTime;
+
+use rustls::client::Resumption;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::version::TLS13;
+use rustls::{ClientConfig, InconsistentKeys, RootCertStore, ServerConfig};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use x509_cert::Certificate;
+use x509_cert::der::Decode;
+use x509_cert::ext::pkix::SubjectAltName;
+use x509_cert::ext::pkix::name::{DirectoryString, GeneralName};
+use zeroize::Zeroizing;
+
+/// The PEM files of one side of mutual TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate of this side, then those between it and a root.
+    pub certificate: PathBuf,
+    /// Its private key, not encrypted.
+    pub key: PathBuf,
+    /// Roots that the other side's certificate has to lead to.
+    pub roots: PathBuf,
+}
+
+impl TlsFiles {
+    /// Of a server.
+    ///
+    /// # Errors
+    /// Which file cannot be read, has something else in it, has expired, or belongs to another.
+    pub fn server(&self) -> Result<Arc<ServerConfig>, TlsError> {
+        let (chain, key) = self.own()?;
+        let roots = Arc::new(self.roots()?);
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider())
+            .build()
+            .map_err(|error| TlsError::new(&self.roots, error))?;
+        let mut config = ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&TLS13])
+            .map_err(|error| TlsError::new(&self.certificate, error))?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(chain, key)
+            .map_err(|error| self.mismatch(error))?;
+        config.alpn_protocols = vec![HTTP_2.to_vec()];
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(Arc::new(config))
+    }
+
+    /// Of a client.
+    ///
+    /// # Errors
+    /// As [`server`](Self::server).
+    pub fn client(&self) -> Result<Arc<ClientConfig>, TlsError> {
+        let (chain, key) = self.own()?;
+        let mut config = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&TLS13])
+            .map_err(|error| TlsError::new(&self.certificate, error))?
+            .with_root_certificates(self.roots()?)
+            .with_client_auth_cert(chain, key)
+            .map_err(|error| self.mismatch(error))?;
+        config.alpn_protocols = vec![HTTP_2.to_vec()];
+        config.resumption = Resumption::disabled();
+        Ok(Arc::new(config))
+    }
+
+    fn own(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
+        let chain = certificates(&self.certificate)?;
+        for certificate in &chain {
+            check_validity(certificate)
+                .map_err(|problem| TlsError::new(&self.certificate, problem))?;
+        }
+        Ok((chain, private_key(&self.key)?))
+    }
+
+    fn roots(&self) -> Result<RootCertStore, TlsError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates(&self.roots)? {
+            roots
+                .add(certificate)
+                .map_err(|error| TlsError::new(&self.roots, format!("not a root: {error}")))?;
+        }
+        Ok(roots)
+    }
+
+    fn mismatch(&self, error: rustls::Error) -> TlsError {
+        let certificate = self.certificate.display();
+        TlsError::new(
+            &self.key,
+            match error {
+                rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
+                    format!("not the key of the certificate in {certificate}")
+                }
+                error => format!("cannot be used with the certificate in {certificate}: {error}"),
+            },
+        )
+    }
+}
+
+/// A server's side that is replaced while the server runs. New connections get the new one, those
+/// that are there go on as they are.
+#[derive(Debug)]
+pub struct ServerTls {
+    current: RwLock<Arc<ServerConfig>>,
+}
+
+impl ServerTls {
+    /// From files.
+    ///
+    /// # Errors
+    /// As [`TlsFiles::server`].
+    pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
+        let current = RwLock::new(files.server()?);
+        Ok(Self { current })
+    }
+
+    /// Reads `files`, the same as before or others, for connections from now on.
+    ///
+    /// # Errors
+    /// As [`TlsFiles::server`]; then all stays as it was.
+    pub fn reload(&self, files: &TlsFiles) -> Result<(), TlsError> {
+        let new = files.server()?;
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        *current = new;
+        Ok(())
+    }
+
+    /// What a connection is taken with now.
+    pub fn current(&self) -> Arc<ServerConfig> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&current)
+    }
+}
+
+/// Who a client is: the first URI among the alternative names of its certificate, else the first DNS
+/// name, else the common name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Identity(Arc<str>);
+
+impl Identity {
+    /// From text.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// That of everyone who comes without TLS: `anonymous`.
+    pub fn anonymous() -> Self {
+        Self::new("anonymous")
+    }
+
+    /// That of the holder of a certificate; `None` where it has no name, or one with control
+    /// characters, which would forge lines of logs.
+    pub fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
+        let certificate = Certificate::from_der(certificate).ok()?;
+        let certificate = certificate.tbs_certificate();
+        let names = match certificate.get_extension::<SubjectAltName>() {
+            Ok(names) => names.map_or_else(Vec::new, |(_, names)| names.0),
+            Err(_) => return None,
+        };
+        let uri = names.iter().find_map(|name| match name {
+            GeneralName::UniformResourceIdentifier(uri) => Some(uri.as_str()),
+            _ => None,
+        });
+        let dns = || {
+            names.iter().find_map(|name| match name {
+                GeneralName::DnsName(name) => Some(name.as_str()),
+                _ => None,
+            })
+        };
+        let common = certificate.subject().common_name().ok().flatten();
+        let common = common.as_ref().map(DirectoryString::value);
+        let name = uri.or_else(dns).or(common.as_deref())?;
+        let is_plain = !name.is_empty() && !name.contains(char::is_control);
+        is_plain.then(|| Self::new(name))
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A file of TLS, and what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsError {
+    path: PathBuf,
+    what: String,
+}
+
+impl TlsError {
+    fn new(path: &Path, what: impl fmt::Display) -> Self {
+        Self {
+            path: path.to_owned(),
+            what: what.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.what)
+    }
+}
+
+impl std::error::Error for TlsError {}
+
+/// Chosen by name, so that nothing depends on what else a process has made its default.
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(aws_lc_rs::default_provider())
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let pem = read(path)?;
+    let chain: Vec<_> = CertificateDer::pem_slice_iter(&pem)
+        .collect::<Result<_, _>>()
+        .map_err(|error| TlsError::new(path, format!("broken PEM: {error}")))?;
+    if chain.is_empty() {
+        let what = format!("no certificate in PEM, but {}", contents(&pem));
+        return Err(TlsError::new(path, what));
+    }
+    Ok(chain)
+}
+
+fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+    let pem = read(path)?;
+    PrivateKeyDer::from_pem_slice(&pem).map_err(|error| {
+        let what = match error {
+            rustls_pki_types::pem::Error::NoItemsFound => {
+                format!("no private key in PEM, but {}", contents(&pem))
+            }
+            error => format!("broken PEM: {error}"),
+        };
+        TlsError::new(path, what)
+    })
+}
+
+fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, TlsError> {
+    let bytes = std::fs::read(path)
+        .map_err(|error| TlsError::new(path, format!("cannot be read: {error}")))?;
+    Ok(Zeroizing::new(bytes))
+}
+
+/// What is in a file instead of what should be: the labels of its PEM.
+fn contents(pem: &[u8]) -> String {
+    let text = Zeroizing::new(String::from_utf8_lossy(pem).into_owned());
+    let labels: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("-----BEGIN ")?.strip_suffix("-----"))
+        .take(LABELS_MAX)
+        .collect();
+    match &labels[..] {
+        [] if pem.is_empty() => "nothing at all".to_owned(),
+        [] => "something else: convert it with openssl x509 or openssl pkey".to_owned(),
+        ["ENCRYPTED PRIVATE KEY"] => {
+            "an encrypted one: decrypt it with openssl pkey, and keep it to the server's user"
+                .to_owned()
+        }
+        labels => labels.join(", "),
+    }
+}
+
+fn check_validity(certificate: &CertificateDer<'_>) -> Result<(), String> {
+    let certificate = Certificate::from_der(certificate)
+        .map_err(|error| format!("broken certificate: {error}"))?;
+    let certificate = certificate.tbs_certificate();
+    let validity = certificate.validity();
+    let (name, now) = (certificate.subject(), SystemTime::now());
+    if validity.not_after.to_system_time() < now {
+        let date = validity.not_after.to_date_time();
+        return Err(format!(
+            "the certificate of {name} expired at {date}: renew it"
+        ));
+    }
+    if validity.not_before.to_system_time() > now {
+        let date = validity.not_before.to_date_time();
+        return Err(format!(
+            "the certificate of {name} is valid from {date} on: wait, or set the clock"
+        ));
+    }
+    Ok(())
+}
+
+const HTTP_2: &[u8] = b"h2";
+const LABELS_MAX: usize = 4;

@@ -1,0 +1,476 @@
+use std::fs;
+use std::time::Duration;
+
+use oarlock_net::server::access::{Operation, Pattern};
+use oarlock_net::server::config::*;
+use tempfile::TempDir;
+
+/// A directory with every file that the texts below name.
+fn folder() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("keys.d")).unwrap();
+    for name in [
+        "server.pem",
+        "server.key",
+        "ca.pem",
+        "web.pem",
+        "web.key",
+        "*.pem",
+        "module.so",
+        "pin",
+        "passphrase",
+    ] {
+        fs::write(folder.path().join(name), "").unwrap();
+    }
+    folder
+}
+
+const HEAD: &str = r#"listen = ["127.0.0.1:7443"]
+tls = { certificate = "server.pem", key = "server.key", client_ca = "ca.pem" }
+"#;
+const CLIENT: &str = "[[client]]\nidentity = '*'\noperations = ['random']\n";
+
+fn error(text: &str) -> String {
+    let folder = folder();
+    let error = Config::parse(text, folder.path()).unwrap_err().to_string();
+    let here = format!("{}/", folder.path().display());
+    error.replace(&here, "")
+}
+
+#[test]
+fn everything_has_its_place() {
+    let folder = folder();
+    let text = r#"
+listen = ["127.0.0.1:7443", "[::1]:0"]
+io_threads = 2
+[tls]
+certificate = "server.pem"
+key = "server.key"
+client_ca = "ca.pem"
+[limits]
+queue_max = 1
+per_client_max = 2
+per_stream_max = 3
+connections_max = 4
+handshake_timeout_ms = 500
+idle_timeout_ms = 600
+message_bytes_max = 7000
+timeout_ms_max = 8
+drain_ms = 0
+[[device]]
+kind = "cpu"
+workers = 2
+[[device]]
+name = "board"
+kind = "simulated"
+preset = "axl200"
+[[device]]
+kind = "simulated"
+coprocessors = 3
+latency_ms = 92.5
+latency_with_crt_ms = 27
+[[device]]
+name = "hsm"
+kind = "pkcs11"
+module = "module.so"
+token = "oarlock"
+pin_file = "pin"
+[[device]]
+kind = "library"
+path = "module.so"
+options = "a=b"
+[[key]]
+file = "web.pem"
+passphrase_env = "PATH"
+[[key]]
+id = "other"
+file = "web.key"
+passphrase_file = "passphrase"
+[[key]]
+directory = "keys.d"
+[[key]]
+token = "hsm"
+label = "root"
+[[key]]
+token = "hsm"
+[[client]]
+identity = "web-*.example"
+keys = ["web", "batch-*"]
+operations = ["sign", "decrypt", "raw_private", "mod_exp", "random", "list"]
+weight = 7
+[metrics]
+listen = "127.0.0.1:9464"
+[audit]
+file = "audit.jsonl"
+"#;
+    let at = |name: &str| folder.path().join(name);
+    let config = Config::parse(text, folder.path()).unwrap();
+    let device = |name: &str, workers, device| DeviceEntry {
+        name: name.to_owned(),
+        workers,
+        device,
+    };
+    let expected = Config {
+        listen: vec![
+            "127.0.0.1:7443".parse().unwrap(),
+            "[::1]:0".parse().unwrap(),
+        ],
+        io_threads: 2,
+        tls: Some(TlsConfig {
+            certificate: at("server.pem"),
+            key: at("server.key"),
+            client_ca: at("ca.pem"),
+        }),
+        limits: Limits {
+            queue_max: 1,
+            per_client_max: 2,
+            per_stream_max: 3,
+            connections_max: 4,
+            handshake_timeout: Duration::from_millis(500),
+            idle_timeout: Duration::from_millis(600),
+            message_bytes_max: 7000,
+            timeout_max: Duration::from_millis(8),
+            drain: Duration::ZERO,
+        },
+        devices: vec![
+            device("cpu", 2, DeviceConfig::Cpu),
+            device("board", 32, DeviceConfig::Simulated(Simulation::Axl200)),
+            device(
+                "simulated",
+                32,
+                DeviceConfig::Simulated(Simulation::Board {
+                    coprocessors: 3,
+                    latency: Duration::from_micros(92_500),
+                    latency_with_crt: Duration::from_millis(27),
+                    host: Duration::ZERO,
+                    jitter: Duration::ZERO,
+                }),
+            ),
+            device(
+                "hsm",
+                4,
+                DeviceConfig::Pkcs11 {
+                    module: at("module.so"),
+                    token: "oarlock".to_owned(),
+                    pin: Secret::File(at("pin")),
+                },
+            ),
+            device(
+                "library",
+                1,
+                DeviceConfig::Library {
+                    path: at("module.so"),
+                    options: "a=b".to_owned(),
+                },
+            ),
+        ],
+        keys: vec![
+            KeyConfig::File {
+                id: "web".to_owned(),
+                path: at("web.pem"),
+                passphrase: Some(Secret::Variable("PATH".to_owned())),
+            },
+            KeyConfig::File {
+                id: "other".to_owned(),
+                path: at("web.key"),
+                passphrase: Some(Secret::File(at("passphrase"))),
+            },
+            KeyConfig::Directory {
+                path: at("keys.d"),
+                passphrase: None,
+            },
+            KeyConfig::Token {
+                device: "hsm".to_owned(),
+                key: Some(TokenKey {
+                    label: "root".to_owned(),
+                    id: "root".to_owned(),
+                }),
+            },
+            KeyConfig::Token {
+                device: "hsm".to_owned(),
+                key: None,
+            },
+        ],
+        clients: vec![ClientConfig {
+            identity: Pattern::new("web-*.example"),
+            keys: vec![Pattern::new("web"), Pattern::new("batch-*")],
+            operations: vec![
+                Operation::Sign,
+                Operation::Decrypt,
+                Operation::RawPrivate,
+                Operation::ModExp,
+                Operation::Random,
+                Operation::List,
+            ],
+            weight: 7,
+        }],
+        metrics: Some("127.0.0.1:9464".parse().unwrap()),
+        audit: Some(AuditConfig::File(at("audit.jsonl"))),
+    };
+    assert_eq!(config, expected);
+}
+
+#[test]
+fn what_is_left_out_has_its_default() {
+    let folder = folder();
+    let config = Config::parse(&format!("{HEAD}{CLIENT}"), folder.path()).unwrap();
+    assert_eq!(config.io_threads, 1);
+    assert_eq!(config.limits, Limits::default());
+    assert_eq!(config.devices.len(), 1);
+    assert_eq!(config.devices[0].device, DeviceConfig::Cpu);
+    assert_eq!(config.clients[0].weight, 1);
+    assert_eq!((config.metrics, config.audit), (None, None));
+    let text = format!("listen = ['[::1]:0']\nplaintext = true\n{CLIENT}[audit]\nfile = '-'");
+    let config = Config::parse(&text, folder.path()).unwrap();
+    assert_eq!(config.tls, None);
+    assert_eq!(config.audit, Some(AuditConfig::StandardError));
+}
+
+/// What is added to a head of two lines, and what is said of it.
+#[test]
+fn errors_name_line_and_column() {
+    let errors = [
+        (
+            "lisden = 1",
+            "3:1: unknown field `lisden`, expected one of `listen`, `io_threads`, `plaintext`, `tls`, \
+             `limits`, `device`, `key`, `client`, `metrics`, `audit`",
+        ),
+        (
+            "[limits]\nqueue = 1",
+            "4:1: unknown field `queue`, expected one of `queue_max`, `per_client_max`, `per_stream_max`, \
+             `connections_max`, `handshake_timeout_ms`, `idle_timeout_ms`, `message_bytes_max`, \
+             `timeout_ms_max`, `drain_ms`",
+        ),
+        ("io_threads = 0", "3:14: io_threads = 0: choose 1 to 256"),
+        (
+            "io_threads = -1",
+            "3:14: invalid value: integer `-1`, expected u64",
+        ),
+        (
+            "[limits]\nqueue_max = 'é'",
+            "4:13: invalid type: string \"é\", expected u64",
+        ),
+        (
+            "[limits]\n  message_bytes_max = 1000000000",
+            "4:23: message_bytes_max = 1000000000: choose 4096 to 67108864",
+        ),
+        (
+            "io_threads = ",
+            "3:14: string values must be quoted, expected literal string",
+        ),
+        (
+            "plaintext = true",
+            "3:13: plaintext and [tls]: take one of them away",
+        ),
+        ("[[device]]\nworkers = 1", "3:1: missing field `kind`"),
+        (
+            "[[device]]\nkind = 'gpu'",
+            "4:8: unknown kind \"gpu\": choose cpu, software, simulated, pkcs11 or library",
+        ),
+        (
+            "[[device]]\nkind = 'cpu'\n[[device]]\nkind = 'cpu'",
+            "6:8: a second device called \"cpu\", after that of line 4: call one of them otherwise",
+        ),
+        (
+            "[[device]]\nkind = 'cpu'\npreset = 'axl200'",
+            "5:10: preset is nothing that a device of kind cpu has: take it away",
+        ),
+        (
+            "[[device]]\nkind = 'cpu'\nworkers = 5000",
+            "5:11: workers = 5000: choose 1 to 1024",
+        ),
+        (
+            "[[device]]\nkind = 'simulated'\npreset = 'axl300'",
+            "5:10: unknown preset \"axl300\": choose axl200 or nfast300",
+        ),
+        (
+            "[[device]]\nkind = 'simulated'\npreset = 'axl200'\nlatency_ms = 3",
+            "6:14: latency_ms beside preset: take one of them away",
+        ),
+        (
+            "[[device]]\nkind = 'simulated'\ncoprocessors = 1",
+            "3:1: latency_ms is missing: how long an operation takes",
+        ),
+        (
+            "[[device]]\nkind = 'simulated'\ncoprocessors = 1\nlatency_ms = nan",
+            "6:14: latency_ms = NaN: choose 0 to 60000",
+        ),
+        (
+            "[[device]]\nkind = 'pkcs11'\ntoken = 't'\npin_env = 'PATH'",
+            "3:1: module is missing: the path of the PKCS#11 module",
+        ),
+        (
+            "[[device]]\nkind = 'pkcs11'\ntoken = 't'\nmodule = 'module.so'",
+            "3:1: pin_file or pin_env is missing: the PIN of its user",
+        ),
+        (
+            "[[device]]\nkind = 'pkcs11'\ntoken = 't'\nmodule = 'module.so'\npin_env = 'OARLOCK_NOT_SET'",
+            "7:11: environment variable OARLOCK_NOT_SET is not set: set it, or give a file",
+        ),
+        (
+            "[[device]]\nkind = 'library'\npath = 'none.so'",
+            "5:8: none.so cannot be read: No such file or directory (os error 2)",
+        ),
+        (
+            "[[key]]\nfile = 'none.pem'",
+            "4:8: none.pem cannot be read: No such file or directory (os error 2)",
+        ),
+        (
+            "[[key]]\nfile = 'keys.d'",
+            "4:8: keys.d cannot be read: it is a directory",
+        ),
+        (
+            "[[key]]\nfile = '*.pem'",
+            "4:8: no id can be made of the file's name: give id",
+        ),
+        (
+            "[[key]]\nfile = 'web.pem'\nid = 'a*'",
+            "5:6: id \"a*\": 1 to 255 bytes, without * and control characters",
+        ),
+        (
+            "[[key]]\nfile = 'web.pem'\n[[key]]\nfile = 'web.key'",
+            "6:8: a second key called \"web\", after that of line 4: call one of them otherwise",
+        ),
+        (
+            "[[key]]\nfile = 'web.pem'\ndirectory = 'keys.d'",
+            "3:1: give one of file, directory and token",
+        ),
+        (
+            "[[key]]\ndirectory = 'web.pem'",
+            "4:13: web.pem is no directory: make it",
+        ),
+        (
+            "[[key]]\nfile = 'web.pem'\npassphrase_file = 'pin'\npassphrase_env = 'PATH'",
+            "6:18: passphrase_file and passphrase_env: take one of them away",
+        ),
+        ("[[key]]\ntoken = 'hsm'", "4:9: no device is called \"hsm\""),
+        (
+            "[[device]]\nkind = 'cpu'\n[[key]]\ntoken = 'cpu'",
+            "6:9: device \"cpu\" holds no keys: name one of kind pkcs11",
+        ),
+        (
+            "[[client]]\noperations = ['sign']",
+            "3:1: missing field `identity`",
+        ),
+        (
+            "[[client]]\nidentity = '*'\noperations = ['sing']",
+            "5:15: unknown variant `sing`, expected one of `sign`, `decrypt`, `raw_private`, `mod_exp`, \
+             `random`, `list`",
+        ),
+        (
+            "[[client]]\nidentity = '*'\noperations = []",
+            "5:14: no operation: choose of sign, decrypt, raw_private, mod_exp, random, list",
+        ),
+        (
+            "[[client]]\nidentity = '*'\noperations = ['sign']",
+            "5:14: operations with keys and no keys: give keys, [\"*\"] for all",
+        ),
+        (
+            "[[key]]\nfile = 'web.pem'\n[[client]]\nidentity = '*'\noperations = ['sign']\nkeys = ['*', 'wep*']",
+            "8:14: no key is called \"wep*\": there are web",
+        ),
+        (
+            "[[client]]\nidentity = '*'\noperations = ['random']\nweight = 0",
+            "6:10: weight = 0: choose 1 to 1000",
+        ),
+        (
+            "metrics = { listen = 'localhost' }\n[[client]]\nidentity = '*'\noperations = ['random']",
+            "3:22: \"localhost\" is no IP address with a port, as 127.0.0.1:7443 or [::1]:7443",
+        ),
+        (
+            "audit.file = 'none/audit'\n[[client]]\nidentity = '*'\noperations = ['random']",
+            "3:14: none/audit cannot be a file: name one in a directory that is there",
+        ),
+        (
+            "",
+            "1:1: no [[client]]: nobody might do anything; give identity, keys and operations",
+        ),
+    ];
+    for (text, expected) in errors {
+        let given = error(&format!("{HEAD}{text}"));
+        let given = given.strip_prefix("cryptoserver.toml:");
+        assert_eq!(given, Some(expected), "{text}");
+    }
+}
+
+#[test]
+fn plaintext_is_for_loopback_and_tls_for_all_others() {
+    let errors = [
+        (
+            format!("listen = []\nplaintext = true\n{CLIENT}"),
+            "1:10: no address: give one, as [\"127.0.0.1:7443\"]",
+        ),
+        (
+            format!("listen = ['127.0.0.1:1', '0.0.0.0:1']\nplaintext = true\n{CLIENT}"),
+            "2:13: plaintext is for loopback addresses alone, and 0.0.0.0:1 is none: give [tls]",
+        ),
+        (
+            format!("listen = ['127.0.0.1:1']\nplaintext = false\n{CLIENT}"),
+            "1:1: no [tls]: give certificate, key and client_ca, which `oarlock pki init` makes for tests",
+        ),
+    ];
+    for (text, expected) in errors {
+        assert_eq!(error(&text), format!("cryptoserver.toml:{expected}"));
+    }
+}
+
+#[test]
+fn a_file_is_named_as_it_was_given() {
+    let folder = folder();
+    let path = folder.path().join("server.toml");
+    let none = Config::read(&path).unwrap_err().to_string();
+    assert!(none.ends_with("server.toml: cannot be read: No such file or directory (os error 2)"));
+    fs::write(&path, b"listen = ['127.0.0.1:1']\n# \xc3\xa9 \xff").unwrap();
+    let broken = Config::read(&path).unwrap_err().to_string();
+    assert!(broken.ends_with("server.toml:2:5: no UTF-8 text: save it as UTF-8"));
+    fs::write(&path, format!("{HEAD}{CLIENT}")).unwrap();
+    let config = Config::read(&path).unwrap();
+    assert_eq!(config.tls.unwrap().client_ca, folder.path().join("ca.pem"));
+}
+
+#[test]
+fn one_device_takes_the_place_of_all() {
+    let folder = folder();
+    let devices = "[[device]]\nname = 'hsm'\nkind = 'pkcs11'\nmodule = 'module.so'\ntoken = 't'\n\
+                   pin_file = 'pin'\n";
+    let config = Config::parse(&format!("{HEAD}{devices}{CLIENT}"), folder.path()).unwrap();
+    let single = |name: &str, workers| config.clone().single_device(name, workers);
+
+    let cpu = single("cpu", Some(2)).unwrap();
+    let [entry] = &cpu.devices[..] else {
+        panic!("{:?}", cpu.devices);
+    };
+    assert_eq!((&entry.name[..], entry.workers), ("cpu", 2));
+    let board = single("nfast300", None).unwrap();
+    assert_eq!(
+        board.devices[0].device,
+        DeviceConfig::Simulated(Simulation::Nfast300)
+    );
+    assert_eq!(single("hsm", None).unwrap().devices, config.devices);
+    assert_eq!(single("hsm", Some(9)).unwrap().devices[0].workers, 9);
+    assert_eq!(
+        single("gpu", None).unwrap_err(),
+        "no device \"gpu\": choose one of the configuration (hsm), or cpu, software, axl200 or nfast300"
+    );
+    assert_eq!(
+        single("cpu", Some(0)).unwrap_err(),
+        "workers = 0: choose 1 to 1024"
+    );
+    let keys = "[[key]]\ntoken = 'hsm'\n";
+    let config = Config::parse(&format!("{HEAD}{devices}{keys}{CLIENT}"), folder.path()).unwrap();
+    let lost = config.single_device("cpu", None).unwrap_err();
+    assert!(lost.contains("held by device \"hsm\""), "{lost}");
+}
+
+#[test]
+fn secrets_are_the_first_line_of_a_file_or_a_variable() {
+    let folder = folder();
+    let path = folder.path().join("secret");
+    fs::write(&path, "one two \r\nthree\n").unwrap();
+    let secret = Secret::File(path.clone());
+    assert_eq!(*secret.read().unwrap(), "one two ");
+    let path = std::env::var("PATH").unwrap();
+    assert_eq!(*Secret::Variable("PATH".to_owned()).read().unwrap(), path);
+    let none = Secret::Variable("OARLOCK_NOT_SET".to_owned());
+    assert!(none.read().unwrap_err().contains("OARLOCK_NOT_SET"));
+}
