@@ -68,9 +68,9 @@ typedef struct oarlock_device_table_v1 {
   size_t (*capacity)(void *device);
 
   // latency_us returns how many microseconds a request of |kind| (OARLOCK_DEVICE_POWER and the
-  // others) with a modulus of |modulus_bits| takes when |device| has nothing else to do, or zero
-  // where it takes none of them. An estimate will do: it is mended by what requests turn out to
-  // take.
+  // others) with a modulus of |modulus_bits|, which may be rounded up, takes when |device| has
+  // nothing else to do, or zero where it takes none of them. An estimate will do: it is mended by
+  // what requests turn out to take. It is asked often, and must not wait.
   uint64_t (*latency_us)(void *device, int kind, size_t modulus_bits);
 
   // power writes |base| raised to |exponent| modulo |modulus| to |result| and returns one. |modulus|

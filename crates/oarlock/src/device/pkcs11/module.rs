@@ -7,16 +7,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use cryptoki::context::{CInitializeArgs, CInitializeFlags, Pkcs11};
 use cryptoki::error::{Error, RvError};
 use cryptoki::session::{Session, SessionState, UserType};
 use cryptoki::slot::{Slot, TokenInfo};
 use cryptoki::types::AuthPin;
-use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::failure::{Failure, said};
 use crate::device::DeviceError;
@@ -38,8 +37,9 @@ pub(super) struct Module {
     context: Pkcs11,
     /// [`process::fork_generation`] of the process that it is initialised in.
     generation: usize,
-    /// By serial number, SHA-256 of the PIN that a token has taken. Held during a login.
-    accepted: Mutex<BTreeMap<String, Zeroizing<[u8; 32]>>>,
+    /// By serial number, the PIN that a token has taken, as long as whoever gave it is there. Held
+    /// during a login.
+    accepted: Mutex<BTreeMap<String, Weak<Zeroizing<String>>>>,
 }
 
 impl Module {
@@ -147,20 +147,22 @@ impl Module {
         &self,
         session: &Session,
         token: &TokenInfo,
-        pin: Option<&Zeroizing<String>>,
+        pin: Option<&Arc<Zeroizing<String>>>,
     ) -> Result<(), LoginError> {
         if pin.is_none() && !token.protected_authentication_path() {
             return Ok(());
         }
         let mut accepted = lock(&self.accepted);
-        let digest = digest(pin);
         let state = session.get_session_info()?.session_state();
         let is_public = matches!(state, SessionState::RoPublic | SessionState::RwPublic);
         if is_public {
-            let pin = pin.map(|pin| AuthPin::new(pin.as_str().into()));
-            match session.login(UserType::User, pin.as_ref()) {
+            let secret = pin.map(|pin| AuthPin::new(pin.as_str().into()));
+            match session.login(UserType::User, secret.as_ref()) {
                 Ok(()) => {
-                    accepted.insert(token.serial_number().to_owned(), digest);
+                    if let Some(pin) = pin {
+                        let serial = token.serial_number().to_owned();
+                        accepted.insert(serial, Arc::downgrade(pin));
+                    }
                     return Ok(());
                 }
                 Err(Error::Pkcs11(RvError::UserAlreadyLoggedIn, _)) => {}
@@ -168,12 +170,15 @@ impl Module {
             }
         }
         // Who is logged in has not been asked for a PIN.
-        match accepted.get(token.serial_number()) {
-            Some(known) if !bool::from(known.ct_eq(&*digest)) => Err(LoginError::Refused(
+        let known = accepted.get(token.serial_number()).and_then(Weak::upgrade);
+        if let (Some(known), Some(pin)) = (known, pin)
+            && !bool::from(known.as_bytes().ct_eq(pin.as_bytes()))
+        {
+            return Err(LoginError::Refused(
                 "it is not the one that this process has logged in with".into(),
-            )),
-            _ => Ok(()),
+            ));
         }
+        Ok(())
     }
 }
 
@@ -199,16 +204,6 @@ impl From<Error> for LoginError {
             error => Self::Other(error.into()),
         }
     }
-}
-
-fn digest(pin: Option<&Zeroizing<String>>) -> Zeroizing<[u8; 32]> {
-    let mut kept = Zeroizing::new([0; 32]);
-    if let Some(pin) = pin {
-        let mut digest = Sha256::digest(pin.as_bytes());
-        kept.copy_from_slice(&digest);
-        digest.zeroize();
-    }
-    kept
 }
 
 fn list(tokens: &[(Slot, TokenInfo)]) -> String {

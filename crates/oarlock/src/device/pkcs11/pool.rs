@@ -20,8 +20,8 @@ use crate::device::DeviceError;
 pub(super) struct Pool {
     module: Arc<Module>,
     token: TokenName,
-    pin: Option<Zeroizing<String>>,
-    /// Held while somebody logs in.
+    pin: Option<Arc<Zeroizing<String>>>,
+    /// Held while somebody opens a session and logs in.
     login: Mutex<()>,
     state: Mutex<State>,
     /// Whoever waits for a session may look again.
@@ -74,7 +74,7 @@ impl Pool {
         Self {
             module,
             token,
-            pin,
+            pin: pin.map(Arc::new),
             login: Mutex::new(()),
             state: Mutex::new(State {
                 generation: 0,
@@ -201,6 +201,8 @@ impl Pool {
             }
             (None, token, _) => self.module.find(token)?,
         };
+        // kryoptic opens a session that knows nothing of a login beside it.
+        let _one = lock(&self.login);
         let session = self.module.context().open_ro_session_no_drop(slot)?;
         if let Err(failure) = self.log_in(&session, &token) {
             close(session);
@@ -218,10 +220,9 @@ impl Pool {
         Ok(session)
     }
 
-    /// Of threads that find themselves logged out together, one logs in, or fails to: a token that is
-    /// given a few wrong PINs locks itself.
+    /// For who holds `login`: of threads that find themselves logged out together, one logs in, or
+    /// fails to, for a token that is given a few wrong PINs locks itself.
     fn log_in(&self, session: &Session, token: &TokenInfo) -> Result<(), Failure> {
-        let _one = lock(&self.login);
         let known = lock(&self.state).refused.clone();
         if let Some(said) = known {
             return Err(self.refused(&said));
