@@ -1,7 +1,7 @@
 //! Tokens: SoftHSM, and kryoptic where `cargo xtask peers tokens` has built it. Each test runs in a
 //! process of its own, with tokens of its own, once for each module.
 #![cfg(feature = "pkcs11")]
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, unsafe_code)]
 
 mod alone;
 
@@ -17,7 +17,7 @@ use cryptoki::slot::Slot;
 use cryptoki::types::AuthPin;
 use oarlock::device::{
     DeviceError, Pkcs11Device, Pkcs11Options, PublicKeyDevice, PublicKeyOperation, Shape, TokenKey,
-    TokenName,
+    TokenName, complete,
 };
 use oarlock::{
     Accelerator, EncryptionScheme, Error, Hash, JobOptions, PublicKeyRequest, RsaPrivateKey,
@@ -514,6 +514,42 @@ fn devices_on_one_module_do_not_disturb_each_other() {
 }
 
 #[test]
+fn a_forked_child_is_told_to_open_its_own() {
+    each("a_forked_child_is_told_to_open_its_own", |bench| {
+        bench.make_token("parent", PIN, |session| {
+            create(session, RSA2048, &usage(&[1], "key", true, true));
+        });
+        let device = bench.open("parent").unwrap();
+        let key = held(&device, "key");
+        let request = PublicKeyRequest::sign(&key, SCHEME, b"message").unwrap();
+        let is_told = || {
+            let mut said = String::new();
+            complete(&*device, &[&request], &mut |_, result| {
+                said = result.map(drop).unwrap_err().to_string();
+            });
+            said.contains("opened before a fork")
+                && failure(bench.open("parent")).contains("opened before a fork")
+        };
+        // SAFETY: the child does what a forked child of a threaded program may do with this library,
+        // and ends; the alarm ends it where it would wait for ever.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: no precondition of the one; the other ends the child without running the
+            // parent's exit handlers.
+            unsafe {
+                libc::alarm(10);
+                libc::_exit(i32::from(!is_told()));
+            }
+        }
+        let mut status = 0;
+        // SAFETY: a child of this process, and a place for its status.
+        unsafe { libc::waitpid(child, &mut status, 0) };
+        assert_eq!(status, 0);
+        sign_with(&key);
+    });
+}
+
+#[test]
 fn keys_that_softhsm_has_imported_are_used_by_who_loads_it_first() {
     let test = "keys_that_softhsm_has_imported_are_used_by_who_loads_it_first";
     if !alone::is_child() {
@@ -805,6 +841,10 @@ fn held(device: &Arc<Pkcs11Device>, label: &str) -> RsaPrivateKey {
     device
         .key(labelled(&device.keys().unwrap(), label))
         .unwrap()
+}
+
+fn failure(opened: Result<Arc<Pkcs11Device>, DeviceError>) -> String {
+    opened.map(drop).unwrap_err().0
 }
 
 fn sign_with(key: &RsaPrivateKey) {
