@@ -9,6 +9,7 @@ mod kernels;
 mod peers;
 mod plan;
 mod structure;
+mod tokens;
 mod tool;
 mod vectors;
 
@@ -22,7 +23,8 @@ usage: cargo xtask COMMAND
   kernels        writes the assembly of the kernels; with --check finds whether it is as written
   vectors        fetches published test vectors into the target folder
   peers          fetches and builds the benchmark's optional peers into the target folder; with
-                 `age` only age and rage, which tests want, too
+                 `age` only age and rage, which tests want, too, and with `tokens` only
+                 kryoptic, which tests of tokens take where it is
   constant-time  looks for times of the kernels that depend on secrets; more words are for
                  oarlock-timing: try `cargo xtask constant-time --help`";
 
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         ["kernels", "--check"] => kernels::check_all(),
         ["peers"] => peers::run(),
         ["peers", "age"] => peers::run_age(),
+        ["peers", "tokens"] => peers::run_tokens(),
         ["constant-time", ref options @ ..] => constant_time::run(options),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

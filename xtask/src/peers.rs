@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::age_peers::age_peers;
 use crate::fetch::{self, Wheel};
+use crate::tokens::kryoptic;
 use crate::tool::{self, Metadata, Result};
 
 pub fn run() -> Result<()> {
@@ -17,6 +18,7 @@ pub fn run() -> Result<()> {
         ("crypto-mb", crypto_mb(&metadata.workspace_root, &peers)),
         ("age and rage", age_peers(&metadata.target_directory)),
         ("gpg", gpg(&metadata.workspace_root)),
+        ("kryoptic", kryoptic(&peers)),
     ];
     let mut missing = Vec::new();
     for (peer, result) in results {
@@ -36,6 +38,13 @@ pub fn run() -> Result<()> {
             missing.join(", ")
         ))
     }
+}
+
+/// Those of them that tests of tokens take where they are.
+pub fn run_tokens() -> Result<()> {
+    let peers = Metadata::load()?.target_directory.join("peers");
+    println!("{}", kryoptic(&peers)?);
+    Ok(())
 }
 
 /// Those of them that tests want, too.

@@ -53,7 +53,9 @@ pub use cipher::ctr::AcceleratedCtr;
 pub use cipher::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
 pub use context::{AeadContext, CbcContext, StreamContext};
 #[cfg(feature = "software")]
-pub use device::software::rsa::PrivateNumbers as RsaPrivateNumbers;
+pub use device::software::rsa::{
+    PrivateNumbers as RsaPrivateNumbers, RsaSecretNumbers, RsaSecretPrimes,
+};
 pub use error::{Error, OptionsError};
 #[cfg(feature = "software")]
 pub use job::{CompletionQueue, Job, JobOptions, Order, Priority, QueueFull};

@@ -29,6 +29,7 @@ const RULES: &[Rule] = &[
             "crates/oarlock/src/cipher/", // the same, from the caller's side
             "crates/oarlock/src/aead/striped.rs", // the same
             "crates/oarlock/src/prefetch/", // memory that threads fill and a consumer reads
+            "crates/oarlock/src/device/library.rs", // functions of a C library
             "crates/oarlock/src/device/software/", // aws-lc
             "crates/oarlock/src/locked.rs", // memory for secrets
             "crates/oarlock/src/process.rs", // fork and AT_SECURE

@@ -5,9 +5,17 @@
 //! its key and position, when its own fails or is withdrawn: no request is lost.
 
 mod cpu;
+#[cfg(feature = "library")]
+mod library;
+#[cfg(feature = "software")]
+pub(crate) mod median;
 mod operation;
+#[cfg(feature = "pkcs11")]
+mod pkcs11;
 #[cfg(feature = "software")]
 mod public_key;
+#[cfg(any(feature = "library", feature = "pkcs11"))]
+mod rates;
 mod registry;
 #[cfg(feature = "software")]
 mod simulated;
@@ -19,7 +27,11 @@ use std::fmt;
 use inout::InOutBuf;
 
 pub use self::cpu::CpuDevice;
+#[cfg(feature = "library")]
+pub use self::library::LibraryDevice;
 pub use self::operation::{Kind, Operation};
+#[cfg(feature = "pkcs11")]
+pub use self::pkcs11::{Pkcs11Device, Pkcs11Options, TokenKey, TokenName};
 #[cfg(feature = "software")]
 pub use self::public_key::{
     Answer, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, Shape, complete,

@@ -15,8 +15,9 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::PublicKeyRequest;
 use super::lanes::{LaneModulus, PrivateLanes};
+use super::request::failed;
 use crate::Error;
-use crate::device::software::rsa::{PrivateNumbers, SoftwareRsa};
+use crate::device::software::rsa::{PrivateNumbers, RsaSecretNumbers, SoftwareRsa};
 use crate::device::{PublicKeyDevice, complete};
 
 /// An RSA public key (RFC 8017, 3.1) of 1024 to 4096 bits.
@@ -286,6 +287,21 @@ impl RsaPrivateKey {
         let mut power = Err(Error::Cancelled);
         complete(&*device, &[&request], &mut |_, result| power = result);
         Ok(held(digest(&power?)))
+    }
+
+    /// A copy of its secret numbers, for a device that takes them with a request; `None` of a key
+    /// that a device holds.
+    ///
+    /// The copy lies in the heap, in memory that may be swapped out and that core dumps show. Whoever
+    /// has it has the key: keep it for the time of a request.
+    ///
+    /// # Errors
+    /// [`Error::DeviceFailed`] where memory has run out.
+    pub fn secret_numbers(&self) -> Result<Option<RsaSecretNumbers>, Error> {
+        match &self.0.place {
+            Place::Here(software) => software.secret_numbers().map(Some).map_err(failed),
+            Place::Device(_) => Ok(None),
+        }
     }
 
     /// What the device that holds this key knows it by; `None` for a key that is here.

@@ -24,7 +24,7 @@ use super::modexp::Modulus as PowerModulus;
 use super::{PublicKeyRequest, RsaPrivateKey, RsaPublicKey, Work};
 use crate::Error;
 use crate::device::software::rsa::PrivateNumbers;
-use crate::device::{PublicKeyOperation, Shape, complete};
+use crate::device::{PublicKeyOperation, Shape, complete, median};
 use crate::job::{Engine, Outcome};
 use crate::locked::Locked;
 use crate::process;
@@ -184,20 +184,6 @@ impl Cost {
             _ => &self.group,
         }
     }
-
-    /// A median: how far off a sample is does not count, since what takes far longer was interrupted.
-    fn learn(median: &AtomicU32, began: &Instant) {
-        let took = u32::try_from(began.elapsed().as_nanos()).unwrap_or(u32::MAX);
-        let before = median.load(Ordering::Relaxed);
-        let step = before / 32 + 1;
-        let after = if took > before {
-            before.saturating_add(step)
-        } else {
-            before - step.min(before)
-        };
-        // Of two threads that measure at once one may be lost.
-        median.store(after, Ordering::Relaxed);
-    }
 }
 
 #[derive(Default)]
@@ -285,7 +271,7 @@ impl Lanes {
     pub(crate) fn alone<T>(&self, class: Class, run: impl FnOnce() -> T) -> T {
         let began = Instant::now();
         let result = run();
-        Cost::learn(&self.costs[class.number()].alone, &began);
+        median::learn(&self.costs[class.number()].alone, began.elapsed());
         self.counts.alone.fetch_add(1, Ordering::Relaxed);
         result
     }
@@ -482,7 +468,7 @@ impl Engine for Lanes {
         } else {
             &cost.alone
         };
-        Cost::learn(cost, &began);
+        median::learn(cost, began.elapsed());
     }
 }
 

@@ -13,10 +13,10 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use aws_lc_sys::{
-    BIGNUM, BN_bin2bn, BN_clear_free, BN_dup, ERR_clear_error, ERR_peek_last_error, RAND_bytes,
-    RSA, RSA_NO_PADDING, RSA_R_BAD_E_VALUE, RSA_R_CRT_VALUES_INCORRECT,
-    RSA_R_D_E_NOT_CONGRUENT_TO_1, RSA_R_N_NOT_EQUAL_P_Q, RSA_encrypt, RSA_free,
-    RSA_get0_crt_params, RSA_get0_factors, RSA_get0_key, RSA_new, RSA_new_private_key,
+    BIGNUM, BN_bin2bn, BN_bn2bin_padded, BN_clear_free, BN_dup, BN_num_bytes, ERR_clear_error,
+    ERR_peek_last_error, RAND_bytes, RSA, RSA_NO_PADDING, RSA_R_BAD_E_VALUE,
+    RSA_R_CRT_VALUES_INCORRECT, RSA_R_D_E_NOT_CONGRUENT_TO_1, RSA_R_N_NOT_EQUAL_P_Q, RSA_encrypt,
+    RSA_free, RSA_get0_crt_params, RSA_get0_factors, RSA_get0_key, RSA_new, RSA_new_private_key,
     RSA_new_private_key_no_crt, RSA_new_public_key, RSA_set0_crt_params, RSA_set0_factors,
     RSA_set0_key, RSA_sign_raw, RSA_size,
 };
@@ -68,6 +68,43 @@ pub struct PrivateNumbers<'a> {
 impl fmt::Debug for PrivateNumbers<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RsaPrivateNumbers").finish_non_exhaustive()
+    }
+}
+
+/// The secret numbers of a private key, copied out of it: big-endian, and wiped on drop.
+pub struct RsaSecretNumbers {
+    /// The private exponent, with leading zeros as long as the modulus.
+    pub d: Zeroizing<Vec<u8>>,
+    /// Of a key that has them.
+    pub primes: Option<RsaSecretPrimes>,
+}
+
+/// The primes of a private key and what CRT needs, all as long as the longer of the primes, with
+/// leading zeros: big-endian, and wiped on drop.
+pub struct RsaSecretPrimes {
+    /// One prime.
+    pub p: Zeroizing<Vec<u8>>,
+    /// The other prime.
+    pub q: Zeroizing<Vec<u8>>,
+    /// d modulo p - 1.
+    pub dp: Zeroizing<Vec<u8>>,
+    /// d modulo q - 1.
+    pub dq: Zeroizing<Vec<u8>>,
+    /// The inverse of q modulo p.
+    pub qinv: Zeroizing<Vec<u8>>,
+}
+
+/// Shows none of them.
+impl fmt::Debug for RsaSecretNumbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RsaSecretNumbers").finish_non_exhaustive()
+    }
+}
+
+/// Shows none of them.
+impl fmt::Debug for RsaSecretPrimes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RsaSecretPrimes").finish_non_exhaustive()
     }
 }
 
@@ -170,6 +207,51 @@ impl SoftwareRsa {
     /// (rsa_default_private_transform): not again here.
     pub(crate) fn apply_private(&self, operand: &[u8]) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
         self.apply(RSA_sign_raw, operand)
+    }
+
+    /// The numbers of a private key, in time by their lengths.
+    ///
+    /// # Errors
+    /// Of a public key, and where memory has run out.
+    pub(crate) fn secret_numbers(&self) -> Result<RsaSecretNumbers, DeviceError> {
+        let rsa = self.handle()?.rsa;
+        let [mut n, mut e, mut d, mut p, mut q, mut dp, mut dq, mut qinv] = [ptr::null(); 8];
+        // SAFETY: a key, and places for pointers to its numbers, which nobody changes and which are
+        // there as long as `self` is borrowed.
+        unsafe {
+            RSA_get0_key(rsa.as_ptr(), &mut n, &mut e, &mut d);
+            RSA_get0_factors(rsa.as_ptr(), &mut p, &mut q);
+            RSA_get0_crt_params(rsa.as_ptr(), &mut dp, &mut dq, &mut qinv);
+        }
+        let bytes = |number: *const BIGNUM, len: usize| {
+            let mut bytes = Zeroizing::new(vec![0; len]);
+            // SAFETY: room for as many bytes as are said, and a number unless it is null.
+            let is_copied = !number.is_null()
+                && unsafe { BN_bn2bin_padded(bytes.as_mut_ptr(), len, number) } == 1;
+            if is_copied {
+                Ok(bytes)
+            } else {
+                Err(DeviceError(
+                    "RSA: the key is without a number of its private half".into(),
+                ))
+            }
+        };
+        let has_primes = [p, q, dp, dq, qinv].iter().all(|number| !number.is_null());
+        let primes = if has_primes {
+            // SAFETY: both are numbers.
+            let len = unsafe { BN_num_bytes(p).max(BN_num_bytes(q)) } as usize;
+            Some(RsaSecretPrimes {
+                p: bytes(p, len)?,
+                q: bytes(q, len)?,
+                dp: bytes(dp, len)?,
+                dq: bytes(dq, len)?,
+                qinv: bytes(qinv, len)?,
+            })
+        } else {
+            None
+        };
+        let d = bytes(d, self.bytes)?;
+        Ok(RsaSecretNumbers { d, primes })
     }
 
     fn apply(

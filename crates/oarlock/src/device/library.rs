@@ -1,0 +1,442 @@
+//! Devices that are shared libraries, by a table of functions in C: `include/oarlock_device.h` says
+//! what each of them does, and what it may expect.
+#![allow(unsafe_code)]
+
+use std::error::Error;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::path::Path;
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use libloading::Library;
+use zeroize::Zeroizing;
+
+use super::rates::Rates;
+use super::{Answer, DeviceError, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, Shape};
+use crate::{PublicKeyRequest, RsaSecretPrimes, process};
+
+/// A device that a shared library is, loaded by its path. It takes requests with the numbers of
+/// their keys, and none of keys that a device holds.
+///
+/// The library becomes a part of this process, and stays loaded: it can do whatever the process can,
+/// and what it does wrong, the process has done. Load those alone that you trust as your own code. A
+/// forked child has to open devices of its own.
+///
+/// ```no_run
+/// use oarlock::device::{LibraryDevice, complete};
+/// use oarlock::{Hash, PublicKeyRequest, RsaPrivateKey, SignatureScheme};
+///
+/// let device = LibraryDevice::open("/usr/lib/oarlock/openssl.so", "capacity=2", None)?;
+/// let key = RsaPrivateKey::from_pem(&std::fs::read_to_string("key.pem").expect("a key"))
+///     .expect("an RSA key");
+/// let scheme = SignatureScheme::Pkcs1(Hash::Sha256);
+/// let request = PublicKeyRequest::sign(&key, scheme, b"a message").expect("a request");
+/// complete(&*device, &[&request], &mut |_, signature| println!("{signature:?}"));
+/// # Ok::<(), oarlock::device::DeviceError>(())
+/// ```
+pub struct LibraryDevice {
+    name: String,
+    functions: Functions,
+    /// What the library's `open` has made.
+    device: NonNull<c_void>,
+    capacity: usize,
+    /// Calls that the library may be given beside those it has.
+    free: Mutex<usize>,
+    freed: Condvar,
+    rates: Rates<3>,
+    /// [`process::fork_generation`] of the process that it is open in.
+    generation: usize,
+}
+
+// SAFETY: `device` may be given to the library's functions by any thread, and by several at once
+// (oarlock_device.h, oarlock_device_table_v1); the rest is safe by itself.
+unsafe impl Send for LibraryDevice {}
+// SAFETY: as above.
+unsafe impl Sync for LibraryDevice {}
+
+impl LibraryDevice {
+    /// Loads the library at `path`, and opens a device with `options`, which mean what the library
+    /// says. `name` takes the place of the library's own: no two devices of a process should have the
+    /// same.
+    ///
+    /// # Errors
+    /// What is at `path` is no library or none of a device; its table is of another version, too
+    /// short, or lacks a function; and whatever its `open` says.
+    pub fn open(
+        path: impl AsRef<Path>,
+        options: &str,
+        name: Option<&str>,
+    ) -> Result<Arc<Self>, DeviceError> {
+        process::watch_forks();
+        let path = path.as_ref();
+        let refused = |what: String| DeviceError(format!("{}: {what}", path.display()));
+        let (functions, own_name) = load(path).map_err(&refused)?;
+        let options = CString::new(options)
+            .map_err(|_| refused("options cannot have a zero byte in them".into()))?;
+        let mut device = ptr::null_mut();
+        let opened = said_by(|error, error_len| {
+            // SAFETY: a string, a place for the device, and room for as many bytes as are said.
+            unsafe { (functions.open)(options.as_ptr(), &mut device, error, error_len) }
+        });
+        opened.map_err(|said| refused(format!("it opens no device: {said}")))?;
+        let device =
+            NonNull::new(device).ok_or_else(|| refused("it has opened a device of NULL".into()))?;
+        // SAFETY: a device that is open.
+        let capacity = unsafe { (functions.capacity)(device.as_ptr()) };
+        let device = Self {
+            name: name.map_or(own_name, str::to_owned),
+            functions,
+            device,
+            capacity,
+            free: Mutex::new(capacity),
+            freed: Condvar::new(),
+            rates: Rates::new(),
+            generation: process::fork_generation(),
+        };
+        if capacity == 0 {
+            return Err(refused(
+                "it says that its device has a capacity of 0".into(),
+            ));
+        }
+        Ok(Arc::new(device))
+    }
+
+    /// How many requests it works on at once. More callers than that wait.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn kind(&self, shape: &Shape) -> Option<Kind> {
+        match shape.operation {
+            PublicKeyOperation::Held(_) => None,
+            PublicKeyOperation::PrivateByPrimes if self.functions.power_crt.is_some() => {
+                Some(Kind::PowerCrt)
+            }
+            PublicKeyOperation::PrivateByPrimes | PublicKeyOperation::PrivateByExponent => {
+                Some(Kind::Power)
+            }
+            PublicKeyOperation::Public | PublicKeyOperation::Power => {
+                let is_short = shape.exponent_bits <= SHORT_BITS_MAX;
+                Some(if is_short {
+                    Kind::PowerShort
+                } else {
+                    Kind::Power
+                })
+            }
+        }
+    }
+
+    fn power(&self, request: &PublicKeyRequest) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
+        if self.generation != process::fork_generation() {
+            return Err(DeviceError(
+                "opened before a fork, and of no use in the child: fork first, open it then".into(),
+            ));
+        }
+        let shape = request.shape();
+        let kind = self.kind(&shape);
+        let kind = kind.ok_or_else(|| DeviceError("the key is held by a device".into()))?;
+        let (exponent, primes) = match request.private_key() {
+            None => (request.exponent().unwrap_or_default(), None),
+            Some(key) => {
+                let numbers = key
+                    .secret_numbers()
+                    .map_err(|error| DeviceError(error.to_string()))?
+                    .ok_or_else(|| DeviceError("the key is held by a device".into()))?;
+                (numbers.d, numbers.primes)
+            }
+        };
+        let _turn = self.turn();
+        self.rates.time(kind as usize, shape.modulus_bits, || {
+            match (self.functions.power_crt, &primes) {
+                (Some(power_crt), Some(primes)) => self.call_crt(power_crt, request, primes),
+                _ => self.call(request, &exponent),
+            }
+        })
+    }
+
+    fn call(
+        &self,
+        request: &PublicKeyRequest,
+        exponent: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
+        let (base, modulus) = (request.base(), request.modulus());
+        let mut result = Zeroizing::new(vec![0; modulus.len()]);
+        let done = said_by(|error, error_len| {
+            // SAFETY: the device is open; base, modulus and result have as many bytes as are said to
+            // be in the modulus, and the exponent and the error as many as are said of them.
+            unsafe {
+                (self.functions.power)(
+                    self.device.as_ptr(),
+                    base.as_ptr(),
+                    exponent.as_ptr(),
+                    exponent.len(),
+                    modulus.as_ptr(),
+                    modulus.len(),
+                    result.as_mut_ptr(),
+                    error,
+                    error_len,
+                )
+            }
+        });
+        done.map(|()| result).map_err(DeviceError)
+    }
+
+    fn call_crt(
+        &self,
+        power_crt: PowerCrt,
+        request: &PublicKeyRequest,
+        primes: &RsaSecretPrimes,
+    ) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
+        let (base, modulus) = (request.base(), request.modulus());
+        let mut result = Zeroizing::new(vec![0; modulus.len()]);
+        let done = said_by(|error, error_len| {
+            // SAFETY: the device is open; base, modulus and result have as many bytes as are said to
+            // be in the modulus, the five numbers as many as the first of them (RsaSecretPrimes),
+            // and the error as many as are said of it.
+            unsafe {
+                power_crt(
+                    self.device.as_ptr(),
+                    base.as_ptr(),
+                    modulus.as_ptr(),
+                    modulus.len(),
+                    primes.p.as_ptr(),
+                    primes.q.as_ptr(),
+                    primes.dp.as_ptr(),
+                    primes.dq.as_ptr(),
+                    primes.qinv.as_ptr(),
+                    primes.p.len(),
+                    result.as_mut_ptr(),
+                    error,
+                    error_len,
+                )
+            }
+        });
+        done.map(|()| result).map_err(DeviceError)
+    }
+
+    /// Waits until the library may be given another call.
+    fn turn(&self) -> Turn<'_> {
+        let mut free = self.free();
+        while *free == 0 {
+            free = self
+                .freed
+                .wait(free)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        *free -= 1;
+        Turn(self)
+    }
+
+    fn free(&self) -> MutexGuard<'_, usize> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PublicKeyDevice for LibraryDevice {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> {
+        if self.generation != process::fork_generation() {
+            return None;
+        }
+        let kind = self.kind(shape)?;
+        let (latency_us, device) = (self.functions.latency_us, self.device.as_ptr());
+        // SAFETY: the device is open.
+        let us = unsafe { latency_us(device, kind as c_int, shape.modulus_bits) };
+        let first = Duration::from_micros(us);
+        let bits = shape.modulus_bits;
+        (us != 0).then(|| self.rates.offer(kind as usize, bits, first, self.capacity))
+    }
+
+    fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+        for (place, request) in batch.iter().enumerate() {
+            answer(place, self.power(request));
+        }
+    }
+}
+
+impl Drop for LibraryDevice {
+    fn drop(&mut self) {
+        // What a child has inherited is its parent's to close.
+        if self.generation == process::fork_generation() {
+            // SAFETY: the device is open, and nobody else has it: it is closed here alone.
+            unsafe { (self.functions.close)(self.device.as_ptr()) };
+        }
+    }
+}
+
+impl fmt::Debug for LibraryDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LibraryDevice")
+            .field("name", &self.name)
+            .field("capacity", &self.capacity)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Room for one call among those that the library is given at once.
+struct Turn<'a>(&'a LibraryDevice);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *self.0.free() += 1;
+        self.0.freed.notify_one();
+    }
+}
+
+/// As `oarlock_device.h` numbers them.
+#[derive(Clone, Copy)]
+enum Kind {
+    Power = 0,
+    PowerCrt = 1,
+    PowerShort = 2,
+}
+
+/// `oarlock_device_table_v1`.
+#[repr(C)]
+struct Table {
+    size: usize,
+    abi_version: u32,
+    name: *const c_char,
+    open: Option<Open>,
+    close: Option<Close>,
+    capacity: Option<Capacity>,
+    latency_us: Option<LatencyUs>,
+    power: Option<Power>,
+    power_crt: Option<PowerCrt>,
+}
+
+/// How every table begins, of whatever version.
+#[repr(C)]
+struct TableHead {
+    size: usize,
+    abi_version: u32,
+}
+
+/// Those of a table, of which only one may be missing.
+struct Functions {
+    open: Open,
+    close: Close,
+    capacity: Capacity,
+    latency_us: LatencyUs,
+    power: Power,
+    power_crt: Option<PowerCrt>,
+}
+
+type Open = unsafe extern "C" fn(*const c_char, *mut *mut c_void, *mut c_char, usize) -> c_int;
+type Close = unsafe extern "C" fn(*mut c_void);
+type Capacity = unsafe extern "C" fn(*mut c_void) -> usize;
+type LatencyUs = unsafe extern "C" fn(*mut c_void, c_int, usize) -> u64;
+type Power = unsafe extern "C" fn(
+    *mut c_void,
+    *const u8,
+    *const u8,
+    usize,
+    *const u8,
+    usize,
+    *mut u8,
+    *mut c_char,
+    usize,
+) -> c_int;
+type PowerCrt = unsafe extern "C" fn(
+    *mut c_void,
+    *const u8,
+    *const u8,
+    usize,
+    *const u8,
+    *const u8,
+    *const u8,
+    *const u8,
+    *const u8,
+    usize,
+    *mut u8,
+    *mut c_char,
+    usize,
+) -> c_int;
+
+/// The functions of the library at `path`, which stays loaded, and its name.
+fn load(path: &Path) -> Result<(Functions, String), String> {
+    // SAFETY: loading runs code of the library. Whoever names it vouches for that, as the
+    // documentation of `LibraryDevice` demands: of code there is no other proof.
+    let library = unsafe { Library::new(path) }.map_err(|error| {
+        // The loader's own words are the cause of libloading's.
+        let cause = error
+            .source()
+            .map_or_else(|| error.to_string(), ToString::to_string);
+        format!("no library that can be loaded: {cause}")
+    })?;
+    // Threads of its own may be in it for as long as the process lasts.
+    let library = ManuallyDrop::new(library);
+    // SAFETY: the type is the one that the header gives to a function of this name.
+    let table =
+        unsafe { library.get::<unsafe extern "C" fn() -> *const Table>(b"oarlock_device_v1\0") };
+    let table =
+        table.map_err(|_| "no library of a device: it has no oarlock_device_v1".to_owned())?;
+    // SAFETY: it has no preconditions.
+    let table = unsafe { table() };
+    if table.is_null() {
+        return Err("it cannot work on this machine: its oarlock_device_v1 gives no table".into());
+    }
+    // SAFETY: a table, which begins so in every version; it does not change.
+    let TableHead { size, abi_version } = unsafe { table.cast::<TableHead>().read_unaligned() };
+    if abi_version != ABI_VERSION {
+        return Err(format!(
+            "its table is of version {abi_version}, and this program takes {ABI_VERSION}: build it \
+             with the oarlock_device.h of this program"
+        ));
+    }
+    if size < size_of::<Table>() {
+        return Err(format!(
+            "its table has {size} bytes, and one of version {ABI_VERSION} has {}",
+            size_of::<Table>()
+        ));
+    }
+    // SAFETY: a table of this version that has at least as many bytes.
+    let table = unsafe { table.read_unaligned() };
+    let lacks = |function: &str| format!("its table has no {function}");
+    if table.name.is_null() {
+        return Err(lacks("name"));
+    }
+    // SAFETY: a string that belongs to the library, which stays loaded.
+    let name = unsafe { CStr::from_ptr(table.name) };
+    let name = name.to_str().ok().filter(|name| !name.is_empty());
+    let name = name.ok_or("its name is empty, or not in UTF-8")?;
+    let functions = Functions {
+        open: table.open.ok_or_else(|| lacks("open"))?,
+        close: table.close.ok_or_else(|| lacks("close"))?,
+        capacity: table.capacity.ok_or_else(|| lacks("capacity"))?,
+        latency_us: table.latency_us.ok_or_else(|| lacks("latency_us"))?,
+        power: table.power.ok_or_else(|| lacks("power"))?,
+        power_crt: table.power_crt,
+    };
+    Ok((functions, name.to_owned()))
+}
+
+/// Calls something that returns one, or zero and a reason in a buffer.
+fn said_by(call: impl FnOnce(*mut c_char, usize) -> c_int) -> Result<(), String> {
+    let mut buffer = [0_u8; ERROR_BYTES];
+    if call(buffer.as_mut_ptr().cast(), buffer.len()) == 1 {
+        return Ok(());
+    }
+    let said = CStr::from_bytes_until_nul(&buffer).map_or(&buffer[..], CStr::to_bytes);
+    // One line in a log, whatever it is.
+    let said: String = String::from_utf8_lossy(said)
+        .chars()
+        .map(|char| if char.is_control() { ' ' } else { char })
+        .collect();
+    Err(if said.trim().is_empty() {
+        "the library gives no reason".into()
+    } else {
+        said.trim().to_owned()
+    })
+}
+
+const ABI_VERSION: u32 = 1;
+const ERROR_BYTES: usize = 256;
+/// OARLOCK_DEVICE_POWER_SHORT.
+const SHORT_BITS_MAX: usize = 64;

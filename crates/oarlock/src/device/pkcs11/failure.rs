@@ -1,0 +1,97 @@
+//! What tokens answer, by what is to be done about it.
+
+use cryptoki::error::{Error, RvError};
+
+use crate::device::DeviceError;
+
+/// Why something did not go.
+pub(super) enum Failure {
+    /// Token or login have gone: sessions and handles are void, and new ones may do better.
+    Gone(String),
+    /// The object has gone, or has another handle by now.
+    Stale(String),
+    /// There is another way to ask for the same.
+    Otherwise(DeviceError),
+    /// No more sessions can be had.
+    SessionsSpent(String),
+    /// Nothing to be done about. What the session is in, nobody knows.
+    Final(DeviceError),
+}
+
+impl Failure {
+    pub(super) fn of(error: &Error) -> Self {
+        let said = said(error);
+        let Error::Pkcs11(code, _) = error else {
+            return Self::Final(DeviceError(said));
+        };
+        match code {
+            RvError::CryptokiNotInitialized
+            | RvError::DeviceRemoved
+            | RvError::SessionClosed
+            | RvError::SessionHandleInvalid
+            | RvError::SlotIdInvalid
+            | RvError::TokenNotPresent
+            | RvError::TokenNotRecognized
+            | RvError::UserNotLoggedIn => {
+                Self::Gone(format!("the token or its login has gone: {said}"))
+            }
+            RvError::KeyHandleInvalid | RvError::ObjectHandleInvalid => {
+                Self::Stale(format!("the object has gone from the token: {said}"))
+            }
+            RvError::SessionCount => {
+                Self::SessionsSpent(format!("the token has no session left: {said}"))
+            }
+            _ => Self::Final(DeviceError(said)),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::of(&error)
+    }
+}
+
+impl From<Failure> for DeviceError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Gone(said) | Failure::Stale(said) | Failure::SessionsSpent(said) => Self(said),
+            Failure::Otherwise(error) | Failure::Final(error) => error,
+        }
+    }
+}
+
+/// By the standard's names, as manuals of tokens have them: `C_Login: CKR_PIN_INCORRECT`.
+pub(super) fn said(error: &Error) -> String {
+    match error {
+        Error::Pkcs11(RvError::VendorDefined(code), function) => {
+            format!("C_{function:?}: CKR_VENDOR_DEFINED {code:#x}")
+        }
+        Error::Pkcs11(code, function) => {
+            let mut name = String::from("CKR");
+            for letter in format!("{code:?}").chars() {
+                if letter.is_uppercase() {
+                    name.push('_');
+                }
+                name.push(letter.to_ascii_uppercase());
+            }
+            format!("C_{function:?}: {name}")
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cryptoki::context::Function;
+
+    use super::*;
+
+    #[test]
+    fn codes_are_told_by_the_names_of_the_standard() {
+        let error = Error::Pkcs11(RvError::TokenNotPresent, Function::OpenSession);
+        assert_eq!(said(&error), "C_OpenSession: CKR_TOKEN_NOT_PRESENT");
+        let error = Error::Pkcs11(RvError::VendorDefined(0x8000_0001), Function::Login);
+        assert_eq!(said(&error), "C_Login: CKR_VENDOR_DEFINED 0x80000001");
+    }
+}

@@ -1,0 +1,371 @@
+//! Devices that are shared libraries: the example in C, and libraries that are not as they should be.
+#![cfg(feature = "library")]
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use num_bigint::BigUint;
+use oarlock::device::{
+    DeviceError, LibraryDevice, PublicKeyDevice, PublicKeyOperation, Shape, complete,
+};
+use oarlock::{
+    Accelerator, Base, ByteOrder, EncryptionScheme, Error, Hash, PublicKeyRequest, RsaPrivateKey,
+    SignatureScheme,
+};
+use rand::{Rng, SeedableRng, rngs::StdRng};
+use tempfile::TempDir;
+use zeroize::Zeroizing;
+
+const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
+const RSA2048: &str = include_str!("keys/rsa2048.pem");
+const SHORT: usize = 17;
+
+#[test]
+fn powers_are_those_of_any_other_device() {
+    let example = Built::example(&[]);
+    let device = example.open().unwrap();
+    assert_eq!((device.name(), device.capacity()), ("openssl", 8));
+    let mut random = StdRng::seed_from_u64(7);
+    let mut number = |bytes: usize| {
+        let mut number = vec![0; bytes];
+        random.fill_bytes(&mut number);
+        number
+    };
+    for bits in [
+        512, 521, 1024, 1030, 1031, 2047, 2048, 3072, 4090, 4096_usize,
+    ] {
+        let mut modulus = number(bits.div_ceil(8));
+        modulus[0] &= 0xff >> (bits.wrapping_neg() % 8);
+        modulus[0] |= 0x80 >> (bits.wrapping_neg() % 8);
+        *modulus.last_mut().unwrap() |= 1;
+        for (base, exponent) in [
+            (number(modulus.len()), number(modulus.len())),
+            (vec![0, 0, 5], number(3)),
+            (
+                number(2 * modulus.len()),
+                [vec![0; 9], number(modulus.len() + 8)].concat(),
+            ),
+            (vec![], vec![1]),
+            (vec![7], vec![]),
+            (number(4), vec![0; 4]),
+        ] {
+            let [b, e, m] = [&base, &exponent, &modulus].map(|n| BigUint::from_bytes_be(n));
+            let base = Base::from(&base[..]);
+            let request =
+                PublicKeyRequest::power(&modulus, base, &exponent, ByteOrder::BigEndian).unwrap();
+            assert!(device.offer(&request.shape()).is_some());
+            let power = only(&*device, &request).unwrap();
+            assert_eq!(power.len(), modulus.len());
+            assert_eq!(
+                BigUint::from_bytes_be(&power),
+                b.modpow(&e, &m),
+                "{bits} bits"
+            );
+        }
+    }
+}
+
+#[test]
+fn keys_with_primes_and_without_sign_and_decrypt() {
+    let accelerator = Accelerator::builder().build().unwrap();
+    for defines in [&[][..], &["WITHOUT_CRT"]] {
+        let example = Built::example(defines);
+        let device = example.open().unwrap();
+        for key in keys() {
+            let numbers = key.secret_numbers().unwrap().unwrap();
+            let public = key.public_key();
+            let plain =
+                RsaPrivateKey::from_numbers(public.modulus(), public.exponent(), &numbers.d);
+            let software = accelerator.rsa(&key);
+            let oaep = EncryptionScheme::oaep(Hash::Sha256);
+            let sealed = software.public().encrypt(&oaep, b"a key").unwrap();
+            for key in [&key, &plain.unwrap()] {
+                let bits = key.public_key().bits();
+                let request = PublicKeyRequest::sign(key, SCHEME, b"message").unwrap();
+                let offer = device.offer(&request.shape()).unwrap();
+                assert!(offer.per_second > 1.0, "{offer:?}");
+                let signature = only(&*device, &request).unwrap();
+                assert_eq!(
+                    *signature,
+                    software.sign(SCHEME, b"message").unwrap(),
+                    "{bits} bits"
+                );
+                let request = PublicKeyRequest::decrypt(key, &oaep, &sealed).unwrap();
+                assert_eq!(
+                    **only(&*device, &request).unwrap(),
+                    *b"a key",
+                    "{bits} bits"
+                );
+                for base in [&[][..], &[1], &[2]] {
+                    let request = PublicKeyRequest::raw_private(key, base).unwrap();
+                    let power = only(&*device, &request).unwrap();
+                    assert_eq!(power, software.raw_private(base).unwrap(), "{bits} bits");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn copied_numbers_are_those_of_the_key() {
+    for key in keys() {
+        let numbers = key.secret_numbers().unwrap().unwrap();
+        let primes = numbers.primes.unwrap();
+        let n = BigUint::from_bytes_be(key.public_key().modulus());
+        let of = |bytes: &Zeroizing<Vec<u8>>| BigUint::from_bytes_be(bytes);
+        let (d, p, q) = (of(&numbers.d), of(&primes.p), of(&primes.q));
+        assert_eq!(numbers.d.len(), key.public_key().bytes());
+        assert_eq!(&p * &q, n);
+        assert_eq!(of(&primes.dp), &d % (&p - 1_u32));
+        assert_eq!(of(&primes.dq), &d % (&q - 1_u32));
+        assert_eq!(of(&primes.qinv) * &q % &p, BigUint::from(1_u32));
+        let lengths = [&primes.p, &primes.q, &primes.dp, &primes.dq, &primes.qinv];
+        let longest = p.bits().max(q.bits()).div_ceil(8) as usize;
+        assert_eq!(lengths.map(|number| number.len()), [longest; 5]);
+    }
+}
+
+#[test]
+fn threads_share_a_device() {
+    let example = Built::example(&[]);
+    let device = LibraryDevice::open(&example.path, "capacity=3", Some("shared")).unwrap();
+    assert_eq!((device.name(), device.capacity()), ("shared", 3));
+    let key = RsaPrivateKey::from_pem(RSA2048).unwrap();
+    let accelerator = Accelerator::builder().build().unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..16_u8 {
+            let (device, key, software) = (&device, &key, accelerator.rsa(&key));
+            scope.spawn(move || {
+                for i in 0..10 {
+                    let message = [thread, i];
+                    let request = PublicKeyRequest::sign(key, SCHEME, &message).unwrap();
+                    let signature = only(&**device, &request).unwrap();
+                    assert_eq!(*signature, software.sign(SCHEME, &message).unwrap());
+                }
+            });
+        }
+    });
+    let shape = PublicKeyRequest::sign(&key, SCHEME, b"").unwrap().shape();
+    let offer = device.offer(&shape).unwrap();
+    assert!(
+        offer.latency.as_micros() > 50 && offer.per_second < 1e5,
+        "{offer:?}"
+    );
+}
+
+#[test]
+fn wrong_results_are_not_released() {
+    for defines in [&["LIE"][..], &["LIE", "WITHOUT_CRT"]] {
+        let liar = Built::example(defines);
+        let device = liar.open().unwrap();
+        for key in keys() {
+            let request = PublicKeyRequest::sign(&key, SCHEME, b"message").unwrap();
+            let Err(Error::DeviceFailed { device, reason }) = only(&*device, &request) else {
+                panic!("a wrong signature");
+            };
+            assert_eq!(device, "openssl");
+            assert!(
+                reason.contains("does not agree with the public key"),
+                "{reason}"
+            );
+        }
+    }
+}
+
+#[test]
+fn errors_of_a_library_come_with_its_words() {
+    let odd = Built::odd(&[]);
+    let said = |options: &str| failure(LibraryDevice::open(&odd.path, options, None));
+    for (options, expected) in [
+        ("refuse", "it opens no device: not today"),
+        ("silent", "it opens no device: the library gives no reason"),
+        ("long", &format!("it opens no device: {}", "x".repeat(256))),
+        ("null", "a device of NULL"),
+        ("a\0b", "zero byte"),
+    ] {
+        let said = said(options);
+        assert!(said.starts_with(odd.path.to_str().unwrap()), "{said}");
+        assert!(
+            said.ends_with(expected) || said.contains(expected),
+            "{said}"
+        );
+    }
+    let example = Built::example(&[]);
+    let refusal = failure(LibraryDevice::open(&example.path, "speed=9", None));
+    assert!(
+        refusal.contains("the only option is capacity=N"),
+        "{refusal}"
+    );
+
+    let device = odd.open().unwrap();
+    let key = RsaPrivateKey::from_pem(RSA2048).unwrap();
+    let request = PublicKeyRequest::sign(&key, SCHEME, b"message").unwrap();
+    let reason = |result: Result<_, _>| match result {
+        Err(Error::DeviceFailed { reason, .. }) => reason,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        reason(only(&*device, &request)),
+        "open, 1 at once, 256 bytes"
+    );
+    // Of eight callers, two at a time.
+    let reasons: Vec<_> = std::thread::scope(|scope| {
+        let call = || scope.spawn(|| reason(only(&*device, &request)));
+        let threads: Vec<_> = (0..8).map(|_| call()).collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    for reason in &reasons {
+        assert!(["open, 1 at once, 256 bytes", "open, 2 at once, 256 bytes"].contains(&&**reason));
+    }
+    assert!(
+        reasons.iter().any(|reason| reason.contains("2 at once")),
+        "{reasons:?}"
+    );
+}
+
+#[test]
+fn what_a_library_does_not_take_it_does_not_offer() {
+    let odd = Built::odd(&[]);
+    let device = odd.open().unwrap();
+    let shape = |operation, modulus_bits| Shape {
+        operation,
+        modulus_bits,
+        exponent_bits: SHORT,
+    };
+    assert!(
+        device
+            .offer(&shape(PublicKeyOperation::Public, 2048))
+            .is_some()
+    );
+    assert_eq!(device.offer(&shape(PublicKeyOperation::Public, 4096)), None);
+    let held = PublicKeyOperation::Held("odd".into());
+    assert_eq!(device.offer(&shape(held, 2048)), None);
+}
+
+#[test]
+fn what_is_no_device_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("text.so");
+    std::fs::write(&text, "no library").unwrap();
+    let missing = folder.path().join("missing.so");
+    for (path, expected) in [
+        (&text, "no library that can be loaded"),
+        (&missing, "cannot open shared object file"),
+        (&folder.path().to_owned(), "no library that can be loaded"),
+        (&"libm.so.6".into(), "it has no oarlock_device_v1"),
+    ] {
+        let said = failure(LibraryDevice::open(path, "", None));
+        assert!(said.starts_with(path.to_str().unwrap()), "{said}");
+        assert!(said.contains(expected), "{said}");
+    }
+    for (define, expected) in [
+        ("WITHOUT_SYMBOL", "it has no oarlock_device_v1"),
+        ("WITHOUT_TABLE", "cannot work on this machine"),
+        (
+            "VERSION=2",
+            "its table is of version 2, and this program takes 1",
+        ),
+        ("VERSION=0", "its table is of version 0"),
+        (
+            "SIZE=64",
+            "its table has 64 bytes, and one of version 1 has 72",
+        ),
+        ("SIZE=0", "its table has 0 bytes"),
+        ("WITHOUT_POWER", "its table has no power"),
+        ("NAME=NULL", "its table has no name"),
+        ("NAME=\"\"", "its name is empty"),
+        ("NAME=\"\\xff\"", "not in UTF-8"),
+        ("CAPACITY=0", "a capacity of 0"),
+    ] {
+        let said = failure(Built::odd(&[define]).open());
+        assert!(said.contains(expected), "{define}: {said}");
+    }
+    // What a later header adds at the end is no obstacle.
+    assert!(Built::odd(&["SIZE=4096"]).open().is_ok());
+}
+
+/// A library of its own.
+struct Built {
+    path: PathBuf,
+    _folder: TempDir,
+}
+
+impl Built {
+    fn example(defines: &[&str]) -> Self {
+        Self::from("examples/device/openssl.c", defines)
+    }
+
+    fn odd(defines: &[&str]) -> Self {
+        Self::from("tests/library/odd.c", defines)
+    }
+
+    fn from(source: &str, defines: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("device.so");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let status = Command::new("gcc")
+            .args([
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-Wno-unused-function",
+                "-O1",
+                "-shared",
+                "-fPIC",
+                "-I",
+            ])
+            .arg(root.join("include"))
+            .args(defines.iter().map(|define| format!("-D{define}")))
+            .arg(root.join(source))
+            .args(["-lcrypto", "-o"])
+            .arg(&path)
+            .status();
+        assert!(status.unwrap().success(), "libssl-dev has the headers");
+        Self {
+            path,
+            _folder: folder,
+        }
+    }
+
+    fn open(&self) -> Result<Arc<LibraryDevice>, DeviceError> {
+        LibraryDevice::open(&self.path, "", None)
+    }
+}
+
+/// Of 1024 to 4096 bits, and one whose modulus is not twice as long as its primes.
+fn keys() -> Vec<RsaPrivateKey> {
+    let output = Command::new("openssl")
+        .args(["genrsa", "1030"])
+        .output()
+        .unwrap();
+    let odd = String::from_utf8(output.stdout).unwrap();
+    let pems = [
+        include_str!("keys/rsa1024.pem"),
+        &odd,
+        RSA2048,
+        include_str!("keys/rsa3072.pem"),
+        include_str!("keys/rsa4096.pem"),
+    ];
+    let keys: Vec<_> = pems.map(|pem| RsaPrivateKey::from_pem(pem).unwrap()).into();
+    assert_eq!(keys[1].public_key().bits(), 1030);
+    keys
+}
+
+fn only(
+    device: &dyn PublicKeyDevice,
+    request: &PublicKeyRequest,
+) -> Result<Zeroizing<Vec<u8>>, Error> {
+    let mut results = Vec::new();
+    complete(device, &[request], &mut |_, result| results.push(result));
+    assert_eq!(results.len(), 1);
+    results.remove(0)
+}
+
+fn failure(opened: Result<Arc<LibraryDevice>, DeviceError>) -> String {
+    opened.map(drop).unwrap_err().0
+}

@@ -1,0 +1,88 @@
+// Devices that are not as they should be, one for each macro.
+
+#include <oarlock_device.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef SIZE
+#define SIZE sizeof(oarlock_device_table_v1)
+#endif
+#ifndef VERSION
+#define VERSION OARLOCK_DEVICE_ABI_VERSION
+#endif
+#ifndef NAME
+#define NAME "odd"
+#endif
+#ifndef CAPACITY
+#define CAPACITY 2
+#endif
+
+static int under_way;
+static int opened = 1;
+
+static int open_device(const char *options, void **device, char *error, size_t error_len) {
+  *device = &opened;
+  if (strcmp(options, "refuse") == 0) {
+    snprintf(error, error_len, "not\ntoday");
+    return 0;
+  }
+  if (strcmp(options, "silent") == 0) {
+    return 0;
+  }
+  if (strcmp(options, "long") == 0) {
+    memset(error, 'x', error_len);
+    return 0;
+  }
+  if (strcmp(options, "null") == 0) {
+    *device = NULL;
+  }
+  return 1;
+}
+
+static void close_device(void *device) { *(int *)device = 0; }
+
+static size_t capacity(void *device) {
+  (void)device;
+  return CAPACITY;
+}
+
+static uint64_t latency_us(void *device, int kind, size_t bits) {
+  (void)device;
+  (void)kind;
+  return bits > 2048 ? 0 : 1000;
+}
+
+// Fails, and says how many calls were under way, itself included.
+static int power(void *device, const uint8_t *base, const uint8_t *exponent, size_t exponent_len,
+                 const uint8_t *modulus, size_t modulus_len, uint8_t *result, char *error,
+                 size_t error_len) {
+  (void)base, (void)exponent, (void)exponent_len, (void)modulus, (void)result;
+  int beside = __sync_add_and_fetch(&under_way, 1);
+  usleep(20000);
+  snprintf(error, error_len, "%s, %d at once, %zu bytes", *(int *)device ? "open" : "closed", beside,
+           modulus_len);
+  __sync_sub_and_fetch(&under_way, 1);
+  return 0;
+}
+
+#ifndef WITHOUT_SYMBOL
+const oarlock_device_table_v1 *oarlock_device_v1(void) {
+  static const oarlock_device_table_v1 table = {
+      .size = SIZE,
+      .abi_version = VERSION,
+      .name = NAME,
+      .open = open_device,
+      .close = close_device,
+      .capacity = capacity,
+      .latency_us = latency_us,
+#ifndef WITHOUT_POWER
+      .power = power,
+#endif
+  };
+#ifdef WITHOUT_TABLE
+  return NULL;
+#endif
+  return &table;
+}
+#endif
