@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use prost::Message as _;
 use rustls::ClientConfig;
 use tokio::time::{sleep, timeout};
 use tonic::Code;
@@ -170,6 +171,16 @@ impl Client {
                 priority: i32::from(options.is_urgent),
                 operation: Some(operation.clone()),
             };
+            // It would break the stream, and what others have on it.
+            if request.encoded_len() > REQUEST_BYTES_MAX {
+                return Err(ClientError {
+                    code: Code::InvalidArgument,
+                    message: format!(
+                        "a request of {} bytes: at most {REQUEST_BYTES_MAX} can be sent",
+                        request.encoded_len()
+                    ),
+                });
+            }
             let attempt = timeout(left, self.attempt(request, settings.fallback.is_some()));
             let fault = match attempt.await {
                 Err(_) => return Err(last.unwrap_or_else(late)),
@@ -269,5 +280,7 @@ fn late() -> ClientError {
     }
 }
 
+/// With a batch that it is added to, it stays below what servers take in one message by default.
+const REQUEST_BYTES_MAX: usize = 512 << 10;
 /// Between attempts, doubled with each.
 const PAUSE_MIN: Duration = Duration::from_millis(2);

@@ -13,6 +13,7 @@ use super::config::{DeviceConfig, DeviceEntry, Simulation};
 use super::dispatch::Crew;
 
 /// All devices of a server.
+#[derive(Default)]
 pub(super) struct Devices(Vec<Opened>);
 
 struct Opened {

@@ -33,9 +33,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use self::access::Access;
-use self::config::{Config, DeviceEntry, Limits};
+use self::config::{Config, Limits};
 use self::devices::Devices;
-use self::dispatch::{Bounds, Dispatcher};
+use self::dispatch::{Bounds, Crew, Dispatcher};
 use self::keys::{KeyStore, KeyWatch};
 use self::listener::Listener;
 use self::observe::Observer;
@@ -109,12 +109,30 @@ impl Server {
     /// The first thing of the configuration that cannot be had.
     pub async fn start(config: Config) -> Result<Self, ServerError> {
         let devices = Devices::open(&config.devices).map_err(ServerError)?;
+        let crews = devices.crews();
+        Self::assemble(config, devices, crews).await
+    }
+
+    /// The same with these devices in the place of those of the configuration: for drivers that have
+    /// no `kind`, and for tests.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start); also for keys that a device of the configuration holds.
+    pub async fn start_with(config: Config, crews: Vec<Crew>) -> Result<Self, ServerError> {
+        Self::assemble(config, Devices::default(), crews).await
+    }
+
+    async fn assemble(
+        config: Config,
+        devices: Devices,
+        crews: Vec<Crew>,
+    ) -> Result<Self, ServerError> {
         let tokens = |name: &str| devices.keys_of(name);
         let keys = Arc::new(KeyStore::load(&config.keys, &tokens).map_err(failed)?);
         let tls = tls_of(&config)?;
         let listener = Listener::bind(&config.listen).map_err(failed)?;
         let addresses = listener.addresses();
-        let dispatcher = Dispatcher::start(devices.crews(), bounds(&config.limits))
+        let dispatcher = Dispatcher::start(crews, bounds(&config.limits))
             .map_err(|error| ServerError(format!("no thread for the devices: {error}")))?;
         let observer = Observer::new(config.audit.as_ref()).map_err(ServerError)?;
         let (close, closing) = watch::channel(false);
@@ -195,8 +213,10 @@ impl Server {
         self.metrics
     }
 
-    /// Takes over what a configuration says of keys, clients, limits and certificates; devices,
-    /// addresses and threads stay as they are, which a warning in the log says if it has others.
+    /// Takes over what a configuration says of keys, clients, certificates and the limits of
+    /// requests (`queue_max`, `per_client_max`, `per_stream_max`, `timeout_ms_max`); devices,
+    /// addresses, threads and the other limits stay as they are, which a warning in the log says if
+    /// it has others.
     /// Streams that are open keep the rights that they began with. The audit goes on in a new file
     /// where the old one was moved away. Reads files, and may ask tokens: takes its time.
     ///
@@ -323,7 +343,7 @@ async fn tell_health(
     loop {
         let is_closing = timeout(HEALTH_EVERY, closing.wait_for(|is_closing| *is_closing));
         let is_closing = is_closing.await.is_ok();
-        let is_well = !is_closing && shared.dispatcher.devices().iter().any(|it| !it.is_down);
+        let is_well = shared.why_unwell().is_none();
         if is_well && !was_well {
             health.set_serving::<CryptoserverServer<Service>>().await;
         } else if was_well && !is_well {
@@ -371,7 +391,14 @@ fn bounds(limits: &Limits) -> Bounds {
 impl Config {
     /// What of another configuration cannot be taken over by a server that runs with this one.
     fn differences(&self, other: &Self) -> Vec<&'static str> {
-        let workers = |entries: &[DeviceEntry]| entries.to_vec();
+        // What `reload` takes over is as it was, or becomes so.
+        let fixed = |limits: &Limits| Limits {
+            queue_max: 0,
+            per_client_max: 0,
+            per_stream_max: 0,
+            timeout_max: Duration::ZERO,
+            ..limits.clone()
+        };
         let differs = [
             ("listen", self.listen != other.listen),
             ("io_threads", self.io_threads != other.io_threads),
@@ -379,7 +406,11 @@ impl Config {
                 "tls or plaintext",
                 self.tls.is_some() != other.tls.is_some(),
             ),
-            ("device", workers(&self.devices) != workers(&other.devices)),
+            ("device", self.devices != other.devices),
+            (
+                "limits of connections, messages or draining",
+                fixed(&self.limits) != fixed(&other.limits),
+            ),
             ("metrics", self.metrics != other.metrics),
             ("audit", self.audit != other.audit),
         ];

@@ -1,4 +1,5 @@
-//! The page of metrics, over HTTP: `GET /metrics`.
+//! Two pages, over HTTP: `GET /metrics`, and `GET /healthz` for balancers and probes, which have no
+//! certificate to ask the health service with.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -62,16 +63,28 @@ pub(super) async fn serve(
 
 fn respond(request: &Request<Incoming>, shared: &Shared, counts: &Counts) -> Response<String> {
     let mut response = Response::new(String::new());
-    if request.uri().path() != "/metrics" {
-        *response.status_mut() = StatusCode::NOT_FOUND;
-        *response.body_mut() = "the metrics are at /metrics\n".to_owned();
-    } else if request.method() != Method::GET {
-        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-    } else {
-        *response.body_mut() = shared.observer.page(&shared.dispatcher, counts);
-        let form = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-        let form = hyper::header::HeaderValue::from_static(form);
-        response.headers_mut().insert(CONTENT_TYPE, form);
+    match (request.uri().path(), request.method()) {
+        ("/metrics", &Method::GET) => {
+            *response.body_mut() = shared.observer.page(&shared.dispatcher, counts);
+            let form = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            let form = hyper::header::HeaderValue::from_static(form);
+            response.headers_mut().insert(CONTENT_TYPE, form);
+        }
+        ("/healthz", &Method::GET | &Method::HEAD) => {
+            let said = match shared.why_unwell() {
+                None => "serving",
+                Some(reason) => {
+                    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+                    reason
+                }
+            };
+            *response.body_mut() = format!("{said}\n");
+        }
+        ("/metrics" | "/healthz", _) => *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED,
+        _ => {
+            *response.status_mut() = StatusCode::NOT_FOUND;
+            *response.body_mut() = "there are /metrics and /healthz\n".to_owned();
+        }
     }
     response
 }

@@ -62,9 +62,13 @@ impl Cryptoserver for Service {
         let caller = self.0.caller(&request)?;
         let inbound = request.into_inner();
         let (outbox, replies) = mpsc::unbounded_channel();
+        let (end, ended) = oneshot::channel();
         let shared = Arc::clone(&self.0);
-        tokio::spawn(async move { shared.receive(caller, inbound, outbox).await });
-        Ok(Response::new(Replies(replies)))
+        tokio::spawn(async move { shared.receive(caller, inbound, outbox, end).await });
+        Ok(Response::new(Replies {
+            replies,
+            end: Some(ended),
+        }))
     }
 
     async fn call(
@@ -155,6 +159,15 @@ impl Shared {
         Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Why others should be asked in the place of this server, if they should.
+    pub(super) fn why_unwell(&self) -> Option<&'static str> {
+        if *self.closing.borrow() {
+            return Some("shutting down");
+        }
+        let all_down = self.dispatcher.devices().iter().all(|it| it.is_down);
+        all_down.then_some("all devices are out of order")
+    }
+
     /// Who sent a request, if such a one may send any.
     fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Status> {
         let info = request.extensions().get::<ConnectionInfo>();
@@ -191,6 +204,7 @@ impl Shared {
         caller: Caller,
         mut inbound: Streaming<proto::RequestBatch>,
         outbox: mpsc::UnboundedSender<Queued>,
+        end: oneshot::Sender<Status>,
     ) {
         let places = Arc::new(Semaphore::new(caller.policy.per_stream_max));
         let mut closing = self.closing.clone();
@@ -200,8 +214,17 @@ impl Shared {
                 _ = closing.wait_for(|is_closing| *is_closing) => break,
                 () = outbox.closed() => break,
             };
-            // What a client that is gone had asked for is answered into the void.
-            let Ok(Some(batch)) = received else { break };
+            let batch = match received {
+                Ok(Some(batch)) => batch,
+                // What had been asked for is answered, if only into the void.
+                Ok(None) => break,
+                // A message that is none, or too long. The stream ends with the reason, after what
+                // came before it has been answered.
+                Err(status) => {
+                    let _ = end.send(status);
+                    break;
+                }
+            };
             let mut applicants = Vec::with_capacity(batch.requests.len());
             for mut asked in batch.requests {
                 let place = match Arc::clone(&places).try_acquire_owned() {
@@ -324,19 +347,24 @@ pub(super) struct Queued {
 }
 
 /// The replies of a stream: as many in a message as there are when it is made.
-pub(super) struct Replies(mpsc::UnboundedReceiver<Queued>);
+pub(super) struct Replies {
+    replies: mpsc::UnboundedReceiver<Queued>,
+    /// What the stream ends with, if not well.
+    end: Option<oneshot::Receiver<Status>>,
+}
 
 impl Stream for Replies {
     type Item = Result<proto::ReplyBatch, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(first) = ready!(self.0.poll_recv(context)) else {
-            return Poll::Ready(None);
+        let Some(first) = ready!(self.replies.poll_recv(context)) else {
+            let end = self.end.take().and_then(|mut end| end.try_recv().ok());
+            return Poll::Ready(end.map(Err));
         };
         let mut bytes = first.reply.encoded_len();
         let mut replies = vec![first.reply];
         while bytes < REPLY_BYTES_MAX
-            && let Ok(next) = self.0.try_recv()
+            && let Ok(next) = self.replies.try_recv()
         {
             bytes += next.reply.encoded_len();
             replies.push(next.reply);

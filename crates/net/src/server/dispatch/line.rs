@@ -83,6 +83,10 @@ impl Line {
         self.by_shape.get(&shape).copied().unwrap_or(0)
     }
 
+    pub(super) fn len_of_client(&self, client: ClientId) -> usize {
+        self.clients[client].count
+    }
+
     /// At the end, or, what comes back from a device that failed, in front of its client's others.
     pub(super) fn push(&mut self, task: Arc<Task>, is_back: bool) {
         let (id, shape) = (task.client, task.shape);

@@ -528,8 +528,17 @@ impl State {
             let message = format!("out of order: {}; try another server", names.join(", "));
             return Some(Refusal::new(Code::Unavailable, message));
         }
-        if self.line.len() >= self.bounds.waiting_max {
+        let room = self.bounds.waiting_max.saturating_sub(self.line.len());
+        if room == 0 {
             return full(format!("{} requests wait already", self.line.len()));
+        }
+        // Clients who flood the line leave some room to those who have little in it (dynamic
+        // thresholds, Choudhury and Hahne 1998).
+        if self.line.len_of_client(client) >= room.saturating_mul(ROOMS_MAX) {
+            return full(format!(
+                "{} requests of this client wait already, and there is room for {room} more of all",
+                self.line.len_of_client(client)
+            ));
         }
         if self.of_client[client] >= self.bounds.per_client_max {
             return full(format!(
@@ -689,10 +698,13 @@ impl State {
         let state = &mut self.devices[device];
         state.failures += given_up.len() as u64;
         state.down_until = Some(now + hang);
+        // One that hangs in its turn does not keep others from finding out.
+        state.is_on_trial = false;
         for task in given_up {
-            task.note_failure(device);
-            // Where nobody else can, it may still come, until its deadline.
+            // Where nobody else can, it stays with the device: an answer or a failure may still
+            // come, until its deadline.
             if !task.is_answered() && self.can_anyone(&task) {
+                task.note_failure(device);
                 self.line.push(task, true);
             }
         }
@@ -788,5 +800,8 @@ const ENDS: &str = "the server is shutting down: try another one";
 const FAILURES_MAX: u32 = 3;
 /// For so long at first, and twice as long after as many failures more.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
+/// So many times the room that is left, a client may have waiting: one alone fills eight ninths of
+/// the line.
+const ROOMS_MAX: usize = 8;
 /// Larger batches are counted with those of this size.
 const BATCH_COUNTED_MAX: usize = 64;

@@ -374,6 +374,95 @@ fn what_hangs_in_a_device_is_done_by_another_and_answered_once() {
 }
 
 #[test]
+fn what_hangs_and_then_fails_is_answered_where_nobody_else_can() {
+    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let held = Arc::clone(&gate);
+    let hangs_then_fails = move || {
+        held.pass();
+        Some(DeviceError("burnt".into()))
+    };
+    let bounds = Bounds {
+        hang: Duration::from_millis(20),
+        ..BOUNDS
+    };
+    let dispatcher = Dispatcher::start(vec![crew("only", 1, hangs_then_fails)], bounds).unwrap();
+    let client = dispatcher.add_client(1);
+    let answers = send(&dispatcher, client, 1..2, MINUTE);
+    let began = Instant::now();
+    while !dispatcher.devices()[0].is_down {
+        assert!(began.elapsed() < MINUTE, "never found to hang");
+        dispatcher.look_after();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    gate.open();
+    let (_, answered) = answers.recv_timeout(MINUTE).unwrap();
+    assert_eq!(answered.outcome.unwrap_err().code, Code::Unavailable);
+    assert_eq!(dispatcher.unanswered(), 0);
+}
+
+#[test]
+fn a_trial_that_hangs_does_not_keep_a_device_from_the_next_one() {
+    // The first two of four workers never come back.
+    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let (held, calls) = (Arc::clone(&gate), AtomicUsize::new(0));
+    let hangs_twice = move || {
+        if calls.fetch_add(1, Ordering::Relaxed) < 2 {
+            held.pass();
+        }
+        None
+    };
+    let bounds = Bounds {
+        hang: Duration::from_millis(20),
+        ..BOUNDS
+    };
+    let dispatcher = Dispatcher::start(vec![crew("only", 4, hangs_twice)], bounds).unwrap();
+    let client = dispatcher.add_client(1);
+    let began = Instant::now();
+    let mut served = false;
+    while !served {
+        assert!(began.elapsed() < MINUTE, "never tried again");
+        let answers = send(&dispatcher, client, 7..8, Duration::from_millis(50));
+        let answered = loop {
+            dispatcher.look_after();
+            if let Ok((_, answered)) = answers.recv_timeout(Duration::from_millis(1)) {
+                break answered;
+            }
+            assert!(began.elapsed() < MINUTE, "never answered");
+        };
+        served = answered.outcome.is_ok();
+    }
+    gate.open();
+}
+
+#[test]
+fn those_who_flood_the_line_leave_room_to_the_others() {
+    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let held = Arc::clone(&gate);
+    let hangs = move || {
+        held.pass();
+        None
+    };
+    let bounds = Bounds {
+        waiting_max: 100,
+        ..BOUNDS
+    };
+    let dispatcher = Dispatcher::start(vec![crew("slow", 1, hangs)], bounds).unwrap();
+    let floods = [1, 1, 1].map(|weight| {
+        let client = dispatcher.add_client(weight);
+        send(&dispatcher, client, 0..200, MINUTE)
+    });
+    let late = dispatcher.add_client(1);
+    let answers = send(&dispatcher, late, 5..6, MINUTE);
+    assert!(answers.try_recv().is_err(), "it waits for the device");
+    // One alone has most of the line.
+    let refused = std::iter::from_fn(|| floods[0].try_recv().ok()).count();
+    assert!((100..=112).contains(&refused), "{refused}");
+    gate.open();
+    assert_all_right(&answers, 1);
+    drop(dispatcher);
+}
+
+#[test]
 fn deadlines_are_kept_in_the_line_and_in_the_device() {
     let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
     let held = Arc::clone(&gate);
