@@ -58,7 +58,12 @@ impl Devices {
         let mut usable = Vec::new();
         for key in keys {
             if let Some(problem) = key.problem() {
-                tracing::warn!(device = name, key = key.label(), problem, "a key is of no use");
+                tracing::warn!(
+                    device = name,
+                    key = key.label(),
+                    problem,
+                    "a key is of no use"
+                );
                 continue;
             }
             let held = token.key(&key);
