@@ -4,3 +4,4 @@
 
 mod host;
 mod operations;
+mod trials;

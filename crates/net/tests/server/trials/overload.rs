@@ -1,0 +1,137 @@
+//! More than can be done.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use oarlock_net::client::{Client, Operation};
+use oarlock_net::proto;
+use oarlock_net::server::Server;
+use tonic::Code;
+
+use super::super::host::{EVERYTHING, Home, call};
+use super::{PUBLIC, soon};
+
+fn raw(number: u64) -> Operation {
+    Operation::RawPrivate(proto::RawPrivate {
+        key_id: "rsa1024".into(),
+        number: number.to_be_bytes().to_vec(),
+    })
+}
+
+fn assert_right(power: &[u8], number: u64) {
+    let back = PUBLIC.raw_public(power).unwrap();
+    assert_eq!(back[back.len() - 8..], number.to_be_bytes());
+}
+
+/// A board of 4 coprocessors, 10 ms each: 400 a second.
+const BOARD: &str = "[[device]]\nkind = \"simulated\"\nname = \"board\"\ncoprocessors = 4\n\
+     latency_ms = 10\nworkers = 4\n";
+
+#[derive(Default)]
+struct Counts {
+    right: AtomicUsize,
+    refused: AtomicUsize,
+}
+
+/// Asks for one after the other, `at_once` times over, until `is_over`.
+fn flood(
+    tasks: &mut tokio::task::JoinSet<()>,
+    client: &Client,
+    at_once: u64,
+    counts: &Arc<Counts>,
+    is_over: &Arc<AtomicBool>,
+) {
+    for lane in 0..at_once {
+        let (client, counts, is_over) = (client.clone(), Arc::clone(counts), Arc::clone(is_over));
+        tasks.spawn(async move {
+            let mut number = 2 + lane;
+            while !is_over.load(Ordering::Relaxed) {
+                number += at_once;
+                let began = Instant::now();
+                match call(&client, raw(number)).await {
+                    Ok(power) => {
+                        assert_right(&power, number);
+                        counts.right.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Err(error) => {
+                        assert_eq!(error.code, Code::ResourceExhausted, "{error}");
+                        assert!(error.message.contains("send it again"), "{error}");
+                        counts.refused.fetch_add(1, Ordering::Relaxed);
+                        // A client that is told so comes again later.
+                        tokio::time::sleep(Duration::from_millis(10)).await;
+                    }
+                }
+                assert!(
+                    began.elapsed() < Duration::from_secs(20),
+                    "past its deadline"
+                );
+            }
+        });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn four_times_too_much_is_refused_by_name_and_the_rest_is_served() {
+    let names = ["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
+    let home = Home::new(&names);
+    // 64 waiting are 160 ms of work: none of them is late.
+    let rest = format!("{EVERYTHING}\n{BOARD}\n[limits]\nqueue_max = 64\n");
+    let server = Server::start(home.config(&rest)).await.unwrap();
+    let (counts, is_over) = (
+        Arc::new(Counts::default()),
+        Arc::new(AtomicBool::new(false)),
+    );
+    let mut tasks = tokio::task::JoinSet::new();
+    for name in names {
+        let client = home.client(name, &[&server]).await;
+        flood(&mut tasks, &client, 34, &counts, &is_over);
+    }
+    // Both have been seen, many times over.
+    super::until("served and refused", async || {
+        let (right, refused) = (&counts.right, &counts.refused);
+        (right.load(Ordering::Relaxed) > 300 && refused.load(Ordering::Relaxed) > 300).then_some(())
+    })
+    .await;
+    is_over.store(true, Ordering::Relaxed);
+    while let Some(done) = soon("all are answered", tasks.join_next()).await {
+        done.unwrap();
+    }
+    assert_eq!(server.stop().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_who_asks_little_is_served_beside_those_who_flood() {
+    let names = ["quiet", "flood-1", "flood-2", "flood-3"];
+    let home = Home::new(&names);
+    let rest = format!("{EVERYTHING}\n{BOARD}\n[limits]\nqueue_max = 100\n");
+    let server = Server::start(home.config(&rest)).await.unwrap();
+    let (counts, is_over) = (
+        Arc::new(Counts::default()),
+        Arc::new(AtomicBool::new(false)),
+    );
+    let mut tasks = tokio::task::JoinSet::new();
+    for name in &names[1..] {
+        let client = home.client(name, &[&server]).await;
+        flood(&mut tasks, &client, 60, &counts, &is_over);
+    }
+    super::until("a flood", async || {
+        (counts.refused.load(Ordering::Relaxed) > 100).then_some(())
+    })
+    .await;
+    let quiet = home.client("quiet", &[&server]).await;
+    let before = counts.right.load(Ordering::Relaxed);
+    for number in 1000..1040 {
+        // Never refused, however full it is for the others.
+        assert_right(&call(&quiet, raw(number)).await.unwrap(), number);
+    }
+    let meanwhile = counts.right.load(Ordering::Relaxed) - before;
+    // One of four clients, with one request at a time, waits for a coprocessor alone. In the order of
+    // arrival, some 90 others would have gone before each of its requests.
+    assert!(meanwhile < 40 * 45, "{meanwhile} went before 40");
+    is_over.store(true, Ordering::Relaxed);
+    while let Some(done) = soon("all are answered", tasks.join_next()).await {
+        done.unwrap();
+    }
+    assert_eq!(server.stop().await, 0);
+}

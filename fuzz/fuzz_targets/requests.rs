@@ -1,0 +1,220 @@
+//! Requests to the cryptoserver out of bytes that may be anything: no panic, nothing larger made of
+//! them than they are, and what is let through computes what it says.
+#![no_main]
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use libfuzzer_sys::arbitrary::{self, Arbitrary};
+use libfuzzer_sys::fuzz_target;
+use num_bigint::BigUint;
+use oarlock::device::{SoftwareDevice, complete};
+use oarlock::kernels::cpu::Cpu;
+use oarlock_net::proto::{self, request};
+use oarlock_net::server::access::{Access, Rights};
+use oarlock_net::server::config::Config;
+use oarlock_net::server::keys::{KeyStore, Keys};
+use oarlock_net::server::operation::{Prepared, prepare, subject};
+use oarlock_net::tls::Identity;
+use prost::Message as _;
+
+fuzz_target!(|input: Input| {
+    match input {
+        Input::Any(bytes) => {
+            if let Ok(request) = proto::Request::decode(&bytes[..]) {
+                check(request);
+            }
+            if let Ok(batch) = proto::RequestBatch::decode(&bytes[..]) {
+                batch.requests.into_iter().take(8).for_each(check);
+            }
+        }
+        Input::Power {
+            base,
+            is_negative,
+            exponent,
+            modulus,
+            order,
+        } => {
+            let power = proto::ModExp {
+                base,
+                base_is_negative: is_negative,
+                exponent,
+                modulus,
+                byte_order: order.into(),
+                crt: None,
+            };
+            check_power(&power);
+            check(of(request::Operation::ModExp(power)));
+        }
+        Input::Crt {
+            numbers,
+            base,
+            order,
+        } => {
+            let [p, q, dp, dq, qinv, public_exponent, modulus, exponent] = numbers;
+            let power = proto::ModExp {
+                base,
+                exponent,
+                modulus,
+                byte_order: order.into(),
+                crt: Some(proto::Crt {
+                    p,
+                    q,
+                    dp,
+                    dq,
+                    qinv,
+                    public_exponent,
+                }),
+                ..Default::default()
+            };
+            check(of(request::Operation::ModExp(power)));
+        }
+        Input::Sign {
+            is_known,
+            scheme,
+            digest,
+        } => check(of(request::Operation::Sign(proto::Sign {
+            key_id: id(is_known),
+            scheme: scheme.into(),
+            digest,
+        }))),
+        Input::Decrypt {
+            is_known,
+            scheme,
+            ciphertext,
+            label,
+        } => {
+            check(of(request::Operation::Decrypt(proto::Decrypt {
+                key_id: id(is_known),
+                scheme: scheme.into(),
+                ciphertext,
+                label,
+            })));
+        }
+        Input::Raw { is_known, number } => {
+            check(of(request::Operation::RawPrivate(proto::RawPrivate {
+                key_id: id(is_known),
+                number,
+            })));
+        }
+    }
+});
+
+#[derive(Arbitrary, Debug)]
+enum Input {
+    Any(Vec<u8>),
+    Power {
+        base: Vec<u8>,
+        is_negative: bool,
+        exponent: Vec<u8>,
+        modulus: Vec<u8>,
+        order: u8,
+    },
+    Crt {
+        numbers: [Vec<u8>; 8],
+        base: Vec<u8>,
+        order: u8,
+    },
+    Sign {
+        is_known: bool,
+        scheme: i8,
+        digest: Vec<u8>,
+    },
+    Decrypt {
+        is_known: bool,
+        scheme: i8,
+        ciphertext: Vec<u8>,
+        label: Vec<u8>,
+    },
+    Raw {
+        is_known: bool,
+        number: Vec<u8>,
+    },
+}
+
+fn of(operation: request::Operation) -> proto::Request {
+    proto::Request {
+        operation: Some(operation),
+        ..Default::default()
+    }
+}
+
+fn id(is_known: bool) -> String {
+    if is_known { "rsa1024" } else { "nothing" }.to_owned()
+}
+
+/// Whatever it is: it is refused with a reason, or answered by a device.
+fn check(mut request: proto::Request) {
+    let asks = subject(&request).is_some();
+    match prepare(&mut request, &SERVER.0, &SERVER.1) {
+        Err(refusal) => assert!(!refusal.message.is_empty()),
+        Ok(prepared) => {
+            assert!(asks);
+            match prepared {
+                Prepared::Random(bytes) => assert!((1..=65_536).contains(&bytes)),
+                Prepared::Power { request, .. } => {
+                    let mut answers = 0;
+                    complete(&*DEVICE, &[&*request], &mut |_, result| {
+                        answers += 1;
+                        if let Ok(result) = result {
+                            assert!(result.len() <= 512);
+                        }
+                    });
+                    assert_eq!(answers, 1);
+                }
+            }
+        }
+    }
+}
+
+/// The same as by another library, of numbers short enough for it.
+fn check_power(power: &proto::ModExp) {
+    let numbers = [&power.base, &power.exponent, &power.modulus];
+    if numbers.iter().any(|number| number.len() > 64) {
+        return;
+    }
+    let mut request = of(request::Operation::ModExp(power.clone()));
+    let Ok(Prepared::Power { request, reverses }) = prepare(&mut request, &SERVER.0, &SERVER.1)
+    else {
+        return;
+    };
+    let is_little = power.byte_order == i32::from(proto::ByteOrder::LittleEndian);
+    let [base, exponent, modulus] = numbers.map(|number| match is_little {
+        true => BigUint::from_bytes_le(number),
+        false => BigUint::from_bytes_be(number),
+    });
+    let mut expected = base.modpow(&exponent, &modulus);
+    let is_odd = exponent.bit(0);
+    if power.base_is_negative && is_odd && expected.bits() > 0 {
+        expected = &modulus - expected;
+    }
+    complete(&*DEVICE, &[&*request], &mut |_, result| {
+        let mut result = result.expect("what is prepared can be computed");
+        if reverses {
+            result.reverse();
+        }
+        let result = match is_little {
+            true => BigUint::from_bytes_le(&result),
+            false => BigUint::from_bytes_be(&result),
+        };
+        assert_eq!(result, expected);
+    });
+}
+
+static DEVICE: LazyLock<SoftwareDevice> = LazyLock::new(|| SoftwareDevice::new(Cpu::detect()));
+
+/// What a client who may do everything has, and the keys of the server.
+static SERVER: LazyLock<(Rights, std::sync::Arc<Keys>)> = LazyLock::new(|| {
+    let text = "listen = [\"127.0.0.1:0\"]\nplaintext = true\n[[key]]\nfile = \"rsa1024.pem\"\n\
+         [[client]]\nidentity = \"*\"\nkeys = [\"*\"]\n\
+         operations = [\"sign\", \"decrypt\", \"raw_private\", \"mod_exp\", \"random\", \"list\"]\n";
+    let keys = Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../crates/oarlock/tests/keys"
+    ));
+    let config = Config::parse(text, keys).expect("a configuration that is right");
+    let none = |_: &str| Err("no tokens".to_owned());
+    let store = KeyStore::load(&config.keys, &none).expect("a key that is there");
+    let rights = Access::new(&config.clients).of(&Identity::anonymous());
+    (rights.expect("all fit"), store.current())
+});
