@@ -12,6 +12,7 @@
 //! age/          encrypt, decrypt, keygen, inspect: age files
 //! run/          one command with the provider    provider/      the same for the whole machine
 //! doctor/       whether it will be taken, and why not
+//! serve.rs      the cryptoserver   pki.rs   certificates for it   sign.rs   a signature by it
 //! openssl_conf/ the user's configuration read and added to   openssl.rs  what openssl says of itself
 //! ```
 
@@ -31,9 +32,12 @@ mod openssl_conf;
 mod options;
 mod output;
 mod passphrase;
+mod pki;
 mod progress;
 mod provider;
 mod run;
+mod serve;
+mod sign;
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -85,6 +89,15 @@ enum Command {
     /// Find out whether this machine and a program will take the OpenSSL provider, and why not
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(doctor::Args),
+    /// Serve private-key operations to clients who are known by their certificates
+    #[command(after_help = serve::EXAMPLES)]
+    Serve(serve::Args),
+    /// Make certificates for a cryptoserver
+    #[command(subcommand)]
+    Pki(pki::Command),
+    /// Sign a file or a digest with a key of a cryptoserver
+    #[command(after_help = sign::EXAMPLES)]
+    Sign(sign::Args),
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  oarlock completions bash > /etc/bash_completion.d/oarlock")]
     Completions {
@@ -118,6 +131,9 @@ fn carry_out(command: Command) -> Result<ExitCode, Failure> {
         Command::Run(args) => return run::run(&args),
         Command::Doctor(args) => return doctor::run(&args),
         Command::Provider(command) => return provider::run(&command),
+        Command::Serve(args) => serve::run(&args),
+        Command::Pki(command) => pki::run(&command),
+        Command::Sign(args) => sign::run(&args),
         Command::Man(args) => manual::run(&args, Cli::command()),
         Command::Completions { shell } => {
             let mut script = Vec::new();

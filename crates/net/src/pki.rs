@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
-    Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, date_time_ymd,
+    Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, RsaKeySize,
+    date_time_ymd,
 };
 use rustls_pki_types::ServerName;
 use zeroize::Zeroizing;
@@ -147,6 +148,24 @@ impl PkiRequest {
         params.not_after = now + Duration::from_secs(u64::from(self.days) * 86400);
         Ok(params)
     }
+}
+
+/// A new RSA key of so many bits, 2048, 3072 or 4096, as PEM of PKCS#8.
+///
+/// # Errors
+/// For other sizes, and where none could be made.
+pub fn new_rsa_key(bits: usize) -> Result<Zeroizing<String>, PkiError> {
+    let size = match bits {
+        2048 => RsaKeySize::_2048,
+        3072 => RsaKeySize::_3072,
+        4096 => RsaKeySize::_4096,
+        bits => {
+            let what = format!("{bits} bits: choose 2048, 3072 or 4096");
+            return Err(PkiError::new(what));
+        }
+    };
+    let key = KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, size)?;
+    Ok(Zeroizing::new(key.serialize_pem()))
 }
 
 /// Why no certificates were made.

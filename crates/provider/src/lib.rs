@@ -19,5 +19,6 @@ mod counted;
 mod dispatch;
 mod error;
 mod provider;
+mod reserve;
 
 pub use provider::OSSL_provider_init;

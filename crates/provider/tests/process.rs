@@ -307,7 +307,7 @@ fn it_runs_in_a_chroot() {
 /// more than alone. A program in C: Python, and the Rust in its `cryptography`, abort or loop without the library.
 #[test]
 fn a_limit_on_memory_kills_nobody() {
-    let data = noise(3 << 20);
+    let data = noise(1 << 20);
     let expected = stock(&data);
     let limited = |kib: usize, conf: Option<&Accelerated>| {
         let limit = format!("--as={}", kib << 10);
@@ -318,9 +318,10 @@ fn a_limit_on_memory_kills_nobody() {
     let alone = (4096..65536).step_by(256).find(starts).unwrap();
     let library = (module().metadata().unwrap().len() >> 10) as usize;
     let enough = alone + library + 32 * 1024;
-    for strategy in ["auto", "stripe", "prefetch"] {
+    let try_all = |strategy: &str| {
         let accelerated = Accelerated::forced(strategy);
-        for kib in (alone + 256..enough + 1024).step_by(256) {
+        let works = |kib: usize| {
+            let before = accelerated.bytes(Operation::Aes128Ctr, Encrypt);
             let output = limited(kib, Some(&accelerated));
             let (status, said) = (output.status, lossy(&output.stderr));
             assert_eq!(status.signal(), None, "{strategy}, {kib} KiB: {said}");
@@ -333,10 +334,29 @@ fn a_limit_on_memory_kills_nobody() {
                     "{strategy}: not in {kib} KiB, in {alone} alone: {said}"
                 );
             }
+            accelerated.bytes(Operation::Aes128Ctr, Encrypt) > before
+        };
+        let (mut too_little, mut works_in) = (alone, enough);
+        assert!(works(enough), "{strategy}: never accelerated");
+        while works_in - too_little > 4 {
+            let middle = too_little.midpoint(works_in);
+            match works(middle) {
+                true => works_in = middle,
+                false => too_little = middle,
+            }
         }
-        let bytes = accelerated.bytes(Operation::Aes128Ctr, Encrypt);
-        assert!(bytes > 0, "{strategy}: never accelerated");
-    }
+        // Once the library is in, its threads and rings come, and each may leave a few KiB, or nothing, for
+        // what is needed next. Before there was a reserve, it failed in 11 KiB of this range.
+        let finely = (works_in - 128..works_in + 768).step_by(4);
+        let coarsely = (alone + 256..enough + 1024).step_by(768);
+        finely.chain(coarsely).for_each(|kib| _ = works(kib));
+    };
+    thread::scope(|scope| {
+        for strategy in ["auto", "stripe", "prefetch"] {
+            let try_all = &try_all;
+            scope.spawn(move || try_all(strategy));
+        }
+    });
 }
 
 #[test]

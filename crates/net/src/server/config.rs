@@ -192,7 +192,7 @@ pub struct ClientConfig {
     pub identity: Pattern,
     /// Fit the ids of the keys that they may use.
     pub keys: Vec<Pattern>,
-    /// What they may do with them.
+    /// What they may do with them; nothing, if there are none.
     pub operations: Vec<Operation>,
     /// Of each one's fair share; at least 1.
     pub weight: u32,
@@ -750,10 +750,6 @@ impl Reader<'_> {
             if identity.is_empty() {
                 return Err(self.error(client.identity.span(), "an empty identity fits nobody"));
             }
-            if client.operations.get_ref().is_empty() {
-                let what = format!("no operation: choose of {OPERATIONS}");
-                return Err(self.error(client.operations.span(), what));
-            }
             let needing = client.operations.get_ref().iter();
             if client.keys.is_empty() && needing.copied().any(Operation::needs_key) {
                 let what = "operations with keys and no keys: give keys, [\"*\"] for all";
@@ -846,9 +842,14 @@ impl Reader<'_> {
     /// The path of a file that is there.
     fn file(&self, file: &Spanned<String>) -> Checked<PathBuf> {
         let path = self.folder.join(file.get_ref());
-        let problem = match std::fs::File::open(&path).and_then(|file| file.metadata()) {
+        // A pipe is not opened: that could take for ever.
+        let problem = match std::fs::metadata(&path) {
             Ok(metadata) if metadata.is_dir() => "it is a directory".to_owned(),
-            Ok(_) => return Ok(path),
+            Ok(metadata) if !metadata.is_file() => "it is no regular file".to_owned(),
+            Ok(_) => match std::fs::File::open(&path) {
+                Ok(_) => return Ok(path),
+                Err(error) => error.to_string(),
+            },
             Err(error) => error.to_string(),
         };
         let what = format!("{} cannot be read: {problem}", path.display());
@@ -1102,7 +1103,6 @@ struct RawAudit {
 }
 
 const PRESETS: &str = "axl200 or nfast300";
-const OPERATIONS: &str = "sign, decrypt, raw_private, mod_exp, random, list";
 const WORKERS: RangeInclusive<u64> = 1..=1024;
 const COUNT_MAX: u64 = 1 << 20;
 const MESSAGE_BYTES: RangeInclusive<u64> = 4096..=64 << 20;

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use oarlock::RsaPrivateKey;
-use oarlock::device::{Answer, CpuDevice, PublicKeyDevice, PublicKeyOffer, Shape, SoftwareDevice};
+use oarlock::device::{
+    Answer, CpuDevice, Host, LibraryDevice, Pkcs11Device, Pkcs11Options, PublicKeyDevice,
+    PublicKeyOffer, Shape, SimulatedBoard, SimulatedDevice, SoftwareDevice, TokenName,
+};
 use oarlock::kernels::cpu::Cpu;
+use oarlock::{PublicKeyRequest, RsaPrivateKey};
 
-use super::config::{DeviceConfig, DeviceEntry};
+use super::config::{DeviceConfig, DeviceEntry, Simulation};
 use super::dispatch::Crew;
-use oarlock::PublicKeyRequest;
 
 /// All devices of a server.
 pub(super) struct Devices(Vec<Opened>);
@@ -17,6 +19,8 @@ struct Opened {
     name: String,
     workers: usize,
     device: Arc<dyn PublicKeyDevice>,
+    /// The same, if it is one.
+    token: Option<Arc<Pkcs11Device>>,
 }
 
 impl Devices {
@@ -26,16 +30,7 @@ impl Devices {
     /// The first that cannot be opened, by name.
     pub(super) fn open(entries: &[DeviceEntry]) -> Result<Self, String> {
         let opened = entries.iter().map(|entry| {
-            let device: Arc<dyn PublicKeyDevice> = match &entry.device {
-                DeviceConfig::Cpu => Arc::new(CpuDevice::new(Cpu::detect())),
-                DeviceConfig::Software => Arc::new(SoftwareDevice::new(Cpu::detect())),
-                _ => return Err(format!("device {:?}: not in this build", entry.name)),
-            };
-            Ok(Opened {
-                name: entry.name.clone(),
-                workers: entry.workers,
-                device: Arc::new(Named(entry.name.clone(), device)),
-            })
+            Opened::open(entry).map_err(|error| format!("device {:?}: {error}", entry.name))
         });
         opened.collect::<Result<_, _>>().map(Self)
     }
@@ -48,16 +43,102 @@ impl Devices {
         crews.collect()
     }
 
-    /// The keys that a device holds, with their labels.
+    /// The keys that a device holds and that are of use, with their labels.
     ///
     /// # Errors
     /// Why there are none.
     pub(super) fn keys_of(&self, name: &str) -> Result<Vec<(String, RsaPrivateKey)>, String> {
-        match self.0.iter().find(|opened| opened.name == name) {
-            None => Err(format!("there is no device {name:?}")),
-            Some(_) => Err(format!("device {name:?} holds no keys")),
+        let opened = self.0.iter().find(|opened| opened.name == name);
+        let token = opened.and_then(|opened| opened.token.as_ref());
+        let token = token.ok_or_else(|| format!("there is no device {name:?} that holds keys"))?;
+        let keys = token
+            .keys()
+            .map_err(|error| format!("device {name:?}: {error}"))?;
+        let mut usable = Vec::new();
+        for key in keys {
+            if let Some(problem) = key.problem() {
+                tracing::warn!(
+                    device = name,
+                    key = key.label(),
+                    problem,
+                    "a key is of no use"
+                );
+                continue;
+            }
+            let held = token.key(&key);
+            let held = held.map_err(|error| format!("key {:?}: {error}", key.label()))?;
+            usable.push((key.label().to_owned(), held));
         }
+        Ok(usable)
     }
+}
+
+impl Opened {
+    fn open(entry: &DeviceEntry) -> Result<Self, String> {
+        let DeviceEntry { name, workers, .. } = entry;
+        let mut token = None;
+        let device: Arc<dyn PublicKeyDevice> = match &entry.device {
+            DeviceConfig::Cpu => named(name, CpuDevice::new(Cpu::detect())),
+            DeviceConfig::Software => named(name, SoftwareDevice::new(Cpu::detect())),
+            DeviceConfig::Simulated(simulation) => {
+                let board = SimulatedDevice::new(name, board(simulation), Cpu::detect());
+                Arc::new(board.map_err(|error| error.to_string())?)
+            }
+            DeviceConfig::Pkcs11 {
+                module,
+                token: label,
+                pin,
+            } => {
+                let label = TokenName::Label(label.clone());
+                let opened = Pkcs11Device::open(Pkcs11Options {
+                    sessions_max: *workers,
+                    name: name.clone(),
+                    ..Pkcs11Options::new(module, label, Some(pin.read()?))
+                });
+                let opened = opened.map_err(|error| error.to_string())?;
+                token = Some(Arc::clone(&opened));
+                opened
+            }
+            DeviceConfig::Library { path, options } => {
+                LibraryDevice::open(path, options, Some(name)).map_err(|error| error.to_string())?
+            }
+        };
+        Ok(Self {
+            name: name.clone(),
+            workers: *workers,
+            device,
+            token,
+        })
+    }
+}
+
+fn board(simulation: &Simulation) -> SimulatedBoard {
+    match simulation {
+        Simulation::Axl200 => SimulatedBoard::axl200(),
+        Simulation::Nfast300 => SimulatedBoard::nfast300(),
+        Simulation::Board {
+            coprocessors,
+            latency,
+            latency_with_crt,
+            host,
+            jitter,
+        } => SimulatedBoard {
+            coprocessors: *coprocessors,
+            latency: *latency + *host,
+            latency_with_crt: Some(*latency_with_crt + *host),
+            host: Host {
+                share: *host,
+                pauses: None,
+            },
+            jitter: (jitter.as_secs_f64() / latency.as_secs_f64().max(1e-9)).min(1.0),
+            faults: Vec::new(),
+            seed: 1,
+        },
+    }
+}
+
+fn named(name: &str, device: impl PublicKeyDevice + 'static) -> Arc<dyn PublicKeyDevice> {
+    Arc::new(Named(name.to_owned(), Arc::new(device)))
 }
 
 /// A device by the name that the configuration gives it.

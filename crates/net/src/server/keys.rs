@@ -94,6 +94,7 @@ impl KeyStore {
 
     /// Reads all keys anew, the same as before or others, and puts them in the place of those that
     /// are there. A file of a directory that is wrong now leaves the key that came from it before.
+    /// Blocks while files and tokens are read.
     ///
     /// # Errors
     /// As [`load`](Self::load); then all stay as they were.
@@ -112,7 +113,7 @@ impl KeyStore {
         Arc::clone(&current)
     }
 
-    /// Looks through the directories for what has changed.
+    /// Looks through the directories for what has changed. Blocks while files are read.
     pub fn refresh(&self) {
         let mut state = self.state();
         let keys = state.refresh(&self.current());

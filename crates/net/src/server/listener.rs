@@ -1,7 +1,7 @@
 //! Lets connections in: accepts them, does their handshakes, and hands on those of clients who are
 //! known, with who they are.
 //!
-//! Handshakes go on beside each other, [`HANDSHAKES_MAX`] at most; when that many are under way, the
+//! Handshakes go on beside each other, 256 at most; when that many are under way, the
 //! next ones wait in the system's queue, so that clients who begin one and say no more delay others
 //! by the time that is allowed for one, and take none of the places of connections that are done.
 
@@ -507,7 +507,7 @@ impl Idle {
     }
 }
 
-/// Tells the first [`TOLD_MAX`] of a kind in each [`TOLD_WITHIN`], so that nobody fills a disk by
+/// Tells the first few of a kind in every ten seconds, so that nobody fills a disk by
 /// knocking, and counts the others.
 #[derive(Default)]
 struct Told(Mutex<Window>);
@@ -572,7 +572,7 @@ fn is_of_connection(kind: ErrorKind) -> bool {
 }
 
 /// Handshakes under way at the same time; one takes less than a millisecond of a core.
-pub const HANDSHAKES_MAX: usize = 256;
+const HANDSHAKES_MAX: usize = 256;
 
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const BACKLOG: i32 = 1024;

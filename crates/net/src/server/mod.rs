@@ -198,17 +198,21 @@ impl Server {
     /// Takes over what a configuration says of keys, clients, limits and certificates; devices,
     /// addresses and threads stay as they are, which a warning in the log says if it has others.
     /// Streams that are open keep the rights that they began with. The audit goes on in a new file
-    /// where the old one was moved away.
+    /// where the old one was moved away. Reads files, and may ask tokens: takes its time.
     ///
     /// # Errors
-    /// The first thing that is wrong; then all stays as it was, but for certificates that were read
-    /// before.
+    /// The first thing that is wrong; then all stays as it was.
     pub fn reload(&self, config: &Config) -> Result<(), ServerError> {
-        if let (Some(tls), Some(files)) = (&self.tls, tls_files(config)) {
-            tls.reload(&files).map_err(failed)?;
+        let files = tls_files(config);
+        if let Some(files) = &files {
+            // Keys are not to change where certificates are wrong.
+            files.server().map_err(failed)?;
         }
         let tokens = |name: &str| self.devices.keys_of(name);
         self.keys.reload(&config.keys, &tokens).map_err(failed)?;
+        if let (Some(tls), Some(files)) = (&self.tls, &files) {
+            tls.reload(files).map_err(failed)?;
+        }
         let fresh = Arc::new(policy(config));
         *self
             .shared
@@ -271,19 +275,27 @@ pub fn serve(
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut hang_up = signal(SignalKind::hangup())?;
-        let server = Server::start(config).await?;
+        let server = Arc::new(Server::start(config).await?);
         started(&server);
         loop {
             tokio::select! {
                 _ = terminate.recv() => break,
                 _ = interrupt.recv() => break,
-                _ = hang_up.recv() => match read().and_then(|config| server.reload(&config)) {
-                    Ok(()) => tracing::info!("reloaded"),
-                    Err(error) => tracing::error!(%error, "not reloaded: all stays as it was"),
-                },
+                _ = hang_up.recv() => {
+                    let (server, config) = (Arc::clone(&server), read());
+                    let reloaded = tokio::task::spawn_blocking(move || server.reload(&config?));
+                    match reloaded.await.unwrap_or_else(|error| Err(failed(error))) {
+                        Ok(()) => tracing::info!("reloaded"),
+                        Err(error) => tracing::error!(%error, "not reloaded: all stays as it was"),
+                    }
+                }
             }
         }
         tracing::info!("shutting down");
+        // Nobody reloads any more.
+        let Ok(server) = Arc::try_unwrap(server).map_err(drop) else {
+            return Ok(());
+        };
         match server.stop().await {
             0 => {}
             left => tracing::warn!(left, "requests were given up: drain_ms is over"),

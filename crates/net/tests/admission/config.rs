@@ -320,6 +320,10 @@ fn errors_name_line_and_column() {
             "4:8: keys.d cannot be read: it is a directory",
         ),
         (
+            "[[key]]\nfile = '/dev/null'",
+            "4:8: /dev/null cannot be read: it is no regular file",
+        ),
+        (
             "[[key]]\nfile = '*.pem'",
             "4:8: no id can be made of the file's name: give id",
         ),
@@ -356,10 +360,6 @@ fn errors_name_line_and_column() {
             "[[client]]\nidentity = '*'\noperations = ['sing']",
             "5:15: unknown variant `sing`, expected one of `sign`, `decrypt`, `raw_private`, `mod_exp`, \
              `random`, `list`",
-        ),
-        (
-            "[[client]]\nidentity = '*'\noperations = []",
-            "5:14: no operation: choose of sign, decrypt, raw_private, mod_exp, random, list",
         ),
         (
             "[[client]]\nidentity = '*'\noperations = ['sign']",
@@ -473,4 +473,35 @@ fn secrets_are_the_first_line_of_a_file_or_a_variable() {
     assert_eq!(*Secret::Variable("PATH".to_owned()).read().unwrap(), path);
     let none = Secret::Variable("OARLOCK_NOT_SET".to_owned());
     assert!(none.read().unwrap_err().contains("OARLOCK_NOT_SET"));
+}
+
+/// The example of docs/cryptoserver.md, with every file that it names.
+#[test]
+fn the_example_in_the_documentation_is_right() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cryptoserver.md");
+    let page = fs::read_to_string(page).unwrap();
+    let (_, example) = page.split_once("```toml\n").unwrap();
+    let (example, _) = example.split_once("```").unwrap();
+    let folder = TempDir::new().unwrap();
+    for name in ["keys.d", "keys", "lib"] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    for name in [
+        "server.pem",
+        "server.key",
+        "ca.pem",
+        "keys/web.pem",
+        "keys/old.pem",
+        "keys/old.pass",
+        "hsm.pin",
+        "lib/libmodule.so",
+        "lib/libboard.so",
+    ] {
+        fs::write(folder.path().join(name), "").unwrap();
+    }
+    let config = Config::parse(example, folder.path()).unwrap();
+    assert_eq!(config.limits, Limits::default());
+    assert_eq!(config.devices.len(), 5);
+    assert_eq!(config.keys.len(), 4);
+    assert_eq!(config.clients.len(), 2);
 }

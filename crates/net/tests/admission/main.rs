@@ -3,4 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod access;
+mod common;
 mod config;
+mod keys;
+mod listener;
+mod tls;

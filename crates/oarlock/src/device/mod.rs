@@ -18,6 +18,8 @@ mod public_key;
 mod rates;
 mod registry;
 #[cfg(feature = "software")]
+mod simulated;
+#[cfg(feature = "software")]
 pub(crate) mod software;
 
 use std::fmt;
@@ -35,6 +37,8 @@ pub use self::public_key::{
     Answer, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, Shape, complete,
 };
 pub(crate) use self::registry::{Registration, Registry};
+#[cfg(feature = "software")]
+pub use self::simulated::{Fault, Host, Injection, Pauses, SimulatedBoard, SimulatedDevice, When};
 #[cfg(feature = "software")]
 pub use self::software::SoftwareDevice;
 use crate::aead::AeadKey;

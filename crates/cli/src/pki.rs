@@ -1,0 +1,126 @@
+//! `oarlock pki`.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use oarlock_net::pki::{PkiRequest, new_rsa_key};
+
+use crate::failure::{Failure, reason};
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Make a test CA, certificates of a cryptoserver and its clients, and a configuration
+    #[command(after_help = EXAMPLES)]
+    Init(Args),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Where the files go; made if it is not there. Nothing in it is overwritten
+    #[arg(value_name = "DIRECTORY")]
+    directory: PathBuf,
+
+    /// DNS name or IP address of the server, once for each
+    #[arg(long, value_name = "NAME", default_values = ["localhost", "127.0.0.1", "::1"])]
+    server_name: Vec<String>,
+
+    /// Name of a client, once for each
+    #[arg(long, value_name = "NAME", default_value = "client")]
+    client: Vec<String>,
+
+    /// Also make an RSA key for the server to sign with, called so; once for each
+    #[arg(long, value_name = "ID")]
+    key: Vec<String>,
+
+    /// Bits of these keys
+    #[arg(long, value_name = "BITS", default_value = "2048", value_parser = ["2048", "3072", "4096"])]
+    bits: String,
+
+    /// How long the certificates are valid
+    #[arg(long, default_value_t = 365)]
+    days: u32,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  oarlock pki init demo --key web
+  oarlock pki init certs --server-name crypto.example --client proxy-1 --client proxy-2";
+
+pub(crate) fn run(command: &Command) -> Result<(), Failure> {
+    let Command::Init(args) = command;
+    for id in &args.key {
+        let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
+        if id.is_empty() || id.starts_with(['.', '-']) || !id.chars().all(is_plain) {
+            return Err(Failure::usage(format!(
+                "--key {id}: letters, digits and - _ . alone, the first no . or -"
+            )));
+        }
+    }
+    let request = PkiRequest {
+        server_names: args.server_name.clone(),
+        clients: args.client.clone(),
+        days: args.days,
+    };
+    let written = request.init(&args.directory);
+    let mut written = written.map_err(|error| Failure::new(error.to_string()))?;
+    let keys = args.directory.join("keys");
+    let mut folder = fs::DirBuilder::new();
+    let made = folder.recursive(true).mode(0o700).create(&keys);
+    made.map_err(|error| failed(&keys, &error))?;
+    let bits = args.bits.parse().unwrap_or(2048);
+    for id in &args.key {
+        let key = new_rsa_key(bits).map_err(|error| Failure::new(error.to_string()))?;
+        let path = keys.join(format!("{id}.pem"));
+        write(&path, key.as_bytes(), 0o600)?;
+        written.push(path);
+    }
+    let path = args.directory.join("cryptoserver.toml");
+    write(&path, CONFIGURATION.as_bytes(), 0o644)?;
+    written.push(path);
+    let names = written
+        .iter()
+        .map(|path| format!("{}\n", path.display()))
+        .collect::<String>();
+    crate::to_stdout(names.as_bytes())
+}
+
+fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(mode);
+    let written = options
+        .open(path)
+        .and_then(|mut file| file.write_all(bytes));
+    written.map_err(|error| failed(path, &error))
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{}: {}", path.display(), reason(error)))
+}
+
+/// What `oarlock serve` begins with.
+const CONFIGURATION: &str = r#"# A cryptoserver for tests; docs/cryptoserver.md has every setting.
+listen = ["127.0.0.1:7443"]
+
+[tls]
+certificate = "server.pem"
+key = "server.key"
+client_ca = "ca.pem"
+
+[[device]]
+kind = "cpu"
+
+# Every *.pem in it, watched.
+[[key]]
+directory = "keys"
+
+# Whoever has a certificate of this CA.
+[[client]]
+identity = "*"
+keys = ["*"]
+operations = ["sign", "decrypt", "raw_private", "mod_exp", "random", "list"]
+
+[metrics]
+listen = "127.0.0.1:9464"
+"#;

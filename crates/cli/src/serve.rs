@@ -1,0 +1,102 @@
+//! `oarlock serve`.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+
+use oarlock_net::server::config::Config;
+use oarlock_net::server::{self, Server};
+use tracing_subscriber::EnvFilter;
+
+use crate::failure::Failure;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Configuration, as docs/cryptoserver.md describes it
+    #[arg(short, long, value_name = "FILE")]
+    config: PathBuf,
+
+    /// Say what is wrong with the configuration and all that it names, and serve nothing
+    #[arg(long)]
+    check: bool,
+
+    /// Serve with this device alone: one of the configuration, cpu, software, axl200 or nfast300
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+
+    /// Threads that give that device work
+    #[arg(long, value_name = "COUNT", requires = "device")]
+    workers: Option<usize>,
+
+    /// What is logged on standard error: error, warn, info, debug, or as in `info,oarlock_net=debug`
+    #[arg(long, value_name = "FILTER", default_value = "info")]
+    log: String,
+
+    /// Log in JSON, a line for each event
+    #[arg(long)]
+    log_json: bool,
+}
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  oarlock serve --config cryptoserver.toml
+  oarlock serve --config cryptoserver.toml --check
+  oarlock serve --config cryptoserver.toml --device cpu --workers 2
+
+SIGHUP has the configuration read again: keys, clients, limits and certificates. SIGTERM ends the server
+when everything that it has taken in is answered.";
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    start_log(args)?;
+    let change = |config: Config| match &args.device {
+        Some(device) => config.single_device(device, args.workers),
+        None => Ok(config),
+    };
+    let fail = |error: &dyn std::fmt::Display| Failure::new(error.to_string());
+    if args.check {
+        let config = Config::read(&args.config).map_err(|error| fail(&error))?;
+        let config = change(config).map_err(|error| fail(&error))?;
+        let found = server::check(&config).map_err(|error| fail(&error))?;
+        let devices = found
+            .devices
+            .iter()
+            .map(|(name, workers)| format!("{name} ({workers})"));
+        let text = format!(
+            "devices (workers): {}\nkeys: {}\n",
+            devices.collect::<Vec<_>>().join(", "),
+            found.keys.join(", ")
+        );
+        return crate::to_stdout(text.as_bytes());
+    }
+    server::serve(&args.config, change, announce).map_err(|error| fail(&error))
+}
+
+/// On standard output, for who has started it and waits for the port.
+fn announce(server: &Server) {
+    let mut text = String::new();
+    for address in server.addresses() {
+        text.push_str(&format!("listening on {address}\n"));
+    }
+    if let Some(address) = server.metrics() {
+        text.push_str(&format!("metrics on http://{address}/metrics\n"));
+    }
+    let mut stdout = std::io::stdout().lock();
+    // It serves whether or not anybody reads that.
+    let _ = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+}
+
+fn start_log(args: &Args) -> Result<(), Failure> {
+    let filter = EnvFilter::try_new(&args.log)
+        .map_err(|error| Failure::usage(format!("--log {}: {error}", args.log)))?;
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
+    if args.log_json {
+        log.json().init();
+    } else {
+        log.init();
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! What several of the tests need.
+
+use std::fmt::{Debug, Write};
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use oarlock_net::pki::PkiRequest;
+use oarlock_net::tls::TlsFiles;
+use tempfile::TempDir;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Metadata, Subscriber, span};
+
+/// Long enough on a busy machine, and shorter than the time after which keys are looked through
+/// unasked.
+pub const LIMIT: Duration = Duration::from_secs(20);
+
+/// An authority, a server of loopback's names, and clients of these names.
+pub fn pki(clients: &[&str]) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let request = PkiRequest {
+        server_names: vec!["localhost".to_owned(), "127.0.0.1".to_owned()],
+        clients: clients.iter().map(|name| (*name).to_owned()).collect(),
+        days: 30,
+    };
+    request.init(folder.path()).unwrap();
+    folder
+}
+
+pub fn tls_files(folder: &Path, name: &str) -> TlsFiles {
+    TlsFiles {
+        certificate: folder.join(format!("{name}.pem")),
+        key: folder.join(format!("{name}.key")),
+        roots: folder.join("ca.pem"),
+    }
+}
+
+/// Runs a program that has to succeed.
+pub fn run(program: &str, arguments: &[&str]) {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {said}");
+}
+
+/// Waits until something is so.
+pub fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let end = Instant::now() + LIMIT;
+    while !is_so() {
+        assert!(Instant::now() < end, "never: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The warnings of one thread, in lines.
+#[derive(Clone, Default)]
+pub struct Log(Arc<Mutex<String>>);
+
+impl Log {
+    pub fn text(&self) -> String {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= Level::WARN && metadata.target().starts_with("oarlock")
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        struct Line<'a>(&'a mut String);
+        impl Visit for Line<'_> {
+            fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+                if field.name() == "message" {
+                    writeln!(self.0, "{value:?}").unwrap();
+                }
+            }
+        }
+        event.record(&mut Line(&mut self.0.lock().unwrap()));
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}

@@ -1,0 +1,101 @@
+//! Servers with certificates and keys of their own, in a folder that goes with them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use oarlock::RsaPrivateKey;
+use oarlock_net::client::{CallOptions, Client, ClientError, Operation, Settings};
+use oarlock_net::pki::PkiRequest;
+use oarlock_net::server::Server;
+use oarlock_net::server::config::Config;
+use oarlock_net::tls::TlsFiles;
+use tempfile::TempDir;
+
+/// Keys of the repository, which protect nothing.
+pub const KEYS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../oarlock/tests/keys");
+
+/// A folder with a CA, a server's certificate, and those of clients.
+pub struct Home(TempDir);
+
+impl Home {
+    pub fn new(clients: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let request = PkiRequest {
+            server_names: vec!["localhost".into(), "127.0.0.1".into()],
+            clients: clients.iter().map(|name| (*name).to_owned()).collect(),
+            days: 2,
+        };
+        request.init(folder.path()).unwrap();
+        fs::create_dir(folder.path().join("keys")).unwrap();
+        for key in ["rsa1024", "rsa2048", "rsa3072", "rsa4096"] {
+            let name = format!("{key}.pem");
+            fs::copy(
+                Path::new(KEYS).join(&name),
+                folder.path().join("keys").join(&name),
+            )
+            .unwrap();
+        }
+        Self(folder)
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// A configuration with everything but what `rest` says.
+    pub fn config(&self, rest: &str) -> Config {
+        let text = format!(
+            "listen = [\"127.0.0.1:0\"]\n{rest}\n\
+             [tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\nclient_ca = \"ca.pem\"\n\
+             [[key]]\ndirectory = \"keys\"\n"
+        );
+        Config::parse(&text, self.path()).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    pub fn tls(&self, client: &str) -> Arc<rustls::ClientConfig> {
+        let files = TlsFiles {
+            certificate: self.file(client, "pem"),
+            key: self.file(client, "key"),
+            roots: self.path().join("ca.pem"),
+        };
+        files.client().unwrap()
+    }
+
+    fn file(&self, name: &str, extension: &str) -> PathBuf {
+        self.path().join(format!("{name}.{extension}"))
+    }
+
+    /// How `client` reaches these servers.
+    pub fn settings(&self, client: &str, servers: &[&Server]) -> Settings {
+        let servers = servers.iter().map(|server| {
+            let port = server.addresses()[0].port();
+            format!("127.0.0.1:{port}")
+        });
+        Settings::new(servers.collect(), Some(self.tls(client)))
+    }
+
+    pub async fn client(&self, client: &str, servers: &[&Server]) -> Client {
+        let client = Client::new(self.settings(client, servers)).unwrap();
+        client.ready(LIMIT).await.unwrap();
+        client
+    }
+}
+
+pub fn key(name: &str) -> RsaPrivateKey {
+    let pem = fs::read_to_string(Path::new(KEYS).join(format!("{name}.pem"))).unwrap();
+    RsaPrivateKey::from_pem(&pem).unwrap()
+}
+
+pub async fn call(client: &Client, operation: Operation) -> Result<Vec<u8>, ClientError> {
+    let result = client.call(operation, CallOptions::default()).await;
+    result.map(|bytes| bytes.to_vec())
+}
+
+/// Everything is there within this, or is a failure.
+pub const LIMIT: Duration = Duration::from_secs(30);
+
+/// All that a test may do.
+pub const EVERYTHING: &str = "[[client]]\nidentity = \"*\"\nkeys = [\"*\"]\n\
+     operations = [\"sign\", \"decrypt\", \"raw_private\", \"mod_exp\", \"random\", \"list\"]\n";
