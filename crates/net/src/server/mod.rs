@@ -197,7 +197,7 @@ impl Server {
 
     /// Takes over what a configuration says of keys, clients, limits and certificates; devices,
     /// addresses and threads stay as they are, which a warning in the log says if it has others.
-    /// Streams that are open keep the rights that they began with. The audit goes on in a new file
+    /// Streams that are open go by it from their next message on; `per_stream_max` is for new ones. The audit goes on in a new file
     /// where the old one was moved away. Reads files, and may ask tokens: takes its time.
     ///
     /// # Errors
