@@ -212,7 +212,9 @@ fn a_wrong_pin_is_named_and_given_once() {
 fn a_token_that_goes_and_comes_back_is_used_again() {
     each_pullable("a_token_that_goes_and_comes_back_is_used_again", |bench| {
         bench.make_token("card", PIN, |session| {
-            create(session, RSA2048, &usage(&[1], "key", true, true));
+            // Sign alone: where kryoptic fails to decrypt, its session is closed, and with the
+            // last one the login ends.
+            create(session, RSA2048, &usage(&[1], "key", false, true));
         });
         let device = bench.open("card").unwrap();
         let rsa = Accelerator::builder()

@@ -216,8 +216,8 @@ impl Server {
     /// Takes over what a configuration says of keys, clients, certificates and the limits of
     /// requests (`queue_max`, `per_client_max`, `per_stream_max`, `timeout_ms_max`); devices,
     /// addresses, threads and the other limits stay as they are, which a warning in the log says if
-    /// it has others.
-    /// Streams that are open keep the rights that they began with. The audit goes on in a new file
+    /// it has others. Streams that are open go by it from their next message on; `per_stream_max`
+    /// is for new ones. The audit goes on in a new file
     /// where the old one was moved away. Reads files, and may ask tokens: takes its time.
     ///
     /// # Errors

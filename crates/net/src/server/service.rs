@@ -198,10 +198,24 @@ impl Shared {
         })
     }
 
+    /// Gives a caller the rights that it has now. Returns whether it has any.
+    fn renew(&self, caller: &mut Caller) -> bool {
+        let policy = self.policy();
+        if Arc::ptr_eq(&policy, &caller.policy) {
+            return true;
+        }
+        let Some(rights) = policy.access.of(&caller.identity) else {
+            return false;
+        };
+        self.dispatcher.set_weight(caller.client, rights.weight());
+        (caller.rights, caller.policy) = (rights, policy);
+        true
+    }
+
     /// Takes requests from a stream until it ends, breaks, or the server closes.
     async fn receive(
         self: Arc<Self>,
-        caller: Caller,
+        mut caller: Caller,
         mut inbound: Streaming<proto::RequestBatch>,
         outbox: mpsc::UnboundedSender<Queued>,
         end: oneshot::Sender<Status>,
@@ -225,6 +239,10 @@ impl Shared {
                     break;
                 }
             };
+            // Who has lost its rights meanwhile is told so when it comes again.
+            if !self.renew(&mut caller) {
+                break;
+            }
             let mut applicants = Vec::with_capacity(batch.requests.len());
             for mut asked in batch.requests {
                 let place = match Arc::clone(&places).try_acquire_owned() {

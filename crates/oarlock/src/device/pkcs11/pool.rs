@@ -201,7 +201,7 @@ impl Pool {
             }
             (None, token, _) => self.module.find(token)?,
         };
-        // kryoptic opens a session that knows nothing of a login beside it.
+        // So that none is opened while another thread is about to log in.
         let _one = lock(&self.login);
         let session = self.module.context().open_ro_session_no_drop(slot)?;
         if let Err(failure) = self.log_in(&session, &token) {
