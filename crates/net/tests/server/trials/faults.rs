@@ -86,7 +86,7 @@ async fn beside_a_good_device_no_fault_is_felt() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn alone_with_a_faulty_device_every_request_is_right_or_refused_by_name() {
     for (fault, when) in SHORT {
-        let limits = "[limits]\ntimeout_ms_max = 1000\n";
+        let limits = "[limits]\ntimeout_ms_max = 4000\n";
         let server = Server::start_with(plaintext("", limits), vec![crew(board(fault, when), 4)]);
         let server = server.await.unwrap();
         let answers = load(&server).await;
