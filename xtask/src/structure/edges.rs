@@ -13,6 +13,8 @@ const HOUSE: &[(&str, Place)] = &[
     ("oarlock-local", Place::Floor(3)),
     // The library stands here; its binary stands on floor 4, which cargo cannot tell apart.
     ("oarlock-bench", Place::Floor(3)),
+    // It asks the servers that oarlock-bench starts, as a process of its own, and so needs oarlock-net.
+    ("oarlock-load", Place::Floor(4)),
     ("oarlock-cli", Place::Floor(4)),
     ("oarlock-provider", Place::Floor(4)),
     ("oarlock-capi", Place::Floor(4)),

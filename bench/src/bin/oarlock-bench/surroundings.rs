@@ -16,11 +16,23 @@ pub(crate) const NO_AES_FOR_OPENSSL: &str = "~0x200000200000000:~0x60000000000";
 
 /// Binds this thread to the first of its CPUs meanwhile; a process it starts inherits that.
 pub(crate) fn on_one_cpu<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    on_cpu(|cpus| cpus.next(), work)
+}
+
+/// As [`on_one_cpu`], on the last of them: another one, where there are two.
+pub(crate) fn on_last_cpu<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    on_cpu(|cpus| cpus.last(), work)
+}
+
+fn on_cpu<T>(
+    choose: impl FnOnce(&mut dyn Iterator<Item = usize>) -> Option<usize>,
+    work: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
     let failed = |error| Error::Failed(format!("binding to one CPU: {error}"));
     let all = sched_getaffinity(None).map_err(failed)?;
     let mut one = CpuSet::new();
-    if let Some(first) = (0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu)) {
-        one.set(first);
+    if let Some(chosen) = choose(&mut (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu))) {
+        one.set(chosen);
         sched_setaffinity(None, &one).map_err(failed)?;
     }
     let result = work();

@@ -4,6 +4,7 @@ use oarlock_bench::Error;
 
 use super::compared::Compared;
 use super::files::{Files, Way as FileWay};
+use super::server::{Board, Boards, Servers};
 use super::setup::Setup;
 use super::speed::Speed;
 use super::ssh::{Place, Ssh, Suite, Way};
@@ -21,6 +22,7 @@ pub(super) enum Program {
     Start,
     Ssh(Ssh),
     Files(Files),
+    Servers(Servers),
 }
 
 impl Case {
@@ -31,12 +33,13 @@ impl Case {
             Program::Start => start::measure(setup),
             Program::Ssh(ssh) => ssh.measure(setup),
             Program::Files(files) => files.measure(setup, &self.name),
+            Program::Servers(servers) => servers.measure(setup, &self.name),
         }
     }
 
     /// Whether it is about the OpenSSL provider.
     pub(super) fn takes_provider(&self) -> bool {
-        !matches!(self.program, Program::Files(_))
+        !matches!(self.program, Program::Files(_) | Program::Servers(_))
     }
 }
 
@@ -88,7 +91,64 @@ pub(super) fn all() -> Vec<Case> {
             program: Program::Files(files),
         });
     }
+    for (name, servers) in SERVERS {
+        cases.push(Case {
+            name: name.to_owned(),
+            program: Program::Servers(servers),
+        });
+    }
     cases
+}
+
+const SERVERS: [(&str, Servers); 16] = [
+    ("server-rsa2048", Servers::Sign),
+    ("server-latency", Servers::Latency { has_tls: true }),
+    (
+        "server-latency-plaintext",
+        Servers::Latency { has_tls: false },
+    ),
+    ("server-boards-axl200", boards(Board::Axl200, true, 1)),
+    (
+        "server-boards-axl200-plaintext",
+        boards(Board::Axl200, false, 1),
+    ),
+    (
+        "server-boards-axl200-by-three",
+        boards(Board::Axl200, true, 3),
+    ),
+    (
+        "server-boards-nfast300-crt",
+        boards(Board::Nfast300Crt, true, 1),
+    ),
+    (
+        "server-boards-nfast300-crt-plaintext",
+        boards(Board::Nfast300Crt, false, 1),
+    ),
+    (
+        "server-boards-nfast300-crt-by-three",
+        boards(Board::Nfast300Crt, true, 3),
+    ),
+    ("server-boards-nfast300", boards(Board::Nfast300, true, 1)),
+    (
+        "server-boards-nfast300-plaintext",
+        boards(Board::Nfast300, false, 1),
+    ),
+    ("server-boards-together", boards(Board::Together, true, 1)),
+    (
+        "server-boards-together-by-three",
+        boards(Board::Together, true, 3),
+    ),
+    ("server-load", Servers::Load),
+    ("server-overload", Servers::Overload),
+    ("server-kill", Servers::Kill),
+];
+
+const fn boards(board: Board, has_tls: bool, batch: usize) -> Servers {
+    Servers::Boards(Boards {
+        board,
+        has_tls,
+        batch,
+    })
 }
 
 const FILES: [(&str, Files); 7] = [

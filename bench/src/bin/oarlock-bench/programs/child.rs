@@ -54,6 +54,10 @@ impl Running {
         }
     }
 
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits until it has ended, and kills it if that takes longer than `limit`.
     pub(super) fn end(mut self, limit: Duration) -> Result<Ended, Error> {
         if !is_ready(self.end.as_fd(), limit)? {

@@ -37,6 +37,24 @@ pub(super) enum Figure {
     ResidentMib,
     /// Files a second.
     Files,
+    /// Operations for each second of CPU time of a server, or of the library in its place.
+    PerCpuSecond,
+    /// Operations a second: the more the better.
+    Operations,
+    /// The same of a simulated board, which is to be as fast as the real one.
+    AsTheBoard,
+    /// Of a call, the median: ours to a server, theirs the median in the library.
+    MicrosecondsP50,
+    /// The same, but ours is the 99th percentile.
+    MicrosecondsP99,
+    /// The 99th percentile of requests that were let in, and what a full queue takes.
+    AdmittedMs,
+    /// Of all requests, the part that ended as it had to.
+    Right,
+    /// 2^20 bytes that a server has in memory, at the end and at the beginning.
+    ServerMib,
+    /// Descriptors likewise.
+    Descriptors,
 }
 
 impl Figure {
@@ -49,6 +67,14 @@ impl Figure {
             Self::Nanoseconds => "ns",
             Self::ResidentMib => "MiB resident",
             Self::Files => "files/s",
+            Self::PerCpuSecond => "operations/CPU s",
+            Self::Operations | Self::AsTheBoard => "operations/s",
+            Self::MicrosecondsP50 => "us, median",
+            Self::MicrosecondsP99 => "us, 99th percentile",
+            Self::AdmittedMs => "ms, 99th percentile of those let in",
+            Self::Right => "of requests ended right",
+            Self::ServerMib => "MiB resident",
+            Self::Descriptors => "descriptors",
         }
     }
 }
@@ -66,12 +92,19 @@ impl Compared {
     pub(super) fn lines(&self, case: &str) -> [Line; 3] {
         let mode = match self.figure {
             Figure::CpuSeconds => Some("cpu"),
-            Figure::ResidentMib => Some("resident"),
+            Figure::ResidentMib | Figure::ServerMib => Some("resident"),
+            Figure::PerCpuSecond => Some("per-cpu-second"),
+            Figure::MicrosecondsP50 => Some("p50"),
+            Figure::MicrosecondsP99 | Figure::AdmittedMs => Some("p99"),
+            Figure::Right => Some("right"),
+            Figure::Descriptors => Some("descriptors"),
             Figure::Rate
             | Figure::Seconds
             | Figure::Milliseconds
             | Figure::Nanoseconds
-            | Figure::Files => None,
+            | Figure::Files
+            | Figure::Operations
+            | Figure::AsTheBoard => None,
         };
         let point = (case, self.bytes, self.figure.unit());
         let threads = self.threads.unwrap_or(1);

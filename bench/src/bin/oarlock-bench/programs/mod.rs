@@ -1,5 +1,5 @@
 //! Whole programs: `openssl` and OpenSSH, never changed, stock and with the provider; and `oarlock`
-//! itself on files and streams, beside age, rage, openssl, gpg and cp.
+//! itself on files and streams, beside age, rage, openssl, gpg and cp, and as a cryptoserver.
 //!
 //! ```text
 //! cases.rs        what is measured            setup.rs    the two configurations, proof that ours is used
@@ -8,6 +8,7 @@
 //! context.rs      contexts, call by call      child.rs    a process with its CPU time and memory
 //! ssh/            connections of our own      link.rs     a gigabit between two namespaces
 //! files/          files and streams           data.rs     files in memory
+//! server/         cryptoservers and clients
 //! ```
 //!
 //! All sides take turns, and another begins in each round. A round's figures of two make one ratio, and the median of the ratios counts: what slows the machine for a while slows both.
@@ -22,6 +23,7 @@ mod context;
 pub(crate) mod data;
 mod files;
 mod link;
+mod server;
 mod setup;
 mod speed;
 mod ssh;
@@ -42,12 +44,12 @@ pub(crate) const HELP: &str = "\
 Whole programs are cases and targets of their own: openssl-speed-*, openssl-context-*, openssl-start and ssh-*, stock
 and with the OpenSSL provider in turn; file-* and pipe-*, oarlock encrypt and decrypt beside cp, age, rage (cargo xtask
 peers), openssl enc and gpg; file-many-* 10,000 files of 4 KiB in one call beside loops of rage and age over 500 of
-them, files a second. They take minutes, so only a pattern that begins as their names do measures them:
+them, files a second; server-*, oarlock serve on one CPU and its clients on another. They take minutes, so only a pattern that begins as their names do measures them:
 --case 'ssh-*', --targets='file-*'. Of the other options, --quick, --json and --record count.";
 
 /// Whether `pattern` is about whole programs.
 pub(crate) fn are_named_by(pattern: &str) -> bool {
-    ["ssh", "openssl-", "file", "pipe"]
+    ["ssh", "openssl-", "file", "pipe", "server"]
         .iter()
         .any(|prefix| pattern.starts_with(prefix))
 }

@@ -5,6 +5,7 @@ use oarlock_bench::Error;
 use super::cases::{self, Case, Program};
 use super::compared::{Compared, Figure, STOCK};
 use super::files::{Files, Tool, Way};
+use super::server::{self, Servers};
 use super::setup::Setup;
 use super::ssh::Place;
 use crate::interrupt;
@@ -119,6 +120,107 @@ fn targets(case: &Case) -> Vec<Target> {
             }
         }
         Program::Files(files) => of_files(&case.name, *files),
+        Program::Servers(servers) => of_servers(&case.name, *servers),
+    }
+}
+
+fn of_servers(case: &str, servers: Servers) -> Vec<Target> {
+    let target = |what: &str, figure, vs, least| Target {
+        name: format!("{case}: {what}"),
+        figure,
+        bytes: None,
+        vs,
+        threads: None,
+        least,
+    };
+    let right = |what| target(what, Figure::Right, server::ALL, 1.0);
+    match servers {
+        Servers::Sign => vec![
+            target(
+                "with TLS over the library, a CPU second",
+                Figure::PerCpuSecond,
+                server::LIBRARY,
+                0.93,
+            ),
+            target(
+                "with TLS over plaintext, a CPU second",
+                Figure::PerCpuSecond,
+                server::PLAINTEXT,
+                0.98,
+            ),
+        ],
+        Servers::Latency { .. } => vec![
+            target(
+                "150 us over what is added to the median",
+                Figure::MicrosecondsP50,
+                server::LIBRARY,
+                1.0,
+            ),
+            target(
+                "300 us over what is added at the 99th percentile",
+                Figure::MicrosecondsP99,
+                server::LIBRARY,
+                1.0,
+            ),
+        ],
+        Servers::Boards(boards) if boards.is_together() => {
+            let what = "over both boards of the paper";
+            vec![target(what, Figure::Operations, server::PAPER, 0.99)]
+        }
+        // The paper has no such figures.
+        Servers::Boards(boards) if boards.batch > 1 => Vec::new(),
+        Servers::Boards(boards) => {
+            let points = boards.paper().iter();
+            let target = |(threads, _): &(usize, f64)| Target {
+                threads: Some(*threads),
+                ..target(
+                    &format!("{threads} clients, beside the paper, the lesser over the greater"),
+                    Figure::AsTheBoard,
+                    server::PAPER,
+                    0.97,
+                )
+            };
+            points.map(target).collect()
+        }
+        Servers::Load => vec![
+            right("requests that end right"),
+            target(
+                "memory at first over memory at last",
+                Figure::ServerMib,
+                server::AT_FIRST,
+                1.0 / 1.05,
+            ),
+            target(
+                "descriptors at first over descriptors at last",
+                Figure::Descriptors,
+                server::AT_FIRST,
+                1.0,
+            ),
+        ],
+        Servers::Overload => vec![
+            target(
+                "goodput over the peak",
+                Figure::Operations,
+                server::PEAK,
+                0.95,
+            ),
+            right("requests answered, or refused for want of room"),
+            target(
+                "what a full queue takes over the time of those let in",
+                Figure::AdmittedMs,
+                server::FULL_QUEUE,
+                2.0 / 3.0,
+            ),
+        ],
+        Servers::Kill => vec![
+            right("requests that end right"),
+            target(
+                "rate after a second over two thirds of that before",
+                Figure::Operations,
+                server::TWO_THIRDS,
+                0.97,
+            ),
+        ],
     }
 }
 
@@ -177,12 +279,24 @@ impl Target {
             return Outcome::not_measured(self.name, self.least, why);
         };
         let mut ratio = compared.spread(|ours, theirs| match self.figure {
-            Figure::Rate | Figure::Files => ours / theirs,
-            Figure::CpuSeconds | Figure::Nanoseconds | Figure::Seconds => theirs / ours,
+            Figure::Rate
+            | Figure::Files
+            | Figure::PerCpuSecond
+            | Figure::Operations
+            | Figure::Right => ours / theirs,
+            Figure::CpuSeconds
+            | Figure::Nanoseconds
+            | Figure::Seconds
+            | Figure::AdmittedMs
+            | Figure::ServerMib
+            | Figure::Descriptors => theirs / ours,
+            Figure::AsTheBoard => (ours / theirs).min(theirs / ours),
+            Figure::MicrosecondsP50 => ADDED_US_P50_MAX / (ours - theirs).max(1.0),
+            Figure::MicrosecondsP99 => ADDED_US_P99_MAX / (ours - theirs).max(1.0),
             Figure::Milliseconds => (theirs + START_MS_ALLOWED) / ours,
             Figure::ResidentMib => RESIDENT_MIB_MAX / ours,
         });
-        if self.figure == Figure::ResidentMib {
+        if matches!(self.figure, Figure::ResidentMib | Figure::Right) {
             // A bound holds for every run.
             ratio[1] = ratio[0];
         }
@@ -194,6 +308,8 @@ impl Target {
 /// hair in every run.
 const LEVEL: f64 = 0.995;
 const START_MS_ALLOWED: f64 = 1.0;
+const ADDED_US_P50_MAX: f64 = 150.0;
+const ADDED_US_P99_MAX: f64 = 300.0;
 /// Whatever the size, of everything that is not mapped and not scrypt's own.
 const RESIDENT_MIB_MAX: f64 = 64.0;
 
@@ -278,5 +394,27 @@ mod tests {
             ..compared(Figure::Seconds, 0, 0.8, 1.0)
         };
         assert_eq!(judged("file-unlock", "time", &[unlock]), (Some(1.25), true));
+
+        let server = |figure, vs, ours, theirs| Compared {
+            vs,
+            ours: vec![ours],
+            theirs: vec![theirs],
+            ..compared(figure, 0, 0.0, 0.0)
+        };
+        let latency = [
+            server(Figure::MicrosecondsP50, server::LIBRARY, 600.0, 500.0),
+            server(Figure::MicrosecondsP99, server::LIBRARY, 1100.0, 500.0),
+        ];
+        let name = "server-latency";
+        assert_eq!(judged(name, "median", &latency), (Some(1.5), true));
+        assert_eq!(judged(name, "99th", &latency), (Some(0.5), false));
+        let board = Compared {
+            threads: Some(25),
+            ..server(Figure::AsTheBoard, server::PAPER, 250.0, 200.0)
+        };
+        let name = "server-boards-axl200";
+        assert_eq!(judged(name, " 25 clients", &[board]), (Some(0.8), false));
+        let memory = [server(Figure::ServerMib, server::AT_FIRST, 104.0, 100.0)];
+        assert!(judged("server-load", "memory", &memory).1);
     }
 }

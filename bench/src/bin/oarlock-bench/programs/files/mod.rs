@@ -22,7 +22,7 @@ use oarlock_bench::Error;
 use super::compared::{Compared, Figure};
 use super::setup::Setup;
 use bench::Taken;
-pub(super) use tools::{Tool, Way, versions};
+pub(super) use tools::{Tool, Way, oarlock, versions};
 
 /// What is worked on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

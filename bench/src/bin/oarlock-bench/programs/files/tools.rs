@@ -188,7 +188,7 @@ impl Tools {
 }
 
 /// The command to measure.
-pub(super) fn oarlock(setup: &Setup) -> Result<PathBuf, Error> {
+pub(in crate::programs) fn oarlock(setup: &Setup) -> Result<PathBuf, Error> {
     let found = enc::find(setup.oarlock.as_deref())?;
     // Programs are started in other folders, too.
     found.canonicalize().map_err(Error::io(found.display()))

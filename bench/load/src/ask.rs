@@ -1,0 +1,246 @@
+//! Clients: closed loops, or so many requests a second whatever comes back.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use oarlock_net::client::{CallOptions, Client, ClientError, Settings};
+use oarlock_net::tls::TlsFiles;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval, sleep_until, timeout};
+
+use crate::asks::{self, Ask, Kind};
+use crate::tally::{Report, Tally};
+use crate::watch;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// A server, as host:port; each connection goes to all of them
+    #[arg(long, required = true)]
+    server: Vec<String>,
+
+    /// Folder of `oarlock pki init`; without it there is no TLS
+    #[arg(long)]
+    pki: Option<PathBuf>,
+
+    #[arg(long, value_enum)]
+    kind: Kind,
+
+    /// Clients with a connection of their own
+    #[arg(long, default_value_t = 1)]
+    connections: usize,
+
+    /// Closed loops on each connection
+    #[arg(long, default_value_t = 1)]
+    in_flight: usize,
+
+    /// Requests of a loop that go out together
+    #[arg(long, default_value_t = 1)]
+    batch: usize,
+
+    /// So many requests a second in place of closed loops
+    #[arg(long, conflicts_with_all = ["in_flight", "batch"])]
+    per_second: Option<f64>,
+
+    /// Before anything counts
+    #[arg(long, default_value_t = 0.3)]
+    warm_up: f64,
+
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
+
+    /// Of a request, from first to last attempt
+    #[arg(long, default_value_t = 10.0)]
+    timeout: f64,
+
+    /// Servers whose CPU time, memory and descriptors are told
+    #[arg(long)]
+    pid: Vec<u32>,
+
+    /// One that is killed
+    #[arg(long, requires = "kill_after")]
+    kill: Option<i32>,
+
+    /// Seconds of the window after which it is
+    #[arg(long)]
+    kill_after: Option<f64>,
+}
+
+/// All clients are tasks of this thread.
+pub(crate) fn run(args: &Args) -> Result<Report, String> {
+    let asks = asks::of(args.kind)?.into();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("no runtime: {error}"))?;
+    runtime.block_on(ask(args, asks))
+}
+
+async fn ask(args: &Args, asks: Arc<[Ask]>) -> Result<Report, String> {
+    let clients = connect(args).await?;
+    let begins = Instant::now() + Duration::from_secs_f64(args.warm_up);
+    let length = Duration::from_secs_f64(args.seconds);
+    let run = Run {
+        asks,
+        tally: Arc::new(Mutex::new(Tally::of(begins, length))),
+        ends: begins + length,
+    };
+    let watching = tokio::spawn(watch(args.pid.clone(), begins, length));
+    if let (Some(pid), Some(after)) = (args.kill, args.kill_after) {
+        let pid = Pid::from_raw(pid).ok_or("0 is no process")?;
+        let at = begins + Duration::from_secs_f64(after);
+        tokio::spawn(async move {
+            sleep_until(at.into()).await;
+            // Where it is gone already, the report shows no dent.
+            let _ = kill_process(pid, Signal::KILL);
+        });
+    }
+    match args.per_second {
+        None => run.in_loops(&clients, args).await,
+        Some(rate) => run.at_rate(&clients, rate).await,
+    }
+    let (cpu_seconds, seen) = watching.await.map_err(|error| error.to_string())??;
+    let mut tally = run.locked();
+    let tally = std::mem::replace(&mut *tally, Tally::of(begins, length));
+    Ok(tally.report(cpu_seconds, &seen))
+}
+
+async fn connect(args: &Args) -> Result<Vec<Client>, String> {
+    let files = args.pki.as_ref().map(|folder| TlsFiles {
+        certificate: folder.join("client.pem"),
+        key: folder.join("client.key"),
+        roots: folder.join("ca.pem"),
+    });
+    let tls = files.map(|files| files.client()).transpose();
+    let tls = tls.map_err(|error| error.to_string())?;
+    let mut clients = Vec::new();
+    // Some at a time, so that none waits longer for its handshake than it may.
+    while clients.len() < args.connections {
+        let some = (args.connections - clients.len()).min(CONNECTING_MAX);
+        let fresh = (0..some).map(|_| {
+            Client::new(Settings {
+                timeout: Duration::from_secs_f64(args.timeout),
+                ..Settings::new(args.server.clone(), tls.clone())
+            })
+        });
+        let fresh = fresh.collect::<Result<Vec<_>, _>>();
+        let fresh = fresh.map_err(|error| error.message)?;
+        for client in &fresh {
+            let began = Instant::now();
+            while client.connected() < args.server.len() {
+                let ready = client.ready(CONNECT_TIMEOUT).await;
+                ready.map_err(|error| error.message)?;
+                if began.elapsed() > CONNECT_TIMEOUT {
+                    return Err("not all servers could be reached".into());
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+        clients.extend(fresh);
+    }
+    Ok(clients)
+}
+
+/// CPU seconds of the window, and what is held each second of it.
+async fn watch(
+    pids: Vec<u32>,
+    begins: Instant,
+    length: Duration,
+) -> Result<(f64, Vec<(u64, u64)>), String> {
+    // One that was killed has none.
+    let cpu = || -> f64 {
+        pids.iter()
+            .map(|pid| watch::cpu_seconds(*pid).unwrap_or(0.0))
+            .sum()
+    };
+    sleep_until(begins.into()).await;
+    let before = cpu();
+    let mut seen = Vec::new();
+    let mut next = begins;
+    while next + Duration::from_secs(1) < begins + length {
+        next += Duration::from_secs(1);
+        sleep_until(next.into()).await;
+        let held = pids.iter().map(|pid| watch::held(*pid));
+        seen.push(held.fold((0, 0), |sum, held| (sum.0 + held.0, sum.1 + held.1)));
+    }
+    sleep_until((begins + length).into()).await;
+    Ok((cpu() - before, seen))
+}
+
+#[derive(Clone)]
+struct Run {
+    asks: Arc<[Ask]>,
+    tally: Arc<Mutex<Tally>>,
+    ends: Instant,
+}
+
+impl Run {
+    /// Each loop asks again when all of its batch is answered.
+    async fn in_loops(&self, clients: &[Client], args: &Args) {
+        let mut loops = JoinSet::new();
+        for (place, client) in clients.iter().enumerate() {
+            for turn in 0..args.in_flight {
+                let (run, client, batch) = (self.clone(), client.clone(), args.batch);
+                let mut number = (place * args.in_flight + turn) * batch;
+                loops.spawn(async move {
+                    while Instant::now() < run.ends {
+                        if batch == 1 {
+                            run.one(&client, number).await;
+                        } else {
+                            let batch = (0..batch).map(|at| run.one(&client, number + at));
+                            join_all(batch).await;
+                        }
+                        number += batch;
+                    }
+                });
+            }
+        }
+        while loops.join_next().await.is_some() {}
+    }
+
+    /// One after the other, by clients in turn. What a late tick has missed is made up for.
+    async fn at_rate(&self, clients: &[Client], rate: f64) {
+        let mut under_way = JoinSet::new();
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let began = Instant::now();
+        let mut sent = 0;
+        while Instant::now() < self.ends {
+            ticks.tick().await;
+            let due = (began.elapsed().as_secs_f64() * rate) as usize;
+            for number in sent..due {
+                let (run, client) = (self.clone(), clients[number % clients.len()].clone());
+                under_way.spawn(async move { run.one(&client, number).await });
+            }
+            sent = due.max(sent);
+            while under_way.try_join_next().is_some() {}
+        }
+        while under_way.join_next().await.is_some() {}
+    }
+
+    async fn one(&self, client: &Client, number: usize) {
+        let ask = &self.asks[number % self.asks.len()];
+        let asked = Instant::now();
+        let called = client.call(ask.operation.clone(), CallOptions::default());
+        // Twice the client's own limit: whoever passes this was lost.
+        let outcome = match timeout(LOST_AFTER, called).await {
+            Ok(outcome) => outcome.map(|answer| ask.is_right(&answer)),
+            Err(_) => Err(ClientError {
+                code: tonic::Code::Unknown,
+                message: "it was never answered".into(),
+            }),
+        };
+        self.locked().note(asked, outcome);
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const CONNECTING_MAX: usize = 32;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+const TICK: Duration = Duration::from_millis(1);
+const LOST_AFTER: Duration = Duration::from_secs(60);

@@ -1,0 +1,101 @@
+//! Simulated boards of the paper, behind a server, asked by clients with one connection each.
+
+use oarlock_bench::Error;
+
+use super::host::Home;
+use super::load::{Load, ONE};
+use super::{PAPER, compared, turns};
+use crate::programs::compared::{Compared, Figure};
+use crate::programs::setup::Setup;
+
+/// A board, or both, and how they are asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::programs) struct Boards {
+    pub(in crate::programs) board: Board,
+    pub(in crate::programs) has_tls: bool,
+    /// Requests that a client sends at once.
+    pub(in crate::programs) batch: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::programs) enum Board {
+    Axl200,
+    Nfast300,
+    /// Asked with CRT.
+    Nfast300Crt,
+    /// Both, asked with CRT.
+    Together,
+}
+
+impl Boards {
+    pub(in crate::programs) fn is_together(self) -> bool {
+        self.board == Board::Together
+    }
+
+    /// Table 1: client threads, and operations a second.
+    pub(in crate::programs) fn paper(self) -> &'static [(usize, f64)] {
+        match self.board {
+            Board::Axl200 => &[(1, 10.85), (25, 265.98)],
+            Board::Nfast300 => &[(1, 11.67), (10, 92.40), (30, 93.28), (32, 93.30)],
+            Board::Nfast300Crt => &[(1, 37.00), (10, 288.92), (30, 297.74), (32, 299.97)],
+            Board::Together => &[],
+        }
+    }
+
+    pub(super) fn measure(self, setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
+        let presets: &[&str] = match self.board {
+            Board::Axl200 => &["axl200"],
+            Board::Nfast300 | Board::Nfast300Crt => &["nfast300"],
+            Board::Together => &["axl200", "nfast300"],
+        };
+        let devices = presets.iter().map(|preset| {
+            format!(
+                "[[device]]\nname = \"{preset}\"\nkind = \"simulated\"\npreset = \"{preset}\"\n\
+                 workers = {WORKERS}\n"
+            )
+        });
+        let host = home.serve(self.has_tls, &devices.collect::<String>())?;
+        let points: Vec<(usize, f64)> = match self.board {
+            // Past the plateau of both.
+            Board::Together => TOGETHER.map(|clients| (clients, BOTH)).into(),
+            _ => self.paper().to_vec(),
+        };
+        let samples = turns(setup.rounds(3, 1), points.len(), |point| {
+            let load = Load {
+                kind: match self.board {
+                    Board::Nfast300Crt | Board::Together => "mod-exp-crt",
+                    Board::Axl200 | Board::Nfast300 => "mod-exp",
+                },
+                connections: points[point].0.div_ceil(self.batch),
+                batch: self.batch,
+                warm_up: 1.0,
+                seconds: if setup.quick { 5.0 } else { 10.0 },
+                ..ONE
+            };
+            home.ask(&[&host], load)?.checked()
+        })?;
+        let mut all = Vec::new();
+        for ((clients, paper), reports) in points.into_iter().zip(&samples) {
+            let figure = match self.board {
+                Board::Together => Figure::Operations,
+                _ => Figure::AsTheBoard,
+            };
+            let rates = reports.iter().map(super::load::Report::per_second);
+            all.push(Compared {
+                threads: Some(clients),
+                ..compared(figure, PAPER, rates.collect(), vec![paper; reports.len()])
+            });
+        }
+        if self.is_together() {
+            // The best of the sweep is what the boards can do together.
+            all.sort_by(|a, b| b.medians().0.total_cmp(&a.medians().0));
+        }
+        Ok(all)
+    }
+}
+
+/// For each board, as in the paper.
+const WORKERS: usize = 30;
+const TOGETHER: [usize; 4] = [54, 60, 66, 96];
+/// What both do apart from each other, at their best.
+const BOTH: f64 = 265.98 + 299.97;

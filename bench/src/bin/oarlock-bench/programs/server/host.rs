@@ -1,0 +1,117 @@
+//! Servers, each with a configuration of its own, on the first CPU.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use oarlock_bench::Error;
+
+use crate::programs::child::Running;
+use crate::programs::files::oarlock;
+use crate::programs::setup::Setup;
+use crate::programs::ssh::said;
+use crate::surroundings::on_one_cpu;
+
+/// Certificates, keys, and the programs.
+pub(super) struct Home {
+    folder: PathBuf,
+    oarlock: PathBuf,
+    pub(super) load: PathBuf,
+}
+
+/// A server that runs. It is killed when this goes.
+pub(super) struct Host {
+    running: Running,
+    /// Where it listens.
+    pub(super) address: String,
+    pub(super) has_tls: bool,
+}
+
+impl Home {
+    /// For the case `name`.
+    pub(super) fn new(setup: &Setup, name: &str) -> Result<Self, Error> {
+        let oarlock = oarlock(setup)?;
+        let load = std::env::current_exe().map_err(Error::io("this program"))?;
+        let load = load.with_file_name("oarlock-load");
+        if !load.is_file() {
+            return Err(Error::Unavailable(
+                "no `oarlock-load` beside this program: build it (cargo build --release --package \
+                 oarlock-load)"
+                    .to_owned(),
+            ));
+        }
+        let folder = setup.file(name);
+        said(Command::new(&oarlock).args(["pki", "init"]).arg(&folder))?;
+        let keys = RSA_2048.split_inclusive(END).map(str::trim);
+        let keys = keys.filter(|pem| !pem.is_empty());
+        for (number, pem) in keys.enumerate() {
+            let path = folder.join(format!("keys/key-{number}.pem"));
+            fs::write(&path, pem).map_err(Error::io(path.display()))?;
+        }
+        Ok(Self {
+            folder,
+            oarlock,
+            load,
+        })
+    }
+
+    /// The folder of `oarlock pki init`.
+    pub(super) fn pki(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Starts a server with what `rest` says of devices and limits, and waits until it listens.
+    pub(super) fn serve(&self, has_tls: bool, rest: &str) -> Result<Host, Error> {
+        let tls = if has_tls {
+            "[tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\nclient_ca = \"ca.pem\"\n"
+        } else {
+            ""
+        };
+        let plaintext = !has_tls;
+        let text = format!(
+            "listen = [\"127.0.0.1:0\"]\nplaintext = {plaintext}\n{tls}{rest}\n\
+             [[key]]\ndirectory = \"keys\"\n\
+             [[client]]\nidentity = \"*\"\nkeys = [\"*\"]\noperations = [\"sign\", \"decrypt\", \
+             \"raw_private\", \"mod_exp\", \"random\", \"list\"]\n"
+        );
+        let config = self.folder.join("server.toml");
+        fs::write(&config, text).map_err(Error::io(config.display()))?;
+        let [output, log] = ["listening", "log"].map(|name| self.folder.join(name));
+        let create = |path: &Path| File::create(path).map_err(Error::io(path.display()));
+        let mut command = Command::new(&self.oarlock);
+        command.args(["serve", "--log", "warn", "--config"]);
+        command.arg(&config).stdin(Stdio::null());
+        command.stdout(create(&output)?).stderr(create(&log)?);
+        let running = on_one_cpu(|| Running::start(&mut command))?;
+        let began = Instant::now();
+        loop {
+            let text = fs::read_to_string(&output).map_err(Error::io(output.display()))?;
+            if let Some(line) = text.strip_prefix("listening on ")
+                && let Some((address, _)) = line.split_once('\n')
+            {
+                return Ok(Host {
+                    running,
+                    address: address.to_owned(),
+                    has_tls,
+                });
+            }
+            if began.elapsed() > START_MAX {
+                let log = fs::read_to_string(&log).unwrap_or_default();
+                return Err(Error::Failed(format!("oarlock serve: {}", log.trim())));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Host {
+    pub(super) fn pid(&self) -> u32 {
+        self.running.pid()
+    }
+}
+
+/// Keys of the benchmark, which protect nothing.
+const RSA_2048: &str = include_str!("../../../../../keys/rsa2048.pem");
+const END: &str = "-----END RSA PRIVATE KEY-----";
+const START_MAX: Duration = Duration::from_secs(20);

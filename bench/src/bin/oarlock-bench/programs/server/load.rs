@@ -1,0 +1,139 @@
+//! Clients, by oarlock-load, on the last CPU; and the library in the server's place.
+
+use std::process::Command;
+
+use oarlock_bench::Error;
+use serde::Deserialize;
+
+use super::host::{Home, Host};
+use crate::surroundings::{on_last_cpu, on_one_cpu};
+
+/// What came back; `bench/load/src/tally.rs` explains it.
+#[derive(Deserialize, Clone, Debug)]
+pub(super) struct Report {
+    pub(super) answered: u64,
+    pub(super) seconds: f64,
+    pub(super) cpu_seconds: f64,
+    pub(super) us_p50: f64,
+    pub(super) us_p99: f64,
+    pub(super) asked: u64,
+    pub(super) refused: u64,
+    pub(super) failed: u64,
+    pub(super) wrong: u64,
+    pub(super) first_failure: Option<String>,
+    pub(super) by_tenth: Vec<u64>,
+    pub(super) resident_bytes: Vec<u64>,
+    pub(super) descriptors: Vec<u64>,
+}
+
+/// What clients do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load<'a> {
+    pub(super) kind: &'a str,
+    pub(super) connections: usize,
+    pub(super) in_flight: usize,
+    pub(super) batch: usize,
+    /// In place of loops.
+    pub(super) per_second: Option<f64>,
+    pub(super) warm_up: f64,
+    pub(super) seconds: f64,
+    /// Seconds after which the first server is killed.
+    pub(super) kill_after: Option<f64>,
+}
+
+/// One client, one request after the other.
+pub(super) const ONE: Load<'static> = Load {
+    kind: "sign",
+    connections: 1,
+    in_flight: 1,
+    batch: 1,
+    per_second: None,
+    warm_up: 0.5,
+    seconds: 3.0,
+    kill_after: None,
+};
+
+impl Report {
+    pub(super) fn per_second(&self) -> f64 {
+        self.answered as f64 / self.seconds
+    }
+
+    pub(super) fn per_cpu_second(&self) -> f64 {
+        self.answered as f64 / self.cpu_seconds
+    }
+
+    /// The part of requests that ended right.
+    pub(super) fn right(&self) -> f64 {
+        let others = self.refused + self.failed + self.wrong;
+        1.0 - others as f64 / self.asked.max(1) as f64
+    }
+
+    /// Fails where a request did not end right.
+    pub(super) fn checked(self) -> Result<Self, Error> {
+        let Self {
+            asked,
+            refused,
+            failed,
+            wrong,
+            ..
+        } = self;
+        if refused + failed + wrong == 0 && self.answered > 0 {
+            return Ok(self);
+        }
+        Err(Error::Mismatch(format!(
+            "of {asked} requests {wrong} were answered wrong, {refused} refused, {failed} failed ({})",
+            self.first_failure.as_deref().unwrap_or("none")
+        )))
+    }
+}
+
+impl Home {
+    /// Has clients ask servers, and waits until they are done.
+    pub(super) fn ask(&self, hosts: &[&Host], load: Load<'_>) -> Result<Report, Error> {
+        let mut command = Command::new(&self.load);
+        command.args(["ask", "--kind", load.kind]);
+        for host in hosts {
+            let pid = host.pid().to_string();
+            command.args(["--server", &host.address, "--pid", &pid]);
+        }
+        if hosts.iter().any(|host| host.has_tls) {
+            command.arg("--pki").arg(self.pki());
+        }
+        let mut option = |name: &str, value: String| {
+            command.args([name, &value]);
+        };
+        option("--connections", load.connections.to_string());
+        option("--warm-up", load.warm_up.to_string());
+        option("--seconds", load.seconds.to_string());
+        match load.per_second {
+            Some(rate) => option("--per-second", rate.to_string()),
+            None => {
+                option("--in-flight", load.in_flight.to_string());
+                option("--batch", load.batch.to_string());
+            }
+        }
+        if let (Some(after), Some(host)) = (load.kill_after, hosts.first()) {
+            option("--kill", host.pid().to_string());
+            option("--kill-after", after.to_string());
+        }
+        on_last_cpu(|| report(&mut command))
+    }
+
+    /// Has the library sign in the server's place, on its CPU.
+    pub(super) fn local(&self, in_flight: usize, seconds: f64) -> Result<Report, Error> {
+        let mut command = Command::new(&self.load);
+        command.args(["local", "--in-flight", &in_flight.to_string()]);
+        command.args(["--seconds", &seconds.to_string()]);
+        on_one_cpu(|| report(&mut command))
+    }
+}
+
+fn report(command: &mut Command) -> Result<Report, Error> {
+    let output = command.output().map_err(Error::io("oarlock-load"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        return Err(Error::Failed(said.trim().to_owned()));
+    }
+    serde_json::from_slice(&output.stdout)
+        .map_err(|error| Error::Failed(format!("oarlock-load: its report: {error}")))
+}

@@ -1,0 +1,60 @@
+//! Signatures of RSA-2048: for a CPU second, and one at a time.
+
+use oarlock_bench::Error;
+
+use super::host::Home;
+use super::load::{Load, ONE, Report};
+use super::{LIBRARY, PLAINTEXT, compared, turns};
+use crate::programs::compared::{Compared, Figure};
+use crate::programs::setup::Setup;
+
+/// Signatures for a CPU second of the server, with TLS and without, and of the library.
+pub(super) fn per_cpu_second(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
+    let hosts = [home.serve(true, CPU)?, home.serve(false, CPU)?];
+    let load = Load {
+        in_flight: IN_FLIGHT,
+        seconds: if setup.quick { 1.5 } else { 4.0 },
+        ..ONE
+    };
+    let samples = turns(setup.rounds(9, 3), 3, |side| {
+        let report = match side {
+            0 => home.local(IN_FLIGHT, load.seconds)?,
+            _ => home.ask(&[&hosts[side - 1]], load)?,
+        };
+        Ok(report.checked()?.per_cpu_second())
+    })?;
+    let [local, tls, plaintext] = [0, 1, 2].map(|side| samples[side].clone());
+    let figure = Figure::PerCpuSecond;
+    Ok(vec![
+        compared(figure, LIBRARY, tls.clone(), local),
+        compared(figure, PLAINTEXT, tls, plaintext),
+    ])
+}
+
+/// What one call after the other takes, remotely and by the library.
+pub(super) fn latency(setup: &Setup, home: &Home, has_tls: bool) -> Result<Vec<Compared>, Error> {
+    let host = home.serve(has_tls, CPU)?;
+    let load = Load {
+        seconds: if setup.quick { 1.5 } else { 4.0 },
+        ..ONE
+    };
+    let samples = turns(setup.rounds(9, 3), 2, |side| {
+        let report = match side {
+            0 => home.local(1, load.seconds)?,
+            _ => home.ask(&[&host], load)?,
+        };
+        report.checked()
+    })?;
+    let us = |side: usize, figure: fn(&Report) -> f64| samples[side].iter().map(figure).collect();
+    let local: Vec<f64> = us(0, |report| report.us_p50);
+    let p50 = us(1, |report| report.us_p50);
+    let p99 = us(1, |report| report.us_p99);
+    Ok(vec![
+        compared(Figure::MicrosecondsP50, LIBRARY, p50, local.clone()),
+        compared(Figure::MicrosecondsP99, LIBRARY, p99, local),
+    ])
+}
+
+/// As many workers as the server has CPUs.
+const CPU: &str = "[[device]]\nkind = \"cpu\"\nworkers = 1\n";
+const IN_FLIGHT: usize = 64;
