@@ -10,6 +10,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = env::var_os("OUT_DIR").ok_or("cargo names OUT_DIR")?;
     let encoded = protox::prost::Message::encode_to_vec(&descriptors);
     fs::write(Path::new(&out).join("cryptoserver.binpb"), encoded)?;
-    tonic_prost_build::configure().compile_fds(descriptors)?;
+    tonic_prost_build::configure()
+        .codec_path("crate::codec::BoundedCodec")
+        .compile_fds(descriptors)?;
     Ok(())
 }

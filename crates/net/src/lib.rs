@@ -4,6 +4,7 @@
 //! docs/cryptoserver.md what the parts do.
 
 pub mod client;
+mod codec;
 pub mod pki;
 pub mod proto;
 pub mod server;

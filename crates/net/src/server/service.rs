@@ -176,10 +176,7 @@ impl Shared {
         let identity = info.identity.clone();
         let Some(rights) = policy.access.of(&identity) else {
             self.observer.stranger(&identity);
-            return Err(Status::permission_denied(format!(
-                "no [[client]] of this server's configuration is for {:?}",
-                identity.as_str()
-            )));
+            return Err(stranger(&identity));
         };
         let weight = rights.weight();
         let client = {
@@ -239,8 +236,8 @@ impl Shared {
                     break;
                 }
             };
-            // Who has lost its rights meanwhile is told so when it comes again.
             if !self.renew(&mut caller) {
+                let _ = end.send(stranger(&caller.identity));
                 break;
             }
             let mut applicants = Vec::with_capacity(batch.requests.len());
@@ -342,6 +339,13 @@ impl Shared {
         }
         None
     }
+}
+
+fn stranger(identity: &Identity) -> Status {
+    Status::permission_denied(format!(
+        "no [[client]] of this server's configuration is for {:?}",
+        identity.as_str()
+    ))
 }
 
 fn reply_of(id: u64, outcome: Outcome) -> proto::Reply {

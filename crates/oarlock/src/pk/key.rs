@@ -73,6 +73,8 @@ pub(super) struct Holder {
     device: Arc<dyn PublicKeyDevice>,
     name: Arc<str>,
     id: Vec<u8>,
+    /// Whether the device is better given several requests at once than one by each thread.
+    batches: bool,
 }
 
 impl RsaPublicKey {
@@ -270,23 +272,26 @@ impl RsaPrivateKey {
         id: Vec<u8>,
         public: RsaPublicKey,
     ) -> Result<Self, Error> {
-        let held = |rejection_key| {
+        let held = |rejection_key, batches| {
             Self(Arc::new(Private {
                 public: public.clone(),
                 place: Place::Device(Holder {
                     device: Arc::clone(&device),
                     name: device.name().into(),
                     id: id.clone(),
+                    batches,
                 }),
                 has_primes: false,
                 lanes: None,
                 rejection_key,
             }))
         };
-        let request = PublicKeyRequest::raw_private(&held(Zeroizing::default()), &label(&public))?;
+        let unproven = held(Zeroizing::default(), false);
+        let request = PublicKeyRequest::raw_private(&unproven, &label(&public))?;
+        let batches = device.batch_size(&request.shape(), 2) > 1;
         let mut power = Err(Error::Cancelled);
         complete(&*device, &[&request], &mut |_, result| power = result);
-        Ok(held(digest(&power?)))
+        Ok(held(digest(&power?), batches))
     }
 
     /// A copy of its secret numbers, for a device that takes them with a request; `None` of a key
@@ -433,6 +438,10 @@ impl Holder {
 
     pub(super) fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    pub(super) fn batches(&self) -> bool {
+        self.batches
     }
 }
 

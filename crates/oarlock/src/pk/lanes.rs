@@ -20,6 +20,7 @@ use oarlock_kernels::modexp::{
 };
 use zeroize::{Zeroize, Zeroizing};
 
+use super::key::Holder;
 use super::modexp::Modulus as PowerModulus;
 use super::{PublicKeyRequest, RsaPrivateKey, RsaPublicKey, Work};
 use crate::Error;
@@ -42,7 +43,7 @@ pub(crate) enum Class {
     /// Powers with moduli of this width and exponents of about as many bits: raw ones, and private
     /// operations without primes.
     Power(Width),
-    /// Private operations of keys that devices hold: given to each device at once.
+    /// Private operations of keys that devices hold which take several at once.
     Held,
 }
 
@@ -57,7 +58,7 @@ impl Class {
 
     pub(super) fn of_private(key: &RsaPrivateKey) -> Self {
         match &key.parts().lanes {
-            None if key.holder().is_some() => Self::Held,
+            None if key.holder().is_some_and(Holder::batches) => Self::Held,
             None => Self::Alone,
             Some(PrivateLanes::Crt(lanes)) => Self::Private(lanes.width),
             Some(PrivateLanes::Plain(lanes)) => Self::Power(lanes.width),

@@ -218,7 +218,7 @@ impl AcceleratedRsa {
         let inner = &self.public.accelerator.0;
         let operand = request.operand(self.key.public_key())?;
         let class = Class::of_private(&self.key);
-        if class == Class::Held {
+        if self.key.holder().is_some() {
             // The calling thread waits for a device, and no CPU is taken meanwhile.
             let power = request::apply_private(&self.key, &operand)?;
             return request.result(&self.key, power);

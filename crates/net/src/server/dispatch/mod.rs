@@ -243,6 +243,7 @@ impl Dispatcher {
         let now = Instant::now();
         let mut to_wake = Vec::new();
         let mut late = Vec::new();
+        let unserved: Vec<(Arc<Task>, Vec<DeviceId>)>;
         {
             let mut state = self.inner.lock();
             for task in state
@@ -251,6 +252,7 @@ impl Dispatcher {
             {
                 late.push((task, None));
             }
+            unserved = state.take_unserved(now);
             for device in 0..state.devices.len() {
                 let name = || self.inner.crews[device].device.name().to_owned();
                 for task in state.late_in_work(device, now) {
@@ -267,6 +269,11 @@ impl Dispatcher {
             }
         }
         self.inner.wake(to_wake);
+        for (task, able) in unserved {
+            let refusal = out_of_order(&able, &self.inner.crews);
+            let waited = now.saturating_duration_since(task.arrived);
+            self.inner.answer(&task, Answered::refused(refusal, waited));
+        }
         for (task, device) in late {
             let waited = now.saturating_duration_since(task.arrived);
             let message = match &device {
@@ -519,14 +526,8 @@ impl State {
                 ),
             ));
         }
-        let is_gone = |device: &&usize| {
-            let until = self.devices[**device].down_until;
-            until.is_some_and(|until| now < until)
-        };
-        if able.iter().filter(is_gone).count() == able.len() {
-            let names: Vec<_> = able.iter().map(|id| crews[*id].device.name()).collect();
-            let message = format!("out of order: {}; try another server", names.join(", "));
-            return Some(Refusal::new(Code::Unavailable, message));
+        if able.iter().all(|device| self.devices[*device].is_gone(now)) {
+            return Some(out_of_order(&able, crews));
         }
         let room = self.bounds.waiting_max.saturating_sub(self.line.len());
         if room == 0 {
@@ -547,6 +548,37 @@ impl State {
             ));
         }
         None
+    }
+
+    /// Takes out what waits for devices of which none is well, with those devices: who sent it may
+    /// try another server, as long as there is time.
+    fn take_unserved(&mut self, now: Instant) -> Vec<(Arc<Task>, Vec<DeviceId>)> {
+        if self.devices.iter().all(|device| !device.is_gone(now)) {
+            return Vec::new();
+        }
+        let Self {
+            line,
+            shapes,
+            devices,
+            ..
+        } = self;
+        let able = |task: &Task| {
+            let expected = shapes[task.shape].expected.iter().enumerate();
+            let able = expected.filter(|(_, expected)| expected.is_some());
+            able.map(|(device, _)| device).collect::<Vec<_>>()
+        };
+        let is_unserved = |task: &Task| {
+            let mut able = able(task).into_iter();
+            able.all(|device| task.has_tried(device) || devices[device].is_gone(now))
+        };
+        let unserved = line.take_all(is_unserved);
+        unserved
+            .into_iter()
+            .map(|task| {
+                let able = able(&task);
+                (task, able)
+            })
+            .collect()
     }
 
     fn enter(&mut self, client: ClientId, shape: ShapeId, applicant: Applicant, now: Instant) {
@@ -738,6 +770,12 @@ impl DeviceState {
         }
     }
 
+    /// Whether it takes nothing now: it is down, or being tried.
+    fn is_gone(&self, now: Instant) -> bool {
+        let until = self.down_until;
+        until.is_some_and(|until| now < until || self.is_on_trial)
+    }
+
     /// Whether a device that is down gets a request now, to find out whether it is well.
     fn begin_trial(&mut self) -> bool {
         let is_time = self.down_until.is_some_and(|until| until <= Instant::now());
@@ -756,6 +794,12 @@ impl Answered {
             device: None,
         }
     }
+}
+
+fn out_of_order(devices: &[DeviceId], crews: &[Crew]) -> Refusal {
+    let names: Vec<_> = devices.iter().map(|id| crews[*id].device.name()).collect();
+    let message = format!("out of order: {}; try another server", names.join(", "));
+    Refusal::new(Code::Unavailable, message)
 }
 
 fn offered(crew: &Crew, shape: &Shape) -> Option<Expected> {

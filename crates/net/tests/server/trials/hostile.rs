@@ -88,7 +88,7 @@ async fn half_open_connections_are_closed_and_garbage_is_no_harm() {
             .collect();
         let mut socket = TcpStream::connect(server.addresses()[0]).await.unwrap();
         // With and without the beginning of HTTP/2; it may be closed in the middle.
-        if noise % 2 == 0 {
+        if noise.is_multiple_of(2) {
             let _ = socket.write_all(preface).await;
         }
         let _ = socket.write_all(&garbage).await;
