@@ -165,4 +165,8 @@ impl PublicKeyDevice for Named {
     fn checks_results(&self) -> bool {
         self.1.checks_results()
     }
+
+    fn answers_together(&self) -> bool {
+        self.1.answers_together()
+    }
 }

@@ -14,7 +14,7 @@ use futures_util::Stream;
 use pkcs8::EncodePublicKey as _;
 use prost::Message as _;
 use rustls::crypto::SecureRandom;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tonic::{Code, Request, Response, Status, Streaming};
 use zeroize::Zeroizing;
 
@@ -24,6 +24,7 @@ use super::keys::Keys;
 use super::listener::ConnectionInfo;
 use super::observe::{Note, Observer};
 use super::operation::{self, Prepared};
+use super::outbox::{Outbox, Queued, Waiting, outbox};
 use crate::proto::cryptoserver_server::Cryptoserver;
 use crate::proto::{self, reply};
 use crate::tls::Identity;
@@ -61,7 +62,7 @@ impl Cryptoserver for Service {
     ) -> Result<Response<Replies>, Status> {
         let caller = self.0.caller(&request)?;
         let inbound = request.into_inner();
-        let (outbox, replies) = mpsc::unbounded_channel();
+        let (outbox, replies) = outbox();
         let (end, ended) = oneshot::channel();
         let shared = Arc::clone(&self.0);
         tokio::spawn(async move { shared.receive(caller, inbound, outbox, end).await });
@@ -214,7 +215,7 @@ impl Shared {
         self: Arc<Self>,
         mut caller: Caller,
         mut inbound: Streaming<proto::RequestBatch>,
-        outbox: mpsc::UnboundedSender<Queued>,
+        outbox: Outbox,
         end: oneshot::Sender<Status>,
     ) {
         let places = Arc::new(Semaphore::new(caller.policy.per_stream_max));
@@ -257,8 +258,7 @@ impl Shared {
                 };
                 let (id, outbox) = (asked.id, outbox.clone());
                 let respond = move |outcome| {
-                    // The client may have gone.
-                    let _ = outbox.send(Queued {
+                    outbox.put(Queued {
                         reply: reply_of(id, outcome),
                         _place: place,
                     });
@@ -362,15 +362,9 @@ fn reply_of(id: u64, outcome: Outcome) -> proto::Reply {
     }
 }
 
-/// A reply that its client has not read.
-pub(super) struct Queued {
-    reply: proto::Reply,
-    _place: OwnedSemaphorePermit,
-}
-
 /// The replies of a stream: as many in a message as there are when it is made.
 pub(super) struct Replies {
-    replies: mpsc::UnboundedReceiver<Queued>,
+    replies: Waiting,
     /// What the stream ends with, if not well.
     end: Option<oneshot::Receiver<Status>>,
 }
@@ -379,17 +373,22 @@ impl Stream for Replies {
     type Item = Result<proto::ReplyBatch, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(first) = ready!(self.replies.poll_recv(context)) else {
+        let Some(first) = ready!(self.replies.poll(context)) else {
             let end = self.end.take().and_then(|mut end| end.try_recv().ok());
             return Poll::Ready(end.map(Err));
         };
-        let mut bytes = first.reply.encoded_len();
-        let mut replies = vec![first.reply];
-        while bytes < REPLY_BYTES_MAX
-            && let Ok(next) = self.replies.try_recv()
-        {
-            bytes += next.reply.encoded_len();
-            replies.push(next.reply);
+        let mut replies = Vec::with_capacity(first.len());
+        let (mut bytes, mut some) = (0, Some(first));
+        while let Some(next) = some {
+            for queued in next {
+                bytes += queued.reply.encoded_len();
+                replies.push(queued.reply);
+            }
+            some = if bytes < REPLY_BYTES_MAX {
+                self.replies.more()
+            } else {
+                None
+            };
         }
         Poll::Ready(Some(Ok(proto::ReplyBatch { replies })))
     }

@@ -81,6 +81,12 @@ pub trait PublicKeyDevice: Send + Sync {
     fn checks_results(&self) -> bool {
         false
     }
+
+    /// Whether it answers all requests of a batch at its end, and not one by one as they are done:
+    /// who waits for several is then woken once.
+    fn answers_together(&self) -> bool {
+        false
+    }
 }
 
 /// Takes the result of the request at a place of the batch.

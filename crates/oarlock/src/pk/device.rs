@@ -299,6 +299,10 @@ impl PublicKeyDevice for CpuDevice {
     fn checks_results(&self) -> bool {
         true
     }
+
+    fn answers_together(&self) -> bool {
+        true
+    }
 }
 
 fn run_in_lanes(lanes: &Lanes, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
