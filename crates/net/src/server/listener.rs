@@ -27,14 +27,12 @@ use tokio_stream::Stream;
 use tonic::transport::server::Connected;
 
 use super::config::Limits;
-use super::hold::{Held, Hold};
 use crate::tls::{Identity, ServerTls};
 
 /// Sockets that listen.
 #[derive(Debug)]
 pub struct Listener {
     sockets: Vec<TcpListener>,
-    hold: Arc<Hold>,
 }
 
 impl Listener {
@@ -50,15 +48,7 @@ impl Listener {
             })
         };
         let sockets = addresses.iter().map(bound).collect::<Result<_, _>>()?;
-        Ok(Self {
-            sockets,
-            hold: Arc::default(),
-        })
-    }
-
-    /// Has connections not be read while `hold` says so.
-    pub fn held_by(self, hold: Arc<Hold>) -> Self {
-        Self { hold, ..self }
+        Ok(Self { sockets })
     }
 
     /// Where it listens, with the ports that the system chose.
@@ -91,7 +81,6 @@ impl Listener {
             done: done.clone(),
             stopped,
             counts: Arc::clone(&counts),
-            hold: self.hold,
             refusals: Told::default(),
             failures: Told::default(),
         });
@@ -177,7 +166,6 @@ pub struct Connection {
     io: Io,
     info: ConnectionInfo,
     idle: Idle,
-    held: Held,
     _place: Place,
 }
 
@@ -200,7 +188,6 @@ impl AsyncRead for Connection {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        ready!(self.held.poll(cx));
         let poll = match &mut self.io {
             Io::Plain(io) => Pin::new(io).poll_read(cx, buffer),
             Io::Tls(io) => Pin::new(io).poll_read(cx, buffer),
@@ -303,7 +290,6 @@ struct Door {
     done: mpsc::Sender<Connection>,
     stopped: watch::Receiver<bool>,
     counts: Arc<Counts>,
-    hold: Arc<Hold>,
     refusals: Told,
     failures: Told,
 }
@@ -411,7 +397,6 @@ impl Door {
             io,
             info: ConnectionInfo { peer, identity },
             idle: Idle::new(self.idle_timeout),
-            held: Held::new(&self.hold),
             _place: Place::new(permit, &self.counts),
         })
     }

@@ -14,7 +14,6 @@ pub mod access;
 pub mod config;
 mod devices;
 pub mod dispatch;
-pub mod hold;
 pub mod keys;
 pub mod listener;
 mod observe;
@@ -149,12 +148,9 @@ impl Server {
             closing: closing.clone(),
         });
         let mut stop = closing.clone();
-        let incoming =
-            listener
-                .held_by(shared.dispatcher.hold())
-                .incoming(tls.clone(), &config.limits, async move {
-                    let _ = stop.wait_for(|is_closing| *is_closing).await;
-                });
+        let incoming = listener.incoming(tls.clone(), &config.limits, async move {
+            let _ = stop.wait_for(|is_closing| *is_closing).await;
+        });
         let counts = incoming.counts();
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<CryptoserverServer<Service>>().await;

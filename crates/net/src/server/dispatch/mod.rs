@@ -29,7 +29,6 @@ pub use self::line::ClientId;
 use self::line::{DeviceId, Expected, Line, ShapeId, left_to};
 pub use self::task::Answered;
 use self::task::Task;
-use super::hold::Hold;
 use super::outbox::together;
 
 /// Why a request was not carried out, as its client is told. No secrets.
@@ -105,7 +104,6 @@ struct Inner {
     /// One for each device: its idle workers wait here.
     calls: Vec<Condvar>,
     state: Mutex<State>,
-    hold: Arc<Hold>,
 }
 
 struct State {
@@ -174,7 +172,6 @@ impl Dispatcher {
         let inner = Arc::new(Inner {
             calls: crews.iter().map(|_| Condvar::new()).collect(),
             state: Mutex::new(state),
-            hold: Arc::default(),
             crews,
         });
         let dispatcher = Self {
@@ -191,11 +188,6 @@ impl Dispatcher {
             }
         }
         Ok(dispatcher)
-    }
-
-    /// Says when it is of no use to read more requests.
-    pub fn hold(&self) -> Arc<Hold> {
-        Arc::clone(&self.inner.hold)
     }
 
     /// A client, who gets a share of the devices by `weight`.
@@ -239,9 +231,6 @@ impl Dispatcher {
             for shape in shapes {
                 state.whom_to_wake(shape, &self.inner.crews, &mut to_wake);
             }
-            if !refused.is_empty() && state.line.len() > state.bounds.waiting_max / 2 {
-                self.inner.hold.begin();
-            }
         }
         self.inner.wake(to_wake);
         for (respond, refusal) in refused {
@@ -253,8 +242,6 @@ impl Dispatcher {
     /// To be called every few milliseconds.
     pub fn look_after(&self) {
         let now = Instant::now();
-        // However slow the devices are: clients are to be told that there is no room.
-        self.inner.hold.end();
         let mut to_wake = Vec::new();
         let mut late = Vec::new();
         let unserved: Vec<(Arc<Task>, Vec<DeviceId>)>;
@@ -412,11 +399,6 @@ impl Inner {
                 });
                 let size = batch.len().min(in_work.by_size.len() - 1);
                 in_work.by_size[size] += 1;
-                let has_room = state.line.len() <= state.bounds.waiting_max / 2;
-                drop(state);
-                if has_room {
-                    self.hold.end();
-                }
                 return Some(batch);
             }
             state.devices[device].idle += 1;

@@ -11,10 +11,12 @@ use crate::programs::setup::Setup;
 /// A thousand connections and four fifths of what the server can do, for minutes.
 pub(super) fn load(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
     let host = home.serve(true, "[[device]]\nkind = \"cpu\"\nworkers = 1\n")?;
+    // By the same clients: a request that comes by itself costs more than one of eight.
     let most = Load {
         kind: "mixed",
-        connections: 8,
-        in_flight: 8,
+        connections: CONNECTIONS,
+        warm_up: 2.0,
+        seconds: if setup.quick { 3.0 } else { 10.0 },
         ..ONE
     };
     let most = home.ask(&[&host], most)?.checked()?;
