@@ -540,8 +540,10 @@ impl State {
             return full(format!("{} requests wait already", self.line.len()));
         }
         // Clients who flood the line leave some room to those who have little in it (dynamic
-        // thresholds, Choudhury and Hahne 1998).
-        if self.line.len_of_client(client) >= room.saturating_mul(ROOMS_MAX) {
+        // thresholds, Choudhury and Hahne 1998), and the last places to those who have nothing.
+        let own = self.line.len_of_client(client);
+        let last = room <= self.bounds.waiting_max / LAST_PART;
+        if own > 0 && (last || own >= room.saturating_mul(ROOMS_MAX)) {
             return full(format!(
                 "{} requests of this client wait already, and there is room for {room} more of all",
                 self.line.len_of_client(client)
@@ -850,6 +852,8 @@ const ENDS: &str = "the server is shutting down: try another one";
 const FAILURES_MAX: u32 = 3;
 /// For so long at first, and twice as long after as many failures more.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
+/// The part of the line where each client has one place at most.
+const LAST_PART: usize = 16;
 /// So many times the room that is left, a client may have waiting: one alone fills eight ninths of
 /// the line.
 const ROOMS_MAX: usize = 8;
