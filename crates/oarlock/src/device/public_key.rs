@@ -29,21 +29,16 @@ use crate::pk::PublicKeyRequest;
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 /// use oarlock::device::{
-///     DeviceError, PublicKeyDevice, PublicKeyOffer, Shape, SoftwareDevice, complete,
+///     Answer, PublicKeyDevice, PublicKeyOffer, Shape, SoftwareDevice, complete,
 /// };
 /// use oarlock::{Hash, PublicKeyRequest, RsaPrivateKey, SignatureScheme, kernels::cpu::Cpu};
-/// use zeroize::Zeroizing;
 ///
 /// struct Counter(SoftwareDevice, AtomicUsize);
 ///
 /// impl PublicKeyDevice for Counter {
 ///     fn name(&self) -> &str { "counter" }
 ///     fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> { self.0.offer(shape) }
-///     fn run(
-///         &self,
-///         batch: &[&PublicKeyRequest],
-///         answer: &mut dyn FnMut(usize, Result<Zeroizing<Vec<u8>>, DeviceError>),
-///     ) {
+///     fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
 ///         self.1.fetch_add(batch.len(), Ordering::Relaxed);
 ///         self.0.run(batch, answer);
 ///     }
