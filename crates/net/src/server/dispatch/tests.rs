@@ -269,9 +269,14 @@ fn what_a_device_fails_at_another_does_and_the_first_is_left_alone() {
     let crews = vec![crew("broken", 1, fails), crew("good", 1, || None)];
     let dispatcher = Dispatcher::start(crews, BOUNDS).unwrap();
     let client = dispatcher.add_client(1);
-    assert_all_right(&send(&dispatcher, client, 0..250, MINUTE), 250);
+    let mut sent = 0;
+    // Until the broken one has come to its turn.
+    while calls.load(Ordering::Relaxed) == 0 {
+        assert_all_right(&send(&dispatcher, client, 0..250, MINUTE), 250);
+        sent += 250;
+    }
     let tries = calls.load(Ordering::Relaxed);
-    assert!((1..200).contains(&tries), "{tries}");
+    assert!(tries < sent * 4 / 5, "{tries} of {sent}");
     let status = &dispatcher.devices()[0];
     assert!(tries < 3 || status.is_down, "{status:?}");
     assert_eq!(status.failures as usize, tries);
@@ -356,8 +361,14 @@ fn what_hangs_in_a_device_is_done_by_another_and_answered_once() {
     let crews = vec![crew("hanging", 2, hangs), crew("good", 1, || None)];
     let dispatcher = Dispatcher::start(crews, bounds).unwrap();
     let client = dispatcher.add_client(1);
-    let answers = send(&dispatcher, client, 0..50, MINUTE);
     let began = Instant::now();
+    let mut answers = Vec::new();
+    // Until the one that hangs has come to its turn.
+    while dispatcher.devices()[0].in_work == 0 {
+        assert!(began.elapsed() < MINUTE, "it never takes any");
+        answers.push(send(&dispatcher, client, 0..50, MINUTE));
+        std::thread::sleep(Duration::from_millis(1));
+    }
     while dispatcher.unanswered() > 0 {
         assert!(began.elapsed() < MINUTE, "{} left", dispatcher.unanswered());
         dispatcher.look_after();
@@ -366,7 +377,9 @@ fn what_hangs_in_a_device_is_done_by_another_and_answered_once() {
     assert!(dispatcher.devices()[0].is_down);
     // What comes late is not looked at.
     gate.open();
-    assert_all_right(&answers, 50);
+    for answers in &answers {
+        assert_all_right(answers, 50);
+    }
     while dispatcher.devices()[0].in_work > 0 {
         assert!(began.elapsed() < MINUTE, "the workers never come back");
         std::thread::sleep(Duration::from_millis(1));
@@ -485,7 +498,8 @@ fn deadlines_are_kept_in_the_line_and_in_the_device() {
         std::thread::sleep(Duration::from_millis(1));
     }
     let begun = devices.iter().filter(|device| device.is_some()).count();
-    assert_eq!(begun, 1);
+    // None, where the worker was too late for that.
+    assert!(begun <= 1, "{begun}");
     assert_eq!((dispatcher.unanswered(), dispatcher.waiting()), (0, 0));
     gate.open();
 }
