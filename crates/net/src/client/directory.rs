@@ -22,7 +22,8 @@ use crate::proto::cryptoserver_client::CryptoserverClient;
 use crate::proto::{self};
 
 type Balancer = Balance<Changes, proto::Request>;
-type Change_ = Change<Key, PendingRequests<Balanced>>;
+/// A connection that comes or goes.
+type Coming = Change<Key, PendingRequests<Balanced>>;
 /// A server, and which of the connections to it.
 type Key = (Address, usize);
 
@@ -94,7 +95,7 @@ impl Directory {
         let _ = timeout(LOOK_AGAIN, changed).await;
     }
 
-    pub(super) async fn until_connected(&self, _: u64) {
+    pub(super) async fn until_connected(&self) {
         let mut state = self.state.clone();
         if state
             .wait_for(|state| !state.open.is_empty())
@@ -127,7 +128,7 @@ impl Directory {
     }
 
     pub(super) async fn list_keys(&self) -> Result<Vec<proto::Key>, ClientError> {
-        self.until_connected(0).await;
+        self.until_connected().await;
         let clients: Vec<_> = self.state.borrow().open.values().cloned().collect();
         let mut last = self.unreachable();
         for mut client in clients {
@@ -154,10 +155,10 @@ pub(super) fn fault(error: tower::BoxError) -> Fault {
 }
 
 /// Connections that come and go, for the balance.
-pub(super) struct Changes(mpsc::UnboundedReceiver<Change_>);
+pub(super) struct Changes(mpsc::UnboundedReceiver<Coming>);
 
 impl Stream for Changes {
-    type Item = Result<Change_, std::convert::Infallible>;
+    type Item = Result<Coming, std::convert::Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_recv(context).map(|change| change.map(Ok))
@@ -168,7 +169,7 @@ impl Stream for Changes {
 #[derive(Clone)]
 struct Keeper {
     settings: Settings,
-    changes: mpsc::UnboundedSender<Change_>,
+    changes: mpsc::UnboundedSender<Coming>,
     state: watch::Sender<State>,
 }
 

@@ -141,8 +141,7 @@ impl Client {
     /// # Errors
     /// UNAVAILABLE after `patience`: what was wrong with the servers.
     pub async fn ready(&self, patience: Duration) -> Result<(), ClientError> {
-        let changes = self.0.changes();
-        let connected = timeout(patience, self.0.until_connected(changes));
+        let connected = timeout(patience, self.0.until_connected());
         connected.await.map_err(|_| self.0.unreachable())
     }
 

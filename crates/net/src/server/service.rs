@@ -103,10 +103,32 @@ impl Cryptoserver for Service {
         request: Request<proto::ListKeysRequest>,
     ) -> Result<Response<proto::ListKeysReply>, Status> {
         let caller = self.0.caller(&request)?;
-        if !caller.rights.allows_operation(Operation::List) {
-            return Err(Status::permission_denied(
+        let outcome = if caller.rights.allows_operation(Operation::List) {
+            Ok(Zeroizing::default())
+        } else {
+            Err(Refusal::new(
+                Code::PermissionDenied,
                 "the certificate of this client does not allow list",
-            ));
+            ))
+        };
+        let refused = outcome.as_ref().err().cloned();
+        let note = Note {
+            identity: caller.identity.clone(),
+            peer: caller.peer.clone(),
+            operation: operation::name(Operation::List),
+            key: String::new(),
+        };
+        self.0.observer.note(
+            &note,
+            &Answered {
+                outcome,
+                waited: Duration::ZERO,
+                served: Duration::ZERO,
+                device: None,
+            },
+        );
+        if let Some(refusal) = refused {
+            return Err(Status::new(refusal.code, refusal.message));
         }
         let keys = (self.0.keys)();
         let allowed = keys.iter().filter(|(id, _)| caller.rights.allows_key(id));

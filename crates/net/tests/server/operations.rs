@@ -1,10 +1,14 @@
 //! Every operation, against the same key in the library.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use oarlock::{Accelerator, EncryptionScheme, Hash, PublicKeyRequest, SignatureScheme};
-use oarlock_net::client::{Operation, RemoteDevice};
+use oarlock_net::client::{Client, Fallback, Operation, RemoteDevice, Settings};
 use oarlock_net::proto;
 use oarlock_net::server::Server;
 use tonic::Code;
+use zeroize::Zeroizing;
 
 use super::host::{EVERYTHING, Home, call, key};
 
@@ -298,4 +302,54 @@ fn remote_keys_are_keys_like_any_other() {
     let request = PublicKeyRequest::sign(&keys[1].1, scheme, b"m").unwrap();
     assert!(format!("{request:?}").contains("rack"));
     runtime.block_on(server.stop());
+}
+
+/// Signs with a key that is here.
+struct Here;
+
+impl Fallback for Here {
+    fn compute(&self, operation: &Operation) -> Option<Result<Zeroizing<Vec<u8>>, String>> {
+        let Operation::RawPrivate(raw) = operation else {
+            return None;
+        };
+        let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
+        let rsa = accelerator.rsa(&key(&raw.key_id));
+        Some(
+            rsa.raw_private(&raw.number)
+                .map_err(|error| error.to_string()),
+        )
+    }
+}
+
+#[tokio::test]
+async fn what_no_server_can_be_asked_for_is_computed_here_if_that_is_allowed() {
+    // Nobody listens there: the port was given to a socket that is closed again.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = port.local_addr().unwrap().to_string();
+    drop(port);
+    let settings = Settings {
+        fallback: Some(Arc::new(Here)),
+        timeout: Duration::from_secs(1),
+        ..Settings::new(vec![server.clone()], None)
+    };
+    let raw = Operation::RawPrivate(proto::RawPrivate {
+        key_id: "rsa2048".into(),
+        number: vec![3],
+    });
+    let client = Client::new(settings.clone()).unwrap();
+    let result = call(&client, raw.clone()).await.unwrap();
+    let accelerator = Accelerator::builder().build().unwrap();
+    let back = accelerator.rsa_public(key("rsa2048").public_key());
+    assert_eq!(back.raw_public(&result).unwrap().last(), Some(&3));
+    // What cannot be computed here either, and what may not be.
+    let random = Operation::Random(proto::Random { bytes: 1 });
+    let alone = Settings {
+        fallback: None,
+        ..settings
+    };
+    for (client, operation) in [(client, random), (Client::new(alone).unwrap(), raw)] {
+        let error = call(&client, operation).await.unwrap_err();
+        let is_told = matches!(error.code, Code::Unavailable | Code::DeadlineExceeded);
+        assert!(is_told, "{error:?}");
+    }
 }

@@ -812,9 +812,15 @@ fn out_of_order(devices: &[DeviceId], crews: &[Crew]) -> Refusal {
 
 fn offered(crew: &Crew, shape: &Shape) -> Option<Expected> {
     let offer = crew.device.offer(shape)?;
+    // A driver may say anything; what is reckoned with it has to stay a time.
+    let per_second = if offer.per_second.is_nan() {
+        PER_SECOND_MIN
+    } else {
+        offer.per_second.clamp(PER_SECOND_MIN, PER_SECOND_MAX)
+    };
     Some(Expected {
-        latency: offer.latency,
-        per_second: offer.per_second.max(f64::MIN_POSITIVE),
+        latency: offer.latency.min(LATENCY_MAX),
+        per_second,
     })
 }
 
@@ -857,5 +863,8 @@ const LAST_PART: usize = 16;
 /// So many times the room that is left, a client may have waiting: one alone fills eight ninths of
 /// the line.
 const ROOMS_MAX: usize = 8;
+const LATENCY_MAX: Duration = Duration::from_secs(3600);
+const PER_SECOND_MIN: f64 = 1e-3;
+const PER_SECOND_MAX: f64 = 1e9;
 /// Larger batches are counted with those of this size.
 const BATCH_COUNTED_MAX: usize = 64;

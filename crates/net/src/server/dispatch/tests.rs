@@ -597,3 +597,36 @@ fn what_no_device_can_do_is_refused() {
     let refusal = answers.recv().unwrap().1.outcome.unwrap_err();
     assert_eq!(refusal.code, Code::Unimplemented);
 }
+
+#[test]
+fn a_driver_may_offer_anything() {
+    struct Odd(SoftwareDevice, PublicKeyOffer);
+    impl PublicKeyDevice for Odd {
+        fn name(&self) -> &str {
+            "odd"
+        }
+        fn offer(&self, _: &Shape) -> Option<PublicKeyOffer> {
+            Some(self.1)
+        }
+        fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+            self.0.run(batch, answer);
+        }
+    }
+    for per_second in [0.0, -1.0, f64::NAN, f64::INFINITY, f64::MIN_POSITIVE] {
+        for latency in [Duration::ZERO, Duration::MAX] {
+            let offer = PublicKeyOffer {
+                latency,
+                per_second,
+            };
+            let odd = Odd(SoftwareDevice::new(Cpu::detect()), offer);
+            let odd = Crew {
+                device: Arc::new(odd),
+                workers: 1,
+            };
+            let crews = vec![odd, crew("good", 1, || None)];
+            let dispatcher = Dispatcher::start(crews, BOUNDS).unwrap();
+            let client = dispatcher.add_client(1);
+            assert_all_right(&send(&dispatcher, client, 0..50, MINUTE), 50);
+        }
+    }
+}
