@@ -854,11 +854,9 @@ mod tests {
     fn operands(key: &RsaPublicKey) -> Vec<Vec<u8>> {
         let n = key.modulus();
         let small = |value| [vec![0; n.len() - 1], vec![value]].concat();
-        let mut largest = n.to_vec();
-        *largest.last_mut().unwrap() -= 1;
-        let mut operands = vec![small(0), small(1), small(2), largest.clone()];
-        *largest.last_mut().unwrap() -= 2;
-        operands.push(largest);
+        // Odd, so that each is less; its last byte may be 1.
+        let large = |mask| [&n[..n.len() - 1], &[n[n.len() - 1] & mask]].concat();
+        let mut operands = vec![small(0), small(1), small(2), large(!1), large(!3)];
         for _ in 0..3 {
             let mut random = vec![0; n.len()];
             crate::device::software::rsa::fill_random(&mut random[1..]);
