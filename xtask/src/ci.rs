@@ -10,7 +10,9 @@ use crate::{constant_time, peers, structure, vectors};
 
 /// How long the differential fuzzer runs on each of [`FUZZ_TARGETS`].
 const FUZZ_SECONDS: u32 = 30;
-const FUZZ_TARGETS: [&str; 6] = ["ctr", "prefetch", "aead", "contexts", "rsa_keys", "age"];
+const FUZZ_TARGETS: [&str; 7] = [
+    "ctr", "prefetch", "aead", "contexts", "rsa_keys", "age", "requests",
+];
 const CARGO_FUZZ_VERSION: &str = "0.13.1";
 
 pub fn run() -> Result<()> {

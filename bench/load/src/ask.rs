@@ -112,6 +112,7 @@ async fn connect(args: &Args) -> Result<Vec<Client>, String> {
         certificate: folder.join("client.pem"),
         key: folder.join("client.key"),
         roots: folder.join("ca.pem"),
+        revoked: None,
     });
     let tls = files.map(|files| files.client()).transpose();
     let tls = tls.map_err(|error| error.to_string())?;

@@ -100,7 +100,7 @@ pub(super) fn all() -> Vec<Case> {
     cases
 }
 
-const SERVERS: [(&str, Servers); 16] = [
+const SERVERS: [(&str, Servers); 20] = [
     ("server-rsa2048", Servers::Sign),
     ("server-latency", Servers::Latency { has_tls: true }),
     (
@@ -117,6 +117,10 @@ const SERVERS: [(&str, Servers); 16] = [
         boards(Board::Axl200, true, 3),
     ),
     (
+        "server-boards-axl200-by-three-plaintext",
+        boards(Board::Axl200, false, 3),
+    ),
+    (
         "server-boards-nfast300-crt",
         boards(Board::Nfast300Crt, true, 1),
     ),
@@ -128,10 +132,22 @@ const SERVERS: [(&str, Servers); 16] = [
         "server-boards-nfast300-crt-by-three",
         boards(Board::Nfast300Crt, true, 3),
     ),
+    (
+        "server-boards-nfast300-crt-by-three-plaintext",
+        boards(Board::Nfast300Crt, false, 3),
+    ),
     ("server-boards-nfast300", boards(Board::Nfast300, true, 1)),
     (
         "server-boards-nfast300-plaintext",
         boards(Board::Nfast300, false, 1),
+    ),
+    (
+        "server-boards-nfast300-by-three",
+        boards(Board::Nfast300, true, 3),
+    ),
+    (
+        "server-boards-nfast300-by-three-plaintext",
+        boards(Board::Nfast300, false, 3),
     ),
     ("server-boards-together", boards(Board::Together, true, 1)),
     (

@@ -45,7 +45,7 @@ pub(super) enum Figure {
     AsTheBoard,
     /// Of a call, the median: ours to a server, theirs the median in the library.
     MicrosecondsP50,
-    /// The same, but ours is the 99th percentile.
+    /// The same of the 99th percentiles.
     MicrosecondsP99,
     /// The 99th percentile of requests that were let in, and what a full queue takes.
     AdmittedMs,

@@ -3,7 +3,7 @@
 use oarlock_bench::Error;
 
 use super::host::Home;
-use super::load::{Load, ONE};
+use super::load::{Load, ONE, Report};
 use super::{PAPER, compared, turns};
 use crate::programs::compared::{Compared, Figure};
 use crate::programs::setup::Setup;
@@ -39,6 +39,16 @@ impl Boards {
             Board::Nfast300 => &[(1, 11.67), (10, 92.40), (30, 93.28), (32, 93.30)],
             Board::Nfast300Crt => &[(1, 37.00), (10, 288.92), (30, 297.74), (32, 299.97)],
             Board::Together => &[],
+        }
+    }
+
+    /// Table 2: ms of an operation on the board itself, one at a time.
+    fn paper_ms(self) -> Option<f64> {
+        match self.board {
+            Board::Axl200 => Some(92.19),
+            Board::Nfast300 => Some(85.68),
+            Board::Nfast300Crt => Some(27.03),
+            Board::Together => None,
         }
     }
 
@@ -80,7 +90,19 @@ impl Boards {
                 Board::Together => Figure::Operations,
                 _ => Figure::AsTheBoard,
             };
-            let rates = reports.iter().map(super::load::Report::per_second);
+            let rates = reports.iter().map(Report::per_second);
+            if let (1, Some(ms)) = (clients, self.paper_ms()) {
+                let took = reports.iter().map(|report| report.us_p50 / 1e3);
+                all.push(Compared {
+                    threads: Some(clients),
+                    ..compared(
+                        Figure::Milliseconds,
+                        PAPER,
+                        took.collect(),
+                        vec![ms; reports.len()],
+                    )
+                });
+            }
             all.push(Compared {
                 threads: Some(clients),
                 ..compared(figure, PAPER, rates.collect(), vec![paper; reports.len()])

@@ -46,12 +46,10 @@ pub(super) fn latency(setup: &Setup, home: &Home, has_tls: bool) -> Result<Vec<C
         report.checked()
     })?;
     let us = |side: usize, figure: fn(&Report) -> f64| samples[side].iter().map(figure).collect();
-    let local: Vec<f64> = us(0, |report| report.us_p50);
-    let p50 = us(1, |report| report.us_p50);
-    let p99 = us(1, |report| report.us_p99);
+    let [p50, p99]: [fn(&Report) -> f64; 2] = [|report| report.us_p50, |report| report.us_p99];
     Ok(vec![
-        compared(Figure::MicrosecondsP50, LIBRARY, p50, local.clone()),
-        compared(Figure::MicrosecondsP99, LIBRARY, p99, local),
+        compared(Figure::MicrosecondsP50, LIBRARY, us(1, p50), us(0, p50)),
+        compared(Figure::MicrosecondsP99, LIBRARY, us(1, p99), us(0, p99)),
     ])
 }
 
