@@ -161,11 +161,13 @@ fn settings(args: &Args) -> Result<Settings, Failure> {
             certificate: folder.join(format!("{}.pem", args.client)),
             key: folder.join(format!("{}.key", args.client)),
             roots: folder.join("ca.pem"),
+            revoked: None,
         }),
         (None, Some(certificate), Some(key), Some(ca)) => Some(TlsFiles {
             certificate: certificate.clone(),
             key: key.clone(),
             roots: ca.clone(),
+            revoked: None,
         }),
         _ if args.plaintext => None,
         _ => {

@@ -81,6 +81,7 @@ impl Home {
             certificate: self.path().join("client.pem"),
             key: self.path().join("client.key"),
             roots: self.path().join("ca.pem"),
+            revoked: None,
         };
         let servers = servers.iter().map(ToString::to_string).collect();
         Settings::new(servers, Some(files.client().unwrap()))

@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::SystemTime;
 
-use rustls::client::Resumption;
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
 use rustls::version::TLS13;
 use rustls::{ClientConfig, InconsistentKeys, RootCertStore, ServerConfig};
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use x509_cert::Certificate;
+use x509_cert::crl::CertificateList;
 use x509_cert::der::Decode;
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::{DirectoryString, GeneralName};
@@ -31,6 +32,9 @@ pub struct TlsFiles {
     pub key: PathBuf,
     /// Roots that the other side's certificate has to lead to.
     pub roots: PathBuf,
+    /// Revocation lists (RFC 5280, 5): with them, every certificate of the other side but the root
+    /// has to be on none, and its issuer to have one that is not past its next update.
+    pub revoked: Option<PathBuf>,
 }
 
 impl TlsFiles {
@@ -42,8 +46,10 @@ impl TlsFiles {
         let (chain, key) = self.own()?;
         let roots = Arc::new(self.roots()?);
         let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider())
+            .with_crls(self.revocation_lists()?)
+            .enforce_revocation_expiration()
             .build()
-            .map_err(|error| TlsError::new(&self.roots, error))?;
+            .map_err(|error| self.unfit(error))?;
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])
             .map_err(|error| TlsError::new(&self.certificate, error))?
@@ -62,10 +68,16 @@ impl TlsFiles {
     /// As [`server`](Self::server).
     pub fn client(&self) -> Result<Arc<ClientConfig>, TlsError> {
         let (chain, key) = self.own()?;
+        let roots = Arc::new(self.roots()?);
+        let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider())
+            .with_crls(self.revocation_lists()?)
+            .enforce_revocation_expiration()
+            .build()
+            .map_err(|error| self.unfit(error))?;
         let mut config = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])
             .map_err(|error| TlsError::new(&self.certificate, error))?
-            .with_root_certificates(self.roots()?)
+            .with_webpki_verifier(verifier)
             .with_client_auth_cert(chain, key)
             .map_err(|error| self.mismatch(error))?;
         config.alpn_protocols = vec![HTTP_2.to_vec()];
@@ -90,6 +102,34 @@ impl TlsFiles {
                 .map_err(|error| TlsError::new(&self.roots, format!("not a root: {error}")))?;
         }
         Ok(roots)
+    }
+
+    fn revocation_lists(&self) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
+        let Some(path) = &self.revoked else {
+            return Ok(Vec::new());
+        };
+        let pem = read(path)?;
+        let lists: Vec<_> = CertificateRevocationListDer::pem_slice_iter(&pem)
+            .collect::<Result<_, _>>()
+            .map_err(|error| TlsError::new(path, format!("broken PEM: {error}")))?;
+        if lists.is_empty() {
+            let what = format!("no revocation list in PEM, but {}", contents(&pem));
+            return Err(TlsError::new(path, what));
+        }
+        for list in &lists {
+            check_next_update(list).map_err(|problem| TlsError::new(path, problem))?;
+        }
+        Ok(lists)
+    }
+
+    /// Roots, or lists, that certificates cannot be looked at with.
+    fn unfit(&self, error: VerifierBuilderError) -> TlsError {
+        match (&self.revoked, error) {
+            (Some(path), VerifierBuilderError::InvalidCrl(problem)) => {
+                TlsError::new(path, format!("a revocation list that is none: {problem:?}"))
+            }
+            (_, error) => TlsError::new(&self.roots, error),
+        }
     }
 
     fn mismatch(&self, error: rustls::Error) -> TlsError {
@@ -187,6 +227,11 @@ impl Identity {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The same text, not copied.
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
 }
 
 impl fmt::Display for Identity {
@@ -272,6 +317,20 @@ fn contents(pem: &[u8]) -> String {
         }
         labels => labels.join(", "),
     }
+}
+
+fn check_next_update(list: &CertificateRevocationListDer<'_>) -> Result<(), String> {
+    let list = <CertificateList>::from_der(list)
+        .map_err(|error| format!("broken revocation list: {error}"))?;
+    let next_update = list.tbs_cert_list.next_update;
+    let is_past = next_update.is_some_and(|time| time.to_system_time() < SystemTime::now());
+    if is_past && let Some(time) = next_update {
+        let (issuer, date) = (list.tbs_cert_list.issuer, time.to_date_time());
+        return Err(format!(
+            "the revocation list of {issuer} was to be followed by another at {date}: fetch that"
+        ));
+    }
+    Ok(())
 }
 
 fn check_validity(certificate: &CertificateDer<'_>) -> Result<(), String> {

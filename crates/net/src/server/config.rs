@@ -49,6 +49,8 @@ pub struct TlsConfig {
     pub key: PathBuf,
     /// Roots that clients' certificates have to lead to.
     pub client_ca: PathBuf,
+    /// Revocation lists that none of them may be on.
+    pub client_crl: Option<PathBuf>,
 }
 
 /// How much of everything at most.
@@ -62,6 +64,8 @@ pub struct Limits {
     pub per_stream_max: usize,
     /// Connections, and as many handshakes as of them are not done.
     pub connections_max: usize,
+    /// Connections of one client that came with a certificate.
+    pub client_connections_max: usize,
     /// From connection to the end of the handshake.
     pub handshake_timeout: Duration,
     /// Without a request, until a connection is closed.
@@ -309,6 +313,7 @@ impl Default for Limits {
             per_client_max: 1024,
             per_stream_max: 256,
             connections_max: 4096,
+            client_connections_max: 2048,
             handshake_timeout: Duration::from_secs(5),
             idle_timeout: Duration::from_secs(300),
             message_bytes_max: 1 << 20,
@@ -412,6 +417,11 @@ impl Reader<'_> {
                 certificate: self.file(&tls.certificate)?,
                 key: self.file(&tls.key)?,
                 client_ca: self.file(&tls.client_ca)?,
+                client_crl: tls
+                    .client_crl
+                    .as_ref()
+                    .map(|crl| self.file(crl))
+                    .transpose()?,
             })),
             (Some(_), Some(plaintext)) => {
                 let what = "plaintext and [tls]: take one of them away";
@@ -447,6 +457,11 @@ impl Reader<'_> {
             let ms = self.number(given, name, range, default.as_millis() as u64)?;
             Ok(Duration::from_millis(ms))
         };
+        let connections_max = number(
+            &raw.connections_max,
+            "connections_max",
+            default.connections_max,
+        )?;
         Ok(Limits {
             queue_max: number(&raw.queue_max, "queue_max", default.queue_max)?,
             per_client_max: number(
@@ -459,10 +474,12 @@ impl Reader<'_> {
                 "per_stream_max",
                 default.per_stream_max,
             )?,
-            connections_max: number(
-                &raw.connections_max,
-                "connections_max",
-                default.connections_max,
+            connections_max,
+            // One client alone does not keep the others out.
+            client_connections_max: number(
+                &raw.client_connections_max,
+                "client_connections_max",
+                connections_max.div_ceil(2),
             )?,
             handshake_timeout: time(
                 &raw.handshake_timeout_ms,
@@ -1009,6 +1026,7 @@ struct RawTls {
     certificate: Spanned<String>,
     key: Spanned<String>,
     client_ca: Spanned<String>,
+    client_crl: Option<Spanned<String>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -1018,6 +1036,7 @@ struct RawLimits {
     per_client_max: Option<Spanned<u64>>,
     per_stream_max: Option<Spanned<u64>>,
     connections_max: Option<Spanned<u64>>,
+    client_connections_max: Option<Spanned<u64>>,
     handshake_timeout_ms: Option<Spanned<u64>>,
     idle_timeout_ms: Option<Spanned<u64>>,
     message_bytes_max: Option<Spanned<u64>>,

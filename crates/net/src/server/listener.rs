@@ -5,6 +5,7 @@
 //! next ones wait in the system's queue, so that clients who begin one and say no more delay others
 //! by the time that is allowed for one, and take none of the places of connections that are done.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
@@ -12,7 +13,7 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
-use tokio::time::{Instant, Sleep, sleep, timeout};
+use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_stream::Stream;
@@ -78,6 +79,7 @@ impl Listener {
             idle_timeout: limits.idle_timeout,
             handshakes: Arc::new(Semaphore::new(handshakes_max)),
             places: Arc::new(Semaphore::new(limits.connections_max)),
+            client_connections_max: limits.client_connections_max,
             done: done.clone(),
             stopped,
             counts: Arc::clone(&counts),
@@ -130,6 +132,8 @@ impl Stream for Incoming {
 #[derive(Debug, Default)]
 pub struct Counts {
     open: AtomicU64,
+    /// Of these, by client.
+    of_client: Mutex<HashMap<Identity, usize>>,
     admitted: AtomicU64,
     refused: AtomicU64,
 }
@@ -152,12 +156,51 @@ impl Counts {
 }
 
 /// Who is at the other end of a connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ConnectionInfo {
     /// Where from.
     pub peer: SocketAddr,
     /// By its certificate; [`Identity::anonymous`] in plaintext.
     pub identity: Identity,
+    /// Lets it wait.
+    pub pace: Arc<Pace>,
+}
+
+/// When a connection is read from again. To refuse requests takes time from those that were let in,
+/// and less of it when many are refused at once.
+#[derive(Debug)]
+pub struct Pace {
+    since: Instant,
+    /// Microseconds from then on.
+    rests_until: AtomicU64,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self {
+            since: Instant::now(),
+            rests_until: AtomicU64::new(0),
+        }
+    }
+
+    /// Nothing is read from it for so long.
+    pub fn rest(&self, pause: Duration) {
+        let until = (self.since.elapsed() + pause).as_micros();
+        let until = u64::try_from(until).unwrap_or(u64::MAX);
+        self.rests_until.store(until, Ordering::Relaxed);
+    }
+
+    fn rests_until(&self) -> Option<Instant> {
+        let until = match self.rests_until.load(Ordering::Relaxed) {
+            0 => return None,
+            until => self.since + Duration::from_micros(until),
+        };
+        if until > Instant::now() {
+            return Some(until);
+        }
+        self.rests_until.store(0, Ordering::Relaxed);
+        None
+    }
 }
 
 /// A connection whose handshake is done. It fails with [`ErrorKind::TimedOut`] when nothing has been
@@ -166,6 +209,7 @@ pub struct Connection {
     io: Io,
     info: ConnectionInfo,
     idle: Idle,
+    rest: Option<Pin<Box<Sleep>>>,
     _place: Place,
 }
 
@@ -188,11 +232,28 @@ impl AsyncRead for Connection {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        ready!(self.poll_rest(cx));
         let poll = match &mut self.io {
             Io::Plain(io) => Pin::new(io).poll_read(cx, buffer),
             Io::Tls(io) => Pin::new(io).poll_read(cx, buffer),
         };
         self.idle.watch(cx, poll)
+    }
+}
+
+impl Connection {
+    /// Ready when it may be read from.
+    fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while let Some(until) = self.info.pace.rests_until() {
+            let rest = self
+                .rest
+                .get_or_insert_with(|| Box::pin(sleep_until(until)));
+            if rest.deadline() != until {
+                rest.as_mut().reset(until);
+            }
+            ready!(rest.as_mut().poll(cx));
+        }
+        Poll::Ready(())
     }
 }
 
@@ -287,6 +348,7 @@ struct Door {
     idle_timeout: Duration,
     handshakes: Arc<Semaphore>,
     places: Arc<Semaphore>,
+    client_connections_max: usize,
     done: mpsc::Sender<Connection>,
     stopped: watch::Receiver<bool>,
     counts: Arc<Counts>,
@@ -392,12 +454,23 @@ impl Door {
         let permit = Arc::clone(&self.places).try_acquire_owned().map_err(|_| {
             Refusal::new("too many connections: raise connections_max, or have clients share one")
         })?;
+        let place = Place::new(permit, &self.counts, identity.clone());
+        if self.tls.is_some() && place.of_client > self.client_connections_max {
+            return Err(Refusal::new(format!(
+                "too many connections of {identity}: raise client_connections_max, or have it share one"
+            )));
+        }
         tracing::debug!(%peer, %identity, "connected");
         Ok(Connection {
             io,
-            info: ConnectionInfo { peer, identity },
+            info: ConnectionInfo {
+                peer,
+                identity,
+                pace: Arc::new(Pace::new()),
+            },
             idle: Idle::new(self.idle_timeout),
-            _place: Place::new(permit, &self.counts),
+            rest: None,
+            _place: place,
         })
     }
 }
@@ -448,14 +521,22 @@ impl Refusal {
 struct Place {
     _permit: OwnedSemaphorePermit,
     counts: Arc<Counts>,
+    identity: Identity,
+    /// How many its client had when it came, this one with them.
+    of_client: usize,
 }
 
 impl Place {
-    fn new(permit: OwnedSemaphorePermit, counts: &Arc<Counts>) -> Self {
+    fn new(permit: OwnedSemaphorePermit, counts: &Arc<Counts>, identity: Identity) -> Self {
         counts.open.fetch_add(1, Ordering::Relaxed);
+        let mut clients = lock(&counts.of_client);
+        let count = clients.entry(identity.clone()).or_default();
+        *count += 1;
         Self {
             _permit: permit,
             counts: Arc::clone(counts),
+            identity,
+            of_client: *count,
         }
     }
 }
@@ -463,6 +544,13 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.counts.open.fetch_sub(1, Ordering::Relaxed);
+        let mut clients = lock(&self.counts.of_client);
+        if let Some(count) = clients.get_mut(&self.identity) {
+            *count -= 1;
+            if *count == 0 {
+                clients.remove(&self.identity);
+            }
+        }
     }
 }
 
@@ -522,7 +610,7 @@ struct Window {
 impl Told {
     /// `say` gets what to add about those that were not told.
     fn tell(&self, say: impl FnOnce(String)) {
-        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = lock(&self.0);
         let now = Instant::now();
         if window.since.is_none_or(|since| now - since >= TOLD_WITHIN) {
             window.since = Some(now);
@@ -562,6 +650,10 @@ fn set_options(stream: &TcpStream) -> io::Result<()> {
         .with_interval(KEEPALIVE_INTERVAL)
         .with_retries(KEEPALIVE_RETRIES);
     SockRef::from(stream).set_tcp_keepalive(&keepalive)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn is_of_connection(kind: ErrorKind) -> bool {

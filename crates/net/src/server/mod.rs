@@ -176,6 +176,7 @@ impl Server {
         }));
         let mut tasks = vec![
             tokio::spawn(look_after(Arc::clone(&shared))),
+            tokio::spawn(look_out(Arc::clone(&shared))),
             tokio::spawn(tell_health(Arc::clone(&shared), health, closing)),
         ];
         let metrics = match config.metrics {
@@ -334,6 +335,10 @@ async fn look_after(shared: Arc<Shared>) {
     }
 }
 
+async fn look_out(shared: Arc<Shared>) {
+    shared.dispatcher.look_out().await
+}
+
 /// Not serving while no device is well, and from the end on.
 async fn tell_health(
     shared: Arc<Shared>,
@@ -364,6 +369,7 @@ fn tls_files(config: &Config) -> Option<TlsFiles> {
         certificate: files.certificate.clone(),
         key: files.key.clone(),
         roots: files.client_ca.clone(),
+        revoked: files.client_crl.clone(),
     })
 }
 

@@ -4,9 +4,10 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -18,16 +19,16 @@ use serde::Serialize;
 use tonic::Code;
 
 use super::config::AuditConfig;
-use super::dispatch::{Answered, Dispatcher};
+use super::dispatch::{Answered, Dispatcher, Refusal};
 use super::listener::Counts;
 use crate::tls::Identity;
 
 /// What a request was about. No secrets.
 pub(super) struct Note {
     pub(super) identity: Identity,
-    pub(super) peer: String,
+    pub(super) peer: Arc<str>,
     pub(super) operation: &'static str,
-    pub(super) key: String,
+    pub(super) key: Arc<str>,
 }
 
 /// Counts requests, and writes them down.
@@ -38,20 +39,20 @@ pub(super) struct Observer {
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct RequestLabels {
-    client: String,
+    client: Arc<str>,
     operation: &'static str,
-    key: String,
-    code: String,
+    key: Arc<str>,
+    code: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct DeviceLabels {
-    device: String,
+    device: Arc<str>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct BatchLabels {
-    device: String,
+    device: Arc<str>,
     requests: u64,
 }
 
@@ -95,13 +96,24 @@ impl Observer {
         }
     }
 
-    /// A client whom no entry of the access list is for.
-    pub(super) fn stranger(&self, identity: &Identity) {
+    /// A call of a client whom no entry of the access list is for.
+    pub(super) fn stranger(&self, identity: &Identity, peer: &str, refusal: Refusal) {
         self.metrics.strangers.inc();
         tracing::warn!(
             identity = identity.as_str(),
+            peer,
             "a client that no [[client]] is for"
         );
+        if let Some(audit) = &self.audit {
+            let note = Note {
+                identity: identity.clone(),
+                peer: peer.into(),
+                operation: "none",
+                key: "".into(),
+            };
+            let code = refusal.code;
+            audit.write(&note, code, &Answered::refused(refusal, Duration::ZERO));
+        }
     }
 
     /// The audit goes on in a new file of the same name, where the old one was moved away.
@@ -210,15 +222,15 @@ impl Metrics {
 
     fn count(&self, note: &Note, code: Code, answered: &Answered) {
         let labels = RequestLabels {
-            client: note.identity.as_str().to_owned(),
+            client: note.identity.shared(),
             operation: note.operation,
-            key: note.key.clone(),
+            key: Arc::clone(&note.key),
             code: name(code),
         };
         self.requests.get_or_create(&labels).inc();
         if let Some(device) = &answered.device {
             let labels = DeviceLabels {
-                device: device.clone(),
+                device: Arc::clone(device),
             };
             let (waited, served) = (answered.waited, answered.served);
             self.waited
@@ -238,7 +250,7 @@ impl Metrics {
         self.unanswered.set(gauge(dispatcher.unanswered() as u64));
         for status in dispatcher.devices() {
             let device = DeviceLabels {
-                device: status.name.clone(),
+                device: Arc::clone(&status.name),
             };
             self.in_work
                 .get_or_create(&device)
@@ -252,7 +264,7 @@ impl Metrics {
             for (requests, count) in (0..).zip(&status.batches) {
                 if *count > 0 {
                     let labels = BatchLabels {
-                        device: status.name.clone(),
+                        device: Arc::clone(&status.name),
                         requests,
                     };
                     self.batches.get_or_create(&labels).set(gauge(*count));
@@ -283,7 +295,7 @@ struct Entry<'a> {
     operation: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     key: &'a str,
-    code: String,
+    code: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -405,16 +417,27 @@ fn append(path: &Path) -> Result<File, String> {
         .map_err(|error| format!("{}: {error}: the audit cannot be written", path.display()))
 }
 
-/// As gRPC writes it: `RESOURCE_EXHAUSTED`.
-fn name(code: Code) -> String {
-    let mut name = String::new();
-    for character in format!("{code:?}").chars() {
-        if character.is_uppercase() && !name.is_empty() {
-            name.push('_');
-        }
-        name.push(character.to_ascii_uppercase());
+/// As gRPC writes it.
+fn name(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "OK",
+        Code::Cancelled => "CANCELLED",
+        Code::Unknown => "UNKNOWN",
+        Code::InvalidArgument => "INVALID_ARGUMENT",
+        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
+        Code::NotFound => "NOT_FOUND",
+        Code::AlreadyExists => "ALREADY_EXISTS",
+        Code::PermissionDenied => "PERMISSION_DENIED",
+        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
+        Code::FailedPrecondition => "FAILED_PRECONDITION",
+        Code::Aborted => "ABORTED",
+        Code::OutOfRange => "OUT_OF_RANGE",
+        Code::Unimplemented => "UNIMPLEMENTED",
+        Code::Internal => "INTERNAL",
+        Code::Unavailable => "UNAVAILABLE",
+        Code::DataLoss => "DATA_LOSS",
+        Code::Unauthenticated => "UNAUTHENTICATED",
     }
-    name
 }
 
 /// Lines that may wait to be written.

@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 use super::access::{Access, Operation, Rights};
 use super::dispatch::{Answered, Applicant, ClientId, Dispatcher, Refusal};
 use super::keys::Keys;
-use super::listener::ConnectionInfo;
+use super::listener::{ConnectionInfo, Pace};
 use super::observe::{Note, Observer};
 use super::operation::{self, Prepared};
 use super::outbox::{Outbox, Queued, Waiting, outbox};
@@ -85,7 +85,7 @@ impl Cryptoserver for Service {
             let _ = sender.send(outcome);
         };
         let applicant = self.0.examine(&caller, &mut asked, respond);
-        self.0.dispatcher.admit(caller.client, applicant);
+        self.0.admit(&caller, applicant);
         let outcome = receiver
             .await
             .map_err(|_| Status::internal("the request was lost"))?;
@@ -94,7 +94,7 @@ impl Cryptoserver for Service {
                 id,
                 outcome: Some(reply::Outcome::Result(std::mem::take(&mut *bytes))),
             })),
-            Err(refusal) => Err(Status::new(refusal.code, refusal.message)),
+            Err(refusal) => Err(refusal.status()),
         }
     }
 
@@ -114,9 +114,9 @@ impl Cryptoserver for Service {
         let refused = outcome.as_ref().err().cloned();
         let note = Note {
             identity: caller.identity.clone(),
-            peer: caller.peer.clone(),
+            peer: Arc::clone(&caller.peer),
             operation: operation::name(Operation::List),
-            key: String::new(),
+            key: "".into(),
         };
         self.0.observer.note(
             &note,
@@ -128,7 +128,7 @@ impl Cryptoserver for Service {
             },
         );
         if let Some(refusal) = refused {
-            return Err(Status::new(refusal.code, refusal.message));
+            return Err(refusal.status());
         }
         let keys = (self.0.keys)();
         let allowed = keys.iter().filter(|(id, _)| caller.rights.allows_key(id));
@@ -154,7 +154,8 @@ impl Cryptoserver for Service {
 #[derive(Clone)]
 struct Caller {
     identity: Identity,
-    peer: String,
+    peer: Arc<str>,
+    pace: Arc<Pace>,
     client: ClientId,
     rights: Rights,
     policy: Arc<Policy>,
@@ -198,8 +199,11 @@ impl Shared {
         let policy = self.policy();
         let identity = info.identity.clone();
         let Some(rights) = policy.access.of(&identity) else {
-            self.observer.stranger(&identity);
-            return Err(stranger(&identity));
+            let refusal = stranger(&identity);
+            let status = refusal.status();
+            self.observer
+                .stranger(&identity, &info.peer.to_string(), refusal);
+            return Err(status);
         };
         let weight = rights.weight();
         let client = {
@@ -211,7 +215,8 @@ impl Shared {
         self.dispatcher.set_weight(client, weight);
         Ok(Caller {
             identity,
-            peer: info.peer.to_string(),
+            peer: info.peer.to_string().into(),
+            pace: Arc::clone(&info.pace),
             client,
             rights,
             policy,
@@ -260,7 +265,7 @@ impl Shared {
                 }
             };
             if !self.renew(&mut caller) {
-                let _ = end.send(stranger(&caller.identity));
+                let _ = end.send(stranger(&caller.identity).status());
                 break;
             }
             let mut applicants = Vec::with_capacity(batch.requests.len());
@@ -269,7 +274,7 @@ impl Shared {
                     Ok(place) => place,
                     Err(_) => {
                         // Who waits for a place must not keep others from being begun.
-                        self.dispatcher.admit(caller.client, applicants.drain(..));
+                        self.admit(&caller, applicants.drain(..));
                         let place = tokio::select! {
                             place = Arc::clone(&places).acquire_owned() => place,
                             () = outbox.closed() => return,
@@ -287,7 +292,14 @@ impl Shared {
                 };
                 applicants.extend(self.examine(&caller, &mut asked, respond));
             }
-            self.dispatcher.admit(caller.client, applicants);
+            self.admit(&caller, applicants);
+        }
+    }
+
+    /// Who is refused for want of room is not listened to for a moment.
+    fn admit(&self, caller: &Caller, applicants: impl IntoIterator<Item = Applicant>) {
+        if let Some(pause) = self.dispatcher.admit(caller.client, applicants) {
+            caller.pace.rest(pause);
         }
     }
 
@@ -305,13 +317,13 @@ impl Shared {
         };
         let note = Note {
             identity: caller.identity.clone(),
-            peer: caller.peer.clone(),
+            peer: Arc::clone(&caller.peer),
             operation,
             // One that is not allowed may be any text at all.
             key: if caller.rights.allows_key(key) {
-                key.to_owned()
+                key.into()
             } else {
-                String::new()
+                "".into()
             },
         };
         let keys = (self.keys)();
@@ -363,11 +375,12 @@ impl Shared {
     }
 }
 
-fn stranger(identity: &Identity) -> Status {
-    Status::permission_denied(format!(
+fn stranger(identity: &Identity) -> Refusal {
+    let message = format!(
         "no [[client]] of this server's configuration is for {:?}",
         identity.as_str()
-    ))
+    );
+    Refusal::new(Code::PermissionDenied, message)
 }
 
 fn reply_of(id: u64, outcome: Outcome) -> proto::Reply {

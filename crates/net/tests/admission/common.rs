@@ -1,7 +1,8 @@
 //! What several of the tests need.
 
 use std::fmt::{Debug, Write};
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -15,6 +16,9 @@ use tracing::{Event, Level, Metadata, Subscriber, span};
 /// Long enough on a busy machine, and shorter than the time after which keys are looked through
 /// unasked.
 pub const LIMIT: Duration = Duration::from_secs(20);
+
+/// No list is past its next update before this.
+pub const FAR: &str = "29000102030405Z";
 
 /// An authority, a server of loopback's names, and clients of these names.
 pub fn pki(clients: &[&str]) -> TempDir {
@@ -33,7 +37,46 @@ pub fn tls_files(folder: &Path, name: &str) -> TlsFiles {
         certificate: folder.join(format!("{name}.pem")),
         key: folder.join(format!("{name}.key")),
         roots: folder.join("ca.pem"),
+        revoked: None,
     }
+}
+
+/// A list of the authority in `folder`, by openssl, with the certificates of these clients and of
+/// all that were named before. It is followed by another on `next`, as `20300102030405Z`.
+pub fn revocation_list(folder: &Path, clients: &[&str], next: &str) -> PathBuf {
+    let config = folder.join("openssl.cnf");
+    if !config.exists() {
+        let at = folder.display();
+        let text = format!(
+            "[ca]\ndefault_ca = own\n[own]\ndatabase = {at}/index.txt\ndefault_md = sha256\n\
+             certificate = {at}/ca.pem\nprivate_key = {at}/ca.key\n"
+        );
+        fs::write(&config, text).unwrap();
+        fs::write(folder.join("index.txt"), "").unwrap();
+    }
+    let list = folder.join("crl.pem");
+    let [config, crl] = [&config, &list].map(|path| path.to_str().unwrap());
+    for client in clients {
+        let certificate = folder.join(format!("{client}.pem"));
+        let certificate = certificate.to_str().unwrap();
+        run(
+            "openssl",
+            &["ca", "-config", config, "-revoke", certificate],
+        );
+    }
+    let dates = [
+        "-crl_lastupdate",
+        "20200102030405Z",
+        "-crl_nextupdate",
+        next,
+    ];
+    let arguments = [
+        &["ca", "-config", config, "-gencrl", "-out", crl][..],
+        &dates,
+    ]
+    .concat();
+    run("openssl", &arguments);
+    list
 }
 
 /// Runs a program that has to succeed.

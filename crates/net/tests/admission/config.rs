@@ -13,6 +13,7 @@ fn folder() -> TempDir {
         "server.pem",
         "server.key",
         "ca.pem",
+        "crl.pem",
         "web.pem",
         "web.key",
         "*.pem",
@@ -47,11 +48,13 @@ io_threads = 2
 certificate = "server.pem"
 key = "server.key"
 client_ca = "ca.pem"
+client_crl = "crl.pem"
 [limits]
 queue_max = 1
 per_client_max = 2
 per_stream_max = 3
 connections_max = 4
+client_connections_max = 3
 handshake_timeout_ms = 500
 idle_timeout_ms = 600
 message_bytes_max = 7000
@@ -120,12 +123,14 @@ file = "audit.jsonl"
             certificate: at("server.pem"),
             key: at("server.key"),
             client_ca: at("ca.pem"),
+            client_crl: Some(at("crl.pem")),
         }),
         limits: Limits {
             queue_max: 1,
             per_client_max: 2,
             per_stream_max: 3,
             connections_max: 4,
+            client_connections_max: 3,
             handshake_timeout: Duration::from_millis(500),
             idle_timeout: Duration::from_millis(600),
             message_bytes_max: 7000,
@@ -226,6 +231,20 @@ fn what_is_left_out_has_its_default() {
     assert_eq!(config.audit, Some(AuditConfig::StandardError));
 }
 
+#[test]
+fn one_client_has_half_of_the_connections_unless_it_is_said() {
+    let limits = |text: &str| {
+        let text = format!("{HEAD}{CLIENT}[limits]\n{text}");
+        Config::parse(&text, folder().path()).unwrap().limits
+    };
+    assert_eq!(limits("").client_connections_max, 2048);
+    assert_eq!(limits("connections_max = 5").client_connections_max, 3);
+    assert_eq!(
+        limits("client_connections_max = 5").client_connections_max,
+        5
+    );
+}
+
 /// What is added to a head of two lines, and what is said of it.
 #[test]
 fn errors_name_line_and_column() {
@@ -238,7 +257,7 @@ fn errors_name_line_and_column() {
         (
             "[limits]\nqueue = 1",
             "4:1: unknown field `queue`, expected one of `queue_max`, `per_client_max`, `per_stream_max`, \
-             `connections_max`, `handshake_timeout_ms`, `idle_timeout_ms`, `message_bytes_max`, \
+             `connections_max`, `client_connections_max`, `handshake_timeout_ms`, `idle_timeout_ms`, `message_bytes_max`, \
              `timeout_ms_max`, `drain_ms`",
         ),
         ("io_threads = 0", "3:14: io_threads = 0: choose 1 to 256"),
@@ -490,6 +509,7 @@ fn the_example_in_the_documentation_is_right() {
         "server.pem",
         "server.key",
         "ca.pem",
+        "crl.pem",
         "keys/web.pem",
         "keys/old.pem",
         "keys/old.pass",

@@ -26,7 +26,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_stream::StreamExt;
 use tonic::transport::server::Connected;
 
-use crate::common::{LIMIT, Log, pki, tls_files};
+use crate::common::{FAR, LIMIT, Log, pki, revocation_list, tls_files};
 
 struct Server {
     address: SocketAddr,
@@ -115,6 +115,7 @@ fn expired(folder: &Path) -> TlsFiles {
         certificate: folder.join("expired.pem"),
         key: folder.join("expired.key"),
         roots: folder.join("expired-ca.pem"),
+        revoked: None,
     }
 }
 
@@ -315,6 +316,33 @@ async fn silent_connections_end_and_busy_ones_do_not() {
 }
 
 #[tokio::test]
+async fn a_connection_that_rests_is_written_to_and_read_from_later() {
+    let mut server = Server::start(None, |_| {});
+    let mut client = TcpStream::connect(server.address).await.unwrap();
+    let mut connection = server.next().await;
+    let pace = connection.connect_info().pace;
+    let (rest, start) = (Duration::from_millis(300), Instant::now());
+    pace.rest(rest);
+    client.write_all(b"?!").await.unwrap();
+    connection.write_all(b"!").await.unwrap();
+    assert_eq!(client.read_u8().await.unwrap(), b'!');
+    assert_eq!(connection.read_u8().await.unwrap(), b'?');
+    assert!(start.elapsed() >= rest);
+    // What has come meanwhile is there at once; a rest may be made longer while it lasts.
+    assert_eq!(connection.read_u8().await.unwrap(), b'!');
+    let start = Instant::now();
+    pace.rest(rest);
+    let longer = async {
+        tokio::time::sleep(rest / 2).await;
+        pace.rest(rest);
+        client.write_all(b".").await.unwrap();
+    };
+    let (read, ()) = tokio::join!(connection.read_u8(), longer);
+    assert_eq!(read.unwrap(), b'.');
+    assert!(start.elapsed() >= rest * 3 / 2);
+}
+
+#[tokio::test]
 async fn connections_have_a_bound() {
     let mut server = Server::start(None, |limits| limits.connections_max = 1);
     let mut first = TcpStream::connect(server.address).await.unwrap();
@@ -377,6 +405,89 @@ async fn a_reload_is_for_new_connections() {
     connection.write_all(b"!").await.unwrap();
     connection.flush().await.unwrap();
     assert_eq!(client.read_u8().await.unwrap(), b'!');
+}
+
+#[tokio::test]
+async fn who_is_on_a_revocation_list_stays_out() {
+    let log = Log::default();
+    let _logged = tracing::subscriber::set_default(log.clone());
+    let folder = pki(&["web", "lost", "late"]);
+    let mut files = tls_files(folder.path(), "server");
+    files.revoked = Some(revocation_list(folder.path(), &["lost"], FAR));
+    let mut server = Server::start(Some(&files), |_| {});
+    let [web, lost, late] = ["web", "lost", "late"].map(|name| tls_files(folder.path(), name));
+    let _web = connect(server.address, &web, "localhost").await.unwrap();
+    server.next().await;
+    let told = refusal(server.address, &lost).await;
+    assert!(
+        told.contains("received fatal alert: CertificateRevoked"),
+        "{told}"
+    );
+    assert!(
+        log.text()
+            .contains("connection refused: the client's certificate: Revoked")
+    );
+    let _late = connect(server.address, &late, "localhost").await.unwrap();
+    server.next().await;
+
+    revocation_list(folder.path(), &["late"], FAR);
+    server.tls.as_ref().unwrap().reload(&files).unwrap();
+    for out in [&lost, &late] {
+        let told = refusal(server.address, out).await;
+        assert!(told.contains("CertificateRevoked"), "{told}");
+    }
+    let _web = connect(server.address, &web, "localhost").await.unwrap();
+    server.next().await;
+
+    // A list of another authority says nothing of this one's certificates.
+    let foreign = pki(&[]);
+    files.revoked = Some(revocation_list(foreign.path(), &[], FAR));
+    server.tls.as_ref().unwrap().reload(&files).unwrap();
+    let told = refusal(server.address, &web).await;
+    assert!(told.contains("received fatal alert"), "{told}");
+    assert!(
+        log.text().contains("UnknownRevocationStatus"),
+        "{}",
+        log.text()
+    );
+
+    // The same for who connects.
+    let server = Server::start(Some(&tls_files(folder.path(), "server")), |_| {});
+    let mut careful = web.clone();
+    careful.revoked = Some(revocation_list(folder.path(), &["server"], FAR));
+    let told = connect(server.address, &careful, "localhost").await;
+    let told = told.unwrap_err().to_string();
+    assert!(told.contains("invalid peer certificate: Revoked"), "{told}");
+}
+
+#[tokio::test]
+async fn one_client_does_not_take_all_places() {
+    let log = Log::default();
+    let _logged = tracing::subscriber::set_default(log.clone());
+    let folder = pki(&["greedy", "web"]);
+    let mut server = Server::start(Some(&tls_files(folder.path(), "server")), |limits| {
+        limits.connections_max = 4;
+        limits.client_connections_max = 2;
+    });
+    let [greedy, web] = ["greedy", "web"].map(|name| tls_files(folder.path(), name));
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        held.push((
+            connect(server.address, &greedy, "localhost").await.unwrap(),
+            server.next().await,
+        ));
+    }
+    let told = refusal(server.address, &greedy).await;
+    assert!(!told.is_empty());
+    let said = "connection refused: too many connections of greedy: raise client_connections_max";
+    assert!(log.text().contains(said), "{}", log.text());
+    let _web = connect(server.address, &web, "localhost").await.unwrap();
+    server.next().await;
+    // One goes, one may come.
+    held.pop();
+    let _again = connect(server.address, &greedy, "localhost").await.unwrap();
+    server.next().await;
+    assert_eq!(server.incoming.counts().refused(), 1);
 }
 
 /// Or a client would come in by what it was given before its authority was taken away.

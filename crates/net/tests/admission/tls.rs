@@ -1,12 +1,13 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use oarlock_net::pki::PkiRequest;
 use oarlock_net::tls::{Identity, ServerTls};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType, date_time_ymd};
 
-use crate::common::{pki, run, tls_files};
+use crate::common::{FAR, pki, revocation_list, run, tls_files};
 
 fn request(servers: &[&str], clients: &[&str], days: u32) -> PkiRequest {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
@@ -216,6 +217,49 @@ fn wrong_files_are_named_with_what_is_in_them() {
     fs::write(path("broken.pem"), broken).unwrap();
     let said = error(&|files| files.certificate = path("broken.pem"));
     assert!(said.starts_with("broken.pem: broken PEM: "), "{said}");
+}
+
+#[test]
+fn revocation_lists_that_say_nothing_are_refused() {
+    let folder = pki(&["web"]);
+    let error = |list: &Path| {
+        let mut files = tls_files(folder.path(), "server");
+        files.revoked = Some(list.to_owned());
+        let error = files.server().unwrap_err().to_string();
+        assert_eq!(files.client().unwrap_err().to_string(), error);
+        error.replace(&format!("{}/", folder.path().display()), "")
+    };
+    let path = |name: &str| folder.path().join(name);
+    assert_eq!(
+        error(&path("none.pem")),
+        "none.pem: cannot be read: No such file or directory (os error 2)"
+    );
+    assert_eq!(
+        error(&path("ca.pem")),
+        "ca.pem: no revocation list in PEM, but CERTIFICATE"
+    );
+    let past = error(&revocation_list(folder.path(), &[], "20210102030405Z"));
+    assert!(
+        past.starts_with("crl.pem: the revocation list of CN=")
+            && past.ends_with("was to be followed by another at 2021-01-02T03:04:05Z: fetch that"),
+        "{past}"
+    );
+    let list = revocation_list(folder.path(), &["web"], FAR);
+    let text = fs::read_to_string(&list).unwrap();
+    // Another label in front of the same base64, and a piece of it.
+    fs::write(path("odd.pem"), text.replace("X509 CRL", "CERTIFICATE")).unwrap();
+    assert!(error(&path("odd.pem")).ends_with("but CERTIFICATE"));
+    let certificate = fs::read_to_string(path("ca.pem")).unwrap();
+    fs::write(
+        path("no.pem"),
+        certificate.replace("CERTIFICATE", "X509 CRL"),
+    )
+    .unwrap();
+    let broken = error(&path("no.pem"));
+    assert!(
+        broken.starts_with("no.pem: broken revocation list: "),
+        "{broken}"
+    );
 }
 
 #[test]

@@ -59,6 +59,7 @@ impl Home {
             certificate: self.file(client, "pem"),
             key: self.file(client, "key"),
             roots: self.path().join("ca.pem"),
+            revoked: None,
         };
         files.client().unwrap()
     }

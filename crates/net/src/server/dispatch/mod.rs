@@ -12,6 +12,7 @@
 //! device that fails often, or hangs, is left alone for a while, and then tried with one request.
 
 mod line;
+mod lull;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -23,10 +24,11 @@ use std::time::{Duration, Instant};
 
 use oarlock::device::{PublicKeyDevice, Shape, complete};
 use oarlock::{Error, PublicKeyRequest};
-use tonic::Code;
+use tonic::{Code, Status};
 
 pub use self::line::ClientId;
 use self::line::{DeviceId, Expected, Line, ShapeId, left_to};
+use self::lull::Lulls;
 pub use self::task::Answered;
 use self::task::Task;
 use super::outbox::together;
@@ -44,6 +46,10 @@ impl Refusal {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         let message = message.into();
         Self { code, message }
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        Status::new(self.code, self.message.clone())
     }
 }
 
@@ -85,10 +91,10 @@ pub struct Dispatcher {
 }
 
 /// What a device has done, and has to do.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct DeviceStatus {
     /// Its name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Requests that it was given and has not answered.
     pub in_work: usize,
     /// Whether it is left alone for now, because it failed or hangs.
@@ -101,9 +107,12 @@ pub struct DeviceStatus {
 
 struct Inner {
     crews: Vec<Crew>,
+    /// Of the devices.
+    names: Vec<Arc<str>>,
     /// One for each device: its idle workers wait here.
     calls: Vec<Condvar>,
     state: Mutex<State>,
+    lulls: Lulls,
 }
 
 struct State {
@@ -171,7 +180,9 @@ impl Dispatcher {
         };
         let inner = Arc::new(Inner {
             calls: crews.iter().map(|_| Condvar::new()).collect(),
+            names: crews.iter().map(|crew| crew.device.name().into()).collect(),
             state: Mutex::new(state),
+            lulls: Lulls::new(),
             crews,
         });
         let dispatcher = Self {
@@ -208,10 +219,15 @@ impl Dispatcher {
     }
 
     /// Lets requests of a client in. Those that are refused are answered at once, with
-    /// RESOURCE_EXHAUSTED where there is no room.
-    pub fn admit(&self, client: ClientId, applicants: impl IntoIterator<Item = Applicant>) {
+    /// RESOURCE_EXHAUSTED where there is no room; then it returns for how long it makes no sense to
+    /// come with more: until a good part of what waits has been done.
+    pub fn admit(
+        &self,
+        client: ClientId,
+        applicants: impl IntoIterator<Item = Applicant>,
+    ) -> Option<Duration> {
         let now = Instant::now();
-        let mut refused = Vec::new();
+        let (mut refused, mut pause) = (Vec::new(), None);
         let mut to_wake = Vec::new();
         {
             let mut state = self.inner.lock();
@@ -219,8 +235,16 @@ impl Dispatcher {
             for applicant in applicants {
                 let shape = state.shape(applicant.request.shape(), &self.inner.crews);
                 match state.refusal(client, shape, &self.inner.crews, now) {
-                    Some(refusal) => refused.push((applicant.respond, refusal)),
+                    Some(refusal) => {
+                        if refusal.code == Code::ResourceExhausted {
+                            pause = Some(state.some_of_the_wait(shape));
+                        }
+                        refused.push((applicant.respond, refusal));
+                    }
                     None => {
+                        if state.unanswered == 0 {
+                            self.inner.lulls.end(now);
+                        }
                         state.enter(client, shape, applicant, now);
                         if !shapes.contains(&shape) {
                             shapes.push(shape);
@@ -233,9 +257,12 @@ impl Dispatcher {
             }
         }
         self.inner.wake(to_wake);
-        for (respond, refusal) in refused {
-            respond(Answered::refused(refusal, Duration::ZERO));
-        }
+        together(|| {
+            for (respond, refusal) in refused {
+                respond(Answered::refused(refusal, Duration::ZERO));
+            }
+        });
+        pause
     }
 
     /// Answers requests whose deadline has passed, and takes from devices that hang what they have.
@@ -255,12 +282,12 @@ impl Dispatcher {
             }
             unserved = state.take_unserved(now);
             for device in 0..state.devices.len() {
-                let name = || self.inner.crews[device].device.name().to_owned();
+                let name = &self.inner.names[device];
                 for task in state.late_in_work(device, now) {
-                    late.push((task, Some(name())));
+                    late.push((task, Some(Arc::clone(name))));
                 }
                 if state.give_up_hung(device, now) {
-                    tracing::warn!(device = name(), "hangs: its requests go to other devices");
+                    tracing::warn!(device = &**name, "hangs: its requests go to other devices");
                 }
             }
             for shape in 0..state.shapes.len() {
@@ -296,6 +323,16 @@ impl Dispatcher {
         }
     }
 
+    /// Keeps the thread that runs this from sleeping while the next request may come at once.
+    pub async fn look_out(&self) -> ! {
+        loop {
+            self.inner.lulls.next().await;
+            while self.inner.lulls.is_young(Instant::now()) {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
     /// Requests that have not been answered.
     pub fn unanswered(&self) -> usize {
         self.inner.lock().unanswered
@@ -309,10 +346,10 @@ impl Dispatcher {
     /// Of every device.
     pub fn devices(&self) -> Vec<DeviceStatus> {
         let state = self.inner.lock();
-        let devices = state.devices.iter().zip(&self.inner.crews);
+        let devices = state.devices.iter().zip(&self.inner.names);
         devices
-            .map(|(device, crew)| DeviceStatus {
-                name: crew.device.name().to_owned(),
+            .map(|(device, name)| DeviceStatus {
+                name: Arc::clone(name),
                 in_work: device.in_work,
                 is_down: device.down_until.is_some(),
                 batches: device.by_size.clone(),
@@ -411,7 +448,7 @@ impl Inner {
 
     fn run(&self, device: DeviceId, worker: usize, batch: &[Arc<Task>]) {
         let driver = &self.crews[device].device;
-        let name = driver.name();
+        let name = &self.names[device];
         let began = Instant::now();
         let requests: Vec<_> = batch.iter().map(|task| &task.request).collect();
         let mut failed = Vec::new();
@@ -425,7 +462,7 @@ impl Inner {
                         outcome: result.map_err(refusal_of),
                         waited: began.saturating_duration_since(task.arrived),
                         served: began.elapsed(),
-                        device: Some(name.to_owned()),
+                        device: Some(Arc::clone(name)),
                     },
                 ),
             }
@@ -436,12 +473,16 @@ impl Inner {
             complete(&**driver, &requests, &mut answer);
         }
         for (_, reason) in &failed {
-            tracing::warn!(device = name, reason, "failed at a request");
+            tracing::warn!(device = &**name, reason, "failed at a request");
         }
         let (mut given_up, mut to_wake) = (Vec::new(), Vec::new());
         {
             let mut state = self.lock();
             state.leave(device, worker, failed.len(), &self.crews);
+            if state.unanswered == 0 {
+                // Not before the answers are on their way, which the thread that looks out sends.
+                self.lulls.begin(Instant::now());
+            }
             for (place, reason) in failed {
                 let task = &batch[place];
                 // One that hung has had its requests taken away.
@@ -470,7 +511,7 @@ impl Inner {
                     outcome: Err(refusal),
                     waited: began.saturating_duration_since(task.arrived),
                     served: began.elapsed(),
-                    device: Some(name.to_owned()),
+                    device: Some(Arc::clone(name)),
                 },
             );
         }
@@ -556,6 +597,14 @@ impl State {
             ));
         }
         None
+    }
+
+    /// An eighth of what it takes to do all that waits, as if it were of this shape.
+    fn some_of_the_wait(&self, shape: ShapeId) -> Duration {
+        let expected = self.shapes[shape].expected.iter().flatten();
+        let per_second: f64 = expected.map(|expected| expected.per_second).sum();
+        let all = self.line.len() as f64 / per_second.max(PER_SECOND_MIN);
+        Duration::try_from_secs_f64(all / 8.0).map_or(PAUSE_MAX, |pause| pause.min(PAUSE_MAX))
     }
 
     /// Takes out what waits for devices of which none is well, with those devices: who sent it may
@@ -858,6 +907,8 @@ const ENDS: &str = "the server is shutting down: try another one";
 const FAILURES_MAX: u32 = 3;
 /// For so long at first, and twice as long after as many failures more.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
+/// A client who is refused waits no longer than this until the server listens to it again.
+const PAUSE_MAX: Duration = Duration::from_millis(10);
 /// The part of the line where each client has one place at most.
 const LAST_PART: usize = 16;
 /// So many times the room that is left, a client may have waiting: one alone fills eight ninths of

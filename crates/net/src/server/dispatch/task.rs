@@ -1,7 +1,7 @@
 //! A request on its way through the server: answered once, whatever happens to it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use oarlock::PublicKeyRequest;
@@ -38,7 +38,7 @@ pub struct Answered {
     /// In the device, with the others of its batch.
     pub served: Duration,
     /// The device's name, if it was given to one.
-    pub device: Option<String>,
+    pub device: Option<Arc<str>>,
 }
 
 impl Task {

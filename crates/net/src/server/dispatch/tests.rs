@@ -213,8 +213,17 @@ fn send(
     exponents: std::ops::Range<u8>,
     timeout: Duration,
 ) -> mpsc::Receiver<(u8, Answered)> {
+    let (applicants, receiver) = applicants(exponents, timeout);
+    dispatcher.admit(client, applicants);
+    receiver
+}
+
+fn applicants(
+    exponents: std::ops::Range<u8>,
+    timeout: Duration,
+) -> (Vec<Applicant>, mpsc::Receiver<(u8, Answered)>) {
     let (sender, receiver) = mpsc::channel();
-    let applicants: Vec<_> = exponents
+    let applicants = exponents
         .map(|exponent| {
             let sender = sender.clone();
             Applicant {
@@ -227,8 +236,7 @@ fn send(
             }
         })
         .collect();
-    dispatcher.admit(client, applicants);
-    receiver
+    (applicants, receiver)
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -541,6 +549,9 @@ fn bounds_are_kept_and_who_is_refused_is_told_why() {
         says("of this client") && says("requests wait already"),
         "{refused:?}"
     );
+    let (more, _) = applicants(0..1, MINUTE);
+    let pause = dispatcher.admit(clients[0], more);
+    assert!(pause.is_some_and(|pause| pause <= PAUSE_MAX), "{pause:?}");
     gate.open();
     let answered: usize = answers
         .iter()
@@ -548,6 +559,10 @@ fn bounds_are_kept_and_who_is_refused_is_told_why() {
         .sum();
     assert_eq!(answered + refused.len(), 24);
     assert_eq!(dispatcher.unanswered(), 0);
+    assert_eq!(
+        dispatcher.admit(clients[0], applicants(0..1, MINUTE).0),
+        None
+    );
 }
 
 #[test]

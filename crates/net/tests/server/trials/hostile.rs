@@ -9,6 +9,7 @@ use tokio::net::TcpStream;
 use tonic::Code;
 use tonic::codegen::http::uri::PathAndQuery;
 
+use super::super::host::LIMIT;
 use super::{
     asked, batch, channel, connect, exchange, is_right, metric, plaintext, raw, soon, until,
 };
@@ -50,6 +51,30 @@ async fn who_never_reads_holds_no_more_than_a_stream_may() {
     .await;
     assert_serves(&server).await;
     assert_eq!(server.stop().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_never_reads_does_not_keep_a_server_from_ending() {
+    let server = Server::start(plaintext("", "[limits]\ndrain_ms = 1000\n"))
+        .await
+        .unwrap();
+    let mut client = connect(&server).await;
+    let random = request::Operation::Random(proto::Random { bytes: 65_536 });
+    let requests = batch((0..100).map(|id| asked(id, random.clone())));
+    let (sender, receiver) = tokio::sync::mpsc::channel(1);
+    sender.send(requests).await.unwrap();
+    let requests = tokio_stream::wrappers::ReceiverStream::new(receiver);
+    let unread = client.exchange(requests).await.unwrap();
+    until("replies that wait to be read", async || {
+        let answered = metric(&server, "oarlock_requests_total", &["random"]).await;
+        (answered == 100).then_some(())
+    })
+    .await;
+    let began = std::time::Instant::now();
+    assert_eq!(server.stop().await, 0);
+    let took = began.elapsed();
+    assert!(took < LIMIT / 3, "{took:?} after a second's drain");
+    drop((unread, sender));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

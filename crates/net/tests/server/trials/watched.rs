@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::time::Duration;
 
-use oarlock_net::client::Operation;
+use oarlock_net::client::{CallOptions, Client, Operation};
 use oarlock_net::proto;
 use oarlock_net::server::Server;
 use serde_json::Value;
@@ -231,6 +232,36 @@ async fn the_audit_has_a_line_for_each_request_and_no_secrets() {
             assert!(!text.contains(&line[..10.min(line.len())]));
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whom_the_configuration_does_not_know_is_in_the_audit() {
+    let home = Home::new(&["alice", "mallory"]);
+    let rest = EVERYTHING.replace("\"*\"\nkeys", "\"alice\"\nkeys");
+    let rest = format!("{rest}\n[audit]\nfile = \"audit.jsonl\"\n");
+    let server = Server::start(home.config(&rest)).await.unwrap();
+    let client = Client::new(home.settings("mallory", &[&server])).unwrap();
+    let random = Operation::Random(proto::Random { bytes: 1 });
+    let options = CallOptions {
+        timeout: Some(Duration::from_secs(2)),
+        is_urgent: false,
+    };
+    let refused = client.call(random, options).await.unwrap_err();
+    assert!(refused.message.contains("is for \"mallory\""), "{refused}");
+    assert_eq!(server.stop().await, 0);
+    let path = home.path().join("audit.jsonl");
+    let line = async || {
+        fs::read_to_string(&path)
+            .unwrap()
+            .lines()
+            .next()
+            .map(str::to_owned)
+    };
+    let line = super::until("a line", line).await;
+    let entry: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(entry["client"], "mallory");
+    assert_eq!(entry["code"], "PERMISSION_DENIED");
+    assert_eq!(entry["operation"], "none");
 }
 
 fn base64(bytes: &[u8]) -> String {
