@@ -321,7 +321,7 @@ fn contents(pem: &[u8]) -> String {
 
 fn check_next_update(list: &CertificateRevocationListDer<'_>) -> Result<(), String> {
     let list = <CertificateList>::from_der(list)
-        .map_err(|error| format!("broken revocation list: {error}"))?;
+        .map_err(|error| format!("no revocation list of version 2 (RFC 5280): {error}"))?;
     let next_update = list.tbs_cert_list.next_update;
     let is_past = next_update.is_some_and(|time| time.to_system_time() < SystemTime::now());
     if is_past && let Some(time) = next_update {

@@ -162,7 +162,7 @@ impl Client {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(last.unwrap_or_else(late));
+                return Err(last.unwrap_or_else(|| self.late()));
             }
             let request = proto::Request {
                 id: 0,
@@ -182,7 +182,7 @@ impl Client {
             }
             let attempt = timeout(left, self.attempt(request, settings.fallback.is_some()));
             let fault = match attempt.await {
-                Err(_) => return Err(last.unwrap_or_else(late)),
+                Err(_) => return Err(last.unwrap_or_else(|| self.late())),
                 Ok(Ok(result)) => return Ok(result),
                 Ok(Err(fault)) => fault,
             };
@@ -221,12 +221,24 @@ impl Client {
     pub async fn list_keys(&self) -> Result<Vec<proto::Key>, ClientError> {
         let deadline = self.0.settings().timeout;
         let asked = timeout(deadline, self.0.list_keys());
-        asked.await.map_err(|_| late())?
+        asked.await.map_err(|_| self.late())?
     }
 
     /// Connections that are open.
     pub fn connected(&self) -> usize {
         self.0.connected()
+    }
+
+    /// Why there was no answer in time.
+    fn late(&self) -> ClientError {
+        if self.0.connected() == 0 {
+            return self.0.unreachable();
+        }
+        ClientError {
+            code: Code::DeadlineExceeded,
+            message: "no answer within the time of the request: allow more, or send less at once"
+                .into(),
+        }
     }
 
     /// One request to one server. `None`: there is none.
@@ -268,14 +280,6 @@ async fn compute_here(
     match computed.await {
         Ok(result) => Some(result?.map_err(failed)),
         Err(_) => Some(Err(failed("the fallback panicked".into()))),
-    }
-}
-
-fn late() -> ClientError {
-    ClientError {
-        code: Code::DeadlineExceeded,
-        message: "no answer within the time of the request: allow more, or send less at once"
-            .into(),
     }
 }
 

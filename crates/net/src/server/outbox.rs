@@ -2,10 +2,11 @@
 //!
 //! A reply wakes the thread of the runtime, which on a CPU that both share takes the place of the
 //! worker: with eight answers that come one after the other, eight times, and each goes out in a
-//! message of its own. Those that come [`together`] are handed over at once.
+//! message of its own. Those of a [`Hold`] are handed over at once.
 
 use std::cell::RefCell;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
@@ -36,12 +37,14 @@ impl Outbox {
             let Some(held) = held else {
                 return Some(reply);
             };
+            held.since.get_or_insert_with(Instant::now);
             match held
+                .by_stream
                 .iter_mut()
                 .find(|(outbox, _)| outbox.0.same_channel(&self.0))
             {
                 Some((_, replies)) => replies.push(reply),
-                None => held.push((self.clone(), vec![reply])),
+                None => held.by_stream.push((self.clone(), vec![reply])),
             }
             None
         });
@@ -68,27 +71,48 @@ impl Waiting {
     }
 }
 
-/// Holds replies that `work` has put until it is done, and then wakes each stream once.
-pub(super) fn together<T>(work: impl FnOnce() -> T) -> T {
-    /// Also where `work` panics.
-    struct Release;
-    impl Drop for Release {
-        fn drop(&mut self) {
-            for (outbox, replies) in HELD.take().unwrap_or_default() {
-                let _ = outbox.0.send(replies);
-            }
+/// Keeps back what this thread puts, and then wakes each stream once. At most one on a thread.
+pub(super) struct Hold(());
+
+impl Hold {
+    pub(super) fn new() -> Self {
+        HELD.set(Some(Held::default()));
+        Self(())
+    }
+
+    /// Since the first of what is kept back was put.
+    pub(super) fn age(&self) -> Option<Duration> {
+        HELD.with_borrow(|held| Some(held.as_ref()?.since?.elapsed()))
+    }
+
+    /// Hands over what has been kept back. What comes then is kept back again.
+    pub(super) fn release(&self) {
+        for (outbox, replies) in HELD
+            .replace(Some(Held::default()))
+            .unwrap_or_default()
+            .by_stream
+        {
+            let _ = outbox.0.send(replies);
         }
     }
-    HELD.set(Some(Vec::new()));
-    let _release = Release;
-    work()
 }
 
-/// Replies by stream; none outside of [`together`].
-type Held = Option<Vec<(Outbox, Vec<Queued>)>>;
+impl Drop for Hold {
+    /// Also where the thread panics.
+    fn drop(&mut self) {
+        self.release();
+        HELD.set(None);
+    }
+}
+
+#[derive(Default)]
+struct Held {
+    since: Option<Instant>,
+    by_stream: Vec<(Outbox, Vec<Queued>)>,
+}
 
 thread_local! {
-    static HELD: RefCell<Held> = const { RefCell::new(None) };
+    static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
 }
 
 #[cfg(test)]
@@ -116,25 +140,30 @@ mod tests {
     #[test]
     fn what_comes_together_goes_together_by_stream() {
         let ((one, mut of_one), (other, mut of_other)) = (outbox(), outbox());
-        together(|| {
-            one.put(reply(1));
-            other.put(reply(2));
-            one.put(reply(3));
-            assert!(of_one.more().is_none());
-        });
+        let hold = Hold::new();
+        assert_eq!(hold.age(), None);
+        one.put(reply(1));
+        other.put(reply(2));
+        one.put(reply(3));
+        assert!(of_one.more().is_none() && hold.age().is_some());
+        hold.release();
+        assert_eq!(hold.age(), None);
         one.put(reply(4));
-        assert_eq!(ids(&mut of_one), [vec![1, 3], vec![4]]);
+        one.put(reply(5));
+        assert_eq!(ids(&mut of_one), [[1, 3]]);
         assert_eq!(ids(&mut of_other), [[2]]);
+        drop(hold);
+        one.put(reply(6));
+        assert_eq!(ids(&mut of_one), [vec![4, 5], vec![6]]);
     }
 
     #[test]
     fn a_panic_keeps_nothing_back() {
         let (one, mut of_one) = outbox();
         let work = std::panic::AssertUnwindSafe(|| {
-            together(|| {
-                one.put(reply(1));
-                panic!("as planned");
-            })
+            let _hold = Hold::new();
+            one.put(reply(1));
+            panic!("as planned");
         });
         assert!(std::panic::catch_unwind(work).is_err());
         one.put(reply(2));

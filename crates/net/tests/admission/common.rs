@@ -49,8 +49,11 @@ pub fn revocation_list(folder: &Path, clients: &[&str], next: &str) -> PathBuf {
         let at = folder.display();
         let text = format!(
             "[ca]\ndefault_ca = own\n[own]\ndatabase = {at}/index.txt\ndefault_md = sha256\n\
-             certificate = {at}/ca.pem\nprivate_key = {at}/ca.key\n"
+             certificate = {at}/ca.pem\nprivate_key = {at}/ca.key\n\
+             crlnumber = {at}/crlnumber\ncrl_extensions = extensions\n\
+             [extensions]\nauthorityKeyIdentifier = keyid\n"
         );
+        fs::write(folder.join("crlnumber"), "01\n").unwrap();
         fs::write(&config, text).unwrap();
         fs::write(folder.join("index.txt"), "").unwrap();
     }

@@ -257,7 +257,7 @@ fn revocation_lists_that_say_nothing_are_refused() {
     .unwrap();
     let broken = error(&path("no.pem"));
     assert!(
-        broken.starts_with("no.pem: broken revocation list: "),
+        broken.starts_with("no.pem: no revocation list of version 2 (RFC 5280): "),
         "{broken}"
     );
 }

@@ -42,10 +42,13 @@ impl Lulls {
         }
     }
 
-    /// The last one has been answered.
+    /// All have been answered. Not before the answers are on their way; may be said again.
     pub(super) fn begin(&self, now: Instant) {
-        self.since.store(self.nanoseconds(now), Ordering::Relaxed);
-        if self.was_short.load(Ordering::Relaxed) {
+        let now = self.nanoseconds(now);
+        let begun = self
+            .since
+            .compare_exchange(NONE, now, Ordering::Relaxed, Ordering::Relaxed);
+        if begun.is_ok() && self.was_short.load(Ordering::Relaxed) {
             self.begun.notify_one();
         }
     }
@@ -89,6 +92,7 @@ mod tests {
         lulls.end(at(1500));
         assert!(!lulls.is_young(at(1500)), "requests are there");
         lulls.begin(at(1900));
+        lulls.begin(at(1910));
         assert!(is_watched() && !is_watched());
         assert!(lulls.is_young(at(2050)) && !lulls.is_young(at(2100)));
         lulls.end(at(2500));

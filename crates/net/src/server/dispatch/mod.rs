@@ -31,7 +31,7 @@ use self::line::{DeviceId, Expected, Line, ShapeId, left_to};
 use self::lull::Lulls;
 pub use self::task::Answered;
 use self::task::Task;
-use super::outbox::together;
+use super::outbox::Hold;
 
 /// Why a request was not carried out, as its client is told. No secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,6 +152,17 @@ struct DeviceState {
     failures: u64,
 }
 
+/// What a worker has to do.
+enum Next {
+    Batch {
+        tasks: Vec<Arc<Task>>,
+        /// Twice as many wait.
+        are_many_left: bool,
+    },
+    Nothing,
+    Over,
+}
+
 struct InWork {
     tasks: Vec<Arc<Task>>,
     began: Instant,
@@ -257,11 +268,10 @@ impl Dispatcher {
             }
         }
         self.inner.wake(to_wake);
-        together(|| {
-            for (respond, refusal) in refused {
-                respond(Answered::refused(refusal, Duration::ZERO));
-            }
-        });
+        let _hold = Hold::new();
+        for (respond, refusal) in refused {
+            respond(Answered::refused(refusal, Duration::ZERO));
+        }
         pause
     }
 
@@ -413,30 +423,67 @@ impl Inner {
     }
 
     fn work(&self, device: DeviceId, worker: usize) {
-        while let Some(batch) = self.next(device, worker) {
-            self.run(device, worker, &batch);
+        let driver = &self.crews[device].device;
+        let hold = driver.answers_together().then(Hold::new);
+        let release = || hold.iter().for_each(Hold::release);
+        let mut last = Duration::ZERO;
+        loop {
+            let next = match self.next(device, worker, false) {
+                Next::Nothing => {
+                    release();
+                    self.next(device, worker, true)
+                }
+                next => next,
+            };
+            let Next::Batch {
+                tasks,
+                are_many_left,
+            } = next
+            else {
+                return;
+            };
+            // Where many wait, the replies of one batch go out with those of the next: who reads them
+            // is woken for both at once.
+            let age = hold.as_ref().and_then(Hold::age);
+            if age.is_some_and(|age| !are_many_left || age + last > HOLD_MAX) {
+                release();
+            }
+            let began = Instant::now();
+            self.run(device, worker, &tasks);
+            last = began.elapsed();
         }
     }
 
-    /// Waits for requests for a worker of a device; none when all is over.
-    fn next(&self, device: DeviceId, worker: usize) -> Option<Vec<Arc<Task>>> {
+    /// Requests for a worker of a device.
+    fn next(&self, device: DeviceId, worker: usize, may_wait: bool) -> Next {
         let mut state = self.lock();
         loop {
             if state.is_over {
-                return None;
+                return Next::Over;
             }
-            let batch = state.take(device, &self.crews);
-            if !batch.is_empty() {
+            let tasks = state.take(device, &self.crews);
+            if !tasks.is_empty() {
                 let in_work = &mut state.devices[device];
-                in_work.in_work += batch.len();
+                in_work.in_work += tasks.len();
                 in_work.batches[worker] = Some(InWork {
-                    tasks: batch.clone(),
+                    tasks: tasks.clone(),
                     began: Instant::now(),
                     is_given_up: false,
                 });
-                let size = batch.len().min(in_work.by_size.len() - 1);
+                let size = tasks.len().min(in_work.by_size.len() - 1);
                 in_work.by_size[size] += 1;
-                return Some(batch);
+                let are_many_left = state.line.len() >= 2 * tasks.len();
+                return Next::Batch {
+                    tasks,
+                    are_many_left,
+                };
+            }
+            if !may_wait {
+                return Next::Nothing;
+            }
+            if state.unanswered == 0 {
+                // All replies have gone to the thread that is to look out for requests.
+                self.lulls.begin(Instant::now());
             }
             state.devices[device].idle += 1;
             state = self.calls[device]
@@ -467,11 +514,7 @@ impl Inner {
                 ),
             }
         };
-        if driver.answers_together() {
-            together(|| complete(&**driver, &requests, &mut answer));
-        } else {
-            complete(&**driver, &requests, &mut answer);
-        }
+        complete(&**driver, &requests, &mut answer);
         for (_, reason) in &failed {
             tracing::warn!(device = &**name, reason, "failed at a request");
         }
@@ -479,10 +522,6 @@ impl Inner {
         {
             let mut state = self.lock();
             state.leave(device, worker, failed.len(), &self.crews);
-            if state.unanswered == 0 {
-                // Not before the answers are on their way, which the thread that looks out sends.
-                self.lulls.begin(Instant::now());
-            }
             for (place, reason) in failed {
                 let task = &batch[place];
                 // One that hung has had its requests taken away.
@@ -907,6 +946,8 @@ const ENDS: &str = "the server is shutting down: try another one";
 const FAILURES_MAX: u32 = 3;
 /// For so long at first, and twice as long after as many failures more.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
+/// Replies are not kept back for longer.
+const HOLD_MAX: Duration = Duration::from_millis(3);
 /// A client who is refused waits no longer than this until the server listens to it again.
 const PAUSE_MAX: Duration = Duration::from_millis(10);
 /// The part of the line where each client has one place at most.
