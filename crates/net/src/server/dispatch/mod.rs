@@ -638,12 +638,12 @@ impl State {
         None
     }
 
-    /// An eighth of what it takes to do all that waits, as if it were of this shape.
+    /// A quarter of what it takes to do all that waits, as if it were of this shape.
     fn some_of_the_wait(&self, shape: ShapeId) -> Duration {
         let expected = self.shapes[shape].expected.iter().flatten();
         let per_second: f64 = expected.map(|expected| expected.per_second).sum();
         let all = self.line.len() as f64 / per_second.max(PER_SECOND_MIN);
-        Duration::try_from_secs_f64(all / 8.0).map_or(PAUSE_MAX, |pause| pause.min(PAUSE_MAX))
+        Duration::try_from_secs_f64(all / 4.0).map_or(REST_MAX, |pause| pause.min(REST_MAX))
     }
 
     /// Takes out what waits for devices of which none is well, with those devices: who sent it may
@@ -949,7 +949,7 @@ const PAUSE_MIN: Duration = Duration::from_millis(100);
 /// Replies are not kept back for longer.
 const HOLD_MAX: Duration = Duration::from_millis(3);
 /// A client who is refused waits no longer than this until the server listens to it again.
-const PAUSE_MAX: Duration = Duration::from_millis(10);
+const REST_MAX: Duration = Duration::from_millis(20);
 /// The part of the line where each client has one place at most.
 const LAST_PART: usize = 16;
 /// So many times the room that is left, a client may have waiting: one alone fills eight ninths of

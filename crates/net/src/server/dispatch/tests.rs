@@ -551,7 +551,7 @@ fn bounds_are_kept_and_who_is_refused_is_told_why() {
     );
     let (more, _) = applicants(0..1, MINUTE);
     let pause = dispatcher.admit(clients[0], more);
-    assert!(pause.is_some_and(|pause| pause <= PAUSE_MAX), "{pause:?}");
+    assert!(pause.is_some_and(|pause| pause <= REST_MAX), "{pause:?}");
     gate.open();
     let answered: usize = answers
         .iter()
