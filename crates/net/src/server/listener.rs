@@ -185,7 +185,7 @@ impl Pace {
 
     /// Nothing is read from it for so long.
     pub fn rest(&self, pause: Duration) {
-        let until = (self.since.elapsed() + pause).as_micros();
+        let until = self.since.elapsed().saturating_add(pause).as_micros();
         let until = u64::try_from(until).unwrap_or(u64::MAX);
         self.rests_until.store(until, Ordering::Relaxed);
     }
@@ -193,7 +193,7 @@ impl Pace {
     fn rests_until(&self) -> Option<Instant> {
         let until = match self.rests_until.load(Ordering::Relaxed) {
             0 => return None,
-            until => self.since + Duration::from_micros(until),
+            until => self.since.checked_add(Duration::from_micros(until))?,
         };
         if until > Instant::now() {
             return Some(until);
