@@ -84,7 +84,7 @@ impl Cryptoserver for Service {
             // Nobody waits any more where the client has gone.
             let _ = sender.send(outcome);
         };
-        let applicant = self.0.examine(&caller, &mut asked, respond);
+        let applicant = self.0.examine(&caller, &mut asked, None, respond);
         self.0.admit(&caller, applicant);
         let outcome = receiver
             .await
@@ -268,6 +268,11 @@ impl Shared {
                 let _ = end.send(stranger(&caller.identity).status());
                 break;
             }
+            let no_room = self.dispatcher.no_room(caller.client);
+            let no_room = no_room.map(|(refusal, pause)| {
+                caller.pace.rest(pause);
+                refusal
+            });
             let mut applicants = Vec::with_capacity(batch.requests.len());
             for mut asked in batch.requests {
                 let place = match Arc::clone(&places).try_acquire_owned() {
@@ -290,7 +295,7 @@ impl Shared {
                         _place: place,
                     });
                 };
-                applicants.extend(self.examine(&caller, &mut asked, respond));
+                applicants.extend(self.examine(&caller, &mut asked, no_room.as_ref(), respond));
             }
             self.admit(&caller, applicants);
         }
@@ -303,18 +308,25 @@ impl Shared {
         }
     }
 
-    /// What is to be computed for a request; none if it has been answered already.
+    /// What is to be computed for a request; none if it has been answered already: also where its
+    /// client has `no_room`.
     fn examine(
         self: &Arc<Self>,
         caller: &Caller,
         asked: &mut proto::Request,
+        no_room: Option<&Refusal>,
         respond: impl FnOnce(Outcome) + Send + 'static,
     ) -> Option<Applicant> {
         let began = Instant::now();
-        let (operation, key) = match operation::subject(asked) {
-            Some((operation, key)) => (operation::name(operation), key),
-            None => ("none", ""),
-        };
+        let subject = operation::subject(asked);
+        let no_room = no_room.filter(|_| {
+            subject.is_some_and(|(operation, key)| {
+                operation.needs_key() && caller.rights.allows(key, operation)
+            })
+        });
+        let (operation, key) = subject.map_or(("none", ""), |(operation, key)| {
+            (operation::name(operation), key)
+        });
         let note = Note {
             identity: caller.identity.clone(),
             peer: Arc::clone(&caller.peer),
@@ -326,8 +338,10 @@ impl Shared {
                 "".into()
             },
         };
-        let keys = (self.keys)();
-        let prepared = operation::prepare(asked, &caller.rights, &keys);
+        let prepared = match no_room {
+            Some(refusal) => Err(refusal.clone()),
+            None => operation::prepare(asked, &caller.rights, &(self.keys)()),
+        };
         let shared = Arc::clone(self);
         let finish = move |mut answered: Answered, reverses: bool| {
             if let Ok(result) = &mut answered.outcome

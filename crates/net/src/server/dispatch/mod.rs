@@ -126,6 +126,8 @@ struct State {
     /// Of all clients.
     unanswered: usize,
     arrived: u64,
+    /// What who was refused last for want of room was told to wait.
+    rest: Duration,
     is_closed: bool,
     is_over: bool,
 }
@@ -186,6 +188,7 @@ impl Dispatcher {
             of_client: Vec::new(),
             unanswered: 0,
             arrived: 0,
+            rest: Duration::ZERO,
             is_closed: false,
             is_over: false,
         };
@@ -248,7 +251,8 @@ impl Dispatcher {
                 match state.refusal(client, shape, &self.inner.crews, now) {
                     Some(refusal) => {
                         if refusal.code == Code::ResourceExhausted {
-                            pause = Some(state.some_of_the_wait(shape));
+                            state.rest = state.some_of_the_wait(shape);
+                            pause = Some(state.rest);
                         }
                         refused.push((applicant.respond, refusal));
                     }
@@ -273,6 +277,13 @@ impl Dispatcher {
             respond(Answered::refused(refusal, Duration::ZERO));
         }
         pause
+    }
+
+    /// Whether [`admit`](Self::admit) would refuse requests of a client for want of room, with what
+    /// it would say and return: so that nobody looks closely at what is refused anyway.
+    pub fn no_room(&self, client: ClientId) -> Option<(Refusal, Duration)> {
+        let state = self.inner.lock();
+        Some((state.no_room(client)?, state.rest))
     }
 
     /// Answers requests whose deadline has passed, and takes from devices that hang what they have.
@@ -586,12 +597,6 @@ impl State {
         crews: &[Crew],
         now: Instant,
     ) -> Option<Refusal> {
-        let full = |what: String| {
-            Some(Refusal::new(
-                Code::ResourceExhausted,
-                format!("{what}: send it again later, or to another server"),
-            ))
-        };
         if self.is_closed {
             return Some(Refusal::new(Code::Unavailable, ENDS));
         }
@@ -615,6 +620,17 @@ impl State {
         if able.iter().all(|device| self.devices[*device].is_gone(now)) {
             return Some(out_of_order(&able, crews));
         }
+        self.no_room(client)
+    }
+
+    /// Why nothing of a client may come in, whatever it is, for want of room.
+    fn no_room(&self, client: ClientId) -> Option<Refusal> {
+        let full = |what: String| {
+            Some(Refusal::new(
+                Code::ResourceExhausted,
+                format!("{what}: send it again later, or to another server"),
+            ))
+        };
         let room = self.bounds.waiting_max.saturating_sub(self.line.len());
         if room == 0 {
             return full(format!("{} requests wait already", self.line.len()));
@@ -638,12 +654,12 @@ impl State {
         None
     }
 
-    /// A quarter of what it takes to do all that waits, as if it were of this shape.
+    /// Half of what it takes to do all that waits, as if it were of this shape.
     fn some_of_the_wait(&self, shape: ShapeId) -> Duration {
         let expected = self.shapes[shape].expected.iter().flatten();
         let per_second: f64 = expected.map(|expected| expected.per_second).sum();
         let all = self.line.len() as f64 / per_second.max(PER_SECOND_MIN);
-        Duration::try_from_secs_f64(all / 4.0).map_or(REST_MAX, |pause| pause.min(REST_MAX))
+        Duration::try_from_secs_f64(all / 2.0).map_or(REST_MAX, |pause| pause.min(REST_MAX))
     }
 
     /// Takes out what waits for devices of which none is well, with those devices: who sent it may

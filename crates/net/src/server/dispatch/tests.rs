@@ -552,6 +552,8 @@ fn bounds_are_kept_and_who_is_refused_is_told_why() {
     let (more, _) = applicants(0..1, MINUTE);
     let pause = dispatcher.admit(clients[0], more);
     assert!(pause.is_some_and(|pause| pause <= REST_MAX), "{pause:?}");
+    let (refusal, rest) = dispatcher.no_room(clients[0]).unwrap();
+    assert_eq!((refusal.code, Some(rest)), (Code::ResourceExhausted, pause));
     gate.open();
     let answered: usize = answers
         .iter()

@@ -10,7 +10,10 @@ use crate::programs::setup::Setup;
 
 /// A thousand connections and four fifths of what the server can do, for minutes.
 pub(super) fn load(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
-    let host = home.serve(true, "[[device]]\nkind = \"cpu\"\nworkers = 1\n")?;
+    // One certificate is a thousand clients here.
+    let limits = "[limits]\nper_client_max = 4096\n";
+    let device = "[[device]]\nkind = \"cpu\"\nworkers = 1\n";
+    let host = home.serve(true, &format!("{limits}{device}"))?;
     // By the same clients: a request that comes by itself costs more than one of eight.
     let most = Load {
         kind: "mixed",
