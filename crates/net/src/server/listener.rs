@@ -5,6 +5,7 @@
 //! next ones wait in the system's queue, so that clients who begin one and say no more delay others
 //! by the time that is allowed for one, and take none of the places of connections that are done.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
@@ -185,6 +186,7 @@ impl Pace {
 
     /// Nothing is read from it for so long.
     pub fn rest(&self, pause: Duration) {
+        MODERATED_UNTIL.set(Instant::now().checked_add(pause));
         let until = self.since.elapsed().saturating_add(pause).as_micros();
         let until = u64::try_from(until).unwrap_or(u64::MAX);
         self.rests_until.store(until, Ordering::Relaxed);
@@ -238,6 +240,24 @@ impl AsyncRead for Connection {
             Io::Tls(io) => Pin::new(io).poll_read(cx, buffer),
         };
         self.idle.watch(cx, poll)
+    }
+}
+
+thread_local! {
+    /// Until when connections rest that this thread has let rest.
+    static MODERATED_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// For `tokio::runtime::Builder::on_thread_park`: while connections rest, what comes for them would
+/// wake the thread each time, only to be left where it is. It sleeps for a moment instead, and then
+/// looks at everything at once (as network drivers moderate interrupts).
+pub fn moderate() {
+    if let Some(until) = MODERATED_UNTIL.get() {
+        if Instant::now() < until {
+            std::thread::sleep(MODERATION);
+        } else {
+            MODERATED_UNTIL.set(None);
+        }
     }
 }
 
@@ -666,6 +686,7 @@ fn is_of_connection(kind: ErrorKind) -> bool {
 /// Handshakes under way at the same time; one takes less than a millisecond of a core.
 const HANDSHAKES_MAX: usize = 256;
 
+const MODERATION: Duration = Duration::from_millis(2);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const BACKLOG: i32 = 1024;
 const KEEPALIVE_TIME: Duration = Duration::from_secs(60);

@@ -288,6 +288,7 @@ pub fn serve(
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.io_threads)
         .thread_name("oarlock-io")
+        .on_thread_park(listener::moderate)
         .enable_all()
         .build()
         .map_err(|error| ServerError(format!("no runtime: {error}")))?;

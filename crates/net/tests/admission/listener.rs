@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use oarlock_net::server::config::Limits;
-use oarlock_net::server::listener::{Connection, Incoming, Listener};
+use oarlock_net::server::listener::{Connection, Incoming, Listener, moderate};
 use oarlock_net::tls::{ServerTls, TlsFiles};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair,
@@ -340,6 +340,28 @@ async fn a_connection_that_rests_is_written_to_and_read_from_later() {
     let (read, ()) = tokio::join!(connection.read_u8(), longer);
     assert_eq!(read.unwrap(), b'.');
     assert!(start.elapsed() >= rest * 3 / 2);
+}
+
+#[tokio::test]
+async fn a_thread_sleeps_while_connections_of_its_rest_and_no_longer() {
+    // The least of many, since the machine may be busy.
+    let took = || {
+        let times = (0..20).map(|_| {
+            let start = Instant::now();
+            moderate();
+            start.elapsed()
+        });
+        times.min().unwrap()
+    };
+    let moment = Duration::from_millis(2);
+    assert!(took() < moment);
+    let mut server = Server::start(None, |_| {});
+    let _client = TcpStream::connect(server.address).await.unwrap();
+    let pace = server.next().await.connect_info().pace;
+    pace.rest(Duration::from_secs(60));
+    assert!(took() >= moment);
+    pace.rest(Duration::ZERO);
+    assert!(took() < moment);
 }
 
 #[tokio::test]

@@ -654,12 +654,12 @@ impl State {
         None
     }
 
-    /// Half of what it takes to do all that waits, as if it were of this shape.
+    /// A quarter of what it takes to do all that waits, as if it were of this shape.
     fn some_of_the_wait(&self, shape: ShapeId) -> Duration {
         let expected = self.shapes[shape].expected.iter().flatten();
         let per_second: f64 = expected.map(|expected| expected.per_second).sum();
         let all = self.line.len() as f64 / per_second.max(PER_SECOND_MIN);
-        Duration::try_from_secs_f64(all / 2.0).map_or(REST_MAX, |pause| pause.min(REST_MAX))
+        Duration::try_from_secs_f64(all / 4.0).map_or(REST_MAX, |pause| pause.min(REST_MAX))
     }
 
     /// Takes out what waits for devices of which none is well, with those devices: who sent it may
