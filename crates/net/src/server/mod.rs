@@ -104,7 +104,9 @@ pub fn check(config: &Config) -> Result<Checked, ServerError> {
 }
 
 impl Server {
-    /// Opens devices, keys and addresses, and serves.
+    /// Opens devices, keys and addresses, and serves. A runtime that has
+    /// [`on_thread_park`](tokio::runtime::Builder::on_thread_park) call [`listener::moderate`] refuses
+    /// at less cost.
     ///
     /// # Errors
     /// The first thing of the configuration that cannot be had.
