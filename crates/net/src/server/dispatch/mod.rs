@@ -126,8 +126,8 @@ struct State {
     /// Of all clients.
     unanswered: usize,
     arrived: u64,
-    /// What who was refused last for want of room was told to wait.
-    rest: Duration,
+    /// Of what was let in last.
+    last_shape: ShapeId,
     is_closed: bool,
     is_over: bool,
 }
@@ -188,7 +188,7 @@ impl Dispatcher {
             of_client: Vec::new(),
             unanswered: 0,
             arrived: 0,
-            rest: Duration::ZERO,
+            last_shape: 0,
             is_closed: false,
             is_over: false,
         };
@@ -251,8 +251,7 @@ impl Dispatcher {
                 match state.refusal(client, shape, &self.inner.crews, now) {
                     Some(refusal) => {
                         if refusal.code == Code::ResourceExhausted {
-                            state.rest = state.some_of_the_wait(shape);
-                            pause = Some(state.rest);
+                            pause = Some(state.some_of_the_wait(shape));
                         }
                         refused.push((applicant.respond, refusal));
                     }
@@ -283,7 +282,10 @@ impl Dispatcher {
     /// it would say and return: so that nobody looks closely at what is refused anyway.
     pub fn no_room(&self, client: ClientId) -> Option<(Refusal, Duration)> {
         let state = self.inner.lock();
-        Some((state.no_room(client)?, state.rest))
+        Some((
+            state.no_room(client)?,
+            state.some_of_the_wait(state.last_shape),
+        ))
     }
 
     /// Answers requests whose deadline has passed, and takes from devices that hang what they have.
@@ -656,7 +658,8 @@ impl State {
 
     /// A quarter of what it takes to do all that waits, as if it were of this shape.
     fn some_of_the_wait(&self, shape: ShapeId) -> Duration {
-        let expected = self.shapes[shape].expected.iter().flatten();
+        let expected = self.shapes.get(shape).map(|entry| &entry.expected);
+        let expected = expected.into_iter().flatten().flatten();
         let per_second: f64 = expected.map(|expected| expected.per_second).sum();
         let all = self.line.len() as f64 / per_second.max(PER_SECOND_MIN);
         Duration::try_from_secs_f64(all / 4.0).map_or(REST_MAX, |pause| pause.min(REST_MAX))
@@ -695,6 +698,7 @@ impl State {
 
     fn enter(&mut self, client: ClientId, shape: ShapeId, applicant: Applicant, now: Instant) {
         self.arrived += 1;
+        self.last_shape = shape;
         self.unanswered += 1;
         self.of_client[client] += 1;
         let task = Task::new(

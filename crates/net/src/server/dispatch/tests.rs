@@ -513,6 +513,38 @@ fn deadlines_are_kept_in_the_line_and_in_the_device() {
 }
 
 #[test]
+fn who_comes_one_by_one_is_told_to_wait_for_as_long() {
+    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let held = Arc::clone(&gate);
+    let hangs = move || {
+        held.pass();
+        None
+    };
+    let bounds = Bounds {
+        waiting_max: 10,
+        ..BOUNDS
+    };
+    let dispatcher = Dispatcher::start(vec![crew("slow", 1, hangs)], bounds).unwrap();
+    let client = dispatcher.add_client(1);
+    let mut answers = Vec::new();
+    // Nothing is ever refused by `admit`.
+    let (refusal, rest) = loop {
+        if let Some(full) = dispatcher.no_room(client) {
+            break full;
+        }
+        let (one, answer) = applicants(0..1, MINUTE);
+        assert_eq!(dispatcher.admit(client, one), None);
+        answers.push(answer);
+    };
+    assert_eq!(refusal.code, Code::ResourceExhausted);
+    assert!(!rest.is_zero() && rest <= REST_MAX, "{rest:?}");
+    gate.open();
+    for answer in answers {
+        assert_all_right(&answer, 1);
+    }
+}
+
+#[test]
 fn bounds_are_kept_and_who_is_refused_is_told_why() {
     let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
     let held = Arc::clone(&gate);
