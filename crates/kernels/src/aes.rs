@@ -585,7 +585,7 @@ const CACHED_BYTES_MIN: usize = 384;
 const FILLING_BYTES_MIN: usize = 6 << 10;
 
 /// Counts of kernel calls, so that tests can prove which one ran.
-#[cfg(any(test, feature = "dispatch-counters"))]
+#[cfg(any(test, debug_assertions))]
 pub mod dispatch {
     use core::sync::atomic::{AtomicU64, Ordering};
 

@@ -285,7 +285,7 @@ fn nonce_words(counter: u128) -> [u32; 3] {
 }
 
 /// Counts of kernel calls, so that tests can prove which one ran.
-#[cfg(any(test, feature = "dispatch-counters"))]
+#[cfg(any(test, debug_assertions))]
 pub mod dispatch {
     use crate::aes::dispatch::Counter;
 

@@ -644,7 +644,7 @@ impl Gcm {
                 data = rest;
             }
         }, else {
-            #[cfg(any(test, feature = "dispatch-counters"))]
+            #[cfg(any(test, debug_assertions))]
             crate::aes::dispatch::GCM_COMPOSED.hit();
             if OPEN {
                 y = self.hash.hash(backend, y, data.get_in());
@@ -802,7 +802,7 @@ impl HashKey {
             if let Err(now) = mine {
                 return now;
             }
-            #[cfg(any(test, feature = "dispatch-counters"))]
+            #[cfg(any(test, debug_assertions))]
             crate::aes::dispatch::GCM_POWERS.hit();
             by_backend!(backend, kernels(token) => {
                 // SAFETY: the exchange has made this thread the only one to touch those powers, and

@@ -1138,7 +1138,7 @@ fn negative_inverse(odd: u64) -> u64 {
 }
 
 /// Counters that tests read to prove which kernel ran.
-#[cfg(any(test, feature = "dispatch-counters"))]
+#[cfg(any(test, debug_assertions))]
 pub mod dispatch {
     use crate::aes::dispatch::Counter;
 

@@ -9,7 +9,7 @@ use crate::stitched::{
 
 /// XORs keystream from `start` on onto `data`.
 pub(crate) fn crypt(start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
-    #[cfg(any(test, feature = "dispatch-counters"))]
+    #[cfg(any(test, debug_assertions))]
     crate::chacha20::dispatch::PORTABLE.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();
@@ -25,7 +25,7 @@ pub(crate) fn crypt_and_mac(
     mac: Element,
     data: InOutBuf<'_, '_, u8>,
 ) -> Element {
-    #[cfg(any(test, feature = "dispatch-counters"))]
+    #[cfg(any(test, debug_assertions))]
     crate::chacha20::dispatch::PORTABLE_AND_MAC.hit();
     // SAFETY: as above.
     unsafe { stitched::crypt_and_mac::<Chunk>(direction, start, r, None, mac, data.into()) }
@@ -38,7 +38,7 @@ pub(crate) fn message(
     aad: &[u8],
     data: InOutBuf<'_, '_, u8>,
 ) -> [u8; 16] {
-    #[cfg(any(test, feature = "dispatch-counters"))]
+    #[cfg(any(test, debug_assertions))]
     crate::chacha20::dispatch::PORTABLE_AND_MAC.hit();
     // SAFETY: as above.
     unsafe { stitched::message::<Chunk>(direction, start, aad, data.into()) }

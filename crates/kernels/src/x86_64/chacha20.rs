@@ -28,7 +28,7 @@ macro_rules! entry_points {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
                 unsafe { stitched::crypt::<$chunk>(start, from, to, bytes) }
             }
-            #[cfg(any(test, feature = "dispatch-counters"))]
+            #[cfg(any(test, debug_assertions))]
             crate::chacha20::dispatch::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
@@ -63,7 +63,7 @@ macro_rules! entry_points {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
                 unsafe { stitched::crypt_and_mac::<$chunk>(direction, start, r, powers, mac, data) }
             }
-            #[cfg(any(test, feature = "dispatch-counters"))]
+            #[cfg(any(test, debug_assertions))]
             crate::chacha20::dispatch::$mac_counter.hit();
             let (key, row) = start.parts();
             // SAFETY: the token proves the features; the buffer vouches for the bytes, which are
@@ -96,7 +96,7 @@ macro_rules! entry_points {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
                 unsafe { stitched::message::<$chunk>(direction, start, aad, data) }
             }
-            #[cfg(any(test, feature = "dispatch-counters"))]
+            #[cfg(any(test, debug_assertions))]
             crate::chacha20::dispatch::$mac_counter.hit();
             let (key, row) = start.parts();
             // SAFETY: the token proves the features; the buffer vouches for the bytes, which are
@@ -175,7 +175,7 @@ pub(crate) fn xor_and_mac_avx512(
     }
     assert_eq!(keystream.len(), data.len());
     debug_assert!(data.len().is_multiple_of(16));
-    #[cfg(any(test, feature = "dispatch-counters"))]
+    #[cfg(any(test, debug_assertions))]
     crate::chacha20::dispatch::KEPT_POWERS.hit();
     // SAFETY: the token proves the features; the buffer vouches for the bytes, which are the same or
     // do not overlap, and there is as much keystream.

@@ -128,7 +128,7 @@ macro_rules! backend {
                         )
                     }
                 }
-                #[cfg(any(test, feature = "dispatch-counters"))]
+                #[cfg(any(test, debug_assertions))]
                 crate::aes::dispatch::$counter.hit();
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
@@ -187,7 +187,7 @@ macro_rules! backend {
                     }
                 }
                 debug_assert!(data.len() <= SHORT_BYTES_MAX && aad.len() <= BLOCK_BYTES);
-                #[cfg(any(test, feature = "dispatch-counters"))]
+                #[cfg(any(test, debug_assertions))]
                 crate::aes::dispatch::$counter.hit();
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
@@ -237,7 +237,7 @@ macro_rules! backend {
                         )
                     }
                 }
-                #[cfg(any(test, feature = "dispatch-counters"))]
+                #[cfg(any(test, debug_assertions))]
                 crate::aes::dispatch::$counter.hit();
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
@@ -312,7 +312,7 @@ pub(crate) fn cached_message<const OPEN: bool>(
             message::<__m512i, _, R, 8, OPEN>(schedule, view, source, j0, aad, from, to, bytes)
         }
     }
-    #[cfg(any(test, feature = "dispatch-counters"))]
+    #[cfg(any(test, debug_assertions))]
     crate::aes::dispatch::GCM_FACE.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();
@@ -354,7 +354,7 @@ pub(crate) fn cached_update<const OPEN: bool>(
         // SAFETY: the features are enabled here; the rest as the caller vouches.
         unsafe { update::<__m512i, _, R, 8, OPEN>(schedule, view, source, y, from, to, bytes) }
     }
-    #[cfg(any(test, feature = "dispatch-counters"))]
+    #[cfg(any(test, debug_assertions))]
     crate::aes::dispatch::GCM_FACE.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();
