@@ -19,7 +19,8 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   ci             everything CI runs, in order; stops at the first failure
-  structure      who may depend on whom, and which rooms may hold unsafe, intrinsics and threads
+  structure      who may depend on whom, by crate and by module, and which rooms may hold unsafe,
+                 intrinsics and threads; with `--modules [CRATE]` prints rooms, arrows and circles
   kernels        writes the assembly of the kernels; with --check finds whether it is as written
   vectors        fetches published test vectors into the target folder
   peers          fetches and builds the benchmark's optional peers into the target folder; with
@@ -33,6 +34,8 @@ fn main() -> ExitCode {
     let result = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ci"] => ci::run(),
         ["structure"] => structure::run(),
+        ["structure", "--modules"] => structure::print_modules(None),
+        ["structure", "--modules", package] => structure::print_modules(Some(package)),
         ["vectors"] => vectors::run(),
         ["plan"] => plan::run(),
         ["kernels"] => kernels::run(),
