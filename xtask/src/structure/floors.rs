@@ -145,8 +145,8 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["ci"],
             &["constant_time", "peers", "structure", "vectors"],
             &["age_peers", "kernels", "plan", "tokens"],
-            &["fetch"],
             &["go"],
+            &["fetch"],
             &["tool"],
         ],
     ),
@@ -166,5 +166,4 @@ pub const KNOWN: &[(&str, usize, usize)] = &[
     ("oarlock-bench", 33, 8),
     ("oarlock-bench:oarlock-bench", 37, 5),
     ("oarlock-bench:oarlock-timing", 8, 0),
-    ("xtask", 6, 1),
 ];
