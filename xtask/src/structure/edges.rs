@@ -20,6 +20,7 @@ const HOUSE: &[(&str, Place)] = &[
     ("oarlock-capi", Place::Floor(4)),
     ("oarlock-python", Place::Floor(4)),
     ("oarlock-vectors", Place::TestsOnly),
+    ("oarlock-fuzz", Place::Outside),
     ("xtask", Place::Outside),
 ];
 

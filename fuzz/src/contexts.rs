@@ -1,5 +1,4 @@
 //! Contexts, whose keys, positions and pieces come in any order, against RustCrypto.
-#![no_main]
 
 use std::sync::LazyLock;
 
@@ -7,13 +6,12 @@ use aead::consts::U12;
 use aead::{AeadInOut, Key, KeyInit, Nonce};
 use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::AesGcm;
+use arbitrary::Arbitrary;
 use chacha20::variants::Ietf;
 use chacha20::{ChaChaCore, R20};
 use chacha20poly1305::ChaCha20Poly1305;
 use cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyIvInit, StreamCipherCore};
 use inout::InOutBuf;
-use libfuzzer_sys::arbitrary::{self, Arbitrary};
-use libfuzzer_sys::fuzz_target;
 use oarlock::Accelerator;
 use oarlock::device::Operation;
 
