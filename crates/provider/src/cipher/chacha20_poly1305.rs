@@ -170,13 +170,15 @@ impl Cipher for ChaCha20Poly1305 {
                 b"tag" => {
                     let (place, bytes) =
                         value.octets_place().ok_or(Reason::FailedToSetParameter)?;
-                    // Its size is told before there is one.
-                    let is_missing = !place.is_null() && !self.has_sealed_tag;
-                    if self.direction == Direction::Decrypt || is_missing {
+                    if self.direction == Direction::Decrypt {
                         return Err(Reason::TagNotSet);
                     }
                     if bytes == 0 || bytes > TAG_BYTES {
                         return Err(Reason::InvalidTagLength);
+                    }
+                    // Its size alone is told before there is one.
+                    if !place.is_null() && !self.has_sealed_tag {
+                        return Err(Reason::TagNotSet);
                     }
                     if !place.is_null() {
                         // SAFETY: the caller's place has as many bytes.

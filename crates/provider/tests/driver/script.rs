@@ -450,11 +450,15 @@ impl Algorithm {
         found: &Seen,
     ) -> Option<&'static str> {
         let is_chacha = self.family == Family::ChaCha20Poly1305;
-        let has_passed = expected.errors.is_empty()
-            && match call {
-                Call::Cipher(..) | Call::CipherAad(_) | Call::CipherEnd => expected.done >= 0,
-                _ => expected.done == 1,
-            };
+        // Wrong tags it refuses without a word.
+        if !expected.errors.is_empty() {
+            return None;
+        }
+        let has_passed = match call {
+            Call::Cipher(..) => expected.written >= 0,
+            Call::CipherAad(_) | Call::CipherEnd => expected.done >= 0,
+            _ => expected.done == 1,
+        };
         let is_refused = |reasons: &[u32]| {
             let errors: Vec<_> = reasons.iter().map(|reason| (PROV, *reason)).collect();
             let has_failed = match call {
@@ -462,7 +466,7 @@ impl Algorithm {
                 Call::CipherAad(_) | Call::CipherEnd => found.done == -1,
                 _ => found.done == 0,
             };
-            has_passed && has_failed && found.errors == errors
+            has_failed && found.errors == errors
         };
         let is_untouched = found.output.iter().all(|byte| *byte == 0xaa);
         match call {
@@ -470,7 +474,7 @@ impl Algorithm {
                 if is_chacha
                     && !encrypts
                     && !state.has_tag
-                    && !state.has_ended
+                    && has_passed
                     && is_refused(&[TAG_NOT_SET]) =>
             {
                 Some("no message opens without a tag")
@@ -478,6 +482,7 @@ impl Algorithm {
             Call::Update(..) | Call::Cipher(..)
                 if is_chacha
                     && state.has_ended
+                    && has_passed
                     && is_untouched
                     && (is_refused(&[CIPHER_OPERATION_FAILED])
                         || state.has_record && is_refused(&[])) =>
@@ -489,16 +494,18 @@ impl Algorithm {
             {
                 Some("a nonce serves one message")
             }
-            Call::Cipher(0, _) if is_chacha && state.has_record && is_refused(&[]) => {
+            Call::Cipher(0, _)
+                if is_chacha && state.has_record && has_passed && is_refused(&[]) =>
+            {
                 Some("no record is empty")
             }
             Call::Ctrl(ctrl::AEAD_GET_TAG, ..) if encrypts && !state.has_sealed_tag => {
                 let reason = if is_chacha { TAG_NOT_SET } else { INVALID_TAG };
-                is_refused(&[reason]).then_some("a message under way has no tag")
+                (has_passed && is_refused(&[reason])).then_some("a message under way has no tag")
             }
             Call::Get(key, ..) if key == c"tag" && encrypts && !state.has_sealed_tag => {
                 let reason = if is_chacha { TAG_NOT_SET } else { INVALID_TAG };
-                is_refused(&[reason]).then_some("a message under way has no tag")
+                (has_passed && is_refused(&[reason])).then_some("a message under way has no tag")
             }
             _ => None,
         }
@@ -783,6 +790,7 @@ impl State {
                 self.has_record = false;
             }
             Call::Update(bytes, _) | Call::Cipher(bytes, _) if bytes > 0 => {
+                // One that fails may have been of another length than was said, and is still due.
                 let is_record = std::mem::take(&mut self.has_record);
                 self.has_ended |= is_record;
                 self.has_sealed_tag = is_record && is_done && encrypts;
