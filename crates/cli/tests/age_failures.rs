@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use common::age::{CHUNK_BYTES, Home, SEALED_CHUNK_BYTES, on_a_terminal};
 use common::{
-    SmallDisk, assert_fails, endless, ends_soon, names, noise, read_soon, run, signal, stderr,
-    until_at_work,
+    SmallDisk, assert_fails, endless, ends_soon, read_soon, run, signal, stderr, until_at_work,
 };
+use oarlock_testing::{names, noise};
 use rustix::process::Signal;
 
 const SIGNALS: [(Signal, i32); 3] = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)];
@@ -195,7 +195,6 @@ fn inputs_that_cannot_be_read_leave_no_output() {
 #[test]
 fn a_full_disk_leaves_the_old_file_and_nothing_else() {
     let Some(disk) = SmallDisk::mount() else {
-        eprintln!("not run: mounting a small file system takes root");
         return;
     };
     let home = Home::new();
@@ -255,7 +254,6 @@ fn outputs_that_cannot_be_made_are_named() {
     home.write("plain", b"attack at dawn");
     home.write("sealed", &home.sealed(b"attack at dawn"));
     let Some(disk) = SmallDisk::mount() else {
-        eprintln!("not run: making a file system read-only takes root");
         return;
     };
     fs::write(disk.path().join("there"), "old").unwrap();

@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{IV, KEY, enc, noise, openssl, read_soon, run, stderr};
+use common::{IV, KEY, enc, has_script, openssl, read_soon, run, stderr};
+use oarlock_testing::noise;
 
 #[test]
 fn a_few_bytes_come_out_as_soon_as_they_went_in() {
@@ -121,8 +122,7 @@ fn on_a_terminal(script: &str) -> String {
 
 #[test]
 fn the_bar_is_for_terminals() {
-    if Command::new("script").arg("--version").output().is_err() {
-        eprintln!("not run: `script` (util-linux) is not installed");
+    if !has_script() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();

@@ -2,8 +2,6 @@
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used)]
 
-mod alone;
-
 use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use cipher::{KeyIvInit, StreamCipher};
 use oarlock::{Accelerator, PrefetchWorker, Strategy};
-
-use self::alone::{alone, alone_as, as_child, is_child};
+use oarlock_testing::process::{alone_as, as_child, is_child};
+use oarlock_testing::{alone, has_cpus, is_root, skip};
 
 const KEY: [u8; 16] = [0x2b; 16];
 const IV: [u8; 16] = [0xf0; 16];
@@ -56,7 +54,7 @@ fn cpus() -> usize {
 
 #[test]
 fn no_thread_before_one_is_needed() {
-    if alone("no_thread_before_one_is_needed", &[]) {
+    if alone(&[]) {
         return;
     }
     let before = tasks();
@@ -84,7 +82,7 @@ fn no_thread_before_one_is_needed() {
 
 #[test]
 fn helpers_take_no_signals() {
-    if alone("helpers_take_no_signals", &[]) || cpus() == 1 {
+    if alone(&[]) || !has_cpus() {
         return;
     }
     let before = tasks();
@@ -118,7 +116,7 @@ fn helpers_take_no_signals() {
 
 #[test]
 fn one_cpu_means_inline() {
-    if alone("one_cpu_means_inline", &["taskset", "-c", "0"]) {
+    if alone(&["taskset", "-c", "0"]) {
         return;
     }
     let accelerator = striped();
@@ -162,7 +160,6 @@ fn prefetch_on_one_cpu() {
 
 #[test]
 fn a_quota_of_one_cpu_means_inline() {
-    const NAME: &str = "a_quota_of_one_cpu_means_inline";
     if is_child() {
         let accelerator = striped();
         accelerator
@@ -194,19 +191,19 @@ fn a_quota_of_one_cpu_means_inline() {
             .all(|(file, value)| fs::write(group.join(file), value).is_ok());
         if limited {
             let join = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", group.display());
-            alone(NAME, &["sh", "-c", &join, "sh"]);
+            assert!(alone(&["sh", "-c", &join, "sh"]));
         }
         fs::remove_dir(&group).unwrap();
         if limited {
             return;
         }
     }
-    println!("skipped: no control group with a CPU quota can be made here");
+    skip("no control group with a CPU quota can be made");
 }
 
 #[test]
 fn a_fork_in_the_middle_of_a_stream_disturbs_neither() {
-    if alone("a_fork_in_the_middle_of_a_stream_disturbs_neither", &[]) {
+    if alone(&[]) {
         return;
     }
     let expected = reference(3_000_000);
@@ -245,10 +242,7 @@ fn a_fork_in_the_middle_of_a_stream_disturbs_neither() {
 
 #[test]
 fn a_fork_leaves_parent_and_child_with_streams_of_their_own() {
-    if alone(
-        "a_fork_leaves_parent_and_child_with_streams_of_their_own",
-        &[],
-    ) {
+    if alone(&[]) {
         return;
     }
     let expected = reference(3_000_000);
@@ -286,7 +280,7 @@ fn a_fork_leaves_parent_and_child_with_streams_of_their_own() {
 
 #[test]
 fn no_lock_is_lost_in_a_fork() {
-    if alone("no_lock_is_lost_in_a_fork", &[]) {
+    if alone(&[]) {
         return;
     }
     let accelerator = Accelerator::builder()
@@ -349,10 +343,7 @@ fn no_lock_is_lost_in_a_fork() {
 
 #[test]
 fn a_forked_child_has_its_streams_filled_by_whom_the_parent_had_them() {
-    if alone(
-        "a_forked_child_has_its_streams_filled_by_whom_the_parent_had_them",
-        &[],
-    ) {
+    if alone(&[]) {
         return;
     }
     let accelerator = Accelerator::builder()
@@ -388,7 +379,7 @@ fn a_forked_child_has_its_streams_filled_by_whom_the_parent_had_them() {
 
 #[test]
 fn a_forked_child_has_the_room_for_streams_to_itself() {
-    if alone("a_forked_child_has_the_room_for_streams_to_itself", &[]) {
+    if alone(&[]) {
         return;
     }
     let of_one = prefetching(PrefetchWorker::Pool)
@@ -457,7 +448,7 @@ impl oarlock::device::Device for Named {
 
 #[test]
 fn a_forked_child_can_drop_what_it_never_used() {
-    if alone("a_forked_child_can_drop_what_it_never_used", &[]) {
+    if alone(&[]) {
         return;
     }
     let accelerator = striped();
@@ -478,7 +469,7 @@ fn a_forked_child_can_drop_what_it_never_used() {
 
 #[test]
 fn ten_thousand_accelerators_leak_nothing() {
-    if alone("ten_thousand_accelerators_leak_nothing", &[]) {
+    if alone(&[]) {
         return;
     }
     let fds = || fs::read_dir("/proc/self/fd").unwrap().count();
@@ -503,14 +494,11 @@ fn ten_thousand_accelerators_leak_nothing() {
 
 #[test]
 fn the_environment_is_ignored_under_at_secure() {
-    const NAME: &str = "the_environment_is_ignored_under_at_secure";
     if is_child() {
         Accelerator::builder().environment().build().unwrap();
         return;
     }
-    // SAFETY: no precondition.
-    if unsafe { libc::geteuid() } != 0 {
-        println!("skipped: making a set-user-ID program takes root");
+    if !is_root("a set-user-ID program") {
         return;
     }
     let with_nonsense = |program: &Path| {
@@ -528,11 +516,9 @@ fn the_environment_is_ignored_under_at_secure() {
     fs::copy(&program, &copy).unwrap();
     std::os::unix::fs::chown(&copy, Some(65534), Some(65534)).unwrap();
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o6755)).unwrap();
-    alone_as(NAME, with_nonsense(&copy));
+    assert!(alone_as(with_nonsense(&copy)));
     fs::remove_dir_all(&folder).unwrap();
     // The same words are refused where they count.
-    let plain = as_child(&mut with_nonsense(&program), NAME)
-        .output()
-        .unwrap();
+    let plain = as_child(&mut with_nonsense(&program)).output().unwrap();
     assert!(!plain.status.success());
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use oarlock_net::server::config::Limits;
 use oarlock_net::server::listener::{Connection, Incoming, Listener, moderate};
 use oarlock_net::tls::{ServerTls, TlsFiles};
+use oarlock_testing::LIMIT;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair,
     date_time_ymd,
@@ -26,7 +27,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_stream::StreamExt;
 use tonic::transport::server::Connected;
 
-use crate::common::{FAR, LIMIT, Log, pki, revocation_list, tls_files};
+use crate::common::{FAR, Log, pki, revocation_list, tls_files};
 
 struct Server {
     address: SocketAddr,
