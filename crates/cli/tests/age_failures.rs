@@ -7,11 +7,11 @@ use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use common::age::{CHUNK_BYTES, Home, SEALED_CHUNK_BYTES, on_a_terminal};
 use common::{
     SmallDisk, assert_fails, endless, ends_soon, read_soon, run, signal, stderr, until_at_work,
+    until_full, until_taken,
 };
 use oarlock_testing::{names, noise};
 use rustix::process::Signal;
@@ -370,7 +370,7 @@ fn an_interrupt_ends_a_wait_for_the_header() {
             .spawn()
             .unwrap();
         child.stdin.as_mut().unwrap().write_all(begun).unwrap();
-        std::thread::sleep(Duration::from_millis(100));
+        until_taken(child.stdin.as_ref().unwrap());
         signal(&child, Signal::INT);
         let status = ends_soon(child).status;
         assert!(is_interrupted(&status), "{status}");
@@ -406,10 +406,10 @@ fn an_interrupt_ends_a_wait_for_the_reader() {
     for arguments in [&encrypt[..], &armor, &decrypt, &of_text] {
         for (number, status) in SIGNALS {
             let mut child = to_pipe(&home, arguments);
-            // Kept open, and full after a moment.
+            // Kept open.
             let mut stdout = child.stdout.take().unwrap();
             read_soon(&mut stdout, &mut [0]);
-            std::thread::sleep(Duration::from_millis(100));
+            until_full(&stdout);
             signal(&child, number);
             assert_fails(&ends_soon(child), status, &["interrupted"]);
         }

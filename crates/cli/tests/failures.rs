@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use common::{
     IV, KEY, SmallDisk, assert_fails, enc, endless, ends_soon, oarlock, openssl, read_soon, run,
-    signal, stderr, until_at_work,
+    signal, stderr, until_at_work, until_full,
 };
 use oarlock_testing::{names, noise};
 use rustix::process::Signal;
@@ -425,8 +425,7 @@ fn the_first_interrupt_ends_a_write_that_waits_for_its_reader() {
             .unwrap();
         let mut got = [0; 1];
         read_soon(child.stdout.as_mut().unwrap(), &mut got);
-        // Long enough to fill any pipe.
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        until_full(child.stdout.as_ref().unwrap());
         signal(&child, Signal::INT);
         assert_fails(&ends_soon(child), 130, &["interrupted"]);
     }

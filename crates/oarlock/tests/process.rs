@@ -7,12 +7,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cipher::{KeyIvInit, StreamCipher};
 use oarlock::{Accelerator, PrefetchWorker, Strategy};
 use oarlock_testing::process::{alone_as, as_child, is_child};
-use oarlock_testing::{alone, has_cpus, is_root, skip};
+use oarlock_testing::{alone, has_cpus, is_root, skip, until};
 
 const KEY: [u8; 16] = [0x2b; 16];
 const IV: [u8; 16] = [0xf0; 16];
@@ -136,20 +136,29 @@ fn prefetch_on_one_cpu() {
         let accelerator = prefetching(worker);
         let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
         let before = tasks().len();
-        let mut data = vec![0; 1_000_000];
-        for piece in data.chunks_mut(10_000) {
-            cipher.apply_keystream(piece);
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        assert!(data == reference(1_000_000));
-        cipher.hand_in_stats();
-        let ready: u64 = accelerator
-            .stats()
-            .operations
-            .values()
-            .map(|counts| counts.prefetched_bytes)
-            .sum();
         let idle = worker == PrefetchWorker::Idle;
+        let expected = reference(1_000_000);
+        let mut pass = || {
+            let mut data = vec![0; 1_000_000];
+            cipher.set_iv(&IV).unwrap();
+            for piece in data.chunks_mut(10_000) {
+                cipher.apply_keystream(piece);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            assert!(data == expected);
+            cipher.hand_in_stats();
+            let stats = accelerator.stats();
+            let counts = stats.operations.values();
+            counts.map(|counts| counts.prefetched_bytes).sum::<u64>()
+        };
+        let mut ready = pass();
+        if idle {
+            // Its thread runs where no other wants to, so on a busy machine not soon.
+            until("the idle class makes some ahead", || {
+                ready += pass();
+                ready > 0
+            });
+        }
         assert_eq!((accelerator.threads(), accelerator.parallelism()), (0, 1));
         assert_eq!(ready > 0, idle, "{worker:?}: {ready}");
         if !idle {
@@ -484,11 +493,7 @@ fn ten_thousand_accelerators_leak_nothing() {
         assert!(accelerator.threads() > 0 || cpus() == 1);
     }
     // A thread that has been joined may be listed for a moment longer.
-    let began = Instant::now();
-    while tasks() != tasks_before && began.elapsed() < Duration::from_secs(5) {
-        std::thread::yield_now();
-    }
-    assert_eq!(tasks(), tasks_before);
+    until("only the threads of before", || tasks() == tasks_before);
     assert_eq!(fds(), fds_before);
 }
 

@@ -169,6 +169,22 @@ pub fn read_soon(pipe: &mut (impl Read + AsFd), buffer: &mut [u8]) {
     }
 }
 
+/// Waits until a pipe is as good as full, so that its writer waits for its reader.
+pub fn until_full(pipe: impl AsFd) {
+    let capacity = rustix::pipe::fcntl_getpipe_size(&pipe).unwrap() as u64;
+    // Pages that were begun by short writes are not filled up by long ones.
+    until("the pipe is full", || {
+        rustix::io::ioctl_fionread(&pipe).unwrap() >= capacity - capacity / 4
+    });
+}
+
+/// Waits until nothing is left in a pipe, so that its reader has all of it.
+pub fn until_taken(pipe: impl AsFd) {
+    until("the pipe is empty", || {
+        rustix::io::ioctl_fionread(&pipe).unwrap() == 0
+    });
+}
+
 pub fn signal(child: &Child, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_child(child);
     rustix::process::kill_process(pid, signal).unwrap();
