@@ -6,7 +6,8 @@ mod driver;
 
 use std::ptr::{null, null_mut};
 
-use driver::{Context, NAMES, Param, ctrl, libcrypto, noise};
+use driver::{Context, NAMES, Param, ctrl, libcrypto};
+use oarlock_testing::seeded_noise as noise;
 
 #[test]
 fn chacha20_poly1305_without_a_key_encrypts_nothing() {

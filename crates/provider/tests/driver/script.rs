@@ -5,7 +5,9 @@ use std::ffi::CStr;
 use std::fmt;
 use std::ptr::{null, null_mut};
 
-use super::{Cipher, Context, Libcrypto, Param, ctrl, libcrypto, noise};
+use oarlock_testing::seeded_noise as noise;
+
+use super::{Cipher, Context, Libcrypto, Param, ctrl, libcrypto};
 
 /// One call. Lengths are in bytes; data, keys and IVs are the noise of a seed.
 #[derive(Clone, Copy, Debug)]
