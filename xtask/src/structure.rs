@@ -1,15 +1,15 @@
-//! `cargo xtask structure`: the walls of the house.
+//! `cargo xtask structure`: checks the layout of the workspace.
 //!
-//! Two checks, each a table: [`edges`] says which crate may depend on which, [`rooms`] says which
-//! files may hold `unsafe`, intrinsics, threads and the environment. A third finds whether
-//! generated tables and assembly are as they were generated. All fail when they find
-//! nothing to look at, so that they cannot pass by looking in the wrong place.
+//! Two checks are tables: [`edges`] lists which crate may depend on which, [`rooms`] lists which
+//! files may hold `unsafe`, intrinsics, threads and the environment. A third compares generated
+//! tables, assembly and the page of figures with what their generators write. Every check fails when
+//! it finds nothing to look at, so that it cannot pass by looking in the wrong place.
 
 mod edges;
 mod rooms;
 
 use crate::tool::{Metadata, Result};
-use crate::{kernels, plan};
+use crate::{kernels, performance, plan};
 
 pub fn run() -> Result<()> {
     let metadata = Metadata::load()?;
@@ -18,6 +18,7 @@ pub fn run() -> Result<()> {
     findings.extend(in_rooms);
     findings.extend(plan::check(&metadata.workspace_root).err());
     findings.extend(kernels::check(&metadata.workspace_root).err());
+    findings.extend(performance::check(&metadata.workspace_root).err());
 
     for finding in &findings {
         println!("{finding}");
