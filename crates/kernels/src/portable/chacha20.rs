@@ -31,7 +31,7 @@ pub(crate) fn crypt_and_mac(
     unsafe { stitched::crypt_and_mac::<Chunk>(direction, start, r, None, mac, data.into()) }
 }
 
-/// Crypts a whole message whose block 0 is at `start`, and returns its tag.
+/// Encrypts or decrypts a whole message with block 0 at `start`, and returns its tag.
 pub(crate) fn message(
     direction: Direction,
     start: Start<'_>,
