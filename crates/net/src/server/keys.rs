@@ -17,7 +17,9 @@ use std::time::{Duration, SystemTime};
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use oarlock::RsaPrivateKey;
+use oarlock::device::{SoftwareDevice, complete};
+use oarlock::kernels::cpu::Cpu;
+use oarlock::{Hash, PublicKeyRequest, RsaPrivateKey, SignatureScheme};
 use pkcs8::{EncryptedPrivateKeyInfoRef, SecretDocument};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -429,6 +431,7 @@ fn read_file(
         };
     };
     let key = parse(block, passphrase)?;
+    prove(&key)?;
     if metadata.mode() & OTHERS != 0 {
         tracing::warn!(
             "{}: others may read or write this key: chmod o-rwx",
@@ -436,6 +439,21 @@ fn read_file(
         );
     }
     Ok((Stamp::settled(&metadata), Some(key)))
+}
+
+/// Signs something with a key, which shows whether its primes are primes: a key that fails at every
+/// request would be taken for the failure of one device after the other.
+fn prove(key: &RsaPrivateKey) -> Result<(), String> {
+    let scheme = SignatureScheme::Pss(Hash::Sha256);
+    let request = PublicKeyRequest::sign(key, scheme, b"oarlock: proof of a key");
+    let request = request.map_err(|error| error.to_string())?;
+    let mut proven = Ok(());
+    complete(
+        &SoftwareDevice::new(Cpu::detect()),
+        &[&request],
+        &mut |_, result| proven = result.map(drop),
+    );
+    proven.map_err(|error| format!("the key does not sign: {error}"))
 }
 
 /// The PEM block of the one private key in a text, which may have certificates around it.

@@ -8,7 +8,7 @@ use tonic::Code;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::access::{Operation, Rights};
-use super::dispatch::{Refusal, refusal_of};
+use super::dispatch::{Origin, Refusal, refusal_of};
 use super::keys::Keys;
 use crate::proto;
 
@@ -19,6 +19,8 @@ pub enum Prepared {
     Power {
         /// What it computes.
         request: Box<PublicKeyRequest>,
+        /// Where the numbers of its key come from.
+        origin: Origin,
         /// Whether the bytes of the result are to be turned around.
         reverses: bool,
     },
@@ -97,6 +99,7 @@ pub fn prepare(
     };
     Ok(Prepared::Power {
         request: Box::new(prepared.map_err(refusal_of)?),
+        origin: Origin::Server,
         reverses: false,
     })
 }
@@ -151,6 +154,7 @@ fn power(numbers: &proto::ModExp) -> Result<Prepared, Refusal> {
         // It keeps the order by itself.
         return Ok(Prepared::Power {
             request: Box::new(request),
+            origin: Origin::Client,
             reverses: false,
         });
     };
@@ -192,6 +196,7 @@ fn power(numbers: &proto::ModExp) -> Result<Prepared, Refusal> {
     let request = PublicKeyRequest::raw_private_of_any(&key, base, order).map_err(refusal_of)?;
     Ok(Prepared::Power {
         request: Box::new(request),
+        origin: Origin::Client,
         reverses: order == ByteOrder::LittleEndian,
     })
 }

@@ -371,7 +371,11 @@ impl Shared {
                 };
                 finish(at_once(outcome), false);
             }
-            Ok(Prepared::Power { request, reverses }) => {
+            Ok(Prepared::Power {
+                request,
+                origin,
+                reverses,
+            }) => {
                 let longest = caller.policy.timeout_max;
                 let timeout = match asked.timeout_ms {
                     0 => longest,
@@ -379,6 +383,7 @@ impl Shared {
                 };
                 return Some(Applicant {
                     request: *request,
+                    origin,
                     is_urgent: asked.priority == proto::Priority::Urgent as i32,
                     deadline: began + timeout,
                     respond: Box::new(move |answered| finish(answered, reverses)),

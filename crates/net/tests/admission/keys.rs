@@ -116,6 +116,15 @@ fn encrypted_keys_need_their_passphrase() {
 }
 
 #[test]
+fn a_key_that_cannot_sign_is_refused_when_it_is_read() {
+    let composite = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/admission/composite.pem");
+    let key = RsaPrivateKey::from_pem(&fs::read_to_string(&composite).unwrap());
+    assert!(key.is_ok(), "its numbers agree with each other");
+    let refused = error(&[file("web", composite, None)], &no_tokens);
+    assert!(refused.contains("the key does not sign"), "{refused}");
+}
+
+#[test]
 fn what_is_no_key_is_named() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("web.pem");

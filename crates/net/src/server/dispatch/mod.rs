@@ -10,6 +10,11 @@
 //!
 //! A request whose device fails goes to another one that has not failed at it, if there is one. A
 //! device that fails often, or hangs, is left alone for a while, and then tried with one request.
+//!
+//! Only work with the server's own keys is evidence against a device. Numbers that a client sent can
+//! make any device fail: composite "primes" give a result that fails its check. [`Origin`] tells the
+//! two apart. They are queued apart, so that they never share a batch, and a failure with a client's
+//! numbers is answered with INVALID_ARGUMENT, counted against no device and tried on no other.
 
 mod line;
 mod lull;
@@ -72,10 +77,21 @@ pub struct Bounds {
     pub hang: Duration,
 }
 
+/// Where the numbers of a request come from, which decides what a failure proves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// A key of this server: a failure is the device's.
+    Server,
+    /// The request itself: a failure proves nothing about the device.
+    Client,
+}
+
 /// A request that asks to be let in.
 pub struct Applicant {
     /// What is to be computed.
     pub request: PublicKeyRequest,
+    /// Where the numbers of its key come from.
+    pub origin: Origin,
     /// Whether it goes before others of the same client.
     pub is_urgent: bool,
     /// When it is no longer wanted.
@@ -101,7 +117,7 @@ pub struct DeviceStatus {
     pub is_down: bool,
     /// Batches, by how many requests they had.
     pub batches: Vec<u64>,
-    /// Answers that were none.
+    /// Requests of the server's own keys that it failed at.
     pub failures: u64,
 }
 
@@ -119,7 +135,7 @@ struct State {
     bounds: Bounds,
     line: Line,
     shapes: Vec<ShapeEntry>,
-    shape_ids: HashMap<Shape, ShapeId>,
+    shape_ids: HashMap<(Shape, Origin), ShapeId>,
     devices: Vec<DeviceState>,
     /// Requests of each client that have not been answered.
     of_client: Vec<usize>,
@@ -134,6 +150,7 @@ struct State {
 
 struct ShapeEntry {
     shape: Shape,
+    origin: Origin,
     /// By device; none from those that cannot.
     expected: Vec<Option<Expected>>,
 }
@@ -143,9 +160,9 @@ struct DeviceState {
     in_work: usize,
     /// By worker.
     batches: Vec<Option<InWork>>,
-    /// What batches took in the device beside what it had offered.
-    slowness: f64,
-    /// Failures since it last did something right.
+    /// What batches took in the device beside what it had offered, by origin.
+    slowness: [f64; 2],
+    /// Failures with keys of the server since it last did something right with one.
     failed_since: u32,
     down_until: Option<Instant>,
     /// A request is on its way to find out whether it is well again.
@@ -247,7 +264,11 @@ impl Dispatcher {
             let mut state = self.inner.lock();
             let mut shapes = Vec::new();
             for applicant in applicants {
-                let shape = state.shape(applicant.request.shape(), &self.inner.crews);
+                let shape = state.shape(
+                    applicant.request.shape(),
+                    applicant.origin,
+                    &self.inner.crews,
+                );
                 match state.refusal(client, shape, &self.inner.crews, now) {
                     Some(refusal) => {
                         if refusal.code == Code::ResourceExhausted {
@@ -528,15 +549,18 @@ impl Inner {
             }
         };
         complete(&**driver, &requests, &mut answer);
-        for (_, reason) in &failed {
-            tracing::warn!(device = &**name, reason, "failed at a request");
-        }
         let (mut given_up, mut to_wake) = (Vec::new(), Vec::new());
         {
             let mut state = self.lock();
             state.leave(device, worker, failed.len(), &self.crews);
             for (place, reason) in failed {
                 let task = &batch[place];
+                if state.origin_of(task) == Origin::Client {
+                    tracing::debug!(device = &**name, reason, "failed with a client's numbers");
+                    given_up.push((task, unfit(&task.request, name, &reason)));
+                    continue;
+                }
+                tracing::warn!(device = &**name, reason, "failed at a request");
                 // One that hung has had its requests taken away.
                 let is_elsewhere = task.has_tried(device);
                 task.note_failure(device);
@@ -544,7 +568,9 @@ impl Inner {
                     continue;
                 }
                 if state.is_over || !state.can_anyone(task) {
-                    given_up.push((task, reason));
+                    let message =
+                        format!("device {name} failed, and no other can take over: {reason}");
+                    given_up.push((task, Refusal::new(Code::Unavailable, message)));
                 } else {
                     state.line.push(Arc::clone(task), true);
                     state.whom_to_wake(task.shape, &self.crews, &mut to_wake);
@@ -552,11 +578,7 @@ impl Inner {
             }
         }
         self.wake(to_wake);
-        for (task, reason) in given_up {
-            let refusal = Refusal::new(
-                Code::Unavailable,
-                format!("device {name} failed, and no other can take over: {reason}"),
-            );
+        for (task, refusal) in given_up {
             self.answer(
                 task,
                 Answered {
@@ -577,17 +599,20 @@ impl Inner {
 
 impl State {
     /// The number of a shape, and what devices offer for it.
-    fn shape(&mut self, shape: Shape, crews: &[Crew]) -> ShapeId {
-        if let Some(id) = self.shape_ids.get(&shape) {
+    fn shape(&mut self, shape: Shape, origin: Origin, crews: &[Crew]) -> ShapeId {
+        let key = (shape, origin);
+        if let Some(id) = self.shape_ids.get(&key) {
             return *id;
         }
+        let shape = &key.0;
         let id = self.shapes.len();
-        let expected = crews.iter().map(|crew| offered(crew, &shape)).collect();
+        let expected = crews.iter().map(|crew| offered(crew, shape)).collect();
         self.shapes.push(ShapeEntry {
             shape: shape.clone(),
+            origin,
             expected,
         });
-        self.shape_ids.insert(shape, id);
+        self.shape_ids.insert(key, id);
         id
     }
 
@@ -778,6 +803,13 @@ impl State {
         let before = state.in_work;
         state.in_work -= size;
         state.is_on_trial = false;
+        let Some(shape) = batch.tasks.first().map(|task| task.shape) else {
+            return;
+        };
+        let entry = &mut self.shapes[shape];
+        if failed > 0 && entry.origin == Origin::Client {
+            return;
+        }
         state.failures += failed as u64;
         if failed > 0 {
             state.failed_since = state.failed_since.saturating_add(failed as u32);
@@ -796,28 +828,27 @@ impl State {
         if state.down_until.take().is_some() {
             tracing::info!(device = crews[device].device.name(), "works again");
         }
-        state.failed_since = 0;
-        let Some(shape) = batch.tasks.first().map(|task| task.shape) else {
-            return;
-        };
-        let entry = &mut self.shapes[shape];
+        if entry.origin == Origin::Server {
+            state.failed_since = 0;
+        }
         let Some(offer) = offered(&crews[device], &entry.shape) else {
             // Withdrawn, by a driver that knows why.
             entry.expected[device] = None;
             return;
         };
+        let slowness = &mut state.slowness[entry.origin as usize];
         // Where more is in a device than it does at once, its own line is part of what it takes.
         if before as f64 <= offer.at_once() {
             let usual = offer
                 .latency
                 .as_secs_f64()
                 .max(size as f64 / offer.per_second);
-            let slowness = (batch.began.elapsed().as_secs_f64() / usual).clamp(0.1, 100.0);
-            state.slowness += (slowness - state.slowness) / 16.0;
+            let latest = (batch.began.elapsed().as_secs_f64() / usual).clamp(0.1, 100.0);
+            *slowness += (latest - *slowness) / 16.0;
         }
         entry.expected[device] = Some(Expected {
-            latency: offer.latency.mul_f64(state.slowness),
-            per_second: offer.per_second / state.slowness,
+            latency: offer.latency.mul_f64(*slowness),
+            per_second: offer.per_second / *slowness,
         });
     }
 
@@ -830,14 +861,17 @@ impl State {
     }
 
     /// Takes away what a device has had for too long, and leaves it alone. Returns whether there was
-    /// something.
+    /// something. What came with a client's numbers stays with the device until its deadline: tried
+    /// on another, it would stop that one too.
     fn give_up_hung(&mut self, device: DeviceId, now: Instant) -> bool {
         let hang = self.bounds.hang;
         let mut given_up = Vec::new();
         for batch in self.devices[device].batches.iter_mut().flatten() {
             if !batch.is_given_up && now.saturating_duration_since(batch.began) >= hang {
                 batch.is_given_up = true;
-                given_up.extend(batch.tasks.iter().cloned());
+                let tasks = batch.tasks.iter();
+                let own = tasks.filter(|task| self.shapes[task.shape].origin == Origin::Server);
+                given_up.extend(own.cloned());
             }
         }
         if given_up.is_empty() {
@@ -859,6 +893,10 @@ impl State {
         true
     }
 
+    fn origin_of(&self, task: &Task) -> Origin {
+        self.shapes[task.shape].origin
+    }
+
     /// Whether a device that has not failed at a task could do it now.
     fn can_anyone(&self, task: &Task) -> bool {
         let devices = self.shapes[task.shape].expected.iter().enumerate();
@@ -877,7 +915,7 @@ impl DeviceState {
             idle: 0,
             in_work: 0,
             batches: (0..workers).map(|_| None).collect(),
-            slowness: 1.0,
+            slowness: [1.0; 2],
             failed_since: 0,
             down_until: None,
             is_on_trial: false,
@@ -890,6 +928,12 @@ impl DeviceState {
     fn is_gone(&self, now: Instant) -> bool {
         let until = self.down_until;
         until.is_some_and(|until| now < until || self.is_on_trial)
+    }
+
+    /// Whether none of its workers is expected back soon.
+    fn is_stuck(&self) -> bool {
+        let mut batches = self.batches.iter();
+        batches.all(|batch| batch.as_ref().is_some_and(|batch| batch.is_given_up))
     }
 
     /// Whether a device that is down gets a request now, to find out whether it is well.
@@ -918,6 +962,19 @@ fn out_of_order(devices: &[DeviceId], crews: &[Crew]) -> Refusal {
     Refusal::new(Code::Unavailable, message)
 }
 
+/// What a client is told whose own numbers a device failed with.
+fn unfit(request: &PublicKeyRequest, device: &str, reason: &str) -> Refusal {
+    let message = if request.private_key().is_some() {
+        format!(
+            "the result of this request's numbers failed its check (device {device}: {reason}): send \
+             primes as p and q, and the other numbers of the same key"
+        )
+    } else {
+        format!("device {device} could not compute with this request's numbers: {reason}")
+    };
+    Refusal::new(Code::InvalidArgument, message)
+}
+
 fn offered(crew: &Crew, shape: &Shape) -> Option<Expected> {
     let offer = crew.device.offer(shape)?;
     // A driver may say anything; what is reckoned with it has to stay a time.
@@ -939,7 +996,9 @@ fn left_to_others(entry: &ShapeEntry, device: DeviceId, devices: &[DeviceState])
     };
     let others = entry.expected.iter().zip(devices).enumerate();
     others
-        .filter(|(other, (_, state))| *other != device && state.down_until.is_none())
+        .filter(|(other, (_, state))| {
+            *other != device && state.down_until.is_none() && !state.is_stuck()
+        })
         .filter_map(|(_, (expected, state))| Some(left_to(own, (*expected)?, state.in_work)))
         .sum()
 }

@@ -222,12 +222,21 @@ fn applicants(
     exponents: std::ops::Range<u8>,
     timeout: Duration,
 ) -> (Vec<Applicant>, mpsc::Receiver<(u8, Answered)>) {
+    applicants_of(Origin::Server, exponents, timeout)
+}
+
+fn applicants_of(
+    origin: Origin,
+    exponents: std::ops::Range<u8>,
+    timeout: Duration,
+) -> (Vec<Applicant>, mpsc::Receiver<(u8, Answered)>) {
     let (sender, receiver) = mpsc::channel();
     let applicants = exponents
         .map(|exponent| {
             let sender = sender.clone();
             Applicant {
                 request: request(exponent),
+                origin,
                 is_urgent: false,
                 deadline: Instant::now() + timeout,
                 respond: Box::new(move |answered| {
@@ -337,6 +346,141 @@ fn a_device_that_is_well_again_is_taken_again() {
         assert!(began.elapsed() < MINUTE, "never well again");
     }
     assert!(!dispatcher.devices()[0].is_down);
+}
+
+/// Sends requests one after the other, with numbers of a client's own or of the server's; gives the
+/// outcomes.
+fn send_each(
+    dispatcher: &Dispatcher,
+    client: ClientId,
+    origin: Origin,
+    exponents: std::ops::Range<u8>,
+) -> Vec<Answered> {
+    let each = exponents.map(|exponent| {
+        let (applicants, answers) = applicants_of(origin, exponent..exponent + 1, MINUTE);
+        dispatcher.admit(client, applicants);
+        answers.recv_timeout(MINUTE).unwrap().1
+    });
+    each.collect()
+}
+
+#[test]
+fn what_a_client_sent_is_no_evidence_against_a_device() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let crews = ["one", "two"].map(|name| {
+        let counted = Arc::clone(&calls);
+        crew(name, 1, move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Some(DeviceError("odd numbers".into()))
+        })
+    });
+    let dispatcher = Dispatcher::start(crews.into(), BOUNDS).unwrap();
+    let client = dispatcher.add_client(1);
+    for answered in send_each(&dispatcher, client, Origin::Client, 0..20) {
+        let refusal = answered.outcome.unwrap_err();
+        assert_eq!(refusal.code, Code::InvalidArgument);
+        assert!(refusal.message.contains("odd numbers"), "{refusal:?}");
+    }
+    assert_eq!(calls.load(Ordering::Relaxed), 20, "each is tried once");
+    for status in dispatcher.devices() {
+        assert!(!status.is_down && status.failures == 0, "{status:?}");
+    }
+    // The same failures with keys of the server are evidence, and no success of a client's hides it.
+    for answered in send_each(&dispatcher, client, Origin::Server, 0..4) {
+        assert_eq!(answered.outcome.unwrap_err().code, Code::Unavailable);
+    }
+    assert!(dispatcher.devices().iter().all(|status| status.is_down));
+}
+
+/// Fails at whole batches in which one exponent is odd, as a driver that panics does.
+struct AllOrNothing(SoftwareDevice, Arc<Gate>);
+
+impl PublicKeyDevice for AllOrNothing {
+    fn name(&self) -> &str {
+        "all or nothing"
+    }
+
+    fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> {
+        self.0.offer(shape)
+    }
+
+    fn batch_size(&self, _: &Shape, waiting: usize) -> usize {
+        waiting
+    }
+
+    fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+        self.1.pass();
+        let is_odd = |request: &&PublicKeyRequest| request.exponent().unwrap()[0] % 2 == 1;
+        assert!(!batch.iter().any(is_odd), "a driver that panics");
+        self.0.run(batch, answer);
+    }
+}
+
+#[test]
+fn what_a_client_sent_shares_no_batch_with_the_servers_keys() {
+    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let device = AllOrNothing(SoftwareDevice::new(Cpu::detect()), Arc::clone(&gate));
+    let device = Arc::new(device);
+    let dispatcher = Dispatcher::start(vec![Crew { device, workers: 1 }], BOUNDS).unwrap();
+    let clients = [dispatcher.add_client(1), dispatcher.add_client(1)];
+    let mut answers = Vec::new();
+    for even in (0..40).step_by(2) {
+        let (own, answer) = applicants(even..even + 1, MINUTE);
+        dispatcher.admit(clients[0], own);
+        answers.push((even, answer));
+        let (other, answer) = applicants_of(Origin::Client, even + 1..even + 2, MINUTE);
+        dispatcher.admit(clients[1], other);
+        answers.push((even + 1, answer));
+    }
+    gate.open();
+    for (exponent, answer) in answers {
+        let outcome = answer.recv_timeout(MINUTE).unwrap().1.outcome;
+        match outcome {
+            Ok(result) => assert_eq!((exponent % 2, &*result), (0, &power(exponent))),
+            Err(refusal) => assert_eq!((exponent % 2, refusal.code), (1, Code::InvalidArgument)),
+        }
+    }
+    let status = &dispatcher.devices()[0];
+    assert!(!status.is_down && status.failures == 0, "{status:?}");
+}
+
+#[test]
+fn a_clients_numbers_that_hang_stop_one_device_and_blame_none() {
+    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let (held, calls) = (Arc::clone(&gate), Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&calls);
+    // Whichever device is asked first never comes back.
+    let hangs_once = move || {
+        if counted.fetch_add(1, Ordering::SeqCst) == 0 {
+            held.pass();
+        }
+        None
+    };
+    let bounds = Bounds {
+        hang: Duration::ZERO,
+        ..BOUNDS
+    };
+    let crews = vec![
+        crew("one", 1, hangs_once.clone()),
+        crew("two", 1, hangs_once),
+    ];
+    let dispatcher = Dispatcher::start(crews, bounds).unwrap();
+    let client = dispatcher.add_client(1);
+    let (one, hanging) = applicants_of(Origin::Client, 1..2, MINUTE);
+    dispatcher.admit(client, one);
+    let began = Instant::now();
+    while calls.load(Ordering::SeqCst) == 0 {
+        assert!(began.elapsed() < MINUTE, "never begun");
+        std::thread::yield_now();
+    }
+    dispatcher.look_after();
+    for status in dispatcher.devices() {
+        assert!(!status.is_down && status.failures == 0, "{status:?}");
+    }
+    assert_all_right(&send(&dispatcher, client, 0..50, MINUTE), 50);
+    assert!(hanging.try_recv().is_err(), "it was tried elsewhere");
+    gate.open();
+    assert_all_right(&hanging, 1);
 }
 
 /// Holds whoever asks, until it is let go.
