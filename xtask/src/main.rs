@@ -8,6 +8,7 @@ mod go;
 mod kernels;
 mod peers;
 mod plan;
+mod proto;
 mod structure;
 mod tokens;
 mod tool;
@@ -23,6 +24,7 @@ usage: cargo xtask COMMAND
   structure      who may depend on whom, and which rooms may hold unsafe, intrinsics and threads
   kernels        writes the assembly of the kernels; with --check finds whether it is as written
   plan           measures this machine for the tables of the plan, and writes them
+  proto          writes the code of the cryptoserver's protocol from its .proto file
   vectors        fetches published test vectors into the target folder
   peers          fetches and builds the benchmark's optional peers into the target folder; with
                  `age` only age and rage, which tests want, too, and with `tokens` only
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         ["plan"] => plan::run(),
         ["kernels"] => kernels::run(),
         ["kernels", "--check"] => kernels::check_all(),
+        ["proto"] => proto::run(),
         ["peers"] => peers::run(),
         ["peers", "age"] => peers::run_age(),
         ["peers", "tokens"] => peers::run_tokens(),

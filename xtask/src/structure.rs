@@ -9,7 +9,7 @@ mod edges;
 mod rooms;
 
 use crate::tool::{Metadata, Result};
-use crate::{kernels, plan};
+use crate::{kernels, plan, proto};
 
 pub fn run() -> Result<()> {
     let metadata = Metadata::load()?;
@@ -18,6 +18,7 @@ pub fn run() -> Result<()> {
     findings.extend(in_rooms);
     findings.extend(plan::check(&metadata.workspace_root).err());
     findings.extend(kernels::check(&metadata.workspace_root).err());
+    findings.extend(proto::check(&metadata.workspace_root).err());
 
     for finding in &findings {
         println!("{finding}");
