@@ -21,7 +21,8 @@ usage: cargo xtask COMMAND
 
   ci             everything CI runs, in order; stops at the first failure. With --long what
                  `make test-long` runs
-  structure      who may depend on whom, and which rooms may hold unsafe, intrinsics and threads
+  structure      who may depend on whom, by crate and by module, and which rooms may hold unsafe,
+                 intrinsics and threads; with `--modules [CRATE]` prints rooms, arrows and circles
   kernels        writes the assembly of the kernels; with --check finds whether it is as written
   plan           measures this machine for the tables of the plan, and writes them
   proto          writes the code of the cryptoserver's protocol from its .proto file
@@ -38,6 +39,8 @@ fn main() -> ExitCode {
         ["ci"] => ci::run(),
         ["ci", "--long"] => ci::run_long(),
         ["structure"] => structure::run(),
+        ["structure", "--modules"] => structure::print_modules(None),
+        ["structure", "--modules", package] => structure::print_modules(Some(package)),
         ["vectors"] => vectors::run(),
         ["plan"] => plan::run(),
         ["kernels"] => kernels::run(),

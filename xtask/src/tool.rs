@@ -23,6 +23,16 @@ pub struct Package {
     pub name: String,
     pub manifest_path: PathBuf,
     pub dependencies: Vec<Dependency>,
+    pub targets: Vec<Target>,
+}
+
+/// A library, a program, a test, or a build script of a package.
+#[derive(Deserialize)]
+pub struct Target {
+    pub name: String,
+    pub kind: Vec<String>,
+    /// The file that is its root.
+    pub src_path: PathBuf,
 }
 
 #[derive(Deserialize)]

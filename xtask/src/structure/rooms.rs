@@ -484,6 +484,7 @@ mod tests {
                 name: "oarlock".into(),
                 manifest_path: empty.join("Cargo.toml"),
                 dependencies: Vec::new(),
+                targets: Vec::new(),
             }],
             target_directory: "/nowhere".into(),
             workspace_root: empty.clone(),
