@@ -144,7 +144,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
         &[
             &["ci"],
             &["constant_time", "peers", "structure", "vectors"],
-            &["age_peers", "kernels", "plan", "tokens"],
+            &["age_peers", "kernels", "plan", "proto", "tokens"],
             &["fetch"],
             &["go"],
             &["tool"],
