@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use serde::Deserialize;
-
 use super::config::ClientConfig;
+pub use super::config::{Operation, Pattern};
 use crate::tls::Identity;
 
 /// The access list, in the order of the configuration.
@@ -69,70 +68,5 @@ impl Rights {
     /// Of the client's fair share, relative to other clients'; at least 1.
     pub fn weight(&self) -> u32 {
         self.0.weight
-    }
-}
-
-/// What a client can ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Operation {
-    /// A signature with padding.
-    Sign,
-    /// A decryption with padding.
-    Decrypt,
-    /// A power by a private exponent without padding, and so all that the key can do.
-    RawPrivate,
-    /// Modular exponentiation with the client's own numbers.
-    ModExp,
-    /// Random bytes.
-    Random,
-    /// The list of the keys that the client may use.
-    List,
-}
-
-impl Operation {
-    /// Whether a key of the server's belongs to it.
-    pub fn needs_key(self) -> bool {
-        match self {
-            Self::Sign | Self::Decrypt | Self::RawPrivate => true,
-            Self::ModExp | Self::Random | Self::List => false,
-        }
-    }
-}
-
-/// Text in which every `*` stands for any characters, or none; nothing else is special.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern(String);
-
-impl Pattern {
-    /// From what is written in the configuration.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// As it was written.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether the whole of `text` is of this pattern. Takes time in proportion to the product of
-    /// the two lengths at most.
-    pub fn fits(&self, text: &str) -> bool {
-        let Some((first, rest)) = self.0.split_once('*') else {
-            return self.0 == text;
-        };
-        let Some(mut text) = text.strip_prefix(first) else {
-            return false;
-        };
-        let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
-        // The leftmost place of each part leaves the most to those behind it.
-        for part in middle.split('*') {
-            let Some(at) = text.find(part) else {
-                return false;
-            };
-            text = &text[at + part.len()..];
-        }
-        text.ends_with(last)
     }
 }
