@@ -22,7 +22,7 @@ use tonic::{Code, Streaming};
 use tower::Service;
 use zeroize::Zeroizing;
 
-use super::{Address, Settings};
+use super::settings::{Address, Settings};
 use crate::proto::cryptoserver_client::CryptoserverClient;
 use crate::proto::{self, reply};
 

@@ -11,8 +11,10 @@ use oarlock::{PublicKeyRequest, RsaPrivateKey, RsaPublicKey};
 use tokio::runtime::Runtime;
 use tonic::Code;
 
-use super::{CallOptions, Client, ClientError, Operation, Settings};
+use super::call::Client;
+use super::settings::{CallOptions, ClientError, Settings};
 use crate::proto;
+use crate::proto::request::Operation;
 
 /// Servers, for code that knows nothing of them: [`keys`](Self::keys) are private keys like any
 /// other, for [`Accelerator::rsa`](oarlock::Accelerator::rsa), whose numbers never leave the

@@ -17,7 +17,7 @@ use tower::discover::Change;
 use tower::load::{CompleteOnResponse, PendingRequests};
 
 use super::connection::{Balanced, Exchange, Fault, connect, said};
-use super::{Address, ClientError, Settings};
+use super::settings::{Address, ClientError, Settings};
 use crate::proto::cryptoserver_client::CryptoserverClient;
 use crate::proto::{self};
 

@@ -10,7 +10,14 @@ use oarlock::kernels::cpu::Cpu;
 use oarlock::{PublicKeyRequest, RsaPrivateKey};
 
 use super::config::{DeviceConfig, DeviceEntry, Simulation};
-use super::dispatch::Crew;
+
+/// A device, and how many threads wait for it at once.
+pub struct Crew {
+    /// Who computes.
+    pub device: Arc<dyn PublicKeyDevice>,
+    /// Threads: a device with coprocessors needs at least as many as it has of those.
+    pub workers: usize,
+}
 
 /// All devices of a server.
 #[derive(Default)]

@@ -1,14 +1,18 @@
 //! A request on its way through the server: answered once, whatever happens to it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
+use super::answer::{Answered, Responder};
 use oarlock::PublicKeyRequest;
-use zeroize::Zeroizing;
 
-use super::Refusal;
-use super::line::{ClientId, DeviceId, ShapeId};
+/// A shape of requests, by number.
+pub(super) type ShapeId = usize;
+/// A device, by number.
+pub(super) type DeviceId = usize;
+/// A client, by number.
+pub type ClientId = usize;
 
 /// A request that was accepted.
 pub(super) struct Task {
@@ -24,21 +28,6 @@ pub(super) struct Task {
     tried: AtomicU64,
     /// Gone when it was answered.
     responder: Mutex<Option<Responder>>,
-}
-
-/// Takes the answer to a request.
-pub(super) type Responder = Box<dyn FnOnce(Answered) + Send>;
-
-/// An answer, and how it came about.
-pub struct Answered {
-    /// Signature, message, or number.
-    pub outcome: Result<Zeroizing<Vec<u8>>, Refusal>,
-    /// From arrival to the beginning of work; or to the end of waiting, where it was not begun.
-    pub waited: Duration,
-    /// In the device, with the others of its batch.
-    pub served: Duration,
-    /// The device's name, if it was given to one.
-    pub device: Option<Arc<str>>,
 }
 
 impl Task {

@@ -13,8 +13,9 @@ use oarlock::kernels::cpu::Cpu;
 use oarlock::{Base, ByteOrder, PublicKeyRequest};
 use tonic::Code;
 
-use super::line::{Expected, Line, left_to};
-use super::task::Task;
+use super::admit::REST_MAX;
+use super::queue::{Expected, Line, left_to};
+use super::task::{ShapeId, Task};
 use super::*;
 
 /// 3 ^ `exponent` mod 0x1f1.

@@ -14,14 +14,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::task::Task;
-
-/// A shape of requests, by number.
-pub(super) type ShapeId = usize;
-/// A device, by number.
-pub(super) type DeviceId = usize;
-/// A client, by number.
-pub type ClientId = usize;
+use super::task::{ClientId, ShapeId, Task};
 
 /// What a device is expected to do for a shape.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,0 +1,137 @@
+//! Which requests are let in, and why others are not.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use oarlock::PublicKeyRequest;
+use oarlock::device::Shape;
+use tonic::Code;
+
+use super::super::devices::Crew;
+use super::answer::{Answered, Refusal};
+use super::health::out_of_order;
+use super::state::{Origin, PER_SECOND_MIN, State};
+use super::task::{ClientId, ShapeId, Task};
+
+/// A request that asks to be let in.
+pub struct Applicant {
+    /// What is to be computed.
+    pub request: PublicKeyRequest,
+    /// Where the numbers of its key come from.
+    pub origin: Origin,
+    /// Whether it goes before others of the same client.
+    pub is_urgent: bool,
+    /// When it is no longer wanted.
+    pub deadline: Instant,
+    /// Takes the answer, on the thread that has it: not to block.
+    pub respond: Box<dyn FnOnce(Answered) + Send>,
+}
+
+impl State {
+    /// Why a request may not come in, if it may not.
+    pub(super) fn refusal(
+        &self,
+        client: ClientId,
+        shape: ShapeId,
+        crews: &[Crew],
+        now: Instant,
+    ) -> Option<Refusal> {
+        if self.is_closed {
+            return Some(Refusal::new(Code::Unavailable, ENDS));
+        }
+        let entry = &self.shapes[shape];
+        let able: Vec<_> = (0..crews.len())
+            .filter(|device| entry.expected[*device].is_some())
+            .collect();
+        if able.is_empty() {
+            let Shape {
+                operation,
+                modulus_bits,
+                ..
+            } = &entry.shape;
+            return Some(Refusal::new(
+                Code::Unimplemented,
+                format!(
+                    "no device of this server computes powers of this kind ({operation}, {modulus_bits} bits)"
+                ),
+            ));
+        }
+        if able.iter().all(|device| self.devices[*device].is_gone(now)) {
+            return Some(out_of_order(&able, crews));
+        }
+        self.no_room(client)
+    }
+
+    /// Why nothing of a client may come in, whatever it is, for want of room.
+    pub(super) fn no_room(&self, client: ClientId) -> Option<Refusal> {
+        let full = |what: String| {
+            Some(Refusal::new(
+                Code::ResourceExhausted,
+                format!("{what}: send it again later, or to another server"),
+            ))
+        };
+        let room = self.bounds.waiting_max.saturating_sub(self.line.len());
+        if room == 0 {
+            return full(format!("{} requests wait already", self.line.len()));
+        }
+        // Clients who flood the line leave some room to those who have little in it (dynamic
+        // thresholds, Choudhury and Hahne 1998), and the last places to those who have nothing.
+        let own = self.line.len_of_client(client);
+        let last = room <= self.bounds.waiting_max / LAST_PART;
+        if own > 0 && (last || own >= room.saturating_mul(ROOMS_MAX)) {
+            return full(format!(
+                "{} requests of this client wait already, and there is room for {room} more of all",
+                self.line.len_of_client(client)
+            ));
+        }
+        if self.of_client[client] >= self.bounds.per_client_max {
+            return full(format!(
+                "{} requests of this client are under way already",
+                self.of_client[client]
+            ));
+        }
+        None
+    }
+
+    /// A quarter of what it takes to do all that waits, as if it were of this shape.
+    pub(super) fn some_of_the_wait(&self, shape: ShapeId) -> Duration {
+        let expected = self.shapes.get(shape).map(|entry| &entry.expected);
+        let expected = expected.into_iter().flatten().flatten();
+        let per_second: f64 = expected.map(|expected| expected.per_second).sum();
+        let all = self.line.len() as f64 / per_second.max(PER_SECOND_MIN);
+        Duration::try_from_secs_f64(all / 4.0).map_or(REST_MAX, |pause| pause.min(REST_MAX))
+    }
+
+    pub(super) fn enter(
+        &mut self,
+        client: ClientId,
+        shape: ShapeId,
+        applicant: Applicant,
+        now: Instant,
+    ) {
+        self.arrived += 1;
+        self.last_shape = shape;
+        self.unanswered += 1;
+        self.of_client[client] += 1;
+        let task = Task::new(
+            applicant.request,
+            (shape, client, self.arrived),
+            applicant.is_urgent,
+            (now, applicant.deadline),
+            applicant.respond,
+        );
+        self.line.push(Arc::new(task), false);
+    }
+}
+
+pub(super) const ENDS: &str = "the server is shutting down: try another one";
+
+/// A client who is refused waits no longer than this until the server listens to it again.
+pub(super) const REST_MAX: Duration = Duration::from_millis(20);
+
+/// The part of the line where each client has one place at most.
+const LAST_PART: usize = 16;
+
+/// So many times the room that is left, a client may have waiting: one alone fills eight ninths of
+/// the line.
+const ROOMS_MAX: usize = 8;

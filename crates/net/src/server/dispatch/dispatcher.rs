@@ -1,0 +1,294 @@
+//! The handle: takes requests in, and has them computed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tonic::Code;
+
+use super::super::devices::Crew;
+use super::super::outbox::Hold;
+use super::admit::{Applicant, ENDS};
+use super::answer::{Answered, Refusal};
+use super::health::out_of_order;
+use super::queue::Line;
+use super::spin::Lulls;
+use super::state::{Bounds, DeviceState, State};
+use super::task::{ClientId, DeviceId, Task};
+use super::workers::{Inner, lock};
+
+/// Takes requests in, and has them computed.
+pub struct Dispatcher {
+    inner: Arc<Inner>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What a device has done, and has to do.
+#[derive(Clone, Debug)]
+pub struct DeviceStatus {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Requests that it was given and has not answered.
+    pub in_work: usize,
+    /// Whether it is left alone for now, because it failed or hangs.
+    pub is_down: bool,
+    /// Batches, by how many requests they had.
+    pub batches: Vec<u64>,
+    /// Requests of the server's own keys that it failed at.
+    pub failures: u64,
+}
+
+impl Dispatcher {
+    /// Starts the workers of every device.
+    ///
+    /// # Errors
+    /// Where the system has no thread left.
+    pub fn start(crews: Vec<Crew>, bounds: Bounds) -> std::io::Result<Self> {
+        let devices = crews.iter().map(|crew| DeviceState::new(crew.workers));
+        let state = State {
+            bounds,
+            line: Line::default(),
+            shapes: Vec::new(),
+            shape_ids: HashMap::new(),
+            devices: devices.collect(),
+            of_client: Vec::new(),
+            unanswered: 0,
+            arrived: 0,
+            last_shape: 0,
+            is_closed: false,
+            is_over: false,
+        };
+        let inner = Arc::new(Inner {
+            calls: crews.iter().map(|_| Condvar::new()).collect(),
+            names: crews.iter().map(|crew| crew.device.name().into()).collect(),
+            state: Mutex::new(state),
+            lulls: Lulls::new(),
+            crews,
+        });
+        let dispatcher = Self {
+            inner: Arc::clone(&inner),
+            threads: Mutex::default(),
+        };
+        for (device, crew) in inner.crews.iter().enumerate() {
+            for worker in 0..crew.workers {
+                let inner = Arc::clone(&inner);
+                let thread = std::thread::Builder::new()
+                    .name(format!("{}-{worker}", crew.device.name()))
+                    .spawn(move || inner.work(device, worker))?;
+                lock(&dispatcher.threads).push(thread);
+            }
+        }
+        Ok(dispatcher)
+    }
+
+    /// A client, who gets a share of the devices by `weight`.
+    pub fn add_client(&self, weight: u32) -> ClientId {
+        let mut state = self.inner.lock();
+        state.of_client.push(0);
+        state.line.add_client(weight)
+    }
+
+    /// Changes a client's share.
+    pub fn set_weight(&self, client: ClientId, weight: u32) {
+        self.inner.lock().line.set_weight(client, weight);
+    }
+
+    /// Changes the bounds; what is in already stays.
+    pub fn set_bounds(&self, bounds: Bounds) {
+        self.inner.lock().bounds = bounds;
+    }
+
+    /// Lets requests of a client in. Those that are refused are answered at once, with
+    /// RESOURCE_EXHAUSTED where there is no room; then it returns for how long it makes no sense to
+    /// come with more: until a good part of what waits has been done.
+    pub fn admit(
+        &self,
+        client: ClientId,
+        applicants: impl IntoIterator<Item = Applicant>,
+    ) -> Option<Duration> {
+        let now = Instant::now();
+        let (mut refused, mut pause) = (Vec::new(), None);
+        let mut to_wake = Vec::new();
+        {
+            let mut state = self.inner.lock();
+            let mut shapes = Vec::new();
+            for applicant in applicants {
+                let shape = state.shape(
+                    applicant.request.shape(),
+                    applicant.origin,
+                    &self.inner.crews,
+                );
+                match state.refusal(client, shape, &self.inner.crews, now) {
+                    Some(refusal) => {
+                        if refusal.code == Code::ResourceExhausted {
+                            pause = Some(state.some_of_the_wait(shape));
+                        }
+                        refused.push((applicant.respond, refusal));
+                    }
+                    None => {
+                        if state.unanswered == 0 {
+                            self.inner.lulls.end(now);
+                        }
+                        state.enter(client, shape, applicant, now);
+                        if !shapes.contains(&shape) {
+                            shapes.push(shape);
+                        }
+                    }
+                }
+            }
+            for shape in shapes {
+                state.whom_to_wake(shape, &self.inner.crews, &mut to_wake);
+            }
+        }
+        self.inner.wake(to_wake);
+        let _hold = Hold::new();
+        for (respond, refusal) in refused {
+            respond(Answered::refused(refusal, Duration::ZERO));
+        }
+        pause
+    }
+
+    /// Whether [`admit`](Self::admit) would refuse requests of a client for want of room, with what
+    /// it would say and return: so that nobody looks closely at what is refused anyway.
+    pub fn no_room(&self, client: ClientId) -> Option<(Refusal, Duration)> {
+        let state = self.inner.lock();
+        Some((
+            state.no_room(client)?,
+            state.some_of_the_wait(state.last_shape),
+        ))
+    }
+
+    /// Answers requests whose deadline has passed, and takes from devices that hang what they have.
+    /// To be called every few milliseconds.
+    pub fn look_after(&self) {
+        let now = Instant::now();
+        let mut to_wake = Vec::new();
+        let mut late = Vec::new();
+        let unserved: Vec<(Arc<Task>, Vec<DeviceId>)>;
+        {
+            let mut state = self.inner.lock();
+            for task in state
+                .line
+                .take_all(|task| task.deadline <= now || task.is_answered())
+            {
+                late.push((task, None));
+            }
+            unserved = state.take_unserved(now);
+            for device in 0..state.devices.len() {
+                let name = &self.inner.names[device];
+                for task in state.late_in_work(device, now) {
+                    late.push((task, Some(Arc::clone(name))));
+                }
+                if state.give_up_hung(device, now) {
+                    tracing::warn!(device = &**name, "hangs: its requests go to other devices");
+                }
+            }
+            for shape in 0..state.shapes.len() {
+                if state.line.len_of(shape) > 0 {
+                    state.whom_to_wake(shape, &self.inner.crews, &mut to_wake);
+                }
+            }
+        }
+        self.inner.wake(to_wake);
+        for (task, able) in unserved {
+            let refusal = out_of_order(&able, &self.inner.crews);
+            let waited = now.saturating_duration_since(task.arrived);
+            self.inner.answer(&task, Answered::refused(refusal, waited));
+        }
+        for (task, device) in late {
+            let waited = now.saturating_duration_since(task.arrived);
+            let message = match &device {
+                None => {
+                    "its deadline passed before a device was free: send less at once, allow more \
+                         time, or try another server"
+                        .to_owned()
+                }
+                Some(device) => format!("its deadline passed while device {device} had it"),
+            };
+            let refusal = Refusal::new(Code::DeadlineExceeded, message);
+            self.inner.answer(
+                &task,
+                Answered {
+                    device,
+                    ..Answered::refused(refusal, waited)
+                },
+            );
+        }
+    }
+
+    /// Keeps the thread that runs this from sleeping while the next request may come at once.
+    pub async fn look_out(&self) -> ! {
+        loop {
+            self.inner.lulls.next().await;
+            while self.inner.lulls.is_young(Instant::now()) {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// Requests that have not been answered.
+    pub fn unanswered(&self) -> usize {
+        self.inner.lock().unanswered
+    }
+
+    /// Requests that nobody has begun.
+    pub fn waiting(&self) -> usize {
+        self.inner.lock().line.len()
+    }
+
+    /// Of every device.
+    pub fn devices(&self) -> Vec<DeviceStatus> {
+        let state = self.inner.lock();
+        let devices = state.devices.iter().zip(&self.inner.names);
+        devices
+            .map(|(device, name)| DeviceStatus {
+                name: Arc::clone(name),
+                in_work: device.in_work,
+                is_down: device.down_until.is_some(),
+                batches: device.by_size.clone(),
+                failures: device.failures,
+            })
+            .collect()
+    }
+
+    /// Lets nothing in any more. What is in goes on.
+    pub fn close(&self) {
+        self.inner.lock().is_closed = true;
+    }
+
+    /// Ends the workers, and answers what is left.
+    pub fn end(&self) {
+        let left = {
+            let mut state = self.inner.lock();
+            state.is_closed = true;
+            state.is_over = true;
+            let mut left = state.line.take_all(|_| true);
+            let in_work = state.devices.iter().flat_map(|device| &device.batches);
+            left.extend(in_work.flatten().flat_map(|batch| batch.tasks.clone()));
+            left
+        };
+        self.inner.calls.iter().for_each(Condvar::notify_all);
+        for task in left {
+            let refusal = Refusal::new(Code::Unavailable, ENDS);
+            let waited = task.arrived.elapsed();
+            self.inner.answer(&task, Answered::refused(refusal, waited));
+        }
+        for thread in std::mem::take(&mut *lock(&self.threads)) {
+            // One that a device keeps is left behind.
+            let deadline = Instant::now() + Duration::from_millis(100);
+            while !thread.is_finished() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if thread.is_finished() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl Drop for Dispatcher {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,283 @@
+//! The threads that give devices their work.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use oarlock::device::complete;
+use oarlock::{Error, PublicKeyRequest};
+use tonic::Code;
+
+use super::super::devices::Crew;
+use super::super::outbox::Hold;
+use super::answer::{Answered, Refusal, refusal_of};
+use super::queue::left_to;
+use super::spin::Lulls;
+use super::state::{DeviceState, InWork, Origin, ShapeEntry, State};
+use super::task::{DeviceId, ShapeId, Task};
+
+pub(super) struct Inner {
+    pub(super) crews: Vec<Crew>,
+    /// Of the devices.
+    pub(super) names: Vec<Arc<str>>,
+    /// One for each device: its idle workers wait here.
+    pub(super) calls: Vec<Condvar>,
+    pub(super) state: Mutex<State>,
+    pub(super) lulls: Lulls,
+}
+
+/// What a worker has to do.
+enum Next {
+    Batch {
+        tasks: Vec<Arc<Task>>,
+        /// Twice as many wait.
+        are_many_left: bool,
+    },
+    Nothing,
+    Over,
+}
+
+impl Inner {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    pub(super) fn wake(&self, devices: Vec<(DeviceId, usize)>) {
+        for (device, workers) in devices {
+            for _ in 0..workers {
+                self.calls[device].notify_one();
+            }
+        }
+    }
+
+    pub(super) fn work(&self, device: DeviceId, worker: usize) {
+        let driver = &self.crews[device].device;
+        let hold = driver.answers_together().then(Hold::new);
+        let release = || hold.iter().for_each(Hold::release);
+        let mut last = Duration::ZERO;
+        loop {
+            let next = match self.next(device, worker, false) {
+                Next::Nothing => {
+                    release();
+                    self.next(device, worker, true)
+                }
+                next => next,
+            };
+            let Next::Batch {
+                tasks,
+                are_many_left,
+            } = next
+            else {
+                return;
+            };
+            // Where many wait, the replies of one batch go out with those of the next: who reads them
+            // is woken for both at once.
+            let age = hold.as_ref().and_then(Hold::age);
+            if age.is_some_and(|age| !are_many_left || age + last > HOLD_MAX) {
+                release();
+            }
+            let began = Instant::now();
+            self.run(device, worker, &tasks);
+            last = began.elapsed();
+        }
+    }
+
+    /// Requests for a worker of a device.
+    fn next(&self, device: DeviceId, worker: usize, may_wait: bool) -> Next {
+        let mut state = self.lock();
+        loop {
+            if state.is_over {
+                return Next::Over;
+            }
+            let tasks = state.take(device, &self.crews);
+            if !tasks.is_empty() {
+                let in_work = &mut state.devices[device];
+                in_work.in_work += tasks.len();
+                in_work.batches[worker] = Some(InWork {
+                    tasks: tasks.clone(),
+                    began: Instant::now(),
+                    is_given_up: false,
+                });
+                let size = tasks.len().min(in_work.by_size.len() - 1);
+                in_work.by_size[size] += 1;
+                let are_many_left = state.line.len() >= 2 * tasks.len();
+                return Next::Batch {
+                    tasks,
+                    are_many_left,
+                };
+            }
+            if !may_wait {
+                return Next::Nothing;
+            }
+            if state.unanswered == 0 {
+                // All replies have gone to the thread that is to look out for requests.
+                self.lulls.begin(Instant::now());
+            }
+            state.devices[device].idle += 1;
+            state = self.calls[device]
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+            state.devices[device].idle -= 1;
+        }
+    }
+
+    fn run(&self, device: DeviceId, worker: usize, batch: &[Arc<Task>]) {
+        let driver = &self.crews[device].device;
+        let name = &self.names[device];
+        let began = Instant::now();
+        let requests: Vec<_> = batch.iter().map(|task| &task.request).collect();
+        let mut failed = Vec::new();
+        let mut answer = |place: usize, result| {
+            let task = &batch[place];
+            match result {
+                Err(Error::DeviceFailed { reason, .. }) => failed.push((place, reason)),
+                result => self.answer(
+                    task,
+                    Answered {
+                        outcome: result.map_err(refusal_of),
+                        waited: began.saturating_duration_since(task.arrived),
+                        served: began.elapsed(),
+                        device: Some(Arc::clone(name)),
+                    },
+                ),
+            }
+        };
+        complete(&**driver, &requests, &mut answer);
+        let (mut given_up, mut to_wake) = (Vec::new(), Vec::new());
+        {
+            let mut state = self.lock();
+            state.leave(device, worker, failed.len(), &self.crews);
+            for (place, reason) in failed {
+                let task = &batch[place];
+                if state.origin_of(task) == Origin::Client {
+                    tracing::debug!(device = &**name, reason, "failed with a client's numbers");
+                    given_up.push((task, unfit(&task.request, name, &reason)));
+                    continue;
+                }
+                tracing::warn!(device = &**name, reason, "failed at a request");
+                // One that hung has had its requests taken away.
+                let is_elsewhere = task.has_tried(device);
+                task.note_failure(device);
+                if is_elsewhere || task.is_answered() {
+                    continue;
+                }
+                if state.is_over || !state.can_anyone(task) {
+                    let message =
+                        format!("device {name} failed, and no other can take over: {reason}");
+                    given_up.push((task, Refusal::new(Code::Unavailable, message)));
+                } else {
+                    state.line.push(Arc::clone(task), true);
+                    state.whom_to_wake(task.shape, &self.crews, &mut to_wake);
+                }
+            }
+        }
+        self.wake(to_wake);
+        for (task, refusal) in given_up {
+            self.answer(
+                task,
+                Answered {
+                    outcome: Err(refusal),
+                    waited: began.saturating_duration_since(task.arrived),
+                    served: began.elapsed(),
+                    device: Some(Arc::clone(name)),
+                },
+            );
+        }
+    }
+
+    /// Answers a task, and counts it no more: before its client knows, who may then send another.
+    pub(super) fn answer(&self, task: &Task, answered: Answered) {
+        task.answer(answered, |client| self.lock().forget(client));
+    }
+}
+
+impl State {
+    /// What a free worker of a device does next; nothing if that is best left to others.
+    pub(super) fn take(&mut self, device: DeviceId, crews: &[Crew]) -> Vec<Arc<Task>> {
+        let is_down = self.devices[device].down_until.is_some();
+        if is_down && !self.devices[device].begin_trial() {
+            return Vec::new();
+        }
+        let Self {
+            line,
+            shapes,
+            devices,
+            ..
+        } = self;
+        let own = |shape: ShapeId| shapes[shape].expected[device];
+        let batch = line.take(
+            |task| own(task.shape).is_some() && !task.has_tried(device) && !task.is_answered(),
+            |shape| left_to_others(&shapes[shape], device, devices),
+            |shape, waiting| {
+                let size = crews[device]
+                    .device
+                    .batch_size(&shapes[shape].shape, waiting);
+                if is_down { 1 } else { size }
+            },
+            |shape| {
+                own(shape).map_or(Duration::ZERO, |own| {
+                    Duration::from_secs_f64(own.per_second.recip())
+                })
+            },
+        );
+        if is_down && batch.is_empty() {
+            self.devices[device].is_on_trial = false;
+        }
+        batch
+    }
+
+    /// Idle workers that have something to do, now that there are requests of a shape.
+    pub(super) fn whom_to_wake(
+        &self,
+        shape: ShapeId,
+        crews: &[Crew],
+        to_wake: &mut Vec<(DeviceId, usize)>,
+    ) {
+        let waiting = self.line.len_of(shape);
+        for (device, state) in self.devices.iter().enumerate() {
+            if state.idle == 0 || self.shapes[shape].expected[device].is_none() {
+                continue;
+            }
+            let left = left_to_others(&self.shapes[shape], device, &self.devices);
+            let own = waiting.saturating_sub(left);
+            if own > 0 {
+                let shape = &self.shapes[shape].shape;
+                let size = crews[device].device.batch_size(shape, own).max(1);
+                to_wake.push((device, own.div_ceil(size).min(state.idle)));
+            }
+        }
+    }
+}
+
+/// How many of a shape a device leaves to faster ones that are well.
+fn left_to_others(entry: &ShapeEntry, device: DeviceId, devices: &[DeviceState]) -> usize {
+    let Some(own) = entry.expected[device] else {
+        return 0;
+    };
+    let others = entry.expected.iter().zip(devices).enumerate();
+    others
+        .filter(|(other, (_, state))| {
+            *other != device && state.down_until.is_none() && !state.is_stuck()
+        })
+        .filter_map(|(_, (expected, state))| Some(left_to(own, (*expected)?, state.in_work)))
+        .sum()
+}
+
+/// What a client is told whose own numbers a device failed with.
+fn unfit(request: &PublicKeyRequest, device: &str, reason: &str) -> Refusal {
+    let message = if request.private_key().is_some() {
+        format!(
+            "the result of this request's numbers failed its check (device {device}: {reason}): send \
+             primes as p and q, and the other numbers of the same key"
+        )
+    } else {
+        format!("device {device} could not compute with this request's numbers: {reason}")
+    };
+    Refusal::new(Code::InvalidArgument, message)
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Replies are not kept back for longer.
+const HOLD_MAX: Duration = Duration::from_millis(3);
