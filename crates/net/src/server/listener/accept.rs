@@ -1,34 +1,26 @@
-//! Lets connections in: accepts them, does their handshakes, and hands on those of clients who are
-//! known, with who they are.
-//!
-//! Handshakes go on beside each other, 256 at most; when that many are under way, the
-//! next ones wait in the system's queue, so that clients who begin one and say no more delay others
-//! by the time that is allowed for one, and take none of the places of connections that are done.
+//! Accepts connections and does their handshakes.
 
-use std::cell::Cell;
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
-use std::io::{self, ErrorKind, IoSlice};
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
-use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
 use tokio_stream::Stream;
-use tonic::transport::server::Connected;
 
-use super::config::Limits;
+use super::super::config::Limits;
+use super::connection::{Connection, Io};
+use super::counts::{Counts, Place, lock};
 use crate::tls::{Identity, ServerTls};
 
 /// Sockets that listen.
@@ -126,217 +118,6 @@ impl Stream for Incoming {
         self.connections
             .poll_recv(cx)
             .map(|connection| connection.map(Ok))
-    }
-}
-
-/// How many connections there were.
-#[derive(Debug, Default)]
-pub struct Counts {
-    open: AtomicU64,
-    /// Of these, by client.
-    of_client: Mutex<HashMap<Identity, usize>>,
-    admitted: AtomicU64,
-    refused: AtomicU64,
-}
-
-impl Counts {
-    /// Connections that are there now, their handshakes done.
-    pub fn open(&self) -> u64 {
-        self.open.load(Ordering::Relaxed)
-    }
-
-    /// Connections that were let in since the start.
-    pub fn admitted(&self) -> u64 {
-        self.admitted.load(Ordering::Relaxed)
-    }
-
-    /// Connections that were not, for their handshakes or for want of a place.
-    pub fn refused(&self) -> u64 {
-        self.refused.load(Ordering::Relaxed)
-    }
-}
-
-/// Who is at the other end of a connection.
-#[derive(Clone, Debug)]
-pub struct ConnectionInfo {
-    /// Where from.
-    pub peer: SocketAddr,
-    /// By its certificate; [`Identity::anonymous`] in plaintext.
-    pub identity: Identity,
-    /// Lets it wait.
-    pub pace: Arc<Pace>,
-}
-
-/// When a connection is read from again. To refuse requests takes time from those that were let in,
-/// and less of it when many are refused at once.
-#[derive(Debug)]
-pub struct Pace {
-    since: Instant,
-    /// Microseconds from then on.
-    rests_until: AtomicU64,
-}
-
-impl Pace {
-    fn new() -> Self {
-        Self {
-            since: Instant::now(),
-            rests_until: AtomicU64::new(0),
-        }
-    }
-
-    /// Nothing is read from it for so long.
-    pub fn rest(&self, pause: Duration) {
-        MODERATED_UNTIL.set(Instant::now().checked_add(pause));
-        let until = self.since.elapsed().saturating_add(pause).as_micros();
-        let until = u64::try_from(until).unwrap_or(u64::MAX);
-        self.rests_until.store(until, Ordering::Relaxed);
-    }
-
-    fn rests_until(&self) -> Option<Instant> {
-        let until = match self.rests_until.load(Ordering::Relaxed) {
-            0 => return None,
-            until => self.since.checked_add(Duration::from_micros(until))?,
-        };
-        if until > Instant::now() {
-            return Some(until);
-        }
-        self.rests_until.store(0, Ordering::Relaxed);
-        None
-    }
-}
-
-/// A connection whose handshake is done. It fails with [`ErrorKind::TimedOut`] when nothing has been
-/// sent or received for `idle_timeout_ms`.
-pub struct Connection {
-    io: Io,
-    info: ConnectionInfo,
-    idle: Idle,
-    rest: Option<Pin<Box<Sleep>>>,
-    _place: Place,
-}
-
-enum Io {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
-}
-
-impl Connected for Connection {
-    type ConnectInfo = ConnectionInfo;
-
-    fn connect_info(&self) -> ConnectionInfo {
-        self.info.clone()
-    }
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        ready!(self.poll_rest(cx));
-        let poll = match &mut self.io {
-            Io::Plain(io) => Pin::new(io).poll_read(cx, buffer),
-            Io::Tls(io) => Pin::new(io).poll_read(cx, buffer),
-        };
-        self.idle.watch(cx, poll)
-    }
-}
-
-thread_local! {
-    /// Until when connections rest that this thread has let rest.
-    static MODERATED_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
-}
-
-/// For `tokio::runtime::Builder::on_thread_park`: while connections rest, what comes for them would
-/// wake the thread each time, only to be left where it is. It sleeps for a moment instead, and then
-/// looks at everything at once (as network drivers moderate interrupts).
-pub fn moderate() {
-    if let Some(until) = MODERATED_UNTIL.get() {
-        if Instant::now() < until {
-            std::thread::sleep(MODERATION);
-        } else {
-            MODERATED_UNTIL.set(None);
-        }
-    }
-}
-
-impl Connection {
-    /// Ready when it may be read from.
-    fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while let Some(until) = self.info.pace.rests_until() {
-            let rest = self
-                .rest
-                .get_or_insert_with(|| Box::pin(sleep_until(until)));
-            if rest.deadline() != until {
-                rest.as_mut().reset(until);
-            }
-            ready!(rest.as_mut().poll(cx));
-        }
-        Poll::Ready(())
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let poll = match &mut self.io {
-            Io::Plain(io) => Pin::new(io).poll_write(cx, bytes),
-            Io::Tls(io) => Pin::new(io).poll_write(cx, bytes),
-        };
-        self.idle.watch(cx, poll)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let poll = match &mut self.io {
-            Io::Plain(io) => Pin::new(io).poll_write_vectored(cx, slices),
-            Io::Tls(io) => Pin::new(io).poll_write_vectored(cx, slices),
-        };
-        self.idle.watch(cx, poll)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        match &self.io {
-            Io::Plain(io) => io.is_write_vectored(),
-            Io::Tls(io) => io.is_write_vectored(),
-        }
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.io {
-            Io::Plain(io) => Pin::new(io).poll_flush(cx),
-            // What is left to be sent is data, whose reader may be gone.
-            Io::Tls(io) => match Pin::new(io).poll_flush(cx) {
-                Poll::Pending => self.idle.poll(cx),
-                ready => ready,
-            },
-        }
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let poll = match &mut self.io {
-            Io::Plain(io) => Pin::new(io).poll_shutdown(cx),
-            Io::Tls(io) => Pin::new(io).poll_shutdown(cx),
-        };
-        match poll {
-            Poll::Pending => self.idle.poll(cx),
-            ready => ready,
-        }
-    }
-}
-
-impl fmt::Debug for Connection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection")
-            .field("info", &self.info)
-            .finish_non_exhaustive()
     }
 }
 
@@ -481,17 +262,13 @@ impl Door {
             )));
         }
         tracing::debug!(%peer, %identity, "connected");
-        Ok(Connection {
+        Ok(Connection::new(
             io,
-            info: ConnectionInfo {
-                peer,
-                identity,
-                pace: Arc::new(Pace::new()),
-            },
-            idle: Idle::new(self.idle_timeout),
-            rest: None,
-            _place: place,
-        })
+            peer,
+            identity,
+            self.idle_timeout,
+            place,
+        ))
     }
 }
 
@@ -534,84 +311,6 @@ impl Refusal {
             }
             error => error.to_string(),
         })
-    }
-}
-
-/// One of the places for connections, and its count.
-struct Place {
-    _permit: OwnedSemaphorePermit,
-    counts: Arc<Counts>,
-    identity: Identity,
-    /// How many its client had when it came, this one with them.
-    of_client: usize,
-}
-
-impl Place {
-    fn new(permit: OwnedSemaphorePermit, counts: &Arc<Counts>, identity: Identity) -> Self {
-        counts.open.fetch_add(1, Ordering::Relaxed);
-        let mut clients = lock(&counts.of_client);
-        let count = clients.entry(identity.clone()).or_default();
-        *count += 1;
-        Self {
-            _permit: permit,
-            counts: Arc::clone(counts),
-            identity,
-            of_client: *count,
-        }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.counts.open.fetch_sub(1, Ordering::Relaxed);
-        let mut clients = lock(&self.counts.of_client);
-        if let Some(count) = clients.get_mut(&self.identity) {
-            *count -= 1;
-            if *count == 0 {
-                clients.remove(&self.identity);
-            }
-        }
-    }
-}
-
-/// How long nothing has happened. The alarm is set anew only when it rings, since every request
-/// would have to do it otherwise.
-struct Idle {
-    limit: Duration,
-    last: Instant,
-    alarm: Pin<Box<Sleep>>,
-}
-
-impl Idle {
-    fn new(limit: Duration) -> Self {
-        Self {
-            limit,
-            last: Instant::now(),
-            alarm: Box::pin(sleep(limit)),
-        }
-    }
-
-    /// Notes what has happened, or that nothing has for too long.
-    fn watch<T>(&mut self, cx: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        match poll {
-            Poll::Ready(result) => {
-                self.last = Instant::now();
-                Poll::Ready(result)
-            }
-            Poll::Pending => self.poll(cx),
-        }
-    }
-
-    /// Ready, with an error, when nothing has happened for too long.
-    fn poll<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
-        loop {
-            ready!(self.alarm.as_mut().poll(cx));
-            let due = self.last + self.limit;
-            if due <= Instant::now() {
-                return Poll::Ready(Err(ErrorKind::TimedOut.into()));
-            }
-            self.alarm.as_mut().reset(due);
-        }
     }
 }
 
@@ -672,10 +371,6 @@ fn set_options(stream: &TcpStream) -> io::Result<()> {
     SockRef::from(stream).set_tcp_keepalive(&keepalive)
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn is_of_connection(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -686,7 +381,6 @@ fn is_of_connection(kind: ErrorKind) -> bool {
 /// Handshakes under way at the same time; one takes less than a millisecond of a core.
 const HANDSHAKES_MAX: usize = 256;
 
-const MODERATION: Duration = Duration::from_millis(2);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const BACKLOG: i32 = 1024;
 const KEEPALIVE_TIME: Duration = Duration::from_secs(60);
