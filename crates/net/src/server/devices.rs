@@ -12,7 +12,7 @@ use oarlock::{PublicKeyRequest, RsaPrivateKey};
 use super::config::{DeviceConfig, DeviceEntry, Simulation};
 
 /// A device, and how many threads wait for it at once.
-pub struct Crew {
+pub struct DeviceWorkers {
     /// Who computes.
     pub device: Arc<dyn PublicKeyDevice>,
     /// Threads: a device with coprocessors needs at least as many as it has of those.
@@ -43,12 +43,12 @@ impl Devices {
         opened.collect::<Result<_, _>>().map(Self)
     }
 
-    pub(super) fn crews(&self) -> Vec<Crew> {
-        let crews = self.0.iter().map(|opened| Crew {
+    pub(super) fn drivers(&self) -> Vec<DeviceWorkers> {
+        let drivers = self.0.iter().map(|opened| DeviceWorkers {
             device: Arc::clone(&opened.device),
             workers: opened.workers,
         });
-        crews.collect()
+        drivers.collect()
     }
 
     /// The keys that a device holds and that are of use, with their labels.

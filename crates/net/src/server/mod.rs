@@ -36,7 +36,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use self::access::Access;
 use self::config::{Config, Limits};
 use self::devices::Devices;
-use self::dispatch::{Bounds, Crew, Dispatcher};
+use self::dispatch::{Bounds, DeviceWorkers, Dispatcher};
 use self::keys::{KeyStore, KeyWatch};
 use self::listener::Listener;
 use self::observe::Observer;
@@ -112,8 +112,8 @@ impl Server {
     /// The first thing of the configuration that cannot be had.
     pub async fn start(config: Config) -> Result<Self, ServerError> {
         let devices = Devices::open(&config.devices).map_err(ServerError)?;
-        let crews = devices.crews();
-        Self::assemble(config, devices, crews).await
+        let drivers = devices.drivers();
+        Self::assemble(config, devices, drivers).await
     }
 
     /// The same with these devices in the place of those of the configuration: for drivers that have
@@ -121,21 +121,24 @@ impl Server {
     ///
     /// # Errors
     /// As [`start`](Self::start); also for keys that a device of the configuration holds.
-    pub async fn start_with(config: Config, crews: Vec<Crew>) -> Result<Self, ServerError> {
-        Self::assemble(config, Devices::default(), crews).await
+    pub async fn start_with(
+        config: Config,
+        drivers: Vec<DeviceWorkers>,
+    ) -> Result<Self, ServerError> {
+        Self::assemble(config, Devices::default(), drivers).await
     }
 
     async fn assemble(
         config: Config,
         devices: Devices,
-        crews: Vec<Crew>,
+        drivers: Vec<DeviceWorkers>,
     ) -> Result<Self, ServerError> {
         let tokens = |name: &str| devices.keys_of(name);
         let keys = Arc::new(KeyStore::load(&config.keys, &tokens).map_err(failed)?);
         let tls = tls_of(&config)?;
         let listener = Listener::bind(&config.listen).map_err(failed)?;
         let addresses = listener.addresses();
-        let dispatcher = Dispatcher::start(crews, bounds(&config.limits))
+        let dispatcher = Dispatcher::start(drivers, bounds(&config.limits))
             .map_err(|error| ServerError(format!("no thread for the devices: {error}")))?;
         let observer = Observer::new(config.audit.as_ref()).map_err(ServerError)?;
         let (close, closing) = watch::channel(false);
@@ -177,8 +180,8 @@ impl Server {
             let _ = stop.wait_for(|is_closing| *is_closing).await;
         }));
         let mut tasks = vec![
-            tokio::spawn(look_after(Arc::clone(&shared))),
-            tokio::spawn(look_out(Arc::clone(&shared))),
+            tokio::spawn(enforce_deadlines(Arc::clone(&shared))),
+            tokio::spawn(spin_between_requests(Arc::clone(&shared))),
             tokio::spawn(tell_health(Arc::clone(&shared), health, closing)),
         ];
         let metrics = match config.metrics {
@@ -329,17 +332,17 @@ pub fn serve(
     })
 }
 
-async fn look_after(shared: Arc<Shared>) {
+async fn enforce_deadlines(shared: Arc<Shared>) {
     let mut ticks = interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        shared.dispatcher.look_after();
+        shared.dispatcher.enforce_deadlines();
     }
 }
 
-async fn look_out(shared: Arc<Shared>) {
-    shared.dispatcher.look_out().await
+async fn spin_between_requests(shared: Arc<Shared>) {
+    shared.dispatcher.spin_between_requests().await
 }
 
 /// Not serving while no device is well, and from the end on.

@@ -119,7 +119,7 @@ impl Observer {
     /// The audit goes on in a new file of the same name, where the old one was moved away.
     pub(super) fn reopen(&self) {
         if let Some(audit) = &self.audit {
-            audit.send(Line::Reopen);
+            audit.send(AuditMessage::Reopen);
         }
     }
 
@@ -276,11 +276,11 @@ impl Metrics {
 
 /// Lines on their way to a file. Who has one waits while too many are: none is lost.
 struct Audit {
-    sender: Option<SyncSender<Line>>,
+    sender: Option<SyncSender<AuditMessage>>,
     thread: Option<JoinHandle<()>>,
 }
 
-enum Line {
+enum AuditMessage {
     Text(String),
     Reopen,
 }
@@ -338,11 +338,11 @@ impl Audit {
         };
         if let Ok(mut line) = serde_json::to_string(&entry) {
             line.push('\n');
-            self.send(Line::Text(line));
+            self.send(AuditMessage::Text(line));
         }
     }
 
-    fn send(&self, line: Line) {
+    fn send(&self, line: AuditMessage) {
         if let Some(sender) = &self.sender {
             // Its thread ends last.
             let _ = sender.send(line);
@@ -378,15 +378,15 @@ impl Output {
         })
     }
 
-    fn write_all(&mut self, receiver: &Receiver<Line>) {
+    fn write_all(&mut self, receiver: &Receiver<AuditMessage>) {
         while let Ok(line) = receiver.recv() {
             let mut text = String::new();
             let mut line = Some(line);
             // What has come meanwhile goes along.
             while let Some(next) = line.take() {
                 match next {
-                    Line::Text(next) => text.push_str(&next),
-                    Line::Reopen => self.reopen(),
+                    AuditMessage::Text(next) => text.push_str(&next),
+                    AuditMessage::Reopen => self.reopen(),
                 }
                 if text.len() < WRITE_BYTES {
                     line = receiver.try_recv().ok();

@@ -19,9 +19,9 @@ use tonic::{Code, Request, Response, Status, Streaming};
 use zeroize::Zeroizing;
 
 use super::access::{Access, Operation, Rights};
-use super::dispatch::{Answered, Applicant, ClientId, Dispatcher, Refusal};
+use super::dispatch::{Answered, ClientId, Dispatcher, Refusal, Submission};
 use super::keys::Keys;
-use super::listener::{ConnectionInfo, Pace};
+use super::listener::{Backoff, ConnectionInfo};
 use super::observe::{Note, Observer};
 use super::operation::{self, Prepared};
 use super::outbox::{Outbox, Queued, Waiting, outbox};
@@ -84,8 +84,8 @@ impl Cryptoserver for Service {
             // Nobody waits any more where the client has gone.
             let _ = sender.send(outcome);
         };
-        let applicant = self.0.examine(&caller, &mut asked, None, respond);
-        self.0.admit(&caller, applicant);
+        let submission = self.0.examine(&caller, &mut asked, None, respond);
+        self.0.admit(&caller, submission);
         let outcome = receiver
             .await
             .map_err(|_| Status::internal("the request was lost"))?;
@@ -155,7 +155,7 @@ impl Cryptoserver for Service {
 struct Caller {
     identity: Identity,
     peer: Arc<str>,
-    pace: Arc<Pace>,
+    backoff: Arc<Backoff>,
     client: ClientId,
     rights: Rights,
     policy: Arc<Policy>,
@@ -216,7 +216,7 @@ impl Shared {
         Ok(Caller {
             identity,
             peer: info.peer.to_string().into(),
-            pace: Arc::clone(&info.pace),
+            backoff: Arc::clone(&info.backoff),
             client,
             rights,
             policy,
@@ -270,16 +270,16 @@ impl Shared {
             }
             let no_room = self.dispatcher.no_room(caller.client);
             let no_room = no_room.map(|(refusal, pause)| {
-                caller.pace.rest(pause);
+                caller.backoff.begin(pause);
                 refusal
             });
-            let mut applicants = Vec::with_capacity(batch.requests.len());
+            let mut submissions = Vec::with_capacity(batch.requests.len());
             for mut asked in batch.requests {
                 let place = match Arc::clone(&places).try_acquire_owned() {
                     Ok(place) => place,
                     Err(_) => {
                         // Who waits for a place must not keep others from being begun.
-                        self.admit(&caller, applicants.drain(..));
+                        self.admit(&caller, submissions.drain(..));
                         let place = tokio::select! {
                             place = Arc::clone(&places).acquire_owned() => place,
                             () = outbox.closed() => return,
@@ -295,16 +295,16 @@ impl Shared {
                         _place: place,
                     });
                 };
-                applicants.extend(self.examine(&caller, &mut asked, no_room.as_ref(), respond));
+                submissions.extend(self.examine(&caller, &mut asked, no_room.as_ref(), respond));
             }
-            self.admit(&caller, applicants);
+            self.admit(&caller, submissions);
         }
     }
 
     /// Who is refused for want of room is not listened to for a moment.
-    fn admit(&self, caller: &Caller, applicants: impl IntoIterator<Item = Applicant>) {
-        if let Some(pause) = self.dispatcher.admit(caller.client, applicants) {
-            caller.pace.rest(pause);
+    fn admit(&self, caller: &Caller, submissions: impl IntoIterator<Item = Submission>) {
+        if let Some(pause) = self.dispatcher.admit(caller.client, submissions) {
+            caller.backoff.begin(pause);
         }
     }
 
@@ -316,7 +316,7 @@ impl Shared {
         asked: &mut proto::Request,
         no_room: Option<&Refusal>,
         respond: impl FnOnce(Outcome) + Send + 'static,
-    ) -> Option<Applicant> {
+    ) -> Option<Submission> {
         let began = Instant::now();
         let subject = operation::subject(asked);
         let no_room = no_room.filter(|_| {
@@ -381,7 +381,7 @@ impl Shared {
                     0 => longest,
                     some => Duration::from_millis(some.into()).min(longest),
                 };
-                return Some(Applicant {
+                return Some(Submission {
                     request: *request,
                     origin,
                     is_urgent: asked.priority == proto::Priority::Urgent as i32,

@@ -320,9 +320,9 @@ async fn a_connection_that_rests_is_written_to_and_read_from_later() {
     let mut server = Server::start(None, |_| {});
     let mut client = TcpStream::connect(server.address).await.unwrap();
     let mut connection = server.next().await;
-    let pace = connection.connect_info().pace;
+    let backoff = connection.connect_info().backoff;
     let (rest, start) = (Duration::from_millis(300), Instant::now());
-    pace.rest(rest);
+    backoff.begin(rest);
     client.write_all(b"?!").await.unwrap();
     connection.write_all(b"!").await.unwrap();
     assert_eq!(client.read_u8().await.unwrap(), b'!');
@@ -331,10 +331,10 @@ async fn a_connection_that_rests_is_written_to_and_read_from_later() {
     // What has come meanwhile is there at once; a rest may be made longer while it lasts.
     assert_eq!(connection.read_u8().await.unwrap(), b'!');
     let start = Instant::now();
-    pace.rest(rest);
+    backoff.begin(rest);
     let longer = async {
         tokio::time::sleep(rest / 2).await;
-        pace.rest(rest);
+        backoff.begin(rest);
         client.write_all(b".").await.unwrap();
     };
     let (read, ()) = tokio::join!(connection.read_u8(), longer);
@@ -357,10 +357,10 @@ async fn a_thread_sleeps_while_connections_of_its_rest_and_no_longer() {
     assert!(took() < moment);
     let mut server = Server::start(None, |_| {});
     let _client = TcpStream::connect(server.address).await.unwrap();
-    let pace = server.next().await.connect_info().pace;
-    pace.rest(Duration::from_secs(60));
+    let backoff = server.next().await.connect_info().backoff;
+    backoff.begin(Duration::from_secs(60));
     assert!(took() >= moment);
-    pace.rest(Duration::ZERO);
+    backoff.begin(Duration::ZERO);
     assert!(took() < moment);
 }
 

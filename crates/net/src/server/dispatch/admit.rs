@@ -7,14 +7,14 @@ use oarlock::PublicKeyRequest;
 use oarlock::device::Shape;
 use tonic::Code;
 
-use super::super::devices::Crew;
+use super::super::devices::DeviceWorkers;
 use super::answer::{Answered, Refusal};
 use super::health::out_of_order;
 use super::state::{Origin, PER_SECOND_MIN, State};
 use super::task::{ClientId, ShapeId, Task};
 
 /// A request that asks to be let in.
-pub struct Applicant {
+pub struct Submission {
     /// What is to be computed.
     pub request: PublicKeyRequest,
     /// Where the numbers of its key come from.
@@ -33,14 +33,14 @@ impl State {
         &self,
         client: ClientId,
         shape: ShapeId,
-        crews: &[Crew],
+        drivers: &[DeviceWorkers],
         now: Instant,
     ) -> Option<Refusal> {
         if self.is_closed {
             return Some(Refusal::new(Code::Unavailable, ENDS));
         }
         let entry = &self.shapes[shape];
-        let able: Vec<_> = (0..crews.len())
+        let able: Vec<_> = (0..drivers.len())
             .filter(|device| entry.expected[*device].is_some())
             .collect();
         if able.is_empty() {
@@ -57,7 +57,7 @@ impl State {
             ));
         }
         if able.iter().all(|device| self.devices[*device].is_gone(now)) {
-            return Some(out_of_order(&able, crews));
+            return Some(out_of_order(&able, drivers));
         }
         self.no_room(client)
     }
@@ -70,18 +70,18 @@ impl State {
                 format!("{what}: send it again later, or to another server"),
             ))
         };
-        let room = self.bounds.waiting_max.saturating_sub(self.line.len());
+        let room = self.bounds.waiting_max.saturating_sub(self.queue.len());
         if room == 0 {
-            return full(format!("{} requests wait already", self.line.len()));
+            return full(format!("{} requests wait already", self.queue.len()));
         }
         // Clients who flood the line leave some room to those who have little in it (dynamic
         // thresholds, Choudhury and Hahne 1998), and the last places to those who have nothing.
-        let own = self.line.len_of_client(client);
+        let own = self.queue.len_of_client(client);
         let last = room <= self.bounds.waiting_max / LAST_PART;
         if own > 0 && (last || own >= room.saturating_mul(ROOMS_MAX)) {
             return full(format!(
                 "{} requests of this client wait already, and there is room for {room} more of all",
-                self.line.len_of_client(client)
+                self.queue.len_of_client(client)
             ));
         }
         if self.of_client[client] >= self.bounds.per_client_max {
@@ -94,19 +94,19 @@ impl State {
     }
 
     /// A quarter of what it takes to do all that waits, as if it were of this shape.
-    pub(super) fn some_of_the_wait(&self, shape: ShapeId) -> Duration {
+    pub(super) fn back_off(&self, shape: ShapeId) -> Duration {
         let expected = self.shapes.get(shape).map(|entry| &entry.expected);
         let expected = expected.into_iter().flatten().flatten();
         let per_second: f64 = expected.map(|expected| expected.per_second).sum();
-        let all = self.line.len() as f64 / per_second.max(PER_SECOND_MIN);
-        Duration::try_from_secs_f64(all / 4.0).map_or(REST_MAX, |pause| pause.min(REST_MAX))
+        let all = self.queue.len() as f64 / per_second.max(PER_SECOND_MIN);
+        Duration::try_from_secs_f64(all / 4.0).map_or(BACK_OFF_MAX, |pause| pause.min(BACK_OFF_MAX))
     }
 
     pub(super) fn enter(
         &mut self,
         client: ClientId,
         shape: ShapeId,
-        applicant: Applicant,
+        submission: Submission,
         now: Instant,
     ) {
         self.arrived += 1;
@@ -114,20 +114,20 @@ impl State {
         self.unanswered += 1;
         self.of_client[client] += 1;
         let task = Task::new(
-            applicant.request,
+            submission.request,
             (shape, client, self.arrived),
-            applicant.is_urgent,
-            (now, applicant.deadline),
-            applicant.respond,
+            submission.is_urgent,
+            (now, submission.deadline),
+            submission.respond,
         );
-        self.line.push(Arc::new(task), false);
+        self.queue.push(Arc::new(task), false);
     }
 }
 
 pub(super) const ENDS: &str = "the server is shutting down: try another one";
 
 /// A client who is refused waits no longer than this until the server listens to it again.
-pub(super) const REST_MAX: Duration = Duration::from_millis(20);
+pub(super) const BACK_OFF_MAX: Duration = Duration::from_millis(20);
 
 /// The part of the line where each client has one place at most.
 const LAST_PART: usize = 16;

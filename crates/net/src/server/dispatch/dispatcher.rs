@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use tonic::Code;
 
-use super::super::devices::Crew;
+use super::super::devices::DeviceWorkers;
 use super::super::outbox::Hold;
-use super::admit::{Applicant, ENDS};
+use super::admit::{ENDS, Submission};
 use super::answer::{Answered, Refusal};
 use super::health::out_of_order;
-use super::queue::Line;
-use super::spin::Lulls;
+use super::queue::Queue;
+use super::spin::Spin;
 use super::state::{Bounds, DeviceState, State};
 use super::task::{ClientId, DeviceId, Task};
 use super::workers::{Inner, lock};
@@ -44,11 +44,13 @@ impl Dispatcher {
     ///
     /// # Errors
     /// Where the system has no thread left.
-    pub fn start(crews: Vec<Crew>, bounds: Bounds) -> std::io::Result<Self> {
-        let devices = crews.iter().map(|crew| DeviceState::new(crew.workers));
+    pub fn start(drivers: Vec<DeviceWorkers>, bounds: Bounds) -> std::io::Result<Self> {
+        let devices = drivers
+            .iter()
+            .map(|driver| DeviceState::new(driver.workers));
         let state = State {
             bounds,
-            line: Line::default(),
+            queue: Queue::default(),
             shapes: Vec::new(),
             shape_ids: HashMap::new(),
             devices: devices.collect(),
@@ -60,21 +62,24 @@ impl Dispatcher {
             is_over: false,
         };
         let inner = Arc::new(Inner {
-            calls: crews.iter().map(|_| Condvar::new()).collect(),
-            names: crews.iter().map(|crew| crew.device.name().into()).collect(),
+            wakeups: drivers.iter().map(|_| Condvar::new()).collect(),
+            names: drivers
+                .iter()
+                .map(|driver| driver.device.name().into())
+                .collect(),
             state: Mutex::new(state),
-            lulls: Lulls::new(),
-            crews,
+            spin: Spin::new(),
+            drivers,
         });
         let dispatcher = Self {
             inner: Arc::clone(&inner),
             threads: Mutex::default(),
         };
-        for (device, crew) in inner.crews.iter().enumerate() {
-            for worker in 0..crew.workers {
+        for (device, driver) in inner.drivers.iter().enumerate() {
+            for worker in 0..driver.workers {
                 let inner = Arc::clone(&inner);
                 let thread = std::thread::Builder::new()
-                    .name(format!("{}-{worker}", crew.device.name()))
+                    .name(format!("{}-{worker}", driver.device.name()))
                     .spawn(move || inner.work(device, worker))?;
                 lock(&dispatcher.threads).push(thread);
             }
@@ -86,12 +91,12 @@ impl Dispatcher {
     pub fn add_client(&self, weight: u32) -> ClientId {
         let mut state = self.inner.lock();
         state.of_client.push(0);
-        state.line.add_client(weight)
+        state.queue.add_client(weight)
     }
 
     /// Changes a client's share.
     pub fn set_weight(&self, client: ClientId, weight: u32) {
-        self.inner.lock().line.set_weight(client, weight);
+        self.inner.lock().queue.set_weight(client, weight);
     }
 
     /// Changes the bounds; what is in already stays.
@@ -105,7 +110,7 @@ impl Dispatcher {
     pub fn admit(
         &self,
         client: ClientId,
-        applicants: impl IntoIterator<Item = Applicant>,
+        submissions: impl IntoIterator<Item = Submission>,
     ) -> Option<Duration> {
         let now = Instant::now();
         let (mut refused, mut pause) = (Vec::new(), None);
@@ -113,24 +118,24 @@ impl Dispatcher {
         {
             let mut state = self.inner.lock();
             let mut shapes = Vec::new();
-            for applicant in applicants {
+            for submission in submissions {
                 let shape = state.shape(
-                    applicant.request.shape(),
-                    applicant.origin,
-                    &self.inner.crews,
+                    submission.request.shape(),
+                    submission.origin,
+                    &self.inner.drivers,
                 );
-                match state.refusal(client, shape, &self.inner.crews, now) {
+                match state.refusal(client, shape, &self.inner.drivers, now) {
                     Some(refusal) => {
                         if refusal.code == Code::ResourceExhausted {
-                            pause = Some(state.some_of_the_wait(shape));
+                            pause = Some(state.back_off(shape));
                         }
-                        refused.push((applicant.respond, refusal));
+                        refused.push((submission.respond, refusal));
                     }
                     None => {
                         if state.unanswered == 0 {
-                            self.inner.lulls.end(now);
+                            self.inner.spin.end(now);
                         }
-                        state.enter(client, shape, applicant, now);
+                        state.enter(client, shape, submission, now);
                         if !shapes.contains(&shape) {
                             shapes.push(shape);
                         }
@@ -138,7 +143,7 @@ impl Dispatcher {
                 }
             }
             for shape in shapes {
-                state.whom_to_wake(shape, &self.inner.crews, &mut to_wake);
+                state.workers_to_wake(shape, &self.inner.drivers, &mut to_wake);
             }
         }
         self.inner.wake(to_wake);
@@ -153,15 +158,12 @@ impl Dispatcher {
     /// it would say and return: so that nobody looks closely at what is refused anyway.
     pub fn no_room(&self, client: ClientId) -> Option<(Refusal, Duration)> {
         let state = self.inner.lock();
-        Some((
-            state.no_room(client)?,
-            state.some_of_the_wait(state.last_shape),
-        ))
+        Some((state.no_room(client)?, state.back_off(state.last_shape)))
     }
 
     /// Answers requests whose deadline has passed, and takes from devices that hang what they have.
     /// To be called every few milliseconds.
-    pub fn look_after(&self) {
+    pub fn enforce_deadlines(&self) {
         let now = Instant::now();
         let mut to_wake = Vec::new();
         let mut late = Vec::new();
@@ -169,7 +171,7 @@ impl Dispatcher {
         {
             let mut state = self.inner.lock();
             for task in state
-                .line
+                .queue
                 .take_all(|task| task.deadline <= now || task.is_answered())
             {
                 late.push((task, None));
@@ -185,14 +187,14 @@ impl Dispatcher {
                 }
             }
             for shape in 0..state.shapes.len() {
-                if state.line.len_of(shape) > 0 {
-                    state.whom_to_wake(shape, &self.inner.crews, &mut to_wake);
+                if state.queue.len_of(shape) > 0 {
+                    state.workers_to_wake(shape, &self.inner.drivers, &mut to_wake);
                 }
             }
         }
         self.inner.wake(to_wake);
         for (task, able) in unserved {
-            let refusal = out_of_order(&able, &self.inner.crews);
+            let refusal = out_of_order(&able, &self.inner.drivers);
             let waited = now.saturating_duration_since(task.arrived);
             self.inner.answer(&task, Answered::refused(refusal, waited));
         }
@@ -218,10 +220,10 @@ impl Dispatcher {
     }
 
     /// Keeps the thread that runs this from sleeping while the next request may come at once.
-    pub async fn look_out(&self) -> ! {
+    pub async fn spin_between_requests(&self) -> ! {
         loop {
-            self.inner.lulls.next().await;
-            while self.inner.lulls.is_young(Instant::now()) {
+            self.inner.spin.next().await;
+            while self.inner.spin.is_young(Instant::now()) {
                 tokio::task::yield_now().await;
             }
         }
@@ -234,7 +236,7 @@ impl Dispatcher {
 
     /// Requests that nobody has begun.
     pub fn waiting(&self) -> usize {
-        self.inner.lock().line.len()
+        self.inner.lock().queue.len()
     }
 
     /// Of every device.
@@ -263,12 +265,12 @@ impl Dispatcher {
             let mut state = self.inner.lock();
             state.is_closed = true;
             state.is_over = true;
-            let mut left = state.line.take_all(|_| true);
+            let mut left = state.queue.take_all(|_| true);
             let in_work = state.devices.iter().flat_map(|device| &device.batches);
             left.extend(in_work.flatten().flat_map(|batch| batch.tasks.clone()));
             left
         };
-        self.inner.calls.iter().for_each(Condvar::notify_all);
+        self.inner.wakeups.iter().for_each(Condvar::notify_all);
         for task in left {
             let refusal = Refusal::new(Code::Unavailable, ENDS);
             let waited = task.arrived.elapsed();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tonic::Code;
 
-use super::super::devices::Crew;
+use super::super::devices::DeviceWorkers;
 use super::answer::Refusal;
 use super::queue::Expected;
 use super::state::{DeviceState, Origin, State, offered};
@@ -35,7 +35,13 @@ impl DeviceState {
 
 impl State {
     /// A worker is done with its batch, of which so many failed.
-    pub(super) fn leave(&mut self, device: DeviceId, worker: usize, failed: usize, crews: &[Crew]) {
+    pub(super) fn leave(
+        &mut self,
+        device: DeviceId,
+        worker: usize,
+        failed: usize,
+        drivers: &[DeviceWorkers],
+    ) {
         let state = &mut self.devices[device];
         let Some(batch) = state.batches[worker].take() else {
             return;
@@ -59,7 +65,7 @@ impl State {
                 let pause = PAUSE_MIN * 2u32.pow(doublings);
                 state.down_until = Some(Instant::now() + pause);
                 tracing::warn!(
-                    device = crews[device].device.name(),
+                    device = drivers[device].device.name(),
                     ?pause,
                     "fails again and again: left alone for a while"
                 );
@@ -67,12 +73,12 @@ impl State {
             return;
         }
         if state.down_until.take().is_some() {
-            tracing::info!(device = crews[device].device.name(), "works again");
+            tracing::info!(device = drivers[device].device.name(), "works again");
         }
         if entry.origin == Origin::Server {
             state.failed_since = 0;
         }
-        let Some(offer) = offered(&crews[device], &entry.shape) else {
+        let Some(offer) = offered(&drivers[device], &entry.shape) else {
             // Withdrawn, by a driver that knows why.
             entry.expected[device] = None;
             return;
@@ -126,9 +132,9 @@ impl State {
         for task in given_up {
             // Where nobody else can, it stays with the device: an answer or a failure may still
             // come, until its deadline.
-            if !task.is_answered() && self.can_anyone(&task) {
+            if !task.is_answered() && self.has_another_device(&task) {
                 task.note_failure(device);
-                self.line.push(task, true);
+                self.queue.push(task, true);
             }
         }
         true
@@ -141,7 +147,7 @@ impl State {
             return Vec::new();
         }
         let Self {
-            line,
+            queue,
             shapes,
             devices,
             ..
@@ -155,7 +161,7 @@ impl State {
             let mut able = able(task).into_iter();
             able.all(|device| task.has_tried(device) || devices[device].is_gone(now))
         };
-        let unserved = line.take_all(is_unserved);
+        let unserved = queue.take_all(is_unserved);
         unserved
             .into_iter()
             .map(|task| {
@@ -166,7 +172,7 @@ impl State {
     }
 
     /// Whether a device that has not failed at a task could do it now.
-    pub(super) fn can_anyone(&self, task: &Task) -> bool {
+    pub(super) fn has_another_device(&self, task: &Task) -> bool {
         let devices = self.shapes[task.shape].expected.iter().enumerate();
         let mut able = devices.filter(|(device, expected)| {
             expected.is_some()
@@ -177,8 +183,11 @@ impl State {
     }
 }
 
-pub(super) fn out_of_order(devices: &[DeviceId], crews: &[Crew]) -> Refusal {
-    let names: Vec<_> = devices.iter().map(|id| crews[*id].device.name()).collect();
+pub(super) fn out_of_order(devices: &[DeviceId], drivers: &[DeviceWorkers]) -> Refusal {
+    let names: Vec<_> = devices
+        .iter()
+        .map(|id| drivers[*id].device.name())
+        .collect();
     let message = format!("out of order: {}; try another server", names.join(", "));
     Refusal::new(Code::Unavailable, message)
 }

@@ -28,10 +28,10 @@ mod task;
 mod tests;
 mod workers;
 
-pub use self::admit::Applicant;
+pub use self::admit::Submission;
 pub(crate) use self::answer::refusal_of;
 pub use self::answer::{Answered, Refusal};
 pub use self::dispatcher::{DeviceStatus, Dispatcher};
 pub use self::state::{Bounds, Origin};
 pub use self::task::ClientId;
-pub use super::devices::Crew;
+pub use super::devices::DeviceWorkers;

@@ -32,7 +32,7 @@ impl Expected {
 
 /// All that wait.
 #[derive(Default)]
-pub(super) struct Line {
+pub(super) struct Queue {
     clients: Vec<Client>,
     /// Those who have something waiting: by virtual time, the furthest behind first.
     order: BTreeSet<(u64, ClientId)>,
@@ -52,7 +52,7 @@ struct Client {
     count: usize,
 }
 
-impl Line {
+impl Queue {
     /// A new client, with a share of so much.
     pub(super) fn add_client(&mut self, weight: u32) -> ClientId {
         self.clients.push(Client {
@@ -84,16 +84,16 @@ impl Line {
     pub(super) fn push(&mut self, task: Arc<Task>, is_back: bool) {
         let (id, shape) = (task.client, task.shape);
         let client = &mut self.clients[id];
-        let lines = &mut client.waiting[usize::from(!task.is_urgent)];
-        let place = lines.iter().position(|(other, _)| *other == shape);
+        let queues = &mut client.waiting[usize::from(!task.is_urgent)];
+        let place = queues.iter().position(|(other, _)| *other == shape);
         let place = place.unwrap_or_else(|| {
-            lines.push((shape, VecDeque::new()));
-            lines.len() - 1
+            queues.push((shape, VecDeque::new()));
+            queues.len() - 1
         });
         if is_back {
-            lines[place].1.push_front(task);
+            queues[place].1.push_front(task);
         } else {
-            lines[place].1.push_back(task);
+            queues[place].1.push_back(task);
         }
         client.count += 1;
         if client.count == 1 {
@@ -138,20 +138,21 @@ impl Line {
             if client.count == 0 {
                 continue;
             }
-            for (_, line) in client.waiting.iter_mut().flatten() {
-                if line.iter().any(|task| is_over(task)) {
-                    let (out, kept): (Vec<_>, VecDeque<_>) = std::mem::take(line).into_iter().fold(
-                        (Vec::new(), VecDeque::new()),
-                        |(mut out, mut kept), task| {
-                            if is_over(&task) {
-                                out.push(task);
-                            } else {
-                                kept.push_back(task);
-                            }
-                            (out, kept)
-                        },
-                    );
-                    *line = kept;
+            for (_, queue) in client.waiting.iter_mut().flatten() {
+                if queue.iter().any(|task| is_over(task)) {
+                    let (out, kept): (Vec<_>, VecDeque<_>) =
+                        std::mem::take(queue).into_iter().fold(
+                            (Vec::new(), VecDeque::new()),
+                            |(mut out, mut kept), task| {
+                                if is_over(&task) {
+                                    out.push(task);
+                                } else {
+                                    kept.push_back(task);
+                                }
+                                (out, kept)
+                            },
+                        );
+                    *queue = kept;
                     over.extend(out);
                 }
             }
@@ -172,27 +173,27 @@ impl Line {
         let mut left: HashMap<ShapeId, usize> = HashMap::new();
         let mut found = None;
         'search: for (_, id) in &self.order {
-            for (priority, lines) in self.clients[*id].waiting.iter().enumerate() {
+            for (priority, queues) in self.clients[*id].waiting.iter().enumerate() {
                 // The oldest of all shapes, then the second oldest, and so on.
-                let mut heads: Vec<usize> = vec![0; lines.len()];
+                let mut heads: Vec<usize> = vec![0; queues.len()];
                 loop {
-                    let oldest = lines
+                    let oldest = queues
                         .iter()
                         .zip(&heads)
                         .enumerate()
                         .filter(|(_, ((shape, _), _))| only.is_none_or(|only| only == *shape))
-                        .filter_map(|(at, ((_, line), head))| Some((line.get(*head)?.number, at)))
+                        .filter_map(|(at, ((_, queue), head))| Some((queue.get(*head)?.number, at)))
                         .min();
                     let Some((_, at)) = oldest else { break };
-                    let (shape, line) = &lines[at];
+                    let (shape, queue) = &queues[at];
                     let head = heads[at];
                     heads[at] += 1;
-                    if !may(&line[head]) {
+                    if !may(&queue[head]) {
                         continue;
                     }
                     let left = left.entry(*shape).or_insert_with(|| skip(*shape));
                     // What another device has failed at is left to nobody.
-                    if *left == 0 || line[head].was_tried() {
+                    if *left == 0 || queue[head].was_tried() {
                         found = Some((*id, priority, at, head));
                         break 'search;
                     }

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 /// What is known of the lulls.
 #[derive(Debug)]
-pub(super) struct Lulls {
+pub(super) struct Spin {
     epoch: Instant,
     /// Nanoseconds from `epoch` to the beginning of the one that is on; [`NONE`] without one.
     since: AtomicU64,
@@ -22,7 +22,7 @@ pub(super) struct Lulls {
     begun: Notify,
 }
 
-impl Lulls {
+impl Spin {
     pub(super) fn new() -> Self {
         Self {
             epoch: Instant::now(),
@@ -82,21 +82,21 @@ mod tests {
 
     #[test]
     fn after_a_short_lull_the_next_is_watched_and_after_a_long_one_not() {
-        let lulls = Lulls::new();
-        let at = |us| lulls.epoch + Duration::from_micros(us);
-        let is_watched = || lulls.next().now_or_never().is_some();
+        let spin = Spin::new();
+        let at = |us| spin.epoch + Duration::from_micros(us);
+        let is_watched = || spin.next().now_or_never().is_some();
         // The first one is as long as it takes the first request to come.
-        lulls.end(at(1000));
-        lulls.begin(at(1400));
+        spin.end(at(1000));
+        spin.begin(at(1400));
         assert!(!is_watched());
-        lulls.end(at(1500));
-        assert!(!lulls.is_young(at(1500)), "requests are there");
-        lulls.begin(at(1900));
-        lulls.begin(at(1910));
+        spin.end(at(1500));
+        assert!(!spin.is_young(at(1500)), "requests are there");
+        spin.begin(at(1900));
+        spin.begin(at(1910));
         assert!(is_watched() && !is_watched());
-        assert!(lulls.is_young(at(2050)) && !lulls.is_young(at(2100)));
-        lulls.end(at(2500));
-        lulls.begin(at(2900));
+        assert!(spin.is_young(at(2050)) && !spin.is_young(at(2100)));
+        spin.end(at(2500));
+        spin.begin(at(2900));
         assert!(!is_watched());
     }
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use oarlock::device::Shape;
 
-use super::super::devices::Crew;
-use super::queue::{Expected, Line};
+use super::super::devices::DeviceWorkers;
+use super::queue::{Expected, Queue};
 use super::task::{ClientId, ShapeId, Task};
 
 /// How much there may be of what.
@@ -32,7 +32,7 @@ pub enum Origin {
 
 pub(super) struct State {
     pub(super) bounds: Bounds,
-    pub(super) line: Line,
+    pub(super) queue: Queue,
     pub(super) shapes: Vec<ShapeEntry>,
     pub(super) shape_ids: HashMap<(Shape, Origin), ShapeId>,
     pub(super) devices: Vec<DeviceState>,
@@ -79,14 +79,22 @@ pub(super) struct InWork {
 
 impl State {
     /// The number of a shape, and what devices offer for it.
-    pub(super) fn shape(&mut self, shape: Shape, origin: Origin, crews: &[Crew]) -> ShapeId {
+    pub(super) fn shape(
+        &mut self,
+        shape: Shape,
+        origin: Origin,
+        drivers: &[DeviceWorkers],
+    ) -> ShapeId {
         let key = (shape, origin);
         if let Some(id) = self.shape_ids.get(&key) {
             return *id;
         }
         let shape = &key.0;
         let id = self.shapes.len();
-        let expected = crews.iter().map(|crew| offered(crew, shape)).collect();
+        let expected = drivers
+            .iter()
+            .map(|driver| offered(driver, shape))
+            .collect();
         self.shapes.push(ShapeEntry {
             shape: shape.clone(),
             origin,
@@ -123,8 +131,8 @@ impl DeviceState {
     }
 }
 
-pub(super) fn offered(crew: &Crew, shape: &Shape) -> Option<Expected> {
-    let offer = crew.device.offer(shape)?;
+pub(super) fn offered(driver: &DeviceWorkers, shape: &Shape) -> Option<Expected> {
+    let offer = driver.device.offer(shape)?;
     // A driver may say anything; what is reckoned with it has to stay a time.
     let per_second = if offer.per_second.is_nan() {
         PER_SECOND_MIN

@@ -7,22 +7,22 @@ use oarlock::device::complete;
 use oarlock::{Error, PublicKeyRequest};
 use tonic::Code;
 
-use super::super::devices::Crew;
+use super::super::devices::DeviceWorkers;
 use super::super::outbox::Hold;
 use super::answer::{Answered, Refusal, refusal_of};
 use super::queue::left_to;
-use super::spin::Lulls;
+use super::spin::Spin;
 use super::state::{DeviceState, InWork, Origin, ShapeEntry, State};
 use super::task::{DeviceId, ShapeId, Task};
 
 pub(super) struct Inner {
-    pub(super) crews: Vec<Crew>,
+    pub(super) drivers: Vec<DeviceWorkers>,
     /// Of the devices.
     pub(super) names: Vec<Arc<str>>,
     /// One for each device: its idle workers wait here.
-    pub(super) calls: Vec<Condvar>,
+    pub(super) wakeups: Vec<Condvar>,
     pub(super) state: Mutex<State>,
-    pub(super) lulls: Lulls,
+    pub(super) spin: Spin,
 }
 
 /// What a worker has to do.
@@ -44,13 +44,13 @@ impl Inner {
     pub(super) fn wake(&self, devices: Vec<(DeviceId, usize)>) {
         for (device, workers) in devices {
             for _ in 0..workers {
-                self.calls[device].notify_one();
+                self.wakeups[device].notify_one();
             }
         }
     }
 
     pub(super) fn work(&self, device: DeviceId, worker: usize) {
-        let driver = &self.crews[device].device;
+        let driver = &self.drivers[device].device;
         let hold = driver.answers_together().then(Hold::new);
         let release = || hold.iter().for_each(Hold::release);
         let mut last = Duration::ZERO;
@@ -88,7 +88,7 @@ impl Inner {
             if state.is_over {
                 return Next::Over;
             }
-            let tasks = state.take(device, &self.crews);
+            let tasks = state.take(device, &self.drivers);
             if !tasks.is_empty() {
                 let in_work = &mut state.devices[device];
                 in_work.in_work += tasks.len();
@@ -99,7 +99,7 @@ impl Inner {
                 });
                 let size = tasks.len().min(in_work.by_size.len() - 1);
                 in_work.by_size[size] += 1;
-                let are_many_left = state.line.len() >= 2 * tasks.len();
+                let are_many_left = state.queue.len() >= 2 * tasks.len();
                 return Next::Batch {
                     tasks,
                     are_many_left,
@@ -110,10 +110,10 @@ impl Inner {
             }
             if state.unanswered == 0 {
                 // All replies have gone to the thread that is to look out for requests.
-                self.lulls.begin(Instant::now());
+                self.spin.begin(Instant::now());
             }
             state.devices[device].idle += 1;
-            state = self.calls[device]
+            state = self.wakeups[device]
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
             state.devices[device].idle -= 1;
@@ -121,7 +121,7 @@ impl Inner {
     }
 
     fn run(&self, device: DeviceId, worker: usize, batch: &[Arc<Task>]) {
-        let driver = &self.crews[device].device;
+        let driver = &self.drivers[device].device;
         let name = &self.names[device];
         let began = Instant::now();
         let requests: Vec<_> = batch.iter().map(|task| &task.request).collect();
@@ -145,7 +145,7 @@ impl Inner {
         let (mut given_up, mut to_wake) = (Vec::new(), Vec::new());
         {
             let mut state = self.lock();
-            state.leave(device, worker, failed.len(), &self.crews);
+            state.leave(device, worker, failed.len(), &self.drivers);
             for (place, reason) in failed {
                 let task = &batch[place];
                 if state.origin_of(task) == Origin::Client {
@@ -160,13 +160,13 @@ impl Inner {
                 if is_elsewhere || task.is_answered() {
                     continue;
                 }
-                if state.is_over || !state.can_anyone(task) {
+                if state.is_over || !state.has_another_device(task) {
                     let message =
                         format!("device {name} failed, and no other can take over: {reason}");
                     given_up.push((task, Refusal::new(Code::Unavailable, message)));
                 } else {
-                    state.line.push(Arc::clone(task), true);
-                    state.whom_to_wake(task.shape, &self.crews, &mut to_wake);
+                    state.queue.push(Arc::clone(task), true);
+                    state.workers_to_wake(task.shape, &self.drivers, &mut to_wake);
                 }
             }
         }
@@ -192,23 +192,23 @@ impl Inner {
 
 impl State {
     /// What a free worker of a device does next; nothing if that is best left to others.
-    pub(super) fn take(&mut self, device: DeviceId, crews: &[Crew]) -> Vec<Arc<Task>> {
+    pub(super) fn take(&mut self, device: DeviceId, drivers: &[DeviceWorkers]) -> Vec<Arc<Task>> {
         let is_down = self.devices[device].down_until.is_some();
         if is_down && !self.devices[device].begin_trial() {
             return Vec::new();
         }
         let Self {
-            line,
+            queue,
             shapes,
             devices,
             ..
         } = self;
         let own = |shape: ShapeId| shapes[shape].expected[device];
-        let batch = line.take(
+        let batch = queue.take(
             |task| own(task.shape).is_some() && !task.has_tried(device) && !task.is_answered(),
             |shape| left_to_others(&shapes[shape], device, devices),
             |shape, waiting| {
-                let size = crews[device]
+                let size = drivers[device]
                     .device
                     .batch_size(&shapes[shape].shape, waiting);
                 if is_down { 1 } else { size }
@@ -226,13 +226,13 @@ impl State {
     }
 
     /// Idle workers that have something to do, now that there are requests of a shape.
-    pub(super) fn whom_to_wake(
+    pub(super) fn workers_to_wake(
         &self,
         shape: ShapeId,
-        crews: &[Crew],
+        drivers: &[DeviceWorkers],
         to_wake: &mut Vec<(DeviceId, usize)>,
     ) {
-        let waiting = self.line.len_of(shape);
+        let waiting = self.queue.len_of(shape);
         for (device, state) in self.devices.iter().enumerate() {
             if state.idle == 0 || self.shapes[shape].expected[device].is_none() {
                 continue;
@@ -241,7 +241,7 @@ impl State {
             let own = waiting.saturating_sub(left);
             if own > 0 {
                 let shape = &self.shapes[shape].shape;
-                let size = crews[device].device.batch_size(shape, own).max(1);
+                let size = drivers[device].device.batch_size(shape, own).max(1);
                 to_wake.push((device, own.div_ceil(size).min(state.idle)));
             }
         }

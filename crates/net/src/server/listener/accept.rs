@@ -66,7 +66,7 @@ impl Listener {
         let (stopping, stopped) = watch::channel(false);
         let counts = Arc::new(Counts::default());
         let handshakes_max = HANDSHAKES_MAX.min(limits.connections_max);
-        let door = Arc::new(Door {
+        let acceptor = Arc::new(Acceptor {
             tls,
             handshake_timeout: limits.handshake_timeout,
             idle_timeout: limits.idle_timeout,
@@ -76,11 +76,11 @@ impl Listener {
             done: done.clone(),
             stopped,
             counts: Arc::clone(&counts),
-            refusals: Told::default(),
-            failures: Told::default(),
+            refusals: LogLimit::default(),
+            failures: LogLimit::default(),
         });
         for socket in self.sockets {
-            tokio::spawn(Arc::clone(&door).accept(socket));
+            tokio::spawn(Arc::clone(&acceptor).accept(socket));
         }
         tokio::spawn(async move {
             tokio::select! {
@@ -143,7 +143,7 @@ impl fmt::Display for ListenError {
 impl std::error::Error for ListenError {}
 
 /// What all sockets have in common.
-struct Door {
+struct Acceptor {
     tls: Option<Arc<ServerTls>>,
     handshake_timeout: Duration,
     idle_timeout: Duration,
@@ -153,11 +153,11 @@ struct Door {
     done: mpsc::Sender<Connection>,
     stopped: watch::Receiver<bool>,
     counts: Arc<Counts>,
-    refusals: Told,
-    failures: Told,
+    refusals: LogLimit,
+    failures: LogLimit,
 }
 
-impl Door {
+impl Acceptor {
     async fn accept(self: Arc<Self>, socket: TcpListener) {
         let mut stopped = self.stopped.clone();
         loop {
@@ -317,7 +317,7 @@ impl Refusal {
 /// Tells the first few of a kind in every ten seconds, so that nobody fills a disk by
 /// knocking, and counts the others.
 #[derive(Default)]
-struct Told(Mutex<Window>);
+struct LogLimit(Mutex<Window>);
 
 #[derive(Default)]
 struct Window {
@@ -326,16 +326,19 @@ struct Window {
     untold: u64,
 }
 
-impl Told {
+impl LogLimit {
     /// `say` gets what to add about those that were not told.
     fn tell(&self, say: impl FnOnce(String)) {
         let mut window = lock(&self.0);
         let now = Instant::now();
-        if window.since.is_none_or(|since| now - since >= TOLD_WITHIN) {
+        if window
+            .since
+            .is_none_or(|since| now - since >= LOGGED_WITHIN)
+        {
             window.since = Some(now);
             window.told = 0;
         }
-        if window.told == TOLD_MAX {
+        if window.told == LOGGED_MAX {
             window.untold += 1;
             return;
         }
@@ -386,5 +389,5 @@ const BACKLOG: i32 = 1024;
 const KEEPALIVE_TIME: Duration = Duration::from_secs(60);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
-const TOLD_MAX: u32 = 10;
-const TOLD_WITHIN: Duration = Duration::from_secs(10);
+const LOGGED_MAX: u32 = 10;
+const LOGGED_WITHIN: Duration = Duration::from_secs(10);

@@ -28,43 +28,43 @@ pub struct ConnectionInfo {
     /// By its certificate; [`Identity::anonymous`] in plaintext.
     pub identity: Identity,
     /// Lets it wait.
-    pub pace: Arc<Pace>,
+    pub backoff: Arc<Backoff>,
 }
 
 /// When a connection is read from again. To refuse requests takes time from those that were let in,
 /// and less of it when many are refused at once.
 #[derive(Debug)]
-pub struct Pace {
+pub struct Backoff {
     since: Instant,
     /// Microseconds from then on.
-    rests_until: AtomicU64,
+    until: AtomicU64,
 }
 
-impl Pace {
+impl Backoff {
     fn new() -> Self {
         Self {
             since: Instant::now(),
-            rests_until: AtomicU64::new(0),
+            until: AtomicU64::new(0),
         }
     }
 
     /// Nothing is read from it for so long.
-    pub fn rest(&self, pause: Duration) {
+    pub fn begin(&self, pause: Duration) {
         MODERATED_UNTIL.set(Instant::now().checked_add(pause));
         let until = self.since.elapsed().saturating_add(pause).as_micros();
         let until = u64::try_from(until).unwrap_or(u64::MAX);
-        self.rests_until.store(until, Ordering::Relaxed);
+        self.until.store(until, Ordering::Relaxed);
     }
 
-    fn rests_until(&self) -> Option<Instant> {
-        let until = match self.rests_until.load(Ordering::Relaxed) {
+    fn until(&self) -> Option<Instant> {
+        let until = match self.until.load(Ordering::Relaxed) {
             0 => return None,
             until => self.since.checked_add(Duration::from_micros(until))?,
         };
         if until > Instant::now() {
             return Some(until);
         }
-        self.rests_until.store(0, Ordering::Relaxed);
+        self.until.store(0, Ordering::Relaxed);
         None
     }
 }
@@ -138,7 +138,7 @@ impl Connection {
             info: ConnectionInfo {
                 peer,
                 identity,
-                pace: Arc::new(Pace::new()),
+                backoff: Arc::new(Backoff::new()),
             },
             idle: Idle::new(idle),
             rest: None,
@@ -148,7 +148,7 @@ impl Connection {
 
     /// Ready when it may be read from.
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while let Some(until) = self.info.pace.rests_until() {
+        while let Some(until) = self.info.backoff.until() {
             let rest = self
                 .rest
                 .get_or_insert_with(|| Box::pin(sleep_until(until)));

@@ -10,5 +10,5 @@ mod connection;
 mod counts;
 
 pub use self::accept::{Incoming, ListenError, Listener};
-pub use self::connection::{Connection, ConnectionInfo, Pace, moderate};
+pub use self::connection::{Backoff, Connection, ConnectionInfo, moderate};
 pub use self::counts::Counts;

@@ -11,7 +11,7 @@ use oarlock::kernels::cpu::Cpu;
 use oarlock_net::client::Operation;
 use oarlock_net::proto;
 use oarlock_net::server::Server;
-use oarlock_net::server::dispatch::Crew;
+use oarlock_net::server::dispatch::DeviceWorkers;
 use tonic::Code;
 
 use super::super::host::{EVERYTHING, Home, call};
@@ -76,9 +76,11 @@ async fn a_clients_own_numbers_shut_nobody_out() {
     };
     for device in devices() {
         let name = device.name().to_owned();
-        let crews = vec![Crew { device, workers: 2 }];
+        let drivers = vec![DeviceWorkers { device, workers: 2 }];
         let rest = format!("{EVERYTHING}[metrics]\nlisten = \"127.0.0.1:0\"\n");
-        let server = Server::start_with(home.config(&rest), crews).await.unwrap();
+        let server = Server::start_with(home.config(&rest), drivers)
+            .await
+            .unwrap();
         let alice = home.client("alice", &[&server]).await;
         let mallory = home.client("mallory", &[&server]).await;
         for _ in 0..4 {

@@ -8,8 +8,8 @@ fn what_a_device_fails_at_another_does_and_the_first_is_left_alone() {
         counted.fetch_add(1, Ordering::Relaxed);
         Some(DeviceError("burnt".into()))
     };
-    let crews = vec![crew("broken", 1, fails), crew("good", 1, || None)];
-    let dispatcher = Dispatcher::start(crews, BOUNDS).unwrap();
+    let drivers = vec![driver("broken", 1, fails), driver("good", 1, || None)];
+    let dispatcher = Dispatcher::start(drivers, BOUNDS).unwrap();
     let client = dispatcher.add_client(1);
     let mut sent = 0;
     // Until the broken one has come to its turn.
@@ -26,8 +26,8 @@ fn what_a_device_fails_at_another_does_and_the_first_is_left_alone() {
 
 #[test]
 fn where_no_device_is_left_the_client_is_told_which_failed() {
-    let crews = vec![crew("broken", 1, || Some(DeviceError("burnt".into())))];
-    let dispatcher = Dispatcher::start(crews, BOUNDS).unwrap();
+    let drivers = vec![driver("broken", 1, || Some(DeviceError("burnt".into())))];
+    let dispatcher = Dispatcher::start(drivers, BOUNDS).unwrap();
     let client = dispatcher.add_client(1);
     for _ in 0..5 {
         let (_, answered) = send(&dispatcher, client, 0..1, MINUTE)
@@ -45,7 +45,7 @@ fn a_device_that_is_well_again_is_taken_again() {
     let is_ill = Arc::new(Mutex::new(true));
     let ill = Arc::clone(&is_ill);
     let mishap = move || ill.lock().unwrap().then(|| DeviceError("a fever".into()));
-    let dispatcher = Dispatcher::start(vec![crew("moody", 1, mishap)], BOUNDS).unwrap();
+    let dispatcher = Dispatcher::start(vec![driver("moody", 1, mishap)], BOUNDS).unwrap();
     let client = dispatcher.add_client(1);
     let mut is_refused = false;
     while !is_refused {
@@ -63,7 +63,7 @@ fn a_device_that_is_well_again_is_taken_again() {
     let began = Instant::now();
     loop {
         let answers = send(&dispatcher, client, 7..8, MINUTE);
-        dispatcher.look_after();
+        dispatcher.enforce_deadlines();
         if let Ok(result) = answers.recv_timeout(MINUTE).unwrap().1.outcome {
             assert_eq!(*result, power(7));
             break;
@@ -86,8 +86,8 @@ fn send_each(
     exponents: std::ops::Range<u8>,
 ) -> Vec<Answered> {
     let each = exponents.map(|exponent| {
-        let (applicants, answers) = applicants_of(origin, exponent..exponent + 1, MINUTE);
-        dispatcher.admit(client, applicants);
+        let (submissions, answers) = submissions_of(origin, exponent..exponent + 1, MINUTE);
+        dispatcher.admit(client, submissions);
         answers.recv_timeout(MINUTE).unwrap().1
     });
     each.collect()
@@ -96,14 +96,14 @@ fn send_each(
 #[test]
 fn what_a_client_sent_is_no_evidence_against_a_device() {
     let calls = Arc::new(AtomicUsize::new(0));
-    let crews = ["one", "two"].map(|name| {
+    let drivers = ["one", "two"].map(|name| {
         let counted = Arc::clone(&calls);
-        crew(name, 1, move || {
+        driver(name, 1, move || {
             counted.fetch_add(1, Ordering::Relaxed);
             Some(DeviceError("odd numbers".into()))
         })
     });
-    let dispatcher = Dispatcher::start(crews.into(), BOUNDS).unwrap();
+    let dispatcher = Dispatcher::start(drivers.into(), BOUNDS).unwrap();
     let client = dispatcher.add_client(1);
     for answered in send_each(&dispatcher, client, Origin::Client, 0..20) {
         let refusal = answered.outcome.unwrap_err();
@@ -150,14 +150,14 @@ fn what_a_client_sent_shares_no_batch_with_the_servers_keys() {
     let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
     let device = AllOrNothing(SoftwareDevice::new(Cpu::detect()), Arc::clone(&gate));
     let device = Arc::new(device);
-    let dispatcher = Dispatcher::start(vec![Crew { device, workers: 1 }], BOUNDS).unwrap();
+    let dispatcher = Dispatcher::start(vec![DeviceWorkers { device, workers: 1 }], BOUNDS).unwrap();
     let clients = [dispatcher.add_client(1), dispatcher.add_client(1)];
     let mut answers = Vec::new();
     for even in (0..40).step_by(2) {
-        let (own, answer) = applicants(even..even + 1, MINUTE);
+        let (own, answer) = submissions(even..even + 1, MINUTE);
         dispatcher.admit(clients[0], own);
         answers.push((even, answer));
-        let (other, answer) = applicants_of(Origin::Client, even + 1..even + 2, MINUTE);
+        let (other, answer) = submissions_of(Origin::Client, even + 1..even + 2, MINUTE);
         dispatcher.admit(clients[1], other);
         answers.push((even + 1, answer));
     }
@@ -189,20 +189,20 @@ fn a_clients_numbers_that_hang_stop_one_device_and_blame_none() {
         hang: Duration::ZERO,
         ..BOUNDS
     };
-    let crews = vec![
-        crew("one", 1, hangs_once.clone()),
-        crew("two", 1, hangs_once),
+    let drivers = vec![
+        driver("one", 1, hangs_once.clone()),
+        driver("two", 1, hangs_once),
     ];
-    let dispatcher = Dispatcher::start(crews, bounds).unwrap();
+    let dispatcher = Dispatcher::start(drivers, bounds).unwrap();
     let client = dispatcher.add_client(1);
-    let (one, hanging) = applicants_of(Origin::Client, 1..2, MINUTE);
+    let (one, hanging) = submissions_of(Origin::Client, 1..2, MINUTE);
     dispatcher.admit(client, one);
     let began = Instant::now();
     while calls.load(Ordering::SeqCst) == 0 {
         assert!(began.elapsed() < MINUTE, "never begun");
         std::thread::yield_now();
     }
-    dispatcher.look_after();
+    dispatcher.enforce_deadlines();
     for status in dispatcher.devices() {
         assert!(!status.is_down && status.failures == 0, "{status:?}");
     }
@@ -224,8 +224,8 @@ fn what_hangs_in_a_device_is_done_by_another_and_answered_once() {
         hang: Duration::from_millis(20),
         ..BOUNDS
     };
-    let crews = vec![crew("hanging", 2, hangs), crew("good", 1, || None)];
-    let dispatcher = Dispatcher::start(crews, bounds).unwrap();
+    let drivers = vec![driver("hanging", 2, hangs), driver("good", 1, || None)];
+    let dispatcher = Dispatcher::start(drivers, bounds).unwrap();
     let client = dispatcher.add_client(1);
     let began = Instant::now();
     let mut answers = Vec::new();
@@ -237,7 +237,7 @@ fn what_hangs_in_a_device_is_done_by_another_and_answered_once() {
     }
     while dispatcher.unanswered() > 0 {
         assert!(began.elapsed() < MINUTE, "{} left", dispatcher.unanswered());
-        dispatcher.look_after();
+        dispatcher.enforce_deadlines();
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(dispatcher.devices()[0].is_down);
@@ -264,13 +264,13 @@ fn what_hangs_and_then_fails_is_answered_where_nobody_else_can() {
         hang: Duration::from_millis(20),
         ..BOUNDS
     };
-    let dispatcher = Dispatcher::start(vec![crew("only", 1, hangs_then_fails)], bounds).unwrap();
+    let dispatcher = Dispatcher::start(vec![driver("only", 1, hangs_then_fails)], bounds).unwrap();
     let client = dispatcher.add_client(1);
     let answers = send(&dispatcher, client, 1..2, MINUTE);
     let began = Instant::now();
     while !dispatcher.devices()[0].is_down {
         assert!(began.elapsed() < MINUTE, "never found to hang");
-        dispatcher.look_after();
+        dispatcher.enforce_deadlines();
         std::thread::sleep(Duration::from_millis(1));
     }
     gate.open();
@@ -294,7 +294,7 @@ fn a_trial_that_hangs_does_not_keep_a_device_from_the_next_one() {
         hang: Duration::from_millis(20),
         ..BOUNDS
     };
-    let dispatcher = Dispatcher::start(vec![crew("only", 4, hangs_twice)], bounds).unwrap();
+    let dispatcher = Dispatcher::start(vec![driver("only", 4, hangs_twice)], bounds).unwrap();
     let client = dispatcher.add_client(1);
     let began = Instant::now();
     let mut served = false;
@@ -302,7 +302,7 @@ fn a_trial_that_hangs_does_not_keep_a_device_from_the_next_one() {
         assert!(began.elapsed() < MINUTE, "never tried again");
         let answers = send(&dispatcher, client, 7..8, Duration::from_millis(50));
         let answered = loop {
-            dispatcher.look_after();
+            dispatcher.enforce_deadlines();
             if let Ok((_, answered)) = answers.recv_timeout(Duration::from_millis(1)) {
                 break answered;
             }

@@ -15,7 +15,7 @@ use oarlock::kernels::cpu::Cpu;
 use oarlock::{Base, ByteOrder, PublicKeyRequest};
 use tonic::Code;
 
-use super::admit::REST_MAX;
+use super::admit::BACK_OFF_MAX;
 use super::*;
 
 /// 3 ^ `exponent` mod 0x1f1.
@@ -53,12 +53,12 @@ impl<F: Fn() -> Option<DeviceError> + Send + Sync> PublicKeyDevice for Moody<F> 
     }
 }
 
-fn crew(
+fn driver(
     name: &'static str,
     workers: usize,
     mishap: impl Fn() -> Option<DeviceError> + Send + Sync + 'static,
-) -> Crew {
-    Crew {
+) -> DeviceWorkers {
+    DeviceWorkers {
         device: Arc::new(Moody(name, SoftwareDevice::new(Cpu::detect()), mishap)),
         workers,
     }
@@ -77,28 +77,28 @@ fn send(
     exponents: std::ops::Range<u8>,
     timeout: Duration,
 ) -> mpsc::Receiver<(u8, Answered)> {
-    let (applicants, receiver) = applicants(exponents, timeout);
-    dispatcher.admit(client, applicants);
+    let (submissions, receiver) = submissions(exponents, timeout);
+    dispatcher.admit(client, submissions);
     receiver
 }
 
-fn applicants(
+fn submissions(
     exponents: std::ops::Range<u8>,
     timeout: Duration,
-) -> (Vec<Applicant>, mpsc::Receiver<(u8, Answered)>) {
-    applicants_of(Origin::Server, exponents, timeout)
+) -> (Vec<Submission>, mpsc::Receiver<(u8, Answered)>) {
+    submissions_of(Origin::Server, exponents, timeout)
 }
 
-fn applicants_of(
+fn submissions_of(
     origin: Origin,
     exponents: std::ops::Range<u8>,
     timeout: Duration,
-) -> (Vec<Applicant>, mpsc::Receiver<(u8, Answered)>) {
+) -> (Vec<Submission>, mpsc::Receiver<(u8, Answered)>) {
     let (sender, receiver) = mpsc::channel();
-    let applicants = exponents
+    let submissions = exponents
         .map(|exponent| {
             let sender = sender.clone();
-            Applicant {
+            Submission {
                 request: request(exponent),
                 origin,
                 is_urgent: false,
@@ -109,7 +109,7 @@ fn applicants_of(
             }
         })
         .collect();
-    (applicants, receiver)
+    (submissions, receiver)
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -144,8 +144,8 @@ impl Gate {
 
 #[test]
 fn every_request_is_answered_once_by_whichever_device() {
-    let crews = vec![crew("one", 2, || None), crew("two", 3, || None)];
-    let dispatcher = Dispatcher::start(crews, BOUNDS).unwrap();
+    let drivers = vec![driver("one", 2, || None), driver("two", 3, || None)];
+    let dispatcher = Dispatcher::start(drivers, BOUNDS).unwrap();
     let clients = [dispatcher.add_client(1), dispatcher.add_client(5)];
     let answers = clients.map(|client| send(&dispatcher, client, 0..200, MINUTE));
     for answers in &answers {
@@ -166,7 +166,7 @@ fn those_who_flood_the_line_leave_room_to_the_others() {
         waiting_max: 100,
         ..BOUNDS
     };
-    let dispatcher = Dispatcher::start(vec![crew("slow", 1, hangs)], bounds).unwrap();
+    let dispatcher = Dispatcher::start(vec![driver("slow", 1, hangs)], bounds).unwrap();
     let floods = [1, 1, 1].map(|weight| {
         let client = dispatcher.add_client(weight);
         send(&dispatcher, client, 0..200, MINUTE)
@@ -183,21 +183,21 @@ fn those_who_flood_the_line_leave_room_to_the_others() {
 }
 
 #[test]
-fn deadlines_are_kept_in_the_line_and_in_the_device() {
+fn deadlines_are_kept_in_the_queue_and_in_the_device() {
     let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
     let held = Arc::clone(&gate);
     let hangs = move || {
         held.pass();
         None
     };
-    let dispatcher = Dispatcher::start(vec![crew("slow", 1, hangs)], BOUNDS).unwrap();
+    let dispatcher = Dispatcher::start(vec![driver("slow", 1, hangs)], BOUNDS).unwrap();
     let client = dispatcher.add_client(1);
     let answers = send(&dispatcher, client, 0..3, Duration::from_millis(10));
     let began = Instant::now();
     let mut devices = Vec::new();
     while devices.len() < 3 {
         assert!(began.elapsed() < MINUTE);
-        dispatcher.look_after();
+        dispatcher.enforce_deadlines();
         while let Ok((_, answered)) = answers.try_recv() {
             assert_eq!(answered.outcome.unwrap_err().code, Code::DeadlineExceeded);
             devices.push(answered.device);
@@ -223,7 +223,7 @@ fn who_comes_one_by_one_is_told_to_wait_for_as_long() {
         waiting_max: 10,
         ..BOUNDS
     };
-    let dispatcher = Dispatcher::start(vec![crew("slow", 1, hangs)], bounds).unwrap();
+    let dispatcher = Dispatcher::start(vec![driver("slow", 1, hangs)], bounds).unwrap();
     let client = dispatcher.add_client(1);
     let mut answers = Vec::new();
     // Nothing is ever refused by `admit`.
@@ -231,12 +231,12 @@ fn who_comes_one_by_one_is_told_to_wait_for_as_long() {
         if let Some(full) = dispatcher.no_room(client) {
             break full;
         }
-        let (one, answer) = applicants(0..1, MINUTE);
+        let (one, answer) = submissions(0..1, MINUTE);
         assert_eq!(dispatcher.admit(client, one), None);
         answers.push(answer);
     };
     assert_eq!(refusal.code, Code::ResourceExhausted);
-    assert!(!rest.is_zero() && rest <= REST_MAX, "{rest:?}");
+    assert!(!rest.is_zero() && rest <= BACK_OFF_MAX, "{rest:?}");
     gate.open();
     for answer in answers {
         assert_all_right(&answer, 1);
@@ -256,7 +256,7 @@ fn bounds_are_kept_and_who_is_refused_is_told_why() {
         per_client_max: 6,
         ..BOUNDS
     };
-    let dispatcher = Dispatcher::start(vec![crew("slow", 1, hangs)], bounds).unwrap();
+    let dispatcher = Dispatcher::start(vec![driver("slow", 1, hangs)], bounds).unwrap();
     let clients = [1, 1, 1].map(|weight| dispatcher.add_client(weight));
     let answers = clients.map(|client| send(&dispatcher, client, 0..8, MINUTE));
     let refused: Vec<_> = answers
@@ -280,9 +280,12 @@ fn bounds_are_kept_and_who_is_refused_is_told_why() {
         says("of this client") && says("requests wait already"),
         "{refused:?}"
     );
-    let (more, _) = applicants(0..1, MINUTE);
+    let (more, _) = submissions(0..1, MINUTE);
     let pause = dispatcher.admit(clients[0], more);
-    assert!(pause.is_some_and(|pause| pause <= REST_MAX), "{pause:?}");
+    assert!(
+        pause.is_some_and(|pause| pause <= BACK_OFF_MAX),
+        "{pause:?}"
+    );
     let (refusal, rest) = dispatcher.no_room(clients[0]).unwrap();
     assert_eq!((refusal.code, Some(rest)), (Code::ResourceExhausted, pause));
     gate.open();
@@ -293,7 +296,7 @@ fn bounds_are_kept_and_who_is_refused_is_told_why() {
     assert_eq!(answered + refused.len(), 24);
     assert_eq!(dispatcher.unanswered(), 0);
     assert_eq!(
-        dispatcher.admit(clients[0], applicants(0..1, MINUTE).0),
+        dispatcher.admit(clients[0], submissions(0..1, MINUTE).0),
         None
     );
 }
@@ -306,7 +309,7 @@ fn at_the_end_all_that_is_left_is_answered() {
         held.pass();
         None
     };
-    let dispatcher = Dispatcher::start(vec![crew("slow", 1, hangs)], BOUNDS).unwrap();
+    let dispatcher = Dispatcher::start(vec![driver("slow", 1, hangs)], BOUNDS).unwrap();
     let client = dispatcher.add_client(1);
     let answers = send(&dispatcher, client, 0..5, MINUTE);
     dispatcher.close();
@@ -335,11 +338,11 @@ fn what_no_device_can_do_is_refused() {
         }
         fn run(&self, _: &[&PublicKeyRequest], _: &mut Answer<'_>) {}
     }
-    let crews = vec![Crew {
+    let drivers = vec![DeviceWorkers {
         device: Arc::new(Nothing),
         workers: 1,
     }];
-    let dispatcher = Dispatcher::start(crews, BOUNDS).unwrap();
+    let dispatcher = Dispatcher::start(drivers, BOUNDS).unwrap();
     let client = dispatcher.add_client(1);
     let answers = send(&dispatcher, client, 0..1, MINUTE);
     let refusal = answers.recv().unwrap().1.outcome.unwrap_err();
@@ -367,12 +370,12 @@ fn a_driver_may_offer_anything() {
                 per_second,
             };
             let odd = Odd(SoftwareDevice::new(Cpu::detect()), offer);
-            let odd = Crew {
+            let odd = DeviceWorkers {
                 device: Arc::new(odd),
                 workers: 1,
             };
-            let crews = vec![odd, crew("good", 1, || None)];
-            let dispatcher = Dispatcher::start(crews, BOUNDS).unwrap();
+            let drivers = vec![odd, driver("good", 1, || None)];
+            let dispatcher = Dispatcher::start(drivers, BOUNDS).unwrap();
             let client = dispatcher.add_client(1);
             assert_all_right(&send(&dispatcher, client, 0..50, MINUTE), 50);
         }

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::queue::{Expected, Line, left_to};
+use super::super::queue::{Expected, Queue, left_to};
 use super::super::task::{ShapeId, Task};
 use super::*;
 
@@ -21,9 +21,9 @@ fn task(number: u64, client: ClientId, shape: ShapeId, is_urgent: bool) -> Arc<T
 }
 
 /// Numbers of the tasks that a device takes one after the other.
-fn order(line: &mut Line, skip: usize) -> Vec<u64> {
+fn order(queue: &mut Queue, skip: usize) -> Vec<u64> {
     let millisecond = |_| Duration::from_millis(1);
-    let next = || line.take(|_| true, |_| skip, |_, _| 1, millisecond);
+    let next = || queue.take(|_| true, |_| skip, |_, _| 1, millisecond);
     std::iter::repeat_with(next)
         .take_while(|batch| !batch.is_empty())
         .map(|batch| batch[0].number)
@@ -32,28 +32,28 @@ fn order(line: &mut Line, skip: usize) -> Vec<u64> {
 
 #[test]
 fn clients_are_served_by_their_weights_and_nobody_saves_up() {
-    let mut line = Line::default();
-    let (light, heavy) = (line.add_client(1), line.add_client(3));
+    let mut queue = Queue::default();
+    let (light, heavy) = (queue.add_client(1), queue.add_client(3));
     for number in 0..40 {
-        line.push(task(number, light, 0, false), false);
-        line.push(task(100 + number, heavy, 0, false), false);
+        queue.push(task(number, light, 0, false), false);
+        queue.push(task(100 + number, heavy, 0, false), false);
     }
     let millisecond = |_| Duration::from_millis(1);
     let mut served = HashMap::new();
     for _ in 0..40 {
-        let batch = line.take(|_| true, |_| 0, |_, _| 1, millisecond);
+        let batch = queue.take(|_| true, |_| 0, |_, _| 1, millisecond);
         *served.entry(batch[0].client).or_insert(0) += 1;
     }
     assert_eq!((served[&light], served[&heavy]), (10, 30));
 
     // One that comes later shares from then on, and does not catch up.
-    let late = line.add_client(1);
+    let late = queue.add_client(1);
     for number in 0..40 {
-        line.push(task(200 + number, late, 0, false), false);
+        queue.push(task(200 + number, late, 0, false), false);
     }
     served.clear();
     for _ in 0..20 {
-        let batch = line.take(|_| true, |_| 0, |_, _| 1, millisecond);
+        let batch = queue.take(|_| true, |_| 0, |_, _| 1, millisecond);
         *served.entry(batch[0].client).or_insert(0) += 1;
     }
     assert!((4..=6).contains(&served[&late]), "{served:?}");
@@ -61,8 +61,8 @@ fn clients_are_served_by_their_weights_and_nobody_saves_up() {
 
 #[test]
 fn urgent_ones_come_first_and_then_the_oldest_of_any_shape() {
-    let mut line = Line::default();
-    let client = line.add_client(1);
+    let mut queue = Queue::default();
+    let client = queue.add_client(1);
     for (number, shape, is_urgent) in [
         (1, 0, false),
         (2, 1, false),
@@ -70,26 +70,26 @@ fn urgent_ones_come_first_and_then_the_oldest_of_any_shape() {
         (4, 0, false),
         (5, 1, true),
     ] {
-        line.push(task(number, client, shape, is_urgent), false);
+        queue.push(task(number, client, shape, is_urgent), false);
     }
-    line.push(task(6, client, 0, false), true);
-    assert_eq!(line.len(), 6);
-    assert_eq!(order(&mut line, 0), [3, 5, 2, 6, 1, 4]);
-    assert_eq!(line.len(), 0);
+    queue.push(task(6, client, 0, false), true);
+    assert_eq!(queue.len(), 6);
+    assert_eq!(order(&mut queue, 0), [3, 5, 2, 6, 1, 4]);
+    assert_eq!(queue.len(), 0);
 }
 
 #[test]
 fn a_batch_is_of_one_shape_and_of_all_clients() {
-    let mut line = Line::default();
-    let clients = [line.add_client(1), line.add_client(1)];
+    let mut queue = Queue::default();
+    let clients = [queue.add_client(1), queue.add_client(1)];
     for number in 0..6 {
-        line.push(task(number, clients[0], 0, false), false);
-        line.push(
+        queue.push(task(number, clients[0], 0, false), false);
+        queue.push(
             task(10 + number, clients[1], (number % 2) as usize, false),
             false,
         );
     }
-    let batch = line.take(
+    let batch = queue.take(
         |_| true,
         |_| 0,
         |_, waiting| waiting.min(8),
@@ -97,7 +97,7 @@ fn a_batch_is_of_one_shape_and_of_all_clients() {
     );
     let numbers: Vec<_> = batch.iter().map(|task| task.number).collect();
     assert_eq!(numbers, [0, 10, 1, 12, 2, 14, 3, 4]);
-    assert_eq!((line.len_of(0), line.len_of(1)), (1, 3));
+    assert_eq!((queue.len_of(0), queue.len_of(1)), (1, 3));
 }
 
 #[test]
@@ -112,32 +112,32 @@ fn a_slow_device_takes_what_faster_ones_would_not_have_done_by_then() {
     assert_eq!(left_to(board, fast, 100), 0);
     assert_eq!(left_to(fast, board, 0), 0);
 
-    let mut line = Line::default();
-    let client = line.add_client(1);
+    let mut queue = Queue::default();
+    let client = queue.add_client(1);
     for number in 0..5 {
-        line.push(task(number, client, 0, false), false);
+        queue.push(task(number, client, 0, false), false);
     }
     // What is left to others is the front.
-    assert_eq!(order(&mut line, 3), [3, 4]);
-    assert_eq!(order(&mut line, 3), [0; 0]);
-    assert_eq!(order(&mut line, 0), [0, 1, 2]);
+    assert_eq!(order(&mut queue, 3), [3, 4]);
+    assert_eq!(order(&mut queue, 3), [0; 0]);
+    assert_eq!(order(&mut queue, 0), [0, 1, 2]);
 }
 
 #[test]
 fn what_is_over_is_taken_out_wherever_it_stands() {
-    let mut line = Line::default();
-    let clients = [line.add_client(1), line.add_client(2)];
+    let mut queue = Queue::default();
+    let clients = [queue.add_client(1), queue.add_client(2)];
     for number in 0..20 {
         let client = clients[(number % 2) as usize];
-        line.push(
+        queue.push(
             task(number, client, (number % 3) as usize, number % 5 == 0),
             false,
         );
     }
-    let over = line.take_all(|task| task.number % 4 == 0);
+    let over = queue.take_all(|task| task.number % 4 == 0);
     assert_eq!(over.len(), 5);
-    assert_eq!(line.len(), 15);
-    let mut left = order(&mut line, 0);
+    assert_eq!(queue.len(), 15);
+    let mut left = order(&mut queue, 0);
     left.sort_unstable();
     let expected: Vec<_> = (0..20).filter(|number| number % 4 != 0).collect();
     assert_eq!(left, expected);
