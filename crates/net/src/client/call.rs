@@ -1,4 +1,4 @@
-//! A request, from its first attempt to its last.
+//! The call: a request from its first attempt to its last.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -15,13 +15,12 @@ use super::settings::{CallOptions, ClientError, Fallback, Settings};
 use crate::proto;
 use crate::proto::request::Operation;
 
-/// Servers that requests go to. Clones share connections, which are closed with the last of them.
+/// A client of several servers. Clones share connections, which close with the last clone.
 #[derive(Clone)]
 pub struct Client(Arc<Directory>);
 
 impl Client {
-    /// Begins to connect, and goes on to do so as long as it lives. To be called in a runtime of
-    /// tokio.
+    /// Starts to connect, and keeps connecting while the client lives. Call it in a tokio runtime.
     ///
     /// # Errors
     /// INVALID_ARGUMENT for a server that is not `host:port`.
@@ -29,20 +28,20 @@ impl Client {
         Directory::start(settings).map(Self)
     }
 
-    /// Waits until there is a connection to any server.
+    /// Waits for a connection to any server.
     ///
     /// # Errors
-    /// UNAVAILABLE after `patience`: what was wrong with the servers.
+    /// UNAVAILABLE after `patience`, with what was wrong with the servers.
     pub async fn ready(&self, patience: Duration) -> Result<(), ClientError> {
         let connected = timeout(patience, self.0.until_connected());
         connected.await.map_err(|_| self.0.unreachable())
     }
 
-    /// Carries out an operation on one of the servers; on another one where the first fails.
+    /// Carries out an operation on one of the servers, or on another if the first fails.
     ///
     /// # Errors
-    /// What the last server that was asked said, with its code; UNAVAILABLE where none can be
-    /// reached, DEADLINE_EXCEEDED where the time is over.
+    /// The code and message of the last server asked; UNAVAILABLE if no server can be reached,
+    /// DEADLINE_EXCEEDED if time runs out.
     pub async fn call(
         &self,
         operation: Operation,
@@ -63,7 +62,7 @@ impl Client {
                 priority: i32::from(options.is_urgent),
                 operation: Some(operation.clone()),
             };
-            // It would break the stream, and what others have on it.
+            // It would break the stream with all requests on it.
             if request.encoded_len() > REQUEST_BYTES_MAX {
                 return Err(ClientError {
                     code: Code::InvalidArgument,
@@ -98,7 +97,7 @@ impl Client {
             {
                 return result;
             }
-            // At once at first: the next one is likely to be another.
+            // The first retry is immediate, because it is likely to reach another server.
             if refusals > 0 {
                 sleep(PAUSE_MIN * 2u32.pow(refusals.min(6) as u32)).await;
             }
@@ -107,7 +106,7 @@ impl Client {
         }
     }
 
-    /// The keys that this client may use, by any server that answers.
+    /// The keys this client may use, as the first server to answer lists them.
     ///
     /// # Errors
     /// As [`call`](Self::call).
@@ -117,12 +116,12 @@ impl Client {
         asked.await.map_err(|_| self.late())?
     }
 
-    /// Connections that are open.
+    /// The number of open connections.
     pub fn connected(&self) -> usize {
         self.0.connected()
     }
 
-    /// Why there was no answer in time.
+    /// Why no answer arrived in time.
     fn late(&self) -> ClientError {
         if self.0.connected() == 0 {
             return self.0.unreachable();
@@ -134,7 +133,7 @@ impl Client {
         }
     }
 
-    /// One request to one server. `None`: there is none.
+    /// One attempt on one server. `Err(None)`: there is no server.
     async fn attempt(
         &self,
         request: proto::Request,
@@ -142,10 +141,10 @@ impl Client {
     ) -> Result<Zeroizing<Vec<u8>>, Option<Fault>> {
         let mut request = Some(request);
         loop {
-            // Looked at before, so that no change is missed.
+            // Read first, so that no change is missed.
             let changes = self.0.changes();
             let waiting = self.0.with_balance(|balance| {
-                // Whom to wake is not known to a balance that many ask; `changes` tells instead.
+                // A balance shared by many callers cannot tell which one to wake; `changes` does.
                 let mut context = Context::from_waker(Waker::noop());
                 match tower::Service::poll_ready(balance, &mut context) {
                     Poll::Ready(Ok(())) => Some(tower::Service::call(balance, request.take()?)),
@@ -176,7 +175,7 @@ async fn compute_here(
     }
 }
 
-/// With a batch that it is added to, it stays below what servers take in one message by default.
+/// Together with the batch it joins, it stays below what servers accept in one message by default.
 const REQUEST_BYTES_MAX: usize = 512 << 10;
-/// Between attempts, doubled with each.
+/// Between attempts; doubled with each.
 const PAUSE_MIN: Duration = Duration::from_millis(2);

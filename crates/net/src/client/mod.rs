@@ -1,9 +1,9 @@
-//! The client: several servers, each reached by connections of its own.
+//! The client: several servers, with connections to each.
 //!
-//! Of two connections picked at random the one with fewer requests under way is taken (the power of
-//! two choices, Mitzenmacher 2001; by tower). A connection that breaks is made anew; what was on its
-//! way goes to another one, within the deadline of the request: nothing that a server does changes
-//! anything, so that doing it twice does no harm.
+//! Of two connections picked at random it takes the one with fewer requests under way (the power of
+//! two choices, Mitzenmacher 2001; by tower). A broken connection is opened again; its requests go
+//! to another one within their deadlines. Operations have no effect on a server, so repeating one
+//! does no harm.
 
 mod call;
 mod connection;

@@ -1,4 +1,4 @@
-//! How servers are reached, and requests treated.
+//! How servers are reached, and how requests are treated.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -14,33 +14,33 @@ use crate::proto::request::Operation;
 /// How servers are reached.
 #[derive(Clone)]
 pub struct Settings {
-    /// `host:port` of each server; of a name that has several addresses, every one. Names are looked
-    /// up again from time to time, so that servers may come and go.
+    /// `host:port` of each server. If a name has several addresses, all of them are used. Names are
+    /// looked up again from time to time, so servers may come and go.
     pub servers: Vec<String>,
-    /// Mutual TLS; `None` for servers without, on this machine.
+    /// Mutual TLS; `None` for plaintext servers on this machine.
     pub tls: Option<Arc<ClientConfig>>,
-    /// The name in the servers' certificates, where it is not that of `servers`.
+    /// The name in the servers' certificates, if it differs from that in `servers`.
     pub server_name: Option<String>,
-    /// To each address.
+    /// Connections to each address.
     pub connections: usize,
-    /// For a connection, TLS included.
+    /// Time to connect, including TLS.
     pub connect_timeout: Duration,
-    /// Of a request, from first to last attempt, unless it brings its own.
+    /// Time for a request from first to last attempt, unless the call has its own.
     pub timeout: Duration,
     /// How often names are looked up again.
     pub lookup_interval: Duration,
-    /// Computes what no server can be asked for, if that is allowed.
+    /// Computes locally when no server can be reached, if set.
     pub fallback: Option<Arc<dyn Fallback>>,
 }
 
-/// Computes requests here, on a thread for work that blocks.
+/// Computes requests locally, on a thread for blocking work.
 pub trait Fallback: Send + Sync {
-    /// The result; `None` for what cannot be computed here either.
+    /// The result; `None` if it cannot be computed here either.
     fn compute(&self, operation: &Operation) -> Option<Result<Zeroizing<Vec<u8>>, String>>;
 }
 
 impl Settings {
-    /// For these servers, with one connection to each address.
+    /// Settings for these servers, with one connection to each address.
     pub fn new(servers: Vec<String>, tls: Option<Arc<ClientConfig>>) -> Self {
         Self {
             servers,
@@ -55,16 +55,16 @@ impl Settings {
     }
 }
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Address {
     pub(super) socket: SocketAddr,
-    /// As it was written, without the port.
+    /// As written, without the port.
     pub(super) host: String,
 }
 
 impl Address {
-    /// For the `:authority` of requests.
+    /// The `:authority` of requests.
     pub(super) fn authority(&self) -> String {
         self.socket.to_string()
     }
@@ -83,7 +83,7 @@ impl fmt::Display for Address {
 /// Why a request was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientError {
-    /// Of gRPC.
+    /// The gRPC status code.
     pub code: Code,
     /// What was wrong, and what to do.
     pub message: String,
@@ -97,11 +97,11 @@ impl fmt::Display for ClientError {
 
 impl std::error::Error for ClientError {}
 
-/// How a request is to be treated.
+/// How a request is treated.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CallOptions {
-    /// From first to last attempt; that of the settings if there is none.
+    /// From first to last attempt; by default that of the settings.
     pub timeout: Option<Duration>,
-    /// Before other requests of this client.
+    /// Precedes this client's other requests.
     pub is_urgent: bool,
 }

@@ -1,4 +1,4 @@
-//! Who may do what: from the identity in a client's certificate to keys and operations.
+//! The access list: from the identity in a client's certificate to keys and operations.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// From the `[[client]]` entries of a configuration.
+    /// Builds it from the `[[client]]` entries of a configuration.
     pub fn new(clients: &[ClientConfig]) -> Self {
         let entry = |client: &ClientConfig| {
             let rights = Rights(Arc::new(Granted {
@@ -28,8 +28,8 @@ impl Access {
         }
     }
 
-    /// What `identity` may do: that of the first entry whose pattern fits, and of no later one;
-    /// `None` where none fits.
+    /// The rights of `identity`: those of the first entry whose pattern matches; `None` if none
+    /// does.
     pub fn of(&self, identity: &Identity) -> Option<Rights> {
         let mut clients = self.clients.iter();
         let (_, rights) = clients.find(|(pattern, _)| pattern.fits(identity.as_str()))?;
@@ -49,23 +49,23 @@ struct Granted {
 }
 
 impl Rights {
-    /// Whether `operation` is allowed with the key of this id. `key_id` is not looked at for
-    /// operations that no key of the server's belongs to.
+    /// Whether `operation` is allowed with the key of this id. For operations without a server key,
+    /// `key_id` is ignored.
     pub fn allows(&self, key_id: &str, operation: Operation) -> bool {
         self.allows_operation(operation) && (!operation.needs_key() || self.allows_key(key_id))
     }
 
-    /// Whether `operation` is allowed, with any key at all.
+    /// Whether `operation` is allowed with any key at all.
     pub fn allows_operation(&self, operation: Operation) -> bool {
         self.0.operations.contains(&operation)
     }
 
-    /// Whether the key of this id may be used, for what the operations allow.
+    /// Whether the key of this id may be used for the allowed operations.
     pub fn allows_key(&self, key_id: &str) -> bool {
         self.0.keys.iter().any(|pattern| pattern.fits(key_id))
     }
 
-    /// Of the client's fair share, relative to other clients'; at least 1.
+    /// The client's fair share relative to other clients'; at least 1.
     pub fn weight(&self) -> u32 {
         self.0.weight
     }

@@ -1,4 +1,4 @@
-//! Devices, opened as the configuration says.
+//! The devices of the server, opened as the configuration says.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use oarlock::{PublicKeyRequest, RsaPrivateKey};
 
 use super::config::{DeviceConfig, DeviceEntry, Simulation};
 
-/// A device, and how many threads wait for it at once.
+/// A device and the number of its worker threads.
 pub struct DeviceWorkers {
-    /// Who computes.
+    /// The device.
     pub device: Arc<dyn PublicKeyDevice>,
-    /// Threads: a device with coprocessors needs at least as many as it has of those.
+    /// Threads that give it work. A device with coprocessors needs at least one for each.
     pub workers: usize,
 }
 
@@ -27,15 +27,15 @@ struct Opened {
     name: String,
     workers: usize,
     device: Arc<dyn PublicKeyDevice>,
-    /// The same, if it is one.
+    /// The device itself, if it is a token.
     token: Option<Arc<Pkcs11Device>>,
 }
 
 impl Devices {
-    /// Opens each.
+    /// Opens each device.
     ///
     /// # Errors
-    /// The first that cannot be opened, by name.
+    /// Names the first device that cannot be opened.
     pub(super) fn open(entries: &[DeviceEntry]) -> Result<Self, String> {
         let opened = entries.iter().map(|entry| {
             Opened::open(entry).map_err(|error| format!("device {:?}: {error}", entry.name))
@@ -51,10 +51,10 @@ impl Devices {
         drivers.collect()
     }
 
-    /// The keys that a device holds and that are of use, with their labels.
+    /// The usable keys that a device holds, with their labels.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Why the device gives no keys.
     pub(super) fn keys_of(&self, name: &str) -> Result<Vec<(String, RsaPrivateKey)>, String> {
         let opened = self.0.iter().find(|opened| opened.name == name);
         let token = opened.and_then(|opened| opened.token.as_ref());
@@ -149,7 +149,7 @@ fn named(name: &str, device: impl PublicKeyDevice + 'static) -> Arc<dyn PublicKe
     Arc::new(Named(name.to_owned(), Arc::new(device)))
 }
 
-/// A device by the name that the configuration gives it.
+/// A device under the name that the configuration gives it.
 struct Named(String, Arc<dyn PublicKeyDevice>);
 
 impl PublicKeyDevice for Named {

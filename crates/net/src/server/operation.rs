@@ -1,4 +1,4 @@
-//! From a request as it came to one that can be computed, or the reason why it will not be.
+//! From a message to a request that a device can compute, or the reason for its refusal.
 
 use oarlock::{
     Base, ByteOrder, EncryptionScheme, Hash, PublicKeyRequest, RsaPrivateKey, RsaPrivateNumbers,
@@ -12,23 +12,24 @@ use super::dispatch::{Origin, Refusal, refusal_of};
 use super::keys::Keys;
 use crate::proto;
 
-/// A request that its client may make, and that makes sense.
+/// A request that is valid and that its client may make.
 #[derive(Debug)]
 pub enum Prepared {
-    /// To be computed by a device.
+    /// Work for a device.
     Power {
-        /// What it computes.
+        /// What the device computes.
         request: Box<PublicKeyRequest>,
         /// Where the numbers of its key come from.
         origin: Origin,
-        /// Whether the bytes of the result are to be turned around.
+        /// Whether the bytes of the result are reversed.
         reverses: bool,
     },
-    /// So many random bytes.
+    /// This many random bytes.
     Random(usize),
 }
 
-/// What a request asks for, and of which key of the server's; nothing if it asks for nothing.
+/// The operation that a request asks for, and the id of the server key; `None` if it asks for
+/// nothing.
 pub fn subject(request: &proto::Request) -> Option<(Operation, &str)> {
     use proto::request::Operation as Asked;
     Some(match request.operation.as_ref()? {
@@ -40,12 +41,13 @@ pub fn subject(request: &proto::Request) -> Option<(Operation, &str)> {
     })
 }
 
-/// Checks a request of a client with these rights against these keys. The numbers that came with it
-/// are wiped.
+/// Checks a request of a client with these rights against these keys. It wipes the numbers that
+/// came with the request.
 ///
 /// # Errors
-/// PERMISSION_DENIED for what the client may not do, also with keys that are not there: who has no
-/// right to a key is not told whether it exists. NOT_FOUND and INVALID_ARGUMENT for the rest.
+/// PERMISSION_DENIED for what the client may not do, including keys that do not exist: a client
+/// without a right to a key is not told whether it exists. NOT_FOUND and INVALID_ARGUMENT for the
+/// rest.
 pub fn prepare(
     request: &mut proto::Request,
     rights: &Rights,
@@ -151,7 +153,7 @@ fn power(numbers: &proto::ModExp) -> Result<Prepared, Refusal> {
     let Some(crt) = &numbers.crt else {
         let request = PublicKeyRequest::power(&numbers.modulus, base, &numbers.exponent, order)
             .map_err(refusal_of)?;
-        // It keeps the order by itself.
+        // This request keeps the byte order by itself.
         return Ok(Prepared::Power {
             request: Box::new(request),
             origin: Origin::Client,
@@ -231,7 +233,7 @@ fn encryption_scheme(number: i32, label: &[u8]) -> Result<EncryptionScheme, Refu
     })
 }
 
-/// As configuration and audit have it.
+/// The name in configuration and audit.
 pub(crate) fn name(operation: Operation) -> &'static str {
     match operation {
         Operation::Sign => "sign",
@@ -252,6 +254,6 @@ fn invalid(message: impl Into<String>) -> Refusal {
 }
 
 const RANDOM_BYTES_MAX: usize = 65_536;
-/// Of a base or an exponent: sixteen times the longest modulus. Longer ones would keep a device for
-/// as much longer.
+/// For a base or an exponent: sixteen times the longest modulus. A longer one would occupy a device
+/// in proportion.
 const NUMBER_BYTES_MAX: usize = 8192;

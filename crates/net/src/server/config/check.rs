@@ -1,5 +1,5 @@
-//! From the text of a configuration to what a server has to know: whatever is only wrong together
-//! with something else, or on this machine, is found here.
+//! Checks: from the text of a configuration to the model. They find what is wrong only in
+//! combination or only on this machine.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::{Range, RangeInclusive};
@@ -19,10 +19,10 @@ use super::read::{
 };
 
 impl Config {
-    /// Reads a file.
+    /// Reads a configuration file.
     ///
     /// # Errors
-    /// The first thing that is wrong with it, and with the files that it names.
+    /// The first thing that is wrong with it, or with the files it names.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let error = |position, what| ConfigError {
             path: path.to_owned(),
@@ -46,10 +46,10 @@ impl Config {
         .config()
     }
 
-    /// Reads `text`, whose relative paths begin in `folder`.
+    /// Reads a configuration from `text`; relative paths start in `folder`.
     ///
     /// # Errors
-    /// As [`read`](Self::read); the file is called `cryptoserver.toml` in them.
+    /// As [`read`](Self::read); messages call the file `cryptoserver.toml`.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, ConfigError> {
         let path = Path::new("cryptoserver.toml");
         Reader { path, text, folder }.config()
@@ -156,7 +156,7 @@ impl Reader<'_> {
                 default.per_stream_max,
             )?,
             connections_max,
-            // One client alone does not keep the others out.
+            // One client alone cannot take every place.
             client_connections_max: number(
                 &raw.client_connections_max,
                 "client_connections_max",
@@ -428,7 +428,7 @@ impl Reader<'_> {
         raw: &[Spanned<RawClient>],
         keys: &[KeyConfig],
     ) -> Checked<Vec<ClientConfig>> {
-        // Of directories and whole tokens ids are known only when they are read.
+        // The ids of directories and whole tokens are known only when they are read.
         let ids: Option<Vec<&str>> = keys
             .iter()
             .map(|key| match key {

@@ -1,8 +1,8 @@
 //! The configuration file of the server. docs/cryptoserver.md describes every field.
 //!
-//! It is read twice over: [`toml`] finds what is no TOML, no known key or of the wrong type
-//! (`read.rs`); then what it made is looked through for what is only wrong together or on this machine
-//! (`check.rs`). Either way an error names file, line and column.
+//! It is checked in two passes. [`toml`] finds bad syntax, unknown keys and wrong types
+//! (`read.rs`). Then `check.rs` finds what is wrong only in combination or only on this machine.
+//! Every error names file, line and column.
 
 mod check;
 mod model;

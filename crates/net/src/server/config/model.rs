@@ -1,4 +1,4 @@
-//! What a server has to know.
+//! The model: everything a server has to know.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -9,26 +9,26 @@ use std::time::Duration;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-/// All that a server has to know.
+/// The configuration of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Where it listens; at least one.
+    /// Addresses to listen on; at least one.
     pub listen: Vec<SocketAddr>,
-    /// Threads of the runtime, which move bytes and encrypt them.
+    /// Threads of the runtime, which move and encrypt bytes.
     pub io_threads: usize,
-    /// Certificates; `None` is plaintext.
+    /// Certificates; `None` means plaintext.
     pub tls: Option<TlsConfig>,
-    /// How much of everything at most.
+    /// Limits.
     pub limits: Limits,
-    /// At least one; names differ.
+    /// Devices, at least one, with distinct names.
     pub devices: Vec<DeviceEntry>,
-    /// Where keys come from.
+    /// Sources of keys.
     pub keys: Vec<KeyConfig>,
-    /// Who may do what; the first that fits counts.
+    /// What clients may do; the first match counts.
     pub clients: Vec<ClientConfig>,
-    /// Where metrics are served, if they are.
+    /// The address of the metrics page, if there is one.
     pub metrics: Option<SocketAddr>,
-    /// Where the audit log goes, if there is one.
+    /// The audit log, if there is one.
     pub audit: Option<AuditConfig>,
 }
 
@@ -39,41 +39,41 @@ pub struct TlsConfig {
     pub certificate: PathBuf,
     /// Its private key.
     pub key: PathBuf,
-    /// Roots that clients' certificates have to lead to.
+    /// Roots for clients' certificates.
     pub client_ca: PathBuf,
-    /// Revocation lists that none of them may be on.
+    /// Revocation lists for clients' certificates.
     pub client_crl: Option<PathBuf>,
 }
 
-/// How much of everything at most.
+/// Limits of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests that wait, of all clients.
+    /// Waiting requests of all clients.
     pub queue_max: usize,
     /// Requests of one client, waiting or in work.
     pub per_client_max: usize,
     /// Requests of one stream, waiting or in work.
     pub per_stream_max: usize,
-    /// Connections, and as many handshakes as of them are not done.
+    /// Open connections; also handshakes under way.
     pub connections_max: usize,
-    /// Connections of one client that came with a certificate.
+    /// Open connections of one client with a certificate.
     pub client_connections_max: usize,
     /// From connection to the end of the handshake.
     pub handshake_timeout: Duration,
-    /// Without a request, until a connection is closed.
+    /// Time without a request until a connection is closed.
     pub idle_timeout: Duration,
-    /// Of one message, a batch with all its requests.
+    /// Size of one message: a batch with all its requests.
     pub message_bytes_max: usize,
     /// The longest deadline, and that of requests without one.
     pub timeout_max: Duration,
-    /// From the wish to stop until what is left is given up.
+    /// From the request to stop until the rest is given up.
     pub drain: Duration,
 }
 
-/// A device with its name and its workers.
+/// A device with its name and workers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceEntry {
-    /// What metrics, logs and keys call it.
+    /// The name in metrics, logs and keys.
     pub name: String,
     /// Threads that give it work; at least 1.
     pub workers: usize,
@@ -89,7 +89,7 @@ pub enum DeviceConfig {
     Cpu,
     /// aws-lc.
     Software,
-    /// A board that takes its time.
+    /// A simulated board.
     Simulated(Simulation),
     /// A token behind a PKCS#11 module.
     Pkcs11 {
@@ -97,67 +97,67 @@ pub enum DeviceConfig {
         module: PathBuf,
         /// The label of the token.
         token: String,
-        /// Its user's PIN.
+        /// The user's PIN.
         pin: Secret,
     },
     /// A device behind a table of C functions.
     Library {
         /// The shared library.
         path: PathBuf,
-        /// Handed to it as it is; empty by default.
+        /// Passed to the library unchanged; empty by default.
         options: String,
     },
 }
 
-/// What a simulated board is like.
+/// The properties of a simulated board.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Simulation {
-    /// Rainbow's CryptoSwift AXL200 of the paper.
+    /// Rainbow's CryptoSwift AXL200, from the paper.
     Axl200,
-    /// nCipher's nFast 300 of the paper.
+    /// nCipher's nFast 300, from the paper.
     Nfast300,
-    /// Any other.
+    /// Any other board.
     Board {
-        /// Requests that it works on at the same time; at least 1.
+        /// Requests that it computes at the same time; at least 1.
         coprocessors: usize,
-        /// Of one operation in a coprocessor.
+        /// Time of one operation in a coprocessor.
         latency: Duration,
         /// The same by the two primes of a key.
         latency_with_crt: Duration,
-        /// Of one operation in the host, one after the other.
+        /// Time of one operation in the host, which handles one at a time.
         host: Duration,
-        /// Latencies vary by as much to either side.
+        /// Latencies vary by this much to either side.
         jitter: Duration,
     },
 }
 
-/// Where keys come from.
+/// A source of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyConfig {
     /// One file.
     File {
-        /// What clients call it.
+        /// The id for clients.
         id: String,
         /// PEM.
         path: PathBuf,
-        /// Of an encrypted one.
+        /// The passphrase of an encrypted file.
         passphrase: Option<Secret>,
     },
-    /// Every `*.pem` and `*.key` in a directory; each is called what the file is, without the
+    /// Every `*.pem` and `*.key` in a directory. The id of each is its file name without the
     /// extension.
     Directory {
-        /// It is watched.
+        /// The directory, which is watched.
         path: PathBuf,
-        /// Of the encrypted ones.
+        /// The passphrase of encrypted files.
         passphrase: Option<Secret>,
     },
     /// Keys that a device of this configuration holds.
     Token {
-        /// Its name.
+        /// The name of the device.
         device: String,
-        /// Which one; `None` is all of them, each called by its label.
+        /// Which key; `None` for all of them, with their labels as ids.
         key: Option<TokenKey>,
     },
 }
@@ -165,13 +165,13 @@ pub enum KeyConfig {
 /// A key of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenKey {
-    /// What the token calls it.
+    /// Its label on the token.
     pub label: String,
-    /// What clients call it.
+    /// The id for clients.
     pub id: String,
 }
 
-/// Where a passphrase or a PIN is, which is not in the configuration itself.
+/// Where a passphrase or a PIN is kept, outside the configuration itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Secret {
@@ -181,16 +181,16 @@ pub enum Secret {
     Variable(String),
 }
 
-/// Who may do what.
+/// What some clients may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientConfig {
-    /// Fits the identities that it is about.
+    /// Matches their identities.
     pub identity: Pattern,
-    /// Fit the ids of the keys that they may use.
+    /// Match the ids of the keys they may use.
     pub keys: Vec<Pattern>,
-    /// What they may do with them; nothing, if there are none.
+    /// The operations allowed; none if empty.
     pub operations: Vec<Operation>,
-    /// Of each one's fair share; at least 1.
+    /// Share of each client; at least 1.
     pub weight: u32,
 }
 
@@ -204,7 +204,7 @@ pub enum AuditConfig {
     StandardError,
 }
 
-/// What a client can ask for.
+/// An operation that a client can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -213,7 +213,7 @@ pub enum Operation {
     Sign,
     /// A decryption with padding.
     Decrypt,
-    /// A power by a private exponent without padding, and so all that the key can do.
+    /// A power by a private exponent without padding, which can do everything the key can.
     RawPrivate,
     /// Modular exponentiation with the client's own numbers.
     ModExp,
@@ -224,7 +224,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether a key of the server's belongs to it.
+    /// Whether it uses a key of the server.
     pub fn needs_key(self) -> bool {
         match self {
             Self::Sign | Self::Decrypt | Self::RawPrivate => true,
@@ -233,23 +233,23 @@ impl Operation {
     }
 }
 
-/// Text in which every `*` stands for any characters, or none; nothing else is special.
+/// Text in which every `*` matches any characters, or none. Nothing else is special.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(String);
 
 impl Pattern {
-    /// From what is written in the configuration.
+    /// A pattern as the configuration writes it.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// As it was written.
+    /// The pattern as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the whole of `text` is of this pattern. Takes time in proportion to the product of
-    /// the two lengths at most.
+    /// Whether the pattern matches all of `text`. The time is at most proportional to the product
+    /// of the two lengths.
     pub fn fits(&self, text: &str) -> bool {
         let Some((first, rest)) = self.0.split_once('*') else {
             return self.0 == text;
@@ -258,7 +258,7 @@ impl Pattern {
             return false;
         };
         let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
-        // The leftmost place of each part leaves the most to those behind it.
+        // The leftmost match of each part leaves the most for the parts after it.
         for part in middle.split('*') {
             let Some(at) = text.find(part) else {
                 return false;
@@ -270,12 +270,12 @@ impl Pattern {
 }
 
 impl Config {
-    /// The same with one device alone, the paper's single-board mode: one of the configuration by its
-    /// name, or else `cpu`, `software` or a preset of simulated ones. `workers` replaces what the
-    /// configuration says, if given.
+    /// The same with one device only, the paper's single-board mode: a device of the configuration
+    /// by name, or else `cpu`, `software` or a preset of a simulated board. `workers`, if given,
+    /// replaces the configured number.
     ///
     /// # Errors
-    /// A text that says what there is; or which keys are held by a device that is left out.
+    /// A text that lists the choices, or names the keys whose device is left out.
     pub fn single_device(mut self, name: &str, workers: Option<usize>) -> Result<Self, String> {
         let entry = |device| DeviceEntry {
             name: name.to_owned(),
@@ -337,7 +337,7 @@ impl Default for Limits {
 }
 
 impl Simulation {
-    /// A board of the paper, by name.
+    /// A board of the paper by name.
     pub(super) fn preset(name: &str) -> Option<Self> {
         match name {
             "axl200" => Some(Self::Axl200),
@@ -348,7 +348,7 @@ impl Simulation {
 }
 
 impl Secret {
-    /// The secret itself.
+    /// Reads the secret.
     ///
     /// # Errors
     /// A text that names the file or the variable.
@@ -368,13 +368,13 @@ impl Secret {
     }
 }
 
-/// What a file is called as a key: its name without the extension.
+/// The id of a key file: its name without the extension.
 pub(in crate::server) fn id_of_file(path: &Path) -> Option<String> {
     let id = path.file_stem()?.to_str()?;
     is_id(id).then(|| id.to_owned())
 }
 
-/// Whether something can be called so, and meant in a pattern.
+/// Whether a text can be an id, and be used in a pattern.
 pub(in crate::server) fn is_id(text: &str) -> bool {
     (1..=ID_BYTES_MAX).contains(&text.len())
         && !text.contains(|char: char| char == '*' || char.is_control())
@@ -385,7 +385,7 @@ pub(super) fn workers_default(device: &DeviceConfig) -> usize {
         DeviceConfig::Cpu | DeviceConfig::Software => {
             std::thread::available_parallelism().map_or(1, usize::from)
         }
-        // As many as the paper's last threads found something to do.
+        // The paper's boards were kept busy by this many threads.
         DeviceConfig::Simulated(_) => 32,
         DeviceConfig::Pkcs11 { .. } => 4,
         DeviceConfig::Library { .. } => 1,

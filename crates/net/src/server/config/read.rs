@@ -1,4 +1,4 @@
-//! The text of a configuration: what it may hold, and where something stands in it.
+//! The text of a configuration: what it may hold, and the position of each value.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -76,10 +76,10 @@ impl Reader<'_> {
         })
     }
 
-    /// The path of a file that is there.
+    /// The path of a file that exists.
     pub(super) fn file(&self, file: &Spanned<String>) -> Checked<PathBuf> {
         let path = self.folder.join(file.get_ref());
-        // A pipe is not opened: that could take for ever.
+        // A pipe is not opened, because that could block for ever.
         let problem = match std::fs::metadata(&path) {
             Ok(metadata) if metadata.is_dir() => "it is a directory".to_owned(),
             Ok(metadata) if !metadata.is_file() => "it is no regular file".to_owned(),
@@ -146,7 +146,7 @@ impl Reader<'_> {
     }
 }
 
-/// What is called so already, and where.
+/// Names in use, with their positions.
 pub(super) struct Names {
     of: &'static str,
     spans: HashMap<String, Range<usize>>,
@@ -245,7 +245,7 @@ pub(super) struct RawDevice {
 }
 
 impl RawDevice {
-    /// Those that not every kind has, and where they stand.
+    /// The fields that only some kinds have, with their positions.
     pub(super) fn fields(&self) -> [(&'static str, Option<Range<usize>>); 12] {
         fn at<T>(field: &Option<Spanned<T>>) -> Option<Range<usize>> {
             field.as_ref().map(Spanned::span)

@@ -1,4 +1,4 @@
-//! Which requests are let in, and why others are not.
+//! Admission: which requests enter the queue, and why the others are refused.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,22 +13,22 @@ use super::health::out_of_order;
 use super::state::{Origin, PER_SECOND_MIN, State};
 use super::task::{ClientId, ShapeId, Task};
 
-/// A request that asks to be let in.
+/// A request to be admitted.
 pub struct Submission {
-    /// What is to be computed.
+    /// What to compute.
     pub request: PublicKeyRequest,
     /// Where the numbers of its key come from.
     pub origin: Origin,
-    /// Whether it goes before others of the same client.
+    /// Whether it precedes the client's other requests.
     pub is_urgent: bool,
-    /// When it is no longer wanted.
+    /// When its answer is no longer wanted.
     pub deadline: Instant,
-    /// Takes the answer, on the thread that has it: not to block.
+    /// Receives the answer, on the thread that has it. It must not block.
     pub respond: Box<dyn FnOnce(Answered) + Send>,
 }
 
 impl State {
-    /// Why a request may not come in, if it may not.
+    /// Why a request is refused, if it is.
     pub(super) fn refusal(
         &self,
         client: ClientId,
@@ -62,7 +62,7 @@ impl State {
         self.no_room(client)
     }
 
-    /// Why nothing of a client may come in, whatever it is, for want of room.
+    /// Why every request of a client is refused for lack of room, if it is.
     pub(super) fn no_room(&self, client: ClientId) -> Option<Refusal> {
         let full = |what: String| {
             Some(Refusal::new(
@@ -74,8 +74,8 @@ impl State {
         if room == 0 {
             return full(format!("{} requests wait already", self.queue.len()));
         }
-        // Clients who flood the line leave some room to those who have little in it (dynamic
-        // thresholds, Choudhury and Hahne 1998), and the last places to those who have nothing.
+        // Clients that flood the queue leave room for those that have little in it (dynamic
+        // thresholds, Choudhury and Hahne 1998), and the last places for those that have nothing.
         let own = self.queue.len_of_client(client);
         let last = room <= self.bounds.waiting_max / LAST_PART;
         if own > 0 && (last || own >= room.saturating_mul(ROOMS_MAX)) {
@@ -93,7 +93,8 @@ impl State {
         None
     }
 
-    /// A quarter of what it takes to do all that waits, as if it were of this shape.
+    /// How long a refused client should back off: a quarter of the time that the whole queue takes,
+    /// as if every request had this shape.
     pub(super) fn back_off(&self, shape: ShapeId) -> Duration {
         let expected = self.shapes.get(shape).map(|entry| &entry.expected);
         let expected = expected.into_iter().flatten().flatten();
@@ -126,12 +127,12 @@ impl State {
 
 pub(super) const ENDS: &str = "the server is shutting down: try another one";
 
-/// A client who is refused waits no longer than this until the server listens to it again.
+/// The server reads from a refused client again after at most this time.
 pub(super) const BACK_OFF_MAX: Duration = Duration::from_millis(20);
 
-/// The part of the line where each client has one place at most.
+/// In this last part of the queue each client has at most one place.
 const LAST_PART: usize = 16;
 
-/// So many times the room that is left, a client may have waiting: one alone fills eight ninths of
-/// the line.
+/// A client may have at most this many times the remaining room waiting: one alone fills eight
+/// ninths of the queue.
 const ROOMS_MAX: usize = 8;

@@ -7,10 +7,10 @@ use oarlock::Error;
 use tonic::{Code, Status};
 use zeroize::Zeroizing;
 
-/// Why a request was not carried out, as its client is told. No secrets.
+/// Why a request failed, as its client is told. Holds no secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Of gRPC.
+    /// The gRPC status code.
     pub code: Code,
     /// What was wrong, and what to do.
     pub message: String,
@@ -27,18 +27,18 @@ impl Refusal {
     }
 }
 
-/// Takes the answer to a request.
+/// Receives the answer to a request.
 pub(super) type Responder = Box<dyn FnOnce(Answered) + Send>;
 
 /// An answer, and how it came about.
 pub struct Answered {
-    /// Signature, message, or number.
+    /// The signature, message or number.
     pub outcome: Result<Zeroizing<Vec<u8>>, Refusal>,
-    /// From arrival to the beginning of work; or to the end of waiting, where it was not begun.
+    /// From arrival until work began, or until waiting ended for a request that was never begun.
     pub waited: Duration,
-    /// In the device, with the others of its batch.
+    /// Time in the device, together with the rest of its batch.
     pub served: Duration,
-    /// The device's name, if it was given to one.
+    /// The name of the device, if one was given the request.
     pub device: Option<Arc<str>>,
 }
 
@@ -53,7 +53,7 @@ impl Answered {
     }
 }
 
-/// What a request was refused with by the library.
+/// What a client is told about an error of the library.
 pub(crate) fn refusal_of(error: Error) -> Refusal {
     let code = match &error {
         Error::InvalidKey(_) | Error::InvalidInput(_) | Error::DecryptionFailed => {

@@ -1,4 +1,4 @@
-//! The handle: takes requests in, and has them computed.
+//! The handle of the dispatcher.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex};
@@ -18,24 +18,24 @@ use super::state::{Bounds, DeviceState, State};
 use super::task::{ClientId, DeviceId, Task};
 use super::workers::{Inner, lock};
 
-/// Takes requests in, and has them computed.
+/// Admits requests and has devices compute them.
 pub struct Dispatcher {
     inner: Arc<Inner>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
-/// What a device has done, and has to do.
+/// The state of a device.
 #[derive(Clone, Debug)]
 pub struct DeviceStatus {
     /// Its name.
     pub name: Arc<str>,
-    /// Requests that it was given and has not answered.
+    /// Requests that the device has and has not answered.
     pub in_work: usize,
     /// Whether it is left alone for now, because it failed or hangs.
     pub is_down: bool,
-    /// Batches, by how many requests they had.
+    /// The number of batches, by how many requests they had.
     pub batches: Vec<u64>,
-    /// Requests of the server's own keys that it failed at.
+    /// Failures with the server's own keys.
     pub failures: u64,
 }
 
@@ -43,7 +43,7 @@ impl Dispatcher {
     /// Starts the workers of every device.
     ///
     /// # Errors
-    /// Where the system has no thread left.
+    /// The system cannot start another thread.
     pub fn start(drivers: Vec<DeviceWorkers>, bounds: Bounds) -> std::io::Result<Self> {
         let devices = drivers
             .iter()
@@ -87,7 +87,7 @@ impl Dispatcher {
         Ok(dispatcher)
     }
 
-    /// A client, who gets a share of the devices by `weight`.
+    /// Adds a client with a share of the devices in proportion to `weight`.
     pub fn add_client(&self, weight: u32) -> ClientId {
         let mut state = self.inner.lock();
         state.of_client.push(0);
@@ -99,14 +99,14 @@ impl Dispatcher {
         self.inner.lock().queue.set_weight(client, weight);
     }
 
-    /// Changes the bounds; what is in already stays.
+    /// Changes the bounds. Requests already admitted stay.
     pub fn set_bounds(&self, bounds: Bounds) {
         self.inner.lock().bounds = bounds;
     }
 
-    /// Lets requests of a client in. Those that are refused are answered at once, with
-    /// RESOURCE_EXHAUSTED where there is no room; then it returns for how long it makes no sense to
-    /// come with more: until a good part of what waits has been done.
+    /// Admits requests of a client. Refused requests are answered at once, with RESOURCE_EXHAUSTED
+    /// if there is no room. In that case it returns how long the client should back off: until a
+    /// good part of the queue has been served.
     pub fn admit(
         &self,
         client: ClientId,
@@ -154,15 +154,15 @@ impl Dispatcher {
         pause
     }
 
-    /// Whether [`admit`](Self::admit) would refuse requests of a client for want of room, with what
-    /// it would say and return: so that nobody looks closely at what is refused anyway.
+    /// Whether [`admit`](Self::admit) would refuse every request of a client for lack of room, with
+    /// the refusal and the back-off. It saves examining requests that would be refused anyway.
     pub fn no_room(&self, client: ClientId) -> Option<(Refusal, Duration)> {
         let state = self.inner.lock();
         Some((state.no_room(client)?, state.back_off(state.last_shape)))
     }
 
-    /// Answers requests whose deadline has passed, and takes from devices that hang what they have.
-    /// To be called every few milliseconds.
+    /// Answers requests whose deadline has passed, and takes requests back from devices that hang.
+    /// Call it every few milliseconds.
     pub fn enforce_deadlines(&self) {
         let now = Instant::now();
         let mut to_wake = Vec::new();
@@ -219,7 +219,7 @@ impl Dispatcher {
         }
     }
 
-    /// Keeps the thread that runs this from sleeping while the next request may come at once.
+    /// Spins on the calling thread while the next request may arrive at once.
     pub async fn spin_between_requests(&self) -> ! {
         loop {
             self.inner.spin.next().await;
@@ -229,17 +229,17 @@ impl Dispatcher {
         }
     }
 
-    /// Requests that have not been answered.
+    /// The number of requests that have not been answered.
     pub fn unanswered(&self) -> usize {
         self.inner.lock().unanswered
     }
 
-    /// Requests that nobody has begun.
+    /// The number of requests that no worker has begun.
     pub fn waiting(&self) -> usize {
         self.inner.lock().queue.len()
     }
 
-    /// Of every device.
+    /// The state of every device.
     pub fn devices(&self) -> Vec<DeviceStatus> {
         let state = self.inner.lock();
         let devices = state.devices.iter().zip(&self.inner.names);
@@ -254,12 +254,12 @@ impl Dispatcher {
             .collect()
     }
 
-    /// Lets nothing in any more. What is in goes on.
+    /// Admits no more requests. Those admitted are still served.
     pub fn close(&self) {
         self.inner.lock().is_closed = true;
     }
 
-    /// Ends the workers, and answers what is left.
+    /// Ends the workers, and refuses what is left.
     pub fn end(&self) {
         let left = {
             let mut state = self.inner.lock();
@@ -277,7 +277,7 @@ impl Dispatcher {
             self.inner.answer(&task, Answered::refused(refusal, waited));
         }
         for thread in std::mem::take(&mut *lock(&self.threads)) {
-            // One that a device keeps is left behind.
+            // A thread that a device holds is left behind.
             let deadline = Instant::now() + Duration::from_millis(100);
             while !thread.is_finished() && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(1));

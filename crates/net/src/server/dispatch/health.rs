@@ -1,4 +1,4 @@
-//! Whether devices are well: what counts against them, and when they are tried again.
+//! The health of devices: what counts against a device, and when it is tried again.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,19 +12,19 @@ use super::state::{DeviceState, Origin, State, offered};
 use super::task::{DeviceId, Task};
 
 impl DeviceState {
-    /// Whether it takes nothing now: it is down, or being tried.
+    /// Whether it takes no requests now: it is down, or its trial is under way.
     pub(super) fn is_gone(&self, now: Instant) -> bool {
         let until = self.down_until;
         until.is_some_and(|until| now < until || self.is_on_trial)
     }
 
-    /// Whether none of its workers is expected back soon.
+    /// Whether all its workers hold batches that were given up.
     pub(super) fn is_stuck(&self) -> bool {
         let mut batches = self.batches.iter();
         batches.all(|batch| batch.as_ref().is_some_and(|batch| batch.is_given_up))
     }
 
-    /// Whether a device that is down gets a request now, to find out whether it is well.
+    /// Whether a device that is down gets a request now, as a trial.
     pub(super) fn begin_trial(&mut self) -> bool {
         let is_time = self.down_until.is_some_and(|until| until <= Instant::now());
         let begins = is_time && !self.is_on_trial;
@@ -34,7 +34,7 @@ impl DeviceState {
 }
 
 impl State {
-    /// A worker is done with its batch, of which so many failed.
+    /// Records that a worker has finished its batch, in which `failed` requests failed.
     pub(super) fn leave(
         &mut self,
         device: DeviceId,
@@ -79,12 +79,12 @@ impl State {
             state.failed_since = 0;
         }
         let Some(offer) = offered(&drivers[device], &entry.shape) else {
-            // Withdrawn, by a driver that knows why.
+            // The driver has withdrawn its offer.
             entry.expected[device] = None;
             return;
         };
         let slowness = &mut state.slowness[entry.origin as usize];
-        // Where more is in a device than it does at once, its own line is part of what it takes.
+        // While a device holds more than it computes at once, its own queue is part of the time.
         if before as f64 <= offer.at_once() {
             let usual = offer
                 .latency
@@ -107,9 +107,9 @@ impl State {
         late.cloned().collect()
     }
 
-    /// Takes away what a device has had for too long, and leaves it alone. Returns whether there was
-    /// something. What came with a client's numbers stays with the device until its deadline: tried
-    /// on another, it would stop that one too.
+    /// Takes back what a device has had for too long, and leaves the device alone. Returns whether
+    /// there was anything. Requests with a client's numbers stay with the device until their
+    /// deadline: on another device they might hang too.
     pub(super) fn give_up_hung(&mut self, device: DeviceId, now: Instant) -> bool {
         let hang = self.bounds.hang;
         let mut given_up = Vec::new();
@@ -127,11 +127,11 @@ impl State {
         let state = &mut self.devices[device];
         state.failures += given_up.len() as u64;
         state.down_until = Some(now + hang);
-        // One that hangs in its turn does not keep others from finding out.
+        // A trial that hangs does not prevent the next one.
         state.is_on_trial = false;
         for task in given_up {
-            // Where nobody else can, it stays with the device: an answer or a failure may still
-            // come, until its deadline.
+            // If no other device can compute it, it stays here: an answer or a failure may still
+            // arrive before its deadline.
             if !task.is_answered() && self.has_another_device(&task) {
                 task.note_failure(device);
                 self.queue.push(task, true);
@@ -140,8 +140,8 @@ impl State {
         true
     }
 
-    /// Takes out what waits for devices of which none is well, with those devices: who sent it may
-    /// try another server, as long as there is time.
+    /// Takes out requests that wait for devices of which none is well, each with those devices. Its
+    /// client may try another server while there is time.
     pub(super) fn take_unserved(&mut self, now: Instant) -> Vec<(Arc<Task>, Vec<DeviceId>)> {
         if self.devices.iter().all(|device| !device.is_gone(now)) {
             return Vec::new();
@@ -171,7 +171,7 @@ impl State {
             .collect()
     }
 
-    /// Whether a device that has not failed at a task could do it now.
+    /// Whether a device that has not failed at a task could compute it now.
     pub(super) fn has_another_device(&self, task: &Task) -> bool {
         let devices = self.shapes[task.shape].expected.iter().enumerate();
         let mut able = devices.filter(|(device, expected)| {
@@ -192,8 +192,8 @@ pub(super) fn out_of_order(devices: &[DeviceId], drivers: &[DeviceWorkers]) -> R
     Refusal::new(Code::Unavailable, message)
 }
 
-/// A device that fails so often in a row is left alone.
+/// A device that fails this many times in a row is left alone.
 const FAILURES_MAX: u32 = 3;
 
-/// For so long at first, and twice as long after as many failures more.
+/// How long it is left alone at first. The time doubles with each doubling of the failures.
 const PAUSE_MIN: Duration = Duration::from_millis(100);

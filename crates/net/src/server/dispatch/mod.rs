@@ -1,20 +1,21 @@
-//! Who computes what, and when: a bounded line of requests, and workers that take from it.
+//! The dispatcher: a bounded queue of requests, and worker threads that feed them to devices.
 //!
 //! ```text
-//! receive   admit: room? a device for it? → line.rs, by client, priority and age
-//! work      a thread of a device's workers takes what is next for that device, with others of the
-//!           same shape if the device computes them together; nobody waits for a batch to fill
-//! reply     each request is answered once, by its task.rs: by the worker; by `look_after`, where its
-//!           deadline passes or its device hangs; or by the end of the server
+//! admit     checks for room and for a device; the queue orders by client, priority and age
+//! work      a worker takes the next request for its device, and others of the same shape if the
+//!           device computes them together; it never waits for a batch to fill
+//! answer    each request is answered once: by the worker; by `enforce_deadlines`, if its deadline
+//!           passes; or when the server ends
 //! ```
 //!
-//! A request whose device fails goes to another one that has not failed at it, if there is one. A
-//! device that fails often, or hangs, is left alone for a while, and then tried with one request.
+//! A request whose device fails goes to another device that has not failed at it, if there is one.
+//! A device that fails often, or hangs, is left alone for a while and then tried with one request.
 //!
-//! Only work with the server's own keys is evidence against a device. Numbers that a client sent can
-//! make any device fail: composite "primes" give a result that fails its check. [`Origin`] tells the
-//! two apart. They are queued apart, so that they never share a batch, and a failure with a client's
-//! numbers is answered with INVALID_ARGUMENT, counted against no device and tried on no other.
+//! Only work with the server's own keys is evidence against a device. Numbers that a client sent
+//! can make any device fail: composite "primes" give a result that fails its check. [`Origin`]
+//! tells the two apart. They are queued apart, so they never share a batch. A failure with a
+//! client's numbers is answered with INVALID_ARGUMENT, counts against no device and is tried on no
+//! other.
 
 mod admit;
 mod answer;

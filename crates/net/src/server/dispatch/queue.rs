@@ -1,14 +1,14 @@
-//! Requests that nobody has begun: who is next, and whom a device leaves to another.
+//! The queue: which request is next, and which requests a device leaves to another.
 //!
-//! **Fair shares** (start-time fair queueing, Goyal, Vin and Cheng 1996): a client that is served moves
-//! on in virtual time by what that cost, divided by its weight, and who is furthest behind is next.
-//! One that was away comes back at the present, so that nobody saves up. Within a client the urgent
+//! **Fair shares** (start-time fair queueing, Goyal, Vin and Cheng 1996): serving a client advances
+//! its virtual time by the cost divided by its weight. The client furthest behind is next. Idle
+//! clients accrue no credit: a client that returns starts at the present. Within a client, urgent
 //! requests come first, then the oldest.
 //!
-//! **Devices of different speed**: a worker whose device is slower than another leaves as many
-//! requests at the front of the line as the faster ones will have done before it had done one.
-//! So a lone request waits for nobody slow, a burst spreads over all, and under steady load every
-//! device is busy.
+//! **Devices of different speed**: a worker of a slower device leaves at the front of the queue as
+//! many requests as the faster devices will complete before it would complete one. So a lone
+//! request never waits for a slow device, a burst spreads over all devices, and under steady load
+//! every device is busy.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -24,27 +24,27 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// How many requests it works on when it is busy (Little's law).
+    /// How many requests are in a busy device (Little's law).
     pub(super) fn at_once(self) -> f64 {
         (self.per_second * self.latency.as_secs_f64()).max(1.0)
     }
 }
 
-/// All that wait.
+/// All waiting requests.
 #[derive(Default)]
 pub(super) struct Queue {
     clients: Vec<Client>,
-    /// Those who have something waiting: by virtual time, the furthest behind first.
+    /// Clients with waiting requests by virtual time, the furthest behind first.
     order: BTreeSet<(u64, ClientId)>,
-    /// Virtual time of who was served last.
+    /// The virtual time of the client served last.
     now: u64,
     count: usize,
-    /// Of each shape.
+    /// Waiting requests of each shape.
     by_shape: HashMap<ShapeId, usize>,
 }
 
 struct Client {
-    /// Virtual nanoseconds.
+    /// In nanoseconds.
     time: u64,
     weight: u32,
     /// By priority, then by shape.
@@ -53,7 +53,7 @@ struct Client {
 }
 
 impl Queue {
-    /// A new client, with a share of so much.
+    /// Adds a client with a share in proportion to `weight`.
     pub(super) fn add_client(&mut self, weight: u32) -> ClientId {
         self.clients.push(Client {
             time: 0,
@@ -80,7 +80,8 @@ impl Queue {
         self.clients[client].count
     }
 
-    /// At the end, or, what comes back from a device that failed, in front of its client's others.
+    /// Adds a task at the end of its client's queue, or at the front if a device that failed gave
+    /// it back.
     pub(super) fn push(&mut self, task: Arc<Task>, is_back: bool) {
         let (id, shape) = (task.client, task.shape);
         let client = &mut self.clients[id];
@@ -104,8 +105,8 @@ impl Queue {
         *self.by_shape.entry(shape).or_default() += 1;
     }
 
-    /// The next task that `may` be taken, after `skip` says of how many of its shape this one is to
-    /// be left to others; and up to `more` says of the same shape along with it.
+    /// Takes the next task that `may` accepts, leaving `skip` tasks of each shape to other devices,
+    /// and up to `size` tasks of the same shape in all. Each costs its client `cost`.
     pub(super) fn take(
         &mut self,
         may: impl Fn(&Task) -> bool,
@@ -131,7 +132,7 @@ impl Queue {
         batch
     }
 
-    /// Tasks that `is_over` says so of, taken out.
+    /// Takes out every task that `is_over` selects.
     pub(super) fn take_all(&mut self, is_over: impl Fn(&Task) -> bool) -> Vec<Arc<Task>> {
         let mut over = Vec::new();
         for client in &mut self.clients {
@@ -163,7 +164,7 @@ impl Queue {
         over
     }
 
-    /// The first in order that may be taken, but for those that are left; taken out.
+    /// Takes out the first task that may be taken and is not left to other devices.
     fn find(
         &mut self,
         may: &impl Fn(&Task) -> bool,
@@ -192,7 +193,7 @@ impl Queue {
                         continue;
                     }
                     let left = left.entry(*shape).or_insert_with(|| skip(*shape));
-                    // What another device has failed at is left to nobody.
+                    // A task at which another device has failed is not left to others.
                     if *left == 0 || queue[head].was_tried() {
                         found = Some((*id, priority, at, head));
                         break 'search;
@@ -234,8 +235,8 @@ impl Queue {
     }
 }
 
-/// How many requests at the front a device leaves to another one, which is faster and has so many in
-/// work: as many as that will have done by the time at which this device had done one.
+/// How many requests at the front a device leaves to a faster one that has `in_work` already: as
+/// many as that one will have completed by the time this device had completed one.
 pub(super) fn left_to(own: Expected, other: Expected, in_work: usize) -> usize {
     if other.latency >= own.latency {
         return 0;

@@ -1,23 +1,22 @@
-//! Lulls: times in which no request is in the server.
+//! Spinning: after a short lull the runtime's thread looks for the next request instead of
+//! sleeping.
 //!
-//! A thread that sleeps takes tens of microseconds to wake on a virtual machine, as much as it takes
-//! to read a request. A client that asks again as soon as it is answered comes back before that; so
-//! after a lull that was short the runtime's thread looks for the next request for a while, instead of
-//! sleeping. One that was long ends this, so that an idle server sleeps (as Linux's haltpoll does for
-//! CPUs).
+//! A sleeping thread takes tens of microseconds to wake on a virtual machine, as long as it takes
+//! to read a request. A client that asks again as soon as it is answered returns sooner than that.
+//! A long lull ends the spinning, so an idle server sleeps (as Linux's haltpoll does for CPUs).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-/// What is known of the lulls.
+/// The current lull, and how long the previous one was.
 #[derive(Debug)]
 pub(super) struct Spin {
     epoch: Instant,
-    /// Nanoseconds from `epoch` to the beginning of the one that is on; [`NONE`] without one.
+    /// Nanoseconds from `epoch` to the start of the current lull; [`NONE`] while there is none.
     since: AtomicU64,
-    /// Whether the last one was short.
+    /// Whether the previous lull was short.
     was_short: AtomicBool,
     begun: Notify,
 }
@@ -32,7 +31,7 @@ impl Spin {
         }
     }
 
-    /// A request has come.
+    /// A request has arrived: ends the lull.
     pub(super) fn end(&self, now: Instant) {
         let since = self.since.swap(NONE, Ordering::Relaxed);
         if since != NONE {
@@ -42,7 +41,8 @@ impl Spin {
         }
     }
 
-    /// All have been answered. Not before the answers are on their way; may be said again.
+    /// All requests are answered: begins a lull. Call it after the answers are on their way; more
+    /// than once does no harm.
     pub(super) fn begin(&self, now: Instant) {
         let now = self.nanoseconds(now);
         let begun = self
@@ -53,12 +53,12 @@ impl Spin {
         }
     }
 
-    /// Waits for a lull that may be short.
+    /// Waits for a lull that is likely to be short.
     pub(super) async fn next(&self) {
         self.begun.notified().await;
     }
 
-    /// Whether there is one, and it is still short.
+    /// Whether there is a lull, and it is still short.
     pub(super) fn is_young(&self, now: Instant) -> bool {
         let since = self.since.load(Ordering::Relaxed);
         since != NONE && u128::from(self.nanoseconds(now).saturating_sub(since)) < SHORT.as_nanos()
@@ -71,7 +71,7 @@ impl Spin {
 }
 
 const NONE: u64 = u64::MAX;
-/// What Linux looks for work at most before a virtual CPU halts.
+/// As long as Linux polls for work before it halts a virtual CPU.
 const SHORT: Duration = Duration::from_micros(200);
 
 #[cfg(test)]
@@ -85,7 +85,7 @@ mod tests {
         let spin = Spin::new();
         let at = |us| spin.epoch + Duration::from_micros(us);
         let is_watched = || spin.next().now_or_never().is_some();
-        // The first one is as long as it takes the first request to come.
+        // The first lull lasts until the first request arrives.
         spin.end(at(1000));
         spin.begin(at(1400));
         assert!(!is_watched());

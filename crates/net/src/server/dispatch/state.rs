@@ -10,23 +10,23 @@ use super::super::devices::DeviceWorkers;
 use super::queue::{Expected, Queue};
 use super::task::{ClientId, ShapeId, Task};
 
-/// How much there may be of what.
+/// How much the dispatcher holds.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Requests that nobody has begun.
+    /// Requests that no worker has begun.
     pub waiting_max: usize,
-    /// Requests of one client that have not been answered.
+    /// Unanswered requests of one client.
     pub per_client_max: usize,
-    /// How long a device may take for a batch before it is taken to hang.
+    /// How long a device may take for a batch before it counts as hanging.
     pub hang: Duration,
 }
 
-/// Where the numbers of a request come from, which decides what a failure proves.
+/// Where the numbers of a request come from. It decides what a failure proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// A key of this server: a failure is the device's.
+    /// From a key of this server: a failure is the device's.
     Server,
-    /// The request itself: a failure proves nothing about the device.
+    /// From the request itself: a failure proves nothing about the device.
     Client,
 }
 
@@ -36,12 +36,12 @@ pub(super) struct State {
     pub(super) shapes: Vec<ShapeEntry>,
     pub(super) shape_ids: HashMap<(Shape, Origin), ShapeId>,
     pub(super) devices: Vec<DeviceState>,
-    /// Requests of each client that have not been answered.
+    /// Unanswered requests of each client.
     pub(super) of_client: Vec<usize>,
-    /// Of all clients.
+    /// Unanswered requests of all clients.
     pub(super) unanswered: usize,
     pub(super) arrived: u64,
-    /// Of what was let in last.
+    /// The shape of the request admitted last.
     pub(super) last_shape: ShapeId,
     pub(super) is_closed: bool,
     pub(super) is_over: bool,
@@ -50,21 +50,21 @@ pub(super) struct State {
 pub(super) struct ShapeEntry {
     pub(super) shape: Shape,
     pub(super) origin: Origin,
-    /// By device; none from those that cannot.
+    /// By device; `None` for a device that cannot compute it.
     pub(super) expected: Vec<Option<Expected>>,
 }
 
 pub(super) struct DeviceState {
     pub(super) idle: usize,
     pub(super) in_work: usize,
-    /// By worker.
+    /// The batch of each worker.
     pub(super) batches: Vec<Option<InWork>>,
-    /// What batches took in the device beside what it had offered, by origin.
+    /// How long batches took relative to the device's offer, by origin.
     pub(super) slowness: [f64; 2],
-    /// Failures with keys of the server since it last did something right with one.
+    /// Failures with the server's keys since its last success with one.
     pub(super) failed_since: u32,
     pub(super) down_until: Option<Instant>,
-    /// A request is on its way to find out whether it is well again.
+    /// A request is on its way to find out whether the device works again.
     pub(super) is_on_trial: bool,
     pub(super) by_size: Vec<u64>,
     pub(super) failures: u64,
@@ -73,12 +73,12 @@ pub(super) struct DeviceState {
 pub(super) struct InWork {
     pub(super) tasks: Vec<Arc<Task>>,
     pub(super) began: Instant,
-    /// Its tasks were given to others.
+    /// Whether its tasks were given to other devices.
     pub(super) is_given_up: bool,
 }
 
 impl State {
-    /// The number of a shape, and what devices offer for it.
+    /// The number of a shape. The first call asks every device for its offer.
     pub(super) fn shape(
         &mut self,
         shape: Shape,
@@ -108,7 +108,7 @@ impl State {
         self.shapes[task.shape].origin
     }
 
-    /// One of a client has been answered.
+    /// Records that a request of a client was answered.
     pub(super) fn forget(&mut self, client: ClientId) {
         self.of_client[client] = self.of_client[client].saturating_sub(1);
         self.unanswered = self.unanswered.saturating_sub(1);
@@ -133,7 +133,7 @@ impl DeviceState {
 
 pub(super) fn offered(driver: &DeviceWorkers, shape: &Shape) -> Option<Expected> {
     let offer = driver.device.offer(shape)?;
-    // A driver may say anything; what is reckoned with it has to stay a time.
+    // A driver may offer any value. Clamped, it still gives a finite time.
     let per_second = if offer.per_second.is_nan() {
         PER_SECOND_MIN
     } else {
@@ -151,5 +151,5 @@ pub(super) const PER_SECOND_MIN: f64 = 1e-3;
 
 const PER_SECOND_MAX: f64 = 1e9;
 
-/// Larger batches are counted with those of this size.
+/// Larger batches count as batches of this size.
 const BATCH_COUNTED_MAX: usize = 64;

@@ -1,4 +1,4 @@
-//! A request on its way through the server: answered once, whatever happens to it.
+//! A request in the server. It is answered exactly once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,26 +7,26 @@ use std::time::Instant;
 use super::answer::{Answered, Responder};
 use oarlock::PublicKeyRequest;
 
-/// A shape of requests, by number.
+/// The number of a shape.
 pub(super) type ShapeId = usize;
-/// A device, by number.
+/// The number of a device.
 pub(super) type DeviceId = usize;
-/// A client, by number.
+/// The number of a client.
 pub type ClientId = usize;
 
-/// A request that was accepted.
+/// A request that was admitted.
 pub(super) struct Task {
     pub(super) request: PublicKeyRequest,
     pub(super) shape: ShapeId,
     pub(super) client: ClientId,
     pub(super) is_urgent: bool,
-    /// By order of arrival.
+    /// In order of arrival.
     pub(super) number: u64,
     pub(super) arrived: Instant,
     pub(super) deadline: Instant,
     /// A bit for each device that has failed at it.
     tried: AtomicU64,
-    /// Gone when it was answered.
+    /// `None` once it is answered.
     responder: Mutex<Option<Responder>>,
 }
 
@@ -51,7 +51,8 @@ impl Task {
         }
     }
 
-    /// Answers it, unless that has been done; `before` that happens, it counts no more.
+    /// Answers the task unless it is answered already. `before` runs just before the answer is
+    /// given.
     pub(super) fn answer(&self, answered: Answered, before: impl FnOnce(ClientId)) {
         let responder = self.locked().take();
         if let Some(respond) = responder {

@@ -1,4 +1,4 @@
-//! The threads that give devices their work.
+//! Workers: the threads that give devices their work.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use super::task::{DeviceId, ShapeId, Task};
 
 pub(super) struct Inner {
     pub(super) drivers: Vec<DeviceWorkers>,
-    /// Of the devices.
+    /// The name of each device.
     pub(super) names: Vec<Arc<str>>,
     /// One for each device: its idle workers wait here.
     pub(super) wakeups: Vec<Condvar>,
@@ -25,11 +25,11 @@ pub(super) struct Inner {
     pub(super) spin: Spin,
 }
 
-/// What a worker has to do.
+/// What a worker does next.
 enum Next {
     Batch {
         tasks: Vec<Arc<Task>>,
-        /// Twice as many wait.
+        /// Whether at least twice as many requests wait.
         are_many_left: bool,
     },
     Nothing,
@@ -69,8 +69,8 @@ impl Inner {
             else {
                 return;
             };
-            // Where many wait, the replies of one batch go out with those of the next: who reads them
-            // is woken for both at once.
+            // While many requests wait, the replies of one batch go out with those of the next:
+            // their reader is woken once for both.
             let age = hold.as_ref().and_then(Hold::age);
             if age.is_some_and(|age| !are_many_left || age + last > HOLD_MAX) {
                 release();
@@ -81,7 +81,7 @@ impl Inner {
         }
     }
 
-    /// Requests for a worker of a device.
+    /// The next batch for a worker of a device.
     fn next(&self, device: DeviceId, worker: usize, may_wait: bool) -> Next {
         let mut state = self.lock();
         loop {
@@ -109,7 +109,7 @@ impl Inner {
                 return Next::Nothing;
             }
             if state.unanswered == 0 {
-                // All replies have gone to the thread that is to look out for requests.
+                // All replies are handed over: the runtime's thread may spin.
                 self.spin.begin(Instant::now());
             }
             state.devices[device].idle += 1;
@@ -154,7 +154,7 @@ impl Inner {
                     continue;
                 }
                 tracing::warn!(device = &**name, reason, "failed at a request");
-                // One that hung has had its requests taken away.
+                // The requests of a device that hung were taken away.
                 let is_elsewhere = task.has_tried(device);
                 task.note_failure(device);
                 if is_elsewhere || task.is_answered() {
@@ -184,14 +184,16 @@ impl Inner {
         }
     }
 
-    /// Answers a task, and counts it no more: before its client knows, who may then send another.
+    /// Answers a task. It stops counting before its client knows, because the client may then send
+    /// another.
     pub(super) fn answer(&self, task: &Task, answered: Answered) {
         task.answer(answered, |client| self.lock().forget(client));
     }
 }
 
 impl State {
-    /// What a free worker of a device does next; nothing if that is best left to others.
+    /// The next batch for a free worker of a device; empty if the work is best left to other
+    /// devices.
     pub(super) fn take(&mut self, device: DeviceId, drivers: &[DeviceWorkers]) -> Vec<Arc<Task>> {
         let is_down = self.devices[device].down_until.is_some();
         if is_down && !self.devices[device].begin_trial() {
@@ -225,7 +227,7 @@ impl State {
         batch
     }
 
-    /// Idle workers that have something to do, now that there are requests of a shape.
+    /// Adds to `to_wake` the idle workers that have work, now that requests of this shape wait.
     pub(super) fn workers_to_wake(
         &self,
         shape: ShapeId,
@@ -248,7 +250,7 @@ impl State {
     }
 }
 
-/// How many of a shape a device leaves to faster ones that are well.
+/// How many requests of a shape a device leaves to faster devices that are well.
 fn left_to_others(entry: &ShapeEntry, device: DeviceId, devices: &[DeviceState]) -> usize {
     let Some(own) = entry.expected[device] else {
         return 0;
@@ -262,7 +264,7 @@ fn left_to_others(entry: &ShapeEntry, device: DeviceId, devices: &[DeviceState])
         .sum()
 }
 
-/// What a client is told whose own numbers a device failed with.
+/// What a client is told when a device failed with the client's own numbers.
 fn unfit(request: &PublicKeyRequest, device: &str, reason: &str) -> Refusal {
     let message = if request.private_key().is_some() {
         format!(
@@ -279,5 +281,5 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Replies are not kept back for longer.
+/// Replies are held back at most this long.
 const HOLD_MAX: Duration = Duration::from_millis(3);

@@ -23,17 +23,17 @@ use super::connection::{Connection, Io};
 use super::counts::{Counts, Place, lock};
 use crate::tls::{Identity, ServerTls};
 
-/// Sockets that listen.
+/// Listening sockets.
 #[derive(Debug)]
 pub struct Listener {
     sockets: Vec<TcpListener>,
 }
 
 impl Listener {
-    /// Listens on all of `addresses`. One of IPv6 takes connections of IPv6 alone.
+    /// Listens on all of `addresses`. An IPv6 address accepts IPv6 connections only.
     ///
     /// # Errors
-    /// Which address cannot be had, and why.
+    /// Which address cannot be used, and why.
     pub fn bind(addresses: &[SocketAddr]) -> Result<Self, ListenError> {
         let bound = |address: &SocketAddr| {
             bind(*address).map_err(|error| ListenError {
@@ -45,17 +45,17 @@ impl Listener {
         Ok(Self { sockets })
     }
 
-    /// Where it listens, with the ports that the system chose.
+    /// The addresses it listens on, with the ports the system chose.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         let sockets = self.sockets.iter();
         sockets.filter_map(|it| it.local_addr().ok()).collect()
     }
 
-    /// Connections from now on, by mutual TLS, or in plaintext where `tls` is `None`. Once `stop`
-    /// is ready, no more are accepted, handshakes are broken off, and the stream ends.
+    /// The stream of connections, with mutual TLS, or in plaintext if `tls` is `None`. Once `stop`
+    /// is ready it accepts no more, breaks off handshakes, and ends the stream.
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// Outside a tokio runtime.
     pub fn incoming(
         self,
         tls: Option<Arc<ServerTls>>,
@@ -87,7 +87,7 @@ impl Listener {
                 () = stop => {}
                 () = done.closed() => {}
             }
-            // Nobody is left to be told if that fails.
+            // If this fails, nobody is left to be told.
             let _ = stopping.send(true);
         });
         Incoming {
@@ -97,7 +97,7 @@ impl Listener {
     }
 }
 
-/// Connections as they come, for `tonic::transport::Server::serve_with_incoming`.
+/// A stream of connections for `tonic::transport::Server::serve_with_incoming`.
 #[derive(Debug)]
 pub struct Incoming {
     connections: mpsc::Receiver<Connection>,
@@ -105,7 +105,7 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// How many there were.
+    /// The counts of its connections.
     pub fn counts(&self) -> Arc<Counts> {
         Arc::clone(&self.counts)
     }
@@ -142,7 +142,7 @@ impl fmt::Display for ListenError {
 
 impl std::error::Error for ListenError {}
 
-/// What all sockets have in common.
+/// What all sockets share.
 struct Acceptor {
     tls: Option<Arc<ServerTls>>,
     handshake_timeout: Duration,
@@ -174,10 +174,10 @@ impl Acceptor {
                 Ok((stream, peer)) => {
                     tokio::spawn(Arc::clone(&self).admit(stream, peer, turn.ok()));
                 }
-                // Of one connection, that has ended in the queue.
+                // The connection ended while it was queued.
                 Err(error) if is_of_connection(error.kind()) => {}
-                // Of this process or the machine, as of too many descriptors: others end, and the
-                // connection waits in the queue.
+                // The process or the machine lacks something, such as descriptors. The connection
+                // waits in the queue until others end.
                 Err(error) => {
                     self.failures.tell(|untold| {
                         tracing::warn!(
@@ -214,7 +214,7 @@ impl Acceptor {
                 tokio::select! {
                     biased;
                     _ = stopped.wait_for(|is_stopped| *is_stopped) => {}
-                    // It fails where nobody takes connections any more.
+                    // This fails if nobody takes connections any more.
                     _ = self.done.send(connection) => {}
                 }
             }
@@ -272,10 +272,10 @@ impl Acceptor {
     }
 }
 
-/// Why a connection was not let in.
+/// Why a connection was refused.
 struct Refusal {
     reason: String,
-    /// Nothing that anybody has to know: a look whether the port is open, as balancers take one.
+    /// Not worth a log line: a balancer that checks whether the port is open.
     is_silent: bool,
 }
 
@@ -314,8 +314,8 @@ impl Refusal {
     }
 }
 
-/// Tells the first few of a kind in every ten seconds, so that nobody fills a disk by
-/// knocking, and counts the others.
+/// Logs the first few events of a kind in every ten seconds and counts the others, so that no
+/// client can fill a disk.
 #[derive(Default)]
 struct LogLimit(Mutex<Window>);
 
@@ -327,7 +327,7 @@ struct Window {
 }
 
 impl LogLimit {
-    /// `say` gets what to add about those that were not told.
+    /// `say` gets a text about the events that were not logged.
     fn tell(&self, say: impl FnOnce(String)) {
         let mut window = lock(&self.0);
         let now = Instant::now();
@@ -357,7 +357,7 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
-    // A server that is started again finds connections of the last one in their last state.
+    // A restarted server finds connections of its predecessor in TIME_WAIT.
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
@@ -381,7 +381,7 @@ fn is_of_connection(kind: ErrorKind) -> bool {
     )
 }
 
-/// Handshakes under way at the same time; one takes less than a millisecond of a core.
+/// Handshakes under way at the same time. One takes less than a millisecond of a core.
 const HANDSHAKES_MAX: usize = 256;
 
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

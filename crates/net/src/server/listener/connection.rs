@@ -20,23 +20,23 @@ use tonic::transport::server::Connected;
 use super::counts::Place;
 use crate::tls::Identity;
 
-/// Who is at the other end of a connection.
+/// The client at the other end of a connection.
 #[derive(Clone, Debug)]
 pub struct ConnectionInfo {
-    /// Where from.
+    /// Its address.
     pub peer: SocketAddr,
-    /// By its certificate; [`Identity::anonymous`] in plaintext.
+    /// Its identity, from its certificate; [`Identity::anonymous`] in plaintext.
     pub identity: Identity,
-    /// Lets it wait.
+    /// Delays reading from it.
     pub backoff: Arc<Backoff>,
 }
 
-/// When a connection is read from again. To refuse requests takes time from those that were let in,
-/// and less of it when many are refused at once.
+/// When a connection is read from again. Refusing requests takes time from those that were
+/// admitted, and less of it when many are refused at once.
 #[derive(Debug)]
 pub struct Backoff {
     since: Instant,
-    /// Microseconds from then on.
+    /// Microseconds since `since`.
     until: AtomicU64,
 }
 
@@ -48,7 +48,7 @@ impl Backoff {
         }
     }
 
-    /// Nothing is read from it for so long.
+    /// Reads nothing from the connection for this long.
     pub fn begin(&self, pause: Duration) {
         MODERATED_UNTIL.set(Instant::now().checked_add(pause));
         let until = self.since.elapsed().saturating_add(pause).as_micros();
@@ -69,8 +69,8 @@ impl Backoff {
     }
 }
 
-/// A connection whose handshake is done. It fails with [`ErrorKind::TimedOut`] when nothing has been
-/// sent or received for `idle_timeout_ms`.
+/// A connection whose handshake is done. It fails with [`ErrorKind::TimedOut`] after
+/// `idle_timeout_ms` in which nothing was sent or received.
 pub struct Connection {
     io: Io,
     info: ConnectionInfo,
@@ -108,13 +108,13 @@ impl AsyncRead for Connection {
 }
 
 thread_local! {
-    /// Until when connections rest that this thread has let rest.
+    /// How long connections back off that this thread told to.
     static MODERATED_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// For `tokio::runtime::Builder::on_thread_park`: while connections rest, what comes for them would
-/// wake the thread each time, only to be left where it is. It sleeps for a moment instead, and then
-/// looks at everything at once (as network drivers moderate interrupts).
+/// For `tokio::runtime::Builder::on_thread_park`. While connections back off, bytes for them would
+/// wake the thread each time without effect. It sleeps for a moment instead and then handles
+/// everything at once (as network drivers moderate interrupts).
 pub fn moderate() {
     if let Some(until) = MODERATED_UNTIL.get() {
         if Instant::now() < until {
@@ -146,7 +146,7 @@ impl Connection {
         }
     }
 
-    /// Ready when it may be read from.
+    /// Ready when the connection may be read from.
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while let Some(until) = self.info.backoff.until() {
             let rest = self
@@ -196,7 +196,7 @@ impl AsyncWrite for Connection {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.io {
             Io::Plain(io) => Pin::new(io).poll_flush(cx),
-            // What is left to be sent is data, whose reader may be gone.
+            // Unsent data remains, and its reader may be gone.
             Io::Tls(io) => match Pin::new(io).poll_flush(cx) {
                 Poll::Pending => self.idle.poll(cx),
                 ready => ready,
@@ -224,8 +224,8 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// How long nothing has happened. The alarm is set anew only when it rings, since every request
-/// would have to do it otherwise.
+/// The time since the last byte. The alarm is reset only when it rings; resetting it for every
+/// request would cost more.
 struct Idle {
     limit: Duration,
     last: Instant,
@@ -241,7 +241,7 @@ impl Idle {
         }
     }
 
-    /// Notes what has happened, or that nothing has for too long.
+    /// Records activity, or checks for too long without any.
     fn watch<T>(&mut self, cx: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         match poll {
             Poll::Ready(result) => {
@@ -252,7 +252,7 @@ impl Idle {
         }
     }
 
-    /// Ready, with an error, when nothing has happened for too long.
+    /// Ready with an error after too long without activity.
     fn poll<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         loop {
             ready!(self.alarm.as_mut().poll(cx));

@@ -1,4 +1,4 @@
-//! How many connections there are, in all and of each client.
+//! The number of connections, in all and of each client.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,39 +8,39 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::tls::Identity;
 
-/// How many connections there were.
+/// Counts of connections.
 #[derive(Debug, Default)]
 pub struct Counts {
     open: AtomicU64,
-    /// Of these, by client.
+    /// Open connections of each client.
     of_client: Mutex<HashMap<Identity, usize>>,
     pub(super) admitted: AtomicU64,
     pub(super) refused: AtomicU64,
 }
 
 impl Counts {
-    /// Connections that are there now, their handshakes done.
+    /// Open connections whose handshake is done.
     pub fn open(&self) -> u64 {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Connections that were let in since the start.
+    /// Connections admitted since the start.
     pub fn admitted(&self) -> u64 {
         self.admitted.load(Ordering::Relaxed)
     }
 
-    /// Connections that were not, for their handshakes or for want of a place.
+    /// Connections refused since the start, for their handshake or for lack of a place.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 }
 
-/// One of the places for connections, and its count.
+/// A place among the connections. It is counted until it is dropped.
 pub(super) struct Place {
     _permit: OwnedSemaphorePermit,
     counts: Arc<Counts>,
     identity: Identity,
-    /// How many its client had when it came, this one with them.
+    /// How many places its client had when it was taken, including this one.
     pub(super) of_client: usize,
 }
 

@@ -1,9 +1,9 @@
-//! Lets connections in: accepts them, does their handshakes, and hands on those of clients who are
-//! known, with who they are.
+//! The listener: accepts connections, does their handshakes, and hands on those of known clients
+//! with their identities.
 //!
-//! Handshakes go on beside each other, 256 at most; when that many are under way, the
-//! next ones wait in the system's queue, so that clients who begin one and say no more delay others
-//! by the time that is allowed for one, and take none of the places of connections that are done.
+//! At most 256 handshakes run at a time; while that many are under way, further connections wait in
+//! the system's queue. So clients that begin a handshake and fall silent delay others by one
+//! handshake timeout at most, and take no place of an established connection.
 
 mod accept;
 mod connection;
