@@ -230,7 +230,7 @@ impl Run {
             Ok(outcome) => outcome.map(|answer| ask.is_right(&answer)),
             Err(_) => Err(ClientError {
                 code: tonic::Code::Unknown,
-                message: "it was never answered".into(),
+                message: "no answer arrived".into(),
             }),
         };
         self.locked().note(asked, outcome);

@@ -62,7 +62,7 @@ impl PkiRequest {
     fn check(&self) -> Result<(), PkiError> {
         if self.server_names.is_empty() {
             return Err(PkiError::new(
-                "no name of a server: give a DNS name or an IP address",
+                "no server name: give a DNS name or an IP address",
             ));
         }
         for name in &self.server_names {
@@ -78,7 +78,7 @@ impl PkiRequest {
                 || !name.chars().all(is_plain)
             {
                 return Err(PkiError::new(format!(
-                    "client {name:?}: 1 to 64 letters, digits and - _ . @, the first no . or -"
+                    "client {name:?}: use 1 to 64 letters, digits and - _ . @, not starting with . or -"
                 )));
             }
             if [CA, SERVER].contains(&&name[..]) || self.clients[..i].contains(name) {
@@ -181,7 +181,7 @@ impl PkiError {
         let path = path.display();
         Self(match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
-                format!("{path}: is there already: choose another directory, or remove it")
+                format!("{path}: exists already: choose another directory, or remove it")
             }
             _ => format!("{path}: cannot be written: {error}"),
         })

@@ -126,7 +126,7 @@ impl TlsFiles {
     fn unfit(&self, error: VerifierBuilderError) -> TlsError {
         match (&self.revoked, error) {
             (Some(path), VerifierBuilderError::InvalidCrl(problem)) => {
-                TlsError::new(path, format!("a revocation list that is none: {problem:?}"))
+                TlsError::new(path, format!("not a valid revocation list: {problem:?}"))
             }
             (_, error) => TlsError::new(&self.roots, error),
         }
@@ -312,7 +312,7 @@ fn contents(pem: &[u8]) -> String {
         [] if pem.is_empty() => "nothing at all".to_owned(),
         [] => "something else: convert it with openssl x509 or openssl pkey".to_owned(),
         ["ENCRYPTED PRIVATE KEY"] => {
-            "an encrypted one: decrypt it with openssl pkey, and keep it to the server's user"
+            "an encrypted one: decrypt it with openssl pkey, readable by the server's user only"
                 .to_owned()
         }
         labels => labels.join(", "),
@@ -321,13 +321,13 @@ fn contents(pem: &[u8]) -> String {
 
 fn check_next_update(list: &CertificateRevocationListDer<'_>) -> Result<(), String> {
     let list = <CertificateList>::from_der(list)
-        .map_err(|error| format!("no revocation list of version 2 (RFC 5280): {error}"))?;
+        .map_err(|error| format!("not a revocation list of version 2 (RFC 5280): {error}"))?;
     let next_update = list.tbs_cert_list.next_update;
     let is_past = next_update.is_some_and(|time| time.to_system_time() < SystemTime::now());
     if is_past && let Some(time) = next_update {
         let (issuer, date) = (list.tbs_cert_list.issuer, time.to_date_time());
         return Err(format!(
-            "the revocation list of {issuer} was to be followed by another at {date}: fetch that"
+            "the next update of the revocation list of {issuer} was due at {date}: fetch it"
         ));
     }
     Ok(())

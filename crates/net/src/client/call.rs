@@ -128,7 +128,7 @@ impl Client {
         }
         ClientError {
             code: Code::DeadlineExceeded,
-            message: "no answer within the time of the request: allow more, or send less at once"
+            message: "no answer within the time of the request: allow more time, or send fewer requests at once"
                 .into(),
         }
     }

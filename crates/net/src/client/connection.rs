@@ -43,7 +43,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused { message, .. } => f.write_str(message),
-            Self::Broken => f.write_str("the connection broke before there was an answer"),
+            Self::Broken => f.write_str("the connection broke before an answer arrived"),
         }
     }
 }

@@ -199,7 +199,7 @@ impl Keeper {
                         let stays = found.contains(key);
                         if !stays {
                             task.abort();
-                            self.gone(key, "the name has this address no more".into());
+                            self.gone(key, "the name no longer has this address".into());
                         }
                         stays
                     });

@@ -58,7 +58,7 @@ impl Devices {
     pub(super) fn keys_of(&self, name: &str) -> Result<Vec<(String, RsaPrivateKey)>, String> {
         let opened = self.0.iter().find(|opened| opened.name == name);
         let token = opened.and_then(|opened| opened.token.as_ref());
-        let token = token.ok_or_else(|| format!("there is no device {name:?} that holds keys"))?;
+        let token = token.ok_or_else(|| format!("no device {name:?} holds keys"))?;
         let keys = token
             .keys()
             .map_err(|error| format!("device {name:?}: {error}"))?;
@@ -69,7 +69,7 @@ impl Devices {
                     device = name,
                     key = key.label(),
                     problem,
-                    "a key is of no use"
+                    "a key cannot be used"
                 );
                 continue;
             }

@@ -178,7 +178,7 @@ impl KeyStore {
             match current.0.get(id) {
                 None => tracing::info!("key {id:?}: new, from {}", entry.origin),
                 Some(before) if before.key.public_key() != entry.key.public_key() => {
-                    tracing::info!("key {id:?}: another one, from {}", entry.origin);
+                    tracing::info!("key {id:?}: replaced, from {}", entry.origin);
                 }
                 Some(_) => {}
             }
@@ -274,7 +274,7 @@ impl State {
         let mut all = HashMap::new();
         for (directory, passphrase) in &self.directories {
             let mut paths = files(directory).unwrap_or_else(|what| {
-                tracing::warn!("{}; its keys stay", of_file(directory, &what));
+                tracing::warn!("{}; keeping its keys", of_file(directory, &what));
                 let paths = self.seen.keys().filter(|path| path.starts_with(directory));
                 paths.cloned().collect()
             });
@@ -295,7 +295,7 @@ impl State {
                 if let Some((id, entry)) = named(&path, &seen)
                     && let Err(error) = add(&mut keys.0, &id, entry)
                 {
-                    tracing::warn!("{error}; the first one stays");
+                    tracing::warn!("{error}; keeping the first one");
                 }
                 all.insert(path, seen);
             }
@@ -324,8 +324,8 @@ fn look(path: &Path, passphrase: Option<&Secret>) -> Result<Seen, (Option<Stamp>
 fn kept(path: &Path, stamp: Option<Stamp>, what: &str, old: Option<&Seen>) -> Seen {
     let key = old.and_then(|old| old.key.clone());
     let end = match key {
-        Some(_) => "the key that came from it before stays",
-        None => "passed over",
+        Some(_) => "keeping the key read from it before",
+        None => "skipped",
     };
     tracing::warn!("{}; {end}", of_file(path, what));
     Seen { stamp, key }
@@ -334,7 +334,7 @@ fn kept(path: &Path, stamp: Option<Stamp>, what: &str, old: Option<&Seen>) -> Se
 fn add(keys: &mut BTreeMap<String, Entry>, id: &str, entry: Entry) -> Result<(), KeyError> {
     if let Some(first) = keys.get(id) {
         return Err(KeyError(format!(
-            "key {id:?} comes from {} and from {}: call one of them otherwise",
+            "key {id:?} comes from {} and from {}: rename one of them",
             first.origin, entry.origin
         )));
     }
@@ -353,7 +353,9 @@ fn chosen(
             .into_iter()
             .partition(|(label, _)| config::is_id(label));
         for (label, _) in nameless {
-            tracing::warn!("device {device:?}: the key of label {label:?} is passed over: no id");
+            tracing::warn!(
+                "device {device:?}: the key with label {label:?} is skipped: its label cannot be an id"
+            );
         }
         return Ok(named);
     };
@@ -365,11 +367,11 @@ fn chosen(
     match (of_label.next(), of_label.next()) {
         (Some(key), None) => Ok(vec![key]),
         (Some(_), Some(_)) => Err(KeyError(format!(
-            "device {device:?} has two keys of label {:?}: change one of the labels",
+            "device {device:?} has two keys with label {:?}: change one of the labels",
             wanted.label
         ))),
         (None, _) => Err(KeyError(format!(
-            "device {device:?} has no key of label {:?}: it has {labels:?}",
+            "device {device:?} has no key with label {:?}: it has {labels:?}",
             wanted.label
         ))),
     }
@@ -391,7 +393,7 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, String> {
             continue;
         }
         if config::id_of_file(&path).is_none() {
-            tracing::warn!("{}: passed over: its name makes no id", path.display());
+            tracing::warn!("{}: skipped: its name cannot be an id", path.display());
             continue;
         }
         paths.push(path);
@@ -408,7 +410,7 @@ fn read_file(
     let cannot = |error| format!("cannot be read: {error}");
     // Opening a pipe could block.
     if !fs::metadata(path).map_err(cannot)?.is_file() {
-        return Err("no regular file".to_owned());
+        return Err("not a regular file".to_owned());
     }
     let file = File::open(path).map_err(cannot)?;
     let metadata = file.metadata().map_err(cannot)?;
@@ -460,7 +462,7 @@ fn private_block(text: &str) -> Result<Option<&str>, String> {
     for (start, _) in text.match_indices(BEGIN) {
         let rest = &text[start..];
         let Some((label, _)) = rest[BEGIN.len()..].split_once(DASHES) else {
-            return Err("broken PEM: a first line without end".to_owned());
+            return Err("broken PEM: the first line has no end".to_owned());
         };
         if !label.ends_with("PRIVATE KEY") {
             continue;
@@ -470,7 +472,7 @@ fn private_block(text: &str) -> Result<Option<&str>, String> {
             return Err(format!("broken PEM: {label} without its last line"));
         };
         if found.replace(&rest[..at + end.len()]).is_some() {
-            return Err("more than one private key: a file for each".to_owned());
+            return Err("more than one private key: give each its own file".to_owned());
         }
     }
     Ok(found)

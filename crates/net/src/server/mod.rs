@@ -248,7 +248,7 @@ impl Server {
         self.shared.dispatcher.set_bounds(bounds(&config.limits));
         self.shared.observer.reopen();
         for what in self.started_with.differences(config) {
-            tracing::warn!(what, "changed in the configuration: takes a restart");
+            tracing::warn!(what, "changed in the configuration: needs a restart");
         }
         Ok(())
     }
@@ -313,7 +313,7 @@ pub fn serve(
                     let reloaded = tokio::task::spawn_blocking(move || server.reload(&config?));
                     match reloaded.await.unwrap_or_else(|error| Err(failed(error))) {
                         Ok(()) => tracing::info!("reloaded"),
-                        Err(error) => tracing::error!(%error, "not reloaded: all stays as it was"),
+                        Err(error) => tracing::error!(%error, "not reloaded: nothing has changed"),
                     }
                 }
             }
@@ -325,7 +325,7 @@ pub fn serve(
         };
         match server.stop().await {
             0 => {}
-            left => tracing::warn!(left, "requests were given up: drain_ms is over"),
+            left => tracing::warn!(left, "requests were given up: drain_ms has passed"),
         }
         Ok(())
     })

@@ -102,7 +102,7 @@ impl Observer {
         tracing::warn!(
             identity = identity.as_str(),
             peer,
-            "a client that no [[client]] is for"
+            "a client that no [[client]] matches"
         );
         if let Some(audit) = &self.audit {
             let note = Note {
@@ -154,29 +154,29 @@ impl Metrics {
         };
         registry.register(
             "requests",
-            "Requests answered, by client, operation, key and code of gRPC",
+            "Requests answered, by client, operation, key and gRPC code",
             metrics.requests.clone(),
         );
         registry.register(
             "strangers",
-            "Calls of clients that no entry of the access list is for",
+            "Calls of clients that no entry of the access list matches",
             metrics.strangers.clone(),
         );
         registry.register_with_unit(
             "queue_wait",
-            "From arrival to the beginning of work",
+            "Time from arrival to the start of work",
             Unit::Seconds,
             metrics.waited.clone(),
         );
         registry.register_with_unit(
             "service",
-            "In the device, with the others of a batch",
+            "Time in the device, with the rest of the batch",
             Unit::Seconds,
             metrics.served.clone(),
         );
         registry.register(
             "batches",
-            "Batches that a device was given, by how many requests they had: how full its lanes are",
+            "Batches given to a device, by number of requests: how full its lanes are",
             metrics.batches.clone(),
         );
         registry.register(
@@ -191,12 +191,12 @@ impl Metrics {
         );
         registry.register(
             "device_failures",
-            "Requests that a device has failed at so far",
+            "Failures of a device with keys of the server",
             metrics.failures.clone(),
         );
         registry.register(
             "waiting",
-            "Requests that nobody has begun",
+            "Requests that no worker has begun",
             metrics.waiting.clone(),
         );
         registry.register(
@@ -206,12 +206,12 @@ impl Metrics {
         );
         registry.register(
             "connections",
-            "Connections that are open",
+            "Open connections",
             metrics.connections.clone(),
         );
         registry.register(
             "connections_refused",
-            "Connections that were not let in so far, for their handshakes or for want of a place",
+            "Connections refused, for their handshakes or for lack of a place",
             metrics.refused.clone(),
         );
         Self {
@@ -404,7 +404,7 @@ impl Output {
         let Some(path) = &self.path else { return };
         match append(path) {
             Ok(file) => self.writer = Box::new(file),
-            Err(error) => tracing::error!(error, "the audit goes on in the file that was open"),
+            Err(error) => tracing::error!(error, "the audit continues in the open file"),
         }
     }
 }

@@ -56,7 +56,7 @@ pub fn prepare(
     use proto::request::Operation as Asked;
     let Some((operation, key_id)) = subject(request) else {
         return Err(invalid(
-            "the request has no operation, or one that this server does not know",
+            "the request has no operation, or one unknown to this server",
         ));
     };
     if !rights.allows(key_id, operation) {
@@ -74,7 +74,7 @@ pub fn prepare(
         None
     };
     let missing = || {
-        let message = format!("there is no key {key_id:?} here: list the keys to see which are");
+        let message = format!("there is no key {key_id:?} here: list the keys to see which exist");
         Refusal::new(Code::NotFound, message)
     };
     let prepared = match (request.operation.as_ref(), key) {
@@ -141,7 +141,7 @@ fn power(numbers: &proto::ModExp) -> Result<Prepared, Refusal> {
     for (what, number) in [("base", &numbers.base), ("exponent", &numbers.exponent)] {
         if number.len() > NUMBER_BYTES_MAX {
             return Err(invalid(format!(
-                "the {what} has {} bytes: at most {NUMBER_BYTES_MAX} are taken",
+                "the {what} has {} bytes: the limit is {NUMBER_BYTES_MAX}",
                 number.len()
             )));
         }
@@ -162,8 +162,8 @@ fn power(numbers: &proto::ModExp) -> Result<Prepared, Refusal> {
     };
     if crt.public_exponent.is_empty() {
         return Err(invalid(
-            "crt without public_exponent: results are checked with it, since a wrong one would give \
-             the primes away; send it, or leave crt out",
+            "crt without public_exponent, which the result is checked with because a wrong one would \
+             reveal the primes: send it, or leave crt out",
         ));
     }
     let big_endian = |number: &[u8]| {
@@ -246,7 +246,7 @@ pub(crate) fn name(operation: Operation) -> &'static str {
 }
 
 fn unknown(what: &str, number: i32) -> Refusal {
-    invalid(format!("{what} {number} is none that this server knows"))
+    invalid(format!("{what} {number} is unknown to this server"))
 }
 
 fn invalid(message: impl Into<String>) -> Refusal {

@@ -83,7 +83,7 @@ fn respond(request: &Request<Incoming>, shared: &Shared, counts: &Counts) -> Res
         ("/metrics" | "/healthz", _) => *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED,
         _ => {
             *response.status_mut() = StatusCode::NOT_FOUND;
-            *response.body_mut() = "there are /metrics and /healthz\n".to_owned();
+            *response.body_mut() = "the pages are /metrics and /healthz\n".to_owned();
         }
     }
     response

@@ -396,7 +396,7 @@ impl Shared {
 
 fn stranger(identity: &Identity) -> Refusal {
     let message = format!(
-        "no [[client]] of this server's configuration is for {:?}",
+        "no [[client]] of this server's configuration matches {:?}",
         identity.as_str()
     );
     Refusal::new(Code::PermissionDenied, message)

@@ -139,7 +139,7 @@ fn what_is_no_key_is_named() {
             "no private key in PEM",
         ),
         (half, "broken PEM: PRIVATE KEY without its last line"),
-        ("-----BEGIN PRIV", "broken PEM: a first line without end"),
+        ("-----BEGIN PRIV", "broken PEM: the first line has no end"),
         (&pair, "more than one private key"),
         (&"x".repeat(300_000), "not a key"),
         (
@@ -155,7 +155,7 @@ fn what_is_no_key_is_named() {
     }
     fs::remove_file(&path).unwrap();
     run("mkfifo", &[path.to_str().unwrap()]);
-    assert!(error(&web, &no_tokens).ends_with("no regular file"));
+    assert!(error(&web, &no_tokens).ends_with("not a regular file"));
     assert!(error(&[directory(&path)], &no_tokens).contains("cannot be read"));
 }
 
@@ -167,7 +167,7 @@ fn two_keys_of_one_id_are_refused_with_both_names() {
     put("rsa3072.pem", &other);
     let said = error(&[directory(folder.path())], &no_tokens);
     let expected = format!(
-        "key \"web\" comes from {} and from {}: call one of them otherwise",
+        "key \"web\" comes from {} and from {}: rename one of them",
         one.display(),
         other.display()
     );
@@ -227,10 +227,10 @@ fn tokens_give_their_keys_by_label() {
     assert_eq!(bits(&store, "ours"), Some(2048));
     let none = error(&[token("hsm", "leaf")], &tokens);
     assert!(
-        none.contains("no key of label \"leaf\": it has [\"root\""),
+        none.contains("no key with label \"leaf\": it has [\"root\""),
         "{none}"
     );
-    assert!(error(&[token("hsm", "twice")], &tokens).contains("two keys of label"));
+    assert!(error(&[token("hsm", "twice")], &tokens).contains("two keys with label"));
     assert_eq!(
         error(&[token("other", "root")], &tokens),
         "keys of device \"other\": other is not there"

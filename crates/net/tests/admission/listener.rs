@@ -203,7 +203,7 @@ async fn who_is_not_known_stays_out_and_the_log_says_why() {
     said("the client has no certificate");
     let told = s_client(&["-tls1_2"]).await;
     assert!(told.contains("alert protocol version"), "{told}");
-    said("TLS 1.3 is needed");
+    said("the client offers no suitable TLS 1.3");
 
     let client = tls_files(folder.path(), "web");
     let wrong_name = connect(server.address, &client, "other.example").await;
@@ -211,7 +211,7 @@ async fn who_is_not_known_stays_out_and_the_log_says_why() {
     assert!(told.contains("not valid for name"), "{told}");
     let counts = server.incoming.counts();
     until("five refusals", || counts.refused() == 5).await;
-    said("the client does not like the server's certificate, or its TLS: ");
+    said("the client rejected the server's certificate or TLS parameters: ");
 
     let mut junk = TcpStream::connect(server.address).await.unwrap();
     junk.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
@@ -590,15 +590,19 @@ async fn run_out_of_descriptors() {
     let start = Instant::now();
     let mut client = std::net::TcpStream::connect(server.address).unwrap();
     until("a warning", || {
-        log.text().contains("no connections can be accepted")
+        log.text().contains("cannot accept connections")
     })
     .await;
     until("half a second", || {
         start.elapsed() > Duration::from_millis(500)
     })
     .await;
-    let lines = log.text().lines().count();
-    assert!(lines <= 6, "{lines} tries in half a second");
+    let lines = log.text().lines().count() as u128;
+    let elapsed = start.elapsed();
+    assert!(
+        lines <= elapsed.as_millis() / 100 + 1,
+        "{lines} tries in {elapsed:?}"
+    );
     held.clear();
     let mut connection = server.next().await;
     client.write_all(b"?").unwrap();

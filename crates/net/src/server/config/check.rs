@@ -35,7 +35,7 @@ impl Config {
             let valid = reason.utf8_error().valid_up_to();
             let before = String::from_utf8_lossy(&reason.as_bytes()[..valid]);
             let at = position(&before, valid);
-            error(Some(at), "no UTF-8 text: save it as UTF-8".to_owned())
+            error(Some(at), "not UTF-8: save it as UTF-8".to_owned())
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Reader {
@@ -63,7 +63,7 @@ impl Reader<'_> {
             self.error(at, error.message().trim().replace('\n', "; "))
         })?;
         if raw.listen.get_ref().is_empty() {
-            let what = "no address: give one, as [\"127.0.0.1:7443\"]";
+            let what = "no address: give one, such as [\"127.0.0.1:7443\"]";
             return Err(self.error(raw.listen.span(), what));
         }
         let addresses = raw.listen.get_ref().iter();
@@ -105,7 +105,7 @@ impl Reader<'_> {
                     .transpose()?,
             })),
             (Some(_), Some(plaintext)) => {
-                let what = "plaintext and [tls]: take one of them away";
+                let what = "plaintext and [tls]: remove one of them";
                 Err(self.error(plaintext.span(), what))
             }
             (None, None) => {
@@ -120,7 +120,7 @@ impl Reader<'_> {
                     Some(far) => Err(self.error(
                         plaintext.span(),
                         format!(
-                            "plaintext is for loopback addresses alone, and {far} is none: give [tls]"
+                            "plaintext needs loopback addresses, and {far} is not one: give [tls]"
                         ),
                     )),
                 }
@@ -244,10 +244,10 @@ impl Reader<'_> {
             {
                 let what = match kind {
                     "simulated" if raw.preset.is_some() => {
-                        format!("{field} beside preset: take one of them away")
+                        format!("{field} beside preset: remove one of them")
                     }
                     kind => {
-                        format!("{field} is nothing that a device of kind {kind} has: take it away")
+                        format!("a device of kind {kind} has no {field}: remove it")
                     }
                 };
                 return Err(self.error(at, what));
@@ -341,7 +341,7 @@ impl Reader<'_> {
             (Some(file), None, None) => {
                 stray(
                     &raw.label,
-                    "label is for keys of a token: take it away, or give id",
+                    "label is for keys of a token: remove it, or give id",
                 )?;
                 let path = self.file(file)?;
                 let id = match &raw.id {
@@ -350,7 +350,7 @@ impl Reader<'_> {
                         id.get_ref().clone()
                     }
                     None => id_of_file(&path).ok_or_else(|| {
-                        self.error(file.span(), "no id can be made of the file's name: give id")
+                        self.error(file.span(), "the file's name cannot be an id: give id")
                     })?,
                 };
                 let at = raw.id.as_ref().map_or(file.span(), Spanned::span);
@@ -363,12 +363,12 @@ impl Reader<'_> {
                 })
             }
             (None, Some(directory), None) => {
-                let names = "the keys of a directory are called what their files are: take it away";
+                let names = "keys of a directory are named after their files: remove it";
                 stray(&raw.id, names)?;
                 stray(&raw.label, names)?;
                 let path = self.folder.join(directory.get_ref());
                 if !path.is_dir() {
-                    let what = format!("{} is no directory: make it", path.display());
+                    let what = format!("{} is not a directory: create it", path.display());
                     return Err(self.error(directory.span(), what));
                 }
                 let passphrase = self.passphrase(raw)?;
@@ -388,20 +388,17 @@ impl Reader<'_> {
                         return Err(self.error(token.span(), what));
                     }
                     None => {
-                        let what = format!("no device is called {:?}", token.get_ref());
+                        let what = format!("no device is named {:?}", token.get_ref());
                         return Err(self.error(token.span(), what));
                     }
                 }
                 let held =
-                    "passphrases are for files; the PIN stands with the device: take it away";
+                    "passphrases are for files, and the PIN belongs to the device: remove it";
                 stray(&raw.passphrase_file, held)?;
                 stray(&raw.passphrase_env, held)?;
                 let key = match &raw.label {
                     None => {
-                        stray(
-                            &raw.id,
-                            "id without label: say which key of the token it is",
-                        )?;
+                        stray(&raw.id, "id without label: give the label of the key")?;
                         None
                     }
                     Some(label) => {
@@ -438,19 +435,18 @@ impl Reader<'_> {
             })
             .collect();
         if raw.is_empty() {
-            let what =
-                "no [[client]]: nobody might do anything; give identity, keys and operations";
+            let what = "no [[client]], so nobody has access: give identity, keys and operations";
             return Err(self.error(0..0, what));
         }
         let client = |raw: &Spanned<RawClient>| {
             let client = raw.get_ref();
             let identity = client.identity.get_ref();
             if identity.is_empty() {
-                return Err(self.error(client.identity.span(), "an empty identity fits nobody"));
+                return Err(self.error(client.identity.span(), "an empty identity matches nobody"));
             }
             let needing = client.operations.get_ref().iter();
             if client.keys.is_empty() && needing.copied().any(Operation::needs_key) {
-                let what = "operations with keys and no keys: give keys, [\"*\"] for all";
+                let what = "operations that need keys, but no keys: give keys, [\"*\"] for all";
                 return Err(self.error(client.operations.span(), what));
             }
             for key in &client.keys {
@@ -460,7 +456,7 @@ impl Reader<'_> {
                     && !ids.iter().any(|id| pattern.fits(id))
                 {
                     let what = format!(
-                        "no key is called {:?}: there are {}",
+                        "no key matches {:?}: there are {}",
                         key.get_ref(),
                         listed(ids)
                     );
@@ -490,7 +486,7 @@ impl Reader<'_> {
         let has_folder = folder.as_os_str().is_empty() || folder.is_dir();
         if !has_folder || path.is_dir() {
             let what = format!(
-                "{} cannot be a file: name one in a directory that is there",
+                "{} cannot be a file: name one in an existing directory",
                 path.display()
             );
             return Err(self.error(file.span(), what));

@@ -309,8 +309,8 @@ impl Config {
                 && *device != entry.name
             {
                 return Err(format!(
-                    "keys of the configuration are held by device {device:?}, which {name:?} alone leaves out: \
-                     take their [[key]] away, or choose {device:?}"
+                    "keys of the configuration are held by device {device:?}, and only {name:?} is used: \
+                     remove their [[key]], or choose {device:?}"
                 ));
             }
         }

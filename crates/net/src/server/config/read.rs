@@ -60,7 +60,7 @@ impl Reader<'_> {
                 Ok(Some(Secret::Variable(name.clone())))
             }
             (Some(_), Some(variable)) => {
-                let what = format!("{what}_file and {what}_env: take one of them away");
+                let what = format!("{what}_file and {what}_env: remove one of them");
                 Err(self.error(variable.span(), what))
             }
         }
@@ -69,7 +69,7 @@ impl Reader<'_> {
     pub(super) fn address(&self, address: &Spanned<String>) -> Checked<SocketAddr> {
         address.get_ref().parse().map_err(|_| {
             let what = format!(
-                "{:?} is no IP address with a port, as 127.0.0.1:7443 or [::1]:7443",
+                "{:?} is not an IP address with a port, such as 127.0.0.1:7443 or [::1]:7443",
                 address.get_ref()
             );
             self.error(address.span(), what)
@@ -82,7 +82,7 @@ impl Reader<'_> {
         // A pipe is not opened, because that could block for ever.
         let problem = match std::fs::metadata(&path) {
             Ok(metadata) if metadata.is_dir() => "it is a directory".to_owned(),
-            Ok(metadata) if !metadata.is_file() => "it is no regular file".to_owned(),
+            Ok(metadata) if !metadata.is_file() => "it is not a regular file".to_owned(),
             Ok(_) => match std::fs::File::open(&path) {
                 Ok(_) => return Ok(path),
                 Err(error) => error.to_string(),
@@ -164,7 +164,7 @@ impl Names {
         if let Some(first) = self.spans.insert(name.to_owned(), at.clone()) {
             let (line, _) = position(reader.text, first.start);
             let what = format!(
-                "a second {} called {name:?}, after that of line {line}: call one of them otherwise",
+                "a second {} named {name:?}, after the one in line {line}: rename one of them",
                 self.of
             );
             return Err(reader.error(at, what));

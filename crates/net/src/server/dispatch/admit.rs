@@ -72,7 +72,7 @@ impl State {
         };
         let room = self.bounds.waiting_max.saturating_sub(self.queue.len());
         if room == 0 {
-            return full(format!("{} requests wait already", self.queue.len()));
+            return full(format!("{} requests already wait", self.queue.len()));
         }
         // Clients that flood the queue leave room for those that have little in it (dynamic
         // thresholds, Choudhury and Hahne 1998), and the last places for those that have nothing.
@@ -80,13 +80,13 @@ impl State {
         let last = room <= self.bounds.waiting_max / LAST_PART;
         if own > 0 && (last || own >= room.saturating_mul(ROOMS_MAX)) {
             return full(format!(
-                "{} requests of this client wait already, and there is room for {room} more of all",
+                "{} requests of this client already wait, and there is room for {room} more in all",
                 self.queue.len_of_client(client)
             ));
         }
         if self.of_client[client] >= self.bounds.per_client_max {
             return full(format!(
-                "{} requests of this client are under way already",
+                "{} requests of this client are already under way",
                 self.of_client[client]
             ));
         }
@@ -125,7 +125,7 @@ impl State {
     }
 }
 
-pub(super) const ENDS: &str = "the server is shutting down: try another one";
+pub(super) const ENDS: &str = "the server is shutting down: try another";
 
 /// The server reads from a refused client again after at most this time.
 pub(super) const BACK_OFF_MAX: Duration = Duration::from_millis(20);

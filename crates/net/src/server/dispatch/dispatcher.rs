@@ -202,8 +202,8 @@ impl Dispatcher {
             let waited = now.saturating_duration_since(task.arrived);
             let message = match &device {
                 None => {
-                    "its deadline passed before a device was free: send less at once, allow more \
-                         time, or try another server"
+                    "its deadline passed before a device was free: send fewer requests at once, \
+                         allow more time, or try another server"
                         .to_owned()
                 }
                 Some(device) => format!("its deadline passed while device {device} had it"),

@@ -67,7 +67,7 @@ impl State {
                 tracing::warn!(
                     device = drivers[device].device.name(),
                     ?pause,
-                    "fails again and again: left alone for a while"
+                    "fails repeatedly: left alone for a while"
                 );
             }
             return;

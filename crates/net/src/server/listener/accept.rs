@@ -131,9 +131,9 @@ pub struct ListenError {
 impl fmt::Display for ListenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hint = match self.error.kind() {
-            ErrorKind::AddrInUse => ": stop who listens there, or choose another port",
+            ErrorKind::AddrInUse => ": stop the program that uses it, or choose another port",
             ErrorKind::AddrNotAvailable => ": choose an address of this machine",
-            ErrorKind::PermissionDenied => ": choose a port from 1024 on",
+            ErrorKind::PermissionDenied => ": choose a port of 1024 or above",
             _ => "",
         };
         write!(f, "cannot listen on {}: {}{hint}", self.address, self.error)
@@ -180,9 +180,7 @@ impl Acceptor {
                 // waits in the queue until others end.
                 Err(error) => {
                     self.failures.tell(|untold| {
-                        tracing::warn!(
-                            "no connections can be accepted: {error}; trying again{untold}"
-                        );
+                        tracing::warn!("cannot accept connections: {error}; trying again{untold}");
                     });
                     tokio::select! {
                         biased;
@@ -247,7 +245,7 @@ impl Acceptor {
                 let (_, session) = stream.get_ref();
                 let certificate = session.peer_certificates().and_then(<[_]>::first);
                 let identity = certificate.and_then(Identity::of).ok_or_else(|| {
-                    Refusal::new("the client's certificate names nobody: it needs a URI, a DNS name or a common name")
+                    Refusal::new("the client's certificate has no name: it needs a URI, a DNS name or a common name")
                 })?;
                 (Io::Tls(Box::new(stream)), identity)
             }
@@ -304,10 +302,10 @@ impl Refusal {
                 format!("the client's certificate: {problem}")
             }
             rustls::Error::PeerIncompatible(problem) => {
-                format!("TLS 1.3 is needed, and the client has none that fits: {problem:?}")
+                format!("the client offers no suitable TLS 1.3: {problem:?}")
             }
             rustls::Error::AlertReceived(alert) => {
-                format!("the client does not like the server's certificate, or its TLS: {alert:?}")
+                format!("the client rejected the server's certificate or TLS parameters: {alert:?}")
             }
             error => error.to_string(),
         })
@@ -345,7 +343,7 @@ impl LogLimit {
         window.told += 1;
         let untold = match std::mem::take(&mut window.untold) {
             0 => String::new(),
-            untold => format!(" ({untold} more before this were not told)"),
+            untold => format!(" ({untold} earlier ones were not logged)"),
         };
         drop(window);
         say(untold);

@@ -247,7 +247,7 @@ async fn whom_the_configuration_does_not_know_is_in_the_audit() {
         is_urgent: false,
     };
     let refused = client.call(random, options).await.unwrap_err();
-    assert!(refused.message.contains("is for \"mallory\""), "{refused}");
+    assert!(refused.message.contains("matches \"mallory\""), "{refused}");
     assert_eq!(server.stop().await, 0);
     let path = home.path().join("audit.jsonl");
     let line = async || {

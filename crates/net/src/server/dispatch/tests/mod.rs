@@ -277,7 +277,7 @@ fn bounds_are_kept_and_who_is_refused_is_told_why() {
     );
     let says = |what: &str| refused.iter().any(|refusal| refusal.message.contains(what));
     assert!(
-        says("of this client") && says("requests wait already"),
+        says("of this client") && says("requests already wait"),
         "{refused:?}"
     );
     let (more, _) = submissions(0..1, MINUTE);
