@@ -245,7 +245,7 @@ fn one_client_has_half_of_the_connections_unless_it_is_said() {
     );
 }
 
-/// What is added to a head of two lines, and what is said of it.
+/// Lines after a head of two, and the errors they give.
 #[test]
 fn errors_name_line_and_column() {
     let errors = [

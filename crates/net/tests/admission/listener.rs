@@ -75,7 +75,7 @@ async fn connect(
     Ok(stream)
 }
 
-/// What a client that is not let in is told, as soon as it is.
+/// The error of a client that is refused.
 async fn refusal(address: SocketAddr, files: &TlsFiles) -> String {
     let refused = async {
         match connect(address, files, "localhost").await {
@@ -146,7 +146,7 @@ async fn a_client_comes_in_with_its_name() {
 }
 
 #[tokio::test]
-async fn who_is_not_known_stays_out_and_the_log_says_why() {
+async fn unknown_clients_stay_out_and_the_log_says_why() {
     let log = Log::default();
     let _logged = tracing::subscriber::set_default(log.clone());
     let (folder, foreign) = (pki(&["web"]), pki(&["web"]));
@@ -430,7 +430,7 @@ async fn a_reload_is_for_new_connections() {
 }
 
 #[tokio::test]
-async fn who_is_on_a_revocation_list_stays_out() {
+async fn revoked_clients_stay_out() {
     let log = Log::default();
     let _logged = tracing::subscriber::set_default(log.clone());
     let folder = pki(&["web", "lost", "late"]);
@@ -470,7 +470,7 @@ async fn who_is_on_a_revocation_list_stays_out() {
     let said = "invalid certificate revocation list: BadSignature";
     assert!(log.text().contains(said), "{}", log.text());
 
-    // The same for who connects.
+    // The same for a connecting client.
     let server = Server::start(Some(&tls_files(folder.path(), "server")), |_| {});
     let mut careful = web.clone();
     careful.revoked = Some(revocation_list(folder.path(), &["server"], FAR));
@@ -585,7 +585,7 @@ async fn run_out_of_descriptors() {
         held.push(file);
         assert!(held.len() < 64, "no bound");
     }
-    // One for the client, none for the server's side of it.
+    // One descriptor for the client, none for the server's side.
     held.pop();
     let start = Instant::now();
     let mut client = std::net::TcpStream::connect(server.address).unwrap();

@@ -119,7 +119,7 @@ async fn alone_with_a_faulty_device_every_request_is_right_or_refused_by_name() 
 async fn what_hangs_goes_to_another_device_and_comes_once() {
     let hanging = board(Fault::Hang, When::Every(5));
     let drivers = vec![driver(Arc::clone(&hanging), 4), good()];
-    // Half of it is how long a device may take.
+    // A device may take half of it.
     let limits = "[limits]\ntimeout_ms_max = 2000\n";
     let server = Server::start_with(plaintext("", limits), drivers)
         .await

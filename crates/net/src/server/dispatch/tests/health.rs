@@ -70,7 +70,7 @@ fn a_device_that_is_well_again_is_taken_again() {
         }
         assert!(began.elapsed() < MINUTE, "never well again");
     }
-    // The answer is given before the device's worker takes note of it.
+    // The answer is given before the worker records its success.
     while dispatcher.devices()[0].is_down {
         assert!(began.elapsed() < MINUTE, "still left alone");
         std::thread::yield_now();

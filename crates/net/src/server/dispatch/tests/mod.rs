@@ -127,7 +127,7 @@ fn assert_all_right(answers: &mpsc::Receiver<(u8, Answered)>, count: usize) {
     assert!(answers.recv_timeout(Duration::from_millis(1)).is_err());
 }
 
-/// Holds whoever asks, until it is let go.
+/// Holds callers until it is opened.
 struct Gate(Mutex<bool>, std::sync::Condvar);
 
 impl Gate {
@@ -155,7 +155,7 @@ fn every_request_is_answered_once_by_whichever_device() {
 }
 
 #[test]
-fn those_who_flood_the_line_leave_room_to_the_others() {
+fn clients_that_flood_the_queue_leave_room_for_others() {
     let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
     let held = Arc::clone(&gate);
     let hangs = move || {
@@ -212,7 +212,7 @@ fn deadlines_are_kept_in_the_queue_and_in_the_device() {
 }
 
 #[test]
-fn who_comes_one_by_one_is_told_to_wait_for_as_long() {
+fn requests_sent_one_by_one_get_the_same_back_off() {
     let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
     let held = Arc::clone(&gate);
     let hangs = move || {
@@ -244,7 +244,7 @@ fn who_comes_one_by_one_is_told_to_wait_for_as_long() {
 }
 
 #[test]
-fn bounds_are_kept_and_who_is_refused_is_told_why() {
+fn bounds_are_kept_and_refusals_say_why() {
     let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
     let held = Arc::clone(&gate);
     let hangs = move || {
