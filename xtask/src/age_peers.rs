@@ -4,8 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::fetch::Module;
-use crate::go::Go;
+use crate::go::{Go, Module};
 use crate::tool::{self, Result, cargo};
 
 /// Builds age and rage into `peers/age/bin` and `peers/rage/bin` below `target`, where they are not

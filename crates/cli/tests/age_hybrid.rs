@@ -8,7 +8,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use common::age::{age, age_keygen, succeeded};
-use common::{noise as data, oarlock, run, stderr};
+use common::{oarlock, run, stderr};
+use oarlock_testing::{names, noise as data};
 
 const AGE: &str = "age";
 const AGE_KEYGEN: &str = "age-keygen";
@@ -218,17 +219,17 @@ fn what_is_wrong_with_keys_is_said_in_a_line() {
         ),
         (
             encrypt(&["-R", "damaged.pub"]),
-            "damaged.pub: line 4 is no recipient",
+            "damaged.pub: line 4: invalid recipient",
             2,
         ),
         (
             encrypt(&["-R", "nonsense.pub"]),
-            "nonsense.pub: line 2 is no recipient",
+            "nonsense.pub: line 2: invalid recipient",
             2,
         ),
         (
             encrypt(&["-R", "identity.pub"]),
-            "identity.pub: line 3 is no recipient: it may be",
+            "identity.pub: line 3: invalid recipient: it may be",
             2,
         ),
         (
@@ -238,33 +239,33 @@ fn what_is_wrong_with_keys_is_said_in_a_line() {
         ),
         (
             encrypt(&["-R", "nowhere"]),
-            "nowhere: there is no such file of recipients",
+            "nowhere: no such file of recipients",
             2,
         ),
         (
             encrypt(&["-r", "age1pq1qqq"]),
-            "age1pq1qqq: is no recipient",
+            "age1pq1qqq: invalid recipient",
             2,
         ),
         (encrypt(&["-R", "-", "-i", "-"]), "multiple purposes", 2),
         (
             decrypt(&["-i", "damaged.txt"]),
-            "damaged.txt: line 2 is no identity",
+            "damaged.txt: line 2: invalid identity",
             2,
         ),
         (
             decrypt(&["-i", "nonsense.txt"]),
-            "nonsense.txt: line 4 is no identity",
+            "nonsense.txt: line 4: invalid identity",
             2,
         ),
         (
             decrypt(&["-i", "pq.txt.pub"]),
-            "pq.txt.pub: line 1 is no identity: it is a recip",
+            "pq.txt.pub: line 1: invalid identity: it is a recip",
             2,
         ),
         (
             decrypt(&["-i", "empty.txt"]),
-            "empty.txt: has no identity",
+            "empty.txt: contains no identity",
             2,
         ),
         (
@@ -275,7 +276,7 @@ fn what_is_wrong_with_keys_is_said_in_a_line() {
         (vec!["keygen", "--pq", "-y", "pq.txt"], "--pq", 2),
         (
             vec!["keygen", "-y", "nonsense.txt"],
-            "nonsense.txt: line 4 is no identity",
+            "nonsense.txt: line 4: invalid identity",
             1,
         ),
     ];
@@ -311,11 +312,7 @@ impl Home {
     }
 
     fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.0.path()).unwrap();
-        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let mut names: Vec<String> = names.collect();
-        names.sort();
-        names
+        names(self.0.path())
     }
 
     fn command(&self, program: &str) -> Command {

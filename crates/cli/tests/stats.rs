@@ -5,7 +5,8 @@ mod common;
 
 use std::process::{Command, Output, Stdio};
 
-use common::{IV, KEY, assert_fails, noise, oarlock, openssl, provider, run, stderr};
+use common::{IV, KEY, assert_fails, oarlock, openssl, provider, run, stderr};
+use oarlock_testing::noise;
 use serde_json::Value;
 
 #[test]
@@ -33,7 +34,7 @@ fn a_programs_output_is_that_of_stock_and_all_of_it_is_counted() {
         said.lines()
             .last()
             .unwrap()
-            .contains("by rates measured here"),
+            .contains("at rates just measured here"),
         "{said}"
     );
 

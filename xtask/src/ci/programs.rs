@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use super::report::Report;
+use super::report::{Ended, Report};
 use crate::tool::{self, Metadata, Result, cargo};
 
 /// Test programs, those that take longest first.
@@ -118,14 +118,6 @@ impl Programs {
             Err(_) => Err("the report was lost: a thread of the runner panicked".to_owned()),
         }
     }
-}
-
-/// How a test program ended, and all that it wrote.
-pub struct Ended {
-    pub text: String,
-    pub seconds: f64,
-    /// Why it did not succeed.
-    pub fault: Option<String>,
 }
 
 impl Program {

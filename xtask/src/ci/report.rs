@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use super::programs::Ended;
 use crate::tool::{self, Result};
 
 /// Tests that may be skipped, where the machine lacks what they need, and why that is no fault. A
@@ -11,6 +10,14 @@ use crate::tool::{self, Result};
 const MAY_BE_SKIPPED: &[(&str, &str)] = &[];
 
 const SLOWEST_SHOWN: usize = 20;
+
+/// How a test program ended, and all that it wrote.
+pub struct Ended {
+    pub text: String,
+    pub seconds: f64,
+    /// Why it did not succeed.
+    pub fault: Option<String>,
+}
 
 #[derive(Default, Debug)]
 pub struct Report {

@@ -155,9 +155,16 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
         &[
             &["ci"],
             &["constant_time", "peers", "structure", "vectors"],
-            &["age_peers", "kernels", "plan", "proto", "tokens"],
-            &["fetch"],
+            &[
+                "age_peers",
+                "kernels",
+                "performance",
+                "plan",
+                "proto",
+                "tokens",
+            ],
             &["go"],
+            &["fetch"],
             &["tool"],
         ],
     ),
@@ -176,5 +183,4 @@ pub const KNOWN: &[(&str, usize, usize)] = &[
     ("oarlock-bench", 33, 8),
     ("oarlock-bench:oarlock-bench", 37, 5),
     ("oarlock-bench:oarlock-timing", 8, 0),
-    ("xtask", 6, 1),
 ];

@@ -16,8 +16,7 @@ use std::time::{Duration, SystemTime};
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use oarlock::device::{SoftwareDevice, complete};
-use oarlock::kernels::cpu::Cpu;
+use oarlock::device::{SoftwareDevice, complete, visible_cpu};
 use oarlock::{Hash, PublicKeyRequest, RsaPrivateKey, SignatureScheme};
 use pkcs8::{EncryptedPrivateKeyInfoRef, SecretDocument};
 use tokio::sync::Notify;
@@ -447,12 +446,11 @@ fn prove(key: &RsaPrivateKey) -> Result<(), String> {
     let scheme = SignatureScheme::Pss(Hash::Sha256);
     let request = PublicKeyRequest::sign(key, scheme, b"oarlock: proof of a key");
     let request = request.map_err(|error| error.to_string())?;
+    let cpu = visible_cpu().map_err(|error| error.to_string())?;
     let mut proven = Ok(());
-    complete(
-        &SoftwareDevice::new(Cpu::detect()),
-        &[&request],
-        &mut |_, result| proven = result.map(drop),
-    );
+    complete(&SoftwareDevice::new(cpu), &[&request], &mut |_, result| {
+        proven = result.map(drop)
+    });
     proven.map_err(|error| format!("the key does not sign: {error}"))
 }
 

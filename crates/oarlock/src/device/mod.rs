@@ -43,6 +43,7 @@ pub use self::simulated::{Fault, Host, Injection, Pauses, SimulatedBoard, Simula
 pub use self::software::SoftwareDevice;
 use crate::aead::AeadKey;
 use crate::cipher::{CbcKey, StreamKey};
+pub use crate::process::visible_cpu;
 
 /// Something that computes.
 ///

@@ -140,7 +140,7 @@ impl<E: Engine> Shared<E> {
             return false;
         };
         if let Some(waker) = waker {
-            waker.wake();
+            wake(waker);
         }
         true
     }
@@ -188,7 +188,7 @@ impl<E: Engine> Shared<E> {
     /// Wakes who waits, to look again.
     fn wake(&self) {
         if let Some(waker) = self.locked(|state| state.waker.take()) {
-            waker.wake();
+            wake(waker);
         }
     }
 
@@ -691,13 +691,16 @@ impl<E: Engine> Drop for Answers<'_, E> {
             let device = "software".into();
             self.give(place, Err(Error::DeviceFailed { device, reason }));
         }
-        for waker in self.wakers.drain(..) {
-            // One that a caller brought may panic, which is not the affair of the others.
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-                // Its drop may panic in its turn.
-                std::mem::forget(panic);
-            }
-        }
+        self.wakers.drain(..).for_each(wake);
+    }
+}
+
+/// Wakes by a waker that a caller brought. It may panic, which must not end the thread that computes,
+/// cancels or drops jobs of others.
+fn wake(waker: Waker) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+        // Its drop may panic in its turn.
+        std::mem::forget(panic);
     }
 }
 

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use num_bigint::BigUint;
 use oarlock::device::{
-    CpuDevice, Host, PublicKeyDevice, SimulatedBoard, SimulatedDevice, SoftwareDevice,
+    CpuDevice, Host, PublicKeyDevice, SimulatedBoard, SimulatedDevice, SoftwareDevice, visible_cpu,
 };
-use oarlock::kernels::cpu::Cpu;
 use oarlock_net::client::Operation;
 use oarlock_net::proto;
 use oarlock_net::server::Server;
@@ -47,7 +46,7 @@ fn contradictory() -> proto::ModExp {
 }
 
 fn devices() -> [Arc<dyn PublicKeyDevice>; 3] {
-    let cpu = Cpu::detect();
+    let cpu = visible_cpu().unwrap();
     let board = SimulatedBoard {
         coprocessors: 2,
         latency: Duration::from_millis(1),

@@ -148,7 +148,10 @@ impl PublicKeyDevice for AllOrNothing {
 #[test]
 fn what_a_client_sent_shares_no_batch_with_the_servers_keys() {
     let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
-    let device = AllOrNothing(SoftwareDevice::new(Cpu::detect()), Arc::clone(&gate));
+    let device = AllOrNothing(
+        SoftwareDevice::new(visible_cpu().unwrap()),
+        Arc::clone(&gate),
+    );
     let device = Arc::new(device);
     let dispatcher = Dispatcher::start(vec![DeviceWorkers { device, workers: 1 }], BOUNDS).unwrap();
     let clients = [dispatcher.add_client(1), dispatcher.add_client(1)];

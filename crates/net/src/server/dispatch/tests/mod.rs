@@ -9,9 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use oarlock::device::{
-    Answer, DeviceError, PublicKeyDevice, PublicKeyOffer, Shape, SoftwareDevice,
+    Answer, DeviceError, PublicKeyDevice, PublicKeyOffer, Shape, SoftwareDevice, visible_cpu,
 };
-use oarlock::kernels::cpu::Cpu;
 use oarlock::{Base, ByteOrder, PublicKeyRequest};
 use tonic::Code;
 
@@ -59,7 +58,11 @@ fn driver(
     mishap: impl Fn() -> Option<DeviceError> + Send + Sync + 'static,
 ) -> DeviceWorkers {
     DeviceWorkers {
-        device: Arc::new(Moody(name, SoftwareDevice::new(Cpu::detect()), mishap)),
+        device: Arc::new(Moody(
+            name,
+            SoftwareDevice::new(visible_cpu().unwrap()),
+            mishap,
+        )),
         workers,
     }
 }
@@ -369,7 +372,7 @@ fn a_driver_may_offer_anything() {
                 latency,
                 per_second,
             };
-            let odd = Odd(SoftwareDevice::new(Cpu::detect()), offer);
+            let odd = Odd(SoftwareDevice::new(visible_cpu().unwrap()), offer);
             let odd = DeviceWorkers {
                 device: Arc::new(odd),
                 workers: 1,
