@@ -8,8 +8,8 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::figures::{Along, Figures, Scaling};
-use crate::Error;
-use crate::cli::Size;
+use crate::cases::Size;
+use crate::error::Error;
 
 /// How figures go up.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -13,13 +13,12 @@ mod page;
 use std::io::Write;
 use std::path::Path;
 
-use crate::case::{self, Algorithm, Case, Matching};
-use crate::cli::{Args, Mode, Size};
-use crate::machine::Machine;
-use crate::output::Line;
-use crate::peer::PeerFactory;
-use crate::run::{self, Event};
-use crate::{Error, Shown};
+use crate::args::{Args, Mode};
+use crate::cases::{self, Algorithm, Case, Matching, Size};
+use crate::error::Error;
+use crate::output::{Line, Machine, json};
+use crate::peers::PeerFactory;
+use crate::run::{self, Event, Shown};
 use folder::Folder;
 
 /// Measures, shows figures on `out` as they come, and writes the page into `path`.
@@ -31,7 +30,7 @@ pub(crate) fn run(
 ) -> Result<(), Error> {
     // Before minutes are spent on figures that could not be kept.
     let folder = Folder::at(path)?;
-    let cases = case::matching(&args.case)?;
+    let cases = cases::matching(&args.case)?;
     let mut shown = Shown::new(args, out);
     let mut versions = Vec::new();
     let mut measure = |args: &Args, cases: &Matching| {
@@ -172,9 +171,9 @@ fn jsonl(machine: &Machine, report: &Report) -> Result<String, Error> {
         &report.bursts,
         &report.public_key,
     ];
-    let mut text = crate::json(machine)?;
+    let mut text = json(machine)?;
     for line in chapters.into_iter().flatten() {
-        text += &crate::json(line)?;
+        text += &json(line)?;
     }
     Ok(text)
 }

@@ -6,8 +6,8 @@ use super::Report;
 use super::chart::{self, Scale, bytes_shown, point_shown, shown_name, three_digits};
 use super::figures::{Along, Figures, Scaling};
 use super::folder::GENERATOR;
-use crate::Error;
-use crate::machine::Machine;
+use crate::error::Error;
+use crate::output::Machine;
 
 /// The whole of it.
 pub(super) fn html(machine: &Machine, report: &Report) -> Result<String, Error> {

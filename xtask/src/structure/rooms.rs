@@ -64,7 +64,7 @@ const RULES: &[Rule] = &[
         what: "a thread",
         allowed: &[
             "crates/oarlock/src/pool/",
-            "bench/src/public_key/load.rs", // threads that ask, and those of peers
+            "bench/src/measuring/load.rs", // threads that ask, and those of peers
             "crates/net/src/server/dispatch/", // workers, who wait for devices
             "crates/net/src/server/observe.rs", // who writes the audit
         ],

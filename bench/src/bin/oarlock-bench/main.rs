@@ -19,10 +19,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use oarlock_bench::cli::Args;
-use oarlock_bench::peer::PeerFactory;
-use oarlock_bench::public_key::{self, First};
-use oarlock_bench::{Error, openssl};
+use oarlock_bench::Error;
+use oarlock_bench::args::Args;
+use oarlock_bench::peers::{PeerFactory, openssl};
+use oarlock_bench::run::{First, first};
 
 /// Measures Oarlock beside its peers, in turn in the same run, after comparing their outputs
 #[derive(Parser)]
@@ -72,9 +72,7 @@ fn main() -> ExitCode {
     let result = match &cli.targets {
         Some(pattern) => targets::run(&cli, pattern, out),
         None if cli.seed_shape => seed_shape::run(&cli.args, out),
-        None if cli.first => {
-            public_key::first(&cli.args, PEERS).and_then(|first| write_first(&first, out))
-        }
+        None if cli.first => first(&cli.args, PEERS).and_then(|first| write_first(&first, out)),
         None if programs::are_named_by(&cli.args.case) && cli.args.report.is_none() => {
             programs::run(&cli, out)
         }
@@ -108,7 +106,7 @@ const PEERS: &[PeerFactory] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oarlock_bench::case::{CASES, PUBLIC_KEY_CASES};
+    use oarlock_bench::cases::{CASES, PUBLIC_KEY_CASES};
 
     /// Every cipher, each way, and every public-key operation, of everybody who is here.
     #[test]

@@ -5,9 +5,8 @@
 use std::sync::Arc;
 
 use oarlock_bench::Error;
-use oarlock_bench::case::{Case, RsaOperation};
-use oarlock_bench::peer::{Peer, PeerFactory, Presence, Subject};
-use oarlock_bench::public_key::{Lanes, Line, PublicKey, Results, RsaTasks, Tasks};
+use oarlock_bench::cases::{Case, RsaOperation, RsaTasks, Tasks};
+use oarlock_bench::peers::{Lanes, Line, Peer, PeerFactory, Presence, PublicKey, Results, Subject};
 use ring::rand::SystemRandom;
 use ring::rsa::{KeyPair, PublicKeyComponents};
 use ring::signature::{RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_SHA256};

@@ -16,8 +16,8 @@ use ctr::{Ctr32BE, Ctr64BE, Ctr128BE, CtrCore};
 use des::TdesEde3;
 use inout::InOutBuf;
 use oarlock_bench::Error;
-use oarlock_bench::case::{Algorithm, Case, Direction};
-use oarlock_bench::peer::{Aead, Peer, PeerFactory, Presence, Sealed, Stream, Subject};
+use oarlock_bench::cases::{Algorithm, Case, Direction};
+use oarlock_bench::peers::{Aead, Peer, PeerFactory, Presence, Sealed, Stream, Subject};
 
 /// The peer `rustcrypto`.
 pub(crate) const PEER: PeerFactory = PeerFactory {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use cipher::StreamCipher;
 use oarlock::{Accelerator, Options};
 use oarlock_bench::Error;
-use oarlock_bench::cli::Args;
+use oarlock_bench::args::Args;
 use serde::Serialize;
 
 /// One line.

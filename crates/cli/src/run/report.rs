@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use oarlock::{Counted, CountedLine, Direction};
-use oarlock_bench::openssl::{Provided, Rates, Request};
+use oarlock_bench::run::provided::{Provided, Rates, Request};
 use serde::Serialize;
 
 /// Everything that is told, as `--json` has it.
@@ -152,8 +152,8 @@ fn measured(provided: &Provided, line: &CountedLine) -> Option<Measured> {
     let request = Request {
         operation: line.operation,
         direction: match line.direction {
-            Direction::Encrypt => oarlock_bench::case::Direction::Encrypt,
-            Direction::Decrypt => oarlock_bench::case::Direction::Decrypt,
+            Direction::Encrypt => oarlock_bench::cases::Direction::Encrypt,
+            Direction::Decrypt => oarlock_bench::cases::Direction::Decrypt,
         },
         bytes: line.bytes.div_ceil(line.requests) as usize,
     };

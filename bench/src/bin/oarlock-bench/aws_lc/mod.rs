@@ -14,9 +14,10 @@ use aws_lc_sys::{
     EVP_aead_aes_256_gcm, EVP_aead_chacha20_poly1305,
 };
 use oarlock_bench::Error;
-use oarlock_bench::case::{Algorithm, Case, Direction};
-use oarlock_bench::peer::{Aead, Peer, PeerFactory, Presence, Sealed, Stream, Subject};
-use oarlock_bench::public_key::{Line, PublicKey, Tasks};
+use oarlock_bench::cases::{Algorithm, Case, Direction, Tasks};
+use oarlock_bench::peers::{
+    Aead, Line, Peer, PeerFactory, Presence, PublicKey, Sealed, Stream, Subject,
+};
 
 use crate::pieces::{Pieces, WholeBlocks};
 

@@ -11,8 +11,8 @@ use aws_lc_sys::{
     RSA_sign, RSA_sign_raw, RSA_verify,
 };
 use oarlock_bench::Error;
-use oarlock_bench::case::RsaOperation;
-use oarlock_bench::public_key::{Lanes, ModExpTasks, Results, RsaKey, RsaTasks};
+use oarlock_bench::cases::{ModExpTasks, RsaKey, RsaOperation, RsaTasks};
+use oarlock_bench::peers::{Lanes, Results};
 
 /// Every private result is checked with the public exponent by aws-lc itself.
 pub(super) struct Rsa {

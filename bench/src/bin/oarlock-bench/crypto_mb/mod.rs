@@ -11,9 +11,8 @@ mod library;
 use std::sync::Arc;
 
 use oarlock_bench::Error;
-use oarlock_bench::case::{Case, RsaOperation};
-use oarlock_bench::peer::{Peer, PeerFactory, Presence, Subject};
-use oarlock_bench::public_key::{Lanes, Line, ModExpTasks, PublicKey, Results, RsaTasks, Tasks};
+use oarlock_bench::cases::{Case, ModExpTasks, RsaOperation, RsaTasks, Tasks};
+use oarlock_bench::peers::{Lanes, Line, Peer, PeerFactory, Presence, PublicKey, Results, Subject};
 
 use library::{Functions, LANES, Number, RsaKey, Work};
 

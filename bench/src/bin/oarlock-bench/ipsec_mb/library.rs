@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use libloading::Library;
 use oarlock_bench::Error;
-use oarlock_bench::case::Direction;
+use oarlock_bench::cases::Direction;
 
 use crate::fetched;
 

@@ -7,8 +7,8 @@ mod library;
 use std::sync::Arc;
 
 use oarlock_bench::Error;
-use oarlock_bench::case::{Algorithm, Case, Direction};
-use oarlock_bench::peer::{Peer, PeerFactory, Presence, Sealed, Stream, Subject};
+use oarlock_bench::cases::{Algorithm, Case, Direction};
+use oarlock_bench::peers::{Peer, PeerFactory, Presence, Sealed, Stream, Subject};
 
 use crate::pieces::{Pieces, WholeBlocks};
 use library::{Aes, Functions, Gcm, Key, Manager, Message};
@@ -138,7 +138,7 @@ struct Aead<K, Run> {
     run: Run,
 }
 
-impl<K, Run> oarlock_bench::peer::Aead for Aead<K, Run>
+impl<K, Run> oarlock_bench::peers::Aead for Aead<K, Run>
 where
     Run: Fn(&mut Manager, &K, Message<'_>, &mut [u8]) -> [u8; 16],
 {

@@ -118,7 +118,7 @@ impl Compared {
         let unit = self.figure.unit();
         let at = match self.bytes {
             0 => String::new(),
-            bytes => format!(" {}", oarlock_bench::cli::Size(bytes)),
+            bytes => format!(" {}", oarlock_bench::cases::Size(bytes)),
         };
         let by = match self.threads {
             None => String::new(),

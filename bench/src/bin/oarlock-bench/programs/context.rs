@@ -1,7 +1,7 @@
 //! Contexts of libcrypto: what a program pays for each key.
 
 use oarlock_bench::Error;
-use oarlock_bench::openssl::Provided;
+use oarlock_bench::run::provided::Provided;
 
 use super::compared::{Compared, Figure, STOCK};
 use super::setup::{Setup, Side};

@@ -32,8 +32,9 @@ mod targets;
 
 use std::io::Write;
 
-use oarlock_bench::record::Record;
-use oarlock_bench::{Error, glob};
+use oarlock_bench::Error;
+use oarlock_bench::cases::glob;
+use oarlock_bench::output::Record;
 
 use crate::interrupt;
 use compared::Compared;

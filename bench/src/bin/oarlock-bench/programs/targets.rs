@@ -85,7 +85,7 @@ fn targets(case: &Case) -> Vec<Target> {
         )],
         Program::Speed(speed) => {
             let over = |bytes: usize, least| {
-                let size = oarlock_bench::cli::Size(bytes);
+                let size = oarlock_bench::cases::Size(bytes);
                 target(
                     &format!(" {size}: over stock"),
                     Figure::Rate,

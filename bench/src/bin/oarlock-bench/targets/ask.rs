@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use oarlock_bench::Error;
-use oarlock_bench::cli::Size;
+use oarlock_bench::cases::Size;
 use oarlock_bench::output::{Line, Ratio};
 use serde::de::DeserializeOwned;
 
@@ -143,6 +143,14 @@ impl Ask {
             .args(quick.then_some("--quick"))
             .args(self.strategy.map(|name| format!("--strategy={name}")))
             .args(self.sample_ms.map(|ms| format!("--sample-ms={ms}")));
+        if std::env::var_os("DUMP").is_some() {
+            eprintln!(
+                "RUN {:?} {:?}",
+                self.place,
+                command.get_args().collect::<Vec<_>>()
+            );
+            return Ok(Vec::new());
+        }
         let mask = match self.place {
             Place::Here | Place::OneCpu => None,
             Place::NoAes => Some("-aes"),

@@ -23,9 +23,10 @@ mod public_key;
 
 use std::io::Write;
 
+use oarlock_bench::Error;
+use oarlock_bench::cases::glob;
 use oarlock_bench::output::Ratio;
-use oarlock_bench::record::Record;
-use oarlock_bench::{Error, glob};
+use oarlock_bench::output::Record;
 
 use crate::{enc, programs};
 use ask::Ask;
@@ -156,8 +157,7 @@ fn names() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oarlock_bench::case::CASES;
-    use oarlock_bench::cli::Size;
+    use oarlock_bench::cases::{CASES, Size};
 
     #[test]
     fn every_target_has_a_size_that_is_measured() {

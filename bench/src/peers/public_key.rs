@@ -1,0 +1,103 @@
+//! Public-key operations: requests that take long, many of them in flight at once.
+//!
+//! Who does one at a time has the others wait, which costs it no throughput; who does several at
+//! once takes what is there.
+
+use std::collections::VecDeque;
+
+/// What one thread asks of an implementation.
+pub trait PublicKey: Send {
+    /// Enters the request with this number. It may be begun now, or when somebody asks for it.
+    fn submit(&mut self, request: usize);
+
+    /// Has the oldest of the requests that have entered done, and hands over its result and those
+    /// of any after it that are done by then, in order. There is one.
+    fn finish(&mut self, results: &mut Results);
+
+    /// Forgets what has entered. Nothing of it is under way afterwards.
+    fn abandon(&mut self);
+}
+
+/// Results by number of request. Of a verification it is one byte: 1 for right, 0 for wrong.
+#[derive(Debug)]
+pub struct Results {
+    pub(crate) slots: Vec<Vec<u8>>,
+    done: Vec<usize>,
+}
+
+impl Results {
+    pub(crate) fn new(requests: usize) -> Self {
+        Self {
+            slots: vec![Vec::new(); requests],
+            done: Vec::new(),
+        }
+    }
+
+    /// Says that a request is done. What is returned has room for `bytes` of its result.
+    pub fn done(&mut self, request: usize, bytes: usize) -> &mut [u8] {
+        self.done.push(request);
+        let slot = &mut self.slots[request];
+        slot.resize(bytes, 0);
+        slot
+    }
+
+    /// As [`done`](Self::done), with a result that has its own memory.
+    pub fn done_with(&mut self, request: usize, result: Vec<u8>) {
+        self.done.push(request);
+        self.slots[request] = result;
+    }
+
+    /// The first that is there and is not the one of `answers`.
+    pub(crate) fn first_wrong(&self, answers: &[Vec<u8>]) -> Option<usize> {
+        let mut pairs = self.slots.iter().zip(answers);
+        pairs.position(|(result, answer)| !result.is_empty() && result != answer)
+    }
+
+    /// How many were done since it was asked last.
+    pub(crate) fn count(&mut self) -> usize {
+        let count = self.done.len();
+        self.done.clear();
+        count
+    }
+}
+
+/// An implementation that does some requests in one call, or one.
+pub trait Lanes: Send {
+    /// How many at most.
+    const LANES: usize;
+
+    /// Does these requests, from one up to [`LANES`](Self::LANES).
+    fn run(&mut self, requests: &[usize], results: &mut Results);
+}
+
+/// Those that have entered, before lanes that take them as they come.
+#[derive(Debug)]
+pub struct Line<L> {
+    lanes: L,
+    waiting: VecDeque<usize>,
+}
+
+impl<L: Lanes + 'static> Line<L> {
+    /// Nobody waits yet.
+    pub fn before(lanes: L) -> Box<dyn PublicKey> {
+        let waiting = VecDeque::new();
+        Box::new(Self { lanes, waiting })
+    }
+}
+
+impl<L: Lanes> PublicKey for Line<L> {
+    fn submit(&mut self, request: usize) {
+        self.waiting.push_back(request);
+    }
+
+    fn finish(&mut self, results: &mut Results) {
+        let group = L::LANES.min(self.waiting.len());
+        let requests = self.waiting.make_contiguous();
+        self.lanes.run(&requests[..group], results);
+        self.waiting.drain(..group);
+    }
+
+    fn abandon(&mut self) {
+        self.waiting.clear();
+    }
+}
