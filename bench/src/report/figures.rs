@@ -2,6 +2,19 @@
 
 use crate::output::{Line, Rate, Ratio};
 
+/// All lines, by chapter.
+#[derive(Default)]
+pub(super) struct Report {
+    /// One thread, by size, against every peer.
+    pub(super) speed: Vec<Line>,
+    /// One long request after the other, by threads, against one thread.
+    pub(super) scaling: Vec<Line>,
+    /// After idleness, by size of the burst, against other strategies and OpenSSL.
+    pub(super) bursts: Vec<Line>,
+    /// Public-key operations on one core, by requests in flight, against every peer.
+    pub(super) public_key: Vec<Line>,
+}
+
 /// What rows of figures are told apart by.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Along {

@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::output::{Line, Machine, json};
 use crate::peers::PeerFactory;
 use crate::run::{self, Event, Shown};
+use figures::Report;
 use folder::Folder;
 
 /// Measures, shows figures on `out` as they come, and writes the page into `path`.
@@ -77,19 +78,6 @@ pub(crate) fn run(
     folder.write("figures.jsonl", &jsonl(&machine, &report)?)?;
     folder.write(folder::INDEX, &page::html(&machine, &report)?)?;
     shown.note(&format!("{}\n", folder.index().display()))
-}
-
-/// All lines, by chapter.
-#[derive(Default)]
-struct Report {
-    /// One thread, by size, against every peer.
-    speed: Vec<Line>,
-    /// One long request after the other, by threads, against one thread.
-    scaling: Vec<Line>,
-    /// After idleness, by size of the burst, against other strategies and OpenSSL.
-    bursts: Vec<Line>,
-    /// Public-key operations on one core, by requests in flight, against every peer.
-    public_key: Vec<Line>,
 }
 
 fn speed(args: &Args) -> Args {

@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::Report;
 use super::chart::{self, Scale, bytes_shown, point_shown, shown_name, three_digits};
-use super::figures::{Along, Figures, Scaling};
+use super::figures::{Along, Figures, Report, Scaling};
 use super::folder::GENERATOR;
 use crate::error::Error;
 use crate::output::Machine;

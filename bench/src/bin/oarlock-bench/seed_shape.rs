@@ -9,6 +9,7 @@ use cipher::StreamCipher;
 use oarlock::{Accelerator, Options};
 use oarlock_bench::Error;
 use oarlock_bench::args::Args;
+use oarlock_bench::output::{json, write_out};
 use serde::Serialize;
 
 /// One line.
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Error> {
              {:>10} {:>10} {:>8}  options\n",
             "key bits", "Gbit/s", "seed"
         );
-        write(out, &heading)?;
+        write_out(out, &heading)?;
     }
     for (options, seed_gbit_per_s, seed_cores) in SEEDS {
         for key_bytes in [16, 24, 32] {
@@ -50,13 +51,11 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Error> {
                 seed_cores: (key_bytes == 16).then_some(*seed_cores),
             };
             let line = if args.json {
-                let json = serde_json::to_string(&figure)
-                    .map_err(|error| Error::Failed(format!("writing JSON: {error}")))?;
-                json + "\n"
+                json(&figure)?
             } else {
                 shown(&figure)
             };
-            write(out, &line)?;
+            write_out(out, &line)?;
         }
     }
     Ok(())
@@ -107,12 +106,6 @@ fn shown(figure: &Figure) -> String {
         ..
     } = figure;
     format!("{key_bits:>10} {gbit_per_s:>10.1} {seed:>8}  {options}{note}\n")
-}
-
-fn write(out: &mut dyn Write, text: &str) -> Result<(), Error> {
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(Error::io("writing the result"))
 }
 
 /// Options, what the seed made of AES-128 with them in Gbit/s, and on how many cores.

@@ -11,12 +11,12 @@ use super::ssh::{Place, Ssh, Suite, Way};
 use super::{context, start};
 
 /// One line of the benchmark.
-pub(super) struct Case {
-    pub(super) name: String,
-    pub(super) program: Program,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) program: Program,
 }
 
-pub(super) enum Program {
+pub(crate) enum Program {
     Speed(Speed),
     Context(&'static str),
     Start,
@@ -26,7 +26,7 @@ pub(super) enum Program {
 }
 
 impl Case {
-    pub(super) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
+    pub(crate) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
         match &self.program {
             Program::Speed(speed) => speed.measure(setup),
             Program::Context(cipher) => context::measure(setup, cipher),
@@ -38,13 +38,13 @@ impl Case {
     }
 
     /// Whether it is about the OpenSSL provider.
-    pub(super) fn takes_provider(&self) -> bool {
+    pub(crate) fn takes_provider(&self) -> bool {
         !matches!(self.program, Program::Files(_) | Program::Servers(_))
     }
 }
 
 /// Every case, in the order in which they are measured.
-pub(super) fn all() -> Vec<Case> {
+pub(crate) fn all() -> Vec<Case> {
     let mut cases = vec![Case {
         name: "openssl-start".to_owned(),
         program: Program::Start,
@@ -177,7 +177,7 @@ const FILES: [(&str, Files); 7] = [
     ("pipe-decrypt", Files::Pipe(FileWay::Decrypt)),
 ];
 
-pub(super) const CIPHERS: [&str; 7] = [
+pub(crate) const CIPHERS: [&str; 7] = [
     "aes-128-ctr",
     "aes-256-ctr",
     "aes-128-gcm",
@@ -215,6 +215,13 @@ const fn aead(cipher: &'static str, operation: &'static str) -> Suite {
     }
 }
 
+/// Whether `pattern` is about whole programs.
+pub(crate) fn are_named_by(pattern: &str) -> bool {
+    ["ssh", "openssl-", "file", "pipe", "server"]
+        .iter()
+        .any(|prefix| pattern.starts_with(prefix))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,8 +231,8 @@ mod tests {
         let cases = all();
         let mut names: Vec<_> = cases.iter().map(|case| case.name.as_str()).collect();
         let (first, count) = (names[0], names.len());
-        assert!(names.iter().all(|name| super::super::are_named_by(name)));
-        assert!(!super::super::are_named_by("*"));
+        assert!(names.iter().all(|name| are_named_by(name)));
+        assert!(!are_named_by("*"));
         assert!(names.contains(&"ssh-aes128-ctr-umac-64-etm-scp"));
         assert!(names.contains(&"ssh-aes256-gcm-download"));
         assert!(names.contains(&"ssh-gigabit-aes256-gcm"));
@@ -239,7 +246,7 @@ mod tests {
     fn every_operation_exists() {
         let of_suites = SUITES.iter().map(|suite| suite.operation);
         for name in CIPHERS.into_iter().chain(of_suites) {
-            assert!(super::super::speed::operation(name).is_ok(), "{name}");
+            assert!(crate::programs::speed::operation(name).is_ok(), "{name}");
         }
     }
 }

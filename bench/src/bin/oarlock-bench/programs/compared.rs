@@ -5,24 +5,24 @@ use oarlock_bench::output::{self, Line};
 
 /// Samples of two sides, taken in pairs.
 #[derive(Debug)]
-pub(super) struct Compared {
-    pub(super) figure: Figure,
+pub(crate) struct Compared {
+    pub(crate) figure: Figure,
     /// Of a request, or of what was transferred; 0 where there are none.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
     /// The other side: [`STOCK`], or another program.
-    pub(super) vs: &'static str,
+    pub(crate) vs: &'static str,
     /// That ours was given, where that is said.
-    pub(super) threads: Option<usize>,
-    pub(super) ours: Vec<f64>,
-    pub(super) theirs: Vec<f64>,
+    pub(crate) threads: Option<usize>,
+    pub(crate) ours: Vec<f64>,
+    pub(crate) theirs: Vec<f64>,
 }
 
 /// Programs as they come with the system.
-pub(super) const STOCK: &str = "openssl";
+pub(crate) const STOCK: &str = "openssl";
 
 /// What samples count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Figure {
+pub(crate) enum Figure {
     /// 10^9 bytes a second.
     Rate,
     /// Seconds of CPU time for 2^30 bytes, of both ends and all they start.
@@ -80,16 +80,16 @@ impl Figure {
 }
 
 impl Compared {
-    pub(super) const HEADING: &str = "oarlock/     least  greatest     oarlock       other";
+    pub(crate) const HEADING: &str = "oarlock/     least  greatest     oarlock       other";
 
     /// Least, median and greatest of what `ratio` makes of ours and theirs, pair by pair.
-    pub(super) fn spread(&self, ratio: impl Fn(f64, f64) -> f64) -> [f64; 3] {
+    pub(crate) fn spread(&self, ratio: impl Fn(f64, f64) -> f64) -> [f64; 3] {
         let pairs = self.ours.iter().zip(&self.theirs);
         spread(pairs.map(|(ours, theirs)| ratio(*ours, *theirs)).collect())
     }
 
     /// As the harness records what it measures itself: two rates and a ratio, ours over theirs.
-    pub(super) fn lines(&self, case: &str) -> [Line; 3] {
+    pub(crate) fn lines(&self, case: &str) -> [Line; 3] {
         let mode = match self.figure {
             Figure::CpuSeconds => Some("cpu"),
             Figure::ResidentMib | Figure::ServerMib => Some("resident"),
@@ -112,7 +112,7 @@ impl Compared {
     }
 
     /// For people.
-    pub(super) fn row(&self, case: &str) -> String {
+    pub(crate) fn row(&self, case: &str) -> String {
         let [least, median, greatest] = self.spread(|ours, theirs| ours / theirs);
         let (ours, theirs) = self.medians();
         let unit = self.figure.unit();
@@ -133,12 +133,12 @@ impl Compared {
     }
 
     /// Ours and theirs.
-    pub(super) fn medians(&self) -> (f64, f64) {
+    pub(crate) fn medians(&self) -> (f64, f64) {
         (spread(self.ours.clone())[1], spread(self.theirs.clone())[1])
     }
 
     /// Both medians, for people.
-    pub(super) fn note(&self) -> String {
+    pub(crate) fn note(&self) -> String {
         let (ours, theirs) = self.medians();
         let unit = self.figure.unit();
         format!(" ({unit}: oarlock {ours:.3}, {} {theirs:.3})", self.vs)

@@ -10,16 +10,16 @@ use super::setup::{Setup, Side};
 
 /// One cipher, one way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Speed {
-    pub(super) cipher: &'static str,
-    pub(super) decrypts: bool,
+pub(crate) struct Speed {
+    pub(crate) cipher: &'static str,
+    pub(crate) decrypts: bool,
 }
 
 /// Of a call.
-pub(super) const SIZES: [usize; 5] = [16, 64, 256, 1024, 16384];
+pub(crate) const SIZES: [usize; 5] = [16, 64, 256, 1024, 16384];
 
 impl Speed {
-    pub(super) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
+    pub(crate) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
         let operation = operation(self.cipher)?;
         let last = SIZES[SIZES.len() - 1];
         let through = setup.bytes_through(operation, || {
@@ -62,7 +62,7 @@ impl Speed {
 }
 
 /// The operation of that name, which is OpenSSL's too.
-pub(super) fn operation(name: &str) -> Result<Operation, Error> {
+pub(crate) fn operation(name: &str) -> Result<Operation, Error> {
     Operation::named(name).ok_or_else(|| Error::Failed(format!("{name} is no operation")))
 }
 

@@ -8,7 +8,7 @@ use oarlock_bench::output::{Line, Ratio};
 use serde::de::DeserializeOwned;
 
 use super::outcome::Outcome;
-use crate::surroundings::{NO_AES_FOR_OPENSSL, on_one_cpu};
+use crate::system::surroundings::{NO_AES_FOR_OPENSSL, on_one_cpu};
 
 /// One run of this program, and what is asked of its ratios.
 pub(super) struct Ask {

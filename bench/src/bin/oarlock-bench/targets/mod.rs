@@ -19,25 +19,33 @@ mod cbc;
 mod ctr;
 mod outcome;
 mod prefetch;
+mod programs;
 mod public_key;
 
 use std::io::Write;
 
 use oarlock_bench::Error;
+use oarlock_bench::args::Args;
 use oarlock_bench::cases::glob;
 use oarlock_bench::output::Ratio;
 use oarlock_bench::output::Record;
 
-use crate::{enc, programs};
+use crate::peers::versions;
+use crate::programs::{Args as Programs, are_named_by, enc};
 use ask::Ask;
-pub(crate) use outcome::Outcome;
+use outcome::Outcome;
 
 const GROUPS: &[&[Ask]] = &[ctr::ASKS, aead::ASKS, cbc::ASKS, prefetch::ASKS, auto::ASKS];
 
 /// Measures the targets whose names `pattern` matches and writes a line for each.
-pub(crate) fn run(cli: &crate::Cli, pattern: &str, out: &mut dyn Write) -> Result<(), Error> {
+pub(crate) fn run(
+    args: &Args,
+    named: &Programs,
+    pattern: &str,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
     let asked = |name: &str| {
-        let is_allowed = programs::are_named_by(pattern) || !programs::are_named_by(name);
+        let is_allowed = are_named_by(pattern) || !are_named_by(name);
         is_allowed && glob::matches(pattern, name)
     };
     if !names().iter().any(|name| asked(name)) {
@@ -46,11 +54,11 @@ pub(crate) fn run(cli: &crate::Cli, pattern: &str, out: &mut dyn Write) -> Resul
             names().first().map_or("", String::as_str)
         )));
     }
-    let mut record = match cli.args.record {
+    let mut record = match args.record {
         true => Some(Record::open(&versions())?),
         false => None,
     };
-    if !cli.args.json {
+    if !args.json {
         writeln!(out, "required  measured      min     max")
             .map_err(Error::io("writing the result"))?;
     }
@@ -61,7 +69,7 @@ pub(crate) fn run(cli: &crate::Cli, pattern: &str, out: &mut dyn Write) -> Resul
         if let Some(record) = &mut record {
             record.add(&outcome)?;
         }
-        let written = if cli.args.json {
+        let written = if args.json {
             serde_json::to_string(&outcome)
                 .map_err(std::io::Error::from)
                 .and_then(|line| writeln!(out, "{line}"))
@@ -76,7 +84,7 @@ pub(crate) fn run(cli: &crate::Cli, pattern: &str, out: &mut dyn Write) -> Resul
         let judge = |name: &str, target: &ask::Target, ratios: &[Ratio]| target.judge(name, ratios);
         let targets = ask.targets.iter();
         let targets = targets.map(|target| (ask.name(target), target.least, target));
-        let measure = || ask.measure(cli.args.quick);
+        let measure = || ask.measure(args.quick);
         outcomes(targets, &asked, measure, judge, &mut report)?;
     }
     for ask in public_key::ASKS {
@@ -84,18 +92,18 @@ pub(crate) fn run(cli: &crate::Cli, pattern: &str, out: &mut dyn Write) -> Resul
             |name: &str, target: &public_key::Target, ratios: &[Ratio]| target.judge(name, ratios);
         let targets = ask.targets.iter();
         let targets = targets.map(|target| (ask.name(target), target.least, target));
-        let measure = || ask.measure(cli.args.quick);
+        let measure = || ask.measure(args.quick);
         outcomes(targets, &asked, measure, judge, &mut report)?;
     }
     if public_key::FIRSTS.iter().any(|name| asked(name)) {
-        let firsts = public_key::firsts(cli.args.quick).into_iter();
+        let firsts = public_key::firsts(args.quick).into_iter();
         for outcome in firsts.filter(|outcome| asked(&outcome.target)) {
             report(outcome)?;
         }
     }
-    programs::outcomes(cli, &asked, &mut report)?;
-    if asked(enc::NAME) {
-        report(enc::measure(cli.oarlock.as_deref(), cli.args.quick))?;
+    programs::outcomes(args, named, &asked, &mut report)?;
+    if asked(ENC) {
+        report(of_enc(named, args.quick))?;
     }
     if missed == 0 {
         Ok(())
@@ -130,14 +138,21 @@ fn outcomes<'a, T: 'a>(
     Ok(())
 }
 
-/// Of every peer that is here.
-fn versions() -> Vec<String> {
-    crate::PEERS
-        .iter()
-        .filter_map(|factory| (factory.open)(1).ok())
-        .map(|peer| peer.version())
-        .collect()
+fn of_enc(named: &Programs, quick: bool) -> Outcome {
+    let name = ENC.to_owned();
+    match enc::ratios(named.oarlock.as_deref(), quick) {
+        Ok(mut ratios) => {
+            ratios.sort_by(f64::total_cmp);
+            let last = ratios.len() - 1;
+            let ratio = [ratios[0], ratios[last / 2], ratios[last]];
+            Outcome::measured(name, ENC_LEAST, ratio, String::new())
+        }
+        Err(error) => Outcome::not_measured(name, ENC_LEAST, error.to_string()),
+    }
 }
+
+const ENC: &str = "oarlock enc of 1 GiB in tmpfs: over openssl enc, aes-128-ctr";
+const ENC_LEAST: f64 = 1.7;
 
 fn names() -> Vec<String> {
     let asks = GROUPS.iter().copied().flatten();
@@ -149,7 +164,7 @@ fn names() -> Vec<String> {
     asks.flat_map(of)
         .chain(public_key::ASKS.iter().flat_map(of_public_key))
         .chain(public_key::FIRSTS.map(str::to_owned))
-        .chain([enc::NAME.to_owned()])
+        .chain([ENC.to_owned()])
         .chain(programs::names())
         .collect()
 }

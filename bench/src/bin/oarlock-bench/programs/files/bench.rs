@@ -10,13 +10,12 @@ use std::time::{Duration, Instant};
 use oarlock_bench::Error;
 use tempfile::TempDir;
 
-use super::tools::{self, Keys, Tool, Tools};
-use crate::interrupt;
-use crate::programs::child::{Ended, Running};
+use super::tools::{Keys, Tool, Tools};
 use crate::programs::compared::in_turn;
 use crate::programs::data::{TMPFS, check_room};
 use crate::programs::setup::Setup;
-use crate::programs::ssh::said;
+use crate::system::child::{Ended, Running, said};
+use crate::system::interrupt;
 
 /// A folder in memory with keys, gone with it.
 pub(super) struct Bench<'a> {
@@ -45,7 +44,7 @@ impl<'a> Bench<'a> {
         let folder = tempfile::tempdir_in(TMPFS).map_err(Error::io(TMPFS))?;
         let file = |name: &str| folder.path().join(name);
         let (identity, passphrase, gpg_home) = (file("identity"), file("passphrase"), file("gpg"));
-        let mut keygen = Command::new(tools::oarlock(setup)?);
+        let mut keygen = Command::new(setup.oarlock()?);
         said(keygen.args(["keygen", "-o"]).arg(&identity))?;
         let text = fs::read_to_string(&identity).map_err(Error::io(identity.display()))?;
         let recipient = recipient(&text)

@@ -7,7 +7,8 @@ use std::thread::available_parallelism;
 use oarlock_bench::Error;
 
 use super::bench::{Bench, Taken, remove};
-use super::{Point, Tool, Way};
+use super::point::Point;
+use super::tools::{Tool, Way};
 use crate::programs::compared::Compared;
 use crate::programs::data::{are_alike, make};
 use crate::programs::setup::Setup;

@@ -13,11 +13,12 @@ use rustix::pipe::fcntl_setpipe_size;
 
 use super::bench::{Bench, LIMIT, Log, Taken, name, remove, taken};
 use super::one::bytes;
-use super::{Point, Tool, Way};
-use crate::programs::child::Running;
+use super::point::Point;
+use super::tools::{Tool, Way};
 use crate::programs::compared::Compared;
 use crate::programs::data::{are_alike, make};
 use crate::programs::setup::Setup;
+use crate::system::child::Running;
 
 pub(super) fn measure(setup: &Setup, case: &str, way: Way) -> Result<Vec<Compared>, Error> {
     let bytes = bytes(setup);

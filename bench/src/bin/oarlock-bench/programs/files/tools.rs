@@ -6,17 +6,17 @@ use std::process::Command;
 use oarlock_bench::Error;
 
 use crate::programs::setup::{Setup, Side};
-use crate::{enc, fetched};
+use crate::system::fetched;
 
 /// Which way a file goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::programs) enum Way {
+pub(crate) enum Way {
     Encrypt,
     Decrypt,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::programs) enum Tool {
+pub(crate) enum Tool {
     /// With as many threads as it takes itself.
     Oarlock,
     /// With one.
@@ -53,7 +53,7 @@ pub(super) struct Keys {
 }
 
 impl Tool {
-    pub(in crate::programs) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Oarlock | Self::OneThread => "oarlock",
             Self::Cp => "cp",
@@ -70,7 +70,7 @@ impl Tool {
 impl Tools {
     pub(super) fn find(setup: &Setup, keys: Keys) -> Result<Self, Error> {
         Ok(Self {
-            oarlock: oarlock(setup)?,
+            oarlock: setup.oarlock()?,
             age: fetched::find(AGE).and_then(|file| file.canonicalize().ok()),
             rage: fetched::find(RAGE).and_then(|file| file.canonicalize().ok()),
             has_gpg: Command::new("gpg").arg("--version").output().is_ok(),
@@ -187,17 +187,8 @@ impl Tools {
     }
 }
 
-/// The command to measure.
-pub(in crate::programs) fn oarlock(setup: &Setup) -> Result<PathBuf, Error> {
-    let found = enc::find(setup.oarlock.as_deref())?;
-    // Programs are started in other folders, too.
-    found.canonicalize().map_err(Error::io(found.display()))
-}
-
 /// Of those that are here, by what they say themselves.
-pub(in crate::programs) fn versions(
-    version: &dyn Fn(&str, &[&str]) -> Option<String>,
-) -> Vec<String> {
+pub(crate) fn versions(version: &dyn Fn(&str, &[&str]) -> Option<String>) -> Vec<String> {
     let fetched = [("age", AGE), ("rage", RAGE)].into_iter();
     let fetched = fetched.filter_map(|(name, file)| {
         let said = version(fetched::find(file)?.to_str()?, &["--version"])?;

@@ -13,11 +13,12 @@ use std::time::Instant;
 use oarlock_bench::Error;
 
 use super::bench::{Bench, LIMIT, PASSPHRASE, Taken, name, remove, taken};
-use super::{Point, Tool};
-use crate::programs::child::Running;
+use super::point::Point;
+use super::tools::Tool;
 use crate::programs::compared::{Compared, Figure};
 use crate::programs::data::{are_alike, make};
 use crate::programs::setup::Setup;
+use crate::system::child::Running;
 
 pub(super) fn measure(setup: &Setup, case: &str) -> Result<Vec<Compared>, Error> {
     let bench = Bench::new(setup, case, 1 << 20)?;

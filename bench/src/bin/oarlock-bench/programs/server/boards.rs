@@ -4,21 +4,21 @@ use oarlock_bench::Error;
 
 use super::host::Home;
 use super::load::{Load, ONE, Report};
-use super::{PAPER, compared, turns};
+use super::sides::{PAPER, compared, turns};
 use crate::programs::compared::{Compared, Figure};
 use crate::programs::setup::Setup;
 
 /// A board, or both, and how they are asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::programs) struct Boards {
-    pub(in crate::programs) board: Board,
-    pub(in crate::programs) has_tls: bool,
+pub(crate) struct Boards {
+    pub(crate) board: Board,
+    pub(crate) has_tls: bool,
     /// Requests that a client sends at once.
-    pub(in crate::programs) batch: usize,
+    pub(crate) batch: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::programs) enum Board {
+pub(crate) enum Board {
     Axl200,
     Nfast300,
     /// Asked with CRT.
@@ -28,12 +28,12 @@ pub(in crate::programs) enum Board {
 }
 
 impl Boards {
-    pub(in crate::programs) fn is_together(self) -> bool {
+    pub(crate) fn is_together(self) -> bool {
         self.board == Board::Together
     }
 
     /// Table 1: client threads, and operations a second.
-    pub(in crate::programs) fn paper(self) -> &'static [(usize, f64)] {
+    pub(crate) fn paper(self) -> &'static [(usize, f64)] {
         match self.board {
             Board::Axl200 => &[(1, 10.85), (25, 265.98)],
             Board::Nfast300 => &[(1, 11.67), (10, 92.40), (30, 93.28), (32, 93.30)],

@@ -4,7 +4,7 @@ use oarlock_bench::Error;
 
 use super::host::Home;
 use super::load::{Load, ONE, Report};
-use super::{ALL, AT_FIRST, FULL_QUEUE, PEAK, TWO_THIRDS, compared, turns};
+use super::sides::{ALL, AT_FIRST, FULL_QUEUE, PEAK, TWO_THIRDS, compared, turns};
 use crate::programs::compared::{Compared, Figure};
 use crate::programs::setup::Setup;
 

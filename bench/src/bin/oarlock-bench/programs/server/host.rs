@@ -7,11 +7,9 @@ use std::time::{Duration, Instant};
 
 use oarlock_bench::Error;
 
-use crate::programs::child::Running;
-use crate::programs::files::oarlock;
 use crate::programs::setup::Setup;
-use crate::programs::ssh::said;
-use crate::surroundings::on_one_cpu;
+use crate::system::child::{Running, said};
+use crate::system::surroundings::on_one_cpu;
 
 /// Certificates, keys, and the programs.
 pub(super) struct Home {
@@ -31,7 +29,7 @@ pub(super) struct Host {
 impl Home {
     /// For the case `name`.
     pub(super) fn new(setup: &Setup, name: &str) -> Result<Self, Error> {
-        let oarlock = oarlock(setup)?;
+        let oarlock = setup.oarlock()?;
         let load = std::env::current_exe().map_err(Error::io("this program"))?;
         let load = load.with_file_name("oarlock-load");
         if !load.is_file() {

@@ -6,7 +6,7 @@ use oarlock_bench::Error;
 use serde::Deserialize;
 
 use super::host::{Home, Host};
-use crate::surroundings::{on_last_cpu, on_one_cpu};
+use crate::system::surroundings::{on_last_cpu, on_one_cpu};
 
 /// What came back; `bench/load/src/tally.rs` explains it.
 #[derive(Deserialize, Clone, Debug)]

@@ -4,7 +4,7 @@ use oarlock_bench::Error;
 
 use super::host::Home;
 use super::load::{Load, ONE, Report};
-use super::{LIBRARY, PLAINTEXT, compared, turns};
+use super::sides::{LIBRARY, PLAINTEXT, compared, turns};
 use crate::programs::compared::{Compared, Figure};
 use crate::programs::setup::Setup;
 

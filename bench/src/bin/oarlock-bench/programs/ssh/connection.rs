@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use oarlock_bench::Error;
 use rustix::process::geteuid;
 
-use super::{Suite, Way};
-use crate::programs::child::{Running, ready};
+use super::suite::{Suite, Way};
 use crate::programs::link::Link;
 use crate::programs::setup::{Setup, Side};
-use crate::surroundings::{NO_AES_FOR_OPENSSL, in_network};
+use crate::system::child::{Running, ready, said};
+use crate::system::surroundings::{NO_AES_FOR_OPENSSL, in_network};
 
 /// Keys and configuration that both ends use, and nobody else.
 pub(super) struct Hosts {
@@ -95,7 +95,7 @@ impl Programs {
     }
 }
 
-pub(in crate::programs) fn hpn_client(folder: &Path) -> PathBuf {
+pub(crate) fn hpn_client(folder: &Path) -> PathBuf {
     folder.join("bin/hpnssh")
 }
 
@@ -237,20 +237,6 @@ impl Hosts {
         let log = log.trim().replace(['\r', '\n'], "; ");
         Error::Failed(format!("ssh: {what}: {log}"))
     }
-}
-
-/// What a command writes, if it ends well.
-pub(in crate::programs) fn said(command: &mut Command) -> Result<String, Error> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(Error::io(&name))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let why = String::from_utf8_lossy(&output.stderr);
-    Err(Error::Failed(format!("{name}: {}", why.trim())))
 }
 
 /// Nobody is asked, and nothing is kept.

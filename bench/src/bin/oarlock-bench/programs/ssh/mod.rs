@@ -7,6 +7,7 @@
 //! in interrupts is charged to whom it interrupts, as for any program.)
 
 mod connection;
+mod suite;
 
 use std::fs;
 use std::path::Path;
@@ -18,81 +19,22 @@ use super::data::{TMPFS, are_alike, make};
 use super::link::Link;
 use super::setup::{Setup, Side};
 use super::speed::operation;
-use crate::surroundings::on_one_cpu;
+use crate::system::surroundings::on_one_cpu;
 use connection::{Connection, Hosts, Programs, Transfer};
+pub(crate) use suite::{Place, Suite, Way};
 
-pub(super) use connection::{hpn_client, said};
+pub(crate) use connection::hpn_client;
 
 /// One cipher and MAC, one way, at one place.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ssh {
-    pub(super) suite: &'static Suite,
-    pub(super) way: Way,
-    pub(super) place: Place,
-}
-
-/// What a connection is protected with.
-#[derive(Debug)]
-pub(super) struct Suite {
-    /// As OpenSSH calls it.
-    pub(super) cipher: &'static str,
-    /// `None` where the cipher is an AEAD.
-    pub(super) mac: Option<&'static str>,
-    /// What it asks of libcrypto.
-    pub(super) operation: &'static str,
-}
-
-/// How the file goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
-    /// From a command at the server.
-    Download,
-    /// To one.
-    Upload,
-    /// To a file at the server.
-    Scp,
-}
-
-/// Where it goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
-    /// Over loopback.
-    Here,
-    /// The same, with AES instructions hidden from the client on both sides, and with the stock
-    /// server on both.
-    Masked {
-        /// Whether ours may use GFNI, which has half of AES and which OpenSSL never uses.
-        has_gfni: bool,
-    },
-    /// Over a link of 1 Gbit/s.
-    Gigabit,
-    /// Over loopback, everything on one CPU.
-    OneCpu,
-}
-
-impl Suite {
-    /// Without the names of who defined them.
-    pub(super) fn name(&self) -> String {
-        let short = |name: &'static str| name.trim_end_matches("@openssh.com");
-        match self.mac {
-            Some(mac) => format!("{}-{}", self.cipher, short(mac)),
-            None => short(self.cipher).to_owned(),
-        }
-    }
-}
-
-impl Way {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Download => "download",
-            Self::Upload => "upload",
-            Self::Scp => "scp",
-        }
-    }
+pub(crate) struct Ssh {
+    pub(crate) suite: &'static Suite,
+    pub(crate) way: Way,
+    pub(crate) place: Place,
 }
 
 impl Ssh {
-    pub(super) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
+    pub(crate) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
         let hosts = Hosts::new(setup)?;
         let link = match self.place {
             Place::Gigabit => Some(Link::new()?),

@@ -8,7 +8,7 @@ use libloading::Library;
 use oarlock_bench::Error;
 use oarlock_bench::cases::Direction;
 
-use crate::fetched;
+use crate::system::fetched;
 
 /// Functions of the loaded library, which stays loaded as long as this lives.
 pub(super) struct Functions {

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use oarlock_bench::Error;
@@ -12,10 +12,10 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::interrupt;
+use crate::system::interrupt;
 
 /// One that runs; it is killed if it is dropped.
-pub(super) struct Running {
+pub(crate) struct Running {
     name: String,
     child: Child,
     end: OwnedFd,
@@ -24,19 +24,19 @@ pub(super) struct Running {
 
 /// How one ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ended {
-    pub(super) status: ExitStatus,
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
     /// Its own, and that of those of its descendants that were waited for: `ssh` by `scp`, shell and
     /// command by `sshd`. The kernel counts it to the nanosecond, and other programs do not add to it.
-    pub(super) cpu_seconds: f64,
+    pub(crate) cpu_seconds: f64,
     /// The most that it, or one of those descendants, had in memory. At least as much as we have had
     /// ourselves: a child begins with its parent's maximum, and execve keeps it (the kernel's
     /// `exec_mmap` in fs/exec.c, setmax_mm_hiwater_rss). So we stay small.
-    pub(super) resident_bytes: u64,
+    pub(crate) resident_bytes: u64,
 }
 
 impl Running {
-    pub(super) fn start(command: &mut Command) -> Result<Self, Error> {
+    pub(crate) fn start(command: &mut Command) -> Result<Self, Error> {
         let name = command.get_program().to_string_lossy().into_owned();
         let mut child = command.spawn().map_err(Error::io(&name))?;
         match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
@@ -54,12 +54,12 @@ impl Running {
         }
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Waits until it has ended, and kills it if that takes longer than `limit`.
-    pub(super) fn end(mut self, limit: Duration) -> Result<Ended, Error> {
+    pub(crate) fn end(mut self, limit: Duration) -> Result<Ended, Error> {
         if !is_ready(self.end.as_fd(), limit)? {
             return Err(Error::Failed(format!(
                 "{} has not ended after {} s",
@@ -108,7 +108,7 @@ fn is_ready(fd: BorrowedFd<'_>, limit: Duration) -> Result<bool, Error> {
 }
 
 /// The first of `fds` that can be read from, or `None` after `limit`.
-pub(super) fn ready(fds: &[BorrowedFd<'_>], limit: Duration) -> Result<Option<usize>, Error> {
+pub(crate) fn ready(fds: &[BorrowedFd<'_>], limit: Duration) -> Result<Option<usize>, Error> {
     let mut polled: Vec<_> = fds
         .iter()
         .map(|fd| PollFd::new(fd, PollFlags::IN))
@@ -124,6 +124,20 @@ pub(super) fn ready(fds: &[BorrowedFd<'_>], limit: Duration) -> Result<Option<us
         interrupt::check()?;
     }
     Ok(polled.iter().position(|fd| !fd.revents().is_empty()))
+}
+
+/// What a command writes, if it ends well.
+pub(crate) fn said(command: &mut Command) -> Result<String, Error> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(Error::io(&name))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let why = String::from_utf8_lossy(&output.stderr);
+    Err(Error::Failed(format!("{name}: {}", why.trim())))
 }
 
 #[cfg(test)]

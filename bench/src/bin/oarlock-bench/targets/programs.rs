@@ -2,14 +2,13 @@
 
 use oarlock_bench::Error;
 
-use super::cases::{self, Case, Program};
-use super::compared::{Compared, Figure, STOCK};
-use super::files::{Files, Tool, Way};
-use super::server::{self, Servers};
-use super::setup::Setup;
-use super::ssh::Place;
-use crate::interrupt;
-use crate::targets::Outcome;
+use super::outcome::Outcome;
+use crate::programs::cases::{Case, Program};
+use crate::programs::files::{Files, Tool, Way};
+use crate::programs::server::{self, Servers};
+use crate::programs::ssh::Place;
+use crate::programs::{self, Compared, Figure, STOCK, Setup, cases};
+use crate::system::interrupt;
 
 /// Of one case.
 struct Target {
@@ -26,13 +25,14 @@ struct Target {
 
 /// Measures what is asked for of the targets and reports on each.
 pub(crate) fn outcomes(
-    cli: &crate::Cli,
+    args: &oarlock_bench::args::Args,
+    named: &programs::Args,
     asked: &dyn Fn(&str) -> bool,
     report: &mut dyn FnMut(Outcome) -> Result<(), Error>,
 ) -> Result<(), Error> {
     // With the provider, and without.
     let mut setups = [None, None];
-    for case in cases::all() {
+    for case in cases() {
         let targets = targets(&case).into_iter();
         let mut targets = targets.filter(|target| asked(&target.name)).peekable();
         if targets.peek().is_none() {
@@ -40,7 +40,7 @@ pub(crate) fn outcomes(
         }
         let takes_provider = case.takes_provider();
         let compared = setups[usize::from(takes_provider)]
-            .get_or_insert_with(|| Setup::new(cli, takes_provider))
+            .get_or_insert_with(|| Setup::new(named, args.quick, takes_provider))
             .as_ref()
             .map_err(ToString::to_string)
             .and_then(|setup| case.measure(setup).map_err(|error| error.to_string()));
@@ -57,7 +57,7 @@ pub(crate) fn outcomes(
 
 /// Of every target.
 pub(crate) fn names() -> Vec<String> {
-    let targets = cases::all().into_iter().flat_map(|case| targets(&case));
+    let targets = cases().into_iter().flat_map(|case| targets(&case));
     targets.map(|target| target.name).collect()
 }
 
@@ -329,7 +329,7 @@ mod tests {
     }
 
     fn judged(case: &str, what: &str, all: &[Compared]) -> (Option<f64>, bool) {
-        let cases = cases::all();
+        let cases = cases();
         let case = cases.iter().find(|found| found.name == case).unwrap();
         let mut targets = targets(case).into_iter();
         let target = targets.find(|target| target.name.contains(what)).unwrap();

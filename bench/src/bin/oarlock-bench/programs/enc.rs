@@ -1,37 +1,21 @@
 //! Whole programs: `oarlock enc` beside `openssl enc` on a file in memory.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use oarlock_bench::Error;
 
-use crate::programs::data::{TMPFS, are_alike, make};
-use crate::targets::Outcome;
+use super::data::{TMPFS, are_alike, make};
 
-pub(crate) const NAME: &str = "oarlock enc of 1 GiB in tmpfs: over openssl enc, aes-128-ctr";
 const FILE_BYTES: usize = 1 << 30;
-const REQUIRED: f64 = 1.7;
 const KEY: &str = "000102030405060708090a0b0c0d0e0f";
 const IV: &str = "0f1e2d3c4b5a69788796a5b400000000";
 
-/// Wall time of the two in turn, the ratio pair by pair.
-pub(crate) fn measure(oarlock: Option<&Path>, quick: bool) -> Outcome {
-    let name = NAME.to_owned();
-    match ratios(oarlock, if quick { 3 } else { 7 }) {
-        Ok(mut ratios) => {
-            ratios.sort_by(f64::total_cmp);
-            let last = ratios.len() - 1;
-            let ratio = [ratios[0], ratios[last / 2], ratios[last]];
-            Outcome::measured(name, REQUIRED, ratio, String::new())
-        }
-        Err(error) => Outcome::not_measured(name, REQUIRED, error.to_string()),
-    }
-}
-
-fn ratios(oarlock: Option<&Path>, rounds: usize) -> Result<Vec<f64>, Error> {
-    let oarlock = find(oarlock)?;
+/// Of wall times of the two in turn, pair by pair.
+pub(crate) fn ratios(oarlock: Option<&Path>, quick: bool) -> Result<Vec<f64>, Error> {
+    let oarlock = super::setup::oarlock(oarlock)?;
     let folder = tempfile::tempdir_in(TMPFS).map_err(Error::io(TMPFS))?;
     let input = folder.path().join("input");
     make(&input, FILE_BYTES, 1)?;
@@ -59,7 +43,7 @@ fn ratios(oarlock: Option<&Path>, rounds: usize) -> Result<Vec<f64>, Error> {
         ));
     }
     let mut ratios = Vec::new();
-    for round in 0..rounds {
+    for round in 0..if quick { 3 } else { 7 } {
         let (ours, theirs) = if round % 2 == 0 {
             let ours = by_oarlock()?;
             (ours, by_openssl()?)
@@ -70,25 +54,6 @@ fn ratios(oarlock: Option<&Path>, rounds: usize) -> Result<Vec<f64>, Error> {
         ratios.push(theirs / ours);
     }
     Ok(ratios)
-}
-
-/// The one that was named, or the one that was built beside this.
-pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf, Error> {
-    let beside = || {
-        let program = std::env::current_exe().ok()?;
-        Some(program.with_file_name("oarlock"))
-    };
-    named
-        .map(Path::to_owned)
-        .or_else(beside)
-        .filter(|file| file.is_file())
-        .ok_or_else(|| {
-            Error::Unavailable(
-                "no `oarlock` beside this program: build it (cargo build --release --package \
-                 oarlock-cli) or name it with --oarlock"
-                    .to_owned(),
-            )
-        })
 }
 
 /// Seconds that a command takes to write `output` anew.

@@ -10,7 +10,7 @@ use oarlock_bench::Error;
 use oarlock_bench::cases::{Algorithm, Case, Direction};
 use oarlock_bench::peers::{Peer, PeerFactory, Presence, Sealed, Stream, Subject};
 
-use crate::pieces::{Pieces, WholeBlocks};
+use super::pieces::{Pieces, WholeBlocks};
 use library::{Aes, Functions, Gcm, Key, Manager, Message};
 
 /// The peer `ipsec-mb`.

@@ -19,7 +19,7 @@ use oarlock_bench::peers::{
     Aead, Line, Peer, PeerFactory, Presence, PublicKey, Sealed, Stream, Subject,
 };
 
-use crate::pieces::{Pieces, WholeBlocks};
+use super::pieces::{Pieces, WholeBlocks};
 
 /// The peer `aws-lc`.
 pub(crate) const PEER: PeerFactory = PeerFactory {

@@ -8,7 +8,7 @@ use libloading::Library;
 use oarlock_bench::Error;
 use pkcs1::RsaPrivateKeyRef;
 
-use crate::fetched;
+use crate::system::fetched;
 
 /// Of one call.
 pub(super) const LANES: usize = 8;

@@ -1,0 +1,44 @@
+//! What servers are compared with, in turn.
+
+use oarlock_bench::Error;
+
+use crate::programs::compared::{Compared, Figure, in_turn};
+use crate::system::interrupt;
+
+/// As [`in_turn`], unless somebody wants it to end.
+pub(super) fn turns<T>(
+    rounds: usize,
+    sides: usize,
+    mut work: impl FnMut(usize) -> Result<T, Error>,
+) -> Result<Vec<Vec<T>>, Error> {
+    in_turn(rounds, sides, |side| {
+        interrupt::check()?;
+        work(side)
+    })
+}
+
+pub(super) fn compared(
+    figure: Figure,
+    vs: &'static str,
+    ours: Vec<f64>,
+    theirs: Vec<f64>,
+) -> Compared {
+    Compared {
+        figure,
+        bytes: 0,
+        vs,
+        threads: None,
+        ours,
+        theirs,
+    }
+}
+
+/// What servers are compared with.
+pub(crate) const LIBRARY: &str = "the library";
+pub(crate) const PLAINTEXT: &str = "plaintext";
+pub(crate) const PAPER: &str = "the paper";
+pub(crate) const ALL: &str = "all";
+pub(crate) const AT_FIRST: &str = "at first";
+pub(crate) const PEAK: &str = "the peak";
+pub(crate) const FULL_QUEUE: &str = "a full queue";
+pub(crate) const TWO_THIRDS: &str = "two thirds of before";
