@@ -45,7 +45,7 @@ struct Cli {
     first: bool,
 
     #[command(flatten)]
-    programs: programs::Args,
+    programs: programs::Named,
 }
 
 fn main() -> ExitCode {

@@ -16,17 +16,17 @@
 //! They take seconds a round, so they are measured only by who names them: with a pattern that
 //! begins as their names do.
 
-pub(crate) mod cases;
+mod cases;
 mod compared;
 mod context;
 mod data;
 pub(crate) mod enc;
-pub(crate) mod files;
+mod files;
 mod link;
 pub(crate) mod server;
 mod setup;
 mod speed;
-pub(crate) mod ssh;
+mod ssh;
 mod start;
 mod versions;
 
@@ -37,9 +37,9 @@ use oarlock_bench::cases::glob;
 use oarlock_bench::output::{Record, json, write_out};
 
 use crate::system::interrupt;
-pub(crate) use cases::{all as cases, are_named_by};
+pub(crate) use cases::{Case, all as cases, are_named_by};
 pub(crate) use compared::{Compared, Figure, STOCK};
-pub(crate) use setup::{Args, Setup};
+pub(crate) use setup::{Named, Setup};
 
 pub(crate) const HELP: &str = "\
 Whole programs are cases and targets of their own: openssl-speed-*, openssl-context-*, openssl-start and ssh-*, stock
@@ -51,7 +51,7 @@ them, files a second; server-*, oarlock serve on one CPU and its clients on anot
 /// Measures the cases whose names match `--case`.
 pub(crate) fn run(
     args: &oarlock_bench::args::Args,
-    named: &Args,
+    named: &Named,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let pattern = &args.case;

@@ -14,7 +14,7 @@ use crate::system::interrupt;
 
 /// Programs that the command line names.
 #[derive(clap::Args, Clone, Debug)]
-pub(crate) struct Args {
+pub(crate) struct Named {
     /// The `oarlock` command to measure, in place of the one beside this program
     #[arg(long, value_name = "PATH")]
     pub(crate) oarlock: Option<PathBuf>,
@@ -53,7 +53,7 @@ pub(super) enum Side {
 
 impl Setup {
     /// For cases with the provider, or for those without.
-    pub(crate) fn new(named: &Args, quick: bool, takes_provider: bool) -> Result<Self, Error> {
+    pub(crate) fn new(named: &Named, quick: bool, takes_provider: bool) -> Result<Self, Error> {
         interrupt::catch()?;
         let provider = takes_provider.then(|| provider(named.provider.as_deref()));
         let setup = Self {

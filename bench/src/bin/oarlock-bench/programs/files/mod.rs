@@ -23,7 +23,7 @@ use oarlock_bench::Error;
 
 use super::compared::Compared;
 use super::setup::Setup;
-pub(crate) use tools::{Tool, Way, versions};
+pub(crate) use tools::{Way, versions};
 
 /// What is worked on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
