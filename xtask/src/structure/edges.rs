@@ -20,6 +20,7 @@ const HOUSE: &[(&str, Place)] = &[
     ("oarlock-capi", Place::Floor(4)),
     ("oarlock-python", Place::Floor(4)),
     ("oarlock-vectors", Place::TestsOnly),
+    ("oarlock-fuzz", Place::Outside),
     ("xtask", Place::Outside),
 ];
 
@@ -255,6 +256,7 @@ mod tests {
             packages: vec![Package {
                 name: from.into(),
                 manifest_path: "/house/crates/x/Cargo.toml".into(),
+                targets: Vec::new(),
                 dependencies: vec![Dependency {
                     name: to.into(),
                     kind: kind.map(Into::into),
