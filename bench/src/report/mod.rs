@@ -18,7 +18,7 @@ use crate::cases::{self, Algorithm, Case, Matching, Size};
 use crate::error::Error;
 use crate::output::{Line, Machine, json};
 use crate::peers::PeerFactory;
-use crate::run::{self, Event, Shown};
+use crate::run::{Event, Shown, measure as measure_cases};
 use figures::Report;
 use folder::Folder;
 
@@ -39,7 +39,7 @@ pub(crate) fn run(
         if cases.is_empty() {
             return Ok(all);
         }
-        run::measure(args, cases, peers, &mut |event| {
+        measure_cases(args, cases, peers, &mut |event| {
             match &event {
                 Event::Started(found) if versions.is_empty() => versions = found.to_vec(),
                 Event::Started(_) => {}

@@ -67,7 +67,7 @@ const RULES: &[Rule] = &[
             "bench/src/measuring/load.rs", // threads that ask, and those of peers
             "crates/net/src/server/dispatch/", // workers, who wait for devices
             "crates/net/src/server/observe.rs", // who writes the audit
-            "xtask/src/ci/programs.rs",     // test programs beside each other
+            "xtask/src/ci/programs.rs",    // test programs beside each other
         ],
         within: "",
         binds_tests: false,

@@ -6,8 +6,8 @@ use oarlock::kernels::chacha20_poly1305::ChaCha20Poly1305;
 use oarlock::kernels::cpu::{Cpu, Feature};
 use oarlock::kernels::gcm::Gcm;
 
-use super::{
-    CACHED_BYTES, Cipher, KEY_BYTES, PUBLIC_KEY, Secret, TAG_BYTES, accepted, bytes_for, ways,
+use super::keyed::{
+    self, CACHED_BYTES, Cipher, KEY_BYTES, PUBLIC_KEY, Secret, TAG_BYTES, accepted, bytes_for, ways,
 };
 use crate::measure::{Classes, Path};
 
@@ -32,7 +32,7 @@ fn add_length<A: Aead + 'static>(
     cpu: Cpu,
     bytes: usize,
 ) {
-    super::add(paths, name, "sealing", bytes, || {
+    keyed::add(paths, name, "sealing", bytes, || {
         Box::new(Sealing(A::new(cpu)))
     });
     for (secret, what) in [(Secret::Key, "key"), (Secret::Data, "data")] {

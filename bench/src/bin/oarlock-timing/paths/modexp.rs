@@ -9,7 +9,7 @@ use oarlock::kernels::modexp::{
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::accepted;
+use super::keyed::accepted;
 use crate::measure::{Classes, Path};
 
 pub fn add(paths: &mut Vec<Box<dyn Path>>) {

@@ -4,7 +4,7 @@ use oarlock::kernels::cbc::Cbc;
 use oarlock::kernels::cpu::Cpu;
 use oarlock::{AcceleratedCbc, Accelerator, Error};
 
-use super::{COUNTER, PUBLIC_KEY, accepted};
+use super::keyed::{COUNTER, PUBLIC_KEY, accepted};
 use crate::measure::{Classes, Path};
 
 pub fn add(paths: &mut Vec<Box<dyn Path>>) {

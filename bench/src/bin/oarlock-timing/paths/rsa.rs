@@ -11,7 +11,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 use zeroize::Zeroizing;
 
-use super::accepted;
+use super::keyed::accepted;
 use crate::measure::{Classes, Path};
 
 pub fn add(paths: &mut Vec<Box<dyn Path>>) {
