@@ -16,11 +16,11 @@
 pub mod args;
 pub mod cases;
 pub mod error;
+pub mod measuring;
 pub mod output;
 pub mod peers;
 pub mod run;
 
-mod measuring;
 mod report;
 
 use std::io::Write;

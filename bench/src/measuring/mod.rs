@@ -17,6 +17,7 @@ mod verify;
 pub(crate) use buffer::Buffer;
 pub(crate) use consumer::then_hmac;
 pub(crate) use load::{Bound, Loop, Taken, sample};
-pub(crate) use statistics::{Latency, Summary};
+pub(crate) use statistics::Latency;
+pub use statistics::Summary;
 pub(crate) use turns::{Contestant, Mode, Work, in_turn};
 pub(crate) use verify::compare;

@@ -4,16 +4,20 @@ use std::time::Duration;
 
 /// Median, least and greatest of some samples.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Summary {
-    pub(crate) median: f64,
-    pub(crate) min: f64,
-    pub(crate) max: f64,
-    pub(crate) runs: usize,
+pub struct Summary {
+    /// The mean of the two in the middle, where there is no single one.
+    pub median: f64,
+    /// The least.
+    pub min: f64,
+    /// The greatest.
+    pub max: f64,
+    /// How many samples.
+    pub runs: usize,
 }
 
 impl Summary {
     /// Of at least one sample.
-    pub(crate) fn of(samples: &[f64]) -> Self {
+    pub fn of(samples: &[f64]) -> Self {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
         let (below, above) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);

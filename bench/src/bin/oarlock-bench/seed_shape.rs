@@ -9,6 +9,7 @@ use cipher::StreamCipher;
 use oarlock::{Accelerator, Options};
 use oarlock_bench::Error;
 use oarlock_bench::args::Args;
+use oarlock_bench::measuring::Summary;
 use oarlock_bench::output::{json, write_out};
 use serde::Serialize;
 
@@ -83,9 +84,7 @@ fn measure(accelerator: &Accelerator, key_bytes: usize, quick: bool) -> Result<f
         let bits = 8.0 * BYTES as f64 * f64::from(calls);
         rates.push(bits / began.elapsed().as_nanos() as f64);
     }
-    let mut measured = rates.split_off(1);
-    measured.sort_by(f64::total_cmp);
-    Ok(measured[measured.len() / 2])
+    Ok(Summary::of(&rates[1..]).median)
 }
 
 fn shown(figure: &Figure) -> String {

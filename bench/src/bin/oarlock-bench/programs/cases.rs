@@ -91,80 +91,53 @@ pub(crate) fn all() -> Vec<Case> {
             program: Program::Files(files),
         });
     }
-    for (name, servers) in SERVERS {
+    for (name, servers) in servers() {
         cases.push(Case {
-            name: name.to_owned(),
+            name,
             program: Program::Servers(servers),
         });
     }
     cases
 }
 
-const SERVERS: [(&str, Servers); 20] = [
-    ("server-rsa2048", Servers::Sign),
-    ("server-latency", Servers::Latency { has_tls: true }),
-    (
-        "server-latency-plaintext",
-        Servers::Latency { has_tls: false },
-    ),
-    ("server-boards-axl200", boards(Board::Axl200, true, 1)),
-    (
-        "server-boards-axl200-plaintext",
-        boards(Board::Axl200, false, 1),
-    ),
-    (
-        "server-boards-axl200-by-three",
-        boards(Board::Axl200, true, 3),
-    ),
-    (
-        "server-boards-axl200-by-three-plaintext",
-        boards(Board::Axl200, false, 3),
-    ),
-    (
-        "server-boards-nfast300-crt",
-        boards(Board::Nfast300Crt, true, 1),
-    ),
-    (
-        "server-boards-nfast300-crt-plaintext",
-        boards(Board::Nfast300Crt, false, 1),
-    ),
-    (
-        "server-boards-nfast300-crt-by-three",
-        boards(Board::Nfast300Crt, true, 3),
-    ),
-    (
-        "server-boards-nfast300-crt-by-three-plaintext",
-        boards(Board::Nfast300Crt, false, 3),
-    ),
-    ("server-boards-nfast300", boards(Board::Nfast300, true, 1)),
-    (
-        "server-boards-nfast300-plaintext",
-        boards(Board::Nfast300, false, 1),
-    ),
-    (
-        "server-boards-nfast300-by-three",
-        boards(Board::Nfast300, true, 3),
-    ),
-    (
-        "server-boards-nfast300-by-three-plaintext",
-        boards(Board::Nfast300, false, 3),
-    ),
-    ("server-boards-together", boards(Board::Together, true, 1)),
-    (
-        "server-boards-together-by-three",
-        boards(Board::Together, true, 3),
-    ),
-    ("server-load", Servers::Load),
-    ("server-overload", Servers::Overload),
-    ("server-kill", Servers::Kill),
-];
-
-const fn boards(board: Board, has_tls: bool, batch: usize) -> Servers {
-    Servers::Boards(Boards {
-        board,
-        has_tls,
-        batch,
-    })
+/// Cases of servers, with simulated boards alone and together.
+fn servers() -> Vec<(String, Servers)> {
+    let named = |name: &str, servers| (name.to_owned(), servers);
+    let boards = |name: &str, board, has_tls, batch| {
+        let by_three = if batch == 3 { "-by-three" } else { "" };
+        let plaintext = if has_tls { "" } else { "-plaintext" };
+        let boards = Boards {
+            board,
+            has_tls,
+            batch,
+        };
+        let name = format!("server-boards-{name}{by_three}{plaintext}");
+        (name, Servers::Boards(boards))
+    };
+    let mut cases = vec![
+        named("server-rsa2048", Servers::Sign),
+        named("server-latency", Servers::Latency { has_tls: true }),
+        named(
+            "server-latency-plaintext",
+            Servers::Latency { has_tls: false },
+        ),
+    ];
+    for (name, board) in [
+        ("axl200", Board::Axl200),
+        ("nfast300-crt", Board::Nfast300Crt),
+        ("nfast300", Board::Nfast300),
+    ] {
+        for batch in [1, 3] {
+            cases.extend([true, false].map(|has_tls| boards(name, board, has_tls, batch)));
+        }
+    }
+    cases.extend([1, 3].map(|batch| boards("together", Board::Together, true, batch)));
+    cases.extend([
+        named("server-load", Servers::Load),
+        named("server-overload", Servers::Overload),
+        named("server-kill", Servers::Kill),
+    ]);
+    cases
 }
 
 const FILES: [(&str, Files); 7] = [

@@ -1,6 +1,7 @@
 //! What came out for one point of a case.
 
 use oarlock_bench::Error;
+use oarlock_bench::measuring::Summary;
 use oarlock_bench::output::{self, Line};
 
 /// Samples of two sides, taken in pairs.
@@ -80,12 +81,25 @@ impl Figure {
 }
 
 impl Compared {
+    /// Of no size and no number of threads.
+    pub(crate) fn new(figure: Figure, vs: &'static str, ours: Vec<f64>, theirs: Vec<f64>) -> Self {
+        Self {
+            figure,
+            bytes: 0,
+            vs,
+            threads: None,
+            ours,
+            theirs,
+        }
+    }
+
     pub(crate) const HEADING: &str = "oarlock/     least  greatest     oarlock       other";
 
-    /// Least, median and greatest of what `ratio` makes of ours and theirs, pair by pair.
-    pub(crate) fn spread(&self, ratio: impl Fn(f64, f64) -> f64) -> [f64; 3] {
+    /// What `ratio` makes of ours and theirs, pair by pair.
+    pub(crate) fn ratios(&self, ratio: impl Fn(f64, f64) -> f64) -> Summary {
         let pairs = self.ours.iter().zip(&self.theirs);
-        spread(pairs.map(|(ours, theirs)| ratio(*ours, *theirs)).collect())
+        let ratios: Vec<_> = pairs.map(|(ours, theirs)| ratio(*ours, *theirs)).collect();
+        Summary::of(&ratios)
     }
 
     /// As the harness records what it measures itself: two rates and a ratio, ours over theirs.
@@ -113,7 +127,9 @@ impl Compared {
 
     /// For people.
     pub(crate) fn row(&self, case: &str) -> String {
-        let [least, median, greatest] = self.spread(|ours, theirs| ours / theirs);
+        let Summary {
+            median, min, max, ..
+        } = self.ratios(|ours, theirs| ours / theirs);
         let (ours, theirs) = self.medians();
         let unit = self.figure.unit();
         let at = match self.bytes {
@@ -126,7 +142,7 @@ impl Compared {
             Some(threads) => format!(" by {threads} threads"),
         };
         format!(
-            "{median:>8.3}  {least:>8.3}  {greatest:>8.3}  {ours:>10.3}  {theirs:>10.3}  \
+            "{median:>8.3}  {min:>8.3}  {max:>8.3}  {ours:>10.3}  {theirs:>10.3}  \
              {case}{at}{by}, {unit}, over {}",
             self.vs
         )
@@ -134,7 +150,8 @@ impl Compared {
 
     /// Ours and theirs.
     pub(crate) fn medians(&self) -> (f64, f64) {
-        (spread(self.ours.clone())[1], spread(self.theirs.clone())[1])
+        let median = |samples: &[f64]| Summary::of(samples).median;
+        (median(&self.ours), median(&self.theirs))
     }
 
     /// Both medians, for people.
@@ -143,14 +160,6 @@ impl Compared {
         let unit = self.figure.unit();
         format!(" ({unit}: oarlock {ours:.3}, {} {theirs:.3})", self.vs)
     }
-}
-
-/// Least, median and greatest of at least one.
-fn spread(mut samples: Vec<f64>) -> [f64; 3] {
-    samples.sort_by(f64::total_cmp);
-    let last = samples.len() - 1;
-    let median = f64::midpoint(samples[last / 2], samples[samples.len() / 2]);
-    [samples[0], median, samples[last]]
 }
 
 /// Has each of so many sides, by number, do its round, and so many of them; each begins in turn.
@@ -183,12 +192,8 @@ pub(super) fn pair(
         samples.pop().unwrap_or_default(),
     );
     Ok(Compared {
-        figure,
         bytes,
-        vs: STOCK,
-        threads: None,
-        ours,
-        theirs,
+        ..Compared::new(figure, STOCK, ours, theirs)
     })
 }
 
@@ -207,8 +212,9 @@ mod tests {
         assert_eq!(order, "ottoot");
         assert_eq!(compared.ours, [1.0, 4.0, 5.0]);
         assert_eq!(compared.theirs, [2.0, 3.0, 6.0]);
-        let spread = compared.spread(|ours, theirs| ours / theirs);
-        assert_eq!(spread, [0.5, 5.0 / 6.0, 4.0 / 3.0]);
+        let ratios = compared.ratios(|ours, theirs| ours / theirs);
+        let found = (ratios.min, ratios.median, ratios.max);
+        assert_eq!(found, (0.5, 5.0 / 6.0, 4.0 / 3.0));
         assert_eq!(compared.medians(), (4.0, 3.0));
         let [_, _, Line::Ratio(ratio)] = compared.lines("ssh-x") else {
             panic!("the last is the ratio");

@@ -12,12 +12,6 @@ use super::speed::operation;
 pub(super) fn measure(setup: &Setup, cipher: &str) -> Result<Vec<Compared>, Error> {
     let provided = Provided::open(&setup.configuration(Side::Oarlock))?;
     let (ours, theirs) = provided.context_ns(operation(cipher)?, setup.rounds(101, 31))?;
-    Ok(vec![Compared {
-        figure: Figure::Nanoseconds,
-        bytes: 0,
-        vs: STOCK,
-        threads: None,
-        ours,
-        theirs,
-    }])
+    let figure = Figure::Nanoseconds;
+    Ok(vec![Compared::new(figure, STOCK, ours, theirs)])
 }

@@ -169,40 +169,32 @@ impl Setup {
     }
 }
 
-/// The one that was named, or the one that was built beside this.
+/// The command that was named, or that lies beside this program.
 pub(super) fn oarlock(named: Option<&Path>) -> Result<PathBuf, Error> {
-    let beside = || {
-        let program = std::env::current_exe().ok()?;
-        Some(program.with_file_name("oarlock"))
-    };
-    named
-        .map(Path::to_owned)
-        .or_else(beside)
-        .filter(|file| file.is_file())
-        .ok_or_else(|| {
-            Error::Unavailable(
-                "no `oarlock` beside this program: build it (cargo build --release --package \
-                 oarlock-cli) or name it with --oarlock"
-                    .to_owned(),
-            )
-        })
+    let missing = "no `oarlock` beside this program: build it (cargo build --release --package \
+                   oarlock-cli) or name it with --oarlock";
+    named_or_beside(named, "oarlock", missing)
 }
 
-/// The one that was named, or the one that was built beside this.
+/// The provider that was named, or that lies beside this program.
 fn provider(named: Option<&Path>) -> Result<PathBuf, Error> {
-    let beside = || {
-        let program = std::env::current_exe().ok()?;
-        Some(program.with_file_name("liboarlock_provider.so"))
-    };
-    let found = named.map(Path::to_owned).or_else(beside);
-    let found = found.filter(|file| file.is_file()).ok_or_else(|| {
-        Error::Unavailable(
-            "no provider beside this program: build it (cargo build --release --package \
-             oarlock-provider) or name it with --provider"
-                .to_owned(),
-        )
-    })?;
+    let missing = "no provider beside this program: build it (cargo build --release --package \
+                   oarlock-provider) or name it with --provider";
+    let found = named_or_beside(named, "liboarlock_provider.so", missing)?;
     found.canonicalize().map_err(Error::io(found.display()))
+}
+
+/// A file that was named, or that lies beside this program.
+pub(super) fn named_or_beside(
+    named: Option<&Path>,
+    file: &str,
+    missing: &str,
+) -> Result<PathBuf, Error> {
+    let beside = || Some(std::env::current_exe().ok()?.with_file_name(file));
+    let found = named.map(Path::to_owned).or_else(beside);
+    found
+        .filter(|file| file.is_file())
+        .ok_or_else(|| Error::Unavailable(missing.to_owned()))
 }
 
 /// As `oarlock run` makes it for who has none: ours is preferred, but for the random numbers' own

@@ -1,6 +1,7 @@
 //! Whether a target is met, by what was measured.
 
 use oarlock_bench::cases::Size;
+use oarlock_bench::measuring::Summary;
 use oarlock_bench::output::Ratio;
 use oarlock_bench::run::First;
 
@@ -18,7 +19,7 @@ pub(super) fn judge(name: &str, target: &Target, measured: &Measured) -> Result<
         }
         (Comparison::First(process), Measured::Firsts(times)) => first(process, times),
         (Comparison::Program(figure), Measured::Compared(compared)) => program(&figure, compared)?,
-        (Comparison::Enc, Measured::Enc(ratios)) => (spread(ratios.clone()), String::new()),
+        (Comparison::Enc, Measured::Enc(ratios)) => (spread(&Summary::of(ratios)), String::new()),
         _ => return Err("another thing was measured".to_owned()),
     };
     Ok(Outcome::measured(
@@ -79,21 +80,19 @@ fn public_key(depth: Depth, vs: &[&str], ratios: &[Ratio]) -> Result<Judged, Str
 /// The median time of the better library, and what is allowed beside it, over Oarlock's times.
 fn first(process: Process, times: &[Vec<First>; 3]) -> Judged {
     let [ours, openssl, aws_lc] = times.each_ref().map(|times| {
-        let time = |one: &First| match process {
+        let us = times.iter().map(|one| match process {
             Process::Fresh => one.fresh_us,
             Process::ForkedChild => one.forked_us,
-        };
-        let mut times: Vec<f64> = times.iter().map(time).collect();
-        times.sort_by(f64::total_cmp);
-        [times[0], times[times.len() / 2], times[times.len() - 1]]
+        });
+        Summary::of(&us.collect::<Vec<_>>())
     });
-    let allowed = openssl[1].min(aws_lc[1]) + FIRST_US_ALLOWED;
+    let allowed = openssl.median.min(aws_lc.median) + FIRST_US_ALLOWED;
     let note = format!(
         " (us: oarlock {:.0}, openssl {:.0}, aws-lc {:.0})",
-        ours[1], openssl[1], aws_lc[1]
+        ours.median, openssl.median, aws_lc.median
     );
-    let [least, median, greatest] = ours;
-    ([greatest, median, least].map(|ours| allowed / ours), note)
+    let ratios = [ours.max, ours.median, ours.min].map(|ours| allowed / ours);
+    (ratios, note)
 }
 
 /// Ours and theirs, the better way round, or against a bound.
@@ -107,7 +106,7 @@ fn program(wanted: &ProgramFigure, compared: &[Compared]) -> Result<Judged, Stri
     let Some(compared) = found else {
         return Err(format!("{} was not measured there", wanted.vs));
     };
-    let mut ratio = compared.spread(|ours, theirs| match wanted.figure {
+    let mut ratios = compared.ratios(|ours, theirs| match wanted.figure {
         Figure::Rate
         | Figure::Files
         | Figure::PerCpuSecond
@@ -127,9 +126,9 @@ fn program(wanted: &ProgramFigure, compared: &[Compared]) -> Result<Judged, Stri
     });
     if matches!(wanted.figure, Figure::ResidentMib | Figure::Right) {
         // A bound holds for every run.
-        ratio[1] = ratio[0];
+        ratios.median = ratios.min;
     }
-    Ok((ratio, compared.note()))
+    Ok((spread(&ratios), compared.note()))
 }
 
 fn worst<'a>(ratios: impl Iterator<Item = &'a Ratio>) -> Result<&'a Ratio, String> {
@@ -142,10 +141,8 @@ fn three(ratio: &Ratio) -> [f64; 3] {
     [ratio.ratio_min, ratio.ratio_median, ratio.ratio_max]
 }
 
-fn spread(mut ratios: Vec<f64>) -> [f64; 3] {
-    ratios.sort_by(f64::total_cmp);
-    let last = ratios.len() - 1;
-    [ratios[0], ratios[last / 2], ratios[last]]
+fn spread(ratios: &Summary) -> [f64; 3] {
+    [ratios.min, ratios.median, ratios.max]
 }
 
 const FIRST_US_ALLOWED: f64 = 100.0;

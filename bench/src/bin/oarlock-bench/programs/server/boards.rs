@@ -4,7 +4,7 @@ use oarlock_bench::Error;
 
 use super::host::Home;
 use super::load::{Load, ONE, Report};
-use super::sides::{PAPER, compared, turns};
+use super::sides::{PAPER, turns};
 use crate::programs::compared::{Compared, Figure};
 use crate::programs::setup::Setup;
 
@@ -95,7 +95,7 @@ impl Boards {
                 let took = reports.iter().map(|report| report.us_p50 / 1e3);
                 all.push(Compared {
                     threads: Some(clients),
-                    ..compared(
+                    ..Compared::new(
                         Figure::Milliseconds,
                         PAPER,
                         took.collect(),
@@ -105,7 +105,7 @@ impl Boards {
             }
             all.push(Compared {
                 threads: Some(clients),
-                ..compared(figure, PAPER, rates.collect(), vec![paper; reports.len()])
+                ..Compared::new(figure, PAPER, rates.collect(), vec![paper; reports.len()])
             });
         }
         if self.is_together() {

@@ -4,7 +4,7 @@ use oarlock_bench::Error;
 
 use super::host::Home;
 use super::load::{Load, ONE, Report};
-use super::sides::{ALL, AT_FIRST, FULL_QUEUE, PEAK, TWO_THIRDS, compared, turns};
+use super::sides::{ALL, AT_FIRST, FULL_QUEUE, PEAK, TWO_THIRDS, turns};
 use crate::programs::compared::{Compared, Figure};
 use crate::programs::setup::Setup;
 
@@ -37,15 +37,15 @@ pub(super) fn load(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
     let [first, last] = fifths(&report.descriptors);
     let mib = |bytes: f64| vec![bytes / f64::from(1 << 20)];
     Ok(vec![
-        compared(Figure::Right, ALL, vec![report.right()], vec![1.0]),
-        compared(
+        Compared::new(Figure::Right, ALL, vec![report.right()], vec![1.0]),
+        Compared::new(
             Figure::ServerMib,
             AT_FIRST,
             mib(last_bytes),
             mib(first_bytes),
         ),
-        compared(Figure::Descriptors, AT_FIRST, vec![last], vec![first]),
-        compared(
+        Compared::new(Figure::Descriptors, AT_FIRST, vec![last], vec![first]),
+        Compared::new(
             Figure::Operations,
             PEAK,
             vec![report.per_second()],
@@ -96,14 +96,14 @@ pub(super) fn overload(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Erro
         .iter()
         .map(|over| QUEUE_MAX as f64 / over.per_second() * 1e3);
     Ok(vec![
-        compared(Figure::Operations, PEAK, rates(overs), rates(peaks)),
-        compared(
+        Compared::new(Figure::Operations, PEAK, rates(overs), rates(peaks)),
+        Compared::new(
             Figure::Right,
             ALL,
             overs.iter().map(answered_or_refused).collect(),
             vec![1.0; overs.len()],
         ),
-        compared(
+        Compared::new(
             Figure::AdmittedMs,
             FULL_QUEUE,
             overs.iter().map(|over| over.us_p99 / 1e3).collect(),
@@ -143,13 +143,13 @@ pub(super) fn kill(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
         .iter()
         .map(|report| rate(report, 0..dies) * 2.0 / 3.0);
     Ok(vec![
-        compared(
+        Compared::new(
             Figure::Right,
             ALL,
             reports.iter().map(Report::right).collect(),
             vec![1.0; reports.len()],
         ),
-        compared(
+        Compared::new(
             Figure::Operations,
             TWO_THIRDS,
             after.collect(),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use oarlock_bench::Error;
 
-use crate::programs::setup::Setup;
+use crate::programs::setup::{Setup, named_or_beside};
 use crate::system::child::{Running, said};
 use crate::system::surroundings::on_one_cpu;
 
@@ -30,15 +30,9 @@ impl Home {
     /// For the case `name`.
     pub(super) fn new(setup: &Setup, name: &str) -> Result<Self, Error> {
         let oarlock = setup.oarlock()?;
-        let load = std::env::current_exe().map_err(Error::io("this program"))?;
-        let load = load.with_file_name("oarlock-load");
-        if !load.is_file() {
-            return Err(Error::Unavailable(
-                "no `oarlock-load` beside this program: build it (cargo build --release --package \
-                 oarlock-load)"
-                    .to_owned(),
-            ));
-        }
+        let missing = "no `oarlock-load` beside this program: build it (cargo build --release \
+                       --package oarlock-load)";
+        let load = named_or_beside(None, "oarlock-load", missing)?;
         let folder = setup.file(name);
         said(Command::new(&oarlock).args(["pki", "init"]).arg(&folder))?;
         let keys = RSA_2048.split_inclusive(END).map(str::trim);

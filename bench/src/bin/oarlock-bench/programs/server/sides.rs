@@ -2,7 +2,7 @@
 
 use oarlock_bench::Error;
 
-use crate::programs::compared::{Compared, Figure, in_turn};
+use crate::programs::compared::in_turn;
 use crate::system::interrupt;
 
 /// As [`in_turn`], unless somebody wants it to end.
@@ -15,22 +15,6 @@ pub(super) fn turns<T>(
         interrupt::check()?;
         work(side)
     })
-}
-
-pub(super) fn compared(
-    figure: Figure,
-    vs: &'static str,
-    ours: Vec<f64>,
-    theirs: Vec<f64>,
-) -> Compared {
-    Compared {
-        figure,
-        bytes: 0,
-        vs,
-        threads: None,
-        ours,
-        theirs,
-    }
 }
 
 /// What servers are compared with.

@@ -4,7 +4,7 @@ use oarlock_bench::Error;
 
 use super::host::Home;
 use super::load::{Load, ONE, Report};
-use super::sides::{LIBRARY, PLAINTEXT, compared, turns};
+use super::sides::{LIBRARY, PLAINTEXT, turns};
 use crate::programs::compared::{Compared, Figure};
 use crate::programs::setup::Setup;
 
@@ -26,8 +26,8 @@ pub(super) fn per_cpu_second(setup: &Setup, home: &Home) -> Result<Vec<Compared>
     let [local, tls, plaintext] = [0, 1, 2].map(|side| samples[side].clone());
     let figure = Figure::PerCpuSecond;
     Ok(vec![
-        compared(figure, LIBRARY, tls.clone(), local),
-        compared(figure, PLAINTEXT, tls, plaintext),
+        Compared::new(figure, LIBRARY, tls.clone(), local),
+        Compared::new(figure, PLAINTEXT, tls, plaintext),
     ])
 }
 
@@ -48,8 +48,8 @@ pub(super) fn latency(setup: &Setup, home: &Home, has_tls: bool) -> Result<Vec<C
     let us = |side: usize, figure: fn(&Report) -> f64| samples[side].iter().map(figure).collect();
     let [p50, p99]: [fn(&Report) -> f64; 2] = [|report| report.us_p50, |report| report.us_p99];
     Ok(vec![
-        compared(Figure::MicrosecondsP50, LIBRARY, us(1, p50), us(0, p50)),
-        compared(Figure::MicrosecondsP99, LIBRARY, us(1, p99), us(0, p99)),
+        Compared::new(Figure::MicrosecondsP50, LIBRARY, us(1, p50), us(0, p50)),
+        Compared::new(Figure::MicrosecondsP99, LIBRARY, us(1, p99), us(0, p99)),
     ])
 }
 
