@@ -26,8 +26,9 @@ impl Line {
 
     /// Says how it was measured.
     pub(crate) fn in_mode(mut self, name: &str) -> Self {
-        let (Self::Rate(Rate { mode, .. }) | Self::Ratio(Ratio { mode, .. })) = &mut self;
-        *mode = Some(name.to_owned());
+        let (Self::Rate(Rate { conditions, .. }) | Self::Ratio(Ratio { conditions, .. })) =
+            &mut self;
+        conditions.mode = Some(name.to_owned());
         self
     }
 
@@ -41,7 +42,6 @@ impl Line {
 
 /// How fast one implementation is.
 #[derive(Clone, Serialize, Deserialize, PartialEq, Debug)]
-#[serde(deny_unknown_fields)]
 pub struct Rate {
     /// The case's name.
     pub case: String,
@@ -64,7 +64,24 @@ pub struct Rate {
     pub runs: usize,
     /// That its output was that of the others.
     pub verified: bool,
-    /// How it was measured, where not in the plainest way.
+    /// How it was measured.
+    #[serde(flatten)]
+    pub conditions: Conditions,
+    /// Of public-key requests, from entry to result, over all samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_us_p50: Option<f64>,
+    /// As above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_us_p90: Option<f64>,
+    /// As above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_us_p99: Option<f64>,
+}
+
+/// How something was measured, where not in the plainest way.
+#[derive(Clone, Default, Serialize, Deserialize, PartialEq, Debug)]
+pub struct Conditions {
+    /// How requests follow each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     /// The pause before a call, in mode `after-idle`, or before a burst, in mode `burst`.
@@ -85,20 +102,10 @@ pub struct Rate {
     /// In mode `blocking`, threads that Oarlock was asked by, each with one request at a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callers: Option<usize>,
-    /// Of public-key requests, from entry to result, over all samples.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub latency_us_p50: Option<f64>,
-    /// As above.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub latency_us_p90: Option<f64>,
-    /// As above.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub latency_us_p99: Option<f64>,
 }
 
 /// How Oarlock compares with a peer.
 #[derive(Clone, Serialize, Deserialize, PartialEq, Debug)]
-#[serde(deny_unknown_fields)]
 pub struct Ratio {
     /// The case's name.
     pub case: String,
@@ -114,27 +121,9 @@ pub struct Ratio {
     pub ratio_min: f64,
     /// The greatest.
     pub ratio_max: f64,
-    /// As in [`Rate`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mode: Option<String>,
-    /// As in [`Rate`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub idle_ms: Option<u64>,
-    /// As in [`Rate`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub call_bytes: Option<usize>,
-    /// As in [`Rate`].
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub fresh_nonce: bool,
-    /// As in [`Rate`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub depth: Option<usize>,
-    /// As in [`Rate`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub strategy: Option<String>,
-    /// As in [`Rate`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub callers: Option<usize>,
+    /// How it was measured.
+    #[serde(flatten)]
+    pub conditions: Conditions,
     /// The other side's depth, where it is another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vs_depth: Option<usize>,
@@ -190,11 +179,6 @@ pub(crate) struct Point<'a> {
 
 impl Point<'_> {
     pub(crate) fn rate(&self, name: &str, threads: usize, summary: &Summary) -> Line {
-        let Context {
-            mode,
-            idle_ms,
-            call_bytes,
-        } = self.context();
         Line::Rate(Rate {
             case: self.case.to_owned(),
             implementation: name.to_owned(),
@@ -206,13 +190,7 @@ impl Point<'_> {
             max: rounded(summary.max),
             runs: summary.runs,
             verified: true,
-            mode,
-            idle_ms,
-            call_bytes,
-            fresh_nonce: self.fresh_nonce,
-            depth: (self.depth > 1).then_some(self.depth),
-            strategy: self.strategy.map(str::to_owned),
-            callers: None,
+            conditions: self.conditions(),
             latency_us_p50: None,
             latency_us_p90: None,
             latency_us_p99: None,
@@ -220,11 +198,6 @@ impl Point<'_> {
     }
 
     pub(crate) fn ratio(&self, vs: &str, summary: &Summary) -> Line {
-        let Context {
-            mode,
-            idle_ms,
-            call_bytes,
-        } = self.context();
         Line::Ratio(Ratio {
             case: self.case.to_owned(),
             vs: vs.to_owned(),
@@ -233,13 +206,7 @@ impl Point<'_> {
             ratio_median: rounded(summary.median),
             ratio_min: rounded(summary.min),
             ratio_max: rounded(summary.max),
-            mode,
-            idle_ms,
-            call_bytes,
-            fresh_nonce: self.fresh_nonce,
-            depth: (self.depth > 1).then_some(self.depth),
-            strategy: self.strategy.map(str::to_owned),
-            callers: None,
+            conditions: self.conditions(),
             vs_depth: None,
         })
     }
@@ -254,21 +221,25 @@ impl Point<'_> {
     }
 
     /// Told apart where it makes a difference.
-    fn context(&self) -> Context {
-        let context = |mode: &str, idle_ms, call_bytes| Context {
-            mode: Some(mode.to_owned()),
-            idle_ms,
-            call_bytes,
-        };
-        match self.mode {
-            Mode::BackToBack if self.threads == 1 => Context::default(),
-            Mode::BackToBack => context("back-to-back", None, None),
-            Mode::AfterIdle(ms) => context("after-idle", Some(ms), None),
+    fn conditions(&self) -> Conditions {
+        let (mode, idle_ms, call_bytes) = match self.mode {
+            Mode::BackToBack if self.threads == 1 => (None, None, None),
+            Mode::BackToBack => (Some("back-to-back"), None, None),
+            Mode::AfterIdle(ms) => (Some("after-idle"), Some(ms), None),
             Mode::Burst {
                 idle_ms,
                 call_bytes,
-            } => context("burst", Some(idle_ms), Some(call_bytes)),
-            Mode::Prefilled => context("prefilled", None, None),
+            } => (Some("burst"), Some(idle_ms), Some(call_bytes)),
+            Mode::Prefilled => (Some("prefilled"), None, None),
+        };
+        Conditions {
+            mode: mode.map(str::to_owned),
+            idle_ms,
+            call_bytes,
+            fresh_nonce: self.fresh_nonce,
+            depth: (self.depth > 1).then_some(self.depth),
+            strategy: self.strategy.map(str::to_owned),
+            callers: None,
         }
     }
 }
@@ -303,8 +274,7 @@ impl PublicKeyPoint {
         let latency = Latency::of(&mut taken.latencies);
         let mut line = self.point().rate(name, threads, &summary);
         if let Line::Rate(rate) = &mut line {
-            rate.mode = self.mode();
-            rate.callers = self.callers();
+            self.set(&mut rate.conditions);
             rate.latency_us_p50 = Some(rounded(latency.us_p50));
             rate.latency_us_p90 = Some(rounded(latency.us_p90));
             rate.latency_us_p99 = Some(rounded(latency.us_p99));
@@ -316,8 +286,7 @@ impl PublicKeyPoint {
     pub(crate) fn ratio(&self, vs: &str, vs_depth: Option<usize>, summary: &Summary) -> Line {
         let mut line = self.point().ratio(vs, summary);
         if let Line::Ratio(ratio) = &mut line {
-            ratio.mode = self.mode();
-            ratio.callers = self.callers();
+            self.set(&mut ratio.conditions);
             ratio.vs_depth = vs_depth;
         }
         line
@@ -359,28 +328,15 @@ impl PublicKeyPoint {
         }
     }
 
-    fn mode(&self) -> Option<String> {
-        match self.mode {
-            PublicKeyMode::InFlight => None,
-            PublicKeyMode::Blocking(_) => Some("blocking".to_owned()),
-            PublicKeyMode::Mixed => Some(MIXED.to_owned()),
-        }
+    fn set(&self, conditions: &mut Conditions) {
+        let (mode, callers) = match self.mode {
+            PublicKeyMode::InFlight => (None, None),
+            PublicKeyMode::Blocking(callers) => (Some("blocking"), Some(callers)),
+            PublicKeyMode::Mixed => (Some(MIXED), None),
+        };
+        conditions.mode = mode.map(str::to_owned);
+        conditions.callers = callers;
     }
-
-    fn callers(&self) -> Option<usize> {
-        match self.mode {
-            PublicKeyMode::Blocking(callers) => Some(callers),
-            PublicKeyMode::InFlight | PublicKeyMode::Mixed => None,
-        }
-    }
-}
-
-/// How calls follow each other, as lines tell it.
-#[derive(Default)]
-struct Context {
-    mode: Option<String>,
-    idle_ms: Option<u64>,
-    call_bytes: Option<usize>,
 }
 
 /// Five significant digits: more would be noise.
@@ -432,11 +388,11 @@ fn heading(point: &Point<'_>) -> String {
 pub(crate) const MIXED: &str = "mixed";
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use std::time::Duration;
 
-    const POINT: Point<'_> = Point {
+    pub(in crate::output) const POINT: Point<'_> = Point {
         case: "aes-128-ctr",
         unit: "GB/s",
         threads: 1,
@@ -446,7 +402,7 @@ mod tests {
         depth: 1,
         strategy: None,
     };
-    const SUMMARY: Summary = Summary {
+    pub(in crate::output) const SUMMARY: Summary = Summary {
         median: 2.0 / 3.0,
         min: 0.5,
         max: 12.0,

@@ -12,7 +12,7 @@ mod record;
 mod table;
 mod text;
 
-pub use lines::{Line, Rate, Ratio, of_programs};
+pub use lines::{Conditions, Line, Rate, Ratio, of_programs};
 pub(crate) use lines::{MIXED, Point, PublicKeyMode, PublicKeyPoint, Row};
 pub(crate) use machine::Machine;
 pub use record::Record;

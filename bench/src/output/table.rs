@@ -100,26 +100,10 @@ const WIDTH: usize = 10;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measuring::{Mode, Summary, Taken};
+    use crate::measuring::Taken;
+    use crate::output::lines::tests::{POINT, SUMMARY};
     use crate::output::lines::{Point, PublicKeyMode, PublicKeyPoint};
     use std::time::Duration;
-
-    const POINT: Point<'_> = Point {
-        case: "aes-128-ctr",
-        unit: "GB/s",
-        threads: 1,
-        bytes: 64,
-        mode: Mode::BackToBack,
-        fresh_nonce: false,
-        depth: 1,
-        strategy: None,
-    };
-    const SUMMARY: Summary = Summary {
-        median: 2.0 / 3.0,
-        min: 0.5,
-        max: 12.0,
-        runs: 21,
-    };
 
     #[test]
     fn public_key_rows_have_latencies_below() {

@@ -14,5 +14,5 @@ mod subject;
 
 pub(crate) use chosen::{Chosen, choose};
 pub(crate) use own::{Asked, OARLOCK, Oarlock};
-pub use public_key::{Lanes, Line, PublicKey, Results};
+pub use public_key::{Lanes, Line, PublicKey, Results, SingleRsa, SingleRsaKey};
 pub use subject::{AAD, Aead, Nonces, Peer, PeerFactory, Presence, Sealed, Stream, Subject};

@@ -4,6 +4,10 @@
 //! once takes what is there.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::cases::{RsaKey, RsaOperation, RsaRequest, RsaTasks};
+use crate::error::Error;
 
 /// What one thread asks of an implementation.
 pub trait PublicKey: Send {
@@ -99,5 +103,56 @@ impl<L: Lanes> PublicKey for Line<L> {
 
     fn abandon(&mut self) {
         self.waiting.clear();
+    }
+}
+
+/// An RSA key set up in an implementation that does one request at a time.
+pub trait SingleRsaKey: Send {
+    /// Applies the private key to the request's number, or signs its digest, as `operation` says.
+    fn sign(&mut self, operation: RsaOperation, request: &RsaRequest, result: &mut [u8]);
+
+    /// Whether the request's signature is right.
+    fn verify(&mut self, request: &RsaRequest) -> bool;
+}
+
+/// Keys of one implementation, for all requests of a case.
+#[derive(Debug)]
+pub struct SingleRsa<K> {
+    tasks: Arc<RsaTasks>,
+    keys: Vec<K>,
+}
+
+impl<K: SingleRsaKey + 'static> SingleRsa<K> {
+    /// Sets all keys up.
+    ///
+    /// # Errors
+    /// What `key` says of one that it cannot set up.
+    pub fn set_up(
+        tasks: &Arc<RsaTasks>,
+        key: impl Fn(&RsaKey) -> Result<K, Error>,
+    ) -> Result<Box<dyn PublicKey>, Error> {
+        let keys = tasks.keys.iter().map(key).collect::<Result<_, _>>()?;
+        let tasks = Arc::clone(tasks);
+        Ok(Line::before(Self { tasks, keys }))
+    }
+}
+
+impl<K: SingleRsaKey> Lanes for SingleRsa<K> {
+    const LANES: usize = 1;
+
+    fn run(&mut self, requests: &[usize], results: &mut Results) {
+        for number in requests {
+            let request = &self.tasks.requests[*number];
+            let key = &mut self.keys[request.key];
+            match self.tasks.operation {
+                RsaOperation::Verify => {
+                    results.done(*number, 1)[0] = u8::from(key.verify(request));
+                }
+                operation => {
+                    let result = results.done(*number, request.number.len());
+                    key.sign(operation, request, result);
+                }
+            }
+        }
     }
 }

@@ -43,13 +43,13 @@ impl<'a> Figures<'a> {
                 Line::Rate(rate) => {
                     let at = all
                         .iter()
-                        .position(|one| one.is_of(&rate.case, rate.idle_ms));
+                        .position(|one| one.is_of(&rate.case, rate.conditions.idle_ms));
                     let at = at.unwrap_or_else(|| {
                         all.push(Self {
                             along,
                             case: &rate.case,
                             unit: &rate.unit,
-                            idle_ms: rate.idle_ms,
+                            idle_ms: rate.conditions.idle_ms,
                             rates: Vec::new(),
                             ratios: Vec::new(),
                         });
@@ -59,7 +59,9 @@ impl<'a> Figures<'a> {
                 }
                 Line::Ratio(ratio) => {
                     let mut of = all.iter_mut();
-                    if let Some(one) = of.find(|one| one.is_of(&ratio.case, ratio.idle_ms)) {
+                    if let Some(one) =
+                        of.find(|one| one.is_of(&ratio.case, ratio.conditions.idle_ms))
+                    {
                         one.ratios.push(ratio);
                     }
                 }
@@ -86,7 +88,9 @@ impl<'a> Figures<'a> {
     /// Sizes or depths, from the least on.
     pub(super) fn points(&self) -> Vec<usize> {
         let rates = self.rates.iter();
-        let mut points: Vec<_> = rates.map(|rate| self.at(rate.bytes, rate.depth)).collect();
+        let mut points: Vec<_> = rates
+            .map(|rate| self.at(rate.bytes, rate.conditions.depth))
+            .collect();
         points.sort_unstable();
         points.dedup();
         points
@@ -110,7 +114,7 @@ impl<'a> Figures<'a> {
         let mut ratios = self.ratios.iter();
         ratios
             .find(|ratio| {
-                let at = self.at(ratio.bytes, ratio.depth);
+                let at = self.at(ratio.bytes, ratio.conditions.depth);
                 ratio.vs == vs && at == point && ratio.vs_depth.is_none()
             })
             .map(|ratio| ratio.ratio_median)
@@ -119,7 +123,8 @@ impl<'a> Figures<'a> {
     fn line(&self, implementation: &str, point: usize) -> Option<&'a Rate> {
         let mut rates = self.rates.iter().copied();
         rates.find(|rate| {
-            rate.implementation == implementation && self.at(rate.bytes, rate.depth) == point
+            rate.implementation == implementation
+                && self.at(rate.bytes, rate.conditions.depth) == point
         })
     }
 

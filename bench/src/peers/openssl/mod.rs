@@ -67,7 +67,7 @@ impl Peer for OpenSsl {
 
     fn public_key(&self, tasks: &Tasks, _: usize) -> Result<Box<dyn PublicKey>, Error> {
         match tasks {
-            Tasks::Rsa(tasks) => Ok(Line::before(public_key::Rsa::new(&self.0, tasks)?)),
+            Tasks::Rsa(tasks) => public_key::rsa(&self.0, tasks),
             Tasks::ModExp(tasks) => Ok(Line::before(public_key::ModExp::new(&self.0, tasks)?)),
         }
     }

@@ -5,49 +5,17 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::library::Libcrypto;
-use crate::cases::{ModExpTasks, RsaKey, RsaOperation, RsaTasks};
+use crate::cases::{ModExpTasks, RsaKey, RsaOperation, RsaRequest, RsaTasks};
 use crate::error::Error;
-use crate::peers::public_key::{Lanes, Results};
+use crate::peers::public_key::{Lanes, PublicKey, Results, SingleRsa, SingleRsaKey};
 
-/// A context for each key, set up for one operation.
-pub(super) struct Rsa {
-    tasks: Arc<RsaTasks>,
-    keys: Vec<Key>,
-}
-
-impl Rsa {
-    pub(super) fn new(libcrypto: &Arc<Libcrypto>, tasks: &Arc<RsaTasks>) -> Result<Self, Error> {
-        let evp = Arc::new(Evp::of(libcrypto)?);
-        let keys = tasks.keys.iter();
-        let keys = keys.map(|key| Key::new(&evp, key, tasks.operation));
-        Ok(Self {
-            tasks: Arc::clone(tasks),
-            keys: keys.collect::<Result<_, _>>()?,
-        })
-    }
-}
-
-impl Lanes for Rsa {
-    const LANES: usize = 1;
-
-    fn run(&mut self, requests: &[usize], results: &mut Results) {
-        for number in requests {
-            let request = &self.tasks.requests[*number];
-            let key = &mut self.keys[request.key];
-            match self.tasks.operation {
-                RsaOperation::Private => {
-                    key.sign(&request.number, results.done(*number, request.number.len()));
-                }
-                RsaOperation::Sign => {
-                    key.sign(&request.digest, results.done(*number, request.number.len()));
-                }
-                RsaOperation::Verify => {
-                    let is_right = key.verify(&request.signature, &request.digest);
-                    results.done(*number, 1)[0] = u8::from(is_right);
-                }
-            }
-        }
-    }
+/// The keys of `tasks`, each in a context that is set up for one operation.
+pub(super) fn rsa(
+    libcrypto: &Arc<Libcrypto>,
+    tasks: &Arc<RsaTasks>,
+) -> Result<Box<dyn PublicKey>, Error> {
+    let evp = Arc::new(Evp::of(libcrypto)?);
+    SingleRsa::set_up(tasks, |key| Key::new(&evp, key, tasks.operation))
 }
 
 /// Functions of the library, kept beside it.
@@ -145,8 +113,14 @@ impl Key {
         }
         Ok(key)
     }
+}
 
-    fn sign(&mut self, input: &[u8], result: &mut [u8]) {
+impl SingleRsaKey for Key {
+    fn sign(&mut self, operation: RsaOperation, request: &RsaRequest, result: &mut [u8]) {
+        let input: &[u8] = match operation {
+            RsaOperation::Private => &request.number,
+            RsaOperation::Sign | RsaOperation::Verify => &request.digest,
+        };
         let mut written = result.len();
         // SAFETY: the context is set up to sign; the result has room for as many bytes as are said,
         // and the input has as many.
@@ -162,7 +136,10 @@ impl Key {
         assert!(done == 1 && written == result.len(), "EVP_PKEY_sign");
     }
 
-    fn verify(&mut self, signature: &[u8], digest: &[u8]) -> bool {
+    fn verify(&mut self, request: &RsaRequest) -> bool {
+        let RsaRequest {
+            signature, digest, ..
+        } = request;
         // SAFETY: the context is set up to verify; both have as many bytes as are said.
         let is_right = unsafe {
             (self.evp.verify)(

@@ -220,6 +220,6 @@ mod tests {
             panic!("the last is the ratio");
         };
         assert_eq!((ratio.ratio_min, ratio.ratio_median), (0.5, 0.83333));
-        assert_eq!(ratio.mode.as_deref(), Some("cpu"));
+        assert_eq!(ratio.conditions.mode.as_deref(), Some("cpu"));
     }
 }

@@ -38,7 +38,7 @@ fn cipher(sizes: Sizes, ratios: &[Ratio]) -> Result<Judged, String> {
     let mine = || {
         ratios
             .iter()
-            .filter(|ratio| sizes.cover(ratio.bytes, ratio.idle_ms))
+            .filter(|ratio| sizes.cover(ratio.bytes, ratio.conditions.idle_ms))
     };
     let worst = worst(mine())?;
     let mut worst_of = Vec::new();
@@ -62,14 +62,16 @@ fn public_key(depth: Depth, vs: &[&str], ratios: &[Ratio]) -> Result<Judged, Str
         vs.contains(&&*ratio.vs)
             && match depth {
                 Depth::At(depth) => {
-                    !is_a_cipher && ratio.depth.unwrap_or(1) == depth && ratio.vs_depth.is_none()
+                    !is_a_cipher
+                        && ratio.conditions.depth.unwrap_or(1) == depth
+                        && ratio.vs_depth.is_none()
                 }
                 Depth::Each => ratio.vs_depth.is_some(),
                 Depth::Cipher => is_a_cipher,
             }
     };
     let worst = worst(ratios.iter().filter(is_mine))?;
-    let note = match (depth, worst.depth, worst.vs_depth) {
+    let note = match (depth, worst.conditions.depth, worst.vs_depth) {
         (Depth::Each, Some(depth), Some(before)) => format!(" (worst: {depth} over {before})"),
         _ if vs.len() > 1 => format!(" (worst: over {})", worst.vs),
         _ => String::new(),
@@ -156,6 +158,7 @@ const RESIDENT_MIB_MAX: f64 = 64.0;
 mod tests {
     use super::super::table::TARGETS;
     use super::*;
+    use crate::programs::STOCK;
     use oarlock_bench::cases::glob;
 
     /// What comes of the target whose line for `case` holds `what`: measured, met, note.
@@ -243,205 +246,35 @@ mod tests {
 
     #[test]
     fn each_figure_of_a_program_is_taken_the_right_way_round() {
-        let compared = |figure, vs, threads, ours: &[f64], theirs| Compared {
-            figure,
-            bytes: 16,
-            vs,
-            threads,
-            ours: ours.to_vec(),
-            theirs: vec![theirs; ours.len()],
-        };
-        for (case, what, figure, vs, threads, ours, theirs, ratio, met) in [
-            (
-                "openssl-speed-aes-128-ctr",
-                " 16:",
-                Figure::Rate,
-                "openssl",
-                None,
-                &[0.94][..],
-                1.0,
-                Some(0.94),
-                false,
-            ),
-            (
-                "openssl-speed-aes-128-ctr",
-                " 64:",
-                Figure::Rate,
-                "openssl",
-                None,
-                &[0.94],
-                1.0,
-                None,
-                false,
-            ),
-            (
-                "ssh-aes256-gcm-upload",
-                "rate",
-                Figure::Rate,
-                "openssl",
-                None,
-                &[0.9],
-                1.0,
-                Some(0.9),
-                false,
-            ),
-            (
-                "ssh-aes256-gcm-upload",
-                "CPU",
-                Figure::CpuSeconds,
-                "openssl",
-                None,
-                &[1.6],
-                2.0,
-                Some(1.25),
-                true,
-            ),
-            (
-                "openssl-start",
-                "1 ms",
-                Figure::Milliseconds,
-                "openssl",
-                None,
-                &[8.0],
-                5.0,
-                Some(0.75),
-                false,
-            ),
-            (
-                "openssl-context-chacha20",
-                "time",
-                Figure::Nanoseconds,
-                "openssl",
-                None,
-                &[125.0],
-                100.0,
-                Some(0.8),
-                false,
-            ),
-            (
-                "file-encrypt",
-                ": over cp",
-                Figure::Rate,
-                "cp",
-                Some(2),
-                &[0.95],
-                1.0,
-                Some(0.95),
-                true,
-            ),
-            (
-                "file-encrypt",
-                ": over age",
-                Figure::Rate,
-                "age",
-                Some(2),
-                &[2.3],
-                1.0,
-                Some(2.3),
-                true,
-            ),
-            (
-                "file-decrypt",
-                ": over age",
-                Figure::Rate,
-                "age",
-                Some(2),
-                &[2.3],
-                1.0,
-                Some(2.3),
-                false,
-            ),
-            (
-                "file-encrypt",
-                "one thread",
-                Figure::Rate,
-                "age",
-                Some(1),
-                &[1.2],
-                1.0,
-                Some(1.2),
-                false,
-            ),
-            (
-                "file-encrypt",
-                "one thread",
-                Figure::Rate,
-                "age",
-                Some(2),
-                &[1.2],
-                1.0,
-                None,
-                false,
-            ),
-            (
-                "file-encrypt",
-                "resident",
-                Figure::ResidentMib,
-                "cp",
-                None,
-                &[32.0, 80.0, 40.0],
-                2.0,
-                Some(0.8),
-                false,
-            ),
-            (
-                "file-unlock",
-                "time",
-                Figure::Seconds,
-                "age",
-                None,
-                &[0.8],
-                1.0,
-                Some(1.25),
-                true,
-            ),
-            (
-                "server-latency",
-                "median",
-                Figure::MicrosecondsP50,
-                "the library",
-                None,
-                &[600.0],
-                500.0,
-                Some(1.5),
-                true,
-            ),
-            (
-                "server-latency",
-                "99th",
-                Figure::MicrosecondsP99,
-                "the library",
-                None,
-                &[1100.0],
-                500.0,
-                Some(0.5),
-                false,
-            ),
-            (
-                "server-boards-axl200",
-                "25 clients",
-                Figure::AsTheBoard,
-                "the paper",
-                Some(25),
-                &[250.0],
-                200.0,
-                Some(0.8),
-                false,
-            ),
-            (
-                "server-load",
-                "memory",
-                Figure::ServerMib,
-                "at first",
-                None,
-                &[104.0],
-                104.0,
-                Some(1.0),
-                true,
-            ),
-        ] {
-            let measured = Measured::Compared(vec![compared(figure, vs, threads, ours, theirs)]);
-            let (found, is_met, _) = judged(case, what, &measured);
+        let stock = |figure, ours: &[f64], theirs| (figure, STOCK, None, ours.to_vec(), theirs);
+        #[rustfmt::skip]
+        let cases = [
+            ("openssl-speed-aes-128-ctr", " 16:", stock(Figure::Rate, &[0.94], 1.0), Some(0.94), false),
+            ("openssl-speed-aes-128-ctr", " 64:", stock(Figure::Rate, &[0.94], 1.0), None, false),
+            ("ssh-aes256-gcm-upload", "rate", stock(Figure::Rate, &[0.9], 1.0), Some(0.9), false),
+            ("ssh-aes256-gcm-upload", "CPU", stock(Figure::CpuSeconds, &[1.6], 2.0), Some(1.25), true),
+            ("openssl-start", "1 ms", stock(Figure::Milliseconds, &[8.0], 5.0), Some(0.75), false),
+            ("openssl-context-chacha20", "time", stock(Figure::Nanoseconds, &[125.0], 100.0), Some(0.8), false),
+            ("file-encrypt", ": over cp", (Figure::Rate, "cp", Some(2), vec![0.95], 1.0), Some(0.95), true),
+            ("file-encrypt", ": over age", (Figure::Rate, "age", Some(2), vec![2.3], 1.0), Some(2.3), true),
+            ("file-decrypt", ": over age", (Figure::Rate, "age", Some(2), vec![2.3], 1.0), Some(2.3), false),
+            ("file-encrypt", "one thread", (Figure::Rate, "age", Some(1), vec![1.2], 1.0), Some(1.2), false),
+            ("file-encrypt", "one thread", (Figure::Rate, "age", Some(2), vec![1.2], 1.0), None, false),
+            ("file-encrypt", "resident", (Figure::ResidentMib, "cp", None, vec![32.0, 80.0, 40.0], 2.0), Some(0.8), false),
+            ("file-unlock", "time", (Figure::Seconds, "age", None, vec![0.8], 1.0), Some(1.25), true),
+            ("server-latency", "median", (Figure::MicrosecondsP50, "the library", None, vec![600.0], 500.0), Some(1.5), true),
+            ("server-latency", "99th", (Figure::MicrosecondsP99, "the library", None, vec![1100.0], 500.0), Some(0.5), false),
+            ("server-boards-axl200", "25 clients", (Figure::AsTheBoard, "the paper", Some(25), vec![250.0], 200.0), Some(0.8), false),
+            ("server-load", "memory", (Figure::ServerMib, "at first", None, vec![104.0], 104.0), Some(1.0), true),
+        ];
+        for (case, what, (figure, vs, threads, ours, theirs), ratio, met) in cases {
+            let theirs = vec![theirs; ours.len()];
+            let compared = Compared {
+                bytes: 16,
+                threads,
+                ..Compared::new(figure, vs, ours, theirs)
+            };
+            let (found, is_met, _) = judged(case, what, &Measured::Compared(vec![compared]));
             assert_eq!((found, is_met), (ratio, met), "{case} {what}");
         }
     }

@@ -1,8 +1,9 @@
 //! Every target: what the project promises, for which CPU classes.
 
+use super::target::Comparison::{self, Cipher, Enc, First, Program, PublicKey};
 use super::target::{
-    Beside, CipherRun, Comparison, CpuLimit, Depth, Process, ProgramFigure, PublicKeyRun, Sizes,
-    Target,
+    Beside, CipherRun, CpuLimit, Depth, Process, ProgramFigure, PublicKeyRun, Sizes, Target, at,
+    below, to,
 };
 use crate::programs::server::{
     ALL as REQUESTS, AT_FIRST, FULL_QUEUE, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
@@ -19,12 +20,12 @@ const HIDDEN: &str = "ABCE";
 /// A number of client threads that the paper has a figure for.
 macro_rules! board {
     ($cases:expr, $clients:literal) => {
-        program(
+        target(
             $cases,
-            ProgramFigure {
+            Program(ProgramFigure {
                 threads: Some($clients),
                 ..over(Figure::AsTheBoard, PAPER)
-            },
+            }),
             concat!(
                 $clients,
                 " clients, beside the paper, the lesser over the greater"
@@ -35,138 +36,139 @@ macro_rules! board {
     };
 }
 
+/// Runs that differ from another.
+macro_rules! runs {
+    ($($(#[$doc:meta])* $name:ident: $run:ident = $base:ident, $($option:ident: $value:expr),+;)+) => {
+        $($(#[$doc])* const $name: $run = $run { $($option: $value,)+ ..$base };)+
+    };
+}
+
 /// In the order in which they are measured. Neighbours with the same cases and run share it.
 #[rustfmt::skip]
 pub(super) const TARGETS: &[Target] = &[
     // AES-CTR.
-    cipher(CTR, &OPENSSL_SIZES, at("64"), "over openssl", 1.3, WIDE),
-    cipher(CTR, &OPENSSL_SIZES, at("1k"), "over openssl", 2.0, WIDE),
-    cipher(CTR, &OPENSSL_SIZES, at("16k"), "over openssl", 2.5, WIDE),
-    cipher(CTR, &OPENSSL_SIZES, at("1m"), "over openssl", 2.5, WIDE),
-    cipher(CTR, &IPSEC_MB_LONG, at("16k"), "over ipsec-mb", 1.12, WIDE),
-    cipher(CTR, &IPSEC_MB_LONG, at("1m"), "over ipsec-mb", 1.12, WIDE),
-    cipher(CTR, &FRESH, at("16k"), "fresh nonce, over openssl", 2.4, WIDE),
-    cipher(CTR, &FRESH_IPSEC_MB, at("16k"), "fresh nonce, over ipsec-mb", 1.08, WIDE),
-    cipher(CTR_256, &OPENSSL, at("16k"), "over openssl", 2.2, WIDE),
-    cipher(CTR_256, &IPSEC_MB, at("16k"), "over ipsec-mb", 1.05, WIDE),
-    cipher(CTR, &KERNEL, at("64"), "API over kernel", 0.8, ANY),
-    cipher(CTR, &KERNEL, at("1k"), "API over kernel", 0.95, ANY),
-    cipher(CTR, &TWO, at("1m"), "2 threads over one", 1.6, ANY),
-    cipher(CTR, &TWO, to("4m", "64m"), "2 threads over one", 1.85, ANY),
-    cipher(CTR, &TWO, at("16m").after_ms(2), "2 threads over one, after idle", 1.85, ANY),
-    cipher(CTR, &TWO, below("64", "1k"), "auto over inline", 0.95, ANY),
-    cipher(CTR, &TWO, to("1k", "64m"), "auto over inline", 0.97, ANY),
-    cipher(CTR, &TWO, IDLE, "auto over inline, after idle", 0.97, ANY),
-    cipher(CTR, &ONE_CPU, below("64", "1k"), "auto over inline, one CPU", 0.95, ANY),
-    cipher(CTR, &ONE_CPU, to("1k", "64m"), "auto over inline, one CPU", 0.97, ANY),
-    cipher(CTR, &ONE_CPU, IDLE, "auto over inline, one CPU, after idle", 0.97, ANY),
-    cipher(CTR, &TWO_MASKED, at("16m"), "2 threads over openssl, no AES-NI", 1.5, HIDDEN),
+    target(CTR, Cipher(&OPENSSL_SIZES, at("64")), "over openssl", 1.3, WIDE),
+    target(CTR, Cipher(&OPENSSL_SIZES, at("1k")), "over openssl", 2.0, WIDE),
+    target(CTR, Cipher(&OPENSSL_SIZES, at("16k")), "over openssl", 2.5, WIDE),
+    target(CTR, Cipher(&OPENSSL_SIZES, at("1m")), "over openssl", 2.5, WIDE),
+    target(CTR, Cipher(&IPSEC_MB_LONG, at("16k")), "over ipsec-mb", 1.12, WIDE),
+    target(CTR, Cipher(&IPSEC_MB_LONG, at("1m")), "over ipsec-mb", 1.12, WIDE),
+    target(CTR, Cipher(&FRESH, at("16k")), "fresh nonce, over openssl", 2.4, WIDE),
+    target(CTR, Cipher(&FRESH_IPSEC_MB, at("16k")), "fresh nonce, over ipsec-mb", 1.08, WIDE),
+    target(CTR_256, Cipher(&OPENSSL, at("16k")), "over openssl", 2.2, WIDE),
+    target(CTR_256, Cipher(&IPSEC_MB, at("16k")), "over ipsec-mb", 1.05, WIDE),
+    target(CTR, Cipher(&KERNEL, at("64")), "API over kernel", 0.8, ANY),
+    target(CTR, Cipher(&KERNEL, at("1k")), "API over kernel", 0.95, ANY),
+    target(CTR, Cipher(&TWO, at("1m")), "2 threads over one", 1.6, ANY),
+    target(CTR, Cipher(&TWO, to("4m", "64m")), "2 threads over one", 1.85, ANY),
+    target(CTR, Cipher(&TWO, at("16m").after_ms(2)), "2 threads over one, after idle", 1.85, ANY),
+    target(CTR, Cipher(&TWO, below("64", "1k")), "auto over inline", 0.95, ANY),
+    target(CTR, Cipher(&TWO, to("1k", "64m")), "auto over inline", 0.97, ANY),
+    target(CTR, Cipher(&TWO, IDLE), "auto over inline, after idle", 0.97, ANY),
+    target(CTR, Cipher(&ONE_CPU, below("64", "1k")), "auto over inline, one CPU", 0.95, ANY),
+    target(CTR, Cipher(&ONE_CPU, to("1k", "64m")), "auto over inline, one CPU", 0.97, ANY),
+    target(CTR, Cipher(&ONE_CPU, IDLE), "auto over inline, one CPU, after idle", 0.97, ANY),
+    target(CTR, Cipher(&TWO_MASKED, at("16m")), "2 threads over openssl, no AES-NI", 1.5, HIDDEN),
     // AEADs: one message a call, each under its own nonce.
-    cipher(GCM, &OPENSSL_SIZES, at("64"), "over openssl", 12.0, WIDE),
-    cipher(GCM, &OPENSSL_SIZES, at("1k"), "over openssl", 4.5, WIDE),
-    cipher(GCM, &OPENSSL_SIZES, at("16k"), "over openssl", 2.7, WIDE),
-    cipher(GCM, &OPENSSL_SIZES, at("1m"), "over openssl", 2.6, WIDE),
-    cipher(GCM, &AWS_LC_LONG, at("16k"), "over aws-lc", 1.0, WIDE),
-    cipher(GCM, &AWS_LC_LONG, at("1m"), "over aws-lc", 1.0, WIDE),
-    cipher(GCM, &IPSEC_MB_LONG, at("16k"), "over ipsec-mb", 1.0, WIDE),
-    cipher(GCM, &IPSEC_MB_LONG, at("1m"), "over ipsec-mb", 1.0, WIDE),
-    cipher(GCM, &TWO_4M, at("4m"), "2 threads over one", 1.8, ANY),
-    cipher(CHACHA, &OPENSSL, at("16k"), "over openssl", 1.08, WIDE),
-    cipher(CHACHA, &IPSEC_MB, at("16k"), "over ipsec-mb", 1.0, WIDE),
-    cipher(CHACHA, &TWO_4M, at("4m"), "2 threads over one", 1.8, ANY),
+    target(GCM, Cipher(&OPENSSL_SIZES, at("64")), "over openssl", 12.0, WIDE),
+    target(GCM, Cipher(&OPENSSL_SIZES, at("1k")), "over openssl", 4.5, WIDE),
+    target(GCM, Cipher(&OPENSSL_SIZES, at("16k")), "over openssl", 2.7, WIDE),
+    target(GCM, Cipher(&OPENSSL_SIZES, at("1m")), "over openssl", 2.6, WIDE),
+    target(GCM, Cipher(&AWS_LC_LONG, at("16k")), "over aws-lc", 1.0, WIDE),
+    target(GCM, Cipher(&AWS_LC_LONG, at("1m")), "over aws-lc", 1.0, WIDE),
+    target(GCM, Cipher(&IPSEC_MB_LONG, at("16k")), "over ipsec-mb", 1.0, WIDE),
+    target(GCM, Cipher(&IPSEC_MB_LONG, at("1m")), "over ipsec-mb", 1.0, WIDE),
+    target(GCM, Cipher(&TWO_4M, at("4m")), "2 threads over one", 1.8, ANY),
+    target(CHACHA, Cipher(&OPENSSL, at("16k")), "over openssl", 1.08, WIDE),
+    target(CHACHA, Cipher(&IPSEC_MB, at("16k")), "over ipsec-mb", 1.0, WIDE),
+    target(CHACHA, Cipher(&TWO_4M, at("4m")), "2 threads over one", 1.8, ANY),
     // AES-CBC.
-    cipher(&["aes-128-cbc-decrypt"], &OPENSSL, at("16k"), "over openssl", 1.8, WIDE),
-    cipher(&["aes-128-cbc"], &OPENSSL, at("16k"), "over openssl", 1.0, ANY),
+    target(&["aes-128-cbc-decrypt"], Cipher(&OPENSSL, at("16k")), "over openssl", 1.8, WIDE),
+    target(&["aes-128-cbc"], Cipher(&OPENSSL, at("16k")), "over openssl", 1.0, ANY),
     // Keystream made ahead: by helpers in idle time and beside a busy consumer, and by the caller.
-    cipher(CAMELLIA, &BURST, at("64k").after_ms(20), AFTER_IDLE, 20.0, ANY),
-    cipher(CAMELLIA, &STEADY, to("4k", "1m"), "2 threads over one", 1.85, ANY),
-    cipher(TRIPLE_DES, &BURST, at("64k").after_ms(20), AFTER_IDLE, 20.0, ANY),
-    cipher(TRIPLE_DES, &STEADY, to("4k", "1m"), "2 threads over one", 1.85, ANY),
-    cipher(CTR, &PREFILLED, at("16k"), "prefilled on the same core, over inline", 3.0, WIDE),
-    cipher(CTR, &PREFILLED, at("64k"), "prefilled on the same core, over inline", 1.25, WIDE),
+    target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), AFTER_IDLE, 20.0, ANY),
+    target(CAMELLIA, Cipher(&STEADY, to("4k", "1m")), "2 threads over one", 1.85, ANY),
+    target(TRIPLE_DES, Cipher(&BURST, at("64k").after_ms(20)), AFTER_IDLE, 20.0, ANY),
+    target(TRIPLE_DES, Cipher(&STEADY, to("4k", "1m")), "2 threads over one", 1.85, ANY),
+    target(CTR, Cipher(&PREFILLED, at("16k")), "prefilled on the same core, over inline", 3.0, WIDE),
+    target(CTR, Cipher(&PREFILLED, at("64k")), "prefilled on the same core, over inline", 1.25, WIDE),
     // With GFNI the hash takes 0.7 of the time and bounds this at 1.43.
-    cipher(CONSUMER, &PACKETS_NO_GFNI, at("32k"), PACKETS_OVER_ONE, 1.65, HIDDEN),
-    cipher(CONSUMER, &PACKETS, at("32k"), PACKETS_OVER_OPENSSL, 1.4, HIDDEN),
+    target(CONSUMER, Cipher(&PACKETS_NO_GFNI, at("32k")), PACKETS_OVER_ONE, 1.65, HIDDEN),
+    target(CONSUMER, Cipher(&PACKETS, at("32k")), PACKETS_OVER_OPENSSL, 1.4, HIDDEN),
     // The plan is as good as the best strategy that could have been forced, everywhere.
-    cipher(EVERY_CIPHER, &STRATEGIES, below("64", "4k"), "auto over the best strategy", 0.95, ANY),
-    cipher(EVERY_CIPHER, &STRATEGIES, to("4k", "1m"), "auto over the best strategy", 0.97, ANY),
+    target(EVERY_CIPHER, Cipher(&STRATEGIES, below("64", "4k")), "auto over the best strategy", 0.95, ANY),
+    target(EVERY_CIPHER, Cipher(&STRATEGIES, to("4k", "1m")), "auto over the best strategy", 0.97, ANY),
     // Public-key operations, by how many are in flight.
-    public_key(RSA_1024, &ONE_CORE, DEEP, &["openssl"], "over openssl", 5.5, WIDE),
-    public_key(RSA_1024, &ONE_CORE, DEEP, &["crypto-mb"], "over crypto-mb", 0.97, WIDE),
-    lone(RSA_1024),
-    public_key(RSA_2048, &ONE_CORE, DEEP, &["openssl"], "over openssl", 3.0, WIDE),
-    public_key(RSA_2048, &ONE_CORE, DEEP, &["crypto-mb"], "over crypto-mb", 0.97, WIDE),
-    lone(RSA_2048),
-    public_key(RSA_3072, &ONE_CORE, DEEP, &["openssl"], "over openssl", 4.4, WIDE),
-    public_key(RSA_3072, &ONE_CORE, DEEP, &["aws-lc"], "over aws-lc", 2.0, WIDE),
-    lone(RSA_3072),
-    public_key(RSA_4096, &ONE_CORE, DEEP, &["openssl"], "over openssl", 4.2, WIDE),
-    public_key(RSA_4096, &ONE_CORE, DEEP, &["crypto-mb"], "over crypto-mb", 1.0, WIDE),
-    lone(RSA_4096),
-    public_key(VERIFY, &ONE_CORE, DEEP, &["openssl"], "over openssl", 4.3, WIDE),
-    public_key(VERIFY, &ONE_CORE, DEEP, &["crypto-mb"], "over crypto-mb", 1.0, WIDE),
-    lone(VERIFY),
-    public_key(MOD_EXP, &CRYPTO_MB, DEEP, &["crypto-mb"], "over crypto-mb", 1.0, WIDE),
-    public_key(DEEPER, &BY_DEPTH, Depth::Each, &["oarlock"], "over the depth before", 0.97, ANY),
-    public_key(RSA_2048, &TWO_CORES, DEEP, &["inline"], "2 cores over one", 1.9, ANY),
-    public_key(RSA_2048, &CALLERS, DEEP, &["job"], CALLERS_OVER_JOBS, 0.9, ANY),
-    public_key(RSA_2048, &MIXED, DEEP, &["alone"], REQUESTS_BESIDE, 0.4, ANY),
-    public_key(RSA_2048, &MIXED, Depth::Cipher, &["alone"], MESSAGES_BESIDE, 0.4, ANY),
-    first(Process::Fresh),
-    first(Process::ForkedChild),
+    target(RSA_1024, PublicKey(&ONE_CORE, DEEP, &["openssl"]), "over openssl", 5.5, WIDE),
+    target(RSA_1024, PublicKey(&ONE_CORE, DEEP, &["crypto-mb"]), "over crypto-mb", 0.97, WIDE),
+    target(RSA_1024, LONE, OVER_BOTH, 1.0 / 1.05, ANY),
+    target(RSA_2048, PublicKey(&ONE_CORE, DEEP, &["openssl"]), "over openssl", 3.0, WIDE),
+    target(RSA_2048, PublicKey(&ONE_CORE, DEEP, &["crypto-mb"]), "over crypto-mb", 0.97, WIDE),
+    target(RSA_2048, LONE, OVER_BOTH, 1.0 / 1.05, ANY),
+    target(RSA_3072, PublicKey(&ONE_CORE, DEEP, &["openssl"]), "over openssl", 4.4, WIDE),
+    target(RSA_3072, PublicKey(&ONE_CORE, DEEP, &["aws-lc"]), "over aws-lc", 2.0, WIDE),
+    target(RSA_3072, LONE, OVER_BOTH, 1.0 / 1.05, ANY),
+    target(RSA_4096, PublicKey(&ONE_CORE, DEEP, &["openssl"]), "over openssl", 4.2, WIDE),
+    target(RSA_4096, PublicKey(&ONE_CORE, DEEP, &["crypto-mb"]), "over crypto-mb", 1.0, WIDE),
+    target(RSA_4096, LONE, OVER_BOTH, 1.0 / 1.05, ANY),
+    target(VERIFY, PublicKey(&ONE_CORE, DEEP, &["openssl"]), "over openssl", 4.3, WIDE),
+    target(VERIFY, PublicKey(&ONE_CORE, DEEP, &["crypto-mb"]), "over crypto-mb", 1.0, WIDE),
+    target(VERIFY, LONE, OVER_BOTH, 1.0 / 1.05, ANY),
+    target(MOD_EXP, PublicKey(&CRYPTO_MB, DEEP, &["crypto-mb"]), "over crypto-mb", 1.0, WIDE),
+    target(DEEPER, PublicKey(&BY_DEPTH, Depth::Each, &["oarlock"]), "over the depth before", 0.97, ANY),
+    target(RSA_2048, PublicKey(&TWO_CORES, DEEP, &["inline"]), "2 cores over one", 1.9, ANY),
+    target(RSA_2048, PublicKey(&CALLERS, DEEP, &["job"]), CALLERS_OVER_JOBS, 0.9, ANY),
+    target(RSA_2048, PublicKey(&MIXED, DEEP, &["alone"]), REQUESTS_BESIDE, 0.4, ANY),
+    target(RSA_2048, PublicKey(&MIXED, Depth::Cipher, &["alone"]), MESSAGES_BESIDE, 0.4, ANY),
+    target(RSA_2048, First(Process::Fresh), OVER_FIRST, 1.0, ANY),
+    target(RSA_2048, First(Process::ForkedChild), OVER_FIRST, 1.0, ANY),
     // The provider, in `openssl` and OpenSSH.
-    program(&["openssl-start"], START, "stock's time and 1 ms, over ours", 1.0, ANY),
-    program(&["openssl-context-*"], CONTEXT, "stock's time over ours", 1.0 / 1.1, ANY),
-    program(&["openssl-speed-*"], speed(16), "over stock", 0.95, ANY),
-    program(&["openssl-speed-*"], speed(64), "over stock", 0.95, ANY),
-    program(&["openssl-speed-*"], speed(256), "over stock", 0.95, ANY),
-    program(&["openssl-speed-aes-128-ctr*"], speed(16384), "over stock", 2.3, WIDE),
-    program(&["openssl-speed-aes-256-gcm*"], speed(16384), "over stock", 2.5, WIDE),
-    program(&["openssl-speed-chacha20-poly1305*"], speed(16384), "over stock", 1.05, WIDE),
-    program(&["openssl-speed-aes-128-cbc-decrypt"], speed(16384), "over stock", 1.7, WIDE),
-    program(&["ssh-aes*", "ssh-chacha20-*"], RATE, "rate over stock", 0.97, ANY),
-    program(&["ssh-aes256-gcm-*"], CPU_TIME, "stock's CPU time over ours", 1.0 / 0.95, WIDE),
-    program(SSH_OTHERS, CPU_TIME, "stock's CPU time over ours", LEVEL, ANY),
-    program(&["ssh-masked*"], RATE, "rate over stock", 1.15, HIDDEN),
-    program(&["ssh-gigabit-*", "ssh-one-cpu-*"], RATE, "rate over stock", LEVEL, ANY),
+    target(&["openssl-start"], Program(START), "stock's time and 1 ms, over ours", 1.0, ANY),
+    target(&["openssl-context-*"], Program(CONTEXT), "stock's time over ours", 1.0 / 1.1, ANY),
+    target(&["openssl-speed-*"], Program(speed(16)), "over stock", 0.95, ANY),
+    target(&["openssl-speed-*"], Program(speed(64)), "over stock", 0.95, ANY),
+    target(&["openssl-speed-*"], Program(speed(256)), "over stock", 0.95, ANY),
+    target(&["openssl-speed-aes-128-ctr*"], Program(speed(16384)), "over stock", 2.3, WIDE),
+    target(&["openssl-speed-aes-256-gcm*"], Program(speed(16384)), "over stock", 2.5, WIDE),
+    target(&["openssl-speed-chacha20-poly1305*"], Program(speed(16384)), "over stock", 1.05, WIDE),
+    target(&["openssl-speed-aes-128-cbc-decrypt"], Program(speed(16384)), "over stock", 1.7, WIDE),
+    target(&["ssh-aes*", "ssh-chacha20-*"], Program(RATE), "rate over stock", 0.97, ANY),
+    target(&["ssh-aes256-gcm-*"], Program(CPU_TIME), "stock's CPU time over ours", 1.0 / 0.95, WIDE),
+    target(SSH_OTHERS, Program(CPU_TIME), "stock's CPU time over ours", LEVEL, ANY),
+    target(&["ssh-masked*"], Program(RATE), "rate over stock", 1.15, HIDDEN),
+    target(&["ssh-gigabit-*", "ssh-one-cpu-*"], Program(RATE), "rate over stock", LEVEL, ANY),
     // The command, on files and streams.
-    program(ENCRYPT_DECRYPT, over(Figure::Rate, "cp"), "over cp", 0.9, WIDE),
-    program(&["file-encrypt"], over(Figure::Rate, "age"), "over age", 2.2, WIDE),
-    program(&["file-decrypt"], over(Figure::Rate, "age"), "over age", 3.2, WIDE),
-    program(ENCRYPT_DECRYPT, ONE_THREAD, "one thread over age", 1.3, WIDE),
-    program(ENCRYPT_DECRYPT, over(Figure::ResidentMib, "cp"), RESIDENT, 1.0, ANY),
-    program(&["file-many-*"], over(Figure::Files, "rage"), "over a loop of rage", 20.0, ANY),
-    program(&["file-many-*"], over(Figure::ResidentMib, "cp"), RESIDENT, 1.0, ANY),
-    program(&["file-unlock"], over(Figure::Seconds, "age"), "age's time over ours", LEVEL, ANY),
-    program(&["pipe-*"], over(Figure::Rate, "cat"), "over cat in its place", 0.8, WIDE),
-    program(&["pipe-*"], over(Figure::ResidentMib, "cat"), RESIDENT, 1.0, ANY),
+    target(ENCRYPT_DECRYPT, Program(over(Figure::Rate, "cp")), "over cp", 0.9, WIDE),
+    target(&["file-encrypt"], Program(over(Figure::Rate, "age")), "over age", 2.2, WIDE),
+    target(&["file-decrypt"], Program(over(Figure::Rate, "age")), "over age", 3.2, WIDE),
+    target(ENCRYPT_DECRYPT, Program(ONE_THREAD), "one thread over age", 1.3, WIDE),
+    target(ENCRYPT_DECRYPT, Program(over(Figure::ResidentMib, "cp")), RESIDENT, 1.0, ANY),
+    target(&["file-many-*"], Program(over(Figure::Files, "rage")), "over a loop of rage", 20.0, ANY),
+    target(&["file-many-*"], Program(over(Figure::ResidentMib, "cp")), RESIDENT, 1.0, ANY),
+    target(&["file-unlock"], Program(over(Figure::Seconds, "age")), "age's time over ours", LEVEL, ANY),
+    target(&["pipe-*"], Program(over(Figure::Rate, "cat")), "over cat in its place", 0.8, WIDE),
+    target(&["pipe-*"], Program(over(Figure::ResidentMib, "cat")), RESIDENT, 1.0, ANY),
     // Servers.
-    program(&["server-rsa2048"], PER_CPU, "with TLS over the library, a CPU second", 0.93, ANY),
-    program(&["server-rsa2048"], PER_CPU_PLAIN, "with TLS over plaintext, a CPU second", 0.98, ANY),
-    program(&["server-latency*"], LATENCY_P50, "150 us over what is added to the median", 1.0, ANY),
-    program(&["server-latency*"], LATENCY_P99, ADDED_P99, 1.0, ANY),
+    target(&["server-rsa2048"], Program(PER_CPU), "with TLS over the library, a CPU second", 0.93, ANY),
+    target(&["server-rsa2048"], Program(PER_CPU_PLAIN), "with TLS over plaintext, a CPU second", 0.98, ANY),
+    target(&["server-latency*"], Program(LATENCY_P50), "150 us over what is added to the median", 1.0, ANY),
+    target(&["server-latency*"], Program(LATENCY_P99), ADDED_P99, 1.0, ANY),
     board!(AXL200, 1),
     board!(AXL200, 25),
     board!(NFAST300, 1),
     board!(NFAST300, 10),
     board!(NFAST300, 30),
     board!(NFAST300, 32),
-    program(&["server-boards-together*"], OPERATIONS, "over both boards of the paper", 0.99, ANY),
-    program(&["server-load"], RIGHT, "requests that end right", 1.0, ANY),
-    program(&["server-load"], MEMORY, "memory at first over memory at last", 1.0 / 1.05, ANY),
-    program(&["server-load"], FILES, "descriptors at first over descriptors at last", 1.0, ANY),
-    program(&["server-overload"], over(Figure::Operations, PEAK), "goodput over the peak", 0.95, ANY),
-    program(&["server-overload"], RIGHT, "requests answered, or refused for want of room", 1.0, ANY),
-    program(&["server-overload"], over(Figure::AdmittedMs, FULL_QUEUE), ADMITTED, 2.0 / 3.0, ANY),
-    program(&["server-kill"], RIGHT, "requests that end right", 1.0, ANY),
-    program(&["server-kill"], over(Figure::Operations, TWO_THIRDS), AFTER_A_SECOND, 0.97, ANY),
-    Target {
-        cases: &["oarlock enc of 1 GiB in tmpfs"],
-        comparison: Comparison::Enc,
-        what: "over openssl enc, aes-128-ctr",
-        required: 1.7,
-        classes: WIDE,
-    },
+    target(&["server-boards-together*"], Program(OPERATIONS), "over both boards of the paper", 0.99, ANY),
+    target(&["server-load"], Program(RIGHT), "requests that end right", 1.0, ANY),
+    target(&["server-load"], Program(MEMORY), "memory at first over memory at last", 1.0 / 1.05, ANY),
+    target(&["server-load"], Program(FILES), "descriptors at first over descriptors at last", 1.0, ANY),
+    target(&["server-overload"], Program(over(Figure::Operations, PEAK)), "goodput over the peak", 0.95, ANY),
+    target(&["server-overload"], Program(RIGHT), "requests answered, or refused for want of room", 1.0, ANY),
+    target(&["server-overload"], Program(over(Figure::AdmittedMs, FULL_QUEUE)), ADMITTED, 2.0 / 3.0, ANY),
+    target(&["server-kill"], Program(RIGHT), "requests that end right", 1.0, ANY),
+    target(&["server-kill"], Program(over(Figure::Operations, TWO_THIRDS)), AFTER_A_SECOND, 0.97, ANY),
+    target(&["oarlock enc of 1 GiB in tmpfs"], Enc, "over openssl enc, aes-128-ctr", 1.7, WIDE),
 ];
 
 const CTR: &[&str] = &["aes-128-ctr"];
@@ -231,95 +233,30 @@ const OPENSSL: CipherRun = CipherRun {
     strategy: None,
     sample_ms: None,
 };
-const OPENSSL_SIZES: CipherRun = CipherRun {
-    sizes: "64,1k,16k,1m",
-    ..OPENSSL
-};
-const IPSEC_MB: CipherRun = CipherRun {
-    peer: "ipsec-mb",
-    ..OPENSSL
-};
-const IPSEC_MB_LONG: CipherRun = CipherRun {
-    sizes: "16k,1m",
-    ..IPSEC_MB
-};
-const AWS_LC_LONG: CipherRun = CipherRun {
-    peer: "aws-lc",
-    ..IPSEC_MB_LONG
-};
-const FRESH: CipherRun = CipherRun {
-    fresh_nonce: true,
-    ..OPENSSL
-};
-const FRESH_IPSEC_MB: CipherRun = CipherRun {
-    fresh_nonce: true,
-    ..IPSEC_MB
-};
-const KERNEL: CipherRun = CipherRun {
-    peer: "kernel",
-    sizes: "64,1k",
-    ..OPENSSL
-};
-/// Two threads against one.
-const TWO_4M: CipherRun = CipherRun {
-    threads: 2,
-    peer: "inline",
-    sizes: "4m",
-    ..OPENSSL
-};
-const TWO: CipherRun = CipherRun {
-    sizes: "64,256,1k,4k,16k,64k,256k,1m,4m,16m,64m",
-    mode: "back-to-back,after-idle",
-    ..TWO_4M
-};
-const ONE_CPU: CipherRun = CipherRun {
-    cpu: CpuLimit::OneCpu,
-    ..TWO
-};
-const TWO_MASKED: CipherRun = CipherRun {
-    cpu: CpuLimit::Mask("-aes"),
-    threads: 2,
-    sizes: "16m",
-    ..OPENSSL
-};
-const BURST: CipherRun = CipherRun {
-    sizes: "64k",
-    mode: "burst",
-    idle_ms: "20",
-    strategy: Some("prefetch"),
-    ..TWO_4M
-};
-/// Keystream that was made before the clock started is little of what is used in a sample.
-const STEADY: CipherRun = CipherRun {
-    sizes: "4k,1m",
-    sample_ms: Some("60"),
-    ..TWO_4M
-};
-const PREFILLED: CipherRun = CipherRun {
-    peer: "inline",
-    sizes: "16k,64k",
-    mode: "prefilled",
-    strategy: Some("prefetch"),
-    ..OPENSSL
-};
-const PACKETS: CipherRun = CipherRun {
-    cpu: CpuLimit::Mask("-aes"),
-    peer: "openssl",
-    sizes: "32k",
-    ..STEADY
-};
-/// Without GFNI too, which makes AES of what is left four times as fast as anything else does.
-const PACKETS_NO_GFNI: CipherRun = CipherRun {
-    cpu: CpuLimit::Mask("-aes,-gfni"),
-    peer: "inline",
-    ..PACKETS
-};
-/// At the sizes of the report.
-const STRATEGIES: CipherRun = CipherRun {
-    peer: "inline,stripe,prefetch",
-    sizes: "64,256,1k,4k,16k,64k,256k,1m",
-    ..TWO_4M
-};
+runs! {
+    OPENSSL_SIZES: CipherRun = OPENSSL, sizes: "64,1k,16k,1m";
+    IPSEC_MB: CipherRun = OPENSSL, peer: "ipsec-mb";
+    IPSEC_MB_LONG: CipherRun = IPSEC_MB, sizes: "16k,1m";
+    AWS_LC_LONG: CipherRun = IPSEC_MB_LONG, peer: "aws-lc";
+    FRESH: CipherRun = OPENSSL, fresh_nonce: true;
+    FRESH_IPSEC_MB: CipherRun = IPSEC_MB, fresh_nonce: true;
+    KERNEL: CipherRun = OPENSSL, peer: "kernel", sizes: "64,1k";
+    /// Two threads against one.
+    TWO_4M: CipherRun = OPENSSL, threads: 2, peer: "inline", sizes: "4m";
+    TWO: CipherRun = TWO_4M, sizes: "64,256,1k,4k,16k,64k,256k,1m,4m,16m,64m", mode: "back-to-back,after-idle";
+    ONE_CPU: CipherRun = TWO, cpu: CpuLimit::OneCpu;
+    TWO_MASKED: CipherRun = OPENSSL, cpu: CpuLimit::Mask("-aes"), threads: 2, sizes: "16m";
+    BURST: CipherRun = TWO_4M, sizes: "64k", mode: "burst", idle_ms: "20", strategy: Some("prefetch");
+    /// Keystream that was made before the clock started is little of what is used in a sample.
+    STEADY: CipherRun = TWO_4M, sizes: "4k,1m", sample_ms: Some("60");
+    PREFILLED: CipherRun = OPENSSL, peer: "inline", sizes: "16k,64k", mode: "prefilled", strategy: Some("prefetch");
+    PACKETS: CipherRun = STEADY, cpu: CpuLimit::Mask("-aes"), peer: "openssl", sizes: "32k";
+    /// Without GFNI too, which makes AES of what is left four times as fast as anything else does.
+    PACKETS_NO_GFNI: CipherRun = PACKETS, cpu: CpuLimit::Mask("-aes,-gfni"), peer: "inline";
+    /// At the sizes of the report.
+    STRATEGIES: CipherRun = TWO_4M, peer: "inline,stripe,prefetch", sizes: "64,256,1k,4k,16k,64k,256k,1m";
+}
+
 /// One call after idleness takes less than the clock can tell from chance below this.
 const IDLE: Sizes = to("64k", "64m").after_ms(2);
 const AFTER_IDLE: &str = "burst after 20 ms of idleness, over inline";
@@ -331,29 +268,18 @@ const ONE_CORE: PublicKeyRun = PublicKeyRun {
     depth: "1,64",
     beside: Beside::Peers("openssl,aws-lc,crypto-mb"),
 };
-const CRYPTO_MB: PublicKeyRun = PublicKeyRun {
-    depth: "64",
-    beside: Beside::Peers("crypto-mb"),
-    ..ONE_CORE
-};
-const BY_DEPTH: PublicKeyRun = PublicKeyRun {
-    depth: "1,2,4,8,16,64",
-    beside: Beside::Peers("job"),
-    ..ONE_CORE
-};
-const TWO_CORES: PublicKeyRun = PublicKeyRun {
-    threads: 2,
-    depth: "64",
-    beside: Beside::Peers("inline"),
-};
-const CALLERS: PublicKeyRun = PublicKeyRun {
-    beside: Beside::Callers("64"),
-    ..TWO_CORES
-};
-const MIXED: PublicKeyRun = PublicKeyRun {
-    beside: Beside::Mixed,
-    ..TWO_CORES
-};
+runs! {
+    CRYPTO_MB: PublicKeyRun = ONE_CORE, depth: "64", beside: Beside::Peers("crypto-mb");
+    BY_DEPTH: PublicKeyRun = ONE_CORE, depth: "1,2,4,8,16,64", beside: Beside::Peers("job");
+    TWO_CORES: PublicKeyRun = ONE_CORE, threads: 2, depth: "64", beside: Beside::Peers("inline");
+    CALLERS: PublicKeyRun = TWO_CORES, beside: Beside::Callers("64");
+    MIXED: PublicKeyRun = TWO_CORES, beside: Beside::Mixed;
+}
+
+/// A call takes 1.05 of the time of the better library's at most.
+const LONE: Comparison = PublicKey(&ONE_CORE, Depth::At(1), &["openssl", "aws-lc"]);
+const OVER_BOTH: &str = "a lone call over openssl and aws-lc";
+const OVER_FIRST: &str = "the library's time and 100 us, over Oarlock's";
 const DEEP: Depth = Depth::At(64);
 const CALLERS_OVER_JOBS: &str = "64 threads that wait over jobs, 2 cores";
 const REQUESTS_BESIDE: &str = "beside aes-256-gcm on 2 cores, over alone";
@@ -383,72 +309,16 @@ const AFTER_A_SECOND: &str = "rate after a second over two thirds of that before
 /// hair in every run.
 const LEVEL: f64 = 0.995;
 
-const fn cipher(
+const fn target(
     cases: &'static [&'static str],
-    run: &'static CipherRun,
-    sizes: Sizes,
+    comparison: Comparison,
     what: &'static str,
     required: f64,
     classes: &'static str,
 ) -> Target {
     Target {
         cases,
-        comparison: Comparison::Cipher(run, sizes),
-        what,
-        required,
-        classes,
-    }
-}
-
-const fn public_key(
-    cases: &'static [&'static str],
-    run: &'static PublicKeyRun,
-    depth: Depth,
-    vs: &'static [&'static str],
-    what: &'static str,
-    required: f64,
-    classes: &'static str,
-) -> Target {
-    Target {
-        cases,
-        comparison: Comparison::PublicKey(run, depth, vs),
-        what,
-        required,
-        classes,
-    }
-}
-
-/// A call takes 1.05 of the time of the better library's at most.
-const fn lone(cases: &'static [&'static str]) -> Target {
-    Target {
-        cases,
-        comparison: Comparison::PublicKey(&ONE_CORE, Depth::At(1), &["openssl", "aws-lc"]),
-        what: "a lone call over openssl and aws-lc",
-        required: 1.0 / 1.05,
-        classes: ANY,
-    }
-}
-
-const fn first(process: Process) -> Target {
-    Target {
-        cases: RSA_2048,
-        comparison: Comparison::First(process),
-        what: "the library's time and 100 us, over Oarlock's",
-        required: 1.0,
-        classes: ANY,
-    }
-}
-
-const fn program(
-    cases: &'static [&'static str],
-    figure: ProgramFigure,
-    what: &'static str,
-    required: f64,
-    classes: &'static str,
-) -> Target {
-    Target {
-        cases,
-        comparison: Comparison::Program(figure),
+        comparison,
         what,
         required,
         classes,
@@ -469,18 +339,6 @@ const fn speed(bytes: usize) -> ProgramFigure {
         bytes: Some(bytes),
         ..RATE
     }
-}
-
-const fn at(size: &'static str) -> Sizes {
-    Sizes::to(size, size)
-}
-
-const fn to(first: &'static str, last: &'static str) -> Sizes {
-    Sizes::to(first, last)
-}
-
-const fn below(first: &'static str, last: &'static str) -> Sizes {
-    Sizes::below(first, last)
 }
 
 #[cfg(test)]

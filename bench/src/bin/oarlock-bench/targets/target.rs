@@ -147,25 +147,30 @@ impl Target {
     }
 }
 
+/// One size.
+pub(super) const fn at(size: &'static str) -> Sizes {
+    to(size, size)
+}
+
+/// Sizes from the first to the last.
+pub(super) const fn to(first: &'static str, last: &'static str) -> Sizes {
+    Sizes {
+        first,
+        last,
+        has_last: true,
+        idle_ms: None,
+    }
+}
+
+/// Sizes from the first on, without the last.
+pub(super) const fn below(first: &'static str, last: &'static str) -> Sizes {
+    Sizes {
+        has_last: false,
+        ..to(first, last)
+    }
+}
+
 impl Sizes {
-    /// From the first to the last.
-    pub(super) const fn to(first: &'static str, last: &'static str) -> Self {
-        Self {
-            first,
-            last,
-            has_last: true,
-            idle_ms: None,
-        }
-    }
-
-    /// From the first on, without the last.
-    pub(super) const fn below(first: &'static str, last: &'static str) -> Self {
-        Self {
-            has_last: false,
-            ..Self::to(first, last)
-        }
-    }
-
     /// After a pause.
     pub(super) const fn after_ms(self, ms: u64) -> Self {
         Self {
@@ -252,14 +257,9 @@ mod tests {
     #[test]
     fn sizes_say_what_they_cover() {
         for (sizes, name, covered, not_covered) in [
-            (Sizes::to("16k", "16k"), " 16k", [16384, 16384], [64, 16385]),
-            (Sizes::to("64", "1k"), " 64 to 1k", [64, 1024], [63, 1025]),
-            (
-                Sizes::below("64", "1k"),
-                " 64 to below 1k",
-                [64, 1023],
-                [63, 1024],
-            ),
+            (at("16k"), " 16k", [16384, 16384], [64, 16385]),
+            (to("64", "1k"), " 64 to 1k", [64, 1024], [63, 1025]),
+            (below("64", "1k"), " 64 to below 1k", [64, 1023], [63, 1024]),
         ] {
             assert_eq!(sizes.name(), name);
             assert!(covered.iter().all(|bytes| sizes.cover(*bytes, None)));

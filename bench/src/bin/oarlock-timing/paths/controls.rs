@@ -5,17 +5,38 @@ use std::hint::black_box;
 use super::keyed::TAG_BYTES;
 use crate::measure::{Classes, Path};
 
-/// Compares with a tag of zeros, byte by byte up to the first difference.
-#[derive(Default)]
-pub struct StopsEarly([u8; TAG_BYTES]);
+/// A comparison with a tag of zeros.
+pub struct Control {
+    name: &'static str,
+    classes: Classes,
+    /// Whether it goes on after the first difference.
+    takes_all: bool,
+    tag: [u8; TAG_BYTES],
+}
 
-impl Path for StopsEarly {
+/// Goes up to the first difference, as one must not.
+pub const LEAKY: Control = Control {
+    name: "control that leaks: a comparison that stops early",
+    classes: Classes::FirstAgainstLast,
+    takes_all: false,
+    tag: [0; TAG_BYTES],
+};
+
+/// Over all bytes, with secrets of one kind: what noise alone gives on this machine.
+pub const NOISE: Control = Control {
+    name: "control of noise: no difference there is",
+    classes: Classes::Same,
+    takes_all: true,
+    tag: [0; TAG_BYTES],
+};
+
+impl Path for Control {
     fn name(&self) -> &str {
-        "control that leaks: a comparison that stops early"
+        self.name
     }
 
     fn classes(&self) -> Classes {
-        Classes::FirstAgainstLast
+        self.classes
     }
 
     fn secret_bytes(&self) -> usize {
@@ -23,38 +44,16 @@ impl Path for StopsEarly {
     }
 
     fn prepare(&mut self, secret: &[u8]) {
-        self.0.copy_from_slice(secret);
+        self.tag.copy_from_slice(secret);
     }
 
     fn run(&mut self) {
         // Hidden from the compiler, which might otherwise compare whole words.
-        black_box(self.0.iter().all(|byte| *black_box(byte) == 0));
-    }
-}
-
-/// The same over all bytes, with secrets of one kind: what noise alone gives on this machine.
-#[derive(Default)]
-pub struct ConstantTime([u8; TAG_BYTES]);
-
-impl Path for ConstantTime {
-    fn name(&self) -> &str {
-        "control of noise: no difference there is"
-    }
-
-    fn classes(&self) -> Classes {
-        Classes::Same
-    }
-
-    fn secret_bytes(&self) -> usize {
-        TAG_BYTES
-    }
-
-    fn prepare(&mut self, secret: &[u8]) {
-        self.0.copy_from_slice(secret);
-    }
-
-    fn run(&mut self) {
-        let difference = self.0.iter().fold(0, |all, byte| all | *black_box(byte));
-        black_box(difference);
+        let mut tag = self.tag.iter().map(|byte| *black_box(byte));
+        if self.takes_all {
+            black_box(tag.fold(0, |all, byte| all | byte));
+        } else {
+            black_box(tag.all(|byte| byte == 0));
+        }
     }
 }

@@ -60,11 +60,8 @@ fn signing(name: String, scheme: SignatureScheme, count: usize) -> Jobs<Signing>
 /// message is shows, and may: those of the two classes are of the same lengths.
 fn pkcs1_decryption(name: String, count: usize) -> Jobs<Decryption> {
     let scheme = EncryptionScheme::Pkcs1;
-    let (accelerator, rsa) = decryptor(count);
-    let mut rng = StdRng::seed_from_u64(1024);
-    let mut ciphertexts = [Vec::new(), Vec::new()];
-    for number in 0..INPUTS {
-        let mut encoded = random(&mut rng, rsa.public().key().bytes());
+    decryption(name, &scheme, count, [false; 2], |rng, rsa, number| {
+        let mut encoded = random(rng, rsa.public().key().bytes());
         encoded.iter_mut().for_each(|byte| *byte |= 1);
         encoded[..2].copy_from_slice(&[0, 2]);
         match number % 4 {
@@ -76,78 +73,66 @@ fn pkcs1_decryption(name: String, count: usize) -> Jobs<Decryption> {
         }
         let invalid = accepted(rsa.public().raw_public(&encoded));
         let made_up = accepted(rsa.decrypt(&scheme, &invalid));
-        let message = random(&mut rng, made_up.len());
-        ciphertexts[0].push(accepted(rsa.public().encrypt(&scheme, &message)));
-        ciphertexts[1].push(invalid);
-    }
-    let keys = [vec![rsa.clone()], vec![rsa]];
-    Jobs::new(
-        name,
-        Decryption(scheme),
-        count,
-        accelerator,
-        keys,
-        ciphertexts,
-        [false; 2],
-    )
+        let message = random(rng, made_up.len());
+        let valid = accepted(rsa.public().encrypt(&scheme, &message));
+        [valid, invalid]
+    })
 }
 
 /// What is wrong in its first byte, against what is wrong elsewhere: who can tell them apart
 /// decrypts (Manger, "A Chosen Ciphertext Attack on RSA OAEP", CRYPTO 2001). Both are refused.
 fn oaep_decryption(name: String, count: usize) -> Jobs<Decryption> {
     let scheme = EncryptionScheme::oaep(Hash::Sha256);
-    let other_label = other_label();
-    let (accelerator, rsa) = decryptor(count);
-    let mut rng = StdRng::seed_from_u64(1024);
-    let mut ciphertexts = [Vec::new(), Vec::new()];
-    for number in 0..INPUTS {
-        let message = random(&mut rng, number % 63);
+    decryption(name, &scheme, count, [true; 2], |rng, rsa, number| {
+        let message = random(rng, number % 63);
         let ciphertext = accepted(rsa.public().encrypt(&scheme, &message));
         let mut encoded = accepted(rsa.raw_private(&ciphertext)).to_vec();
         encoded[0] = 1;
-        ciphertexts[0].push(accepted(rsa.public().raw_public(&encoded)));
-        ciphertexts[1].push(if number % 2 == 0 {
-            accepted(rsa.public().encrypt(&other_label, &message))
+        let first_byte = accepted(rsa.public().raw_public(&encoded));
+        let elsewhere = if number % 2 == 0 {
+            accepted(rsa.public().encrypt(&other_label(), &message))
         } else {
             encoded[0] = 0;
             encoded[rng.random_range(1..128)] ^= 0x10;
             accepted(rsa.public().raw_public(&encoded))
-        });
-    }
-    let keys = [vec![rsa.clone()], vec![rsa]];
-    Jobs::new(
-        name,
-        Decryption(scheme),
-        count,
-        accelerator,
-        keys,
-        ciphertexts,
-        [true; 2],
-    )
+        };
+        [first_byte, elsewhere]
+    })
 }
 
 /// Messages, against those of another label, which are refused: callers are told, and nothing but
 /// the answer itself may take more or less time.
 fn oaep_valid(name: String, count: usize) -> Jobs<Decryption> {
     let scheme = EncryptionScheme::oaep(Hash::Sha256);
-    let other_label = other_label();
+    decryption(name, &scheme, count, [false, true], |rng, rsa, number| {
+        let message = random(rng, number % 63);
+        let sealed = |scheme| accepted(rsa.public().encrypt(scheme, &message));
+        [sealed(&scheme), sealed(&other_label())]
+    })
+}
+
+/// Of ciphertexts by class, of which `ciphertexts` makes those with a number.
+fn decryption(
+    name: String,
+    scheme: &EncryptionScheme,
+    count: usize,
+    is_refused: [bool; 2],
+    mut ciphertexts: impl FnMut(&mut StdRng, &AcceleratedRsa, usize) -> [Vec<u8>; 2],
+) -> Jobs<Decryption> {
     let (accelerator, rsa) = decryptor(count);
     let mut rng = StdRng::seed_from_u64(1024);
-    let mut ciphertexts = [Vec::new(), Vec::new()];
-    for number in 0..INPUTS {
-        let message = random(&mut rng, number % 63);
-        ciphertexts[0].push(accepted(rsa.public().encrypt(&scheme, &message)));
-        ciphertexts[1].push(accepted(rsa.public().encrypt(&other_label, &message)));
-    }
+    let pairs = (0..INPUTS).map(|number| ciphertexts(&mut rng, &rsa, number).into());
+    let (first, second): (_, Vec<_>) = pairs.collect();
     let keys = [vec![rsa.clone()], vec![rsa]];
+    let operation = Decryption(scheme.clone());
     Jobs::new(
         name,
-        Decryption(scheme),
+        operation,
         count,
         accelerator,
         keys,
-        ciphertexts,
-        [false, true],
+        [first, second],
+        is_refused,
     )
 }
 

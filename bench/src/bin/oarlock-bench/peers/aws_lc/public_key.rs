@@ -11,51 +11,17 @@ use aws_lc_sys::{
     RSA_sign, RSA_sign_raw, RSA_verify,
 };
 use oarlock_bench::Error;
-use oarlock_bench::cases::{ModExpTasks, RsaKey, RsaOperation, RsaTasks};
-use oarlock_bench::peers::{Lanes, Results};
+use oarlock_bench::cases::{ModExpTasks, RsaKey, RsaOperation, RsaRequest};
+use oarlock_bench::peers::{Lanes, Results, SingleRsaKey};
 
 /// Every private result is checked with the public exponent by aws-lc itself.
-pub(super) struct Rsa {
-    tasks: Arc<RsaTasks>,
-    keys: Vec<Key>,
-}
-
-impl Rsa {
-    pub(super) fn new(tasks: &Arc<RsaTasks>) -> Result<Self, Error> {
-        Ok(Self {
-            tasks: Arc::clone(tasks),
-            keys: tasks.keys.iter().map(Key::new).collect::<Result<_, _>>()?,
-        })
-    }
-}
-
-impl Lanes for Rsa {
-    const LANES: usize = 1;
-
-    fn run(&mut self, requests: &[usize], results: &mut Results) {
-        for number in requests {
-            let request = &self.tasks.requests[*number];
-            let key = &self.keys[request.key];
-            let bytes = request.number.len();
-            match self.tasks.operation {
-                RsaOperation::Private => key.raw(&request.number, results.done(*number, bytes)),
-                RsaOperation::Sign => key.sign(&request.digest, results.done(*number, bytes)),
-                RsaOperation::Verify => {
-                    let is_right = key.verify(&request.digest, &request.signature);
-                    results.done(*number, 1)[0] = u8::from(is_right);
-                }
-            }
-        }
-    }
-}
-
-struct Key(NonNull<RSA>);
+pub(super) struct Key(NonNull<RSA>);
 
 // SAFETY: an RSA belongs to no thread (include/openssl/rsa.h, "thread-safe").
 unsafe impl Send for Key {}
 
 impl Key {
-    fn new(key: &RsaKey) -> Result<Self, Error> {
+    pub(super) fn new(key: &RsaKey) -> Result<Self, Error> {
         let der = key.der.as_bytes();
         // SAFETY: as many bytes as are said; null says that it failed.
         let rsa = unsafe { RSA_private_key_from_bytes(der.as_ptr(), der.len()) };
@@ -82,7 +48,7 @@ impl Key {
         assert!(done == 1 && written == result.len(), "RSA_sign_raw");
     }
 
-    fn sign(&self, digest: &[u8; 32], result: &mut [u8]) {
+    fn sign_digest(&self, digest: &[u8; 32], result: &mut [u8]) {
         let mut written: c_uint = 0;
         // SAFETY: the key is live; the digest has as many bytes as are said, and the result room for
         // those of the modulus.
@@ -98,8 +64,20 @@ impl Key {
         };
         assert!(done == 1 && written as usize == result.len(), "RSA_sign");
     }
+}
 
-    fn verify(&self, digest: &[u8; 32], signature: &[u8]) -> bool {
+impl SingleRsaKey for Key {
+    fn sign(&mut self, operation: RsaOperation, request: &RsaRequest, result: &mut [u8]) {
+        match operation {
+            RsaOperation::Private => self.raw(&request.number, result),
+            RsaOperation::Sign | RsaOperation::Verify => self.sign_digest(&request.digest, result),
+        }
+    }
+
+    fn verify(&mut self, request: &RsaRequest) -> bool {
+        let RsaRequest {
+            signature, digest, ..
+        } = request;
         // SAFETY: the key is live; both have as many bytes as are said.
         let is_right = unsafe {
             RSA_verify(
