@@ -48,7 +48,7 @@ pub struct Args {
     /// How calls follow each other; unless given, back-to-back, and with more threads than one
     /// after-idle too
     #[arg(long, value_name = "MODE", value_delimiter = ',')]
-    pub mode: Vec<Mode>,
+    pub mode: Vec<CallPattern>,
 
     /// Milliseconds of idleness before a call or a burst; unless given, 2 and 20
     #[arg(long, value_name = "MS", value_delimiter = ',', value_parser = parse_ms)]
@@ -96,7 +96,7 @@ pub struct Args {
 
 /// How calls follow each other.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
+pub enum CallPattern {
     /// One after the other
     BackToBack,
     /// One, after a pause
@@ -175,7 +175,7 @@ mod tests {
         let args = parse("bench --mode burst,prefilled --idle-ms 2,20 --strategy stripe")
             .unwrap()
             .args;
-        assert_eq!(args.mode, [Mode::Burst, Mode::Prefilled]);
+        assert_eq!(args.mode, [CallPattern::Burst, CallPattern::Prefilled]);
         assert_eq!((args.idle_ms, args.call), (vec![2, 20], Size(4096)));
         assert_eq!(args.strategy.unwrap().strategy, Strategy::Stripe);
         for line in [

@@ -1,5 +1,5 @@
-//! Where Oarlock's speed is measured: in the same run as its peers, in turn, and only after all
-//! outputs were found the same.
+//! Measures Oarlock's speed: in the same run as its peers, in turn, and only after all outputs were
+//! found equal.
 //!
 //! ```text
 //! Args ─ cases, sizes, threads        PeerFactory ─ open ─▶ Peer ─ key ─▶ Subject
@@ -8,10 +8,19 @@
 //!                           and peer: A B, B A, A B ... ─▶ ratios pair by pair ─▶ table, JSON or page
 //! ```
 //!
-//! Ciphers are measured by `run` and `measure`, public-key operations by `public_key`.
+//! From the bottom up, each module using those below it alone:
 //!
-//! The library knows the peers that a machine has anyway: its OpenSSL, loaded at run time, and
-//! Oarlock's own parts. Its binary brings the rest. Nothing here asserts a time.
+//! ```text
+//! report                           a page with charts, made of several runs
+//! run                              participants, then point by point
+//! output                           entries, tables, records
+//! measuring                        the clock, and outputs compared before it starts
+//! peers                            implementations: Oarlock and its parts, OpenSSL
+//! args   cases                     what is asked for, what can be measured
+//! ```
+//!
+//! The library knows the peers that every machine has: its OpenSSL, loaded at run time, and Oarlock's
+//! own parts. Its binary brings the rest. Nothing here asserts a time.
 
 pub mod args;
 pub mod cases;
@@ -43,8 +52,8 @@ pub fn run(args: &Args, peers: &[PeerFactory], out: &mut dyn Write) -> Result<()
     run::measure(args, &cases, peers, &mut |event| shown.on(event))
 }
 
-/// Lets Oarlock and those of `peers` that `args` name do the cases that they name, compares, and
-/// times nothing. Returns how many comparisons were made.
+/// Has Oarlock and those of `peers` that `args` name do the cases that they name, and compares the
+/// outputs without timing. Returns how many comparisons were made.
 ///
 /// # Errors
 /// As [`run`].

@@ -1,6 +1,7 @@
 //! Ciphers that are measured. A new one adds its lines to [`CASES`] and to [`Algorithm`].
 
 use super::unit::Unit;
+use oarlock::Direction;
 
 /// One line of the benchmark.
 #[derive(Clone, Debug)]
@@ -11,10 +12,10 @@ pub struct Case {
     pub unit: Unit,
     /// What a subject has to do.
     pub algorithm: Algorithm,
-    /// Which way.
+    /// Which way; a stream cipher does the same both ways.
     pub direction: Direction,
-    /// Whether the consumer takes HMAC-SHA256 of every request too, with the same code for
-    /// everybody: one that is busy with something else than the cipher.
+    /// Whether the consumer computes HMAC-SHA256 of every request too, with the same code for
+    /// every peer: one that is busy with more than the cipher.
     pub then_hmac: bool,
 }
 
@@ -44,15 +45,6 @@ pub enum Algorithm {
     Camellia128Ctr,
     /// Triple DES with three keys (SP 800-67) in counter mode.
     TripleDesCtr,
-}
-
-/// Encryption or decryption; the same for a stream cipher.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
-    /// AEADs: seal.
-    Encrypt,
-    /// AEADs: open.
-    Decrypt,
 }
 
 impl Algorithm {

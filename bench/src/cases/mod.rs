@@ -13,8 +13,9 @@ mod tasks;
 mod unit;
 
 use crate::error::Error;
-pub use ciphers::{Algorithm, CASES, Case, Direction};
-pub use public_key::{Operation, PUBLIC_KEY_CASES, PublicKeyCase, RsaOperation};
+pub use ciphers::{Algorithm, CASES, Case};
+pub use oarlock::Direction;
+pub use public_key::{PUBLIC_KEY_CASES, PublicKeyCase, PublicKeyOperation, RsaOperation};
 pub use size::Size;
 pub use tasks::{ModExpRequest, ModExpTasks, RsaKey, RsaRequest, RsaTasks, Tasks};
 pub use unit::Unit;

@@ -1,18 +1,18 @@
 //! Public-key operations that are measured. A new one adds its lines to [`PUBLIC_KEY_CASES`] and to
-//! [`Operation`].
+//! [`PublicKeyOperation`].
 
-/// A line of the benchmark whose requests are short and take long, so that many are in flight.
+/// A line of the benchmark whose requests are short and slow, so that many are in flight.
 #[derive(Clone, Debug)]
 pub struct PublicKeyCase {
     /// As on the command line and in records.
     pub name: &'static str,
     /// What a subject has to do.
-    pub operation: Operation,
+    pub operation: PublicKeyOperation,
 }
 
 /// A public-key operation. `bits` are those of the modulus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Operation {
+pub enum PublicKeyOperation {
     /// Of an RSA key.
     Rsa {
         /// Which.
@@ -21,7 +21,7 @@ pub enum Operation {
         bits: usize,
     },
     /// A power modulo an odd number, with a base less than that and a secret exponent as long. There
-    /// are as many moduli as RSA cases have keys, set up beforehand by who can.
+    /// are as many moduli as RSA cases have keys; implementations that can set them up beforehand.
     ModExp {
         /// 1024, 2048 or 4096.
         bits: usize,
@@ -39,7 +39,7 @@ pub enum RsaOperation {
     Verify,
 }
 
-impl Operation {
+impl PublicKeyOperation {
     /// Bits of the modulus.
     pub const fn bits(self) -> usize {
         match self {
@@ -62,11 +62,11 @@ pub const PUBLIC_KEY_CASES: &[PublicKeyCase] = &[
 ];
 
 const fn rsa(name: &'static str, operation: RsaOperation, bits: usize) -> PublicKeyCase {
-    let operation = Operation::Rsa { operation, bits };
+    let operation = PublicKeyOperation::Rsa { operation, bits };
     PublicKeyCase { name, operation }
 }
 
 const fn mod_exp(name: &'static str, bits: usize) -> PublicKeyCase {
-    let operation = Operation::ModExp { bits };
+    let operation = PublicKeyOperation::ModExp { bits };
     PublicKeyCase { name, operation }
 }

@@ -1,4 +1,4 @@
-//! What is asked of everybody: the same keys, and requests that differ from each other.
+//! What every implementation is asked: the same keys, and requests that differ from each other.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 use sha2::{Digest, Sha256};
 
-use super::public_key::{Operation, PublicKeyCase, RsaOperation};
+use super::public_key::{PublicKeyCase, PublicKeyOperation, RsaOperation};
 use crate::error::Error;
 
-/// The requests of a case, which are taken in turn.
+/// The requests of a case, taken in turn.
 #[derive(Clone, Debug)]
 pub enum Tasks {
     /// Operations of RSA keys.
@@ -44,7 +44,7 @@ pub struct RsaKey {
 pub struct RsaRequest {
     /// Its place among the keys.
     pub key: usize,
-    /// What is signed, by those who sign messages.
+    /// What is signed, by implementations that sign messages.
     pub message: [u8; 32],
     /// SHA-256 of the message.
     pub digest: [u8; 32],
@@ -83,12 +83,12 @@ impl ModExpTasks {
 }
 
 impl Tasks {
-    /// The same in every process.
+    /// Makes the same tasks in every process.
     pub(crate) fn of(case: &PublicKeyCase) -> Result<Self, Error> {
         let bytes = case.operation.bits() / 8;
         let mut random = StdRng::seed_from_u64(bytes as u64);
         match case.operation {
-            Operation::Rsa { operation, bits } => {
+            PublicKeyOperation::Rsa { operation, bits } => {
                 let keys = rsa_keys(bits)?;
                 let requests = (0..REQUESTS)
                     .map(|number| {
@@ -102,7 +102,7 @@ impl Tasks {
                     requests,
                 })))
             }
-            Operation::ModExp { .. } => {
+            PublicKeyOperation::ModExp { .. } => {
                 let mut tasks = ModExpTasks {
                     moduli: Vec::new(),
                     requests: Vec::new(),

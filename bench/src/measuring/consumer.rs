@@ -1,4 +1,4 @@
-//! A consumer that is busy with something else than the cipher.
+//! A consumer that is busy with more than the cipher.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::peers::{Stream, Subject};
 
 /// `subject`, and after each of its requests HMAC-SHA256 of what came out, as encrypt-then-MAC has
-/// it: the same code for everybody.
+/// it: the same code for every peer.
 pub(crate) fn then_hmac(subject: Subject) -> Result<Subject, Error> {
     let Subject::Stream(cipher) = subject else {
         return Err(Error::Failed("an AEAD has its own MAC".to_owned()));

@@ -40,14 +40,14 @@ pub(crate) struct Sample {
     pub(crate) latencies: Vec<Duration>,
 }
 
-/// All samples of somebody, each of one or more loops at once.
+/// All samples of one participant, each of one or more loops at once.
 #[derive(Default)]
-pub(crate) struct Taken {
+pub(crate) struct LoadSamples {
     pub(crate) per_second: Vec<f64>,
     pub(crate) latencies: Vec<Duration>,
 }
 
-impl Taken {
+impl LoadSamples {
     pub(crate) fn add(&mut self, of_loops: &[Sample]) {
         let rates = of_loops.iter().map(|sample| sample.per_second);
         self.per_second.push(rates.sum());
@@ -168,7 +168,7 @@ struct Gate {
 
 impl Gate {
     fn one_is_warm(&self) {
-        // The last says when: everybody's first end is before that.
+        // The last thread starts the clock: every thread's first end is before that.
         if self.cold.fetch_sub(1, Ordering::AcqRel) == 1 {
             let begin = Instant::now();
             let end = begin + self.length;
@@ -235,9 +235,9 @@ pub(crate) fn sample(loops: &mut [Loop], length: Duration) -> Result<Vec<Sample>
 
 /// Binds this thread, and those that it starts, to some of its CPUs until dropped: so many threads
 /// stand for so many CPUs.
-pub(crate) struct Bound(CpuSet);
+pub(crate) struct CpuBinding(CpuSet);
 
-impl Bound {
+impl CpuBinding {
     /// To the first `count`; all, where there are no more.
     pub(crate) fn to(count: usize) -> Result<Self, Error> {
         let all = sched_getaffinity(None).map_err(not_bound)?;
@@ -251,7 +251,7 @@ impl Bound {
     }
 }
 
-impl Drop for Bound {
+impl Drop for CpuBinding {
     fn drop(&mut self) {
         // What it had before cannot be refused but for CPUs that have gone since.
         let _ = sched_setaffinity(None, &self.0);
@@ -339,7 +339,7 @@ mod tests {
         let mut in_groups = sleeper(4, 4, None);
         let alone = sample(std::slice::from_mut(&mut one_by_one), length).unwrap();
         let groups = sample(std::slice::from_mut(&mut in_groups), length).unwrap();
-        // No sleep is shorter than it was asked to be; how much longer, nobody promises.
+        // A sleep is never shorter than asked for, and may be longer.
         let (alone, groups) = (&alone[0], &groups[0]);
         assert!(alone.per_second <= 1000.0 && groups.per_second <= 4000.0);
         assert!(groups.per_second > alone.per_second);

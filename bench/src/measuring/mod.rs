@@ -16,7 +16,7 @@ mod verify;
 
 pub(crate) use buffer::Buffer;
 pub(crate) use consumer::then_hmac;
-pub(crate) use load::{Bound, Loop, Taken, sample};
+pub(crate) use load::{CpuBinding, LoadSamples, Loop, sample};
 pub(crate) use statistics::Latency;
 pub use statistics::Summary;
 pub(crate) use turns::{Contestant, Mode, Work, in_turn};

@@ -5,11 +5,11 @@ use super::turns::{Contestant, stream_iv};
 use crate::error::Error;
 use crate::peers::{AAD, Aead, Nonces, Sealed, Stream, Subject};
 
-/// Lets all of `contestants` do the same requests, in one stream each, and compares. Requests are
-/// multiples of `granule_bytes`.
+/// Has all of `contestants` do the same requests, in one stream each, and compares the outputs.
+/// Requests are multiples of `granule_bytes`.
 ///
 /// # Errors
-/// [`Error::Mismatch`] with who differs from the first of them, where.
+/// [`Error::Mismatch`] names the contestant that differs from the first, and where.
 pub(crate) fn compare(
     case: &str,
     contestants: &mut [Contestant],

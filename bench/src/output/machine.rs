@@ -17,7 +17,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// `versions` are those of everybody who was measured.
+    /// `versions` are those of all that were measured.
     pub(crate) fn here(versions: Vec<String>) -> Self {
         let text = |path| fs::read_to_string(path).unwrap_or_default();
         Self {

@@ -3,17 +3,17 @@
 //! ```text
 //! record.rs   bench/records/, a line for the machine (machine.rs), then every line of a run
 //! table.rs    for people
-//! lines.rs    rates and ratios, as JSON has them
+//! entries.rs   rates and ratios, as JSON has them
 //! ```
 
-mod lines;
+mod entries;
 mod machine;
 mod record;
 mod table;
 mod text;
 
-pub use lines::{Conditions, Line, Rate, Ratio, of_programs};
-pub(crate) use lines::{MIXED, Point, PublicKeyMode, PublicKeyPoint, Row};
+pub use entries::{Conditions, Entry, Rate, Ratio, of_programs};
+pub(crate) use entries::{MIXED, Point, PublicKeyMode, PublicKeyPoint, Row};
 pub(crate) use machine::Machine;
 pub use record::Record;
 pub(crate) use table::Table;

@@ -18,7 +18,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Begins a run in the record of today. `versions` are those of everybody who is measured.
+    /// Begins a run in the record of today. `versions` are those of all that are measured.
     ///
     /// # Errors
     /// [`Error::Usage`] outside the repository, else [`Error::Failed`].

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::lines::{Line, Rate, Row};
+use super::entries::{Entry, Rate, Row};
 use crate::error::Error;
 
 /// A table for people: sizes or depths down, implementations across, with the ratio beside each
@@ -18,17 +18,22 @@ impl Table {
     pub(crate) fn row(
         &mut self,
         row: &Row,
-        lines: &[Line],
+        lines: &[Entry],
         out: &mut dyn Write,
     ) -> Result<(), Error> {
         self.write_row(row, lines, out)
             .map_err(Error::io("writing the table"))
     }
 
-    fn write_row(&mut self, row: &Row, lines: &[Line], out: &mut dyn Write) -> std::io::Result<()> {
-        let rates = || lines.iter().filter_map(Line::as_rate);
+    fn write_row(
+        &mut self,
+        row: &Row,
+        lines: &[Entry],
+        out: &mut dyn Write,
+    ) -> std::io::Result<()> {
+        let rates = || lines.iter().filter_map(Entry::as_rate);
         let ratio_over = |name: &str| {
-            let mut ratios = lines.iter().filter_map(Line::as_ratio);
+            let mut ratios = lines.iter().filter_map(Entry::as_ratio);
             ratios.find(|ratio| ratio.vs == name && ratio.vs_depth.is_none())
         };
         if row.heading != self.heading {
@@ -100,9 +105,9 @@ const WIDTH: usize = 10;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measuring::Taken;
-    use crate::output::lines::tests::{POINT, SUMMARY};
-    use crate::output::lines::{Point, PublicKeyMode, PublicKeyPoint};
+    use crate::measuring::LoadSamples;
+    use crate::output::entries::tests::{POINT, SUMMARY};
+    use crate::output::entries::{Point, PublicKeyMode, PublicKeyPoint};
     use std::time::Duration;
 
     #[test]
@@ -114,7 +119,7 @@ mod tests {
             depth: 64,
             mode: PublicKeyMode::InFlight,
         };
-        let mut taken = Taken {
+        let mut taken = LoadSamples {
             per_second: vec![2.0 / 3.0, 12.0, 0.5],
             latencies: [7, 8, 9].map(Duration::from_millis).to_vec(),
         };

@@ -5,12 +5,12 @@ use super::subject::{Peer, PeerFactory, Presence};
 use crate::error::Error;
 
 /// A peer of this run.
-pub(crate) struct Chosen {
+pub(crate) struct ChosenPeer {
     pub(crate) name: &'static str,
     pub(crate) peer: Box<dyn Peer>,
 }
 
-impl Chosen {
+impl ChosenPeer {
     /// How many it has for a cipher's request where Oarlock has `ours`.
     pub(crate) fn threads(&self, ours: usize) -> usize {
         if own::HAS_THREADS.contains(&self.name) {
@@ -46,9 +46,9 @@ pub(crate) fn choose(
     named: &[String],
     threads: usize,
     note: &mut dyn FnMut(&str),
-) -> Result<Vec<Chosen>, Error> {
+) -> Result<Vec<ChosenPeer>, Error> {
     let all: Vec<&PeerFactory> = factories.iter().chain(own::PEERS).collect();
-    let mut chosen: Vec<Chosen> = Vec::new();
+    let mut chosen: Vec<ChosenPeer> = Vec::new();
     for name in named {
         let factory = all
             .iter()
@@ -61,7 +61,7 @@ pub(crate) fn choose(
                 ))
             })?;
         if chosen.iter().all(|earlier| earlier.name != factory.name) {
-            chosen.push(Chosen {
+            chosen.push(ChosenPeer {
                 name: factory.name,
                 peer: (factory.open)(threads)?,
             });
@@ -80,7 +80,7 @@ pub(crate) fn choose(
             continue;
         }
         match (factory.open)(threads) {
-            Ok(peer) => chosen.push(Chosen {
+            Ok(peer) => chosen.push(ChosenPeer {
                 name: factory.name,
                 peer,
             }),

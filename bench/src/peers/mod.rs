@@ -1,4 +1,4 @@
-//! Who is measured.
+//! The implementations that are measured.
 //!
 //! ```text
 //! chosen.rs                  the peers of a run
@@ -12,7 +12,7 @@ mod own;
 mod public_key;
 mod subject;
 
-pub(crate) use chosen::{Chosen, choose};
-pub(crate) use own::{Asked, OARLOCK, Oarlock};
-pub use public_key::{Lanes, Line, PublicKey, Results, SingleRsa, SingleRsaKey};
+pub(crate) use chosen::{ChosenPeer, choose};
+pub(crate) use own::{CallStyle, OARLOCK, Oarlock};
+pub use public_key::{LaneQueue, Lanes, PublicKey, Results, SingleRsa, SingleRsaKey};
 pub use subject::{AAD, Aead, Nonces, Peer, PeerFactory, Presence, Sealed, Stream, Subject};

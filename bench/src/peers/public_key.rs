@@ -1,7 +1,7 @@
 //! Public-key operations: requests that take long, many of them in flight at once.
 //!
-//! Who does one at a time has the others wait, which costs it no throughput; who does several at
-//! once takes what is there.
+//! An implementation that does one at a time keeps the others waiting, which costs no throughput;
+//! one that does several at once takes what is there.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::error::Error;
 
 /// What one thread asks of an implementation.
 pub trait PublicKey: Send {
-    /// Enters the request with this number. It may be begun now, or when somebody asks for it.
+    /// Enters the request with this number. It may start now, or when its result is asked for.
     fn submit(&mut self, request: usize);
 
     /// Has the oldest of the requests that have entered done, and hands over its result and those
@@ -65,7 +65,7 @@ impl Results {
     }
 }
 
-/// An implementation that does some requests in one call, or one.
+/// An implementation that does up to [`LANES`](Self::LANES) requests in one call.
 pub trait Lanes: Send {
     /// How many at most.
     const LANES: usize;
@@ -74,22 +74,22 @@ pub trait Lanes: Send {
     fn run(&mut self, requests: &[usize], results: &mut Results);
 }
 
-/// Those that have entered, before lanes that take them as they come.
+/// Requests that have entered, in front of lanes that take them as they come.
 #[derive(Debug)]
-pub struct Line<L> {
+pub struct LaneQueue<L> {
     lanes: L,
     waiting: VecDeque<usize>,
 }
 
-impl<L: Lanes + 'static> Line<L> {
-    /// Nobody waits yet.
+impl<L: Lanes + 'static> LaneQueue<L> {
+    /// With no request waiting.
     pub fn before(lanes: L) -> Box<dyn PublicKey> {
         let waiting = VecDeque::new();
         Box::new(Self { lanes, waiting })
     }
 }
 
-impl<L: Lanes> PublicKey for Line<L> {
+impl<L: Lanes> PublicKey for LaneQueue<L> {
     fn submit(&mut self, request: usize) {
         self.waiting.push_back(request);
     }
@@ -133,7 +133,7 @@ impl<K: SingleRsaKey + 'static> SingleRsa<K> {
     ) -> Result<Box<dyn PublicKey>, Error> {
         let keys = tasks.keys.iter().map(key).collect::<Result<_, _>>()?;
         let tasks = Arc::clone(tasks);
-        Ok(Line::before(Self { tasks, keys }))
+        Ok(LaneQueue::before(Self { tasks, keys }))
     }
 }
 

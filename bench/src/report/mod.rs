@@ -13,10 +13,10 @@ mod page;
 use std::io::Write;
 use std::path::Path;
 
-use crate::args::{Args, Mode};
+use crate::args::{Args, CallPattern};
 use crate::cases::{self, Algorithm, Case, Matching, Size};
 use crate::error::Error;
-use crate::output::{Line, Machine, json};
+use crate::output::{Entry, Machine, json};
 use crate::peers::PeerFactory;
 use crate::run::{Event, Shown, measure as measure_cases};
 use figures::Report;
@@ -47,7 +47,7 @@ pub(crate) fn run(
             }
             shown.on(event)
         })?;
-        Ok::<Vec<Line>, Error>(all)
+        Ok::<Vec<Entry>, Error>(all)
     };
 
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
@@ -92,7 +92,7 @@ fn scaling(args: &Args, threads: usize, bytes: Size) -> Args {
     Args {
         threads,
         size: vec![bytes],
-        mode: vec![Mode::BackToBack],
+        mode: vec![CallPattern::BackToBack],
         peer: vec!["inline".to_owned()],
         // Keystream that was made before the clock started is little of what is used in this time.
         sample_ms: args.sample_ms.or((!args.quick).then_some(STEADY_MS)),
@@ -105,7 +105,7 @@ fn bursts(args: &Args, threads: usize) -> Args {
     Args {
         threads,
         size: BURST_SIZES.to_vec(),
-        mode: vec![Mode::Burst],
+        mode: vec![CallPattern::Burst],
         idle_ms: match args.idle_ms.as_slice() {
             [] => vec![idle_ms],
             given => given.to_vec(),

@@ -2,85 +2,85 @@
 
 use std::time::Duration;
 
-use super::everybody::{Event, Everybody, Observer};
+use super::participants::{Event, Observer, Participants};
 use crate::args::{self, Args};
 use crate::cases::{Case, Direction, Size};
 use crate::error::Error;
 use crate::measuring::{self, Buffer, Contestant, Mode, Summary, Work, compare};
-use crate::output::{Line, Point};
-use crate::peers::{AAD, Chosen, Nonces, OARLOCK, Oarlock, Peer, Sealed, Subject};
+use crate::output::{Entry, Point};
+use crate::peers::{AAD, ChosenPeer, Nonces, OARLOCK, Oarlock, Peer, Sealed, Subject};
 
-/// Measures `cases`; returns how many of them Oarlock and somebody else do.
+/// Measures `cases`; returns how many of them Oarlock and a peer support.
 pub(super) fn measure(
     args: &Args,
     cases: &[&'static Case],
-    everybody: &Everybody,
+    participants: &Participants,
     observer: Observer<'_>,
 ) -> Result<usize, Error> {
     let mut measured = 0;
     for case in cases {
         for depth in depths(args) {
-            let Some(field) = Field::of(case, depth, everybody)? else {
+            let Some(contest) = CipherContest::of(case, depth, participants)? else {
                 continue;
             };
-            if let Err(Error::Unavailable(why)) = field.subject(&everybody.oarlock, case) {
+            if let Err(Error::Unavailable(why)) = contest.subject(&participants.oarlock, case) {
                 eprintln!("without {}: {why}", case.name);
                 continue;
             }
-            field.verify(&sizes(args, case))?;
+            contest.verify(&sizes(args, case))?;
             measured += 1;
-            field.measure(args, observer)?;
+            contest.measure(args, observer)?;
         }
     }
     Ok(measured)
 }
 
 /// Compares outputs only; returns how many of them agree with the first's.
-pub(super) fn verify(cases: &[&'static Case], everybody: &Everybody) -> Result<usize, Error> {
+pub(super) fn verify(cases: &[&'static Case], participants: &Participants) -> Result<usize, Error> {
     let mut compared = 0;
     for case in cases {
-        if let Some(field) = Field::of(case, 1, everybody)? {
-            compared += field.verify(&[])?;
+        if let Some(contest) = CipherContest::of(case, 1, participants)? {
+            compared += contest.verify(&[])?;
         }
     }
     Ok(compared)
 }
 
-/// Who takes part in a case.
-struct Field<'a> {
+/// The participants of a case.
+struct CipherContest<'a> {
     case: &'static Case,
     depth: usize,
     key: Vec<u8>,
     oarlock: &'a Oarlock,
-    peers: Vec<&'a Chosen>,
+    peers: Vec<&'a ChosenPeer>,
 }
 
-impl<'a> Field<'a> {
-    /// Leaves out peers that do not do the case, and says so; `None` where nobody is left. Where
+impl<'a> CipherContest<'a> {
+    /// Leaves out peers that do not support the case, and says so; `None` where none is left. Where
     /// none was named, Oarlock is then measured beside itself.
     fn of(
         case: &'static Case,
         depth: usize,
-        everybody: &'a Everybody,
+        participants: &'a Participants,
     ) -> Result<Option<Self>, Error> {
-        let mut field = Self {
+        let mut contest = Self {
             case,
             depth,
             key: (0..case.algorithm.key_bytes() as u8).collect(),
-            oarlock: &everybody.oarlock,
+            oarlock: &participants.oarlock,
             peers: Vec::new(),
         };
-        for chosen in &everybody.peers {
-            match field.subject(&*chosen.peer, case) {
-                Ok(_) => field.peers.push(chosen),
+        for chosen in &participants.peers {
+            match contest.subject(&*chosen.peer, case) {
+                Ok(_) => contest.peers.push(chosen),
                 Err(Error::Unavailable(why)) => {
-                    everybody.without(case.name, chosen.name, &why);
+                    participants.without(case.name, chosen.name, &why);
                 }
                 Err(error) => return Err(error),
             }
         }
-        let nobody = everybody.named && field.peers.is_empty();
-        Ok((!nobody).then_some(field))
+        let nobody = participants.named && contest.peers.is_empty();
+        Ok((!nobody).then_some(contest))
     }
 
     fn subject(&self, peer: &dyn Peer, case: &Case) -> Result<Subject, Error> {
@@ -164,7 +164,7 @@ impl<'a> Field<'a> {
         Ok(())
     }
 
-    fn measure_point(&self, point: &Point<'_>, work: &Work) -> Result<Vec<Line>, Error> {
+    fn measure_point(&self, point: &Point<'_>, work: &Work) -> Result<Vec<Entry>, Error> {
         let mut buffers: Vec<_> = (0..self.depth).map(|_| Buffer::new(work.bytes)).collect();
         let mut our_samples = Vec::new();
         let mut lines = Vec::new();
@@ -222,16 +222,16 @@ fn modes(args: &Args) -> Vec<Mode> {
         ([], false) => &[2, 20],
         (given, _) => given,
     };
-    let names: &[args::Mode] = match (args.mode.as_slice(), args.threads) {
-        ([], 1) => &[args::Mode::BackToBack],
-        ([], _) => &[args::Mode::BackToBack, args::Mode::AfterIdle],
+    let names: &[args::CallPattern] = match (args.mode.as_slice(), args.threads) {
+        ([], 1) => &[args::CallPattern::BackToBack],
+        ([], _) => &[args::CallPattern::BackToBack, args::CallPattern::AfterIdle],
         (given, _) => given,
     };
-    let of_name = |name: &args::Mode| match name {
-        args::Mode::BackToBack => vec![Mode::BackToBack],
-        args::Mode::Prefilled => vec![Mode::Prefilled],
-        args::Mode::AfterIdle => idle_ms.iter().map(|ms| Mode::AfterIdle(*ms)).collect(),
-        args::Mode::Burst => idle_ms
+    let of_name = |name: &args::CallPattern| match name {
+        args::CallPattern::BackToBack => vec![Mode::BackToBack],
+        args::CallPattern::Prefilled => vec![Mode::Prefilled],
+        args::CallPattern::AfterIdle => idle_ms.iter().map(|ms| Mode::AfterIdle(*ms)).collect(),
+        args::CallPattern::Burst => idle_ms
             .iter()
             .map(|ms| Mode::Burst {
                 idle_ms: *ms,
@@ -251,7 +251,7 @@ fn depths(args: &Args) -> Vec<usize> {
 
 fn sizes(args: &Args, case: &Case) -> Vec<usize> {
     let sizes = match (args.size.as_slice(), args.threads) {
-        ([], _) if args.mode.contains(&args::Mode::Burst) => BURST_SIZES,
+        ([], _) if args.mode.contains(&args::CallPattern::Burst) => BURST_SIZES,
         ([], 1) => ONE_THREAD_SIZES,
         ([], _) => MANY_THREADS_SIZES,
         (given, _) => given,

@@ -8,26 +8,26 @@
 use oarlock::device::Operation;
 use oarlock::{AcceleratedAead, Accelerator};
 
-use super::everybody::{Event, Everybody, Observer};
+use super::participants::{Event, Observer, Participants};
 use super::public_key::{depths, rounds, sample_length};
 use crate::args::Args;
 use crate::cases::{PublicKeyCase, Tasks, Unit};
 use crate::error::Error;
-use crate::measuring::{self, Bound, Loop, Mode, Summary, Taken};
-use crate::output::{Line, MIXED, Point, PublicKeyMode, PublicKeyPoint, Row};
+use crate::measuring::{self, CpuBinding, LoadSamples, Loop, Mode, Summary};
+use crate::output::{Entry, MIXED, Point, PublicKeyMode, PublicKeyPoint, Row};
 use crate::peers::{AAD, Nonces, OARLOCK, Oarlock, PublicKey, Results};
 
 /// Measures `cases`; returns how many of them Oarlock does.
 pub(super) fn measure(
     args: &Args,
     cases: &[&'static PublicKeyCase],
-    everybody: &Everybody,
+    participants: &Participants,
     observer: Observer<'_>,
 ) -> Result<usize, Error> {
-    let _bound = Bound::to(args.threads)?;
+    let _bound = CpuBinding::to(args.threads)?;
     let mut measured = 0;
     for case in cases {
-        measured += usize::from(measure_case(args, case, everybody, observer)?);
+        measured += usize::from(measure_case(args, case, participants, observer)?);
     }
     Ok(measured)
 }
@@ -36,15 +36,15 @@ pub(super) fn measure(
 fn measure_case(
     args: &Args,
     case: &'static PublicKeyCase,
-    everybody: &Everybody,
+    participants: &Participants,
     observer: Observer<'_>,
 ) -> Result<bool, Error> {
     let tasks = Tasks::of(case)?;
     for depth in depths(args) {
-        let asked = Oarlock::asked_at(depth);
-        let requests = match everybody.oarlock.public_key_callers(&tasks, asked, 1) {
+        let asked = Oarlock::call_style_at(depth);
+        let requests = match participants.oarlock.public_key_callers(&tasks, asked, 1) {
             Err(Error::Unavailable(why)) => {
-                everybody.without(case.name, OARLOCK, &why);
+                participants.without(case.name, OARLOCK, &why);
                 return Ok(false);
             }
             made => made?,
@@ -116,8 +116,8 @@ enum Turn {
 /// Samples of one kind of load, alone and beside the other.
 #[derive(Default)]
 struct Pair {
-    alone: Taken,
-    beside: Taken,
+    alone: LoadSamples,
+    beside: LoadSamples,
 }
 
 impl Pair {
@@ -126,7 +126,7 @@ impl Pair {
     }
 }
 
-fn of_messages(threads: usize, beside: &str, messages: &Pair) -> (Row, [Line; 3]) {
+fn of_messages(threads: usize, beside: &str, messages: &Pair) -> (Row, [Entry; 3]) {
     let unit = Unit::GigabytesPerSecond.name();
     let point = Point {
         case: CIPHER,

@@ -1,4 +1,4 @@
-//! Who is measured and at which depths: answers compared, then samples in turn.
+//! Public-key operations at each depth: answers compared, then samples in turn.
 //!
 //! ```text
 //! round 1   depth 1: Oarlock, A, B    depth 8: Oarlock, A, B   ...
@@ -10,34 +10,34 @@
 
 use std::time::Duration;
 
-use super::everybody::{Event, Everybody, Observer};
+use super::participants::{Event, Observer, Participants};
 use crate::args::Args;
 use crate::cases::{PublicKeyCase, Tasks};
 use crate::error::Error;
-use crate::measuring::{self, Bound, Loop, Summary, Taken};
-use crate::output::{Line, PublicKeyMode, PublicKeyPoint};
-use crate::peers::{Asked, OARLOCK, Oarlock, PublicKey};
+use crate::measuring::{self, CpuBinding, LoadSamples, Loop, Summary};
+use crate::output::{Entry, PublicKeyMode, PublicKeyPoint};
+use crate::peers::{CallStyle, OARLOCK, Oarlock, PublicKey};
 
-/// Measures `cases`; returns how many of them somebody does.
+/// Measures `cases`; returns how many of them a participant supports.
 pub(crate) fn measure(
     args: &Args,
     cases: &[&'static PublicKeyCase],
-    everybody: &Everybody,
+    participants: &Participants,
     observer: Observer<'_>,
 ) -> Result<usize, Error> {
-    let _bound = Bound::to(args.threads)?;
+    let _bound = CpuBinding::to(args.threads)?;
     let mut measured = 0;
     for case in cases {
-        let mut field = Field::of(case, args, everybody)?;
-        if field.sides.is_empty() {
+        let mut contest = PublicKeyContest::of(case, args, participants)?;
+        if contest.parties.is_empty() {
             continue;
         }
-        field.verify(args, everybody)?;
-        field.measure(args)?;
+        contest.verify(args, participants)?;
+        contest.measure(args)?;
         measured += 1;
         let mut before = None;
         for depth in depths(args) {
-            let (point, lines) = field.lines(args, depth, before);
+            let (point, lines) = contest.lines(args, depth, before);
             observer(Event::Measured(&point.row(), &lines))?;
             before = Some(depth);
         }
@@ -49,7 +49,7 @@ pub(crate) fn measure(
 pub(crate) fn verify(
     args: &Args,
     cases: &[&'static PublicKeyCase],
-    everybody: &Everybody,
+    participants: &Participants,
 ) -> Result<usize, Error> {
     let mut agreed = 0;
     let args = &Args {
@@ -57,75 +57,79 @@ pub(crate) fn verify(
         ..args.clone()
     };
     for case in cases {
-        agreed += Field::of(case, args, everybody)?.verify(args, everybody)?;
+        agreed += PublicKeyContest::of(case, args, participants)?.verify(args, participants)?;
     }
     Ok(agreed)
 }
 
-/// Who takes part in a case.
-struct Field {
+/// The participants of a case.
+struct PublicKeyContest {
     case: &'static PublicKeyCase,
     tasks: Tasks,
-    /// Everybody at the first depth, Oarlock first, and so on.
-    sides: Vec<Side>,
-    /// By number of request, as everybody has to have them.
+    /// All participants at the first depth, Oarlock first; then at the next.
+    parties: Vec<Party>,
+    /// By number of request; every participant has to give these.
     answers: Vec<Vec<u8>>,
 }
 
-/// Somebody at one depth.
-struct Side {
+/// A participant at one depth.
+struct Party {
     name: &'static str,
     depth: usize,
     threads: usize,
     loops: Vec<Loop>,
-    taken: Taken,
+    taken: LoadSamples,
 }
 
-impl Field {
-    /// Leaves out who does not do the case.
-    fn of(case: &'static PublicKeyCase, args: &Args, everybody: &Everybody) -> Result<Self, Error> {
+impl PublicKeyContest {
+    /// Leaves out participants that do not support the case.
+    fn of(
+        case: &'static PublicKeyCase,
+        args: &Args,
+        participants: &Participants,
+    ) -> Result<Self, Error> {
         let tasks = Tasks::of(case)?;
-        let mut sides = Vec::new();
+        let mut parties = Vec::new();
         for depth in depths(args) {
-            sides.extend(sides_at(case, depth, &tasks, args, everybody)?);
+            parties.extend(parties_at(case, depth, &tasks, args, participants)?);
         }
         Ok(Self {
             case,
             tasks,
-            sides,
+            parties,
             answers: Vec::new(),
         })
     }
 
-    /// Has everybody answer every request at every depth, and compares; wrong signatures have to be
+    /// Has every participant answer all requests at every depth, and compares; wrong signatures have to be
     /// found wrong. Returns how many were found to agree with the first.
-    fn verify(&mut self, args: &Args, everybody: &Everybody) -> Result<usize, Error> {
+    fn verify(&mut self, args: &Args, participants: &Participants) -> Result<usize, Error> {
         let mut agreed = 0;
         // A peer is first, so that it is the reference.
-        let reference = self.sides.iter().position(|side| side.name != OARLOCK);
-        let Some(reference) = self.sides.get_mut(reference.unwrap_or(0)) else {
+        let reference = self.parties.iter().position(|party| party.name != OARLOCK);
+        let Some(reference) = self.parties.get_mut(reference.unwrap_or(0)) else {
             return Ok(0);
         };
         let reference_name = reference.name;
         self.answers = reference.loops[0].answers();
-        for side in &mut self.sides {
-            let answers = side.loops[0].answers();
+        for party in &mut self.parties {
+            let answers = party.loops[0].answers();
             if let Some(number) = first_difference(&answers, &self.answers) {
                 return Err(Error::Mismatch(format!(
                     "{} differs from {reference_name} in {} at depth {}: request {number}",
-                    side.name, self.case.name, side.depth
+                    party.name, self.case.name, party.depth
                 )));
             }
-            agreed += usize::from(side.name != reference_name);
+            agreed += usize::from(party.name != reference_name);
         }
         if let Some(wrong) = self.tasks.with_wrong_signatures() {
             let deepest = depths(args).into_iter().max().unwrap_or(1);
-            for mut side in sides_at(self.case, deepest, &wrong, args, everybody)? {
-                let answers = side.loops[0].answers();
+            for mut party in parties_at(self.case, deepest, &wrong, args, participants)? {
+                let answers = party.loops[0].answers();
                 if let Some(number) = answers.iter().position(|answer| *answer != [0]) {
                     return Err(Error::Mismatch(format!(
                         "{} takes a wrong signature for right in {}: request {number}",
-                        side.name, self.case.name
+                        party.name, self.case.name
                     )));
                 }
             }
@@ -136,34 +140,34 @@ impl Field {
     fn measure(&mut self, args: &Args) -> Result<(), Error> {
         let length = sample_length(args);
         for round in 0..rounds(args) {
-            for turn in 0..self.sides.len() {
+            for turn in 0..self.parties.len() {
                 let place = match round % 2 {
                     0 => turn,
-                    _ => self.sides.len() - 1 - turn,
+                    _ => self.parties.len() - 1 - turn,
                 };
-                let side = &mut self.sides[place];
-                let samples = measuring::sample(&mut side.loops, length)?;
-                for one in &side.loops {
+                let party = &mut self.parties[place];
+                let samples = measuring::sample(&mut party.loops, length)?;
+                for one in &party.loops {
                     if let Some(number) = one.results.first_wrong(&self.answers) {
                         return Err(Error::Mismatch(format!(
                             "{} gave a wrong answer in {} at depth {}: request {number}",
-                            side.name, self.case.name, side.depth
+                            party.name, self.case.name, party.depth
                         )));
                     }
                 }
-                side.taken.add(&samples);
+                party.taken.add(&samples);
             }
         }
         Ok(())
     }
 
-    /// Of everybody at a depth; of Oarlock also beside itself at the depth before.
+    /// Entries of all participants at a depth; of Oarlock also beside itself at the depth before.
     fn lines(
         &mut self,
         args: &Args,
         depth: usize,
         before: Option<usize>,
-    ) -> (PublicKeyPoint, Vec<Line>) {
+    ) -> (PublicKeyPoint, Vec<Entry>) {
         let point = PublicKeyPoint {
             case: self.case.name,
             bytes: self.case.operation.bits() / 8,
@@ -175,20 +179,20 @@ impl Field {
             },
         };
         let our_samples = |depth| {
-            let mut sides = self.sides.iter();
-            let ours = sides.find(|side| side.name == OARLOCK && side.depth == depth);
-            ours.map(|side| side.taken.per_second.clone())
+            let mut parties = self.parties.iter();
+            let ours = parties.find(|party| party.name == OARLOCK && party.depth == depth);
+            ours.map(|party| party.taken.per_second.clone())
         };
         let ours = our_samples(depth);
         let ours_before = before.and_then(|before| our_samples(before).zip(Some(before)));
         let mut lines = Vec::new();
-        for side in self.sides.iter_mut().filter(|side| side.depth == depth) {
-            lines.push(point.rate(side.name, side.threads, &mut side.taken));
+        for party in self.parties.iter_mut().filter(|party| party.depth == depth) {
+            lines.push(point.rate(party.name, party.threads, &mut party.taken));
             if let Some(ours) = &ours
-                && side.name != OARLOCK
+                && party.name != OARLOCK
             {
-                let summary = Summary::of_ratios(ours, &side.taken.per_second);
-                lines.push(point.ratio(side.name, None, &summary));
+                let summary = Summary::of_ratios(ours, &party.taken.per_second);
+                lines.push(point.ratio(party.name, None, &summary));
             }
         }
         if let Some((ours, (theirs, before))) = ours.zip(ours_before) {
@@ -199,7 +203,7 @@ impl Field {
     }
 }
 
-impl Side {
+impl Party {
     fn new(
         name: &'static str,
         depth: usize,
@@ -218,38 +222,40 @@ impl Side {
             depth,
             threads,
             loops: loops.collect(),
-            taken: Taken::default(),
+            taken: LoadSamples::default(),
         }
     }
 }
 
-/// Everybody who does the case, Oarlock first.
-fn sides_at(
+/// All participants that support the case, Oarlock first.
+fn parties_at(
     case: &PublicKeyCase,
     depth: usize,
     tasks: &Tasks,
     args: &Args,
-    everybody: &Everybody,
-) -> Result<Vec<Side>, Error> {
-    let mut sides = Vec::new();
-    let mut add = |name, side: Result<Side, Error>| match side {
-        Ok(side) => {
-            sides.push(side);
+    participants: &Participants,
+) -> Result<Vec<Party>, Error> {
+    let mut parties = Vec::new();
+    let mut add = |name, party: Result<Party, Error>| match party {
+        Ok(party) => {
+            parties.push(party);
             Ok(())
         }
         Err(Error::Unavailable(why)) => {
-            everybody.without(case.name, name, &why);
+            participants.without(case.name, name, &why);
             Ok(())
         }
         Err(error) => Err(error),
     };
     let (asked, callers, depth_each) = match args.blocking {
-        Some(callers) => (Asked::Calls, callers, 1),
-        None => (Oarlock::asked_at(depth), 1, depth),
+        Some(callers) => (CallStyle::Calls, callers, 1),
+        None => (Oarlock::call_style_at(depth), 1, depth),
     };
-    let ours = everybody.oarlock.public_key_callers(tasks, asked, callers);
-    let side = ours.map(|ours| {
-        Side::new(
+    let ours = participants
+        .oarlock
+        .public_key_callers(tasks, asked, callers);
+    let party = ours.map(|ours| {
+        Party::new(
             OARLOCK,
             depth,
             args.threads,
@@ -258,15 +264,15 @@ fn sides_at(
             tasks.count(),
         )
     });
-    add(OARLOCK, side)?;
-    for chosen in &everybody.peers {
+    add(OARLOCK, party)?;
+    for chosen in &participants.peers {
         let threads = chosen.public_key_threads(args.threads);
         let callers = chosen.public_key_callers(args.threads).min(depth);
         // What is in flight is shared out.
         let depth_each = depth.div_ceil(callers);
         let theirs = (0..callers).map(|_| chosen.peer.public_key(tasks, depth_each));
-        let side = theirs.collect::<Result<Vec<_>, _>>().map(|theirs| {
-            Side::new(
+        let party = theirs.collect::<Result<Vec<_>, _>>().map(|theirs| {
+            Party::new(
                 chosen.name,
                 depth,
                 threads,
@@ -275,9 +281,9 @@ fn sides_at(
                 tasks.count(),
             )
         });
-        add(chosen.name, side)?;
+        add(chosen.name, party)?;
     }
-    Ok(sides)
+    Ok(parties)
 }
 
 pub(super) fn sample_length(args: &Args) -> Duration {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::everybody::Event;
+use super::participants::Event;
 use crate::args::Args;
 use crate::error::Error;
 use crate::output::{Record, Table, json, write_out};

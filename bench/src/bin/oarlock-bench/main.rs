@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use oarlock_bench::cases::{CASES, PUBLIC_KEY_CASES};
 
-    /// Every cipher, each way, and every public-key operation, of everybody who is here.
+    /// Every cipher, each way, and every public-key operation, of every peer on this machine.
     #[test]
     fn peers_and_oarlock_agree() {
         let cli = Cli::parse_from(["oarlock-bench"]);

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 /// One line.
 #[derive(Serialize)]
-struct Figure {
+struct SeedRow {
     case: &'static str,
     options: String,
     key_bits: usize,
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Error> {
         for key_bytes in [16, 24, 32] {
             let parsed: Options = options.parse().map_err(oarlock::Error::Options)?;
             let accelerator = Accelerator::builder().options(parsed).build()?;
-            let figure = Figure {
+            let figure = SeedRow {
                 case: "seed-shape",
                 options: (*options).to_owned(),
                 key_bits: 8 * key_bytes,
@@ -87,7 +87,7 @@ fn measure(accelerator: &Accelerator, key_bytes: usize, quick: bool) -> Result<f
     Ok(Summary::of(&rates[1..]).median)
 }
 
-fn shown(figure: &Figure) -> String {
+fn shown(figure: &SeedRow) -> String {
     let options = match figure.options.as_str() {
         "" => "default",
         options => options,
@@ -99,7 +99,7 @@ fn shown(figure: &Figure) -> String {
             format!(" (the seed on {cores} cores)"),
         )
     });
-    let Figure {
+    let SeedRow {
         key_bits,
         gbit_per_s,
         ..

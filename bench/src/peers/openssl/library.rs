@@ -267,7 +267,7 @@ impl Context {
     }
 
     /// As [`new`](Self::new), of the cipher that `world` gives for `name`: its property query and
-    /// providers decide whose that is.
+    /// providers decide which it is.
     pub(crate) fn fetched(
         world: &Rc<World>,
         name: &str,

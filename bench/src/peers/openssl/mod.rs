@@ -8,7 +8,7 @@ mod public_key;
 
 use std::sync::Arc;
 
-use super::public_key::{Line, PublicKey};
+use super::public_key::{LaneQueue, PublicKey};
 use super::subject::{Peer, PeerFactory, Presence, Subject};
 use crate::cases::{Algorithm, Case, Direction, Tasks};
 use crate::error::Error;
@@ -68,7 +68,7 @@ impl Peer for OpenSsl {
     fn public_key(&self, tasks: &Tasks, _: usize) -> Result<Box<dyn PublicKey>, Error> {
         match tasks {
             Tasks::Rsa(tasks) => public_key::rsa(&self.0, tasks),
-            Tasks::ModExp(tasks) => Ok(Line::before(public_key::ModExp::new(&self.0, tasks)?)),
+            Tasks::ModExp(tasks) => Ok(LaneQueue::before(public_key::ModExp::new(&self.0, tasks)?)),
         }
     }
 }

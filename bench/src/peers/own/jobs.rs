@@ -11,11 +11,11 @@ use zeroize::Zeroizing;
 
 use crate::cases::{ModExpTasks, RsaOperation, RsaRequest, RsaTasks, Tasks};
 use crate::error::Error;
-use crate::peers::public_key::{Lanes, Line, PublicKey, Results};
+use crate::peers::public_key::{LaneQueue, Lanes, PublicKey, Results};
 
 /// How Oarlock is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Asked {
+pub(crate) enum CallStyle {
     /// By calls, which return when they are done.
     Calls,
     /// By jobs, which are waited for in order.
@@ -26,7 +26,7 @@ pub(crate) enum Asked {
 pub(super) fn subjects(
     accelerator: &Accelerator,
     tasks: &Tasks,
-    asked: Asked,
+    asked: CallStyle,
     callers: usize,
 ) -> Result<Vec<Box<dyn PublicKey>>, Error> {
     match tasks {
@@ -35,7 +35,7 @@ pub(super) fn subjects(
     }
 }
 
-impl Asked {
+impl CallStyle {
     /// By so many callers.
     fn by<R: Requests + Clone + 'static>(
         self,
@@ -43,7 +43,7 @@ impl Asked {
         callers: usize,
     ) -> Vec<Box<dyn PublicKey>> {
         let caller = |_| match self {
-            Self::Calls => Line::before(Calls(requests.clone())),
+            Self::Calls => LaneQueue::before(Calls(requests.clone())),
             Self::Jobs => Box::new(InFlight {
                 requests: requests.clone(),
                 jobs: VecDeque::new(),
@@ -237,7 +237,7 @@ impl Pending {
 }
 
 fn done<T>(result: Result<T, OarlockError>) -> T {
-    result.unwrap_or_else(|error| panic!("what is asked of everybody can be done: {error}"))
+    result.unwrap_or_else(|error| panic!("what is asked of participants can be done: {error}"))
 }
 
 fn is_right(result: Result<(), OarlockError>) -> Vec<u8> {

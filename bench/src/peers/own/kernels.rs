@@ -15,7 +15,7 @@ use crate::cases::{Algorithm, Case};
 use crate::cases::{ModExpTasks, Tasks};
 use crate::error::Error;
 #[cfg(target_arch = "x86_64")]
-use crate::peers::public_key::{Lanes, Line, PublicKey, Results};
+use crate::peers::public_key::{LaneQueue, Lanes, PublicKey, Results};
 use crate::peers::subject::{Peer, Stream, Subject};
 
 /// The kernels themselves: no session, no plan.
@@ -51,7 +51,7 @@ impl Peer for Kernels {
         let ifma = Ifma::new(self.0).ok_or_else(|| {
             Error::Unavailable("no kernel for this CPU: it wants AVX-512 IFMA".to_owned())
         })?;
-        Ok(Line::before(Powers::new(ifma, tasks)?))
+        Ok(LaneQueue::before(Powers::new(ifma, tasks)?))
     }
 }
 

@@ -15,7 +15,7 @@ use ::oarlock::{Accelerator, Strategy};
 
 use super::subject::{PeerFactory, Presence};
 use crate::error::Error;
-pub(crate) use jobs::Asked;
+pub(crate) use jobs::CallStyle;
 use kernels::Kernels;
 use oarlock::Jobs;
 pub(crate) use oarlock::Oarlock;
@@ -23,7 +23,7 @@ pub(crate) use oarlock::Oarlock;
 /// Its name on the command line and in records.
 pub(crate) const OARLOCK: &str = "oarlock";
 
-/// Peers for the comparison with oneself.
+/// Oarlock's own parts, as peers.
 pub(crate) const PEERS: &[PeerFactory] = &[
     PeerFactory {
         name: ON_ONE_THREAD,
@@ -52,11 +52,11 @@ pub(crate) const PEERS: &[PeerFactory] = &[
     },
 ];
 
-/// The one that has one thread for everything.
+/// The peer that has one thread for everything.
 pub(crate) const ON_ONE_THREAD: &str = "inline";
-/// The one whose public-key requests are jobs even one at a time.
+/// The peer that submits public-key requests as jobs, even one at a time.
 pub(crate) const JOB: &str = "job";
-/// Those that have as many threads as Oarlock; all others have one.
+/// Peers with as many threads as Oarlock; all others have one.
 pub(crate) const HAS_THREADS: &[&str] = &["stripe", "prefetch"];
 
 /// The CPU as `OARLOCK_CPU` leaves it, which only the builder reads.

@@ -3,7 +3,7 @@
 use oarlock::{Accelerator, Calibration, Strategy};
 
 use super::ciphers;
-use super::jobs::{self, Asked};
+use super::jobs::{self, CallStyle};
 use crate::cases::{Case, Tasks};
 use crate::error::Error;
 use crate::peers::public_key::PublicKey;
@@ -50,7 +50,7 @@ impl Oarlock {
     pub(crate) fn public_key_callers(
         &self,
         tasks: &Tasks,
-        asked: Asked,
+        asked: CallStyle,
         callers: usize,
     ) -> Result<Vec<Box<dyn PublicKey>>, Error> {
         if matches!(self.strategy, Strategy::Stripe | Strategy::Prefetch) {
@@ -60,7 +60,7 @@ impl Oarlock {
     }
 
     /// For one thread that asks.
-    fn one_caller(&self, tasks: &Tasks, asked: Asked) -> Result<Box<dyn PublicKey>, Error> {
+    fn one_caller(&self, tasks: &Tasks, asked: CallStyle) -> Result<Box<dyn PublicKey>, Error> {
         let mut subjects = self.public_key_callers(tasks, asked, 1)?;
         subjects
             .pop()
@@ -68,11 +68,11 @@ impl Oarlock {
     }
 
     /// How it is asked at a depth where nothing else is said.
-    pub(crate) fn asked_at(depth: usize) -> Asked {
+    pub(crate) fn call_style_at(depth: usize) -> CallStyle {
         if depth == 1 {
-            Asked::Calls
+            CallStyle::Calls
         } else {
-            Asked::Jobs
+            CallStyle::Jobs
         }
     }
 }
@@ -97,7 +97,7 @@ impl Peer for Oarlock {
     }
 
     fn public_key(&self, tasks: &Tasks, depth: usize) -> Result<Box<dyn PublicKey>, Error> {
-        self.one_caller(tasks, Self::asked_at(depth))
+        self.one_caller(tasks, Self::call_style_at(depth))
     }
 }
 
@@ -116,6 +116,6 @@ impl Peer for Jobs {
     }
 
     fn public_key(&self, tasks: &Tasks, _: usize) -> Result<Box<dyn PublicKey>, Error> {
-        self.0.one_caller(tasks, Asked::Jobs)
+        self.0.one_caller(tasks, CallStyle::Jobs)
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
-use oarlock::{Counted, CountedLine, Direction};
+use oarlock::{Counted, CountedLine};
 use oarlock_bench::run::provided::{Provided, Rates, Request};
 use serde::Serialize;
 
@@ -151,10 +151,7 @@ impl Line {
 fn measured(provided: &Provided, line: &CountedLine) -> Option<Measured> {
     let request = Request {
         operation: line.operation,
-        direction: match line.direction {
-            Direction::Encrypt => oarlock_bench::cases::Direction::Encrypt,
-            Direction::Decrypt => oarlock_bench::cases::Direction::Decrypt,
-        },
+        direction: line.direction,
         bytes: line.bytes.div_ceil(line.requests) as usize,
     };
     let Rates {

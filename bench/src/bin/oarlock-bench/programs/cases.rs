@@ -3,15 +3,17 @@
 use oarlock_bench::Error;
 
 use super::compared::Compared;
-use super::files::{Files, Way as FileWay};
+use oarlock_bench::cases::Direction;
+
+use super::files::Files;
 use super::server::{Board, Boards, Servers};
 use super::setup::Setup;
 use super::speed::Speed;
-use super::ssh::{Place, Ssh, Suite, Way};
+use super::ssh::{Setting, Ssh, Suite, TransferKind};
 use super::{context, start};
 
 /// One line of the benchmark.
-pub(crate) struct Case {
+pub(crate) struct ProgramCase {
     pub(crate) name: String,
     pub(crate) program: Program,
 }
@@ -25,7 +27,7 @@ pub(crate) enum Program {
     Servers(Servers),
 }
 
-impl Case {
+impl ProgramCase {
     pub(crate) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
         match &self.program {
             Program::Speed(speed) => speed.measure(setup),
@@ -44,55 +46,63 @@ impl Case {
 }
 
 /// Every case, in the order in which they are measured.
-pub(crate) fn all() -> Vec<Case> {
-    let mut cases = vec![Case {
+pub(crate) fn all() -> Vec<ProgramCase> {
+    let mut cases = vec![ProgramCase {
         name: "openssl-start".to_owned(),
         program: Program::Start,
     }];
-    cases.extend(CIPHERS.iter().map(|cipher| Case {
+    cases.extend(CIPHERS.iter().map(|cipher| ProgramCase {
         name: format!("openssl-context-{cipher}"),
         program: Program::Context(cipher),
     }));
     for cipher in CIPHERS {
         for (decrypts, suffix) in [(false, ""), (true, "-decrypt")] {
-            cases.push(Case {
+            cases.push(ProgramCase {
                 name: format!("openssl-speed-{cipher}{suffix}"),
                 program: Program::Speed(Speed { cipher, decrypts }),
             });
         }
     }
-    let mut add = |name: String, suite, way, place| {
-        let program = Program::Ssh(Ssh { suite, way, place });
-        cases.push(Case { name, program });
+    let mut add = |name: String, suite, kind, setting| {
+        let program = Program::Ssh(Ssh {
+            suite,
+            kind,
+            setting,
+        });
+        cases.push(ProgramCase { name, program });
     };
     for suite in SUITES {
-        for way in [Way::Download, Way::Upload, Way::Scp] {
-            let name = format!("ssh-{}-{}", suite.name(), way.name());
-            add(name, suite, way, Place::Here);
+        for kind in [
+            TransferKind::Download,
+            TransferKind::Upload,
+            TransferKind::Scp,
+        ] {
+            let name = format!("ssh-{}-{}", suite.name(), kind.name());
+            add(name, suite, kind, Setting::Here);
         }
     }
     for (suffix, has_gfni) in [("", false), ("-with-gfni", true)] {
-        for way in [Way::Download, Way::Upload] {
-            let name = format!("ssh-masked{suffix}-{}", way.name());
-            add(name, &SUITES[0], way, Place::Masked { has_gfni });
+        for kind in [TransferKind::Download, TransferKind::Upload] {
+            let name = format!("ssh-masked{suffix}-{}", kind.name());
+            add(name, &SUITES[0], kind, Setting::Masked { has_gfni });
         }
     }
     for suite in [&SUITES[0], &SUITES[5]] {
         let name = format!("ssh-gigabit-{}", suite.name());
-        add(name, suite, Way::Download, Place::Gigabit);
+        add(name, suite, TransferKind::Download, Setting::Gigabit);
     }
     for suite in SUITES {
         let name = format!("ssh-one-cpu-{}", suite.name());
-        add(name, suite, Way::Download, Place::OneCpu);
+        add(name, suite, TransferKind::Download, Setting::OneCpu);
     }
     for (name, files) in FILES {
-        cases.push(Case {
+        cases.push(ProgramCase {
             name: name.to_owned(),
             program: Program::Files(files),
         });
     }
     for (name, servers) in servers() {
-        cases.push(Case {
+        cases.push(ProgramCase {
             name,
             program: Program::Servers(servers),
         });
@@ -141,13 +151,13 @@ fn servers() -> Vec<(String, Servers)> {
 }
 
 const FILES: [(&str, Files); 7] = [
-    ("file-encrypt", Files::One(FileWay::Encrypt)),
-    ("file-decrypt", Files::One(FileWay::Decrypt)),
-    ("file-many-encrypt", Files::Many(FileWay::Encrypt)),
-    ("file-many-decrypt", Files::Many(FileWay::Decrypt)),
+    ("file-encrypt", Files::One(Direction::Encrypt)),
+    ("file-decrypt", Files::One(Direction::Decrypt)),
+    ("file-many-encrypt", Files::Many(Direction::Encrypt)),
+    ("file-many-decrypt", Files::Many(Direction::Decrypt)),
     ("file-unlock", Files::Unlock),
-    ("pipe-encrypt", Files::Pipe(FileWay::Encrypt)),
-    ("pipe-decrypt", Files::Pipe(FileWay::Decrypt)),
+    ("pipe-encrypt", Files::Pipe(Direction::Encrypt)),
+    ("pipe-decrypt", Files::Pipe(Direction::Decrypt)),
 ];
 
 pub(crate) const CIPHERS: [&str; 7] = [

@@ -2,12 +2,12 @@
 
 use oarlock_bench::Error;
 use oarlock_bench::measuring::Summary;
-use oarlock_bench::output::{self, Line};
+use oarlock_bench::output::{self, Entry};
 
 /// Samples of two sides, taken in pairs.
 #[derive(Debug)]
 pub(crate) struct Compared {
-    pub(crate) figure: Figure,
+    pub(crate) figure: Quantity,
     /// Of a request, or of what was transferred; 0 where there are none.
     pub(crate) bytes: usize,
     /// The other side: [`STOCK`], or another program.
@@ -23,7 +23,7 @@ pub(crate) const STOCK: &str = "openssl";
 
 /// What samples count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Figure {
+pub(crate) enum Quantity {
     /// 10^9 bytes a second.
     Rate,
     /// Seconds of CPU time for 2^30 bytes, of both ends and all they start.
@@ -58,7 +58,7 @@ pub(crate) enum Figure {
     Descriptors,
 }
 
-impl Figure {
+impl Quantity {
     const fn unit(self) -> &'static str {
         match self {
             Self::Rate => "GB/s",
@@ -82,7 +82,12 @@ impl Figure {
 
 impl Compared {
     /// Of no size and no number of threads.
-    pub(crate) fn new(figure: Figure, vs: &'static str, ours: Vec<f64>, theirs: Vec<f64>) -> Self {
+    pub(crate) fn new(
+        figure: Quantity,
+        vs: &'static str,
+        ours: Vec<f64>,
+        theirs: Vec<f64>,
+    ) -> Self {
         Self {
             figure,
             bytes: 0,
@@ -103,22 +108,22 @@ impl Compared {
     }
 
     /// As the harness records what it measures itself: two rates and a ratio, ours over theirs.
-    pub(crate) fn lines(&self, case: &str) -> [Line; 3] {
+    pub(crate) fn lines(&self, case: &str) -> [Entry; 3] {
         let mode = match self.figure {
-            Figure::CpuSeconds => Some("cpu"),
-            Figure::ResidentMib | Figure::ServerMib => Some("resident"),
-            Figure::PerCpuSecond => Some("per-cpu-second"),
-            Figure::MicrosecondsP50 => Some("p50"),
-            Figure::MicrosecondsP99 | Figure::AdmittedMs => Some("p99"),
-            Figure::Right => Some("right"),
-            Figure::Descriptors => Some("descriptors"),
-            Figure::Rate
-            | Figure::Seconds
-            | Figure::Milliseconds
-            | Figure::Nanoseconds
-            | Figure::Files
-            | Figure::Operations
-            | Figure::AsTheBoard => None,
+            Quantity::CpuSeconds => Some("cpu"),
+            Quantity::ResidentMib | Quantity::ServerMib => Some("resident"),
+            Quantity::PerCpuSecond => Some("per-cpu-second"),
+            Quantity::MicrosecondsP50 => Some("p50"),
+            Quantity::MicrosecondsP99 | Quantity::AdmittedMs => Some("p99"),
+            Quantity::Right => Some("right"),
+            Quantity::Descriptors => Some("descriptors"),
+            Quantity::Rate
+            | Quantity::Seconds
+            | Quantity::Milliseconds
+            | Quantity::Nanoseconds
+            | Quantity::Files
+            | Quantity::Operations
+            | Quantity::AsTheBoard => None,
         };
         let point = (case, self.bytes, self.figure.unit());
         let threads = self.threads.unwrap_or(1);
@@ -181,7 +186,7 @@ pub(super) fn in_turn<T>(
 
 /// As [`in_turn`] for a figure of two, ours first.
 pub(super) fn pair(
-    figure: Figure,
+    figure: Quantity,
     bytes: usize,
     rounds: usize,
     work: impl FnMut(usize) -> Result<f64, Error>,
@@ -204,7 +209,7 @@ mod tests {
     #[test]
     fn ratios_are_of_pairs_and_sides_take_turns_to_begin() {
         let mut order = String::new();
-        let compared = pair(Figure::CpuSeconds, 1 << 30, 3, |side| {
+        let compared = pair(Quantity::CpuSeconds, 1 << 30, 3, |side| {
             order.push_str(["o", "t"][side]);
             Ok(order.len() as f64)
         })
@@ -216,7 +221,7 @@ mod tests {
         let found = (ratios.min, ratios.median, ratios.max);
         assert_eq!(found, (0.5, 5.0 / 6.0, 4.0 / 3.0));
         assert_eq!(compared.medians(), (4.0, 3.0));
-        let [_, _, Line::Ratio(ratio)] = compared.lines("ssh-x") else {
+        let [_, _, Entry::Ratio(ratio)] = compared.lines("ssh-x") else {
             panic!("the last is the ratio");
         };
         assert_eq!((ratio.ratio_min, ratio.ratio_median), (0.5, 0.83333));

@@ -2,7 +2,7 @@
 //! itself on files and streams, beside age, rage, openssl, gpg and cp, and as a cryptoserver.
 //!
 //! ```text
-//! cases.rs        what is measured            versions.rs who takes part
+//! cases.rs        what is measured            versions.rs of the programs
 //! speed.rs        openssl speed               start.rs    what the provider adds to a program's start
 //! context.rs      contexts, call by call      enc.rs      oarlock enc beside openssl enc
 //! ssh/            connections of our own      link.rs     a gigabit between two namespaces
@@ -13,8 +13,7 @@
 //!
 //! All sides take turns, and another begins in each round. A round's figures of two make one ratio, and the median of the ratios counts: what slows the machine for a while slows both.
 //!
-//! They take seconds a round, so they are measured only by who names them: with a pattern that
-//! begins as their names do.
+//! They take seconds a round, so only a pattern that begins as their names do measures them.
 
 mod cases;
 mod compared;
@@ -37,8 +36,8 @@ use oarlock_bench::cases::glob;
 use oarlock_bench::output::{Record, json, write_out};
 
 use crate::system::interrupt;
-pub(crate) use cases::{Case, all as cases, are_named_by};
-pub(crate) use compared::{Compared, Figure, STOCK};
+pub(crate) use cases::{ProgramCase, all as cases, are_named_by};
+pub(crate) use compared::{Compared, Quantity, STOCK};
 pub(crate) use setup::{Named, Setup};
 
 pub(crate) const HELP: &str = "\

@@ -40,7 +40,7 @@ pub(crate) struct Setup {
     folder: TempDir,
 }
 
-/// Who does a round.
+/// The side that does a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Side {
     /// Programs as they come, with the system's configuration.
@@ -197,8 +197,8 @@ pub(super) fn named_or_beside(
         .ok_or_else(|| Error::Unavailable(missing.to_owned()))
 }
 
-/// As `oarlock run` makes it for who has none: ours is preferred, but for the random numbers' own
-/// cipher.
+/// As `oarlock run` makes it where there is none: ours is preferred, except for the cipher of the
+/// random numbers.
 fn configuration(provider: Option<&Path>, counting: Option<&Path>) -> String {
     let mut text = "openssl_conf = init\n[init]\nproviders = providers\n".to_owned();
     if provider.is_some() {

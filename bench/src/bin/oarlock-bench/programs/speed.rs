@@ -1,11 +1,11 @@
-//! `openssl speed`: what everybody measures first.
+//! `openssl speed`: the usual first measurement.
 
 use std::process::{Command, Stdio};
 
 use oarlock::device::Operation;
 use oarlock_bench::Error;
 
-use super::compared::{Compared, Figure, pair};
+use super::compared::{Compared, Quantity, pair};
 use super::setup::{Setup, Side};
 
 /// One cipher, one way.
@@ -34,7 +34,7 @@ impl Speed {
         SIZES
             .iter()
             .map(|bytes| {
-                pair(Figure::Rate, *bytes, setup.rounds(5, 3), |side| {
+                pair(Quantity::Rate, *bytes, setup.rounds(5, 3), |side| {
                     let side = [Side::Oarlock, Side::Stock][side];
                     Ok(self.bytes_per_second(setup, side, *bytes)? / 1e9)
                 })

@@ -1,11 +1,11 @@
-//! Who takes part, as programs say themselves.
+//! Versions of programs, as they print them.
 
 use std::process::{Command, Stdio};
 
 use super::setup::Setup;
 use super::{files, ssh};
 
-/// Of everybody who takes part.
+/// Of all programs that take part.
 pub(super) fn versions(setup: &Setup) -> Vec<String> {
     let version = |program: &str, args: &[&str]| {
         let output = Command::new(program)

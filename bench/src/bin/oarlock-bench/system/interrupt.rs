@@ -7,7 +7,7 @@ use oarlock_bench::Error;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// From now on SIGINT, SIGTERM and SIGHUP, unless they are ignored, as under nohup, make [`check`]
-/// fail, and whoever waits for a process stop waiting, and end nothing else.
+/// fail, stop any wait for a process, and end nothing else.
 pub(crate) fn catch() -> Result<(), Error> {
     if SIGNAL.get().is_some() {
         return Ok(());

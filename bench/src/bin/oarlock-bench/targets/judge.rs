@@ -7,8 +7,8 @@ use oarlock_bench::run::First;
 
 use super::measure::Measured;
 use super::outcome::Outcome;
-use super::target::{Comparison, Depth, Process, ProgramFigure, Sizes, Target};
-use crate::programs::{Compared, Figure};
+use super::target::{Comparison, Depth, Process, ProgramQuantity, Sizes, Target};
+use crate::programs::{Compared, Quantity};
 
 /// What `measured` says of a target, under its name; or why nothing can be said.
 pub(super) fn judge(name: &str, target: &Target, measured: &Measured) -> Result<Outcome, String> {
@@ -98,7 +98,7 @@ fn first(process: Process, times: &[Vec<First>; 3]) -> Judged {
 }
 
 /// Ours and theirs, the better way round, or against a bound.
-fn program(wanted: &ProgramFigure, compared: &[Compared]) -> Result<Judged, String> {
+fn program(wanted: &ProgramQuantity, compared: &[Compared]) -> Result<Judged, String> {
     let found = compared.iter().find(|compared| {
         compared.vs == wanted.vs
             && compared.figure == wanted.figure
@@ -109,24 +109,24 @@ fn program(wanted: &ProgramFigure, compared: &[Compared]) -> Result<Judged, Stri
         return Err(format!("{} was not measured there", wanted.vs));
     };
     let mut ratios = compared.ratios(|ours, theirs| match wanted.figure {
-        Figure::Rate
-        | Figure::Files
-        | Figure::PerCpuSecond
-        | Figure::Operations
-        | Figure::Right => ours / theirs,
-        Figure::CpuSeconds
-        | Figure::Nanoseconds
-        | Figure::Seconds
-        | Figure::AdmittedMs
-        | Figure::ServerMib
-        | Figure::Descriptors => theirs / ours,
-        Figure::AsTheBoard => (ours / theirs).min(theirs / ours),
-        Figure::MicrosecondsP50 => ADDED_US_P50_MAX / (ours - theirs).max(1.0),
-        Figure::MicrosecondsP99 => ADDED_US_P99_MAX / (ours - theirs).max(1.0),
-        Figure::Milliseconds => (theirs + START_MS_ALLOWED) / ours,
-        Figure::ResidentMib => RESIDENT_MIB_MAX / ours,
+        Quantity::Rate
+        | Quantity::Files
+        | Quantity::PerCpuSecond
+        | Quantity::Operations
+        | Quantity::Right => ours / theirs,
+        Quantity::CpuSeconds
+        | Quantity::Nanoseconds
+        | Quantity::Seconds
+        | Quantity::AdmittedMs
+        | Quantity::ServerMib
+        | Quantity::Descriptors => theirs / ours,
+        Quantity::AsTheBoard => (ours / theirs).min(theirs / ours),
+        Quantity::MicrosecondsP50 => ADDED_US_P50_MAX / (ours - theirs).max(1.0),
+        Quantity::MicrosecondsP99 => ADDED_US_P99_MAX / (ours - theirs).max(1.0),
+        Quantity::Milliseconds => (theirs + START_MS_ALLOWED) / ours,
+        Quantity::ResidentMib => RESIDENT_MIB_MAX / ours,
     });
-    if matches!(wanted.figure, Figure::ResidentMib | Figure::Right) {
+    if matches!(wanted.figure, Quantity::ResidentMib | Quantity::Right) {
         // A bound holds for every run.
         ratios.median = ratios.min;
     }
@@ -249,23 +249,23 @@ mod tests {
         let stock = |figure, ours: &[f64], theirs| (figure, STOCK, None, ours.to_vec(), theirs);
         #[rustfmt::skip]
         let cases = [
-            ("openssl-speed-aes-128-ctr", " 16:", stock(Figure::Rate, &[0.94], 1.0), Some(0.94), false),
-            ("openssl-speed-aes-128-ctr", " 64:", stock(Figure::Rate, &[0.94], 1.0), None, false),
-            ("ssh-aes256-gcm-upload", "rate", stock(Figure::Rate, &[0.9], 1.0), Some(0.9), false),
-            ("ssh-aes256-gcm-upload", "CPU", stock(Figure::CpuSeconds, &[1.6], 2.0), Some(1.25), true),
-            ("openssl-start", "1 ms", stock(Figure::Milliseconds, &[8.0], 5.0), Some(0.75), false),
-            ("openssl-context-chacha20", "time", stock(Figure::Nanoseconds, &[125.0], 100.0), Some(0.8), false),
-            ("file-encrypt", ": over cp", (Figure::Rate, "cp", Some(2), vec![0.95], 1.0), Some(0.95), true),
-            ("file-encrypt", ": over age", (Figure::Rate, "age", Some(2), vec![2.3], 1.0), Some(2.3), true),
-            ("file-decrypt", ": over age", (Figure::Rate, "age", Some(2), vec![2.3], 1.0), Some(2.3), false),
-            ("file-encrypt", "one thread", (Figure::Rate, "age", Some(1), vec![1.2], 1.0), Some(1.2), false),
-            ("file-encrypt", "one thread", (Figure::Rate, "age", Some(2), vec![1.2], 1.0), None, false),
-            ("file-encrypt", "resident", (Figure::ResidentMib, "cp", None, vec![32.0, 80.0, 40.0], 2.0), Some(0.8), false),
-            ("file-unlock", "time", (Figure::Seconds, "age", None, vec![0.8], 1.0), Some(1.25), true),
-            ("server-latency", "median", (Figure::MicrosecondsP50, "the library", None, vec![600.0], 500.0), Some(1.5), true),
-            ("server-latency", "99th", (Figure::MicrosecondsP99, "the library", None, vec![1100.0], 500.0), Some(0.5), false),
-            ("server-boards-axl200", "25 clients", (Figure::AsTheBoard, "the paper", Some(25), vec![250.0], 200.0), Some(0.8), false),
-            ("server-load", "memory", (Figure::ServerMib, "at first", None, vec![104.0], 104.0), Some(1.0), true),
+            ("openssl-speed-aes-128-ctr", " 16:", stock(Quantity::Rate, &[0.94], 1.0), Some(0.94), false),
+            ("openssl-speed-aes-128-ctr", " 64:", stock(Quantity::Rate, &[0.94], 1.0), None, false),
+            ("ssh-aes256-gcm-upload", "rate", stock(Quantity::Rate, &[0.9], 1.0), Some(0.9), false),
+            ("ssh-aes256-gcm-upload", "CPU", stock(Quantity::CpuSeconds, &[1.6], 2.0), Some(1.25), true),
+            ("openssl-start", "1 ms", stock(Quantity::Milliseconds, &[8.0], 5.0), Some(0.75), false),
+            ("openssl-context-chacha20", "time", stock(Quantity::Nanoseconds, &[125.0], 100.0), Some(0.8), false),
+            ("file-encrypt", ": over cp", (Quantity::Rate, "cp", Some(2), vec![0.95], 1.0), Some(0.95), true),
+            ("file-encrypt", ": over age", (Quantity::Rate, "age", Some(2), vec![2.3], 1.0), Some(2.3), true),
+            ("file-decrypt", ": over age", (Quantity::Rate, "age", Some(2), vec![2.3], 1.0), Some(2.3), false),
+            ("file-encrypt", "one thread", (Quantity::Rate, "age", Some(1), vec![1.2], 1.0), Some(1.2), false),
+            ("file-encrypt", "one thread", (Quantity::Rate, "age", Some(2), vec![1.2], 1.0), None, false),
+            ("file-encrypt", "resident", (Quantity::ResidentMib, "cp", None, vec![32.0, 80.0, 40.0], 2.0), Some(0.8), false),
+            ("file-unlock", "time", (Quantity::Seconds, "age", None, vec![0.8], 1.0), Some(1.25), true),
+            ("server-latency", "median", (Quantity::MicrosecondsP50, "the library", None, vec![600.0], 500.0), Some(1.5), true),
+            ("server-latency", "99th", (Quantity::MicrosecondsP99, "the library", None, vec![1100.0], 500.0), Some(0.5), false),
+            ("server-boards-axl200", "25 clients", (Quantity::AsTheBoard, "the paper", Some(25), vec![250.0], 200.0), Some(0.8), false),
+            ("server-load", "memory", (Quantity::ServerMib, "at first", None, vec![104.0], 104.0), Some(1.0), true),
         ];
         for (case, what, (figure, vs, threads, ours, theirs), ratio, met) in cases {
             let theirs = vec![theirs; ours.len()];

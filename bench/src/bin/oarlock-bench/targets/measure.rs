@@ -3,12 +3,12 @@
 use std::process::Command;
 
 use oarlock_bench::Error;
-use oarlock_bench::output::{Line, Ratio};
+use oarlock_bench::output::{Entry, Ratio};
 use oarlock_bench::run::First;
 use serde::de::DeserializeOwned;
 
 use super::target::{Comparison, CpuLimit, Target};
-use crate::programs::{self, Case, Compared, Named, Setup, enc};
+use crate::programs::{self, Compared, Named, ProgramCase, Setup, enc};
 use crate::system::interrupt;
 use crate::system::surroundings::{NO_AES_FOR_OPENSSL, on_one_cpu};
 
@@ -25,7 +25,7 @@ pub(super) enum Measured {
 pub(super) struct Measuring<'a> {
     named: &'a Named,
     quick: bool,
-    programs: Vec<Case>,
+    programs: Vec<ProgramCase>,
     /// Without the provider, and with.
     setups: [Option<Result<Setup, Error>>; 2],
 }
@@ -72,8 +72,8 @@ impl<'a> Measuring<'a> {
         let mut ratios = Vec::new();
         for line in text.lines() {
             match read(line)? {
-                Line::Ratio(ratio) => ratios.push(ratio),
-                Line::Rate(rate)
+                Entry::Ratio(ratio) => ratios.push(ratio),
+                Entry::Rate(rate)
                     if matches!(cpu, CpuLimit::Mask(_))
                         && rate.implementation == "openssl"
                         && rate.median > NO_AES_GB_PER_S_MAX =>
@@ -83,7 +83,7 @@ impl<'a> Measuring<'a> {
                         rate.implementation, rate.median
                     )));
                 }
-                Line::Rate(_) => {}
+                Entry::Rate(_) => {}
             }
         }
         Ok(ratios)
@@ -118,7 +118,7 @@ impl<'a> Measuring<'a> {
             .and_then(|setup| case.measure(setup))
     }
 
-    /// Whether somebody wants it to end.
+    /// Fails when a signal has asked it to stop.
     pub(super) fn go_on(&self) -> Result<(), Error> {
         interrupt::check()
     }

@@ -38,7 +38,7 @@ pub(crate) fn run(
     pattern: &str,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let asked = |line: &Line| {
+    let asked = |line: &NamedTarget| {
         let is_allowed = are_named_by(pattern) || !are_named_by(&line.name);
         is_allowed && glob::matches(pattern, &line.name)
     };
@@ -65,7 +65,7 @@ pub(crate) fn run(
         let Some(line) = lines.first() else { continue };
         let measured = measuring.measure(&case, line.target);
         measuring.go_on()?;
-        for Line { name, target } in lines {
+        for NamedTarget { name, target } in lines {
             let outcome = measured
                 .as_ref()
                 .map_err(ToString::to_string)
@@ -104,10 +104,10 @@ pub(crate) fn run(
 /// Lines that one measurement of a case decides.
 struct Group {
     case: String,
-    lines: Vec<Line>,
+    lines: Vec<NamedTarget>,
 }
 
-struct Line {
+struct NamedTarget {
     name: String,
     target: &'static Target,
 }
@@ -117,7 +117,7 @@ fn groups() -> Vec<Group> {
     let group = |case: &str, targets: &mut dyn Iterator<Item = &'static Target>| Group {
         case: case.to_owned(),
         lines: targets
-            .map(|target| Line {
+            .map(|target| NamedTarget {
                 name: target.name(case),
                 target,
             })

@@ -2,13 +2,13 @@
 
 use super::target::Comparison::{self, Cipher, Enc, First, Program, PublicKey};
 use super::target::{
-    Beside, CipherRun, CpuLimit, Depth, Process, ProgramFigure, PublicKeyRun, Sizes, Target, at,
+    Beside, CipherRun, CpuLimit, Depth, Process, ProgramQuantity, PublicKeyRun, Sizes, Target, at,
     below, to,
 };
 use crate::programs::server::{
     ALL as REQUESTS, AT_FIRST, FULL_QUEUE, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
 };
-use crate::programs::{Figure, STOCK};
+use crate::programs::{Quantity, STOCK};
 
 /// Figures that take AVX-512, VAES or IFMA, or were measured there alone.
 const WIDE: &str = "A";
@@ -22,9 +22,9 @@ macro_rules! board {
     ($cases:expr, $clients:literal) => {
         target(
             $cases,
-            Program(ProgramFigure {
+            Program(ProgramQuantity {
                 threads: Some($clients),
-                ..over(Figure::AsTheBoard, PAPER)
+                ..over(Quantity::AsTheBoard, PAPER)
             }),
             concat!(
                 $clients,
@@ -138,16 +138,16 @@ pub(super) const TARGETS: &[Target] = &[
     target(&["ssh-masked*"], Program(RATE), "rate over stock", 1.15, HIDDEN),
     target(&["ssh-gigabit-*", "ssh-one-cpu-*"], Program(RATE), "rate over stock", LEVEL, ANY),
     // The command, on files and streams.
-    target(ENCRYPT_DECRYPT, Program(over(Figure::Rate, "cp")), "over cp", 0.9, WIDE),
-    target(&["file-encrypt"], Program(over(Figure::Rate, "age")), "over age", 2.2, WIDE),
-    target(&["file-decrypt"], Program(over(Figure::Rate, "age")), "over age", 3.2, WIDE),
+    target(ENCRYPT_DECRYPT, Program(over(Quantity::Rate, "cp")), "over cp", 0.9, WIDE),
+    target(&["file-encrypt"], Program(over(Quantity::Rate, "age")), "over age", 2.2, WIDE),
+    target(&["file-decrypt"], Program(over(Quantity::Rate, "age")), "over age", 3.2, WIDE),
     target(ENCRYPT_DECRYPT, Program(ONE_THREAD), "one thread over age", 1.3, WIDE),
-    target(ENCRYPT_DECRYPT, Program(over(Figure::ResidentMib, "cp")), RESIDENT, 1.0, ANY),
-    target(&["file-many-*"], Program(over(Figure::Files, "rage")), "over a loop of rage", 20.0, ANY),
-    target(&["file-many-*"], Program(over(Figure::ResidentMib, "cp")), RESIDENT, 1.0, ANY),
-    target(&["file-unlock"], Program(over(Figure::Seconds, "age")), "age's time over ours", LEVEL, ANY),
-    target(&["pipe-*"], Program(over(Figure::Rate, "cat")), "over cat in its place", 0.8, WIDE),
-    target(&["pipe-*"], Program(over(Figure::ResidentMib, "cat")), RESIDENT, 1.0, ANY),
+    target(ENCRYPT_DECRYPT, Program(over(Quantity::ResidentMib, "cp")), RESIDENT, 1.0, ANY),
+    target(&["file-many-*"], Program(over(Quantity::Files, "rage")), "over a loop of rage", 20.0, ANY),
+    target(&["file-many-*"], Program(over(Quantity::ResidentMib, "cp")), RESIDENT, 1.0, ANY),
+    target(&["file-unlock"], Program(over(Quantity::Seconds, "age")), "age's time over ours", LEVEL, ANY),
+    target(&["pipe-*"], Program(over(Quantity::Rate, "cat")), "over cat in its place", 0.8, WIDE),
+    target(&["pipe-*"], Program(over(Quantity::ResidentMib, "cat")), RESIDENT, 1.0, ANY),
     // Servers.
     target(&["server-rsa2048"], Program(PER_CPU), "with TLS over the library, a CPU second", 0.93, ANY),
     target(&["server-rsa2048"], Program(PER_CPU_PLAIN), "with TLS over plaintext, a CPU second", 0.98, ANY),
@@ -163,11 +163,11 @@ pub(super) const TARGETS: &[Target] = &[
     target(&["server-load"], Program(RIGHT), "requests that end right", 1.0, ANY),
     target(&["server-load"], Program(MEMORY), "memory at first over memory at last", 1.0 / 1.05, ANY),
     target(&["server-load"], Program(FILES), "descriptors at first over descriptors at last", 1.0, ANY),
-    target(&["server-overload"], Program(over(Figure::Operations, PEAK)), "goodput over the peak", 0.95, ANY),
+    target(&["server-overload"], Program(over(Quantity::Operations, PEAK)), "goodput over the peak", 0.95, ANY),
     target(&["server-overload"], Program(RIGHT), "requests answered, or refused for want of room", 1.0, ANY),
-    target(&["server-overload"], Program(over(Figure::AdmittedMs, FULL_QUEUE)), ADMITTED, 2.0 / 3.0, ANY),
+    target(&["server-overload"], Program(over(Quantity::AdmittedMs, FULL_QUEUE)), ADMITTED, 2.0 / 3.0, ANY),
     target(&["server-kill"], Program(RIGHT), "requests that end right", 1.0, ANY),
-    target(&["server-kill"], Program(over(Figure::Operations, TWO_THIRDS)), AFTER_A_SECOND, 0.97, ANY),
+    target(&["server-kill"], Program(over(Quantity::Operations, TWO_THIRDS)), AFTER_A_SECOND, 0.97, ANY),
     target(&["oarlock enc of 1 GiB in tmpfs"], Enc, "over openssl enc, aes-128-ctr", 1.7, WIDE),
 ];
 
@@ -285,22 +285,22 @@ const CALLERS_OVER_JOBS: &str = "64 threads that wait over jobs, 2 cores";
 const REQUESTS_BESIDE: &str = "beside aes-256-gcm on 2 cores, over alone";
 const MESSAGES_BESIDE: &str = "aes-256-gcm beside it on 2 cores, over alone";
 
-const START: ProgramFigure = over(Figure::Milliseconds, STOCK);
-const CONTEXT: ProgramFigure = over(Figure::Nanoseconds, STOCK);
-const RATE: ProgramFigure = over(Figure::Rate, STOCK);
-const CPU_TIME: ProgramFigure = over(Figure::CpuSeconds, STOCK);
-const ONE_THREAD: ProgramFigure = ProgramFigure {
+const START: ProgramQuantity = over(Quantity::Milliseconds, STOCK);
+const CONTEXT: ProgramQuantity = over(Quantity::Nanoseconds, STOCK);
+const RATE: ProgramQuantity = over(Quantity::Rate, STOCK);
+const CPU_TIME: ProgramQuantity = over(Quantity::CpuSeconds, STOCK);
+const ONE_THREAD: ProgramQuantity = ProgramQuantity {
     threads: Some(1),
-    ..over(Figure::Rate, "age")
+    ..over(Quantity::Rate, "age")
 };
-const PER_CPU: ProgramFigure = over(Figure::PerCpuSecond, LIBRARY);
-const PER_CPU_PLAIN: ProgramFigure = over(Figure::PerCpuSecond, PLAINTEXT);
-const LATENCY_P50: ProgramFigure = over(Figure::MicrosecondsP50, LIBRARY);
-const LATENCY_P99: ProgramFigure = over(Figure::MicrosecondsP99, LIBRARY);
-const OPERATIONS: ProgramFigure = over(Figure::Operations, PAPER);
-const RIGHT: ProgramFigure = over(Figure::Right, REQUESTS);
-const MEMORY: ProgramFigure = over(Figure::ServerMib, AT_FIRST);
-const FILES: ProgramFigure = over(Figure::Descriptors, AT_FIRST);
+const PER_CPU: ProgramQuantity = over(Quantity::PerCpuSecond, LIBRARY);
+const PER_CPU_PLAIN: ProgramQuantity = over(Quantity::PerCpuSecond, PLAINTEXT);
+const LATENCY_P50: ProgramQuantity = over(Quantity::MicrosecondsP50, LIBRARY);
+const LATENCY_P99: ProgramQuantity = over(Quantity::MicrosecondsP99, LIBRARY);
+const OPERATIONS: ProgramQuantity = over(Quantity::Operations, PAPER);
+const RIGHT: ProgramQuantity = over(Quantity::Right, REQUESTS);
+const MEMORY: ProgramQuantity = over(Quantity::ServerMib, AT_FIRST);
+const FILES: ProgramQuantity = over(Quantity::Descriptors, AT_FIRST);
 const RESIDENT: &str = "64 MiB over the most that was resident";
 const ADDED_P99: &str = "300 us over what is added at the 99th percentile";
 const ADMITTED: &str = "what a full queue takes over the time of those let in";
@@ -325,8 +325,8 @@ const fn target(
     }
 }
 
-const fn over(figure: Figure, vs: &'static str) -> ProgramFigure {
-    ProgramFigure {
+const fn over(figure: Quantity, vs: &'static str) -> ProgramQuantity {
+    ProgramQuantity {
         figure,
         vs,
         bytes: None,
@@ -334,8 +334,8 @@ const fn over(figure: Figure, vs: &'static str) -> ProgramFigure {
     }
 }
 
-const fn speed(bytes: usize) -> ProgramFigure {
-    ProgramFigure {
+const fn speed(bytes: usize) -> ProgramQuantity {
+    ProgramQuantity {
         bytes: Some(bytes),
         ..RATE
     }

@@ -2,7 +2,7 @@
 
 use oarlock_bench::cases::Size;
 
-use crate::programs::Figure;
+use crate::programs::Quantity;
 
 /// What the project promises of some cases.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub(super) enum Comparison {
     /// The first public-key operation of a process.
     First(Process),
     /// A whole program.
-    Program(ProgramFigure),
+    Program(ProgramQuantity),
     /// `oarlock enc`.
     Enc,
 }
@@ -106,8 +106,8 @@ pub(super) enum Process {
 
 /// Which of the figures of a program counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct ProgramFigure {
-    pub(super) figure: Figure,
+pub(super) struct ProgramQuantity {
+    pub(super) figure: Quantity,
     /// The other side.
     pub(super) vs: &'static str,
     /// Of a request; `None`: whatever there is.
@@ -125,7 +125,7 @@ impl Target {
             Comparison::PublicKey(_, Depth::Each, _) => " each depth".to_owned(),
             Comparison::First(Process::Fresh) => " first in a process".to_owned(),
             Comparison::First(Process::ForkedChild) => " first in a forked child".to_owned(),
-            Comparison::Program(ProgramFigure {
+            Comparison::Program(ProgramQuantity {
                 bytes: Some(bytes), ..
             }) => {
                 format!(" {}", Size(bytes))

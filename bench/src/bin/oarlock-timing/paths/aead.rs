@@ -9,7 +9,7 @@ use oarlock::kernels::gcm::Gcm;
 use super::keyed::{
     self, CACHED_BYTES, Cipher, KEY_BYTES, PUBLIC_KEY, Secret, TAG_BYTES, accepted, bytes_for, ways,
 };
-use crate::measure::{Classes, Path};
+use crate::measure::{Contrast, Path};
 
 pub fn add(paths: &mut Vec<Box<dyn Path>>) {
     add_all::<Gcm>(paths, "aes-256-gcm");
@@ -118,8 +118,8 @@ impl<A: Aead> Path for Opening<A> {
         &self.name
     }
 
-    fn classes(&self) -> Classes {
-        Classes::FixedAgainstRandom
+    fn classes(&self) -> Contrast {
+        Contrast::FixedAgainstRandom
     }
 
     fn secret_bytes(&self) -> usize {
@@ -156,8 +156,8 @@ impl<A: Aead> Path for Forged<A> {
         &self.name
     }
 
-    fn classes(&self) -> Classes {
-        Classes::FirstAgainstLast
+    fn classes(&self) -> Contrast {
+        Contrast::FirstAgainstLast
     }
 
     fn secret_bytes(&self) -> usize {

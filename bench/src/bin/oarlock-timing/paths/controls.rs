@@ -3,12 +3,12 @@
 use std::hint::black_box;
 
 use super::keyed::TAG_BYTES;
-use crate::measure::{Classes, Path};
+use crate::measure::{Contrast, Path};
 
 /// A comparison with a tag of zeros.
 pub struct Control {
     name: &'static str,
-    classes: Classes,
+    classes: Contrast,
     /// Whether it goes on after the first difference.
     takes_all: bool,
     tag: [u8; TAG_BYTES],
@@ -17,7 +17,7 @@ pub struct Control {
 /// Goes up to the first difference, as one must not.
 pub const LEAKY: Control = Control {
     name: "control that leaks: a comparison that stops early",
-    classes: Classes::FirstAgainstLast,
+    classes: Contrast::FirstAgainstLast,
     takes_all: false,
     tag: [0; TAG_BYTES],
 };
@@ -25,7 +25,7 @@ pub const LEAKY: Control = Control {
 /// Over all bytes, with secrets of one kind: what noise alone gives on this machine.
 pub const NOISE: Control = Control {
     name: "control of noise: no difference there is",
-    classes: Classes::Same,
+    classes: Contrast::Same,
     takes_all: true,
     tag: [0; TAG_BYTES],
 };
@@ -35,7 +35,7 @@ impl Path for Control {
         self.name
     }
 
-    fn classes(&self) -> Classes {
+    fn classes(&self) -> Contrast {
         self.classes
     }
 

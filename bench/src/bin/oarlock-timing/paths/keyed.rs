@@ -5,7 +5,7 @@ use std::hint::black_box;
 use oarlock::kernels::aes::Backend;
 use oarlock::kernels::cpu::{Cpu, Feature};
 
-use crate::measure::{Classes, Path};
+use crate::measure::{Contrast, Path};
 
 /// This CPU and those it becomes when features are hidden: one for every backend that is preferred
 /// on any of them, with its name.
@@ -98,8 +98,8 @@ impl<C: Cipher> Path for SetKey<C> {
         &self.name
     }
 
-    fn classes(&self) -> Classes {
-        Classes::FixedAgainstRandom
+    fn classes(&self) -> Contrast {
+        Contrast::FixedAgainstRandom
     }
 
     fn secret_bytes(&self) -> usize {
@@ -128,8 +128,8 @@ impl<C: Cipher> Path for Apply<C> {
         &self.name
     }
 
-    fn classes(&self) -> Classes {
-        Classes::FixedAgainstRandom
+    fn classes(&self) -> Contrast {
+        Contrast::FixedAgainstRandom
     }
 
     fn secret_bytes(&self) -> usize {

@@ -12,7 +12,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use zeroize::Zeroizing;
 
 use super::keyed::accepted;
-use crate::measure::{Classes, Path};
+use crate::measure::{Contrast, Path};
 
 pub fn add(paths: &mut Vec<Box<dyn Path>>) {
     let ways = [(1, "a job alone"), (GROUP, "eight jobs")];
@@ -79,8 +79,8 @@ fn pkcs1_decryption(name: String, count: usize) -> Jobs<Decryption> {
     })
 }
 
-/// What is wrong in its first byte, against what is wrong elsewhere: who can tell them apart
-/// decrypts (Manger, "A Chosen Ciphertext Attack on RSA OAEP", CRYPTO 2001). Both are refused.
+/// What is wrong in its first byte, against what is wrong elsewhere: telling them apart
+/// is enough to decrypt (Manger, "A Chosen Ciphertext Attack on RSA OAEP", CRYPTO 2001). Both are refused.
 fn oaep_decryption(name: String, count: usize) -> Jobs<Decryption> {
     let scheme = EncryptionScheme::oaep(Hash::Sha256);
     decryption(name, &scheme, count, [true; 2], |rng, rsa, number| {
@@ -145,7 +145,7 @@ fn other_label() -> EncryptionScheme {
 }
 
 /// So many jobs, entered one after the other and done by the thread that waits for the first.
-struct Jobs<O: Operation> {
+struct Jobs<O: PrivateOperation> {
     name: String,
     operation: O,
     accelerator: Accelerator,
@@ -165,7 +165,7 @@ struct Jobs<O: Operation> {
     in_groups: u64,
 }
 
-impl<O: Operation> Jobs<O> {
+impl<O: PrivateOperation> Jobs<O> {
     fn new(
         name: String,
         operation: O,
@@ -194,13 +194,13 @@ impl<O: Operation> Jobs<O> {
     }
 }
 
-impl<O: Operation> Path for Jobs<O> {
+impl<O: PrivateOperation> Path for Jobs<O> {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn classes(&self) -> Classes {
-        Classes::Marked
+    fn classes(&self) -> Contrast {
+        Contrast::Marked
     }
 
     fn slowness(&self) -> usize {
@@ -241,7 +241,7 @@ impl<O: Operation> Path for Jobs<O> {
 }
 
 /// What a private key is asked for.
-trait Operation {
+trait PrivateOperation {
     type Output;
 
     fn submit(
@@ -253,7 +253,7 @@ trait Operation {
 
 struct Signing(SignatureScheme);
 
-impl Operation for Signing {
+impl PrivateOperation for Signing {
     type Output = Vec<u8>;
 
     fn submit(
@@ -267,7 +267,7 @@ impl Operation for Signing {
 
 struct Decryption(EncryptionScheme);
 
-impl Operation for Decryption {
+impl PrivateOperation for Decryption {
     type Output = Zeroizing<Vec<u8>>;
 
     fn submit(
@@ -291,7 +291,7 @@ fn has_lanes() -> bool {
     false
 }
 
-/// Without pool threads, so that who waits for a job does all that have entered by then.
+/// Without pool threads: the thread that waits for a job does all that have entered by then.
 fn accelerator(count: usize) -> Accelerator {
     let builder = Accelerator::builder().max_threads(0);
     // Alone is by aws-lc, also where one alone is faster in lanes.

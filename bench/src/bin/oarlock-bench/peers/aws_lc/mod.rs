@@ -16,7 +16,7 @@ use aws_lc_sys::{
 use oarlock_bench::Error;
 use oarlock_bench::cases::{Algorithm, Case, Direction, Tasks};
 use oarlock_bench::peers::{
-    Aead, Line, Peer, PeerFactory, Presence, PublicKey, Sealed, SingleRsa, Stream, Subject,
+    Aead, LaneQueue, Peer, PeerFactory, Presence, PublicKey, Sealed, SingleRsa, Stream, Subject,
 };
 
 use super::pieces::{Pieces, WholeBlocks};
@@ -71,7 +71,7 @@ impl Peer for AwsLc {
     fn public_key(&self, tasks: &Tasks, _: usize) -> Result<Box<dyn PublicKey>, Error> {
         match tasks {
             Tasks::Rsa(tasks) => SingleRsa::set_up(tasks, public_key::Key::new),
-            Tasks::ModExp(tasks) => Ok(Line::before(public_key::ModExp::new(tasks)?)),
+            Tasks::ModExp(tasks) => Ok(LaneQueue::before(public_key::ModExp::new(tasks)?)),
         }
     }
 }

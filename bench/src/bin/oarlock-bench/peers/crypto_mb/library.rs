@@ -147,13 +147,13 @@ impl RsaKey {
 }
 
 /// Room to work in for operations of one size.
-pub(super) struct Work {
+pub(super) struct Workspace {
     functions: Arc<Functions>,
     bits: c_int,
     room: Vec<u8>,
 }
 
-impl Work {
+impl Workspace {
     pub(super) fn new(functions: &Arc<Functions>, bits: usize) -> Self {
         let bits = bits as c_int;
         // SAFETY: takes any size.

@@ -12,9 +12,11 @@ use std::sync::Arc;
 
 use oarlock_bench::Error;
 use oarlock_bench::cases::{Case, ModExpTasks, RsaOperation, RsaTasks, Tasks};
-use oarlock_bench::peers::{Lanes, Line, Peer, PeerFactory, Presence, PublicKey, Results, Subject};
+use oarlock_bench::peers::{
+    LaneQueue, Lanes, Peer, PeerFactory, Presence, PublicKey, Results, Subject,
+};
 
-use library::{Functions, LANES, Number, RsaKey, Work};
+use library::{Functions, LANES, Number, RsaKey, Workspace};
 
 /// The peer `crypto-mb`.
 pub(crate) const PEER: PeerFactory = PeerFactory {
@@ -38,8 +40,8 @@ impl Peer for CryptoMb {
 
     fn public_key(&self, tasks: &Tasks, _: usize) -> Result<Box<dyn PublicKey>, Error> {
         match tasks {
-            Tasks::Rsa(tasks) => Ok(Line::before(Rsa::new(&self.0, tasks)?)),
-            Tasks::ModExp(tasks) => Ok(Line::before(ModExp::new(&self.0, tasks))),
+            Tasks::Rsa(tasks) => Ok(LaneQueue::before(Rsa::new(&self.0, tasks)?)),
+            Tasks::ModExp(tasks) => Ok(LaneQueue::before(ModExp::new(&self.0, tasks))),
         }
     }
 }
@@ -48,7 +50,7 @@ struct Rsa {
     tasks: Arc<RsaTasks>,
     keys: Vec<RsaKey>,
     bytes: usize,
-    work: Work,
+    work: Workspace,
     /// Of public operations.
     numbers: [Vec<u8>; LANES],
 }
@@ -64,7 +66,7 @@ impl Rsa {
             tasks: Arc::clone(tasks),
             keys: keys.collect::<Result<_, Error>>()?,
             bytes,
-            work: Work::new(functions, 8 * bytes),
+            work: Workspace::new(functions, 8 * bytes),
             numbers: [(); LANES].map(|()| vec![0; bytes]),
         })
     }
@@ -101,7 +103,7 @@ impl Lanes for Rsa {
 struct ModExp {
     requests: Vec<[Number; 3]>,
     bytes: usize,
-    work: Work,
+    work: Workspace,
     results: [Number; LANES],
 }
 
@@ -116,7 +118,7 @@ impl ModExp {
         Self {
             requests: numbers.collect(),
             bytes,
-            work: Work::new(functions, 8 * bytes),
+            work: Workspace::new(functions, 8 * bytes),
             results: [(); LANES].map(|()| Number::new(&vec![0; bytes])),
         }
     }

@@ -31,7 +31,7 @@ pub(super) struct Log(PathBuf);
 
 /// What a run took.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
+pub(super) struct RunCost {
     pub(super) seconds: f64,
     pub(super) cpu_seconds: f64,
     pub(super) resident_bytes: u64,
@@ -80,7 +80,7 @@ impl<'a> Bench<'a> {
         Ok(path)
     }
 
-    /// Those of `all` who are here; says who is not.
+    /// Those of `all` that are here; reports the others.
     pub(super) fn here(&self, all: &[Tool]) -> Vec<Tool> {
         let is_here = |tool: &Tool| {
             let why = self.tools.lacks(*tool);
@@ -98,8 +98,8 @@ impl<'a> Bench<'a> {
         &self,
         rounds: usize,
         sides: usize,
-        mut work: impl FnMut(usize) -> Result<Taken, Error>,
-    ) -> Result<Vec<Vec<Taken>>, Error> {
+        mut work: impl FnMut(usize) -> Result<RunCost, Error>,
+    ) -> Result<Vec<Vec<RunCost>>, Error> {
         let mut turns = 0;
         let mut samples = in_turn(rounds + 1, sides, |side| {
             interrupt::check()?;
@@ -119,7 +119,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Runs `command` and has it write `output` anew.
-    pub(super) fn run(&self, mut command: Command, output: &Path) -> Result<Taken, Error> {
+    pub(super) fn run(&self, mut command: Command, output: &Path) -> Result<RunCost, Error> {
         remove(output)?;
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(self.log.anew()?);
@@ -197,9 +197,9 @@ impl Drop for Bench<'_> {
 }
 
 /// Of what was started at once and took so long together.
-pub(super) fn taken(seconds: f64, ended: &[Ended]) -> Taken {
+pub(super) fn taken(seconds: f64, ended: &[Ended]) -> RunCost {
     let resident = ended.iter().map(|ended| ended.resident_bytes).max();
-    Taken {
+    RunCost {
         seconds,
         cpu_seconds: ended.iter().map(|ended| ended.cpu_seconds).sum(),
         resident_bytes: resident.unwrap_or_default(),
@@ -222,7 +222,7 @@ pub(super) fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The one whose identity a file of `age-keygen`'s form holds.
+/// The recipient that belongs to the identity in a file of `age-keygen`'s form.
 fn recipient(identity: &str) -> Option<&str> {
     let mut lines = identity.lines();
     lines

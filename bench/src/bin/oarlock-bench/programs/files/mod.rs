@@ -1,15 +1,15 @@
-//! `oarlock encrypt` and `decrypt` beside those who do the same, and beside who only copies.
+//! `oarlock encrypt` and `decrypt` beside programs that do the same, and beside those that only copy.
 //!
 //! ```text
-//! tools.rs   who they are, and their command lines     one.rs      a large file
+//! tools.rs   programs and their command lines          one.rs      a large file
 //! bench.rs   where they work: keys, files, the clock   many.rs     small ones
 //! unlock.rs  a passphrase                              pipe.rs     a stream
 //! point.rs   ours beside another
 //! ```
 //!
 //! Everything lies in memory and is gone afterwards. Outputs are removed before each run, outside of
-//! the clock, so that everybody writes to fresh pages. What takes part in a case does it once before
-//! anything counts; with that run, what came out is compared.
+//! the clock, so that every program writes to fresh pages. Each participant of a case runs once
+//! before anything counts; the outputs of that run are compared.
 
 mod bench;
 mod many;
@@ -20,20 +20,21 @@ mod tools;
 mod unlock;
 
 use oarlock_bench::Error;
+use oarlock_bench::cases::Direction;
 
 use super::compared::Compared;
 use super::setup::Setup;
-pub(crate) use tools::{Way, versions};
+pub(crate) use tools::versions;
 
 /// What is worked on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Files {
     /// One large file.
-    One(Way),
+    One(Direction),
     /// Many small files in one folder.
-    Many(Way),
+    Many(Direction),
     /// A stream.
-    Pipe(Way),
+    Pipe(Direction),
     /// A small file under a passphrase.
     Unlock,
 }
@@ -42,9 +43,9 @@ impl Files {
     /// Measures it for the case `name`.
     pub(super) fn measure(self, setup: &Setup, name: &str) -> Result<Vec<Compared>, Error> {
         match self {
-            Self::One(way) => one::measure(setup, name, way),
-            Self::Many(way) => many::measure(setup, name, way),
-            Self::Pipe(way) => pipe::measure(setup, name, way),
+            Self::One(direction) => one::measure(setup, name, direction),
+            Self::Many(direction) => many::measure(setup, name, direction),
+            Self::Pipe(direction) => pipe::measure(setup, name, direction),
             Self::Unlock => unlock::measure(setup, name),
         }
     }

@@ -1,21 +1,21 @@
 //! Samples of ours beside those of another.
 
-use super::bench::Taken;
-use crate::programs::compared::{Compared, Figure};
+use super::bench::RunCost;
+use crate::programs::compared::{Compared, Quantity};
 
 /// Ours, by number of threads, beside one of the others.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Point<'a> {
+pub(super) struct Pairing<'a> {
     /// Of a file.
     pub(super) bytes: usize,
     pub(super) vs: &'static str,
     pub(super) threads: Option<usize>,
-    pub(super) ours: &'a [Taken],
-    pub(super) theirs: &'a [Taken],
+    pub(super) ours: &'a [RunCost],
+    pub(super) theirs: &'a [RunCost],
 }
 
-impl Point<'_> {
-    pub(super) fn compared(&self, figure: Figure, sample: impl Fn(&Taken) -> f64) -> Compared {
+impl Pairing<'_> {
+    pub(super) fn compared(&self, figure: Quantity, sample: impl Fn(&RunCost) -> f64) -> Compared {
         Compared {
             figure,
             bytes: self.bytes,
@@ -31,14 +31,14 @@ impl Point<'_> {
         let bytes = self.bytes as f64;
         let gib = bytes / f64::from(1 << 30);
         [
-            self.compared(Figure::Rate, |taken| bytes / taken.seconds / 1e9),
-            self.compared(Figure::CpuSeconds, |taken| taken.cpu_seconds / gib),
+            self.compared(Quantity::Rate, |taken| bytes / taken.seconds / 1e9),
+            self.compared(Quantity::CpuSeconds, |taken| taken.cpu_seconds / gib),
             self.resident(),
         ]
     }
 
     pub(super) fn resident(&self) -> Compared {
-        self.compared(Figure::ResidentMib, |taken| {
+        self.compared(Quantity::ResidentMib, |taken| {
             taken.resident_bytes as f64 / f64::from(1 << 20)
         })
     }

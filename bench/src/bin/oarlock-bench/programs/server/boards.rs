@@ -3,9 +3,9 @@
 use oarlock_bench::Error;
 
 use super::host::Home;
-use super::load::{Load, ONE, Report};
+use super::load::{ClientLoad, LoadReport, ONE};
 use super::sides::{PAPER, turns};
-use crate::programs::compared::{Compared, Figure};
+use crate::programs::compared::{Compared, Quantity};
 use crate::programs::setup::Setup;
 
 /// A board, or both, and how they are asked.
@@ -71,7 +71,7 @@ impl Boards {
             _ => self.paper().to_vec(),
         };
         let samples = turns(setup.rounds(3, 1), points.len(), |point| {
-            let load = Load {
+            let load = ClientLoad {
                 kind: match self.board {
                     Board::Nfast300Crt | Board::Together => "mod-exp-crt",
                     Board::Axl200 | Board::Nfast300 => "mod-exp",
@@ -87,16 +87,16 @@ impl Boards {
         let mut all = Vec::new();
         for ((clients, paper), reports) in points.into_iter().zip(&samples) {
             let figure = match self.board {
-                Board::Together => Figure::Operations,
-                _ => Figure::AsTheBoard,
+                Board::Together => Quantity::Operations,
+                _ => Quantity::AsTheBoard,
             };
-            let rates = reports.iter().map(Report::per_second);
+            let rates = reports.iter().map(LoadReport::per_second);
             if let (1, Some(ms)) = (clients, self.paper_ms()) {
                 let took = reports.iter().map(|report| report.us_p50 / 1e3);
                 all.push(Compared {
                     threads: Some(clients),
                     ..Compared::new(
-                        Figure::Milliseconds,
+                        Quantity::Milliseconds,
                         PAPER,
                         took.collect(),
                         vec![ms; reports.len()],

@@ -5,7 +5,7 @@ use oarlock_bench::Error;
 use crate::programs::compared::in_turn;
 use crate::system::interrupt;
 
-/// As [`in_turn`], unless somebody wants it to end.
+/// As [`in_turn`], until a signal asks it to stop.
 pub(super) fn turns<T>(
     rounds: usize,
     sides: usize,

@@ -1,4 +1,4 @@
-//! What a connection is, and which way a file goes.
+//! How connections are protected, and how a file goes through them.
 
 /// What a connection is protected with.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(crate) struct Suite {
 
 /// How the file goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
+pub(crate) enum TransferKind {
     /// From a command at the server.
     Download,
     /// To one.
@@ -24,7 +24,7 @@ pub(crate) enum Way {
 
 /// Where it goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum Setting {
     /// Over loopback.
     Here,
     /// The same, with AES instructions hidden from the client on both sides, and with the stock
@@ -40,7 +40,7 @@ pub(crate) enum Place {
 }
 
 impl Suite {
-    /// Without the names of who defined them.
+    /// Without the names of vendors.
     pub(crate) fn name(&self) -> String {
         let short = |name: &'static str| name.trim_end_matches("@openssh.com");
         match self.mac {
@@ -50,7 +50,7 @@ impl Suite {
     }
 }
 
-impl Way {
+impl TransferKind {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Download => "download",

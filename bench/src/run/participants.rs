@@ -1,34 +1,34 @@
-//! Who takes part in a run, and who watches.
+//! The participants of a run, and its observer.
 
 use std::cell::RefCell;
 
 use crate::args::Args;
 use crate::error::Error;
-use crate::output::{Line, Row};
-use crate::peers::{Chosen, Oarlock, Peer, PeerFactory, choose};
+use crate::output::{Entry, Row};
+use crate::peers::{ChosenPeer, Oarlock, Peer, PeerFactory, choose};
 use oarlock::Strategy;
 
 /// What happens in a run.
 pub(crate) enum Event<'a> {
-    /// Everybody is loaded.
+    /// All participants are loaded.
     Started(&'a [String]),
-    /// Everybody was measured at one point.
-    Measured(&'a Row, &'a [Line]),
+    /// All participants were measured at one point.
+    Measured(&'a Row, &'a [Entry]),
 }
 
 pub(crate) type Observer<'a> = &'a mut dyn FnMut(Event<'_>) -> Result<(), Error>;
 
-/// Who takes part in a run.
-pub(crate) struct Everybody {
+/// The participants of a run.
+pub(crate) struct Participants {
     pub(crate) oarlock: Oarlock,
-    pub(crate) peers: Vec<Chosen>,
-    /// Whether the command line names them.
+    pub(crate) peers: Vec<ChosenPeer>,
+    /// Whether the command line names the peers.
     pub(super) named: bool,
-    /// Whom it was said of that they do not do something, and why.
+    /// Peers reported as not supporting something, with the reason.
     noted: RefCell<Vec<(String, String)>>,
 }
 
-impl Everybody {
+impl Participants {
     pub(super) fn open(args: &Args, peers: &[PeerFactory]) -> Result<Self, Error> {
         let strategy = args.strategy.as_ref().map(|forced| forced.strategy);
         Ok(Self {
@@ -45,7 +45,7 @@ impl Everybody {
         })
     }
 
-    /// Says that somebody does not do a case; once for each reason.
+    /// Reports that a peer does not support a case, once for each reason.
     pub(crate) fn without(&self, case: &str, name: &str, why: &str) {
         let note = (name.to_owned(), why.to_owned());
         let mut noted = self.noted.borrow_mut();

@@ -3,20 +3,20 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cases::{Size, Unit};
-use crate::measuring::{Latency, Mode, Summary, Taken};
+use crate::measuring::{Latency, LoadSamples, Mode, Summary};
 use crate::peers::OARLOCK;
 
 /// One line of the record.
 #[derive(Clone, Serialize, Deserialize, PartialEq, Debug)]
 #[serde(untagged)]
-pub enum Line {
+pub enum Entry {
     /// How fast one implementation is.
     Rate(Rate),
     /// How Oarlock compares with a peer.
     Ratio(Ratio),
 }
 
-impl Line {
+impl Entry {
     pub(crate) fn as_rate(&self) -> Option<&Rate> {
         match self {
             Self::Rate(rate) => Some(rate),
@@ -139,7 +139,7 @@ pub fn of_programs(
     vs: &str,
     ours: &[f64],
     theirs: &[f64],
-) -> [Line; 3] {
+) -> [Entry; 3] {
     let (case, bytes, unit) = point;
     let point = Point {
         case,
@@ -178,8 +178,8 @@ pub(crate) struct Point<'a> {
 }
 
 impl Point<'_> {
-    pub(crate) fn rate(&self, name: &str, threads: usize, summary: &Summary) -> Line {
-        Line::Rate(Rate {
+    pub(crate) fn rate(&self, name: &str, threads: usize, summary: &Summary) -> Entry {
+        Entry::Rate(Rate {
             case: self.case.to_owned(),
             implementation: name.to_owned(),
             threads,
@@ -197,8 +197,8 @@ impl Point<'_> {
         })
     }
 
-    pub(crate) fn ratio(&self, vs: &str, summary: &Summary) -> Line {
-        Line::Ratio(Ratio {
+    pub(crate) fn ratio(&self, vs: &str, summary: &Summary) -> Entry {
+        Entry::Ratio(Ratio {
             case: self.case.to_owned(),
             vs: vs.to_owned(),
             threads: self.threads,
@@ -250,7 +250,7 @@ pub(crate) struct PublicKeyPoint {
     pub(crate) case: &'static str,
     /// Of the modulus.
     pub(crate) bytes: usize,
-    /// Threads, and CPUs, of everybody.
+    /// Threads, and CPUs, of every participant.
     pub(crate) threads: usize,
     pub(crate) depth: usize,
     pub(crate) mode: PublicKeyMode,
@@ -269,11 +269,11 @@ pub(crate) enum PublicKeyMode {
 
 impl PublicKeyPoint {
     /// Of at least one sample.
-    pub(crate) fn rate(&self, name: &str, threads: usize, taken: &mut Taken) -> Line {
+    pub(crate) fn rate(&self, name: &str, threads: usize, taken: &mut LoadSamples) -> Entry {
         let summary = Summary::of(&taken.per_second);
         let latency = Latency::of(&mut taken.latencies);
         let mut line = self.point().rate(name, threads, &summary);
-        if let Line::Rate(rate) = &mut line {
+        if let Entry::Rate(rate) = &mut line {
             self.set(&mut rate.conditions);
             rate.latency_us_p50 = Some(rounded(latency.us_p50));
             rate.latency_us_p90 = Some(rounded(latency.us_p90));
@@ -283,9 +283,9 @@ impl PublicKeyPoint {
     }
 
     /// `vs_depth` is the other's, where it is another.
-    pub(crate) fn ratio(&self, vs: &str, vs_depth: Option<usize>, summary: &Summary) -> Line {
+    pub(crate) fn ratio(&self, vs: &str, vs_depth: Option<usize>, summary: &Summary) -> Entry {
         let mut line = self.point().ratio(vs, summary);
-        if let Line::Ratio(ratio) = &mut line {
+        if let Entry::Ratio(ratio) = &mut line {
             self.set(&mut ratio.conditions);
             ratio.vs_depth = vs_depth;
         }
@@ -440,7 +440,7 @@ pub(super) mod tests {
             let text = serde_json::to_string(&line).unwrap();
             let end = r#","mode":"after-idle","idle_ms":20,"fresh_nonce":true,"depth":4,"strategy":"stripe"}"#;
             assert!(text.ends_with(end), "{text}");
-            assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), line);
+            assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), line);
         }
     }
 
@@ -453,7 +453,7 @@ pub(super) mod tests {
             depth: 64,
             mode: PublicKeyMode::InFlight,
         };
-        let mut taken = Taken {
+        let mut taken = LoadSamples {
             per_second: vec![2.0 / 3.0, 12.0, 0.5],
             latencies: [7, 8, 9].map(Duration::from_millis).to_vec(),
         };
@@ -463,14 +463,14 @@ pub(super) mod tests {
             text,
             r#"{"case":"rsa-2048-sign","impl":"openssl","threads":2,"bytes":256,"unit":"op/s","median":0.66667,"min":0.5,"max":12.0,"runs":3,"verified":true,"depth":64,"latency_us_p50":8000.0,"latency_us_p90":9000.0,"latency_us_p99":9000.0}"#
         );
-        assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), rate);
+        assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), rate);
         let mode = PublicKeyMode::Blocking(64);
         let waiting = PublicKeyPoint { mode, ..point };
         let ratio = waiting.ratio("oarlock", Some(16), &SUMMARY);
         let text = serde_json::to_string(&ratio).unwrap();
         let end = r#""mode":"blocking","depth":64,"callers":64,"vs_depth":16}"#;
         assert!(text.ends_with(end), "{text}");
-        assert_eq!(serde_json::from_str::<Line>(&text).unwrap(), ratio);
+        assert_eq!(serde_json::from_str::<Entry>(&text).unwrap(), ratio);
     }
 
     /// Every record that is kept can be read.
@@ -482,7 +482,7 @@ pub(super) mod tests {
             for file in std::fs::read_dir(folder.unwrap().path()).unwrap() {
                 let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
                 for line in text.lines().filter(|line| line.starts_with(r#"{"case""#)) {
-                    serde_json::from_str::<Line>(line).unwrap();
+                    serde_json::from_str::<Entry>(line).unwrap();
                     lines_read += 1;
                 }
             }
