@@ -271,7 +271,7 @@ const ONE_CORE: PublicKeyRun = PublicKeyRun {
 runs! {
     CRYPTO_MB: PublicKeyRun = ONE_CORE, depth: "64", beside: Beside::Peers("crypto-mb");
     BY_DEPTH: PublicKeyRun = ONE_CORE, depth: "1,2,4,8,16,64", beside: Beside::Peers("job");
-    TWO_CORES: PublicKeyRun = ONE_CORE, threads: 2, depth: "64", beside: Beside::Peers("inline");
+    TWO_CORES: PublicKeyRun = CRYPTO_MB, threads: 2, beside: Beside::Peers("inline");
     CALLERS: PublicKeyRun = TWO_CORES, beside: Beside::Callers("64");
     MIXED: PublicKeyRun = TWO_CORES, beside: Beside::Mixed;
 }
