@@ -21,44 +21,39 @@
 
 mod accelerator;
 mod aead;
-mod calibration;
+mod builder;
+mod calibrate;
 mod cipher;
 mod context;
+mod costs;
 pub mod device;
 mod error;
-#[cfg(feature = "software")]
-mod job;
-#[cfg(feature = "software")]
-mod locked;
 mod options;
 #[cfg(feature = "software")]
 mod pk;
 mod plan;
-mod pool;
-mod prefetch;
-mod process;
-mod request;
-mod session;
-mod stats;
-mod usage;
+mod threads;
+mod work;
 
-pub use accelerator::{Accelerator, Builder};
+pub use accelerator::Accelerator;
 pub use aead::{
     AcceleratedAead, Aes128Gcm, Aes192Gcm, Aes256Gcm, AnyAead, ChaCha20Poly1305, NonceSequence,
     Opener, Sealer, SequencedAead,
 };
-pub use calibration::{Calibration, MachineCosts, OperationCost};
+pub use builder::Builder;
 pub use cipher::cbc::AcceleratedCbc;
 pub use cipher::ctr::AcceleratedCtr;
 pub use cipher::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
 pub use context::{AeadContext, CbcContext, StreamContext};
+pub use costs::calibration::{Calibration, MachineCosts, OperationCost};
+pub use costs::lookup::CostSource;
+pub use costs::stats::{OperationStats, PublicKeyStats, Stats};
+pub use costs::usage::{Counted, CountedLine, Usage};
 #[cfg(feature = "software")]
 pub use device::software::rsa::{
     PrivateNumbers as RsaPrivateNumbers, RsaSecretNumbers, RsaSecretPrimes,
 };
 pub use error::{Error, OptionsError};
-#[cfg(feature = "software")]
-pub use job::{CompletionQueue, Job, JobOptions, Order, Priority, QueueFull};
 pub use oarlock_kernels as kernels;
 pub use options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
 #[cfg(feature = "software")]
@@ -67,6 +62,7 @@ pub use pk::{
     Hash, PssSalt, PublicKeyRequest, RsaPrivateKey, RsaPublicKey, RsaSignature, RsaSigner,
     RsaVerifier, SignatureScheme,
 };
-pub use plan::{CostSource, MadeAhead, PlanReport};
-pub use stats::{OperationStats, PublicKeyStats, Stats};
-pub use usage::{Counted, CountedLine, Direction, Usage};
+pub use plan::report::{MadeAhead, PlanReport};
+#[cfg(feature = "software")]
+pub use threads::job::{CompletionQueue, Job, JobOptions, Order, Priority, QueueFull};
+pub use work::algorithm::Direction;

@@ -1,6 +1,5 @@
 //! Authenticated ciphers, inline or in stripes.
 
-mod key;
 mod sequenced;
 mod streamed;
 mod striped;
@@ -17,21 +16,20 @@ use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, TAG_BYTES};
 use zeroize::ZeroizeOnDrop;
 
-use self::key::Failure;
-#[cfg(feature = "software")]
-pub(crate) use self::key::{Aead, is_in_place};
-pub(crate) use self::key::{AeadKey, KeyInParts, unkeyed_gcm};
 pub use self::sequenced::{NonceSequence, SequencedAead};
 pub use self::streamed::{Opener, Sealer};
 use self::striped::Cut;
-use crate::accelerator::{Accelerator, Inner, Reserved};
-use crate::device::{Kind, Operation, SessionParams};
+use crate::Error;
+use crate::costs::stats::OperationStats;
+use crate::device::SessionParams;
+use crate::device::keyed::aead::{AeadKey, Failure, KeyInParts};
+use crate::device::session::Session;
 use crate::options::Strategy;
-use crate::plan::{Pace, Way};
-use crate::request::LongRequest;
-use crate::session::Session;
-use crate::stats::OperationStats;
-use crate::{Error, process};
+use crate::plan::engine::{Engine, Reserved};
+use crate::plan::long::LongRequest;
+use crate::plan::pace::{Pace, Way};
+use crate::threads::process;
+use crate::work::algorithm::{Kind, Operation};
 
 /// AES-GCM (SP 800-38D) or ChaCha20-Poly1305 (RFC 8439), from [`Accelerator::aead`]; tags have 16
 /// bytes and are detached.
@@ -55,7 +53,7 @@ pub struct AcceleratedAead<A = AnyAead> {
     /// Locked for moments; who finds it locked goes inline.
     pace: Mutex<Pace>,
     strategy: Followed,
-    accelerator: Option<Arc<Inner>>,
+    engine: Option<Arc<Engine>>,
     _reserved: Option<Reserved>,
     _algorithm: PhantomData<A>,
 }
@@ -78,7 +76,7 @@ pub struct ChaCha20Poly1305(());
 
 impl AcceleratedAead<AnyAead> {
     pub(crate) fn open_session(
-        accelerator: &Accelerator,
+        engine: &Arc<Engine>,
         operation: Operation,
         key: &[u8],
     ) -> Result<Self, Error> {
@@ -92,17 +90,21 @@ impl AcceleratedAead<AnyAead> {
                 key.len()
             )));
         }
-        let inner = &accelerator.0;
-        let reserved = inner.reserve()?;
-        let session = Session::open(&inner.registry, inner.cpu, SessionParams { operation }, key)?;
-        Ok(Self::of(session, Some(Arc::clone(inner)), reserved))
+        let reserved = engine.reserve()?;
+        let session = Session::open(
+            &engine.registry,
+            engine.cpu,
+            SessionParams { operation },
+            key,
+        )?;
+        Ok(Self::of(session, Some(Arc::clone(engine)), reserved))
     }
 }
 
 impl<A> AcceleratedAead<A> {
     fn of(
         session: Session<AeadKey>,
-        accelerator: Option<Arc<Inner>>,
+        engine: Option<Arc<Engine>>,
         reserved: Option<Reserved>,
     ) -> Self {
         let pace = Pace::new(session.cost);
@@ -114,7 +116,7 @@ impl<A> AcceleratedAead<A> {
             counts: Counts::default(),
             pace: Mutex::new(pace),
             strategy: Followed::default(),
-            accelerator,
+            engine,
             _reserved: reserved,
             _algorithm: PhantomData,
         };
@@ -216,11 +218,11 @@ impl<A> AcceleratedAead<A> {
 
     /// Hands the counts since the last time in to [`Accelerator::stats`].
     pub fn hand_in_stats(&self) {
-        if let Some(inner) = &self.accelerator {
+        if let Some(engine) = &self.engine {
             let counts = self.counts.take();
             if counts != OperationStats::default() {
                 let operation = self.session.params().operation;
-                inner.totals.add(&self.device(), operation, counts);
+                engine.totals.add(&self.device(), operation, counts);
             }
         }
     }
@@ -367,11 +369,11 @@ impl<A> AcceleratedAead<A> {
         striped: impl FnOnce(&mut D, &Cut<'_>, KeyInParts<'_>) -> Result<T, AeadError>,
     ) -> Result<T, Error> {
         self.take_over_options();
-        let Some(inner) = &self.accelerator else {
+        let Some(engine) = &self.engine else {
             return inline(data);
         };
         let strategy = self.strategy.get();
-        let helpers_max = LongRequest::helpers_max(inner);
+        let helpers_max = LongRequest::helpers_max(engine);
         let key = match self.session.keyed.in_parts() {
             Some(key)
                 if matches!(strategy, Strategy::Auto | Strategy::Stripe)
@@ -382,7 +384,7 @@ impl<A> AcceleratedAead<A> {
             }
             _ => return inline(data),
         };
-        let request = LongRequest::begin(inner, bytes);
+        let request = LongRequest::begin(engine, bytes);
         let (way, stripe_bytes) = {
             let Ok(mut pace) = self.pace.try_lock() else {
                 return inline(data);
@@ -430,10 +432,10 @@ impl<A> AcceleratedAead<A> {
     }
 
     fn take_over_options(&self) {
-        if let Some(inner) = &self.accelerator {
-            let version = inner.live.version() as u64;
+        if let Some(engine) = &self.engine {
+            let version = engine.live.version() as u64;
             if version != self.strategy.version() {
-                self.strategy.follow(version, inner.options().strategy);
+                self.strategy.follow(version, engine.options().strategy);
                 self.look_from();
             }
         }
@@ -442,7 +444,7 @@ impl<A> AcceleratedAead<A> {
     /// From which length on a message gets a look at clock and pool.
     fn look_from(&self) {
         let long_bytes = match self.strategy.get() {
-            _ if self.accelerator.is_none() => usize::MAX,
+            _ if self.engine.is_none() => usize::MAX,
             Strategy::Stripe => 2 * STRIPE_BYTES_MIN,
             _ => match self.pace.try_lock() {
                 Ok(pace) => pace.long_bytes(),
@@ -632,6 +634,7 @@ const VERSION_SHIFT: u32 = 3;
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::Accelerator;
 
     #[test]
     fn a_strategy_follows_the_newest_options_until_one_is_set() {

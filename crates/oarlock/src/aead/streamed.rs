@@ -5,11 +5,10 @@ use oarlock_kernels::aead::{TAG_BYTES, tags_match};
 use oarlock_kernels::chacha20_poly1305::{self, ChaCha20Poly1305};
 use oarlock_kernels::gcm::{self, Gcm};
 
-use super::key::{AeadKey, InParts};
 use super::{AcceleratedAead, refused, wrong_tag_length};
 use crate::Error;
-use crate::device::Operation;
-use crate::session::Keyed;
+use crate::device::keyed::aead::{AeadKey, InParts};
+use crate::work::algorithm::Operation;
 
 impl<A> AcceleratedAead<A> {
     /// Begins to seal a message that comes in pieces. They are done on the calling thread.
@@ -57,9 +56,9 @@ impl<A> AcceleratedAead<A> {
             // Devices know whole messages: parts are for the kernels.
             AeadKey::Other(_) | AeadKey::Driver(_) => {
                 let cpu = self
-                    .accelerator
+                    .engine
                     .as_ref()
-                    .map_or_else(oarlock_kernels::cpu::Cpu::detect, |inner| inner.cpu);
+                    .map_or_else(oarlock_kernels::cpu::Cpu::detect, |engine| engine.cpu);
                 AeadKey::kernel(cpu, operation, self.session.key())
                     .map_err(|error| Error::InvalidKey(error.0))?
             }

@@ -18,11 +18,11 @@ use std::sync::{Mutex, PoisonError};
 use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, TAG_BYTES, tags_match};
 
-use super::key::{InParts, is_in_place};
-use crate::cipher::Direction;
-use crate::pool::Stripes;
-use crate::request::LongRequest;
-use crate::stats::OperationStats;
+use crate::costs::stats::OperationStats;
+use crate::device::keyed::aead::{InParts, is_in_place};
+use crate::plan::long::LongRequest;
+use crate::threads::pool::Stripes;
+use crate::work::algorithm::Direction;
 
 /// How a message is cut, and who helps.
 pub(crate) struct Cut<'a> {

@@ -12,16 +12,17 @@ use inout::InOutBuf;
 use oarlock_kernels::aes::BLOCK_BYTES;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::chain::{CbcKey, Direction};
 use crate::Error;
-use crate::accelerator::{Accelerator, Inner, Reserved};
-use crate::device::{Operation, SessionParams};
+use crate::costs::stats::OperationStats;
+use crate::device::SessionParams;
+use crate::device::keyed::cbc::{CbcKey, chain};
+use crate::device::session::Session;
 use crate::options::Strategy;
-use crate::plan::{Pace, Way};
-use crate::pool::Stripes;
-use crate::request::LongRequest;
-use crate::session::Session;
-use crate::stats::OperationStats;
+use crate::plan::engine::{Engine, Reserved};
+use crate::plan::long::LongRequest;
+use crate::plan::pace::{Pace, Way};
+use crate::threads::pool::Stripes;
+use crate::work::algorithm::{Direction, Operation};
 
 /// AES-CBC (SP 800-38A, 6.2), from [`Accelerator::cbc`]: a chain of blocks that goes on from call to
 /// call. Its bytes are those of RustCrypto's `cbc` and of `openssl enc -aes-128-cbc` (`-nopad`
@@ -38,7 +39,7 @@ use crate::stats::OperationStats;
 ///
 /// Key and schedules are wiped on drop.
 pub struct AcceleratedCbc {
-    accelerator: Arc<Inner>,
+    engine: Arc<Engine>,
     chain: Chain,
     _reserved: Option<Reserved>,
 }
@@ -64,12 +65,11 @@ struct Chain {
 }
 
 impl AcceleratedCbc {
-    pub(crate) fn open(accelerator: &Accelerator, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
-        let inner = &accelerator.0;
+    pub(crate) fn open(engine: &Arc<Engine>, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
         let params = params(key)?;
         let iv = block(iv)?;
-        let reserved = inner.reserve()?;
-        let session = Session::open(&inner.registry, inner.cpu, params, key)?;
+        let reserved = engine.reserve()?;
+        let session = Session::open(&engine.registry, engine.cpu, params, key)?;
         let mut chain = Chain {
             pace: Pace::new(session.cost),
             session,
@@ -82,9 +82,9 @@ impl AcceleratedCbc {
             options_version: 0,
             before_stripes: Vec::new(),
         };
-        chain.take_over_options(inner);
+        chain.take_over_options(engine);
         Ok(Self {
-            accelerator: Arc::clone(inner),
+            engine: Arc::clone(engine),
             chain,
             _reserved: reserved,
         })
@@ -99,7 +99,7 @@ impl AcceleratedCbc {
     pub fn encrypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         self.chain.check(data.len())?;
         self.chain
-            .crypt_inline(&self.accelerator, Direction::Encrypt, data);
+            .crypt_inline(&self.engine, Direction::Encrypt, data);
         Ok(())
     }
 
@@ -132,11 +132,8 @@ impl AcceleratedCbc {
             std::mem::replace(data, moved).zeroize();
         }
         data.resize(padded_bytes, padding_bytes as u8);
-        self.chain.crypt_inline(
-            &self.accelerator,
-            Direction::Encrypt,
-            data.as_mut_slice().into(),
-        );
+        self.chain
+            .crypt_inline(&self.engine, Direction::Encrypt, data.as_mut_slice().into());
         self.chain.has_ended = true;
         Ok(())
     }
@@ -196,9 +193,9 @@ impl AcceleratedCbc {
     pub fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), Error> {
         let params = params(key)?;
         let iv = block(iv)?;
-        let inner = &self.accelerator;
-        let session = Session::open(&inner.registry, inner.cpu, params, key)?;
-        self.chain.hand_in_stats(inner);
+        let engine = &self.engine;
+        let session = Session::open(&engine.registry, engine.cpu, params, key)?;
+        self.chain.hand_in_stats(engine);
         self.chain.pace = Pace::new(session.cost);
         self.chain.session = session;
         self.chain.iv = iv;
@@ -222,7 +219,7 @@ impl AcceleratedCbc {
 
     /// Hands the counts since the last time in to [`Accelerator::stats`].
     pub fn hand_in_stats(&mut self) {
-        self.chain.hand_in_stats(&self.accelerator);
+        self.chain.hand_in_stats(&self.engine);
     }
 
     /// Whole blocks.
@@ -230,9 +227,9 @@ impl AcceleratedCbc {
     fn decrypt_blocks(&mut self, data: InOutBuf<'_, '_, u8>) {
         if data.len() < self.chain.long_bytes {
             self.chain
-                .crypt_inline(&self.accelerator, Direction::Decrypt, data);
+                .crypt_inline(&self.engine, Direction::Decrypt, data);
         } else {
-            self.chain.decrypt_long(&self.accelerator, data);
+            self.chain.decrypt_long(&self.engine, data);
         }
     }
 }
@@ -258,32 +255,32 @@ impl Chain {
 
     /// The whole of a request on this thread.
     #[inline(always)]
-    fn crypt_inline(&mut self, inner: &Inner, direction: Direction, data: InOutBuf<'_, '_, u8>) {
+    fn crypt_inline(&mut self, engine: &Engine, direction: Direction, data: InOutBuf<'_, '_, u8>) {
         let bytes = data.len();
-        self.crypt_here(inner, direction, data);
+        self.crypt_here(engine, direction, data);
         self.count(bytes);
     }
 
     #[inline(always)]
-    fn crypt_here(&mut self, inner: &Inner, direction: Direction, data: InOutBuf<'_, '_, u8>) {
+    fn crypt_here(&mut self, engine: &Engine, direction: Direction, data: InOutBuf<'_, '_, u8>) {
         if self.session.has_lost_its_device() {
-            return self.crypt_elsewhere(inner, direction, data);
+            return self.crypt_elsewhere(engine, direction, data);
         }
         if let CbcKey::Kernel(cbc) = &self.session.keyed {
-            return direction.run(&**cbc, &mut self.iv, data);
+            return chain(&**cbc, direction, &mut self.iv, data);
         }
-        self.crypt_by_the_device(inner, direction, data);
+        self.crypt_by_the_device(engine, direction, data);
     }
 
     #[inline(never)]
     fn crypt_by_the_device(
         &mut self,
-        inner: &Inner,
+        engine: &Engine,
         direction: Direction,
         data: InOutBuf<'_, '_, u8>,
     ) {
         if let Err(data) = self.session.keyed.crypt(direction, &mut self.iv, data) {
-            self.crypt_elsewhere(inner, direction, data);
+            self.crypt_elsewhere(engine, direction, data);
         }
     }
 
@@ -293,14 +290,14 @@ impl Chain {
     #[inline(never)]
     fn crypt_elsewhere<'a>(
         &mut self,
-        inner: &Inner,
+        engine: &Engine,
         direction: Direction,
         mut data: InOutBuf<'a, 'a, u8>,
     ) {
         // None is asked twice, or two that fail would send the request to and fro for ever.
         let mut failed = Vec::new();
         loop {
-            self.hand_in_stats(inner);
+            self.hand_in_stats(engine);
             self.session.move_away(&mut failed);
             self.pace = Pace::new(self.session.cost);
             self.look_from();
@@ -320,37 +317,37 @@ impl Chain {
     /// Decryption that may gain from help.
     #[cold]
     #[inline(never)]
-    fn decrypt_long(&mut self, inner: &Inner, data: InOutBuf<'_, '_, u8>) {
-        if inner.live.version() != self.options_version {
-            self.take_over_options(inner);
+    fn decrypt_long(&mut self, engine: &Engine, data: InOutBuf<'_, '_, u8>) {
+        if engine.live.version() != self.options_version {
+            self.take_over_options(engine);
         }
         if self.strategy == Strategy::Auto && !self.pace.looks_at(data.len()) {
-            self.crypt_inline(inner, Direction::Decrypt, data);
+            self.crypt_inline(engine, Direction::Decrypt, data);
             return self.pace.pass_over();
         }
         if matches!(self.strategy, Strategy::Inline | Strategy::Prefetch)
             || matches!(self.session.keyed, CbcKey::Driver(_))
             || self.session.has_lost_its_device()
-            || LongRequest::helpers_max(inner) == 0
+            || LongRequest::helpers_max(engine) == 0
         {
-            return self.crypt_inline(inner, Direction::Decrypt, data);
+            return self.crypt_inline(engine, Direction::Decrypt, data);
         }
-        let request = LongRequest::begin(inner, data.len());
+        let request = LongRequest::begin(engine, data.len());
         let way = request.choose(self.strategy, &mut self.pace);
         match way {
-            Way::Inline => self.crypt_inline(inner, Direction::Decrypt, data),
-            Way::Stripe { helpers } => self.decrypt_in_stripes(inner, &request, helpers, data),
+            Way::Inline => self.crypt_inline(engine, Direction::Decrypt, data),
+            Way::Stripe { helpers } => self.decrypt_in_stripes(engine, &request, helpers, data),
         }
         request.end(way, &mut self.pace, &mut self.counts);
         self.look_from();
         if self.counts.striped_requests > 0 {
-            self.hand_in_stats(inner);
+            self.hand_in_stats(engine);
         }
     }
 
     fn decrypt_in_stripes(
         &mut self,
-        inner: &Inner,
+        engine: &Engine,
         request: &LongRequest<'_>,
         helpers: usize,
         data: InOutBuf<'_, '_, u8>,
@@ -361,7 +358,7 @@ impl Chain {
         // With the key at hand even if its device is withdrawn by now: the request is under way.
         let shared = self.session.keyed.shared().filter(|_| bytes > stripe_bytes);
         let Some(keyed) = shared else {
-            return self.crypt_inline(inner, Direction::Decrypt, data);
+            return self.crypt_inline(engine, Direction::Decrypt, data);
         };
         let ciphertext = data.get_in();
         self.before_stripes.clear();
@@ -387,12 +384,12 @@ impl Chain {
     }
 
     /// Takes the accelerator's options over if they have changed.
-    fn take_over_options(&mut self, inner: &Inner) {
-        let version = inner.live.version();
+    fn take_over_options(&mut self, engine: &Engine) {
+        let version = engine.live.version();
         if version != self.options_version {
             self.options_version = version;
             if !self.has_own_strategy {
-                self.strategy = inner.options().strategy;
+                self.strategy = engine.options().strategy;
             }
         }
         self.look_from();
@@ -406,11 +403,11 @@ impl Chain {
         };
     }
 
-    fn hand_in_stats(&mut self, inner: &Inner) {
+    fn hand_in_stats(&mut self, engine: &Engine) {
         if self.counts != OperationStats::default() {
             let counts = std::mem::take(&mut self.counts);
             let operation = self.session.params().operation;
-            inner.totals.add(self.session.device(), operation, counts);
+            engine.totals.add(self.session.device(), operation, counts);
         }
     }
 }
@@ -475,6 +472,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::Accelerator;
 
     #[test]
     fn padding_is_that_of_rfc_5652_and_no_other() {

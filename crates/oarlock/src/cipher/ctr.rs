@@ -15,19 +15,24 @@ use inout::InOutBuf;
 use oarlock_kernels::xor::Xor;
 use zeroize::ZeroizeOnDrop;
 
-use super::algorithm::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream, advanced, distance};
-use super::block::BlockCtr;
-use super::key::StreamKey;
+use super::algorithm::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
 use crate::Error;
-use crate::accelerator::{Accelerator, Inner, Reserved};
-use crate::device::{Kind, Operation, SessionParams};
+use crate::costs::lookup::kernel_cost;
+use crate::costs::stats::OperationStats;
+use crate::device::SessionParams;
+use crate::device::keyed::block::BlockCtr;
+use crate::device::keyed::stream::{self, StreamKey};
+use crate::device::session::Session;
 use crate::options::{PrefetchWorker, Strategy};
-use crate::plan::{self, Pace, Way};
-use crate::pool::Stripes;
-use crate::prefetch::{Consumer, Geometry, Ring, StreamSource, Taken};
-use crate::request::LongRequest;
-use crate::session::Session;
-use crate::stats::OperationStats;
+use crate::plan::ahead::REQUESTS_PER_TIMED;
+use crate::plan::engine::{Engine, Reserved};
+use crate::plan::long::LongRequest;
+use crate::plan::pace::{Pace, Way};
+use crate::plan::prefetch::{Consumer, StreamSource, Taken};
+use crate::threads::pool::Stripes;
+use crate::threads::prefetch::Reader;
+use crate::work::algorithm::{Kind, Operation};
+use crate::work::counter::{Geometry, advanced, distance};
 
 /// A stream cipher: AES in counter mode, from [`Accelerator::ctr`], or any other, from
 /// [`Accelerator::stream`]. The stream is that of RustCrypto's `ctr::Ctr128BE` (`ctr::Ctr64BE` over
@@ -62,22 +67,21 @@ pub struct AcceleratedCtr<A: Algorithm = AnyAes> {
     prefetch: Option<Box<Prefetch>>,
     /// Looks since streams were last asked for and there was no room.
     looks_without_room: u32,
-    accelerator: Option<Arc<Inner>>,
+    engine: Option<Arc<Engine>>,
     _reserved: Option<Reserved>,
 }
 
 impl AcceleratedCtr<AnyAes> {
-    pub(crate) fn open(accelerator: &Accelerator, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
-        let inner = &accelerator.0;
+    pub(crate) fn open(engine: &Arc<Engine>, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
         let params = params(key)?;
         let iv = counter_block(params.operation, iv)?;
-        let reserved = inner.reserve()?;
-        let session = Session::open(&inner.registry, inner.cpu, params, key)?;
+        let reserved = engine.reserve()?;
+        let session = Session::open(&engine.registry, engine.cpu, params, key)?;
         Ok(Self::of(
             session,
             AnyAes(()),
             iv,
-            Some(Arc::clone(inner)),
+            Some(Arc::clone(engine)),
             reserved,
         ))
     }
@@ -89,8 +93,8 @@ impl AcceleratedCtr<AnyAes> {
     pub fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), Error> {
         let params = params(key)?;
         let iv = counter_block(params.operation, iv)?;
-        let session = match &self.accelerator {
-            Some(inner) => Session::open(&inner.registry, inner.cpu, params, key)?,
+        let session = match &self.engine {
+            Some(engine) => Session::open(&engine.registry, engine.cpu, params, key)?,
             None => Session::on_kernels(params, key),
         };
         self.hand_in_stats();
@@ -107,12 +111,11 @@ impl AcceleratedCtr<AnyAes> {
 
 impl AcceleratedCtr<AnyStream> {
     pub(crate) fn open_stream(
-        accelerator: &Accelerator,
+        engine: &Arc<Engine>,
         operation: Operation,
         key: &[u8],
         iv: &[u8],
     ) -> Result<Self, Error> {
-        let inner = &accelerator.0;
         // A stream cannot fail, so there must be a kernel for when every device has.
         let Some(algorithm) = AnyStream::of(operation).filter(|_| operation.is_built_in()) else {
             return Err(Error::InvalidInput(format!(
@@ -127,26 +130,26 @@ impl AcceleratedCtr<AnyStream> {
             )));
         }
         let iv = counter_block(operation, iv)?;
-        let reserved = inner.reserve()?;
-        let session = Session::open(&inner.registry, inner.cpu, SessionParams { operation }, key)?;
+        let reserved = engine.reserve()?;
+        let session = Session::open(
+            &engine.registry,
+            engine.cpu,
+            SessionParams { operation },
+            key,
+        )?;
         Ok(Self::of(
             session,
             algorithm,
             iv,
-            Some(Arc::clone(inner)),
+            Some(Arc::clone(engine)),
             reserved,
         ))
     }
 
-    pub(crate) fn open_block<C>(
-        accelerator: &Accelerator,
-        key: &[u8],
-        iv: &[u8],
-    ) -> Result<Self, Error>
+    pub(crate) fn open_block<C>(engine: &Arc<Engine>, key: &[u8], iv: &[u8]) -> Result<Self, Error>
     where
         C: BlockCipherEncrypt + KeyInit + Send + Sync + 'static,
     {
-        let inner = &accelerator.0;
         let operation = match C::block_size() {
             16 => Operation::OtherCtr,
             8 => Operation::OtherCtr64,
@@ -160,12 +163,12 @@ impl AcceleratedCtr<AnyStream> {
         let cipher = BlockCtr::<C>::new(key).ok_or_else(|| {
             Error::InvalidKey(format!("the cipher takes no key of {} bytes", key.len()))
         })?;
-        let reserved = inner.reserve()?;
+        let reserved = engine.reserve()?;
         let session = Session::settled(
             StreamKey::Other(Arc::new(cipher)),
             SessionParams { operation },
             &[],
-            plan::kernel_cost(&inner.costs, inner.cpu, operation),
+            kernel_cost(&engine.costs, engine.cpu, operation),
         );
         // `operation` is one of two streams.
         let Some(algorithm) = AnyStream::of(operation) else {
@@ -175,7 +178,7 @@ impl AcceleratedCtr<AnyStream> {
             session,
             algorithm,
             iv,
-            Some(Arc::clone(inner)),
+            Some(Arc::clone(engine)),
             reserved,
         ))
     }
@@ -186,7 +189,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         session: Session<StreamKey>,
         algorithm: A,
         iv: u128,
-        accelerator: Option<Arc<Inner>>,
+        engine: Option<Arc<Engine>>,
         reserved: Option<Reserved>,
     ) -> Self {
         let mut ctr = Self {
@@ -205,7 +208,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
             options_version: 0,
             prefetch: None,
             looks_without_room: 0,
-            accelerator,
+            engine,
             _reserved: reserved,
         };
         ctr.take_over_options();
@@ -214,11 +217,11 @@ impl<A: Algorithm> AcceleratedCtr<A> {
 
     /// Takes the accelerator's options over if they have changed.
     fn take_over_options(&mut self) {
-        if let Some(inner) = &self.accelerator {
-            let version = inner.live.version();
+        if let Some(engine) = &self.engine {
+            let version = engine.live.version();
             if version != self.options_version {
                 self.options_version = version;
-                let options = inner.options();
+                let options = engine.options();
                 let stream_bytes = options.cipher_blocks << self.algorithm.block_shift();
                 self.pace
                     .may_make_ahead(stream_bytes * options.cipher_streams());
@@ -301,10 +304,10 @@ impl<A: Algorithm> AcceleratedCtr<A> {
 
     /// Streams that a worker fills, from here on; without room for them, none.
     fn begin_prefetch(&mut self) {
-        let Some(inner) = &self.accelerator else {
+        let Some(engine) = &self.engine else {
             return;
         };
-        let worker = inner.options().prefetch_worker;
+        let worker = engine.options().prefetch_worker;
         self.looks_without_room = 0;
         self.prefetch = None;
         self.prefetch = self.new_prefetch(Some(worker));
@@ -325,34 +328,34 @@ impl<A: Algorithm> AcceleratedCtr<A> {
     }
 
     fn new_prefetch(&self, worker: Option<PrefetchWorker>) -> Option<Box<Prefetch>> {
-        let inner = self.accelerator.as_ref()?;
+        let engine = self.engine.as_ref()?;
         let key = match &self.session.keyed {
             StreamKey::Driver(_) => return None,
             StreamKey::Other(key) => Arc::clone(key),
             // Of its own: the session's may go away while a worker uses it.
             _ => {
                 let operation = self.session.params().operation;
-                super::key::keystream(inner.cpu, operation, self.session.key()).ok()?
+                stream::keystream(engine.cpu, operation, self.session.key()).ok()?
             }
         };
         let geometry = Geometry {
             block_shift: self.algorithm.block_shift(),
             counter_bits: self.algorithm.counter_bits(),
         };
-        let options = inner.options();
-        let shape = self.pace.ring_shape(
+        let options = engine.options();
+        let size = self.pace.ring_size(
             options.cipher_blocks << geometry.block_shift,
             options.cipher_streams(),
         );
         let source = StreamSource { key, geometry };
-        let ring = Ring::new(
-            shape,
+        let reader = Reader::new(
+            size,
             Box::new(source),
-            &inner.prefetched,
+            &engine.prefetched,
             options.prefetch_bytes,
         )?;
-        let xor = Xor::new(inner.cpu);
-        let mut consumer = Consumer::new(ring, geometry, xor, self.counter);
+        let xor = Xor::new(engine.cpu);
+        let mut consumer = Consumer::new(reader, geometry, xor, self.counter);
         consumer.expect(self.counter, self.skip);
         Some(Box::new(Prefetch {
             consumer,
@@ -365,11 +368,11 @@ impl<A: Algorithm> AcceleratedCtr<A> {
 
     /// Has the streams refilled, where there is enough to fill.
     fn call_worker(&self) {
-        let (Some(inner), Some(prefetch)) = (&self.accelerator, &self.prefetch) else {
+        let (Some(engine), Some(prefetch)) = (&self.engine, &self.prefetch) else {
             return;
         };
         if let Some(worker) = prefetch.worker {
-            inner.fill(prefetch.consumer.ring(), worker);
+            engine.fill(prefetch.consumer.ring(), worker);
         }
     }
 
@@ -435,11 +438,11 @@ impl<A: Algorithm> AcceleratedCtr<A> {
     /// Hands the counts since the last time in to [`Accelerator::stats`].
     pub fn hand_in_stats(&mut self) {
         self.count_bytes();
-        if let Some(inner) = &self.accelerator
+        if let Some(engine) = &self.engine
             && self.counts != OperationStats::default()
         {
             let counts = std::mem::take(&mut self.counts);
-            inner.totals.add(
+            engine.totals.add(
                 self.session.device(),
                 self.session.params().operation,
                 counts,
@@ -571,9 +574,9 @@ impl<A: Algorithm> AcceleratedCtr<A> {
     #[inline(never)]
     fn apply_long(&mut self, data: InOutBuf<'_, '_, u8>) {
         if self
-            .accelerator
+            .engine
             .as_ref()
-            .is_some_and(|inner| inner.live.version() != self.options_version)
+            .is_some_and(|engine| engine.live.version() != self.options_version)
         {
             self.take_over_options();
         }
@@ -607,10 +610,10 @@ impl<A: Algorithm> AcceleratedCtr<A> {
             return self.apply_inline(data);
         }
         // Taken out for the time of the request, which is cheaper than a count.
-        let Some(inner) = self.accelerator.take() else {
+        let Some(engine) = self.engine.take() else {
             return self.apply_inline(data);
         };
-        self.with_accelerator(inner, |ctr, inner| ctr.apply_long_with(inner, data));
+        self.with_engine(engine, |ctr, engine| ctr.apply_long_with(engine, data));
         if self.pace.wants_keystream_ahead() {
             self.begin_prefetch();
             if self.prefetch.is_none() {
@@ -623,23 +626,23 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         }
     }
 
-    /// Runs a request with `inner`, the accelerator taken out for its time, and puts that back even
+    /// Runs a request with `engine`, the accelerator taken out for its time, and puts that back even
     /// if the request panics: in a stripe of a cipher that a caller brought, for one.
-    fn with_accelerator<T>(
+    fn with_engine<T>(
         &mut self,
-        inner: Arc<Inner>,
-        request: impl FnOnce(&mut Self, &Inner) -> T,
+        engine: Arc<Engine>,
+        request: impl FnOnce(&mut Self, &Engine) -> T,
     ) -> T {
-        let done = catch_unwind(AssertUnwindSafe(|| request(self, &inner)));
-        self.accelerator = Some(inner);
+        let done = catch_unwind(AssertUnwindSafe(|| request(self, &engine)));
+        self.engine = Some(engine);
         done.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    fn apply_long_with(&mut self, inner: &Inner, data: InOutBuf<'_, '_, u8>) {
-        if LongRequest::helpers_max(inner) == 0 {
+    fn apply_long_with(&mut self, engine: &Engine, data: InOutBuf<'_, '_, u8>) {
+        if LongRequest::helpers_max(engine) == 0 {
             return self.apply_inline(data);
         }
-        let request = LongRequest::begin(inner, data.len());
+        let request = LongRequest::begin(engine, data.len());
         let way = request.choose(self.strategy, &mut self.pace);
         match way {
             Way::Inline => self.apply_inline(data),
@@ -726,7 +729,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
         self.pace.add_unseen(unseen);
         self.unseen_bytes_max = match self.strategy {
             _ if self.prefetch.as_ref().is_some_and(|it| it.is_active) => 0,
-            _ if self.accelerator.is_none() => usize::MAX,
+            _ if self.engine.is_none() => usize::MAX,
             Strategy::Stripe => 2 * self.block_bytes(),
             _ => self.pace.unseen_bytes_max(),
         };
@@ -812,7 +815,7 @@ impl Prefetch {
         self.requests = self.requests.wrapping_add(1);
         strategy == Strategy::Auto
             && bytes >= TIMED_BYTES_MIN
-            && self.requests.is_multiple_of(plan::REQUESTS_PER_TIMED)
+            && self.requests.is_multiple_of(REQUESTS_PER_TIMED)
     }
 
     /// Whether a fair part of the last bytes was there.
@@ -919,6 +922,7 @@ mod tests {
     use cipher::{StreamCipherCoreWrapper, StreamCipherSeekCore};
 
     use super::*;
+    use crate::Accelerator;
     use crate::device::{Device, DeviceError, DeviceSession, Offer, OpenSession, Request};
 
     const KEY: [u8; 16] = [0x2b; 16];
@@ -1195,12 +1199,12 @@ mod tests {
         let accelerator = Accelerator::builder().build().unwrap();
         let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
         for panics in [false, true] {
-            let inner = cipher.accelerator.take().unwrap();
+            let inner = cipher.engine.take().unwrap();
             let done = catch_unwind(AssertUnwindSafe(|| {
-                cipher.with_accelerator(inner, |_, _| assert!(!panics, "as a stripe may"));
+                cipher.with_engine(inner, |_, _| assert!(!panics, "as a stripe may"));
             }));
             assert_eq!(done.is_err(), panics);
-            let kept = cipher.accelerator.as_ref().unwrap();
+            let kept = cipher.engine.as_ref().unwrap();
             assert!(Arc::ptr_eq(kept, &accelerator.0));
         }
     }

@@ -9,9 +9,9 @@ use oarlock_kernels::chacha20_poly1305::{self, Ahead, ChaCha20Poly1305};
 use oarlock_kernels::gcm::{self, Gcm};
 
 use super::{KeyBytes, spare};
-use crate::aead::{AcceleratedAead, KeyInParts, refused};
-use crate::cipher::Direction;
-use crate::device::{Kind, Operation};
+use crate::aead::{AcceleratedAead, refused};
+use crate::device::keyed::aead::KeyInParts;
+use crate::work::algorithm::{Direction, Kind, Operation};
 use crate::{Accelerator, Error};
 
 /// An authenticated cipher whose key and nonce are set apart and whose messages come in pieces, from

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::gcm::Gcm;
 
-use crate::aead::unkeyed_gcm;
+use crate::device::keyed::aead::unkeyed_gcm;
 
 thread_local! {
     static SPARE: Cell<Option<(Cpu, Box<Gcm>)>> = const { Cell::new(None) };

@@ -11,8 +11,11 @@ use oarlock_kernels::xor::Xor;
 
 use super::KeyBytes;
 use crate::cipher::ctr::AcceleratedCtr;
-use crate::cipher::{Algorithm, AnyStream, Keystream, advanced, keystream};
-use crate::device::{Kind, Operation};
+use crate::cipher::{Algorithm, AnyStream};
+use crate::device::keyed::keystream::Keystream;
+use crate::device::keyed::stream::keystream;
+use crate::work::algorithm::{Kind, Operation};
+use crate::work::counter::advanced;
 use crate::{Accelerator, Error, Strategy};
 
 /// A stream cipher whose key and position are set apart, from [`Accelerator::stream_context`].

@@ -5,13 +5,17 @@ use std::sync::OnceLock;
 
 use oarlock_kernels::cpu::Cpu;
 
-use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, SessionParams};
-use crate::aead::AeadKey;
-use crate::cipher::{CbcKey, StreamKey};
+use super::interface::{Device, Offer, OpenSession, SessionParams};
+use super::keyed::Opened;
+use super::keyed::aead::AeadKey;
+use super::keyed::cbc::CbcKey;
+use super::keyed::stream::StreamKey;
+use super::request::DeviceError;
+use crate::costs::cost::Cost;
+use crate::costs::lookup::{self, Costs};
 #[cfg(feature = "software")]
 use crate::pk::Lanes;
-use crate::plan::{self, Cost, Costs};
-use crate::session::Keyed;
+use crate::work::algorithm::Kind;
 
 /// The device `cpu`: each algorithm by the best kernel that the CPU, less what a mask hides, can run.
 pub struct CpuDevice {
@@ -43,7 +47,7 @@ impl CpuDevice {
     }
 
     fn cost(&self, params: &SessionParams) -> Cost {
-        plan::kernel_cost(&self.costs, self.cpu, params.operation)
+        lookup::kernel_cost(&self.costs, self.cpu, params.operation)
     }
 }
 
@@ -67,7 +71,7 @@ impl Device for CpuDevice {
     }
 
     fn backend(&self, params: &SessionParams) -> &str {
-        plan::kernel_backend(self.cpu, params.operation)
+        lookup::kernel_backend(self.cpu, params.operation)
     }
 
     fn open_session(&self, params: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {

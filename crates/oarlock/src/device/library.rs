@@ -14,9 +14,11 @@ use std::time::Duration;
 use libloading::Library;
 use zeroize::Zeroizing;
 
+use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, Shape};
 use super::rates::Rates;
-use super::{Answer, DeviceError, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, Shape};
-use crate::{PublicKeyRequest, RsaSecretPrimes, process};
+use super::request::DeviceError;
+use crate::threads::process;
+use crate::{PublicKeyRequest, RsaSecretPrimes};
 
 /// A device that a shared library is, loaded by its path. It takes requests with the numbers of
 /// their keys, and none of keys that a device holds.

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::DeviceError;
+use super::request::DeviceError;
 use crate::Error;
 use crate::pk::PublicKeyRequest;
 

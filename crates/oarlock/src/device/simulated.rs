@@ -25,7 +25,8 @@ use zeroize::Zeroizing;
 pub use self::board::{Fault, Host, Injection, Pauses, SimulatedBoard, When};
 use self::schedule::Schedule;
 use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer, Shape};
-use super::{DeviceError, SoftwareDevice};
+use super::request::DeviceError;
+use super::software::SoftwareDevice;
 use crate::Error;
 use crate::pk::PublicKeyRequest;
 

@@ -16,7 +16,7 @@ use crate::device::{
     Answer, CpuDevice, DeviceError, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, Shape,
     SoftwareDevice,
 };
-use crate::job::Engine;
+use crate::threads::job::Engine;
 
 /// Something to be computed by a [`PublicKeyDevice`], through
 /// [`complete`](crate::device::complete): a number to be raised to a power, and what is made of it.

@@ -24,12 +24,13 @@ use super::key::Holder;
 use super::modexp::Modulus as PowerModulus;
 use super::{PublicKeyRequest, RsaPrivateKey, RsaPublicKey, Work};
 use crate::Error;
+use crate::costs::median;
+use crate::costs::stats::PublicKeyStats;
 use crate::device::software::rsa::PrivateNumbers;
-use crate::device::{PublicKeyOperation, Shape, complete, median};
-use crate::job::{Engine, Outcome};
-use crate::locked::Locked;
-use crate::process;
-use crate::stats::PublicKeyStats;
+use crate::device::{PublicKeyOperation, Shape, complete};
+use crate::threads::job::{Engine, Outcome};
+use crate::threads::locked::Locked;
+use crate::threads::process;
 
 /// What can be computed together, by number: see [`Class::number`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -28,7 +28,7 @@ use self::request::{PrivateRequest, PublicRequest};
 pub use self::traits::{RsaSignature, RsaSigner, RsaVerifier};
 use crate::Error;
 use crate::accelerator::Accelerator;
-use crate::job::{Job, JobOptions, QueueFull};
+use crate::threads::job::{Job, JobOptions, QueueFull};
 
 /// A private RSA key with an accelerator. Threads may share it; clones are cheap, and keep both.
 ///

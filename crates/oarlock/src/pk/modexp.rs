@@ -17,7 +17,7 @@ use super::request::failed;
 use crate::Error;
 use crate::accelerator::Accelerator;
 use crate::device::software::modexp::SoftwareModulus;
-use crate::job::{Job, JobOptions, QueueFull};
+use crate::threads::job::{Job, JobOptions, QueueFull};
 
 /// Powers modulo one number, with an accelerator. Threads may share it; clones are cheap.
 ///

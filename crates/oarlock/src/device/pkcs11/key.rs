@@ -11,7 +11,7 @@ use cryptoki::session::Session;
 use super::failure::Failure;
 use super::pool::{CachedKey, KeyOperation};
 use crate::RsaPublicKey;
-use crate::device::DeviceError;
+use crate::device::request::DeviceError;
 
 /// An RSA private key of a token. It is shown by the attributes that a URI has for it:
 /// `id=%01;object=site` (RFC 7512, 2.3).

@@ -21,8 +21,9 @@ pub use self::key::TokenKey;
 use self::module::Module;
 pub use self::module::TokenName;
 use self::pool::{CachedKey, KeyOperation, Pool};
+use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, Shape};
 use super::rates::Rates;
-use super::{Answer, DeviceError, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, Shape};
+use super::request::DeviceError;
 use crate::{Error, PublicKeyRequest, RsaPrivateKey};
 
 /// A token that holds RSA keys, by the mechanism CKM_RSA_X_509: the token raises a number to the

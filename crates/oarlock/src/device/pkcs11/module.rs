@@ -18,8 +18,8 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::failure::{Failure, said};
-use crate::device::DeviceError;
-use crate::process;
+use crate::device::request::DeviceError;
+use crate::threads::process;
 
 /// Which token of a module is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 use super::failure::Failure;
 use super::module::{LoginError, Module, TokenName, lock};
-use crate::device::DeviceError;
+use crate::device::request::DeviceError;
 
 pub(super) struct Pool {
     module: Arc<Module>,

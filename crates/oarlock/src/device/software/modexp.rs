@@ -9,7 +9,7 @@ use aws_lc_sys::{
 use zeroize::Zeroizing;
 
 use super::rsa::Number;
-use crate::device::DeviceError;
+use crate::device::request::DeviceError;
 
 /// An odd modulus with its Montgomery constants.
 pub(crate) struct SoftwareModulus {

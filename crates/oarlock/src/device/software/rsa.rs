@@ -22,8 +22,8 @@ use aws_lc_sys::{
 };
 use zeroize::Zeroizing;
 
-use crate::device::DeviceError;
-use crate::process;
+use crate::device::request::DeviceError;
+use crate::threads::process;
 
 /// A key, checked. Wiped on drop, by aws-lc.
 pub(crate) struct SoftwareRsa {

@@ -1,0 +1,719 @@
+//! Where jobs wait, and who does them: the protocol. docs/jobs.md argues that no job is left behind;
+//! tests/model.rs checks it with loom.
+//!
+//! Jobs of one class can be computed together, as a group: whoever is free takes as many as wait
+//! and pay, and that is all the batching there is. There are two kinds of who is free:
+//!
+//! ```text
+//! server   a pool thread that was asked to come. Takes group after group until none waits
+//! leader   a thread that waits for a job of its own, or asks for it where there are no servers.
+//!          Takes one group, with its own job in it, and lets another waiter lead after it
+//! ```
+//!
+//! As many callers compute at once as there are CPUs, each with a permit; the others sleep until
+//! their job is done by somebody else, or they are told that a permit is free. It is not kept for
+//! them: a caller that is awake, and comes first, takes it, or the CPU would idle until the sleeper
+//! runs. Who finds a permit at once and has not put his request into the queue computes it alone,
+//! without delay.
+//!
+//! Every job is in one stage at a time, changed under its lock: queued, running, done, taken. Who
+//! moves it out of `queued` answers for it, so each is resolved once. Locks are taken in one order:
+//! the line's, then a job's.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::{Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use crate::Error;
+use crate::threads::pool::board::Background;
+use crate::threads::pool::sync::{self, Mutex, Parker};
+use crate::threads::process;
+
+use super::options::{JobOptions, Priority};
+
+/// Computes what the queue holds.
+pub(crate) trait Engine: Send + Sync + 'static {
+    /// A request.
+    type Work: Send;
+    /// What comes of it.
+    type Output: Send;
+
+    /// Classes are numbered from 0 on.
+    const CLASSES: usize;
+    /// The most that are computed at once.
+    const GROUP_MAX: usize;
+
+    /// Requests of one class can be computed together.
+    fn class(&self, work: &Self::Work) -> usize;
+
+    /// How many of so many that wait in a class are best computed at once; at least 1.
+    fn group_size(&self, class: usize, waiting: usize) -> usize;
+
+    /// What one alone is expected to take.
+    fn cost(&self, class: usize) -> Duration;
+
+    /// Computes requests of one class, as many as [`group_size`](Self::group_size) said or fewer.
+    /// `answer` is to be told once for each, by its place.
+    fn run(
+        &self,
+        class: usize,
+        works: Vec<Self::Work>,
+        answer: &mut dyn FnMut(usize, Outcome<Self::Output>),
+    );
+}
+
+pub(crate) type Outcome<T> = Result<T, Error>;
+
+/// What a job is to its handle and to the queue.
+pub(crate) struct Shared<E: Engine> {
+    state: Mutex<State<E>>,
+    class: usize,
+    priority: Priority,
+    deadline: Option<Instant>,
+    /// What it adds to the load of the queue.
+    cost: Duration,
+    /// Its place among all jobs of the queue.
+    number: u64,
+    /// Whether a caller waits for it who has not submitted it to be waited for later.
+    is_call: bool,
+    /// [`process::fork_generation`] of the process that submitted it.
+    fork_generation: usize,
+}
+
+struct State<E: Engine> {
+    stage: Stage<E>,
+    waker: Option<Waker>,
+    /// Whether the job is in [`Line::sleepers`]: the thread that waits for it would lead.
+    is_sleeping: bool,
+}
+
+enum Stage<E: Engine> {
+    Queued(E::Work),
+    Running,
+    Done(Outcome<E::Output>),
+    Taken,
+}
+
+impl<E: Engine> Shared<E> {
+    /// The work, for a thread that does it now. None where the job is in another stage, or is now,
+    /// since its deadline has passed.
+    fn begin(&self) -> Option<E::Work> {
+        self.cancel_inherited();
+        if self.is_late() {
+            self.resolve_queued(Error::DeadlinePassed);
+        }
+        self.locked(|state| match state.stage {
+            Stage::Queued(_) => match std::mem::replace(&mut state.stage, Stage::Running) {
+                Stage::Queued(work) => Some(work),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    fn is_late(&self) -> bool {
+        self.deadline
+            .is_some_and(|deadline| deadline <= Instant::now())
+    }
+
+    /// Returns what wakes those who wait.
+    #[must_use]
+    fn finish(&self, outcome: Outcome<E::Output>) -> Option<Waker> {
+        self.locked(|state| {
+            state.stage = Stage::Done(outcome);
+            state.waker.take()
+        })
+    }
+
+    /// Answers a job that nobody has begun. Returns whether there was one.
+    fn resolve_queued(&self, error: Error) -> bool {
+        let resolved = self.locked(|state| {
+            if !matches!(state.stage, Stage::Queued(_)) {
+                return None;
+            }
+            let stage = std::mem::replace(&mut state.stage, Stage::Done(Err(error)));
+            Some((stage, state.waker.take()))
+        });
+        // What was asked is dropped, and who waits is woken, without the lock.
+        let Some((_work, waker)) = resolved else {
+            return false;
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        true
+    }
+
+    /// The outcome; or it leaves `waker`, for when it is there.
+    pub(crate) fn take_or_leave(&self, waker: &Waker) -> Poll<Outcome<E::Output>> {
+        self.cancel_inherited();
+        let mut fresh = Some(waker.clone());
+        let outcome = self.locked(|state| match &state.stage {
+            Stage::Done(_) => match std::mem::replace(&mut state.stage, Stage::Taken) {
+                Stage::Done(outcome) => Poll::Ready(outcome),
+                _ => Poll::Pending,
+            },
+            Stage::Taken => Poll::Ready(Err(Error::InvalidInput(
+                "the job's result has been taken already".into(),
+            ))),
+            Stage::Queued(_) | Stage::Running => {
+                std::mem::swap(&mut state.waker, &mut fresh);
+                Poll::Pending
+            }
+        });
+        // The waker before, if any, is dropped here, without the lock.
+        drop(fresh);
+        outcome
+    }
+
+    pub(crate) fn take(&self) -> Option<Outcome<E::Output>> {
+        self.cancel_inherited();
+        self.locked(|state| {
+            if !matches!(state.stage, Stage::Done(_)) {
+                return None;
+            }
+            match std::mem::replace(&mut state.stage, Stage::Taken) {
+                Stage::Done(outcome) => Some(outcome),
+                _ => None,
+            }
+        })
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.cancel_inherited();
+        self.locked(|state| matches!(state.stage, Stage::Done(_) | Stage::Taken))
+    }
+
+    /// Wakes who waits, to look again.
+    fn wake(&self) {
+        if let Some(waker) = self.locked(|state| state.waker.take()) {
+            waker.wake();
+        }
+    }
+
+    /// What wakes the thread that sleeps for this job, if that still waits. Called with the line
+    /// locked, as are the two below.
+    fn rouse(&self) -> Option<Waker> {
+        let mut state = sync::lock(&self.state);
+        state.is_sleeping = false;
+        let is_waiting = matches!(state.stage, Stage::Queued(_));
+        if is_waiting { state.waker.take() } else { None }
+    }
+
+    /// Returns what was before.
+    fn set_sleeping(&self, is_sleeping: bool) -> bool {
+        std::mem::replace(&mut sync::lock(&self.state).is_sleeping, is_sleeping)
+    }
+
+    fn is_queued(&self) -> bool {
+        matches!(sync::lock(&self.state).stage, Stage::Queued(_))
+    }
+
+    /// In a forked child, nobody does what its parent had begun or queued.
+    fn cancel_inherited(&self) {
+        if self.fork_generation == process::fork_generation() {
+            return;
+        }
+        let before = self.locked(|state| {
+            matches!(state.stage, Stage::Queued(_) | Stage::Running)
+                .then(|| std::mem::replace(&mut state.stage, Stage::Done(Err(Error::Cancelled))))
+        });
+        drop(before);
+    }
+
+    fn locked<R>(&self, change: impl FnOnce(&mut State<E>) -> R) -> R {
+        process::undivided(|| change(&mut sync::lock(&self.state)))
+    }
+}
+
+/// Jobs that nobody has begun.
+pub(crate) struct Queue<E: Engine> {
+    pub(crate) engine: E,
+    line: Mutex<Line<E>>,
+    jobs_max: usize,
+    /// How many callers may compute at once; asked when that is first needed, and not with the line
+    /// locked.
+    permits: fn() -> usize,
+}
+
+struct Line<E: Engine> {
+    /// By priority, then by class.
+    waiting: [Vec<VecDeque<Arc<Shared<E>>>>; 2],
+    /// Of all of them.
+    count: usize,
+    load: Duration,
+    with_deadline: usize,
+    /// Jobs that have ever entered.
+    entered: u64,
+    /// Places that are kept for jobs about to enter.
+    reserved: usize,
+    /// Pool threads that are here or asked to come. While there is one, every job is seen.
+    servers: usize,
+    /// Callers with a permit.
+    active: usize,
+    /// Calls in the last group with any.
+    crowd: usize,
+    /// Jobs whose callers sleep without one, the first to sleep first.
+    sleepers: Vec<Arc<Shared<E>>>,
+    /// Of the process that all of the above is of.
+    fork_generation: usize,
+}
+
+/// A permit. Given back on drop.
+pub(crate) struct Permit<'a, E: Engine>(&'a Queue<E>);
+
+impl<E: Engine> Drop for Permit<'_, E> {
+    fn drop(&mut self) {
+        // A child that was forked meanwhile begins with none.
+        self.0
+            .rouse_after(|line| line.active = line.active.saturating_sub(1));
+    }
+}
+
+impl<E: Engine> Queue<E> {
+    pub(crate) fn new(engine: E, jobs_max: usize, permits: fn() -> usize) -> Self {
+        Self {
+            engine,
+            line: Mutex::new(Line::new()),
+            jobs_max,
+            permits,
+        }
+    }
+
+    /// Keeps a place for one more job, unless the queue is full.
+    pub(crate) fn reserve(&self) -> bool {
+        self.locked(|line| {
+            let is_free = line.count + line.reserved < self.jobs_max;
+            line.reserved += usize::from(is_free);
+            is_free
+        })
+    }
+
+    /// Gives a place back.
+    pub(crate) fn unreserve(&self) {
+        // A child that was forked meanwhile begins with none.
+        self.locked(|line| line.reserved = line.reserved.saturating_sub(1));
+    }
+
+    /// Puts a job in the place that is kept for it.
+    pub(crate) fn enter(
+        &self,
+        work: E::Work,
+        options: JobOptions,
+        is_call: bool,
+    ) -> Arc<Shared<E>> {
+        let class = self.engine.class(&work);
+        let mut job = Shared {
+            state: Mutex::new(State {
+                stage: Stage::Queued(work),
+                waker: None,
+                is_sleeping: false,
+            }),
+            class,
+            priority: options.priority,
+            deadline: options.deadline,
+            cost: self.engine.cost(class),
+            number: 0,
+            is_call,
+            fork_generation: process::fork_generation(),
+        };
+        self.locked(|line| {
+            line.reserved = line.reserved.saturating_sub(1);
+            line.entered += 1;
+            job.number = line.entered;
+            let job = Arc::new(job);
+            line.count += 1;
+            line.load += job.cost;
+            line.with_deadline += usize::from(job.deadline.is_some());
+            line.of(&job).push_back(Arc::clone(&job));
+            job
+        })
+    }
+
+    /// Whether one more pool thread, beside those that come already, should and may come, of
+    /// `servers_max`: one for each group that waits, if they have enough to do. It then counts as one
+    /// that comes.
+    ///
+    /// For calls, which callers compute themselves, they come where a full group waits that nobody
+    /// has begun: who computes one group after another is not to be waited for by others until it
+    /// runs again.
+    pub(crate) fn enlist(&self, servers_max: usize, for_call: bool) -> bool {
+        self.locked(|line| {
+            let servers = line.servers;
+            if for_call && line.count < E::GROUP_MAX {
+                return false;
+            }
+            let is_needed = servers < servers_max
+                && line.count > 0
+                && (servers == 0
+                    || line.load > SERVER_LOAD * servers as u32
+                        && servers < line.groups(&self.engine));
+            line.servers += usize::from(is_needed);
+            is_needed
+        })
+    }
+
+    /// A permit for one request alone, if there is one left and callers do not come in crowds:
+    /// then others like this one are about to come.
+    pub(crate) fn permit(&self) -> Option<Permit<'_, E>> {
+        let take = |permits| {
+            self.locked(|line| {
+                let is_free = line.active < permits && line.crowd <= 1;
+                line.active += usize::from(is_free);
+                is_free
+            })
+        };
+        // There is always one. How many there are takes a process some 50 us to find out at first.
+        let is_free = take(1) || take((self.permits)());
+        // Not made under the lock, nor where there is none: its drop gives it back.
+        is_free.then(|| Permit(self))
+    }
+
+    /// Waits until `job` is done, and does it here if that is this thread's turn.
+    pub(crate) fn wait(&self, job: &Arc<Shared<E>>) -> Outcome<E::Output> {
+        let unpark = Arc::new(Unpark(Parker::current()));
+        let waker = Waker::from(Arc::clone(&unpark));
+        let [mut is_overdue, mut has_slept] = [false; 2];
+        loop {
+            if let Poll::Ready(outcome) = job.take_or_leave(&waker) {
+                if has_slept {
+                    self.rouse_after(|_| ());
+                }
+                return outcome;
+            }
+            if self.lead(job, is_overdue) {
+                continue;
+            }
+            let until_late = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+            let time_max = job.deadline.map_or(PATIENCE, until_late).min(PATIENCE);
+            // Woken for no reason, or for another one, it looks again.
+            is_overdue = unpark.0.park_for(time_max);
+            has_slept = true;
+        }
+    }
+
+    /// Tells a caller that sleeps, if a permit is left after `change`. One that was told and has no
+    /// use for it, its job being done by others meanwhile, has to tell another.
+    fn rouse_after(&self, change: impl FnOnce(&mut Line<E>)) {
+        let nobody_sleeps = self.locked(|line| {
+            change(line);
+            line.sleepers.is_empty()
+        });
+        if nobody_sleeps {
+            return;
+        }
+        let permits = (self.permits)();
+        if let Some(waker) = self.locked(|line| line.next_leader(permits)) {
+            waker.wake();
+        }
+    }
+
+    /// Computes a group with `job` in it, if it still waits and a permit is there, or however many
+    /// compute where it `must`. Else the caller sleeps now, as far as the queue is concerned.
+    pub(crate) fn lead(&self, job: &Arc<Shared<E>>, must: bool) -> bool {
+        let permits = (self.permits)();
+        let (group, waker) = self.locked(|line| {
+            if !job.is_queued() {
+                return (None, line.next_leader(permits));
+            }
+            if line.active + line.servers >= permits && !must {
+                if !job.set_sleeping(true) {
+                    line.sleepers.push(Arc::clone(job));
+                }
+                return (None, None);
+            }
+            line.active += 1;
+            (Some(line.take_group_with(job, &self.engine)), None)
+        });
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        let Some(group) = group else { return false };
+        let _permit = Permit(self);
+        self.run(group);
+        true
+    }
+
+    /// Cancels a job that nobody has begun. Returns whether it did.
+    pub(crate) fn cancel(&self, job: &Arc<Shared<E>>) -> bool {
+        let is_cancelled = job.resolve_queued(Error::Cancelled);
+        if is_cancelled {
+            self.locked(|line| line.remove(job));
+        }
+        is_cancelled
+    }
+
+    /// Cancels every job that nobody has begun.
+    pub(crate) fn cancel_all(&self) {
+        let left = self.locked(Line::drain);
+        for job in left {
+            job.resolve_queued(Error::Cancelled);
+        }
+    }
+
+    /// Jobs that nobody has begun.
+    pub(crate) fn len(&self) -> usize {
+        self.locked(|line| line.count)
+    }
+
+    /// Whether a pool thread will look at every job that is here.
+    pub(crate) fn is_served(&self) -> bool {
+        self.locked(|line| line.servers > 0)
+    }
+
+    /// The next group; where nothing waits, the calling server counts no more.
+    fn next_or_leave(&self) -> Option<Vec<Arc<Shared<E>>>> {
+        let (group, late) = self.locked(|line| {
+            let late = line.take_late();
+            let group = line.take_group(&self.engine);
+            if group.is_none() {
+                line.servers = line.servers.saturating_sub(1);
+            }
+            (group, late)
+        });
+        for job in late {
+            job.resolve_queued(Error::DeadlinePassed);
+        }
+        group
+    }
+
+    /// Computes jobs of one class, but those that were resolved meanwhile.
+    fn run(&self, mut jobs: Vec<Arc<Shared<E>>>) {
+        let mut works = Vec::with_capacity(jobs.len());
+        jobs.retain(|job| match job.begin() {
+            Some(work) => {
+                works.push(work);
+                true
+            }
+            None => false,
+        });
+        let Some(class) = jobs.first().map(|job| job.class) else {
+            return;
+        };
+        let mut answers = Answers {
+            due: jobs.iter().map(Some).collect(),
+            wakers: Vec::with_capacity(jobs.len()),
+        };
+        self.engine.run(class, works, &mut |place, outcome| {
+            answers.give(place, outcome)
+        });
+    }
+
+    fn locked<R>(&self, change: impl FnOnce(&mut Line<E>) -> R) -> R {
+        let (result, inherited) = process::undivided(|| {
+            let mut line = sync::lock(&self.line);
+            let is_inherited = line.fork_generation != process::fork_generation();
+            let inherited = is_inherited.then(|| std::mem::replace(&mut *line, Line::new()));
+            (change(&mut line), inherited)
+        });
+        // Jobs of the parent's, whose handles may be here: dropped without the lock.
+        drop(inherited);
+        result
+    }
+}
+
+impl<E: Engine> Background for Queue<E> {
+    fn work(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
+        while let Some(group) = self.next_or_leave() {
+            self.run(group);
+            if !goes_on() {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn refused(&self) {
+        let left = self.locked(|line| {
+            line.servers = line.servers.saturating_sub(1);
+            line.all().cloned().collect::<Vec<_>>()
+        });
+        // Who waits for them does them, if nobody else comes.
+        for job in left {
+            job.wake();
+        }
+    }
+}
+
+impl<E: Engine> Line<E> {
+    fn new() -> Self {
+        let classes = || (0..E::CLASSES).map(|_| VecDeque::new()).collect();
+        Self {
+            waiting: [classes(), classes()],
+            count: 0,
+            load: Duration::ZERO,
+            with_deadline: 0,
+            entered: 0,
+            reserved: 0,
+            servers: 0,
+            active: 0,
+            crowd: 0,
+            sleepers: Vec::new(),
+            fork_generation: process::fork_generation(),
+        }
+    }
+
+    fn of(&mut self, job: &Shared<E>) -> &mut VecDeque<Arc<Shared<E>>> {
+        &mut self.waiting[job.priority as usize][job.class]
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<Shared<E>>> {
+        self.waiting.iter().flatten().flatten()
+    }
+
+    fn drain(&mut self) -> Vec<Arc<Shared<E>>> {
+        let all = self.all().cloned().collect();
+        self.waiting.iter_mut().flatten().for_each(VecDeque::clear);
+        (self.count, self.load, self.with_deadline) = (0, Duration::ZERO, 0);
+        all
+    }
+
+    /// As many of the class of the job that is next as are best computed at once.
+    fn take_group(&mut self, engine: &E) -> Option<Vec<Arc<Shared<E>>>> {
+        let oldest = |classes: &Vec<VecDeque<Arc<Shared<E>>>>| {
+            let fronts = classes.iter().filter_map(|class| class.front());
+            fronts.min_by_key(|job| job.number).map(|job| job.class)
+        };
+        let class = self.waiting.iter().find_map(oldest)?;
+        Some(self.take_of_class(class, None, engine))
+    }
+
+    /// How many groups would be made of what waits.
+    fn groups(&self, engine: &E) -> usize {
+        let [urgent, normal] = &self.waiting;
+        let waiting = urgent.iter().zip(normal);
+        let groups = waiting.enumerate().map(|(class, (urgent, normal))| {
+            let waiting = urgent.len() + normal.len();
+            let size = || engine.group_size(class, waiting);
+            if waiting == 0 {
+                0
+            } else {
+                waiting.div_ceil(size())
+            }
+        });
+        groups.sum()
+    }
+
+    fn take_group_with(&mut self, own: &Arc<Shared<E>>, engine: &E) -> Vec<Arc<Shared<E>>> {
+        self.take_of_class(own.class, Some(own), engine)
+    }
+
+    /// With `own` in it, which waits; then the urgent ones, and the oldest first.
+    fn take_of_class(
+        &mut self,
+        class: usize,
+        own: Option<&Arc<Shared<E>>>,
+        engine: &E,
+    ) -> Vec<Arc<Shared<E>>> {
+        let waiting = self.waiting.iter().map(|classes| classes[class].len());
+        let size = engine.group_size(class, waiting.sum());
+        let mut group = Vec::with_capacity(size);
+        if let Some(own) = own {
+            self.remove(own);
+            group.push(Arc::clone(own));
+        }
+        for priority in 0..self.waiting.len() {
+            while group.len() < size
+                && let Some(job) = self.waiting[priority][class].pop_front()
+            {
+                self.forget(&job);
+                group.push(job);
+            }
+        }
+        let calls = group.iter().filter(|job| job.is_call).count();
+        if calls > 0 {
+            self.crowd = calls;
+        }
+        group
+    }
+
+    /// The jobs whose deadline has passed.
+    fn take_late(&mut self) -> Vec<Arc<Shared<E>>> {
+        if self.with_deadline == 0 {
+            return Vec::new();
+        }
+        let late: Vec<_> = self.all().filter(|job| job.is_late()).cloned().collect();
+        for job in &late {
+            self.remove(job);
+        }
+        late
+    }
+
+    fn remove(&mut self, job: &Arc<Shared<E>>) {
+        let line = self.of(job);
+        if let Some(at) = line.iter().position(|other| Arc::ptr_eq(other, job)) {
+            // Not the last reference: the caller has one.
+            line.remove(at);
+            self.forget(job);
+        }
+    }
+
+    /// Of a job that waits no more.
+    fn forget(&mut self, job: &Arc<Shared<E>>) {
+        if job.set_sleeping(false) {
+            self.sleepers.retain(|other| !Arc::ptr_eq(other, job));
+        }
+        self.count -= 1;
+        self.load -= job.cost;
+        self.with_deadline -= usize::from(job.deadline.is_some());
+    }
+
+    /// Where a permit is left, what wakes one that sleeps for a job that still waits: the last, for
+    /// the jobs of the first are those that whoever is awake takes along.
+    fn next_leader(&mut self, permits: usize) -> Option<Waker> {
+        if self.active >= permits {
+            return None;
+        }
+        std::iter::from_fn(|| self.sleepers.pop()).find_map(|job| job.rouse())
+    }
+}
+
+/// Answers that are still due, and whom to wake for those that were given.
+struct Answers<'a, E: Engine> {
+    due: Vec<Option<&'a Arc<Shared<E>>>>,
+    wakers: Vec<Waker>,
+}
+
+impl<E: Engine> Answers<'_, E> {
+    fn give(&mut self, place: usize, outcome: Outcome<E::Output>) {
+        if let Some(job) = self.due[place].take() {
+            self.wakers.extend(job.finish(outcome));
+        }
+    }
+}
+
+impl<E: Engine> Drop for Answers<'_, E> {
+    fn drop(&mut self) {
+        for place in 0..self.due.len() {
+            // Only where the engine panicked.
+            let reason = "the request panicked".into();
+            let device = "software".into();
+            self.give(place, Err(Error::DeviceFailed { device, reason }));
+        }
+        for waker in self.wakers.drain(..) {
+            // One that a caller brought may panic, which is not the affair of the others.
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+                // Its drop may panic in its turn.
+                std::mem::forget(panic);
+            }
+        }
+    }
+}
+
+/// Wakes a thread that waits.
+struct Unpark(Parker);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// One more pool thread is worth its wake-up, of 20 to 50 us, where those that come have more than
+/// this to do each.
+const SERVER_LOAD: Duration = Duration::from_micros(60);
+/// How long a caller leaves its job to others that have not begun it. They may have been taken off
+/// their CPUs, or be of a lower class.
+const PATIENCE: Duration = Duration::from_millis(20);
