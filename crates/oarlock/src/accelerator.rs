@@ -18,12 +18,16 @@ use crate::costs::lookup::CostSource;
 use crate::costs::stats::Stats;
 use crate::device::{Device, Operation};
 use crate::options::Options;
-#[cfg(feature = "software")]
-use crate::pk::{
-    AcceleratedModExp, AcceleratedRsa, AcceleratedRsaPublic, ByteOrder, RsaPrivateKey, RsaPublicKey,
-};
 use crate::plan::engine::Engine;
 use crate::plan::report::PlanReport;
+#[cfg(feature = "software")]
+use crate::rsa::modexp::AcceleratedModExp;
+#[cfg(feature = "software")]
+use crate::rsa::{AcceleratedRsa, AcceleratedRsaPublic};
+#[cfg(feature = "software")]
+use crate::work::modulus::ByteOrder;
+#[cfg(feature = "software")]
+use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
 
 /// Devices, a pool and a plan. A handle: clones share all of it. Sessions keep it alive, and its
 /// threads end with the last of them.
@@ -202,13 +206,13 @@ impl Accelerator {
     /// ```
     #[cfg(feature = "software")]
     pub fn rsa(&self, key: &RsaPrivateKey) -> AcceleratedRsa {
-        AcceleratedRsa::new(self, key)
+        AcceleratedRsa::new(&self.0, key)
     }
 
     /// A public key of RSA, to verify and encrypt with.
     #[cfg(feature = "software")]
     pub fn rsa_public(&self, key: &RsaPublicKey) -> AcceleratedRsaPublic {
-        AcceleratedRsaPublic::new(self, key)
+        AcceleratedRsaPublic::new(&self.0, key)
     }
 
     /// Modular exponentiation with one modulus, which is set up once. `order` is that of the modulus,
@@ -228,7 +232,7 @@ impl Accelerator {
     /// count.
     #[cfg(feature = "software")]
     pub fn modexp(&self, modulus: &[u8], order: ByteOrder) -> Result<AcceleratedModExp, Error> {
-        AcceleratedModExp::new(self, modulus, order)
+        AcceleratedModExp::new(&self.0, modulus, order)
     }
 
     /// The options in force.
@@ -384,5 +388,13 @@ impl fmt::Debug for Accelerator {
             .field("options", &self.options())
             .field("cpu", &self.0.cpu)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(feature = "software")]
+impl AcceleratedRsa {
+    /// The accelerator that it was made with.
+    pub fn accelerator(&self) -> Accelerator {
+        Accelerator(std::sync::Arc::clone(self.engine()))
     }
 }

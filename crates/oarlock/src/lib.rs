@@ -21,6 +21,8 @@
 
 mod accelerator;
 mod aead;
+#[cfg(feature = "software")]
+mod aws_lc;
 mod builder;
 mod calibrate;
 mod cipher;
@@ -29,9 +31,9 @@ mod costs;
 pub mod device;
 mod error;
 mod options;
-#[cfg(feature = "software")]
-mod pk;
 mod plan;
+#[cfg(feature = "software")]
+mod rsa;
 mod threads;
 mod work;
 
@@ -40,6 +42,8 @@ pub use aead::{
     AcceleratedAead, Aes128Gcm, Aes192Gcm, Aes256Gcm, AnyAead, ChaCha20Poly1305, NonceSequence,
     Opener, Sealer, SequencedAead,
 };
+#[cfg(feature = "software")]
+pub use aws_lc::rsa::{PrivateNumbers as RsaPrivateNumbers, RsaSecretNumbers, RsaSecretPrimes};
 pub use builder::Builder;
 pub use cipher::cbc::AcceleratedCbc;
 pub use cipher::ctr::AcceleratedCtr;
@@ -49,20 +53,26 @@ pub use costs::calibration::{Calibration, MachineCosts, OperationCost};
 pub use costs::lookup::CostSource;
 pub use costs::stats::{OperationStats, PublicKeyStats, Stats};
 pub use costs::usage::{Counted, CountedLine, Usage};
-#[cfg(feature = "software")]
-pub use device::software::rsa::{
-    PrivateNumbers as RsaPrivateNumbers, RsaSecretNumbers, RsaSecretPrimes,
-};
 pub use error::{Error, OptionsError};
 pub use oarlock_kernels as kernels;
 pub use options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
-#[cfg(feature = "software")]
-pub use pk::{
-    AcceleratedModExp, AcceleratedRsa, AcceleratedRsaPublic, Base, ByteOrder, EncryptionScheme,
-    Hash, PssSalt, PublicKeyRequest, RsaPrivateKey, RsaPublicKey, RsaSignature, RsaSigner,
-    RsaVerifier, SignatureScheme,
-};
 pub use plan::report::{MadeAhead, PlanReport};
+#[cfg(feature = "software")]
+pub use rsa::modexp::AcceleratedModExp;
+#[cfg(feature = "software")]
+pub use rsa::traits::{RsaSignature, RsaSigner, RsaVerifier};
+#[cfg(feature = "software")]
+pub use rsa::{AcceleratedRsa, AcceleratedRsaPublic};
 #[cfg(feature = "software")]
 pub use threads::job::{CompletionQueue, Job, JobOptions, Order, Priority, QueueFull};
 pub use work::algorithm::Direction;
+#[cfg(feature = "software")]
+pub use work::modulus::{Base, ByteOrder};
+#[cfg(feature = "software")]
+pub use work::request::PublicKeyRequest;
+#[cfg(feature = "software")]
+pub use work::rsa::key::{RsaPrivateKey, RsaPublicKey};
+#[cfg(feature = "software")]
+pub use work::rsa::padding::{Hash, PssSalt};
+#[cfg(feature = "software")]
+pub use work::rsa::scheme::{EncryptionScheme, SignatureScheme};

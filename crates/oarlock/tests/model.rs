@@ -51,24 +51,24 @@ mod jobs {
 
     use super::Error;
     use super::threads::job::options::JobOptions;
-    use super::threads::job::queue::{Engine, Outcome, Queue};
+    use super::threads::job::queue::{Batcher, Outcome, Queue};
     use super::threads::pool::board::Background;
 
     /// Doubles numbers, up to two at once.
     struct Doubling;
 
-    impl Engine for Doubling {
+    impl Batcher for Doubling {
         type Work = u32;
         type Output = u32;
 
         const CLASSES: usize = 1;
-        const GROUP_MAX: usize = 2;
+        const BATCH_MAX: usize = 2;
 
         fn class(&self, _: &u32) -> usize {
             0
         }
 
-        fn group_size(&self, _: usize, waiting: usize) -> usize {
+        fn batch_size(&self, _: usize, waiting: usize) -> usize {
             waiting.min(2)
         }
 

@@ -30,6 +30,7 @@ const RULES: &[Rule] = &[
             "crates/oarlock/src/aead/striped.rs", // the same
             "crates/oarlock/src/threads/prefetch/", // memory that threads fill and one reader reads
             "crates/oarlock/src/device/library.rs", // functions of a C library
+            "crates/oarlock/src/aws_lc/",       // aws-lc
             "crates/oarlock/src/device/software/", // aws-lc
             "crates/oarlock/src/threads/locked.rs", // memory for secrets
             "crates/oarlock/src/threads/process.rs", // fork and AT_SECURE

@@ -4,6 +4,8 @@
 pub(crate) mod calibration;
 pub(crate) mod choice;
 pub(crate) mod cost;
+#[cfg(feature = "software")]
+pub(crate) mod lanes;
 pub(crate) mod live;
 pub(crate) mod lookup;
 #[cfg(feature = "software")]

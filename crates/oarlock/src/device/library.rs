@@ -14,7 +14,7 @@ use std::time::Duration;
 use libloading::Library;
 use zeroize::Zeroizing;
 
-use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, Shape};
+use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
 use super::rates::Rates;
 use super::request::DeviceError;
 use crate::threads::process;
@@ -111,21 +111,21 @@ impl LibraryDevice {
         self.capacity
     }
 
-    fn kind(&self, shape: &Shape) -> Option<Kind> {
+    fn kind(&self, shape: &Shape) -> Option<Function> {
         match shape.operation {
             PublicKeyOperation::Held(_) => None,
             PublicKeyOperation::PrivateByPrimes if self.functions.power_crt.is_some() => {
-                Some(Kind::PowerCrt)
+                Some(Function::PowerCrt)
             }
             PublicKeyOperation::PrivateByPrimes | PublicKeyOperation::PrivateByExponent => {
-                Some(Kind::Power)
+                Some(Function::Power)
             }
             PublicKeyOperation::Public | PublicKeyOperation::Power => {
                 let is_short = shape.exponent_bits <= SHORT_BITS_MAX;
                 Some(if is_short {
-                    Kind::PowerShort
+                    Function::PowerShort
                 } else {
-                    Kind::Power
+                    Function::Power
                 })
             }
         }
@@ -293,7 +293,7 @@ impl Drop for Turn<'_> {
 
 /// As `oarlock_device.h` numbers them.
 #[derive(Clone, Copy)]
-enum Kind {
+enum Function {
     Power = 0,
     PowerCrt = 1,
     PowerShort = 2,

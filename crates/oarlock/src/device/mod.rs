@@ -5,8 +5,12 @@
 //! is withdrawn, the session moves to the next one with its key and position: no request is lost.
 
 mod cpu;
+#[cfg(feature = "software")]
+pub(crate) mod held;
 mod interface;
 pub(crate) mod keyed;
+#[cfg(feature = "software")]
+pub(crate) mod lanes;
 #[cfg(feature = "library")]
 mod library;
 #[cfg(feature = "pkcs11")]
@@ -21,7 +25,7 @@ pub(crate) mod session;
 #[cfg(feature = "software")]
 mod simulated;
 #[cfg(feature = "software")]
-pub(crate) mod software;
+mod software;
 
 pub use self::cpu::CpuDevice;
 pub use self::interface::{Device, Offer, OpenSession, SessionParams};
@@ -30,12 +34,12 @@ pub use self::library::LibraryDevice;
 #[cfg(feature = "pkcs11")]
 pub use self::pkcs11::{Pkcs11Device, Pkcs11Options, TokenKey, TokenName};
 #[cfg(feature = "software")]
-pub use self::public_key::{
-    Answer, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, Shape, complete,
-};
+pub use self::public_key::{Answer, PublicKeyDevice, PublicKeyOffer, complete};
 pub use self::request::{AeadRequest, CbcRequest, CtrRequest, DeviceError, DeviceSession, Request};
 #[cfg(feature = "software")]
 pub use self::simulated::{Fault, Host, Injection, Pauses, SimulatedBoard, SimulatedDevice, When};
 #[cfg(feature = "software")]
 pub use self::software::SoftwareDevice;
 pub use crate::work::algorithm::{Kind, Operation};
+#[cfg(feature = "software")]
+pub use crate::work::shape::{PublicKeyOperation, Shape};

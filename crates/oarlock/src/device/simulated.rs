@@ -24,11 +24,12 @@ use zeroize::Zeroizing;
 
 pub use self::board::{Fault, Host, Injection, Pauses, SimulatedBoard, When};
 use self::schedule::Schedule;
-use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer, Shape};
+use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
 use super::request::DeviceError;
 use super::software::SoftwareDevice;
 use crate::Error;
-use crate::pk::PublicKeyRequest;
+use crate::work::request::PublicKeyRequest;
+use crate::work::shape::Shape;
 
 /// A [`SimulatedBoard`] that serves public-key requests, as slowly as the board would: for tests of
 /// what is in front of slow, parallel and faulty devices.

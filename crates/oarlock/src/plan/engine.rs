@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use oarlock_kernels::cpu::Cpu;
 
 #[cfg(feature = "software")]
+use super::batches::Jobs;
+#[cfg(feature = "software")]
 use super::cores::callers_max;
 use super::cores::{Busy, Callers, cpus};
 use crate::Error;
@@ -15,13 +17,13 @@ use crate::costs::stats::Totals;
 use crate::device::registry::Registry;
 use crate::options::{Options, PrefetchWorker, Reservation, Threads};
 #[cfg(feature = "software")]
-use crate::pk::Lanes;
-#[cfg(feature = "software")]
-use crate::threads::job::Jobs;
+use crate::threads::job::{Job, JobOptions, QueueFull};
 use crate::threads::pool::board::Background;
 use crate::threads::pool::{Limits, Pool, Scheduling};
 use crate::threads::prefetch::{Budget, Ring};
 use crate::threads::process;
+#[cfg(feature = "software")]
+use crate::work::request::{Buffer, PublicKeyRequest};
 
 /// What all sessions of an accelerator share: options, costs, devices, counts, the pool and the queue
 /// of jobs.
@@ -99,7 +101,7 @@ impl Engine {
             registry: Arc::default(),
             totals: Totals::default(),
             #[cfg(feature = "software")]
-            jobs: Jobs::new(Lanes::new(cpu), jobs_max, callers_max),
+            jobs: Jobs::new(cpu, jobs_max, callers_max),
             pool: OnceLock::new(),
             idle_pool: OnceLock::new(),
             prefetched: Arc::default(),
@@ -252,6 +254,20 @@ impl Engine {
         }
     }
 
+    /// Puts what `make` makes of `buffers` into the queue of jobs, unless that is full.
+    #[cfg(feature = "software")]
+    pub(crate) fn submit<R, T>(
+        &self,
+        buffers: R,
+        make: impl FnOnce(R) -> PublicKeyRequest,
+        options: JobOptions,
+        convert: fn(Buffer) -> T,
+    ) -> Result<Job<T>, QueueFull<R>> {
+        let job = self.jobs.submit(buffers, make, options, convert)?;
+        self.serve_jobs(false);
+        Ok(job)
+    }
+
     pub(crate) fn enter(&self) -> Busy<'_> {
         self.callers.enter()
     }
@@ -301,5 +317,5 @@ impl Drop for Reserved {
 /// Called by pool threads before they end.
 fn leave_thread() {
     #[cfg(feature = "software")]
-    crate::device::software::leave_thread();
+    crate::aws_lc::leave_thread();
 }

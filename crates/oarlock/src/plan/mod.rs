@@ -12,6 +12,8 @@
 //! 50 ns when these are in the cache and up to 2 µs when not.
 
 pub(crate) mod ahead;
+#[cfg(feature = "software")]
+pub(crate) mod batches;
 pub(crate) mod cores;
 mod cut;
 pub(crate) mod engine;

@@ -2,3 +2,13 @@
 
 pub(crate) mod algorithm;
 pub(crate) mod counter;
+#[cfg(feature = "software")]
+pub(crate) mod lane_numbers;
+#[cfg(feature = "software")]
+pub(crate) mod modulus;
+#[cfg(feature = "software")]
+pub(crate) mod request;
+#[cfg(feature = "software")]
+pub(crate) mod rsa;
+#[cfg(feature = "software")]
+pub(crate) mod shape;

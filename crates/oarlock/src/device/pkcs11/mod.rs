@@ -21,10 +21,13 @@ pub use self::key::TokenKey;
 use self::module::Module;
 pub use self::module::TokenName;
 use self::pool::{CachedKey, KeyOperation, Pool};
-use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, Shape};
+use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
 use super::rates::Rates;
 use super::request::DeviceError;
-use crate::{Error, PublicKeyRequest, RsaPrivateKey};
+use crate::Error;
+use crate::work::request::PublicKeyRequest;
+use crate::work::rsa::key::RsaPrivateKey;
+use crate::work::shape::{PublicKeyOperation, Shape};
 
 /// A token that holds RSA keys, by the mechanism CKM_RSA_X_509: the token raises a number to the
 /// private exponent, and paddings are made and taken off here.

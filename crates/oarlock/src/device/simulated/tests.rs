@@ -7,7 +7,7 @@ use std::thread;
 
 use super::*;
 use crate::device::{PublicKeyOperation, complete};
-use crate::pk::{Base, ByteOrder, RsaPrivateKey};
+use crate::{Base, ByteOrder, RsaPrivateKey};
 
 /// Table 1 of the paper: threads, each making one request after the other, and operations a second.
 /// A test that needs another figure of it has another model.

@@ -3,6 +3,7 @@
 //! By EVP_CIPHER, not EVP_AEAD: that wipes what fails to verify, and a message that came in place
 //! would be lost. A context is of one message at a time, so each message takes a copy of the one
 //! that holds the key, which costs about as much as encrypting 100 bytes.
+#![allow(unsafe_code)]
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::os::raw::{c_int, c_void};

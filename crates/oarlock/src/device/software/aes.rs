@@ -1,4 +1,5 @@
 //! AES in CTR and CBC.
+#![allow(unsafe_code)]
 
 use std::os::raw::{c_int, c_uint};
 use std::sync::Arc;

@@ -1,11 +1,9 @@
 //! aws-lc on the CPU: the reference, the fallback, and the oracle of the self-tests. It has code
 //! for CPUs and architectures that this library has no fast kernels for.
-#![allow(unsafe_code)]
 
 mod aead;
 mod aes;
-pub(crate) mod modexp;
-pub(crate) mod rsa;
+pub(crate) mod public_key;
 
 use oarlock_kernels::cpu::Cpu;
 
@@ -26,17 +24,6 @@ use crate::work::algorithm::Kind;
 pub struct SoftwareDevice {
     cpu: Cpu,
     costs: Costs,
-}
-
-/// Gives back what aws-lc keeps for the calling thread, before its end does so: that takes locks of
-/// aws-lc's, which a child that is forked meanwhile would have taken for ever.
-/// Source: aws-lc, crypto/fipsmodule/rand/rand.c, `thread_local_states_list_lock`, and
-/// crypto/thread_pthread.c, `g_destructors_lock`.
-pub(crate) fn leave_thread() {
-    // Elsewhere aws-lc-sys 0.47 has no binding for it.
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    // SAFETY: no preconditions; who asks aws-lc for something here later has it made anew.
-    crate::threads::process::forks_wait_for(|| unsafe { aws_lc_sys::AWSLC_thread_local_clear() });
 }
 
 impl SoftwareDevice {

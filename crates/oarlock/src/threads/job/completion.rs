@@ -33,7 +33,7 @@ pub enum Order {
 /// use oarlock::{Accelerator, CompletionQueue, Hash, JobOptions, Order, RsaPrivateKey, SignatureScheme};
 ///
 /// let accelerator = Accelerator::builder().build()?;
-/// let rsa = accelerator.rsa(&RsaPrivateKey::from_pem(include_str!("../../tests/keys/rsa2048.pem"))?);
+/// let rsa = accelerator.rsa(&RsaPrivateKey::from_pem(include_str!("../../../tests/keys/rsa2048.pem"))?);
 /// let mut signatures = CompletionQueue::new(Order::Completion);
 /// for number in 0..20u8 {
 ///     let job = rsa.submit_sign(SignatureScheme::Pkcs1(Hash::Sha256), vec![number], JobOptions::default());

@@ -15,13 +15,9 @@ use zeroize::Zeroizing;
 
 pub use self::completion::{CompletionQueue, Order};
 pub use self::options::{JobOptions, Priority, QueueFull};
-pub(crate) use self::queue::{Engine, Outcome};
-use self::queue::{Queue, Shared};
+use self::queue::Entry;
+pub(crate) use self::queue::{Batcher, Outcome, Queue};
 use crate::Error;
-use crate::costs::stats::PublicKeyStats;
-use crate::pk::{Class, Lanes, Work};
-use crate::threads::pool::board::Background;
-use crate::threads::process;
 
 /// A request on its way. It is a [`Future`] of any executor; or [`wait`](Self::wait) for it, have a
 /// function [called](Self::on_completion), or put it into a [`CompletionQueue`].
@@ -37,10 +33,9 @@ use crate::threads::process;
 /// cancelled, but those that were done.
 #[must_use = "a job that is dropped is cancelled"]
 pub struct Job<T> {
-    shared: Arc<Shared<Lanes>>,
-    queue: Arc<Queue<Lanes>>,
+    pending: Box<dyn Pending>,
     /// Makes of the bytes what was asked for.
-    convert: fn(Zeroizing<Vec<u8>>) -> T,
+    convert: fn(Bytes) -> T,
 }
 
 impl<T> Job<T> {
@@ -50,7 +45,7 @@ impl<T> Job<T> {
     /// # Errors
     /// What the request fails with; [`Error::Cancelled`], [`Error::DeadlinePassed`].
     pub fn wait(self) -> Result<T, Error> {
-        self.queue.wait(&self.shared).map(self.convert)
+        self.pending.wait().map(self.convert)
     }
 
     /// The result, if it is there; `None` also after it was taken.
@@ -58,19 +53,19 @@ impl<T> Job<T> {
     /// # Errors
     /// As [`wait`](Self::wait).
     pub fn try_wait(&mut self) -> Option<Result<T, Error>> {
-        self.advance();
-        self.shared.take().map(|result| result.map(self.convert))
+        self.pending.advance();
+        self.pending.take().map(|result| result.map(self.convert))
     }
 
     /// Whether it is done, or will never be.
     pub fn is_finished(&self) -> bool {
-        self.shared.is_finished()
+        self.pending.is_finished()
     }
 
     /// Cancels it, unless it has begun: then it goes on, and its result can be had as if nothing
     /// had happened. Returns whether it was cancelled, and fails with [`Error::Cancelled`].
     pub fn cancel(&self) -> bool {
-        self.queue.cancel(&self.shared)
+        self.pending.cancel()
     }
 
     /// Has `call` called with the result, on the thread that computes it: a short function that
@@ -85,13 +80,6 @@ impl<T> Job<T> {
         let waiting = Waiting::For(self, Box::new(call));
         Arc::new(Callback(Mutex::new(waiting))).look();
     }
-
-    /// Does the job here where nobody else will.
-    fn advance(&self) {
-        if !self.queue.is_served() {
-            self.queue.lead(&self.shared, true);
-        }
-    }
 }
 
 impl<T> Future for Job<T> {
@@ -99,10 +87,10 @@ impl<T> Future for Job<T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let convert = self.convert;
-        let mut outcome = self.shared.take_or_leave(context.waker());
+        let mut outcome = self.pending.take_or_leave(context.waker());
         // Asked after the waker is there: who leaves the queue alone wakes those who wait in it.
-        if outcome.is_pending() && !self.queue.is_served() && self.queue.lead(&self.shared, true) {
-            outcome = self.shared.take_or_leave(context.waker());
+        if outcome.is_pending() && self.pending.advance() {
+            outcome = self.pending.take_or_leave(context.waker());
         }
         outcome.map_ok(convert)
     }
@@ -183,101 +171,81 @@ impl<T: 'static> Wake for Callback<T> {
     }
 }
 
-/// The jobs of an accelerator. When it goes, they are cancelled.
-pub(crate) struct Jobs(Arc<Queue<Lanes>>);
+/// A job and the queue that it is in, whatever computes that.
+trait Pending: Send + Sync {
+    fn wait(&self) -> Outcome<Bytes>;
+    /// The outcome; or it leaves `waker`, for when it is there.
+    fn take_or_leave(&self, waker: &Waker) -> Poll<Outcome<Bytes>>;
+    fn take(&self) -> Option<Outcome<Bytes>>;
+    fn is_finished(&self) -> bool;
+    fn cancel(&self) -> bool;
+    /// Does the job here where nobody else will. Returns whether it did.
+    fn advance(&self) -> bool;
+}
 
-/// A place in the queue. Given back on drop.
-pub(crate) struct Slot<'a>(&'a Jobs);
+struct InQueue<B: Batcher> {
+    entry: Arc<Entry<B>>,
+    queue: Arc<Queue<B>>,
+}
 
-impl Jobs {
-    /// For a queue of `jobs_max`, and callers who wait on as many CPUs as `cpus` says.
-    pub(crate) fn new(lanes: Lanes, jobs_max: usize, cpus: fn() -> usize) -> Self {
-        Self(Arc::new(Queue::new(lanes, jobs_max, cpus)))
+impl<B: Batcher<Output = Bytes>> Pending for InQueue<B> {
+    fn wait(&self) -> Outcome<Bytes> {
+        self.queue.wait(&self.entry)
     }
 
-    /// Of requests so far.
-    pub(crate) fn stats(&self) -> PublicKeyStats {
-        PublicKeyStats {
-            waiting: self.0.len(),
-            ..self.0.engine.stats()
-        }
+    fn take_or_leave(&self, waker: &Waker) -> Poll<Outcome<Bytes>> {
+        self.entry.take_or_leave(waker)
     }
 
+    fn take(&self) -> Option<Outcome<Bytes>> {
+        self.entry.take()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.entry.is_finished()
+    }
+
+    fn cancel(&self) -> bool {
+        self.queue.cancel(&self.entry)
+    }
+
+    fn advance(&self) -> bool {
+        !self.queue.is_served() && self.queue.lead(&self.entry, true)
+    }
+}
+
+/// A place in a queue. Given back on drop.
+pub(crate) struct Slot<'a, B: Batcher>(&'a Arc<Queue<B>>);
+
+impl<'a, B: Batcher<Output = Bytes>> Slot<'a, B> {
     /// A place for one more job, unless the queue is full.
-    pub(crate) fn reserve(&self) -> Option<Slot<'_>> {
-        self.0.reserve().then(|| Slot(self))
+    pub(crate) fn reserve(queue: &'a Arc<Queue<B>>) -> Option<Self> {
+        queue.reserve().then(|| Self(queue))
     }
 
-    /// What pool threads are asked to do, if one more should and may come, of `servers_max`.
-    pub(crate) fn enlist(&self, servers_max: usize, for_call: bool) -> Option<Arc<dyn Background>> {
-        let is_needed = self.0.enlist(servers_max, for_call);
-        is_needed.then(|| Arc::clone(&self.0) as Arc<dyn Background>)
-    }
-
-    /// What comes of a request of a caller who waits: `alone`, if a CPU is free and so nobody else
-    /// waits, or if there are no lanes to meet others in; else that of the work that `make` makes,
-    /// together with others, for which `serve` may have pool threads come.
-    pub(crate) fn call(
-        &self,
-        class: Class,
-        alone: impl FnOnce() -> Outcome<Zeroizing<Vec<u8>>>,
-        make: impl FnOnce() -> Work,
-        serve: impl FnOnce(),
-    ) -> Outcome<Zeroizing<Vec<u8>>> {
-        let lanes = &self.0.engine;
-        if !lanes.are_there() {
-            return alone();
-        }
-        if let Some(_permit) = self.0.permit() {
-            return if lanes.pays(class.number(), 1) {
-                lanes.run_one(class.number(), make())
-            } else {
-                lanes.alone(class, alone)
-            };
-        }
-        if !self.0.reserve() {
-            return alone();
-        }
-        let job = self.0.enter(make(), JobOptions::default(), true);
-        serve();
-        if !self.0.is_served() {
-            // Threads that were woken with this one's last result enter too, before one of all leads.
-            // A sandbox may kill who yields.
-            if !process::is_sandboxed() {
-                std::thread::yield_now();
-            }
-        }
-        self.0.wait(&job)
-    }
-}
-
-impl Drop for Jobs {
-    fn drop(&mut self) {
-        self.0.cancel_all();
-    }
-}
-
-impl Slot<'_> {
-    /// Puts a job in its place.
+    /// Puts a job in its place. `convert` makes of the bytes what was asked for.
     pub(crate) fn enter<T>(
         self,
-        work: Work,
+        work: B::Work,
         options: JobOptions,
-        convert: fn(Zeroizing<Vec<u8>>) -> T,
+        convert: fn(Bytes) -> T,
     ) -> Job<T> {
-        let queue = Arc::clone(&self.0.0);
+        let queue = Arc::clone(self.0);
         // The place is the job's from here on.
         std::mem::forget(self);
+        let entry = queue.enter(work, options, false);
         Job {
-            shared: queue.enter(work, options, false),
-            queue,
+            pending: Box::new(InQueue { entry, queue }),
             convert,
         }
     }
 }
 
-impl Drop for Slot<'_> {
+impl<B: Batcher> Drop for Slot<'_, B> {
     fn drop(&mut self) {
-        self.0.0.unreserve();
+        self.0.unreserve();
     }
 }
+
+/// What comes of a job. Wiped on drop.
+pub(crate) type Bytes = Zeroizing<Vec<u8>>;

@@ -18,7 +18,7 @@
 //!
 //! Every job is in one stage at a time, changed under its lock: queued, running, done, taken. Who
 //! moves it out of `queued` answers for it, so each is resolved once. Locks are taken in one order:
-//! the line's, then a job's.
+//! the backlog's, then a job's.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,7 +34,7 @@ use crate::threads::process;
 use super::options::{JobOptions, Priority};
 
 /// Computes what the queue holds.
-pub(crate) trait Engine: Send + Sync + 'static {
+pub(crate) trait Batcher: Send + Sync + 'static {
     /// A request.
     type Work: Send;
     /// What comes of it.
@@ -43,18 +43,18 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// Classes are numbered from 0 on.
     const CLASSES: usize;
     /// The most that are computed at once.
-    const GROUP_MAX: usize;
+    const BATCH_MAX: usize;
 
     /// Requests of one class can be computed together.
     fn class(&self, work: &Self::Work) -> usize;
 
     /// How many of so many that wait in a class are best computed at once; at least 1.
-    fn group_size(&self, class: usize, waiting: usize) -> usize;
+    fn batch_size(&self, class: usize, waiting: usize) -> usize;
 
     /// What one alone is expected to take.
     fn cost(&self, class: usize) -> Duration;
 
-    /// Computes requests of one class, as many as [`group_size`](Self::group_size) said or fewer.
+    /// Computes requests of one class, as many as [`batch_size`](Self::batch_size) said or fewer.
     /// `answer` is to be told once for each, by its place.
     fn run(
         &self,
@@ -67,8 +67,8 @@ pub(crate) trait Engine: Send + Sync + 'static {
 pub(crate) type Outcome<T> = Result<T, Error>;
 
 /// What a job is to its handle and to the queue.
-pub(crate) struct Shared<E: Engine> {
-    state: Mutex<State<E>>,
+pub(crate) struct Entry<B: Batcher> {
+    state: Mutex<State<B>>,
     class: usize,
     priority: Priority,
     deadline: Option<Instant>,
@@ -82,24 +82,24 @@ pub(crate) struct Shared<E: Engine> {
     fork_generation: usize,
 }
 
-struct State<E: Engine> {
-    stage: Stage<E>,
+struct State<B: Batcher> {
+    stage: Stage<B>,
     waker: Option<Waker>,
-    /// Whether the job is in [`Line::sleepers`]: the thread that waits for it would lead.
+    /// Whether the job is in [`Backlog::sleepers`]: the thread that waits for it would lead.
     is_sleeping: bool,
 }
 
-enum Stage<E: Engine> {
-    Queued(E::Work),
+enum Stage<B: Batcher> {
+    Queued(B::Work),
     Running,
-    Done(Outcome<E::Output>),
+    Done(Outcome<B::Output>),
     Taken,
 }
 
-impl<E: Engine> Shared<E> {
+impl<B: Batcher> Entry<B> {
     /// The work, for a thread that does it now. None where the job is in another stage, or is now,
     /// since its deadline has passed.
-    fn begin(&self) -> Option<E::Work> {
+    fn begin(&self) -> Option<B::Work> {
         self.cancel_inherited();
         if self.is_late() {
             self.resolve_queued(Error::DeadlinePassed);
@@ -120,7 +120,7 @@ impl<E: Engine> Shared<E> {
 
     /// Returns what wakes those who wait.
     #[must_use]
-    fn finish(&self, outcome: Outcome<E::Output>) -> Option<Waker> {
+    fn finish(&self, outcome: Outcome<B::Output>) -> Option<Waker> {
         self.locked(|state| {
             state.stage = Stage::Done(outcome);
             state.waker.take()
@@ -147,7 +147,7 @@ impl<E: Engine> Shared<E> {
     }
 
     /// The outcome; or it leaves `waker`, for when it is there.
-    pub(crate) fn take_or_leave(&self, waker: &Waker) -> Poll<Outcome<E::Output>> {
+    pub(crate) fn take_or_leave(&self, waker: &Waker) -> Poll<Outcome<B::Output>> {
         self.cancel_inherited();
         let mut fresh = Some(waker.clone());
         let outcome = self.locked(|state| match &state.stage {
@@ -168,7 +168,7 @@ impl<E: Engine> Shared<E> {
         outcome
     }
 
-    pub(crate) fn take(&self) -> Option<Outcome<E::Output>> {
+    pub(crate) fn take(&self) -> Option<Outcome<B::Output>> {
         self.cancel_inherited();
         self.locked(|state| {
             if !matches!(state.stage, Stage::Done(_)) {
@@ -193,7 +193,7 @@ impl<E: Engine> Shared<E> {
         }
     }
 
-    /// What wakes the thread that sleeps for this job, if that still waits. Called with the line
+    /// What wakes the thread that sleeps for this job, if that still waits. Called with the backlog
     /// locked, as are the two below.
     fn rouse(&self) -> Option<Waker> {
         let mut state = sync::lock(&self.state);
@@ -223,24 +223,24 @@ impl<E: Engine> Shared<E> {
         drop(before);
     }
 
-    fn locked<R>(&self, change: impl FnOnce(&mut State<E>) -> R) -> R {
+    fn locked<R>(&self, change: impl FnOnce(&mut State<B>) -> R) -> R {
         process::undivided(|| change(&mut sync::lock(&self.state)))
     }
 }
 
 /// Jobs that nobody has begun.
-pub(crate) struct Queue<E: Engine> {
-    pub(crate) engine: E,
-    line: Mutex<Line<E>>,
+pub(crate) struct Queue<B: Batcher> {
+    pub(crate) batcher: B,
+    backlog: Mutex<Backlog<B>>,
     jobs_max: usize,
-    /// How many callers may compute at once; asked when that is first needed, and not with the line
+    /// How many callers may compute at once; asked when that is first needed, and not with the backlog
     /// locked.
     permits: fn() -> usize,
 }
 
-struct Line<E: Engine> {
+struct Backlog<B: Batcher> {
     /// By priority, then by class.
-    waiting: [Vec<VecDeque<Arc<Shared<E>>>>; 2],
+    waiting: [Vec<VecDeque<Arc<Entry<B>>>>; 2],
     /// Of all of them.
     count: usize,
     load: Duration,
@@ -256,27 +256,27 @@ struct Line<E: Engine> {
     /// Calls in the last group with any.
     crowd: usize,
     /// Jobs whose callers sleep without one, the first to sleep first.
-    sleepers: Vec<Arc<Shared<E>>>,
+    sleepers: Vec<Arc<Entry<B>>>,
     /// Of the process that all of the above is of.
     fork_generation: usize,
 }
 
 /// A permit. Given back on drop.
-pub(crate) struct Permit<'a, E: Engine>(&'a Queue<E>);
+pub(crate) struct Permit<'a, B: Batcher>(&'a Queue<B>);
 
-impl<E: Engine> Drop for Permit<'_, E> {
+impl<B: Batcher> Drop for Permit<'_, B> {
     fn drop(&mut self) {
         // A child that was forked meanwhile begins with none.
         self.0
-            .rouse_after(|line| line.active = line.active.saturating_sub(1));
+            .rouse_after(|backlog| backlog.active = backlog.active.saturating_sub(1));
     }
 }
 
-impl<E: Engine> Queue<E> {
-    pub(crate) fn new(engine: E, jobs_max: usize, permits: fn() -> usize) -> Self {
+impl<B: Batcher> Queue<B> {
+    pub(crate) fn new(batcher: B, jobs_max: usize, permits: fn() -> usize) -> Self {
         Self {
-            engine,
-            line: Mutex::new(Line::new()),
+            batcher,
+            backlog: Mutex::new(Backlog::new()),
             jobs_max,
             permits,
         }
@@ -284,9 +284,9 @@ impl<E: Engine> Queue<E> {
 
     /// Keeps a place for one more job, unless the queue is full.
     pub(crate) fn reserve(&self) -> bool {
-        self.locked(|line| {
-            let is_free = line.count + line.reserved < self.jobs_max;
-            line.reserved += usize::from(is_free);
+        self.locked(|backlog| {
+            let is_free = backlog.count + backlog.reserved < self.jobs_max;
+            backlog.reserved += usize::from(is_free);
             is_free
         })
     }
@@ -294,18 +294,13 @@ impl<E: Engine> Queue<E> {
     /// Gives a place back.
     pub(crate) fn unreserve(&self) {
         // A child that was forked meanwhile begins with none.
-        self.locked(|line| line.reserved = line.reserved.saturating_sub(1));
+        self.locked(|backlog| backlog.reserved = backlog.reserved.saturating_sub(1));
     }
 
     /// Puts a job in the place that is kept for it.
-    pub(crate) fn enter(
-        &self,
-        work: E::Work,
-        options: JobOptions,
-        is_call: bool,
-    ) -> Arc<Shared<E>> {
-        let class = self.engine.class(&work);
-        let mut job = Shared {
+    pub(crate) fn enter(&self, work: B::Work, options: JobOptions, is_call: bool) -> Arc<Entry<B>> {
+        let class = self.batcher.class(&work);
+        let mut job = Entry {
             state: Mutex::new(State {
                 stage: Stage::Queued(work),
                 waker: None,
@@ -314,20 +309,20 @@ impl<E: Engine> Queue<E> {
             class,
             priority: options.priority,
             deadline: options.deadline,
-            cost: self.engine.cost(class),
+            cost: self.batcher.cost(class),
             number: 0,
             is_call,
             fork_generation: process::fork_generation(),
         };
-        self.locked(|line| {
-            line.reserved = line.reserved.saturating_sub(1);
-            line.entered += 1;
-            job.number = line.entered;
+        self.locked(|backlog| {
+            backlog.reserved = backlog.reserved.saturating_sub(1);
+            backlog.entered += 1;
+            job.number = backlog.entered;
             let job = Arc::new(job);
-            line.count += 1;
-            line.load += job.cost;
-            line.with_deadline += usize::from(job.deadline.is_some());
-            line.of(&job).push_back(Arc::clone(&job));
+            backlog.count += 1;
+            backlog.load += job.cost;
+            backlog.with_deadline += usize::from(job.deadline.is_some());
+            backlog.of(&job).push_back(Arc::clone(&job));
             job
         })
     }
@@ -340,28 +335,28 @@ impl<E: Engine> Queue<E> {
     /// has begun: who computes one group after another is not to be waited for by others until it
     /// runs again.
     pub(crate) fn enlist(&self, servers_max: usize, for_call: bool) -> bool {
-        self.locked(|line| {
-            let servers = line.servers;
-            if for_call && line.count < E::GROUP_MAX {
+        self.locked(|backlog| {
+            let servers = backlog.servers;
+            if for_call && backlog.count < B::BATCH_MAX {
                 return false;
             }
             let is_needed = servers < servers_max
-                && line.count > 0
+                && backlog.count > 0
                 && (servers == 0
-                    || line.load > SERVER_LOAD * servers as u32
-                        && servers < line.groups(&self.engine));
-            line.servers += usize::from(is_needed);
+                    || backlog.load > SERVER_LOAD * servers as u32
+                        && servers < backlog.groups(&self.batcher));
+            backlog.servers += usize::from(is_needed);
             is_needed
         })
     }
 
     /// A permit for one request alone, if there is one left and callers do not come in crowds:
     /// then others like this one are about to come.
-    pub(crate) fn permit(&self) -> Option<Permit<'_, E>> {
+    pub(crate) fn permit(&self) -> Option<Permit<'_, B>> {
         let take = |permits| {
-            self.locked(|line| {
-                let is_free = line.active < permits && line.crowd <= 1;
-                line.active += usize::from(is_free);
+            self.locked(|backlog| {
+                let is_free = backlog.active < permits && backlog.crowd <= 1;
+                backlog.active += usize::from(is_free);
                 is_free
             })
         };
@@ -372,7 +367,7 @@ impl<E: Engine> Queue<E> {
     }
 
     /// Waits until `job` is done, and does it here if that is this thread's turn.
-    pub(crate) fn wait(&self, job: &Arc<Shared<E>>) -> Outcome<E::Output> {
+    pub(crate) fn wait(&self, job: &Arc<Entry<B>>) -> Outcome<B::Output> {
         let unpark = Arc::new(Unpark(Parker::current()));
         let waker = Waker::from(Arc::clone(&unpark));
         let [mut is_overdue, mut has_slept] = [false; 2];
@@ -396,36 +391,36 @@ impl<E: Engine> Queue<E> {
 
     /// Tells a caller that sleeps, if a permit is left after `change`. One that was told and has no
     /// use for it, its job being done by others meanwhile, has to tell another.
-    fn rouse_after(&self, change: impl FnOnce(&mut Line<E>)) {
-        let nobody_sleeps = self.locked(|line| {
-            change(line);
-            line.sleepers.is_empty()
+    fn rouse_after(&self, change: impl FnOnce(&mut Backlog<B>)) {
+        let nobody_sleeps = self.locked(|backlog| {
+            change(backlog);
+            backlog.sleepers.is_empty()
         });
         if nobody_sleeps {
             return;
         }
         let permits = (self.permits)();
-        if let Some(waker) = self.locked(|line| line.next_leader(permits)) {
+        if let Some(waker) = self.locked(|backlog| backlog.next_leader(permits)) {
             waker.wake();
         }
     }
 
     /// Computes a group with `job` in it, if it still waits and a permit is there, or however many
     /// compute where it `must`. Else the caller sleeps now, as far as the queue is concerned.
-    pub(crate) fn lead(&self, job: &Arc<Shared<E>>, must: bool) -> bool {
+    pub(crate) fn lead(&self, job: &Arc<Entry<B>>, must: bool) -> bool {
         let permits = (self.permits)();
-        let (group, waker) = self.locked(|line| {
+        let (group, waker) = self.locked(|backlog| {
             if !job.is_queued() {
-                return (None, line.next_leader(permits));
+                return (None, backlog.next_leader(permits));
             }
-            if line.active + line.servers >= permits && !must {
+            if backlog.active + backlog.servers >= permits && !must {
                 if !job.set_sleeping(true) {
-                    line.sleepers.push(Arc::clone(job));
+                    backlog.sleepers.push(Arc::clone(job));
                 }
                 return (None, None);
             }
-            line.active += 1;
-            (Some(line.take_group_with(job, &self.engine)), None)
+            backlog.active += 1;
+            (Some(backlog.take_group_with(job, &self.batcher)), None)
         });
         if let Some(waker) = waker {
             waker.wake();
@@ -437,17 +432,17 @@ impl<E: Engine> Queue<E> {
     }
 
     /// Cancels a job that nobody has begun. Returns whether it did.
-    pub(crate) fn cancel(&self, job: &Arc<Shared<E>>) -> bool {
+    pub(crate) fn cancel(&self, job: &Arc<Entry<B>>) -> bool {
         let is_cancelled = job.resolve_queued(Error::Cancelled);
         if is_cancelled {
-            self.locked(|line| line.remove(job));
+            self.locked(|backlog| backlog.remove(job));
         }
         is_cancelled
     }
 
     /// Cancels every job that nobody has begun.
     pub(crate) fn cancel_all(&self) {
-        let left = self.locked(Line::drain);
+        let left = self.locked(Backlog::drain);
         for job in left {
             job.resolve_queued(Error::Cancelled);
         }
@@ -455,21 +450,21 @@ impl<E: Engine> Queue<E> {
 
     /// Jobs that nobody has begun.
     pub(crate) fn len(&self) -> usize {
-        self.locked(|line| line.count)
+        self.locked(|backlog| backlog.count)
     }
 
     /// Whether a pool thread will look at every job that is here.
     pub(crate) fn is_served(&self) -> bool {
-        self.locked(|line| line.servers > 0)
+        self.locked(|backlog| backlog.servers > 0)
     }
 
     /// The next group; where nothing waits, the calling server counts no more.
-    fn next_or_leave(&self) -> Option<Vec<Arc<Shared<E>>>> {
-        let (group, late) = self.locked(|line| {
-            let late = line.take_late();
-            let group = line.take_group(&self.engine);
+    fn next_or_leave(&self) -> Option<Vec<Arc<Entry<B>>>> {
+        let (group, late) = self.locked(|backlog| {
+            let late = backlog.take_late();
+            let group = backlog.take_group(&self.batcher);
             if group.is_none() {
-                line.servers = line.servers.saturating_sub(1);
+                backlog.servers = backlog.servers.saturating_sub(1);
             }
             (group, late)
         });
@@ -480,7 +475,7 @@ impl<E: Engine> Queue<E> {
     }
 
     /// Computes jobs of one class, but those that were resolved meanwhile.
-    fn run(&self, mut jobs: Vec<Arc<Shared<E>>>) {
+    fn run(&self, mut jobs: Vec<Arc<Entry<B>>>) {
         let mut works = Vec::with_capacity(jobs.len());
         jobs.retain(|job| match job.begin() {
             Some(work) => {
@@ -496,17 +491,17 @@ impl<E: Engine> Queue<E> {
             due: jobs.iter().map(Some).collect(),
             wakers: Vec::with_capacity(jobs.len()),
         };
-        self.engine.run(class, works, &mut |place, outcome| {
+        self.batcher.run(class, works, &mut |place, outcome| {
             answers.give(place, outcome)
         });
     }
 
-    fn locked<R>(&self, change: impl FnOnce(&mut Line<E>) -> R) -> R {
+    fn locked<R>(&self, change: impl FnOnce(&mut Backlog<B>) -> R) -> R {
         let (result, inherited) = process::undivided(|| {
-            let mut line = sync::lock(&self.line);
-            let is_inherited = line.fork_generation != process::fork_generation();
-            let inherited = is_inherited.then(|| std::mem::replace(&mut *line, Line::new()));
-            (change(&mut line), inherited)
+            let mut backlog = sync::lock(&self.backlog);
+            let is_inherited = backlog.fork_generation != process::fork_generation();
+            let inherited = is_inherited.then(|| std::mem::replace(&mut *backlog, Backlog::new()));
+            (change(&mut backlog), inherited)
         });
         // Jobs of the parent's, whose handles may be here: dropped without the lock.
         drop(inherited);
@@ -514,7 +509,7 @@ impl<E: Engine> Queue<E> {
     }
 }
 
-impl<E: Engine> Background for Queue<E> {
+impl<B: Batcher> Background for Queue<B> {
     fn work(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
         while let Some(group) = self.next_or_leave() {
             self.run(group);
@@ -526,9 +521,9 @@ impl<E: Engine> Background for Queue<E> {
     }
 
     fn refused(&self) {
-        let left = self.locked(|line| {
-            line.servers = line.servers.saturating_sub(1);
-            line.all().cloned().collect::<Vec<_>>()
+        let left = self.locked(|backlog| {
+            backlog.servers = backlog.servers.saturating_sub(1);
+            backlog.all().cloned().collect::<Vec<_>>()
         });
         // Who waits for them does them, if nobody else comes.
         for job in left {
@@ -537,9 +532,9 @@ impl<E: Engine> Background for Queue<E> {
     }
 }
 
-impl<E: Engine> Line<E> {
+impl<B: Batcher> Backlog<B> {
     fn new() -> Self {
-        let classes = || (0..E::CLASSES).map(|_| VecDeque::new()).collect();
+        let classes = || (0..B::CLASSES).map(|_| VecDeque::new()).collect();
         Self {
             waiting: [classes(), classes()],
             count: 0,
@@ -555,15 +550,15 @@ impl<E: Engine> Line<E> {
         }
     }
 
-    fn of(&mut self, job: &Shared<E>) -> &mut VecDeque<Arc<Shared<E>>> {
+    fn of(&mut self, job: &Entry<B>) -> &mut VecDeque<Arc<Entry<B>>> {
         &mut self.waiting[job.priority as usize][job.class]
     }
 
-    fn all(&self) -> impl Iterator<Item = &Arc<Shared<E>>> {
+    fn all(&self) -> impl Iterator<Item = &Arc<Entry<B>>> {
         self.waiting.iter().flatten().flatten()
     }
 
-    fn drain(&mut self) -> Vec<Arc<Shared<E>>> {
+    fn drain(&mut self) -> Vec<Arc<Entry<B>>> {
         let all = self.all().cloned().collect();
         self.waiting.iter_mut().flatten().for_each(VecDeque::clear);
         (self.count, self.load, self.with_deadline) = (0, Duration::ZERO, 0);
@@ -571,22 +566,22 @@ impl<E: Engine> Line<E> {
     }
 
     /// As many of the class of the job that is next as are best computed at once.
-    fn take_group(&mut self, engine: &E) -> Option<Vec<Arc<Shared<E>>>> {
-        let oldest = |classes: &Vec<VecDeque<Arc<Shared<E>>>>| {
+    fn take_group(&mut self, batcher: &B) -> Option<Vec<Arc<Entry<B>>>> {
+        let oldest = |classes: &Vec<VecDeque<Arc<Entry<B>>>>| {
             let fronts = classes.iter().filter_map(|class| class.front());
             fronts.min_by_key(|job| job.number).map(|job| job.class)
         };
         let class = self.waiting.iter().find_map(oldest)?;
-        Some(self.take_of_class(class, None, engine))
+        Some(self.take_of_class(class, None, batcher))
     }
 
     /// How many groups would be made of what waits.
-    fn groups(&self, engine: &E) -> usize {
+    fn groups(&self, batcher: &B) -> usize {
         let [urgent, normal] = &self.waiting;
         let waiting = urgent.iter().zip(normal);
         let groups = waiting.enumerate().map(|(class, (urgent, normal))| {
             let waiting = urgent.len() + normal.len();
-            let size = || engine.group_size(class, waiting);
+            let size = || batcher.batch_size(class, waiting);
             if waiting == 0 {
                 0
             } else {
@@ -596,19 +591,19 @@ impl<E: Engine> Line<E> {
         groups.sum()
     }
 
-    fn take_group_with(&mut self, own: &Arc<Shared<E>>, engine: &E) -> Vec<Arc<Shared<E>>> {
-        self.take_of_class(own.class, Some(own), engine)
+    fn take_group_with(&mut self, own: &Arc<Entry<B>>, batcher: &B) -> Vec<Arc<Entry<B>>> {
+        self.take_of_class(own.class, Some(own), batcher)
     }
 
     /// With `own` in it, which waits; then the urgent ones, and the oldest first.
     fn take_of_class(
         &mut self,
         class: usize,
-        own: Option<&Arc<Shared<E>>>,
-        engine: &E,
-    ) -> Vec<Arc<Shared<E>>> {
+        own: Option<&Arc<Entry<B>>>,
+        batcher: &B,
+    ) -> Vec<Arc<Entry<B>>> {
         let waiting = self.waiting.iter().map(|classes| classes[class].len());
-        let size = engine.group_size(class, waiting.sum());
+        let size = batcher.batch_size(class, waiting.sum());
         let mut group = Vec::with_capacity(size);
         if let Some(own) = own {
             self.remove(own);
@@ -630,7 +625,7 @@ impl<E: Engine> Line<E> {
     }
 
     /// The jobs whose deadline has passed.
-    fn take_late(&mut self) -> Vec<Arc<Shared<E>>> {
+    fn take_late(&mut self) -> Vec<Arc<Entry<B>>> {
         if self.with_deadline == 0 {
             return Vec::new();
         }
@@ -641,17 +636,17 @@ impl<E: Engine> Line<E> {
         late
     }
 
-    fn remove(&mut self, job: &Arc<Shared<E>>) {
-        let line = self.of(job);
-        if let Some(at) = line.iter().position(|other| Arc::ptr_eq(other, job)) {
+    fn remove(&mut self, job: &Arc<Entry<B>>) {
+        let backlog = self.of(job);
+        if let Some(at) = backlog.iter().position(|other| Arc::ptr_eq(other, job)) {
             // Not the last reference: the caller has one.
-            line.remove(at);
+            backlog.remove(at);
             self.forget(job);
         }
     }
 
     /// Of a job that waits no more.
-    fn forget(&mut self, job: &Arc<Shared<E>>) {
+    fn forget(&mut self, job: &Arc<Entry<B>>) {
         if job.set_sleeping(false) {
             self.sleepers.retain(|other| !Arc::ptr_eq(other, job));
         }
@@ -671,23 +666,23 @@ impl<E: Engine> Line<E> {
 }
 
 /// Answers that are still due, and whom to wake for those that were given.
-struct Answers<'a, E: Engine> {
-    due: Vec<Option<&'a Arc<Shared<E>>>>,
+struct Answers<'a, B: Batcher> {
+    due: Vec<Option<&'a Arc<Entry<B>>>>,
     wakers: Vec<Waker>,
 }
 
-impl<E: Engine> Answers<'_, E> {
-    fn give(&mut self, place: usize, outcome: Outcome<E::Output>) {
+impl<B: Batcher> Answers<'_, B> {
+    fn give(&mut self, place: usize, outcome: Outcome<B::Output>) {
         if let Some(job) = self.due[place].take() {
             self.wakers.extend(job.finish(outcome));
         }
     }
 }
 
-impl<E: Engine> Drop for Answers<'_, E> {
+impl<B: Batcher> Drop for Answers<'_, B> {
     fn drop(&mut self) {
         for place in 0..self.due.len() {
-            // Only where the engine panicked.
+            // Only where the batcher panicked.
             let reason = "the request panicked".into();
             let device = "software".into();
             self.give(place, Err(Error::DeviceFailed { device, reason }));

@@ -24,10 +24,13 @@ use signature::{
     Verifier,
 };
 
-use super::padding::Hash;
-use super::request::{self, SignaturePadding, SignatureScheme};
-use super::{AcceleratedRsa, AcceleratedRsaPublic, RsaPublicKey};
+use super::{AcceleratedRsa, AcceleratedRsaPublic};
 use crate::Error;
+use crate::work::rsa::key::RsaPublicKey;
+use crate::work::rsa::padding::Hash;
+use crate::work::rsa::scheme::{
+    SignaturePadding, SignatureScheme, check_digest, signature_operand_salted,
+};
 
 /// Signs by one scheme, behind the traits of the crate `signature`: [`Signer`],
 /// [`MultipartSigner`], [`DigestSigner`] and [`PrehashSigner`], and those that take random numbers
@@ -158,9 +161,9 @@ impl RandomizedPrehashSigner<RsaSignature> for RsaSigner {
             }
         }
         let mut sign = || {
-            request::check_digest(self.scheme, digest)?;
+            check_digest(self.scheme, digest)?;
             let key = self.rsa.key().public_key();
-            let number = request::signature_operand_salted(self.scheme, digest, key, |salt| {
+            let number = signature_operand_salted(self.scheme, digest, key, |salt| {
                 rng.try_fill_bytes(salt).map_err(|_| Failed::Generator)
             })?;
             Ok(self.rsa.raw_private(&number)?)

@@ -13,7 +13,7 @@ use subtle::{
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::Error;
-use crate::device::software::rsa::fill_random;
+use crate::aws_lc::rsa::fill_random;
 
 /// A hash function (FIPS 180-4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,7 +61,7 @@ impl Hash {
     }
 
     /// The digest of `pieces`, one after the other.
-    pub(super) fn digest(self, pieces: &[&[u8]]) -> Zeroizing<Vec<u8>> {
+    pub(crate) fn digest(self, pieces: &[&[u8]]) -> Zeroizing<Vec<u8>> {
         fn of<D: Digest>(pieces: &[&[u8]]) -> Zeroizing<Vec<u8>> {
             let mut hasher = D::new();
             for piece in pieces {
@@ -122,7 +122,7 @@ pub enum PssSalt {
 }
 
 /// EMSA-PKCS1-v1_5 (9.2) of a digest, for a modulus of `bytes`.
-pub(super) fn pkcs1_signature(hash: Hash, digest: &[u8], bytes: usize) -> Vec<u8> {
+pub(crate) fn pkcs1_signature(hash: Hash, digest: &[u8], bytes: usize) -> Vec<u8> {
     let info = hash.digest_info();
     // At least 128 bytes hold 19 and 64, and 11 more.
     let mut encoded = vec![0xff; bytes - digest.len() - info.len() - 1];
@@ -135,16 +135,16 @@ pub(super) fn pkcs1_signature(hash: Hash, digest: &[u8], bytes: usize) -> Vec<u8
 
 /// RSASSA-PSS, all of its parameters.
 #[derive(Clone, Copy)]
-pub(super) struct Pss {
+pub(crate) struct Pss {
     /// Of the message.
-    pub(super) hash: Hash,
-    pub(super) mgf1: Hash,
-    pub(super) salt: PssSalt,
+    pub(crate) hash: Hash,
+    pub(crate) mgf1: Hash,
+    pub(crate) salt: PssSalt,
 }
 
 impl Pss {
     /// Of new signatures.
-    pub(super) fn salt_bytes(self) -> usize {
+    pub(crate) fn salt_bytes(self) -> usize {
         match self.salt {
             PssSalt::Bytes(bytes) => bytes,
             PssSalt::Digest | PssSalt::Any => self.hash.bytes(),
@@ -154,7 +154,7 @@ impl Pss {
 
 /// EMSA-PSS (9.1.1) of a digest, for a modulus of `bits`. `fill` makes the salt, if there is room
 /// for it.
-pub(super) fn pss_signature<E: From<Error>>(
+pub(crate) fn pss_signature<E: From<Error>>(
     pss: Pss,
     digest: &[u8],
     bits: usize,
@@ -177,7 +177,7 @@ pub(super) fn pss_signature<E: From<Error>>(
 }
 
 /// EMSA-PSS-VERIFY (9.1.2). `encoded` has as many bytes as the modulus.
-pub(super) fn is_pss_signature(pss: Pss, digest: &[u8], bits: usize, encoded: &[u8]) -> bool {
+pub(crate) fn is_pss_signature(pss: Pss, digest: &[u8], bits: usize, encoded: &[u8]) -> bool {
     let salt_bytes_min = match pss.salt {
         PssSalt::Any => 0,
         _ => pss.salt_bytes(),
@@ -237,7 +237,7 @@ impl PssShape {
 }
 
 /// EME-PKCS1-v1_5 (7.2.1) for a modulus of `bytes`.
-pub(super) fn pkcs1_message(message: &[u8], bytes: usize) -> Result<Zeroizing<Vec<u8>>, Error> {
+pub(crate) fn pkcs1_message(message: &[u8], bytes: usize) -> Result<Zeroizing<Vec<u8>>, Error> {
     let at = fits(message, bytes, 11, "PKCS#1 v1.5")?;
     let mut encoded = Zeroizing::new(vec![0; bytes]);
     encoded[1] = 2;
@@ -257,7 +257,7 @@ pub(super) fn pkcs1_message(message: &[u8], bytes: usize) -> Result<Zeroizing<Ve
 /// same one).
 ///
 /// `encoded` and `ciphertext` have as many bytes as the modulus.
-pub(super) fn pkcs1_message_or_other(
+pub(crate) fn pkcs1_message_or_other(
     encoded: &[u8],
     ciphertext: &[u8],
     rejection_key: &[u8; 32],
@@ -300,7 +300,7 @@ pub(super) fn pkcs1_message_or_other(
 }
 
 /// EME-OAEP (7.1.1) for a modulus of `bytes`.
-pub(super) fn oaep_message(
+pub(crate) fn oaep_message(
     hash: Hash,
     mgf1: Hash,
     label: &[u8],
@@ -320,7 +320,7 @@ pub(super) fn oaep_message(
 }
 
 /// The message in EME-OAEP (7.1.2); what is wrong with one that is none, nobody learns.
-pub(super) fn oaep_plaintext(
+pub(crate) fn oaep_plaintext(
     hash: Hash,
     mgf1: Hash,
     label: &[u8],

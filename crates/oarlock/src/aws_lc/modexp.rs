@@ -9,7 +9,7 @@ use aws_lc_sys::{
 use zeroize::Zeroizing;
 
 use super::rsa::Number;
-use crate::device::request::DeviceError;
+use crate::Error;
 
 /// An odd modulus with its Montgomery constants.
 pub(crate) struct SoftwareModulus {
@@ -30,12 +30,12 @@ impl SoftwareModulus {
     ///
     /// # Errors
     /// Where memory has run out.
-    pub(crate) fn new(n: &[u8]) -> Result<Self, DeviceError> {
+    pub(crate) fn new(n: &[u8]) -> Result<Self, Error> {
         let bytes = n.len();
         let (n, context) = (whole(Number::new(n))?, Context::new()?);
         // SAFETY: a number, and a context for what comes up between.
         let constants = unsafe { BN_MONT_CTX_new_for_modulus(n.get(), context.0.as_ptr()) };
-        let constants = NonNull::new(constants).ok_or_else(failed)?;
+        let constants = NonNull::new(constants).ok_or_else(refused)?;
         Ok(Self {
             n,
             constants,
@@ -51,7 +51,7 @@ impl SoftwareModulus {
         &self,
         magnitude: &[u8],
         is_negative: bool,
-    ) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
+    ) -> Result<Zeroizing<Vec<u8>>, Error> {
         let (number, rest) = (whole(Number::new(magnitude))?, whole(Number::new(&[]))?);
         let context = Context::new()?;
         // SAFETY: all are numbers, `rest` one that nobody else has, and a context.
@@ -67,11 +67,7 @@ impl SoftwareModulus {
     ///
     /// # Errors
     /// Where memory has run out, and for exponents of more than 64 MiB.
-    pub(crate) fn power(
-        &self,
-        base: &[u8],
-        exponent: &[u8],
-    ) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
+    pub(crate) fn power(&self, base: &[u8], exponent: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         let [base, exponent, result] = [base, exponent, &[]].map(Number::new);
         let (base, exponent, result) = (whole(base)?, whole(exponent)?, whole(result)?);
         let context = Context::new()?;
@@ -91,14 +87,14 @@ impl SoftwareModulus {
     }
 
     /// A number below n, if what made it was `done`.
-    fn bytes_of(&self, number: &Number, done: i32) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
+    fn bytes_of(&self, number: &Number, done: i32) -> Result<Zeroizing<Vec<u8>>, Error> {
         let mut bytes = Zeroizing::new(vec![0; self.bytes]);
         // SAFETY: room for as many bytes as are said, and a number.
         let fits = unsafe { BN_bn2bin_padded(bytes.as_mut_ptr(), bytes.len(), number.get()) };
         if done == 1 && fits == 1 {
             return Ok(bytes);
         }
-        Err(failed())
+        Err(refused())
     }
 }
 
@@ -113,10 +109,10 @@ impl Drop for SoftwareModulus {
 struct Context(NonNull<BN_CTX>);
 
 impl Context {
-    fn new() -> Result<Self, DeviceError> {
+    fn new() -> Result<Self, Error> {
         // SAFETY: no preconditions.
         let context = unsafe { BN_CTX_new() };
-        NonNull::new(context).map(Self).ok_or_else(failed)
+        NonNull::new(context).map(Self).ok_or_else(refused)
     }
 }
 
@@ -127,15 +123,15 @@ impl Drop for Context {
     }
 }
 
-fn whole(number: Number) -> Result<Number, DeviceError> {
+fn whole(number: Number) -> Result<Number, Error> {
     if number.get().is_null() {
-        return Err(failed());
+        return Err(refused());
     }
     Ok(number)
 }
 
-fn failed() -> DeviceError {
+fn refused() -> Error {
     // SAFETY: no preconditions.
     unsafe { ERR_clear_error() };
-    DeviceError("modular exponentiation: no memory, or a number of more than 64 MiB".into())
+    super::failed("modular exponentiation: no memory, or a number of more than 64 MiB")
 }

@@ -1,34 +1,21 @@
-//! RSA: keys, signatures and encryption, at once or as jobs.
+//! RSA: signatures and encryption, at once or as jobs; and modular exponentiation without a key.
 //!
-//! `key.rs` reads and checks keys, `padding.rs` makes numbers of messages, `request.rs` puts both
-//! around the operation itself, which aws-lc computes; `traits.rs` has RustCrypto's traits.
-//! `modexp.rs` is modular exponentiation without a key, `device.rs` all of this for devices. Calls that wait compute on the calling
-//! thread; jobs go through the queue of `job.rs`.
+//! Calls that wait compute on the calling thread, if a CPU is free. Jobs go through the queue.
 
-mod device;
-mod key;
-mod lanes;
-mod modexp;
-mod padding;
-mod request;
-mod traits;
+pub(crate) mod modexp;
+pub(crate) mod traits;
 
 use std::fmt;
+use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-pub use self::device::PublicKeyRequest;
-pub use self::key::{RsaPrivateKey, RsaPublicKey};
-pub(crate) use self::lanes::{Class, Lanes};
-pub use self::modexp::{AcceleratedModExp, Base, ByteOrder};
-use self::modexp::{Modulus, PowerRequest};
-pub use self::padding::{Hash, PssSalt};
-pub use self::request::{EncryptionScheme, SignatureScheme};
-use self::request::{PrivateRequest, PublicRequest};
-pub use self::traits::{RsaSignature, RsaSigner, RsaVerifier};
 use crate::Error;
-use crate::accelerator::Accelerator;
+use crate::plan::engine::Engine;
 use crate::threads::job::{Job, JobOptions, QueueFull};
+use crate::work::request::{Buffer, PublicKeyRequest, Purpose, Target, TargetRef};
+use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
+use crate::work::rsa::scheme::{EncryptionScheme, SignatureScheme};
 
 /// A private RSA key with an accelerator. Threads may share it; clones are cheap, and keep both.
 ///
@@ -79,14 +66,14 @@ pub struct AcceleratedRsa {
 #[derive(Clone)]
 pub struct AcceleratedRsaPublic {
     key: RsaPublicKey,
-    accelerator: Accelerator,
+    engine: Arc<Engine>,
 }
 
 impl AcceleratedRsa {
-    pub(crate) fn new(accelerator: &Accelerator, key: &RsaPrivateKey) -> Self {
+    pub(crate) fn new(engine: &Arc<Engine>, key: &RsaPrivateKey) -> Self {
         Self {
             key: key.clone(),
-            public: AcceleratedRsaPublic::new(accelerator, key.public_key()),
+            public: AcceleratedRsaPublic::new(engine, key.public_key()),
         }
     }
 
@@ -96,8 +83,8 @@ impl AcceleratedRsa {
     }
 
     /// What it was made with.
-    pub fn accelerator(&self) -> &Accelerator {
-        &self.public.accelerator
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.public.engine
     }
 
     /// The key.
@@ -111,7 +98,7 @@ impl AcceleratedRsa {
     /// [`Error::InvalidInput`] where the key is too short for the scheme, as one of 1024 bits is for
     /// PSS with SHA-512, and with [`Hash::Sha1`]. [`Error::DeviceFailed`] where the result did not pass its check.
     pub fn sign(&self, scheme: SignatureScheme, message: &[u8]) -> Result<Vec<u8>, Error> {
-        let request = PrivateRequest::Sign { scheme, message };
+        let request = Purpose::Sign { scheme, message };
         self.run(&request).map(public_bytes)
     }
 
@@ -120,7 +107,7 @@ impl AcceleratedRsa {
     /// # Errors
     /// As [`sign`](Self::sign), and [`Error::InvalidInput`] for a digest of another length.
     pub fn sign_digest(&self, scheme: SignatureScheme, digest: &[u8]) -> Result<Vec<u8>, Error> {
-        let request = PrivateRequest::SignDigest { scheme, digest };
+        let request = Purpose::SignDigest { scheme, digest };
         self.run(&request).map(public_bytes)
     }
 
@@ -142,7 +129,7 @@ impl AcceleratedRsa {
         ciphertext: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, Error> {
         let scheme = scheme.clone();
-        self.run(&PrivateRequest::Decrypt { scheme, ciphertext })
+        self.run(&Purpose::Decrypt { scheme, ciphertext })
     }
 
     /// `number` ^ d mod n (RFC 8017, 5.1.2), big-endian, as long as the modulus. `number` may have
@@ -151,7 +138,7 @@ impl AcceleratedRsa {
     /// # Errors
     /// [`Error::InvalidInput`] unless `number` is less than the modulus.
     pub fn raw_private(&self, number: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
-        self.run(&PrivateRequest::Raw { operand: number })
+        self.run(&Purpose::Raw { number })
     }
 
     /// [`sign`](Self::sign), as a job.
@@ -164,7 +151,7 @@ impl AcceleratedRsa {
         message: Vec<u8>,
         options: JobOptions,
     ) -> Result<Job<Vec<u8>>, QueueFull<Vec<u8>>> {
-        let make = |message| PrivateRequest::Sign { scheme, message };
+        let make = |message| Purpose::Sign { scheme, message };
         self.submit(message, make, options, public_bytes)
     }
 
@@ -178,7 +165,7 @@ impl AcceleratedRsa {
         digest: Vec<u8>,
         options: JobOptions,
     ) -> Result<Job<Vec<u8>>, QueueFull<Vec<u8>>> {
-        let make = |digest| PrivateRequest::SignDigest { scheme, digest };
+        let make = |digest| Purpose::SignDigest { scheme, digest };
         self.submit(digest, make, options, public_bytes)
     }
 
@@ -193,7 +180,7 @@ impl AcceleratedRsa {
         options: JobOptions,
     ) -> Result<Job<Zeroizing<Vec<u8>>>, QueueFull<Vec<u8>>> {
         let scheme = scheme.clone();
-        let make = |ciphertext| PrivateRequest::Decrypt { scheme, ciphertext };
+        let make = |ciphertext| Purpose::Decrypt { scheme, ciphertext };
         self.submit(ciphertext, make, options, |message| message)
     }
 
@@ -206,58 +193,34 @@ impl AcceleratedRsa {
         number: Vec<u8>,
         options: JobOptions,
     ) -> Result<Job<Zeroizing<Vec<u8>>>, QueueFull<Vec<u8>>> {
-        let make = |operand| PrivateRequest::Raw { operand };
+        let make = |number| Purpose::Raw { number };
         self.submit(number, make, options, |number| number)
     }
 
-    /// Alone, if a CPU is free; else together with what other callers wait for.
-    fn run<B: AsRef<[u8]>>(
-        &self,
-        request: &PrivateRequest<B>,
-    ) -> Result<Zeroizing<Vec<u8>>, Error> {
-        let inner = &self.public.accelerator.0;
-        let operand = request.operand(self.key.public_key())?;
-        let class = Class::of_private(&self.key);
-        if self.key.holder().is_some() {
-            // The calling thread waits for a device, and no CPU is taken meanwhile.
-            let power = request::apply_private(&self.key, &operand)?;
-            return request.result(&self.key, power);
-        }
-        let power = inner.jobs.call(
-            class,
-            || request::apply_private(&self.key, &operand),
-            || {
-                let operand = operand.clone();
-                Work::Private(self.key.clone(), PrivateRequest::Number { operand })
-            },
-            || inner.serve_jobs(true),
-        );
-        request.result(&self.key, power?)
+    fn run<B: AsRef<[u8]>>(&self, purpose: &Purpose<B>) -> Result<Buffer, Error> {
+        call(self.engine(), TargetRef::Private(&self.key), purpose)
     }
 
     fn submit<T>(
         &self,
         bytes: Vec<u8>,
-        make: impl FnOnce(Buffer) -> PrivateRequest<Buffer>,
+        make: impl FnOnce(Buffer) -> Purpose<Buffer>,
         options: JobOptions,
-        convert: fn(Zeroizing<Vec<u8>>) -> T,
+        convert: fn(Buffer) -> T,
     ) -> Result<Job<T>, QueueFull<Vec<u8>>> {
-        let inner = &self.public.accelerator.0;
-        let Some(slot) = inner.jobs.reserve() else {
-            return Err(QueueFull(bytes));
+        let make = |bytes| {
+            let target = Target::Private(self.key.clone());
+            PublicKeyRequest::new(target, make(Zeroizing::new(bytes)))
         };
-        let work = Work::Private(self.key.clone(), make(Zeroizing::new(bytes)));
-        let job = slot.enter(work, options, convert);
-        inner.serve_jobs(false);
-        Ok(job)
+        self.engine().submit(bytes, make, options, convert)
     }
 }
 
 impl AcceleratedRsaPublic {
-    pub(crate) fn new(accelerator: &Accelerator, key: &RsaPublicKey) -> Self {
+    pub(crate) fn new(engine: &Arc<Engine>, key: &RsaPublicKey) -> Self {
         Self {
             key: key.clone(),
-            accelerator: accelerator.clone(),
+            engine: Arc::clone(engine),
         }
     }
 
@@ -276,7 +239,7 @@ impl AcceleratedRsaPublic {
         message: &[u8],
         signature: &[u8],
     ) -> Result<(), Error> {
-        let request = PublicRequest::Verify {
+        let request = Purpose::Verify {
             scheme,
             message,
             signature,
@@ -296,7 +259,7 @@ impl AcceleratedRsaPublic {
         digest: &[u8],
         signature: &[u8],
     ) -> Result<(), Error> {
-        let request = PublicRequest::VerifyDigest {
+        let request = Purpose::VerifyDigest {
             scheme,
             digest,
             signature,
@@ -311,7 +274,7 @@ impl AcceleratedRsaPublic {
     /// the modulus has, OAEP two digests and 2 bytes less.
     pub fn encrypt(&self, scheme: &EncryptionScheme, message: &[u8]) -> Result<Vec<u8>, Error> {
         let scheme = scheme.clone();
-        let request = PublicRequest::Encrypt { scheme, message };
+        let request = Purpose::Encrypt { scheme, message };
         self.run(&request).map(public_bytes)
     }
 
@@ -321,7 +284,7 @@ impl AcceleratedRsaPublic {
     /// # Errors
     /// [`Error::InvalidInput`] unless `number` is less than the modulus.
     pub fn raw_public(&self, number: &[u8]) -> Result<Vec<u8>, Error> {
-        let request = PublicRequest::Raw { operand: number };
+        let request = Purpose::Raw { number };
         self.run(&request).map(public_bytes)
     }
 
@@ -336,7 +299,7 @@ impl AcceleratedRsaPublic {
         signature: Vec<u8>,
         options: JobOptions,
     ) -> Result<Job<()>, QueueFull<MessageAndSignature>> {
-        let make = |(message, signature)| PublicRequest::Verify {
+        let make = |(message, signature)| Purpose::Verify {
             scheme,
             message: Zeroizing::new(message),
             signature: Zeroizing::new(signature),
@@ -355,7 +318,7 @@ impl AcceleratedRsaPublic {
         signature: Vec<u8>,
         options: JobOptions,
     ) -> Result<Job<()>, QueueFull<MessageAndSignature>> {
-        let make = |(digest, signature)| PublicRequest::VerifyDigest {
+        let make = |(digest, signature)| Purpose::VerifyDigest {
             scheme,
             digest: Zeroizing::new(digest),
             signature: Zeroizing::new(signature),
@@ -374,7 +337,7 @@ impl AcceleratedRsaPublic {
         options: JobOptions,
     ) -> Result<Job<Vec<u8>>, QueueFull<Vec<u8>>> {
         let scheme = scheme.clone();
-        let make = |message| PublicRequest::Encrypt {
+        let make = |message| Purpose::Encrypt {
             scheme,
             message: Zeroizing::new(message),
         };
@@ -390,95 +353,53 @@ impl AcceleratedRsaPublic {
         number: Vec<u8>,
         options: JobOptions,
     ) -> Result<Job<Vec<u8>>, QueueFull<Vec<u8>>> {
-        let make = |number| PublicRequest::Raw {
-            operand: Zeroizing::new(number),
+        let make = |number| Purpose::Raw {
+            number: Zeroizing::new(number),
         };
         self.submit(number, make, options, public_bytes)
     }
 
-    /// As [`AcceleratedRsa::run`].
-    fn run<B: AsRef<[u8]>>(&self, request: &PublicRequest<B>) -> Result<Zeroizing<Vec<u8>>, Error> {
-        let operand = request.operand(&self.key)?;
-        let inner = &self.accelerator.0;
-        let class = Class::of_public(&self.key);
-        let power = inner.jobs.call(
-            class,
-            || request::apply_public(&self.key, &operand),
-            || {
-                let operand = operand.clone();
-                Work::Public(self.key.clone(), PublicRequest::Number { operand })
-            },
-            || inner.serve_jobs(true),
-        );
-        request.result(&self.key, power?)
+    fn run<B: AsRef<[u8]>>(&self, purpose: &Purpose<B>) -> Result<Buffer, Error> {
+        call(&self.engine, TargetRef::Public(&self.key), purpose)
     }
 
     fn submit<R, T>(
         &self,
         buffers: R,
-        make: impl FnOnce(R) -> PublicRequest<Buffer>,
+        make: impl FnOnce(R) -> Purpose<Buffer>,
         options: JobOptions,
-        convert: fn(Zeroizing<Vec<u8>>) -> T,
+        convert: fn(Buffer) -> T,
     ) -> Result<Job<T>, QueueFull<R>> {
-        let inner = &self.accelerator.0;
-        let Some(slot) = inner.jobs.reserve() else {
-            return Err(QueueFull(buffers));
+        let make = |buffers| {
+            let target = Target::Public(self.key.clone());
+            PublicKeyRequest::new(target, make(buffers))
         };
-        let work = Work::Public(self.key.clone(), make(buffers));
-        let job = slot.enter(work, options, convert);
-        inner.serve_jobs(false);
-        Ok(job)
+        self.engine.submit(buffers, make, options, convert)
     }
+}
+
+/// Alone, if a CPU is free; else together with what other callers wait for.
+fn call<B: AsRef<[u8]>>(
+    engine: &Engine,
+    target: TargetRef<'_>,
+    purpose: &Purpose<B>,
+) -> Result<Buffer, Error> {
+    let operand = purpose.operand(target)?;
+    let power = match target {
+        // The calling thread waits for a device, and no CPU is taken meanwhile.
+        TargetRef::Private(key) if key.holder().is_some() => target.power(&operand)?,
+        _ => engine.jobs.call(
+            target.batch_key(),
+            || target.power(&operand),
+            || PublicKeyRequest::of_number(target.to_owned(), operand.clone()),
+            || engine.serve_jobs(true),
+        )?,
+    };
+    purpose.result(target, power)
 }
 
 /// Message or digest, and signature: what is handed back.
 type MessageAndSignature = (Vec<u8>, Vec<u8>);
-
-/// What a job is about: a request with its key.
-pub(crate) enum Work {
-    Private(RsaPrivateKey, PrivateRequest<Buffer>),
-    Public(RsaPublicKey, PublicRequest<Buffer>),
-    Power(Modulus, PowerRequest<Buffer>),
-}
-
-/// Bytes that a job owns.
-type Buffer = Zeroizing<Vec<u8>>;
-
-impl Work {
-    fn operand(&self) -> Result<Zeroizing<Vec<u8>>, Error> {
-        match self {
-            Self::Private(key, request) => request.operand(key.public_key()),
-            Self::Public(key, request) => request.operand(key),
-            Self::Power(modulus, request) => request.operand(modulus),
-        }
-    }
-
-    /// Of the modulus.
-    fn bits(&self) -> usize {
-        match self {
-            Self::Private(key, _) => key.public_key().bits(),
-            Self::Public(key, _) => key.bits(),
-            Self::Power(modulus, _) => modulus.bits(),
-        }
-    }
-
-    /// By aws-lc.
-    fn power(&self, operand: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
-        match self {
-            Self::Private(key, _) => request::apply_private(key, operand),
-            Self::Public(key, _) => request::apply_public(key, operand),
-            Self::Power(modulus, request) => request.power(modulus, operand),
-        }
-    }
-
-    fn result(&self, power: Zeroizing<Vec<u8>>) -> Result<Zeroizing<Vec<u8>>, Error> {
-        match self {
-            Self::Private(key, request) => request.result(key, power),
-            Self::Public(key, request) => request.result(key, power),
-            Self::Power(_, request) => Ok(request.result(power)),
-        }
-    }
-}
 
 impl fmt::Debug for AcceleratedRsa {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,5 +1,6 @@
 //! RSA keys: read from the formats they are kept in, and checked.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,38 +14,35 @@ use ssh_key::private::KeypairData;
 use ssh_key::public::KeyData;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::PublicKeyRequest;
-use super::lanes::{LaneModulus, PrivateLanes};
-use super::request::failed;
 use crate::Error;
-use crate::device::software::rsa::{PrivateNumbers, RsaSecretNumbers, SoftwareRsa};
-use crate::device::{PublicKeyDevice, complete};
+use crate::aws_lc::rsa::{PrivateNumbers, RsaSecretNumbers, SoftwareRsa};
+use crate::work::lane_numbers::{LaneModulus, LanePrivate};
 
 /// An RSA public key (RFC 8017, 3.1) of 1024 to 4096 bits.
 ///
 /// ```
-/// let key = oarlock::RsaPublicKey::from_pem(include_str!("../../tests/keys/rsa2048.pub.pem"))?;
+/// let key = oarlock::RsaPublicKey::from_pem(include_str!("../../../tests/keys/rsa2048.pub.pem"))?;
 /// assert_eq!(key.bits(), 2048);
 /// # Ok::<(), oarlock::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct RsaPublicKey(Arc<Public>);
 
-pub(super) struct Public {
+pub(crate) struct Public {
     /// Without leading zeros.
-    pub(super) n: Vec<u8>,
+    pub(crate) n: Vec<u8>,
     e: Vec<u8>,
     bits: usize,
-    pub(super) short_exponent: u64,
-    pub(super) software: SoftwareRsa,
-    pub(super) lanes: LaneModulus,
+    pub(crate) short_exponent: u64,
+    pub(crate) software: SoftwareRsa,
+    pub(crate) lanes: LaneModulus,
 }
 
 /// An RSA private key (RFC 8017, 3.2) of 1024 to 4096 bits, with its two primes or without. Clones share it; it is
 /// wiped when the last of them and the last session goes.
 ///
 /// ```
-/// let pem = include_str!("../../tests/keys/rsa2048.pem");
+/// let pem = include_str!("../../../tests/keys/rsa2048.pem");
 /// let key = oarlock::RsaPrivateKey::from_pem(pem)?;
 /// assert_eq!(key.public_key().bits(), 2048);
 /// # Ok::<(), oarlock::Error>(())
@@ -52,29 +50,35 @@ pub(super) struct Public {
 #[derive(Clone)]
 pub struct RsaPrivateKey(Arc<Private>);
 
-pub(super) struct Private {
+pub(crate) struct Private {
     public: RsaPublicKey,
-    pub(super) place: Place,
+    pub(crate) place: Place,
     has_primes: bool,
-    pub(super) lanes: Option<PrivateLanes>,
+    pub(crate) lanes: Option<LanePrivate>,
     /// What implicit rejection is keyed with: SHA-256 of d with the bytes of n, or, of a key whose
     /// d is not here, of a power by it.
-    pub(super) rejection_key: Zeroizing<[u8; 32]>,
+    pub(crate) rejection_key: Zeroizing<[u8; 32]>,
 }
 
 /// Where a private key is.
-pub(super) enum Place {
+pub(crate) enum Place {
     Here(SoftwareRsa),
-    Device(Holder),
+    Device(Arc<dyn Holder>),
 }
 
-/// A device that holds a key, and what it knows it by.
-pub(super) struct Holder {
-    device: Arc<dyn PublicKeyDevice>,
-    name: Arc<str>,
-    id: Vec<u8>,
+/// A device that holds a private key, as the key sees it.
+pub(crate) trait Holder: Any + Send + Sync {
+    /// The device's name.
+    fn name(&self) -> &Arc<str>;
+
+    /// What the device knows the key by.
+    fn id(&self) -> &[u8];
+
     /// Whether the device is better given several requests at once than one by each thread.
-    batches: bool,
+    fn batches(&self) -> bool;
+
+    /// `number`, less than the modulus and as long, to the power of d; checked.
+    fn power(&self, key: &RsaPrivateKey, number: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error>;
 }
 
 impl RsaPublicKey {
@@ -148,7 +152,7 @@ impl RsaPublicKey {
         &self.0.e
     }
 
-    pub(super) fn parts(&self) -> &Public {
+    pub(crate) fn parts(&self) -> &Public {
         &self.0
     }
 
@@ -232,7 +236,7 @@ impl RsaPrivateKey {
         software
             .apply_private(&two)
             .map_err(|_| invalid("the private exponent is not the inverse of the public one"))?;
-        let lanes = PrivateLanes::without_primes(d, public.bits());
+        let lanes = LanePrivate::without_primes(d, public.bits());
         Ok(Self::new(public, software, false, lanes, d))
     }
 
@@ -255,43 +259,23 @@ impl RsaPrivateKey {
             check_length(part, public.modulus())?;
         }
         let software = SoftwareRsa::private(numbers).map_err(invalid)?;
-        let lanes = PrivateLanes::new(numbers, public.bits());
+        let lanes = LanePrivate::new(numbers, public.bits());
         Ok(Self::new(public, software, true, lanes, numbers.d))
     }
 
-    /// A key that `device` holds, and that nobody reads out: a token's, or that of a server. `id` is
-    /// what the device knows it by ([`held_id`](Self::held_id)).
-    ///
-    /// The device is asked for a power at once, which shows whether it has the key, and is what
-    /// implicit rejection ([`AcceleratedRsa::decrypt`](crate::AcceleratedRsa::decrypt)) is keyed with.
-    ///
-    /// # Errors
-    /// [`Error::DeviceFailed`] where it has not, or has another one.
-    pub fn held(
-        device: Arc<dyn PublicKeyDevice>,
-        id: Vec<u8>,
+    /// A key that `holder` has. `rejection_key` is what implicit rejection is keyed with.
+    pub(crate) fn held_by_holder(
         public: RsaPublicKey,
-    ) -> Result<Self, Error> {
-        let held = |rejection_key, batches| {
-            Self(Arc::new(Private {
-                public: public.clone(),
-                place: Place::Device(Holder {
-                    device: Arc::clone(&device),
-                    name: device.name().into(),
-                    id: id.clone(),
-                    batches,
-                }),
-                has_primes: false,
-                lanes: None,
-                rejection_key,
-            }))
-        };
-        let unproven = held(Zeroizing::default(), false);
-        let request = PublicKeyRequest::raw_private(&unproven, &label(&public))?;
-        let batches = device.batch_size(&request.shape(), 2) > 1;
-        let mut power = Err(Error::Cancelled);
-        complete(&*device, &[&request], &mut |_, result| power = result);
-        Ok(held(digest(&power?), batches))
+        holder: Arc<dyn Holder>,
+        rejection_key: Zeroizing<[u8; 32]>,
+    ) -> Self {
+        Self(Arc::new(Private {
+            public,
+            place: Place::Device(holder),
+            has_primes: false,
+            lanes: None,
+            rejection_key,
+        }))
     }
 
     /// A copy of its secret numbers, for a device that takes them with a request; `None` of a key
@@ -304,19 +288,19 @@ impl RsaPrivateKey {
     /// [`Error::DeviceFailed`] where memory has run out.
     pub fn secret_numbers(&self) -> Result<Option<RsaSecretNumbers>, Error> {
         match &self.0.place {
-            Place::Here(software) => software.secret_numbers().map(Some).map_err(failed),
+            Place::Here(software) => software.secret_numbers().map(Some),
             Place::Device(_) => Ok(None),
         }
     }
 
     /// What the device that holds this key knows it by; `None` for a key that is here.
     pub fn held_id(&self) -> Option<&[u8]> {
-        self.holder().map(|holder| &holder.id[..])
+        self.holder().map(|holder| holder.id())
     }
 
     /// The name of the device that holds this key; `None` for a key that is here.
     pub fn held_by(&self) -> Option<&str> {
-        self.holder().map(|holder| &*holder.name)
+        self.holder().map(|holder| &**holder.name())
     }
 
     /// Whether it is here with its two primes.
@@ -324,10 +308,10 @@ impl RsaPrivateKey {
         self.0.has_primes
     }
 
-    pub(super) fn holder(&self) -> Option<&Holder> {
+    pub(crate) fn holder(&self) -> Option<&dyn Holder> {
         match &self.0.place {
             Place::Here(_) => None,
-            Place::Device(holder) => Some(holder),
+            Place::Device(holder) => Some(&**holder),
         }
     }
 
@@ -336,7 +320,7 @@ impl RsaPrivateKey {
         &self.0.public
     }
 
-    pub(super) fn parts(&self) -> &Private {
+    pub(crate) fn parts(&self) -> &Private {
         &self.0
     }
 
@@ -414,7 +398,7 @@ impl RsaPrivateKey {
         public: RsaPublicKey,
         software: SoftwareRsa,
         has_primes: bool,
-        lanes: Option<PrivateLanes>,
+        lanes: Option<LanePrivate>,
         d: &[u8],
     ) -> Self {
         let mut padded = Zeroizing::new(vec![0; public.bytes()]);
@@ -428,20 +412,6 @@ impl RsaPrivateKey {
             lanes,
             rejection_key: digest(&padded),
         }))
-    }
-}
-
-impl Holder {
-    pub(super) fn device(&self) -> &Arc<dyn PublicKeyDevice> {
-        &self.device
-    }
-
-    pub(super) fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
-    pub(super) fn batches(&self) -> bool {
-        self.batches
     }
 }
 
@@ -555,21 +525,12 @@ fn reduced(number: &[u8], modulus: &[u8]) -> Zeroizing<Vec<u8>> {
     )
 }
 
-fn digest(secret: &[u8]) -> Zeroizing<[u8; 32]> {
+pub(crate) fn digest(secret: &[u8]) -> Zeroizing<[u8; 32]> {
     let mut kept = Zeroizing::new([0; 32]);
     let mut digest = Sha256::digest(secret);
     kept.copy_from_slice(&digest);
     digest.zeroize();
     kept
-}
-
-/// A number that no padding makes and nobody is likely to ask a power of: the digest of a text, and
-/// less than any modulus.
-fn label(key: &RsaPublicKey) -> Vec<u8> {
-    let mut number = vec![0; key.bytes()];
-    let digest = Sha256::digest(b"oarlock: implicit rejection by a key that a device holds");
-    number[1..=digest.len()].copy_from_slice(&digest);
-    number
 }
 
 fn invalid(what: impl Into<String>) -> Error {

@@ -22,7 +22,8 @@ use aws_lc_sys::{
 };
 use zeroize::Zeroizing;
 
-use crate::device::request::DeviceError;
+use super::failed;
+use crate::Error;
 use crate::threads::process;
 
 /// A key, checked. Wiped on drop, by aws-lc.
@@ -197,7 +198,7 @@ impl SoftwareRsa {
     }
 
     /// `operand` ^ e mod n; both have the bytes of n, and `operand` is less than n.
-    pub(crate) fn apply_public(&self, operand: &[u8]) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
+    pub(crate) fn apply_public(&self, operand: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         self.apply(RSA_encrypt, operand)
     }
 
@@ -205,7 +206,7 @@ impl SoftwareRsa {
     ///
     /// Blinded, and checked with the public exponent before it is released, by aws-lc
     /// (rsa_default_private_transform): not again here.
-    pub(crate) fn apply_private(&self, operand: &[u8]) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
+    pub(crate) fn apply_private(&self, operand: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         self.apply(RSA_sign_raw, operand)
     }
 
@@ -213,7 +214,7 @@ impl SoftwareRsa {
     ///
     /// # Errors
     /// Of a public key, and where memory has run out.
-    pub(crate) fn secret_numbers(&self) -> Result<RsaSecretNumbers, DeviceError> {
+    pub(crate) fn secret_numbers(&self) -> Result<RsaSecretNumbers, Error> {
         let rsa = self.handle()?.rsa;
         let [mut n, mut e, mut d, mut p, mut q, mut dp, mut dq, mut qinv] = [ptr::null(); 8];
         // SAFETY: a key, and places for pointers to its numbers, which nobody changes and which are
@@ -231,8 +232,8 @@ impl SoftwareRsa {
             if is_copied {
                 Ok(bytes)
             } else {
-                Err(DeviceError(
-                    "RSA: the key is without a number of its private half".into(),
+                Err(failed(
+                    "RSA: the key is without a number of its private half",
                 ))
             }
         };
@@ -254,11 +255,7 @@ impl SoftwareRsa {
         Ok(RsaSecretNumbers { d, primes })
     }
 
-    fn apply(
-        &self,
-        transform: Transform,
-        operand: &[u8],
-    ) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
+    fn apply(&self, transform: Transform, operand: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         let mut result = Zeroizing::new(vec![0; self.bytes]);
         let mut written = 0;
         let handle = self.handle()?;
@@ -285,15 +282,14 @@ impl SoftwareRsa {
             return Ok(result);
         }
         last_reason();
-        Err(DeviceError(
+        Err(failed(
             "RSA: the result does not agree with the public key: a prime of the key is none, or \
-             the machine computes wrongly"
-                .into(),
+             the machine computes wrongly",
         ))
     }
 
     /// The key as this process may use it.
-    fn handle(&self) -> Result<&Handle, DeviceError> {
+    fn handle(&self) -> Result<&Handle, Error> {
         let found = self.handle.load(Ordering::Acquire);
         // SAFETY: made by Box, and freed by nobody as long as `self` is borrowed.
         let handle = unsafe { &*found };
@@ -309,7 +305,7 @@ impl SoftwareRsa {
         }
         // SAFETY: a key, of which only numbers are read that nobody changes.
         let Some(rsa) = (unsafe { copy(handle.rsa) }) else {
-            return Err(DeviceError("RSA: no memory for a copy of the key".into()));
+            return Err(failed("RSA: no memory for a copy of the key"));
         };
         let fresh = Handle::boxed(rsa);
         let swapped =
