@@ -4,21 +4,16 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::fetch::Module;
-use crate::go::Go;
+use crate::go::{Go, Module};
 use crate::tool::{self, Result, cargo};
 
 /// Builds age and rage into `peers/age/bin` and `peers/rage/bin` below `target`, where they are not
 /// yet. Returns which they are.
 pub fn age_peers(target: &Path) -> Result<String> {
     let peers = target.join("peers");
-    age(target, &peers.join("age"))?;
+    let age = age(target)?;
     rage(&peers)?;
-    Ok(format!(
-        "age {}, rage {RAGE_VERSION}: {}",
-        AGE.version,
-        peers.display()
-    ))
+    Ok(format!("{age}, rage {RAGE_VERSION}"))
 }
 
 /// Debian 12 has 1.1, which knows no post-quantum recipients.
@@ -29,14 +24,16 @@ const AGE: Module = Module {
 };
 const RAGE_VERSION: &str = "0.12.1";
 
-fn age(target: &Path, folder: &Path) -> Result<()> {
-    let programs = folder.join("bin");
+/// Builds age alone into `peers/age/bin` below `target`, where it is not yet. Returns which it is.
+pub fn age(target: &Path) -> Result<String> {
+    let programs = target.join("peers/age/bin");
+    let said = format!("age {}: {}", AGE.version, programs.display());
     let is_there = ["age", "age-keygen"].iter().all(|program| {
         tool::output(Command::new(programs.join(program)).arg("--version"))
             .is_ok_and(|said| said.trim() == AGE.version)
     });
     if is_there {
-        return Ok(());
+        return Ok(said);
     }
     let go = Go::find(target)?;
     AGE.download(&go)?;
@@ -47,7 +44,8 @@ fn age(target: &Path, folder: &Path) -> Result<()> {
         .args([package("age"), package("age-keygen")])
         .env("GOBIN", &programs)
         .env("CGO_ENABLED", "0");
-    tool::output(&mut command).map(drop)
+    tool::output(&mut command)?;
+    Ok(said)
 }
 
 /// In the release profile that cargo gives everybody, as a peer must be. Without `mount`, which needs

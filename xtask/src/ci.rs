@@ -1,239 +1,167 @@
-//! `cargo xtask ci`: the one list of what CI runs.
+//! `cargo xtask ci` and `cargo xtask ci --long`: the one list of what `make test` and
+//! `make test-long` run.
+//!
+//! The workspace is compiled once, with all its tests. Then the test programs run beside each other,
+//! as many as the machine has CPUs. A step that fails ends the run.
 
-use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Command, Stdio};
+mod fuzz;
+mod programs;
+mod report;
+
+use std::process::Command;
 use std::time::Instant;
 
+use self::programs::Programs;
+use self::report::Report;
 use crate::tool::{self, Metadata, Result, cargo};
 use crate::{constant_time, peers, structure, vectors};
 
-/// How long the differential fuzzer runs on each of [`FUZZ_TARGETS`].
-const FUZZ_SECONDS: u32 = 30;
-const FUZZ_TARGETS: [&str; 7] = [
-    "ctr", "prefetch", "aead", "contexts", "rsa_keys", "age", "requests",
-];
-const CARGO_FUZZ_VERSION: &str = "0.13.1";
+/// What the CPU may hide from the tests, so that they also see the classes of CPUs below this one.
+const MASKS: [&str; 3] = ["-avx512", "-avx512,-vaes", "-avx512,-vaes,-aes"];
+/// The crates whose tests depend on what the CPU can do.
+const CPU_PACKAGES: [&str; 3] = ["oarlock-kernels", "oarlock", "oarlock-provider"];
+/// Rounds of the differential test of the provider in the long form, by environment variable.
+const LONG_ROUNDS: (&str, &str) = ("OARLOCK_DIFFERENTIAL_ROUNDS", "20000");
 
+/// The short form: at most 15 minutes on two cores from an empty target folder.
 pub fn run() -> Result<()> {
-    let metadata = Metadata::load()?;
-    let target = metadata.target_directory.as_path();
-    let root = metadata.workspace_root.as_path();
-    let mut tally = Tally::default();
+    let mut run = Run::new()?;
+    let programs = run.checks_and_build()?;
+    run.step("test vectors", |_| vectors::run())?;
+    run.step("age, which the tests exchange files with", |_| {
+        peers::run_age_alone()
+    })?;
+    run.step("tests", |report| programs.run(&[], report))?;
+    run.step("tests as on a CPU without AVX-512", |report| {
+        programs.of(&CPU_PACKAGES).run(&mask(MASKS[0]), report)
+    })?;
+    run.step("examples in the documentation", |report| {
+        report::shown(
+            cargo().args(["test", "--workspace", "--doc", "--locked"]),
+            report,
+        )
+    })?;
+    run.step("model check of the pool", |report| run_model(report))?;
+    run.finish()
+}
 
-    step("formatting", || {
-        tool::status(cargo().args(["fmt", "--all", "--check"]))
+/// The long form: at most 60 minutes. Before each release, and after changes to what it covers.
+pub fn run_long() -> Result<()> {
+    let mut run = Run::new()?;
+    let programs = run.checks_and_build()?;
+    run.step("test vectors", |_| vectors::run())?;
+    run.step("age and rage, which the tests exchange files with", |_| {
+        peers::run_age()
     })?;
-    step("lints", || {
-        tool::status(cargo().args([
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ]))
+    let rounds = [LONG_ROUNDS];
+    run.step("tests, differential ones at length", |report| {
+        programs.run(&rounds, report)
     })?;
-    step("structure", structure::run)?;
-    step("test vectors", vectors::run)?;
-    step(
-        "age and rage, whom tests exchange files with",
-        peers::run_age,
-    )?;
-    step("tests", || {
-        tests(cargo().args(["test", "--workspace", "--tests"]), &mut tally)
+    for hidden in MASKS {
+        run.step(&format!("tests with OARLOCK_CPU={hidden}"), |report| {
+            programs.of(&CPU_PACKAGES).run(&mask(hidden), report)
+        })?;
+    }
+    run.step("examples in the documentation", |report| {
+        report::shown(
+            cargo().args(["test", "--workspace", "--doc", "--locked"]),
+            report,
+        )
     })?;
-    step("examples in the documentation", || {
-        tests(cargo().args(["test", "--workspace", "--doc"]), &mut tally)
-    })?;
-    step("times that depend on secrets, the short form", || {
+    run.step("model check of the pool", |report| run_model(report))?;
+    run.step("times that depend on secrets, the short form", |_| {
         constant_time::check()
     })?;
-    step("model check of the pool", || {
-        tests(&mut model_check(target), &mut tally)
+    let metadata = Metadata::load()?;
+    run.step("differential fuzzing", |_| {
+        fuzz::run(&metadata.workspace_root, &metadata.target_directory)
     })?;
-    step("differential fuzzing", || fuzz(root, target))?;
+    run.finish()
+}
 
-    if tally.passed == 0 {
-        return Err("no test ran: the list of steps is broken".to_owned());
-    }
-    println!("\n{} passed, {} failed", tally.passed, tally.failed);
-    Ok(())
+fn mask(hidden: &'static str) -> [(&'static str, &'static str); 1] {
+    [("OARLOCK_CPU", hidden)]
 }
 
 /// Built apart, because `--cfg loom` changes every crate; without `software`, because loom cannot
-/// see into C.
-fn model_check(target: &Path) -> Command {
+/// see into C. No kernel runs in it, so none is optimized.
+fn run_model(report: &mut Report) -> Result<()> {
+    let target = Metadata::load()?.target_directory.join("loom");
     let mut command = cargo();
     command
+        .args(["test", "--locked", "--package", "oarlock"])
+        .args(["--no-default-features", "--test", "model"])
         .args([
-            "test",
-            "--package",
-            "oarlock",
-            "--no-default-features",
-            "--release",
+            "--config",
+            "profile.dev.package.oarlock-kernels.opt-level=0",
         ])
-        .args(["--test", "model"])
+        .args(["--config", "profile.dev.package.oarlock.opt-level=2"])
+        .args(["--config", "profile.dev.package.loom.opt-level=3"])
+        .args(["--config", "profile.dev.package.generator.opt-level=3"])
         .env("RUSTFLAGS", "--cfg loom")
-        .env("CARGO_TARGET_DIR", target.join("loom"));
-    command
+        .env("CARGO_TARGET_DIR", target);
+    report::shown(&mut command, report)
 }
 
-/// The sanitizers are unstable flags of a compiler that is otherwise the stable one.
-fn fuzz(root: &Path, target: &Path) -> Result<()> {
-    let tools = target.join("tools");
-    let program = tools.join("bin/cargo-fuzz");
-    if !program.exists() {
-        tool::status(
-            cargo()
-                .args(["install", "cargo-fuzz", "--locked", "--quiet"])
-                .args(["--version", CARGO_FUZZ_VERSION, "--root"])
-                .arg(&tools)
-                .env("CARGO_TARGET_DIR", tools.join("build")),
-        )?;
-    }
-    for name in FUZZ_TARGETS {
-        // What it finds stays; a crash is written below fuzz/artifacts and named on the screen.
-        let corpus = target.join("fuzz-corpus").join(name);
-        tool::create_dir(&corpus)?;
-        tool::status(
-            Command::new(&program)
-                .args(["run", name])
-                .arg(corpus)
-                .arg("--target-dir")
-                .arg(target.join("fuzz"))
-                .args(["--", &format!("-max_total_time={FUZZ_SECONDS}")])
-                // Silent but for what it finds and, at the end, how much it tried.
-                .args(["-verbosity=0", "-print_final_stats=1"])
-                .env("RUSTC_BOOTSTRAP", "1")
-                .current_dir(root),
-        )?;
-    }
-    Ok(())
+/// The steps so far.
+struct Run {
+    report: Report,
+    seconds: Vec<(String, f64)>,
 }
 
-fn step(name: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {
-    println!("\n== {name}");
-    let start = Instant::now();
-    let result = run();
-    let seconds = start.elapsed().as_secs_f64();
-    match result {
-        Ok(()) => {
-            println!("== {name}: {seconds:.1} s");
-            Ok(())
+impl Run {
+    fn new() -> Result<Self> {
+        Ok(Self {
+            report: Report::default(),
+            seconds: Vec::new(),
+        })
+    }
+
+    /// What both forms begin with. Returns the test programs.
+    fn checks_and_build(&mut self) -> Result<Programs> {
+        self.step("formatting", |_| {
+            tool::status(cargo().args(["fmt", "--all", "--check"]))
+        })?;
+        self.step("structure", |_| structure::run())?;
+        let programs = self.step("build", |_| Programs::build())?;
+        self.step("lints", |_| tool::status(&mut lints()))?;
+        Ok(programs)
+    }
+
+    fn step<T>(&mut self, name: &str, run: impl FnOnce(&mut Report) -> Result<T>) -> Result<T> {
+        println!("\n== {name}");
+        let start = Instant::now();
+        let result = run(&mut self.report);
+        let seconds = start.elapsed().as_secs_f64();
+        println!("== {name}: {seconds:.1} s");
+        self.seconds.push((name.to_owned(), seconds));
+        result.map_err(|error| {
+            self.report.print_failures();
+            format!(
+                "{name} failed after {seconds:.1} s: {error}\n{}",
+                self.report.totals()
+            )
+        })
+    }
+
+    fn finish(self) -> Result<()> {
+        self.report.print_slowest();
+        self.report.print_skipped();
+        println!("\nseconds of each step:");
+        for (name, seconds) in &self.seconds {
+            println!("{seconds:8.1}  {name}");
         }
-        Err(error) => Err(format!("{name} failed after {seconds:.1} s: {error}")),
-    }
-}
-
-/// What the test programs themselves said.
-#[derive(Default, Debug, PartialEq)]
-struct Tally {
-    passed: u64,
-    failed: u64,
-}
-
-impl Tally {
-    /// Adds `test result: ok. 12 passed; 0 failed; ...` and ignores every other line.
-    fn add(&mut self, line: &str) {
-        let Some(result) = line.trim_start().strip_prefix("test result: ") else {
-            return;
-        };
-        let mut words = result.split_whitespace().peekable();
-        while let Some(word) = words.next() {
-            let Ok(count) = word.parse::<u64>() else {
-                continue;
-            };
-            match words.peek() {
-                Some(&"passed;") => self.passed += count,
-                Some(&"failed;") => self.failed += count,
-                _ => {}
-            }
-        }
-    }
-}
-
-/// Runs tests, shows what they say as they say it, and counts.
-fn tests(command: &mut Command, tally: &mut Tally) -> Result<()> {
-    tests_shown_on(&mut std::io::stdout(), command, tally)
-}
-
-fn tests_shown_on(screen: &mut impl Write, command: &mut Command, tally: &mut Tally) -> Result<()> {
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| tool::cannot_start(&command.get_program().to_string_lossy(), &error))?;
-    if let Some(stdout) = child.stdout.take() {
-        let mut reader = BufReader::new(stdout);
-        let mut line = Vec::new();
-        while reader
-            .read_until(b'\n', &mut line)
-            .is_ok_and(|read| read != 0)
-        {
-            // A closed terminal must not stop the tests.
-            let _ = screen.write_all(&line);
-            tally.add(&String::from_utf8_lossy(&line));
-            line.clear();
-        }
-    }
-    let status = child
-        .wait()
-        .map_err(|error| format!("`{}`: {error}", tool::line(command)))?;
-    if status.success() {
+        let sum: f64 = self.seconds.iter().map(|(_, seconds)| seconds).sum();
+        println!("{sum:8.1}  in all");
+        self.report.check()?;
+        println!("\n{}", self.report.totals());
         Ok(())
-    } else {
-        Err(format!(
-            "{} passed, {} failed so far; `{}` ended with {status}",
-            tally.passed,
-            tally.failed,
-            tool::line(command)
-        ))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_tally_is_what_the_test_programs_said() {
-        let mut tally = Tally::default();
-        for line in [
-            "running 3 tests",
-            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s",
-            "12 passed; 9 failed;",
-            "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
-        ] {
-            tally.add(line);
-        }
-        assert_eq!(
-            tally,
-            Tally {
-                passed: 15,
-                failed: 2
-            }
-        );
-    }
-
-    #[test]
-    fn a_failing_test_program_fails_the_step_and_is_counted() {
-        let mut tally = Tally::default();
-        let script = "echo 'test result: FAILED. 1 passed; 1 failed; 0 ignored'; exit 101";
-        let mut command = Command::new("sh");
-        // Not on the screen: a run of this test would count its line.
-        let error = tests_shown_on(
-            &mut std::io::sink(),
-            command.args(["-c", script]),
-            &mut tally,
-        )
-        .unwrap_err();
-        assert!(error.starts_with("1 passed, 1 failed so far"), "{error}");
-        assert_eq!(
-            tally,
-            Tally {
-                passed: 1,
-                failed: 1
-            }
-        );
-    }
+fn lints() -> Command {
+    let mut command = cargo();
+    command.args(["clippy", "--workspace", "--all-targets", "--locked"]);
+    command.args(["--", "-D", "warnings"]);
+    command
 }

@@ -1,12 +1,8 @@
-//! Packages of Python and modules of Go as files: downloaded, checked against a hash, unpacked; never
-//! installed.
+//! Python packages as files: downloaded, checked against a hash, unpacked, never installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde::Deserialize;
-
-use crate::go::Go;
 use crate::tool::{self, Result};
 
 /// A wheel of one exact content.
@@ -45,75 +41,6 @@ pub fn wheel(wheel: &Wheel, into: &Path) -> Result<bool> {
     tool::remove_dir(into)?;
     std::fs::rename(&unpacked, into).map_err(|error| format!("{}: {error}", into.display()))?;
     tool::remove_dir(&scratch)?;
-    Ok(true)
-}
-
-/// A Go module of one exact content.
-pub struct Module {
-    pub path: &'static str,
-    pub version: &'static str,
-    /// As in a go.sum.
-    pub sum: &'static str,
-}
-
-impl Module {
-    /// Has Go download it, where it has not yet, and returns the folder in which Go keeps it.
-    pub fn download(&self, go: &Go) -> Result<PathBuf> {
-        let name = format!("{}@{}", self.path, self.version);
-        let mut command = go.command();
-        let output = command
-            .args(["mod", "download", "-json", &name])
-            .output()
-            .map_err(|error| tool::cannot_start("go", &error))?;
-        let said: Downloaded = serde_json::from_slice(&output.stdout).map_err(|_| {
-            let stderr = String::from_utf8_lossy(&output.stderr);
-            format!("cannot fetch {name}: {}", tool::last_line(&stderr))
-        })?;
-        if let Some(error) = said.error {
-            return Err(format!("cannot fetch {name}: {error}"));
-        }
-        if said.sum != self.sum {
-            return Err(format!(
-                "{name}: its checksum is {} and not {}: it was changed",
-                said.sum, self.sum
-            ));
-        }
-        Ok(said.dir)
-    }
-}
-
-/// What `go mod download -json` says.
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "PascalCase")]
-struct Downloaded {
-    dir: PathBuf,
-    sum: String,
-    error: Option<String>,
-}
-
-/// Puts the files of one folder of `module` into the folder of that name in `into`, which appears
-/// whole or not at all.
-///
-/// Returns whether anything had to be fetched.
-pub fn module(module: &Module, folder: &str, go: &Go, into: &Path) -> Result<bool> {
-    let stamp = |folder: &Path| folder.join(".module");
-    let stamped = format!("{} {} {}\n", module.path, module.version, module.sum);
-    if std::fs::read_to_string(stamp(into)).is_ok_and(|text| text == stamped) {
-        return Ok(false);
-    }
-    let source = module.download(go)?.join(folder);
-    let scratch = into.with_extension("fetching");
-    tool::remove_dir(&scratch)?;
-    tool::create_dir(&scratch.join(folder))?;
-    let fail = |error| format!("{}: {error}", source.display());
-    for entry in std::fs::read_dir(&source).map_err(fail)? {
-        let entry = entry.map_err(fail)?;
-        let copy = scratch.join(folder).join(entry.file_name());
-        std::fs::copy(entry.path(), copy).map_err(fail)?;
-    }
-    write(&stamp(&scratch), &stamped)?;
-    tool::remove_dir(into)?;
-    std::fs::rename(&scratch, into).map_err(|error| format!("{}: {error}", into.display()))?;
     Ok(true)
 }
 
@@ -186,7 +113,8 @@ fn unpack(wheel: &Wheel, from: &Path, into: &Path) -> Result<()> {
     })
 }
 
-fn write(path: &Path, text: &str) -> Result<()> {
+/// Writes a file, or says which one it could not.
+pub fn write(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 

@@ -18,9 +18,12 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  ci             everything CI runs, in order; stops at the first failure
-  structure      who may depend on whom, and which rooms may hold unsafe, intrinsics and threads
+  ci             everything CI runs, in order; stops at the first failure. With --long what
+                 `make test-long` runs
+  structure      who may depend on whom, by crate and by module, and which rooms may hold unsafe,
+                 intrinsics and threads; with `--modules [CRATE]` prints rooms, arrows and circles
   kernels        writes the assembly of the kernels; with --check finds whether it is as written
+  plan           measures this machine for the tables of the plan, and writes them
   vectors        fetches published test vectors into the target folder
   peers          fetches and builds the benchmark's optional peers into the target folder; with
                  `age` only age and rage, which tests want, too, and with `tokens` only
@@ -32,7 +35,10 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let result = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ci"] => ci::run(),
+        ["ci", "--long"] => ci::run_long(),
         ["structure"] => structure::run(),
+        ["structure", "--modules"] => structure::print_modules(None),
+        ["structure", "--modules", package] => structure::print_modules(Some(package)),
         ["vectors"] => vectors::run(),
         ["plan"] => plan::run(),
         ["kernels"] => kernels::run(),

@@ -1,11 +1,14 @@
 //! `cargo xtask structure`: the walls of the house.
 //!
-//! Two checks, each a table: [`edges`] says which crate may depend on which, [`rooms`] says which
-//! files may hold `unsafe`, intrinsics, threads and the environment. A third finds whether
-//! generated tables and assembly are as they were generated. All fail when they find
-//! nothing to look at, so that they cannot pass by looking in the wrong place.
+//! Three checks, each by a table: [`edges`] says which crate may depend on which, [`floors`] which
+//! module of a crate may use which ([`modules`] looks), and [`rooms`] which files may hold `unsafe`,
+//! intrinsics, threads and the environment. A fourth finds whether generated tables and assembly
+//! are as they were generated. All fail when they find nothing to look at, so that they cannot pass
+//! by looking in the wrong place.
 
 mod edges;
+mod floors;
+mod modules;
 mod rooms;
 
 use crate::tool::{Metadata, Result};
@@ -16,6 +19,8 @@ pub fn run() -> Result<()> {
     let mut findings = edges::check(&metadata)?;
     let (files, in_rooms) = rooms::check(&metadata)?;
     findings.extend(in_rooms);
+    let (seen, in_modules) = modules::check(&metadata)?;
+    findings.extend(in_modules);
     findings.extend(plan::check(&metadata.workspace_root).err());
     findings.extend(kernels::check(&metadata.workspace_root).err());
 
@@ -25,8 +30,11 @@ pub fn run() -> Result<()> {
     match findings.len() {
         0 => {
             println!(
-                "structure holds: {} crates, {files} files",
-                metadata.packages.len()
+                "structure holds: {} crates, {files} files, {} modules, {} circles{}",
+                metadata.packages.len(),
+                seen.modules,
+                seen.circles,
+                if seen.circles == 0 { "" } else { ", all known" }
             );
             Ok(())
         }
@@ -34,4 +42,9 @@ pub fn run() -> Result<()> {
             "the structure is broken in {n} place(s), named above"
         )),
     }
+}
+
+/// Prints the rooms of `package`, or of all, with their arrows and circles.
+pub fn print_modules(package: Option<&str>) -> Result<()> {
+    modules::print(&Metadata::load()?, package)
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
@@ -23,6 +23,16 @@ pub struct Package {
     pub name: String,
     pub manifest_path: PathBuf,
     pub dependencies: Vec<Dependency>,
+    pub targets: Vec<Target>,
+}
+
+/// A library, a program, a test, or a build script of a package.
+#[derive(Deserialize)]
+pub struct Target {
+    pub name: String,
+    pub kind: Vec<String>,
+    /// The file that is its root.
+    pub src_path: PathBuf,
 }
 
 #[derive(Deserialize)]
@@ -72,6 +82,18 @@ pub fn output(command: &mut Command) -> Result<String> {
             line(command),
             last_line(&stderr)
         ));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Runs `command` to its end and returns what it wrote on stdout; what it writes on stderr is shown.
+pub fn output_shown(command: &mut Command) -> Result<String> {
+    let output = command
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| cannot_start(&command.get_program().to_string_lossy(), &error))?;
+    if !output.status.success() {
+        return Err(format!("`{}` ended with {}", line(command), output.status));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::fetch::{self, Module, Wheel};
-use crate::go::Go;
+use crate::fetch::{self, Wheel};
+use crate::go::{self, Go, Module};
 use crate::tool::{Metadata, Result};
 
 const CRYPTOGRAPHY: Wheel = Wheel {
@@ -38,7 +38,7 @@ pub fn run() -> Result<()> {
     say(CRYPTOGRAPHY.name, CRYPTOGRAPHY.version, fetched, &folder);
     // In the folder of the first, which is made anew with it.
     let folder = folder.join("cctv-age");
-    let fetched = fetch::module(&AGE, "testdata", &Go::find(&target)?, &folder)?;
+    let fetched = go::module(&AGE, "testdata", &Go::find(&target)?, &folder)?;
     say(AGE.path, AGE.version, fetched, &folder);
     Ok(())
 }

@@ -12,7 +12,7 @@
 //! for k in b..2b:    column k of T += sum of M[i] N[k-i], carried into 52-bit digits: the result
 //! ```
 
-use super::{Assembly, N, OUT, Place, Selection, Zmm};
+use super::assembly::{Assembly, N, OUT, Place, Selection, Zmm};
 
 /// OUT = A B / 2^260b mod N, for as many blocks as r9 says.
 pub fn multiply() -> Assembly {

@@ -19,7 +19,7 @@
 //! first cache holds 32. An exponentiation that also used the square without a selection was slower by an
 //! eighth.
 
-use super::{A, Assembly, B, N, OUT, Place, Selection, T, Zmm};
+use super::assembly::{A, Assembly, B, N, OUT, Place, Selection, T, Zmm};
 
 /// OUT = A B / 2^52d mod N.
 pub fn multiply(digits: usize) -> Assembly {

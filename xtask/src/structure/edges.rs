@@ -255,6 +255,7 @@ mod tests {
             packages: vec![Package {
                 name: from.into(),
                 manifest_path: "/house/crates/x/Cargo.toml".into(),
+                targets: Vec::new(),
                 dependencies: vec![Dependency {
                     name: to.into(),
                     kind: kind.map(Into::into),

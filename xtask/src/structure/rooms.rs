@@ -68,6 +68,7 @@ const RULES: &[Rule] = &[
             "bench/src/public_key/load.rs", // threads that ask, and those of peers
             "crates/net/src/server/dispatch/", // workers, who wait for devices
             "crates/net/src/server/observe.rs", // who writes the audit
+            "xtask/src/ci/programs.rs",     // test programs beside each other
         ],
         within: "",
         binds_tests: false,
@@ -485,6 +486,7 @@ mod tests {
                 name: "oarlock".into(),
                 manifest_path: empty.join("Cargo.toml"),
                 dependencies: Vec::new(),
+                targets: Vec::new(),
             }],
             target_directory: "/nowhere".into(),
             workspace_root: empty.clone(),

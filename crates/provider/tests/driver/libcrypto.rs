@@ -3,31 +3,23 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_ulong, c_void};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
 use libloading::Library;
 
-/// The file of the provider, as it is in the tree: cargo builds no shared library for a test.
+/// The provider as it is in the tree: cargo builds it with the tests, and puts it beside them.
 pub fn provider_file() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let test = std::env::current_exe().unwrap();
-        let folder = test.ancestors().nth(2).unwrap();
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "oarlock-provider"]);
-        cargo.arg("--target-dir").arg(folder.parent().unwrap());
-        if folder.ends_with("release") {
-            cargo.arg("--release");
-        }
-        let built = cargo.output().unwrap();
+        let file = test.with_file_name("liboarlock_provider.so");
         assert!(
-            built.status.success(),
-            "{}",
-            String::from_utf8_lossy(&built.stderr)
+            file.exists(),
+            "{} is missing: run the tests by cargo, which builds it",
+            file.display()
         );
-        folder.join("liboarlock_provider.so")
+        file
     })
 }
 

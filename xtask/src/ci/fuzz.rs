@@ -1,0 +1,47 @@
+//! Differential fuzzing under AddressSanitizer, in the long form.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::tool::{self, Result, cargo};
+
+/// How long the fuzzer runs on each of [`TARGETS`].
+const SECONDS: u32 = 60;
+const TARGETS: [&str; 7] = [
+    "ctr", "prefetch", "aead", "contexts", "rsa_keys", "age", "requests",
+];
+const CARGO_FUZZ_VERSION: &str = "0.13.1";
+
+/// The sanitizers are unstable flags of a compiler that is otherwise the stable one.
+pub fn run(root: &Path, target: &Path) -> Result<()> {
+    let tools = target.join("tools");
+    let program = tools.join("bin/cargo-fuzz");
+    if !program.exists() {
+        tool::status(
+            cargo()
+                .args(["install", "cargo-fuzz", "--locked", "--quiet"])
+                .args(["--version", CARGO_FUZZ_VERSION, "--root"])
+                .arg(&tools)
+                .env("CARGO_TARGET_DIR", tools.join("build")),
+        )?;
+    }
+    for name in TARGETS {
+        // What it finds stays; a crash is written below fuzz/artifacts and named on the screen.
+        let corpus = target.join("fuzz-corpus").join(name);
+        tool::create_dir(&corpus)?;
+        tool::status(
+            Command::new(&program)
+                .args(["run", name])
+                .arg(corpus)
+                .arg(root.join("fuzz/corpus").join(name))
+                .arg("--target-dir")
+                .arg(target.join("fuzz"))
+                .args(["--", &format!("-max_total_time={SECONDS}")])
+                // Silent but for what it finds and, at the end, how much it tried.
+                .args(["-verbosity=0", "-print_final_stats=1"])
+                .env("RUSTC_BOOTSTRAP", "1")
+                .current_dir(root),
+        )?;
+    }
+    Ok(())
+}

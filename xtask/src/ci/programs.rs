@@ -1,0 +1,191 @@
+//! The test programs of the workspace: built once, run beside each other.
+
+use std::collections::VecDeque;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+
+use super::report::{Ended, Report};
+use crate::tool::{self, Metadata, Result, cargo};
+
+/// Test programs, those that take longest first.
+#[derive(Clone)]
+pub struct Programs(Vec<Program>);
+
+#[derive(Clone)]
+struct Program {
+    /// The package and the target, as in `oarlock-cli it`.
+    name: String,
+    package: String,
+    file: PathBuf,
+    /// The folder of its package, where cargo would start it.
+    folder: PathBuf,
+}
+
+/// Of these the programs start first: they wait for real programs, and so take longest.
+const FIRST: [&str; 4] = ["oarlock-provider", "oarlock-cli", "oarlock-net", "oarlock"];
+/// A program that takes longer hangs.
+const PROGRAM_SECONDS_MAX: u64 = 900;
+
+impl Programs {
+    /// Compiles the whole workspace: libraries, programs, the provider and every test.
+    pub fn build() -> Result<Self> {
+        let metadata = Metadata::load()?;
+        let json = tool::output_shown(cargo().args([
+            "build",
+            "--workspace",
+            "--all-targets",
+            "--locked",
+            "--message-format=json-render-diagnostics",
+        ]))?;
+        let mut programs = Vec::new();
+        for line in json.lines() {
+            let Ok(artifact) = serde_json::from_str::<Artifact>(line) else {
+                continue; // a message of another kind
+            };
+            let Some(file) = artifact.executable.filter(|_| artifact.profile.test) else {
+                continue;
+            };
+            let package = metadata
+                .packages
+                .iter()
+                .find(|package| package.manifest_path == artifact.manifest_path)
+                .ok_or_else(|| format!("{}: no package has it", file.display()))?;
+            // Loom has a build of its own.
+            if artifact.target.name == "model" {
+                continue;
+            }
+            let kind = artifact.target.kind.first().map_or("", String::as_str);
+            let name = match kind {
+                "test" => format!("{} {}", package.name, artifact.target.name),
+                "bin" => format!("{} unit tests of {}", package.name, artifact.target.name),
+                _ => format!("{} unit tests", package.name),
+            };
+            programs.push(Program {
+                name,
+                package: package.name.clone(),
+                file,
+                folder: artifact
+                    .manifest_path
+                    .parent()
+                    .map(PathBuf::from)
+                    .unwrap_or_default(),
+            });
+        }
+        if programs.is_empty() {
+            return Err("the build made no test program".to_owned());
+        }
+        programs.sort_by_key(|program| {
+            let rank = FIRST.iter().position(|name| *name == program.package);
+            (rank.unwrap_or(FIRST.len()), program.name.clone())
+        });
+        println!("{} test programs", programs.len());
+        Ok(Self(programs))
+    }
+
+    /// Those of some packages.
+    pub fn of(&self, packages: &[&str]) -> Self {
+        let is_of = |program: &&Program| packages.contains(&program.package.as_str());
+        Self(self.0.iter().filter(is_of).cloned().collect())
+    }
+
+    /// Runs them all, as many at a time as there are CPUs, and prints what each one said when it has
+    /// ended.
+    pub fn run(&self, environment: &[(&str, &str)], report: &mut Report) -> Result<()> {
+        let at_once = std::thread::available_parallelism().map_or(1, usize::from);
+        let queue: Mutex<VecDeque<&Program>> = Mutex::new(self.0.iter().collect());
+        let report = Mutex::new(report);
+        std::thread::scope(|scope| {
+            for _ in 0..at_once {
+                scope.spawn(|| {
+                    while let Some(program) =
+                        queue.lock().ok().and_then(|mut queue| queue.pop_front())
+                    {
+                        let ended = program.run(environment);
+                        if let Ok(mut report) = report.lock() {
+                            report.add_program(&program.name, ended);
+                        }
+                    }
+                });
+            }
+        });
+        match report.into_inner() {
+            Ok(report) => report.verdict(),
+            Err(_) => Err("the report was lost: a thread of the runner panicked".to_owned()),
+        }
+    }
+}
+
+impl Program {
+    fn run(&self, environment: &[(&str, &str)]) -> Ended {
+        let start = Instant::now();
+        let result = self.run_to_end(environment);
+        let seconds = start.elapsed().as_secs_f64();
+        let (text, fault) = result.unwrap_or_else(|error| (String::new(), Some(error)));
+        Ended {
+            text,
+            seconds,
+            fault,
+        }
+    }
+
+    fn run_to_end(&self, environment: &[(&str, &str)]) -> Result<(String, Option<String>)> {
+        let failed = |error: std::io::Error| format!("{}: {error}", self.file.display());
+        let (mut output, writer) = std::io::pipe().map_err(failed)?;
+        let mut command = Command::new(&self.file);
+        command
+            .current_dir(&self.folder)
+            // The seconds of each test: an option that the harness calls unstable.
+            .args(["-Z", "unstable-options", "--report-time"])
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("CARGO_MANIFEST_DIR", &self.folder)
+            .envs(environment.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(writer.try_clone().map_err(failed)?)
+            .stderr(writer);
+        let mut child = command.spawn().map_err(failed)?;
+        drop(command); // its ends of the pipe with it
+        let process = child.id();
+        let (done, is_done) = std::sync::mpsc::channel::<()>();
+        let watch = std::thread::spawn(move || {
+            let limit = Duration::from_secs(PROGRAM_SECONDS_MAX);
+            if is_done.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                let _ = Command::new("kill")
+                    .args(["-9", &process.to_string()])
+                    .status();
+            }
+        });
+        let mut bytes = Vec::new();
+        let read = output.read_to_end(&mut bytes);
+        let status = child.wait().map_err(failed)?;
+        drop(done);
+        let _ = watch.join();
+        read.map_err(failed)?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let fault = (!status.success()).then(|| status.to_string());
+        Ok((text, fault))
+    }
+}
+
+#[derive(Deserialize)]
+struct Artifact {
+    manifest_path: PathBuf,
+    target: Target,
+    profile: Profile,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Profile {
+    test: bool,
+}

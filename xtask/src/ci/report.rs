@@ -1,0 +1,237 @@
+//! What the tests said: how many passed, which took long, which were skipped.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use crate::tool::{self, Result};
+
+/// Tests that may be skipped, where the machine lacks what they need, and why that is no fault. A
+/// test that is skipped and not named here fails the run.
+const MAY_BE_SKIPPED: &[(&str, &str)] = &[];
+
+const SLOWEST_SHOWN: usize = 20;
+
+/// How a test program ended, and all that it wrote.
+pub struct Ended {
+    pub text: String,
+    pub seconds: f64,
+    /// Why it did not succeed.
+    pub fault: Option<String>,
+}
+
+#[derive(Default, Debug)]
+pub struct Report {
+    passed: u64,
+    failed: u64,
+    /// Programs that did not succeed, with what they said.
+    failures: Vec<(String, String)>,
+    /// Program and test.
+    slow: Vec<(f64, String)>,
+    /// Test and reason.
+    skipped: Vec<(String, String)>,
+}
+
+impl Report {
+    /// Adds a test program, and prints what it said.
+    pub fn add_program(&mut self, name: &str, ended: Ended) {
+        println!("\n-- {name}: {:.1} s", ended.seconds);
+        for line in ended.text.lines() {
+            self.add_line(name, line);
+        }
+        print!("{}", ended.text);
+        if let Some(fault) = ended.fault {
+            println!("-- {name}: {fault}");
+            self.failures.push((name.to_owned(), fault));
+        }
+    }
+
+    /// Adds one line that a test program wrote.
+    pub fn add_line(&mut self, program: &str, line: &str) {
+        let line = line.trim();
+        if let Some(result) = line.strip_prefix("test result: ") {
+            let mut words = result.split_whitespace().peekable();
+            while let Some(word) = words.next() {
+                let Ok(count) = word.parse::<u64>() else {
+                    continue;
+                };
+                match words.peek() {
+                    Some(&"passed;") => self.passed += count,
+                    Some(&"failed;") => self.failed += count,
+                    _ => {}
+                }
+            }
+        } else if let Some(skipped) = line.strip_prefix("skipped: ") {
+            let (test, why) = skipped.split_once(": ").unwrap_or((skipped, "no reason"));
+            self.skipped.push((test.to_owned(), why.to_owned()));
+        } else if let Some((test, seconds)) = timed(line) {
+            self.slow.push((seconds, format!("{program} {test}")));
+        }
+    }
+
+    /// Whether all programs so far succeeded.
+    pub fn verdict(&self) -> Result<()> {
+        match self.failures.len() {
+            0 => Ok(()),
+            n => Err(format!("{n} test program(s) failed")),
+        }
+    }
+
+    /// Whether the run counts as one.
+    pub fn check(&self) -> Result<()> {
+        self.verdict()?;
+        if self.passed == 0 {
+            return Err("no test ran: the list of steps is broken".to_owned());
+        }
+        let unlisted: Vec<&str> = self
+            .skipped
+            .iter()
+            .map(|(test, _)| test.as_str())
+            .filter(|test| !MAY_BE_SKIPPED.iter().any(|(name, _)| name == test))
+            .collect();
+        if unlisted.is_empty() {
+            Ok(())
+        } else {
+            Err(format!(
+                "skipped and not listed in xtask/src/ci/report.rs: {}: install what they need, or \
+                 list them with the reason",
+                unlisted.join(", ")
+            ))
+        }
+    }
+
+    /// The closing line.
+    pub fn totals(&self) -> String {
+        let (passed, failed) = (self.passed, self.failed.max(self.failures.len() as u64));
+        match self.skipped.len() {
+            0 => format!("{passed} passed, {failed} failed"),
+            skipped => format!("{passed} passed, {failed} failed, {skipped} skipped"),
+        }
+    }
+
+    pub fn print_failures(&self) {
+        for (name, fault) in &self.failures {
+            println!("failed: {name}: {fault}");
+        }
+    }
+
+    pub fn print_slowest(&self) {
+        let mut slow = self.slow.clone();
+        slow.sort_by(|a, b| b.0.total_cmp(&a.0));
+        println!("\nthe {SLOWEST_SHOWN} slowest tests, in seconds:");
+        for (seconds, test) in slow.iter().take(SLOWEST_SHOWN) {
+            println!("{seconds:8.1}  {test}");
+        }
+    }
+
+    pub fn print_skipped(&self) {
+        for (test, why) in &self.skipped {
+            println!("skipped {test}: {why}");
+        }
+    }
+}
+
+/// `test a::b ... ok <0.123s>`: the test and its seconds.
+fn timed(line: &str) -> Option<(&str, f64)> {
+    let (test, rest) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let seconds = rest.rsplit_once('<')?.1.strip_suffix("s>")?;
+    Some((test, seconds.parse().ok()?))
+}
+
+/// Runs cargo with tests, shows what they say as they say it, and counts.
+pub fn shown(command: &mut Command, report: &mut Report) -> Result<()> {
+    shown_on(&mut std::io::stdout(), command, report)
+}
+
+fn shown_on(screen: &mut impl Write, command: &mut Command, report: &mut Report) -> Result<()> {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| tool::cannot_start(&command.get_program().to_string_lossy(), &error))?;
+    if let Some(stdout) = child.stdout.take() {
+        let mut reader = BufReader::new(stdout);
+        let mut line = Vec::new();
+        while reader
+            .read_until(b'\n', &mut line)
+            .is_ok_and(|read| read != 0)
+        {
+            // A closed terminal must not stop the tests.
+            let _ = screen.write_all(&line);
+            report.add_line("", &String::from_utf8_lossy(&line));
+            line.clear();
+        }
+    }
+    let status = child
+        .wait()
+        .map_err(|error| format!("`{}`: {error}", tool::line(command)))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("`{}` ended with {status}", tool::line(command)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_is_what_the_test_programs_said() {
+        let mut report = Report::default();
+        for line in [
+            "running 3 tests",
+            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+            "12 passed; 9 failed;",
+            "test a::b ... ok <1.250s>",
+            "test c ... FAILED <0.003s>",
+            "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+        ] {
+            report.add_line("p", line);
+        }
+        assert_eq!((report.passed, report.failed), (15, 2));
+        assert_eq!(report.totals(), "15 passed, 2 failed");
+        let slow = [(1.25, "p a::b".to_owned()), (0.003, "p c".to_owned())];
+        assert_eq!(report.slow, slow);
+    }
+
+    #[test]
+    fn a_test_that_is_skipped_and_not_listed_fails_the_run() {
+        let mut report = Report::default();
+        report.add_line("p", "test result: ok. 1 passed; 0 failed;");
+        report.check().unwrap();
+        report.add_line("p", "skipped: tests::needs_a_moon: there is no moon");
+        assert_eq!(report.totals(), "1 passed, 0 failed, 1 skipped");
+        let error = report.check().unwrap_err();
+        assert!(error.contains("tests::needs_a_moon"), "{error}");
+    }
+
+    #[test]
+    fn a_run_without_tests_is_an_error() {
+        let error = Report::default().check().unwrap_err();
+        assert!(error.starts_with("no test ran"), "{error}");
+    }
+
+    #[test]
+    fn a_program_that_fails_without_a_word_fails_the_run() {
+        let mut report = Report::default();
+        report.add_line("p", "test result: ok. 1 passed; 0 failed;");
+        report.failures.push(("p".into(), "signal: 11".into()));
+        assert!(report.check().is_err());
+        assert_eq!(report.totals(), "1 passed, 1 failed");
+    }
+
+    #[test]
+    fn a_failing_command_is_counted() {
+        let mut report = Report::default();
+        let script = "echo 'test result: FAILED. 1 passed; 1 failed; 0 ignored'; exit 101";
+        let mut command = Command::new("sh");
+        // Not on the screen: a run of this test would count its line.
+        let error = shown_on(
+            &mut std::io::sink(),
+            command.args(["-c", script]),
+            &mut report,
+        )
+        .unwrap_err();
+        assert!(error.contains("101"), "{error}");
+        assert_eq!((report.passed, report.failed), (1, 1));
+    }
+}
