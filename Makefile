@@ -16,6 +16,7 @@ help:
 
 run:
 	@scripts/system-packages run
+	@echo 'building the oarlock command: 2 to 3 minutes on two cores the first time, seconds after that'
 	@cargo build --release --locked --package oarlock-cli
 	@scripts/main-job
 

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use cipher::StreamCipher;
 use inout::InOutBuf;
-use oarlock::device::{Kind, Operation};
-use oarlock::kernels::cpu::Cpu;
+use oarlock::device::{Kind, Operation, visible_cpu};
 use oarlock::{
     AcceleratedAead, AcceleratedCbc, AcceleratedCtr, Accelerator, AnyStream, Calibration, Strategy,
 };
@@ -46,7 +45,11 @@ pub(crate) const PEERS: &[PeerFactory] = &[
     PeerFactory {
         name: "kernel",
         presence: Presence::Named,
-        open: |_| Ok(Box::new(Kernels(masked_cpu()?))),
+        open: |_| {
+            Ok(Box::new(Kernels(
+                visible_cpu().map_err(oarlock::Error::from)?,
+            )))
+        },
     },
 ];
 
@@ -236,9 +239,4 @@ impl Stream for OfAnyBlock {
     fn prefill(&mut self, budget: Duration) {
         self.stream.prefill(budget);
     }
-}
-
-/// The CPU as `OARLOCK_CPU` leaves it, which only the builder reads.
-fn masked_cpu() -> Result<Cpu, Error> {
-    Ok(Accelerator::builder().max_threads(0).build()?.cpu())
 }

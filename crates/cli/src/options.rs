@@ -3,6 +3,7 @@
 use std::fs;
 use std::thread::available_parallelism;
 
+use oarlock::device::visible_cpu;
 use oarlock::kernels::cpu::Cpu;
 use oarlock::{Accelerator, Builder, Calibration, Options};
 
@@ -54,9 +55,9 @@ pub(crate) fn calibrated(
     built(builder.calibration(calibration))
 }
 
-/// The CPU as `OARLOCK_CPU` leaves it, which only the builder reads.
+/// The CPU as `OARLOCK_CPU` leaves it.
 pub(crate) fn cpu() -> Result<Cpu, Failure> {
-    Ok(built(Accelerator::builder().max_threads(0))?.cpu())
+    visible_cpu().map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// As the kernel calls it.

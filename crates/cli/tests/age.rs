@@ -3,12 +3,12 @@
 
 mod common;
 
-use std::fs;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::os::unix::fs::MetadataExt as _;
+use std::process::Command;
 
-use common::{noise as data, oarlock, run, stderr};
+use common::age::{Home, age, succeeded};
+use common::{run, stderr};
+use oarlock_testing::noise as data;
 
 /// Around a chunk of 64 KiB, and longer than all threads have buffers for.
 const SIZES: [usize; 8] = [
@@ -32,7 +32,7 @@ fn age_reads_what_is_written() {
             let mut command =
                 home.oarlock(&["encrypt", "-f", "-r", &home.recipient, "-o", "sealed"]);
             succeeded(command.args(flags).arg("plain"));
-            let opened = succeeded(&mut home.age(&["-d", "-i", "key.txt", "sealed"]));
+            let opened = succeeded(&mut home.run_here(age(), &["-d", "-i", "key.txt", "sealed"]));
             assert!(opened.stdout == plain, "{size} bytes, {flags:?}");
         }
         // As a filter.
@@ -41,7 +41,10 @@ fn age_reads_what_is_written() {
             &plain,
         );
         assert!(sealed.status.success(), "{}", stderr(&sealed));
-        let opened = run(&mut home.age(&["-d", "-i", "key.txt"]), &sealed.stdout);
+        let opened = run(
+            &mut home.run_here(age(), &["-d", "-i", "key.txt"]),
+            &sealed.stdout,
+        );
         assert!(opened.stdout == plain, "{size} bytes through pipes");
     }
 }
@@ -53,7 +56,7 @@ fn what_age_writes_is_read() {
         let plain = data(size);
         home.write("plain", &plain);
         for flags in [&[][..], &["-a"]] {
-            let mut age = home.age(&["-r", &home.recipient, "-o", "sealed"]);
+            let mut age = home.run_here(age(), &["-r", &home.recipient, "-o", "sealed"]);
             succeeded(age.args(flags).arg("plain"));
             succeeded(
                 &mut home.oarlock(&["decrypt", "-f", "-i", "key.txt", "-o", "opened", "sealed"]),
@@ -107,7 +110,7 @@ fn ssh_keys_are_recipients_and_identities() {
         home.write("plain", b"attack at dawn");
         let public = format!("{name}.pub");
         succeeded(&mut home.oarlock(&["encrypt", "-f", "-R", &public, "-o", "sealed", "plain"]));
-        let theirs = succeeded(&mut home.age(&["-d", "-i", &name, "sealed"]));
+        let theirs = succeeded(&mut home.run_here(age(), &["-d", "-i", &name, "sealed"]));
         assert_eq!(theirs.stdout, b"attack at dawn", "{kind}");
         let ours = succeeded(&mut home.oarlock(&["decrypt", "-i", &name, "sealed"]));
         assert_eq!(ours.stdout, b"attack at dawn", "{kind}");
@@ -193,70 +196,4 @@ fn what_is_wrong_is_said_in_a_line_and_leaves_nothing_behind() {
         output.stdout.len()
     );
     assert_eq!(output.status.code(), Some(1));
-}
-
-/// A folder with an identity of our own making.
-struct Home {
-    folder: tempfile::TempDir,
-    recipient: String,
-}
-
-impl Home {
-    fn new() -> Self {
-        let mut home = Self {
-            folder: tempfile::tempdir().unwrap(),
-            recipient: String::new(),
-        };
-        succeeded(&mut home.oarlock(&["keygen", "-o", "key.txt"]));
-        let recipient = succeeded(&mut home.oarlock(&["keygen", "-y", "key.txt"])).stdout;
-        home.write("recipients.txt", &recipient);
-        home.recipient = String::from_utf8(recipient).unwrap().trim().to_owned();
-        home
-    }
-
-    fn folder(&self) -> &Path {
-        self.folder.path()
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder().join(name)
-    }
-
-    fn write(&self, name: &str, data: &[u8]) {
-        fs::write(self.path(name), data).unwrap();
-        let mode = fs::Permissions::from_mode(0o600);
-        fs::set_permissions(self.path(name), mode).unwrap();
-    }
-
-    fn read(&self, name: &str) -> Vec<u8> {
-        fs::read(self.path(name)).unwrap()
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.folder()).unwrap();
-        let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
-        let mut names: Vec<String> = entries
-            .map(|entry| name(entry).into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
-
-    fn oarlock(&self, args: &[&str]) -> Command {
-        let mut command = oarlock();
-        command.current_dir(self.folder()).args(args);
-        command
-    }
-
-    fn age(&self, args: &[&str]) -> Command {
-        let mut command = common::age::age();
-        command.current_dir(self.folder()).args(args);
-        command
-    }
-}
-
-fn succeeded(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", stderr(&output));
-    output
 }

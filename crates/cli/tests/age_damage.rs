@@ -7,7 +7,8 @@ mod common;
 use std::process::{Output, Stdio};
 
 use common::age::{CHUNK_BYTES, Home, SEALED_CHUNK_BYTES};
-use common::{assert_fails, noise, run, stderr};
+use common::{assert_fails, run, stderr};
+use oarlock_testing::noise;
 use oarlock_vectors::age::{AgeExpectation, all};
 use sha2::{Digest as _, Sha256};
 

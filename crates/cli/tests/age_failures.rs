@@ -7,13 +7,13 @@ use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use common::age::{CHUNK_BYTES, Home, SEALED_CHUNK_BYTES, on_a_terminal};
 use common::{
-    SmallDisk, assert_fails, endless, ends_soon, names, noise, read_soon, run, signal, stderr,
-    until_at_work,
+    SmallDisk, assert_fails, endless, ends_soon, read_soon, run, signal, stderr, until_at_work,
+    until_full, until_taken,
 };
+use oarlock_testing::{names, noise};
 use rustix::process::Signal;
 
 const SIGNALS: [(Signal, i32); 3] = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)];
@@ -195,7 +195,6 @@ fn inputs_that_cannot_be_read_leave_no_output() {
 #[test]
 fn a_full_disk_leaves_the_old_file_and_nothing_else() {
     let Some(disk) = SmallDisk::mount() else {
-        eprintln!("not run: mounting a small file system takes root");
         return;
     };
     let home = Home::new();
@@ -255,7 +254,6 @@ fn outputs_that_cannot_be_made_are_named() {
     home.write("plain", b"attack at dawn");
     home.write("sealed", &home.sealed(b"attack at dawn"));
     let Some(disk) = SmallDisk::mount() else {
-        eprintln!("not run: making a file system read-only takes root");
         return;
     };
     fs::write(disk.path().join("there"), "old").unwrap();
@@ -372,7 +370,7 @@ fn an_interrupt_ends_a_wait_for_the_header() {
             .spawn()
             .unwrap();
         child.stdin.as_mut().unwrap().write_all(begun).unwrap();
-        std::thread::sleep(Duration::from_millis(100));
+        until_taken(child.stdin.as_ref().unwrap());
         signal(&child, Signal::INT);
         let status = ends_soon(child).status;
         assert!(is_interrupted(&status), "{status}");
@@ -408,10 +406,10 @@ fn an_interrupt_ends_a_wait_for_the_reader() {
     for arguments in [&encrypt[..], &armor, &decrypt, &of_text] {
         for (number, status) in SIGNALS {
             let mut child = to_pipe(&home, arguments);
-            // Kept open, and full after a moment.
+            // Kept open.
             let mut stdout = child.stdout.take().unwrap();
             read_soon(&mut stdout, &mut [0]);
-            std::thread::sleep(Duration::from_millis(100));
+            until_full(&stdout);
             signal(&child, number);
             assert_fails(&ends_soon(child), status, &["interrupted"]);
         }

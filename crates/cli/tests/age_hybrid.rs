@@ -8,7 +8,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use common::age::{age, age_keygen, succeeded};
-use common::{noise as data, oarlock, run, stderr};
+use common::{oarlock, run, stderr};
+use oarlock_testing::{names, noise as data};
 
 const AGE: &str = "age";
 const AGE_KEYGEN: &str = "age-keygen";
@@ -311,11 +312,7 @@ impl Home {
     }
 
     fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.0.path()).unwrap();
-        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let mut names: Vec<String> = names.collect();
-        names.sort();
-        names
+        names(self.0.path())
     }
 
     fn command(&self, program: &str) -> Command {

@@ -7,7 +7,8 @@ use std::fs::File;
 use std::process::{Command, Stdio};
 
 use common::age::{Home, age, on_a_terminal, rage, succeeded};
-use common::{noise, stderr};
+use common::stderr;
+use oarlock_testing::noise;
 
 /// Around a chunk of 64 KiB, and more than all threads have buffers for.
 const SIZES: [usize; 7] = [0, 1, 65_535, 65_536, 65_537, (1 << 20) + 1, 80 << 20];

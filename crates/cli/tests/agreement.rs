@@ -8,7 +8,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{IV, assert_fails, enc, key, names, noise, oarlock, openssl, run, stderr};
+use common::{IV, assert_fails, enc, key, oarlock, openssl, run, stderr};
+use oarlock_testing::{names, noise};
 
 /// Short ones, ends of blocks and pages, and either side of the chunks that are shared out.
 const SIZES: [usize; 15] = [

@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use common::{oarlock, provider, stderr};
+use oarlock_testing::is_root;
 use serde_json::Value;
 
 #[test]
@@ -125,7 +126,7 @@ fn scripts_are_followed_and_privileges_seen() {
         "{of_script}"
     );
 
-    if rustix::process::geteuid().is_root() {
+    if is_root("the part with a set-user-ID program") {
         let privileged = folder.path().join("openssl");
         fs::copy("/usr/bin/openssl", &privileged).unwrap();
         std::os::unix::fs::chown(&privileged, Some(65534), None).unwrap();

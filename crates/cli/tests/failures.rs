@@ -9,9 +9,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use common::{
-    IV, KEY, SmallDisk, assert_fails, enc, endless, ends_soon, names, noise, oarlock, openssl,
-    read_soon, run, signal, stderr, until_at_work,
+    IV, KEY, SmallDisk, assert_fails, enc, endless, ends_soon, oarlock, openssl, read_soon, run,
+    signal, stderr, until_at_work, until_full,
 };
+use oarlock_testing::{names, noise};
 use rustix::process::Signal;
 
 #[test]
@@ -266,7 +267,6 @@ fn a_full_device_is_told() {
 #[test]
 fn a_full_disk_leaves_the_old_file_and_nothing_else() {
     let Some(disk) = SmallDisk::mount() else {
-        eprintln!("not run: mounting a small file system takes root");
         return;
     };
     let directory = tempfile::tempdir().unwrap();
@@ -425,8 +425,7 @@ fn the_first_interrupt_ends_a_write_that_waits_for_its_reader() {
             .unwrap();
         let mut got = [0; 1];
         read_soon(child.stdout.as_mut().unwrap(), &mut got);
-        // Long enough to fill any pipe.
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        until_full(child.stdout.as_ref().unwrap());
         signal(&child, Signal::INT);
         assert_fails(&ends_soon(child), 130, &["interrupted"]);
     }

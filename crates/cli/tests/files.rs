@@ -8,7 +8,8 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, sym
 use std::process::Output;
 
 use common::age::{Home, age, succeeded};
-use common::{assert_fails, noise, run, stderr};
+use common::{assert_fails, run, stderr};
+use oarlock_testing::noise;
 use serde_json::Value;
 
 /// Below and above what one thread does alone (8 MiB).

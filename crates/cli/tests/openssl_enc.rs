@@ -8,9 +8,10 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use common::{
-    IV, KEY, SmallDisk, assert_fails, assert_one_line, endless, ends_soon, names, noise, oarlock,
+    IV, KEY, SmallDisk, assert_fails, assert_one_line, endless, ends_soon, has_script, oarlock,
     run, signal, stderr, until_at_work,
 };
+use oarlock_testing::{names, noise};
 use rustix::process::Signal;
 
 const CIPHERS: [(&str, usize); 7] = [
@@ -260,8 +261,7 @@ fn on_a_terminal(script: &str, typed: &str) -> Output {
 
 #[test]
 fn the_passphrase_is_asked_for_on_a_terminal() {
-    if Command::new("script").arg("--version").output().is_err() {
-        eprintln!("not run: `script` (util-linux) is not installed");
+    if !has_script() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -416,7 +416,6 @@ fn the_warning_comes_once_and_only_with_a_passphrase() {
 #[test]
 fn a_full_disk_leaves_the_old_file_and_nothing_else() {
     let Some(disk) = SmallDisk::mount() else {
-        eprintln!("not run: mounting a small file system takes root");
         return;
     };
     let directory = tempfile::tempdir().unwrap();

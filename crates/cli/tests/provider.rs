@@ -9,7 +9,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use common::{assert_fails, names, oarlock, provider, stderr};
+use common::{assert_fails, oarlock, provider, stderr};
+use oarlock_testing::{is_root, names};
 use serde_json::Value;
 
 #[test]
@@ -202,7 +203,7 @@ fn nothing_is_changed_where_it_is_not_wanted_or_does_not_work() {
 
 #[test]
 fn who_may_not_write_is_told() {
-    if !rustix::process::geteuid().is_root() {
+    if !is_root("a provider that another user may not write") {
         return;
     }
     let machine = Machine::with("a = 1\n");

@@ -6,7 +6,8 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{assert_fails, names, oarlock, run, stderr};
+use common::{assert_fails, oarlock, run, stderr};
+use oarlock_testing::names;
 use roxmltree::{Document, ParsingOptions};
 
 fn report(folder: &Path) -> std::process::Output {

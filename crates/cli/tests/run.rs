@@ -10,9 +10,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use common::{
-    assert_fails, assert_one_line, ends_soon, names, oarlock, run, signal, stderr, until,
-};
+use common::{assert_fails, assert_one_line, ends_soon, oarlock, run, signal, stderr};
+use oarlock_testing::{names, until};
 use rustix::process::Signal;
 
 #[test]

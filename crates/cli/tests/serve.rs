@@ -13,11 +13,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{assert_fails, oarlock, run, signal, stderr, until};
+use common::{assert_fails, oarlock, run, signal, stderr};
 use oarlock::{AcceleratedRsaPublic, Accelerator, RsaPrivateKey};
 use oarlock_net::client::{CallOptions, Client, Operation, Settings};
 use oarlock_net::proto;
 use oarlock_net::tls::TlsFiles;
+use oarlock_testing::until;
 use rustix::process::Signal;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;

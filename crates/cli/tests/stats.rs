@@ -5,7 +5,8 @@ mod common;
 
 use std::process::{Command, Output, Stdio};
 
-use common::{IV, KEY, assert_fails, noise, oarlock, openssl, provider, run, stderr};
+use common::{IV, KEY, assert_fails, oarlock, openssl, provider, run, stderr};
+use oarlock_testing::noise;
 use serde_json::Value;
 
 #[test]

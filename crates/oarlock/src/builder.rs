@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use oarlock_kernels::cpu::Cpu;
-
 use crate::accelerator::Accelerator;
 use crate::costs::calibration::Calibration;
 use crate::costs::lookup::Costs;
@@ -130,7 +128,7 @@ impl Builder {
         self
     }
 
-    /// Hides CPU features, as `OARLOCK_CPU` does: see [`Cpu::masked`]. For tests.
+    /// Hides CPU features, as `OARLOCK_CPU` does: see [`Cpu::masked`](oarlock_kernels::cpu::Cpu::masked). For tests.
     #[must_use]
     pub fn cpu_mask(mut self, mask: impl Into<String>) -> Self {
         self.cpu_mask = Some(mask.into());
@@ -162,31 +160,19 @@ impl Builder {
     /// `OARLOCK_CPU` that names no feature; [`Error::InvalidInput`] for a calibration that no
     /// machine could give.
     pub fn build(mut self) -> Result<Accelerator, Error> {
-        let environment = |name| {
-            if process::is_privileged() {
-                None
-            } else {
-                std::env::var(name).ok()
-            }
-        };
         if self.environment
-            && let Some(text) = environment("OARLOCK_OPTIONS")
+            && let Some(text) = process::environment("OARLOCK_OPTIONS")
         {
             self.options
                 .set_all(&text)
                 .map_err(|error| error.from("OARLOCK_OPTIONS"))?;
         }
         self.options.validate()?;
-        let mut cpu = Cpu::detect();
-        for (source, mask) in [
-            ("cpu_mask", self.cpu_mask),
-            ("OARLOCK_CPU", environment("OARLOCK_CPU")),
-        ] {
-            if let Some(mask) = mask {
-                cpu = cpu
-                    .masked(&mask)
-                    .map_err(|error| OptionsError(error.to_string()).from(source))?;
-            }
+        let mut cpu = process::visible_cpu()?;
+        if let Some(mask) = self.cpu_mask {
+            cpu = cpu
+                .masked(&mask)
+                .map_err(|error| OptionsError(error.to_string()).from("cpu_mask"))?;
         }
         process::watch_forks();
         let min_threads = self.options.min_threads;

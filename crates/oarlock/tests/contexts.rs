@@ -91,7 +91,8 @@ fn check_stream(
             // A copy goes on by itself.
             let mut copy = context.clone();
             let mut copied = vec![0; data.len()];
-            copy.apply(InOutBuf::new(&data, &mut copied).unwrap());
+            copy.apply(InOutBuf::new(&data, &mut copied).unwrap())
+                .unwrap();
             assert!(
                 copied == expected,
                 "{name}, {operation}, copy at call {call}"
@@ -101,7 +102,7 @@ fn check_stream(
                 (context.counter().1 + data.len()) % block(operation)
             );
         }
-        context.apply(data.as_mut_slice().into());
+        context.apply(data.as_mut_slice().into()).unwrap();
         assert!(data == expected, "{name}, {operation}, call {call}");
     }
 }
@@ -125,12 +126,12 @@ fn chacha20_carries_into_the_nonce() {
         context.set_counter(nonce([0xff, 0xff, 0, 0]) | 0xffff_f000, 0);
         let mut data = vec![0; (0x1000 << 6) + 64];
         let (head, tail) = data.split_at_mut(bytes_before);
-        context.apply(head.into());
-        context.apply(tail.into());
+        context.apply(head.into()).unwrap();
+        context.apply(tail.into()).unwrap();
         assert_eq!(context.counter(), (nonce([0, 0, 1, 0]) | 1, 0));
         let mut alone = vec![0; 64];
         context.set_counter(nonce([0, 0, 1, 0]), 0);
-        context.apply(alone.as_mut_slice().into());
+        context.apply(alone.as_mut_slice().into()).unwrap();
         assert_eq!(data[data.len() - 64..], alone, "{bytes_before}");
     }
 }
@@ -182,9 +183,9 @@ fn check_chain(
             }
             let piece = (&mut data[at..end]).into();
             if decrypts {
-                context.decrypt(piece);
+                context.decrypt(piece).unwrap();
             } else {
-                context.encrypt(piece);
+                context.encrypt(piece).unwrap();
             }
             if end > 0 {
                 assert_eq!(context.iv(), cipher[end - 16..end], "{name}");
@@ -263,7 +264,7 @@ fn check_message(
             "{name}, {operation}, {bytes} by {piece_bytes}"
         );
         assert_eq!(
-            context.finish(),
+            context.finish().unwrap(),
             tag,
             "{name}, {operation}, {bytes} by {piece_bytes}"
         );
@@ -320,4 +321,77 @@ fn what_does_not_fit_is_refused() {
     aead.begin(&[0; 12]).unwrap();
     aead.seal_next((&mut [0; 3][..]).into()).unwrap();
     assert!(invalid_input(aead.aad(b"too late").err()));
+}
+
+#[test]
+fn without_a_key_nothing_is_written() {
+    let is_refused = |result: Result<(), Error>| matches!(result, Err(Error::InvalidInput(what)) if what.contains("set_key"));
+    for (name, accelerator) in accelerators() {
+        for bytes in [0, 16, 1 << 10, 100 << 10, 1 << 20] {
+            let plain = vec![7; bytes];
+            let mut data = plain.clone();
+            for operation in [
+                Operation::Aes128Ctr,
+                Operation::ChaCha20,
+                Operation::Camellia256Ctr,
+            ] {
+                let context = accelerator.stream_context(operation).unwrap();
+                for mut context in [context.clone(), context] {
+                    context.set_counter(1, 3);
+                    assert!(context.set_key(&[0; 5]).is_err());
+                    let done = context.apply(data.as_mut_slice().into());
+                    assert!(is_refused(done), "{name}, {operation}, {bytes}");
+                    assert_eq!(context.counter(), (1, 3));
+                }
+            }
+            let context = accelerator.cbc_context(Operation::Aes256Cbc).unwrap();
+            for mut context in [context.clone(), context] {
+                context.set_iv([1; 16]);
+                assert!(is_refused(context.encrypt(data.as_mut_slice().into())));
+                assert!(is_refused(context.decrypt(data.as_mut_slice().into())));
+                assert_eq!(context.iv(), [1; 16]);
+            }
+            for operation in [Operation::Aes256Gcm, Operation::ChaCha20Poly1305] {
+                let context = accelerator.aead_context(operation).unwrap();
+                for mut context in [context.clone(), context] {
+                    assert!(is_refused(context.begin(&[1; 12])), "{name}, {operation}");
+                    assert!(!context.has_message());
+                    let sealed = context.seal(&[1; 12], b"", data.as_mut_slice().into());
+                    assert!(is_refused(sealed.map(|_| ())), "{name}, {operation}");
+                    let opened = context.open(&[1; 12], b"", data.as_mut_slice().into(), &[0; 16]);
+                    assert!(is_refused(opened), "{name}, {operation}");
+                    assert!(context.seal_next(data.as_mut_slice().into()).is_err());
+                    assert!(context.open_next(data.as_mut_slice().into()).is_err());
+                    assert!(context.aad(b"header").is_err());
+                    assert!(context.finish().is_err());
+                }
+            }
+            assert!(data == plain, "{name}, {bytes}");
+        }
+    }
+}
+
+#[test]
+fn a_message_ends_once() {
+    let accelerator = Accelerator::builder().build().unwrap();
+    for operation in [Operation::Aes128Gcm, Operation::ChaCha20Poly1305] {
+        let key = vec![7; operation.key_bytes()];
+        let mut context = accelerator.aead_context(operation).unwrap();
+        context.set_key(&key).unwrap();
+        let is_refused = |context: &mut AeadContext| {
+            let mut data = [9; 20];
+            assert!(context.seal_next((&mut data[..]).into()).is_err());
+            assert!(context.open_next((&mut data[..]).into()).is_err());
+            assert_eq!(data, [9; 20]);
+            assert!(matches!(context.finish(), Err(Error::InvalidInput(_))));
+        };
+        is_refused(&mut context);
+        context.begin(&[1; 12]).unwrap();
+        context.finish().unwrap();
+        is_refused(&mut context);
+        // A new key gives up the message of the old one.
+        context.begin(&[1; 12]).unwrap();
+        context.set_key(&key).unwrap();
+        is_refused(&mut context);
+    }
 }

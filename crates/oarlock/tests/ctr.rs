@@ -5,6 +5,7 @@
 use ::ctr::Ctr128BE;
 use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use oarlock::{Accelerator, Strategy};
+use oarlock_testing::has_cpus;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -121,7 +122,7 @@ fn stripes_that_are_asked_for_are_made_of_short_requests_too() {
         .strategy(Strategy::Stripe)
         .build()
         .unwrap();
-    if accelerator.parallelism() == 1 {
+    if !has_cpus() {
         return;
     }
     let mut cipher = accelerator.ctr(&[1; 16], &[2; 16]).unwrap();

@@ -2,8 +2,6 @@
 #![cfg(feature = "software")]
 #![allow(clippy::unwrap_used, unsafe_code)]
 
-mod alone;
-
 use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +9,7 @@ use std::sync::mpsc;
 
 use oarlock::{Accelerator, Error, Hash, JobOptions, RsaPrivateKey, SignatureScheme};
 
-use self::alone::alone;
+use oarlock_testing::{alone, has_cpus, skip};
 
 const SCHEME: SignatureScheme = SignatureScheme::Pss(Hash::Sha256);
 
@@ -67,19 +65,14 @@ fn a_helper_that_has_signed_leaves_nothing_to_its_threads_end() {
         LEFT.store(others.count(), Ordering::SeqCst);
     }
     // Alone, for else another test may have aws-lc make its key first.
-    if alone(
-        "a_helper_that_has_signed_leaves_nothing_to_its_threads_end",
-        &[],
-    ) {
+    if alone(&[]) {
         return;
     }
-    if std::thread::available_parallelism().unwrap().get() == 1 {
-        println!("skipped: on one CPU there is no helper");
+    if !has_cpus() {
         return;
     }
     if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
-        println!("skipped: aws-lc-sys has no binding here that gives it back");
-        return;
+        return skip("aws-lc-sys has no binding here that gives it back");
     }
     let mut key = 0;
     // SAFETY: a place for the key, and a function that stays.

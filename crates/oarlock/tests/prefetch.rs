@@ -1,11 +1,12 @@
 //! Keystream made ahead: the same bytes whatever is ready when, and no trouble at the edges.
 #![allow(clippy::unwrap_used)]
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use oarlock::device::Operation;
 use oarlock::{AcceleratedCtr, Accelerator, AnyStream, PrefetchWorker, Reservation, Strategy};
+use oarlock_testing::{has_cpus, until};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 const KEY: [u8; 32] = *b"thirty-two bytes of a secret key";
@@ -55,10 +56,9 @@ fn open(accelerator: &Accelerator, operation: Operation, iv: &[u8]) -> Accelerat
 
 /// Waits until the streams are full, so that what follows is taken from them.
 fn wait_until_full(cipher: &mut AcceleratedCtr<AnyStream>) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while cipher.prefill(Duration::from_secs(1)) > 0 {
-        assert!(Instant::now() < deadline, "the streams do not get full");
-    }
+    until("the streams are full", || {
+        cipher.prefill(Duration::from_secs(1)) == 0
+    });
 }
 
 #[test]
@@ -206,22 +206,15 @@ fn workers_fill_the_streams_while_nobody_asks() {
             continue;
         }
         let mut cipher = open(&accelerator, Operation::ChaCha20, &[0; 12]);
-        let deadline = Instant::now() + Duration::from_secs(20);
         // All of it at some time, whoever was disturbed by what.
-        loop {
+        until("a whole piece is made ahead", || {
             std::thread::sleep(Duration::from_millis(5));
             let mut data = [0; 4096];
             cipher.apply_keystream(&mut data);
             cipher.hand_in_stats();
             let counts = accelerator.stats().operations[&("cpu".into(), Operation::ChaCha20)];
-            if counts.prefetched_bytes >= 4096 {
-                break;
-            }
-            assert!(
-                Instant::now() < deadline,
-                "{worker:?}: nothing is made ahead"
-            );
-        }
+            counts.prefetched_bytes >= 4096
+        });
     }
 }
 
@@ -260,15 +253,7 @@ fn two_thousand_ciphers_stay_under_the_memory_cap() {
     }
     drop(ciphers);
     // Whoever fills them lets go soon after.
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while accelerator.prefetch_bytes() > 0 {
-        assert!(
-            Instant::now() < deadline,
-            "{}",
-            accelerator.prefetch_bytes()
-        );
-        std::thread::yield_now();
-    }
+    until("all are let go", || accelerator.prefetch_bytes() == 0);
 }
 
 #[test]
@@ -333,18 +318,17 @@ fn options_change_while_a_session_runs() {
 #[test]
 fn a_slow_cipher_with_pauses_comes_to_prefetch_by_itself() {
     let accelerator = Accelerator::builder().max_threads(1).build().unwrap();
-    if accelerator.parallelism() == 1 {
+    if !has_cpus() {
         return;
     }
     let mut cipher = open(&accelerator, Operation::TripleDesCtr, &[0; 8]);
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while cipher.prefetch_bytes() == 0 {
-        assert!(Instant::now() < deadline, "it never does");
+    until("it does", || {
         for _ in 0..8 {
             cipher.apply_keystream(&mut [0; 4096]);
         }
         std::thread::sleep(Duration::from_millis(2));
-    }
+        cipher.prefetch_bytes() > 0
+    });
 }
 
 #[test]

@@ -3,8 +3,6 @@
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used)]
 
-mod alone;
-
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::IntoRawFd;
@@ -14,7 +12,7 @@ use cipher::{BlockModeEncrypt, KeyIvInit, StreamCipher};
 use oarlock::device::Operation;
 use oarlock::{Accelerator, Builder, PrefetchWorker, Strategy};
 
-use self::alone::alone;
+use oarlock_testing::{alone, has_cpus, is_root};
 
 const KEY: [u8; 16] = *b"sixteen secret b";
 const IV: [u8; 16] = [0x35; 16];
@@ -29,10 +27,7 @@ type Confine = fn() -> Result<(), String>;
 
 #[test]
 fn a_filter_that_kills_sees_no_call_that_is_not_on_its_list() {
-    if alone(
-        "a_filter_that_kills_sees_no_call_that_is_not_on_its_list",
-        &[],
-    ) {
+    if alone(&[]) {
         return;
     }
     no_thread_but_right(sandbox::enter);
@@ -41,7 +36,7 @@ fn a_filter_that_kills_sees_no_call_that_is_not_on_its_list() {
 /// Else the test above would prove nothing.
 #[test]
 fn the_filter_of_these_tests_kills() {
-    if alone("the_filter_of_these_tests_kills", &[]) {
+    if alone(&[]) {
         return;
     }
     let status = in_child(|| {
@@ -64,7 +59,7 @@ fn the_filter_of_these_tests_kills() {
 /// And so would all of these if no thread were made anyhow.
 #[test]
 fn without_confinement_threads_are_made() {
-    if alone("without_confinement_threads_are_made", &[]) || is_on_one_cpu() {
+    if alone(&[]) || !has_cpus() {
         return;
     }
     let expected = Expected::new();
@@ -81,11 +76,7 @@ fn without_confinement_threads_are_made() {
 
 #[test]
 fn a_process_that_goes_into_a_sandbox_later_makes_no_more_threads() {
-    if alone(
-        "a_process_that_goes_into_a_sandbox_later_makes_no_more_threads",
-        &[],
-    ) || is_on_one_cpu()
-    {
+    if alone(&[]) || !has_cpus() {
         return;
     }
     let expected = Expected::new();
@@ -102,7 +93,7 @@ fn a_process_that_goes_into_a_sandbox_later_makes_no_more_threads() {
 
 #[test]
 fn without_proc_there_is_no_thread() {
-    if alone("without_proc_there_is_no_thread", &[]) || is_not_root() {
+    if alone(&[]) || !is_root("confining a process so") {
         return;
     }
     no_thread_but_right(|| {
@@ -114,7 +105,7 @@ fn without_proc_there_is_no_thread() {
 
 #[test]
 fn where_no_process_may_be_made_there_is_no_thread() {
-    if alone("where_no_process_may_be_made_there_is_no_thread", &[]) || is_not_root() {
+    if alone(&[]) || !is_root("confining a process so") {
         return;
     }
     no_thread_but_right(|| with_so_many_tasks(1));
@@ -122,7 +113,7 @@ fn where_no_process_may_be_made_there_is_no_thread() {
 
 #[test]
 fn threads_that_can_be_made_do_with_those_that_cannot() {
-    if alone("threads_that_can_be_made_do_with_those_that_cannot", &[]) || is_not_root() {
+    if alone(&[]) || !is_root("confining a process so") {
         return;
     }
     let expected = Expected::new();
@@ -151,7 +142,7 @@ fn threads_that_can_be_made_do_with_those_that_cannot() {
 
 #[test]
 fn where_memory_is_short_of_a_stack_there_is_no_thread() {
-    if alone("where_memory_is_short_of_a_stack_there_is_no_thread", &[]) || is_on_one_cpu() {
+    if alone(&[]) || !has_cpus() {
         return;
     }
     let mut expected = reference_ctr();
@@ -467,23 +458,6 @@ fn set_errno(value: i32) {
 /// Threads of this process, by the kernel's list.
 fn task_count() -> usize {
     fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
-}
-
-fn is_on_one_cpu() -> bool {
-    let is_one = std::thread::available_parallelism().unwrap().get() == 1;
-    if is_one {
-        println!("skipped: on one CPU no thread is made anyhow");
-    }
-    is_one
-}
-
-fn is_not_root() -> bool {
-    // SAFETY: no precondition.
-    let is_not = unsafe { libc::geteuid() } != 0;
-    if is_not {
-        println!("skipped: to confine a process so takes root");
-    }
-    is_not
 }
 
 /// A filter of system calls after that of OpenSSH's processes before authentication.

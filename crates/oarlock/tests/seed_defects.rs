@@ -5,10 +5,10 @@
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use cipher::{KeyIvInit, StreamCipher};
 use oarlock::{Accelerator, Error, Options, Reservation, Strategy};
+use oarlock_testing::until;
 
 const KEY: [u8; 16] = [0x2b; 16];
 const IV: [u8; 16] = [0xf0; 16];
@@ -42,7 +42,7 @@ fn an_iv_given_with_a_call_is_used() {
 
 #[test]
 fn set_iv_does_not_wait_for_work_under_way() {
-    // The pool is busy for half a second with somebody else's work.
+    // The pool is busy with somebody else's work until the IV is set.
     let accelerator = striped();
     let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
     let release = AtomicBool::new(false);
@@ -54,19 +54,14 @@ fn set_iv_does_not_wait_for_work_under_way() {
                 if first.swap(false, Ordering::Relaxed) {
                     busy.wait();
                 }
-                while !release.load(Ordering::Relaxed) {
-                    std::hint::spin_loop();
-                }
+                until("the IV is set", || release.load(Ordering::Relaxed));
             });
         });
         busy.wait();
-        let began = Instant::now();
         for _ in 0..1000 {
             cipher.set_iv(&[0x22; 16]).unwrap();
         }
-        let took = began.elapsed();
         release.store(true, Ordering::Relaxed);
-        assert!(took < Duration::from_millis(200), "{took:?}");
     });
     let mut data = vec![0; 50_000];
     cipher.apply_keystream(&mut data);

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use inout::InOutBuf;
-use oarlock::device::Operation;
-use oarlock::kernels::{chacha20_poly1305::ChaCha20Poly1305, cpu::Cpu, gcm::Gcm};
+use oarlock::device::{Operation, visible_cpu};
+use oarlock::kernels::{chacha20_poly1305::ChaCha20Poly1305, gcm::Gcm};
 use oarlock::{AcceleratedAead, Accelerator, Error};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
@@ -36,10 +36,10 @@ fn sealed(operation: Operation, nonce: &[u8], aad: &[u8], data: &[u8]) -> (Vec<u
     let mut data = data.to_vec();
     let (key, in_place) = (&KEY[..operation.key_bytes()], (&mut data[..]).into());
     let tag = if operation == Operation::ChaCha20Poly1305 {
-        let aead = ChaCha20Poly1305::new(key, Cpu::detect()).unwrap();
+        let aead = ChaCha20Poly1305::new(key, visible_cpu().unwrap()).unwrap();
         aead.seal(nonce, aad, in_place)
     } else {
-        let gcm = Gcm::new(key, Cpu::detect()).unwrap();
+        let gcm = Gcm::new(key, visible_cpu().unwrap()).unwrap();
         gcm.seal(nonce, aad, in_place)
     };
     (data, tag.unwrap())

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use oarlock::device::visible_cpu;
 use oarlock::{
     AcceleratedRsa, AcceleratedRsaPublic, Accelerator, EncryptionScheme, Error, Hash, Job,
     JobOptions, PssSalt, RsaPrivateKey, RsaPublicKey, SignatureScheme,
@@ -64,7 +65,7 @@ impl<T: PartialEq + std::fmt::Debug> Together<T> {
         self.compare();
         let stats = self.accelerator.stats().public_key;
         assert_eq!(stats.faults, 0);
-        let cpu = oarlock::kernels::cpu::Cpu::detect();
+        let cpu = visible_cpu().unwrap();
         if oarlock::kernels::modexp::Ifma::new(cpu).is_some() {
             // Half of them are those that were made alone.
             assert!(stats.in_groups * 4 > stats.alone * 3, "{stats:?}");

@@ -4,9 +4,10 @@
 
 mod driver;
 
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
-use driver::{Context, Param, ctrl, libcrypto, noise};
+use driver::{Context, NAMES, Param, ctrl, libcrypto};
+use oarlock_testing::seeded_noise as noise;
 
 #[test]
 fn chacha20_poly1305_without_a_key_encrypts_nothing() {
@@ -144,6 +145,190 @@ fn data_of_no_bytes_end_no_associated_data() {
     assert_eq!(tag(&parted), tag(&whole));
 }
 
+/// 3.0 lets EVP_Cipher without data pass over a wrong tag of ChaCha20-Poly1305 (CVE-2026-75803).
+#[test]
+fn evp_cipher_without_data_looks_at_the_tag() {
+    for name in AEADS {
+        for (aad_bytes, bytes) in [(0, 0), (20, 0), (0, 20), (20, 20)] {
+            let begun = |encrypts, data: &[u8]| {
+                let context = keyed(name, encrypts);
+                assert!(aad(&context, &vec![1; aad_bytes]));
+                (update(&context, data).unwrap(), context)
+            };
+            let (sealed, context) = begun(1, &vec![2; bytes]);
+            let expected = tag(&context);
+            for output in [[0xaa; 16].as_mut_ptr(), null_mut()] {
+                let (_, context) = begun(1, &vec![2; bytes]);
+                let mut found = [0; 16];
+                assert_eq!(context.cipher(output, null(), 0), 0);
+                assert_eq!(context.ctrl(ctrl::AEAD_GET_TAG, 16, found.as_mut_ptr()), 1);
+                assert_eq!(found, expected, "{name}");
+                for damage in 0..=16 {
+                    let (opened, context) = begun(0, &sealed);
+                    assert_eq!(opened, vec![2; bytes]);
+                    let mut tag = expected;
+                    if let Some(byte) = tag.get_mut(damage) {
+                        *byte ^= 1;
+                    }
+                    assert_eq!(context.ctrl(ctrl::AEAD_SET_TAG, 16, tag.as_mut_ptr()), 1);
+                    let done = context.cipher(output, null(), 0);
+                    let expected = if damage == 16 { 0 } else { -1 };
+                    assert_eq!(done, expected, "{name}, {damage}");
+                    libcrypto().errors();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn no_message_opens_without_a_tag() {
+    for name in AEADS {
+        for by_cipher in [false, true] {
+            let sealing = keyed(name, 1);
+            let sealed = update(&sealing, &[1; 20]).unwrap();
+            let mut tag = tag(&sealing);
+            let opening = keyed(name, 0);
+            assert_eq!(update(&opening, &sealed).unwrap(), [1; 20]);
+            libcrypto().errors();
+            assert!(!end(&opening, by_cipher), "{name}");
+            if name == "ChaCha20-Poly1305" {
+                assert_eq!(libcrypto().errors(), [(PROV, TAG_NOT_SET)]);
+            }
+            // It may still come.
+            assert_eq!(opening.ctrl(ctrl::AEAD_SET_TAG, 16, tag.as_mut_ptr()), 1);
+            assert!(end(&opening, by_cipher), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_nonce_serves_one_message() {
+    for name in AEADS {
+        for encrypts in [1, 0] {
+            let context = keyed(name, encrypts);
+            let first = update(&context, &[1; 20]).unwrap();
+            if encrypts == 0 {
+                let mut tag = [0; 16];
+                assert_eq!(context.ctrl(ctrl::AEAD_SET_TAG, 16, tag.as_mut_ptr()), 1);
+            }
+            assert_eq!(end(&context, false), encrypts == 1, "{name}");
+            let (copy, done) = context.copy();
+            assert_eq!(done, 1);
+            for ended in [&context, &copy] {
+                is_refused(name, ended);
+                // Neither key nor nonce is new.
+                assert_eq!(ended.init(None, None, None, 1 - encrypts), 1);
+                is_refused(name, ended);
+                assert_eq!(ended.init(None, None, Some(&noise(1, 12)), encrypts), 1);
+                assert_eq!(update(ended, &[1; 20]).unwrap(), first, "{name}");
+            }
+        }
+    }
+    // A new key begins anew, and so do a fixed IV and a record's sequence number.
+    let name = "ChaCha20-Poly1305";
+    let context = keyed(name, 1);
+    let first = update(&context, &[1; 20]).unwrap();
+    tag(&context);
+    assert_eq!(context.init(None, Some(&noise(3, 32)), None, 1), 1);
+    assert_ne!(update(&context, &[1; 20]).unwrap(), first);
+    tag(&context);
+    is_refused(name, &context);
+    let mut fixed = noise(1, 12);
+    assert_eq!(
+        context.ctrl(ctrl::AEAD_SET_IV_FIXED, 12, fixed.as_mut_ptr()),
+        1
+    );
+    let mut sealed = Vec::new();
+    for sequence in [0, 1] {
+        let mut aad = [0, 0, 0, 0, 0, 0, 0, sequence, 23, 3, 3, 0, 20];
+        assert_eq!(context.ctrl(ctrl::AEAD_TLS1_AAD, 13, aad.as_mut_ptr()), 16);
+        // A record has its tag.
+        assert_eq!(
+            context.cipher([0; 16].as_mut_ptr(), [0; 16].as_ptr(), 0),
+            -1
+        );
+        let mut record = [1; 36];
+        let place = record.as_mut_ptr();
+        assert_eq!(context.cipher(place, place, 36), 36);
+        sealed.push(record);
+        is_refused(name, &context);
+    }
+    assert_ne!(sealed[0], sealed[1]);
+}
+
+/// Neither data nor an end.
+fn is_refused(name: &str, context: &Context) {
+    let (mut output, mut made) = ([0xaa; 64], 0);
+    let data = [1; 36];
+    for bytes in [20, 36] {
+        let done = context.update(output.as_mut_ptr(), &mut made, data.as_ptr(), bytes);
+        assert_eq!((done, made), (0, 0), "{name}");
+        let done = context.cipher(output.as_mut_ptr(), data.as_ptr(), bytes as usize);
+        assert_eq!(done, -1, "{name}");
+    }
+    assert!(!aad(context, &[1; 20]), "{name}");
+    assert!(!end(context, false), "{name}");
+    assert!(!end(context, true), "{name}");
+    assert_eq!(output, [0xaa; 64], "{name}");
+    libcrypto().errors();
+}
+
+#[test]
+fn a_message_under_way_has_no_tag() {
+    for name in AEADS {
+        let context = keyed(name, 1);
+        let get = |context: &Context| {
+            let mut tag = [0xaa; 16];
+            let done = context.ctrl(ctrl::AEAD_GET_TAG, 16, tag.as_mut_ptr());
+            assert_eq!(done == 1, tag != [0xaa; 16], "{name}");
+            (done == 1).then_some(tag)
+        };
+        assert_eq!(get(&context), None, "{name}: before the first message");
+        update(&context, &[1; 20]).unwrap();
+        assert_eq!(get(&context), None, "{name}: within the first message");
+        let first = tag(&context);
+        assert_eq!(get(&context), Some(first), "{name}");
+        assert_eq!(get(&context.copy().0), Some(first), "{name}: a copy");
+        assert_eq!(context.init(None, None, Some(&noise(4, 12)), 1), 1);
+        update(&context, &[1; 20]).unwrap();
+        assert_eq!(get(&context), None, "{name}: within the second message");
+        assert_eq!(get(&context.copy().0), None, "{name}: a copy");
+        assert_ne!(tag(&context), first, "{name}");
+        libcrypto().errors();
+    }
+}
+
+#[test]
+fn without_a_key_nothing_is_written() {
+    for name in NAMES {
+        for encrypts in [1, 0] {
+            let context = ours(name);
+            assert_eq!(context.init(None, None, Some(&noise(1, 16)), encrypts), 1);
+            let (copy, done) = context.copy();
+            assert_eq!(done, 1);
+            for context in [&context, &copy] {
+                let (mut output, mut made) = ([0xaa; 96], 0);
+                let data = [1; 64];
+                let place = output.as_mut_ptr();
+                assert_eq!(
+                    context.update(place, &mut made, data.as_ptr(), 64),
+                    0,
+                    "{name}"
+                );
+                assert_eq!(context.cipher(place, data.as_ptr(), 64), -1, "{name}");
+                assert!(!end(context, false), "{name}");
+                assert_eq!(output, [0xaa; 96], "{name}");
+                if AEADS.contains(&name) {
+                    assert!(!aad(context, &[1; 20]), "{name}");
+                    assert!(!end(context, true), "{name}");
+                }
+                libcrypto().errors();
+            }
+        }
+    }
+}
+
 /// 3.0 reads and writes where nothing is.
 #[test]
 fn what_3_0_does_not_look_at_is_refused() {
@@ -236,6 +421,24 @@ fn tag(context: &Context) -> [u8; 16] {
     tag
 }
 
-/// ERR_LIB_PROV and PROV_R_NO_KEY_SET.
+/// Ends a message, by the final call or by EVP_Cipher without data.
+fn end(context: &Context, by_cipher: bool) -> bool {
+    let (mut output, mut made) = ([0xaa; 64], 0);
+    let done = match by_cipher {
+        true => context.cipher(output.as_mut_ptr(), null(), 0) + 1,
+        false => context.finish(output.as_mut_ptr(), &mut made),
+    };
+    done == 1
+}
+
+const AEADS: [&str; 4] = [
+    "AES-128-GCM",
+    "AES-192-GCM",
+    "AES-256-GCM",
+    "ChaCha20-Poly1305",
+];
+
+/// ERR_LIB_PROV and its reasons.
 const PROV: u32 = 57;
 const NO_KEY_SET: u32 = 114;
+const TAG_NOT_SET: u32 = 119;

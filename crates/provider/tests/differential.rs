@@ -6,7 +6,8 @@ mod driver;
 use std::collections::BTreeMap;
 
 use driver::script::{Algorithm, Difference, End};
-use driver::{Cipher, NAMES, Param, ctrl, libcrypto, noise};
+use driver::{Cipher, NAMES, Param, ctrl, libcrypto};
+use oarlock_testing::seeded_noise as noise;
 
 #[test]
 fn descriptions_are_the_default_providers() {

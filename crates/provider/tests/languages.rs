@@ -7,9 +7,10 @@ mod host;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use host::{Accelerated, assert_same, lossy, open_folder, run, succeeds, with_conf};
+use host::{Accelerated, assert_same, open_folder, run, succeeds, with_conf};
 use oarlock::Direction::{Decrypt, Encrypt};
 use oarlock::device::Operation;
+use oarlock_testing::lossy;
 use tempfile::TempDir;
 
 #[test]

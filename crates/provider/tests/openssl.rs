@@ -7,9 +7,10 @@ mod host;
 use std::fs;
 use std::process::Command;
 
-use host::{Accelerated, assert_same, lossy, noise_file, open_folder, succeeds, with_conf};
+use host::{Accelerated, assert_same, noise_file, open_folder, succeeds, with_conf};
 use oarlock::Direction::{Decrypt, Encrypt};
 use oarlock::device::Operation;
+use oarlock_testing::lossy;
 
 #[test]
 fn what_one_encrypts_the_other_reads() {

@@ -13,12 +13,12 @@ use std::thread;
 use std::time::Duration;
 
 use host::{
-    Accelerated, LIMIT, Program, assert_same, descriptors, free_port, goes_into_the_background,
-    is_root, lossy, noise_file, open_folder, resident_kib, run, succeeds, threads, until,
-    until_listening, with_conf,
+    Accelerated, Program, assert_same, descriptors, free_port, goes_into_the_background,
+    noise_file, open_folder, resident_kib, run, succeeds, threads, until_listening, with_conf,
 };
 use oarlock::Direction::{Decrypt, Encrypt};
 use oarlock::device::Operation;
+use oarlock_testing::{LIMIT, is_root, lossy, until};
 use tempfile::TempDir;
 
 /// Ciphers of ssh, and what they are in ours. 3DES is not among ours, and must work beside them.
@@ -136,7 +136,7 @@ fn a_client_goes_into_the_background() {
         goes_into_the_background(ssh.arg("127.0.0.1"));
         // More than a window, so both ways at once.
         for _ in 0..2 {
-            let sent = host::noise(BYTES);
+            let sent = oarlock_testing::noise(BYTES);
             assert_same(&echoed(port, &sent), &sent, "forwarded");
         }
         assert!(on_client.bytes(Operation::Aes128Ctr, Encrypt) > 2 * BYTES as u64);

@@ -8,11 +8,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use host::{
-    Accelerated, assert_same, is_root, lossy, noise_file, open_folder, run, succeeds, with_conf,
-};
+use host::{Accelerated, assert_same, noise_file, open_folder, run, succeeds, with_conf};
 use oarlock::Direction::{Decrypt, Encrypt};
 use oarlock::device::Operation;
+use oarlock_testing::{is_root, lossy};
 
 #[test]
 fn pki_makes_and_checks_certificates_and_passes_its_self_tests() {

@@ -13,9 +13,10 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use driver::{configuration, noise};
+use driver::configuration;
 use oarlock::Usage;
 use oarlock::device::Operation;
+use oarlock_testing::seeded_noise as noise;
 use tempfile::TempDir;
 
 #[test]

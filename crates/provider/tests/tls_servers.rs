@@ -11,11 +11,12 @@ use std::process::Command;
 use std::thread;
 
 use host::{
-    Accelerated, Program, assert_same, free_port, has_loaded, lossy, module, noise_file,
-    open_folder, run, succeeds, threads, until, until_listening, with_conf,
+    Accelerated, Program, assert_same, free_port, has_loaded, module, noise_file, open_folder, run,
+    succeeds, threads, until_listening, with_conf,
 };
 use oarlock::Direction::{Decrypt, Encrypt};
 use oarlock::device::Operation;
+use oarlock_testing::{lossy, until};
 use tempfile::TempDir;
 
 struct Suite {
@@ -133,7 +134,7 @@ fn a_reload_in_the_middle_disturbs_no_transfer() {
                 .arg(nginx.url(nginx.port, "down")),
         );
         assert_same(&fresh, &data, "from a new worker");
-        assert!(transfer.ends_within(host::LIMIT).success());
+        assert!(transfer.ends_within(oarlock_testing::LIMIT).success());
         assert_same(&fs::read(&slow).unwrap(), &data, "from an old worker");
         until("old workers are gone", || nginx.workers().len() == 3);
         let log = nginx.log();

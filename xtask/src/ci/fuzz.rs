@@ -31,7 +31,7 @@ pub fn run(root: &Path, target: &Path) -> Result<()> {
         tool::create_dir(&corpus)?;
         tool::status(
             Command::new(&program)
-                .args(["run", name])
+                .args(["run", "--fuzz-dir", "fuzz/libfuzzer", name])
                 .arg(corpus)
                 .arg(root.join("fuzz/corpus").join(name))
                 .arg("--target-dir")

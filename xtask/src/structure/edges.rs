@@ -20,6 +20,8 @@ const HOUSE: &[(&str, Place)] = &[
     ("oarlock-capi", Place::Floor(4)),
     ("oarlock-python", Place::Floor(4)),
     ("oarlock-vectors", Place::TestsOnly),
+    ("oarlock-fuzz", Place::Outside),
+    ("oarlock-testing", Place::TestsOnly),
     ("xtask", Place::Outside),
 ];
 
@@ -99,9 +101,7 @@ fn fault(package: &Package, from: Place, dependency: &Dependency) -> Option<Stri
         (_, Place::Outside) => {
             Some("nothing may depend on it: move what you need out of it".into())
         }
-        (Place::TestsOnly, _) => {
-            Some("the readers of test vectors depend on no other crate".into())
-        }
+        (Place::TestsOnly, _) => Some("crates for tests alone depend on no other crate".into()),
         (_, Place::TestsOnly) if dev => None,
         (_, Place::TestsOnly) => Some("tests alone may: make it a dev-dependency".into()),
         (Place::Outside, Place::Floor(_)) => None,

@@ -79,7 +79,7 @@ impl Home {
     }
 
     pub fn names(&self) -> Vec<String> {
-        super::names(self.folder())
+        oarlock_testing::names(self.folder())
     }
 
     pub fn oarlock(&self, args: &[&str]) -> Command {

@@ -12,6 +12,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use oarlock_testing::{LIMIT, skip, until};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 pub const KEY: &str = "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4";
@@ -97,20 +98,6 @@ pub fn assert_fails(output: &Output, status: i32, parts: &[&str]) {
     assert_eq!(output.status.code(), Some(status), "{}", stderr(output));
 }
 
-/// Bytes that repeat nowhere near.
-pub fn noise(bytes: usize) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ bytes as u64;
-    let mut data = Vec::with_capacity(bytes + 8);
-    while data.len() < bytes {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        data.extend_from_slice(&state.to_le_bytes());
-    }
-    data.truncate(bytes);
-    data
-}
-
 /// A file that is too long to be done before a test has looked at it, and takes no space.
 pub fn endless(directory: &Path) -> PathBuf {
     let path = directory.join("endless");
@@ -118,20 +105,11 @@ pub fn endless(directory: &Path) -> PathBuf {
     path
 }
 
-/// Names in a directory, in order.
-pub fn names(directory: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
-}
-
 /// A file system of 2 MiB, where this user may make one.
 pub struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
+    /// `None`, and the test is skipped, where this user may not.
     pub fn mount() -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
         let mounted = Command::new("mount")
@@ -139,6 +117,9 @@ impl SmallDisk {
             .arg(directory.path())
             .output()
             .is_ok_and(|output| output.status.success());
+        if !mounted {
+            skip("mounting a small file system needs root");
+        }
         mounted.then_some(Self(directory))
     }
 
@@ -160,15 +141,6 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Waits until `condition` holds.
-pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !condition() {
-        assert!(began.elapsed() < Duration::from_secs(20), "never: {what}");
-        thread::sleep(Duration::from_millis(1));
-    }
-}
-
 /// Waits until the command writes its temporary file in `directory`.
 pub fn until_at_work(directory: &Path) {
     until("a temporary file with something in it", || {
@@ -181,10 +153,7 @@ pub fn until_at_work(directory: &Path) {
 
 /// Reads as many bytes as `buffer` has, and panics where they do not come.
 pub fn read_soon(pipe: &mut (impl Read + AsFd), buffer: &mut [u8]) {
-    let limit = Timespec {
-        tv_sec: 5,
-        tv_nsec: 0,
-    };
+    let limit = Timespec::try_from(LIMIT).unwrap();
     let mut filled = 0;
     while filled < buffer.len() {
         let mut watched = [PollFd::new(pipe, PollFlags::IN)];
@@ -195,16 +164,32 @@ pub fn read_soon(pipe: &mut (impl Read + AsFd), buffer: &mut [u8]) {
     }
 }
 
+/// Waits until a pipe is as good as full, so that its writer waits for its reader.
+pub fn until_full(pipe: impl AsFd) {
+    let capacity = rustix::pipe::fcntl_getpipe_size(&pipe).unwrap() as u64;
+    // Pages that were begun by short writes are not filled up by long ones.
+    until("the pipe is full", || {
+        rustix::io::ioctl_fionread(&pipe).unwrap() >= capacity - capacity / 4
+    });
+}
+
+/// Waits until nothing is left in a pipe, so that its reader has all of it.
+pub fn until_taken(pipe: impl AsFd) {
+    until("the pipe is empty", || {
+        rustix::io::ioctl_fionread(&pipe).unwrap() == 0
+    });
+}
+
 pub fn signal(child: &Child, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_child(child);
     rustix::process::kill_process(pid, signal).unwrap();
 }
 
-/// Waits for the end, but not for long.
+/// Waits for the end, and kills it where that does not come.
 pub fn ends_soon(mut child: Child) -> Output {
     let began = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if began.elapsed() > Duration::from_secs(5) {
+        if began.elapsed() > LIMIT {
             child.kill().unwrap();
             panic!("did not end");
         }
@@ -220,4 +205,13 @@ pub fn ends_soon(mut child: Child) -> Output {
         stdout: Vec::new(),
         stderr: text,
     }
+}
+
+/// Whether there is `script`, which gives a program a terminal; where not, the test is skipped.
+pub fn has_script() -> bool {
+    let has_script = Command::new("script").arg("--version").output().is_ok();
+    if !has_script {
+        skip("`script` (util-linux) is not installed");
+    }
+    has_script
 }

@@ -86,9 +86,18 @@ fn backends_are_listed_best_first_and_end_with_the_portable_one() {
         ("-aes,-gfni", &["wide-avx512", "wide-avx2", "portable"]),
     ] {
         let cpu = Cpu::detect();
-        if cpu.has(Feature::Face) && cpu.has(Feature::Gfni) {
-            assert_eq!(names(cpu.masked(mask).unwrap()), expected, "{mask}");
-        }
+        let is_there = |name: &&str| match *name {
+            "vaes-512" => cpu.has(Feature::Vaes) && cpu.has(Feature::Avx512),
+            "vaes-256" => cpu.has(Feature::Vaes),
+            "aes-ni" => cpu.has(Feature::Aes),
+            "gfni-512" => cpu.has(Feature::Gfni) && cpu.has(Feature::Avx512),
+            "gfni-256" => cpu.has(Feature::Gfni),
+            "wide-avx512" => cpu.has(Feature::Avx512),
+            "wide-avx2" => cpu.has(Feature::Avx2),
+            _ => true,
+        };
+        let expected: Vec<_> = expected.iter().copied().filter(is_there).collect();
+        assert_eq!(names(cpu.masked(mask).unwrap()), expected, "{mask}");
     }
     assert_eq!(names(Cpu::PORTABLE), ["portable"]);
 }
@@ -105,7 +114,7 @@ fn debug_output_lists_the_features() {
 #[test]
 fn the_family_is_what_the_kernel_says() {
     let Some(family) = Cpu::family() else {
-        return;
+        return oarlock_testing::skip("only x86-64 tells its family");
     };
     assert!(family.vendor.is_ascii(), "{family:?}");
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

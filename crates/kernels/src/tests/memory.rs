@@ -216,7 +216,7 @@ fn a_dropped_table_is_wiped() {
 
     let _guard = with_others();
     let Some(face) = Face::new(Cpu::detect()) else {
-        return;
+        return oarlock_testing::skip("this CPU lacks AVX-512 or VAES");
     };
     let mut place = Box::new(MaybeUninit::<CachedCtr>::zeroed());
     let ctr = place.write(CachedCtr::unkeyed(face));

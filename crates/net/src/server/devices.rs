@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use oarlock::device::{
     Answer, CpuDevice, Host, LibraryDevice, Pkcs11Device, Pkcs11Options, PublicKeyDevice,
-    PublicKeyOffer, Shape, SimulatedBoard, SimulatedDevice, SoftwareDevice, TokenName,
+    PublicKeyOffer, Shape, SimulatedBoard, SimulatedDevice, SoftwareDevice, TokenName, visible_cpu,
 };
-use oarlock::kernels::cpu::Cpu;
 use oarlock::{PublicKeyRequest, RsaPrivateKey};
 
 use super::config::{DeviceConfig, DeviceEntry, Simulation};
@@ -78,11 +77,12 @@ impl Opened {
     fn open(entry: &DeviceEntry) -> Result<Self, String> {
         let DeviceEntry { name, workers, .. } = entry;
         let mut token = None;
+        let cpu = visible_cpu().map_err(|error| error.to_string())?;
         let device: Arc<dyn PublicKeyDevice> = match &entry.device {
-            DeviceConfig::Cpu => named(name, CpuDevice::new(Cpu::detect())),
-            DeviceConfig::Software => named(name, SoftwareDevice::new(Cpu::detect())),
+            DeviceConfig::Cpu => named(name, CpuDevice::new(cpu)),
+            DeviceConfig::Software => named(name, SoftwareDevice::new(cpu)),
             DeviceConfig::Simulated(simulation) => {
-                let board = SimulatedDevice::new(name, board(simulation), Cpu::detect());
+                let board = SimulatedDevice::new(name, board(simulation), cpu);
                 Arc::new(board.map_err(|error| error.to_string())?)
             }
             DeviceConfig::Pkcs11 {

@@ -5,17 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use oarlock_net::pki::PkiRequest;
 use oarlock_net::tls::TlsFiles;
 use tempfile::TempDir;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber, span};
-
-/// Long enough on a busy machine, and shorter than the time after which keys are looked through
-/// unasked.
-pub const LIMIT: Duration = Duration::from_secs(20);
 
 /// No list is past its next update before this.
 pub const FAR: &str = "29000102030405Z";
@@ -87,15 +82,6 @@ pub fn run(program: &str, arguments: &[&str]) {
     let output = Command::new(program).args(arguments).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {arguments:?}: {said}");
-}
-
-/// Waits until something is so.
-pub fn eventually(what: &str, is_so: impl Fn() -> bool) {
-    let end = Instant::now() + LIMIT;
-    while !is_so() {
-        assert!(Instant::now() < end, "never: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// The warnings of one thread, in lines.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use oarlock::RsaPrivateKey;
 use oarlock_net::server::config::{KeyConfig, Secret, TokenKey};
 use oarlock_net::server::keys::{KeyStore, Tokens};
+use oarlock_testing::until;
 use tempfile::TempDir;
 
-use crate::common::{Log, eventually, run};
+use crate::common::{Log, run};
 
 fn pem(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -287,17 +288,17 @@ fn a_directory_is_followed() {
     let watch = store.watch();
 
     put("rsa3072.pem", &at("batch.key"));
-    eventually("a key that was added", || {
+    until("a key that was added", || {
         bits(&store, "batch") == Some(3072)
     });
     // As careful rotations do it, and as careless ones do.
     put("rsa4096.pem", &at("next"));
     fs::rename(at("next"), at("web.pem")).unwrap();
-    eventually("a key that was renamed to its place", || {
+    until("a key that was renamed to its place", || {
         bits(&store, "web") == Some(4096)
     });
     put("rsa3072.pem", &at("web.pem"));
-    eventually("a key that was written over", || {
+    until("a key that was written over", || {
         bits(&store, "web") == Some(3072)
     });
 
@@ -306,19 +307,19 @@ fn a_directory_is_followed() {
     fs::write(at("wrong.pem"), "never right").unwrap();
     put("rsa2048.pem", &at("fixed.pem"));
     put("rsa2048.pem", &at("later.pem"));
-    eventually("a key beside wrong ones", || {
+    until("a key beside wrong ones", || {
         bits(&store, "later") == Some(2048)
     });
     assert_eq!(ids(&store), ["batch", "fixed", "later", "web"]);
     assert_eq!(bits(&store, "web"), Some(3072));
     assert_eq!(bits(&store, "fixed"), Some(1024));
     put("rsa2048.pem", &at("web.pem"));
-    eventually("a key that was mended", || {
+    until("a key that was mended", || {
         bits(&store, "web") == Some(2048)
     });
 
     fs::remove_file(at("batch.key")).unwrap();
-    eventually("a key that was removed", || bits(&store, "batch").is_none());
+    until("a key that was removed", || bits(&store, "batch").is_none());
     // The directory itself goes: the keys stay.
     let held = store.current();
     fs::rename(folder.path(), folder.path().with_extension("away")).unwrap();
@@ -353,8 +354,8 @@ fn a_secret_of_kubernetes_is_followed() {
     let _watch = store.watch();
     publish("..2026_02", "rsa3072.pem");
     fs::remove_dir_all(at("..2026_01")).unwrap();
-    eventually("the new secret", || bits(&store, "web") == Some(3072));
+    until("the new secret", || bits(&store, "web") == Some(3072));
     publish("..2026_03", "rsa4096.pem");
-    eventually("the next one", || bits(&store, "web") == Some(4096));
+    until("the next one", || bits(&store, "web") == Some(4096));
     assert_eq!(ids(&store), ["web"]);
 }

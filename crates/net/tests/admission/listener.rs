@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use oarlock_net::server::config::Limits;
 use oarlock_net::server::listener::{Connection, Incoming, Listener, moderate};
 use oarlock_net::tls::{ServerTls, TlsFiles};
+use oarlock_testing::process::is_child;
+use oarlock_testing::{LIMIT, alone};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair,
     date_time_ymd,
@@ -26,7 +28,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_stream::StreamExt;
 use tonic::transport::server::Connected;
 
-use crate::common::{FAR, LIMIT, Log, pki, revocation_list, tls_files};
+use crate::common::{FAR, Log, pki, revocation_list, tls_files};
 
 struct Server {
     address: SocketAddr,
@@ -257,16 +259,24 @@ async fn slow_handshakes_end_and_hold_up_nobody() {
         slow.push(stream);
     }
     let client = tls_files(folder.path(), "web");
-    let client = timeout(LIMIT, connect(server.address, &client, "localhost"));
-    let _client = client.await.unwrap().unwrap();
-    let connection = server.next().await;
+    // On a busy machine its handshake may be too slow as well; then it comes again.
+    let (mut tries, address) = (0, server.address);
+    let connect = async {
+        loop {
+            tries += 1;
+            if let Ok(client) = connect(address, &client, "localhost").await {
+                return client;
+            }
+        }
+    };
+    let (_client, connection) = tokio::join!(connect, server.next());
     assert_eq!(connection.connect_info().identity.as_str(), "web");
     for mut stream in slow {
         let mut rest = Vec::new();
         let end = timeout(LIMIT, stream.read_to_end(&mut rest)).await.unwrap();
         assert!(end.is_err() || rest.is_empty(), "{rest:?}");
     }
-    assert_eq!(server.incoming.counts().refused(), 4);
+    assert_eq!(server.incoming.counts().refused(), 4 + tries - 1);
 }
 
 #[tokio::test]
@@ -277,29 +287,43 @@ async fn silent_connections_end_and_busy_ones_do_not() {
         limits.idle_timeout = idle;
     });
     let files = tls_files(folder.path(), "web");
-    let mut client = connect(server.address, &files, "localhost").await.unwrap();
-    let mut connection = server.next().await;
-    let start = Instant::now();
-    let busy = async {
-        while start.elapsed() < 3 * idle {
-            client.write_all(b"more").await.unwrap();
-            tokio::time::sleep(idle / 8).await;
-        }
-    };
-    let mut buffer = [0; 64];
-    let read = async {
-        loop {
-            if let Err(error) = connection.read(&mut buffer).await {
-                return (error.kind(), start.elapsed());
+    let began = Instant::now();
+    loop {
+        let mut client = connect(server.address, &files, "localhost").await.unwrap();
+        let mut connection = server.next().await;
+        // For longer than it may be silent; returns its longest silence, and its last word.
+        let busy = async {
+            let start = Instant::now();
+            let (mut silence, mut last) = (Duration::ZERO, start);
+            while start.elapsed() < 3 * idle {
+                let now = Instant::now();
+                let _ = client.write_all(b"more").await;
+                silence = silence.max(last.elapsed());
+                last = now;
+                tokio::time::sleep(idle / 8).await;
             }
+            (silence, last)
+        };
+        let mut buffer = [0; 64];
+        let read = async {
+            loop {
+                if let Err(error) = connection.read(&mut buffer).await {
+                    return (error.kind(), Instant::now());
+                }
+            }
+        };
+        // After that the client is still there and says nothing, as one whose machine is gone.
+        let ((silence, last), (kind, end)) = timeout(LIMIT, async { tokio::join!(busy, read) })
+            .await
+            .unwrap();
+        assert_eq!(kind, ErrorKind::TimedOut);
+        // On a busy machine this one may have been silent for too long.
+        if silence < idle / 2 {
+            assert!(end - last >= idle, "{:?}", end - last);
+            break;
         }
-    };
-    // The client is still there and says nothing, as one whose machine is gone.
-    let ((), (kind, end)) = timeout(LIMIT, async { tokio::join!(busy, read) })
-        .await
-        .unwrap();
-    assert_eq!(kind, ErrorKind::TimedOut);
-    assert!(end >= 4 * idle - idle / 8, "{end:?}");
+        assert!(began.elapsed() < LIMIT, "never busy without a pause");
+    }
 
     // A client that never reads.
     let _client = connect(server.address, &files, "localhost").await.unwrap();
@@ -344,24 +368,21 @@ async fn a_connection_that_rests_is_written_to_and_read_from_later() {
 
 #[tokio::test]
 async fn a_thread_sleeps_while_connections_of_its_rest_and_no_longer() {
-    // The least of many, since the machine may be busy.
-    let took = || {
-        let times = (0..20).map(|_| {
-            let start = Instant::now();
-            moderate();
-            start.elapsed()
-        });
-        times.min().unwrap()
+    // No sleep is shorter than it was asked to be, but any call may take long on a busy machine: it
+    // is asked often, until one call was short where none is to sleep.
+    let is_short = || {
+        let start = Instant::now();
+        moderate();
+        start.elapsed() < Duration::from_millis(2)
     };
-    let moment = Duration::from_millis(2);
-    assert!(took() < moment);
+    until("no sleep before a rest", is_short).await;
     let mut server = Server::start(None, |_| {});
     let _client = TcpStream::connect(server.address).await.unwrap();
     let pace = server.next().await.connect_info().pace;
-    pace.rest(Duration::from_secs(60));
-    assert!(took() >= moment);
+    pace.rest(Duration::from_secs(3600));
+    assert!((0..20).all(|_| !is_short()));
     pace.rest(Duration::ZERO);
-    assert!(took() < moment);
+    until("no sleep after the rest", is_short).await;
 }
 
 #[tokio::test]
@@ -556,24 +577,14 @@ async fn several_addresses_are_one_door() {
 /// In a process of its own, since the bound is of the process.
 #[test]
 fn descriptors_that_run_out_end_nothing() {
-    if std::env::var_os(IN_CHILD).is_some() {
+    if is_child() {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .unwrap();
         return runtime.block_on(run_out_of_descriptors());
     }
-    let output = Command::new("sh")
-        .args(["-c", "ulimit -n 64; exec \"$0\" \"$@\""])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "listener::descriptors_that_run_out_end_nothing"])
-        .args(["--nocapture", "--test-threads=1"])
-        .env(IN_CHILD, "1")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert!(output.status.success(), "{said}");
-    assert!(said.contains("1 passed"), "{said}");
+    assert!(alone(&["sh", "-c", "ulimit -n 64; exec \"$0\" \"$@\""]));
 }
 
 async fn run_out_of_descriptors() {
@@ -597,8 +608,10 @@ async fn run_out_of_descriptors() {
         start.elapsed() > Duration::from_millis(500)
     })
     .await;
-    let lines = log.text().lines().count();
-    assert!(lines <= 6, "{lines} tries in half a second");
+    // Of as long as it took in truth.
+    let lines = log.text().lines().count() as u128;
+    let most = 1 + start.elapsed().as_millis() / 100;
+    assert!(lines <= most, "{lines} tries, not {most}");
     held.clear();
     let mut connection = server.next().await;
     client.write_all(b"?").unwrap();
@@ -608,5 +621,3 @@ async fn run_out_of_descriptors() {
     client.read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"!");
 }
-
-const IN_CHILD: &str = "OARLOCK_TEST_DESCRIPTORS";

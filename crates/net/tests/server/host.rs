@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use oarlock::RsaPrivateKey;
 use oarlock_net::client::{CallOptions, Client, ClientError, Operation, Settings};
@@ -11,6 +10,7 @@ use oarlock_net::pki::PkiRequest;
 use oarlock_net::server::Server;
 use oarlock_net::server::config::Config;
 use oarlock_net::tls::TlsFiles;
+use oarlock_testing::LIMIT;
 use tempfile::TempDir;
 
 /// Keys of the repository, which protect nothing.
@@ -93,9 +93,6 @@ pub async fn call(client: &Client, operation: Operation) -> Result<Vec<u8>, Clie
     let result = client.call(operation, CallOptions::default()).await;
     result.map(|bytes| bytes.to_vec())
 }
-
-/// Everything is there within this, or is a failure.
-pub const LIMIT: Duration = Duration::from_secs(30);
 
 /// All that a test may do.
 pub const EVERYTHING: &str = "[[client]]\nidentity = \"*\"\nkeys = [\"*\"]\n\

@@ -665,9 +665,17 @@ mod tests {
         accelerator.set_options(options).unwrap();
         std::thread::scope(|scope| {
             accelerator.0.with_options_locked(|| {
-                scope.spawn(|| aead.take_over_options());
-                // Until the other has found that they changed, and waits for them.
-                std::thread::sleep(std::time::Duration::from_millis(50));
+                let (tell, told) = std::sync::mpsc::channel();
+                let aead = &aead;
+                scope.spawn(move || {
+                    tell.send(rustix::thread::gettid()).unwrap();
+                    aead.take_over_options();
+                });
+                // The other has found that they changed, and sleeps until they can be read.
+                let stat = format!("/proc/self/task/{}/stat", told.recv().unwrap());
+                oarlock_testing::until("it waits for the options", || {
+                    std::fs::read_to_string(&stat).unwrap().contains(") S ")
+                });
                 aead.set_strategy(Strategy::Inline);
             });
         });

@@ -469,7 +469,6 @@ fn block(iv: &[u8]) -> Result<[u8; BLOCK_BYTES], Error> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::sync::mpsc;
-    use std::time::Duration;
 
     use super::*;
     use crate::Accelerator;
@@ -522,7 +521,7 @@ mod tests {
                     forced.decrypt((&mut data[..]).into()).unwrap();
                     done.send((cipher, forced)).unwrap();
                 });
-                wait.recv_timeout(Duration::from_secs(20))
+                wait.recv_timeout(oarlock_testing::LIMIT)
             });
             assert!(
                 requests.is_ok(),

@@ -1235,7 +1235,7 @@ mod tests {
                     forced.apply_keystream(&mut data);
                     done.send((cipher, forced)).unwrap();
                 });
-                wait.recv_timeout(Duration::from_secs(20))
+                wait.recv_timeout(oarlock_testing::LIMIT)
             });
             assert!(
                 requests.is_ok(),

@@ -8,7 +8,7 @@ use oarlock_kernels::chacha20;
 use oarlock_kernels::chacha20_poly1305::{self, Ahead, ChaCha20Poly1305};
 use oarlock_kernels::gcm::{self, Gcm};
 
-use super::{KeyBytes, spare};
+use super::{KeyBytes, no_key, spare};
 use crate::aead::{AcceleratedAead, refused};
 use crate::device::keyed::aead::KeyInParts;
 use crate::work::algorithm::{Direction, Kind, Operation};
@@ -26,7 +26,7 @@ use crate::{Accelerator, Error};
 /// aead.aad(b"header")?;
 /// let mut data = *b"attack at dawn";
 /// aead.seal_next((&mut data[..]).into())?;
-/// let tag = aead.finish();
+/// let tag = aead.finish()?;
 /// aead.open(&[1; 12], b"header", (&mut data[..]).into(), &tag)?;
 /// assert_eq!(&data, b"attack at dawn");
 /// # Ok::<(), oarlock::Error>(())
@@ -119,9 +119,12 @@ impl AeadContext {
     /// Begins a message, in place of the one before. Under one key no nonce may seal twice.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a nonce that the cipher does not take: GCM takes any length but
-    /// 0, ChaCha20-Poly1305 takes 12 bytes.
+    /// [`Error::InvalidInput`] without a key, and for a nonce that the cipher does not take: GCM takes
+    /// any length but 0, ChaCha20-Poly1305 takes 12 bytes.
     pub fn begin(&mut self, nonce: &[u8]) -> Result<(), Error> {
+        if !self.is_keyed {
+            return Err(no_key());
+        }
         self.message = match &self.kernel {
             Kernel::Gcm(gcm) => Message::Gcm(gcm.begin(nonce, b"").map_err(refused)?),
             Kernel::ChaCha20Poly1305(aead) => {
@@ -192,24 +195,27 @@ impl AeadContext {
         !matches!(self.message, Message::None)
     }
 
-    /// Ends the message and returns its tag; zeros where none has begun.
-    pub fn finish(&mut self) -> [u8; TAG_BYTES] {
+    /// Ends the message and returns its tag.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] where no message has begun.
+    pub fn finish(&mut self) -> Result<[u8; TAG_BYTES], Error> {
         match (
             &self.kernel,
             std::mem::replace(&mut self.message, Message::None),
         ) {
-            (Kernel::Gcm(gcm), Message::Gcm(message)) => gcm.finish(message),
+            (Kernel::Gcm(gcm), Message::Gcm(message)) => Ok(gcm.finish(message)),
             (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(message)) => {
-                aead.finish(message)
+                Ok(aead.finish(message))
             }
-            _ => [0; TAG_BYTES],
+            _ => Err(no_message()),
         }
     }
 
     /// A whole message at once: as [`AcceleratedAead::seal`].
     ///
     /// # Errors
-    /// As there.
+    /// As there, and [`Error::InvalidInput`] without a key; nothing has been written then.
     #[inline]
     pub fn seal(
         &mut self,
@@ -217,6 +223,9 @@ impl AeadContext {
         aad: &[u8],
         data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], Error> {
+        if !self.is_keyed {
+            return Err(no_key());
+        }
         if data.len() >= LONG_BYTES
             && let Some(session) = self.session(data.len())
         {
@@ -232,7 +241,7 @@ impl AeadContext {
     /// A whole message at once: as [`AcceleratedAead::open`].
     ///
     /// # Errors
-    /// As there.
+    /// As there, and [`Error::InvalidInput`] without a key; nothing has been written then.
     #[inline]
     pub fn open(
         &mut self,
@@ -241,6 +250,9 @@ impl AeadContext {
         data: InOutBuf<'_, '_, u8>,
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), Error> {
+        if !self.is_keyed {
+            return Err(no_key());
+        }
         if data.len() >= LONG_BYTES
             && let Some(session) = self.session(data.len())
         {

@@ -6,7 +6,7 @@ use inout::InOutBuf;
 use oarlock_kernels::aes::{BLOCK_BYTES, Backend};
 use oarlock_kernels::cbc::Cbc;
 
-use super::KeyBytes;
+use super::{KeyBytes, no_key};
 use crate::cipher::cbc::AcceleratedCbc;
 use crate::device::{Kind, Operation};
 use crate::{Accelerator, Error};
@@ -21,10 +21,10 @@ use crate::{Accelerator, Error};
 /// cipher.set_key(&[7; 16])?;
 /// cipher.set_iv([1; 16]);
 /// let mut data = *b"attack at dawn!!";
-/// cipher.encrypt((&mut data[..]).into());
+/// cipher.encrypt((&mut data[..]).into())?;
 /// assert_eq!(cipher.iv(), data);
 /// cipher.set_iv([1; 16]);
-/// cipher.decrypt((&mut data[..]).into());
+/// cipher.decrypt((&mut data[..]).into())?;
 /// assert_eq!(&data, b"attack at dawn!!");
 /// # Ok::<(), oarlock::Error>(())
 /// ```
@@ -108,24 +108,37 @@ impl CbcContext {
         self.iv
     }
 
-    /// Encrypts whole blocks. Without a key the output is worthless.
+    /// Encrypts whole blocks.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] without a key; nothing has been written then.
     ///
     /// # Panics
     /// When the length of `data` is no multiple of 16 bytes.
     #[inline]
-    pub fn encrypt(&mut self, data: InOutBuf<'_, '_, u8>) {
+    pub fn encrypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+        if !self.is_keyed {
+            return Err(no_key());
+        }
         if self.long_bytes == 0 && self.has_session() {
             return self.by_session(data, AcceleratedCbc::encrypt);
         }
         self.kernel.encrypt(&mut self.iv, data);
+        Ok(())
     }
 
-    /// Decrypts whole blocks. Without a key the output is worthless.
+    /// Decrypts whole blocks.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] without a key; nothing has been written then.
     ///
     /// # Panics
     /// When the length of `data` is no multiple of 16 bytes.
     #[inline]
-    pub fn decrypt(&mut self, data: InOutBuf<'_, '_, u8>) {
+    pub fn decrypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+        if !self.is_keyed {
+            return Err(no_key());
+        }
         if data.len() >= self.long_bytes && self.is_worth_a_session(data.len()) {
             return self.by_session(data, AcceleratedCbc::decrypt);
         }
@@ -134,6 +147,7 @@ impl CbcContext {
             self.kernel.make_ready_to_decrypt();
         }
         self.kernel.decrypt(&mut self.iv, data);
+        Ok(())
     }
 
     #[cold]
@@ -142,18 +156,18 @@ impl CbcContext {
         &mut self,
         data: InOutBuf<'_, '_, u8>,
         crypt: impl FnOnce(&mut AcceleratedCbc, InOutBuf<'_, '_, u8>) -> Result<(), Error>,
-    ) {
+    ) -> Result<(), Error> {
         assert!(
             data.len().is_multiple_of(BLOCK_BYTES),
             "CBC takes whole blocks of 16 bytes, not {} bytes",
             data.len()
         );
-        if let Some(session) = &mut self.session {
-            // It refuses only what is not whole blocks, and other lengths of an IV.
-            let _ = session.set_iv(&self.iv);
-            let _ = crypt(session, data);
-            self.iv = session.iv();
-        }
+        // The callers have opened one.
+        let session = self.session.as_mut().ok_or_else(no_key)?;
+        session.set_iv(&self.iv)?;
+        crypt(session, data)?;
+        self.iv = session.iv();
+        Ok(())
     }
 
     #[cold]

@@ -19,6 +19,11 @@ use zeroize::Zeroize;
 use crate::Error;
 use crate::device::Operation;
 
+#[cold]
+fn no_key() -> Error {
+    Error::InvalidInput("the context has no key: call set_key first".into())
+}
+
 /// A key of up to 32 bytes, kept for the session that may be opened and for copies. Wiped on drop.
 #[derive(Default)]
 struct KeyBytes {

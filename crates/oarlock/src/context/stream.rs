@@ -9,7 +9,7 @@ use oarlock_kernels::aes::{Backend, Ctr};
 use oarlock_kernels::chacha20::{self, ChaCha20};
 use oarlock_kernels::xor::Xor;
 
-use super::KeyBytes;
+use super::{KeyBytes, no_key};
 use crate::cipher::ctr::AcceleratedCtr;
 use crate::cipher::{Algorithm, AnyStream};
 use crate::device::keyed::keystream::Keystream;
@@ -27,9 +27,9 @@ use crate::{Accelerator, Error, Strategy};
 /// cipher.set_key(&[7; 16])?;
 /// cipher.set_counter(0, 0);
 /// let mut data = *b"attack at dawn";
-/// cipher.apply((&mut data[..]).into());
+/// cipher.apply((&mut data[..]).into())?;
 /// cipher.set_counter(0, 0);
-/// cipher.apply((&mut data[..]).into());
+/// cipher.apply((&mut data[..]).into())?;
 /// assert_eq!(&data, b"attack at dawn");
 /// # Ok::<(), oarlock::Error>(())
 /// ```
@@ -179,46 +179,51 @@ impl StreamContext {
     /// XORs keystream onto `data` and goes on behind it. The counter wraps: that of ChaCha20 into
     /// the first word of the nonce, as OpenSSL's does.
     ///
-    /// Without a key the output is worthless.
-    pub fn apply(&mut self, mut data: InOutBuf<'_, '_, u8>) {
+    /// # Errors
+    /// [`Error::InvalidInput`] without a key; nothing has been written then.
+    pub fn apply(&mut self, mut data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         if self.operation == Operation::ChaCha20 {
             let blocks_left = (1 << 32) - u64::from(self.counter as u32);
             let bytes_left = blocks_left * CHACHA_BLOCK_BYTES - self.skip as u64;
             if data.len() as u64 >= bytes_left {
                 let (before, after) = data.split_at(bytes_left as usize);
-                self.run(before);
+                self.run(before)?;
                 let (word, rest) = (self.counter >> 96, self.counter & (u128::MAX >> 32));
                 let carried = (word as u32).swap_bytes().wrapping_add(1).swap_bytes();
                 self.set_counter(u128::from(carried) << 96 | rest, 0);
                 data = after;
             }
         }
-        self.run(data);
+        self.run(data)
     }
 
     #[inline(always)]
-    fn run(&mut self, data: InOutBuf<'_, '_, u8>) {
+    fn run(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         let bytes = data.len();
         if bytes < self.short_bytes
             && let Kernel::Aes(ctr) = &self.kernel
         {
             ctr.apply(self.counter, self.skip, data);
             self.advance(bytes);
+            Ok(())
+        } else if !self.is_keyed() {
+            Err(no_key())
         } else if bytes < self.short_bytes || bytes <= self.kernel_bytes_left {
             self.kernel_bytes_left = self.kernel_bytes_left.saturating_sub(bytes);
-            self.run_by_blocks(data);
+            self.run_by_blocks(data)
         } else {
-            self.run_by_session(data);
+            self.run_by_session(data)
         }
     }
 
     /// A block begun is made once and, where short requests follow each other, some more with it.
-    fn run_by_blocks(&mut self, mut data: InOutBuf<'_, '_, u8>) {
+    fn run_by_blocks(&mut self, mut data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         let block_bytes = self.block_bytes();
         if let Kernel::Aes(ctr) = &self.kernel {
             let bytes = data.len();
             ctr.apply(self.counter, self.skip, data);
-            return self.advance(bytes);
+            self.advance(bytes);
+            return Ok(());
         }
         let follows_short = self.follows_short;
         self.follows_short = data.len() < BEGUN_BYTES;
@@ -231,13 +236,13 @@ impl StreamContext {
             if self.begun_left == 0 && self.skip == 0 && data.len() >= whole_blocks_min {
                 let whole = data.len() - data.len() % block_bytes;
                 let (blocks, rest) = data.split_at(whole);
-                self.kernel.apply(self.counter, blocks);
+                self.kernel.apply(self.counter, blocks)?;
                 self.advance(whole);
                 data = rest;
                 continue;
             }
             if self.begun_left == 0 {
-                self.begin_blocks(follows_short && self.skip == 0);
+                self.begin_blocks(follows_short && self.skip == 0)?;
             }
             let at = self.begun_bytes - self.begun_left;
             let bytes = data.len().min(self.begun_left);
@@ -249,10 +254,11 @@ impl StreamContext {
             self.advance(bytes);
             data = rest;
         }
+        Ok(())
     }
 
     /// Keystream from the position on, of one block or of more.
-    fn begin_blocks(&mut self, is_more: bool) {
+    fn begin_blocks(&mut self, is_more: bool) -> Result<(), Error> {
         let block_bytes = self.block_bytes();
         self.begun_bytes = match self.operation {
             _ if !is_more => block_bytes,
@@ -265,14 +271,15 @@ impl StreamContext {
         // From zeros that lie elsewhere: it would wait for those just written to its own place.
         let zeros = &[0; BEGUN_BYTES][..self.begun_bytes];
         if let Ok(begun) = InOutBuf::new(zeros, &mut begun[..self.begun_bytes]) {
-            self.kernel.apply(self.counter, begun);
+            self.kernel.apply(self.counter, begun)?;
         }
         self.begun_left = self.begun_bytes - self.skip;
+        Ok(())
     }
 
     #[cold]
     #[inline(never)]
-    fn run_by_session(&mut self, data: InOutBuf<'_, '_, u8>) {
+    fn run_by_session(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         self.kernel_bytes_left = 0;
         self.follows_short = false;
         let bytes = data.len();
@@ -287,7 +294,7 @@ impl StreamContext {
             self.short_bytes = self.helped_bytes;
             return self.run_by_blocks(data);
         }
-        if self.session.is_none() && self.is_keyed() {
+        if self.session.is_none() {
             self.open_session();
         }
         match &mut self.session {
@@ -302,6 +309,7 @@ impl StreamContext {
                 session.unchecked_apply_keystream_inout(data);
                 self.begun_left = 0;
                 self.advance(bytes);
+                Ok(())
             }
             None => self.run_by_blocks(data),
         }
@@ -396,13 +404,14 @@ fn has_aes_instructions(backend: Backend) -> bool {
 
 impl Kernel {
     /// From the start of a block on.
-    fn apply(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
+    fn apply(&self, counter: u128, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         match self {
-            Self::Unkeyed => {}
+            Self::Unkeyed => return Err(no_key()),
             Self::Aes(ctr) => ctr.apply(counter, 0, data),
             Self::ChaCha20(chacha) => chacha.apply(counter, 0, data),
             Self::Other(cipher) => cipher.apply(counter, 0, data),
         }
+        Ok(())
     }
 }
 

@@ -377,6 +377,7 @@ mod tests {
 
     use super::*;
     use crate::aws_lc::rsa::{PrivateNumbers, SoftwareRsa, fill_random};
+    use crate::threads::process::visible_cpu;
     use crate::work::modulus::{Base, ByteOrder};
     use crate::work::request::{Purpose, Target};
     use crate::{Accelerator, Hash, SignatureScheme};
@@ -472,7 +473,7 @@ mod tests {
 
     #[test]
     fn lanes_and_aws_lc_agree_over_random_keys_and_edge_operands() {
-        let lanes = Lanes::new(Cpu::detect());
+        let lanes = Lanes::new(visible_cpu().unwrap());
         for bits in [1024, 1152, 1536, 1664, 2048, 2304, 3072, 3200, 4096] {
             let key = random_key(bits);
             let public = key.public_key();
@@ -498,7 +499,7 @@ mod tests {
 
     #[test]
     fn each_lane_has_a_key_of_its_own_and_some_have_no_primes() {
-        let lanes = Lanes::new(Cpu::detect());
+        let lanes = Lanes::new(visible_cpu().unwrap());
         let keys: Vec<_> = (0..8).map(|_| random_key(1024)).collect();
         let works = || {
             keys.iter()
@@ -539,7 +540,7 @@ mod tests {
 
     #[test]
     fn powers_of_every_width_agree_with_aws_lc() {
-        let lanes = Lanes::new(Cpu::detect());
+        let lanes = Lanes::new(visible_cpu().unwrap());
         for bits in [
             449, 512, 700, 768, 1024, 1500, 2048, 3000, 3072, 4000, 4096usize,
         ] {
@@ -577,7 +578,7 @@ mod tests {
         } else {
             key(1024)
         };
-        let lanes = Lanes::new(Cpu::detect());
+        let lanes = Lanes::new(visible_cpu().unwrap());
         for size in 1..=LANES {
             for lane in 0..size {
                 let works = || {
@@ -604,9 +605,9 @@ mod tests {
 
     #[test]
     fn a_fault_in_any_lane_is_seen_and_computed_anew() {
-        let lanes = Lanes::new(Cpu::detect());
+        let lanes = Lanes::new(visible_cpu().unwrap());
         if !lanes.are_there() {
-            return;
+            return oarlock_testing::skip("this CPU lacks AVX-512 IFMA");
         }
         let key = key(1024);
         let mut faults_due = 0;
@@ -634,12 +635,12 @@ mod tests {
 
     #[test]
     fn what_is_slower_than_others_is_not_done_and_tried_again() {
-        let lanes = Lanes::new(Cpu::detect());
+        let lanes = Lanes::new(visible_cpu().unwrap());
         let class = BatchKey::of(BatchKind::Private, Width::Bits1024);
         assert_eq!(lanes.batch_size(BatchKey::ALONE, 8), 1);
         if !lanes.are_there() {
             assert_eq!(lanes.batch_size(class, 8), 1);
-            return;
+            return; // Without lanes that is all there is to ask.
         }
         let sizes = [1, 2, 3, 4, 8, 15, 16, 64];
         let taken = sizes.map(|waiting| lanes.batch_size(class, waiting));

@@ -40,6 +40,7 @@ pub use self::request::{AeadRequest, CbcRequest, CtrRequest, DeviceError, Device
 pub use self::simulated::{Fault, Host, Injection, Pauses, SimulatedBoard, SimulatedDevice, When};
 #[cfg(feature = "software")]
 pub use self::software::SoftwareDevice;
+pub use crate::threads::process::visible_cpu;
 pub use crate::work::algorithm::{Kind, Operation};
 #[cfg(feature = "software")]
 pub use crate::work::shape::{PublicKeyOperation, Shape};

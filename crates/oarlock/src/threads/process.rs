@@ -4,6 +4,33 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use oarlock_kernels::cpu::Cpu;
+
+use crate::OptionsError;
+
+/// The CPU that this runs on, less what `OARLOCK_CPU` hides: a mask for tests, such as `-avx512,-vaes`
+/// (see [`Cpu::masked`]). A program that runs with more rights than its user ignores the variable.
+///
+/// [`Accelerator::builder`](crate::Accelerator::builder) begins with this; a device that is made
+/// without an accelerator takes it where the mask is to count.
+///
+/// # Errors
+/// Names the word of the mask that is no feature.
+pub fn visible_cpu() -> Result<Cpu, OptionsError> {
+    environment("OARLOCK_CPU").map_or(Ok(Cpu::detect()), |mask| {
+        let masked = Cpu::detect().masked(&mask);
+        masked.map_err(|error| OptionsError(error.to_string()).from("OARLOCK_CPU"))
+    })
+}
+
+/// A variable of the environment; none where [that must not steer](is_privileged) the program.
+pub(crate) fn environment(name: &str) -> Option<String> {
+    if is_privileged() {
+        return None;
+    }
+    std::env::var(name).ok()
+}
+
 /// Whether the program runs with more rights than its user (AT_SECURE: set-user-ID and the like),
 /// so that the environment must not steer it.
 pub(crate) fn is_privileged() -> bool {

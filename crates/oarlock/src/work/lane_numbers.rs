@@ -2,7 +2,6 @@
 
 use std::sync::OnceLock;
 
-use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::modexp::{Ifma, Line, Modulus, Width, prepare};
 use zeroize::Zeroize;
 
@@ -40,7 +39,7 @@ impl LanePrivate {
     /// None where there are no lanes on this machine, and for keys of which a prime is far longer
     /// than half of the modulus, or even.
     pub(crate) fn new(numbers: &PrivateNumbers<'_>, modulus_bits: usize) -> Option<Self> {
-        let ifma = Ifma::new(Cpu::detect())?;
+        let ifma = Self::ifma()?;
         let width = Width::for_bits(bits(numbers.p).max(bits(numbers.q)))?;
         if Width::for_bits(modulus_bits)?.bits() != 2 * width.bits() {
             return None;
@@ -60,9 +59,15 @@ impl LanePrivate {
         is_whole.then_some(Self::Crt(lanes))
     }
 
+    /// Keys are made without an accelerator, so the mask is asked for here. With a bad one, which no
+    /// accelerator takes, there are none.
+    fn ifma() -> Option<Ifma> {
+        Ifma::new(process::visible_cpu().ok()?)
+    }
+
     /// For a key that has none but its private exponent, which is no longer than the modulus.
     pub(crate) fn without_primes(d: &[u8], modulus_bits: usize) -> Option<Self> {
-        Ifma::new(Cpu::detect())?;
+        Self::ifma()?;
         let width = Width::for_bits(modulus_bits)?;
         let empty = PlainNumbers { width, d: [0; _] };
         let lanes = Locked::filled(empty, |lanes| set_part(&mut lanes.d, d));

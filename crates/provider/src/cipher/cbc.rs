@@ -209,13 +209,13 @@ impl Cbc {
         if data.output_bytes < data.input_bytes {
             return Err(Reason::OutputBufferTooSmall);
         }
-        self.crypt(data, 0, data.input_bytes);
+        self.crypt(data, 0, data.input_bytes)?;
         Ok(data.input_bytes)
     }
 
     /// Whole blocks from `at` on, in a buffer with room for them.
     #[inline(always)]
-    fn crypt(&mut self, data: Data, at: usize, bytes: usize) {
+    fn crypt(&mut self, data: Data, at: usize, bytes: usize) -> Result<(), Reason> {
         // SAFETY: the callers have looked at the lengths, and OpenSSL's caller vouches for the rest.
         unsafe {
             match self.direction {
@@ -223,14 +223,16 @@ impl Cbc {
                 Direction::Decrypt => data.crypt(at, bytes, |data| self.context.decrypt(data)),
             }
         }
+        .map_err(|_| Reason::CipherOperationFailed)
     }
 
-    fn crypt_held(&mut self) {
+    fn crypt_held(&mut self) -> Result<(), Reason> {
         let Self { context, held, .. } = self;
         match self.direction {
             Direction::Encrypt => context.encrypt((&mut held[..]).into()),
             Direction::Decrypt => context.decrypt((&mut held[..]).into()),
         }
+        .map_err(|_| Reason::CipherOperationFailed)
     }
 
     /// Blocks as far as there are whole ones; the rest, and the last one if it may be padded, is
@@ -260,14 +262,14 @@ impl Cbc {
             (last, rest.len())
         };
         if fills {
-            self.put_out_held_and(data, taken, whole);
+            self.put_out_held_and(data, taken, whole)?;
             self.held_bytes = 0;
         } else if whole > 0 {
             let from = Data {
                 input: data.input.wrapping_add(taken),
                 ..data
             };
-            self.crypt(from, 0, whole);
+            self.crypt(from, 0, whole)?;
         }
         if last_bytes > 0 {
             self.held = last;
@@ -285,7 +287,7 @@ impl Cbc {
         // SAFETY: the caller of OpenSSL vouches for the input, of which this is the last block; a
         // block has no alignment.
         let last = unsafe { data.input.add(whole).cast::<[u8; BLOCK_BYTES]>().read() };
-        self.put_out_held_and(data, 0, whole);
+        self.put_out_held_and(data, 0, whole)?;
         self.held = last;
         Ok(data.input_bytes)
     }
@@ -293,8 +295,8 @@ impl Cbc {
     /// The block that is held, then `whole` bytes of whole blocks of the input from `at` on. The
     /// output has room for all of them.
     #[inline(always)]
-    fn put_out_held_and(&mut self, data: Data, at: usize, whole: usize) {
-        self.crypt_held();
+    fn put_out_held_and(&mut self, data: Data, at: usize, whole: usize) -> Result<(), Reason> {
+        self.crypt_held()?;
         let mut block = u128::from_ne_bytes(self.held);
         if whole > 0 {
             // These are read where the block before them is to go.
@@ -304,11 +306,12 @@ impl Cbc {
                 input: data.input.wrapping_add(at),
                 input_bytes: whole,
             };
-            self.crypt(after, 0, whole);
+            self.crypt(after, 0, whole)?;
         }
         // SAFETY: the output has room for a block more than the whole ones.
         unsafe { data.output.cast::<u128>().write_unaligned(block) };
         block.zeroize();
+        Ok(())
     }
 
     fn finish_encryption(&mut self, data: Data) -> Result<usize, Reason> {
@@ -323,7 +326,7 @@ impl Cbc {
         if data.output_bytes < BLOCK_BYTES {
             return Err(Reason::OutputBufferTooSmall);
         }
-        self.crypt_held();
+        self.crypt_held()?;
         self.put_out_held(data, BLOCK_BYTES);
         Ok(BLOCK_BYTES)
     }
@@ -336,7 +339,7 @@ impl Cbc {
                 Err(Reason::WrongFinalBlockLength)
             };
         }
-        self.crypt_held();
+        self.crypt_held()?;
         let bytes = if self.has_padding {
             tls_padding::unpadded_bytes(&self.held).ok_or(Reason::BadDecrypt)?
         } else {
@@ -386,7 +389,7 @@ impl Cbc {
         if !bytes.is_multiple_of(BLOCK_BYTES) {
             return Err(Reason::CipherOperationFailed);
         }
-        self.crypt(data, 0, bytes);
+        self.crypt(data, 0, bytes)?;
         if self.direction == Direction::Encrypt {
             return Ok(bytes);
         }

@@ -25,8 +25,14 @@ pub(super) struct ChaCha20Poly1305 {
     /// As it was set, and with the sequence number of a TLS record.
     iv: [u8; IV_BYTES],
     nonce: [u8; IV_BYTES],
+    /// That of the last message sealed, or the one that a message to open must have.
     tag: [u8; TAG_BYTES],
+    /// Length of the tag to open with; 0 before one is set.
     tag_bytes: usize,
+    /// `tag` is that of the last message sealed.
+    has_sealed_tag: bool,
+    /// The message of the nonce has ended. The nonce must not serve another.
+    has_ended: bool,
     /// The next data are a record with these associated data.
     tls: Option<Record>,
     tls_padding_bytes: usize,
@@ -74,6 +80,8 @@ impl Cipher for ChaCha20Poly1305 {
             nonce: [0; IV_BYTES],
             tag: [0; TAG_BYTES],
             tag_bytes: 0,
+            has_sealed_tag: false,
+            has_ended: false,
             tls: None,
             tls_padding_bytes: 0,
         })
@@ -98,6 +106,7 @@ impl Cipher for ChaCha20Poly1305 {
         if key.is_some() || iv.is_some() {
             self.give_up();
             self.tls = None;
+            self.has_ended = false;
         }
         Ok(())
     }
@@ -115,13 +124,22 @@ impl Cipher for ChaCha20Poly1305 {
 
     fn finish(&mut self, data: Data) -> Result<usize, Reason> {
         // A record that is due is not ended, unless by a caller who has no place for it.
-        if self.tls.is_some() && !self.context.has_message() && !data.output.is_null() {
+        if self.is_record_due() && !data.output.is_null() {
             return Err(Reason::Silent);
         }
         self.begin()?;
-        let found = self.context.finish();
+        // The message stays open: its tag may still be set.
+        if self.direction == Direction::Decrypt && self.tag_bytes == 0 {
+            return Err(Reason::TagNotSet);
+        }
+        let found = self.context.finish().map_err(|_| Reason::Silent)?;
+        self.tls = None;
+        self.has_ended = true;
         match self.direction {
-            Direction::Encrypt => self.tag = found,
+            Direction::Encrypt => {
+                self.tag = found;
+                self.has_sealed_tag = true;
+            }
             Direction::Decrypt => {
                 if !are_equal(&found[..self.tag_bytes], &self.tag[..self.tag_bytes]) {
                     return Err(Reason::Silent);
@@ -132,6 +150,13 @@ impl Cipher for ChaCha20Poly1305 {
     }
 
     fn cipher(&mut self, data: Data) -> Result<usize, Reason> {
+        if data.input.is_null() {
+            return self.finish(data);
+        }
+        // No record is empty: it has a tag.
+        if data.input_bytes == 0 && self.is_record_due() && !data.output.is_null() {
+            return Err(Reason::Silent);
+        }
         self.update(data)
     }
 
@@ -150,6 +175,10 @@ impl Cipher for ChaCha20Poly1305 {
                     }
                     if bytes == 0 || bytes > TAG_BYTES {
                         return Err(Reason::InvalidTagLength);
+                    }
+                    // Its size alone is told before there is one.
+                    if !place.is_null() && !self.has_sealed_tag {
+                        return Err(Reason::TagNotSet);
                     }
                     if !place.is_null() {
                         // SAFETY: the caller's place has as many bytes.
@@ -182,6 +211,7 @@ impl Cipher for ChaCha20Poly1305 {
                         }
                         // SAFETY: the caller vouches for so many bytes.
                         unsafe { tag.copy_to_nonoverlapping(self.tag.as_mut_ptr(), bytes) };
+                        self.has_sealed_tag = false;
                     }
                     self.tag_bytes = bytes;
                 }
@@ -193,6 +223,7 @@ impl Cipher for ChaCha20Poly1305 {
                     self.iv = fixed(got(value.octets())?).ok_or(Reason::InvalidIvLength)?;
                     self.nonce = self.iv;
                     self.give_up();
+                    self.has_ended = false;
                 }
                 _ => {}
             }
@@ -234,8 +265,12 @@ impl ChaCha20Poly1305 {
         Ok(data.input_bytes)
     }
 
-    /// Begins a message, unless one is under way; without a new IV, once more with the last one, as
-    /// the default provider does.
+    /// The next data are a record of which nothing has come yet.
+    fn is_record_due(&self) -> bool {
+        self.tls.is_some() && !self.context.has_message()
+    }
+
+    /// Begins the message of the nonce, unless it is under way. One that has ended is not begun again.
     #[inline(always)]
     fn begin(&mut self) -> Result<(), Reason> {
         if self.context.has_message() {
@@ -244,6 +279,10 @@ impl ChaCha20Poly1305 {
         if !self.context.is_keyed() {
             return Err(Reason::NoKeySet);
         }
+        if self.has_ended {
+            return Err(Reason::CipherOperationFailed);
+        }
+        self.has_sealed_tag = false;
         self.context
             .begin(&self.nonce)
             .map_err(|_| Reason::Silent)?;
@@ -255,7 +294,7 @@ impl ChaCha20Poly1305 {
 
     fn give_up(&mut self) {
         if self.context.has_message() {
-            self.context.finish().zeroize();
+            _ = self.context.finish().map(|mut tag| tag.zeroize());
         }
     }
 
@@ -273,6 +312,7 @@ impl ChaCha20Poly1305 {
             *byte ^= sequence;
         }
         self.give_up();
+        self.has_ended = false;
         self.tls = Some(Record {
             aad,
             fragment_bytes: bytes,
@@ -284,7 +324,7 @@ impl ChaCha20Poly1305 {
     /// `fragment | tag`, in place or not.
     fn record(&mut self, data: Data, record: &Record) -> Result<usize, Reason> {
         let bytes = record.fragment_bytes;
-        if !self.context.is_keyed() || data.input.is_null() {
+        if !self.context.is_keyed() || self.has_ended || data.input.is_null() {
             return Err(Reason::Silent);
         }
         let has_message = self.context.has_message();
@@ -295,6 +335,8 @@ impl ChaCha20Poly1305 {
             return Err(Reason::Silent);
         }
         self.tls = None;
+        self.has_ended = true;
+        self.has_sealed_tag = false;
         // SAFETY: the input has a tag behind the fragment, which the output may overlap.
         let expected = unsafe { data.input.add(bytes).cast::<[u8; TAG_BYTES]>().read() };
         // SAFETY: neither is null, and the output has room.
@@ -306,6 +348,7 @@ impl ChaCha20Poly1305 {
         };
         if self.direction == Direction::Encrypt {
             self.tag = found.map_err(|_| Reason::Silent)?;
+            self.has_sealed_tag = true;
             // SAFETY: the output has room for the tag behind the fragment.
             unsafe {
                 self.tag
@@ -348,6 +391,6 @@ impl ChaCha20Poly1305 {
             Direction::Encrypt => self.context.seal_next(data)?,
             Direction::Decrypt => self.context.open_next(data)?,
         }
-        Ok(self.context.finish())
+        self.context.finish()
     }
 }

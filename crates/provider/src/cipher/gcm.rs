@@ -293,12 +293,12 @@ impl Gcm {
         }
         match self.direction {
             Direction::Encrypt => {
-                self.tag = self.context.finish();
+                self.tag = self.context.finish().map_err(|_| Reason::Silent)?;
                 self.tag_bytes = Some(TAG_BYTES);
             }
             Direction::Decrypt => {
                 let bytes = self.tag_bytes.ok_or(Reason::Silent)?;
-                let expected = self.context.finish();
+                let expected = self.context.finish().map_err(|_| Reason::Silent)?;
                 self.iv_state = IvState::Used;
                 if !are_equal(&expected[..bytes], &self.tag[..bytes]) {
                     return Err(Reason::Silent);
@@ -315,6 +315,8 @@ impl Gcm {
             || bytes > TAG_BYTES
             || self.direction == Direction::Decrypt
             || self.tag_bytes.is_none()
+            // It would be that of the message before.
+            || self.iv_state == IvState::InUse
         {
             return Err(Reason::InvalidTag);
         }
@@ -468,8 +470,11 @@ pub(super) fn fixed<const N: usize>((octets, bytes): (*const u8, usize)) -> Opti
     Some(unsafe { octets.cast::<[u8; N]>().read() })
 }
 
-/// Takes the same time wherever two tags differ.
+/// Takes the same time wherever two tags differ. A tag of no bytes equals none.
 pub(super) fn are_equal(one: &[u8], other: &[u8]) -> bool {
+    if one.is_empty() || one.len() != other.len() {
+        return false;
+    }
     let difference = one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b));
     std::hint::black_box(difference) == 0
 }

@@ -155,7 +155,8 @@ impl Cipher for Stream {
             return Err(Reason::CipherOperationFailed);
         }
         // SAFETY: neither is null, and the output has room.
-        unsafe { data.crypt(0, data.input_bytes, |data| self.context.apply(data)) };
+        unsafe { data.crypt(0, data.input_bytes, |data| self.context.apply(data)) }
+            .map_err(|_| Reason::CipherOperationFailed)?;
         Ok(data.input_bytes)
     }
 

@@ -37,15 +37,3 @@ pub const NAMES: [&str; 14] = [
     "CAMELLIA-192-CTR",
     "CAMELLIA-256-CTR",
 ];
-
-/// So many bytes that look random and are the same each time.
-pub fn noise(seed: u64, bytes: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d;
-    let words = (0..bytes.div_ceil(8)).flat_map(|_| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes()
-    });
-    words.take(bytes).collect()
-}

@@ -5,7 +5,9 @@ use std::ffi::CStr;
 use std::fmt;
 use std::ptr::{null, null_mut};
 
-use super::{Cipher, Context, Libcrypto, Param, ctrl, libcrypto, noise};
+use oarlock_testing::seeded_noise as noise;
+
+use super::{Cipher, Context, Libcrypto, Param, ctrl, libcrypto};
 
 /// One call. Lengths are in bytes; data, keys and IVs are the noise of a seed.
 #[derive(Clone, Copy, Debug)]
@@ -268,6 +270,14 @@ struct State {
     is_under_way: bool,
     /// Of the last key.
     keyed_to_encrypt: bool,
+    /// A tag to open with was set.
+    has_tag: bool,
+    /// The last message was sealed to its end, and none has begun since.
+    has_sealed_tag: bool,
+    /// The message of the nonce has ended.
+    has_ended: bool,
+    /// The next data are a TLS record.
+    has_record: bool,
 }
 
 /// How a script ended.
@@ -338,7 +348,10 @@ impl Algorithm {
             let expected = self.make(call, &pair.default, &self.default, pair.state, true);
             let found = self.make(call, &pair.ours, &self.ours, pair.state, false);
             if expected != found {
-                return match self.excuse(call, pair.state, num, encrypts) {
+                let excuse = self
+                    .excuse(call, pair.state, num, encrypts)
+                    .or_else(|| self.refusal(call, pair.state, encrypts, &expected, &found));
+                return match excuse {
                     Some(reason) => Ok(End::Excused(calls.len(), reason)),
                     None => Err(Box::new(Difference {
                         name: self.name.clone(),
@@ -424,6 +437,77 @@ impl Algorithm {
             }
             (Family::ChaCha20Poly1305, Call::Aad(_) | Call::CipherAad(_)) if state.has_data => {
                 Some("associated data after data are refused")
+            }
+            _ => None,
+        }
+    }
+
+    /// The reason why ours refuses, in just this way, what the default provider of 3.0 lets pass.
+    fn refusal(
+        &self,
+        call: Call,
+        state: State,
+        encrypts: bool,
+        expected: &Seen,
+        found: &Seen,
+    ) -> Option<&'static str> {
+        let is_chacha = self.family == Family::ChaCha20Poly1305;
+        // Wrong tags it refuses without a word.
+        if !expected.errors.is_empty() {
+            return None;
+        }
+        let has_passed = match call {
+            Call::Cipher(..) => expected.written >= 0,
+            Call::CipherAad(_) | Call::CipherEnd => expected.done >= 0,
+            _ => expected.done == 1,
+        };
+        let is_refused = |reasons: &[u32]| {
+            let errors: Vec<_> = reasons.iter().map(|reason| (PROV, *reason)).collect();
+            let has_failed = match call {
+                Call::Cipher(..) => found.written == -1,
+                Call::CipherAad(_) | Call::CipherEnd => found.done == -1,
+                _ => found.done == 0,
+            };
+            has_failed && found.errors == errors
+        };
+        let is_untouched = found.output.iter().all(|byte| *byte == 0xaa);
+        match call {
+            Call::Finish | Call::CipherEnd
+                if is_chacha
+                    && !encrypts
+                    && !state.has_tag
+                    && has_passed
+                    && is_refused(&[TAG_NOT_SET]) =>
+            {
+                Some("no message opens without a tag")
+            }
+            Call::Update(..) | Call::Cipher(..)
+                if is_chacha
+                    && state.has_ended
+                    && has_passed
+                    && is_untouched
+                    && (is_refused(&[CIPHER_OPERATION_FAILED])
+                        || state.has_record && is_refused(&[])) =>
+            {
+                Some("a nonce serves one message")
+            }
+            Call::Aad(_) | Call::CipherAad(_) | Call::Finish | Call::CipherEnd
+                if is_chacha && state.has_ended && is_refused(&[CIPHER_OPERATION_FAILED]) =>
+            {
+                Some("a nonce serves one message")
+            }
+            Call::Cipher(0, _)
+                if is_chacha && state.has_record && has_passed && is_refused(&[]) =>
+            {
+                Some("no record is empty")
+            }
+            Call::Ctrl(ctrl::AEAD_GET_TAG, ..) if encrypts && !state.has_sealed_tag => {
+                let reason = if is_chacha { TAG_NOT_SET } else { INVALID_TAG };
+                (has_passed && is_refused(&[reason])).then_some("a message under way has no tag")
+            }
+            Call::Get(key, ..) if key == c"tag" && encrypts && !state.has_sealed_tag => {
+                let reason = if is_chacha { TAG_NOT_SET } else { INVALID_TAG };
+                (has_passed && is_refused(&[reason])).then_some("a message under way has no tag")
             }
             _ => None,
         }
@@ -534,6 +618,12 @@ impl Algorithm {
                 let done = context.finish(output.as_mut_ptr(), &mut written);
                 seen(libcrypto, done, written, output)
             }
+            // 3.0 takes no notice of it (CVE-2026-75803): later ones do what its final call does.
+            Call::CipherEnd if is_default && self.family == Family::ChaCha20Poly1305 => {
+                let mut seen = self.make(Call::Finish, context, cipher, state, is_default);
+                (seen.done, seen.written) = (seen.done - 1, 0);
+                seen
+            }
             Call::CipherEnd => {
                 let mut output = vec![0xaa; 64];
                 let done = context.cipher(output.as_mut_ptr(), null(), 0);
@@ -628,6 +718,7 @@ impl Algorithm {
 
 impl State {
     fn note(&mut self, family: Family, call: Call, seen: &Seen, encrypts: bool) {
+        self.note_end(family, call, seen, encrypts);
         match call {
             Call::Init {
                 key,
@@ -662,7 +753,6 @@ impl State {
             }
             Call::Aad(bytes) => self.is_under_way |= bytes > 0,
             Call::CipherAad(_) => self.is_under_way = true,
-            Call::CipherEnd if family == Family::ChaCha20Poly1305 => {}
             Call::Finish | Call::CipherEnd => {
                 self.has_data = false;
                 self.is_under_way &= family == Family::ChaCha20;
@@ -684,6 +774,61 @@ impl State {
             Call::Get(key, ..) if key == c"tlsivgen" => self.is_under_way = true,
             _ => {}
         }
+    }
+}
+
+impl State {
+    /// What is known of the message's tag and of its end.
+    fn note_end(&mut self, family: Family, call: Call, seen: &Seen, encrypts: bool) {
+        let is_done = match call {
+            Call::Cipher(..) => seen.written >= 0,
+            Call::CipherAad(_) | Call::CipherEnd => seen.done >= 0,
+            Call::Ctrl(..) => seen.done > 0,
+            _ => seen.done == 1,
+        };
+        match call {
+            Call::Init { key, iv, .. } if key.is_some() || iv.is_some() => {
+                self.has_ended = false;
+                self.has_record = false;
+            }
+            Call::Update(bytes, _) | Call::Cipher(bytes, _) if bytes > 0 => {
+                // One that fails may have been of another length than was said, and is still due.
+                let is_record = std::mem::take(&mut self.has_record);
+                self.has_ended |= is_record;
+                self.has_sealed_tag = is_record && is_done && encrypts;
+            }
+            Call::Aad(bytes) | Call::CipherAad(bytes) if bytes > 0 => self.has_sealed_tag = false,
+            Call::Cipher(..) | Call::CipherAad(_) if family == Family::Gcm => {
+                self.has_sealed_tag = false;
+            }
+            Call::Finish | Call::CipherEnd => {
+                // A record that is due is not ended.
+                self.has_ended |= is_done || !self.has_record && self.is_keyed && !encrypts;
+                self.has_record = false;
+                self.has_sealed_tag = is_done && encrypts;
+            }
+            Call::Ctrl(ctrl::AEAD_SET_TAG, ..) => self.note_tag(is_done),
+            Call::SetOctets(key, ..) | Call::SetNumber(key, ..) if key == c"tag" => {
+                self.note_tag(is_done);
+            }
+            Call::Ctrl(ctrl::AEAD_TLS1_AAD, ..) if is_done => self.note_nonce(true),
+            Call::SetOctets(key, ..) if key == c"tlsaad" && is_done => self.note_nonce(true),
+            Call::Ctrl(ctrl::AEAD_SET_IV_FIXED, ..) if is_done => self.note_nonce(false),
+            Call::SetOctets(key, ..) if key == c"tlsivfixed" && is_done => self.note_nonce(false),
+            Call::Ctrl(ctrl::GCM_IV_GEN | ctrl::GCM_SET_IV_INV, ..) => self.has_sealed_tag = false,
+            Call::Get(key, ..) if key == c"tlsivgen" => self.has_sealed_tag = false,
+            _ => {}
+        }
+    }
+
+    fn note_tag(&mut self, is_set: bool) {
+        self.has_tag |= is_set;
+        self.has_sealed_tag &= !is_set;
+    }
+
+    fn note_nonce(&mut self, is_record: bool) {
+        self.has_ended = false;
+        self.has_record |= is_record;
     }
 }
 
@@ -756,5 +901,10 @@ const SET: [&CStr; 13] = [
     c"taglen",
     c"unknown",
 ];
+/// ERR_LIB_PROV and its reasons.
+const PROV: u32 = 57;
+const CIPHER_OPERATION_FAILED: u32 = 102;
+const INVALID_TAG: u32 = 110;
+const TAG_NOT_SET: u32 = 119;
 /// Of a length that was not written.
 const UNTOUCHED: i32 = 0x5a5a;

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use oarlock::device::Operation;
 use oarlock::{Counted, Direction, Usage};
+use oarlock_testing::{LIMIT, lossy, until};
 use tempfile::TempDir;
 
 /// A configuration of OpenSSL that loads the library under test, and the counters of what goes through.
@@ -289,10 +290,6 @@ fn assert_succeeded(described: &str, output: &Output) {
     );
 }
 
-pub fn lossy(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
 /// Whether two streams are the same; told without printing them.
 #[track_caller]
 pub fn assert_same(found: &[u8], expected: &[u8], what: &str) {
@@ -307,23 +304,9 @@ pub fn assert_same(found: &[u8], expected: &[u8], what: &str) {
     }
 }
 
-/// Bytes that repeat nowhere near.
-pub fn noise(bytes: usize) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ bytes as u64;
-    let mut data = Vec::with_capacity(bytes + 8);
-    while data.len() < bytes {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        data.extend_from_slice(&state.to_le_bytes());
-    }
-    data.truncate(bytes);
-    data
-}
-
-/// A file with such bytes.
+/// A file with bytes that look random.
 pub fn noise_file(path: &Path, bytes: usize) -> Vec<u8> {
-    let data = noise(bytes);
+    let data = oarlock_testing::noise(bytes);
     File::create(path).unwrap().write_all(&data).unwrap();
     data
 }
@@ -340,16 +323,6 @@ pub fn until_listening(program: &Program, port: u16) {
         assert!(program.is_running(), "{} has ended", program.name);
         TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
     });
-}
-
-/// Waits until `condition` holds.
-#[track_caller]
-pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !condition() {
-        assert!(began.elapsed() < LIMIT, "never: {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Threads of a process; none when it is gone.
@@ -376,22 +349,10 @@ pub fn has_loaded(pid: u32, module: &Path) -> bool {
     maps.contains(&*module.to_string_lossy())
 }
 
-/// Whether a test can do what only root may. Where not, it says what is not tested.
-pub fn is_root(what: &str) -> bool {
-    // SAFETY: geteuid has no precondition.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        eprintln!("skipped: {what} needs root");
-    }
-    is_root
-}
-
 fn entries(path: &str) -> usize {
     fs::read_dir(path).map_or(0, Iterator::count)
 }
 
 /// Hides what makes AES so fast that no thread gains anything.
 pub const NO_AES: &str = "-aes,-vaes,-gfni";
-/// Far above what anything here takes, also on a busy machine.
-pub const LIMIT: Duration = Duration::from_secs(60);
 const LIBRARY: &str = "liboarlock_provider.so";

@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use oarlock::device::{
-    Answer, DeviceError, PublicKeyDevice, PublicKeyOffer, Shape, SoftwareDevice,
+    Answer, DeviceError, PublicKeyDevice, PublicKeyOffer, Shape, SoftwareDevice, visible_cpu,
 };
-use oarlock::kernels::cpu::Cpu;
 use oarlock::{Base, ByteOrder, PublicKeyRequest};
 use tonic::Code;
 
@@ -195,7 +194,11 @@ fn crew(
     mishap: impl Fn() -> Option<DeviceError> + Send + Sync + 'static,
 ) -> Crew {
     Crew {
-        device: Arc::new(Moody(name, SoftwareDevice::new(Cpu::detect()), mishap)),
+        device: Arc::new(Moody(
+            name,
+            SoftwareDevice::new(visible_cpu().unwrap()),
+            mishap,
+        )),
         workers,
     }
 }
@@ -667,7 +670,7 @@ fn a_driver_may_offer_anything() {
                 latency,
                 per_second,
             };
-            let odd = Odd(SoftwareDevice::new(Cpu::detect()), offer);
+            let odd = Odd(SoftwareDevice::new(visible_cpu().unwrap()), offer);
             let odd = Crew {
                 device: Arc::new(odd),
                 workers: 1,

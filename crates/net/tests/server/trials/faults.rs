@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use oarlock::device::{
     Fault, Host, Injection, PublicKeyDevice, SimulatedBoard, SimulatedDevice, SoftwareDevice, When,
+    visible_cpu,
 };
-use oarlock::kernels::cpu::Cpu;
 use oarlock_net::server::Server;
 use oarlock_net::server::dispatch::Crew;
 use tonic::Code;
@@ -25,7 +25,7 @@ fn board(fault: Fault, when: When) -> Arc<SimulatedDevice> {
         faults: vec![Injection { fault, when }],
         seed: 7,
     };
-    Arc::new(SimulatedDevice::new("board", board, Cpu::detect()).unwrap())
+    Arc::new(SimulatedDevice::new("board", board, visible_cpu().unwrap()).unwrap())
 }
 
 fn crew(device: Arc<impl PublicKeyDevice + 'static>, workers: usize) -> Crew {
@@ -33,7 +33,7 @@ fn crew(device: Arc<impl PublicKeyDevice + 'static>, workers: usize) -> Crew {
 }
 
 fn good() -> Crew {
-    crew(Arc::new(SoftwareDevice::new(Cpu::detect())), 1)
+    crew(Arc::new(SoftwareDevice::new(visible_cpu().unwrap())), 1)
 }
 
 /// Three streams of 100 requests each, at the same time; how many got what.

@@ -17,12 +17,13 @@ use oarlock_net::proto::cryptoserver_client::CryptoserverClient;
 use oarlock_net::proto::{self, reply, request};
 use oarlock_net::server::Server;
 use oarlock_net::server::config::Config;
+use oarlock_testing::LIMIT;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 
-use super::host::{EVERYTHING, KEYS, LIMIT, key};
+use super::host::{EVERYTHING, KEYS, key};
 
 /// Of a server without TLS, on which everybody is `anonymous` and may do everything.
 fn plaintext(top: &str, rest: &str) -> Config {

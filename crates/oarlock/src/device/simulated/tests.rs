@@ -5,8 +5,10 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::thread;
 
+use oarlock_testing::until;
+
 use super::*;
-use crate::device::{PublicKeyOperation, complete};
+use crate::device::{PublicKeyOperation, complete, visible_cpu};
 use crate::{Base, ByteOrder, RsaPrivateKey};
 
 /// Table 1 of the paper: threads, each making one request after the other, and operations a second.
@@ -211,7 +213,7 @@ fn who_hangs_answers_when_released_and_disturbs_nobody() {
     let key = key();
     thread::scope(|scope| {
         let hung = scope.spawn(|| raw(&device, &key));
-        until(|| device.hanging() == 1);
+        until("a request hangs", || device.hanging() == 1);
         for _ in 0..5 {
             assert_eq!(raw(&device, &key), Ok(TWO.to_vec()));
         }
@@ -237,7 +239,9 @@ fn a_dead_device_fails_what_it_has_and_what_comes() {
     let (device, key) = (device(board), key());
     thread::scope(|scope| {
         let under_way: Vec<_> = (0..2).map(|_| scope.spawn(|| raw(&device, &key))).collect();
-        until(|| device.locked().schedule.admitted == 2);
+        until("both are admitted", || {
+            device.locked().schedule.admitted == 2
+        });
         assert!(reason(raw(&device, &key)).contains("simulated death"));
         for thread in under_way {
             assert!(reason(thread.join().unwrap()).contains("simulated death"));
@@ -248,7 +252,7 @@ fn a_dead_device_fails_what_it_has_and_what_comes() {
     let hanging = faulty(Fault::Hang, When::Every(1));
     thread::scope(|scope| {
         let hung = scope.spawn(|| raw(&hanging, &key));
-        until(|| hanging.hanging() == 1);
+        until("a request hangs", || hanging.hanging() == 1);
         hanging.kill();
         assert!(reason(hung.join().unwrap()).contains("simulated death"));
     });
@@ -284,7 +288,7 @@ fn rates_are_met_by_number_alone() {
 #[test]
 fn boards_that_cannot_be_are_refused() {
     let refused = |board: SimulatedBoard| {
-        let refused = SimulatedDevice::new("board", board, Cpu::detect());
+        let refused = SimulatedDevice::new("board", board, visible_cpu().unwrap());
         refused.err().map(|error| error.to_string())
     };
     assert_eq!(refused(quick()), None);
@@ -410,7 +414,7 @@ fn faulty(fault: Fault, when: When) -> SimulatedDevice {
 }
 
 fn device(board: SimulatedBoard) -> SimulatedDevice {
-    SimulatedDevice::new("board", board, Cpu::detect()).unwrap()
+    SimulatedDevice::new("board", board, visible_cpu().unwrap()).unwrap()
 }
 
 fn key() -> RsaPrivateKey {
@@ -425,7 +429,7 @@ fn request(key: &RsaPrivateKey) -> PublicKeyRequest {
         is_negative: false,
     };
     let power = PublicKeyRequest::power(modulus, two, exponent, ByteOrder::BigEndian).unwrap();
-    let number = completed(&SoftwareDevice::new(Cpu::detect()), &power).unwrap();
+    let number = completed(&SoftwareDevice::new(visible_cpu().unwrap()), &power).unwrap();
     PublicKeyRequest::raw_private(key, &number).unwrap()
 }
 
@@ -444,15 +448,6 @@ fn reason(result: Result<Vec<u8>, Error>) -> String {
     match result {
         Err(Error::DeviceFailed { device, reason }) if device == "board" => reason,
         other => panic!("{other:?}"),
-    }
-}
-
-/// Waits for something that will be, for up to 30 s.
-fn until(is_so: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(30));
-        thread::sleep(Duration::from_millis(1));
     }
 }
 

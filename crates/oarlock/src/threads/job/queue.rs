@@ -141,7 +141,7 @@ impl<B: Batcher> Entry<B> {
             return false;
         };
         if let Some(waker) = waker {
-            waker.wake();
+            wake(waker);
         }
         true
     }
@@ -189,7 +189,7 @@ impl<B: Batcher> Entry<B> {
     /// Wakes who waits, to look again.
     fn wake(&self) {
         if let Some(waker) = self.locked(|state| state.waker.take()) {
-            waker.wake();
+            wake(waker);
         }
     }
 
@@ -687,13 +687,16 @@ impl<B: Batcher> Drop for Answers<'_, B> {
             let device = "software".into();
             self.give(place, Err(Error::DeviceFailed { device, reason }));
         }
-        for waker in self.wakers.drain(..) {
-            // One that a caller brought may panic, which is not the affair of the others.
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-                // Its drop may panic in its turn.
-                std::mem::forget(panic);
-            }
-        }
+        self.wakers.drain(..).for_each(wake);
+    }
+}
+
+/// Wakes by a waker that a caller brought. It may panic, which must not end the thread that computes,
+/// cancels or drops jobs of others.
+fn wake(waker: Waker) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+        // Its drop may panic in its turn.
+        std::mem::forget(panic);
     }
 }
 

@@ -338,11 +338,9 @@ mod tests {
         });
         assert!(ring.enlist(1));
         pool.in_background(Arc::clone(&ring) as Arc<dyn Background>, true);
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while !ring.is_closed() || ring.fillers.load(Ordering::Relaxed) > 0 {
-            assert!(Instant::now() < deadline, "its filler never ends");
-            std::thread::yield_now();
-        }
+        oarlock_testing::until("its filler ends", || {
+            ring.is_closed() && ring.fillers.load(Ordering::Relaxed) == 0
+        });
         assert!(!ring.enlist(1));
         assert_eq!(ring.fill_for(Duration::MAX), 0);
         // What was made before is there, and nobody is told that the rest is.

@@ -9,7 +9,6 @@
 //! - Padding in a line of 64 columns that is not the last: not canonical, which the crate takes; and more
 //!   than 1024 bytes of white space behind the end: it takes any.
 //! - Text that is no armor: the crate takes it for a file that is not armored.
-#![no_main]
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -20,16 +19,15 @@ use age::armor::{ArmoredReader, ArmoredWriter, Format};
 use age::{DecryptError, Identity, x25519};
 use age_core::format::{FileKey, Stanza};
 use age_core::primitives::hkdf;
+use arbitrary::Arbitrary;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
-use chacha20poly1305::aead::{Aead, KeyInit as _};
 use chacha20poly1305::ChaCha20Poly1305;
+use chacha20poly1305::aead::{Aead, KeyInit as _};
 use hmac::{Hmac, Mac as _};
-use libfuzzer_sys::arbitrary::{self, Arbitrary};
-use libfuzzer_sys::fuzz_target;
 use oarlock::Accelerator;
 use oarlock_file::age::{CHUNK_BYTES, Decryptor, Encryptor, Header, armored};
-use oarlock_file::{Cache, Ends, Error, Watch, run};
+use oarlock_file::{Cache, Ends, Error, Watch};
 use rustix::event::PollFlags;
 use sha2::Sha256;
 
@@ -43,7 +41,10 @@ fuzz_target!(|input: Input| {
         Input::Text(file, edits) => check_text(&edited(&text(&file.bytes()), edits)),
         Input::AnyText(bytes) => check_text(bytes),
         Input::RoundTrip(chunks, rest, is_armored) => {
-            round_trip(usize::from(*chunks % 4) * CHUNK_BYTES + usize::from(*rest), *is_armored);
+            round_trip(
+                usize::from(*chunks % 4) * CHUNK_BYTES + usize::from(*rest),
+                *is_armored,
+            );
         }
     }
 });
@@ -218,7 +219,7 @@ fn opened(file: &[u8]) -> (Vec<u8>, Option<Error>) {
         makes_holes: false,
         cache: Cache::Keep,
     };
-    let error = run(&ACCELERATOR, 0, &ends, &decryptor.payload, &Never).err();
+    let error = oarlock_file::run(&ACCELERATOR, 0, &ends, &decryptor.payload, &Never).err();
     (contents(&mut output), error)
 }
 
@@ -252,7 +253,7 @@ fn round_trip(bytes: usize, is_armored: bool) {
             makes_holes: false,
             cache: Cache::Keep,
         };
-        run(&ACCELERATOR, 0, &ends, &encryptor.payload, &Never).expect("memory");
+        oarlock_file::run(&ACCELERATOR, 0, &ends, &encryptor.payload, &Never).expect("memory");
         contents(&mut output)
     };
     assert!(age::decrypt(&identity, &sealed).expect("what was sealed") == plain);

@@ -1,11 +1,9 @@
 //! RSA keys out of bytes that may be anything: no panic, and a key that is taken gives right results
 //! or a named error, and is written as it was read.
-#![no_main]
 
 use std::sync::LazyLock;
 
-use libfuzzer_sys::arbitrary::{self, Arbitrary};
-use libfuzzer_sys::fuzz_target;
+use arbitrary::Arbitrary;
 use oarlock::{
     Accelerator, Error, Hash, RsaPrivateKey, RsaPrivateNumbers, RsaPublicKey, SignatureScheme,
 };

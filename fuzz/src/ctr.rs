@@ -1,14 +1,12 @@
 //! AES-CTR against RustCrypto: every kernel this CPU runs and every way through the accelerator,
 //! however the calls are cut.
-#![no_main]
 
 use std::sync::LazyLock;
 
 use aes::{Aes128, Aes192, Aes256};
+use arbitrary::Arbitrary;
 use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use inout::InOutBuf;
-use libfuzzer_sys::arbitrary::{self, Arbitrary};
-use libfuzzer_sys::fuzz_target;
 use oarlock::{Accelerator, Strategy};
 use oarlock_kernels::aes::{CachedCtr, Ctr, Face};
 use oarlock_kernels::cpu::{Cpu, Feature};

@@ -1,6 +1,5 @@
 //! Authenticated ciphers against RustCrypto: whole messages inline and in stripes, in pieces, and
 //! under nonces that follow each other; and nothing released that is not authentic.
-#![no_main]
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -9,10 +8,9 @@ use aead::consts::{U8, U12, U16};
 use aead::{AeadInOut, Key, KeyInit, Nonce};
 use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::AesGcm;
+use arbitrary::Arbitrary;
 use chacha20poly1305::ChaCha20Poly1305;
 use inout::InOutBuf;
-use libfuzzer_sys::arbitrary::{self, Arbitrary};
-use libfuzzer_sys::fuzz_target;
 use oarlock::device::Operation;
 use oarlock::{Accelerator, Error, NonceSequence, Strategy};
 

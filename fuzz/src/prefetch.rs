@@ -1,17 +1,15 @@
 //! Streams with keystream made ahead against RustCrypto: whatever is ready when, wherever the
 //! session goes in between, and however its strategy and the options change.
-#![no_main]
 
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use aes::Aes128;
+use arbitrary::Arbitrary;
 use chacha20::ChaCha20;
 use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use des::TdesEde3;
 use inout::InOutBuf;
-use libfuzzer_sys::arbitrary::{self, Arbitrary};
-use libfuzzer_sys::fuzz_target;
 use oarlock::device::Operation;
 use oarlock::{AcceleratedCtr, Accelerator, AnyStream, PrefetchWorker, Strategy};
 

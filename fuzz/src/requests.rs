@@ -1,12 +1,10 @@
 //! Requests to the cryptoserver out of bytes that may be anything: no panic, nothing larger made of
 //! them than they are, and what is let through computes what it says.
-#![no_main]
 
 use std::path::Path;
 use std::sync::LazyLock;
 
-use libfuzzer_sys::arbitrary::{self, Arbitrary};
-use libfuzzer_sys::fuzz_target;
+use arbitrary::Arbitrary;
 use num_bigint::BigUint;
 use oarlock::device::{SoftwareDevice, complete};
 use oarlock::kernels::cpu::Cpu;

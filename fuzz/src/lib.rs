@@ -1,0 +1,31 @@
+//! Fuzz targets: each takes bytes, makes a case of them, and panics where Oarlock and an independent
+//! implementation differ, or a parser fails in a way that it must not.
+//!
+//! `tests/replay.rs` runs them on the inputs below `corpus/` and `crashes/`; `libfuzzer/` has the fuzzer
+//! look for new ones.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+#[macro_use]
+mod target;
+
+pub mod aead;
+pub mod age;
+pub mod contexts;
+pub mod ctr;
+pub mod prefetch;
+pub mod requests;
+pub mod rsa_keys;
+
+/// A target: bytes in, a panic where it finds a fault.
+pub type Target = fn(&[u8]);
+
+/// Every target by its name, which is that of its folder below `corpus/`.
+pub const TARGETS: &[(&str, Target)] = &[
+    ("aead", aead::run),
+    ("age", age::run),
+    ("contexts", contexts::run),
+    ("ctr", ctr::run),
+    ("prefetch", prefetch::run),
+    ("requests", requests::run),
+    ("rsa_keys", rsa_keys::run),
+];
