@@ -26,8 +26,6 @@ const RULES: &[Rule] = &[
         allowed: &[
             "crates/kernels/",
             "crates/oarlock/src/threads/pool/", // a slice is split over threads
-            "crates/oarlock/src/cipher/",       // the same, from the caller's side
-            "crates/oarlock/src/aead/striped.rs", // the same
             "crates/oarlock/src/threads/prefetch/", // memory that threads fill and one reader reads
             "crates/oarlock/src/device/library.rs", // functions of a C library
             "crates/oarlock/src/aws_lc/",       // aws-lc

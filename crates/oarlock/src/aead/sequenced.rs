@@ -325,7 +325,7 @@ impl SequencedAead {
 
     /// Streams from message `first` on.
     fn new_records(&self, first: u64) -> Option<Records> {
-        let engine = self.aead.engine.as_ref()?;
+        let engine = self.aead.route.engine()?;
         let options = engine.options();
         let granule_bytes = self
             .key
@@ -353,7 +353,7 @@ impl SequencedAead {
 
     fn call_worker(&self) {
         if let (Some(engine), Some(records), Some(worker)) =
-            (&self.aead.engine, &self.records, self.worker)
+            (self.aead.route.engine(), &self.records, self.worker)
         {
             engine.fill(records.ring(), worker);
         }

@@ -47,8 +47,8 @@ impl<A> AcceleratedAead<A> {
     }
 
     fn streamed(&self, nonce: &[u8], aad: &[u8]) -> Result<Streamed<'_>, Error> {
-        let operation = self.session.params().operation;
-        let owned = match &self.session.keyed {
+        let operation = self.route.session().params().operation;
+        let owned = match &self.route.session().keyed {
             AeadKey::Gcm(gcm) => return Streamed::begin(Key::Gcm(Ref::Shared(gcm)), nonce, aad),
             AeadKey::ChaCha20Poly1305(aead) => {
                 return Streamed::begin(Key::ChaCha(Ref::Shared(aead)), nonce, aad);
@@ -56,10 +56,10 @@ impl<A> AcceleratedAead<A> {
             // Devices know whole messages: parts are for the kernels.
             AeadKey::Other(_) | AeadKey::Driver(_) => {
                 let cpu = self
-                    .engine
-                    .as_ref()
+                    .route
+                    .engine()
                     .map_or_else(oarlock_kernels::cpu::Cpu::detect, |engine| engine.cpu);
-                AeadKey::kernel(cpu, operation, self.session.key())
+                AeadKey::kernel(cpu, operation, self.route.session().key())
                     .map_err(|error| Error::InvalidKey(error.0))?
             }
         };

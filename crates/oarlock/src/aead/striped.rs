@@ -10,8 +10,6 @@
 //! On open the stripes are decrypted before the tag is known. Where it turns out wrong all of it is
 //! taken back before the call returns.
 
-#![allow(unsafe_code)]
-
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 
@@ -110,9 +108,7 @@ impl Cut<'_> {
         let shared = &*message;
         let counts = &mut *self.counts.borrow_mut();
         self.request
-            .share(self.helpers, stripes.count(), counts, &|number| {
-                // SAFETY: `share` asks for each number below the count it was given, once.
-                let data = unsafe { stripes.stripe(number) };
+            .share(self.helpers, &stripes, counts, &|number, data| {
                 let partial = stripe(shared, begin + u64::from(number) * stripe_bytes, data);
                 let mut partials = partials.lock().unwrap_or_else(PoisonError::into_inner);
                 partials.push((number, partial));

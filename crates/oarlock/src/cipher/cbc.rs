@@ -3,7 +3,6 @@
 //! A block is decrypted with the ciphertext block before it, so a stripe needs the last ciphertext
 //! block of the stripe before. In place, whoever does that stripe overwrites it: these blocks are
 //! put aside before the stripes are posted.
-#![allow(unsafe_code)]
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,14 +12,12 @@ use oarlock_kernels::aes::BLOCK_BYTES;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::Error;
-use crate::costs::stats::OperationStats;
-use crate::device::SessionParams;
 use crate::device::keyed::cbc::{CbcKey, chain};
-use crate::device::session::Session;
 use crate::options::Strategy;
-use crate::plan::engine::{Engine, Reserved};
-use crate::plan::long::LongRequest;
-use crate::plan::pace::{Pace, Way};
+use crate::plan::engine::Engine;
+use crate::plan::long::{LongRequest, Look, look};
+use crate::plan::pace::Way;
+use crate::plan::route::{self, Route};
 use crate::threads::pool::Stripes;
 use crate::work::algorithm::{Direction, Operation};
 
@@ -41,52 +38,36 @@ use crate::work::algorithm::{Direction, Operation};
 pub struct AcceleratedCbc {
     engine: Arc<Engine>,
     chain: Chain,
-    _reserved: Option<Reserved>,
 }
 
-/// All but the accelerator, which a long request refers to while it changes the rest.
+/// All but the engine, which a long request refers to while it changes the rest.
 struct Chain {
-    session: Session<CbcKey>,
+    route: Route<CbcKey>,
     /// The ciphertext block before the next one.
     iv: [u8; BLOCK_BYTES],
     /// The message has been padded, or its padding taken off: nothing can follow.
     has_ended: bool,
     /// Decryption of less is inline without a look at clock or pool.
     long_bytes: usize,
-    counts: OperationStats,
-    pace: Pace,
-    strategy: Strategy,
-    /// The strategy was set for this session by itself.
-    has_own_strategy: bool,
-    /// Of the options that were taken over last.
-    options_version: usize,
     /// Ciphertext blocks before stripes, kept so that a long request need not allocate.
     before_stripes: Vec<[u8; BLOCK_BYTES]>,
 }
 
 impl AcceleratedCbc {
     pub(crate) fn open(engine: &Arc<Engine>, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
-        let params = params(key)?;
+        let operation = aes_cbc(key)?;
         let iv = block(iv)?;
-        let reserved = engine.reserve()?;
-        let session = Session::open(&engine.registry, engine.cpu, params, key)?;
         let mut chain = Chain {
-            pace: Pace::new(session.cost),
-            session,
+            route: Route::open(engine, operation, key)?,
             iv,
             has_ended: false,
             long_bytes: 0,
-            counts: OperationStats::default(),
-            strategy: Strategy::Inline,
-            has_own_strategy: false,
-            options_version: 0,
             before_stripes: Vec::new(),
         };
-        chain.take_over_options(engine);
+        chain.follow_options(engine);
         Ok(Self {
             engine: Arc::clone(engine),
             chain,
-            _reserved: reserved,
         })
     }
 
@@ -191,35 +172,31 @@ impl AcceleratedCbc {
     /// # Errors
     /// As [`Accelerator::cbc`]; nothing has changed then.
     pub fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), Error> {
-        let params = params(key)?;
+        let operation = aes_cbc(key)?;
         let iv = block(iv)?;
-        let engine = &self.engine;
-        let session = Session::open(&engine.registry, engine.cpu, params, key)?;
-        self.chain.hand_in_stats(engine);
-        self.chain.pace = Pace::new(session.cost);
-        self.chain.session = session;
+        let session = route::open(&self.engine, operation, key)?;
+        self.chain.route.replace(Some(&self.engine), session);
         self.chain.iv = iv;
         self.chain.has_ended = false;
-        self.chain.look_from();
+        self.chain.look_again();
         Ok(())
     }
 
     /// Sends requests this way from now on, whatever the accelerator's options say. Encryption is
     /// inline whatever is set, and so are requests to a driver, which spreads its own work.
     pub fn set_strategy(&mut self, strategy: Strategy) {
-        self.chain.strategy = strategy;
-        self.chain.has_own_strategy = true;
-        self.chain.look_from();
+        self.chain.route.strategy.set(strategy);
+        self.chain.look_again();
     }
 
     /// The device that serves this session now.
     pub fn device(&self) -> &str {
-        self.chain.session.device()
+        self.chain.route.session.device()
     }
 
     /// Hands the counts since the last time in to [`Accelerator::stats`].
     pub fn hand_in_stats(&mut self) {
-        self.chain.hand_in_stats(&self.engine);
+        self.chain.route.hand_in(Some(&self.engine));
     }
 
     /// Whole blocks.
@@ -263,10 +240,10 @@ impl Chain {
 
     #[inline(always)]
     fn crypt_here(&mut self, engine: &Engine, direction: Direction, data: InOutBuf<'_, '_, u8>) {
-        if self.session.has_lost_its_device() {
+        if self.route.session.has_lost_its_device() {
             return self.crypt_elsewhere(engine, direction, data);
         }
-        if let CbcKey::Kernel(cbc) = &self.session.keyed {
+        if let CbcKey::Kernel(cbc) = &self.route.session.keyed {
             return chain(&**cbc, direction, &mut self.iv, data);
         }
         self.crypt_by_the_device(engine, direction, data);
@@ -279,69 +256,67 @@ impl Chain {
         direction: Direction,
         data: InOutBuf<'_, '_, u8>,
     ) {
-        if let Err(data) = self.session.keyed.crypt(direction, &mut self.iv, data) {
+        let keyed = &self.route.session.keyed;
+        if let Err(data) = keyed.crypt(direction, &mut self.iv, data) {
             self.crypt_elsewhere(engine, direction, data);
         }
     }
 
-    /// Moves from device to device until one has done it; at the end are the kernels, which cannot
-    /// fail.
     #[cold]
     #[inline(never)]
-    fn crypt_elsewhere<'a>(
+    fn crypt_elsewhere(
         &mut self,
         engine: &Engine,
         direction: Direction,
-        mut data: InOutBuf<'a, 'a, u8>,
+        mut data: InOutBuf<'_, '_, u8>,
     ) {
-        // None is asked twice, or two that fail would send the request to and fro for ever.
-        let mut failed = Vec::new();
-        loop {
-            self.hand_in_stats(engine);
-            self.session.move_away(&mut failed);
-            self.pace = Pace::new(self.session.cost);
-            self.look_from();
-            match self.session.keyed.crypt(direction, &mut self.iv, data) {
-                Ok(()) => return,
-                Err(again) => data = again,
-            }
-        }
+        let iv = &mut self.iv;
+        self.route
+            .elsewhere(Some(engine), data.reborrow(), |key, data| {
+                key.crypt(direction, iv, data)
+            });
+        self.look_again();
     }
 
     #[inline(always)]
     fn count(&mut self, bytes: usize) {
-        self.counts.requests += 1;
-        self.counts.bytes += bytes as u64;
+        self.route.counts.requests += 1;
+        self.route.counts.bytes += bytes as u64;
     }
 
     /// Decryption that may gain from help.
     #[cold]
     #[inline(never)]
     fn decrypt_long(&mut self, engine: &Engine, data: InOutBuf<'_, '_, u8>) {
-        if engine.live.version() != self.options_version {
-            self.take_over_options(engine);
+        self.follow_options(engine);
+        let session = &self.route.session;
+        let may_be_cut = session.keyed.shared().is_some() && !session.has_lost_its_device();
+        let strategy = self.route.strategy.get();
+        match look(
+            engine,
+            strategy,
+            &mut self.route.pace,
+            data.len(),
+            may_be_cut,
+        ) {
+            Look::Inline => return self.crypt_inline(engine, Direction::Decrypt, data),
+            Look::PassOver => {
+                self.crypt_inline(engine, Direction::Decrypt, data);
+                return self.route.pace.pass_over();
+            }
+            Look::At(request, way) => {
+                match way {
+                    Way::Inline => self.crypt_inline(engine, Direction::Decrypt, data),
+                    Way::Stripe { helpers } => {
+                        self.decrypt_in_stripes(engine, &request, helpers, data);
+                    }
+                }
+                request.end(way, &mut self.route.pace, &mut self.route.counts);
+            }
         }
-        if self.strategy == Strategy::Auto && !self.pace.looks_at(data.len()) {
-            self.crypt_inline(engine, Direction::Decrypt, data);
-            return self.pace.pass_over();
-        }
-        if matches!(self.strategy, Strategy::Inline | Strategy::Prefetch)
-            || matches!(self.session.keyed, CbcKey::Driver(_))
-            || self.session.has_lost_its_device()
-            || LongRequest::helpers_max(engine) == 0
-        {
-            return self.crypt_inline(engine, Direction::Decrypt, data);
-        }
-        let request = LongRequest::begin(engine, data.len());
-        let way = request.choose(self.strategy, &mut self.pace);
-        match way {
-            Way::Inline => self.crypt_inline(engine, Direction::Decrypt, data),
-            Way::Stripe { helpers } => self.decrypt_in_stripes(engine, &request, helpers, data),
-        }
-        request.end(way, &mut self.pace, &mut self.counts);
-        self.look_from();
-        if self.counts.striped_requests > 0 {
-            self.hand_in_stats(engine);
+        self.look_again();
+        if self.route.counts.striped_requests > 0 {
+            self.route.hand_in(Some(engine));
         }
     }
 
@@ -353,11 +328,11 @@ impl Chain {
         data: InOutBuf<'_, '_, u8>,
     ) {
         let bytes = data.len();
-        let stripe_bytes = self.pace.stripe_bytes(bytes, helpers + 1);
+        let stripe_bytes = self.route.pace.stripe_bytes(bytes, helpers + 1);
         let stripe_bytes = Stripes::stripe_bytes_within(bytes, stripe_bytes);
         // With the key at hand even if its device is withdrawn by now: the request is under way.
-        let shared = self.session.keyed.shared().filter(|_| bytes > stripe_bytes);
-        let Some(keyed) = shared else {
+        let shared = self.route.session.keyed.shared();
+        let Some(keyed) = shared.filter(|_| bytes > stripe_bytes) else {
             return self.crypt_inline(engine, Direction::Decrypt, data);
         };
         let ciphertext = data.get_in();
@@ -370,9 +345,8 @@ impl Chain {
         );
         let before_stripes = &*self.before_stripes;
         let stripes = Stripes::cut(data, stripe_bytes);
-        request.share(helpers, stripes.count(), &mut self.counts, &|number| {
-            // SAFETY: `share` asks for each number below the count it was given, once.
-            let stripe = unsafe { stripes.stripe(number) };
+        let counts = &mut self.route.counts;
+        request.share(helpers, &stripes, counts, &|number, stripe| {
             let mut iv = before_stripes[number as usize];
             keyed.decrypt(&mut iv, stripe);
         });
@@ -383,32 +357,16 @@ impl Chain {
         self.count(bytes);
     }
 
-    /// Takes the accelerator's options over if they have changed.
-    fn take_over_options(&mut self, engine: &Engine) {
-        let version = engine.live.version();
-        if version != self.options_version {
-            self.options_version = version;
-            if !self.has_own_strategy {
-                self.strategy = engine.options().strategy;
-            }
+    /// Follows the accelerator's options if they have changed.
+    fn follow_options(&mut self, engine: &Engine) {
+        if self.route.follow_options(engine).is_some() {
+            self.look_again();
         }
-        self.look_from();
     }
 
-    /// From which length on decryption gets a look at clock and pool.
-    fn look_from(&mut self) {
-        self.long_bytes = match self.strategy {
-            Strategy::Stripe => 2 * BLOCK_BYTES,
-            _ => self.pace.long_bytes(),
-        };
-    }
-
-    fn hand_in_stats(&mut self, engine: &Engine) {
-        if self.counts != OperationStats::default() {
-            let counts = std::mem::take(&mut self.counts);
-            let operation = self.session.params().operation;
-            engine.totals.add(self.session.device(), operation, counts);
-        }
+    /// Finds anew from which length on decryption gets a look at clock and pool.
+    fn look_again(&mut self) {
+        self.long_bytes = self.route.long_bytes(BLOCK_BYTES);
     }
 }
 
@@ -423,7 +381,7 @@ impl Drop for AcceleratedCbc {
 impl fmt::Debug for AcceleratedCbc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AcceleratedCbc")
-            .field("operation", &self.chain.session.params().operation)
+            .field("operation", &self.chain.route.session.params().operation)
             .field("device", &self.device())
             .finish_non_exhaustive()
     }
@@ -446,14 +404,13 @@ fn all_ones_if_below(a: u8, b: u8) -> u8 {
     ((u16::from(a).wrapping_sub(b.into())) >> 8) as u8
 }
 
-fn params(key: &[u8]) -> Result<SessionParams, Error> {
-    let operation = Operation::aes_cbc(key.len()).ok_or_else(|| {
+fn aes_cbc(key: &[u8]) -> Result<Operation, Error> {
+    Operation::aes_cbc(key.len()).ok_or_else(|| {
         Error::InvalidKey(format!(
             "an AES key has 16, 24 or 32 bytes, this one has {}",
             key.len()
         ))
-    })?;
-    Ok(SessionParams { operation })
+    })
 }
 
 fn block(iv: &[u8]) -> Result<[u8; BLOCK_BYTES], Error> {

@@ -3,5 +3,6 @@
 mod algorithm;
 pub(crate) mod cbc;
 pub(crate) mod ctr;
+mod stream;
 
 pub use algorithm::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};

@@ -4,13 +4,47 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use inout::InOutBuf;
+
 use super::cores::Busy;
 use super::engine::Engine;
 use super::helpers::HelpersOf;
 use super::pace::{Pace, Way};
 use crate::costs::stats::OperationStats;
 use crate::options::Strategy;
-use crate::threads::pool::tickets::{Role, Tickets};
+use crate::threads::pool::Stripes;
+use crate::threads::pool::tickets::Role;
+
+/// What a request that may gain from help is to do.
+pub(crate) enum Look<'a> {
+    /// All of it on the calling thread.
+    Inline,
+    /// The same, without a look at clock and pool; then it calls [`Pace::pass_over`].
+    PassOver,
+    /// It goes this way, and is timed.
+    At(LongRequest<'a>, Way),
+}
+
+/// The way of a request of `bytes`, which several threads may share if it `may_be_cut`.
+pub(crate) fn look<'a>(
+    engine: &'a Engine,
+    strategy: Strategy,
+    pace: &mut Pace,
+    bytes: usize,
+    may_be_cut: bool,
+) -> Look<'a> {
+    match strategy {
+        Strategy::Inline | Strategy::Prefetch => return Look::Inline,
+        Strategy::Auto if !pace.looks_at(bytes) => return Look::PassOver,
+        Strategy::Auto | Strategy::Stripe => {}
+    }
+    if !may_be_cut || LongRequest::helpers_max(engine) == 0 {
+        return Look::Inline;
+    }
+    let request = LongRequest::begin(engine, bytes);
+    let way = request.choose(strategy, pace);
+    Look::At(request, way)
+}
 
 /// A request that is under way and timed. While it is, its caller counts as busy.
 pub(crate) struct LongRequest<'a> {
@@ -54,28 +88,27 @@ impl<'a> LongRequest<'a> {
         }
     }
 
-    /// Has `piece` do each number from 0 to `count` - 1 once, here and on up to `helpers` other
+    /// Has `piece` do each of the stripes once, by its number, here and on up to `helpers` other
     /// threads, and takes note of who did how many.
     pub(crate) fn share(
         &self,
         helpers: usize,
-        count: u32,
+        stripes: &Stripes<'_>,
         counts: &mut OperationStats,
-        piece: &(impl Fn(u32) + Sync),
+        piece: &(impl Fn(u32, InOutBuf<'_, '_, u8>) + Sync),
     ) {
-        let tickets = Tickets::new(count);
         let helper_stripes = AtomicU64::new(0);
         let (began, first_help_ns) = (self.began, &self.first_help_ns);
         let pool = self.engine.pool();
         pool.run(helpers, &|role| {
             let mut done = 0;
-            while let Some(ticket) = tickets.take(role) {
+            while let Some((number, stripe)) = stripes.take(role) {
                 if role == Role::Helper && done == 0 {
                     let waited = began.elapsed().as_nanos() as u64;
                     first_help_ns.fetch_min(waited, Ordering::Relaxed);
                 }
                 done += 1;
-                piece(ticket);
+                piece(number, stripe);
                 // The caller does the rest.
                 if role == Role::Helper && pool.has_jobs() {
                     break;

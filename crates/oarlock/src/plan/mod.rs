@@ -22,5 +22,8 @@ pub(crate) mod long;
 pub(crate) mod pace;
 pub(crate) mod prefetch;
 pub(crate) mod report;
+pub(crate) mod route;
+pub(crate) mod shared_route;
+mod strategy;
 mod stripe;
 mod wake;

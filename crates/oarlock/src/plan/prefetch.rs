@@ -6,7 +6,9 @@ use std::sync::Arc;
 use inout::InOutBuf;
 use oarlock_kernels::xor::Xor;
 
+use super::ahead::REQUESTS_PER_TIMED;
 use crate::device::keyed::keystream::Keystream;
+use crate::options::{PrefetchWorker, Strategy};
 use crate::threads::prefetch::{Reader, Ring, Source};
 use crate::threads::process;
 use crate::work::counter::{Geometry, advanced};
@@ -205,5 +207,64 @@ impl Records {
     }
 }
 
+/// Streams of keystream that a session keeps.
+pub(crate) struct Prefetched {
+    pub(crate) consumer: Consumer,
+    /// Who fills them, beside the session's owner.
+    pub(crate) worker: Option<PrefetchWorker>,
+    /// Requests are to look whether keystream is there.
+    pub(crate) is_active: bool,
+    /// Since they were last found worth it.
+    pub(crate) taken: Taken,
+    /// Requests that were served.
+    requests: u32,
+}
+
+impl Prefetched {
+    pub(crate) fn new(consumer: Consumer, worker: Option<PrefetchWorker>) -> Self {
+        Self {
+            consumer,
+            worker,
+            is_active: true,
+            taken: Taken::default(),
+            requests: 0,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.consumer.ring().bytes()
+    }
+
+    /// Whether a request of `bytes` is to take what is there. One that is longer than the streams
+    /// are is better cut into stripes.
+    pub(crate) fn serves(&self, bytes: usize, strategy: Strategy) -> bool {
+        self.is_active && (strategy != Strategy::Auto || bytes <= self.consumer.ring().bytes())
+    }
+
+    /// Whether this is one of those that tell how fast keystream is taken: long enough for the
+    /// clock, and few enough that looks at it do not count.
+    pub(crate) fn is_to_be_timed(&mut self, bytes: usize, strategy: Strategy) -> bool {
+        self.requests = self.requests.wrapping_add(1);
+        strategy == Strategy::Auto
+            && bytes >= TIMED_BYTES_MIN
+            && self.requests.is_multiple_of(REQUESTS_PER_TIMED)
+    }
+
+    /// Whether a fair part of the last bytes was there.
+    pub(crate) fn is_worth_it(&mut self) -> bool {
+        let Taken { ready, inline } = self.taken;
+        if ready + inline < 4 * self.consumer.ring().bytes() as u64 {
+            return true;
+        }
+        self.taken = Taken::default();
+        ready >= inline / 8
+    }
+}
+
 /// Half of a first-level cache: the other half is the data's.
 const WARM_BYTES: usize = 16 << 10;
+/// To ask for streams costs about a key set-up, and looks are at least 2 µs of work apart.
+pub(crate) const LOOKS_PER_RETRY: u32 = 64;
+
+/// Shorter requests are not timed by a clock of 20 to 40 ns.
+const TIMED_BYTES_MIN: usize = 4096;

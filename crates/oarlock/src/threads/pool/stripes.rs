@@ -4,18 +4,20 @@ use std::marker::PhantomData;
 
 use inout::InOutBuf;
 
-/// A buffer cut into stripes that several threads take by number.
+use super::tickets::{Role, Tickets};
+
+/// A buffer cut into stripes, each of which one thread takes.
 pub(crate) struct Stripes<'a> {
     from: *const u8,
     to: *mut u8,
     bytes: usize,
     stripe_bytes: usize,
+    tickets: Tickets,
     _data: PhantomData<(&'a [u8], &'a mut [u8])>,
 }
 
 // SAFETY: the pointers are those of a borrowed buffer of bytes, which may be read and written from
-// any thread; `stripe`, the only access through a shared reference, makes its callers keep the
-// stripes apart.
+// any thread; `take`, the only access to it, gives no part of it out twice.
 unsafe impl Sync for Stripes<'_> {}
 
 impl<'a> Stripes<'a> {
@@ -23,11 +25,13 @@ impl<'a> Stripes<'a> {
     pub(crate) fn cut(data: InOutBuf<'a, 'a, u8>, stripe_bytes: usize) -> Self {
         let bytes = data.len();
         let (from, to) = data.into_raw();
+        let stripe_bytes = Self::stripe_bytes_within(bytes, stripe_bytes);
         Self {
             from,
             to,
             bytes,
-            stripe_bytes: Self::stripe_bytes_within(bytes, stripe_bytes),
+            stripe_bytes,
+            tickets: Tickets::new(bytes.div_ceil(stripe_bytes) as u32),
             _data: PhantomData,
         }
     }
@@ -48,17 +52,18 @@ impl<'a> Stripes<'a> {
         self.stripe_bytes
     }
 
-    /// # Safety
-    /// Each `number`, below [`count`](Self::count), is asked for once.
-    pub(crate) unsafe fn stripe(&self, number: u32) -> InOutBuf<'a, 'a, u8> {
+    /// The next stripe for a thread in this part, and its number; `None` when all have been taken.
+    pub(crate) fn take(&self, role: Role) -> Option<(u32, InOutBuf<'a, 'a, u8>)> {
+        let number = self.tickets.take(role)?;
         let start = number as usize * self.stripe_bytes;
         let bytes = self.stripe_bytes.min(self.bytes - start);
-        // SAFETY: `number` is below `count`, as the caller vouches, so `start` is within the buffer
-        // that was cut and `bytes` does not pass its end, in and out alike: both are initialized,
-        // valid for 'a and no longer than isize::MAX, as that buffer was. In and out are equal or
-        // apart, because the whole buffers were and the offset is the same. Nobody else touches
-        // this part: each number is asked for once, stripes do not overlap, and `cut` took the
-        // buffer by value.
-        unsafe { InOutBuf::from_raw(self.from.add(start), self.to.add(start), bytes) }
+        // SAFETY: the ticket is below `count`, which `cut` made the tickets for, so `start` is within
+        // the buffer that was cut and `bytes` does not pass its end, in and out alike: both are
+        // initialized, valid for 'a and no longer than isize::MAX, as that buffer was. In and out
+        // are equal or apart, because the whole buffers were and the offset is the same. Nobody else
+        // touches this part: tickets hand each number out once, stripes do not overlap, and `cut`
+        // took the buffer by value.
+        let stripe = unsafe { InOutBuf::from_raw(self.from.add(start), self.to.add(start), bytes) };
+        Some((number, stripe))
     }
 }
