@@ -7,12 +7,14 @@ use cipher::{BlockCipherEncrypt, KeyInit};
 use oarlock_kernels::cpu::Cpu;
 
 use crate::Error;
+use crate::aead::context::AeadContext;
 use crate::aead::{AcceleratedAead, NonceSequence, SequencedAead};
 use crate::calibrate;
 use crate::cipher::cbc::AcceleratedCbc;
+use crate::cipher::cbc_context::CbcContext;
 use crate::cipher::ctr::AcceleratedCtr;
+use crate::cipher::stream_context::StreamContext;
 use crate::cipher::{AnyAes, AnyStream};
-use crate::context::{AeadContext, CbcContext, StreamContext};
 use crate::costs::calibration::{Calibration, MachineCosts};
 use crate::costs::lookup::CostSource;
 use crate::costs::stats::Stats;
@@ -170,7 +172,7 @@ impl Accelerator {
     /// [`Error::InvalidInput`] for what is no stream cipher, or not built in.
     #[inline(always)]
     pub fn stream_context(&self, operation: Operation) -> Result<StreamContext, Error> {
-        StreamContext::new(self, operation)
+        StreamContext::new(&self.0, operation)
     }
 
     /// AES-CBC without a key yet, likewise. See [`CbcContext`].
@@ -179,7 +181,7 @@ impl Accelerator {
     /// [`Error::InvalidInput`] for what is not CBC.
     #[inline(always)]
     pub fn cbc_context(&self, operation: Operation) -> Result<CbcContext, Error> {
-        CbcContext::new(self, operation)
+        CbcContext::new(&self.0, operation)
     }
 
     /// An authenticated cipher without a key yet, likewise. See [`AeadContext`].
@@ -188,7 +190,7 @@ impl Accelerator {
     /// [`Error::InvalidInput`] for what is no AEAD.
     #[inline(always)]
     pub fn aead_context(&self, operation: Operation) -> Result<AeadContext, Error> {
-        AeadContext::new(self, operation)
+        AeadContext::new(&self.0, operation)
     }
 
     /// A private key of RSA, to sign and decrypt with.

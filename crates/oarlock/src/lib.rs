@@ -26,7 +26,6 @@ mod aws_lc;
 mod builder;
 mod calibrate;
 mod cipher;
-mod context;
 mod costs;
 pub mod device;
 mod error;
@@ -38,6 +37,7 @@ mod threads;
 mod work;
 
 pub use accelerator::Accelerator;
+pub use aead::context::AeadContext;
 pub use aead::{
     AcceleratedAead, Aes128Gcm, Aes192Gcm, Aes256Gcm, AnyAead, ChaCha20Poly1305, NonceSequence,
     Opener, Sealer, SequencedAead,
@@ -46,9 +46,10 @@ pub use aead::{
 pub use aws_lc::rsa::{PrivateNumbers as RsaPrivateNumbers, RsaSecretNumbers, RsaSecretPrimes};
 pub use builder::Builder;
 pub use cipher::cbc::AcceleratedCbc;
+pub use cipher::cbc_context::CbcContext;
 pub use cipher::ctr::AcceleratedCtr;
+pub use cipher::stream_context::StreamContext;
 pub use cipher::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
-pub use context::{AeadContext, CbcContext, StreamContext};
 pub use costs::calibration::{Calibration, MachineCosts, OperationCost};
 pub use costs::lookup::CostSource;
 pub use costs::stats::{OperationStats, PublicKeyStats, Stats};

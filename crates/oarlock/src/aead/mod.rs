@@ -1,6 +1,8 @@
 //! Authenticated ciphers, inline or in stripes.
 
+pub(crate) mod context;
 mod sequenced;
+mod spare;
 mod streamed;
 mod striped;
 

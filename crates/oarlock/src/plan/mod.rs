@@ -17,6 +17,7 @@ pub(crate) mod batches;
 pub(crate) mod cores;
 mod cut;
 pub(crate) mod engine;
+pub(crate) mod first_look;
 mod helpers;
 pub(crate) mod long;
 pub(crate) mod pace;

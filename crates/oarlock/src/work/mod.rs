@@ -2,6 +2,7 @@
 
 pub(crate) mod algorithm;
 pub(crate) mod counter;
+pub(crate) mod key_bytes;
 #[cfg(feature = "software")]
 pub(crate) mod lane_numbers;
 #[cfg(feature = "software")]

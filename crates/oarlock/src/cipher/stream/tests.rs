@@ -9,12 +9,12 @@ use cipher::{
 };
 
 use super::*;
+use crate::Accelerator;
 use crate::cipher::Aes128;
 use crate::cipher::ctr::AcceleratedCtr;
 use crate::device::{
     Device, DeviceError, DeviceSession, Offer, OpenSession, Request, SessionParams,
 };
-use crate::Accelerator;
 
 const KEY: [u8; 16] = [0x2b; 16];
 const IV: [u8; 16] = [0xf0; 16];

@@ -1,6 +1,7 @@
-//! Authenticated ciphers.
+//! Authenticated ciphers whose key and nonce are set apart and whose messages come in pieces.
 
 use std::fmt;
+use std::sync::Arc;
 
 use inout::InOutBuf;
 use oarlock_kernels::aead::{STRIPE_ALIGN, TAG_BYTES};
@@ -8,14 +9,16 @@ use oarlock_kernels::chacha20;
 use oarlock_kernels::chacha20_poly1305::{self, Ahead, ChaCha20Poly1305};
 use oarlock_kernels::gcm::{self, Gcm};
 
-use super::{KeyBytes, no_key, spare};
-use crate::aead::{AcceleratedAead, refused};
+use super::{AcceleratedAead, refused, spare};
+use crate::Error;
 use crate::device::keyed::aead::KeyInParts;
+use crate::plan::engine::Engine;
+use crate::plan::first_look::FirstLook;
 use crate::work::algorithm::{Direction, Kind, Operation};
-use crate::{Accelerator, Error};
+use crate::work::key_bytes::{KeyBytes, no_key};
 
 /// An authenticated cipher whose key and nonce are set apart and whose messages come in pieces, from
-/// [`Accelerator::aead_context`].
+/// [`Accelerator::aead_context`](crate::Accelerator::aead_context).
 ///
 /// ```
 /// use oarlock::{Accelerator, device::Operation};
@@ -34,7 +37,7 @@ use crate::{Accelerator, Error};
 ///
 /// Key, schedule, tables and what is known of a message are wiped on drop.
 pub struct AeadContext {
-    accelerator: Accelerator,
+    engine: Arc<Engine>,
     operation: Operation,
     key: KeyBytes,
     is_keyed: bool,
@@ -61,16 +64,16 @@ enum Message {
 
 impl AeadContext {
     #[inline(always)]
-    pub(crate) fn new(accelerator: &Accelerator, operation: Operation) -> Result<Self, Error> {
+    pub(crate) fn new(engine: &Arc<Engine>, operation: Operation) -> Result<Self, Error> {
         if operation.kind() != Kind::Aead {
             return Err(Error::InvalidInput(format!("{operation} is no AEAD")));
         }
-        Ok(Self::unkeyed(accelerator, operation))
+        Ok(Self::unkeyed(engine, operation))
     }
 
     #[inline(always)]
-    fn unkeyed(accelerator: &Accelerator, operation: Operation) -> Self {
-        let cpu = accelerator.cpu();
+    fn unkeyed(engine: &Arc<Engine>, operation: Operation) -> Self {
+        let cpu = engine.cpu;
         let kernel = match operation {
             Operation::ChaCha20Poly1305 => {
                 let backend = chacha20::Backend::preferred(cpu);
@@ -79,7 +82,7 @@ impl AeadContext {
             _ => Kernel::Gcm(spare::take(cpu)),
         };
         Self {
-            accelerator: accelerator.clone(),
+            engine: Arc::clone(engine),
             operation,
             key: KeyBytes::default(),
             is_keyed: false,
@@ -101,7 +104,7 @@ impl AeadContext {
         self.message = Message::None;
         self.ahead = None;
         self.session = None;
-        self.kernel_bytes_left = KERNEL_BYTES_MAX;
+        self.kernel_bytes_left = FirstLook::AEAD.kernel_bytes;
         match &mut self.kernel {
             Kernel::Gcm(gcm) => gcm.set_key(key).map_err(|error| error.to_string()),
             Kernel::ChaCha20Poly1305(aead) => aead.set_key(key).map_err(|error| error.to_string()),
@@ -164,7 +167,7 @@ impl AeadContext {
     /// allows under one nonce; nothing has changed then.
     #[inline]
     pub fn seal_next(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
-        if data.len() >= LONG_BYTES {
+        if data.len() >= FirstLook::AEAD.short_bytes {
             return self.next_long(Direction::Encrypt, data);
         }
         if let Some((aead, message, ahead)) = self.in_pieces() {
@@ -181,7 +184,7 @@ impl AeadContext {
     /// As [`seal_next`](Self::seal_next).
     #[inline]
     pub fn open_next(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
-        if data.len() >= LONG_BYTES {
+        if data.len() >= FirstLook::AEAD.short_bytes {
             return self.next_long(Direction::Decrypt, data);
         }
         if let Some((aead, message, ahead)) = self.in_pieces() {
@@ -226,7 +229,7 @@ impl AeadContext {
         if !self.is_keyed {
             return Err(no_key());
         }
-        if data.len() >= LONG_BYTES
+        if data.len() >= FirstLook::AEAD.short_bytes
             && let Some(session) = self.session(data.len())
         {
             return session.seal(nonce, aad, data);
@@ -253,7 +256,7 @@ impl AeadContext {
         if !self.is_keyed {
             return Err(no_key());
         }
-        if data.len() >= LONG_BYTES
+        if data.len() >= FirstLook::AEAD.short_bytes
             && let Some(session) = self.session(data.len())
         {
             return session.open(nonce, aad, data, tag);
@@ -360,7 +363,8 @@ impl AeadContext {
                 self.kernel_bytes_left = left;
                 return None;
             }
-            let open = |key: &[u8]| self.accelerator.aead(self.operation, key);
+            let open =
+                |key: &[u8]| AcceleratedAead::open_session(&self.engine, self.operation, key);
             let session = self.key.with(open);
             self.session = session.ok().map(Box::new);
         }
@@ -407,7 +411,7 @@ fn no_message() -> Error {
 
 impl Clone for AeadContext {
     fn clone(&self) -> Self {
-        let mut copy = Self::unkeyed(&self.accelerator, self.operation);
+        let mut copy = Self::unkeyed(&self.engine, self.operation);
         if self.is_keyed {
             // A key that was taken once is taken again.
             let _ = self.key.with(|key| copy.set_key(key));
@@ -424,7 +428,7 @@ impl Drop for AeadContext {
             let nothing = ChaCha20Poly1305::unkeyed(chacha20::Backend::Portable);
             let nothing = Kernel::ChaCha20Poly1305(nothing);
             if let Kernel::Gcm(gcm) = std::mem::replace(&mut self.kernel, nothing) {
-                spare::keep(self.accelerator.cpu(), gcm);
+                spare::keep(self.engine.cpu, gcm);
             }
         }
     }
@@ -437,8 +441,3 @@ impl fmt::Debug for AeadContext {
             .finish_non_exhaustive()
     }
 }
-
-/// What may be long enough for several threads that are awake.
-const LONG_BYTES: usize = 64 << 10;
-/// Some 40 µs of work, of which a session costs one.
-const KERNEL_BYTES_MAX: usize = 512 << 10;

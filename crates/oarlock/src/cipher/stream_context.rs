@@ -1,4 +1,4 @@
-//! Stream ciphers.
+//! Stream ciphers whose key and position are set apart.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,16 +9,19 @@ use oarlock_kernels::aes::{Backend, Ctr};
 use oarlock_kernels::chacha20::{self, ChaCha20};
 use oarlock_kernels::xor::Xor;
 
-use super::{KeyBytes, no_key};
-use crate::cipher::ctr::AcceleratedCtr;
-use crate::cipher::{Algorithm, AnyStream};
+use super::algorithm::{Algorithm, AnyStream};
+use super::ctr::AcceleratedCtr;
+use crate::Error;
 use crate::device::keyed::keystream::Keystream;
 use crate::device::keyed::stream::keystream;
+use crate::options::Strategy;
+use crate::plan::engine::Engine;
+use crate::plan::first_look::FirstLook;
 use crate::work::algorithm::{Kind, Operation};
 use crate::work::counter::advanced;
-use crate::{Accelerator, Error, Strategy};
+use crate::work::key_bytes::{KeyBytes, no_key};
 
-/// A stream cipher whose key and position are set apart, from [`Accelerator::stream_context`].
+/// A stream cipher whose key and position are set apart, from [`Accelerator::stream_context`](crate::Accelerator::stream_context).
 ///
 /// ```
 /// use oarlock::{Accelerator, device::Operation};
@@ -36,9 +39,9 @@ use crate::{Accelerator, Error, Strategy};
 ///
 /// Key, schedule and keystream are wiped on drop.
 pub struct StreamContext {
-    accelerator: Accelerator,
+    engine: Arc<Engine>,
     operation: Operation,
-    shape: AnyStream,
+    algorithm: AnyStream,
     key: KeyBytes,
     kernel: Kernel,
     /// Counter block of the next byte, and bytes of it that are used up.
@@ -73,16 +76,16 @@ enum Kernel {
 
 impl StreamContext {
     #[inline(always)]
-    pub(crate) fn new(accelerator: &Accelerator, operation: Operation) -> Result<Self, Error> {
-        let Some(shape) = AnyStream::of(operation).filter(|_| operation.is_built_in()) else {
+    pub(crate) fn new(engine: &Arc<Engine>, operation: Operation) -> Result<Self, Error> {
+        let Some(algorithm) = AnyStream::of(operation).filter(|_| operation.is_built_in()) else {
             return Err(Error::InvalidInput(format!(
                 "{operation} is not a stream cipher that is built in"
             )));
         };
         Ok(Self {
-            accelerator: accelerator.clone(),
+            engine: Arc::clone(engine),
             operation,
-            shape,
+            algorithm,
             key: KeyBytes::default(),
             kernel: Kernel::Unkeyed,
             counter: 0,
@@ -95,7 +98,7 @@ impl StreamContext {
             helped_bytes: 0,
             kernel_bytes_left: 0,
             session: None,
-            xor: Xor::new(accelerator.cpu()),
+            xor: Xor::new(engine.cpu),
         })
     }
 
@@ -107,10 +110,9 @@ impl StreamContext {
         self.key.set(self.operation, key)?;
         self.session = None;
         self.forget_begun();
-        let cpu = self.accelerator.cpu();
+        let cpu = self.engine.cpu;
         let invalid = |error: &dyn ToString| Error::InvalidKey(error.to_string());
-        self.helped_bytes = 0;
-        (self.short_bytes, self.kernel_bytes_left) = match self.operation {
+        let first_look = match self.operation {
             Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
                 let backend = Backend::preferred(cpu);
                 // In its place: a schedule that is moved leaves a copy behind.
@@ -120,14 +122,7 @@ impl StreamContext {
                 if let Kernel::Aes(ctr) = &mut self.kernel {
                     ctr.set_key(key).map_err(|error| invalid(&error))?;
                 }
-                if has_aes_instructions(backend) {
-                    self.helped_bytes = HELPED_BYTES;
-                }
-                match backend {
-                    // A session may know better.
-                    Backend::Portable => (0, 0),
-                    _ => (AES_SHORT_BYTES, AES_BYTES_MAX),
-                }
+                FirstLook::aes_ctr(backend)
             }
             Operation::ChaCha20 => {
                 if !matches!(self.kernel, Kernel::ChaCha20(_)) {
@@ -137,15 +132,17 @@ impl StreamContext {
                 if let Kernel::ChaCha20(chacha) = &mut self.kernel {
                     chacha.set_key(key).map_err(|error| invalid(&error))?;
                 }
-                self.helped_bytes = HELPED_BYTES;
-                (CHACHA_SHORT_BYTES, CHACHA_BYTES_MAX)
+                FirstLook::CHACHA20
             }
             _ => {
                 let kernel = keystream(cpu, self.operation, key);
                 self.kernel = Kernel::Other(kernel.map_err(|error| invalid(&error.0))?);
-                (OTHER_SHORT_BYTES, OTHER_BYTES_MAX)
+                FirstLook::OTHER_STREAM
             }
         };
+        self.short_bytes = first_look.short_bytes;
+        self.helped_bytes = first_look.helped_bytes;
+        self.kernel_bytes_left = first_look.kernel_bytes;
         Ok(())
     }
 
@@ -286,7 +283,7 @@ impl StreamContext {
         if self.operation == Operation::ChaCha20
             && bytes < self.helped_bytes
             && matches!(
-                self.accelerator.options().strategy,
+                self.engine.options().strategy,
                 Strategy::Auto | Strategy::Inline
             )
         {
@@ -321,21 +318,21 @@ impl StreamContext {
             return;
         };
         let iv = &[0; 16][..iv_bytes];
-        let open = |key: &[u8]| self.accelerator.stream(self.operation, key, iv);
+        let open = |key: &[u8]| AcceleratedCtr::open_stream(&self.engine, self.operation, key, iv);
         self.session = self.key.with(open).ok().map(Box::new);
     }
 
     #[inline(always)]
     fn advance(&mut self, bytes: usize) {
         let end = self.skip + bytes;
-        let blocks = (end >> self.shape.block_shift()) as u128;
-        self.counter = advanced(self.counter, blocks, self.shape.counter_bits());
+        let blocks = (end >> self.algorithm.block_shift()) as u128;
+        self.counter = advanced(self.counter, blocks, self.algorithm.counter_bits());
         self.skip = end & (self.block_bytes() - 1);
     }
 
     #[inline(always)]
     fn block_bytes(&self) -> usize {
-        1 << self.shape.block_shift()
+        1 << self.algorithm.block_shift()
     }
 
     fn forget_begun(&mut self) {
@@ -352,9 +349,9 @@ impl StreamContext {
 impl Clone for StreamContext {
     fn clone(&self) -> Self {
         let mut copy = Self {
-            accelerator: self.accelerator.clone(),
+            engine: Arc::clone(&self.engine),
             operation: self.operation,
-            shape: self.shape,
+            algorithm: self.algorithm,
             key: KeyBytes::default(),
             kernel: Kernel::Unkeyed,
             counter: self.counter,
@@ -391,17 +388,6 @@ impl fmt::Debug for StreamContext {
     }
 }
 
-fn has_aes_instructions(backend: Backend) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    let has = matches!(
-        backend,
-        Backend::AesNi(_) | Backend::Vaes256(_) | Backend::Vaes512(_)
-    );
-    #[cfg(not(target_arch = "x86_64"))]
-    let has = !matches!(backend, Backend::Portable);
-    has
-}
-
 impl Kernel {
     /// From the start of a block on.
     fn apply(&self, counter: u128, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
@@ -415,17 +401,6 @@ impl Kernel {
     }
 }
 
-/// What is as fast as this takes no help for less: keystream from another core is no faster than that
-/// made here, and a program that sends packets of 32 KiB keeps the other core busy by itself.
-const HELPED_BYTES: usize = 256 << 10;
 const CHACHA_BLOCK_BYTES: u64 = 64;
 /// Sixteen blocks of ChaCha20 take the widest registers as long as two or three.
 const BEGUN_BYTES: usize = 1 << 10;
-/// As many bytes gain nothing by a session: up to two microseconds of work, or a block.
-const AES_SHORT_BYTES: usize = 2 << 10;
-const CHACHA_SHORT_BYTES: usize = 8 << 10;
-const OTHER_SHORT_BYTES: usize = 16;
-/// Some 20 µs of work, of which a session costs two.
-const AES_BYTES_MAX: usize = 512 << 10;
-const CHACHA_BYTES_MAX: usize = 64 << 10;
-const OTHER_BYTES_MAX: usize = 4 << 10;

@@ -1,32 +1,18 @@
-//! Ciphers for programs that set key and IV apart, change either at any time, copy a cipher in the
-//! middle of a message and make many that live for a packet: the contexts of OpenSSL and its like.
-//!
-//! A context is one kernel and a position. It costs what the plain library's costs: nothing is
-//! locked, asked or allocated to set a key. Only one that has served more than a few microseconds of
-//! work, or gets a long request, opens a session, and with it all that sessions can do.
-
-mod aead;
-mod cbc;
-mod spare;
-mod stream;
-
-pub use aead::AeadContext;
-pub use cbc::CbcContext;
-pub use stream::StreamContext;
+//! The key of a cipher whose key and position are set apart.
 
 use zeroize::Zeroize;
 
+use super::algorithm::Operation;
 use crate::Error;
-use crate::device::Operation;
 
 #[cold]
-fn no_key() -> Error {
+pub(crate) fn no_key() -> Error {
     Error::InvalidInput("the context has no key: call set_key first".into())
 }
 
 /// A key of up to 32 bytes, kept for the session that may be opened and for copies. Wiped on drop.
 #[derive(Default)]
-struct KeyBytes {
+pub(crate) struct KeyBytes {
     /// Words, which are wiped in fewer steps than bytes.
     words: [u128; 2],
     bytes: usize,
@@ -35,7 +21,7 @@ struct KeyBytes {
 impl KeyBytes {
     /// Takes `key`, if it is as long as the operation's keys are.
     #[inline]
-    fn set(&mut self, operation: Operation, key: &[u8]) -> Result<(), Error> {
+    pub(crate) fn set(&mut self, operation: Operation, key: &[u8]) -> Result<(), Error> {
         if key.len() != operation.key_bytes() {
             return Err(Error::InvalidKey(format!(
                 "a key of {operation} has {} bytes, this one has {}",
@@ -54,7 +40,7 @@ impl KeyBytes {
     }
 
     /// Lends the key.
-    fn with<T>(&self, run: impl FnOnce(&[u8]) -> T) -> T {
+    pub(crate) fn with<T>(&self, run: impl FnOnce(&[u8]) -> T) -> T {
         let mut bytes = [[0; 16]; 2];
         bytes[0] = self.words[0].to_ne_bytes();
         bytes[1] = self.words[1].to_ne_bytes();

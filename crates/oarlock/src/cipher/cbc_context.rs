@@ -1,17 +1,20 @@
-//! AES-CBC.
+//! AES-CBC whose key and IV are set apart.
 
 use std::fmt;
+use std::sync::Arc;
 
 use inout::InOutBuf;
 use oarlock_kernels::aes::{BLOCK_BYTES, Backend};
 use oarlock_kernels::cbc::Cbc;
 
-use super::{KeyBytes, no_key};
-use crate::cipher::cbc::AcceleratedCbc;
-use crate::device::{Kind, Operation};
-use crate::{Accelerator, Error};
+use super::cbc::AcceleratedCbc;
+use crate::Error;
+use crate::plan::engine::Engine;
+use crate::plan::first_look::FirstLook;
+use crate::work::algorithm::{Kind, Operation};
+use crate::work::key_bytes::{KeyBytes, no_key};
 
-/// AES-CBC whose key and IV are set apart, from [`Accelerator::cbc_context`]. It knows whole blocks
+/// AES-CBC whose key and IV are set apart, from [`Accelerator::cbc_context`](crate::Accelerator::cbc_context). It knows whole blocks
 /// and no padding; what is said of CBC at [`AcceleratedCbc`] holds here.
 ///
 /// ```
@@ -31,7 +34,7 @@ use crate::{Accelerator, Error};
 ///
 /// Key and schedules are wiped on drop.
 pub struct CbcContext {
-    accelerator: Accelerator,
+    engine: Arc<Engine>,
     operation: Operation,
     key: KeyBytes,
     kernel: Cbc,
@@ -40,31 +43,26 @@ pub struct CbcContext {
     is_to_encrypt: bool,
     iv: [u8; BLOCK_BYTES],
     session: Option<Box<AcceleratedCbc>>,
-    /// Decryption of as much may be the session's.
-    long_bytes: usize,
+    first_look: FirstLook,
     /// Long decryption that the kernel may still do before one is opened.
     kernel_bytes_left: usize,
 }
 
 impl CbcContext {
     #[inline(always)]
-    pub(crate) fn new(accelerator: &Accelerator, operation: Operation) -> Result<Self, Error> {
+    pub(crate) fn new(engine: &Arc<Engine>, operation: Operation) -> Result<Self, Error> {
         if operation.kind() != Kind::Cbc {
             return Err(Error::InvalidInput(format!("{operation} is not CBC")));
         }
-        Ok(Self::unkeyed(accelerator, operation))
+        Ok(Self::unkeyed(engine, operation))
     }
 
     #[inline(always)]
-    fn unkeyed(accelerator: &Accelerator, operation: Operation) -> Self {
-        let backend = Backend::preferred(accelerator.cpu());
-        // A session may know better than the portable kernel.
-        let long_bytes = match backend {
-            Backend::Portable => 0,
-            _ => LONG_BYTES,
-        };
+    fn unkeyed(engine: &Arc<Engine>, operation: Operation) -> Self {
+        let backend = Backend::preferred(engine.cpu);
+        let first_look = FirstLook::cbc(backend);
         Self {
-            accelerator: accelerator.clone(),
+            engine: Arc::clone(engine),
             operation,
             key: KeyBytes::default(),
             kernel: Cbc::unkeyed(backend),
@@ -72,7 +70,7 @@ impl CbcContext {
             is_to_encrypt: false,
             iv: [0; BLOCK_BYTES],
             session: None,
-            long_bytes,
+            first_look,
             kernel_bytes_left: 0,
         }
     }
@@ -84,7 +82,7 @@ impl CbcContext {
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.key.set(self.operation, key)?;
         self.session = None;
-        self.kernel_bytes_left = KERNEL_BYTES_MAX.min(self.long_bytes * 8);
+        self.kernel_bytes_left = self.first_look.kernel_bytes;
         self.kernel
             .set_key_to_encrypt(key)
             .map_err(|error| Error::InvalidKey(error.to_string()))?;
@@ -120,7 +118,7 @@ impl CbcContext {
         if !self.is_keyed {
             return Err(no_key());
         }
-        if self.long_bytes == 0 && self.has_session() {
+        if self.first_look.short_bytes == 0 && self.has_session() {
             return self.by_session(data, AcceleratedCbc::encrypt);
         }
         self.kernel.encrypt(&mut self.iv, data);
@@ -139,7 +137,7 @@ impl CbcContext {
         if !self.is_keyed {
             return Err(no_key());
         }
-        if data.len() >= self.long_bytes && self.is_worth_a_session(data.len()) {
+        if data.len() >= self.first_look.short_bytes && self.is_worth_a_session(data.len()) {
             return self.by_session(data, AcceleratedCbc::decrypt);
         }
         if self.is_to_encrypt {
@@ -188,7 +186,9 @@ impl CbcContext {
     #[inline(never)]
     fn has_session(&mut self) -> bool {
         if self.session.is_none() && self.is_keyed {
-            let session = self.key.with(|key| self.accelerator.cbc(key, &self.iv));
+            let session = self
+                .key
+                .with(|key| AcceleratedCbc::open(&self.engine, key, &self.iv));
             self.session = session.ok().map(Box::new);
         }
         self.session.is_some()
@@ -197,7 +197,7 @@ impl CbcContext {
 
 impl Clone for CbcContext {
     fn clone(&self) -> Self {
-        let mut copy = Self::unkeyed(&self.accelerator, self.operation);
+        let mut copy = Self::unkeyed(&self.engine, self.operation);
         if self.is_keyed {
             // A key that was taken once is taken again.
             let _ = self.key.with(|key| copy.set_key(key));
@@ -214,8 +214,3 @@ impl fmt::Debug for CbcContext {
             .finish_non_exhaustive()
     }
 }
-
-/// What may be long enough for several threads that are awake.
-const LONG_BYTES: usize = 64 << 10;
-/// Some 20 µs of work, of which a session costs two.
-const KERNEL_BYTES_MAX: usize = 512 << 10;
