@@ -22,7 +22,8 @@ pub(crate) struct SoftwareModulus {
 // SAFETY: memory that belongs to no thread, and that nothing changes after `new`: all that is done
 // with it takes it by pointers to constants.
 unsafe impl Send for SoftwareModulus {}
-// SAFETY: as above.
+// SAFETY: after `new` nothing changes it: all that is done with it takes it by pointers to
+// constants.
 unsafe impl Sync for SoftwareModulus {}
 
 impl SoftwareModulus {

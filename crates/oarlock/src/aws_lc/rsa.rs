@@ -113,7 +113,8 @@ impl fmt::Debug for RsaSecretPrimes {
 // long as none changes it (include/openssl/rsa.h, "thread-safe"): after `new` nobody does. What its
 // operations keep in it, blinding and Montgomery constants, they lock themselves.
 unsafe impl Send for Handle {}
-// SAFETY: as above.
+// SAFETY: aws-lc lets threads use one RSA at once as long as none changes it: after `new` nobody
+// does, and the rest of a handle is atomics.
 unsafe impl Sync for Handle {}
 
 impl SoftwareRsa {

@@ -82,7 +82,7 @@ impl CountedLine {
 // SAFETY: it is a shared mapping of atomics, which any thread may touch, and which goes with the last
 // reference.
 unsafe impl Send for Usage {}
-// SAFETY: as above.
+// SAFETY: through a shared reference, too, there is nothing but the mapping's atomics to be touched.
 unsafe impl Sync for Usage {}
 
 impl Usage {

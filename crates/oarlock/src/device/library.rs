@@ -56,7 +56,8 @@ pub struct LibraryDevice {
 // SAFETY: `device` may be given to the library's functions by any thread, and by several at once
 // (oarlock_device.h, oarlock_device_table_v1); the rest is safe by itself.
 unsafe impl Send for LibraryDevice {}
-// SAFETY: as above.
+// SAFETY: several threads may give `device` to the library's functions at once, as the header says;
+// the rest is safe by itself.
 unsafe impl Sync for LibraryDevice {}
 
 impl LibraryDevice {

@@ -15,7 +15,7 @@ pub(crate) struct Locked<T>(NonNull<T>);
 
 // SAFETY: it owns the value, as a Box does.
 unsafe impl<T: Send> Send for Locked<T> {}
-// SAFETY: as above.
+// SAFETY: it gives out shared references to the value alone, as a Box does.
 unsafe impl<T: Sync> Sync for Locked<T> {}
 
 impl<T> Locked<T> {
@@ -65,7 +65,7 @@ impl<T> Deref for Locked<T> {
 
 impl<T> DerefMut for Locked<T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above; self is borrowed for as long, and alone.
+        // SAFETY: `filled` put a value there, which goes with self; self is borrowed for as long, and alone.
         unsafe { self.0.as_mut() }
     }
 }

@@ -49,8 +49,9 @@ pub(crate) fn fork_generation() -> usize {
 /// every open and lists neither clone3 nor sched_getaffinity nor mlock: so this is asked before any
 /// of them. `Seccomp: 2` in that file says nothing, since every container has it.
 ///
-/// Where no /proc is mounted, as in a chroot, and where no descriptor is left, the answer is the
-/// same. Looks once in a process, the first time.
+/// Where no /proc is mounted, as in a chroot, the answer is the same. That no descriptor is left says
+/// nothing (EMFILE, ENFILE): a process is not taken for confined by that, and the next to ask looks
+/// again. Otherwise looks once in a process, the first time.
 pub(crate) fn is_sandboxed() -> bool {
     known_sandbox().unwrap_or_else(look_for_sandbox)
 }
@@ -82,10 +83,18 @@ fn look_for_sandbox() -> bool {
             );
             if descriptor >= 0 {
                 libc::syscall(libc::SYS_close, descriptor);
+                return Some(false);
             }
-            descriptor < 0
+            // It is the calling thread's, set by the call that failed.
+            match *libc::__errno_location() {
+                libc::EMFILE | libc::ENFILE => None,
+                _ => Some(true),
+            }
         }
     });
+    let Some(is_sandboxed) = is_sandboxed else {
+        return false;
+    };
     let found = (fork_generation() + 1) << 1 | usize::from(is_sandboxed);
     // Of two that look at once, who finds a sandbox is believed.
     SANDBOX.fetch_max(found, Ordering::Relaxed);
@@ -175,6 +184,8 @@ fn within<T>(kind: u64, section: impl FnOnce() -> T) -> T {
             }
         }
     }
+    #[cfg(debug_assertions)]
+    let _nesting = Nesting::enter();
     let enter = |sections| (sections < FORK).then_some(sections + kind);
     while SECTIONS
         .fetch_update(Ordering::Acquire, Ordering::Relaxed, enter)
@@ -188,6 +199,38 @@ fn within<T>(kind: u64, section: impl FnOnce() -> T) -> T {
     };
     // To wait for a lock sets it.
     keeping_errno(section)
+}
+
+/// That the calling thread is in a section: one within another would wait for a fork that waits for
+/// the outer one. A child that was forked in the middle of one begins anew.
+#[cfg(debug_assertions)]
+struct Nesting(usize);
+
+#[cfg(debug_assertions)]
+impl Nesting {
+    fn enter() -> Self {
+        let this_process = fork_generation() + 1;
+        let before = SECTION_OF.replace(this_process);
+        assert!(
+            before != this_process || std::thread::panicking(),
+            "a section that no fork may divide lies within another"
+        );
+        Self(before)
+    }
+}
+
+#[cfg(debug_assertions)]
+impl Drop for Nesting {
+    fn drop(&mut self) {
+        SECTION_OF.set(self.0);
+    }
+}
+
+#[cfg(debug_assertions)]
+thread_local! {
+    /// The fork generation, plus one, in which the calling thread entered its section; 0 outside.
+    /// Without a `Drop`, which would register the thread with the standard library.
+    static SECTION_OF: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 /// Runs `start` with every signal blocked, so that a thread it makes never runs the host's handlers.

@@ -59,7 +59,8 @@ impl Handle {
 
     /// Waits until it has ended. Nobody can wait for himself: the calling thread is let go instead.
     pub(super) fn join(self) {
-        // SAFETY: as above.
+        // SAFETY: the thread is joinable, and was not joined: `join_if_ended` told its caller so, or was
+        // not asked, and this takes the handle.
         unsafe {
             if self.0 == libc::pthread_self() {
                 libc::pthread_detach(self.0);
