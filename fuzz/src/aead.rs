@@ -1,5 +1,5 @@
 //! Authenticated ciphers against RustCrypto: whole messages inline and in stripes, in pieces, and
-//! under nonces that follow each other; and nothing released that is not authentic.
+//! under consecutive nonces; nothing is released that is not authentic.
 
 use std::sync::LazyLock;
 use std::time::Duration;

@@ -1,14 +1,14 @@
-//! age files out of bytes that may be anything, beside the `age` crate: both take a file and find the
-//! same plaintext, or both refuse it; what is released of a refused one is whole chunks of what the
-//! other releases. And what is encrypted here is read there.
+//! age files from arbitrary bytes, beside the `age` crate: both accept a file and find the same plaintext,
+//! or both refuse it. What we release of a refused file is whole chunks of what the crate releases. And
+//! the crate reads what we encrypt.
 //!
 //! Where the two differ, and why:
 //!
-//! - White space before armor: the specification allows it, the crate takes it for no armor.
-//! - A return alone at the end of armor: white space, which the crate does not take.
-//! - Padding in a line of 64 columns that is not the last: not canonical, which the crate takes; and more
-//!   than 1024 bytes of white space behind the end: it takes any.
-//! - Text that is no armor: the crate takes it for a file that is not armored.
+//! - White space before armor: the specification allows it; the crate does not see the armor.
+//! - A return alone at the end of armor: white space, which the crate refuses.
+//! - Padding in a line of 64 columns that is not the last: not canonical, but the crate accepts it; and more
+//!   than 1024 bytes of white space behind the end: it accepts any number.
+//! - Text without armor: the crate treats it as a file that is not armored.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -58,7 +58,7 @@ enum Input {
     RoundTrip(u8, u16, bool),
 }
 
-/// A file whose MAC and tags are right, whatever else is not.
+/// A file with a right MAC and right tags, whatever else is wrong.
 #[derive(Arbitrary, Debug)]
 struct Built {
     /// Of one line each, in their place; then a stanza with the file key.

@@ -1,4 +1,4 @@
-//! Contexts, whose keys, positions and pieces come in any order, against RustCrypto.
+//! Contexts, with keys, positions and pieces in any order, against RustCrypto.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
-//! Requests to the cryptoserver out of bytes that may be anything: no panic, nothing larger made of
-//! them than they are, and what is let through computes what it says.
+//! Requests to the cryptoserver from arbitrary bytes: no panic, no allocation larger than the input, and
+//! an accepted request computes what it asks for.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -201,7 +201,7 @@ fn check_power(power: &proto::ModExp) {
 
 static DEVICE: LazyLock<SoftwareDevice> = LazyLock::new(|| SoftwareDevice::new(Cpu::detect()));
 
-/// What a client who may do everything has, and the keys of the server.
+/// The rights of a client that may do everything, and the keys of the server.
 static SERVER: LazyLock<(Rights, std::sync::Arc<Keys>)> = LazyLock::new(|| {
     let text = "listen = [\"127.0.0.1:0\"]\nplaintext = true\n[[key]]\nfile = \"rsa1024.pem\"\n\
          [[client]]\nidentity = \"*\"\nkeys = [\"*\"]\n\

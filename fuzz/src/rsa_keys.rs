@@ -1,5 +1,5 @@
-//! RSA keys out of bytes that may be anything: no panic, and a key that is taken gives right results
-//! or a named error, and is written as it was read.
+//! RSA keys from arbitrary bytes: no panic; an accepted key gives right results or a named error, and is
+//! written as it was read.
 
 use std::sync::LazyLock;
 

@@ -2,6 +2,7 @@
 //! the workspace.
 #![allow(clippy::unwrap_used)]
 
+mod name;
 pub mod process;
 mod skip;
 

@@ -3,6 +3,7 @@
 
 use std::process::Command;
 
+use crate::name::test_name;
 use crate::skip::repeat_skips;
 
 /// Runs the running test again in a child, behind the words of `wrapper`; false in that child.
@@ -52,15 +53,6 @@ pub fn as_child(command: &mut Command) -> &mut Command {
 /// Whether this process is such a child.
 pub fn is_child() -> bool {
     std::env::var_os(CHILD).is_some()
-}
-
-/// The full name of the running test, which the harness gives to the thread that it runs on.
-///
-/// # Panics
-/// On a thread without a name, which no test runs on.
-pub fn test_name() -> String {
-    let thread = std::thread::current();
-    thread.name().unwrap().to_owned()
 }
 
 const CHILD: &str = "OARLOCK_TEST_CHILD";

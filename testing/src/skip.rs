@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use crate::process::test_name;
+use crate::name::test_name;
 
 /// Says that the running test does not run on this machine, and why. The caller then returns.
 ///

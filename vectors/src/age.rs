@@ -56,7 +56,7 @@ pub enum AgeExpectation {
 /// All of them, in the order of their names.
 ///
 /// # Errors
-/// Where there is none, or one that says something unexpected.
+/// If a vector is missing or malformed.
 pub fn all() -> Result<Vec<AgeVector>, Error> {
     read(&fetched::folder("vectors/cctv-age/testdata"))
 }
@@ -114,7 +114,7 @@ fn parse(source: &str, bytes: &[u8]) -> Result<AgeVector, String> {
             ("armored", "yes") => vector.is_armored = true,
             ("compressed", "zlib") => is_compressed = true,
             ("file key" | "comment", _) => {}
-            _ => return Err(format!("{line:?}: nobody knows what that means")),
+            _ => return Err(format!("{line:?}: unknown meaning")),
         }
     }
     vector.expect = expect.ok_or("it does not say what to expect")?;
@@ -134,7 +134,7 @@ fn expectation(value: &str) -> Result<AgeExpectation, String> {
         "header failure" => AgeExpectation::HeaderFailure,
         "armor failure" => AgeExpectation::ArmorFailure,
         "payload failure" => AgeExpectation::PayloadFailure,
-        _ => return Err(format!("expect: {value:?}: nobody knows what that means")),
+        _ => return Err(format!("expect: {value:?}: unknown meaning")),
     })
 }
 

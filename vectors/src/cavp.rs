@@ -135,7 +135,7 @@ pub fn chacha20_poly1305() -> Result<Vec<AeadVector>, Error> {
     Ok(vectors)
 }
 
-/// RFC 8439, appendix A.2, as pyca/cryptography has it: ChaCha20 alone.
+/// RFC 8439, appendix A.2, in the form of pyca/cryptography: ChaCha20 alone.
 ///
 /// # Errors
 /// See [the module](self).

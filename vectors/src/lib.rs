@@ -146,7 +146,7 @@ pub struct RsaEncryptionVector {
     pub mgf1: &'static str,
     /// Of OAEP.
     pub label: Vec<u8>,
-    /// Empty where there is none.
+    /// Empty if there is none.
     pub message: Vec<u8>,
     /// Of any length.
     pub ciphertext: Vec<u8>,

@@ -132,7 +132,7 @@ fn chacha20_holds() {
     }
 }
 
-/// Whether they hold is for those to say who read age files.
+/// Only the readers of age files can check whether they hold.
 #[test]
 fn age_files_are_all_there() {
     use AgeExpectation::*;

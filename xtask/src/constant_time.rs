@@ -1,4 +1,4 @@
-//! `cargo xtask constant-time`: oarlock-timing, as it is shipped and as CI has it.
+//! `cargo xtask constant-time`: oarlock-timing, in the release profile and in CI's short form.
 
 use std::process::Command;
 

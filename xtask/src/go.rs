@@ -33,7 +33,7 @@ impl Go {
         Ok(Self { program })
     }
 
-    /// It never fetches another Go than this, and knows no module but those it is told of.
+    /// It never fetches another Go than this, and knows only the modules that it is given.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command

@@ -16,7 +16,7 @@ use std::path::Path;
 use self::assembly::{Assembly, Place, Selection, Zmm};
 use crate::tool::{Metadata, Result};
 
-/// Writes the files anew.
+/// Writes the files.
 pub fn run() -> Result<()> {
     let metadata = Metadata::load()?;
     for (name, text) in files() {
@@ -31,7 +31,7 @@ pub fn check_all() -> Result<()> {
     check(&Metadata::load()?.workspace_root)
 }
 
-/// That the files are as this program would write them.
+/// Fails unless the files are as this program would write them.
 pub fn check(root: &Path) -> Result<()> {
     for (name, text) in files() {
         let path = root.join(FOLDER).join(&name);
@@ -50,7 +50,7 @@ pub fn check(root: &Path) -> Result<()> {
 fn files() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for digits in UNROLLED_DIGITS {
-        // As `entry_lines` in crates/kernels/src/x86_64/ifma/mod.rs has it.
+        // As in `entry_lines` of crates/kernels/src/x86_64/ifma/mod.rs.
         let has_pairs = digits > 10;
         let entry_lines = if has_pairs { 2 * digits } else { digits };
         let mut texts = vec![

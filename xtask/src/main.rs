@@ -7,6 +7,7 @@ mod fetch;
 mod go;
 mod kernels;
 mod peers;
+mod performance;
 mod plan;
 mod structure;
 mod tokens;
@@ -18,18 +19,20 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  ci             everything CI runs, in order; stops at the first failure. With --long what
-                 `make test-long` runs
-  structure      who may depend on whom, by crate and by module, and which rooms may hold unsafe,
-                 intrinsics and threads; with `--modules [CRATE]` prints rooms, arrows and circles
-  kernels        writes the assembly of the kernels; with --check finds whether it is as written
-  plan           measures this machine for the tables of the plan, and writes them
-  vectors        fetches published test vectors into the target folder
-  peers          fetches and builds the benchmark's optional peers into the target folder; with
-                 `age` only age and rage, which tests want, too, and with `tokens` only
-                 kryoptic, which tests of tokens take where it is
-  constant-time  looks for times of the kernels that depend on secrets; more words are for
-                 oarlock-timing: try `cargo xtask constant-time --help`";
+  ci             run every step of CI in order; stop at the first failure. With --long run the
+                 steps of `make test-long`
+  structure      check which crate and which module uses which, which files hold unsafe, intrinsics
+                 and threads, and that generated files are up to date; with `--modules [CRATE]`
+                 print rooms, arrows and circles
+  kernels        write the assembly of the kernels; with --check only compare it
+  plan           measure this machine and write its entry of the plan's tables
+  performance    write docs/performance.md from the records of the benchmark
+  vectors        fetch published test vectors into the target folder
+  peers          fetch and build the benchmark's optional peers into the target folder;
+                 `peers age` builds age and rage alone, which tests need too; `peers tokens`
+                 builds kryoptic alone, which the tests of tokens use where it is present
+  constant-time  search the kernels for times that depend on secrets; passes its options on to
+                 oarlock-timing, see `cargo xtask constant-time --help`";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         ["structure", "--modules", package] => structure::print_modules(Some(package)),
         ["vectors"] => vectors::run(),
         ["plan"] => plan::run(),
+        ["performance"] => performance::run(),
         ["kernels"] => kernels::run(),
         ["kernels", "--check"] => kernels::check_all(),
         ["peers"] => peers::run(),

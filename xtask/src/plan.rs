@@ -51,7 +51,7 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// That the file is as this program would write it.
+/// Fails unless the file is as this program would write it.
 pub fn check(root: &Path) -> Result<()> {
     let text = read(&root.join(TABLES))?;
     if Tables::parse(&text)?.to_string() == text {
@@ -106,7 +106,7 @@ fn calibrate(program: &Path, caches: &Path, mask: &str) -> Result<Calibration> {
     command
         .args(["devices", "--calibrate", "--json"])
         .env("OARLOCK_CPU", mask)
-        // Not in place of what the owner of this machine has stored.
+        // Keeps what the owner of this machine has stored.
         .env("XDG_CACHE_HOME", caches);
     // From aws-lc too, which heeds no mask of ours.
     command.env("OPENSSL_ia32cap", hidden_from_aws_lc(mask));
@@ -407,7 +407,7 @@ impl Tables {
             }
         }
         if tables.is_empty() {
-            return Err(format!("{TABLES}: there is no table in it"));
+            return Err(format!("{TABLES}: contains no table"));
         }
         Ok(Self(tables))
     }

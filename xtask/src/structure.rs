@@ -1,10 +1,10 @@
-//! `cargo xtask structure`: the walls of the house.
+//! `cargo xtask structure`: checks the layout of the workspace.
 //!
-//! Three checks, each by a table: [`edges`] says which crate may depend on which, [`floors`] which
-//! module of a crate may use which ([`modules`] looks), and [`rooms`] which files may hold `unsafe`,
-//! intrinsics, threads and the environment. A fourth finds whether generated tables and assembly
-//! are as they were generated. All fail when they find nothing to look at, so that they cannot pass
-//! by looking in the wrong place.
+//! Three checks are tables: [`edges`] lists which crate may depend on which, [`floors`] which module of
+//! a crate may use which ([`modules`] looks), and [`rooms`] which files may hold `unsafe`, intrinsics,
+//! threads and the environment. A fourth compares generated tables, assembly and the page of figures
+//! with what their generators write. Every check fails when it finds nothing to look at, so that it
+//! cannot pass by looking in the wrong place.
 
 mod edges;
 mod floors;
@@ -12,7 +12,7 @@ mod modules;
 mod rooms;
 
 use crate::tool::{Metadata, Result};
-use crate::{kernels, plan};
+use crate::{kernels, performance, plan};
 
 pub fn run() -> Result<()> {
     let metadata = Metadata::load()?;
@@ -23,6 +23,7 @@ pub fn run() -> Result<()> {
     findings.extend(in_modules);
     findings.extend(plan::check(&metadata.workspace_root).err());
     findings.extend(kernels::check(&metadata.workspace_root).err());
+    findings.extend(performance::check(&metadata.workspace_root).err());
 
     for finding in &findings {
         println!("{finding}");

@@ -1,6 +1,6 @@
-//! What `oarlock devices --calibrate` has measured, kept for the other subcommands: one JSON file
-//! below the user's cache folder, which is gone by only where it was made by this version on this
-//! CPU.
+//! The measurements of `oarlock devices --calibrate`, stored for the other subcommands: one JSON file
+//! below the user's cache folder, used only by the version that made it and on the CPU that it was
+//! made on.
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, OpenOptions};
@@ -25,7 +25,7 @@ pub(crate) struct Stored {
     pub(crate) operations: Vec<Cost>,
 }
 
-/// Who made it: it is of use to nobody else.
+/// The version and CPU that it was made by, and is valid for.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct MadeBy {
     version: String,
@@ -54,9 +54,9 @@ pub(crate) struct Cost {
 /// Why there is no calibration.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Missing {
-    /// Nobody has calibrated, or there is nowhere to look.
+    /// This machine was never calibrated, or there is no cache folder.
     Absent,
-    /// A file that is not gone by, and why.
+    /// A file that is ignored, and why.
     Unfit(String),
 }
 
@@ -95,7 +95,7 @@ impl Stored {
         }
     }
 
-    /// Puts it where [`read`] looks, whole or not at all, for this user alone. Returns where.
+    /// Stores it where [`read`] looks, whole or not at all, readable for this user alone. Returns its path.
     pub(crate) fn write(&self) -> Result<PathBuf, Failure> {
         let path = path().ok_or_else(|| {
             Failure::new("no place for the calibration: set XDG_CACHE_HOME or HOME to a folder")
@@ -167,7 +167,7 @@ impl MadeBy {
 
 fn read_from(path: &Path, this: &MadeBy) -> Result<Calibration, Missing> {
     let unfit = |why: String| Missing::Unfit(format!("{}: {why}", path.display()));
-    // Not waiting for whoever would write into a pipe of that name.
+    // Without waiting for a writer, should a pipe have that name.
     let opened = OpenOptions::new()
         .read(true)
         .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)

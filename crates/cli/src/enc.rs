@@ -26,8 +26,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", value_parser = ciphers())]
     cipher: Operation,
 
-    /// Where the passphrase is: `file:PATH` (its first line), `env:NAME` or `stdin`, as -pass of
-    /// openssl. It is asked for if there is neither this nor a key
+    /// Take the passphrase from `file:PATH` (its first line), `env:NAME` or `stdin`, as -pass of
+    /// openssl does. Without this and without a key it is asked for
     #[arg(long, value_name = "SOURCE", value_parser = Source::parse, conflicts_with_all = RAW)]
     pass: Option<Source>,
 
@@ -35,11 +35,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = ITERATIONS, conflicts_with_all = RAW)]
     iter: NonZeroU32,
 
-    /// Hash that makes the key of the passphrase; not kept in the file
+    /// Hash that derives the key from the passphrase; not kept in the file
     #[arg(long, value_name = "NAME", default_value = "sha256", value_parser = digests(), conflicts_with_all = RAW)]
     md: Digest,
 
-    /// The key in hexadecimal; other users may see it in the process list: --key-file hides it
+    /// The key in hexadecimal. Other users can see it in the process list; --key-file hides it
     #[arg(short = 'K', long, value_name = "HEX", value_parser = Secret::parse,
           conflicts_with = "key_file", requires = "iv")]
     key: Option<Secret>,
@@ -48,8 +48,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", requires = "iv")]
     key_file: Option<PathBuf>,
 
-    /// With a key, the IV in hexadecimal: 32 digits, in counter mode the first counter block; never
-    /// use one twice with the same key
+    /// With a key, the IV in hexadecimal: 32 digits, in counter mode the first counter block. Never
+    /// use an IV twice with the same key
     #[arg(long, value_name = "HEX")]
     iv: Option<String>,
 
@@ -57,12 +57,12 @@ pub(crate) struct Args {
     #[arg(value_name = "INPUT")]
     input: Option<PathBuf>,
 
-    /// File to write; standard output if absent or `-`. It is replaced when all has gone well, and
-    /// may be the same as INPUT
+    /// File to write; standard output if absent or `-`. It is replaced only on success, and may be the
+    /// same as INPUT
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Threads at work, at most one for each CPU: a number, or `auto` for all CPUs
+    /// Number of threads, at most one for each CPU; `auto` takes all CPUs
     #[arg(short = 'T', long, value_name = "N", default_value = "auto", value_parser = Threads::parse)]
     threads: Threads,
 
@@ -86,8 +86,8 @@ pub(crate) struct DecArgs {
     #[command(flatten)]
     args: Args,
 
-    /// The file was made without -pbkdf2: one round of --md (sha256, or md5 before openssl 1.1)
-    /// makes the key
+    /// The file was made without -pbkdf2: derive the key with one round of --md (sha256, or md5
+    /// before openssl 1.1)
     #[arg(long, conflicts_with_all = ["iter", "key", "key_file", "iv"])]
     no_pbkdf2: bool,
 }
@@ -103,7 +103,7 @@ Examples:
   tar c . | oarlock enc --cipher aes-128-ctr -K $KEY --iv $IV > backup
   openssl enc -d -aes-128-ctr -K $KEY -iv $IV < backup | tar x
 
-Nothing in these files is authenticated: `oarlock encrypt` makes files of which every change is seen.";
+These files have no authentication; files of `oarlock encrypt` have.";
 
 pub(crate) fn encrypt(args: &Args) -> Result<(), Failure> {
     run(args, Direction::Encrypt, false)
@@ -182,7 +182,7 @@ impl Args {
             return Ok(());
         };
         Err(Failure::usage(format!(
-            "-o names {what} would be lost, so give another name"
+            "-o names {what} would be lost: give another name"
         )))
     }
 }
@@ -190,7 +190,7 @@ impl Args {
 /// The accelerator of this process.
 fn accelerator(args: &Args) -> Result<Accelerator, Failure> {
     let mut options = options::parse(&args.options)?;
-    // One cipher alone has nobody to keep its threads from; but each thread opens a session of its
+    // A single cipher has no other to keep its threads from; but each thread opens a session of its
     // own, which would look like several ciphers.
     options.reservation = Reservation::Shared;
     options::build_calibrated(options)
@@ -198,7 +198,7 @@ fn accelerator(args: &Args) -> Result<Accelerator, Failure> {
 
 type KeyAndIv = (Zeroizing<Vec<u8>>, Zeroizing<[u8; IV_BYTES]>);
 
-/// As they are given.
+/// Key and IV as given.
 fn raw(args: &Args) -> Result<KeyAndIv, Failure> {
     let text = args.iv.as_deref().unwrap_or_default();
     let decoded = keys::decode("--iv", text, IV_BYTES, args.cipher)?;
@@ -244,15 +244,15 @@ fn from_passphrase(
     Ok((made.key, made.iv))
 }
 
-/// What people who name a passphrase may not expect.
+/// Warns of what a user with a passphrase may not expect.
 fn warn(direction: Direction) {
     let text = match direction {
         Direction::Encrypt => {
-            "nothing in this format is authenticated, so a change of the file is not seen; \
-             `oarlock encrypt -p` makes one of which every change is"
+            "this format has no authentication, so changes to the file go unnoticed; \
+             `oarlock encrypt -p` detects them"
         }
         Direction::Decrypt => {
-            "nothing in this format is authenticated: whether the file is as it was made is not known"
+            "this format has no authentication: nothing shows whether the file was changed"
         }
     };
     note(&format!("warning: {text}"));
@@ -293,5 +293,5 @@ const DIGESTS: [(&str, Digest); 6] = [
     ("sha512", Digest::Sha512),
 ];
 
-/// What goes with a key and not with a passphrase.
+/// Options that need a key, not a passphrase.
 const RAW: [&str; 3] = ["key", "key_file", "iv"];

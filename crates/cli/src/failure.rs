@@ -38,12 +38,12 @@ impl Failure {
     /// Ended by a signal: the status that a shell gives for it.
     pub(crate) fn interrupted(signal: u8) -> Self {
         Self {
-            message: "interrupted before the end: a file that -o names is as it was before".into(),
+            message: "interrupted: a file that -o names is as it was before".into(),
             status: 128 + signal,
         }
     }
 
-    /// Prints the line. What a file name may hold, such as a line break, does not break it.
+    /// Prints the line. Characters of a file name, such as a line break, do not break it.
     pub(crate) fn report(self) -> ExitCode {
         note(&self.message);
         ExitCode::from(self.status)
@@ -56,7 +56,7 @@ pub(crate) fn note(message: &str) {
         .chars()
         .map(|c| if c.is_control() { '?' } else { c })
         .collect();
-    // There is nobody left to tell when stderr is closed.
+    // When stderr is closed, no one can be told.
     let _ = writeln!(io::stderr(), "oarlock: {line}");
 }
 
@@ -66,8 +66,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The text of an I/O error without Rust's "(os error N)" and what crates put behind it, as a path that
-/// nobody knows.
+/// The text of an I/O error without Rust's "(os error N)" and without what crates append, such as a
+/// path that means nothing to the user.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error ") {
@@ -76,8 +76,8 @@ pub(crate) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// clap's finding in one line. An argument that stands where none belongs is not repeated unless it
-/// is an option: it may be a piece of a key.
+/// clap's error in one line. It does not repeat a superfluous argument unless that is an option: it may
+/// be a piece of a key.
 pub(crate) fn of_arguments(error: &clap::Error) -> Failure {
     let what = match error.kind() {
         ErrorKind::UnknownArgument => {
@@ -90,7 +90,7 @@ pub(crate) fn of_arguments(error: &clap::Error) -> Failure {
                     Some(other) => format!("unknown option {name}: did you mean {other}?"),
                     None => format!("unknown option {name}"),
                 },
-                _ => "there is an argument too many: one INPUT is taken, and options".into(),
+                _ => "too many arguments: give one INPUT and options".into(),
             }
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a command is missing".into(),
@@ -104,13 +104,10 @@ pub(crate) fn of_arguments(error: &clap::Error) -> Failure {
             first.join(" ").trim_start_matches("error: ").to_string()
         }
     };
-    Failure::usage(format!(
-        "{} (oarlock --help tells more)",
-        without_keys(&what)
-    ))
+    Failure::usage(format!("{} (see oarlock --help)", without_keys(&what)))
 }
 
-/// `text` with what may be a key, as one that stands behind the wrong option does, left out.
+/// `text` without what may be a key, such as one behind the wrong option.
 pub(crate) fn without_keys(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text;
@@ -133,5 +130,5 @@ pub(crate) fn without_keys(text: &str) -> String {
     shown
 }
 
-/// Those of AES-128, less some that may have been lost on the way.
+/// The digits of an AES-128 key, less some that may have been lost in copying.
 const KEY_DIGITS_MIN: usize = 24;

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, reason};
 
-/// An open file, pipe, terminal or whatever it is.
+/// An open file, pipe, terminal or other input.
 pub(crate) struct Input {
     pub(crate) file: File,
     /// For messages.
     pub(crate) name: String,
-    /// Bytes from its start to its end when it was opened, of a regular file.
+    /// Size of a regular file in bytes when it was opened.
     pub(crate) size: Option<u64>,
     /// None for standard input.
     path: Option<PathBuf>,
@@ -49,13 +49,13 @@ impl Input {
         })
     }
 
-    /// Fails when a regular file was written to since it was opened: what was read of it fits nowhere.
+    /// Fails when a regular file was written to since it was opened: what was read is then a mix.
     pub(crate) fn check_unchanged(&self) -> Result<(), Failure> {
         let state = |of: &Metadata| (of.len(), of.mtime(), of.mtime_nsec());
         match self.file.metadata() {
             Ok(now) if self.size.is_some() && state(&now) != state(&self.opened) => {
                 Err(Failure::new(format!(
-                    "{}: was changed while it was read: try again when nobody writes to it",
+                    "{}: changed while it was read: try again when nothing writes to it",
                     self.name
                 )))
             }
@@ -63,18 +63,18 @@ impl Input {
         }
     }
 
-    /// Removes the file, unless another has its name by now, or it was written to meanwhile.
+    /// Removes the file, unless another now has its name, or it was written to meanwhile.
     pub(crate) fn remove(&self) -> Result<(), Failure> {
         let Some(path) = &self.path else {
             return Ok(());
         };
         self.check_unchanged()?;
-        let fail = |what: &str| Failure::new(format!("{}: is not removed: {what}", self.name));
+        let fail = |what: &str| Failure::new(format!("{}: not removed: {what}", self.name));
         let identity = |of: &Metadata| (of.dev(), of.ino());
         match fs::symlink_metadata(path) {
             Ok(now) if now.is_symlink() => Err(fail("its name is a symbolic link")),
             Ok(now) if identity(&now) != identity(&self.opened) => {
-                Err(fail("another file has its name by now"))
+                Err(fail("another file now has its name"))
             }
             _ => fs::remove_file(path).map_err(|error| fail(&reason(&error))),
         }

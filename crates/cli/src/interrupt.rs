@@ -1,5 +1,5 @@
-//! Ctrl-C and its kin, seen without a thread: a flag for those who compute, a descriptor that turns
-//! readable for those who wait.
+//! Ctrl-C and similar signals, seen without a thread: a flag for code that computes, and a descriptor
+//! that turns readable for code that waits.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,14 +15,14 @@ use crate::failure::{Failure, reason};
 pub(crate) struct Interrupt {
     /// The last of them, or 0.
     signal: Arc<AtomicUsize>,
-    /// Readable from the first signal on: nobody reads from it, so that every waiter sees it.
+    /// Readable from the first signal on. It is never read from, so that every waiter sees it.
     seen: OwnedFd,
 }
 
 impl Interrupt {
     /// Catches SIGINT, SIGTERM and SIGHUP, unless they are ignored, as under nohup. With
-    /// `second_kills` a second signal ends the process on the spot: for outputs that may block where
-    /// no signal is looked for, and leave nothing to clean up.
+    /// `second_kills` a second signal ends the process at once: for outputs that may block where
+    /// no signal is checked for, and that leave nothing to clean up.
     pub(crate) fn catch(second_kills: bool) -> Result<Self, Failure> {
         let fail = |error: io::Error| Failure::new(format!("signals: {}", reason(&error)));
         let (seen, notify) = io::pipe().map_err(fail)?;
@@ -49,7 +49,7 @@ impl Interrupt {
             let notify = notify.try_clone().map_err(fail)?;
             signal_hook::low_level::pipe::register(number, OwnedFd::from(notify)).map_err(fail)?;
         }
-        // Where it is caught, a write beyond `ulimit -f` fails with EFBIG in place of ending the process.
+        // Where it is caught, a write beyond `ulimit -f` fails with EFBIG instead of ending the process.
         signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map_err(fail)?;
         Ok(Self {
             signal,

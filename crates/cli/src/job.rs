@@ -1,4 +1,4 @@
-//! A file on its way: both ends, signals, the bar, and whoever helps; and what went wrong with it.
+//! One file from input to output: both ends, signals, the bar, the threads; and its errors.
 
 use std::os::fd::BorrowedFd;
 
@@ -12,7 +12,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{Naming, Output, Target};
 use crate::progress::{Progress, When};
 
-/// One file on its way, by all threads.
+/// One file from input to output, on all threads.
 pub(crate) struct Job {
     accelerator: Accelerator,
     helpers: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Catches signals and opens the output, which replaces what is there when all has gone well.
+    /// Catches signals and opens the output, which replaces an existing file only on success.
     pub(crate) fn begin(
         accelerator: Accelerator,
         threads: Threads,
@@ -66,7 +66,7 @@ impl Job {
         failed(&self.interrupt, &self.input, &self.output, error)
     }
 
-    /// Gives the output its name, when all has gone well.
+    /// Gives the output its name, on success.
     pub(crate) fn end(self, result: Result<(), Failure>) -> Result<(), Failure> {
         self.progress.clear();
         result?;
@@ -89,7 +89,7 @@ impl Watch for Job {
     }
 }
 
-/// Why a file did not get from `input` to `output`, in the words of the command.
+/// Why a file did not get from `input` to `output`, in the command's words.
 pub(crate) fn failed(
     interrupt: &Interrupt,
     input: &Input,
@@ -108,18 +108,18 @@ pub(crate) fn failed(
             let refused = refused(&input.name, error);
             let name = &output.name;
             Failure::new(format!(
-                "{refused}: what {name} got before that cannot be taken back"
+                "{refused}: {name} has already received what came before"
             ))
         }
         other => refused(&input.name, other),
     }
 }
 
-/// What was wrong with the file `name`.
+/// The error of the file `name`.
 pub(crate) fn refused(name: &str, error: Error) -> Failure {
     let advice = match &error {
-        Error::NoMatchingIdentity => ": give the identity of one of its recipients by -i",
-        Error::Authentication { .. } | Error::HeaderMac => ": nothing that was changed is put out",
+        Error::NoMatchingIdentity => ": give the identity of one of its recipients with -i",
+        Error::Authentication { .. } | Error::HeaderMac => ": no changed data were written",
         Error::Incomplete { .. } | Error::Truncated { .. } | Error::PartialBlock => {
             ": get the whole file again"
         }
@@ -132,7 +132,7 @@ pub(crate) fn refused(name: &str, error: Error) -> Failure {
     Failure::new(format!("{name}: {what}{advice}"))
 }
 
-/// The `age` crate's messages may have more lines; the first says what is wrong.
+/// The `age` crate's messages may have several lines; the first says what is wrong.
 pub(crate) fn one_line(text: &str) -> String {
     text.lines()
         .map(str::trim)

@@ -15,7 +15,7 @@ use crate::failure::{Failure, reason, without_keys};
 pub(crate) struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// For clap, which would print what a parser that can fail was given.
+    /// For clap, which prints the input of a parser that fails; so this one never fails.
     pub(crate) fn parse(text: &str) -> Result<Self, Infallible> {
         Ok(Self(Zeroizing::new(text.into())))
     }
@@ -26,7 +26,7 @@ impl Secret {
 }
 
 /// Reads hexadecimal text from `path`, or from standard input for `-`. White space around it is
-/// not counted.
+/// ignored.
 pub(crate) fn read_key_file(path: &Path) -> Result<Secret, Failure> {
     // The key itself is soon given in place of the file that holds it.
     let name = without_keys(&path.display().to_string());

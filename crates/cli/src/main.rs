@@ -1,4 +1,4 @@
-//! The `oarlock` command: parses, opens files and reports; the work is the library's.
+//! The `oarlock` command: parses, opens files and reports; the library does the work.
 //!
 //! ```text
 //! enc.rs        enc, dec: files of openssl enc        keys.rs       hexadecimal, key files
@@ -6,14 +6,14 @@
 //! input.rs      where bytes come from                 output.rs     where they go: temporary name, rename
 //! interrupt.rs  Ctrl-C seen without a thread          progress.rs   the bar
 //! devices.rs    what this machine has, self-tested    options.rs    the accelerator
-//! cache.rs      a calibration kept            failure.rs    the one line on stderr
-//! manual.rs     manual pages out of the same definitions
+//! cache.rs      a stored calibration                  failure.rs    the one line on stderr
+//! manual.rs     manual pages from the same definitions
 //!
 //! age/          encrypt, decrypt, keygen, inspect: age files
 //! run/          one command with the provider    provider/      the same for the whole machine
-//! doctor/       whether it will be taken, and why not
-//! serve.rs      the cryptoserver   pki.rs   certificates for it   sign.rs   a signature by it
-//! openssl_conf/ the user's configuration read and added to   openssl.rs  what openssl says of itself
+//! doctor/       whether programs will take it
+//! serve.rs      the cryptoserver   pki.rs   its certificates   sign.rs   a signature from it
+//! openssl_conf/ reads and extends the user's configuration   openssl.rs  the machine's openssl
 //! ```
 
 mod age;
@@ -56,40 +56,40 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Encrypt a file or a stream, byte for byte as `openssl enc -pbkdf2` or `openssl enc -K -iv`
+    /// Encrypt a file or a stream in the format of `openssl enc -pbkdf2` or `openssl enc -K -iv`
     #[command(after_help = enc::EXAMPLES)]
     Enc(enc::Args),
-    /// Decrypt what `oarlock enc` or `openssl enc` has encrypted
+    /// Decrypt files of `oarlock enc` or `openssl enc`
     #[command(after_help = enc::EXAMPLES)]
     Dec(enc::DecArgs),
     /// Encrypt a file or a stream to recipients or with a passphrase, as age does
     #[command(after_help = age::encrypt::EXAMPLES)]
     Encrypt(age::encrypt::Args),
-    /// Decrypt what `oarlock encrypt`, age or rage has encrypted
+    /// Decrypt files of `oarlock encrypt`, age or rage
     #[command(after_help = age::decrypt::EXAMPLES)]
     Decrypt(age::decrypt::Args),
     /// Make an identity for `decrypt -i`, and the recipient for `encrypt -r`
     #[command(after_help = age::keygen::EXAMPLES)]
     Keygen(age::keygen::Args),
-    /// Tell what an age file shows without a key: kinds of recipients, sizes
+    /// Show what an age file reveals without a key: kinds of recipients, sizes
     #[command(after_help = age::inspect::EXAMPLES)]
     Inspect(age::inspect::Args),
-    /// List CPU features, AES backends with their self-tests and rates, and devices
+    /// List CPU features, devices, and every operation by backend with its self-test and rate
     #[command(after_help = devices::EXAMPLES)]
     Devices(devices::Args),
     /// Measure Oarlock beside the machine's OpenSSL, in turn in the same run
     #[command(after_help = "Example:\n  oarlock bench --quick --case 'aes-128-*' --threads 2")]
     Bench(oarlock_bench::cli::Args),
-    /// Run a command with the OpenSSL provider; nothing is installed
+    /// Run a command with the OpenSSL provider, without installing anything
     #[command(after_help = run::EXAMPLES)]
     Run(run::Args),
-    /// Install, remove or look at the OpenSSL provider for the whole machine
+    /// Install, remove or check the OpenSSL provider for the whole machine
     #[command(subcommand)]
     Provider(provider::Command),
-    /// Find out whether this machine and a program will take the OpenSSL provider, and why not
+    /// Say whether this machine and a program will take the OpenSSL provider, and if not, why
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(doctor::Args),
-    /// Serve private-key operations to clients who are known by their certificates
+    /// Serve private-key operations to clients with certificates
     #[command(after_help = serve::EXAMPLES)]
     Serve(serve::Args),
     /// Make certificates for a cryptoserver
@@ -104,7 +104,7 @@ enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page of this command, or of one of its commands
+    /// Print the manual page of this command, or of one of its subcommands
     #[command(after_help = manual::EXAMPLES)]
     Man(manual::Args),
 }
@@ -156,7 +156,7 @@ fn bench(args: &oarlock_bench::cli::Args) -> Result<(), Failure> {
     })
 }
 
-/// Shows help or version, in colour where a person reads it.
+/// Shows help or version, in colour on a terminal.
 fn show(help: &clap::Error) -> Result<(), Failure> {
     let text = help.render();
     if io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {

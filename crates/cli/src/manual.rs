@@ -1,4 +1,4 @@
-//! `oarlock man`: manual pages, made of what the command line is made of.
+//! `oarlock man`: manual pages, made from the definitions of the command line.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::failure::{Failure, reason};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The command whose page is wanted, as `encrypt`; that of `oarlock` itself if absent
+    /// A subcommand such as `encrypt`; without it, the page of `oarlock` itself
     #[arg(value_name = "COMMAND", conflicts_with = "output")]
     command: Option<String>,
 
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args, mut root: Command) -> Result<(), Failure> {
             None => root,
             Some(name) => root.find_subcommand(name).cloned().ok_or_else(|| {
                 Failure::usage(format!(
-                    "{name}: there is no such command: oarlock --help has them all"
+                    "{name}: no such command: oarlock --help lists them"
                 ))
             })?,
         };

@@ -1,4 +1,4 @@
-//! What the machine's `openssl` says of itself.
+//! What the machine's `openssl` says about itself.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -28,7 +28,7 @@ impl Installed {
         folder.join("openssl.cnf")
     }
 
-    /// As in "OpenSSL 3.0.19 27 Jan 2026"; nothing where the command is not there.
+    /// As in "OpenSSL 3.0.19 27 Jan 2026"; `None` if the command is missing.
     pub(crate) fn version(&self) -> Option<String> {
         self.version.clone()
     }
@@ -65,16 +65,16 @@ impl Installed {
     }
 }
 
-/// A provider as `openssl list -providers` tells of it.
+/// A provider as `openssl list -providers` lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listed {
-    /// By which the configuration calls it.
+    /// Its name in the configuration.
     pub(crate) name: String,
     /// Whether it offers anything.
     pub(crate) is_active: bool,
 }
 
-/// The providers that programs have which go by `conf`, or why that cannot be told.
+/// The providers of programs that read `conf`, or why they cannot be listed.
 pub(crate) fn providers(conf: &Path) -> Result<Vec<Listed>, String> {
     let text = list(
         Command::new("openssl")
@@ -97,7 +97,7 @@ pub(crate) fn providers(conf: &Path) -> Result<Vec<Listed>, String> {
     Ok(listed)
 }
 
-/// Whether OpenSSL takes the file for a provider; else why not.
+/// Whether OpenSSL accepts the file as a provider; if not, why.
 pub(crate) fn loads(module: &Path) -> Result<(), String> {
     let (Some(folder), Some(name)) = (module.parent(), module.file_stem()) else {
         return Ok(());
@@ -110,7 +110,7 @@ pub(crate) fn loads(module: &Path) -> Result<(), String> {
     list(command.env("OPENSSL_CONF", "/dev/null")).map(drop)
 }
 
-/// What a list says, or the errors that stand in its place.
+/// The list, or the errors in its place.
 fn list(command: &mut Command) -> Result<String, String> {
     let output = command
         .stdin(Stdio::null())
@@ -125,7 +125,7 @@ fn list(command: &mut Command) -> Result<String, String> {
 }
 
 /// Of "4020C4:error:07000071:configuration file routines:module_run:unknown module name:conf_mod.c:264:data"
-/// what is for people; nothing of other lines.
+/// the part for people; nothing of other lines.
 fn reason_told(line: &str) -> Option<String> {
     let (_, told) = line.split_once(":error:")?;
     let fields: Vec<_> = told.splitn(7, ':').collect();

@@ -1,4 +1,4 @@
-//! The accelerator of this process, and what it is asked for.
+//! The accelerator of this process, and its options.
 
 use std::fs;
 use std::thread::available_parallelism;
@@ -10,15 +10,15 @@ use oarlock::{Accelerator, Builder, Calibration, Options};
 use crate::cache;
 use crate::failure::Failure;
 
-/// From `name=value,...`; a cipher may use a thread for every CPU unless that says otherwise, since
-/// there is one cipher in the whole process.
+/// From `name=value,...`. Unless set, a cipher may use a thread for every CPU, since the process has
+/// only one cipher.
 pub(crate) fn parse(text: &str) -> Result<Options, Failure> {
     format!("cipher_threads={},{text}", cpus())
         .parse()
         .map_err(|error| Failure::usage(format!("--options: {error}")))
 }
 
-/// Checks what the provider would take: `text`, with what the environment has over it.
+/// Checks the options that the provider would take: `text`, overridden by the environment.
 pub(crate) fn of_provider(text: &str) -> Result<(), Failure> {
     let check = |source: &str, text: &str| match text.parse::<Options>() {
         Ok(_) => Ok(()),
@@ -38,7 +38,7 @@ pub(crate) fn build(options: Options) -> Result<Accelerator, Failure> {
     built(Accelerator::builder().options(options))
 }
 
-/// One that plans by the calibration that is stored, where there is one that fits.
+/// One that plans by the stored calibration, if it fits this machine.
 pub(crate) fn build_calibrated(options: Options) -> Result<Accelerator, Failure> {
     match cache::read(cpu()?) {
         Ok(calibration) => calibrated(options, calibration),
@@ -60,7 +60,7 @@ pub(crate) fn cpu() -> Result<Cpu, Failure> {
     visible_cpu().map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// As the kernel calls it.
+/// The kernel's name for it.
 pub(crate) fn cpu_model() -> String {
     fs::read_to_string("/proc/cpuinfo")
         .ok()

@@ -1,5 +1,5 @@
-//! Where bytes go. A file gets its name when it is whole: until then it is a temporary one beside
-//! it, which is gone when anything goes wrong.
+//! Where bytes go. A file gets its name when it is whole; until then it is a temporary file beside
+//! it, which is removed when anything goes wrong.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io;
@@ -13,13 +13,13 @@ use tempfile::NamedTempFile;
 
 use crate::failure::{Failure, reason};
 
-/// What `-o` names, looked at but not touched.
+/// What `-o` names, examined but not touched.
 pub(crate) enum Target {
     /// Standard output, or a device, pipe or the like, open for writing.
     Direct { file: File, name: String },
-    /// A regular file, there already or not.
+    /// A regular file, existing or not.
     Named {
-        /// Behind all symbolic links.
+        /// After all symbolic links.
         path: PathBuf,
         /// As it was given, for messages.
         name: String,
@@ -32,9 +32,9 @@ pub(crate) enum Target {
 pub(crate) struct Output {
     sink: Sink,
     pub(crate) name: String,
-    /// A regular file that is written where its position says, so that several may write at once.
+    /// A regular file that is written at explicit offsets, so that several threads may write at once.
     pub(crate) is_positional: bool,
-    /// A file whose writes do not wait for anybody.
+    /// A file whose writes never wait for a reader.
     pub(crate) is_regular: bool,
 }
 
@@ -47,12 +47,12 @@ enum Sink {
     },
 }
 
-/// What becomes of a file that has the output's name.
+/// What happens to a file that has the output's name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Naming {
     /// It is replaced.
     Replace,
-    /// It stays, and the output is given up: it came meanwhile.
+    /// It stays, and the output is dropped: it appeared meanwhile.
     New,
 }
 
@@ -97,7 +97,7 @@ impl Target {
                 if error.kind() == io::ErrorKind::NotFound && is_for_directory(&resolved) =>
             {
                 Err(Failure::new(format!(
-                    "{name}: is no directory: give the name of a file"
+                    "{name}: not a directory: give the name of a file"
                 )))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::Named {
@@ -160,7 +160,7 @@ impl Target {
                     })
                     .map_err(|error| {
                         Failure::new(format!(
-                            "{name}: no temporary file can be made in {}: {}",
+                            "{name}: cannot make a temporary file in {}: {}",
                             directory.display(),
                             reason(&error)
                         ))
@@ -184,12 +184,12 @@ impl Output {
         }
     }
 
-    /// Whether what is written is seen at once, and stays when anything goes wrong.
+    /// Whether writes are visible at once, and stay when anything goes wrong.
     pub(crate) fn is_direct(&self) -> bool {
         matches!(self.sink, Sink::Direct(_))
     }
 
-    /// Fails where every write would make `input` longer.
+    /// Fails if every write would make `input` longer.
     pub(crate) fn check_apart_from(&self, input: &File) -> Result<(), Failure> {
         let grows = self.is_regular
             && !self.is_positional
@@ -199,7 +199,7 @@ impl Output {
             };
         if grows {
             return Err(Failure::usage(format!(
-                "{}: is appended to its own INPUT, which would never end: write to another file",
+                "{}: would be appended to its own INPUT without end: write to another file",
                 self.name
             )));
         }
@@ -217,8 +217,8 @@ impl Output {
         metadata.is_file().then_some(metadata.len())
     }
 
-    /// Gives it what `input` has beside its data: mode, times, extended attributes; and the owner, if
-    /// this process may.
+    /// Copies the attributes of `input`: mode, times, extended attributes, and the owner, if this process
+    /// may.
     pub(crate) fn preserve(&self, input: &File) -> Result<(), Failure> {
         let fail = |what: &str, error: io::Error| {
             let reason = reason(&error);
@@ -246,14 +246,15 @@ impl Output {
             .map_err(|error| fail("times", error))
     }
 
-    /// Gives the file its name; with `durable`, when it is on the disk, and waits until its name is.
+    /// Gives the file its name; with `durable`, after the data are on the disk, and waits until the name
+    /// is, too.
     pub(crate) fn commit(self, durable: bool) -> Result<(), Failure> {
         let fail = |what: &str, error: &io::Error| {
             Failure::new(format!("{}: {what}: {}", self.name, reason(error)))
         };
         if durable && self.is_regular {
             let synced = self.file().sync_all();
-            synced.map_err(|error| fail("cannot be brought to the disk", &error))?;
+            synced.map_err(|error| fail("cannot be flushed to the disk", &error))?;
         }
         let Sink::Temporary { file, path, naming } = self.sink else {
             return Ok(());
@@ -263,7 +264,7 @@ impl Output {
             Naming::New => file.persist_noclobber(&path),
         }
         .map_err(|error| match error.error.kind() {
-            io::ErrorKind::AlreadyExists => fail("is there by now, so it stays", &error.error),
+            io::ErrorKind::AlreadyExists => fail("has appeared meanwhile and stays", &error.error),
             _ => fail("cannot be given its name", &error.error),
         })?;
         if durable {
@@ -272,7 +273,7 @@ impl Output {
                 .filter(|parent| !parent.as_os_str().is_empty());
             File::open(parent.unwrap_or(Path::new(".")))
                 .and_then(|directory| directory.sync_all())
-                .map_err(|error| fail("its name cannot be brought to the disk", &error))?;
+                .map_err(|error| fail("its name cannot be flushed to the disk", &error))?;
         }
         Ok(())
     }
@@ -292,7 +293,7 @@ impl Output {
     }
 }
 
-/// Those that this process may see and set.
+/// The attributes that this process may see and set.
 fn copy_attributes(from: &File, to: &File) -> io::Result<()> {
     use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
     use rustix::io::Errno;

@@ -24,7 +24,8 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// For clap, which would print what a parser that can fail was given: it may be the passphrase.
+    /// For clap, which prints the input of a parser that fails, and it may be the passphrase; so this one
+    /// never fails.
     pub(crate) fn parse(text: &str) -> Result<Self, Infallible> {
         Ok(match text.split_once(':') {
             Some(("file", path)) => Self::File(path.into()),
@@ -81,7 +82,7 @@ pub(crate) fn ask(is_new: bool) -> Result<Zeroizing<Vec<u8>>, Failure> {
         let error = error.to_string();
         let error = error.split(" (os error").next().unwrap_or_default();
         Failure::new(format!(
-            "no passphrase was typed: {error}: without a terminal give --pass file:PATH or env:NAME"
+            "no passphrase: {error}: without a terminal give --pass file:PATH or env:NAME"
         ))
     })?;
     let passphrase = Zeroizing::new(passphrase.expose_secret().as_bytes().to_vec());
@@ -106,7 +107,7 @@ fn first_line(source: &mut dyn Read) -> io::Result<Zeroizing<Vec<u8>>> {
     Ok(line)
 }
 
-/// Those that openssl takes as another one are refused.
+/// Refuses passphrases that openssl would read differently.
 fn check(name: &str, passphrase: &[u8]) -> Result<(), Failure> {
     let what = if passphrase.is_empty() {
         "is empty"

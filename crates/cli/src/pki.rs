@@ -18,19 +18,19 @@ pub(crate) enum Command {
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Where the files go; made if it is not there. Nothing in it is overwritten
+    /// Folder for the files; made if missing. Nothing in it is overwritten
     #[arg(value_name = "DIRECTORY")]
     directory: PathBuf,
 
-    /// DNS name or IP address of the server, once for each
+    /// DNS name or IP address of the server; repeat for several
     #[arg(long, value_name = "NAME", default_values = ["localhost", "127.0.0.1", "::1"])]
     server_name: Vec<String>,
 
-    /// Name of a client, once for each
+    /// Name of a client; repeat for several
     #[arg(long, value_name = "NAME", default_value = "client")]
     client: Vec<String>,
 
-    /// Also make an RSA key for the server to sign with, called so; once for each
+    /// Also make an RSA key with this id for the server to sign with; repeat for several
     #[arg(long, value_name = "ID")]
     key: Vec<String>,
 
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "BITS", default_value = "2048", value_parser = ["2048", "3072", "4096"])]
     bits: String,
 
-    /// How long the certificates are valid
+    /// Validity of the certificates, in days
     #[arg(long, default_value_t = 365)]
     days: u32,
 }
@@ -54,7 +54,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
         if id.is_empty() || id.starts_with(['.', '-']) || !id.chars().all(is_plain) {
             return Err(Failure::usage(format!(
-                "--key {id}: letters, digits and - _ . alone, the first no . or -"
+                "--key {id}: use letters, digits and - _ . alone, and no . or - at the start"
             )));
         }
     }
@@ -99,7 +99,7 @@ fn failed(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{}: {}", path.display(), reason(error)))
 }
 
-/// What `oarlock serve` begins with.
+/// The first configuration for `oarlock serve`.
 const CONFIGURATION: &str = r#"# A cryptoserver for tests; docs/cryptoserver.md has every setting.
 listen = ["127.0.0.1:7443"]
 
@@ -115,7 +115,7 @@ kind = "cpu"
 [[key]]
 directory = "keys"
 
-# Whoever has a certificate of this CA.
+# Every client with a certificate of this CA.
 [[client]]
 identity = "*"
 keys = ["*"]

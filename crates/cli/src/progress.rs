@@ -1,4 +1,4 @@
-//! The bar on a terminal: drawn by whoever has just finished a piece of work, so no thread ticks.
+//! The bar on a terminal. The thread that has just finished a piece of work draws it, so no thread ticks.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::Once;
@@ -50,7 +50,7 @@ impl Progress {
         }
     }
 
-    /// Has something written on stderr that is not to be mixed with the bar.
+    /// Writes to stderr without mixing with the bar.
     pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
         match &self.0 {
             Some(Bar { bar, .. }) => bar.suspend(write),
@@ -58,7 +58,7 @@ impl Progress {
         }
     }
 
-    /// For the bytes of an input that is known by now.
+    /// Sets the number of bytes, once the input is known.
     pub(crate) fn expect(&self, bytes: Option<u64>) {
         if let (Some(Bar { bar, .. }), Some(bytes)) = (&self.0, bytes) {
             bar.set_length(bytes);
@@ -83,5 +83,5 @@ fn style(knows_end: bool) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-/// Work that is over sooner shows no bar.
+/// Shorter work shows no bar.
 const MOMENT: Duration = Duration::from_millis(200);

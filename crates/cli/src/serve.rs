@@ -15,23 +15,24 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     config: PathBuf,
 
-    /// Say what is wrong with the configuration and all that it names, and serve nothing
+    /// Check the configuration and everything that it names, and serve nothing
     #[arg(long)]
     check: bool,
 
-    /// Serve with this device alone: one of the configuration, cpu, software, axl200 or nfast300
+    /// Serve with this device alone: a device of the configuration, cpu, software, axl200 or nfast300
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
 
-    /// Threads that give that device work
+    /// Worker threads of that device
     #[arg(long, value_name = "COUNT", requires = "device")]
     workers: Option<usize>,
 
-    /// What is logged on standard error: error, warn, info, debug, or as in `info,oarlock_net=debug`
+    /// What to log on standard error: error, warn, info, debug, or a filter such as
+    /// `info,oarlock_net=debug`
     #[arg(long, value_name = "FILTER", default_value = "info")]
     log: String,
 
-    /// Log in JSON, a line for each event
+    /// Log in JSON, one line for each event
     #[arg(long)]
     log_json: bool,
 }
@@ -42,8 +43,8 @@ Examples:
   oarlock serve --config cryptoserver.toml --check
   oarlock serve --config cryptoserver.toml --device cpu --workers 2
 
-SIGHUP has the configuration read again: keys, clients, limits and certificates. SIGTERM ends the server
-when everything that it has taken in is answered.";
+On SIGHUP it reads the configuration again: keys, clients, limits and certificates. On SIGTERM it answers
+everything that it has accepted, and ends.";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     start_log(args)?;
@@ -70,7 +71,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     server::serve(&args.config, change, announce).map_err(|error| fail(&error))
 }
 
-/// On standard output, for who has started it and waits for the port.
+/// Announces the ports on standard output, for a process that started the server and waits for them.
 fn announce(server: &Server) {
     let mut text = String::new();
     for address in server.addresses() {

@@ -17,7 +17,7 @@ use crate::output::{Naming, Target};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Servers, as host:port, once for each
+    /// Server, as host:port; repeat for several
     #[arg(long, value_name = "SERVER", required = true)]
     remote: Vec<String>,
 
@@ -25,11 +25,11 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "ID")]
     key: String,
 
-    /// What the signature is
+    /// Signature scheme
     #[arg(long, value_enum, default_value_t = Scheme::RsaPkcs1Sha256)]
     scheme: Scheme,
 
-    /// Folder with ca.pem, and NAME.pem and NAME.key of the client, as `oarlock pki init` makes it
+    /// Folder with ca.pem, NAME.pem and NAME.key of the client, as `oarlock pki init` makes it
     #[arg(long, value_name = "DIRECTORY")]
     pki: Option<PathBuf>,
 
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", default_value = "client", requires = "pki")]
     client: String,
 
-    /// Certificate of the client, in place of --pki
+    /// Certificate of the client, instead of --pki
     #[arg(long, value_name = "FILE", conflicts_with = "pki", requires_all = ["private_key", "ca"])]
     certificate: Option<PathBuf>,
 
@@ -53,19 +53,19 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["pki", "certificate"])]
     plaintext: bool,
 
-    /// Name in the servers' certificates, where it is not the host
+    /// Name in the servers' certificates, if it is not the host
     #[arg(long, value_name = "NAME")]
     server_name: Option<String>,
 
-    /// Sign this digest, in hexadecimal, in place of a file's
+    /// Sign this digest, in hexadecimal, instead of a file's
     #[arg(long, value_name = "HEX", conflicts_with = "input")]
     digest: Option<String>,
 
-    /// Seconds until it gives up
+    /// Seconds before giving up
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     timeout: u16,
 
-    /// Write the signature in hexadecimal, with a line end
+    /// Write the signature in hexadecimal, with a newline
     #[arg(long)]
     hex: bool,
 
@@ -94,7 +94,7 @@ Examples:
   oarlock sign --remote a.example:7443 --remote b.example:7443 --certificate me.pem --private-key me.key \\
       --ca ca.pem --key web --digest $(sha256sum < letter.txt | cut -c1-64) --hex
 
-openssl verifies it:
+Verify the signature with openssl:
   openssl dgst -sha256 -verify web.pub.pem -signature letter.sig letter.txt";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let target = Target::find(args.output.as_deref())?;
     if args.output.is_none() && std::io::stdout().is_terminal() && !args.hex {
         return Err(Failure::usage(
-            "a signature is not for a terminal: write it to a file by -o, or take --hex",
+            "a binary signature does not go to a terminal: write it to a file with -o, or give --hex",
         ));
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -140,7 +140,7 @@ async fn sign(args: &Args, settings: Settings, digest: Vec<u8>) -> Result<Vec<u8
     });
     let signature = client.call(operation, CallOptions::default()).await;
     let signature = signature.map_err(fail)?.to_vec();
-    // A client who may not list keys has no public one to check with.
+    // A client that may not list keys has no public one to check with.
     let Ok(keys) = client.list_keys().await else {
         return Ok(signature);
     };
@@ -172,7 +172,7 @@ fn settings(args: &Args) -> Result<Settings, Failure> {
         _ if args.plaintext => None,
         _ => {
             return Err(Failure::usage(
-                "who are you? give --pki DIRECTORY, or --certificate, --private-key and --ca",
+                "no client certificate: give --pki DIRECTORY, or --certificate, --private-key and --ca",
             ));
         }
     };
@@ -192,7 +192,7 @@ fn given_digest(scheme: Scheme, text: &str) -> Result<Vec<u8>, Failure> {
     match hex::decode(text.trim()) {
         Ok(digest) if digest.len() == bytes => Ok(digest),
         _ => Err(Failure::usage(format!(
-            "--digest: {} hexadecimal digits are a digest of this scheme, and no more",
+            "--digest: a digest of this scheme has {} hexadecimal digits",
             2 * bytes
         ))),
     }

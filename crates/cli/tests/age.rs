@@ -156,17 +156,17 @@ fn what_is_wrong_is_said_in_a_line_and_leaves_nothing_behind() {
         ),
         (
             vec!["encrypt", "-r", "age1nobody", "-o", "opened", "plain"],
-            "age1nobody: is no recipient",
+            "age1nobody: invalid recipient",
             2,
         ),
         (
             vec!["encrypt", "-o", "opened", "plain"],
-            "nobody to encrypt to",
+            "no recipient: give -r",
             2,
         ),
         (
             vec!["encrypt", "-r", &home.recipient, "-o", "there", "plain"],
-            "there: is there already",
+            "there: exists already",
             2,
         ),
         (

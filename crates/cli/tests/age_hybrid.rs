@@ -219,17 +219,17 @@ fn what_is_wrong_with_keys_is_said_in_a_line() {
         ),
         (
             encrypt(&["-R", "damaged.pub"]),
-            "damaged.pub: line 4 is no recipient",
+            "damaged.pub: line 4: invalid recipient",
             2,
         ),
         (
             encrypt(&["-R", "nonsense.pub"]),
-            "nonsense.pub: line 2 is no recipient",
+            "nonsense.pub: line 2: invalid recipient",
             2,
         ),
         (
             encrypt(&["-R", "identity.pub"]),
-            "identity.pub: line 3 is no recipient: it may be",
+            "identity.pub: line 3: invalid recipient: it may be",
             2,
         ),
         (
@@ -239,33 +239,33 @@ fn what_is_wrong_with_keys_is_said_in_a_line() {
         ),
         (
             encrypt(&["-R", "nowhere"]),
-            "nowhere: there is no such file of recipients",
+            "nowhere: no such file of recipients",
             2,
         ),
         (
             encrypt(&["-r", "age1pq1qqq"]),
-            "age1pq1qqq: is no recipient",
+            "age1pq1qqq: invalid recipient",
             2,
         ),
         (encrypt(&["-R", "-", "-i", "-"]), "multiple purposes", 2),
         (
             decrypt(&["-i", "damaged.txt"]),
-            "damaged.txt: line 2 is no identity",
+            "damaged.txt: line 2: invalid identity",
             2,
         ),
         (
             decrypt(&["-i", "nonsense.txt"]),
-            "nonsense.txt: line 4 is no identity",
+            "nonsense.txt: line 4: invalid identity",
             2,
         ),
         (
             decrypt(&["-i", "pq.txt.pub"]),
-            "pq.txt.pub: line 1 is no identity: it is a recip",
+            "pq.txt.pub: line 1: invalid identity: it is a recip",
             2,
         ),
         (
             decrypt(&["-i", "empty.txt"]),
-            "empty.txt: has no identity",
+            "empty.txt: contains no identity",
             2,
         ),
         (
@@ -276,7 +276,7 @@ fn what_is_wrong_with_keys_is_said_in_a_line() {
         (vec!["keygen", "--pq", "-y", "pq.txt"], "--pq", 2),
         (
             vec!["keygen", "-y", "nonsense.txt"],
-            "nonsense.txt: line 4 is no identity",
+            "nonsense.txt: line 4: invalid identity",
             1,
         ),
     ];

@@ -164,7 +164,7 @@ fn a_trial_has_the_last_word() {
     let (code, unloaded) = answer(doctor().args(["--try", "--", "true"]));
     assert_eq!(code, 1);
     assert!(
-        text(&unloaded, "trial").contains("no process"),
+        text(&unloaded, "trial").contains("none of its processes"),
         "{unloaded}"
     );
 }

@@ -107,7 +107,7 @@ fn bad_arguments_are_named() {
         (with("--chipher", "x"), &["--chipher", "--cipher"]),
         (
             with("in", "603deb1015ca71be2b73aef0857d7781"),
-            &["argument too many"],
+            &["too many arguments"],
         ),
     ];
     for (arguments, parts) in cases {
@@ -231,7 +231,7 @@ fn outputs_that_cannot_be_made_are_named() {
     let no_file = directory.path().join("missing/");
     fs::write(directory.path().join("file"), "").unwrap();
     let cases: [(&Path, &[&str]); 5] = [
-        (&no_file, &["missing/", "is no directory"]),
+        (&no_file, &["missing/", "not a directory"]),
         (&missing, &["missing/out", "No such file or directory"]),
         (&below_a_file, &["file/out", "ot a directory"]),
         (directory.path(), &["is a directory"]),

@@ -73,7 +73,7 @@ fn directories_are_gone_through_and_links_in_them_are_not() {
     let output = succeeds(&home, &encrypt);
     assert_eq!(
         stderr(&output),
-        "oarlock: left out in directories: 1, for a name that ends in .age, as if encrypted already\n"
+        "oarlock: skipped in directories: 1, for a name that ends in .age, as if encrypted already\n"
     );
     assert_eq!(tree(&home, "sealed"), ["photos/a.age", "photos/b/c.age"]);
     succeeds(
@@ -102,7 +102,7 @@ fn directories_are_gone_through_and_links_in_them_are_not() {
     );
     assert_eq!(again.status.code(), Some(1));
     assert!(
-        stderr(&again).contains("photos/b/c.age: is there already"),
+        stderr(&again).contains("photos/b/c.age: exists already"),
         "{}",
         stderr(&again)
     );
@@ -135,7 +135,7 @@ fn one_that_fails_does_not_keep_the_others_back() {
     assert_eq!(
         lines,
         [
-            "oarlock: folder: is a directory: --recursive does the files in it",
+            "oarlock: folder: is a directory: --recursive processes the files in it",
             "oarlock: missing: No such file or directory",
         ]
     );
@@ -218,7 +218,7 @@ fn inputs_are_removed_when_their_outputs_are_there_and_not_before() {
         &["encrypt", "--rm", "--each", "-r", &home.recipient, "link"],
     );
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("link: is not removed: its name is a symbolic link"));
+    assert!(stderr(&output).contains("link: not removed: its name is a symbolic link"));
     assert!(home.path("a").exists() && home.path("link").exists());
 }
 
@@ -245,7 +245,7 @@ fn an_input_that_is_written_to_meanwhile_gives_no_output() {
         }
         file.write_all_at(&[1; 4][..bytes], at).unwrap();
         let output = child.wait_with_output().unwrap();
-        assert_fails(&output, 1, &["changing: was changed while it was read"]);
+        assert_fails(&output, 1, &["changing: changed while it was read"]);
         assert!(!home.path("sealed").exists(), "{what}");
         assert_eq!(hidden(&home), [""; 0], "{what}");
     }
@@ -333,12 +333,12 @@ fn parts_are_what_they_are_of_the_whole() {
     for (part, parts) in [
         (
             "3000002:1",
-            "--range begins at byte 3000002, but there are 3000001",
+            "--range begins at byte 3000002, but the file has 3000001",
         ),
         ("x:1", "x: "),
         ("1", "OFFSET:LENGTH"),
         ("1:1X", "1X: give bytes, or a number with K, M, G or T"),
-        ("99999999T:1", "is more than there can be"),
+        ("99999999T:1", "too large"),
     ] {
         let output = ran(
             &home,
@@ -522,11 +522,11 @@ fn contradictions_are_refused() {
         (&["encrypt", "-r", r, "--each"], "standard input has none"),
         (
             &["encrypt", "-r", r, "--json", "a"],
-            "--json writes to standard output",
+            "--json and the data would both go to standard output",
         ),
         (
             &["decrypt", "-i", "key.txt", "--range", "0:1", "a", "a"],
-            "--range is for one FILE",
+            "--range takes one FILE",
         ),
     ] {
         assert_fails(&ran(&home, args), 2, &[part]);
@@ -538,7 +538,7 @@ fn contradictions_are_refused() {
         ),
         (
             &["encrypt", "-r", r, "--each", "-o", "a", "a"],
-            "a: is no directory for the outputs",
+            "a: not a directory for the outputs",
         ),
     ] {
         fs::create_dir_all(home.path("empty")).unwrap();
@@ -587,7 +587,7 @@ fn every_command_has_a_manual_page() {
     assert_fails(
         &ran(&home, &["man", "nothing"]),
         2,
-        &["nothing: there is no such command"],
+        &["nothing: no such command"],
     );
 }
 

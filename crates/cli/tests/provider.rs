@@ -135,7 +135,7 @@ fn what_was_changed_by_hand_stays() {
     fs::write(&machine.conf, text).unwrap();
     let said = machine.succeeds("uninstall", &["--yes"]);
     assert!(
-        said.contains("changed by hand since") && said.contains(".before-oarlock"),
+        said.contains("later changes by hand stay") && said.contains(".before-oarlock"),
         "{said}"
     );
     assert_eq!(

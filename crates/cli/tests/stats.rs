@@ -34,7 +34,7 @@ fn a_programs_output_is_that_of_stock_and_all_of_it_is_counted() {
         said.lines()
             .last()
             .unwrap()
-            .contains("by rates measured here"),
+            .contains("at rates just measured here"),
         "{said}"
     );
 

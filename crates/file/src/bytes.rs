@@ -4,12 +4,12 @@ use std::io::{ErrorKind, Read};
 
 use crate::Error;
 
-/// Fills `bytes` with random ones.
+/// Fills `bytes` with random bytes.
 pub(crate) fn random(bytes: &mut [u8]) -> Result<(), Error> {
     getrandom::fill(bytes).map_err(|error| Error::Random(error.into()))
 }
 
-/// Fills `bytes` with what comes at byte `at`.
+/// Fills `bytes` from the input, at its byte `at`.
 pub(crate) fn read_exact(input: &mut impl Read, bytes: &mut [u8], at: u64) -> Result<(), Error> {
     let mut filled = 0;
     while filled < bytes.len() {

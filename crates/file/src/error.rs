@@ -1,4 +1,4 @@
-//! What can go wrong on the way from one file to another.
+//! Errors on the way from one file to another.
 
 use std::{fmt, io};
 
@@ -8,77 +8,77 @@ use std::{fmt, io};
 pub enum Error {
     /// The input could not be read at this byte.
     Read {
-        /// From its start.
+        /// Byte, from its start.
         at: u64,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The output could not be written at this byte.
     Write {
-        /// From where writing began.
+        /// Byte, from where writing began.
         at: u64,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The input is shorter than it was when it was opened.
     CutShort {
-        /// Where it ended.
+        /// Byte at which it ended.
         at: u64,
     },
-    /// A chunk is not what was encrypted: it was changed, moved, or the key is another file's.
+    /// A chunk is not authentic: it was changed or moved, or the key belongs to another file.
     Authentication {
         /// Its number, from 0 on. All chunks before it are authentic.
         chunk: u64,
     },
     /// The input ended within the header.
     Truncated {
-        /// Where it ended.
+        /// Byte at which it ended.
         at: u64,
     },
-    /// The input ended within a chunk, or behind one that is authentic and not the last: such a one is
-    /// put out if it is whole.
+    /// The input ended within a chunk, or after an authentic chunk that is not the last, which is still
+    /// written.
     Incomplete {
         /// Its number.
         chunk: u64,
     },
-    /// Something follows the chunk that was sealed as the last, which is put out.
+    /// Something follows the chunk that was sealed as the last, which is still written.
     Trailing {
         /// Its number.
         chunk: u64,
     },
-    /// It is not such a file, or a part of its header is malformed.
+    /// Not such a file, or a part of its header is malformed.
     Header(&'static str),
-    /// An armored file is not text as it must be.
+    /// The text of an armored file is malformed.
     Armor {
-        /// From 1 on.
+        /// Number of the line, from 1 on.
         line: u64,
         /// What is wrong with it.
         what: &'static str,
     },
     /// It does not begin with `Salted__`, as a file of `openssl enc` with a passphrase does.
     NotSalted,
-    /// The padding of the last block is wrong: the key is, or the file was changed.
+    /// The padding of the last block is wrong: the key is wrong, or the file was changed.
     Padding,
-    /// It is not made of whole blocks, of which there is at least one.
+    /// The ciphertext is not one or more whole blocks.
     PartialBlock,
-    /// The header was changed: its MAC is not that of the file key.
+    /// The header was changed: its MAC does not fit the file key.
     HeaderMac,
     /// No identity fits.
     NoMatchingIdentity,
     /// It was encrypted with another passphrase.
     WrongPassphrase,
-    /// A passphrase would take more than 2 to this power rounds of scrypt, or it does not say how many.
+    /// A passphrase would take more than 2 to this power rounds of scrypt, or the number is missing.
     ExcessiveWork(u8),
-    /// An identity did not do, as the `age` crate says.
+    /// An identity failed, with the `age` crate's reason.
     Identity(::age::DecryptError),
-    /// A recipient did not do, as the `age` crate says.
+    /// A recipient failed, with the `age` crate's reason.
     Recipient(::age::EncryptError),
-    /// A post-quantum recipient beside one that is not: a quantum computer could open the file by the
-    /// other.
+    /// A post-quantum recipient beside one that is not, through which a quantum computer could open the
+    /// file.
     MixedPostQuantum,
     /// The system gave no random bytes for a key.
     Random(io::Error),
-    /// There is nobody to encrypt to.
+    /// No recipient was given.
     NoRecipient,
     /// More chunks than a file may have.
     TooLong,
@@ -109,7 +109,7 @@ impl fmt::Display for Error {
             Self::Trailing { chunk } => {
                 write!(
                     f,
-                    "something was appended: it goes on behind its last chunk, {chunk}"
+                    "something was appended after its last chunk, {chunk}"
                 )
             }
             Self::Header(what) => write!(f, "not an age file, or a damaged one: {what}"),
@@ -121,23 +121,23 @@ impl fmt::Display for Error {
                 "bad padding in its last block: a wrong passphrase, key, IV or cipher, or the file was changed",
             ),
             Self::PartialBlock => {
-                f.write_str("incomplete: it is not made of whole blocks of 16 bytes, at least one")
+                f.write_str("incomplete: it is not one or more whole blocks of 16 bytes")
             }
             Self::HeaderMac => f.write_str("the header was changed after it was made"),
             Self::NoMatchingIdentity => f.write_str("none of the identities can decrypt it"),
             Self::WrongPassphrase => f.write_str("it was encrypted with another passphrase"),
             Self::ExcessiveWork(most) => write!(
                 f,
-                "its passphrase is to take more than 2^{most} rounds of scrypt: nobody makes such files in earnest"
+                "its passphrase takes more than 2^{most} rounds of scrypt: the file is damaged or malicious"
             ),
             Self::Identity(error) => error.fmt(f),
             Self::Recipient(error) => error.fmt(f),
             Self::MixedPostQuantum => f.write_str(
-                "post-quantum recipients stand beside others, by whom a quantum computer could open the file: \
+                "post-quantum recipients stand beside others, through which a quantum computer could open the file: \
                  give those of one kind only",
             ),
             Self::Random(error) => write!(f, "no random bytes for a key: {error}"),
-            Self::NoRecipient => f.write_str("there is no recipient to encrypt to"),
+            Self::NoRecipient => f.write_str("no recipient to encrypt to"),
             Self::TooLong => f.write_str("longer than a file may be"),
             Self::Stopped => f.write_str("stopped before the end"),
             Self::Engine(error) => error.fmt(f),

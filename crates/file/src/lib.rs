@@ -1,14 +1,14 @@
-//! Container formats of encrypted files, and the way from one file or stream to another.
+//! Container formats of encrypted files, and a pipeline from any file or stream to any other.
 //!
 //! ```text
 //! age/          age v1: header, recipients and identities (the `age` crate's), payload in chunks
-//! openssl_enc/  what `openssl enc` writes: salt, key and IV out of a passphrase, CTR, CBC, ChaCha20
+//! openssl_enc/  files of `openssl enc`: salt, key and IV from a passphrase, CTR, CBC, ChaCha20
 //! pipeline/     reader -> workers -> writer: any input to any output, in order, in bounded memory
 //! waiting.rs    an end of a file, read or written byte by byte, that a watch can stop
 //! ```
 //!
-//! A format says what becomes of a chunk ([`Format`]); the pipeline reads, has the workers of an
-//! [`oarlock::Accelerator`] do chunks side by side, and writes them in order.
+//! A format transforms one chunk ([`Format`]). The pipeline reads, lets the workers of an
+//! [`oarlock::Accelerator`] transform chunks in parallel, and writes them in order.
 
 pub mod age;
 mod bytes;

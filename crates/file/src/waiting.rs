@@ -1,4 +1,4 @@
-//! One end at a time, for what is read and written on the calling thread.
+//! One end of a file, read or written on the calling thread.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};
@@ -10,8 +10,8 @@ use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::Watch;
 
-/// A file that is read or written, and waited for only as long as a [`Watch`] says: a signal is seen
-/// also while nothing comes from the input, or nobody reads the output.
+/// A file that is read or written, and waited for only as long as a [`Watch`] allows: a signal is noticed
+/// even while no input arrives, or while the output is not read.
 pub struct Waiting<'a, W> {
     file: &'a File,
     watch: &'a W,
@@ -20,7 +20,7 @@ pub struct Waiting<'a, W> {
 }
 
 impl<'a, W: Watch> Waiting<'a, W> {
-    /// Reads or writes where `file` stands. `is_regular`: nobody is waited for.
+    /// Reads or writes at the position of `file`. `is_regular`: it never waits.
     pub fn new(file: &'a File, is_regular: bool, watch: &'a W) -> Self {
         Self {
             file,
@@ -70,7 +70,7 @@ impl<W: Watch> Write for Waiting<'_, W> {
     }
 }
 
-/// Writes to what somebody reads.
+/// Writes to a pipe or similar.
 pub(crate) struct Writer {
     /// Whether a write can be asked to refuse rather than to wait.
     may_refuse: bool,
@@ -83,7 +83,7 @@ impl Default for Writer {
 }
 
 impl Writer {
-    /// Does not wait for a reader, so that a signal is seen: the descriptor may be shared with other
+    /// Does not wait for a reader, so that a signal is noticed. The descriptor may be shared with other
     /// programs, which would not expect O_NONBLOCK on it.
     pub(crate) fn write_what_fits(
         &mut self,
@@ -102,7 +102,7 @@ impl Writer {
     }
 }
 
-/// What the watch said, in the form of an I/O error.
+/// The watch's wish to stop, as an I/O error.
 #[derive(Debug)]
 pub(crate) struct Stopped;
 

@@ -4,7 +4,8 @@ use core::fmt;
 
 /// Bytes in a tag.
 pub const TAG_BYTES: usize = 16;
-/// Stripes of a message begin at multiples of this many bytes, and all but the last are as long.
+/// Stripes of a message begin at multiples of this many bytes; the lengths of all but the last are
+/// multiples of it, too.
 pub const STRIPE_ALIGN: usize = 64;
 
 /// Why a message was refused.

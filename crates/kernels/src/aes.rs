@@ -2,8 +2,8 @@
 //!
 //! A keystream is addressed by position: [`Ctr::apply`] takes the counter block of the first byte
 //! and how many bytes of that block to skip. Nothing is carried from call to call, so one key
-//! can serve any number of threads, each at its own position, and a cut through a block costs one
-//! block more, not a buffer that would have to be wiped.
+//! can serve any number of threads, each at its own position, and a cut within a block costs one
+//! more block instead of a buffer that would have to be wiped.
 //!
 //! ```text
 //! apply(counter, skip, data)
@@ -32,7 +32,7 @@ use crate::xor::xor;
 /// Bytes in an AES block.
 pub const BLOCK_BYTES: usize = 16;
 
-/// Who computes AES. A value can exist only where the CPU has the instructions; see
+/// The code that computes AES. A value exists only where the CPU has its instructions; see
 /// [`Cpu::aes_backends`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backend {
@@ -79,7 +79,7 @@ impl Backend {
         special.into_iter().flatten().chain([Self::Portable])
     }
 
-    /// The one `cpu` runs fastest.
+    /// The backend that `cpu` runs fastest.
     pub fn preferred(cpu: Cpu) -> Self {
         Self::all(cpu).next().unwrap_or(Self::Portable)
     }
@@ -253,8 +253,8 @@ pub struct Ctr {
 impl Ctr {
     /// Expands `key` (16, 24 or 32 bytes) for the backend `cpu` prefers.
     ///
-    /// The value is moved out to the caller; where a copy left behind on the stack matters, place
-    /// an [`unkeyed`](Self::unkeyed) one first and [`set_key`](Self::set_key) there.
+    /// The value is moved out to the caller, which may leave a copy on the stack. Where that matters,
+    /// place an [`unkeyed`](Self::unkeyed) value first and call [`set_key`](Self::set_key) on it.
     ///
     /// # Errors
     /// [`InvalidKeyLength`].
@@ -264,8 +264,8 @@ impl Ctr {
         Ok(ctr)
     }
 
-    /// A place for a key, run by `backend`. Until [`set_key`](Self::set_key) it holds zeros in
-    /// place of a schedule, and its output is worthless.
+    /// Room for a key, run by `backend`. Until [`set_key`](Self::set_key) it holds zeros instead of a
+    /// schedule, and its output is worthless.
     pub const fn unkeyed(backend: Backend) -> Self {
         Self {
             schedule: Schedule::UNKEYED,
@@ -279,7 +279,7 @@ impl Ctr {
         self.schedule.size = KeySize::Aes128;
     }
 
-    /// Expands `key` (16, 24 or 32 bytes) in place of the one before.
+    /// Expands `key` (16, 24 or 32 bytes), which replaces the previous one.
     ///
     /// # Errors
     /// [`InvalidKeyLength`]; the old key stays.
@@ -382,7 +382,7 @@ impl fmt::Debug for Ctr {
 /// about 1.2 times as fast there as [`Ctr`] on 512-bit VAES. Wiped on drop.
 ///
 /// The first long run under a nonce fills a 4 KiB table; [`apply`](Self::apply) decides when.
-/// Every result is what [`Ctr`] gives.
+/// It gives the results of [`Ctr`].
 #[cfg(target_arch = "x86_64")]
 pub struct CachedCtr {
     pub(crate) ctr: Ctr,
@@ -397,7 +397,7 @@ pub struct CachedCtr {
 
 #[cfg(target_arch = "x86_64")]
 impl CachedCtr {
-    /// A place for a key. Until [`set_key`](Self::set_key) its output is worthless.
+    /// Room for a key. Until [`set_key`](Self::set_key) its output is worthless.
     pub const fn unkeyed(face: Face) -> Self {
         Self {
             ctr: Ctr::unkeyed(Backend::Vaes512(face.vaes512())),
@@ -409,7 +409,7 @@ impl CachedCtr {
         }
     }
 
-    /// Expands `key` (16, 24 or 32 bytes) in place of the one before and forgets the table.
+    /// Expands `key` (16, 24 or 32 bytes), which replaces the previous one, and forgets the table.
     ///
     /// # Errors
     /// [`InvalidKeyLength`]; the old key stays.
@@ -425,7 +425,7 @@ impl CachedCtr {
         self.ctr.backend
     }
 
-    /// [`Ctr::apply`], filling and using the table where that pays.
+    /// As [`Ctr::apply`]; fills and uses the table where that pays.
     ///
     /// # Panics
     /// When `skip` is 16 or more.
@@ -440,7 +440,7 @@ impl CachedCtr {
         }
     }
 
-    /// Fills the table for the nonce of `counter`, unless it is, for calls to
+    /// Fills the table for the nonce of `counter`, unless it is filled already, for calls to
     /// [`apply_shared`](Self::apply_shared).
     pub fn prepare(&mut self, counter: u128) {
         if self.filled_for != counter & face::NONCE_MASK {
@@ -449,7 +449,7 @@ impl CachedCtr {
         }
     }
 
-    /// [`Ctr::apply`], using the table as it is, from any thread.
+    /// As [`Ctr::apply`], with the table as it is, from any thread.
     ///
     /// # Panics
     /// When `skip` is 16 or more.

@@ -1,10 +1,10 @@
 //! AES (FIPS 197) in cipher block chaining mode (SP 800-38A, section 6.2), without padding.
 //!
-//! Each ciphertext block goes into the next, so encryption is as fast as one block after the other
-//! can be, on any register. Decryption has all it needs from the start: it takes as many blocks at
-//! a time as counter mode does.
+//! Each ciphertext block enters the next, so encryption runs one block after the other, on any
+//! register. Decryption has all of its input from the start and takes as many blocks at a time as
+//! counter mode.
 //!
-//! CBC hides nothing from one who may alter ciphertext and see what becomes of it: authenticate the
+//! CBC hides nothing from an attacker who may alter ciphertext and observe the effect: authenticate the
 //! ciphertext, and check it before decryption.
 
 use core::fmt;
@@ -27,8 +27,8 @@ pub struct Cbc {
 impl Cbc {
     /// Expands `key` (16, 24 or 32 bytes) for the backend `cpu` prefers.
     ///
-    /// The value is moved out to the caller; where a copy left behind on the stack matters, place
-    /// an [`unkeyed`](Self::unkeyed) one first and [`set_key`](Self::set_key) there.
+    /// The value is moved out to the caller, which may leave a copy on the stack. Where that matters,
+    /// place an [`unkeyed`](Self::unkeyed) value first and call [`set_key`](Self::set_key) on it.
     ///
     /// # Errors
     /// [`InvalidKeyLength`].
@@ -38,8 +38,8 @@ impl Cbc {
         Ok(cbc)
     }
 
-    /// A place for a key, run by `backend`. Until [`set_key`](Self::set_key) it holds zeros in
-    /// place of a schedule, and its output is worthless.
+    /// Room for a key, run by `backend`. Until [`set_key`](Self::set_key) it holds zeros instead of a
+    /// schedule, and its output is worthless.
     pub const fn unkeyed(backend: Backend) -> Self {
         Self {
             schedule: Schedule::UNKEYED,
@@ -48,7 +48,7 @@ impl Cbc {
         }
     }
 
-    /// Expands `key` (16, 24 or 32 bytes) in place of the one before.
+    /// Expands `key` (16, 24 or 32 bytes), which replaces the previous one.
     ///
     /// # Errors
     /// [`InvalidKeyLength`]; the old key stays.
@@ -58,7 +58,7 @@ impl Cbc {
         Ok(())
     }
 
-    /// As [`set_key`](Self::set_key), but what decryption gives is worthless until
+    /// As [`set_key`](Self::set_key), but decryption gives worthless output until
     /// [`make_ready_to_decrypt`](Self::make_ready_to_decrypt).
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Cbc {
         self.schedule.expand(key, self.backend)
     }
 
-    /// Makes the schedule for decryption, which takes as long again as the other.
+    /// Makes the schedule for decryption, which takes as long as that for encryption.
     pub fn make_ready_to_decrypt(&mut self) {
         self.inverse.invert(&self.schedule, self.backend);
     }
@@ -81,7 +81,7 @@ impl Cbc {
     /// of a message its IV, and becomes the last ciphertext block; it stays without data.
     ///
     /// # Panics
-    /// When the length of `data` is no multiple of 16 bytes.
+    /// When the length of `data` is not a multiple of 16 bytes.
     pub fn encrypt(&self, iv: &mut [u8; BLOCK_BYTES], data: InOutBuf<'_, '_, u8>) {
         assert_whole_blocks(data.len());
         match self.backend {
@@ -120,7 +120,7 @@ impl Cbc {
     /// of a message its IV, and becomes the last ciphertext block; it stays without data.
     ///
     /// # Panics
-    /// When the length of `data` is no multiple of 16 bytes.
+    /// When the length of `data` is not a multiple of 16 bytes.
     pub fn decrypt(&self, iv: &mut [u8; BLOCK_BYTES], data: InOutBuf<'_, '_, u8>) {
         assert_whole_blocks(data.len());
         match self.backend {

@@ -28,7 +28,7 @@ pub const BLOCK_BYTES: usize = crate::stitched::BLOCK_BYTES;
 /// Bytes in a key.
 pub const KEY_BYTES: usize = 32;
 
-/// Who computes ChaCha20, and Poly1305 beside it. A value can exist only where the CPU has the
+/// The code that computes ChaCha20, and Poly1305 beside it. A value exists only where the CPU has its
 /// instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backend {
@@ -59,7 +59,7 @@ impl Backend {
         special.into_iter().flatten().chain([Self::Portable])
     }
 
-    /// The one `cpu` runs fastest.
+    /// The backend that `cpu` runs fastest.
     pub fn preferred(cpu: Cpu) -> Self {
         Self::all(cpu).next().unwrap_or(Self::Portable)
     }
@@ -129,7 +129,7 @@ impl Backend {
         None
     }
 
-    /// Crypts a whole message whose block 0 is at `start`, and returns its tag.
+    /// Encrypts or decrypts a whole message with block 0 at `start`, and returns its tag.
     #[inline(always)]
     pub(crate) fn message(
         self,
@@ -199,8 +199,8 @@ pub struct ChaCha20 {
 impl ChaCha20 {
     /// Takes `key` (32 bytes) for the backend `cpu` prefers.
     ///
-    /// The value is moved out to the caller; where a copy left behind on the stack matters, place
-    /// an [`unkeyed`](Self::unkeyed) one first and [`set_key`](Self::set_key) there.
+    /// The value is moved out to the caller, which may leave a copy on the stack. Where that matters,
+    /// place an [`unkeyed`](Self::unkeyed) value first and call [`set_key`](Self::set_key) on it.
     ///
     /// # Errors
     /// [`InvalidKeyLength`].
@@ -210,7 +210,7 @@ impl ChaCha20 {
         Ok(cipher)
     }
 
-    /// A place for a key, run by `backend`. Until [`set_key`](Self::set_key) the key is zero.
+    /// Room for a key, run by `backend`. Until [`set_key`](Self::set_key) the key is zero.
     pub const fn unkeyed(backend: Backend) -> Self {
         Self {
             key: [0; 8],
@@ -218,7 +218,7 @@ impl ChaCha20 {
         }
     }
 
-    /// Takes `key` (32 bytes) in place of the one before.
+    /// Takes `key` (32 bytes), which replaces the previous one.
     ///
     /// # Errors
     /// [`InvalidKeyLength`]; the old key stays.
@@ -301,6 +301,6 @@ pub mod dispatch {
     pub static AVX2_AND_MAC: Counter = Counter::new();
     /// Runs of the cipher on AVX-512 with Poly1305 beside it.
     pub static AVX512_AND_MAC: Counter = Counter::new();
-    /// Parts of messages under keystream that was there, by powers that are kept.
+    /// Parts of messages under keystream that was ready, with stored powers of r.
     pub static KEPT_POWERS: Counter = Counter::new();
 }

@@ -6,8 +6,8 @@
 //! tag                         Poly1305 of AAD | zeros | ciphertext | zeros | both lengths
 //! ```
 //!
-//! The polynomial's value after a part of a message is that before it, times a power of r, plus the
-//! part's own. So parts can be done by several threads ([`ChaCha20Poly1305::seal_stripe`]).
+//! The polynomial's value after a part of a message is the value before it, times a power of r, plus
+//! the part's own value. So several threads can share a message ([`ChaCha20Poly1305::seal_stripe`]).
 
 use core::fmt;
 
@@ -25,7 +25,7 @@ use crate::xor::xor;
 
 /// Bytes in a nonce.
 pub const NONCE_BYTES: usize = 12;
-/// The most bytes of data in a message: what a 32-bit block counter that starts at 1 reaches.
+/// The most bytes of data in a message: the reach of a 32-bit block counter that starts at 1.
 pub const DATA_BYTES_MAX: u64 = (1 << 38) - 64;
 
 /// A ChaCha20-Poly1305 key, bound to the backend that runs it. Wiped on drop.
@@ -39,8 +39,8 @@ impl ChaCha20Poly1305 {
 
     /// Takes `key` (32 bytes) for the backend `cpu` prefers.
     ///
-    /// The value is moved out to the caller; where a copy left behind on the stack matters, place
-    /// an [`unkeyed`](Self::unkeyed) one first and [`set_key`](Self::set_key) there.
+    /// The value is moved out to the caller, which may leave a copy on the stack. Where that matters,
+    /// place an [`unkeyed`](Self::unkeyed) value first and call [`set_key`](Self::set_key) on it.
     ///
     /// # Errors
     /// [`InvalidKeyLength`].
@@ -49,14 +49,14 @@ impl ChaCha20Poly1305 {
         Ok(Self { cipher })
     }
 
-    /// A place for a key, run by `backend`. Until [`set_key`](Self::set_key) the key is zero.
+    /// Room for a key, run by `backend`. Until [`set_key`](Self::set_key) the key is zero.
     pub const fn unkeyed(backend: Backend) -> Self {
         Self {
             cipher: ChaCha20::unkeyed(backend),
         }
     }
 
-    /// Takes `key` (32 bytes) in place of the one before.
+    /// Takes `key` (32 bytes), which replaces the previous one.
     ///
     /// # Errors
     /// [`InvalidKeyLength`]; the old key stays.
@@ -89,8 +89,8 @@ impl ChaCha20Poly1305 {
 
     /// Decrypts `data` if `tag` is the tag of it and of `aad`.
     ///
-    /// Where it is not, nothing is released: data in place is again the ciphertext, an output
-    /// elsewhere is zero. The comparison takes the same time wherever the tags differ.
+    /// Otherwise nothing is released: data in place are the ciphertext again, an output elsewhere is
+    /// zero. The comparison takes the same time wherever the tags differ.
     ///
     /// # Errors
     /// [`AeadError::AuthenticationFailed`]; or [`AeadError::InvalidNonceLength`] and
@@ -121,7 +121,7 @@ impl ChaCha20Poly1305 {
     /// Begins a message that is sealed or opened part by part, or by stripes.
     ///
     /// # Errors
-    /// [`AeadError::InvalidNonceLength`] where `nonce` has not 12 bytes.
+    /// [`AeadError::InvalidNonceLength`] if `nonce` does not have 12 bytes.
     pub fn begin(&self, nonce: &[u8], aad: &[u8]) -> Result<Message, AeadError> {
         Ok(self.begin_at(nonce_words(nonce)?, aad))
     }
@@ -154,8 +154,8 @@ impl ChaCha20Poly1305 {
         Ok(())
     }
 
-    /// [`seal_next`](Self::seal_next) for a message of many short parts: keystream is made for several
-    /// of them at once. `ahead` is of this key alone; what it has made is used for no other position.
+    /// [`seal_next`](Self::seal_next) for a message of many short parts: makes keystream for several
+    /// of them at once. `ahead` belongs to this key alone; its keystream serves no other position.
     ///
     /// # Errors
     /// As [`seal_next`](Self::seal_next).
@@ -185,8 +185,8 @@ impl ChaCha20Poly1305 {
         Ok(())
     }
 
-    /// Decrypts the next part of a message, of any length. What comes out is *not verified yet*: use
-    /// none of it before [`finish`](Self::finish) gave the tag that came with the message.
+    /// Decrypts the next part of a message, of any length. The output is *not verified yet*: use none of
+    /// it before [`finish`](Self::finish) has returned the message's tag.
     ///
     /// # Errors
     /// [`AeadError::MessageTooLong`]; nothing was written, and the message is as it was.
@@ -200,7 +200,7 @@ impl ChaCha20Poly1305 {
         Ok(())
     }
 
-    /// The tag. Who opens compares it with [`tags_match`].
+    /// The tag. When opening, compare it with [`tags_match`].
     pub fn finish(&self, mut message: Message) -> [u8; TAG_BYTES] {
         message.flush();
         let lengths = u128::from(message.aad_bytes) | u128::from(message.bytes) << 64;
@@ -211,9 +211,9 @@ impl ChaCha20Poly1305 {
     }
 
     /// Encrypts a part of a message, `offset` bytes from its start: a multiple of
-    /// [`STRIPE_ALIGN`], as is the length of every part but the last. Parts may be done in any
-    /// order and by several threads, and are joined by [`append`](Self::append); `message` is as
-    /// [`begin`](Self::begin) made it. The message has at most [`DATA_BYTES_MAX`] bytes in all.
+    /// [`STRIPE_ALIGN`], as is the length of every part but the last. Several threads may do the
+    /// parts in any order; [`append`](Self::append) joins them. `message` is fresh from
+    /// [`begin`](Self::begin). The message has at most [`DATA_BYTES_MAX`] bytes in all.
     pub fn seal_stripe(
         &self,
         message: &Message,
@@ -223,8 +223,8 @@ impl ChaCha20Poly1305 {
         self.stripe(Direction::Seal, message, offset, data)
     }
 
-    /// Decrypts a part of a message, as [`seal_stripe`](Self::seal_stripe) encrypts it. What comes
-    /// out is *not verified yet*; [`crypt_stripe`](Self::crypt_stripe) takes it back.
+    /// Decrypts a part of a message, as [`seal_stripe`](Self::seal_stripe) encrypts it. The output
+    /// is *not verified yet*; [`crypt_stripe`](Self::crypt_stripe) undoes it.
     pub fn open_stripe(
         &self,
         message: &Message,
@@ -247,15 +247,15 @@ impl ChaCha20Poly1305 {
         message.bytes += bytes;
     }
 
-    /// XORs the keystream of a stripe onto `data` once more: takes back what
-    /// [`open_stripe`](Self::open_stripe) made of it.
+    /// XORs the keystream of a stripe onto `data` once more, which undoes
+    /// [`open_stripe`](Self::open_stripe).
     pub fn crypt_stripe(&self, message: &Message, offset: u64, data: InOutBuf<'_, '_, u8>) {
         let start = self.cipher.start(message.nonce, block_at(offset));
         self.backend().crypt(start, data);
     }
 
-    /// The keystream of `nonce`, made before the data are there: block 0 and then what is XORed
-    /// onto the data. It is as secret as the key, and for one message.
+    /// The keystream of `nonce`, for data that come later: block 0, then the bytes that are XORed onto the
+    /// data. It is as secret as the key, and for one message.
     ///
     /// # Errors
     /// [`AeadError::InvalidNonceLength`], and [`AeadError::MessageTooLong`] for more than a message
@@ -269,7 +269,7 @@ impl ChaCha20Poly1305 {
         Ok(())
     }
 
-    /// [`seal`](Self::seal), with a keystream that [`keystream`](Self::keystream) made.
+    /// As [`seal`](Self::seal), with a keystream from [`keystream`](Self::keystream).
     ///
     /// # Errors
     /// [`AeadError::MessageTooLong`]; nothing was written.
@@ -288,8 +288,8 @@ impl ChaCha20Poly1305 {
         Ok(self.seal_under(block, aad, data, keystream))
     }
 
-    /// [`open`](Self::open), with a keystream that [`keystream`](Self::keystream) made. Verifies
-    /// first: where the tag is wrong, nothing was written.
+    /// As [`open`](Self::open), with a keystream from [`keystream`](Self::keystream). Verifies first: if
+    /// the tag is wrong, nothing was written.
     ///
     /// # Errors
     /// [`AeadError::AuthenticationFailed`] and [`AeadError::MessageTooLong`].
@@ -360,7 +360,7 @@ impl ChaCha20Poly1305 {
             data = rest;
         }
         if data.len() >= BLOCK_BYTES {
-            // With the block that it ends in: who goes on there makes that again.
+            // With the block that it ends in: the continuation makes that block again.
             self.crypt_blocks(direction, message, data, None);
         } else if !data.is_empty() {
             self.crypt_begun(direction, message, data);

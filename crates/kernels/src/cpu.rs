@@ -88,7 +88,7 @@ impl Feature {
 }
 
 impl Cpu {
-    /// A CPU of which only portable code is asked.
+    /// A CPU that runs portable code only.
     pub const PORTABLE: Self = Self(0);
 
     /// Detects the features of the CPU this runs on. The standard library caches the answer.
@@ -135,8 +135,7 @@ impl Cpu {
     /// Applies a mask such as `-avx512,-vaes`: a comma-separated list of features to hide.
     ///
     /// # Errors
-    /// [`UnknownFeature`] with the offending word where one is not `-` and a name of
-    /// [`Feature::ALL`].
+    /// [`UnknownFeature`] with the first word that is not `-` and a name of [`Feature::ALL`].
     pub fn masked(self, mask: &str) -> Result<Self, UnknownFeature<'_>> {
         mask.split(',')
             .map(str::trim)
@@ -150,19 +149,19 @@ impl Cpu {
             })
     }
 
-    /// Whether `feature` is there and not hidden.
+    /// Whether the CPU has `feature` and it is not hidden.
     pub const fn has(self, feature: Feature) -> bool {
         self.0 & feature.bit() != 0
     }
 
-    /// The features that are there, in the order of [`Feature::ALL`].
+    /// The features that are present and not hidden, in the order of [`Feature::ALL`].
     pub fn features(self) -> impl Iterator<Item = Feature> {
         Feature::ALL
             .into_iter()
             .filter(move |feature| self.has(*feature))
     }
 
-    /// Which processor this runs on, whatever a mask hides; `None` where that is not told. Asks the
+    /// The processor that this runs on, whatever a mask hides; `None` if it cannot be known. Asks the
     /// processor each time, which takes microseconds in a virtual machine.
     pub fn family() -> Option<Family> {
         #[cfg(target_arch = "x86_64")]

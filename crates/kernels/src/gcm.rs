@@ -7,13 +7,13 @@
 //! ```
 //!
 //! Where the CPU multiplies without carry, CTR and GHASH are one loop (`x86_64/gcm.rs`); elsewhere
-//! [`Ctr`] and a portable GHASH take turns. GHASH is linear in what it hashes, so stripes of a
-//! message can be done apart, each from zero, and put together: y * H^blocks + stripe.
+//! [`Ctr`] and a portable GHASH take turns. GHASH is linear in its input, so stripes of a
+//! message can be hashed apart, each from zero, and combined: y * H^blocks + stripe.
 //!
-//! Blocks of many are multiplied by falling powers of H and reduced together. A key has the powers
-//! that short messages need from the start. The first long message makes as many more as it earns
-//! back, the second the rest; without a lock: whoever finds another thread at it goes on with those
-//! that are there.
+//! Many blocks are multiplied by falling powers of H and reduced together. A key has the powers for
+//! short messages from the start. The first long message makes as many more as pay off within it, the
+//! second makes the rest. There is no lock: a thread that finds another one making them continues with
+//! the existing powers.
 
 use core::fmt;
 #[cfg(target_arch = "x86_64")]
@@ -38,7 +38,7 @@ use crate::x86_64::ghash::{LONG_BLOCKS, MIDDLE_BLOCKS, Powers, SHORT_BLOCKS, Vie
 use crate::x86_64::{Face, gcm as kernel, gcm_cache::CACHED_ALIGN};
 use crate::xor::xor;
 
-/// Bytes of a nonce that is taken as it is; others are hashed (SP 800-38D, section 7.1, step 2).
+/// Bytes of a nonce that is used directly; others are hashed (SP 800-38D, section 7.1, step 2).
 pub const NONCE_BYTES: usize = 12;
 /// The most bytes of plaintext under one nonce (SP 800-38D, section 5.2.1.1).
 pub const MESSAGE_BYTES_MAX: u64 = (1 << 36) - 32;
@@ -109,8 +109,8 @@ impl Gcm {
 
     /// Expands `key` (16, 24 or 32 bytes) for the backend `cpu` prefers.
     ///
-    /// The value is moved out to the caller; where a copy left behind on the stack matters, place
-    /// an [`unkeyed`](Self::unkeyed) one first and [`set_key`](Self::set_key) there.
+    /// The value is moved out to the caller, which may leave a copy on the stack. Where that matters,
+    /// place an [`unkeyed`](Self::unkeyed) value first and call [`set_key`](Self::set_key) on it.
     ///
     /// # Errors
     /// [`InvalidKeyLength`].
@@ -124,8 +124,7 @@ impl Gcm {
         Ok(gcm)
     }
 
-    /// A place for a key, run by `backend`. Until [`set_key`](Self::set_key) its output is
-    /// worthless.
+    /// Room for a key, run by `backend`. Until [`set_key`](Self::set_key) its output is worthless.
     #[inline(always)]
     pub const fn unkeyed(backend: Backend) -> Self {
         Self {
@@ -148,7 +147,7 @@ impl Gcm {
         }
     }
 
-    /// Expands `key` (16, 24 or 32 bytes) in place of the one before.
+    /// Expands `key` (16, 24 or 32 bytes), which replaces the previous one.
     ///
     /// # Errors
     /// [`InvalidKeyLength`]; the old key stays.
@@ -173,13 +172,12 @@ impl Gcm {
     }
 
     /// Encrypts `data` and returns the tag over `aad` and the ciphertext. A nonce of 12 bytes is
-    /// the fast way; any other but the empty one does (up to 2^61 - 1 bytes). No nonce may be used
-    /// twice with a key.
+    /// fastest; any other of 1 to 2^61 - 1 bytes works. Never use a nonce twice with a key.
     ///
     /// # Errors
     /// [`AeadError::InvalidNonceLength`], [`AeadError::MessageTooLong`] beyond
     /// [`MESSAGE_BYTES_MAX`], [`AeadError::AadTooLong`] beyond [`AAD_BYTES_MAX`]; the data are
-    /// then as they were.
+    /// then unchanged.
     #[inline]
     pub fn seal(
         &self,
@@ -191,9 +189,8 @@ impl Gcm {
         self.run::<false>(nonce, aad, data)
     }
 
-    /// Decrypts `data`, of which nothing is released unless `tag` is that of `aad` and the
-    /// ciphertext: where it is not, data in place are the ciphertext again, and an output elsewhere
-    /// is zero.
+    /// Decrypts `data` if `tag` is the tag of `aad` and the ciphertext. Otherwise nothing is released: data
+    /// in place are the ciphertext again, and an output elsewhere is zero.
     ///
     /// # Errors
     /// [`AeadError::AuthenticationFailed`], and those of [`seal`](Self::seal).
@@ -275,8 +272,8 @@ impl Gcm {
     /// Encrypts the next `data` of `message`, of any length.
     ///
     /// # Errors
-    /// [`AeadError::MessageTooLong`] where the message would pass [`MESSAGE_BYTES_MAX`]; `data` and
-    /// `message` are then as they were.
+    /// [`AeadError::MessageTooLong`] if the message would exceed [`MESSAGE_BYTES_MAX`]; `data` and
+    /// `message` are then unchanged.
     ///
     /// # Panics
     /// When a stripe that ended within a block has been appended.
@@ -288,7 +285,7 @@ impl Gcm {
         self.next::<false>(message, data)
     }
 
-    /// Decrypts the next `data` of `message`, of any length. What it releases **is not verified**
+    /// Decrypts the next `data` of `message`, of any length. Its output **is not verified**
     /// until the tag of [`finish`](Self::finish) has been compared.
     ///
     /// # Errors
@@ -304,7 +301,7 @@ impl Gcm {
         self.next::<true>(message, data)
     }
 
-    /// The tag of a message that is complete. To verify one, compare by
+    /// The tag of a complete message. To verify one, compare with
     /// [`tags_match`](crate::aead::tags_match).
     pub fn finish(&self, mut message: Message) -> [u8; TAG_BYTES] {
         let backend = self.ctr.backend();
@@ -336,8 +333,8 @@ impl Gcm {
         self.stripe::<false>(message, offset, data)
     }
 
-    /// As [`seal_stripe`](Self::seal_stripe), but decrypts. What it releases **is not verified**;
-    /// should the tag turn out wrong, [`crypt_stripe`](Self::crypt_stripe) takes it back.
+    /// As [`seal_stripe`](Self::seal_stripe), but decrypts. Its output **is not verified**; if
+    /// the tag turns out wrong, [`crypt_stripe`](Self::crypt_stripe) undoes it.
     ///
     /// # Panics
     /// As [`seal_stripe`](Self::seal_stripe).
@@ -379,8 +376,8 @@ impl Gcm {
         message.ended = message.begun_bytes() > 0;
     }
 
-    /// Applies the keystream of a stripe once more, without GHASH: takes back what
-    /// [`open_stripe`](Self::open_stripe) released.
+    /// Applies the keystream of a stripe once more, without GHASH, which undoes
+    /// [`open_stripe`](Self::open_stripe).
     ///
     /// # Panics
     /// As [`seal_stripe`](Self::seal_stripe).
@@ -389,9 +386,9 @@ impl Gcm {
         self.ctr.apply32(message.counter(offset), 0, data);
     }
 
-    /// Writes to `out` what [`seal_with_keystream`](Self::seal_with_keystream) or
-    /// [`open_with_keystream`](Self::open_with_keystream) will take for this nonce:
-    /// [`KEYSTREAM_HEAD_BYTES`](Self::KEYSTREAM_HEAD_BYTES), then as much as there are data.
+    /// Writes to `out` the keystream that [`seal_with_keystream`](Self::seal_with_keystream) or
+    /// [`open_with_keystream`](Self::open_with_keystream) takes for this nonce:
+    /// [`KEYSTREAM_HEAD_BYTES`](Self::KEYSTREAM_HEAD_BYTES), then as many bytes as the data have.
     ///
     /// # Errors
     /// [`AeadError::InvalidNonceLength`], [`AeadError::MessageTooLong`].
@@ -404,8 +401,8 @@ impl Gcm {
         Ok(())
     }
 
-    /// [`seal`](Self::seal) with a keystream that [`keystream`](Self::keystream) has made under
-    /// this key; one nonce's keystream serves one message, once.
+    /// As [`seal`](Self::seal), with a keystream from [`keystream`](Self::keystream) under this key; one
+    /// nonce's keystream serves one message, once.
     ///
     /// # Errors
     /// [`AeadError::KeystreamTooShort`], and those of [`seal`](Self::seal).
@@ -430,8 +427,8 @@ impl Gcm {
         Ok((y ^ u128::from_be_bytes(*head)).to_be_bytes())
     }
 
-    /// [`open`](Self::open) with a keystream that [`keystream`](Self::keystream) has made under
-    /// this key and the message's nonce.
+    /// As [`open`](Self::open), with a keystream from [`keystream`](Self::keystream) under this key and
+    /// the message's nonce.
     ///
     /// # Errors
     /// [`AeadError::KeystreamTooShort`], and those of [`open`](Self::open).

@@ -4,8 +4,8 @@
 //! `no_std` apart from CPU feature detection. It is the only place with intrinsics. Each algorithm
 //! is written once ([`aes`], [`chacha20`]); a backend supplies the instructions (`portable`, `x86_64`).
 //!
-//! A backend can only be named by holding its token, and a token exists only if the CPU was seen
-//! to have the instructions ([`cpu`]): calling a kernel is therefore safe.
+//! Naming a backend takes its token, and a token exists only if the CPU was found to have the
+//! instructions ([`cpu`]). Therefore calling a kernel is safe.
 //!
 //! ```
 //! use oarlock_kernels::{aes::Ctr, cpu::Cpu};

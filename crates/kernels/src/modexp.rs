@@ -1,12 +1,12 @@
 //! Modular exponentiation, eight at a time, on CPUs with AVX-512 IFMA.
 //!
-//! Each of the eight lanes has its own odd modulus, base and exponent. Moduli have a [`Width`], and
-//! those of a call the same one. A [`Modulus`] is made once for a key; [`exponentiate`] is for secret
+//! Each of the eight lanes has its own odd modulus, base and exponent. Each modulus has a [`Width`],
+//! the same for all moduli of a call. A [`Modulus`] is made once for a key; [`exponentiate`] is for secret
 //! exponents, [`exponentiate_public`] for short public ones, and [`exponentiate_crt`] for RSA's private
 //! operation by the two primes of a key. Numbers are big-endian bytes.
 //!
-//! Time and memory accesses depend on the number of lanes, the widths, the lengths of what is handed
-//! in, the bit length of a modulus and on public exponents; on nothing else.
+//! Time and memory accesses depend on the number of lanes, the widths, the lengths of the
+//! arguments, the bit length of a modulus and on public exponents; on nothing else.
 //!
 //! ```
 //! use oarlock_kernels::cpu::Cpu;
@@ -38,10 +38,10 @@ pub use crate::x86_64::Ifma;
 pub use crate::x86_64::ifma::Line;
 use crate::x86_64::ifma::{Montgomery, WINDOW, entry_lines, half};
 
-/// How many exponentiations are done at once.
+/// The number of exponentiations that run at once.
 pub const LANES: usize = 8;
 
-/// The moduli that kernels exist for: up to so many bits.
+/// The widths of moduli that kernels exist for: up to so many bits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Width {
     /// Up to 512 bits.
@@ -95,18 +95,18 @@ impl Width {
         self.bits() / 8
     }
 
-    /// How many lines [`exponentiate`] needs to work in.
+    /// Lines of workspace that [`exponentiate`] needs.
     pub const fn workspace_lines(self) -> usize {
         // What is selected of the table has the place of one more entry.
         1 + 6 * self.digits() + ((1 << WINDOW) + 1) * entry_lines(self.digits())
     }
 
-    /// How many lines [`exponentiate_crt`] needs.
+    /// Lines of workspace that [`exponentiate_crt`] needs.
     pub const fn crt_workspace_lines(self) -> usize {
         self.workspace_lines() + self.digits()
     }
 
-    /// How many lines suffice for [`exponentiate_public`] and [`prepare`].
+    /// Lines of workspace that suffice for [`exponentiate_public`] and [`prepare`].
     pub const fn public_workspace_lines(self) -> usize {
         1 + (6 + PUBLIC_ENTRIES) * self.digits()
     }
@@ -117,7 +117,7 @@ impl Width {
     }
 }
 
-/// An odd modulus, and what multiplication under it needs. Wiped on drop.
+/// An odd modulus, and the constants for multiplication under it. Wiped on drop.
 pub struct Modulus {
     width: Width,
     bits: usize,
@@ -144,14 +144,14 @@ impl Modulus {
         }
     }
 
-    /// Sets the modulus from big-endian bytes; leading zeros do not matter. Its bit length may show
-    /// in the time this takes, its value does not.
+    /// Sets the modulus from big-endian bytes; leading zeros do not matter. The time that this
+    /// takes may reveal its bit length, but not its value.
     ///
-    /// The first exponentiation still has to prepare it, each time, which is as much work as a
-    /// dozen multiplications: for a key that stays, call [`prepare`].
+    /// Each exponentiation then prepares it again, which is as much work as a dozen multiplications. For a
+    /// key that is used often, call [`prepare`].
     ///
     /// # Errors
-    /// [`InvalidModulus`] where it is even, below 3, or longer than the width. It is then unset.
+    /// [`InvalidModulus`] if it is even, below 3, or longer than the width. It is then unset.
     pub fn set(&mut self, big_endian: &[u8]) -> Result<(), InvalidModulus> {
         self.unset_again();
         let zeros = big_endian.iter().take_while(|byte| **byte == 0).count();
@@ -259,7 +259,7 @@ impl fmt::Debug for Modulus {
     }
 }
 
-/// Does once what each exponentiation would do again, for one to eight moduli of one width.
+/// Prepares one to eight moduli of one width, which each exponentiation would otherwise do again.
 ///
 /// # Errors
 /// [`InvalidGroup`], all but those about a lane's operands.
@@ -302,8 +302,8 @@ impl fmt::Debug for Lane<'_> {
     }
 }
 
-/// Sets the result of each lane to its base to the power of its exponent, modulo its modulus. All
-/// of what it used of the workspace is zero afterwards.
+/// Sets the result of each lane to its base to the power of its exponent, modulo its modulus. The used
+/// part of the workspace is zero afterwards.
 ///
 /// # Errors
 /// [`InvalidGroup`], before anything is computed.
@@ -333,8 +333,8 @@ pub fn exponentiate(
 
 /// One of up to eight private operations of RSA by the Chinese remainder theorem (RFC 8017, 5.1.2).
 ///
-/// Anything is computed with whatever numbers there are: those that are no key give a number below
-/// `p q` that means nothing. Which prime is greater does not matter.
+/// It computes with any numbers: those that are not a key give a meaningless number below `p q`. Either
+/// prime may be the greater one.
 pub struct CrtLane<'a> {
     /// The first prime, of the same width as `q` and those of the other lanes.
     pub p: &'a Modulus,
@@ -363,11 +363,11 @@ impl fmt::Debug for CrtLane<'_> {
 }
 
 impl CrtLane<'_> {
-    /// Whether the lane can be part of a group of the width of `p`. One that cannot makes
-    /// [`exponentiate_crt`] refuse its whole group.
+    /// Whether the lane fits a group of the width of `p`. One that does not makes [`exponentiate_crt`]
+    /// refuse its whole group.
     ///
     /// # Errors
-    /// What [`exponentiate_crt`] says of a group of this lane alone.
+    /// The error of [`exponentiate_crt`] for a group of this lane alone.
     pub fn check(&self) -> Result<(), InvalidGroup> {
         self.check_as(0)
     }
@@ -389,8 +389,8 @@ impl CrtLane<'_> {
 }
 
 /// Sets the result of each lane to its base to the power of its private exponent, modulo the product
-/// of its primes. Up to four lanes take half the time of five to eight. All of what it used of the workspace, [`Width::crt_workspace_lines`], is zero
-/// afterwards.
+/// of its primes. Up to four lanes take half the time of five to eight. The used part of the
+/// workspace ([`Width::crt_workspace_lines`]) is zero afterwards.
 ///
 /// # Errors
 /// [`InvalidGroup`], before anything is computed.
@@ -428,7 +428,7 @@ pub fn exponentiate_crt(
         }
     };
     if 2 * lanes.len() <= LANES {
-        // Both primes of all fit beside each other: one exponentiation in place of two.
+        // Both primes of all lanes fit side by side: one exponentiation instead of two.
         group.set_moduli(p.chain(q));
         group.begin_power(bases.clone().chain(bases));
         group.fill_table();
@@ -587,7 +587,7 @@ impl core::error::Error for InvalidModulus {}
 /// Why nothing was computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InvalidGroup {
-    /// There is no lane, or there are more than [`LANES`].
+    /// No lanes, or more than [`LANES`].
     Lanes(usize),
     /// Two moduli were made for different widths.
     Widths,

@@ -13,8 +13,8 @@
 //!              d0 d1 d2 d3                   d2 d3 d0 d1
 //! ```
 //!
-//! Row b stays: it is what a round ends with and the next begins with, so that its turn, as the
-//! usual drawing has it, would lengthen the chain.
+//! Row b stays: a round ends with it and the next begins with it, so turning it, as in the usual
+//! drawing, would lengthen the chain.
 
 use crate::stitched::{
     BLOCK_BYTES, Beside, DOUBLE_ROUNDS, Data, Keystream, Register, SIGMA, Start, xor_bytes,
@@ -166,7 +166,7 @@ pub(crate) unsafe fn keystream<R: Rows, B: Beside>(
     place: &mut Keystream,
 ) {
     debug_assert!(bytes <= SETS_MAX * R::SET_BYTES);
-    // SAFETY: as the caller vouches; `write` has room for the sets it is told.
+    // SAFETY: as the caller vouches; `write` has room for as many sets as it is passed.
     unsafe {
         match bytes.div_ceil(R::SET_BYTES) {
             0 | 1 => store_sets::<R, 1>(sets(start, beside), place.write(R::SET_BYTES)),

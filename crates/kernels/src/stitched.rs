@@ -151,7 +151,7 @@ impl<V: Words, P: Powers> Chunk for InColumns<V, P> {
     }
 }
 
-/// A chunk as [`InColumns`] has it, the blocks of one put together beside the rounds of the next: the
+/// A chunk as in [`InColumns`], the blocks of one put together beside the rounds of the next: the
 /// shuffles, all for one port of Intel's CPUs, then take 20 of 220 ns for 1 KiB and not 40 (Xeon,
 /// family 6 model 207). Of fewer blocks, those that the sets of `S`, or else of the wider
 /// `R`, have room for lie in rows, which takes less time.
@@ -247,7 +247,7 @@ impl<V> Drop for Before<V> {
     fn drop(&mut self) {
         // SAFETY: of registers any bytes are values.
         unsafe { ptr::write_bytes(&mut self.words, 0, 1) };
-        // Nobody reads the zeros: the compiler must not know.
+        // The zeros are never read: the compiler must not know.
         core::hint::black_box(&mut self.words);
     }
 }
@@ -423,7 +423,7 @@ pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
     }
 }
 
-/// Crypts a whole message whose block 0 is at `start`, and returns its tag.
+/// Encrypts or decrypts a whole message with block 0 at `start`, and returns its tag.
 ///
 /// # Safety
 /// As [`crypt`].
@@ -527,7 +527,7 @@ unsafe fn chunks<C: Chunk>(
     }
 }
 
-/// What is to be crypted, as [`crypt`] has it.
+/// The data to encrypt or decrypt, as in [`crypt`].
 #[derive(Clone, Copy)]
 pub(crate) struct Data {
     pub(crate) from: *const u8,

@@ -64,7 +64,7 @@ impl<const N: usize> Drop for Secret<N> {
             // SAFETY: `used` is at most `N`, and a multiple of 64; alignment is not asked for.
             unsafe { ptr::write_unaligned(start.add(i), [0; 8]) };
         }
-        // Nobody reads the zeros: the compiler must not know.
+        // The zeros are never read: the compiler must not know.
         core::hint::black_box(start);
         compiler_fence(Ordering::SeqCst);
     }
@@ -74,7 +74,7 @@ impl<const N: usize> Drop for Secret<N> {
 #[inline(always)]
 pub(crate) fn wipe<T: Copy + Default>(items: &mut [T]) {
     items.fill(T::default());
-    // Nobody reads the zeros: the compiler must not know.
+    // The zeros are never read: the compiler must not know.
     core::hint::black_box(items.as_mut_ptr());
     compiler_fence(Ordering::SeqCst);
 }

@@ -96,7 +96,7 @@ impl Param {
         }
     }
 
-    /// One that asks for a pointer to a text, which is put to `place`.
+    /// One that asks for a pointer to a text, which is stored at `place`.
     pub(crate) fn asking_for_text(key: &'static CStr, place: &mut *const c_char) -> Self {
         Self {
             key: key.as_ptr(),
@@ -115,7 +115,7 @@ pub(crate) struct Params<'a>(*mut Param, PhantomData<&'a Param>);
 impl<'a> Params<'a> {
     /// # Safety
     /// `first` is null or begins an array that ends with [`Param::END`], valid for `'a`, as are the
-    /// data that its entries point to; nobody else touches them meanwhile.
+    /// data that its entries point to; no other thread touches them meanwhile.
     pub(crate) unsafe fn new(first: *mut Param) -> Self {
         Self(first, PhantomData)
     }
@@ -148,8 +148,8 @@ impl<'a> Params<'a> {
     }
 }
 
-/// The value of a parameter. What is said of types and sizes in OSSL_PARAM_int(3) holds, and numbers
-/// are little-endian, as every machine is that this is built for.
+/// The value of a parameter. Types and sizes follow OSSL_PARAM_int(3); numbers are little-endian, as on
+/// every machine that this is built for.
 #[derive(Clone, Copy)]
 pub(crate) struct Value<'a>(*mut Param, PhantomData<&'a Param>);
 
@@ -160,8 +160,8 @@ impl<'a> Value<'a> {
         unsafe { &mut *self.0 }
     }
 
-    /// The number that the caller gives, of any width; `None` where it is none, negative or larger
-    /// than `T` holds.
+    /// The number that the caller gives, of any width; `None` if it is not a number, negative or too large
+    /// for `T`.
     pub(crate) fn number<T: TryFrom<u64>>(self) -> Option<T> {
         let param = self.param();
         if param.data.is_null() || !matches!(param.data_type, UNSIGNED_INTEGER | INTEGER) {
@@ -181,7 +181,7 @@ impl<'a> Value<'a> {
         u64::from_le_bytes(number).try_into().ok()
     }
 
-    /// The number that the caller asks for, in the width it asks for. Whether it could be given.
+    /// Stores the number in the width that the caller asks for; whether that was possible.
     #[must_use]
     pub(crate) fn set_number<T: Into<u64>>(self, value: T) -> bool {
         let param = self.param();
@@ -210,19 +210,19 @@ impl<'a> Value<'a> {
         true
     }
 
-    /// The octets that the caller gives: where they are, which may be null, and how many it says.
+    /// The octets that the caller gives: the address, which may be null, and their number.
     pub(crate) fn octets(self) -> Option<(*const u8, usize)> {
         let param = self.param();
         (param.data_type == OCTET_STRING).then_some((param.data.cast(), param.data_bytes))
     }
 
-    /// The place for octets that the caller gives, and how large it says that is.
+    /// The caller's buffer for octets, and its size.
     pub(crate) fn octets_place(self) -> Option<(*mut u8, usize)> {
         let param = self.param();
         (param.data_type == OCTET_STRING).then_some((param.data.cast(), param.data_bytes))
     }
 
-    /// Puts octets to the caller's place, or says how many there are where that is null.
+    /// Copies octets to the caller's buffer, or reports their number if that is null.
     #[must_use]
     pub(crate) fn set_octets(self, octets: &[u8]) -> bool {
         let param = self.param();
@@ -242,7 +242,7 @@ impl<'a> Value<'a> {
         true
     }
 
-    /// Lets the caller's pointer point to `octets`, which must stay until the context changes.
+    /// Sets the caller's pointer to `octets`, which must stay until the context changes.
     #[must_use]
     pub(crate) fn set_octet_ptr(self, octets: *const u8, bytes: usize) -> bool {
         let param = self.param();
@@ -263,7 +263,7 @@ impl<'a> Value<'a> {
         self.set_octets(octets) || self.set_octet_ptr(octets.as_ptr(), octets.len())
     }
 
-    /// How large the caller says its place is.
+    /// The size of the caller's buffer.
     pub(crate) fn place_bytes(self) -> usize {
         self.param().data_bytes
     }

@@ -1,5 +1,5 @@
-//! Ciphers that count what goes through them, for `oarlock run --stats`. They have tables of their own,
-//! so that nobody else pays for it.
+//! Ciphers that count their requests, for `oarlock run --stats`. They have tables of their own, so that
+//! uncounted ciphers pay nothing.
 
 use std::marker::PhantomData;
 use std::path::Path;
@@ -13,8 +13,8 @@ use crate::dispatch::{Cipher, Data, Direction, Offered};
 use crate::error::Reason;
 use crate::provider::Provider;
 
-/// The counters that the configuration names. What cannot be opened is not counted: the process may
-/// have changed its user, or run in a sandbox.
+/// The counters that the configuration names. If they cannot be opened, nothing is counted: the process
+/// may have changed its user, or run in a sandbox.
 pub(crate) fn usage(stats: Option<&str>) -> Option<Arc<Usage>> {
     Usage::open(Path::new(stats?)).ok().map(Arc::new)
 }
@@ -96,7 +96,7 @@ impl<C: Cipher> Cipher for Counted<C> {
 }
 
 impl<C> Counted<C> {
-    /// Associated data and ends of messages are no requests.
+    /// Associated data and ends of messages do not count as requests.
     fn count(&self, data: Data) {
         if !data.output.is_null() && !data.input.is_null() && data.input_bytes > 0 {
             self.usage

@@ -1,5 +1,5 @@
-//! The functions that OpenSSL calls, for every cipher the same: they turn pointers into what
-//! [`Cipher`] takes, raise what it refuses, and let no panic out.
+//! The functions that OpenSSL calls, the same for every cipher: they turn pointers into the arguments of
+//! [`Cipher`], raise its refusals as errors, and let no panic out.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -19,12 +19,12 @@ pub(crate) enum Direction {
     Decrypt,
 }
 
-/// What a context of a cipher does.
+/// The context of a cipher.
 pub(crate) trait Cipher: Clone {
-    /// What a context can be asked for, to [`Param::END`].
+    /// The parameters that a caller can get from a context, up to [`Param::END`].
     fn gettable(operation: Operation) -> &'static [Param];
 
-    /// What can be set in a context, to [`Param::END`].
+    /// The parameters that a caller can set in a context, up to [`Param::END`].
     fn settable(operation: Operation) -> &'static [Param];
 
     fn new(provider: &Provider, operation: Operation) -> Option<Self>;
@@ -37,7 +37,7 @@ pub(crate) trait Cipher: Clone {
         iv: Option<&[u8]>,
     ) -> Result<(), Reason>;
 
-    /// Returns how many bytes were put out.
+    /// Returns the number of bytes written.
     fn update(&mut self, data: Data) -> Result<usize, Reason>;
 
     /// Ends a message.
@@ -73,8 +73,8 @@ impl Data {
     /// The input alone.
     ///
     /// # Safety
-    /// The caller of OpenSSL has vouched for the input, and nobody writes to it before the slice is
-    /// gone.
+    /// The caller of OpenSSL has vouched for the input, and no thread writes to it while the slice is
+    /// alive.
     pub(crate) unsafe fn input<'a>(self) -> &'a [u8] {
         if self.input.is_null() || self.input_bytes == 0 {
             return &[];
@@ -83,8 +83,8 @@ impl Data {
         unsafe { std::slice::from_raw_parts(self.input, self.input_bytes) }
     }
 
-    /// Has `crypt` turn `bytes` of input from `at` on into as many of output. Where the two overlap
-    /// in part, the input is put aside first.
+    /// Lets `crypt` turn `bytes` of input from `at` on into as many of output. If the two overlap in part,
+    /// the input is copied first.
     ///
     /// # Safety
     /// Input and output are valid for so many bytes, as the caller of OpenSSL has vouched, and the
@@ -118,7 +118,7 @@ pub(crate) trait Offered {
     type Cipher: Cipher;
     const OPERATION: Operation;
 
-    /// What is so for every context.
+    /// The properties that all contexts share.
     fn get_params(params: Params<'_>) -> Result<(), Reason>;
 }
 
@@ -416,8 +416,7 @@ unsafe fn with<C: Cipher>(
     })
 }
 
-/// A panic must not reach C. There is none that an input could cause; where one comes all the same,
-/// the call has failed.
+/// A panic must not reach C. No input can cause one; if one happens all the same, the call fails.
 #[inline(always)]
 fn catching<T>(failed: T, run: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or(failed)

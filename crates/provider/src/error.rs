@@ -6,12 +6,12 @@ use std::ptr::null;
 
 use crate::abi::{Dispatch, core_function};
 
-/// Why a call is refused: the default provider's reasons (proverr.h), and its library's number, by
-/// which programs tell them (the Python package `cryptography` does).
+/// Why a call is refused: the default provider's reasons (proverr.h) and its library's number, which
+/// programs check (the Python package `cryptography` does).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Reason {
-    /// Nothing is raised: the default provider does not either.
+    /// Raises nothing, like the default provider.
     Silent = 0,
     BadDecrypt = 100,
     CipherOperationFailed = 102,
@@ -51,7 +51,7 @@ pub(crate) struct Errors {
 
 impl Errors {
     /// # Safety
-    /// `functions` is the core's table, and `handle` what came with it.
+    /// `functions` is the core's table, and `handle` came with it.
     pub(crate) unsafe fn new(handle: *const c_void, functions: *const Dispatch) -> Self {
         let mut errors = Self {
             handle,

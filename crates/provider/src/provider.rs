@@ -1,4 +1,4 @@
-//! The provider itself: what it is told, and what it offers.
+//! The provider itself: its options, and the algorithms that it offers.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -16,11 +16,11 @@ use crate::cipher;
 use crate::counted;
 use crate::error::Errors;
 
-/// What one library context of OpenSSL has loaded.
+/// The provider, as loaded by one library context of OpenSSL.
 pub(crate) struct Provider {
     pub(crate) accelerator: Accelerator,
     pub(crate) errors: Errors,
-    /// Where requests are counted, if they are.
+    /// The counters of requests, if any.
     pub(crate) usage: Option<Arc<Usage>>,
     /// Ends with [`Algorithm::END`].
     ciphers: Vec<Algorithm>,
@@ -29,8 +29,8 @@ pub(crate) struct Provider {
 /// The entry point (provider-base(7)).
 ///
 /// Reads `options` and `stats` of its section in the configuration and, unless the program runs with more rights
-/// than its user, `OARLOCK_OPTIONS`. Where they are wrong it offers nothing, so that the program goes
-/// on with the default provider; `oarlock doctor` says what is wrong.
+/// than its user, `OARLOCK_OPTIONS`. If they are wrong it offers nothing, so the program continues
+/// with the default provider; `oarlock doctor` says what is wrong.
 ///
 /// # Safety
 /// OpenSSL's core calls it, with a handle, the table of its functions and two places for results.
@@ -89,7 +89,7 @@ impl Provider {
     }
 }
 
-/// `None` where the options are wrong.
+/// `None` if the options are wrong.
 fn accelerator(configured: Option<&str>) -> Option<Accelerator> {
     let mut options = Options::default();
     if let Some(configured) = configured {
@@ -115,10 +115,10 @@ fn inert() -> Accelerator {
         .expect("the default options are valid")
 }
 
-/// What this CPU computes at least as fast as the default provider does. Without AES instructions
-/// and without AVX2 that is not the case: our portable kernels are a reference. Nor is it for Camellia
-/// in short pieces, on any CPU (0.45 to 0.75 of OpenSSL's): who has cores to spare and asks for
-/// stripes or keystream made ahead gets it.
+/// The algorithms that this CPU computes at least as fast as the default provider does. Without AES
+/// instructions and AVX2 there are none: our portable kernels are a reference. Camellia in short pieces
+/// is slower on any CPU (0.45 to 0.75 of OpenSSL's), so it is offered only with `strategy=stripe` or
+/// `strategy=prefetch`, for programs with cores to spare.
 fn offered(accelerator: &Accelerator, is_counted: bool) -> Vec<Algorithm> {
     let cpu = accelerator.cpu();
     let mut algorithms = Vec::new();
@@ -139,7 +139,7 @@ fn offered(accelerator: &Accelerator, is_counted: bool) -> Vec<Algorithm> {
     algorithms
 }
 
-/// What the section of this provider in the configuration says for `key`.
+/// The value of `key` in this provider's section of the configuration.
 ///
 /// # Safety
 /// `core` is the core's table and `handle` came with it. The text lives as long as the provider is
@@ -166,7 +166,7 @@ unsafe fn configured<'a>(
         if get_params(handle, params.as_mut_ptr()) != 1 || text.is_null() {
             return None;
         }
-        // What is not UTF-8 is no option either.
+        // Text that is not UTF-8 is not an option either.
         Some(CStr::from_ptr(text).to_str().unwrap_or("\u{fffd}"))
     }
 }

@@ -1,18 +1,18 @@
-//! Memory for when there is none.
+//! Memory for when the C library has none.
 //!
 //! A Rust program ends itself when an allocation fails, and this library must not end a program that
-//! is not its own: OpenSSL reports that memory is short and goes on. What can be large asks whether
-//! there is memory and does without it (rings, threads, messages). What is left are many small
-//! allocations: a context, a handle, an entry of a list. Where the C library has nothing for one of
-//! them, it comes out of a reserve that lies in the library. It takes addresses, but no memory before
-//! it is needed (.bss).
+//! is not its own: OpenSSL reports that memory is short and continues. Large allocations (rings, threads,
+//! messages) are tried, and the code does without them. Many small ones remain: a context, a handle, an
+//! entry of a list. If the C library refuses one of them, it comes from a reserve inside this library,
+//! which takes addresses, but no memory before it is needed (.bss).
 //!
 //! ```text
 //! 64 slots of  256 bytes   handles, nodes, entries
 //! 64 slots of 2048 bytes   contexts (512 to 768 bytes), keys, lists
 //! ```
 //!
-//! A slot is a bit of a word, so that taking one and giving it back need no lock and hold after a fork.
+//! One bit of a word stands for each slot, so that taking and returning one needs no lock and works after
+//! a fork.
 //! When no slot is left, the allocation fails as it would have without them.
 #![allow(unsafe_code)]
 
@@ -42,7 +42,7 @@ struct Slots<const BYTES: usize> {
 #[repr(C, align(64))]
 struct Slot<const BYTES: usize>([u8; BYTES]);
 
-// SAFETY: `memory` is only handed out, a slot to one owner at a time: who has set its bit in `taken`.
+// SAFETY: `memory` is only handed out, a slot to one owner at a time, the thread that has set its bit in `taken`.
 unsafe impl<const BYTES: usize> Sync for Slots<BYTES> {}
 
 impl<A> Reserved<A> {
@@ -54,7 +54,7 @@ impl<A> Reserved<A> {
         }
     }
 
-    /// Null where it has none.
+    /// Null if no slot is free.
     fn take(&self, layout: Layout) -> *mut u8 {
         let slot = self.small.take(layout);
         if slot.is_null() {
@@ -64,7 +64,7 @@ impl<A> Reserved<A> {
         }
     }
 
-    /// How much room is behind an address, if that is one of a slot.
+    /// The room behind an address, if that is a slot's.
     fn room(&self, address: *mut u8) -> Option<usize> {
         if self.small.place(address).is_some() {
             Some(256)
@@ -105,7 +105,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Reserved<A> {
         }
         let slot = self.take(layout);
         if !slot.is_null() {
-            // SAFETY: the slot is as long as the layout and belongs to nobody else.
+            // SAFETY: the slot is as long as the layout and has no other owner.
             unsafe { write_bytes(slot, 0, layout.size()) };
         }
         slot

@@ -1,4 +1,4 @@
-//! Who may depend on whom: four floors, never up, never sideways.
+//! Which crate may depend on which: four floors, never up, never sideways.
 
 use std::path::Path;
 
@@ -35,9 +35,9 @@ const ALLOWED_ONLY: &[(&str, &[&str], &str)] = &[(
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Floor(u8),
-    /// Depended on by tests alone, and depending on nobody.
+    /// Used by tests alone; depends on no crate of ours.
     TestsOnly,
-    /// May look into every floor; nobody depends on it.
+    /// May use every floor; no crate depends on it.
     Outside,
 }
 

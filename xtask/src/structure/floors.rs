@@ -142,7 +142,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
         &[
             &["ci"],
             &["constant_time", "peers", "structure", "vectors"],
-            &["age_peers", "kernels", "plan", "tokens"],
+            &["age_peers", "kernels", "performance", "plan", "tokens"],
             &["go"],
             &["fetch"],
             &["tool"],

@@ -64,8 +64,8 @@ const RULES: &[Rule] = &[
         allowed: &[
             "crates/oarlock/src/threads/pool/",
             "bench/src/public_key/load.rs", // threads that ask, and those of peers
-            "crates/net/src/server/dispatch/", // workers, who wait for devices
-            "crates/net/src/server/observe.rs", // who writes the audit
+            "crates/net/src/server/dispatch/", // workers, which wait for devices
+            "crates/net/src/server/observe.rs", // the writer of the audit
             "xtask/src/ci/programs.rs",     // test programs beside each other
         ],
         within: "",
@@ -179,7 +179,7 @@ fn starts_thread(tokens: &[Token]) -> bool {
     if word(tokens, 0) == Some("pthread_create") {
         return true;
     }
-    // `thread as t` and `thread::*` would let a start go by unseen.
+    // `thread as t` and `thread::*` would hide a start.
     word(tokens, 0) == Some("thread")
         && (word(tokens, 1) == Some("as")
             || (sign(tokens, 1) == Some(':') && sign(tokens, 2) == Some(':'))

@@ -19,12 +19,12 @@ use crate::input::Input;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Decrypt with the identities in FILE: age's, or an SSH private key; may be given several times
+    /// Decrypt with the identities in FILE (age's, or an SSH private key); repeat for several
     #[arg(short, long, value_name = "FILE")]
     identity: Vec<String>,
 
-    /// Only LENGTH bytes of the plaintext, from byte OFFSET on; without LENGTH, to its end. K, M, G and
-    /// T stand for KiB to TiB. Needs a file that is not armored, and reads no more of it than that
+    /// Decrypt only LENGTH bytes of the plaintext from byte OFFSET on; without LENGTH, to its end. K, M,
+    /// G and T mean KiB to TiB. Needs a file without armor, and reads only that part of it
     #[arg(long, value_name = "OFFSET:LENGTH", value_parser = PartOf::parse, conflicts_with = "rm")]
     range: Option<PartOf>,
 
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         });
     }
     if args.range.is_some() {
-        return Err(Failure::usage("--range is for one FILE"));
+        return Err(Failure::usage("--range takes one FILE"));
     }
     match shared_identities(&args.identity) {
         Some(identities) => {
@@ -98,7 +98,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
         if begun.last() == Some(&b'-') {
             if self.range.is_some() {
                 return Err(Failure::usage(format!(
-                    "{}: is armored, and --range needs a file that is not: decrypt all of it",
+                    "{}: is armored, and --range needs a file without armor: decrypt all of it",
                     input.name
                 )));
             }
@@ -140,7 +140,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
         if let Some(part) = self.range {
             let (Some(at), Some(size)) = (payload_start, input.size) else {
                 return Err(Failure::usage(format!(
-                    "{}: --range needs a file that can be gone forward in, which this is not",
+                    "{}: --range needs a seekable file: decrypt all of it",
                     input.name
                 )));
             };
@@ -192,21 +192,22 @@ impl PartOf {
     fn parse(text: &str) -> Result<Self, String> {
         let (from, bytes) = text
             .split_once(':')
-            .ok_or("give OFFSET:LENGTH, or OFFSET: for all that follows")?;
+            .ok_or("give OFFSET:LENGTH, or OFFSET: for everything from there on")?;
         let bytes = (!bytes.is_empty()).then(|| size(bytes)).transpose()?;
         let from = size(from)?;
         Ok(Self { from, bytes })
     }
 
-    /// Of the file `name`, whose chunks have so many bytes.
+    /// The part of the file `name`, whose chunks hold so many bytes.
     fn of(self, name: &str, sealed: u64) -> Result<Range, Failure> {
         let chunks = sealed.div_ceil(SEALED_CHUNK_BYTES as u64);
         let of = sealed.checked_sub(chunks * TAG_BYTES as u64);
         let of = of.filter(|_| chunks > 0);
-        let of = of.ok_or_else(|| Failure::new(format!("{name}: incomplete: it has no chunk")))?;
+        let of = of
+            .ok_or_else(|| Failure::new(format!("{name}: incomplete: it ends after its header")))?;
         let left = of.checked_sub(self.from).ok_or_else(|| {
             Failure::usage(format!(
-                "{name}: --range begins at byte {}, but there are {of}",
+                "{name}: --range begins at byte {}, but the file has {of}",
                 self.from
             ))
         })?;
@@ -218,7 +219,7 @@ impl PartOf {
     }
 }
 
-/// Bytes, perhaps as a number of KiB, MiB, GiB or TiB.
+/// A number of bytes, KiB, MiB, GiB or TiB.
 fn size(text: &str) -> Result<u64, String> {
     let (digits, shift) = match text.find(|c: char| !c.is_ascii_digit()) {
         None => (text, 0),
@@ -236,13 +237,13 @@ fn size(text: &str) -> Result<u64, String> {
     };
     let number = digits
         .parse::<u64>()
-        .map_err(|_| format!("{text}: is no number of bytes"))?;
+        .map_err(|_| format!("{text}: invalid number of bytes"))?;
     number
         .checked_mul(1 << shift)
-        .ok_or_else(|| format!("{text}: is more than there can be"))
+        .ok_or_else(|| format!("{text}: too large"))
 }
 
-/// Up to the first that is no white space, which tells armor.
+/// Reads up to the first byte that is not white space, which tells whether there is armor.
 fn first_bytes(session: &Session<'_>, input: &Input) -> Result<Vec<u8>, Failure> {
     let mut reader = Waiting::new(&input.file, input.size.is_some(), session);
     let mut begun = Vec::new();
@@ -286,7 +287,7 @@ impl<'a, I: AsIdentity> Keys<'a, I> {
         if header.is_scrypt() {
             if !self.args.identity.is_empty() {
                 return Err(Failure::usage(
-                    "this file was encrypted with a passphrase: leave -i out, and it is asked for",
+                    "this file was encrypted with a passphrase: leave -i out to be asked for it",
                 ));
             }
             // Before a passphrase is asked for.
@@ -301,7 +302,7 @@ impl<'a, I: AsIdentity> Keys<'a, I> {
         }
         if self.identities.is_empty() {
             return Err(Failure::usage(
-                "an identity is missing: give the file that it is in by -i",
+                "an identity is missing: give its file with -i",
             ));
         }
         Ok(self.identities.iter().map(I::as_identity).collect())
@@ -372,7 +373,7 @@ fn shared_identities(paths: &[String]) -> Option<Vec<Box<dyn Identity + Send + S
     Some(identities)
 }
 
-/// The most that age takes, too: 4 GiB and half a minute.
+/// The maximum of age, too: 4 GiB and half a minute.
 pub(super) const WORK_FACTOR_MAX: u8 = 22;
 const WHITE_SPACE_BYTES_MAX: usize = 1024;
 /// Most headers have less.

@@ -15,11 +15,11 @@ use crate::input::Input;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Encrypt to RECIPIENT: `age1...`, `age1pq1...`, an SSH public key, or a plugin's; may be given several times
+    /// Encrypt to RECIPIENT: `age1...`, `age1pq1...`, an SSH public key, or a plugin's; repeat for several
     #[arg(short, long, value_name = "RECIPIENT")]
     recipient: Vec<String>,
 
-    /// Encrypt to the recipients that FILE lists, one in a line; may be given several times
+    /// Encrypt to the recipients that FILE lists, one a line; repeat for several
     #[arg(short = 'R', long, value_name = "FILE")]
     recipients_file: Vec<String>,
 
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     identity: Vec<String>,
 
-    /// Encrypt with a passphrase, which is asked for
+    /// Ask for a passphrase and encrypt with it
     #[arg(short, long, conflicts_with_all = ["recipient", "recipients_file", "identity"])]
     passphrase: bool,
 
@@ -127,7 +127,7 @@ fn recipients(args: &Args) -> Result<Vec<Shared>, Failure> {
                 use age::secrecy::ExposeSecret as _;
                 let _ = writeln!(
                     std::io::stderr(),
-                    "oarlock: made up a passphrase: {}",
+                    "oarlock: generated a passphrase: {}",
                     passphrase.expose_secret()
                 );
                 passphrase
@@ -140,7 +140,7 @@ fn recipients(args: &Args) -> Result<Vec<Shared>, Failure> {
     }
     if args.recipient.is_empty() && args.recipients_file.is_empty() && args.identity.is_empty() {
         return Err(Failure::usage(
-            "nobody to encrypt to: give -r RECIPIENT, -R FILE, -i IDENTITY, or -p for a passphrase",
+            "no recipient: give -r RECIPIENT, -R FILE, -i IDENTITY, or -p for a passphrase",
         ));
     }
     let recipients = keys::Recipients {
@@ -152,5 +152,5 @@ fn recipients(args: &Args) -> Result<Vec<Shared>, Failure> {
     Ok(recipients)
 }
 
-/// scrypt's log2 N, as age has it: 256 MiB and about a second.
+/// scrypt's log2 N, the value of age: 256 MiB and about a second.
 const WORK_FACTOR: u8 = 18;

@@ -1,4 +1,4 @@
-//! `oarlock inspect`: what an age file tells without a key.
+//! `oarlock inspect`: what an age file shows without a key.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Seek as _};
@@ -17,7 +17,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     inputs: Vec<PathBuf>,
 
-    /// Print a line of JSON for each
+    /// Print a line of JSON for each file
     #[arg(long)]
     json: bool,
 }
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// What was found. Nothing of it is authenticated: that takes a key.
+/// The findings. None of them is authenticated: that takes a key.
 #[derive(serde::Serialize)]
 struct Findings {
     file: String,
@@ -78,7 +78,7 @@ struct Findings {
     file_bytes: u64,
 }
 
-/// Whether a quantum computer would not find the file key, as far as the kinds of stanzas are known.
+/// Whether the file key is safe from a quantum computer, as far as the kinds of stanzas are known.
 #[derive(Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 enum PostQuantum {

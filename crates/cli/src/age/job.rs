@@ -22,13 +22,13 @@ use crate::progress::{Progress, When};
 /// Arguments that `encrypt` and `decrypt` share.
 #[derive(clap::Args)]
 pub(crate) struct Common {
-    /// Files to read; standard input if absent or `-`. One is written to standard output or to -o,
-    /// several each to a file of its own, with `.age` at the end of its name or without
+    /// Files to read; standard input if absent or `-`. One file goes to standard output or to -o;
+    /// several go each to a file of its own, whose name gains or loses `.age`
     #[arg(value_name = "FILE")]
     pub(super) inputs: Vec<PathBuf>,
 
-    /// File to write; standard output if absent or `-`. It gets its name when all has gone well.
-    /// With several files, the directory for what becomes of them; beside them if absent
+    /// File to write; standard output if absent or `-`. It appears under its name only on success.
+    /// With several inputs, the directory for the outputs; without it they go beside the inputs
     #[arg(short, long, value_name = "PATH")]
     pub(super) output: Option<PathBuf>,
 
@@ -36,15 +36,15 @@ pub(crate) struct Common {
     #[arg(long)]
     pub(super) each: bool,
 
-    /// Go through directories, and do each file in them. Symbolic links in them are left out
+    /// Process the files in directories too. Symbolic links in directories are skipped
     #[arg(long)]
     pub(super) recursive: bool,
 
-    /// Replace outputs that are there already
+    /// Replace existing outputs
     #[arg(short, long)]
     pub(super) force: bool,
 
-    /// Remove each input when its output is on the disk
+    /// Remove each input once its output is on the disk
     #[arg(long)]
     pub(super) rm: bool,
 
@@ -56,15 +56,15 @@ pub(crate) struct Common {
     #[arg(long)]
     pub(super) preserve: bool,
 
-    /// Make holes of the output where it has 64 KiB of zeros
+    /// Leave holes in the output for every 64 KiB of zeros
     #[arg(long)]
     pub(super) sparse: bool,
 
-    /// Tell what was done to which file, a line of JSON each, on standard output
+    /// Report each file on standard output, one line of JSON each
     #[arg(long)]
     pub(super) json: bool,
 
-    /// Threads at work, at most one for each CPU: a number, or `auto` for all CPUs
+    /// Number of threads, at most one for each CPU; `auto` takes all CPUs
     #[arg(short = 'T', long, value_name = "N", default_value = "auto", value_parser = Threads::parse)]
     threads: Threads,
 
@@ -98,18 +98,18 @@ pub(super) struct Session<'a> {
     pub(super) progress: Progress,
 }
 
-/// Who works on a file.
+/// The threads that work on a file.
 pub(super) enum Hands<'a> {
     /// All threads.
     All,
-    /// The calling thread, which has other files besides.
+    /// The calling thread; the others have other files.
     This(&'a mut Workspace),
 }
 
-/// What became of a file.
+/// The outcome for one file.
 #[derive(Clone, Copy)]
 pub(super) struct Done {
-    /// Read, from its start to its end or to the end of what was asked for.
+    /// Bytes read, from the start to the end of the file or of the requested part.
     pub(super) bytes_read: Option<u64>,
     pub(super) bytes_written: Option<u64>,
 }
@@ -152,13 +152,13 @@ impl<'a> Session<'a> {
     ) -> Result<Job<'a>, Failure> {
         if output.is_none() && !is_text && std::io::stdout().is_terminal() {
             return Err(Failure::usage(
-                "a terminal is no place for encrypted bytes: name a file by -o, or make them text by -a",
+                "encrypted bytes do not go to a terminal: name a file with -o, or write text with -a",
             ));
         }
         let target = self.target(output)?;
         if self.args.rm && target.is_direct() {
             return Err(Failure::usage(
-                "--rm needs an output that stays, which a device or a pipe is not: name a file by -o",
+                "--rm needs an output that lasts, and a device or a pipe does not: name a file with -o",
             ));
         }
         let naming = match self.args.force {
@@ -181,7 +181,7 @@ impl<'a> Session<'a> {
                 mode: Some(_),
                 ..
             } if !self.args.force => Err(Failure::usage(format!(
-                "{name}: is there already: --force replaces it"
+                "{name}: exists already: --force replaces it"
             ))),
             target => Ok(target),
         }
@@ -243,12 +243,12 @@ impl<'a> Job<'a> {
         self.session.failed(&self.input, &self.output, error)
     }
 
-    /// The input, for who reads on this thread.
+    /// The input, for reading on this thread.
     pub(super) fn read(&self) -> Waiting<'_, Session<'a>> {
         Waiting::new(&self.input.file, self.input.size.is_some(), self.session)
     }
 
-    /// The output, for who writes on this thread.
+    /// The output, for writing on this thread.
     pub(super) fn written(&self) -> Waiting<'_, Session<'a>> {
         Waiting::new(self.output.file(), self.output.is_regular, self.session)
     }
@@ -291,12 +291,12 @@ pub(super) fn one(
         .filter(|path| path.as_os_str() != "-");
     if args.rm && (output.is_none() || args.reads_stdin()) {
         return Err(Failure::usage(
-            "--rm needs a FILE to remove, and -o or --each for what becomes of it",
+            "--rm needs a FILE to remove, and -o or --each for its output",
         ));
     }
     if args.json && output.is_none() {
         return Err(Failure::usage(
-            "--json writes to standard output, where the data go: name a file for these by -o",
+            "--json and the data would both go to standard output: name a file for the data with -o",
         ));
     }
     let began = Instant::now();

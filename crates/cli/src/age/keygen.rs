@@ -18,7 +18,7 @@ use crate::input::Input;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// File to write, which must not be there yet; only its owner may read it. Standard output if absent
+    /// File to write; it must not exist, and only its owner may read it. Standard output if absent
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "converts")]
     pq: bool,
 
-    /// Print the recipients of the identities in INPUT in place of making one
+    /// Print the recipients of the identities in INPUT instead of making an identity
     #[arg(short = 'y')]
     converts: bool,
 
@@ -99,13 +99,16 @@ fn recipients(args: &Args) -> Result<String, Failure> {
         }
         let recipient = keys::native_recipient(line).ok_or_else(|| {
             let number = number + 1;
-            Failure::new(format!("{}: line {number} is no identity", input.name))
+            Failure::new(format!("{}: line {number}: invalid identity", input.name))
         })?;
         recipients.push_str(&recipient);
         recipients.push('\n');
     }
     if recipients.is_empty() {
-        return Err(Failure::new(format!("{}: has no identity", input.name)));
+        return Err(Failure::new(format!(
+            "{}: contains no identity",
+            input.name
+        )));
     }
     Ok(recipients)
 }

@@ -1,8 +1,8 @@
 //! Recipients and identities, as arguments and in files: those that the `age` crate knows, and the
 //! post-quantum ones that it does not.
 //!
-//! A file is read once, since it may be a pipe, and told by how it begins: an identity file that a
-//! passphrase encrypts, a key of SSH, or lines. Of lines, ours are taken out; the crate has the rest.
+//! A file is read once, since it may be a pipe. Its beginning tells its kind: an identity file that a
+//! passphrase encrypts, an SSH key, or lines. We read the lines that are ours; the crate reads the rest.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -25,7 +25,7 @@ use super::{one_line, unreadable};
 use crate::failure::{Failure, reason};
 use crate::input::Input;
 
-/// A recipient that several threads may have.
+/// A recipient that several threads may share.
 pub(super) type Shared = Box<dyn Recipient + Send + Sync>;
 
 /// Where recipients come from.
@@ -34,7 +34,7 @@ pub(super) struct Recipients<'a> {
     pub(super) strings: &'a [String],
     /// Files of them; `-` is standard input.
     pub(super) files: &'a [String],
-    /// Files of identities, whose recipients are meant.
+    /// Files of identities, for their recipients.
     pub(super) identity_files: &'a [String],
 }
 
@@ -48,7 +48,7 @@ impl Recipients<'_> {
             if text.starts_with(HYBRID_RECIPIENT) {
                 let recipient: Result<hybrid::Recipient, _> = text.parse();
                 let recipient = recipient.map_err(|error| {
-                    Failure::usage(format!("{}: is no recipient: {error}", shortened(text)))
+                    Failure::usage(format!("{}: invalid recipient: {error}", shortened(text)))
                 })?;
                 recipients.push(Box::new(recipient));
             } else if let Ok(recipient) = text.parse::<x25519::Recipient>() {
@@ -59,10 +59,7 @@ impl Recipients<'_> {
         }
         let mut files = Vec::new();
         for name in self.files {
-            files.push((
-                name,
-                stdin.read(name, "there is no such file of recipients")?,
-            ));
+            files.push((name, stdin.read(name, "no such file of recipients")?));
         }
         let mut identity_files = Vec::new();
         for name in self.identity_files {
@@ -82,7 +79,7 @@ impl Recipients<'_> {
                 }
             }
             if recipients.len() + others.len() == found {
-                return Err(Failure::usage(format!("{name}: has no recipient")));
+                return Err(Failure::usage(format!("{name}: contains no recipient")));
             }
         }
         recipients.extend(other_recipients(&others)?);
@@ -115,8 +112,8 @@ pub(super) fn native_recipient(line: &str) -> Option<String> {
     Some(identity.to_public().to_string())
 }
 
-/// Those that the `age` crate knows. It is given all at once, since a plugin is run once for all of
-/// its recipients; which of them was wrong is found out by giving it each alone.
+/// Those that the `age` crate knows. It gets all at once, because it runs a plugin once for all of its
+/// recipients; to find a wrong one, it gets each alone.
 fn other_recipients(lines: &[Line<'_>]) -> Result<Vec<Shared>, Failure> {
     let read = |lines: &[Line<'_>]| {
         let texts = lines.iter().map(|line| line.text.to_owned()).collect();
@@ -161,7 +158,7 @@ enum IdentitySource {
 
 impl IdentitySource {
     fn read(name: &str, stdin: &mut Stdin) -> Result<Self, Failure> {
-        let bytes = stdin.read(name, "there is no such identity file")?;
+        let bytes = stdin.read(name, "no such identity file")?;
         let begin = bytes.trim_ascii_start();
         if begin.starts_with(ARMOR) || bytes.starts_with(VERSION) {
             return Encrypted::new(name, bytes).map(Self::Encrypted);
@@ -176,7 +173,7 @@ impl IdentitySource {
                     Err(unreadable(ReadError::UnsupportedKey(name.to_owned(), key)))
                 }
                 Ok(identity) => Ok(Self::Ssh(name.to_owned(), identity)),
-                Err(_) => Err(Failure::usage(format!("{name}: is no private key of SSH"))),
+                Err(_) => Err(Failure::usage(format!("{name}: invalid SSH private key"))),
             };
         }
         Listed::of_lines(name, &bytes).map(Self::Listed)
@@ -203,7 +200,7 @@ impl IdentitySource {
                 let recipient = ssh::Recipient::try_from(identity);
                 let recipient = recipient.map_err(|error| {
                     Failure::usage(format!(
-                        "{name}: age knows no recipient of this key of SSH: {}",
+                        "{name}: age has no recipient for this SSH key: {}",
                         ssh_refusal(&error)
                     ))
                 })?;
@@ -246,11 +243,11 @@ impl Listed {
             } else if line.text.starts_with("age1") {
                 return Err(line.is_no("identity", &"it is a recipient"));
             } else {
-                return Err(line.is_no("identity", &"age knows none that is written so"));
+                return Err(line.is_no("identity", &"age knows no such kind"));
             }
         }
         if hybrid.is_empty() && others.is_empty() {
-            return Err(Failure::usage(format!("{name}: has no identity")));
+            return Err(Failure::usage(format!("{name}: contains no identity")));
         }
         let others = IdentityFile::from_buffer(others.as_bytes());
         let others =
@@ -282,8 +279,8 @@ impl Listed {
     }
 }
 
-/// An identity file that is an age file itself, for a passphrase, which is asked for when the
-/// identities are needed. The crate's own kind knows no post-quantum identities.
+/// An identity file that is an age file itself, encrypted with a passphrase, which is asked for when
+/// the identities are needed. The crate's own type knows no post-quantum identities.
 struct Encrypted {
     name: String,
     bytes: Zeroizing<Vec<u8>>,
@@ -362,7 +359,7 @@ impl Identity for Encrypted {
     }
 }
 
-/// A line that says something, and where it stands.
+/// A line that is neither empty nor a comment, and where it stands.
 struct Line<'a> {
     text: &'a str,
     /// A file and the number in it; none of an argument.
@@ -374,10 +371,10 @@ impl<'a> Line<'a> {
         Self { text, place: None }
     }
 
-    /// What a file holds may be secret, so that it is not repeated.
+    /// The content of a file may be secret, so it is not repeated.
     fn is_no(&self, what: &str, why: &dyn std::fmt::Display) -> Failure {
         let (name, number) = self.place.unwrap_or((self.text, 1));
-        Failure::usage(format!("{name}: line {number} is no {what}: {why}"))
+        Failure::usage(format!("{name}: line {number}: invalid {what}: {why}"))
     }
 
     /// Why the crate refused it as a recipient.
@@ -389,9 +386,7 @@ impl<'a> Line<'a> {
             ReadError::InvalidRecipient(_) if self.text.starts_with("AGE-") => {
                 self.is_no("recipient", &"it may be an identity, for -i")
             }
-            ReadError::InvalidRecipient(_) => {
-                self.is_no("recipient", &"age knows none that is written so")
-            }
+            ReadError::InvalidRecipient(_) => self.is_no("recipient", &"age knows no such kind"),
             other => {
                 let why = one_line(&other.to_string());
                 Failure::usage(format!("{name}: line {number}: {why}"))
@@ -400,10 +395,10 @@ impl<'a> Line<'a> {
     }
 }
 
-/// But for empty ones and comments.
+/// Without empty lines and comments.
 fn lines<'a>(name: &'a str, bytes: &'a [u8]) -> Result<impl Iterator<Item = Line<'a>>, Failure> {
     let text = std::str::from_utf8(bytes);
-    let text = text.map_err(|_| Failure::usage(format!("{name}: is no text")))?;
+    let text = text.map_err(|_| Failure::usage(format!("{name}: not text")))?;
     let numbered = text.lines().zip(1..);
     let saying = numbered.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
     Ok(saying.map(move |(text, number)| Line {
@@ -412,7 +407,7 @@ fn lines<'a>(name: &'a str, bytes: &'a [u8]) -> Result<impl Iterator<Item = Line
     }))
 }
 
-/// Standard input, which can be read for one thing; whether it is taken.
+/// Standard input, which can be read for one purpose; whether it is taken.
 struct Stdin(bool);
 
 impl Stdin {
@@ -440,7 +435,7 @@ impl Stdin {
     }
 }
 
-/// What of a key of two thousand characters is worth a line.
+/// A key of two thousand characters, shortened for a message.
 fn shortened(text: &str) -> String {
     let mut begin: String = text.chars().take(SHOWN_CHARACTERS).collect();
     if begin.len() < text.len() {

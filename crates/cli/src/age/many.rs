@@ -1,5 +1,5 @@
-//! Many files, each to one of its own: short ones by a thread each, side by side, the others by all
-//! threads, one after the other.
+//! Many files, each to an output of its own. Each short file takes one thread, many at a time; all
+//! threads share the others, one after the other.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -16,17 +16,17 @@ use super::job::{Common, Done, Hands, Session};
 use crate::failure::{Failure, reason};
 use crate::input::Input;
 
-/// What is done to each.
+/// What to do with each.
 pub(super) trait Work {
-    /// The name of what becomes of a file; none for one that is passed over in a directory.
+    /// The name of a file's output; none for a file that is skipped in a directory.
     fn output_name(&self, input: &Path) -> Option<PathBuf>;
-    /// Why there is none.
+    /// Why a file is skipped.
     fn passed_over(&self) -> &'static str;
     /// Does it.
     fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Done, Failure>;
 }
 
-/// Does all files of the command line. What fails is told at once, and the others go on.
+/// Processes all files of the command line. A failure is reported at once, and the others go on.
 pub(super) fn run_on_threads(
     session: &Session<'_>,
     work: &(impl Work + Sync),
@@ -39,7 +39,7 @@ pub(super) fn run_on_threads(
     batch.end()
 }
 
-/// The same where one thread must do all that comes before the data, as asking a plugin.
+/// The same where one thread must do everything before the data, such as asking a plugin.
 pub(super) fn run_on_one_thread(session: &Session<'_>, work: &impl Work) -> Result<(), Failure> {
     let batch = Batch::new(session, work)?;
     batch.do_short_ones();
@@ -61,7 +61,7 @@ struct Tally {
     done: u64,
     failed: u64,
     passed_over: u64,
-    /// Outputs of this call: two inputs may come to one name.
+    /// Outputs of this call: two inputs may lead to one name.
     outputs: HashSet<PathBuf>,
 }
 
@@ -74,13 +74,13 @@ impl<'a, W: Work> Batch<'a, W> {
     fn new(session: &'a Session<'a>, work: &'a W) -> Result<Self, Failure> {
         if session.args.reads_stdin() {
             return Err(Failure::usage(
-                "--each, --recursive and several files need names: standard input has none",
+                "--each, --recursive and several files need names, and standard input has none",
             ));
         }
         if let Some(directory) = &session.args.output {
             fs::create_dir_all(directory).map_err(|error| {
                 let (name, reason) = (directory.display(), reason(&error));
-                Failure::new(format!("{name}: is no directory for the outputs: {reason}"))
+                Failure::new(format!("{name}: not a directory for the outputs: {reason}"))
             })?;
         }
         Ok(Self {
@@ -104,13 +104,13 @@ impl<'a, W: Work> Batch<'a, W> {
         let tally = lock(&self.tally);
         if tally.passed_over > 0 {
             crate::failure::note(&format!(
-                "left out in directories: {}, for {}",
+                "skipped in directories: {}, for {}",
                 tally.passed_over,
                 self.work.passed_over()
             ));
         }
         match (tally.failed, tally.done) {
-            (0, 0) => Err(Failure::new("there was no file to do")),
+            (0, 0) => Err(Failure::new("there was no file to process")),
             (0, _) => Ok(()),
             (failed, done) => Err(Failure::new(format!(
                 "{failed} of {} files failed",
@@ -174,7 +174,7 @@ impl<'a, W: Work> Batch<'a, W> {
                 lock(&self.tally).passed_over += 1;
             } else {
                 let (name, why) = (path.display(), self.work.passed_over());
-                let failure = Failure::usage(format!("{name}: left out, for {why}"));
+                let failure = Failure::usage(format!("{name}: skipped, for {why}"));
                 self.failed(Some(&path), failure);
             }
             return None;
@@ -209,7 +209,7 @@ impl<'a, W: Work> Batch<'a, W> {
 
     fn failed(&self, input: Option<&Path>, failure: Failure) {
         lock(&self.tally).failed += 1;
-        // The signal is told once, at the end.
+        // The signal is reported once, at the end.
         if self.session.interrupt.check().is_err() {
             return;
         }
@@ -222,7 +222,7 @@ impl<'a, W: Work> Batch<'a, W> {
 
     fn tell(&self, line: &Line) {
         if self.session.args.json && crate::to_stdout(line.to_string().as_bytes()).is_err() {
-            // Nobody reads what is done: no more is.
+            // The reader has gone: do no more.
             self.is_ended.store(true, Ordering::Relaxed);
         }
     }
@@ -235,7 +235,7 @@ impl<'a, W: Work> Batch<'a, W> {
 /// A file of the command line, or one that was found in a directory.
 struct Source {
     path: PathBuf,
-    /// What of its path does not count below -o.
+    /// The part of its path that is dropped below -o.
     base: PathBuf,
     found: bool,
 }
@@ -294,7 +294,7 @@ impl Iterator for Sources<'_> {
             if !self.args.recursive {
                 let name = path.display();
                 return Some(Err(Failure::usage(format!(
-                    "{name}: is a directory: --recursive does the files in it"
+                    "{name}: is a directory: --recursive processes the files in it"
                 ))));
             }
             // Sorted, so a directory is read whole before an output comes to be in it.
@@ -304,7 +304,7 @@ impl Iterator for Sources<'_> {
     }
 }
 
-/// What was done to a file, for programs.
+/// The report of one file, for programs.
 #[derive(serde::Serialize)]
 pub(super) struct Line {
     input: String,
@@ -351,10 +351,10 @@ impl fmt::Display for Line {
     }
 }
 
-/// A thread that panics takes the whole command with it; what it held is not looked at again.
+/// A thread that panics ends the whole command; what it held is not looked at again.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From here on all threads do one file: some four buffers each.
+/// From this size on all threads share a file: some four buffers each.
 const LONG_BYTES: u64 = 8 << 20;

@@ -1,8 +1,8 @@
-//! Files that anybody with age or rage can read, and theirs: `encrypt`, `decrypt`, `keygen`.
+//! age files, which age and rage read and write too: `encrypt`, `decrypt`, `keygen`.
 //!
 //! ```text
 //! encrypt.rs    to recipients or a passphrase        decrypt.rs   with identities or a passphrase
-//! keygen.rs     a new identity                       inspect.rs   what a file tells without a key
+//! keygen.rs     a new identity                       inspect.rs   what a file shows without a key
 //! keys.rs       recipients and identities, in arguments and files
 //! job.rs        one file: ends, signals, bar         many.rs      files side by side, directories
 //! ```
@@ -25,7 +25,7 @@ fn unreadable(error: ReadError) -> Failure {
     Failure::usage(match error {
         ReadError::Io(error) => reason(&error),
         ReadError::InvalidRecipient(text) => format!(
-            "{text}: is no recipient: give `age1...`, `age1pq1...`, `ssh-ed25519 ...`, `ssh-rsa ...`, or -R for a file of them"
+            "{text}: invalid recipient: give `age1...`, `age1pq1...`, `ssh-ed25519 ...`, `ssh-rsa ...`, or -R for a file of them"
         ),
         other => one_line(&other.to_string()),
     })
@@ -36,5 +36,5 @@ fn no_passphrase(error: &impl std::fmt::Display) -> Failure {
     Failure::new(format!("passphrase: {}", one_line(&error.to_string())))
 }
 
-/// Of the names of encrypted files.
+/// The extension of encrypted files.
 const EXTENSION: &str = "age";

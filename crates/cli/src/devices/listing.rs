@@ -1,4 +1,4 @@
-//! Operations, by devices and backends.
+//! Operations, by device and backend.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) struct Listing {
     features: Vec<&'static str>,
     /// CPUs that this process may use.
     cpus: usize,
-    /// Threads that work at once for one caller.
+    /// Threads that may work for one caller at once.
     parallelism: usize,
     options: String,
     devices: Vec<DeviceEntry>,
@@ -36,10 +36,10 @@ struct DeviceEntry {
 #[derive(Serialize)]
 struct OperationEntry {
     operation: &'static str,
-    /// Where a session opens.
+    /// The device on which a session opens.
     device: String,
     backend: String,
-    /// Everybody who can.
+    /// All that offer it.
     measured: Vec<Measured>,
 }
 

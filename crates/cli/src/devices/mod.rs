@@ -1,8 +1,8 @@
-//! `oarlock devices`: what this machine has, each backend proved right before its rate is told;
-//! what it would do with a request; and what that goes by.
+//! `oarlock devices`: what this machine has (each backend passes its self-test before its rate is shown),
+//! which way a request would go, and the costs that decide it.
 //!
 //! ```text
-//! mod.rs       arguments, calibration        listing.rs    operations by devices and backends
+//! mod.rs       arguments, calibration        listing.rs    operations by device and backend
 //! plan.rs      ways of requests              self_test.rs  vectors, and one backend against another
 //! ```
 
@@ -28,12 +28,12 @@ pub(crate) struct Args {
     #[arg(long)]
     plan: bool,
 
-    /// Measure what the plan goes by, within 20 ms, and store it below $XDG_CACHE_HOME (~/.cache) for
-    /// the other subcommands
+    /// Measure the costs that the plan uses, within 20 ms, and store them below $XDG_CACHE_HOME
+    /// (~/.cache) for the other subcommands
     #[arg(long)]
     calibrate: bool,
 
-    /// Print one JSON object, rates in bytes a second
+    /// Print one JSON object, with rates in bytes a second
     #[arg(long)]
     json: bool,
 
@@ -48,8 +48,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) const EXAMPLES: &str = "\
-Each backend must give published vectors and, where there is another one, what that gives for a random
-message; otherwise the exit status is 1. Rates are of one thread; * marks where a session opens.
+Each backend must reproduce published vectors and agree with another backend on a random message;
+otherwise the exit status is 1. Rates are of one thread; * marks the device on which a session opens.
 
 Examples:
   oarlock devices --plan
@@ -76,26 +76,26 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Ok(())
     } else {
         Err(Failure::new(format!(
-            "self-test failed: {}: do not use this machine for encryption before that is understood",
+            "self-test failed: {}: do not encrypt on this machine until you know why",
             failed.join(", ")
         )))
     }
 }
 
-/// As the other subcommands have it, and with a word where something is stored that is not gone by.
+/// As the other subcommands take it, with a note when a stored calibration is ignored.
 fn calibrated_if_stored(options: Options) -> Result<Accelerator, Failure> {
     match cache::read(options::cpu()?) {
         Ok(calibration) => options::calibrated(options, calibration),
         Err(missing) => {
             if let Missing::Unfit(why) = missing {
-                let _ = writeln!(std::io::stderr(), "oarlock: note: not gone by: {why}");
+                let _ = writeln!(std::io::stderr(), "oarlock: note: ignored: {why}");
             }
             options::build(options)
         }
     }
 }
 
-/// Measures, shows and stores; what cannot be stored is shown all the same.
+/// Measures, shows and stores; shows the costs even when it cannot store them.
 fn calibrate(options: Options, args: &Args) -> Result<(), Failure> {
     let json = args.json;
     let accelerator = options::build(options)?;

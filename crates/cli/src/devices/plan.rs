@@ -24,7 +24,7 @@ pub(super) fn show(accelerator: &Accelerator, json: bool) -> Result<(), Failure>
 struct Plan {
     cpu: String,
     cpus: usize,
-    /// Threads that work at once for one caller.
+    /// Threads that may work for one caller at once.
     parallelism: usize,
     options: String,
     machine: Machine,
@@ -92,7 +92,7 @@ impl Plan {
             },
             operations: Operation::ALL
                 .iter()
-                // What nobody offers, and what only a caller can bring, has no plan.
+                // An operation that no device offers, or that only a caller can bring, has no plan.
                 .filter_map(|operation| accelerator.plan(*operation).ok())
                 .map(Entry::from)
                 .collect(),

@@ -1,5 +1,5 @@
-//! The proof that a backend computes what it should: published vectors, and what another backend
-//! makes of a random message.
+//! The proof that a backend is right: published vectors, and agreement with another backend on a
+//! random message.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -9,7 +9,7 @@ use cipher::StreamCipher as _;
 use oarlock::device::{Device, Kind, Operation};
 use oarlock::{AcceleratedAead, AcceleratedCbc, AcceleratedCtr, Accelerator, AnyStream};
 
-/// What a self-test says that has found nothing wrong.
+/// The result of a self-test that passed.
 pub(super) const PASSED: &str = "ok";
 
 /// Anything that computes an operation: sets up a key.
@@ -22,7 +22,7 @@ pub(super) trait Keyed {
     /// Encrypts, in three pieces where the operation knows a stream; an AEAD adds its tag.
     fn seal(&mut self, iv: &[u8], aad: &[u8], data: &mut Vec<u8>) -> Result<(), String>;
 
-    /// Takes back what [`seal`](Self::seal) has done; an error where that does not match its tag.
+    /// Undoes [`seal`](Self::seal); fails if the tag does not match.
     fn open(&mut self, iv: &[u8], aad: &[u8], data: &mut Vec<u8>) -> Result<(), String>;
 
     /// A request to be timed; going on from the one before.
@@ -149,7 +149,7 @@ pub(super) fn self_test(unit: &Unit, operation: Operation, oracle: Option<&Unit>
         if tried > 0 {
             Ok(())
         } else {
-            Err("there is no vector of it".to_string())
+            Err("it has no vector".to_string())
         }
     };
     match test() {
@@ -167,11 +167,11 @@ impl Vector {
         keyed.seal(&iv, &aad, &mut data)?;
         // A vector may show no more than the tag.
         if !data.ends_with(&unhex(self.ends_in)) {
-            return wrong("encrypts wrongly the vector");
+            return wrong("wrong encryption of the vector");
         }
         keyed.open(&iv, &aad, &mut data)?;
         if data != unhex(self.plaintext) {
-            return wrong("decrypts wrongly the vector");
+            return wrong("wrong decryption of the vector");
         }
         Ok(())
     }
@@ -196,7 +196,7 @@ fn random_message(unit: &Unit, operation: Operation, oracle: &Unit) -> Result<()
     keyed.seal(&iv, &aad, &mut data)?;
     oracle.key(&key)?.seal(&iv, &aad, &mut expected)?;
     if data != expected {
-        return Err("encrypts a random message otherwise than others".into());
+        return Err("encrypts a random message differently from the others".into());
     }
     let mut forged = data.clone();
     keyed.open(&iv, &aad, &mut data)?;
@@ -205,7 +205,7 @@ fn random_message(unit: &Unit, operation: Operation, oracle: &Unit) -> Result<()
     }
     forged[MESSAGE_BYTES / 2] ^= 1;
     if operation.kind() == Kind::Aead && keyed.open(&iv, &aad, &mut forged).is_ok() {
-        return Err("takes a forged message for authentic".into());
+        return Err("accepts a forged message".into());
     }
     Ok(())
 }

@@ -12,17 +12,17 @@ use object::{Endianness, Object as _};
 /// A program and the libraries that the dynamic linker loads with it.
 #[derive(Debug, Default)]
 pub(super) struct Linked {
-    /// Names of libraries, and by which other one they come; empty for the program itself.
+    /// Names of libraries, and the library that loads each; empty for the program itself.
     pub(super) libraries: BTreeMap<String, String>,
     /// As in "OpenSSL 3.0.17", where the program itself contains it.
     pub(super) inside: Option<String>,
-    /// Whether Go's compiler made it.
+    /// Whether it is a Go program.
     pub(super) is_go: bool,
 }
 
 impl Linked {
     /// # Errors
-    /// The file is no 64-bit ELF file; says so.
+    /// Not a 64-bit ELF file.
     pub(super) fn of(path: &Path) -> Result<Self, String> {
         let bytes = fs::read(path).map_err(|error| crate::failure::reason(&error))?;
         let first = Needed::of(&bytes)?;
@@ -51,7 +51,7 @@ impl Linked {
         Ok(linked)
     }
 
-    /// The library whose name begins so, and by which other one it comes.
+    /// The library whose name begins so, and the library that loads it.
     pub(super) fn library(&self, prefix: &str) -> Option<(&str, &str)> {
         let found = self
             .libraries
@@ -72,7 +72,7 @@ struct Needed {
 
 impl Needed {
     fn of(bytes: &[u8]) -> Result<Self, String> {
-        let broken = |error: object::Error| format!("no 64-bit ELF file: {error}");
+        let broken = |error: object::Error| format!("not a 64-bit ELF file: {error}");
         let file = ElfFile64::<Endianness>::parse(bytes).map_err(broken)?;
         let endian = file.endian();
         let mut needed = Self {

@@ -1,4 +1,4 @@
-//! What this machine has.
+//! The state of this machine.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -20,7 +20,7 @@ pub(super) fn findings(provider: &Result<PathBuf, Failure>) -> Vec<Finding> {
     let user = UserConf::find();
     let path = match &user.path {
         Some(path) => path.display().to_string(),
-        None => "there is none".into(),
+        None => "none".into(),
     };
     findings.push(Finding::ok("configuration", path));
     match provider {
@@ -73,12 +73,15 @@ fn of_openssl(version: Option<&str>) -> Finding {
     match version {
         None => Finding::note(
             "OpenSSL",
-            "there is no openssl command: what programs have was not looked at",
+            "no openssl command: the programs' OpenSSL was not checked",
         ),
         Some(version) if version.starts_with("OpenSSL 3.") || version.starts_with("OpenSSL 4.") => {
             Finding::ok("OpenSSL", version)
         }
-        Some(version) => Finding::no("OpenSSL", format!("{version} has no providers: 3.0 has")),
+        Some(version) => Finding::no(
+            "OpenSSL",
+            format!("{version} has no providers: 3.0 and later have"),
+        ),
     }
 }
 
@@ -94,7 +97,7 @@ fn at_work(module: &Path, user: &UserConf, has_command: bool) -> Finding {
         Err(untouched) => return Finding::no("at work", untouched.to_string()),
     };
     if !has_command {
-        return Finding::note("at work", "not tried: there is no openssl command");
+        return Finding::note("at work", "not tried: no openssl command");
     }
     let written = tempfile::tempdir()
         .map_err(|error| error.to_string())
@@ -120,8 +123,8 @@ fn at_work(module: &Path, user: &UserConf, has_command: bool) -> Finding {
     }
 }
 
-/// Programs pass over errors in a configuration unless it has them told, and over those of a module
-/// unless it is asked for by name.
+/// Programs ignore errors in a configuration unless it asks for diagnostics, and errors of a module
+/// unless it is requested by name.
 fn why_not_loaded(conf: &Path, module: &Path) -> String {
     let told = fs::read(conf).and_then(|text| {
         fs::write(

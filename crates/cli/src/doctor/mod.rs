@@ -1,7 +1,7 @@
-//! `oarlock doctor`: whether this machine, and a program, will take the provider; and why not.
+//! `oarlock doctor`: says whether this machine and a program will take the provider, and if not, why.
 //!
 //! ```text
-//! machine.rs   CPU, OpenSSL, the provider's file, options, the user's configuration, and all of it at work
+//! machine.rs   CPU, OpenSSL, the provider's file, options, the user's configuration, and a trial
 //! program.rs   what a file is: script, linked with which library, privileged      elf.rs   reads it
 //! ```
 
@@ -23,12 +23,12 @@ use crate::to_stdout;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Run the program also where it has no arguments, and say what went through. Its output is not
-    /// shown
+    /// Run the program even without arguments, and say what went through the provider. Its output is
+    /// not shown
     #[arg(long = "try")]
     try_out: bool,
 
-    /// The provider's file, in place of the one that is found
+    /// The provider's file, instead of the one that is found
     #[arg(long, value_name = "FILE")]
     provider: Option<PathBuf>,
 
@@ -36,13 +36,13 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// A program; with arguments it is run
+    /// A program; with arguments it is also run
     #[arg(trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
 }
 
 pub(crate) const EXAMPLES: &str = "\
-The exit status is 0 where the provider will be taken and 1 where not; a line that begins with \"no\" says why.
+The exit status is 0 if the provider will be taken and 1 if not; a line that begins with \"no\" says why.
 
 Examples:
   oarlock doctor
@@ -97,7 +97,7 @@ struct Finding {
 #[serde(rename_all = "lowercase")]
 enum State {
     Ok,
-    /// Worth knowing, and nothing in the way.
+    /// Worth knowing, but not an obstacle.
     Note,
     /// The provider is not taken.
     No,
@@ -162,7 +162,7 @@ fn of_trial(status: u8, counted: &Report) -> Vec<Finding> {
         findings.push(Finding::note("trial", text));
     }
     findings.push(match (counted.processes, counted.lines.len()) {
-        (0, _) => Finding::no("trial", "no process of it loaded the provider"),
+        (0, _) => Finding::no("trial", "none of its processes loaded the provider"),
         (_, 0) => Finding::no(
             "trial",
             "the provider was loaded and nothing went through it: none of its algorithms was used",

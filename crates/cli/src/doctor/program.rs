@@ -1,4 +1,4 @@
-//! What a program is, and whether it will take the provider.
+//! What kind of program it is, and whether it will take the provider.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -78,11 +78,11 @@ fn linked(path: &Path) -> Finding {
     }
     Finding::no(
         "library",
-        "no OpenSSL is linked; it may be loaded or started later: --try finds out",
+        "no OpenSSL is linked; the program may load or start it later: --try finds out",
     )
 }
 
-/// AT_SECURE: where the program gets more rights than its user, OpenSSL takes no OPENSSL_CONF.
+/// AT_SECURE: if the program has more rights than its user, OpenSSL ignores OPENSSL_CONF.
 fn privileges(path: &Path) -> Option<Finding> {
     let metadata = path.metadata().ok()?;
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
@@ -94,13 +94,13 @@ fn privileges(path: &Path) -> Option<Finding> {
     (sets_user || sets_group || has_capabilities).then(|| {
         Finding::no(
             "privileges",
-            "it gets more rights than its user, so OpenSSL ignores OPENSSL_CONF in it: \
+            "it has more rights than its user, so OpenSSL ignores OPENSSL_CONF in it: \
              only oarlock provider install reaches it",
         )
     })
 }
 
-/// What is worth knowing of a program beside what it is linked with.
+/// What is worth knowing about a program besides its libraries.
 fn known(path: &Path) -> Option<Finding> {
     let name = path.file_name()?.to_str()?;
     match name {
@@ -111,7 +111,7 @@ fn known(path: &Path) -> Option<Finding> {
         )),
         "node" | "nodejs" => Some(Finding::note(
             "node",
-            "goes by nodejs_conf alone, which oarlock run and oarlock provider install set; a \
+            "reads nodejs_conf alone, which oarlock run and oarlock provider install set; a \
              configuration of your own needs it too, or --openssl-shared-config",
         )),
         _ => None,

@@ -3,16 +3,16 @@
 //! ```text
 //! [default]                         of the user's          where the user has none
 //! openssl_conf = INIT               is kept                oarlock_init
-//! nodejs_conf = NODE                is kept                oarlock_node_init: node goes by nothing else, and
-//!                                                          shall not get what the user wrote for others
+//! nodejs_conf = NODE                is kept                oarlock_node_init: node reads nothing else, and
+//!                                                          must not get what the user wrote for others
 //! [INIT]
 //! providers = P                     is kept                oarlock_providers
 //! alg_section = A                   is kept                oarlock_algorithms
 //! random = R                        is kept                oarlock_random
 //! [P] oarlock = oarlock_sect        is added
-//!     default = D, [D] activate = 1 is added unless the user activates a provider: what loads by itself
-//!                                   only as long as nothing else is activated would be lost
-//! [A] default_properties            gets ?provider=oarlock behind what the user has
+//!     default = D, [D] activate = 1 is added unless the user activates a provider: OpenSSL loads its
+//!                                   default by itself only while nothing else is activated
+//! [A] default_properties            gets ?provider=oarlock after the user's own
 //! [R] properties                    gets provider!=oarlock, so that the random numbers' own cipher stays
 //! ```
 
@@ -23,11 +23,11 @@ use super::reader::{Conf, DEFAULT, is_name};
 /// The provider as the configuration names it.
 #[derive(Clone, Debug)]
 pub(crate) struct Provider<'a> {
-    /// Its file, absolute.
+    /// The absolute path of its file.
     pub(crate) module: &'a [u8],
     /// In the engine's grammar; may be empty.
     pub(crate) options: &'a str,
-    /// Where it counts what goes through it.
+    /// The file in which it counts requests.
     pub(crate) stats: Option<&'a [u8]>,
 }
 
@@ -44,13 +44,13 @@ struct Opened {
 /// Why nothing is added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Untouched {
-    /// OpenSSL does not get through it.
+    /// OpenSSL cannot read it.
     Broken(String),
     /// It asks for FIPS 140 alone, which Oarlock is not.
     Fips,
-    /// It says itself which provider is to be preferred: with the property query.
+    /// It names a preferred provider itself; with that property query.
     Prefers(String),
-    /// A section whose name cannot be written down again.
+    /// A section has a name that cannot be written again.
     Name(String),
 }
 
@@ -63,8 +63,8 @@ impl fmt::Display for Untouched {
             ),
             Self::Prefers(query) => write!(
                 f,
-                "the OpenSSL configuration says itself which provider to prefer \
-                 (default_properties = {query}): add ?provider=oarlock in its place"
+                "the OpenSSL configuration already prefers a provider \
+                 (default_properties = {query}): add ?provider=oarlock there"
             ),
             Self::Name(name) => write!(
                 f,
@@ -98,7 +98,7 @@ impl Additions {
         }
     }
 
-    /// Lines of a configuration.
+    /// The lines of a configuration.
     pub(crate) fn to_text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for opened in &self.0 {
@@ -214,8 +214,8 @@ struct Activated {
 }
 
 impl Activated {
-    /// Every module of the init section whose name before a dot is `providers` counts, and of names in
-    /// it what stands behind the first dot (crypto/conf/conf_mod.c, crypto/provider_conf.c).
+    /// Every module of the init section counts if its name before a dot is `providers`; of names in it,
+    /// the part behind the first dot counts (crypto/conf/conf_mod.c, crypto/provider_conf.c).
     fn of(conf: &Conf, init: &[u8]) -> Self {
         let mut activated = Self::default();
         let modules = conf.section(init).unwrap_or_default().iter();
@@ -247,7 +247,7 @@ fn asks_for_fips(conf: &Conf, algorithms: &[u8]) -> bool {
             .any(|clause| clause.name == "fips" && clause.asks && clause.value != "no")
 }
 
-/// `properties` with the preference for Oarlock, or nothing where it is there.
+/// `properties` with the preference for Oarlock, or `None` if it is there already.
 fn preferring(properties: &[u8]) -> Result<Option<Vec<u8>>, Untouched> {
     let own = Clause::all(properties).find(|clause| clause.name == "provider");
     match own {

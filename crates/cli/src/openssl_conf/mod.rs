@@ -3,12 +3,12 @@
 //!
 //! ```text
 //! reader.rs     what the user's configuration says, as OpenSSL reads it
-//! additions.rs  what has to be added, and whether it may be
+//! additions.rs  what to add, and whether that is allowed
 //! ```
 //!
-//! The idea: the user's file is included, never copied, and its sections are opened again. OpenSSL
-//! puts values of sections of one name together, and the later of two of one name counts. So all that
-//! the user has stays, and what is added stands beside it.
+//! The idea: include the user's file, never copy it, and open its sections again. OpenSSL merges
+//! sections of one name, and the later of two values of one name counts. So everything of the user's
+//! stays, and the additions stand beside it.
 
 mod additions;
 mod reader;
@@ -28,11 +28,11 @@ use crate::openssl;
 /// The configuration that programs read without Oarlock.
 #[derive(Debug)]
 pub(crate) struct UserConf {
-    /// Where it is; nothing where there is none.
+    /// Its path; `None` if there is no configuration.
     pub(crate) path: Option<PathBuf>,
-    /// What it says; empty where there is none.
+    /// Its content; empty if there is no configuration.
     pub(crate) read: Result<Conf, Broken>,
-    /// What stood in it where it can be read but once, as a pipe.
+    /// Its bytes, if it can be read only once, like a pipe.
     only_copy: Option<Vec<u8>>,
 }
 
@@ -46,7 +46,7 @@ impl UserConf {
         }
     }
 
-    /// What stands at `path`; none where nothing does.
+    /// The configuration at `path`; none if nothing is there.
     pub(crate) fn at(path: &Path) -> Self {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
         let Ok(metadata) = path.metadata() else {
@@ -68,7 +68,7 @@ impl UserConf {
         }
     }
 
-    /// That of somebody who has none.
+    /// That of a user without one.
     pub(crate) fn none() -> Self {
         Self {
             path: None,
@@ -77,7 +77,7 @@ impl UserConf {
         }
     }
 
-    /// What has to be added to it, or why it is left alone.
+    /// What to add to it, or why it is left alone.
     pub(crate) fn additions(&self, provider: &Provider<'_>) -> Result<Additions, Untouched> {
         match &self.read {
             Ok(conf) => Additions::to(conf, provider),
@@ -85,8 +85,8 @@ impl UserConf {
         }
     }
 
-    /// Writes a configuration that includes this one and adds to it. It goes into `folder`, for all
-    /// to read: commands may change their user. Returns its path.
+    /// Writes a configuration into `folder` that includes this one and adds to it. Everyone may read it,
+    /// because commands may change their user. Returns its path.
     pub(crate) fn write_with(
         &self,
         additions: &Additions,
@@ -129,8 +129,7 @@ fn reads_but_once(metadata: &Metadata) -> bool {
     kind.is_fifo() || kind.is_socket()
 }
 
-/// As the command line and OpenSSL's configuration take it: no control characters, which no line
-/// could hold.
+/// Whether the command line and OpenSSL's configuration can hold it: no control characters.
 pub(crate) fn fits_a_line(text: &OsStr) -> bool {
     !text.as_bytes().iter().any(u8::is_ascii_control)
 }

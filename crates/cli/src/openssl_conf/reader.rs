@@ -121,7 +121,7 @@ impl Reader {
         let mut line = Vec::new();
         let mut pieces = bytes.split(|byte| *byte == b'\n').enumerate().peekable();
         while let Some((number, piece)) = pieces.next() {
-            // OpenSSL goes by C strings.
+            // OpenSSL uses C strings.
             let end = piece.iter().position(|byte| *byte == 0);
             line.extend_from_slice(&piece[..end.unwrap_or(piece.len())]);
             while line.last() == Some(&b'\r') {
@@ -187,7 +187,7 @@ impl Reader {
             rest = &after[key.len()..];
         }
         let value = trim(rest);
-        // OpenSSL asks for the beginning of the name alone: ".includes = FILE" is an order, too.
+        // OpenSSL checks only the beginning of the name: ".includes = FILE" is a directive, too.
         let order = |word: &[u8]| {
             let is_order = key.starts_with(word) && (key != word || !value.is_empty());
             is_order.then(|| trim(value.strip_prefix(b"=").unwrap_or(value)))
@@ -228,8 +228,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A file, or those of a folder that are called `*.cnf` and `*.conf`. What is not there is passed
-    /// over.
+    /// A file, or the files `*.cnf` and `*.conf` of a folder. A missing one is skipped.
     fn include(&mut self, path: Vec<u8>, depth: usize) -> Result<(), Found> {
         let path = PathBuf::from(OsStr::from_bytes(&path));
         let before = std::env::var_os("OPENSSL_CONF_INCLUDE").map(PathBuf::from);
@@ -267,7 +266,7 @@ impl Reader {
         }
     }
 
-    /// Without quotes and escapes, and with the values of variables.
+    /// The value without quotes and escapes, with variables expanded.
     fn expanded(&self, section: &[u8], text: &[u8]) -> Result<Vec<u8>, Found> {
         let mut made = Vec::new();
         let mut rest = text;
@@ -313,7 +312,7 @@ impl Reader {
         Ok(made)
     }
 
-    /// The value of the variable whose name begins `text`, behind the dollar sign, and what follows.
+    /// The value of the variable that `text` begins with, after the dollar sign, and the rest.
     fn substituted<'a>(
         &self,
         section: &[u8],
@@ -413,7 +412,7 @@ fn name(text: &[u8]) -> usize {
     at
 }
 
-/// Whether it stands in names without an escape.
+/// Whether names may contain it without an escape.
 pub(crate) fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_!.%&*+,/;?@^~|-".contains(&byte)
 }

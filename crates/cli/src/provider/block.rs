@@ -1,4 +1,4 @@
-//! Our lines in a file of somebody else: at its end when they are written, between two marks.
+//! Our lines in a file that is not ours: written at its end, between two marks.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -9,16 +9,16 @@ use crate::openssl_conf::Conf;
 /// A file with and without our lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Divided {
-    /// What somebody else wrote.
+    /// The lines that are not ours.
     pub(super) without: Vec<u8>,
-    /// Ours, without the marks; nothing where there are none.
+    /// Our lines, without the marks; `None` if there are none.
     pub(super) block: Option<Vec<u8>>,
 }
 
 /// Takes our lines out.
 ///
 /// # Errors
-/// One of the marks stands alone; says what to do.
+/// One of the marks is missing; says what to do.
 pub(super) fn divide(bytes: &[u8]) -> Result<Divided, String> {
     let begins: Vec<_> = [BEGIN, BEGIN_AFTER_OPEN_LINE]
         .iter()
@@ -54,11 +54,11 @@ pub(super) fn divide(bytes: &[u8]) -> Result<Divided, String> {
 /// `bytes` with `lines` of ours behind them.
 ///
 /// # Errors
-/// The file ends in a way that would swallow them.
+/// The file ends in a way that would swallow our lines.
 pub(super) fn appended(bytes: &[u8], lines: &[u8]) -> Result<Vec<u8>, String> {
     if bytes.trim_ascii_end().ends_with(b"\\") {
         return Err(
-            "its last line ends with a backslash, and would go on with what is added: remove it"
+            "its last line ends with a backslash, which would join it with the added lines: remove it"
                 .into(),
         );
     }
@@ -79,7 +79,7 @@ pub(super) fn appended(bytes: &[u8], lines: &[u8]) -> Result<Vec<u8>, String> {
     Ok(parts.concat())
 }
 
-/// The provider's file that our lines name, if it is one that was put there with them.
+/// The provider's file that our lines name, if `install` put it there.
 pub(super) fn module(lines: &[u8]) -> Option<PathBuf> {
     let conf = Conf::parse(Path::new("block"), lines).ok()?;
     let path = conf.value(b"oarlock_sect", b"module")?;
@@ -87,7 +87,7 @@ pub(super) fn module(lines: &[u8]) -> Option<PathBuf> {
     super::is_installed_module(&path).then_some(path)
 }
 
-/// The options that our lines give it.
+/// The options in our lines.
 pub(super) fn options(lines: &[u8]) -> Option<String> {
     let conf = Conf::parse(Path::new("block"), lines).ok()?;
     let options = conf.value(b"oarlock_sect", b"options")?;

@@ -1,4 +1,4 @@
-//! A file that is changed: shown, asked for, backed up, and replaced at once.
+//! Changes a file: shows the difference, asks, keeps a copy, and replaces the file in one step.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 
 use crate::failure::{Failure, reason};
 
-/// What a file is to become.
+/// A file and its new content.
 pub(super) struct Change<'a> {
     path: &'a Path,
     before: &'a [u8],
@@ -27,7 +27,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// As `diff -u` has it.
+    /// The difference, as `diff -u` shows it.
     pub(super) fn difference(&self) -> String {
         let (before, after) = (
             String::from_utf8_lossy(self.before),
@@ -52,7 +52,7 @@ impl<'a> Change<'a> {
         name.into()
     }
 
-    /// The new file, under a name that goes unless it is committed.
+    /// The new file, under a temporary name that disappears unless it is committed.
     pub(super) fn prepare(&self) -> Result<NamedTempFile, Failure> {
         prepared(self.path, self.after, self.path)
     }
@@ -69,7 +69,7 @@ pub(super) fn ask(yes: bool) -> Result<(), Failure> {
     }
     if !io::stdin().is_terminal() {
         return Err(Failure::usage(
-            "nothing was changed: there is no terminal to ask at: say --yes",
+            "nothing was changed: no terminal to ask on: give --yes",
         ));
     }
     crate::to_stdout(b"Change it? [y/N] ")?;
@@ -81,19 +81,19 @@ pub(super) fn ask(yes: bool) -> Result<(), Failure> {
     }
 }
 
-/// Puts `bytes` at `path` at once, with the mode and the owner of the file that is there, or else of
+/// Replaces `path` by `bytes` in one step, with the mode and the owner of the present file, or else of
 /// `model`.
 pub(super) fn write_like(path: &Path, bytes: &[u8], model: &Path) -> Result<(), Failure> {
     let model = if path.exists() { path } else { model };
     commit(prepared(path, bytes, model)?, path)
 }
 
-/// Says what cannot be done to a file, and what may help.
+/// What failed on a file, and what may help.
 pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Failure {
     move |error| {
         let hint = match error.kind() {
             io::ErrorKind::PermissionDenied => ": run it as root",
-            io::ErrorKind::ReadOnlyFilesystem => ": it lies on a read-only file system",
+            io::ErrorKind::ReadOnlyFilesystem => ": it is on a read-only file system",
             _ => "",
         };
         Failure::new(format!("{}: {}{hint}", path.display(), reason(&error)))

@@ -6,11 +6,11 @@ use crate::failure::Failure;
 use crate::openssl::Installed;
 use crate::openssl_conf::fits_a_line;
 
-/// The file, by an absolute path: the one `given`, else the one that `OARLOCK_PROVIDER` names, else the
-/// first that lies where an installation or a build puts it.
+/// The absolute path of the file: the one `given`, else the one that `OARLOCK_PROVIDER` names, else the
+/// first where an installation or a build puts it.
 ///
 /// # Errors
-/// There is none; says where it was looked for.
+/// Not found; says where it was looked for.
 pub(crate) fn find(given: Option<&Path>) -> Result<PathBuf, Failure> {
     let named = std::env::var_os("OARLOCK_PROVIDER").filter(|path| !path.is_empty());
     let named = named.map(PathBuf::from);
@@ -26,7 +26,7 @@ pub(crate) fn find(given: Option<&Path>) -> Result<PathBuf, Failure> {
         let name_it = match (given, &named) {
             (Some(_), _) => "--provider names no file",
             (None, Some(_)) => "OARLOCK_PROVIDER names no file",
-            (None, None) => "name it with --provider, or put it where it is looked for",
+            (None, None) => "name it with --provider, or put it in one of these places",
         };
         return Err(Failure::new(format!(
             "the provider was not found: {name_it}: {}",
@@ -59,5 +59,5 @@ fn usual_places() -> Vec<PathBuf> {
     folders.iter().flat_map(files).collect()
 }
 
-/// As cargo builds it, and as OpenSSL's folder of modules has them.
+/// Its names in cargo's target folder and in OpenSSL's folder of modules.
 const NAMES: [&str; 2] = ["liboarlock_provider.so", "oarlock.so"];

@@ -1,8 +1,8 @@
-//! `oarlock provider`: the system-wide configuration of OpenSSL, changed and put back.
+//! `oarlock provider`: changes the system-wide configuration of OpenSSL, and restores it.
 //!
 //! ```text
-//! mod.rs      arguments, install, uninstall      block.rs    our lines in a file of somebody else
-//! status.rs   whether it is there and works      change.rs   difference, question, temporary name, rename
+//! mod.rs      arguments, install, uninstall      block.rs    our lines in a file that is not ours
+//! status.rs   whether it is installed and works      change.rs   difference, question, temporary name, rename
 //! file.rs     where the provider's file is
 //! ```
 
@@ -28,18 +28,18 @@ use crate::{options, to_stdout};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Have every program on this machine that uses OpenSSL 3 take the provider
+    /// Make every program on this machine that uses OpenSSL 3 take the provider
     #[command(after_help = INSTALL_EXAMPLES)]
     Install(InstallArgs),
-    /// Put the configuration back as it was, and remove the provider's file
+    /// Restore the configuration and remove the provider's file
     Uninstall(UninstallArgs),
-    /// Say whether it is installed and works; exit status 1 where not
+    /// Say whether it is installed and works; exit status 1 if not
     Status(StatusArgs),
 }
 
 #[derive(Args)]
 pub(crate) struct Place {
-    /// The configuration, in place of the machine's openssl.cnf
+    /// The configuration, instead of the machine's openssl.cnf
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -49,11 +49,11 @@ pub(crate) struct InstallArgs {
     #[command(flatten)]
     place: Place,
 
-    /// The folder that the provider goes into, in place of OpenSSL's own for modules
+    /// The folder for the provider, instead of OpenSSL's own folder of modules
     #[arg(long, value_name = "DIR")]
     module_dir: Option<PathBuf>,
 
-    /// The provider's file, in place of the one that is found
+    /// The provider's file, instead of the one that is found
     #[arg(long, value_name = "FILE")]
     provider: Option<PathBuf>,
 
@@ -92,8 +92,8 @@ pub(crate) struct StatusArgs {
 }
 
 const INSTALL_EXAMPLES: &str = "\
-The difference is shown first. What the file has is kept: lines are added at its end, between two marks, and a
-copy of it stays beside it. Programs that run take no notice; those that are started do.
+It shows the difference first. It keeps the content of the file, adds lines at its end, between two marks, and
+leaves a copy beside it. Running programs are not affected; programs that start later are.
 
 Examples:
   sudo oarlock provider install
@@ -160,7 +160,7 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
         return Err(refuse(&why));
     }
     change.commit(made)?;
-    say("installed: programs that are started from now on take it\n")
+    say("installed: programs that start from now on take it\n")
 }
 
 fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
@@ -189,17 +189,17 @@ fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
     match fs::read(&backup) {
         Ok(bytes) if bytes == without => {
             fs::remove_file(&backup).map_err(failed(&backup))?;
-            say("uninstalled: the file is as it was, byte for byte\n")
+            say("uninstalled: the file is again as it was, byte for byte\n")
         }
         Ok(_) => say(&format!(
-            "uninstalled: the file was changed by hand since, which stays; as it was before: {}\n",
+            "uninstalled: later changes by hand stay; the original is in {}\n",
             backup.display()
         )),
         Err(_) => say("uninstalled\n"),
     }
 }
 
-/// Whether programs that go by `conf` get the provider; else why not.
+/// Whether programs that read `conf` get the provider; if not, why.
 fn works(conf: &Path) -> Result<(), String> {
     let providers = openssl::providers(conf)?;
     match providers.iter().find(|provider| provider.name == "oarlock") {
@@ -210,7 +210,7 @@ fn works(conf: &Path) -> Result<(), String> {
 }
 
 impl Place {
-    /// The file itself, behind links: these are not to be replaced.
+    /// The file itself, after links, which must not be replaced.
     fn find(&self) -> Result<PathBuf, Failure> {
         let path = match &self.config {
             Some(path) => path.clone(),
@@ -224,9 +224,7 @@ impl Place {
 fn module_target(folder: Option<&Path>) -> Result<PathBuf, Failure> {
     let installed = Installed::find();
     let folder = folder.or(installed.modules()).ok_or_else(|| {
-        Failure::usage(
-            "openssl does not say where its modules are: name a folder with --module-dir",
-        )
+        Failure::usage("openssl does not name its folder of modules: give one with --module-dir")
     })?;
     let folder = folder.canonicalize().map_err(failed(folder))?;
     let target = folder.join(MODULE_FILE);
@@ -248,10 +246,10 @@ fn say(text: &str) -> Result<(), Failure> {
     to_stdout(text.as_bytes())
 }
 
-/// As OpenSSL's folder of modules has them: by the provider's name.
+/// Its name in OpenSSL's folder of modules: that of the provider.
 const MODULE_FILE: &str = "oarlock.so";
 
-/// Whether a file is one that `install` put somewhere.
+/// Whether `install` put this file there.
 fn is_installed_module(path: &Path) -> bool {
     path.is_absolute() && path.file_name() == Some(OsStr::new(MODULE_FILE))
 }

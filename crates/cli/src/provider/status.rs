@@ -17,7 +17,7 @@ struct Status {
     config: PathBuf,
     is_installed: bool,
     module: Option<PathBuf>,
-    /// Why programs do not get it, in one line each; none where they do.
+    /// Why programs do not get it, in one line each; empty if they do.
     problems: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! A command in this process's place: its signals, its exit status.
+//! Runs a command as if in this process's place: its signals, its exit status.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
@@ -12,8 +12,8 @@ use signal_hook::iterator::exfiltrator::raw::WithRawSiginfo;
 use crate::failure::{Failure, reason};
 use crate::interrupt::is_ignored;
 
-/// Runs it to its end. Signals that somebody sends to this process go on to it; what a terminal sends
-/// it gets anyway, being in the same process group. Returns the exit status that a shell has for it.
+/// Runs it to its end and forwards signals that are sent to this process; signals of a terminal reach it
+/// anyway, in the same process group. Returns the exit status that a shell would give.
 pub(super) fn run(command: &mut Command) -> Result<u8, Failure> {
     let failed = |error: io::Error| {
         Failure::new(format!("signals: {}", reason(&error))).with_status(OWN_FAILURE)
@@ -48,7 +48,7 @@ fn forward(child: &Child, number: i32) {
     }
 }
 
-/// With the exit status that a shell has for it.
+/// With the exit status that a shell would give.
 fn not_run(command: &Command, error: &io::Error) -> Failure {
     let status = match error.kind() {
         io::ErrorKind::NotFound => 127,

@@ -1,9 +1,9 @@
-//! `oarlock run`: one command with the provider, and nothing installed.
+//! `oarlock run`: one command with the provider, without an installation.
 //!
 //! The configuration lies in a folder of its own below `TMPDIR`, so this process stays until the
-//! command has ended, to remove it: a file that stayed would have to have a name that others can
-//! foresee. It costs a `posix_spawn` and a sleeping process. What the command leaves running has read
-//! the file; what is started after that finds none, which OpenSSL takes as no configuration.
+//! command has ended and then removes it: a file that stayed would need a name that others can
+//! foresee. The cost is a `posix_spawn` and a sleeping process. Processes that the command leaves
+//! running have read the file; those that start later find none, and OpenSSL then uses no configuration.
 
 mod child;
 mod report;
@@ -34,16 +34,16 @@ pub(crate) struct Args {
     )]
     options: String,
 
-    /// Say after the command, on standard error, what went through Oarlock in all its processes, and the
+    /// After the command, say on standard error what went through Oarlock in all its processes, and the
     /// time that it saved
     #[arg(long)]
     stats: bool,
 
-    /// With --stats: say it as one JSON object
+    /// With --stats, print one JSON object
     #[arg(long, requires = "stats")]
     json: bool,
 
-    /// The provider's file, in place of the one that is found
+    /// The provider's file, instead of the one that is found
     #[arg(long, value_name = "FILE")]
     provider: Option<PathBuf>,
 
@@ -53,9 +53,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) const EXAMPLES: &str = "\
-OPENSSL_CONF leads the command, and what it starts, to a configuration that includes your own and adds the
-provider. The exit status is the command's; 128 and the signal's number where one ended it; 126 or 127 where
-it cannot be run or found; 125 where oarlock itself fails, 2 where its arguments do not fit.
+OPENSSL_CONF points the command, and the programs that it starts, to a configuration that includes your own
+and adds the provider. The exit status is the command's; 128 plus the number of a signal that ended it; 126
+or 127 if it cannot be run or found; 125 if oarlock itself fails, 2 for wrong arguments.
 
 Examples:
   oarlock run -- scp backup.tar host:
@@ -82,14 +82,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-/// Runs `command` and says what went through, for `oarlock doctor`. Its standard output is not shown.
+/// Runs `command` for `oarlock doctor` and reports what went through. Its standard output is not shown.
 pub(crate) fn try_out(command: &[OsString], module: &Path) -> Result<(u8, Report), Failure> {
     let prepared = Prepared::with(module, "", true)?;
     let status = child::run(prepared.command(command).stdout(Stdio::null()))?;
     Ok((status, prepared.report()?))
 }
 
-/// What a command needs to be there.
+/// What a command needs while it runs.
 struct Prepared {
     /// What `OPENSSL_CONF` is set to, or why it is left alone.
     conf: Result<PathBuf, Untouched>,
@@ -143,8 +143,8 @@ impl Prepared {
         made
     }
 
-    /// What was counted. It is measured in this process, with the provider alone: what the user's
-    /// configuration loads beside it has no part in this.
+    /// The counts. Rates are measured in this process with the provider alone, without what the user's
+    /// configuration loads beside it.
     fn report(&self) -> Result<Report, Failure> {
         let counted = self.usage.as_ref().map(Usage::read).unwrap_or_default();
         let offered = Provider {
@@ -164,7 +164,7 @@ impl Prepared {
     }
 }
 
-/// A folder that others may look into: the command may change its user.
+/// A folder that others may read, because the command may change its user.
 fn open_folder() -> Result<tempfile::TempDir, Failure> {
     let fail = |error: std::io::Error| {
         let place: &Path = &std::env::temp_dir();
@@ -178,5 +178,5 @@ fn open_folder() -> Result<tempfile::TempDir, Failure> {
     Ok(folder)
 }
 
-/// As env(1) and timeout(1) have it: told apart from what commands exit with.
+/// As for env(1) and timeout(1): distinct from the exit status of most commands.
 const OWN_FAILURE: u8 = 125;

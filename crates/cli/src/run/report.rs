@@ -1,4 +1,4 @@
-//! `oarlock run --stats`: what went through Oarlock, and the time that it saved by measured rates.
+//! `oarlock run --stats`: what went through Oarlock, and the time saved, at measured rates.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -8,7 +8,7 @@ use oarlock::{Counted, CountedLine, Direction};
 use oarlock_bench::openssl::{Provided, Rates, Request};
 use serde::Serialize;
 
-/// Everything that is told, as `--json` has it.
+/// The whole report, in the form of `--json`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
     /// Processes that loaded the provider.
@@ -23,7 +23,7 @@ pub(crate) struct Report {
 pub(crate) struct Line {
     operation: &'static str,
     direction: &'static str,
-    /// Requests here are at least so long, and less than twice that.
+    /// Requests of this class have at least so many bytes, and less than twice that.
     size_class_bytes: u64,
     requests: u64,
     bytes: u64,
@@ -39,8 +39,8 @@ struct Measured {
 }
 
 impl Report {
-    /// Measures what 99 % of the bytes were: OpenSSL as it comes and by `configuration`, in turn, with
-    /// requests as long as these were on average.
+    /// Measures the lines that made 99 % of the bytes: stock OpenSSL and OpenSSL with `configuration`, in
+    /// turn, with requests of the average length.
     pub(crate) fn of(counted: &Counted, configuration: &Path) -> Self {
         let mut lines: Vec<_> = counted.lines.iter().map(Line::of).collect();
         let mut by_bytes: Vec<usize> = (0..lines.len()).collect();
@@ -72,7 +72,7 @@ impl Report {
         } else {
             self.to_text()
         };
-        // There is nobody left to tell when stderr is closed.
+        // When stderr is closed, no one can be told.
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
 
@@ -85,7 +85,7 @@ impl Report {
         };
         if self.lines.is_empty() {
             return format!(
-                "oarlock: nothing went through Oarlock: {loaded}; oarlock doctor -- COMMAND looks for the reason\n"
+                "oarlock: nothing went through Oarlock: {loaded}; oarlock doctor -- COMMAND finds the reason\n"
             );
         }
         let mut text = format!(
@@ -118,18 +118,15 @@ impl Report {
         let _ = match self.saved_seconds {
             Some(saved) if saved < 0.0 => writeln!(
                 text,
-                "stock OpenSSL would have taken {} less, by rates measured here just now",
+                "stock OpenSSL would have taken {} less, at rates just measured here",
                 seconds(-saved)
             ),
             Some(saved) => writeln!(
                 text,
-                "saved {} of computing, by rates measured here just now",
+                "saved {} of computing, at rates just measured here",
                 seconds(saved)
             ),
-            None => writeln!(
-                text,
-                "the time saved is not known: nothing could be measured"
-            ),
+            None => writeln!(text, "the time saved is unknown: no rate could be measured"),
         };
         text
     }

@@ -51,7 +51,8 @@ pub fn openssl(bits: usize, iv: &str, data: &[u8]) -> Vec<u8> {
 pub fn provider() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let file = Path::new(env!("CARGO_BIN_EXE_oarlock")).with_file_name("liboarlock_provider.so");
+        let file =
+            Path::new(env!("CARGO_BIN_EXE_oarlock")).with_file_name("liboarlock_provider.so");
         assert!(
             file.exists(),
             "{} is missing: build it with `cargo build -p oarlock-provider -p oarlock-cli`",

@@ -1,5 +1,5 @@
-//! Files in text (armor): a piece after the other, on the calling thread. Who sends a file as text
-//! sends a short one.
+//! Files in text (armor): one piece after the other, on the calling thread, because files that are
+//! sent as text are short.
 
 use std::io::{self, Read, Write};
 
@@ -14,12 +14,12 @@ use super::{CHUNK_BYTES, Decryptor, Encryptor, Header, SEALED_CHUNK_BYTES, TAG_B
 use crate::Error;
 use crate::waiting::Stopped;
 
-/// Seals all of `input` to `output`, in armor. `advanced` is told how many bytes of it were done, and
-/// says whether to go on.
+/// Seals all of `input` to `output`, in armor. `advanced` receives the number of bytes done so far and
+/// returns whether to go on.
 ///
 /// # Errors
 /// [`Error::Read`], [`Error::Write`], [`Error::Stopped`]: also when a [`Waiting`](crate::Waiting) end
-/// says so.
+/// is stopped.
 pub fn seal(
     encryptor: &Encryptor,
     input: &mut impl Read,
@@ -47,15 +47,15 @@ pub fn seal(
         .map_err(writing(0))
 }
 
-/// An armored file whose header has been read.
+/// An armored file after its header has been read.
 pub struct Armored<R: Read> {
     input: Dearmored<R>,
-    /// Who can decrypt it.
+    /// The header, with the stanzas of those who can decrypt it.
     pub header: Header,
 }
 
 impl<R: Read> Armored<R> {
-    /// Reads the header out of `input`, from the armor's first byte on, or from white space before it.
+    /// Reads the header from `input`, which begins with the armor or with white space before it.
     ///
     /// # Errors
     /// As [`Header::read`], and [`Error::Armor`].
@@ -65,7 +65,7 @@ impl<R: Read> Armored<R> {
         Ok(Self { input, header })
     }
 
-    /// The header, and the bytes behind it, when all of the armor has been read.
+    /// Reads all of the armor; returns the header and the number of bytes behind it.
     ///
     /// # Errors
     /// [`Error::Armor`], [`Error::Read`].
@@ -76,12 +76,12 @@ impl<R: Read> Armored<R> {
         Ok((self.header, bytes))
     }
 
-    /// Opens all of it to `output`, as [`seal`] seals. A chunk is written when it is known to be
+    /// Opens all of it to `output`, as [`seal`] seals. A chunk is written once it is known to be
     /// authentic.
     ///
     /// # Errors
-    /// As [`Decryptor::of_header`], [`Error::Armor`], and [`Error::Authentication`] and its kin for
-    /// chunks.
+    /// As [`Decryptor::of_header`], [`Error::Armor`], and [`Error::Authentication`], [`Error::Incomplete`] or [`Error::Trailing`]
+    /// for chunks.
     pub fn open(
         mut self,
         identities: &[&dyn Identity],
@@ -122,7 +122,7 @@ impl<R: Read> Armored<R> {
     }
 }
 
-/// The error, where `error` carries one that is not the system's.
+/// The error of ours that `error` carries, if any.
 fn named(error: Error) -> Error {
     let (Error::Read { error: inner, .. } | Error::Write { error: inner, .. }) = &error else {
         return error;
@@ -144,7 +144,7 @@ struct Chunks<'a, R> {
     input: &'a mut R,
     buffer: Zeroizing<Vec<u8>>,
     chunk_bytes: usize,
-    /// The byte that follows.
+    /// The byte that follows the buffer.
     ahead: Option<u8>,
     number: u64,
     is_at_end: bool,

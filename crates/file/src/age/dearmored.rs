@@ -1,7 +1,7 @@
-//! The bytes in an armored file: strict PEM, as age v1 has it ("ASCII armor").
+//! The bytes in an armored file: strict PEM, as age v1 defines it ("ASCII armor").
 //!
-//! The `age` crate's reader takes text behind white space for a file that is no text, keeps lines of
-//! any length in memory, and lets padding stand before more lines.
+//! The `age` crate's reader treats armor behind white space as a file without armor, keeps lines of any
+//! length in memory, and accepts padding before more lines.
 
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::{error, fmt};
@@ -9,18 +9,18 @@ use std::{error, fmt};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
-/// What an armored file begins with, perhaps after white space.
+/// The first line of an armored file, perhaps after white space.
 pub const BEGIN: &str = "-----BEGIN AGE ENCRYPTED FILE-----";
 
-/// Reads what is armored in `R`, and `R` to its end.
+/// Reads the armored bytes in `R`, and `R` to its end.
 pub(super) struct Dearmored<R> {
     input: BufReader<R>,
     state: State,
-    /// Lines that were begun, and the last of them.
+    /// The number of lines begun, and the last of them.
     lines: u64,
     line: Vec<u8>,
     bytes: [u8; LINE_BYTES],
-    /// What of `bytes` has not been read yet.
+    /// The part of `bytes` that has not been read yet.
     from: usize,
     to: usize,
 }
@@ -35,7 +35,7 @@ enum State {
     End,
 }
 
-/// Text that is not as it must be.
+/// Malformed text.
 #[derive(Debug)]
 pub(super) struct Malformed {
     /// From 1 on.
@@ -149,8 +149,8 @@ impl fmt::Display for Malformed {
 impl error::Error for Malformed {}
 
 const END: &str = "-----END AGE ENCRYPTED FILE-----";
-/// Of a full line, and what they hold.
+/// Columns of a full line, and the bytes in them.
 const COLUMNS: usize = 64;
 const LINE_BYTES: usize = 48;
-/// Go's age takes as much.
+/// The limit of Go's age.
 const WHITE_SPACE_BYTES_MAX: usize = 1024;

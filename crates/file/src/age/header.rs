@@ -1,4 +1,4 @@
-//! The header: who can decrypt the file.
+//! The header: the file key, wrapped for each recipient.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -17,12 +17,12 @@ use super::hybrid::POST_QUANTUM_LABEL;
 use super::read_exact;
 use crate::Error;
 
-/// What every file of this version begins with.
+/// The first line of every file of this version.
 pub const VERSION_LINE: &[u8] = b"age-encryption.org/v1\n";
 
 /// A header that was read or made.
 pub struct Header {
-    /// As in the file, to the line break behind the MAC.
+    /// The bytes in the file, up to the line break behind the MAC.
     pub encoded: Vec<u8>,
     /// The wrapped file keys, at least one.
     pub stanzas: Vec<Stanza>,
@@ -58,14 +58,14 @@ impl Header {
         })
     }
 
-    /// Reads one, and not a byte behind it.
+    /// Reads a header, and no byte behind it.
     ///
     /// # Errors
     /// [`Error::Header`] for what is not a header, or one of more than 16 MiB; [`Error::Truncated`],
     /// [`Error::Read`].
     pub fn read(input: &mut impl Read) -> Result<Self, Error> {
         let mut encoded = Vec::new();
-        // Line by line, as the format has it; what a line begins with says what it is.
+        // Line by line; the beginning of a line tells its kind.
         let line = read_line(input, &mut encoded)?;
         if line != VERSION_LINE {
             return Err(Error::Header(if line.starts_with(b"age-encryption.org/") {
@@ -111,13 +111,13 @@ impl Header {
             .map_err(|_| Error::HeaderMac)
     }
 
-    /// Its length.
+    /// Its length in bytes.
     pub fn bytes(&self) -> u64 {
         self.encoded.len() as u64
     }
 
-    /// Of a passphrase, the power of two of scrypt's rounds; none where it is not a number of one or two
-    /// digits, or there is no passphrase.
+    /// For a passphrase, the binary logarithm of scrypt's rounds; `None` without a passphrase, or if it is
+    /// not a number of one or two digits.
     pub fn work_factor(&self) -> Option<u8> {
         let stanza = self.stanzas.iter().find(|stanza| stanza.tag == "scrypt")?;
         let text = stanza.args.get(1)?;
@@ -131,8 +131,8 @@ impl Header {
     }
 }
 
-/// All stanzas of all recipients, who must agree on their labels (age v1, "Recipient labels" of its
-/// plugin protocol): those of one kind may want to be alone.
+/// All stanzas of all recipients, which must agree on their labels (age v1, "Recipient labels" of its
+/// plugin protocol), because some kinds must stand alone.
 fn wrap(recipients: &[&dyn Recipient], file_key: &FileKey) -> Result<Vec<Stanza>, Error> {
     let mut all = Vec::new();
     let mut labels: Option<HashSet<String>> = None;

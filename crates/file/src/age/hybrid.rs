@@ -1,5 +1,5 @@
 //! The hybrid post-quantum recipient of age 1.3 (age v1, "The MLKEM768-X25519 (i.e. X-Wing) hybrid
-//! post-quantum recipient type"), for the traits of the `age` crate, which does not have it.
+//! post-quantum recipient type"), for the traits of the `age` crate, which lacks it.
 //!
 //! ```text
 //! identity     a seed of 32 bytes            AGE-SECRET-KEY-PQ-1...
@@ -8,9 +8,9 @@
 //!              BODY                          the file key and a tag, 32 bytes
 //! ```
 //!
-//! A stanza is what SealBase of HPKE (RFC 9180, section 6.1) makes with MLKEM768-X25519
-//! (draft-ietf-hpke-pq), HKDF-SHA256 and ChaCha20-Poly1305. Who can break only one of ML-KEM and X25519
-//! cannot open it.
+//! A stanza is the output of HPKE's SealBase (RFC 9180, section 6.1) with MLKEM768-X25519
+//! (draft-ietf-hpke-pq), HKDF-SHA256 and ChaCha20-Poly1305. Breaking only one of ML-KEM and X25519 does
+//! not open it.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -38,11 +38,11 @@ use crate::Error;
 /// The first argument of its stanzas.
 pub const STANZA_TAG: &str = "mlkem768x25519";
 
-/// What its stanzas are labelled with: recipients of another kind cannot stand beside it, for by
-/// them the file could be opened with a quantum computer.
+/// The label of its stanzas. It excludes recipients of another kind, through which a quantum computer
+/// could open the file.
 pub const POST_QUANTUM_LABEL: &str = "postquantum";
 
-/// A key to encrypt to: `age1pq1` and 1952 characters more.
+/// A key to encrypt to: `age1pq1` and 1952 more characters.
 ///
 /// ```
 /// use oarlock_file::age::{Decryptor, Encryptor, hybrid};
@@ -104,12 +104,12 @@ impl fmt::Debug for Recipient {
     }
 }
 
-/// A key to decrypt with: `AGE-SECRET-KEY-PQ-1` and 58 characters more. It is wiped on drop.
+/// A key to decrypt with: `AGE-SECRET-KEY-PQ-1` and 58 more characters. It is wiped on drop.
 #[derive(Clone)]
 pub struct Identity(Box<<XWing as Kem>::PrivateKey>);
 
 impl Identity {
-    /// A new one.
+    /// A new identity.
     ///
     /// # Errors
     /// [`Error::Random`].
@@ -120,13 +120,14 @@ impl Identity {
         Self::of_seed(&seed).map_err(|_| Error::Random(io::Error::other("they make no key")))
     }
 
-    /// What others encrypt to.
+    /// The recipient that others encrypt to.
     #[must_use]
     pub fn to_public(&self) -> Recipient {
         Recipient(XWing::sk_to_pk(&self.0))
     }
 
-    /// In upper case, as identities are written. A secret, which is not to be printed by accident.
+    /// The string in upper case, as identities are written. It is a secret, so there is no `Display` that
+    /// could print it by accident.
     #[must_use]
     pub fn to_string(&self) -> SecretString {
         let mut seed = Zeroizing::new([0; SEED_BYTES]);
@@ -158,7 +159,7 @@ impl ::age::Identity for Identity {
             key.copy_from_slice(sealed);
             open(&self.0, &enc, INFO, InOutBuf::from(&mut key[..]), &[], &tag)
         });
-        // Another identity may fit: a KEM does not say whom a key was encapsulated for.
+        // Another identity may fit: a KEM does not reveal the key that was encapsulated to.
         file_key.ok().map(Ok)
     }
 }
@@ -178,18 +179,18 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// Why a string is not such a key. It holds nothing of the string.
+/// Why a string is not such a key. It contains nothing of the string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidKey {
-    /// It does not begin as such keys do, in their case.
+    /// It lacks the prefix of such keys, or has it in the wrong case.
     Kind,
     /// It is not Bech32 (BIP 173): a character is wrong or missing.
     Checksum,
-    /// It is Bech32 of something longer or shorter.
+    /// It is Bech32 of more or fewer bytes.
     Length,
-    /// Nobody can have the identity of this recipient: a coefficient of its ML-KEM key is out of range
-    /// (FIPS 203, section 7.2), or its X25519 key is a point of low order (RFC 7748, section 6.1).
+    /// No identity belongs to this recipient: a coefficient of its ML-KEM key is out of range (FIPS 203,
+    /// section 7.2), or its X25519 key is a point of low order (RFC 7748, section 6.1).
     PublicKey,
 }
 
@@ -198,8 +199,8 @@ impl fmt::Display for InvalidKey {
         f.write_str(match self {
             Self::Kind => "it begins with neither `age1pq1` nor `AGE-SECRET-KEY-PQ-1`",
             Self::Checksum => "a character of it is wrong or missing",
-            Self::Length => "it has not the length of a key",
-            Self::PublicKey => "it is no public key of ML-KEM-768 and X25519",
+            Self::Length => "it does not have the length of a key",
+            Self::PublicKey => "it is not a public key of ML-KEM-768 and X25519",
         })
     }
 }
@@ -209,8 +210,8 @@ impl std::error::Error for InvalidKey {}
 type EncappedKey = <XWing as Kem>::EncappedKey;
 type Tag = AeadTag<ChaCha20Poly1305>;
 
-/// What is encapsulated, the file key encrypted, and its tag; none where the stanza has not exactly
-/// that, or would not be bound to an identity.
+/// The encapsulated key, the encrypted file key, and its tag; `None` unless the stanza has exactly these
+/// and is bound to an identity.
 fn parse(stanza: &Stanza) -> Option<(EncappedKey, &[u8], Tag)> {
     let [enc] = &stanza.args[..] else {
         return None;
@@ -257,8 +258,8 @@ fn open(
     )
 }
 
-/// Whether X25519 with this point depends on the other's secret. With one of low order it is zero
-/// whoever computes it, as every secret is made a multiple of 8; age refuses that, and X-Wing's draft
+/// Whether X25519 with this point depends on the other side's secret. With a point of low order the
+/// result is always zero, because every secret is made a multiple of 8. age refuses that; X-Wing's draft
 /// leaves it open.
 fn is_contributory(point: &[u8]) -> bool {
     let any_secret = [0; X25519_BYTES];
@@ -268,8 +269,8 @@ fn is_contributory(point: &[u8]) -> bool {
         .is_ok_and(|point| product(point) != [0; X25519_BYTES])
 }
 
-/// Random bytes of the system for those who cannot be told that there are none: what was made with
-/// it counts only if the [`result`](Self::result) is good.
+/// Random bytes of the system for a caller that takes no error: what it makes from them is valid only if
+/// the [`result`](Self::result) is `Ok`.
 #[derive(Default)]
 struct System {
     failed: Option<getrandom::Error>,
@@ -304,7 +305,7 @@ impl TryRng for System {
 
 impl TryCryptoRng for System {}
 
-/// Bech32 of `bytes`, a character at a time, so that no copy of a secret is left anywhere.
+/// Bech32 of `bytes`, one character at a time, so that no copy of a secret remains.
 fn encode<E>(hrp: &str, bytes: &[u8], mut put: impl FnMut(char) -> Result<(), E>) -> Result<(), E> {
     let hrp = Hrp::parse_unchecked(hrp);
     let characters = bytes.iter().copied().bytes_to_fes();

@@ -4,12 +4,12 @@
 //! age-encryption.org/v1        header: the file key, wrapped for each recipient in a stanza,
 //! -> X25519 ...                and a MAC under the file key
 //! --- MAC
-//! nonce                        16 bytes, out of which and the file key the payload's key is made
+//! nonce                        16 bytes; with the file key they give the payload's key
 //! chunk chunk ... chunk        64 KiB of ciphertext and a tag each, the last one shorter or equal
 //! ```
 //!
-//! Recipients and identities are those of the `age` crate, and the post-quantum one in [`hybrid`];
-//! header and payload are done here.
+//! Recipients and identities are those of the `age` crate, and the post-quantum ones in [`hybrid`];
+//! header and payload are implemented here.
 
 pub mod armored;
 mod dearmored;
@@ -34,7 +34,7 @@ use crate::pipeline::Direction;
 /// Bytes of the payload's nonce.
 pub const NONCE_BYTES: usize = 16;
 
-/// A new file: what comes before its chunks, and what seals them.
+/// A new file: the bytes before its chunks, and the key that seals them.
 pub struct Encryptor {
     /// Header and nonce, to be written first.
     pub prologue: Vec<u8>,
@@ -46,8 +46,8 @@ impl Encryptor {
     /// A new file key, wrapped for all `recipients`.
     ///
     /// # Errors
-    /// [`Error::NoRecipient`], and [`Error::Recipient`] where one cannot wrap it, or some cannot be
-    /// together: a passphrase stands alone.
+    /// [`Error::NoRecipient`]; [`Error::Recipient`] if one cannot wrap the key, or if some exclude each
+    /// other: a passphrase must be alone.
     pub fn new(recipients: &[&dyn Recipient], cpu: Cpu) -> Result<Self, Error> {
         let file_key = FileKey::try_init_with_mut(|key: &mut [u8; FILE_KEY_BYTES]| random(key))?;
         let header = Header::new(recipients, &file_key)?;
@@ -62,11 +62,11 @@ impl Encryptor {
     }
 }
 
-/// A file whose header has been read and verified.
+/// A file after its header has been read and verified.
 pub struct Decryptor {
     /// Bytes before the first chunk.
     pub prologue_bytes: u64,
-    /// Opens the chunks behind them.
+    /// Opens the chunks behind it.
     pub payload: Payload,
 }
 
@@ -74,7 +74,7 @@ impl Decryptor {
     /// Reads header and nonce from `input`, and not a byte more, and finds the file key.
     ///
     /// # Errors
-    /// [`Error::Header`], [`Error::Truncated`], [`Error::Read`] for what is not such a file;
+    /// [`Error::Header`], [`Error::Truncated`], [`Error::Read`] if it is not such a file;
     /// [`Error::NoMatchingIdentity`], [`Error::WrongPassphrase`], [`Error::Identity`];
     /// [`Error::HeaderMac`].
     pub fn new(
@@ -86,10 +86,10 @@ impl Decryptor {
         Self::of_header(&header, input, identities, cpu)
     }
 
-    /// As [`new`](Self::new), when the header has been read already.
+    /// As [`new`](Self::new), with a header that has been read already.
     ///
     /// # Errors
-    /// As there.
+    /// As [`new`](Self::new).
     pub fn of_header(
         header: &Header,
         input: &mut impl Read,

@@ -18,12 +18,12 @@ use crate::pipeline::{Direction, Done, Format, Run};
 
 /// Bytes of plaintext in every chunk but the last.
 pub const CHUNK_BYTES: usize = 64 << 10;
-/// Bytes of the tag behind each.
+/// Bytes of the tag behind each chunk.
 pub const TAG_BYTES: usize = 16;
 /// Of both.
 pub const SEALED_CHUNK_BYTES: usize = CHUNK_BYTES + TAG_BYTES;
 
-/// The key of a payload, and what is to be done with it. Wiped on drop.
+/// The key of a payload, and whether it seals or opens. Wiped on drop.
 pub struct Payload {
     aead: ChaCha20Poly1305,
     direction: Direction,
@@ -47,7 +47,7 @@ impl Payload {
         payload
     }
 
-    /// Seals a chunk in place; behind the plaintext there is room for the tag.
+    /// Seals a chunk in place; the buffer has room for the tag behind the plaintext.
     ///
     /// # Errors
     /// [`Error::TooLong`].
@@ -61,12 +61,12 @@ impl Payload {
         Ok(())
     }
 
-    /// Opens a chunk in place; the tag stays behind the plaintext. Of a chunk that is not authentic
-    /// nothing is released.
+    /// Opens a chunk in place; the tag stays behind the plaintext. Nothing of a chunk that is not
+    /// authentic is released.
     ///
     /// # Errors
-    /// [`Error::Authentication`]; [`Error::Incomplete`] and [`Error::Trailing`] where it was sealed as
-    /// another than the last, or as that.
+    /// [`Error::Authentication`]; [`Error::Incomplete`] for the last chunk if it was not
+    /// sealed as the last; [`Error::Trailing`] for another that was sealed as the last.
     pub fn open(&self, number: u64, is_last: bool, chunk: &mut [u8]) -> Result<(), Error> {
         let Some((data, tag)) = chunk.split_last_chunk_mut::<TAG_BYTES>() else {
             return Err(Error::Incomplete { chunk: number });

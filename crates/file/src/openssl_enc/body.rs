@@ -1,4 +1,4 @@
-//! The ciphertext: a byte of it is a chunk under a stream cipher, a block in CBC.
+//! The ciphertext. A chunk is one byte under a stream cipher, and one block in CBC.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -29,7 +29,7 @@ enum Cipher {
 }
 
 impl Body {
-    /// What `openssl enc` makes with the cipher of the same name.
+    /// The format of `openssl enc` with the cipher of the same name.
     ///
     /// # Errors
     /// [`Error::Engine`] for a key of another length, and for ciphers that are none of these:
@@ -68,7 +68,7 @@ impl Body {
             },
             other => {
                 return Err(refused(oarlock::Error::InvalidInput(format!(
-                    "{other} is no cipher of openssl enc that is done here"
+                    "{other} is not a supported cipher of openssl enc"
                 ))));
             }
         };
@@ -204,7 +204,7 @@ fn decrypt(sessions: &Sessions<AcceleratedCbc>, iv: &[u8; IV_BYTES], run: &mut R
     }
 }
 
-/// Sessions of one key, each for one thread at a time: there are as many as threads at work.
+/// Sessions of one key, each for one thread at a time; as many as threads that work.
 struct Sessions<C> {
     accelerator: Accelerator,
     key: Zeroizing<Vec<u8>>,
@@ -239,8 +239,8 @@ impl<C> Sessions<C> {
     }
 }
 
-/// ChaCha20 as OpenSSL has it: a counter of 32 bits that carries into the first word of the nonce
-/// (`providers/implementations/ciphers/cipher_chacha20.c`), where RFC 8439 ends. An IV out of a
+/// ChaCha20 as in OpenSSL: a counter of 32 bits that carries into the first word of the nonce
+/// (`providers/implementations/ciphers/cipher_chacha20.c`), where RFC 8439 ends. An IV from a
 /// passphrase may begin right before that.
 struct ChaChaStream {
     key: ChaCha20,
@@ -262,7 +262,7 @@ impl ChaChaStream {
         stream
     }
 
-    /// To `data` at byte `position`.
+    /// Applies keystream to `data` at byte `position`.
     fn apply(&self, position: u64, mut data: &mut [u8]) {
         let mut at = (u128::from(self.counter) << BLOCK_SHIFT) + u128::from(position);
         while !data.is_empty() {

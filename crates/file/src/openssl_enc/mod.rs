@@ -5,9 +5,9 @@
 //! ciphertext                                    with a key and an IV: a [`Body`]
 //! ```
 //!
-//! **Nothing is authenticated.** Whoever changes the file changes what it decrypts to, and a wrong
-//! passphrase gives noise; only in CBC does either show, and not always, in the padding. What need not
-//! be read by openssl is better an [age file](crate::age).
+//! **There is no authentication.** A change to the file changes the plaintext, and a wrong passphrase
+//! gives noise. Only in CBC can the padding reveal either, and not always. Prefer an
+//! [age file](crate::age) unless openssl has to read it.
 
 mod body;
 mod passphrase;
@@ -23,22 +23,22 @@ use crate::bytes::{random, read_exact};
 
 /// Bytes of the salt.
 pub const SALT_BYTES: usize = 8;
-/// Bytes before the ciphertext, where there is a passphrase.
+/// Bytes before the ciphertext, with a passphrase.
 pub const HEADER_BYTES: usize = MAGIC.len() + SALT_BYTES;
 /// Bytes of the IV of every cipher. That of ChaCha20 begins with its counter, little-endian, in 4.
 pub const IV_BYTES: usize = 16;
-/// What openssl takes unless `-iter` says otherwise.
+/// openssl's default of `-iter`.
 pub const ITERATIONS: NonZeroU32 = NonZeroU32::new(10_000).unwrap();
 
-/// What a file begins with whose key comes out of a passphrase.
+/// The beginning of a file with a passphrase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// Makes the key another one each time.
+    /// The salt, which makes each key different.
     pub salt: [u8; SALT_BYTES],
 }
 
 impl Header {
-    /// One with a new salt.
+    /// A header with a new salt.
     ///
     /// # Errors
     /// [`Error::Random`].
@@ -48,7 +48,7 @@ impl Header {
         Ok(Self { salt })
     }
 
-    /// Reads one, and not a byte behind it.
+    /// Reads a header, and no byte behind it.
     ///
     /// # Errors
     /// [`Error::NotSalted`], [`Error::Truncated`], [`Error::Read`].
@@ -59,7 +59,7 @@ impl Header {
             Err(Error::Truncated { at }) => at as usize,
             _ => magic.len(),
         };
-        // What is short and nothing like it is no incomplete file.
+        // A short input that is nothing like it is not an incomplete file.
         if magic[..bytes] != MAGIC[..bytes] {
             return Err(Error::NotSalted);
         }
@@ -69,7 +69,7 @@ impl Header {
         Ok(Self { salt })
     }
 
-    /// As it is in the file.
+    /// Its bytes in the file.
     pub fn encoded(&self) -> [u8; HEADER_BYTES] {
         let mut encoded = [0; HEADER_BYTES];
         let (magic, salt) = encoded.split_at_mut(MAGIC.len());

@@ -1,4 +1,4 @@
-//! Key and IV out of a passphrase: so many bytes, of which the first are the key.
+//! Key and IV from a passphrase: one string of bytes that begins with the key.
 
 use std::num::NonZeroU32;
 
@@ -12,7 +12,7 @@ use zeroize::{Zeroize as _, Zeroizing};
 
 use super::{IV_BYTES, SALT_BYTES};
 
-/// How a key is made.
+/// How a key is derived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Derivation {
     /// PBKDF2 with HMAC (RFC 8018, 5.2): `openssl enc -pbkdf2`.
@@ -20,8 +20,8 @@ pub enum Derivation {
         /// `-iter`: [`ITERATIONS`](super::ITERATIONS) in openssl.
         iterations: NonZeroU32,
     },
-    /// One hash, or as many as the key is longer: what openssl does without `-pbkdf2`. A guess costs
-    /// nothing, so this is for files that are there already.
+    /// One hash, or several for a longer key, as openssl does without `-pbkdf2`. A guess costs nothing, so
+    /// this is for existing files only.
     BytesToKey,
 }
 
@@ -42,9 +42,9 @@ pub enum Digest {
     Sha512,
 }
 
-/// What a passphrase gives. Wiped on drop.
+/// Key and IV of a passphrase. Wiped on drop.
 pub struct KeyAndIv {
-    /// Of as many bytes as the cipher takes.
+    /// As many bytes as the cipher takes.
     pub key: Zeroizing<Vec<u8>>,
     /// Likewise secret until it is used.
     pub iv: Zeroizing<[u8; IV_BYTES]>,

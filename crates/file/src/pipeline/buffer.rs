@@ -1,5 +1,5 @@
-//! Chunks side by side, each in a slot that has room for it sealed. So a chunk is sealed and opened
-//! where it lies, and the system reads and writes those of a buffer in one call.
+//! Chunks side by side, each in a slot with room for its sealed form. So a chunk is sealed and opened in
+//! place, and the system reads and writes all chunks of a buffer in one call.
 
 use std::io::{IoSlice, IoSliceMut};
 
@@ -8,7 +8,7 @@ use zeroize::Zeroize as _;
 use super::{Direction, Format};
 use crate::Error;
 
-/// Chunks that one thread has read, to be sealed or opened where they lie.
+/// Chunks that one thread has read, to be sealed or opened in place.
 pub struct Run<'a> {
     number: u64,
     is_end: bool,
@@ -19,11 +19,11 @@ pub struct Run<'a> {
     overlap: &'a [u8],
 }
 
-/// What became of a run.
+/// The outcome of a run.
 pub struct Done {
-    /// Bytes to be written: the chunks that went well.
+    /// Bytes to write: the chunks that succeeded.
     pub bytes: usize,
-    /// Why the chunk behind those did not.
+    /// Why the next chunk failed.
     pub failure: Option<Error>,
 }
 
@@ -33,7 +33,7 @@ impl Run<'_> {
         self.number
     }
 
-    /// Whether the last chunk of the run is that of the file.
+    /// Whether the last chunk of the run is the last of the file.
     pub fn is_end(&self) -> bool {
         self.is_end
     }
@@ -43,21 +43,20 @@ impl Run<'_> {
         self.bytes
     }
 
-    /// The bytes of the input right before the first chunk, [`Format::overlap_bytes`] of them; of no
-    /// meaning before chunk 0.
+    /// The [`Format::overlap_bytes`] bytes of the input right before the first chunk; meaningless before
+    /// chunk 0.
     pub fn overlap(&self) -> &[u8] {
         self.overlap
     }
 
-    /// All chunks in one, where sealed ones are as long as plain ones. There is room for one more
+    /// All chunks as one slice, if sealed ones are as long as plain ones. There is room for one more
     /// behind them.
     pub fn whole(&mut self) -> &mut [u8] {
         &mut self.slots[..self.bytes + self.slot_bytes]
     }
 
-    /// Does chunk after chunk, up to the first that fails: `work` gets its number, whether it is the
-    /// last of the file, and its bytes, in sealing with room behind them for what a sealed one has
-    /// more.
+    /// Processes chunk after chunk, up to the first that fails: `work` gets its number, whether it is the
+    /// last of the file, and its bytes; when sealing, with room behind them for the longer sealed form.
     pub fn each(
         &mut self,
         format: &impl Format,
@@ -99,12 +98,12 @@ impl Run<'_> {
     }
 }
 
-/// Room for the chunks of a run and one more. What was used of it is wiped on drop.
+/// Room for the chunks of a run and one more. The used part is wiped on drop.
 pub(super) struct Buffer {
     bytes: Vec<u8>,
     slot_bytes: usize,
     used: usize,
-    /// What comes before them, where the format asks for it.
+    /// The bytes before them, if the format needs them.
     pub(super) overlap: Vec<u8>,
 }
 

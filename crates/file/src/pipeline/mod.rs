@@ -1,17 +1,17 @@
-//! From an input to an output: chunks are read, worked on by several threads, and written in order.
+//! From an input to an output: reads chunks, processes them on several threads, and writes them in order.
 //!
 //! ```text
-//! regular.rs   both ends are regular files: every thread reads, does and writes chunks of its own,
-//!              but for the last ones
-//! ordered.rs   everything else: who reads takes a ticket, and writes when its turn comes
+//! regular.rs   both ends are regular files: every thread reads, processes and writes chunks of its
+//!              own, except the last ones
+//! ordered.rs   everything else: a thread takes a ticket to read, and writes when its turn comes
 //! buffer.rs    chunks side by side, each with room for its tag
 //! ```
 //!
 //! A chunk is what a [`Format`] seals or opens by itself: 64 KiB in an age file, a block in CBC, a byte
 //! under a stream cipher.
 //!
-//! Every thread has one buffer of some 1 MiB; that is all the memory there is, however long the file.
-//! Many files at a time are done each by one thread ([`run_alone`]).
+//! Every thread has one buffer of some 1 MiB, and there is no other memory, however long the file.
+//! Many files at a time take one thread each ([`run_alone`]).
 
 mod buffer;
 mod ordered;
@@ -30,69 +30,68 @@ use crate::Error;
 
 pub use buffer::{Done, Run};
 
-/// What becomes of the chunks of a file.
+/// How the chunks of a file are transformed.
 pub trait Format: Sync {
-    /// Which way.
+    /// Whether it seals or opens.
     fn direction(&self) -> Direction;
     /// Bytes of plaintext in every chunk but the last.
     fn plain_bytes(&self) -> usize;
-    /// Bytes of a whole chunk when it is sealed: at least as many, in the last one up to twice.
+    /// Bytes of a whole sealed chunk: at least as many; the last one may have up to twice as many.
     fn sealed_bytes(&self) -> usize;
-    /// Seals or opens chunks where they lie, in their order. Of a chunk that is refused nothing is
-    /// released.
+    /// Seals or opens chunks in place, in order. Nothing of a refused chunk is released.
     fn run(&self, run: &mut Run<'_>) -> Done;
     /// Chunks that one thread takes at a time.
     fn chunks_per_run(&self) -> usize {
         RUN_BYTES / self.plain_bytes()
     }
-    /// Whether the last chunk is unlike the others, so that none is done before it is known whether
-    /// another one follows.
+    /// Whether the last chunk differs from the others, so that none is processed before it is known
+    /// whether another follows.
     fn has_last_chunk(&self) -> bool {
         true
     }
-    /// Bytes of the input right before a chunk that it takes to do it, for all chunks but the first.
+    /// Bytes of the input right before a chunk that its processing needs, for all chunks but the first.
     fn overlap_bytes(&self) -> usize {
         0
     }
-    /// Whether a run can only be done when the one before it is; reading and writing overlap even so.
+    /// Whether a run must wait for the one before it; reading and writing overlap even so.
     fn is_chained(&self) -> bool {
         false
     }
 }
 
-/// Which way a file goes.
+/// Whether a file is sealed or opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// From plaintext to a sealed file.
     Encrypt,
-    /// Back.
+    /// From a sealed file to plaintext.
     Decrypt,
 }
 
-/// Where bytes come from and where they go. Both are used from where they stand.
+/// Input and output. Both are used from their present positions.
 pub struct Ends<'a> {
     /// Read from its position on.
     pub input: &'a File,
-    /// The input is a regular file, which had so many bytes from its start to its end.
+    /// Set if the input is a regular file: its size in bytes.
     pub input_bytes: Option<u64>,
     /// Written from its position on.
     pub output: &'a File,
-    /// The output is a regular file in which several threads may write, each where it says.
+    /// The output is a regular file in which several threads may write, each at its own offset.
     pub is_positional: bool,
-    /// Writes to the output do not wait for anybody who reads it.
+    /// Writes to the output never wait for a reader.
     pub is_regular: bool,
     /// Chunks of zeros become holes of a regular output.
     pub makes_holes: bool,
-    /// What becomes of both in memory.
+    /// How both are treated in the page cache.
     pub cache: Cache,
 }
 
-/// What becomes of regular files in the page cache.
+/// How regular files are treated in the page cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cache {
-    /// They stay, as long as there is room.
+    /// They stay while there is room.
     Keep,
-    /// They go when they have been read and written, and what others have there stays.
+    /// They leave it after they have been read and written, so that other files stay.
     Drop,
 }
 
@@ -109,13 +108,13 @@ impl Cache {
     }
 }
 
-/// Who looks after the work: sees signals, and draws progress.
+/// Supervises the work: checks for signals and draws progress.
 pub trait Watch: Sync {
     /// Whether to end early.
     fn is_stopped(&self) -> bool;
     /// Waits until `file` is ready for `what`, or has ended; false to end early.
     fn wait(&self, file: BorrowedFd<'_>, what: PollFlags) -> bool;
-    /// So many bytes of plaintext have been written, or read and written sealed.
+    /// Reports that so many more bytes of plaintext have been written, or have been read and written sealed.
     fn advanced(&self, bytes: u64);
 }
 
@@ -134,12 +133,12 @@ pub struct Range {
 #[derive(Default)]
 pub struct Workspace(Option<Buffer>);
 
-/// Has all chunks of the input written to the output, by this thread and up to `helpers` of the
-/// accelerator's. Both files stand behind what was read and written then.
+/// Processes all chunks of the input on this thread and up to `helpers` of the accelerator's. Afterwards
+/// both files are positioned behind the bytes that were read and written.
 ///
 /// # Errors
-/// The first failure. To an output that is not positional, all authentic chunks before it have been
-/// written, and nothing behind them.
+/// The first failure. An output that is not positional has received all authentic chunks before it, and
+/// nothing more.
 pub fn run(
     accelerator: &Accelerator,
     helpers: usize,
@@ -156,7 +155,7 @@ pub fn run(
     ordered::run(&shared, &together, ordered::Span::from_chunk(chunks))
 }
 
-/// The same by this thread alone: for many files at once, each by one thread.
+/// The same on this thread alone: for many files at once, each on one thread.
 ///
 /// # Errors
 /// As [`run`].
@@ -174,8 +173,8 @@ pub fn run_alone(
     ordered::run_alone(&shared, buffer)
 }
 
-/// Opens no more chunks than `range` is in, and writes that part of the plaintext. The input stands at
-/// the chunk that has its first byte.
+/// Opens only the chunks that contain `range`, and writes that part of the plaintext. The input is
+/// positioned at the chunk with its first byte.
 ///
 /// # Errors
 /// As [`run`].
@@ -196,7 +195,7 @@ pub fn run_range(
     ordered::run(&shared, &together, span)
 }
 
-/// Who works.
+/// The threads that work.
 struct Together<'a> {
     accelerator: &'a Accelerator,
     helpers: usize,
@@ -264,7 +263,7 @@ impl<'a, F: Format, W: Watch> Shared<'a, F, W> {
     }
 }
 
-/// A thread that panics takes the whole command with it; what it held is not looked at again.
+/// A thread that panics ends the whole command; what it held is not looked at again.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

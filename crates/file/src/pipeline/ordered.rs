@@ -1,13 +1,13 @@
 //! Any input to any output: reading, work and writing overlap.
 //!
 //! ```text
-//! each thread   lock the input:  take the next ticket, read what is there;  unlock
+//! each thread   lock the input:  take the next ticket, read what has arrived;  unlock
 //!               seal or open its chunks, in a chained format when the ticket's turn comes
 //!               wait for the ticket's turn;  write;  give the turn to the next
 //! ```
 //!
-//! One thread alone does the same in sequence. A chunk is the last one if nothing comes behind it, so
-//! a byte at least is read beyond those that are passed on; it begins the next ticket's.
+//! One thread alone does the same in sequence. A chunk is the last one if nothing follows it, so at
+//! least one byte is read beyond the chunks that are passed on; it begins the next ticket's.
 
 use std::io::{Seek as _, SeekFrom};
 use std::os::fd::AsFd as _;
@@ -23,7 +23,7 @@ use super::{Direction, Format, Range, Shared, Together, Watch, lock};
 use crate::Error;
 use crate::waiting::Writer;
 
-/// Does all chunks of `span`, whose first begins where the input stands.
+/// Processes all chunks of `span`; the first begins at the position of the input.
 pub(super) fn run<F: Format, W: Watch>(
     shared: &Shared<'_, F, W>,
     together: &Together<'_>,
@@ -32,7 +32,7 @@ pub(super) fn run<F: Format, W: Watch>(
     let reader = begin(shared, span)?;
     let turns = (Turns::default(), Turns::default());
     shared.together(together, &|| {
-        // Nobody waits for the turn of a thread that has failed, or panicked.
+        // No thread waits for the turn of one that has failed, or panicked.
         let ends = (EndsTurns(&turns.0), EndsTurns(&turns.1));
         work(
             shared,
@@ -47,7 +47,7 @@ pub(super) fn run<F: Format, W: Watch>(
     end(shared)
 }
 
-/// Does all chunks of the file on this thread.
+/// Processes all chunks of the file on this thread.
 pub(super) fn run_alone<F: Format, W: Watch>(
     shared: &Shared<'_, F, W>,
     buffer: &mut Buffer,
@@ -100,7 +100,7 @@ impl Span {
     }
 }
 
-/// A file that ends with a hole is as long as what was not written.
+/// Sets the length of a file that ends with a hole.
 fn end<F: Format, W: Watch>(shared: &Shared<'_, F, W>) -> Result<(), Error> {
     if !shared.makes_holes() {
         return Ok(());
@@ -209,8 +209,8 @@ fn work<F: Format, W: Watch>(
 }
 
 impl Reader {
-    /// Reads whole chunks, or the last ones; none after those. What is there is passed on at once: it
-    /// reads on only while that does not wait, or where no chunk would be whole.
+    /// Reads whole chunks, or the last ones; none after those. Data are passed on at once: it reads on
+    /// only while that does not wait, or until one chunk is whole.
     fn read<F: Format, W: Watch>(
         &mut self,
         shared: &Shared<'_, F, W>,
@@ -369,7 +369,7 @@ fn write_all<F: Format, W: Watch>(
     Ok(())
 }
 
-/// Who may write: ticket after ticket.
+/// The ticket that may write, one after the other.
 #[derive(Default)]
 struct Turns {
     state: Mutex<Turn>,
@@ -383,7 +383,7 @@ struct Turn {
 }
 
 impl Turns {
-    /// Waits until `ticket` may write; false when nobody may any more.
+    /// Waits until `ticket` may write; false when no ticket may any more.
     fn wait_for(&self, ticket: u64) -> bool {
         let mut state = lock(&self.state);
         while state.ticket != ticket && !state.ended {
@@ -426,5 +426,5 @@ fn is_readable(file: &std::fs::File) -> bool {
 
 /// What any user may ask for (/proc/sys/fs/pipe-max-size).
 const PIPE_BYTES: usize = 1 << 20;
-/// A writer of tiny pieces is not waited for until a buffer is full.
+/// With a writer of tiny pieces it does not wait until a buffer is full.
 const FILL_TIME: Duration = Duration::from_millis(1);

@@ -1,11 +1,11 @@
-//! From regular file to regular file: every thread reads, does and writes chunks of its own.
+//! From regular file to regular file: every thread reads, processes and writes chunks of its own.
 //!
 //! ```text
 //! each thread   group = next++;  preadv(group);  seal or open its chunks;  pwritev(group)
 //! ```
 //!
-//! Only groups behind which the file went on when it was opened: none of their chunks is the last.
-//! [`ordered`](super::ordered) does the rest, up to wherever the file ends by then.
+//! This covers only groups that were not at the end of the file when it was opened, so none of their
+//! chunks is the last. [`ordered`](super::ordered) does the rest, up to the file's end at that time.
 
 use std::fs::File;
 use std::io::{ErrorKind, Seek as _, SeekFrom};
@@ -20,8 +20,8 @@ use super::buffer::Buffer;
 use super::{Cache, Format, Shared, Together, Watch};
 use crate::Error;
 
-/// Does all such groups, where both ends allow it, and leaves both files positioned behind them.
-/// Returns how many chunks that was.
+/// Processes all such groups, if both ends allow it, and leaves both files positioned behind them.
+/// Returns the number of chunks.
 pub(super) fn run<F: Format, W: Watch>(
     shared: &Shared<'_, F, W>,
     together: &Together<'_>,
@@ -91,7 +91,7 @@ pub(super) fn run<F: Format, W: Watch>(
     Ok(groups * chunks as u64)
 }
 
-/// Advice that some file systems do not take.
+/// Advice, which some file systems refuse.
 fn drop_from_cache(file: &File, at: u64, bytes: usize) {
     let _ = rustix::fs::fadvise(file, at, NonZeroU64::new(bytes as u64), Advice::DontNeed);
 }

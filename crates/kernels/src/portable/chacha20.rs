@@ -36,7 +36,7 @@ pub(crate) fn crypt_and_mac(
     mac
 }
 
-/// Crypts a whole message whose block 0 is at `start`, and returns its tag.
+/// Encrypts or decrypts a whole message with block 0 at `start`, and returns its tag.
 pub(crate) fn message(
     direction: Direction,
     start: Start<'_>,

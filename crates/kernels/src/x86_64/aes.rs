@@ -318,7 +318,7 @@ pub(super) unsafe fn round_keys<V: Lanes, const R: usize>(schedule: &Schedule) -
 /// Round keys: in registers where there are enough, else out of memory.
 ///
 /// Where they are in memory, the compiler cannot tell after [`read_again`](Self::read_again) that
-/// they are the same. If it could, it would spill them, to where nobody wipes them, and to spill
+/// they are the same. If it could, it would spill them to memory that is never wiped, and to spill
 /// less put each block's rounds one after the other: AES-256-CTR on 128 bits at 0.69 of OpenSSL's
 /// speed, as against 0.94 so.
 #[derive(Clone, Copy)]

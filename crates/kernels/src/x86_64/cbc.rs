@@ -1,6 +1,6 @@
 //! AES-CBC: decryption for every register width, written once over [`Lanes`], and encryption.
 //!
-//! Decryption has the limit of counter mode, `aesdec` in place of `aesenc`, see [`super::aes`].
+//! Decryption has the limit of counter mode, `aesdec` instead of `aesenc`, see [`super::aes`].
 //! The blocks that go into the results, each one place on, are read a second time: loads are free
 //! beside 10 `aesdec`. In place, a group reads all it needs before it writes.
 //!

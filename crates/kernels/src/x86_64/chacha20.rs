@@ -76,7 +76,7 @@ macro_rules! entry_points {
             }
         }
 
-        /// Crypts a whole message whose block 0 is at `start`, and returns its tag.
+        /// Encrypts or decrypts a whole message with block 0 at `start`, and returns its tag.
         pub(crate) fn $message(
             _: $token,
             direction: Direction,

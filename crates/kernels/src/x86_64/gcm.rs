@@ -53,7 +53,7 @@ macro_rules! backend {
             /// Makes what the middle table has beyond the short one.
             ///
             /// # Safety
-            /// The short one has been made; of the other powers nobody else uses any.
+            /// The short one has been made; no other code uses any of the other powers.
             pub(crate) unsafe fn make_middle(_: $token, powers: *mut Powers) {
                 #[target_feature(enable = $features)]
                 unsafe fn inner(powers: *mut Powers) {
@@ -67,7 +67,7 @@ macro_rules! backend {
             /// Makes what the long table has beyond the middle one.
             ///
             /// # Safety
-            /// The middle one has been made; of the other powers nobody else uses any.
+            /// The middle one has been made; no other code uses any of the other powers.
             pub(crate) unsafe fn make_long(_: $token, powers: *mut Powers) {
                 #[target_feature(enable = $features)]
                 unsafe fn inner(powers: *mut Powers) {

@@ -2,7 +2,7 @@
 //! [`Lanes`], so that the algorithms for `aesenc` run without it.
 //!
 //! `gf2p8affineinvqb` is the S-box, both of its steps; `gf2p8mulb` multiplies in the field of AES
-//! for MixColumns. A round takes 8 or 9 instructions in place of one, where bitsliced code takes
+//! for MixColumns. A round takes 8 or 9 instructions instead of one, where bitsliced code takes
 //! 22 (see [`super::bitslice`]), and serves a single block as well as many.
 
 use core::arch::x86_64::*;
@@ -238,7 +238,7 @@ galois_field!(
 );
 
 /// The matrix in which bit i of the result is the sum of the bits `terms` above it, around the byte
-/// (the form of FIPS 197, equations 5.2 and 5.4), as GFNI has it: row i in byte 7 - i.
+/// (the form of FIPS 197, equations 5.2 and 5.4), in GFNI's order: row i in byte 7 - i.
 const fn matrix(terms: &[usize]) -> i64 {
     let mut rows = [0u8; 8];
     let mut i = 0;

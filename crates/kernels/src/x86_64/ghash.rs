@@ -25,7 +25,7 @@ use crate::wipe::wipe;
 /// Blocks between two reductions once the long table is made. Measured on Zen 4 under AES-256, 32,
 /// 64 and 128 give 10.1, 10.4 and 10.8 GB/s at 2 KiB and 12.2, 12.4 and 12.5 at 1 MiB.
 pub(crate) const LONG_BLOCKS: usize = 128;
-/// The same with the middle table, whose powers a single message of 16 KiB earns back.
+/// The same with the middle table, whose powers pay off within a single message of 16 KiB.
 pub(crate) const MIDDLE_BLOCKS: usize = 32;
 /// The same with the short table.
 pub(crate) const SHORT_BLOCKS: usize = 16;
@@ -76,7 +76,7 @@ pub(crate) struct View {
 
 impl View {
     /// # Safety
-    /// The first `limit` + 4 powers have been made, and nobody writes them while the view is used.
+    /// The first `limit` + 4 powers have been made, and no thread writes them while the view is used.
     pub(crate) const unsafe fn new(powers: *const Powers, limit: usize) -> Self {
         Self { powers, limit }
     }
@@ -98,7 +98,7 @@ impl View {
 /// Makes the short table out of H, an element of POLYVAL's field.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; nobody else uses `powers`.
+/// The instructions of `V` are enabled in the caller; no other code uses `powers`.
 #[inline(always)]
 pub(super) unsafe fn make_short<V: Clmul>(powers: *mut Powers, h: u128) {
     // SAFETY: as the caller vouches.

@@ -10,7 +10,7 @@
 //!
 //! A group takes 18 multiplications and 7 instructions to take the blocks apart: as many cycles in
 //! 1 KiB as ChaCha20's dependences leave its four pipes idle. On the integer units, where shorter
-//! vectors have it, the same work takes longer than the rounds beside it.
+//! vectors do it, the same work takes longer than the rounds beside it.
 
 use core::arch::x86_64::*;
 

@@ -19,13 +19,12 @@ pub(super) struct Cbc {
     context: CbcContext,
     operation: Operation,
     direction: Direction,
-    /// As it was set: each init without one goes back to it.
+    /// The IV as set: each init without an IV returns to it.
     iv: [u8; BLOCK_BYTES],
     has_iv: bool,
-    /// What a caller who asked for a pointer to it has.
+    /// The copy for a caller that asked for a pointer to it.
     updated_iv: [u8; BLOCK_BYTES],
-    /// Input that waits for the rest of its block or, when padding is to be taken off, for what may
-    /// follow.
+    /// Input that waits for the rest of its block or, when padding is to be removed, for more input.
     held: [u8; BLOCK_BYTES],
     held_bytes: usize,
     has_padding: bool,
@@ -235,8 +234,7 @@ impl Cbc {
         .map_err(|_| Reason::CipherOperationFailed)
     }
 
-    /// Blocks as far as there are whole ones; the rest, and the last one if it may be padded, is
-    /// held.
+    /// Processes whole blocks; holds the rest, and the last one if it may be padded.
     fn buffered(&mut self, data: Data, holds_back: bool) -> Result<usize, Reason> {
         let taken = (BLOCK_BYTES - self.held_bytes).min(data.input_bytes);
         let taken = if self.held_bytes > 0 { taken } else { 0 };
@@ -365,7 +363,7 @@ impl Cbc {
         self.held_bytes = 0;
     }
 
-    /// A record of TLS 1.2 or older at once: each is padded by itself.
+    /// A whole record of TLS 1.2 or older; each has its own padding.
     fn record(&mut self, data: Data) -> Result<usize, Reason> {
         let mut bytes = data.input_bytes;
         if data.input.is_null()
@@ -394,7 +392,7 @@ impl Cbc {
             return Ok(bytes);
         }
         self.tls_mac = None;
-        // SAFETY: the output holds as many decrypted bytes, and nobody else writes to it meanwhile.
+        // SAFETY: the output holds as many decrypted bytes, and no other thread writes to it meanwhile.
         let record = unsafe { std::slice::from_raw_parts(data.output, bytes) };
         let opened = tls_padding::open(record, self.tls_version, self.tls_mac_bytes)?;
         self.tls_mac = opened.mac;

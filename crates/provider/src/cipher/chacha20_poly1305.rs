@@ -123,7 +123,7 @@ impl Cipher for ChaCha20Poly1305 {
     }
 
     fn finish(&mut self, data: Data) -> Result<usize, Reason> {
-        // A record that is due is not ended, unless by a caller who has no place for it.
+        // A record that is due is not ended, unless by a caller that has no buffer for it.
         if self.is_record_due() && !data.output.is_null() {
             return Err(Reason::Silent);
         }

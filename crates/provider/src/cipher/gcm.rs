@@ -31,8 +31,8 @@ pub(super) struct Gcm {
     iv_state: IvState,
     /// The last eight bytes of the IV count messages.
     counts_ivs: bool,
-    /// The tag; or the associated data of the record that is the next call, since one place serves
-    /// both in the default provider, and either can be seen.
+    /// The tag; or the associated data of the record that the next call brings, since one buffer serves
+    /// both in the default provider, and callers can read either.
     tag: [u8; TAG_BYTES],
     tag_bytes: Option<usize>,
     has_tls_aad: bool,
@@ -43,7 +43,7 @@ pub(super) struct Gcm {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IvState {
     None,
-    /// The message that has it begins with the next call.
+    /// Its message begins with the next call.
     Set,
     /// Its message has begun.
     InUse,
@@ -269,7 +269,7 @@ impl Gcm {
         Ok(data.input_bytes)
     }
 
-    /// Begins the message of the IV that is set; a random one where none ever was.
+    /// Begins the message of the present IV; of a random one if none was ever set.
     fn begin(&mut self) -> Result<(), Reason> {
         if !self.context.is_keyed() || self.iv_state == IvState::Used {
             return Err(Reason::Silent);
@@ -323,7 +323,7 @@ impl Gcm {
         set(value.set_octets(&self.tag[..bytes]))
     }
 
-    /// The last bytes of the IV, which then counts one further (SP 800-38D, 8.2.1).
+    /// The last bytes of the IV, which is then incremented (SP 800-38D, 8.2.1).
     fn get_next_iv(&mut self, value: crate::abi::Value<'_>) -> Result<(), Reason> {
         let (place, bytes) = value.octets_place().ok_or(Reason::Silent)?;
         if place.is_null() {
@@ -374,7 +374,7 @@ impl Gcm {
         Ok(())
     }
 
-    /// The part of the IV that stays; all of it where the length is -1.
+    /// The fixed part of the IV; all of it if the length is -1.
     fn set_fixed_iv(&mut self, (fixed, bytes): (*const u8, usize)) -> Result<(), Reason> {
         let is_whole = bytes == usize::MAX;
         let bytes = if is_whole { self.iv_bytes } else { bytes };
@@ -428,7 +428,7 @@ impl Gcm {
         }
         let bytes = data.input_bytes - overhead;
         self.tag_bytes = Some(TAG_BYTES);
-        // SAFETY: the caller vouches for the record, which is in place, so nobody else has it.
+        // SAFETY: the caller vouches for the record, which is in place, so no other thread has it.
         let record = unsafe { std::slice::from_raw_parts_mut(data.output, data.input_bytes) };
         let (explicit, rest) = record.split_at_mut(TLS_EXPLICIT_BYTES);
         let (fragment, tag) = rest.split_at_mut(bytes);

@@ -17,7 +17,7 @@ use crate::counted::CountedOffer;
 use crate::dispatch::{Offered, table};
 use crate::error::Reason;
 
-/// What AES instructions, or AVX2, make fast.
+/// Algorithms that AES instructions, or AVX2, make fast.
 pub(crate) fn aes(is_counted: bool) -> Vec<Algorithm> {
     vec![
         offer::<Aes128Ctr>(c"AES-128-CTR", is_counted),
@@ -48,7 +48,7 @@ pub(crate) fn chacha20(is_counted: bool) -> Vec<Algorithm> {
     ]
 }
 
-/// What gains by cores and idle time alone.
+/// Algorithms that gain only from more cores and idle time.
 pub(crate) fn legacy(is_counted: bool) -> Vec<Algorithm> {
     vec![
         offer::<Camellia128Ctr>(c"CAMELLIA-128-CTR", is_counted),
@@ -105,7 +105,7 @@ offered! {
     ChaCha20Poly1305: chacha20_poly1305::ChaCha20Poly1305, CHACHA20_POLY1305;
 }
 
-/// What EVP_CIPHER_get_mode(3) and its like tell of an algorithm.
+/// The properties of an algorithm that EVP_CIPHER_get_mode(3) and similar functions return.
 struct Properties {
     /// EVP_CIPH_*_MODE; 0 is a stream cipher.
     mode: u32,
@@ -160,7 +160,7 @@ impl Properties {
     }
 }
 
-/// A parameter that was asked for.
+/// A parameter that the caller asks for.
 fn set(is_set: bool) -> Result<(), Reason> {
     if is_set {
         Ok(())
@@ -169,12 +169,12 @@ fn set(is_set: bool) -> Result<(), Reason> {
     }
 }
 
-/// A parameter that is given.
+/// A parameter that the caller gives.
 fn got<T>(value: Option<T>) -> Result<T, Reason> {
     value.ok_or(Reason::FailedToGetParameter)
 }
 
-/// Fills `bytes` from the kernel's generator, which any sandbox allows that OpenSSL runs in.
+/// Fills `bytes` from the kernel's generator, which every sandbox allows in which OpenSSL runs.
 fn fill_with_random_bytes(mut bytes: &mut [u8]) -> Result<(), Reason> {
     while !bytes.is_empty() {
         // SAFETY: the pointer and the length are of one slice.

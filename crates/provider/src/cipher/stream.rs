@@ -17,15 +17,15 @@ pub(super) struct Stream {
     context: StreamContext,
     operation: Operation,
     direction: Direction,
-    /// As it was set.
+    /// The IV as set.
     iv: [u8; IV_BYTES],
-    /// What a caller who asked for a pointer to it has.
+    /// The copy for a caller that asked for a pointer to it.
     updated_iv: [u8; IV_BYTES],
     has_padding: bool,
     /// As OpenSSL numbers them; 0 outside TLS.
     tls_version: u32,
     tls_mac_bytes: usize,
-    /// Of the last record, in the output of its caller, who alone reads it.
+    /// The MAC of the last record, in the output of its caller, which alone reads it.
     tls_mac: *const u8,
 }
 
@@ -190,7 +190,7 @@ impl Cipher for Stream {
                 b"use-bits" => _ = got(value.number::<u32>())?,
                 b"tls-version" => self.tls_version = got(value.number())?,
                 b"tls-mac-size" => self.tls_mac_bytes = got(value.number::<u64>())? as usize,
-                // The default provider goes on within a keystream that nobody could have saved.
+                // The default provider continues within a keystream that no caller could have saved.
                 b"num" if got(value.number::<u32>())? as usize != self.context.counter().1 => {
                     return Err(Reason::FailedToGetParameter);
                 }

@@ -1,6 +1,6 @@
-//! Padding of CBC. That of TLS records, with the MAC before it, is taken off without telling by time
-//! where it ended (RFC 5246, 6.2.3.2; AlFardan and Paterson, "Lucky Thirteen", 2013): who checks the
-//! MAC then finds it wrong where the padding was.
+//! Padding of CBC. The padding of TLS records and the MAC before it are removed in a time that does not
+//! reveal where they begin (RFC 5246, 6.2.3.2; AlFardan and Paterson, "Lucky Thirteen", 2013). If the
+//! padding was wrong, the check of the MAC fails afterwards.
 
 use zeroize::Zeroize;
 
@@ -18,7 +18,7 @@ const DTLS1: u32 = 0xfeff;
 const DTLS1_2: u32 = 0xfefd;
 const DTLS1_BAD: u32 = 0x100;
 
-/// The MAC of a record; random where the padding was wrong.
+/// The MAC of a record; random if the padding was wrong.
 #[derive(Clone)]
 pub(super) struct Mac {
     pub(super) bytes: Box<[u8; MAC_BYTES_MAX]>,
@@ -27,7 +27,7 @@ pub(super) struct Mac {
 pub(super) struct Opened {
     /// Of the record without explicit IV, MAC and padding.
     pub(super) bytes: usize,
-    /// `None` where records have none: encrypt-then-MAC.
+    /// `None` if records have none: encrypt-then-MAC.
     pub(super) mac: Option<Mac>,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn pad(padding: &mut [u8], version: u32) {
     }
 }
 
-/// What a decrypted record holds. Its length is public; which part of it is padding is not.
+/// The content of a decrypted record. Its length is public; the length of its padding is not.
 pub(super) fn open(record: &[u8], version: u32, mac_bytes: usize) -> Result<Opened, Reason> {
     let content = match version {
         SSL3 | TLS1_0 => Some(record),
@@ -126,8 +126,8 @@ fn copy_mac(content: &[u8], end: usize, mac: &mut [u8]) {
     rotated.zeroize();
 }
 
-/// How many bytes of the last block of a message are not padding (RFC 5652, 6.3); `None` where it is
-/// wrong. Takes the same time whatever the block holds.
+/// How many bytes of the last block of a message are not padding (RFC 5652, 6.3); `None` if it is
+/// wrong. Takes the same time for every content of the block.
 pub(super) fn unpadded_bytes(last: &[u8; BLOCK_BYTES]) -> Option<usize> {
     let count = usize::from(last[BLOCK_BYTES - 1]);
     let mut wrong = less(count, 1) | less(BLOCK_BYTES, count);
