@@ -356,7 +356,7 @@ impl Accelerator {
     }
 
     /// Runs `work` on the calling thread and on up to `helpers` pool threads at once, and returns
-    /// when all who began it have ended. `work` shares itself out, as by an atomic counter, and
+    /// when all threads that began it have ended. `work` divides itself, as by an atomic counter, and
     /// must get done if only the caller runs it. It may ask for help itself; it must not fork and
     /// return in the child, whose caller would wait for helpers that it does not have. A pool
     /// thread has 256 KiB of stack.

@@ -14,6 +14,8 @@ mod threads {
     }
 
     pub(crate) mod job {
+        pub(crate) mod batcher;
+        pub(crate) mod entry;
         pub(crate) mod options;
         pub(crate) mod queue;
     }
@@ -50,8 +52,9 @@ mod jobs {
     use loom::thread;
 
     use super::Error;
+    use super::threads::job::batcher::{Batcher, Outcome};
     use super::threads::job::options::JobOptions;
-    use super::threads::job::queue::{Batcher, Outcome, Queue};
+    use super::threads::job::queue::Queue;
     use super::threads::pool::board::Background;
 
     /// Doubles numbers, up to two at once.

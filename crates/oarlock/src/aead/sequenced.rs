@@ -88,7 +88,7 @@ impl fmt::Debug for NonceSequence {
 /// both away.
 pub struct SequencedAead {
     aead: AcceleratedAead,
-    /// Shared with whoever makes keystream ahead, so that there is one copy to wipe.
+    /// Shared with the threads that make keystream ahead, so that there is one copy to wipe.
     nonces: Arc<Zeroizing<NonceSequence>>,
     /// The number of the next message.
     next: u64,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! begin       nonce and associated data                            the caller
-//! stripes     encrypt, and the MAC of the stripe's ciphertext      who takes the ticket
+//! stripes     encrypt, and the MAC of the stripe's ciphertext      the thread that takes the stripe
 //! append      y = y * H^blocks + stripe (Poly1305: r), in order    the caller
 //! finish      lengths, tag                                         the caller
 //! ```
@@ -22,13 +22,13 @@ use crate::plan::long::LongRequest;
 use crate::threads::pool::Stripes;
 use crate::work::algorithm::Direction;
 
-/// How a message is cut, and who helps.
+/// How a message is cut, and how many threads help.
 pub(crate) struct Cut<'a> {
     pub(super) request: &'a LongRequest<'a>,
     pub(super) helpers: usize,
     /// A multiple of 64.
     pub(super) stripe_bytes: usize,
-    /// Told who did what.
+    /// What was counted of it.
     pub(super) counts: RefCell<OperationStats>,
 }
 

@@ -421,7 +421,7 @@ impl Number {
         self.0
     }
 
-    /// For who frees it.
+    /// For a caller that frees it.
     fn into_raw(self) -> *mut BIGNUM {
         std::mem::ManuallyDrop::new(self).0
     }

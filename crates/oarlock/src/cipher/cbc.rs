@@ -1,8 +1,8 @@
 //! AES in cipher block chaining mode, inline or, when it decrypts, in stripes.
 //!
 //! A block is decrypted with the ciphertext block before it, so a stripe needs the last ciphertext
-//! block of the stripe before. In place, whoever does that stripe overwrites it: these blocks are
-//! put aside before the stripes are posted.
+//! block of the stripe before. In place, the thread that does that stripe overwrites it: these blocks
+//! are copied before the stripes are posted.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ use crate::work::algorithm::{Direction, Operation};
 /// makes no keystream, so [`Strategy::Prefetch`] means inline. A request is done when the call
 /// returns.
 ///
-/// CBC does not authenticate. Who may alter ciphertext alters plaintext by it, and who may also see
-/// whether decryption went well can read it: see [`decrypt_padded`](Self::decrypt_padded). An IV
+/// CBC does not authenticate. An attacker that can alter ciphertext alters the plaintext, and one that
+/// also learns whether decryption succeeded can read it: see [`decrypt_padded`](Self::decrypt_padded). An IV
 /// must not be predictable (SP 800-38A, appendix C): take a fresh random one for each message.
 ///
 /// Key and schedules are wiped on drop.
@@ -122,8 +122,8 @@ impl AcceleratedCbc {
     /// Decrypts the rest of the message and takes its padding off. The message ends with it, as
     /// with [`encrypt_padded`](Self::encrypt_padded).
     ///
-    /// **Padding oracles.** Whoever can send ciphertexts of his own and learn, by an answer or by
-    /// the time that one takes, which of them were padded well, decrypts any message block by block
+    /// **Padding oracles.** An attacker that can send chosen ciphertexts and learn, from an answer or
+    /// from its time, which of them had valid padding decrypts any message block by block
     /// (Vaudenay, "Security Flaws Induced by CBC Padding", EUROCRYPT 2002). The padding is looked at
     /// in a time that does not depend on it, but the result and the length of the plaintext tell
     /// about it. So authenticate the ciphertext, and decrypt none that fails to verify; or use an

@@ -86,8 +86,8 @@ unsafe impl Send for Usage {}
 unsafe impl Sync for Usage {}
 
 impl Usage {
-    /// Makes the file, for this user alone: who may write to it could cut it short, which ends the
-    /// processes that map it.
+    /// Makes the file, for this user alone: a process that may write to it could truncate it, which
+    /// kills the processes that map it.
     ///
     /// # Errors
     /// There is one of that name, or no file can be made there.

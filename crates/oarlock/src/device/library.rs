@@ -302,7 +302,7 @@ enum Function {
 
 /// `oarlock_device_table_v1`.
 #[repr(C)]
-struct Table {
+struct FunctionTable {
     size: usize,
     abi_version: u32,
     name: *const c_char,
@@ -316,7 +316,7 @@ struct Table {
 
 /// How every table begins, of whatever version.
 #[repr(C)]
-struct TableHead {
+struct FunctionTableHead {
     size: usize,
     abi_version: u32,
 }
@@ -376,8 +376,9 @@ fn load(path: &Path) -> Result<(Functions, String), String> {
     // Threads of its own may be in it for as long as the process lasts.
     let library = ManuallyDrop::new(library);
     // SAFETY: the type is the one that the header gives to a function of this name.
-    let table =
-        unsafe { library.get::<unsafe extern "C" fn() -> *const Table>(b"oarlock_device_v1\0") };
+    let table = unsafe {
+        library.get::<unsafe extern "C" fn() -> *const FunctionTable>(b"oarlock_device_v1\0")
+    };
     let table =
         table.map_err(|_| "no library of a device: it has no oarlock_device_v1".to_owned())?;
     // SAFETY: it has no preconditions.
@@ -386,17 +387,18 @@ fn load(path: &Path) -> Result<(Functions, String), String> {
         return Err("it cannot work on this machine: its oarlock_device_v1 gives no table".into());
     }
     // SAFETY: a table, which begins so in every version; it does not change.
-    let TableHead { size, abi_version } = unsafe { table.cast::<TableHead>().read_unaligned() };
+    let FunctionTableHead { size, abi_version } =
+        unsafe { table.cast::<FunctionTableHead>().read_unaligned() };
     if abi_version != ABI_VERSION {
         return Err(format!(
             "its table is of version {abi_version}, and this program takes {ABI_VERSION}: build it \
              with the oarlock_device.h of this program"
         ));
     }
-    if size < size_of::<Table>() {
+    if size < size_of::<FunctionTable>() {
         return Err(format!(
             "its table has {size} bytes, and one of version {ABI_VERSION} has {}",
-            size_of::<Table>()
+            size_of::<FunctionTable>()
         ));
     }
     // SAFETY: a table of this version that has at least as many bytes.

@@ -77,7 +77,7 @@ pub trait PublicKeyDevice: Send + Sync {
     }
 
     /// Whether it answers all requests of a batch at its end, and not one by one as they are done:
-    /// who waits for several is then woken once, and for some milliseconds with those of the next
+    /// a thread that waits for several is then woken once, and for some milliseconds with those of the next
     /// batch. Not for devices that may hang.
     fn answers_together(&self) -> bool {
         false

@@ -7,7 +7,7 @@
 //! schedule.rs    when a request is done: the model, which knows no clock
 //! ```
 //!
-//! A request's end is known when it arrives, for whoever came before it is served before it. So the
+//! A request's end is known when it arrives, for those that came before it are served before it. So the
 //! device keeps no queue and no thread: it asks the schedule, has aws-lc compute the result, and
 //! sleeps for the rest of the time. The tests ask the same schedule in virtual time.
 
@@ -71,7 +71,7 @@ pub struct SimulatedDevice {
     /// What the schedule's times count from.
     began: Instant,
     state: Mutex<State>,
-    /// The device died, or those who hang may go on.
+    /// The device died, or requests that hang may go on.
     changed: Condvar,
 }
 

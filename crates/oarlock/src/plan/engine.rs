@@ -29,14 +29,15 @@ use crate::work::request::{Buffer, PublicKeyRequest};
 /// of jobs.
 pub(crate) struct Engine {
     options: RwLock<Options>,
-    /// Of `options`, for those who may not wait for a lock.
+    /// A copy of some `options`, for requests that must not wait for a lock.
     pub(crate) live: Live,
     pub(crate) cpu: Cpu,
     pub(crate) costs: Costs,
     pub(crate) machine: LiveMachine,
     pub(crate) registry: Arc<Registry>,
     pub(crate) totals: Totals,
-    /// Before the pool, so that it goes first: who waits for a job then need not wait for a thread.
+    /// Before the pool, so that it is dropped first: a thread that waits for a job then need not wait
+    /// for the pool.
     #[cfg(feature = "software")]
     pub(crate) jobs: Jobs,
     /// Made when first needed: making it reads how many CPUs there are.
@@ -237,7 +238,7 @@ impl Engine {
         }
     }
 
-    /// Pool threads at work at once, on jobs: who submits one need not take part, so there may be as
+    /// Pool threads that work on jobs at once: a thread that submits one need not take part, so there may be as
     /// many as CPUs. On one CPU there are none.
     fn threads_busy_max(&self) -> usize {
         match self.helpers_max() {

@@ -1,4 +1,4 @@
-//! A long request, of any kind of session: which way it goes, who does what of it, and what of that
+//! A long request, of any kind of session: which way it goes, how threads share it, and what of that
 //! is counted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -89,7 +89,7 @@ impl<'a> LongRequest<'a> {
     }
 
     /// Has `piece` do each of the stripes once, by its number, here and on up to `helpers` other
-    /// threads, and takes note of who did how many.
+    /// threads, and counts how many each did.
     pub(crate) fn share(
         &self,
         helpers: usize,

@@ -311,7 +311,7 @@ impl Pace {
         bytes > self.stripe_bytes(bytes, helpers + 1)
     }
 
-    /// With so many helpers, who are awake.
+    /// With so many helpers that are awake.
     fn striped_ns(&self, inline_ns: f64, helpers: usize) -> f64 {
         // Until it is known, it may well be half of what it is at most: to find out costs less
         // than not to.

@@ -1,5 +1,5 @@
 //! The session's side of keystream made ahead: it takes what is ready and computes the rest itself;
-//! it waits for nobody. [`Ring`] says where the keystream lies and who fills it.
+//! it waits for nobody. A [`Ring`] holds the keystream, and pool threads fill it.
 
 use std::sync::Arc;
 
@@ -210,7 +210,7 @@ impl Records {
 /// Streams of keystream that a session keeps.
 pub(crate) struct Prefetched {
     pub(crate) consumer: Consumer,
-    /// Who fills them, beside the session's owner.
+    /// What fills them, beside the session's owner.
     pub(crate) worker: Option<PrefetchWorker>,
     /// Requests are to look whether keystream is there.
     pub(crate) is_active: bool,

@@ -44,8 +44,8 @@ pub(crate) fn fork_generation() -> usize {
 }
 
 /// Whether this process is confined: it cannot open `/proc/self/status`. Then it is to make no thread
-/// and no system call that its host does not make as well. A filter of system calls may kill who
-/// makes one that it does not list, as OpenSSH's does (sandbox-seccomp-filter.c), which refuses
+/// and no system call that its host does not make as well. A filter of system calls may kill a
+/// process that makes one it does not list, as OpenSSH's does (sandbox-seccomp-filter.c), which refuses
 /// every open and lists neither clone3 nor sched_getaffinity nor mlock: so this is asked before any
 /// of them. `Seccomp: 2` in that file says nothing, since every container has it.
 ///

@@ -1,4 +1,4 @@
-//! A key of an authenticated cipher, set up for whoever computes it.
+//! A key of an authenticated cipher, set up for its kernel.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A key of AES-CBC, set up for whoever computes it.
+//! A key of AES-CBC, set up for its kernel.
 
 use inout::InOutBuf;
 use oarlock_kernels::aes::{BLOCK_BYTES, Backend};

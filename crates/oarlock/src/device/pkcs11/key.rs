@@ -9,7 +9,7 @@ use cryptoki::object::{Attribute, AttributeType, KeyType, ObjectClass, ObjectHan
 use cryptoki::session::Session;
 
 use super::failure::Failure;
-use super::pool::{CachedKey, KeyOperation};
+use super::sessions::{CachedKey, KeyOperation};
 use crate::device::request::DeviceError;
 use crate::work::rsa::key::RsaPublicKey;
 

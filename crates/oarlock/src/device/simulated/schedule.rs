@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::board::SimulatedBoard;
 use crate::work::shape::Shape;
 
-/// Who is busy until when. Times count from the making of the board.
+/// Until when the parts are busy. Times count from the making of the board.
 pub(super) struct Schedule {
     host: Duration,
     coprocessors: BinaryHeap<Reverse<Duration>>,

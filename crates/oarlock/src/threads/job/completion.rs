@@ -47,12 +47,12 @@ pub enum Order {
 pub struct CompletionQueue<T, Tag = ()> {
     order: Order,
     /// The oldest first.
-    jobs: VecDeque<Entry<T, Tag>>,
+    jobs: VecDeque<Pushed<T, Tag>>,
     pushed: u64,
     notices: Arc<Notices>,
 }
 
-struct Entry<T, Tag> {
+struct Pushed<T, Tag> {
     number: u64,
     job: Job<T>,
     tag: Tag,
@@ -74,7 +74,7 @@ impl<T, Tag> CompletionQueue<T, Tag> {
         self.pushed += 1;
         let number = self.pushed;
         // It is looked at once, after which its waker tells.
-        self.jobs.push_back(Entry { number, job, tag });
+        self.jobs.push_back(Pushed { number, job, tag });
         self.notices.give(number);
     }
 
@@ -154,7 +154,7 @@ impl<T, Tag> CompletionQueue<T, Tag> {
     }
 }
 
-impl<T, Tag> Entry<T, Tag> {
+impl<T, Tag> Pushed<T, Tag> {
     fn poll(&mut self, notices: &Arc<Notices>) -> Option<Result<T, Error>> {
         let waker = Waker::from(Arc::new(Notice {
             number: self.number,
@@ -187,7 +187,7 @@ struct Notices {
 #[derive(Default)]
 struct List {
     numbers: VecDeque<u64>,
-    /// Who waits for a notice.
+    /// The thread that waits for a notice.
     waiting: Option<Thread>,
 }
 
@@ -252,5 +252,5 @@ fn signal(event: &OwnedFd) {
     let _ = rustix::io::write(event, &1u64.to_ne_bytes());
 }
 
-/// As that of a caller who waits for one job.
+/// As long as a caller waits that has one job.
 const PATIENCE: Duration = Duration::from_millis(20);

@@ -1,7 +1,10 @@
-//! Jobs: requests that are submitted now and waited for later. `queue.rs` says who does them and
-//! when, `completion.rs` how many of them are waited for at once.
+//! Jobs: requests that are submitted now and waited for later. `queue.rs` decides which thread does
+//! them and when, `completion.rs` waits for many of them at once. Nothing here knows what they
+//! compute: the plan brings a [`Batcher`].
 
+mod batcher;
 mod completion;
+mod entry;
 mod options;
 mod queue;
 
@@ -13,18 +16,19 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use zeroize::Zeroizing;
 
+pub(crate) use self::batcher::{Batcher, Outcome};
 pub use self::completion::{CompletionQueue, Order};
+use self::entry::Entry;
 pub use self::options::{JobOptions, Priority, QueueFull};
-use self::queue::Entry;
-pub(crate) use self::queue::{Batcher, Outcome, Queue};
+pub(crate) use self::queue::Queue;
 use crate::Error;
 
 /// A request on its way. It is a [`Future`] of any executor; or [`wait`](Self::wait) for it, have a
 /// function [called](Self::on_completion), or put it into a [`CompletionQueue`].
 ///
-/// Pool threads work jobs off, the urgent ones first, and up to eight at once. A job that nobody
-/// has begun is done by who waits for it, if a CPU is free, and, where there are no pool threads
-/// (on one CPU, or with `max_threads=0`), by who polls it or [tries](Self::try_wait): there a poll
+/// Pool threads do jobs, the urgent ones first, and up to eight at once. A thread that waits for a job
+/// which none has begun does it itself, if a CPU is free. Where there are no pool threads (on one CPU,
+/// or with `max_threads=0`) so does a thread that polls it or [tries](Self::try_wait): there a poll
 /// takes as long as a group of requests.
 ///
 /// A job that is dropped is cancelled, or finishes unseen, and what it made is wiped. One that is

@@ -1,8 +1,8 @@
-//! Where jobs wait, and who does them: the protocol. docs/jobs.md argues that no job is left behind;
+//! Where jobs wait, and which thread does them: the protocol. docs/jobs.md argues that no job is left behind;
 //! tests/model.rs checks it with loom.
 //!
-//! Jobs of one class can be computed together, as a group: whoever is free takes as many as wait
-//! and pay, and that is all the batching there is. There are two kinds of who is free:
+//! Jobs of one class can be computed together, as a group: a free thread takes as many as wait and
+//! pay, and that is all the batching there is. There are two kinds of free thread:
 //!
 //! ```text
 //! server   a pool thread that was asked to come. Takes group after group until none waits
@@ -13,15 +13,14 @@
 //! As many callers compute at once as there are CPUs, each with a permit; the others sleep until
 //! their job is done by somebody else, or they are told that a permit is free. It is not kept for
 //! them: a caller that is awake, and comes first, takes it, or the CPU would idle until the sleeper
-//! runs. Who finds a permit at once and has not put his request into the queue computes it alone,
+//! runs. A caller that finds a permit at once, with its request not in the queue, computes it alone,
 //! without delay.
 //!
-//! Every job is in one stage at a time, changed under its lock: queued, running, done, taken. Who
-//! moves it out of `queued` answers for it, so each is resolved once. Locks are taken in one order:
+//! Every job is in one stage at a time, changed under its lock: queued, running, done, taken. The
+//! thread that moves it out of `queued` answers for it, so each is resolved once. Locks are taken in one order:
 //! the backlog's, then a job's.
 
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
 use std::time::{Duration, Instant};
@@ -31,202 +30,9 @@ use crate::threads::pool::board::Background;
 use crate::threads::pool::sync::{self, Mutex, Parker};
 use crate::threads::process;
 
-use super::options::{JobOptions, Priority};
-
-/// Computes what the queue holds.
-pub(crate) trait Batcher: Send + Sync + 'static {
-    /// A request.
-    type Work: Send;
-    /// What comes of it.
-    type Output: Send;
-
-    /// Classes are numbered from 0 on.
-    const CLASSES: usize;
-    /// The most that are computed at once.
-    const BATCH_MAX: usize;
-
-    /// Requests of one class can be computed together.
-    fn class(&self, work: &Self::Work) -> usize;
-
-    /// How many of so many that wait in a class are best computed at once; at least 1.
-    fn batch_size(&self, class: usize, waiting: usize) -> usize;
-
-    /// What one alone is expected to take.
-    fn cost(&self, class: usize) -> Duration;
-
-    /// Computes requests of one class, as many as [`batch_size`](Self::batch_size) said or fewer.
-    /// `answer` is to be told once for each, by its place.
-    fn run(
-        &self,
-        class: usize,
-        works: Vec<Self::Work>,
-        answer: &mut dyn FnMut(usize, Outcome<Self::Output>),
-    );
-}
-
-pub(crate) type Outcome<T> = Result<T, Error>;
-
-/// What a job is to its handle and to the queue.
-pub(crate) struct Entry<B: Batcher> {
-    state: Mutex<State<B>>,
-    class: usize,
-    priority: Priority,
-    deadline: Option<Instant>,
-    /// What it adds to the load of the queue.
-    cost: Duration,
-    /// Its place among all jobs of the queue.
-    number: u64,
-    /// Whether a caller waits for it who has not submitted it to be waited for later.
-    is_call: bool,
-    /// [`process::fork_generation`] of the process that submitted it.
-    fork_generation: usize,
-}
-
-struct State<B: Batcher> {
-    stage: Stage<B>,
-    waker: Option<Waker>,
-    /// Whether the job is in [`Backlog::sleepers`]: the thread that waits for it would lead.
-    is_sleeping: bool,
-}
-
-enum Stage<B: Batcher> {
-    Queued(B::Work),
-    Running,
-    Done(Outcome<B::Output>),
-    Taken,
-}
-
-impl<B: Batcher> Entry<B> {
-    /// The work, for a thread that does it now. None where the job is in another stage, or is now,
-    /// since its deadline has passed.
-    fn begin(&self) -> Option<B::Work> {
-        self.cancel_inherited();
-        if self.is_late() {
-            self.resolve_queued(Error::DeadlinePassed);
-        }
-        self.locked(|state| match state.stage {
-            Stage::Queued(_) => match std::mem::replace(&mut state.stage, Stage::Running) {
-                Stage::Queued(work) => Some(work),
-                _ => None,
-            },
-            _ => None,
-        })
-    }
-
-    fn is_late(&self) -> bool {
-        self.deadline
-            .is_some_and(|deadline| deadline <= Instant::now())
-    }
-
-    /// Returns what wakes those who wait.
-    #[must_use]
-    fn finish(&self, outcome: Outcome<B::Output>) -> Option<Waker> {
-        self.locked(|state| {
-            state.stage = Stage::Done(outcome);
-            state.waker.take()
-        })
-    }
-
-    /// Answers a job that nobody has begun. Returns whether there was one.
-    fn resolve_queued(&self, error: Error) -> bool {
-        let resolved = self.locked(|state| {
-            if !matches!(state.stage, Stage::Queued(_)) {
-                return None;
-            }
-            let stage = std::mem::replace(&mut state.stage, Stage::Done(Err(error)));
-            Some((stage, state.waker.take()))
-        });
-        // What was asked is dropped, and who waits is woken, without the lock.
-        let Some((_work, waker)) = resolved else {
-            return false;
-        };
-        if let Some(waker) = waker {
-            wake(waker);
-        }
-        true
-    }
-
-    /// The outcome; or it leaves `waker`, for when it is there.
-    pub(crate) fn take_or_leave(&self, waker: &Waker) -> Poll<Outcome<B::Output>> {
-        self.cancel_inherited();
-        let mut fresh = Some(waker.clone());
-        let outcome = self.locked(|state| match &state.stage {
-            Stage::Done(_) => match std::mem::replace(&mut state.stage, Stage::Taken) {
-                Stage::Done(outcome) => Poll::Ready(outcome),
-                _ => Poll::Pending,
-            },
-            Stage::Taken => Poll::Ready(Err(Error::InvalidInput(
-                "the job's result has been taken already".into(),
-            ))),
-            Stage::Queued(_) | Stage::Running => {
-                std::mem::swap(&mut state.waker, &mut fresh);
-                Poll::Pending
-            }
-        });
-        // The waker before, if any, is dropped here, without the lock.
-        drop(fresh);
-        outcome
-    }
-
-    pub(crate) fn take(&self) -> Option<Outcome<B::Output>> {
-        self.cancel_inherited();
-        self.locked(|state| {
-            if !matches!(state.stage, Stage::Done(_)) {
-                return None;
-            }
-            match std::mem::replace(&mut state.stage, Stage::Taken) {
-                Stage::Done(outcome) => Some(outcome),
-                _ => None,
-            }
-        })
-    }
-
-    pub(crate) fn is_finished(&self) -> bool {
-        self.cancel_inherited();
-        self.locked(|state| matches!(state.stage, Stage::Done(_) | Stage::Taken))
-    }
-
-    /// Wakes who waits, to look again.
-    fn wake(&self) {
-        if let Some(waker) = self.locked(|state| state.waker.take()) {
-            wake(waker);
-        }
-    }
-
-    /// What wakes the thread that sleeps for this job, if that still waits. Called with the backlog
-    /// locked, as are the two below.
-    fn rouse(&self) -> Option<Waker> {
-        let mut state = sync::lock(&self.state);
-        state.is_sleeping = false;
-        let is_waiting = matches!(state.stage, Stage::Queued(_));
-        if is_waiting { state.waker.take() } else { None }
-    }
-
-    /// Returns what was before.
-    fn set_sleeping(&self, is_sleeping: bool) -> bool {
-        std::mem::replace(&mut sync::lock(&self.state).is_sleeping, is_sleeping)
-    }
-
-    fn is_queued(&self) -> bool {
-        matches!(sync::lock(&self.state).stage, Stage::Queued(_))
-    }
-
-    /// In a forked child, nobody does what its parent had begun or queued.
-    fn cancel_inherited(&self) {
-        if self.fork_generation == process::fork_generation() {
-            return;
-        }
-        let before = self.locked(|state| {
-            matches!(state.stage, Stage::Queued(_) | Stage::Running)
-                .then(|| std::mem::replace(&mut state.stage, Stage::Done(Err(Error::Cancelled))))
-        });
-        drop(before);
-    }
-
-    fn locked<R>(&self, change: impl FnOnce(&mut State<B>) -> R) -> R {
-        process::undivided(|| change(&mut sync::lock(&self.state)))
-    }
-}
+use super::batcher::{Batcher, Outcome};
+use super::entry::{Entry, wake};
+use super::options::JobOptions;
 
 /// Jobs that nobody has begun.
 pub(crate) struct Queue<B: Batcher> {
@@ -300,20 +106,7 @@ impl<B: Batcher> Queue<B> {
     /// Puts a job in the place that is kept for it.
     pub(crate) fn enter(&self, work: B::Work, options: JobOptions, is_call: bool) -> Arc<Entry<B>> {
         let class = self.batcher.class(&work);
-        let mut job = Entry {
-            state: Mutex::new(State {
-                stage: Stage::Queued(work),
-                waker: None,
-                is_sleeping: false,
-            }),
-            class,
-            priority: options.priority,
-            deadline: options.deadline,
-            cost: self.batcher.cost(class),
-            number: 0,
-            is_call,
-            fork_generation: process::fork_generation(),
-        };
+        let mut job = Entry::new(work, class, self.batcher.cost(class), options, is_call);
         self.locked(|backlog| {
             backlog.reserved = backlog.reserved.saturating_sub(1);
             backlog.entered += 1;
@@ -332,7 +125,7 @@ impl<B: Batcher> Queue<B> {
     /// that comes.
     ///
     /// For calls, which callers compute themselves, they come where a full group waits that nobody
-    /// has begun: who computes one group after another is not to be waited for by others until it
+    /// has begun: others must not wait for a caller that computes one group after another until it
     /// runs again.
     pub(crate) fn enlist(&self, servers_max: usize, for_call: bool) -> bool {
         self.locked(|backlog| {
@@ -656,7 +449,7 @@ impl<B: Batcher> Backlog<B> {
     }
 
     /// Where a permit is left, what wakes one that sleeps for a job that still waits: the last, for
-    /// the jobs of the first are those that whoever is awake takes along.
+    /// the jobs of the first are those that a thread which is awake takes along.
     fn next_leader(&mut self, permits: usize) -> Option<Waker> {
         if self.active >= permits {
             return None;
@@ -688,15 +481,6 @@ impl<B: Batcher> Drop for Answers<'_, B> {
             self.give(place, Err(Error::DeviceFailed { device, reason }));
         }
         self.wakers.drain(..).for_each(wake);
-    }
-}
-
-/// Wakes by a waker that a caller brought. It may panic, which must not end the thread that computes,
-/// cancels or drops jobs of others.
-fn wake(waker: Waker) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-        // Its drop may panic in its turn.
-        std::mem::forget(panic);
     }
 }
 

@@ -63,7 +63,7 @@ struct TaskPointer(*const Task<'static>);
 // while the task lives: see `Place::work` and `Board::leave`.
 unsafe impl Send for TaskPointer {}
 
-struct Entry {
+struct Post {
     task: TaskPointer,
     /// Helpers that may still join.
     wanted: usize,
@@ -71,7 +71,7 @@ struct Entry {
 
 #[derive(Default)]
 struct State {
-    entries: Vec<Entry>,
+    entries: Vec<Post>,
     background: VecDeque<Arc<dyn Background>>,
     jobs: VecDeque<Arc<dyn Background>>,
     /// A task was taken while jobs waited.
@@ -98,7 +98,7 @@ pub(crate) struct Board {
     left: Condvar,
     /// Changes with every post and when the board closes; watched without the lock.
     version: AtomicUsize,
-    /// `State::awake`, for those who only want an idea of it.
+    /// `State::awake`, for a look without the lock.
     awake: AtomicUsize,
     /// Whether there are `State::jobs`, likewise.
     has_jobs: AtomicBool,
@@ -172,7 +172,7 @@ impl Board {
         if state.entries.len() == ENTRIES_MAX {
             return None;
         }
-        state.entries.push(Entry {
+        state.entries.push(Post {
             task: TaskPointer::to(task),
             wanted: helpers,
         });
@@ -189,7 +189,7 @@ impl Board {
     }
 
     /// Puts up work for the background, unless the board is full of it or somebody holds it just
-    /// now: who has such work does not wait. Returns whether a helper must be woken for it, or made;
+    /// now: a caller with such work does not wait. Returns whether a helper must be woken for it, or made;
     /// for what is not `urgent` none is woken if one will look before long.
     pub(crate) fn post_background(&self, work: Arc<dyn Background>, urgent: bool) -> Lacking {
         let nobody = Lacking {
@@ -219,7 +219,7 @@ impl Board {
         }
     }
 
-    /// Puts up jobs. Returns whether a helper must be woken for them, or made. Whoever posts them
+    /// Puts up jobs. Returns whether a helper must be woken for them, or made. The caller
     /// bounds how many there are.
     #[cfg_attr(not(feature = "software"), allow(dead_code))]
     pub(crate) fn post_job(&self, work: Arc<dyn Background>) -> Lacking {
@@ -269,7 +269,7 @@ impl Board {
     }
 
     /// Sends away all work for the background and all jobs: what they refer to, keys among it,
-    /// would else stay for as long as the board, and who waits for a job would wait as long.
+    /// would else stay for as long as the board, and a thread that waits for a job would wait as long.
     pub(crate) fn refuse_background(&self) {
         let mut state = self.lock();
         let mut refused = std::mem::take(&mut state.background);

@@ -40,7 +40,7 @@ mod waiting {
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where a thread sleeps. Who is woken before does not sleep.
+    /// Where a thread sleeps. One that is woken before does not sleep.
     #[cfg(not(loom))]
     pub(crate) struct Parker(std::thread::Thread);
 

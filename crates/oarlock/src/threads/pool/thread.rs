@@ -2,7 +2,7 @@
 //!
 //! The standard library takes a lock of its own where a thread of its begins and ends, and a child
 //! that is forked in just that moment has that lock taken for ever. The C library puts its own locks
-//! right in the child. So whoever lives on such a thread keeps off what registers it with the
+//! right in the child. So code on such a thread keeps off what registers it with the
 //! standard library: `std::thread::current`, `park`, and values of `thread_local` that have a `Drop`.
 
 use std::ffi::c_void;
@@ -17,7 +17,7 @@ pub(super) trait Life: Send + Sync + 'static {
     fn live(&self);
 }
 
-/// A thread that has been made. Who drops it neither joins nor detaches it.
+/// A thread that has been made. Dropping it neither joins nor detaches it.
 pub(super) struct Handle(libc::pthread_t);
 
 impl Handle {

@@ -1,4 +1,4 @@
-//! Who does which stripe.
+//! Which thread does which stripe.
 
 use super::sync::{AtomicU64, Ordering};
 

@@ -1,4 +1,5 @@
-//! Who may touch which part of a ring of keystream, and when: the protocol without the memory.
+//! Which thread may touch which part of a ring of keystream, and when: the protocol without the
+//! memory.
 //! tests/model.rs checks it with loom.
 //!
 //! A ring has slots, each for one granule of keystream. Granules are numbered through the ring's

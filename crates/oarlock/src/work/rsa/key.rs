@@ -281,8 +281,8 @@ impl RsaPrivateKey {
     /// A copy of its secret numbers, for a device that takes them with a request; `None` of a key
     /// that a device holds.
     ///
-    /// The copy lies in the heap, in memory that may be swapped out and that core dumps show. Whoever
-    /// has it has the key: keep it for the time of a request.
+    /// The copy lies in the heap, in memory that may be swapped out and that core dumps show. Anyone
+    /// that has it has the key: keep it for the time of a request.
     ///
     /// # Errors
     /// [`Error::DeviceFailed`] where memory has run out.

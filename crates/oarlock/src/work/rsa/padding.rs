@@ -252,7 +252,7 @@ pub(crate) fn pkcs1_message(message: &[u8], bytes: usize) -> Result<Zeroizing<Ve
 }
 
 /// The message in EME-PKCS1-v1_5. Where there is none, one made up out of the key and the
-/// ciphertext, always the same for the same: whoever sends altered ciphertexts cannot tell which of
+/// ciphertext, always the same for the same: a sender of altered ciphertexts cannot tell which of
 /// them decrypt, and learns nothing (draft-irtf-cfrg-rsa-guidance, 7; OpenSSL since 3.2 has the
 /// same one).
 ///

@@ -1,7 +1,7 @@
 //! Sessions of a token, each lent to one call at a time.
 //!
 //! All that is known of a token belongs to a generation: its slot, the sessions, the handles of
-//! keys. Whoever finds that the token or its login has gone ends the generation; the next call looks
+//! keys. A call that finds the token or its login gone ends the generation; the next call looks
 //! for the token anew, opens a session and logs in.
 
 use std::collections::BTreeMap;
@@ -17,14 +17,14 @@ use super::failure::Failure;
 use super::module::{LoginError, Module, TokenName, lock};
 use crate::device::request::DeviceError;
 
-pub(super) struct Pool {
+pub(super) struct Sessions {
     module: Arc<Module>,
     token: TokenName,
     pin: Option<Arc<Zeroizing<String>>>,
     /// Held while somebody opens a session and logs in.
     login: Mutex<()>,
     state: Mutex<State>,
-    /// Whoever waits for a session may look again.
+    /// Calls that wait for a session may look again.
     changed: Condvar,
 }
 
@@ -60,11 +60,11 @@ pub(super) enum KeyOperation {
 
 /// Room for a session, which is lent or about to be opened.
 pub(super) struct Room<'a> {
-    pool: &'a Pool,
+    sessions: &'a Sessions,
     generation: u64,
 }
 
-impl Pool {
+impl Sessions {
     pub(super) fn new(
         module: Arc<Module>,
         token: TokenName,
@@ -152,7 +152,7 @@ impl Pool {
             }
             let generation = state.generation;
             let room = || Room {
-                pool: self,
+                sessions: self,
                 generation,
             };
             if let Some(session) = state.idle.pop() {
@@ -220,7 +220,7 @@ impl Pool {
         Ok(session)
     }
 
-    /// For who holds `login`: of threads that find themselves logged out together, one logs in, or
+    /// For the thread that holds `login`: of threads that find themselves logged out together, one logs in, or
     /// fails to, for a token that is given a few wrong PINs locks itself.
     fn log_in(&self, session: &Session, token: &TokenInfo) -> Result<(), Failure> {
         let known = lock(&self.state).refused.clone();
@@ -288,13 +288,13 @@ impl Room<'_> {
         };
         state.idle.push(session);
         drop(state);
-        self.pool.changed.notify_one();
+        self.sessions.changed.notify_one();
         std::mem::forget(self);
     }
 
     /// None where its generation has ended.
     fn state(&self) -> Option<MutexGuard<'_, State>> {
-        let state = lock(&self.pool.state);
+        let state = lock(&self.sessions.state);
         (state.generation == self.generation).then_some(state)
     }
 }
@@ -304,12 +304,12 @@ impl Drop for Room<'_> {
         if let Some(mut state) = self.state() {
             state.open -= 1;
         }
-        self.pool.changed.notify_one();
+        self.sessions.changed.notify_one();
     }
 }
 
 /// With the last session to a token, its login ends.
-impl Drop for Pool {
+impl Drop for Sessions {
     fn drop(&mut self) {
         if self.module.check_process().is_ok() {
             let mut state = lock(&self.state);
