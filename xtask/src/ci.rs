@@ -14,7 +14,7 @@ use std::time::Instant;
 use self::programs::Programs;
 use self::report::Report;
 use crate::tool::{self, Metadata, Result, cargo};
-use crate::{constant_time, peers, structure, vectors};
+use crate::{constant_time, peers, proto, structure, vectors};
 
 /// What the CPU may hide from the tests, so that they also see the classes of CPUs below this one.
 const MASKS: [&str; 3] = ["-avx512", "-avx512,-vaes", "-avx512,-vaes,-aes"];
@@ -73,6 +73,9 @@ pub fn run_long() -> Result<()> {
         constant_time::check()
     })?;
     let metadata = Metadata::load()?;
+    run.step("generated code of the protocol", |report| {
+        report::shown(&mut proto::test(&metadata), report)
+    })?;
     run.step("differential fuzzing", |_| {
         fuzz::run(&metadata.workspace_root, &metadata.target_directory)
     })?;

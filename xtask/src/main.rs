@@ -9,6 +9,7 @@ mod kernels;
 mod peers;
 mod performance;
 mod plan;
+mod proto;
 mod structure;
 mod tokens;
 mod tool;
@@ -27,6 +28,7 @@ usage: cargo xtask COMMAND
   kernels        write the assembly of the kernels; with --check only compare it
   plan           measure this machine and write its entry of the plan's tables
   performance    write docs/performance.md from the records of the benchmark
+  proto          write the code of the cryptoserver's protocol from its .proto file
   vectors        fetch published test vectors into the target folder
   peers          fetch and build the benchmark's optional peers into the target folder;
                  `peers age` builds age and rage alone, which tests need too; `peers tokens`
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         ["performance"] => performance::run(),
         ["kernels"] => kernels::run(),
         ["kernels", "--check"] => kernels::check_all(),
+        ["proto"] => proto::run(),
         ["peers"] => peers::run(),
         ["peers", "age"] => peers::run_age(),
         ["peers", "tokens"] => peers::run_tokens(),

@@ -12,7 +12,7 @@ mod modules;
 mod rooms;
 
 use crate::tool::{Metadata, Result};
-use crate::{kernels, performance, plan};
+use crate::{kernels, performance, plan, proto};
 
 pub fn run() -> Result<()> {
     let metadata = Metadata::load()?;
@@ -24,6 +24,7 @@ pub fn run() -> Result<()> {
     findings.extend(plan::check(&metadata.workspace_root).err());
     findings.extend(kernels::check(&metadata.workspace_root).err());
     findings.extend(performance::check(&metadata.workspace_root).err());
+    findings.extend(proto::check(&metadata.workspace_root).err());
 
     for finding in &findings {
         println!("{finding}");

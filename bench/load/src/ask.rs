@@ -1,4 +1,4 @@
-//! Clients: closed loops, or so many requests a second whatever comes back.
+//! Clients of servers: closed loops, or a fixed number of requests a second.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ use crate::watch;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A server, as host:port; each connection goes to all of them
+    /// A server, as host:port; each client connects to all of them
     #[arg(long, required = true)]
     server: Vec<String>,
 
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum)]
     kind: Kind,
 
-    /// Clients with a connection of their own
+    /// Clients, each with a connection of its own
     #[arg(long, default_value_t = 1)]
     connections: usize,
 
@@ -36,39 +36,39 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1)]
     in_flight: usize,
 
-    /// Requests of a loop that go out together
+    /// Requests that a loop sends together
     #[arg(long, default_value_t = 1)]
     batch: usize,
 
-    /// So many requests a second in place of closed loops
+    /// Requests a second, in place of closed loops
     #[arg(long, conflicts_with_all = ["in_flight", "batch"])]
     per_second: Option<f64>,
 
-    /// Before anything counts
+    /// Seconds before anything counts
     #[arg(long, default_value_t = 0.3)]
     warm_up: f64,
 
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
 
-    /// Of a request, from first to last attempt
+    /// Seconds for a request, from first to last attempt
     #[arg(long, default_value_t = 10.0)]
     timeout: f64,
 
-    /// Servers whose CPU time, memory and descriptors are told
+    /// Processes of servers whose CPU time, memory and descriptors are reported
     #[arg(long)]
     pid: Vec<u32>,
 
-    /// One that is killed
+    /// The process to kill
     #[arg(long, requires = "kill_after")]
     kill: Option<i32>,
 
-    /// Seconds of the window after which it is
+    /// Seconds into the window at which it is killed
     #[arg(long)]
     kill_after: Option<f64>,
 }
 
-/// All clients are tasks of this thread.
+/// Runs all clients as tasks of this thread.
 pub(crate) fn run(args: &Args) -> Result<Report, String> {
     let asks = asks::of(args.kind)?.into();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -93,7 +93,7 @@ async fn ask(args: &Args, asks: Arc<[Ask]>) -> Result<Report, String> {
         let at = begins + Duration::from_secs_f64(after);
         tokio::spawn(async move {
             sleep_until(at.into()).await;
-            // Where it is gone already, the report shows no dent.
+            // If the process is gone already, the report shows no dent.
             let _ = kill_process(pid, Signal::KILL);
         });
     }
@@ -117,7 +117,7 @@ async fn connect(args: &Args) -> Result<Vec<Client>, String> {
     let tls = files.map(|files| files.client()).transpose();
     let tls = tls.map_err(|error| error.to_string())?;
     let mut clients = Vec::new();
-    // Some at a time, so that none waits longer for its handshake than it may.
+    // A few at a time, so that no handshake waits longer than it may.
     while clients.len() < args.connections {
         let some = (args.connections - clients.len()).min(CONNECTING_MAX);
         let fresh = (0..some).map(|_| {
@@ -144,13 +144,13 @@ async fn connect(args: &Args) -> Result<Vec<Client>, String> {
     Ok(clients)
 }
 
-/// CPU seconds of the window, and what is held each second of it.
+/// CPU seconds of the window, and the memory and descriptors held in each second of it.
 async fn watch(
     pids: Vec<u32>,
     begins: Instant,
     length: Duration,
 ) -> Result<(f64, Vec<(u64, u64)>), String> {
-    // One that was killed has none.
+    // A killed process has no figures.
     let cpu = || -> f64 {
         pids.iter()
             .map(|pid| watch::cpu_seconds(*pid).unwrap_or(0.0))
@@ -178,7 +178,7 @@ struct Run {
 }
 
 impl Run {
-    /// Each loop asks again when all of its batch is answered.
+    /// Each loop asks again once its whole batch is answered.
     async fn in_loops(&self, clients: &[Client], args: &Args) {
         let mut loops = JoinSet::new();
         for (place, client) in clients.iter().enumerate() {
@@ -201,7 +201,7 @@ impl Run {
         while loops.join_next().await.is_some() {}
     }
 
-    /// One after the other, by clients in turn. What a late tick has missed is made up for.
+    /// Sends requests one after the other, from the clients in turn. It makes up for late ticks.
     async fn at_rate(&self, clients: &[Client], rate: f64) {
         let mut under_way = JoinSet::new();
         let mut ticks = interval(TICK);
@@ -225,12 +225,12 @@ impl Run {
         let ask = &self.asks[number % self.asks.len()];
         let asked = Instant::now();
         let called = client.call(ask.operation.clone(), CallOptions::default());
-        // Twice the client's own limit: whoever passes this was lost.
+        // Twice the client's own limit: a request that passes it was lost.
         let outcome = match timeout(LOST_AFTER, called).await {
             Ok(outcome) => outcome.map(|answer| ask.is_right(&answer)),
             Err(_) => Err(ClientError {
                 code: tonic::Code::Unknown,
-                message: "it was never answered".into(),
+                message: "no answer arrived".into(),
             }),
         };
         self.locked().note(asked, outcome);

@@ -1,4 +1,4 @@
-//! What is asked, and what has to come back.
+//! Requests and their expected answers.
 
 use clap::ValueEnum;
 use oarlock::{
@@ -11,20 +11,20 @@ use pkcs1::der::{Decode as _, SecretDocument};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt as _, SeedableRng as _};
 
-/// What is asked for.
+/// A kind of request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Kind {
-    /// Signatures under RSA-2048 keys of the server's, `key-0` to `key-7`
+    /// Signatures under RSA-2048 keys of the server, `key-0` to `key-7`
     Sign,
-    /// Powers of RSA-1024, all numbers sent along
+    /// Powers of RSA-1024 with all numbers sent along
     ModExp,
     /// The same with the numbers of the Chinese remainder theorem
     ModExpCrt,
-    /// All operations, two of three signatures
+    /// All operations; two of three are signatures
     Mixed,
 }
 
-/// A request, and its right answer.
+/// A request and its expected answer.
 #[derive(Clone)]
 pub(crate) struct Ask {
     pub(crate) operation: Operation,
@@ -34,7 +34,7 @@ pub(crate) struct Ask {
 #[derive(Clone)]
 enum Expected {
     Bytes(Vec<u8>),
-    /// So many, whatever they are.
+    /// This many bytes of any value.
     Random(usize),
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Signing {
 pub(crate) const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
 
 impl Ask {
-    /// Whether a server answered what it should.
+    /// Whether a server's answer is right.
     pub(crate) fn is_right(&self, answer: &[u8]) -> bool {
         match &self.expected {
             Expected::Bytes(bytes) => answer == bytes,
@@ -67,7 +67,7 @@ impl Signing {
     }
 }
 
-/// Requests that differ, to be asked in turn. Their answers are computed here, by the library.
+/// Distinct requests, to be sent in turn. The library computes their answers here.
 pub(crate) fn of(kind: Kind) -> Result<Vec<Ask>, String> {
     let accelerator = Accelerator::builder().max_threads(0).build();
     let accelerator = accelerator.map_err(|error| error.to_string())?;
@@ -133,7 +133,7 @@ fn powers(accelerator: &Accelerator, has_crt: bool) -> Result<Vec<Ask>, String> 
 }
 
 /// Of twelve: eight signatures, a decryption, a bare private operation, a power with CRT and one
-/// without; and in every fourth twelve random bytes in place of the last.
+/// without; in every fourth twelve, random bytes in place of the last.
 fn mixed(accelerator: &Accelerator) -> Result<Vec<Ask>, String> {
     let mut random = StdRng::seed_from_u64(13);
     let Signing { keys, .. } = Signing::new()?;
@@ -185,7 +185,7 @@ fn mixed(accelerator: &Accelerator) -> Result<Vec<Ask>, String> {
     Ok(asks)
 }
 
-/// As long as a modulus, and less than it.
+/// A number as long as a modulus, and less than it.
 fn less_than(random: &mut impl Rng, modulus: &[u8]) -> Vec<u8> {
     let mut number = vec![0; modulus.len()];
     random.fill_bytes(&mut number);
@@ -212,7 +212,7 @@ fn not_a_key(error: impl std::fmt::Display) -> String {
 const RSA_1024: &str = include_str!("../../keys/rsa1024.pem");
 const RSA_2048: &str = include_str!("../../keys/rsa2048.pem");
 const END: &str = "-----END RSA PRIVATE KEY-----";
-/// As many as are mostly under way at once, and a multiple of the keys.
+/// About as many as are usually under way at once, and a multiple of the keys.
 const ASKS: usize = 64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The library, asked for signatures without a server.
+//! Signatures by the library, without a server.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 64)]
     in_flight: usize,
 
-    /// Before anything counts
+    /// Seconds before anything counts
     #[arg(long, default_value_t = 0.3)]
     warm_up: f64,
 
@@ -23,7 +23,7 @@ pub(crate) struct Args {
     seconds: f64,
 }
 
-/// On this thread alone.
+/// Runs on this thread alone.
 pub(crate) fn run(args: &Args) -> Result<Report, String> {
     let Signing { keys, digests } = Signing::new()?;
     let accelerator = Accelerator::builder().max_threads(0).build();

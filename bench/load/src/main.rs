@@ -1,11 +1,11 @@
-//! `oarlock-load`: clients of the cryptoserver in a process of their own, which `oarlock-bench`
-//! starts for its cases `server-*`; and the library asked for the same, without a server.
+//! `oarlock-load`: clients of the cryptoserver in a process of their own. `oarlock-bench` starts it
+//! for its cases `server-*`. It also runs the same work on the library without a server.
 //!
 //! ```text
-//! asks.rs    what is asked, and what has to come back: every answer is compared
-//! ask.rs     clients: closed loops, or so many requests a second
+//! asks.rs    requests and their expected answers: every answer is compared
+//! ask.rs     clients: closed loops, or a fixed number of requests a second
 //! local.rs   the library, by jobs in flight or call by call
-//! tally.rs   what came back, and when          watch.rs   the servers' CPU time, memory, descriptors
+//! tally.rs   results                            watch.rs   the servers' CPU time, memory, descriptors
 //! ```
 //!
 //! It writes one line of JSON, a [`Report`](tally::Report).
@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Clients of the cryptoserver for oarlock-bench, which starts it
+/// Clients of the cryptoserver, started by oarlock-bench
 #[derive(Parser)]
 #[command(version)]
 struct Cli {
@@ -30,9 +30,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Ask servers
+    /// Send requests to servers
     Ask(ask::Args),
-    /// Ask the library for signatures of RSA-2048
+    /// Make RSA-2048 signatures with the library
     Local(local::Args),
 }
 

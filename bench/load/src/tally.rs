@@ -1,4 +1,4 @@
-//! What came back, and when.
+//! Results: what came back, and when.
 
 use std::time::{Duration, Instant};
 
@@ -6,35 +6,35 @@ use oarlock_net::client::ClientError;
 use serde::Serialize;
 use tonic::Code;
 
-/// What came out. Times are of the window in which things count, after the warm-up.
+/// The report. Times are those of the window that counts, after the warm-up.
 #[derive(Serialize)]
 pub(crate) struct Report {
     /// Right answers within the window.
     answered: u64,
-    /// The window's length.
+    /// Length of the window.
     seconds: f64,
-    /// Of the servers, or with `local` of this process, within the window.
+    /// CPU time of the servers within the window; with `local`, of this process.
     cpu_seconds: f64,
-    /// Of the answers within the window.
+    /// Latencies of the answers within the window.
     us_p50: f64,
     us_p99: f64,
     us_max: f64,
-    /// Requests of the whole run, and those of them that ended otherwise than by a right answer:
+    /// Requests of the whole run, and those that did not end with a right answer:
     /// RESOURCE_EXHAUSTED, another error, or a wrong answer.
     asked: u64,
     refused: u64,
     failed: u64,
     wrong: u64,
-    /// What the first failure said.
+    /// The message of the first failure.
     first_failure: Option<String>,
     /// Right answers in each tenth of a second of the window.
     by_tenth: Vec<u64>,
-    /// Of the servers together, each second of the window: bytes that are resident, and descriptors.
+    /// For each second of the window, the servers' resident bytes and descriptors.
     resident_bytes: Vec<u64>,
     descriptors: Vec<u64>,
 }
 
-/// Counts.
+/// Counts results.
 pub(crate) struct Tally {
     begins: Instant,
     length: Duration,
@@ -48,7 +48,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Of a window.
+    /// Starts a count for a window.
     pub(crate) fn of(begins: Instant, length: Duration) -> Self {
         let tenths = length.as_millis().div_ceil(100) as usize;
         Self {
@@ -64,7 +64,7 @@ impl Tally {
         }
     }
 
-    /// A request has come to its end, now.
+    /// Counts a request that has just ended.
     pub(crate) fn note(&mut self, asked: Instant, outcome: Result<bool, ClientError>) {
         self.asked += 1;
         match outcome {
@@ -90,7 +90,7 @@ impl Tally {
         }
     }
 
-    /// With what was seen of the servers: CPU seconds, resident bytes, and descriptors.
+    /// Adds what was seen of the servers: CPU seconds, resident bytes and descriptors.
     pub(crate) fn report(mut self, cpu_seconds: f64, seen: &[(u64, u64)]) -> Report {
         self.latencies.sort_unstable();
         let at = |part: f64| match self.latencies.len().checked_sub(1) {

@@ -1,16 +1,16 @@
-//! Processes, by what the kernel says of them.
+//! What the kernel reports about processes.
 
 use std::fs;
 
-/// Of all threads that are there, to the nanosecond: the first figure of `schedstat` (the kernel's
-/// Documentation/scheduler/sched-stats.rst). Those of a server that have ended are not counted; its
-/// own stay.
+/// CPU seconds of all living threads, exact to the nanosecond: the first figure of `schedstat` (the
+/// kernel's Documentation/scheduler/sched-stats.rst). Threads that have ended are not counted; a
+/// server keeps its own.
 pub(crate) fn cpu_seconds(pid: u32) -> Result<f64, String> {
     let folder = format!("/proc/{pid}/task");
     let threads = fs::read_dir(&folder).map_err(|error| format!("{folder}: {error}"))?;
     let mut ns = 0;
     for thread in threads.flatten() {
-        // One that has ended meanwhile.
+        // The thread ended in the meantime.
         let Ok(text) = fs::read_to_string(thread.path().join("schedstat")) else {
             continue;
         };
@@ -20,7 +20,7 @@ pub(crate) fn cpu_seconds(pid: u32) -> Result<f64, String> {
     Ok(ns as f64 / 1e9)
 }
 
-/// Bytes that are resident, and descriptors; of one that is gone, none.
+/// Resident bytes and open descriptors; 0 for a process that has ended.
 pub(crate) fn held(pid: u32) -> (u64, u64) {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let mut lines = text.lines();

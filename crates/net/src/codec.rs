@@ -1,5 +1,5 @@
-//! Messages on the wire, as `tonic_prost` has them, with a bound to what they become in memory: an
-//! empty request has two bytes there, and a hundred times as many when it is decoded.
+//! The message codec: that of `tonic_prost` with a bound on the decoded size. An empty request
+//! takes two bytes on the wire and a hundred times as many in memory.
 
 use std::marker::PhantomData;
 
@@ -37,7 +37,7 @@ where
     }
 }
 
-/// Refuses messages of too many fields before they are decoded.
+/// Refuses messages with too many fields before it decodes them.
 pub struct BoundedDecoder<U>(ProstDecoder<U>);
 
 impl<U: Message + Default> Decoder for BoundedDecoder<U> {
@@ -56,8 +56,8 @@ impl<U: Message + Default> Decoder for BoundedDecoder<U> {
     }
 }
 
-/// Whether a message has more than so many fields at its top level (protobuf.dev, "Encoding"). What
-/// is no message is left to the decoder to refuse.
+/// Whether a message has more than `fields_max` fields at its top level (protobuf.dev, "Encoding").
+/// The decoder refuses malformed messages.
 fn has_more_fields(mut bytes: &[u8], fields_max: usize) -> bool {
     for _ in 0..=fields_max {
         if bytes.is_empty() {
@@ -95,7 +95,7 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// As many replies of a byte as a server puts into one message, and some more.
+/// More one-byte replies than a server puts into one message.
 const FIELDS_MAX: usize = 16_384;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The cryptoserver: private-key operations and modular exponentiation over the network.
 //!
-//! `proto/oarlock/v1/cryptoserver.proto` is what client and server say to each other, and
-//! docs/cryptoserver.md what the parts do.
+//! `proto/oarlock/v1/cryptoserver.proto` defines the protocol; docs/cryptoserver.md describes the
+//! parts.
 
 pub mod client;
 mod codec;

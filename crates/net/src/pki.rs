@@ -15,24 +15,24 @@ use rcgen::{
 use rustls_pki_types::ServerName;
 use zeroize::Zeroizing;
 
-/// What is to be made.
+/// Which certificates to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PkiRequest {
     /// DNS names and IP addresses of the server; at least one.
     pub server_names: Vec<String>,
-    /// Identities of clients; a certificate each, in files called so.
+    /// Identities of clients. Each gets a certificate in a file of that name.
     pub clients: Vec<String>,
-    /// How long all of it is valid: 1 to 36500.
+    /// Days of validity: 1 to 36500.
     pub days: u32,
 }
 
 impl PkiRequest {
-    /// Writes `ca.pem`, `server.pem` and a `.pem` for each client into `directory`, which is made
-    /// if need be, and the key of each beside it in a `.key` that its owner alone may read (ECDSA on
-    /// P-256, PKCS#8). Gives the paths.
+    /// Writes `ca.pem`, `server.pem` and a `.pem` for each client into `directory`, which it
+    /// creates if necessary. Beside each lies its key (ECDSA on P-256, PKCS#8) in a `.key` that
+    /// only its owner may read. Returns the paths.
     ///
     /// # Errors
-    /// What cannot be made. Nothing is overwritten, and nothing is left of what was begun.
+    /// What cannot be made. It overwrites nothing, and removes what it had begun.
     pub fn init(&self, directory: &Path) -> Result<Vec<PathBuf>, PkiError> {
         self.check()?;
         let pairs = self.pairs()?;
@@ -48,7 +48,7 @@ impl PkiRequest {
             for (path, bytes, mode) in files {
                 if let Err(error) = write(&path, bytes, mode) {
                     for path in &written {
-                        // What is left is said by the error that is on its way.
+                        // The error on its way says what is left.
                         let _ = fs::remove_file(path);
                     }
                     return Err(PkiError::file(&path, error));
@@ -62,7 +62,7 @@ impl PkiRequest {
     fn check(&self) -> Result<(), PkiError> {
         if self.server_names.is_empty() {
             return Err(PkiError::new(
-                "no name of a server: give a DNS name or an IP address",
+                "no server name: give a DNS name or an IP address",
             ));
         }
         for name in &self.server_names {
@@ -78,7 +78,7 @@ impl PkiRequest {
                 || !name.chars().all(is_plain)
             {
                 return Err(PkiError::new(format!(
-                    "client {name:?}: 1 to 64 letters, digits and - _ . @, the first no . or -"
+                    "client {name:?}: use 1 to 64 letters, digits and - _ . @, not starting with . or -"
                 )));
             }
             if [CA, SERVER].contains(&&name[..]) || self.clients[..i].contains(name) {
@@ -143,17 +143,17 @@ impl PkiRequest {
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_err(|_| PkiError::new("the clock is before 1970: set it"))?;
         let now = date_time_ymd(1970, 1, 1) + Duration::from_secs(now.as_secs());
-        // For clocks of others that are behind.
+        // For machines whose clock is behind.
         params.not_before = now - Duration::from_secs(3600);
         params.not_after = now + Duration::from_secs(u64::from(self.days) * 86400);
         Ok(params)
     }
 }
 
-/// A new RSA key of so many bits, 2048, 3072 or 4096, as PEM of PKCS#8.
+/// Makes an RSA key of 2048, 3072 or 4096 bits, as PKCS#8 PEM.
 ///
 /// # Errors
-/// For other sizes, and where none could be made.
+/// Another size, or a failed generation.
 pub fn new_rsa_key(bits: usize) -> Result<Zeroizing<String>, PkiError> {
     let size = match bits {
         2048 => RsaKeySize::_2048,
@@ -181,7 +181,7 @@ impl PkiError {
         let path = path.display();
         Self(match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
-                format!("{path}: is there already: choose another directory, or remove it")
+                format!("{path}: exists already: choose another directory, or remove it")
             }
             _ => format!("{path}: cannot be written: {error}"),
         })
@@ -223,7 +223,7 @@ fn write(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
     let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     if written.is_err() {
-        // The first error is the one to tell.
+        // The first error is the one to report.
         let _ = fs::remove_file(path);
     }
     written

@@ -1,8 +1,8 @@
-//! Mutual TLS: version 1.3 alone, by aws-lc, for HTTP/2.
+//! Mutual TLS: version 1.3 only, by aws-lc, for HTTP/2.
 //!
-//! No session is resumed, on either side. A resumed one is not asked for its certificate again (RFC
-//! 8446, 2.2), so that a client whose authority has been taken away would come in with its tickets;
-//! and connections are long, so that handshakes are few.
+//! Neither side resumes sessions. A resumed session does not present its certificate again (RFC
+//! 8446, 2.2), so a client whose authority was withdrawn could return with its tickets. Connections
+//! are long, so handshakes are few.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -30,18 +30,18 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     /// Its private key, not encrypted.
     pub key: PathBuf,
-    /// Roots that the other side's certificate has to lead to.
+    /// Roots for the certificates of the other side.
     pub roots: PathBuf,
-    /// Revocation lists (RFC 5280, 5): with them, every certificate of the other side but the root
-    /// has to be on none, and its issuer to have one that is not past its next update.
+    /// Revocation lists (RFC 5280, 5). If given, no certificate of the other side except the root
+    /// may be on one, and each issuer needs a list that is not past its next update.
     pub revoked: Option<PathBuf>,
 }
 
 impl TlsFiles {
-    /// Of a server.
+    /// The configuration of a server.
     ///
     /// # Errors
-    /// Which file cannot be read, has something else in it, has expired, or belongs to another.
+    /// Which file cannot be read, holds something else, has expired, or does not match.
     pub fn server(&self) -> Result<Arc<ServerConfig>, TlsError> {
         let (chain, key) = self.own()?;
         let roots = Arc::new(self.roots()?);
@@ -62,7 +62,7 @@ impl TlsFiles {
         Ok(Arc::new(config))
     }
 
-    /// Of a client.
+    /// The configuration of a client.
     ///
     /// # Errors
     /// As [`server`](Self::server).
@@ -122,11 +122,11 @@ impl TlsFiles {
         Ok(lists)
     }
 
-    /// Roots, or lists, that certificates cannot be looked at with.
+    /// Unusable roots or revocation lists.
     fn unfit(&self, error: VerifierBuilderError) -> TlsError {
         match (&self.revoked, error) {
             (Some(path), VerifierBuilderError::InvalidCrl(problem)) => {
-                TlsError::new(path, format!("a revocation list that is none: {problem:?}"))
+                TlsError::new(path, format!("not a valid revocation list: {problem:?}"))
             }
             (_, error) => TlsError::new(&self.roots, error),
         }
@@ -146,15 +146,15 @@ impl TlsFiles {
     }
 }
 
-/// A server's side that is replaced while the server runs. New connections get the new one, those
-/// that are there go on as they are.
+/// A server's TLS configuration, which can be replaced while the server runs. New connections get
+/// the new one; open connections keep theirs.
 #[derive(Debug)]
 pub struct ServerTls {
     current: RwLock<Arc<ServerConfig>>,
 }
 
 impl ServerTls {
-    /// From files.
+    /// Loads it from files.
     ///
     /// # Errors
     /// As [`TlsFiles::server`].
@@ -163,10 +163,10 @@ impl ServerTls {
         Ok(Self { current })
     }
 
-    /// Reads `files`, the same as before or others, for connections from now on.
+    /// Reads `files`, the same or others, for connections from now on.
     ///
     /// # Errors
-    /// As [`TlsFiles::server`]; then all stays as it was.
+    /// As [`TlsFiles::server`]; then nothing changes.
     pub fn reload(&self, files: &TlsFiles) -> Result<(), TlsError> {
         let new = files.server()?;
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
@@ -174,31 +174,31 @@ impl ServerTls {
         Ok(())
     }
 
-    /// What a connection is taken with now.
+    /// The configuration for a new connection.
     pub fn current(&self) -> Arc<ServerConfig> {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&current)
     }
 }
 
-/// Who a client is: the first URI among the alternative names of its certificate, else the first DNS
-/// name, else the common name.
+/// The identity of a client: the first URI among the alternative names of its certificate, else the
+/// first DNS name, else the common name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Identity(Arc<str>);
 
 impl Identity {
-    /// From text.
+    /// An identity from text.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
 
-    /// That of everyone who comes without TLS: `anonymous`.
+    /// The identity of every client without TLS: `anonymous`.
     pub fn anonymous() -> Self {
         Self::new("anonymous")
     }
 
-    /// That of the holder of a certificate; `None` where it has no name, or one with control
-    /// characters, which would forge lines of logs.
+    /// The identity in a certificate; `None` if it has no name, or one with control characters,
+    /// which could forge log lines.
     pub fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
         let certificate = Certificate::from_der(certificate).ok()?;
         let certificate = certificate.tbs_certificate();
@@ -223,12 +223,12 @@ impl Identity {
         is_plain.then(|| Self::new(name))
     }
 
-    /// As text.
+    /// The identity as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The same text, not copied.
+    /// The same text without a copy.
     pub(crate) fn shared(&self) -> Arc<str> {
         Arc::clone(&self.0)
     }
@@ -240,7 +240,7 @@ impl fmt::Display for Identity {
     }
 }
 
-/// A file of TLS, and what is wrong with it.
+/// What is wrong with a TLS file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsError {
     path: PathBuf,
@@ -264,7 +264,7 @@ impl fmt::Display for TlsError {
 
 impl std::error::Error for TlsError {}
 
-/// Chosen by name, so that nothing depends on what else a process has made its default.
+/// Chosen by name, so that the default of the process does not matter.
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
@@ -300,7 +300,7 @@ fn read(path: &Path) -> Result<Zeroizing<Vec<u8>>, TlsError> {
     Ok(Zeroizing::new(bytes))
 }
 
-/// What is in a file instead of what should be: the labels of its PEM.
+/// What a file holds instead: the labels of its PEM.
 fn contents(pem: &[u8]) -> String {
     let text = Zeroizing::new(String::from_utf8_lossy(pem).into_owned());
     let labels: Vec<_> = text
@@ -312,7 +312,7 @@ fn contents(pem: &[u8]) -> String {
         [] if pem.is_empty() => "nothing at all".to_owned(),
         [] => "something else: convert it with openssl x509 or openssl pkey".to_owned(),
         ["ENCRYPTED PRIVATE KEY"] => {
-            "an encrypted one: decrypt it with openssl pkey, and keep it to the server's user"
+            "an encrypted one: decrypt it with openssl pkey, readable by the server's user only"
                 .to_owned()
         }
         labels => labels.join(", "),
@@ -321,13 +321,13 @@ fn contents(pem: &[u8]) -> String {
 
 fn check_next_update(list: &CertificateRevocationListDer<'_>) -> Result<(), String> {
     let list = <CertificateList>::from_der(list)
-        .map_err(|error| format!("no revocation list of version 2 (RFC 5280): {error}"))?;
+        .map_err(|error| format!("not a revocation list of version 2 (RFC 5280): {error}"))?;
     let next_update = list.tbs_cert_list.next_update;
     let is_past = next_update.is_some_and(|time| time.to_system_time() < SystemTime::now());
     if is_past && let Some(time) = next_update {
         let (issuer, date) = (list.tbs_cert_list.issuer, time.to_date_time());
         return Err(format!(
-            "the revocation list of {issuer} was to be followed by another at {date}: fetch that"
+            "the next update of the revocation list of {issuer} was due at {date}: fetch it"
         ));
     }
     Ok(())

@@ -51,7 +51,18 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
     ),
     (
         "oarlock-net",
-        &[&["client", "server"], &["codec", "pki", "proto", "tls"]],
+        &[
+            &["client", "server"], // of the server, what puts it together and runs it
+            &["server::page"],     // metrics and health over HTTP
+            &["server::service"],  // messages to requests, and replies to messages
+            &["server::observe", "server::operation"],
+            &["server::dispatch"], // which device computes what, and when
+            &["server::devices", "server::listener", "server::outbox"],
+            &["server::access", "server::keys"],
+            &["server::config"],
+            &["pki", "proto", "tls"],
+            &["codec"],
+        ],
     ),
     (
         "oarlock-provider",
@@ -142,7 +153,14 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
         &[
             &["ci"],
             &["constant_time", "peers", "structure", "vectors"],
-            &["age_peers", "kernels", "performance", "plan", "tokens"],
+            &[
+                "age_peers",
+                "kernels",
+                "performance",
+                "plan",
+                "proto",
+                "tokens",
+            ],
             &["go"],
             &["fetch"],
             &["tool"],
@@ -157,7 +175,6 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
 pub const KNOWN: &[(&str, usize, usize)] = &[
     ("oarlock-kernels", 51, 12),
     ("oarlock-file", 15, 1),
-    ("oarlock-net", 12, 0),
     ("oarlock-provider", 19, 3),
     ("oarlock-cli", 39, 8),
     ("oarlock-bench", 33, 8),

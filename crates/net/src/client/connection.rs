@@ -1,4 +1,4 @@
-//! One connection to a server, with one stream of requests and replies on it.
+//! One connection to a server, with one stream of requests and replies.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,20 +22,20 @@ use tonic::{Code, Streaming};
 use tower::Service;
 use zeroize::Zeroizing;
 
-use super::{Address, Settings};
+use super::settings::{Address, Settings};
 use crate::proto::cryptoserver_client::CryptoserverClient;
 use crate::proto::{self, reply};
 
-/// What a server answered with, or why it did not.
+/// The answer of a server, or why there is none.
 pub(super) type Outcome = Result<Zeroizing<Vec<u8>>, Fault>;
 
 /// Why a request was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The server said so.
+    /// The server refused it.
     Refused { code: Code, message: String },
-    /// The connection broke before there was an answer. Whether the server computed is unknown, and
-    /// does not matter: nothing that it does changes anything.
+    /// The connection broke before an answer arrived. The server may have computed it, which does
+    /// not matter: operations have no effect.
     Broken,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused { message, .. } => f.write_str(message),
-            Self::Broken => f.write_str("the connection broke before there was an answer"),
+            Self::Broken => f.write_str("the connection broke before an answer arrived"),
         }
     }
 }
@@ -59,7 +59,7 @@ pub(super) async fn connect(
         address: address.clone(),
         settings: settings.clone(),
     };
-    // The name here goes into the `:authority` of requests; the certificate is checked by rustls.
+    // This name goes into the `:authority` of requests; rustls checks the certificate.
     let endpoint = Endpoint::from_shared(format!("http://{}", address.authority()))
         .map_err(|error| format!("{address}: {error}"))?
         .initial_stream_window_size(WINDOW_BYTES)
@@ -83,7 +83,7 @@ pub(super) async fn connect(
     Ok(CryptoserverClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX))
 }
 
-/// Makes the socket of a connection, with TLS on it unless the settings have none.
+/// Opens the socket of a connection, with TLS if the settings say so.
 #[derive(Clone)]
 struct Connector {
     address: Address,
@@ -116,30 +116,29 @@ impl Service<tonic::transport::Uri> for Connector {
     }
 }
 
-/// With TLS or without.
+/// A socket with or without TLS.
 trait Socket: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin {}
 impl<T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin> Socket for T {}
 
-/// A stream of requests that is open. Clones are of the same.
+/// An open stream of requests. Clones share it.
 #[derive(Clone)]
 pub(super) struct Exchange {
     outbox: mpsc::UnboundedSender<proto::Request>,
     pending: Arc<Mutex<Pending>>,
 }
 
-/// Requests that have no answer.
+/// Unanswered requests.
 #[derive(Default)]
 struct Pending {
     by_id: HashMap<u64, oneshot::Sender<Outcome>>,
     last_id: u64,
     is_broken: bool,
-    /// A server that has refused for reasons of its own is given a rest.
+    /// A server that answered UNAVAILABLE gets no requests until then.
     rests_until: Option<Instant>,
 }
 
 impl Exchange {
-    /// Opens the stream. The future that comes with it takes replies in, and is done when the stream
-    /// has broken.
+    /// Opens the stream. The returned future receives replies until the stream breaks.
     pub(super) async fn open(
         client: &mut CryptoserverClient<Channel>,
     ) -> Result<(Self, impl Future<Output = String> + Send + use<>), String> {
@@ -162,14 +161,14 @@ impl Exchange {
     }
 }
 
-/// Gives replies to who waits for them.
+/// Hands replies to their callers.
 async fn receive(mut inbound: Streaming<proto::ReplyBatch>, pending: Break) -> String {
     loop {
         match inbound.message().await {
             Ok(Some(batch)) => {
                 let mut locked = lock(&pending.0);
                 for reply in batch.replies {
-                    // One whose caller has gone, or that nobody asked for.
+                    // Its caller has gone, or nobody asked for it.
                     let Some(sender) = locked.by_id.remove(&reply.id) else {
                         continue;
                     };
@@ -188,7 +187,7 @@ async fn receive(mut inbound: Streaming<proto::ReplyBatch>, pending: Break) -> S
     }
 }
 
-/// Answers what is left when the stream is over, or nobody takes replies in any more.
+/// Fails the remaining requests when the stream is over or its receiver is dropped.
 struct Break(Arc<Mutex<Pending>>);
 
 impl Drop for Break {
@@ -204,7 +203,7 @@ impl Drop for Break {
     }
 }
 
-/// A stream as one of several that requests can go to.
+/// A stream as one target of the balancer.
 pub(super) struct Balanced {
     pub(super) exchange: Exchange,
     rest: Option<Pin<Box<Sleep>>>,
@@ -259,7 +258,7 @@ impl Service<proto::Request> for Balanced {
         pending.by_id.insert(request.id, sender);
         drop(pending);
         let forget = (Arc::clone(&self.exchange.pending), request.id);
-        // Where the stream has just broken, `Break` answers.
+        // If the stream has just broken, `Break` answers.
         let _ = self.exchange.outbox.send(request);
         Waiting {
             receiver,
@@ -268,7 +267,7 @@ impl Service<proto::Request> for Balanced {
     }
 }
 
-/// An answer that is on its way. Nobody takes it when this is dropped.
+/// An answer on its way. Dropping it discards the answer.
 pub(super) struct Waiting {
     receiver: oneshot::Receiver<Outcome>,
     forget: Option<(Arc<Mutex<Pending>>, u64)>,
@@ -292,7 +291,7 @@ impl Drop for Waiting {
     }
 }
 
-/// What goes out: as many requests in a message as there are when it is made.
+/// The outgoing messages. Each holds as many requests as are ready when it is made.
 struct Requests(mpsc::UnboundedReceiver<proto::Request>);
 
 impl Stream for Requests {
@@ -328,7 +327,7 @@ pub(super) fn outcome(reply: proto::Reply) -> Outcome {
     }
 }
 
-/// What a status says, with what lies behind it.
+/// The message of a status, or that of its innermost cause.
 pub(super) fn said(status: &tonic::Status) -> String {
     match std::error::Error::source(status) {
         Some(source) => innermost(source),
@@ -336,7 +335,7 @@ pub(super) fn said(status: &tonic::Status) -> String {
     }
 }
 
-/// The cause of causes, which alone tells what has happened.
+/// The innermost cause, which alone says what happened.
 fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
@@ -349,13 +348,13 @@ fn lock(pending: &Mutex<Pending>) -> MutexGuard<'_, Pending> {
     pending.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A message that has reached this gets no more requests.
+/// A message of this size gets no more requests.
 const BATCH_BYTES_MAX: usize = 64 << 10;
 /// The longest message of a server: 64 KiB and one more reply, which may be random bytes.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 const WINDOW_BYTES: u32 = 1 << 20;
-/// A server that is gone without a word is found out after both.
+/// A server that vanished is noticed after the sum of both.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a server that said UNAVAILABLE gets no requests, if there are others.
+/// How long a server that answered UNAVAILABLE gets no requests, if there are others.
 const REST: Duration = Duration::from_millis(100);

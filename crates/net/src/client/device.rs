@@ -1,4 +1,4 @@
-//! Servers as a device: their keys behind the library's ordinary ones.
+//! Servers as a device: their keys behind the library's own key type.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -11,28 +11,30 @@ use oarlock::{PublicKeyRequest, RsaPrivateKey, RsaPublicKey};
 use tokio::runtime::Runtime;
 use tonic::Code;
 
-use super::{CallOptions, Client, ClientError, Operation, Settings};
+use super::call::Client;
+use super::settings::{CallOptions, ClientError, Settings};
 use crate::proto;
+use crate::proto::request::Operation;
 
-/// Servers, for code that knows nothing of them: [`keys`](Self::keys) are private keys like any
-/// other, for [`Accelerator::rsa`](oarlock::Accelerator::rsa), whose numbers never leave the
-/// servers. A result that does not agree with the public key is refused here.
+/// A device backed by servers. Its [`keys`](Self::keys) are ordinary private keys for
+/// [`Accelerator::rsa`](oarlock::Accelerator::rsa); their numbers never leave the servers. A result
+/// that does not agree with the public key is refused on this side.
 ///
-/// Has a runtime of its own, with one thread; not to be dropped in an asynchronous task.
+/// It has a runtime of its own with one thread. Do not drop it in an asynchronous task.
 pub struct RemoteDevice {
     name: String,
     client: Client,
     runtime: Runtime,
-    /// Of a batch, as a median.
+    /// The median time of a batch.
     latency_us: AtomicU64,
 }
 
 impl RemoteDevice {
-    /// Connects, and waits for the first server.
+    /// Connects and waits for the first server.
     ///
     /// # Errors
-    /// UNAVAILABLE where none is there after the settings' `connect_timeout`; INTERNAL where there
-    /// is no thread or descriptor left.
+    /// UNAVAILABLE if no server is reached within the settings' `connect_timeout`; INTERNAL if
+    /// there is no thread or descriptor left.
     pub fn connect(name: impl Into<String>, settings: Settings) -> Result<Arc<Self>, ClientError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -60,7 +62,7 @@ impl RemoteDevice {
     /// The keys that the servers let this client use without padding (`raw_private`), by id.
     ///
     /// # Errors
-    /// What the servers said, or why they cannot be asked.
+    /// The answer of the servers, or why they cannot be asked.
     pub fn keys(self: &Arc<Self>) -> Result<Vec<(String, RsaPrivateKey)>, ClientError> {
         let listed = self.runtime.block_on(self.client.list_keys())?;
         let raw = proto::Permission::RawPrivate as i32;
@@ -80,7 +82,7 @@ impl RemoteDevice {
         keys.collect()
     }
 
-    /// Of the same connections, for code that waits for nobody.
+    /// A client over the same connections, for asynchronous code.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -125,7 +127,7 @@ impl PublicKeyDevice for RemoteDevice {
             let (client, sender) = (self.client.clone(), sender.clone());
             self.runtime.spawn(async move {
                 let result = client.call(operation, CallOptions::default()).await;
-                // Whoever waits is still there: it waits for all.
+                // The receiver is still there: it waits for all results.
                 let _ = sender.send((place, result));
             });
         }

@@ -1,4 +1,4 @@
-//! Which servers there are, and connections to them, kept open.
+//! The directory: which servers there are, and open connections to them.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -17,31 +17,31 @@ use tower::discover::Change;
 use tower::load::{CompleteOnResponse, PendingRequests};
 
 use super::connection::{Balanced, Exchange, Fault, connect, said};
-use super::{Address, ClientError, Settings};
+use super::settings::{Address, ClientError, Settings};
 use crate::proto::cryptoserver_client::CryptoserverClient;
 use crate::proto::{self};
 
 type Balancer = Balance<Changes, proto::Request>;
-/// A connection that comes or goes.
+/// A connection that opens or closes.
 type Coming = Change<Key, PendingRequests<Balanced>>;
-/// A server, and which of the connections to it.
+/// A server, and the number of the connection to it.
 type Key = (Address, usize);
 
-/// Connections, and the tasks that keep them.
+/// Connections, and the tasks that keep them open.
 pub(super) struct Directory {
     settings: Settings,
     balance: Mutex<Balancer>,
     state: watch::Receiver<State>,
-    /// Ends them all when it goes.
+    /// Dropping it ends them all.
     _tasks: JoinSet<()>,
 }
 
-/// What is known of connections; the number goes up with every change.
+/// The state of the connections. `changes` grows with every change.
 #[derive(Clone, Default)]
 struct State {
     changes: u64,
     open: HashMap<Key, CryptoserverClient<Channel>>,
-    /// Why there is none to a server.
+    /// Why a server has no connection.
     faults: HashMap<String, String>,
 }
 
@@ -83,12 +83,12 @@ impl Directory {
         ask(&mut self.balance.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// How many changes there have been.
+    /// The number of changes so far.
     pub(super) fn changes(&self) -> u64 {
         self.state.borrow().changes
     }
 
-    /// Waits until there have been more; not for ever, for a server that rests comes back without one.
+    /// Waits for another change, for a bounded time: a server whose back-off ends makes no change.
     pub(super) async fn until_changed(&self, changes: u64) {
         let mut state = self.state.clone();
         let changed = state.wait_for(|state| state.changes > changes);
@@ -146,7 +146,7 @@ impl Directory {
     }
 }
 
-/// What a request to a balance failed with: the fault of a connection.
+/// The connection's fault behind an error of the balancer.
 pub(super) fn fault(error: tower::BoxError) -> Fault {
     match error.downcast::<Fault>() {
         Ok(fault) => *fault,
@@ -154,7 +154,7 @@ pub(super) fn fault(error: tower::BoxError) -> Fault {
     }
 }
 
-/// Connections that come and go, for the balance.
+/// Opening and closing connections, for the balancer.
 pub(super) struct Changes(mpsc::UnboundedReceiver<Coming>);
 
 impl Stream for Changes {
@@ -165,7 +165,7 @@ impl Stream for Changes {
     }
 }
 
-/// Keeps connections to what is behind one name.
+/// Keeps connections to the addresses of one name.
 #[derive(Clone)]
 struct Keeper {
     settings: Settings,
@@ -174,7 +174,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Looks the name up again and again.
+    /// Looks the name up, again and again.
     async fn watch(self, server: String) {
         let host = server.rsplit_once(':').map_or("", |(host, _)| host);
         let host = host
@@ -199,7 +199,7 @@ impl Keeper {
                         let stays = found.contains(key);
                         if !stays {
                             task.abort();
-                            self.gone(key, "the name has this address no more".into());
+                            self.gone(key, "the name no longer has this address".into());
                         }
                         stays
                     });
@@ -212,7 +212,7 @@ impl Keeper {
                         state.faults.remove(&server);
                     });
                 }
-                // Connections that are open are not closed for a name server that is down.
+                // A failing name server closes no open connection.
                 Err(error) => self.change(|state| {
                     state
                         .faults
@@ -228,7 +228,7 @@ impl Keeper {
         }
     }
 
-    /// Connects, and connects again.
+    /// Connects, again and again.
     async fn keep(self, key: Key) {
         let mut pause = RETRY_MIN;
         loop {
@@ -239,7 +239,7 @@ impl Keeper {
                 }
                 Err(reason) => {
                     self.gone(&key, reason);
-                    // Not all clients of a server that comes back at the same moment.
+                    // Clients of a returning server do not all connect at once.
                     sleep(pause + pause.mul_f64(jitter())).await;
                     pause = (pause * 2).min(RETRY_MAX);
                 }
@@ -247,7 +247,7 @@ impl Keeper {
         }
     }
 
-    /// A connection, from its beginning to its end; fails where it does not begin.
+    /// Serves a connection to its end; fails if it cannot be opened.
     async fn hold(&self, key: &Key) -> Result<String, String> {
         let mut client = connect(&key.0, &self.settings).await?;
         let opened = timeout(self.settings.connect_timeout, Exchange::open(&mut client));
@@ -281,7 +281,7 @@ impl Keeper {
     }
 }
 
-/// From 0 to 1, by the clock: nothing depends on it but who comes first.
+/// From 0 to 1, by the clock. It decides only who connects first.
 fn jitter() -> f64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     f64::from(now.unwrap_or_default().subsec_nanos() % 1_000_000) / 1e6

@@ -1,10 +1,9 @@
-//! Who may do what: from the identity in a client's certificate to keys and operations.
+//! The access list: from the identity in a client's certificate to keys and operations.
 
 use std::sync::Arc;
 
-use serde::Deserialize;
-
 use super::config::ClientConfig;
+pub use super::config::{Operation, Pattern};
 use crate::tls::Identity;
 
 /// The access list, in the order of the configuration.
@@ -14,7 +13,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// From the `[[client]]` entries of a configuration.
+    /// Builds it from the `[[client]]` entries of a configuration.
     pub fn new(clients: &[ClientConfig]) -> Self {
         let entry = |client: &ClientConfig| {
             let rights = Rights(Arc::new(Granted {
@@ -29,8 +28,8 @@ impl Access {
         }
     }
 
-    /// What `identity` may do: that of the first entry whose pattern fits, and of no later one;
-    /// `None` where none fits.
+    /// The rights of `identity`: those of the first entry whose pattern matches; `None` if none
+    /// does.
     pub fn of(&self, identity: &Identity) -> Option<Rights> {
         let mut clients = self.clients.iter();
         let (_, rights) = clients.find(|(pattern, _)| pattern.fits(identity.as_str()))?;
@@ -50,89 +49,24 @@ struct Granted {
 }
 
 impl Rights {
-    /// Whether `operation` is allowed with the key of this id. `key_id` is not looked at for
-    /// operations that no key of the server's belongs to.
+    /// Whether `operation` is allowed with the key of this id. For operations without a server key,
+    /// `key_id` is ignored.
     pub fn allows(&self, key_id: &str, operation: Operation) -> bool {
         self.allows_operation(operation) && (!operation.needs_key() || self.allows_key(key_id))
     }
 
-    /// Whether `operation` is allowed, with any key at all.
+    /// Whether `operation` is allowed with any key at all.
     pub fn allows_operation(&self, operation: Operation) -> bool {
         self.0.operations.contains(&operation)
     }
 
-    /// Whether the key of this id may be used, for what the operations allow.
+    /// Whether the key of this id may be used for the allowed operations.
     pub fn allows_key(&self, key_id: &str) -> bool {
         self.0.keys.iter().any(|pattern| pattern.fits(key_id))
     }
 
-    /// Of the client's fair share, relative to other clients'; at least 1.
+    /// The client's fair share relative to other clients'; at least 1.
     pub fn weight(&self) -> u32 {
         self.0.weight
-    }
-}
-
-/// What a client can ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Operation {
-    /// A signature with padding.
-    Sign,
-    /// A decryption with padding.
-    Decrypt,
-    /// A power by a private exponent without padding, and so all that the key can do.
-    RawPrivate,
-    /// Modular exponentiation with the client's own numbers.
-    ModExp,
-    /// Random bytes.
-    Random,
-    /// The list of the keys that the client may use.
-    List,
-}
-
-impl Operation {
-    /// Whether a key of the server's belongs to it.
-    pub fn needs_key(self) -> bool {
-        match self {
-            Self::Sign | Self::Decrypt | Self::RawPrivate => true,
-            Self::ModExp | Self::Random | Self::List => false,
-        }
-    }
-}
-
-/// Text in which every `*` stands for any characters, or none; nothing else is special.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern(String);
-
-impl Pattern {
-    /// From what is written in the configuration.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// As it was written.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether the whole of `text` is of this pattern. Takes time in proportion to the product of
-    /// the two lengths at most.
-    pub fn fits(&self, text: &str) -> bool {
-        let Some((first, rest)) = self.0.split_once('*') else {
-            return self.0 == text;
-        };
-        let Some(mut text) = text.strip_prefix(first) else {
-            return false;
-        };
-        let (middle, last) = rest.rsplit_once('*').unwrap_or(("", rest));
-        // The leftmost place of each part leaves the most to those behind it.
-        for part in middle.split('*') {
-            let Some(at) = text.find(part) else {
-                return false;
-            };
-            text = &text[at + part.len()..];
-        }
-        text.ends_with(last)
     }
 }

@@ -1,4 +1,4 @@
-//! Devices, opened as the configuration says.
+//! The devices of the server, opened as the configuration says.
 
 use std::sync::Arc;
 
@@ -9,7 +9,14 @@ use oarlock::device::{
 use oarlock::{PublicKeyRequest, RsaPrivateKey};
 
 use super::config::{DeviceConfig, DeviceEntry, Simulation};
-use super::dispatch::Crew;
+
+/// A device and the number of its worker threads.
+pub struct DeviceWorkers {
+    /// The device.
+    pub device: Arc<dyn PublicKeyDevice>,
+    /// Threads that give it work. A device with coprocessors needs at least one for each.
+    pub workers: usize,
+}
 
 /// All devices of a server.
 #[derive(Default)]
@@ -19,15 +26,15 @@ struct Opened {
     name: String,
     workers: usize,
     device: Arc<dyn PublicKeyDevice>,
-    /// The same, if it is one.
+    /// The device itself, if it is a token.
     token: Option<Arc<Pkcs11Device>>,
 }
 
 impl Devices {
-    /// Opens each.
+    /// Opens each device.
     ///
     /// # Errors
-    /// The first that cannot be opened, by name.
+    /// Names the first device that cannot be opened.
     pub(super) fn open(entries: &[DeviceEntry]) -> Result<Self, String> {
         let opened = entries.iter().map(|entry| {
             Opened::open(entry).map_err(|error| format!("device {:?}: {error}", entry.name))
@@ -35,22 +42,22 @@ impl Devices {
         opened.collect::<Result<_, _>>().map(Self)
     }
 
-    pub(super) fn crews(&self) -> Vec<Crew> {
-        let crews = self.0.iter().map(|opened| Crew {
+    pub(super) fn drivers(&self) -> Vec<DeviceWorkers> {
+        let drivers = self.0.iter().map(|opened| DeviceWorkers {
             device: Arc::clone(&opened.device),
             workers: opened.workers,
         });
-        crews.collect()
+        drivers.collect()
     }
 
-    /// The keys that a device holds and that are of use, with their labels.
+    /// The usable keys that a device holds, with their labels.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Why the device gives no keys.
     pub(super) fn keys_of(&self, name: &str) -> Result<Vec<(String, RsaPrivateKey)>, String> {
         let opened = self.0.iter().find(|opened| opened.name == name);
         let token = opened.and_then(|opened| opened.token.as_ref());
-        let token = token.ok_or_else(|| format!("there is no device {name:?} that holds keys"))?;
+        let token = token.ok_or_else(|| format!("no device {name:?} holds keys"))?;
         let keys = token
             .keys()
             .map_err(|error| format!("device {name:?}: {error}"))?;
@@ -61,7 +68,7 @@ impl Devices {
                     device = name,
                     key = key.label(),
                     problem,
-                    "a key is of no use"
+                    "a key cannot be used"
                 );
                 continue;
             }
@@ -142,7 +149,7 @@ fn named(name: &str, device: impl PublicKeyDevice + 'static) -> Arc<dyn PublicKe
     Arc::new(Named(name.to_owned(), Arc::new(device)))
 }
 
-/// A device by the name that the configuration gives it.
+/// A device under the name that the configuration gives it.
 struct Named(String, Arc<dyn PublicKeyDevice>);
 
 impl PublicKeyDevice for Named {

@@ -1,10 +1,9 @@
 //! The server's keys: read from files, directories and tokens, and replaced while it runs.
 //!
-//! Readers take a snapshot, which never changes; who replaces it makes a whole new one. A directory
-//! is looked through anew whenever something happens in it, and every half minute, for what was not
-//! heard of (another machine's writes, a directory put in the place of the first). A file that is
-//! wrong then leaves the key that came from it before, so that a rotation that is half done, or
-//! failed, takes nothing away.
+//! Readers take an immutable snapshot; a change makes a new one. A directory is read again whenever
+//! something happens in it, and every 30 seconds for changes that the system does not report
+//! (another machine's writes, a replaced directory). If a file is wrong then, the key read from it
+//! before stays, so a half-done or failed rotation removes nothing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -17,7 +16,8 @@ use std::time::{Duration, SystemTime};
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
-use oarlock::RsaPrivateKey;
+use oarlock::device::{SoftwareDevice, complete, visible_cpu};
+use oarlock::{Hash, PublicKeyRequest, RsaPrivateKey, SignatureScheme};
 use pkcs8::{EncryptedPrivateKeyInfoRef, SecretDocument};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -25,64 +25,63 @@ use zeroize::Zeroizing;
 
 use super::config::{self, KeyConfig, Secret};
 
-/// The keys at one moment.
+/// A snapshot of the keys.
 #[derive(Debug, Default)]
 pub struct Keys(BTreeMap<String, Entry>);
 
 impl Keys {
-    /// The key that clients call so.
+    /// The key with this id.
     pub fn get(&self, id: &str) -> Option<&RsaPrivateKey> {
         self.0.get(id).map(|entry| &entry.key)
     }
 
-    /// All of them, in the order of their ids.
+    /// All keys, ordered by id.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RsaPrivateKey)> {
         self.0.iter().map(|(id, entry)| (&id[..], &entry.key))
     }
 }
 
-/// Gives the keys that a device holds, with their labels, by the device's name; or says why it
-/// cannot.
+/// Returns the keys that the named device holds, with their labels, or says why it cannot.
 pub type Tokens<'a> = dyn Fn(&str) -> Result<Vec<(String, RsaPrivateKey)>, String> + 'a;
 
-/// The keys, as they are now.
+/// The current keys.
 #[derive(Debug)]
 pub struct KeyStore {
     current: RwLock<Arc<Keys>>,
     state: Mutex<State>,
-    /// The directories may be others, or have others' contents.
+    /// Notified when the directories, or their contents, may have changed.
     changed: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     directories: Vec<(PathBuf, Option<Secret>)>,
-    /// Keys that come from elsewhere.
+    /// Keys from files and tokens.
     fixed: BTreeMap<String, Entry>,
-    /// Files of the directories.
+    /// The files in the directories.
     seen: HashMap<PathBuf, Seen>,
 }
 
 #[derive(Clone, Debug)]
 struct Entry {
     key: RsaPrivateKey,
-    /// In words.
+    /// Where the key comes from, for messages.
     origin: String,
 }
 
-/// A file, as it was when it was read last.
+/// A file as it was last read.
 #[derive(Clone, Debug)]
 struct Seen {
-    /// `None` if it may change without a trace.
+    /// `None` if the file may change without a trace.
     stamp: Option<Stamp>,
     key: Option<RsaPrivateKey>,
 }
 
 impl KeyStore {
-    /// Reads all keys. `tokens` is asked for those of devices.
+    /// Reads all keys. `tokens` returns the keys of devices.
     ///
     /// # Errors
-    /// The first key that cannot be had, or two of one id.
+    /// The first key that cannot be read, or two keys with one id.
     pub fn load(keys: &[KeyConfig], tokens: &Tokens<'_>) -> Result<Self, KeyError> {
         let (state, keys) = State::read(keys, tokens, None)?;
         Ok(Self {
@@ -92,12 +91,12 @@ impl KeyStore {
         })
     }
 
-    /// Reads all keys anew, the same as before or others, and puts them in the place of those that
-    /// are there. A file of a directory that is wrong now leaves the key that came from it before.
-    /// Blocks while files and tokens are read.
+    /// Reads all keys again, from the same or another configuration, and replaces the current ones.
+    /// If a file in a directory is wrong, the key read from it before stays. Blocks while it reads
+    /// files and asks tokens.
     ///
     /// # Errors
-    /// As [`load`](Self::load); then all stay as they were.
+    /// As [`load`](Self::load); then all keys stay as they were.
     pub fn reload(&self, keys: &[KeyConfig], tokens: &Tokens<'_>) -> Result<(), KeyError> {
         let mut state = self.state();
         let (new, keys) = State::read(keys, tokens, Some(&state))?;
@@ -107,24 +106,24 @@ impl KeyStore {
         Ok(())
     }
 
-    /// The keys as they are now. Requests keep what they began with.
+    /// The current keys. Requests keep the snapshot they began with.
     pub fn current(&self) -> Arc<Keys> {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&current)
     }
 
-    /// Looks through the directories for what has changed. Blocks while files are read.
+    /// Reads what has changed in the directories. Blocks while it reads files.
     pub fn refresh(&self) {
         let mut state = self.state();
         let keys = state.refresh(&self.current());
         self.replace(keys);
     }
 
-    /// Follows what happens in the directories, until what is returned is dropped. Where the system
-    /// cannot tell, they are looked through every 30 seconds.
+    /// Follows changes in the directories until the returned value is dropped. If the system cannot
+    /// report them, the directories are read every 30 seconds.
     ///
     /// # Panics
-    /// Outside of a tokio runtime.
+    /// Outside a tokio runtime.
     pub fn watch(self: &Arc<Self>) -> KeyWatch {
         let changed = Arc::clone(&self.changed);
         let mut watcher = watcher(&changed);
@@ -132,14 +131,14 @@ impl KeyStore {
         changed.notify_one();
         KeyWatch(tokio::spawn(async move {
             loop {
-                // Whether there was news or only time has passed, what follows is the same.
+                // What follows is the same after a change and after a timeout.
                 let _ = tokio::time::timeout(POLL, changed.notified()).await;
                 // Changes come in groups.
                 tokio::time::sleep(SETTLE).await;
                 let store = Weak::clone(&store);
                 let round = tokio::task::spawn_blocking(move || {
                     let store = store.upgrade()?;
-                    // Before it is looked through, so that nothing is missed.
+                    // Before the directories are read, so that no change is missed.
                     store.listen(watcher.as_mut());
                     store.refresh();
                     Some(watcher)
@@ -156,8 +155,8 @@ impl KeyStore {
         }))
     }
 
-    /// Asks for news of every directory: once more of those that it has asked for, since others may
-    /// stand in their place.
+    /// Watches every directory; those already watched again, because another directory may stand in
+    /// their place.
     fn listen(&self, watcher: Option<&mut RecommendedWatcher>) {
         let Some(watcher) = watcher else { return };
         let directories: Vec<_> = self.state().directories.clone();
@@ -178,7 +177,7 @@ impl KeyStore {
             match current.0.get(id) {
                 None => tracing::info!("key {id:?}: new, from {}", entry.origin),
                 Some(before) if before.key.public_key() != entry.key.public_key() => {
-                    tracing::info!("key {id:?}: another one, from {}", entry.origin);
+                    tracing::info!("key {id:?}: replaced, from {}", entry.origin);
                 }
                 Some(_) => {}
             }
@@ -204,7 +203,7 @@ impl Drop for KeyWatch {
     }
 }
 
-/// Why a key cannot be had, and which.
+/// Which key cannot be read, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyError(String);
 
@@ -217,7 +216,7 @@ impl fmt::Display for KeyError {
 impl std::error::Error for KeyError {}
 
 impl State {
-    /// Reads everything; what was there `before` lets wrong files of directories pass.
+    /// Reads everything. A wrong file in a directory passes if `before` knew it.
     fn read(
         configs: &[KeyConfig],
         tokens: &Tokens<'_>,
@@ -268,17 +267,17 @@ impl State {
         Ok((state, keys))
     }
 
-    /// Looks through the directories, and leaves what is wrong as it was.
+    /// Reads what has changed in the directories. Wrong files keep their previous key.
     fn refresh(&mut self, current: &Keys) -> Keys {
         let mut keys = Keys(self.fixed.clone());
         let mut all = HashMap::new();
         for (directory, passphrase) in &self.directories {
             let mut paths = files(directory).unwrap_or_else(|what| {
-                tracing::warn!("{}; its keys stay", of_file(directory, &what));
+                tracing::warn!("{}; keeping its keys", of_file(directory, &what));
                 let paths = self.seen.keys().filter(|path| path.starts_with(directory));
                 paths.cloned().collect()
             });
-            // Of two files of one id that has stayed which was there first.
+            // Of two files with one id, the one that was there first wins.
             paths.sort_by_key(|path| {
                 let origin = path.display().to_string();
                 !current.0.values().any(|entry| entry.origin == origin)
@@ -295,7 +294,7 @@ impl State {
                 if let Some((id, entry)) = named(&path, &seen)
                     && let Err(error) = add(&mut keys.0, &id, entry)
                 {
-                    tracing::warn!("{error}; the first one stays");
+                    tracing::warn!("{error}; keeping the first one");
                 }
                 all.insert(path, seen);
             }
@@ -305,7 +304,7 @@ impl State {
     }
 }
 
-/// What a file of a directory is called, and its key if it has one.
+/// The id of a file in a directory, and its key if it has one.
 fn named(path: &Path, seen: &Seen) -> Option<(String, Entry)> {
     let id = config::id_of_file(path)?;
     let key = seen.key.clone()?;
@@ -320,12 +319,12 @@ fn look(path: &Path, passphrase: Option<&Secret>) -> Result<Seen, (Option<Stamp>
     }
 }
 
-/// A file that is wrong: what came from it before.
+/// A wrong file: the key read from it before stays.
 fn kept(path: &Path, stamp: Option<Stamp>, what: &str, old: Option<&Seen>) -> Seen {
     let key = old.and_then(|old| old.key.clone());
     let end = match key {
-        Some(_) => "the key that came from it before stays",
-        None => "passed over",
+        Some(_) => "keeping the key read from it before",
+        None => "skipped",
     };
     tracing::warn!("{}; {end}", of_file(path, what));
     Seen { stamp, key }
@@ -334,7 +333,7 @@ fn kept(path: &Path, stamp: Option<Stamp>, what: &str, old: Option<&Seen>) -> Se
 fn add(keys: &mut BTreeMap<String, Entry>, id: &str, entry: Entry) -> Result<(), KeyError> {
     if let Some(first) = keys.get(id) {
         return Err(KeyError(format!(
-            "key {id:?} comes from {} and from {}: call one of them otherwise",
+            "key {id:?} comes from {} and from {}: rename one of them",
             first.origin, entry.origin
         )));
     }
@@ -342,7 +341,7 @@ fn add(keys: &mut BTreeMap<String, Entry>, id: &str, entry: Entry) -> Result<(),
     Ok(())
 }
 
-/// Those of a token that the configuration asks for, with their ids.
+/// The keys of a token that the configuration names, with their ids.
 fn chosen(
     device: &str,
     key: Option<&config::TokenKey>,
@@ -353,7 +352,9 @@ fn chosen(
             .into_iter()
             .partition(|(label, _)| config::is_id(label));
         for (label, _) in nameless {
-            tracing::warn!("device {device:?}: the key of label {label:?} is passed over: no id");
+            tracing::warn!(
+                "device {device:?}: the key with label {label:?} is skipped: its label cannot be an id"
+            );
         }
         return Ok(named);
     };
@@ -365,17 +366,17 @@ fn chosen(
     match (of_label.next(), of_label.next()) {
         (Some(key), None) => Ok(vec![key]),
         (Some(_), Some(_)) => Err(KeyError(format!(
-            "device {device:?} has two keys of label {:?}: change one of the labels",
+            "device {device:?} has two keys with label {:?}: change one of the labels",
             wanted.label
         ))),
         (None, _) => Err(KeyError(format!(
-            "device {device:?} has no key of label {:?}: it has {labels:?}",
+            "device {device:?} has no key with label {:?}: it has {labels:?}",
             wanted.label
         ))),
     }
 }
 
-/// Every `*.pem` and `*.key` that is a file, hidden ones aside, in the order of their names.
+/// Every regular `*.pem` and `*.key` that is not hidden, ordered by name.
 fn files(directory: &Path) -> Result<Vec<PathBuf>, String> {
     let cannot = |error| format!("cannot be read: {error}");
     let mut paths = Vec::new();
@@ -391,7 +392,7 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, String> {
             continue;
         }
         if config::id_of_file(&path).is_none() {
-            tracing::warn!("{}: passed over: its name makes no id", path.display());
+            tracing::warn!("{}: skipped: its name cannot be an id", path.display());
             continue;
         }
         paths.push(path);
@@ -400,19 +401,19 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-/// The private key in a file, `None` if it has only certificates and the like.
+/// The private key in a file; `None` if the file holds only certificates and the like.
 fn read_file(
     path: &Path,
     passphrase: Option<&Secret>,
 ) -> Result<(Option<Stamp>, Option<RsaPrivateKey>), String> {
     let cannot = |error| format!("cannot be read: {error}");
-    // What is no file, as a pipe, could hold up whoever opens it.
+    // Opening a pipe could block.
     if !fs::metadata(path).map_err(cannot)?.is_file() {
-        return Err("no regular file".to_owned());
+        return Err("not a regular file".to_owned());
     }
     let file = File::open(path).map_err(cannot)?;
     let metadata = file.metadata().map_err(cannot)?;
-    // Room for all of it, so that nothing is left behind in a smaller one.
+    // Room for the whole file, so that no smaller buffer leaves a copy behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_BYTES_MAX + 1));
     file.take(FILE_BYTES_MAX as u64 + 1)
         .read_to_end(&mut bytes)
@@ -429,6 +430,7 @@ fn read_file(
         };
     };
     let key = parse(block, passphrase)?;
+    prove(&key)?;
     if metadata.mode() & OTHERS != 0 {
         tracing::warn!(
             "{}: others may read or write this key: chmod o-rwx",
@@ -438,13 +440,27 @@ fn read_file(
     Ok((Stamp::settled(&metadata), Some(key)))
 }
 
-/// The PEM block of the one private key in a text, which may have certificates around it.
+/// Signs with a key, which shows whether its primes are prime. A key that fails at every request
+/// would look like the failure of one device after the other.
+fn prove(key: &RsaPrivateKey) -> Result<(), String> {
+    let scheme = SignatureScheme::Pss(Hash::Sha256);
+    let request = PublicKeyRequest::sign(key, scheme, b"oarlock: proof of a key");
+    let request = request.map_err(|error| error.to_string())?;
+    let cpu = visible_cpu().map_err(|error| error.to_string())?;
+    let mut proven = Ok(());
+    complete(&SoftwareDevice::new(cpu), &[&request], &mut |_, result| {
+        proven = result.map(drop)
+    });
+    proven.map_err(|error| format!("the key does not sign: {error}"))
+}
+
+/// The PEM block of the only private key in a text, which may have certificates around it.
 fn private_block(text: &str) -> Result<Option<&str>, String> {
     let mut found = None;
     for (start, _) in text.match_indices(BEGIN) {
         let rest = &text[start..];
         let Some((label, _)) = rest[BEGIN.len()..].split_once(DASHES) else {
-            return Err("broken PEM: a first line without end".to_owned());
+            return Err("broken PEM: the first line has no end".to_owned());
         };
         if !label.ends_with("PRIVATE KEY") {
             continue;
@@ -454,7 +470,7 @@ fn private_block(text: &str) -> Result<Option<&str>, String> {
             return Err(format!("broken PEM: {label} without its last line"));
         };
         if found.replace(&rest[..at + end.len()]).is_some() {
-            return Err("more than one private key: a file for each".to_owned());
+            return Err("more than one private key: give each its own file".to_owned());
         }
     }
     Ok(found)
@@ -486,7 +502,7 @@ fn parse(pem: &str, passphrase: Option<&Secret>) -> Result<RsaPrivateKey, String
     RsaPrivateKey::from_der(decrypted.as_bytes()).map_err(|error| error.to_string())
 }
 
-/// By what a change of a file is noticed.
+/// What identifies a version of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -501,8 +517,8 @@ impl Stamp {
         Self::settled(&fs::metadata(path).ok()?)
     }
 
-    /// `None` of a file so young that another change might leave the same time behind, which moves
-    /// on by ticks of some milliseconds.
+    /// `None` for a file so young that another change could leave the same time: file times advance
+    /// in ticks of some milliseconds.
     fn settled(metadata: &Metadata) -> Option<Self> {
         let written = metadata.modified().ok()?;
         let age = SystemTime::now().duration_since(written).ok()?;
@@ -516,7 +532,7 @@ impl Stamp {
     }
 }
 
-/// Tells of every change, of which reading is none.
+/// Reports every change; reading is none.
 fn watcher(changed: &Arc<Notify>) -> Option<RecommendedWatcher> {
     let changed = Arc::clone(changed);
     let handler = move |event: notify::Result<notify::Event>| {
@@ -545,7 +561,7 @@ const BEGIN: &str = "-----BEGIN ";
 const DASHES: &str = "-----";
 const NO_KEY: &str = "no private key in PEM: convert it with openssl pkey";
 const FILE_BYTES_MAX: usize = 1 << 18;
-/// Read or write by others than owner and group.
+/// Others than owner and group may read or write.
 const OTHERS: u32 = 0o006;
 const POLL: Duration = Duration::from_secs(30);
 const SETTLE: Duration = Duration::from_millis(200);

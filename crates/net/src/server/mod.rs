@@ -1,13 +1,13 @@
-//! The server: put together from its configuration, run, reloaded, drained.
+//! The server: assembled from its configuration, run, reloaded and drained.
 //!
 //! ```text
-//! listener   connections, with TLS
+//! listener   accepts connections, with TLS
 //!    ↓
-//! service    messages to requests (operation: what may be asked, of which keys, by access), and
-//!    ↓       replies to messages, as they come
-//! dispatch   who computes what, and when: the workers of the devices
+//! service    turns messages into requests (operation and access check them), and answers into
+//!    ↓       replies
+//! dispatch   gives requests to the workers of devices
 //!
-//! observe    what is told of it: metrics (page), audit
+//! observe    counts what happens (page serves the metrics) and writes the audit
 //! ```
 
 pub mod access;
@@ -36,7 +36,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use self::access::Access;
 use self::config::{Config, Limits};
 use self::devices::Devices;
-use self::dispatch::{Bounds, Crew, Dispatcher};
+use self::dispatch::{Bounds, DeviceWorkers, Dispatcher};
 use self::keys::{KeyStore, KeyWatch};
 use self::listener::Listener;
 use self::observe::Observer;
@@ -45,7 +45,7 @@ use crate::proto;
 use crate::proto::cryptoserver_server::CryptoserverServer;
 use crate::tls::{ServerTls, TlsFiles};
 
-/// A server that runs, in the runtime of tokio that it was started in.
+/// A running server. It runs in the tokio runtime it was started in.
 pub struct Server {
     shared: Arc<Shared>,
     keys: Arc<KeyStore>,
@@ -60,7 +60,7 @@ pub struct Server {
     _watch: KeyWatch,
 }
 
-/// Why a server cannot start, or cannot take a new configuration.
+/// Why a server cannot start, or cannot take over a new configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerError(String);
 
@@ -76,16 +76,16 @@ fn failed(error: impl fmt::Display) -> ServerError {
     ServerError(error.to_string())
 }
 
-/// What [`check`] has found to be there.
+/// What [`check`] has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// Name and workers of each device.
+    /// The name and the number of workers of each device.
     pub devices: Vec<(String, usize)>,
-    /// Ids of the keys.
+    /// The ids of the keys.
     pub keys: Vec<String>,
 }
 
-/// Opens all that a configuration names, its listening addresses apart, and closes it again.
+/// Opens everything a configuration names except its listening addresses, and closes it again.
 ///
 /// # Errors
 /// The first thing that is wrong.
@@ -104,38 +104,40 @@ pub fn check(config: &Config) -> Result<Checked, ServerError> {
 }
 
 impl Server {
-    /// Opens devices, keys and addresses, and serves. A runtime that has
-    /// [`on_thread_park`](tokio::runtime::Builder::on_thread_park) call [`listener::moderate`] refuses
-    /// at less cost.
+    /// Opens devices, keys and addresses, and serves. Refusals cost less in a runtime whose
+    /// [`on_thread_park`](tokio::runtime::Builder::on_thread_park) calls [`listener::moderate`].
     ///
     /// # Errors
-    /// The first thing of the configuration that cannot be had.
+    /// The first thing in the configuration that cannot be opened.
     pub async fn start(config: Config) -> Result<Self, ServerError> {
         let devices = Devices::open(&config.devices).map_err(ServerError)?;
-        let crews = devices.crews();
-        Self::assemble(config, devices, crews).await
+        let drivers = devices.drivers();
+        Self::assemble(config, devices, drivers).await
     }
 
-    /// The same with these devices in the place of those of the configuration: for drivers that have
-    /// no `kind`, and for tests.
+    /// The same with these devices in place of those in the configuration: for drivers without a
+    /// `kind`, and for tests.
     ///
     /// # Errors
-    /// As [`start`](Self::start); also for keys that a device of the configuration holds.
-    pub async fn start_with(config: Config, crews: Vec<Crew>) -> Result<Self, ServerError> {
-        Self::assemble(config, Devices::default(), crews).await
+    /// As [`start`](Self::start), and for keys that a device of the configuration holds.
+    pub async fn start_with(
+        config: Config,
+        drivers: Vec<DeviceWorkers>,
+    ) -> Result<Self, ServerError> {
+        Self::assemble(config, Devices::default(), drivers).await
     }
 
     async fn assemble(
         config: Config,
         devices: Devices,
-        crews: Vec<Crew>,
+        drivers: Vec<DeviceWorkers>,
     ) -> Result<Self, ServerError> {
         let tokens = |name: &str| devices.keys_of(name);
         let keys = Arc::new(KeyStore::load(&config.keys, &tokens).map_err(failed)?);
         let tls = tls_of(&config)?;
         let listener = Listener::bind(&config.listen).map_err(failed)?;
         let addresses = listener.addresses();
-        let dispatcher = Dispatcher::start(crews, bounds(&config.limits))
+        let dispatcher = Dispatcher::start(drivers, bounds(&config.limits))
             .map_err(|error| ServerError(format!("no thread for the devices: {error}")))?;
         let observer = Observer::new(config.audit.as_ref()).map_err(ServerError)?;
         let (close, closing) = watch::channel(false);
@@ -177,8 +179,8 @@ impl Server {
             let _ = stop.wait_for(|is_closing| *is_closing).await;
         }));
         let mut tasks = vec![
-            tokio::spawn(look_after(Arc::clone(&shared))),
-            tokio::spawn(look_out(Arc::clone(&shared))),
+            tokio::spawn(enforce_deadlines(Arc::clone(&shared))),
+            tokio::spawn(spin_between_requests(Arc::clone(&shared))),
             tokio::spawn(tell_health(Arc::clone(&shared), health, closing)),
         ];
         let metrics = match config.metrics {
@@ -207,29 +209,29 @@ impl Server {
         })
     }
 
-    /// Where it listens, with the ports that the system chose.
+    /// The addresses it listens on, with the ports the system chose.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Where its metrics are, if they are served.
+    /// The address of the metrics page, if there is one.
     pub fn metrics(&self) -> Option<SocketAddr> {
         self.metrics
     }
 
-    /// Takes over what a configuration says of keys, clients, certificates and the limits of
-    /// requests (`queue_max`, `per_client_max`, `per_stream_max`, `timeout_ms_max`); devices,
-    /// addresses, threads and the other limits stay as they are, which a warning in the log says if
-    /// it has others. Streams that are open go by it from their next message on; `per_stream_max`
-    /// is for new ones. The audit goes on in a new file
-    /// where the old one was moved away. Reads files, and may ask tokens: takes its time.
+    /// Takes over the keys, clients, certificates and request limits (`queue_max`,
+    /// `per_client_max`, `per_stream_max`, `timeout_ms_max`) of a configuration. Devices,
+    /// addresses, threads and the other limits stay; a warning in the log names those that differ.
+    /// Open streams use the new settings from their next message on, except that `per_stream_max`
+    /// applies to new streams. If the audit file was moved away, the audit continues in a new one.
+    /// Blocks: it reads files and may ask tokens.
     ///
     /// # Errors
-    /// The first thing that is wrong; then all stays as it was.
+    /// The first thing that is wrong; then nothing changes.
     pub fn reload(&self, config: &Config) -> Result<(), ServerError> {
         let files = tls_files(config);
         if let Some(files) = &files {
-            // Keys are not to change where certificates are wrong.
+            // Keys must not change if certificates are wrong.
             files.server().map_err(failed)?;
         }
         let tokens = |name: &str| self.devices.keys_of(name);
@@ -246,13 +248,13 @@ impl Server {
         self.shared.dispatcher.set_bounds(bounds(&config.limits));
         self.shared.observer.reopen();
         for what in self.started_with.differences(config) {
-            tracing::warn!(what, "changed in the configuration: takes a restart");
+            tracing::warn!(what, "changed in the configuration: needs a restart");
         }
         Ok(())
     }
 
-    /// Takes in nothing more, answers what it has taken in, and ends; after `drain_ms` also if
-    /// something is left. Returns how many requests that were.
+    /// Admits no more requests, answers those it has, and ends, after `drain_ms` even if some are
+    /// left. Returns how many were left.
     pub async fn stop(self) -> usize {
         let deadline = Instant::now() + self.started_with.limits.drain;
         let _ = self.close.send(true);
@@ -261,7 +263,7 @@ impl Server {
         }
         let left = self.shared.dispatcher.unanswered();
         self.shared.dispatcher.end();
-        // Replies that were given still have to be sent: to clients who read them.
+        // Replies still have to be sent, to clients that read them.
         let rest = deadline.saturating_duration_since(Instant::now());
         let abort = self.serving.abort_handle();
         if timeout(rest.max(SEND_MIN), self.serving).await.is_err() {
@@ -272,11 +274,11 @@ impl Server {
     }
 }
 
-/// Runs a server by a configuration file until SIGTERM or SIGINT; SIGHUP has the file read again.
-/// `change` is what the command line says beside the file. Calls `started` when it serves.
+/// Runs a server from a configuration file until SIGTERM or SIGINT. SIGHUP reloads the file.
+/// `change` applies what the command line adds to the file. Calls `started` once the server serves.
 ///
 /// # Errors
-/// Why it cannot start.
+/// Why the server cannot start.
 pub fn serve(
     path: &Path,
     change: impl Fn(Config) -> Result<Config, String>,
@@ -311,7 +313,7 @@ pub fn serve(
                     let reloaded = tokio::task::spawn_blocking(move || server.reload(&config?));
                     match reloaded.await.unwrap_or_else(|error| Err(failed(error))) {
                         Ok(()) => tracing::info!("reloaded"),
-                        Err(error) => tracing::error!(%error, "not reloaded: all stays as it was"),
+                        Err(error) => tracing::error!(%error, "not reloaded: nothing has changed"),
                     }
                 }
             }
@@ -323,26 +325,26 @@ pub fn serve(
         };
         match server.stop().await {
             0 => {}
-            left => tracing::warn!(left, "requests were given up: drain_ms is over"),
+            left => tracing::warn!(left, "requests were given up: drain_ms has passed"),
         }
         Ok(())
     })
 }
 
-async fn look_after(shared: Arc<Shared>) {
+async fn enforce_deadlines(shared: Arc<Shared>) {
     let mut ticks = interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        shared.dispatcher.look_after();
+        shared.dispatcher.enforce_deadlines();
     }
 }
 
-async fn look_out(shared: Arc<Shared>) {
-    shared.dispatcher.look_out().await
+async fn spin_between_requests(shared: Arc<Shared>) {
+    shared.dispatcher.spin_between_requests().await
 }
 
-/// Not serving while no device is well, and from the end on.
+/// Reports NOT_SERVING while no device is well, and from shutdown on.
 async fn tell_health(
     shared: Arc<Shared>,
     health: tonic_health::server::HealthReporter,
@@ -399,9 +401,9 @@ fn bounds(limits: &Limits) -> Bounds {
 }
 
 impl Config {
-    /// What of another configuration cannot be taken over by a server that runs with this one.
+    /// The parts of another configuration that a server running with this one cannot take over.
     fn differences(&self, other: &Self) -> Vec<&'static str> {
-        // What `reload` takes over is as it was, or becomes so.
+        // `reload` takes these over, so they do not count.
         let fixed = |limits: &Limits| Limits {
             queue_max: 0,
             per_client_max: 0,
@@ -429,15 +431,15 @@ impl Config {
     }
 }
 
-/// Deadlines are kept to this.
+/// How exactly deadlines are kept.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const HEALTH_EVERY: Duration = Duration::from_secs(1);
-/// A device that has had a batch for so long is taken to hang.
+/// A device that has held a batch this long counts as hanging.
 const HANG: Duration = Duration::from_secs(3);
-/// For what is sent last.
+/// Time to send the last replies.
 const SEND_MIN: Duration = Duration::from_millis(200);
 const WINDOW_BYTES: u32 = 1 << 20;
-/// Of one connection.
+/// Streams of one connection.
 const STREAMS_MAX: u32 = 128;
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! What is told of requests: metrics, and a line for each in the audit.
+//! Metrics, and the audit: one line for each request.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -23,7 +23,7 @@ use super::dispatch::{Answered, Dispatcher, Refusal};
 use super::listener::Counts;
 use crate::tls::Identity;
 
-/// What a request was about. No secrets.
+/// What a request was about. Holds no secrets.
 pub(super) struct Note {
     pub(super) identity: Identity,
     pub(super) peer: Arc<str>,
@@ -31,7 +31,7 @@ pub(super) struct Note {
     pub(super) key: Arc<str>,
 }
 
-/// Counts requests, and writes them down.
+/// Counts requests and writes the audit.
 pub(super) struct Observer {
     metrics: Metrics,
     audit: Option<Audit>,
@@ -76,7 +76,7 @@ impl Observer {
     /// With an audit, if the configuration has one.
     ///
     /// # Errors
-    /// What is wrong with its file.
+    /// What is wrong with the audit file.
     pub(super) fn new(audit: Option<&AuditConfig>) -> Result<Self, String> {
         Ok(Self {
             metrics: Metrics::new(),
@@ -84,7 +84,7 @@ impl Observer {
         })
     }
 
-    /// A request was answered.
+    /// Records an answered request.
     pub(super) fn note(&self, note: &Note, answered: &Answered) {
         let code = match &answered.outcome {
             Ok(_) => Code::Ok,
@@ -96,13 +96,13 @@ impl Observer {
         }
     }
 
-    /// A call of a client whom no entry of the access list is for.
+    /// Records a call of a client that no entry of the access list matches.
     pub(super) fn stranger(&self, identity: &Identity, peer: &str, refusal: Refusal) {
         self.metrics.strangers.inc();
         tracing::warn!(
             identity = identity.as_str(),
             peer,
-            "a client that no [[client]] is for"
+            "a client that no [[client]] matches"
         );
         if let Some(audit) = &self.audit {
             let note = Note {
@@ -116,10 +116,10 @@ impl Observer {
         }
     }
 
-    /// The audit goes on in a new file of the same name, where the old one was moved away.
+    /// Reopens the audit file: a new one of the same name if the old one was moved away.
     pub(super) fn reopen(&self) {
         if let Some(audit) = &self.audit {
-            audit.send(Line::Reopen);
+            audit.send(AuditMessage::Reopen);
         }
     }
 
@@ -127,7 +127,7 @@ impl Observer {
     pub(super) fn page(&self, dispatcher: &Dispatcher, counts: &Counts) -> String {
         self.metrics.look_at(dispatcher, counts);
         let mut page = String::new();
-        // A String takes everything.
+        // Writing to a String cannot fail.
         let _ = text::encode(&mut page, &self.metrics.registry);
         page
     }
@@ -154,29 +154,29 @@ impl Metrics {
         };
         registry.register(
             "requests",
-            "Requests answered, by client, operation, key and code of gRPC",
+            "Requests answered, by client, operation, key and gRPC code",
             metrics.requests.clone(),
         );
         registry.register(
             "strangers",
-            "Calls of clients that no entry of the access list is for",
+            "Calls of clients that no entry of the access list matches",
             metrics.strangers.clone(),
         );
         registry.register_with_unit(
             "queue_wait",
-            "From arrival to the beginning of work",
+            "Time from arrival to the start of work",
             Unit::Seconds,
             metrics.waited.clone(),
         );
         registry.register_with_unit(
             "service",
-            "In the device, with the others of a batch",
+            "Time in the device, with the rest of the batch",
             Unit::Seconds,
             metrics.served.clone(),
         );
         registry.register(
             "batches",
-            "Batches that a device was given, by how many requests they had: how full its lanes are",
+            "Batches given to a device, by number of requests: how full its lanes are",
             metrics.batches.clone(),
         );
         registry.register(
@@ -191,12 +191,12 @@ impl Metrics {
         );
         registry.register(
             "device_failures",
-            "Requests that a device has failed at so far",
+            "Failures of a device with keys of the server",
             metrics.failures.clone(),
         );
         registry.register(
             "waiting",
-            "Requests that nobody has begun",
+            "Requests that no worker has begun",
             metrics.waiting.clone(),
         );
         registry.register(
@@ -206,12 +206,12 @@ impl Metrics {
         );
         registry.register(
             "connections",
-            "Connections that are open",
+            "Open connections",
             metrics.connections.clone(),
         );
         registry.register(
             "connections_refused",
-            "Connections that were not let in so far, for their handshakes or for want of a place",
+            "Connections refused, for their handshakes or for lack of a place",
             metrics.refused.clone(),
         );
         Self {
@@ -274,21 +274,22 @@ impl Metrics {
     }
 }
 
-/// Lines on their way to a file. Who has one waits while too many are: none is lost.
+/// Writes audit lines on a thread of its own. Senders wait while too many lines are queued, so none
+/// is lost.
 struct Audit {
-    sender: Option<SyncSender<Line>>,
+    sender: Option<SyncSender<AuditMessage>>,
     thread: Option<JoinHandle<()>>,
 }
 
-enum Line {
+enum AuditMessage {
     Text(String),
     Reopen,
 }
 
-/// One request, as the audit has it.
+/// One line of the audit.
 #[derive(Serialize)]
 struct Entry<'a> {
-    /// Of the answer, since 1970 in UTC.
+    /// When it was answered, in milliseconds since 1970, UTC.
     unix_ms: u128,
     client: &'a str,
     peer: &'a str,
@@ -338,11 +339,11 @@ impl Audit {
         };
         if let Ok(mut line) = serde_json::to_string(&entry) {
             line.push('\n');
-            self.send(Line::Text(line));
+            self.send(AuditMessage::Text(line));
         }
     }
 
-    fn send(&self, line: Line) {
+    fn send(&self, line: AuditMessage) {
         if let Some(sender) = &self.sender {
             // Its thread ends last.
             let _ = sender.send(line);
@@ -378,22 +379,22 @@ impl Output {
         })
     }
 
-    fn write_all(&mut self, receiver: &Receiver<Line>) {
+    fn write_all(&mut self, receiver: &Receiver<AuditMessage>) {
         while let Ok(line) = receiver.recv() {
             let mut text = String::new();
             let mut line = Some(line);
-            // What has come meanwhile goes along.
+            // Lines that arrived in the meantime go along.
             while let Some(next) = line.take() {
                 match next {
-                    Line::Text(next) => text.push_str(&next),
-                    Line::Reopen => self.reopen(),
+                    AuditMessage::Text(next) => text.push_str(&next),
+                    AuditMessage::Reopen => self.reopen(),
                 }
                 if text.len() < WRITE_BYTES {
                     line = receiver.try_recv().ok();
                 }
             }
             if let Err(error) = self.writer.write_all(text.as_bytes()) {
-                // The one place left to say so; the text itself must not be lost with it.
+                // The log is the last place left; the text must not be lost with the error.
                 tracing::error!(%error, lines = text, "the audit cannot be written");
             }
         }
@@ -403,7 +404,7 @@ impl Output {
         let Some(path) = &self.path else { return };
         match append(path) {
             Ok(file) => self.writer = Box::new(file),
-            Err(error) => tracing::error!(error, "the audit goes on in the file that was open"),
+            Err(error) => tracing::error!(error, "the audit continues in the open file"),
         }
     }
 }
@@ -417,7 +418,7 @@ fn append(path: &Path) -> Result<File, String> {
         .map_err(|error| format!("{}: {error}: the audit cannot be written", path.display()))
 }
 
-/// As gRPC writes it.
+/// The name that gRPC gives a code.
 fn name(code: Code) -> &'static str {
     match code {
         Code::Ok => "OK",
@@ -440,6 +441,6 @@ fn name(code: Code) -> &'static str {
     }
 }
 
-/// Lines that may wait to be written.
+/// Lines that may be queued.
 const LINES_MAX: usize = 8192;
 const WRITE_BYTES: usize = 64 << 10;

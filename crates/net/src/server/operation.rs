@@ -1,4 +1,4 @@
-//! From a request as it came to one that can be computed, or the reason why it will not be.
+//! From a message to a request that a device can compute, or the reason for its refusal.
 
 use oarlock::{
     Base, ByteOrder, EncryptionScheme, Hash, PublicKeyRequest, RsaPrivateKey, RsaPrivateNumbers,
@@ -8,25 +8,28 @@ use tonic::Code;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::access::{Operation, Rights};
-use super::dispatch::{Refusal, refusal_of};
+use super::dispatch::{Origin, Refusal, refusal_of};
 use super::keys::Keys;
 use crate::proto;
 
-/// A request that its client may make, and that makes sense.
+/// A request that is valid and that its client may make.
 #[derive(Debug)]
 pub enum Prepared {
-    /// To be computed by a device.
+    /// Work for a device.
     Power {
-        /// What it computes.
+        /// What the device computes.
         request: Box<PublicKeyRequest>,
-        /// Whether the bytes of the result are to be turned around.
+        /// Where the numbers of its key come from.
+        origin: Origin,
+        /// Whether the bytes of the result are reversed.
         reverses: bool,
     },
-    /// So many random bytes.
+    /// This many random bytes.
     Random(usize),
 }
 
-/// What a request asks for, and of which key of the server's; nothing if it asks for nothing.
+/// The operation that a request asks for, and the id of the server key; `None` if it asks for
+/// nothing.
 pub fn subject(request: &proto::Request) -> Option<(Operation, &str)> {
     use proto::request::Operation as Asked;
     Some(match request.operation.as_ref()? {
@@ -38,12 +41,13 @@ pub fn subject(request: &proto::Request) -> Option<(Operation, &str)> {
     })
 }
 
-/// Checks a request of a client with these rights against these keys. The numbers that came with it
-/// are wiped.
+/// Checks a request of a client with these rights against these keys. It wipes the numbers that
+/// came with the request.
 ///
 /// # Errors
-/// PERMISSION_DENIED for what the client may not do, also with keys that are not there: who has no
-/// right to a key is not told whether it exists. NOT_FOUND and INVALID_ARGUMENT for the rest.
+/// PERMISSION_DENIED for what the client may not do, including keys that do not exist: a client
+/// without a right to a key is not told whether it exists. NOT_FOUND and INVALID_ARGUMENT for the
+/// rest.
 pub fn prepare(
     request: &mut proto::Request,
     rights: &Rights,
@@ -52,7 +56,7 @@ pub fn prepare(
     use proto::request::Operation as Asked;
     let Some((operation, key_id)) = subject(request) else {
         return Err(invalid(
-            "the request has no operation, or one that this server does not know",
+            "the request has no operation, or one unknown to this server",
         ));
     };
     if !rights.allows(key_id, operation) {
@@ -70,7 +74,7 @@ pub fn prepare(
         None
     };
     let missing = || {
-        let message = format!("there is no key {key_id:?} here: list the keys to see which are");
+        let message = format!("there is no key {key_id:?} here: list the keys to see which exist");
         Refusal::new(Code::NotFound, message)
     };
     let prepared = match (request.operation.as_ref(), key) {
@@ -97,6 +101,7 @@ pub fn prepare(
     };
     Ok(Prepared::Power {
         request: Box::new(prepared.map_err(refusal_of)?),
+        origin: Origin::Server,
         reverses: false,
     })
 }
@@ -136,7 +141,7 @@ fn power(numbers: &proto::ModExp) -> Result<Prepared, Refusal> {
     for (what, number) in [("base", &numbers.base), ("exponent", &numbers.exponent)] {
         if number.len() > NUMBER_BYTES_MAX {
             return Err(invalid(format!(
-                "the {what} has {} bytes: at most {NUMBER_BYTES_MAX} are taken",
+                "the {what} has {} bytes: the limit is {NUMBER_BYTES_MAX}",
                 number.len()
             )));
         }
@@ -148,16 +153,17 @@ fn power(numbers: &proto::ModExp) -> Result<Prepared, Refusal> {
     let Some(crt) = &numbers.crt else {
         let request = PublicKeyRequest::power(&numbers.modulus, base, &numbers.exponent, order)
             .map_err(refusal_of)?;
-        // It keeps the order by itself.
+        // This request keeps the byte order by itself.
         return Ok(Prepared::Power {
             request: Box::new(request),
+            origin: Origin::Client,
             reverses: false,
         });
     };
     if crt.public_exponent.is_empty() {
         return Err(invalid(
-            "crt without public_exponent: results are checked with it, since a wrong one would give \
-             the primes away; send it, or leave crt out",
+            "crt without public_exponent, which the result is checked with because a wrong one would \
+             reveal the primes: send it, or leave crt out",
         ));
     }
     let big_endian = |number: &[u8]| {
@@ -192,6 +198,7 @@ fn power(numbers: &proto::ModExp) -> Result<Prepared, Refusal> {
     let request = PublicKeyRequest::raw_private_of_any(&key, base, order).map_err(refusal_of)?;
     Ok(Prepared::Power {
         request: Box::new(request),
+        origin: Origin::Client,
         reverses: order == ByteOrder::LittleEndian,
     })
 }
@@ -226,7 +233,7 @@ fn encryption_scheme(number: i32, label: &[u8]) -> Result<EncryptionScheme, Refu
     })
 }
 
-/// As configuration and audit have it.
+/// The name in configuration and audit.
 pub(crate) fn name(operation: Operation) -> &'static str {
     match operation {
         Operation::Sign => "sign",
@@ -239,7 +246,7 @@ pub(crate) fn name(operation: Operation) -> &'static str {
 }
 
 fn unknown(what: &str, number: i32) -> Refusal {
-    invalid(format!("{what} {number} is none that this server knows"))
+    invalid(format!("{what} {number} is unknown to this server"))
 }
 
 fn invalid(message: impl Into<String>) -> Refusal {
@@ -247,6 +254,6 @@ fn invalid(message: impl Into<String>) -> Refusal {
 }
 
 const RANDOM_BYTES_MAX: usize = 65_536;
-/// Of a base or an exponent: sixteen times the longest modulus. Longer ones would keep a device for
-/// as much longer.
+/// For a base or an exponent: sixteen times the longest modulus. A longer one would occupy a device
+/// in proportion.
 const NUMBER_BYTES_MAX: usize = 8192;

@@ -1,8 +1,8 @@
-//! Replies on their way from whoever has them to the task that sends them.
+//! Replies on their way from workers to the task that sends them.
 //!
-//! A reply wakes the thread of the runtime, which on a CPU that both share takes the place of the
-//! worker: with eight answers that come one after the other, eight times, and each goes out in a
-//! message of its own. Those of a [`Hold`] are handed over at once.
+//! A reply wakes the runtime's thread. On a CPU that both share it displaces the worker: eight
+//! answers one after the other wake it eight times, and each goes out in a message of its own.
+//! Replies held back by a [`Hold`] are handed over together.
 
 use std::cell::RefCell;
 use std::task::{Context, Poll};
@@ -12,17 +12,17 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::proto;
 
-/// A reply that its client has not read, and its place among those of the stream.
+/// A reply that its client has not read yet, with its place among those of the stream.
 pub(super) struct Queued {
     pub(super) reply: proto::Reply,
     pub(super) _place: OwnedSemaphorePermit,
 }
 
-/// Takes the replies of a stream in.
+/// Accepts the replies of a stream.
 #[derive(Clone)]
 pub(super) struct Outbox(mpsc::UnboundedSender<Vec<Queued>>);
 
-/// Gives them out.
+/// Hands the replies out.
 pub(super) struct Waiting(mpsc::UnboundedReceiver<Vec<Queued>>);
 
 pub(super) fn outbox() -> (Outbox, Waiting) {
@@ -31,7 +31,7 @@ pub(super) fn outbox() -> (Outbox, Waiting) {
 }
 
 impl Outbox {
-    /// Nobody takes it where the client has gone.
+    /// Queues a reply. It is dropped if the client has gone.
     pub(super) fn put(&self, reply: Queued) {
         let reply = HELD.with_borrow_mut(|held| {
             let Some(held) = held else {
@@ -60,18 +60,18 @@ impl Outbox {
 }
 
 impl Waiting {
-    /// What came together; nothing when there will be no more.
+    /// The next replies, as they came together; `None` at the end.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<Queued>>> {
         self.0.poll_recv(context)
     }
 
-    /// What is there already.
+    /// The replies that are queued already.
     pub(super) fn more(&mut self) -> Option<Vec<Queued>> {
         self.0.try_recv().ok()
     }
 }
 
-/// Keeps back what this thread puts, and then wakes each stream once. At most one on a thread.
+/// Holds back the replies of this thread, then wakes each stream once. At most one per thread.
 pub(super) struct Hold(());
 
 impl Hold {
@@ -80,12 +80,12 @@ impl Hold {
         Self(())
     }
 
-    /// Since the first of what is kept back was put.
+    /// Time since the first reply that is held back.
     pub(super) fn age(&self) -> Option<Duration> {
         HELD.with_borrow(|held| Some(held.as_ref()?.since?.elapsed()))
     }
 
-    /// Hands over what has been kept back. What comes then is kept back again.
+    /// Hands over what is held back, and goes on holding back.
     pub(super) fn release(&self) {
         for (outbox, replies) in HELD
             .replace(Some(Held::default()))
@@ -98,7 +98,7 @@ impl Hold {
 }
 
 impl Drop for Hold {
-    /// Also where the thread panics.
+    /// Runs on a panic, too.
     fn drop(&mut self) {
         self.release();
         HELD.set(None);

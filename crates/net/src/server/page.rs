@@ -1,5 +1,5 @@
-//! Two pages, over HTTP: `GET /metrics`, and `GET /healthz` for balancers and probes, which have no
-//! certificate to ask the health service with.
+//! Two pages over HTTP: `GET /metrics`, and `GET /healthz` for balancers and probes that have no
+//! certificate for the health service.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use super::listener::Counts;
 use super::service::Shared;
 
-/// Serves on `address`; returns where that is, with the port that the system chose.
+/// Serves on `address`. Returns the address with the port the system chose.
 pub(super) async fn serve(
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -37,7 +37,7 @@ pub(super) async fn serve(
             let socket = match listener.accept().await {
                 Ok((socket, _)) => socket,
                 Err(_) => {
-                    // No descriptor is left, mostly: it may be better in a while.
+                    // Most likely no descriptor is left; later there may be.
                     sleep(Duration::from_millis(100)).await;
                     continue;
                 }
@@ -53,7 +53,7 @@ pub(super) async fn serve(
                     .timer(TokioTimer::new())
                     .header_read_timeout(TIME_MAX)
                     .serve_connection(TokioIo::new(socket), answer);
-                // Whoever goes too early misses the page.
+                // A client that leaves early misses the page.
                 let _ = timeout(10 * TIME_MAX, connection).await;
             });
         }
@@ -83,7 +83,7 @@ fn respond(request: &Request<Incoming>, shared: &Shared, counts: &Counts) -> Res
         ("/metrics" | "/healthz", _) => *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED,
         _ => {
             *response.status_mut() = StatusCode::NOT_FOUND;
-            *response.body_mut() = "there are /metrics and /healthz\n".to_owned();
+            *response.body_mut() = "the pages are /metrics and /healthz\n".to_owned();
         }
     }
     response

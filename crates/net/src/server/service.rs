@@ -1,8 +1,8 @@
-//! The gRPC service: messages in, requests admitted, replies out.
+//! The gRPC service: receives messages, admits requests, sends replies.
 //!
-//! A stream has a task that receives and checks, and replies that tonic takes as the client reads
-//! them. Between them stand as many requests as a stream may have; while it has those, nothing more
-//! is read from it, so that a client who never reads holds no more than that.
+//! Each stream has a task that receives and checks requests; tonic takes replies as the client
+//! reads them. Between the two stands a bounded number of requests. While a stream has that many,
+//! nothing more is read from it, so a client that never reads holds no more than that.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -19,9 +19,9 @@ use tonic::{Code, Request, Response, Status, Streaming};
 use zeroize::Zeroizing;
 
 use super::access::{Access, Operation, Rights};
-use super::dispatch::{Answered, Applicant, ClientId, Dispatcher, Refusal};
+use super::dispatch::{Answered, ClientId, Dispatcher, Refusal, Submission};
 use super::keys::Keys;
-use super::listener::{ConnectionInfo, Pace};
+use super::listener::{Backoff, ConnectionInfo};
 use super::observe::{Note, Observer};
 use super::operation::{self, Prepared};
 use super::outbox::{Outbox, Queued, Waiting, outbox};
@@ -29,14 +29,14 @@ use crate::proto::cryptoserver_server::Cryptoserver;
 use crate::proto::{self, reply};
 use crate::tls::Identity;
 
-/// What a reload changes.
+/// What a reload replaces.
 pub(super) struct Policy {
     pub(super) access: Access,
     pub(super) timeout_max: Duration,
     pub(super) per_stream_max: usize,
 }
 
-/// All that requests need.
+/// Everything that requests need.
 pub(super) struct Shared {
     pub(super) dispatcher: Dispatcher,
     pub(super) policy: RwLock<Arc<Policy>>,
@@ -44,7 +44,7 @@ pub(super) struct Shared {
     pub(super) observer: Observer,
     pub(super) random: &'static dyn SecureRandom,
     pub(super) clients: Mutex<HashMap<Identity, ClientId>>,
-    /// True from the moment at which streams take in no more.
+    /// True once streams admit no more requests.
     pub(super) closing: watch::Receiver<bool>,
 }
 
@@ -81,11 +81,11 @@ impl Cryptoserver for Service {
         let (sender, receiver) = oneshot::channel();
         let id = asked.id;
         let respond = move |outcome| {
-            // Nobody waits any more where the client has gone.
+            // Nobody waits if the client has gone.
             let _ = sender.send(outcome);
         };
-        let applicant = self.0.examine(&caller, &mut asked, None, respond);
-        self.0.admit(&caller, applicant);
+        let submission = self.0.examine(&caller, &mut asked, None, respond);
+        self.0.admit(&caller, submission);
         let outcome = receiver
             .await
             .map_err(|_| Status::internal("the request was lost"))?;
@@ -150,12 +150,12 @@ impl Cryptoserver for Service {
     }
 }
 
-/// Who asks, and what of.
+/// The client of a call.
 #[derive(Clone)]
 struct Caller {
     identity: Identity,
     peer: Arc<str>,
-    pace: Arc<Pace>,
+    backoff: Arc<Backoff>,
     client: ClientId,
     rights: Rights,
     policy: Arc<Policy>,
@@ -183,7 +183,7 @@ impl Shared {
         Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Why others should be asked in the place of this server, if they should.
+    /// Why clients should ask another server, if they should.
     pub(super) fn why_unwell(&self) -> Option<&'static str> {
         if *self.closing.borrow() {
             return Some("shutting down");
@@ -192,7 +192,7 @@ impl Shared {
         all_down.then_some("all devices are out of order")
     }
 
-    /// Who sent a request, if such a one may send any.
+    /// The client of a call, if the access list admits it.
     fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Status> {
         let info = request.extensions().get::<ConnectionInfo>();
         let info = info.ok_or_else(|| Status::internal("a connection without a peer"))?;
@@ -216,14 +216,14 @@ impl Shared {
         Ok(Caller {
             identity,
             peer: info.peer.to_string().into(),
-            pace: Arc::clone(&info.pace),
+            backoff: Arc::clone(&info.backoff),
             client,
             rights,
             policy,
         })
     }
 
-    /// Gives a caller the rights that it has now. Returns whether it has any.
+    /// Updates a caller's rights. Returns whether it has any.
     fn renew(&self, caller: &mut Caller) -> bool {
         let policy = self.policy();
         if Arc::ptr_eq(&policy, &caller.policy) {
@@ -237,7 +237,7 @@ impl Shared {
         true
     }
 
-    /// Takes requests from a stream until it ends, breaks, or the server closes.
+    /// Receives requests from a stream until it ends, breaks, or the server closes.
     async fn receive(
         self: Arc<Self>,
         mut caller: Caller,
@@ -255,10 +255,10 @@ impl Shared {
             };
             let batch = match received {
                 Ok(Some(batch)) => batch,
-                // What had been asked for is answered, if only into the void.
+                // Requests received before are answered, even if nobody reads.
                 Ok(None) => break,
-                // A message that is none, or too long. The stream ends with the reason, after what
-                // came before it has been answered.
+                // A message that is malformed or too long. The stream ends with the reason after
+                // earlier requests are answered.
                 Err(status) => {
                     let _ = end.send(status);
                     break;
@@ -270,16 +270,16 @@ impl Shared {
             }
             let no_room = self.dispatcher.no_room(caller.client);
             let no_room = no_room.map(|(refusal, pause)| {
-                caller.pace.rest(pause);
+                caller.backoff.begin(pause);
                 refusal
             });
-            let mut applicants = Vec::with_capacity(batch.requests.len());
+            let mut submissions = Vec::with_capacity(batch.requests.len());
             for mut asked in batch.requests {
                 let place = match Arc::clone(&places).try_acquire_owned() {
                     Ok(place) => place,
                     Err(_) => {
-                        // Who waits for a place must not keep others from being begun.
-                        self.admit(&caller, applicants.drain(..));
+                        // Waiting for a place must not delay requests already checked.
+                        self.admit(&caller, submissions.drain(..));
                         let place = tokio::select! {
                             place = Arc::clone(&places).acquire_owned() => place,
                             () = outbox.closed() => return,
@@ -295,28 +295,28 @@ impl Shared {
                         _place: place,
                     });
                 };
-                applicants.extend(self.examine(&caller, &mut asked, no_room.as_ref(), respond));
+                submissions.extend(self.examine(&caller, &mut asked, no_room.as_ref(), respond));
             }
-            self.admit(&caller, applicants);
+            self.admit(&caller, submissions);
         }
     }
 
-    /// Who is refused for want of room is not listened to for a moment.
-    fn admit(&self, caller: &Caller, applicants: impl IntoIterator<Item = Applicant>) {
-        if let Some(pause) = self.dispatcher.admit(caller.client, applicants) {
-            caller.pace.rest(pause);
+    /// Admits requests. A client refused for lack of room is not read from for a moment.
+    fn admit(&self, caller: &Caller, submissions: impl IntoIterator<Item = Submission>) {
+        if let Some(pause) = self.dispatcher.admit(caller.client, submissions) {
+            caller.backoff.begin(pause);
         }
     }
 
-    /// What is to be computed for a request; none if it has been answered already: also where its
-    /// client has `no_room`.
+    /// Checks a request. Returns `None` if it is answered already, which includes a client with
+    /// `no_room`.
     fn examine(
         self: &Arc<Self>,
         caller: &Caller,
         asked: &mut proto::Request,
         no_room: Option<&Refusal>,
         respond: impl FnOnce(Outcome) + Send + 'static,
-    ) -> Option<Applicant> {
+    ) -> Option<Submission> {
         let began = Instant::now();
         let subject = operation::subject(asked);
         let no_room = no_room.filter(|_| {
@@ -331,7 +331,7 @@ impl Shared {
             identity: caller.identity.clone(),
             peer: Arc::clone(&caller.peer),
             operation,
-            // One that is not allowed may be any text at all.
+            // A key that is not allowed may be any text at all.
             key: if caller.rights.allows_key(key) {
                 key.into()
             } else {
@@ -371,14 +371,19 @@ impl Shared {
                 };
                 finish(at_once(outcome), false);
             }
-            Ok(Prepared::Power { request, reverses }) => {
+            Ok(Prepared::Power {
+                request,
+                origin,
+                reverses,
+            }) => {
                 let longest = caller.policy.timeout_max;
                 let timeout = match asked.timeout_ms {
                     0 => longest,
                     some => Duration::from_millis(some.into()).min(longest),
                 };
-                return Some(Applicant {
+                return Some(Submission {
                     request: *request,
+                    origin,
                     is_urgent: asked.priority == proto::Priority::Urgent as i32,
                     deadline: began + timeout,
                     respond: Box::new(move |answered| finish(answered, reverses)),
@@ -391,7 +396,7 @@ impl Shared {
 
 fn stranger(identity: &Identity) -> Refusal {
     let message = format!(
-        "no [[client]] of this server's configuration is for {:?}",
+        "no [[client]] of this server's configuration matches {:?}",
         identity.as_str()
     );
     Refusal::new(Code::PermissionDenied, message)
@@ -411,10 +416,10 @@ fn reply_of(id: u64, outcome: Outcome) -> proto::Reply {
     }
 }
 
-/// The replies of a stream: as many in a message as there are when it is made.
+/// The replies of a stream. A message holds as many as are ready when it is made.
 pub(super) struct Replies {
     replies: Waiting,
-    /// What the stream ends with, if not well.
+    /// The status that ends the stream, if not OK.
     end: Option<oneshot::Receiver<Status>>,
 }
 
@@ -443,5 +448,5 @@ impl Stream for Replies {
     }
 }
 
-/// A message that has reached this gets no more replies.
+/// A message of this size gets no more replies.
 const REPLY_BYTES_MAX: usize = 64 << 10;

@@ -245,7 +245,7 @@ fn one_client_has_half_of_the_connections_unless_it_is_said() {
     );
 }
 
-/// What is added to a head of two lines, and what is said of it.
+/// Lines after a head of two, and the errors they give.
 #[test]
 fn errors_name_line_and_column() {
     let errors = [
@@ -279,7 +279,7 @@ fn errors_name_line_and_column() {
         ),
         (
             "plaintext = true",
-            "3:13: plaintext and [tls]: take one of them away",
+            "3:13: plaintext and [tls]: remove one of them",
         ),
         ("[[device]]\nworkers = 1", "3:1: missing field `kind`"),
         (
@@ -288,11 +288,11 @@ fn errors_name_line_and_column() {
         ),
         (
             "[[device]]\nkind = 'cpu'\n[[device]]\nkind = 'cpu'",
-            "6:8: a second device called \"cpu\", after that of line 4: call one of them otherwise",
+            "6:8: a second device named \"cpu\", after the one in line 4: rename one of them",
         ),
         (
             "[[device]]\nkind = 'cpu'\npreset = 'axl200'",
-            "5:10: preset is nothing that a device of kind cpu has: take it away",
+            "5:10: a device of kind cpu has no preset: remove it",
         ),
         (
             "[[device]]\nkind = 'cpu'\nworkers = 5000",
@@ -304,7 +304,7 @@ fn errors_name_line_and_column() {
         ),
         (
             "[[device]]\nkind = 'simulated'\npreset = 'axl200'\nlatency_ms = 3",
-            "6:14: latency_ms beside preset: take one of them away",
+            "6:14: latency_ms beside preset: remove one of them",
         ),
         (
             "[[device]]\nkind = 'simulated'\ncoprocessors = 1",
@@ -340,11 +340,11 @@ fn errors_name_line_and_column() {
         ),
         (
             "[[key]]\nfile = '/dev/null'",
-            "4:8: /dev/null cannot be read: it is no regular file",
+            "4:8: /dev/null cannot be read: it is not a regular file",
         ),
         (
             "[[key]]\nfile = '*.pem'",
-            "4:8: no id can be made of the file's name: give id",
+            "4:8: the file's name cannot be an id: give id",
         ),
         (
             "[[key]]\nfile = 'web.pem'\nid = 'a*'",
@@ -352,7 +352,7 @@ fn errors_name_line_and_column() {
         ),
         (
             "[[key]]\nfile = 'web.pem'\n[[key]]\nfile = 'web.key'",
-            "6:8: a second key called \"web\", after that of line 4: call one of them otherwise",
+            "6:8: a second key named \"web\", after the one in line 4: rename one of them",
         ),
         (
             "[[key]]\nfile = 'web.pem'\ndirectory = 'keys.d'",
@@ -360,13 +360,13 @@ fn errors_name_line_and_column() {
         ),
         (
             "[[key]]\ndirectory = 'web.pem'",
-            "4:13: web.pem is no directory: make it",
+            "4:13: web.pem is not a directory: create it",
         ),
         (
             "[[key]]\nfile = 'web.pem'\npassphrase_file = 'pin'\npassphrase_env = 'PATH'",
-            "6:18: passphrase_file and passphrase_env: take one of them away",
+            "6:18: passphrase_file and passphrase_env: remove one of them",
         ),
-        ("[[key]]\ntoken = 'hsm'", "4:9: no device is called \"hsm\""),
+        ("[[key]]\ntoken = 'hsm'", "4:9: no device is named \"hsm\""),
         (
             "[[device]]\nkind = 'cpu'\n[[key]]\ntoken = 'cpu'",
             "6:9: device \"cpu\" holds no keys: name one of kind pkcs11",
@@ -382,11 +382,11 @@ fn errors_name_line_and_column() {
         ),
         (
             "[[client]]\nidentity = '*'\noperations = ['sign']",
-            "5:14: operations with keys and no keys: give keys, [\"*\"] for all",
+            "5:14: operations that need keys, but no keys: give keys, [\"*\"] for all",
         ),
         (
             "[[key]]\nfile = 'web.pem'\n[[client]]\nidentity = '*'\noperations = ['sign']\nkeys = ['*', 'wep*']",
-            "8:14: no key is called \"wep*\": there are web",
+            "8:14: no key matches \"wep*\": there are web",
         ),
         (
             "[[client]]\nidentity = '*'\noperations = ['random']\nweight = 0",
@@ -394,15 +394,15 @@ fn errors_name_line_and_column() {
         ),
         (
             "metrics = { listen = 'localhost' }\n[[client]]\nidentity = '*'\noperations = ['random']",
-            "3:22: \"localhost\" is no IP address with a port, as 127.0.0.1:7443 or [::1]:7443",
+            "3:22: \"localhost\" is not an IP address with a port, such as 127.0.0.1:7443 or [::1]:7443",
         ),
         (
             "audit.file = 'none/audit'\n[[client]]\nidentity = '*'\noperations = ['random']",
-            "3:14: none/audit cannot be a file: name one in a directory that is there",
+            "3:14: none/audit cannot be a file: name one in an existing directory",
         ),
         (
             "",
-            "1:1: no [[client]]: nobody might do anything; give identity, keys and operations",
+            "1:1: no [[client]], so nobody has access: give identity, keys and operations",
         ),
     ];
     for (text, expected) in errors {
@@ -417,11 +417,11 @@ fn plaintext_is_for_loopback_and_tls_for_all_others() {
     let errors = [
         (
             format!("listen = []\nplaintext = true\n{CLIENT}"),
-            "1:10: no address: give one, as [\"127.0.0.1:7443\"]",
+            "1:10: no address: give one, such as [\"127.0.0.1:7443\"]",
         ),
         (
             format!("listen = ['127.0.0.1:1', '0.0.0.0:1']\nplaintext = true\n{CLIENT}"),
-            "2:13: plaintext is for loopback addresses alone, and 0.0.0.0:1 is none: give [tls]",
+            "2:13: plaintext needs loopback addresses, and 0.0.0.0:1 is not one: give [tls]",
         ),
         (
             format!("listen = ['127.0.0.1:1']\nplaintext = false\n{CLIENT}"),
@@ -441,7 +441,7 @@ fn a_file_is_named_as_it_was_given() {
     assert!(none.ends_with("server.toml: cannot be read: No such file or directory (os error 2)"));
     fs::write(&path, b"listen = ['127.0.0.1:1']\n# \xc3\xa9 \xff").unwrap();
     let broken = Config::read(&path).unwrap_err().to_string();
-    assert!(broken.ends_with("server.toml:2:5: no UTF-8 text: save it as UTF-8"));
+    assert!(broken.ends_with("server.toml:2:5: not UTF-8: save it as UTF-8"));
     fs::write(&path, format!("{HEAD}{CLIENT}")).unwrap();
     let config = Config::read(&path).unwrap();
     assert_eq!(config.tls.unwrap().client_ca, folder.path().join("ca.pem"));

@@ -117,6 +117,15 @@ fn encrypted_keys_need_their_passphrase() {
 }
 
 #[test]
+fn a_key_that_cannot_sign_is_refused_when_it_is_read() {
+    let composite = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/admission/composite.pem");
+    let key = RsaPrivateKey::from_pem(&fs::read_to_string(&composite).unwrap());
+    assert!(key.is_ok(), "its numbers agree with each other");
+    let refused = error(&[file("web", composite, None)], &no_tokens);
+    assert!(refused.contains("the key does not sign"), "{refused}");
+}
+
+#[test]
 fn what_is_no_key_is_named() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("web.pem");
@@ -131,7 +140,7 @@ fn what_is_no_key_is_named() {
             "no private key in PEM",
         ),
         (half, "broken PEM: PRIVATE KEY without its last line"),
-        ("-----BEGIN PRIV", "broken PEM: a first line without end"),
+        ("-----BEGIN PRIV", "broken PEM: the first line has no end"),
         (&pair, "more than one private key"),
         (&"x".repeat(300_000), "not a key"),
         (
@@ -147,7 +156,7 @@ fn what_is_no_key_is_named() {
     }
     fs::remove_file(&path).unwrap();
     run("mkfifo", &[path.to_str().unwrap()]);
-    assert!(error(&web, &no_tokens).ends_with("no regular file"));
+    assert!(error(&web, &no_tokens).ends_with("not a regular file"));
     assert!(error(&[directory(&path)], &no_tokens).contains("cannot be read"));
 }
 
@@ -159,7 +168,7 @@ fn two_keys_of_one_id_are_refused_with_both_names() {
     put("rsa3072.pem", &other);
     let said = error(&[directory(folder.path())], &no_tokens);
     let expected = format!(
-        "key \"web\" comes from {} and from {}: call one of them otherwise",
+        "key \"web\" comes from {} and from {}: rename one of them",
         one.display(),
         other.display()
     );
@@ -219,10 +228,10 @@ fn tokens_give_their_keys_by_label() {
     assert_eq!(bits(&store, "ours"), Some(2048));
     let none = error(&[token("hsm", "leaf")], &tokens);
     assert!(
-        none.contains("no key of label \"leaf\": it has [\"root\""),
+        none.contains("no key with label \"leaf\": it has [\"root\""),
         "{none}"
     );
-    assert!(error(&[token("hsm", "twice")], &tokens).contains("two keys of label"));
+    assert!(error(&[token("hsm", "twice")], &tokens).contains("two keys with label"));
     assert_eq!(
         error(&[token("other", "root")], &tokens),
         "keys of device \"other\": other is not there"

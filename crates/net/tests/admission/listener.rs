@@ -77,7 +77,7 @@ async fn connect(
     Ok(stream)
 }
 
-/// What a client that is not let in is told, as soon as it is.
+/// The error of a client that is refused.
 async fn refusal(address: SocketAddr, files: &TlsFiles) -> String {
     let refused = async {
         match connect(address, files, "localhost").await {
@@ -148,7 +148,7 @@ async fn a_client_comes_in_with_its_name() {
 }
 
 #[tokio::test]
-async fn who_is_not_known_stays_out_and_the_log_says_why() {
+async fn unknown_clients_stay_out_and_the_log_says_why() {
     let log = Log::default();
     let _logged = tracing::subscriber::set_default(log.clone());
     let (folder, foreign) = (pki(&["web"]), pki(&["web"]));
@@ -205,7 +205,7 @@ async fn who_is_not_known_stays_out_and_the_log_says_why() {
     said("the client has no certificate");
     let told = s_client(&["-tls1_2"]).await;
     assert!(told.contains("alert protocol version"), "{told}");
-    said("TLS 1.3 is needed");
+    said("the client offers no suitable TLS 1.3");
 
     let client = tls_files(folder.path(), "web");
     let wrong_name = connect(server.address, &client, "other.example").await;
@@ -213,7 +213,7 @@ async fn who_is_not_known_stays_out_and_the_log_says_why() {
     assert!(told.contains("not valid for name"), "{told}");
     let counts = server.incoming.counts();
     until("five refusals", || counts.refused() == 5).await;
-    said("the client does not like the server's certificate, or its TLS: ");
+    said("the client rejected the server's certificate or TLS parameters: ");
 
     let mut junk = TcpStream::connect(server.address).await.unwrap();
     junk.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
@@ -344,9 +344,9 @@ async fn a_connection_that_rests_is_written_to_and_read_from_later() {
     let mut server = Server::start(None, |_| {});
     let mut client = TcpStream::connect(server.address).await.unwrap();
     let mut connection = server.next().await;
-    let pace = connection.connect_info().pace;
+    let backoff = connection.connect_info().backoff;
     let (rest, start) = (Duration::from_millis(300), Instant::now());
-    pace.rest(rest);
+    backoff.begin(rest);
     client.write_all(b"?!").await.unwrap();
     connection.write_all(b"!").await.unwrap();
     assert_eq!(client.read_u8().await.unwrap(), b'!');
@@ -355,10 +355,10 @@ async fn a_connection_that_rests_is_written_to_and_read_from_later() {
     // What has come meanwhile is there at once; a rest may be made longer while it lasts.
     assert_eq!(connection.read_u8().await.unwrap(), b'!');
     let start = Instant::now();
-    pace.rest(rest);
+    backoff.begin(rest);
     let longer = async {
         tokio::time::sleep(rest / 2).await;
-        pace.rest(rest);
+        backoff.begin(rest);
         client.write_all(b".").await.unwrap();
     };
     let (read, ()) = tokio::join!(connection.read_u8(), longer);
@@ -378,10 +378,10 @@ async fn a_thread_sleeps_while_connections_of_its_rest_and_no_longer() {
     until("no sleep before a rest", is_short).await;
     let mut server = Server::start(None, |_| {});
     let _client = TcpStream::connect(server.address).await.unwrap();
-    let pace = server.next().await.connect_info().pace;
-    pace.rest(Duration::from_secs(3600));
+    let backoff = server.next().await.connect_info().backoff;
+    backoff.begin(Duration::from_secs(3600));
     assert!((0..20).all(|_| !is_short()));
-    pace.rest(Duration::ZERO);
+    backoff.begin(Duration::ZERO);
     until("no sleep after the rest", is_short).await;
 }
 
@@ -451,7 +451,7 @@ async fn a_reload_is_for_new_connections() {
 }
 
 #[tokio::test]
-async fn who_is_on_a_revocation_list_stays_out() {
+async fn revoked_clients_stay_out() {
     let log = Log::default();
     let _logged = tracing::subscriber::set_default(log.clone());
     let folder = pki(&["web", "lost", "late"]);
@@ -491,7 +491,7 @@ async fn who_is_on_a_revocation_list_stays_out() {
     let said = "invalid certificate revocation list: BadSignature";
     assert!(log.text().contains(said), "{}", log.text());
 
-    // The same for who connects.
+    // The same for a connecting client.
     let server = Server::start(Some(&tls_files(folder.path(), "server")), |_| {});
     let mut careful = web.clone();
     careful.revoked = Some(revocation_list(folder.path(), &["server"], FAR));
@@ -596,19 +596,18 @@ async fn run_out_of_descriptors() {
         held.push(file);
         assert!(held.len() < 64, "no bound");
     }
-    // One for the client, none for the server's side of it.
+    // One descriptor for the client, none for the server's side.
     held.pop();
     let start = Instant::now();
     let mut client = std::net::TcpStream::connect(server.address).unwrap();
     until("a warning", || {
-        log.text().contains("no connections can be accepted")
+        log.text().contains("cannot accept connections")
     })
     .await;
     until("half a second", || {
         start.elapsed() > Duration::from_millis(500)
     })
     .await;
-    // Of as long as it took in truth.
     let lines = log.text().lines().count() as u128;
     let most = 1 + start.elapsed().as_millis() / 100;
     assert!(lines <= most, "{lines} tries, not {most}");

@@ -84,7 +84,7 @@ fn nothing_is_overwritten_and_nothing_is_left() {
         .init(folder.path())
         .unwrap_err()
         .to_string();
-    assert!(error.ends_with("web.key: is there already: choose another directory, or remove it"));
+    assert!(error.ends_with("web.key: exists already: choose another directory, or remove it"));
     let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
     assert_eq!(fs::read(folder.path().join("web.key")).unwrap(), b"mine");
@@ -98,7 +98,7 @@ fn what_cannot_be_a_name_is_refused() {
         request.init(folder.path()).unwrap_err().to_string()
     };
     let server = &["localhost"][..];
-    assert!(error(&[], &[], 1).contains("no name of a server"));
+    assert!(error(&[], &[], 1).contains("no server name"));
     assert!(error(&["a b"], &[], 1).contains("neither a DNS name nor an IP address"));
     for client in ["", "../web", "a/b", ".web", "-rf", "a b", "a\n"] {
         assert!(
@@ -240,8 +240,8 @@ fn revocation_lists_that_say_nothing_are_refused() {
     );
     let past = error(&revocation_list(folder.path(), &[], "20210102030405Z"));
     assert!(
-        past.starts_with("crl.pem: the revocation list of CN=")
-            && past.ends_with("was to be followed by another at 2021-01-02T03:04:05Z: fetch that"),
+        past.starts_with("crl.pem: the next update of the revocation list of CN=")
+            && past.ends_with("was due at 2021-01-02T03:04:05Z: fetch it"),
         "{past}"
     );
     let list = revocation_list(folder.path(), &["web"], FAR);
@@ -257,7 +257,7 @@ fn revocation_lists_that_say_nothing_are_refused() {
     .unwrap();
     let broken = error(&path("no.pem"));
     assert!(
-        broken.starts_with("no.pem: no revocation list of version 2 (RFC 5280): "),
+        broken.starts_with("no.pem: not a revocation list of version 2 (RFC 5280): "),
         "{broken}"
     );
 }

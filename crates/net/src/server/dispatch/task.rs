@@ -1,44 +1,33 @@
-//! A request on its way through the server: answered once, whatever happens to it.
+//! A request in the server. It is answered exactly once.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
+use super::answer::{Answered, Responder};
 use oarlock::PublicKeyRequest;
-use zeroize::Zeroizing;
 
-use super::Refusal;
-use super::line::{ClientId, DeviceId, ShapeId};
+/// The number of a shape.
+pub(super) type ShapeId = usize;
+/// The number of a device.
+pub(super) type DeviceId = usize;
+/// The number of a client.
+pub type ClientId = usize;
 
-/// A request that was accepted.
+/// A request that was admitted.
 pub(super) struct Task {
     pub(super) request: PublicKeyRequest,
     pub(super) shape: ShapeId,
     pub(super) client: ClientId,
     pub(super) is_urgent: bool,
-    /// By order of arrival.
+    /// In order of arrival.
     pub(super) number: u64,
     pub(super) arrived: Instant,
     pub(super) deadline: Instant,
     /// A bit for each device that has failed at it.
     tried: AtomicU64,
-    /// Gone when it was answered.
+    /// `None` once it is answered.
     responder: Mutex<Option<Responder>>,
-}
-
-/// Takes the answer to a request.
-pub(super) type Responder = Box<dyn FnOnce(Answered) + Send>;
-
-/// An answer, and how it came about.
-pub struct Answered {
-    /// Signature, message, or number.
-    pub outcome: Result<Zeroizing<Vec<u8>>, Refusal>,
-    /// From arrival to the beginning of work; or to the end of waiting, where it was not begun.
-    pub waited: Duration,
-    /// In the device, with the others of its batch.
-    pub served: Duration,
-    /// The device's name, if it was given to one.
-    pub device: Option<Arc<str>>,
 }
 
 impl Task {
@@ -62,7 +51,8 @@ impl Task {
         }
     }
 
-    /// Answers it, unless that has been done; `before` that happens, it counts no more.
+    /// Answers the task unless it is answered already. `before` runs just before the answer is
+    /// given.
     pub(super) fn answer(&self, answered: Answered, before: impl FnOnce(ClientId)) {
         let responder = self.locked().take();
         if let Some(respond) = responder {

@@ -9,7 +9,7 @@ use oarlock::device::{
     visible_cpu,
 };
 use oarlock_net::server::Server;
-use oarlock_net::server::dispatch::Crew;
+use oarlock_net::server::dispatch::DeviceWorkers;
 use tonic::Code;
 
 use super::{batch, connect, exchange, metric, page, plaintext, raw, tally, until};
@@ -28,12 +28,12 @@ fn board(fault: Fault, when: When) -> Arc<SimulatedDevice> {
     Arc::new(SimulatedDevice::new("board", board, visible_cpu().unwrap()).unwrap())
 }
 
-fn crew(device: Arc<impl PublicKeyDevice + 'static>, workers: usize) -> Crew {
-    Crew { device, workers }
+fn driver(device: Arc<impl PublicKeyDevice + 'static>, workers: usize) -> DeviceWorkers {
+    DeviceWorkers { device, workers }
 }
 
-fn good() -> Crew {
-    crew(Arc::new(SoftwareDevice::new(visible_cpu().unwrap())), 1)
+fn good() -> DeviceWorkers {
+    driver(Arc::new(SoftwareDevice::new(visible_cpu().unwrap())), 1)
 }
 
 /// Three streams of 100 requests each, at the same time; how many got what.
@@ -70,8 +70,10 @@ const SHORT: [(Fault, When); 7] = [
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn beside_a_good_device_no_fault_is_felt() {
     for (fault, when) in SHORT {
-        let crews = vec![crew(board(fault, when), 4), good()];
-        let server = Server::start_with(plaintext("", ""), crews).await.unwrap();
+        let drivers = vec![driver(board(fault, when), 4), good()];
+        let server = Server::start_with(plaintext("", ""), drivers)
+            .await
+            .unwrap();
         let answers = load(&server).await;
         assert_eq!(
             answers,
@@ -87,7 +89,7 @@ async fn beside_a_good_device_no_fault_is_felt() {
 async fn alone_with_a_faulty_device_every_request_is_right_or_refused_by_name() {
     for (fault, when) in SHORT {
         let limits = "[limits]\ntimeout_ms_max = 4000\n";
-        let server = Server::start_with(plaintext("", limits), vec![crew(board(fault, when), 4)]);
+        let server = Server::start_with(plaintext("", limits), vec![driver(board(fault, when), 4)]);
         let server = server.await.unwrap();
         let answers = load(&server).await;
         let counted = |code| answers.get(&code).copied().unwrap_or(0);
@@ -116,10 +118,10 @@ async fn alone_with_a_faulty_device_every_request_is_right_or_refused_by_name() 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_hangs_goes_to_another_device_and_comes_once() {
     let hanging = board(Fault::Hang, When::Every(5));
-    let crews = vec![crew(Arc::clone(&hanging), 4), good()];
-    // Half of it is how long a device may take.
+    let drivers = vec![driver(Arc::clone(&hanging), 4), good()];
+    // A device may take half of it.
     let limits = "[limits]\ntimeout_ms_max = 2000\n";
-    let server = Server::start_with(plaintext("", limits), crews)
+    let server = Server::start_with(plaintext("", limits), drivers)
         .await
         .unwrap();
     // The other device may do all of them before this one has been asked five times.
@@ -149,8 +151,8 @@ async fn what_hangs_goes_to_another_device_and_comes_once() {
 async fn where_the_only_device_hangs_deadlines_are_kept_and_the_end_comes() {
     let hanging = board(Fault::Hang, When::Every(1));
     let limits = "[limits]\ntimeout_ms_max = 400\ndrain_ms = 5000\n";
-    let crews = vec![crew(Arc::clone(&hanging), 4)];
-    let server = Server::start_with(plaintext("", limits), crews)
+    let drivers = vec![driver(Arc::clone(&hanging), 4)];
+    let server = Server::start_with(plaintext("", limits), drivers)
         .await
         .unwrap();
     let answers = load(&server).await;
@@ -171,9 +173,9 @@ async fn where_the_only_device_hangs_deadlines_are_kept_and_the_end_comes() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_device_that_dies_is_out_of_order_for_balancers_and_for_clients() {
     let dying = board(Fault::Error, When::Every(0));
-    let crews = vec![crew(Arc::clone(&dying), 4)];
+    let drivers = vec![driver(Arc::clone(&dying), 4)];
     let limits = "[limits]\ntimeout_ms_max = 1000\n";
-    let server = Server::start_with(plaintext("", limits), crews)
+    let server = Server::start_with(plaintext("", limits), drivers)
         .await
         .unwrap();
     let health = || async {

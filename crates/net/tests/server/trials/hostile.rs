@@ -20,7 +20,7 @@ async fn assert_serves(server: &Server) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_never_reads_holds_no_more_than_a_stream_may() {
+async fn a_client_that_never_reads_holds_no_more_than_a_stream_may() {
     let server = Server::start(plaintext("", "[limits]\nper_stream_max = 16\n"))
         .await
         .unwrap();
@@ -53,7 +53,7 @@ async fn who_never_reads_holds_no_more_than_a_stream_may() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_never_reads_does_not_keep_a_server_from_ending() {
+async fn a_client_that_never_reads_does_not_keep_a_server_from_ending() {
     let server = Server::start(plaintext("", "[limits]\ndrain_ms = 1000\n"))
         .await
         .unwrap();

@@ -1,5 +1,6 @@
 //! Trials: servers that are to be broken, by their devices and by their clients.
 
+mod evidence;
 mod faults;
 mod hostile;
 mod overload;
@@ -43,7 +44,7 @@ async fn connect(server: &Server) -> CryptoserverClient<Channel> {
 async fn channel(server: &Server) -> Channel {
     let address = server.addresses()[0];
     let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
-    // Replies that nobody reads stay with the server.
+    // Unread replies stay with the server.
     let endpoint = endpoint
         .initial_stream_window_size(65_535)
         .initial_connection_window_size(1 << 20);

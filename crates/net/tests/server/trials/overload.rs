@@ -99,7 +99,7 @@ async fn four_times_too_much_is_refused_by_name_and_the_rest_is_served() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_who_asks_little_is_served_beside_those_who_flood() {
+async fn a_client_that_asks_for_little_is_served_beside_a_flood() {
     let names = ["quiet", "flood-1", "flood-2", "flood-3"];
     let home = Home::new(&names);
     let rest = format!("{EVERYTHING}\n{BOARD}\n[limits]\nqueue_max = 100\n");

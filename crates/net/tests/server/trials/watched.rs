@@ -1,4 +1,4 @@
-//! What is told of it: metrics, health, reflection, audit.
+//! Observation: metrics, health, reflection, audit.
 
 use std::collections::HashMap;
 use std::fs;
@@ -214,7 +214,7 @@ async fn the_audit_has_a_line_for_each_request_and_no_secrets() {
     let expected = expected.map(|(operation, code)| ((operation.to_owned(), code.to_owned()), 10));
     assert_eq!(codes, HashMap::from(expected));
 
-    // Ten characters of any of it would be too many.
+    // Ten characters of any secret would be too many.
     for secret in &secrets {
         let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
         for written in [
@@ -235,7 +235,7 @@ async fn the_audit_has_a_line_for_each_request_and_no_secrets() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whom_the_configuration_does_not_know_is_in_the_audit() {
+async fn a_client_that_nothing_matches_is_in_the_audit() {
     let home = Home::new(&["alice", "mallory"]);
     let rest = EVERYTHING.replace("\"*\"\nkeys", "\"alice\"\nkeys");
     let rest = format!("{rest}\n[audit]\nfile = \"audit.jsonl\"\n");
@@ -247,7 +247,7 @@ async fn whom_the_configuration_does_not_know_is_in_the_audit() {
         is_urgent: false,
     };
     let refused = client.call(random, options).await.unwrap_err();
-    assert!(refused.message.contains("is for \"mallory\""), "{refused}");
+    assert!(refused.message.contains("matches \"mallory\""), "{refused}");
     assert_eq!(server.stop().await, 0);
     let path = home.path().join("audit.jsonl");
     let line = async || {

@@ -1,27 +1,20 @@
-//! Requests that nobody has begun: who is next, and whom a device leaves to another.
+//! The queue: which request is next, and which requests a device leaves to another.
 //!
-//! **Fair shares** (start-time fair queueing, Goyal, Vin and Cheng 1996): a client that is served moves
-//! on in virtual time by what that cost, divided by its weight, and who is furthest behind is next.
-//! One that was away comes back at the present, so that nobody saves up. Within a client the urgent
+//! **Fair shares** (start-time fair queueing, Goyal, Vin and Cheng 1996): serving a client advances
+//! its virtual time by the cost divided by its weight. The client furthest behind is next. Idle
+//! clients accrue no credit: a client that returns starts at the present. Within a client, urgent
 //! requests come first, then the oldest.
 //!
-//! **Devices of different speed**: a worker whose device is slower than another leaves as many
-//! requests at the front of the line as the faster ones will have done before it had done one.
-//! So a lone request waits for nobody slow, a burst spreads over all, and under steady load every
-//! device is busy.
+//! **Devices of different speed**: a worker of a slower device leaves at the front of the queue as
+//! many requests as the faster devices will complete before it would complete one. So a lone
+//! request never waits for a slow device, a burst spreads over all devices, and under steady load
+//! every device is busy.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::task::Task;
-
-/// A shape of requests, by number.
-pub(super) type ShapeId = usize;
-/// A device, by number.
-pub(super) type DeviceId = usize;
-/// A client, by number.
-pub type ClientId = usize;
+use super::task::{ClientId, ShapeId, Task};
 
 /// What a device is expected to do for a shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,27 +24,27 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// How many requests it works on when it is busy (Little's law).
+    /// How many requests are in a busy device (Little's law).
     pub(super) fn at_once(self) -> f64 {
         (self.per_second * self.latency.as_secs_f64()).max(1.0)
     }
 }
 
-/// All that wait.
+/// All waiting requests.
 #[derive(Default)]
-pub(super) struct Line {
+pub(super) struct Queue {
     clients: Vec<Client>,
-    /// Those who have something waiting: by virtual time, the furthest behind first.
+    /// Clients with waiting requests by virtual time, the furthest behind first.
     order: BTreeSet<(u64, ClientId)>,
-    /// Virtual time of who was served last.
+    /// The virtual time of the client served last.
     now: u64,
     count: usize,
-    /// Of each shape.
+    /// Waiting requests of each shape.
     by_shape: HashMap<ShapeId, usize>,
 }
 
 struct Client {
-    /// Virtual nanoseconds.
+    /// In nanoseconds.
     time: u64,
     weight: u32,
     /// By priority, then by shape.
@@ -59,8 +52,8 @@ struct Client {
     count: usize,
 }
 
-impl Line {
-    /// A new client, with a share of so much.
+impl Queue {
+    /// Adds a client with a share in proportion to `weight`.
     pub(super) fn add_client(&mut self, weight: u32) -> ClientId {
         self.clients.push(Client {
             time: 0,
@@ -87,20 +80,21 @@ impl Line {
         self.clients[client].count
     }
 
-    /// At the end, or, what comes back from a device that failed, in front of its client's others.
+    /// Adds a task at the end of its client's queue, or at the front if a device that failed gave
+    /// it back.
     pub(super) fn push(&mut self, task: Arc<Task>, is_back: bool) {
         let (id, shape) = (task.client, task.shape);
         let client = &mut self.clients[id];
-        let lines = &mut client.waiting[usize::from(!task.is_urgent)];
-        let place = lines.iter().position(|(other, _)| *other == shape);
+        let queues = &mut client.waiting[usize::from(!task.is_urgent)];
+        let place = queues.iter().position(|(other, _)| *other == shape);
         let place = place.unwrap_or_else(|| {
-            lines.push((shape, VecDeque::new()));
-            lines.len() - 1
+            queues.push((shape, VecDeque::new()));
+            queues.len() - 1
         });
         if is_back {
-            lines[place].1.push_front(task);
+            queues[place].1.push_front(task);
         } else {
-            lines[place].1.push_back(task);
+            queues[place].1.push_back(task);
         }
         client.count += 1;
         if client.count == 1 {
@@ -111,8 +105,8 @@ impl Line {
         *self.by_shape.entry(shape).or_default() += 1;
     }
 
-    /// The next task that `may` be taken, after `skip` says of how many of its shape this one is to
-    /// be left to others; and up to `more` says of the same shape along with it.
+    /// Takes the next task that `may` accepts, leaving `skip` tasks of each shape to other devices,
+    /// and up to `size` tasks of the same shape in all. Each costs its client `cost`.
     pub(super) fn take(
         &mut self,
         may: impl Fn(&Task) -> bool,
@@ -138,27 +132,28 @@ impl Line {
         batch
     }
 
-    /// Tasks that `is_over` says so of, taken out.
+    /// Takes out every task that `is_over` selects.
     pub(super) fn take_all(&mut self, is_over: impl Fn(&Task) -> bool) -> Vec<Arc<Task>> {
         let mut over = Vec::new();
         for client in &mut self.clients {
             if client.count == 0 {
                 continue;
             }
-            for (_, line) in client.waiting.iter_mut().flatten() {
-                if line.iter().any(|task| is_over(task)) {
-                    let (out, kept): (Vec<_>, VecDeque<_>) = std::mem::take(line).into_iter().fold(
-                        (Vec::new(), VecDeque::new()),
-                        |(mut out, mut kept), task| {
-                            if is_over(&task) {
-                                out.push(task);
-                            } else {
-                                kept.push_back(task);
-                            }
-                            (out, kept)
-                        },
-                    );
-                    *line = kept;
+            for (_, queue) in client.waiting.iter_mut().flatten() {
+                if queue.iter().any(|task| is_over(task)) {
+                    let (out, kept): (Vec<_>, VecDeque<_>) =
+                        std::mem::take(queue).into_iter().fold(
+                            (Vec::new(), VecDeque::new()),
+                            |(mut out, mut kept), task| {
+                                if is_over(&task) {
+                                    out.push(task);
+                                } else {
+                                    kept.push_back(task);
+                                }
+                                (out, kept)
+                            },
+                        );
+                    *queue = kept;
                     over.extend(out);
                 }
             }
@@ -169,7 +164,7 @@ impl Line {
         over
     }
 
-    /// The first in order that may be taken, but for those that are left; taken out.
+    /// Takes out the first task that may be taken and is not left to other devices.
     fn find(
         &mut self,
         may: &impl Fn(&Task) -> bool,
@@ -179,27 +174,27 @@ impl Line {
         let mut left: HashMap<ShapeId, usize> = HashMap::new();
         let mut found = None;
         'search: for (_, id) in &self.order {
-            for (priority, lines) in self.clients[*id].waiting.iter().enumerate() {
+            for (priority, queues) in self.clients[*id].waiting.iter().enumerate() {
                 // The oldest of all shapes, then the second oldest, and so on.
-                let mut heads: Vec<usize> = vec![0; lines.len()];
+                let mut heads: Vec<usize> = vec![0; queues.len()];
                 loop {
-                    let oldest = lines
+                    let oldest = queues
                         .iter()
                         .zip(&heads)
                         .enumerate()
                         .filter(|(_, ((shape, _), _))| only.is_none_or(|only| only == *shape))
-                        .filter_map(|(at, ((_, line), head))| Some((line.get(*head)?.number, at)))
+                        .filter_map(|(at, ((_, queue), head))| Some((queue.get(*head)?.number, at)))
                         .min();
                     let Some((_, at)) = oldest else { break };
-                    let (shape, line) = &lines[at];
+                    let (shape, queue) = &queues[at];
                     let head = heads[at];
                     heads[at] += 1;
-                    if !may(&line[head]) {
+                    if !may(&queue[head]) {
                         continue;
                     }
                     let left = left.entry(*shape).or_insert_with(|| skip(*shape));
-                    // What another device has failed at is left to nobody.
-                    if *left == 0 || line[head].was_tried() {
+                    // A task at which another device has failed is not left to others.
+                    if *left == 0 || queue[head].was_tried() {
                         found = Some((*id, priority, at, head));
                         break 'search;
                     }
@@ -240,8 +235,8 @@ impl Line {
     }
 }
 
-/// How many requests at the front a device leaves to another one, which is faster and has so many in
-/// work: as many as that will have done by the time at which this device had done one.
+/// How many requests at the front a device leaves to a faster one that has `in_work` already: as
+/// many as that one will have completed by the time this device had completed one.
 pub(super) fn left_to(own: Expected, other: Expected, in_work: usize) -> usize {
     if other.latency >= own.latency {
         return 0;

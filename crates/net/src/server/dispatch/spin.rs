@@ -1,28 +1,27 @@
-//! Lulls: times in which no request is in the server.
+//! Spinning: after a short lull the runtime's thread looks for the next request instead of
+//! sleeping.
 //!
-//! A thread that sleeps takes tens of microseconds to wake on a virtual machine, as much as it takes
-//! to read a request. A client that asks again as soon as it is answered comes back before that; so
-//! after a lull that was short the runtime's thread looks for the next request for a while, instead of
-//! sleeping. One that was long ends this, so that an idle server sleeps (as Linux's haltpoll does for
-//! CPUs).
+//! A sleeping thread takes tens of microseconds to wake on a virtual machine, as long as it takes
+//! to read a request. A client that asks again as soon as it is answered returns sooner than that.
+//! A long lull ends the spinning, so an idle server sleeps (as Linux's haltpoll does for CPUs).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-/// What is known of the lulls.
+/// The current lull, and how long the previous one was.
 #[derive(Debug)]
-pub(super) struct Lulls {
+pub(super) struct Spin {
     epoch: Instant,
-    /// Nanoseconds from `epoch` to the beginning of the one that is on; [`NONE`] without one.
+    /// Nanoseconds from `epoch` to the start of the current lull; [`NONE`] while there is none.
     since: AtomicU64,
-    /// Whether the last one was short.
+    /// Whether the previous lull was short.
     was_short: AtomicBool,
     begun: Notify,
 }
 
-impl Lulls {
+impl Spin {
     pub(super) fn new() -> Self {
         Self {
             epoch: Instant::now(),
@@ -32,7 +31,7 @@ impl Lulls {
         }
     }
 
-    /// A request has come.
+    /// A request has arrived: ends the lull.
     pub(super) fn end(&self, now: Instant) {
         let since = self.since.swap(NONE, Ordering::Relaxed);
         if since != NONE {
@@ -42,7 +41,8 @@ impl Lulls {
         }
     }
 
-    /// All have been answered. Not before the answers are on their way; may be said again.
+    /// All requests are answered: begins a lull. Call it after the answers are on their way; more
+    /// than once does no harm.
     pub(super) fn begin(&self, now: Instant) {
         let now = self.nanoseconds(now);
         let begun = self
@@ -53,12 +53,12 @@ impl Lulls {
         }
     }
 
-    /// Waits for a lull that may be short.
+    /// Waits for a lull that is likely to be short.
     pub(super) async fn next(&self) {
         self.begun.notified().await;
     }
 
-    /// Whether there is one, and it is still short.
+    /// Whether there is a lull, and it is still short.
     pub(super) fn is_young(&self, now: Instant) -> bool {
         let since = self.since.load(Ordering::Relaxed);
         since != NONE && u128::from(self.nanoseconds(now).saturating_sub(since)) < SHORT.as_nanos()
@@ -71,7 +71,7 @@ impl Lulls {
 }
 
 const NONE: u64 = u64::MAX;
-/// What Linux looks for work at most before a virtual CPU halts.
+/// As long as Linux polls for work before it halts a virtual CPU.
 const SHORT: Duration = Duration::from_micros(200);
 
 #[cfg(test)]
@@ -82,21 +82,21 @@ mod tests {
 
     #[test]
     fn after_a_short_lull_the_next_is_watched_and_after_a_long_one_not() {
-        let lulls = Lulls::new();
-        let at = |us| lulls.epoch + Duration::from_micros(us);
-        let is_watched = || lulls.next().now_or_never().is_some();
-        // The first one is as long as it takes the first request to come.
-        lulls.end(at(1000));
-        lulls.begin(at(1400));
+        let spin = Spin::new();
+        let at = |us| spin.epoch + Duration::from_micros(us);
+        let is_watched = || spin.next().now_or_never().is_some();
+        // The first lull lasts until the first request arrives.
+        spin.end(at(1000));
+        spin.begin(at(1400));
         assert!(!is_watched());
-        lulls.end(at(1500));
-        assert!(!lulls.is_young(at(1500)), "requests are there");
-        lulls.begin(at(1900));
-        lulls.begin(at(1910));
+        spin.end(at(1500));
+        assert!(!spin.is_young(at(1500)), "requests are there");
+        spin.begin(at(1900));
+        spin.begin(at(1910));
         assert!(is_watched() && !is_watched());
-        assert!(lulls.is_young(at(2050)) && !lulls.is_young(at(2100)));
-        lulls.end(at(2500));
-        lulls.begin(at(2900));
+        assert!(spin.is_young(at(2050)) && !spin.is_young(at(2100)));
+        spin.end(at(2500));
+        spin.begin(at(2900));
         assert!(!is_watched());
     }
 }

@@ -1,0 +1,181 @@
+//! The call: a request from its first attempt to its last.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use prost::Message as _;
+use tokio::time::{sleep, timeout};
+use tonic::Code;
+use zeroize::Zeroizing;
+
+use super::connection::Fault;
+use super::directory::{self, Directory};
+use super::settings::{CallOptions, ClientError, Fallback, Settings};
+use crate::proto;
+use crate::proto::request::Operation;
+
+/// A client of several servers. Clones share connections, which close with the last clone.
+#[derive(Clone)]
+pub struct Client(Arc<Directory>);
+
+impl Client {
+    /// Starts to connect, and keeps connecting while the client lives. Call it in a tokio runtime.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT for a server that is not `host:port`.
+    pub fn new(settings: Settings) -> Result<Self, ClientError> {
+        Directory::start(settings).map(Self)
+    }
+
+    /// Waits for a connection to any server.
+    ///
+    /// # Errors
+    /// UNAVAILABLE after `patience`, with what was wrong with the servers.
+    pub async fn ready(&self, patience: Duration) -> Result<(), ClientError> {
+        let connected = timeout(patience, self.0.until_connected());
+        connected.await.map_err(|_| self.0.unreachable())
+    }
+
+    /// Carries out an operation on one of the servers, or on another if the first fails.
+    ///
+    /// # Errors
+    /// The code and message of the last server asked; UNAVAILABLE if no server can be reached,
+    /// DEADLINE_EXCEEDED if time runs out.
+    pub async fn call(
+        &self,
+        operation: Operation,
+        options: CallOptions,
+    ) -> Result<Zeroizing<Vec<u8>>, ClientError> {
+        let settings = self.0.settings();
+        let deadline = Instant::now() + options.timeout.unwrap_or(settings.timeout);
+        let mut last: Option<ClientError> = None;
+        let mut refusals = 0;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(last.unwrap_or_else(|| self.late()));
+            }
+            let request = proto::Request {
+                id: 0,
+                timeout_ms: u32::try_from(left.as_millis().max(1)).unwrap_or(u32::MAX),
+                priority: i32::from(options.is_urgent),
+                operation: Some(operation.clone()),
+            };
+            // It would break the stream with all requests on it.
+            if request.encoded_len() > REQUEST_BYTES_MAX {
+                return Err(ClientError {
+                    code: Code::InvalidArgument,
+                    message: format!(
+                        "a request of {} bytes: at most {REQUEST_BYTES_MAX} can be sent",
+                        request.encoded_len()
+                    ),
+                });
+            }
+            let attempt = timeout(left, self.attempt(request, settings.fallback.is_some()));
+            let fault = match attempt.await {
+                Err(_) => return Err(last.unwrap_or_else(|| self.late())),
+                Ok(Ok(result)) => return Ok(result),
+                Ok(Err(fault)) => fault,
+            };
+            let error = match fault {
+                None => self.0.unreachable(),
+                Some(fault @ Fault::Broken) => ClientError {
+                    code: Code::Unavailable,
+                    message: fault.to_string(),
+                },
+                Some(Fault::Refused { code, message }) => ClientError { code, message },
+            };
+            match error.code {
+                Code::Unavailable => {}
+                // Another server may have room.
+                Code::ResourceExhausted if refusals + 1 < self.0.connected() => {}
+                _ => return Err(error),
+            }
+            if let Some(fallback) = &settings.fallback
+                && let Some(result) = compute_here(Arc::clone(fallback), operation.clone()).await
+            {
+                return result;
+            }
+            // The first retry is immediate, because it is likely to reach another server.
+            if refusals > 0 {
+                sleep(PAUSE_MIN * 2u32.pow(refusals.min(6) as u32)).await;
+            }
+            refusals += 1;
+            last = Some(error);
+        }
+    }
+
+    /// The keys this client may use, as the first server to answer lists them.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub async fn list_keys(&self) -> Result<Vec<proto::Key>, ClientError> {
+        let deadline = self.0.settings().timeout;
+        let asked = timeout(deadline, self.0.list_keys());
+        asked.await.map_err(|_| self.late())?
+    }
+
+    /// The number of open connections.
+    pub fn connected(&self) -> usize {
+        self.0.connected()
+    }
+
+    /// Why no answer arrived in time.
+    fn late(&self) -> ClientError {
+        if self.0.connected() == 0 {
+            return self.0.unreachable();
+        }
+        ClientError {
+            code: Code::DeadlineExceeded,
+            message: "no answer within the time of the request: allow more time, or send fewer requests at once"
+                .into(),
+        }
+    }
+
+    /// One attempt on one server. `Err(None)`: there is no server.
+    async fn attempt(
+        &self,
+        request: proto::Request,
+        has_fallback: bool,
+    ) -> Result<Zeroizing<Vec<u8>>, Option<Fault>> {
+        let mut request = Some(request);
+        loop {
+            // Read first, so that no change is missed.
+            let changes = self.0.changes();
+            let waiting = self.0.with_balance(|balance| {
+                // A balance shared by many callers cannot tell which one to wake; `changes` does.
+                let mut context = Context::from_waker(Waker::noop());
+                match tower::Service::poll_ready(balance, &mut context) {
+                    Poll::Ready(Ok(())) => Some(tower::Service::call(balance, request.take()?)),
+                    Poll::Ready(Err(_)) | Poll::Pending => None,
+                }
+            });
+            match waiting {
+                Some(waiting) => return waiting.await.map_err(directory::fault).map_err(Some),
+                None if has_fallback => return Err(None),
+                None => self.0.until_changed(changes).await,
+            }
+        }
+    }
+}
+
+async fn compute_here(
+    fallback: Arc<dyn Fallback>,
+    operation: Operation,
+) -> Option<Result<Zeroizing<Vec<u8>>, ClientError>> {
+    let computed = tokio::task::spawn_blocking(move || fallback.compute(&operation));
+    let failed = |message| ClientError {
+        code: Code::Internal,
+        message,
+    };
+    match computed.await {
+        Ok(result) => Some(result?.map_err(failed)),
+        Err(_) => Some(Err(failed("the fallback panicked".into()))),
+    }
+}
+
+/// Together with the batch it joins, it stays below what servers accept in one message by default.
+const REQUEST_BYTES_MAX: usize = 512 << 10;
+/// Between attempts; doubled with each.
+const PAUSE_MIN: Duration = Duration::from_millis(2);

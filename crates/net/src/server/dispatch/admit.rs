@@ -1,0 +1,138 @@
+//! Admission: which requests enter the queue, and why the others are refused.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use oarlock::PublicKeyRequest;
+use oarlock::device::Shape;
+use tonic::Code;
+
+use super::super::devices::DeviceWorkers;
+use super::answer::{Answered, Refusal};
+use super::health::out_of_order;
+use super::state::{Origin, PER_SECOND_MIN, State};
+use super::task::{ClientId, ShapeId, Task};
+
+/// A request to be admitted.
+pub struct Submission {
+    /// What to compute.
+    pub request: PublicKeyRequest,
+    /// Where the numbers of its key come from.
+    pub origin: Origin,
+    /// Whether it precedes the client's other requests.
+    pub is_urgent: bool,
+    /// When its answer is no longer wanted.
+    pub deadline: Instant,
+    /// Receives the answer, on the thread that has it. It must not block.
+    pub respond: Box<dyn FnOnce(Answered) + Send>,
+}
+
+impl State {
+    /// Why a request is refused, if it is.
+    pub(super) fn refusal(
+        &self,
+        client: ClientId,
+        shape: ShapeId,
+        drivers: &[DeviceWorkers],
+        now: Instant,
+    ) -> Option<Refusal> {
+        if self.is_closed {
+            return Some(Refusal::new(Code::Unavailable, ENDS));
+        }
+        let entry = &self.shapes[shape];
+        let able: Vec<_> = (0..drivers.len())
+            .filter(|device| entry.expected[*device].is_some())
+            .collect();
+        if able.is_empty() {
+            let Shape {
+                operation,
+                modulus_bits,
+                ..
+            } = &entry.shape;
+            return Some(Refusal::new(
+                Code::Unimplemented,
+                format!(
+                    "no device of this server computes powers of this kind ({operation}, {modulus_bits} bits)"
+                ),
+            ));
+        }
+        if able.iter().all(|device| self.devices[*device].is_gone(now)) {
+            return Some(out_of_order(&able, drivers));
+        }
+        self.no_room(client)
+    }
+
+    /// Why every request of a client is refused for lack of room, if it is.
+    pub(super) fn no_room(&self, client: ClientId) -> Option<Refusal> {
+        let full = |what: String| {
+            Some(Refusal::new(
+                Code::ResourceExhausted,
+                format!("{what}: send it again later, or to another server"),
+            ))
+        };
+        let room = self.bounds.waiting_max.saturating_sub(self.queue.len());
+        if room == 0 {
+            return full(format!("{} requests already wait", self.queue.len()));
+        }
+        // Clients that flood the queue leave room for those that have little in it (dynamic
+        // thresholds, Choudhury and Hahne 1998), and the last places for those that have nothing.
+        let own = self.queue.len_of_client(client);
+        let last = room <= self.bounds.waiting_max / LAST_PART;
+        if own > 0 && (last || own >= room.saturating_mul(ROOMS_MAX)) {
+            return full(format!(
+                "{} requests of this client already wait, and there is room for {room} more in all",
+                self.queue.len_of_client(client)
+            ));
+        }
+        if self.of_client[client] >= self.bounds.per_client_max {
+            return full(format!(
+                "{} requests of this client are already under way",
+                self.of_client[client]
+            ));
+        }
+        None
+    }
+
+    /// How long a refused client should back off: a quarter of the time that the whole queue takes,
+    /// as if every request had this shape.
+    pub(super) fn back_off(&self, shape: ShapeId) -> Duration {
+        let expected = self.shapes.get(shape).map(|entry| &entry.expected);
+        let expected = expected.into_iter().flatten().flatten();
+        let per_second: f64 = expected.map(|expected| expected.per_second).sum();
+        let all = self.queue.len() as f64 / per_second.max(PER_SECOND_MIN);
+        Duration::try_from_secs_f64(all / 4.0).map_or(BACK_OFF_MAX, |pause| pause.min(BACK_OFF_MAX))
+    }
+
+    pub(super) fn enter(
+        &mut self,
+        client: ClientId,
+        shape: ShapeId,
+        submission: Submission,
+        now: Instant,
+    ) {
+        self.arrived += 1;
+        self.last_shape = shape;
+        self.unanswered += 1;
+        self.of_client[client] += 1;
+        let task = Task::new(
+            submission.request,
+            (shape, client, self.arrived),
+            submission.is_urgent,
+            (now, submission.deadline),
+            submission.respond,
+        );
+        self.queue.push(Arc::new(task), false);
+    }
+}
+
+pub(super) const ENDS: &str = "the server is shutting down: try another";
+
+/// The server reads from a refused client again after at most this time.
+pub(super) const BACK_OFF_MAX: Duration = Duration::from_millis(20);
+
+/// In this last part of the queue each client has at most one place.
+const LAST_PART: usize = 16;
+
+/// A client may have at most this many times the remaining room waiting: one alone fills eight
+/// ninths of the queue.
+const ROOMS_MAX: usize = 8;

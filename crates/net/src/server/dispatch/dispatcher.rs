@@ -1,0 +1,296 @@
+//! The handle of the dispatcher.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tonic::Code;
+
+use super::super::devices::DeviceWorkers;
+use super::super::outbox::Hold;
+use super::admit::{ENDS, Submission};
+use super::answer::{Answered, Refusal};
+use super::health::out_of_order;
+use super::queue::Queue;
+use super::spin::Spin;
+use super::state::{Bounds, DeviceState, State};
+use super::task::{ClientId, DeviceId, Task};
+use super::workers::{Inner, lock};
+
+/// Admits requests and has devices compute them.
+pub struct Dispatcher {
+    inner: Arc<Inner>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// The state of a device.
+#[derive(Clone, Debug)]
+pub struct DeviceStatus {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Requests that the device has and has not answered.
+    pub in_work: usize,
+    /// Whether it is left alone for now, because it failed or hangs.
+    pub is_down: bool,
+    /// The number of batches, by how many requests they had.
+    pub batches: Vec<u64>,
+    /// Failures with the server's own keys.
+    pub failures: u64,
+}
+
+impl Dispatcher {
+    /// Starts the workers of every device.
+    ///
+    /// # Errors
+    /// The system cannot start another thread.
+    pub fn start(drivers: Vec<DeviceWorkers>, bounds: Bounds) -> std::io::Result<Self> {
+        let devices = drivers
+            .iter()
+            .map(|driver| DeviceState::new(driver.workers));
+        let state = State {
+            bounds,
+            queue: Queue::default(),
+            shapes: Vec::new(),
+            shape_ids: HashMap::new(),
+            devices: devices.collect(),
+            of_client: Vec::new(),
+            unanswered: 0,
+            arrived: 0,
+            last_shape: 0,
+            is_closed: false,
+            is_over: false,
+        };
+        let inner = Arc::new(Inner {
+            wakeups: drivers.iter().map(|_| Condvar::new()).collect(),
+            names: drivers
+                .iter()
+                .map(|driver| driver.device.name().into())
+                .collect(),
+            state: Mutex::new(state),
+            spin: Spin::new(),
+            drivers,
+        });
+        let dispatcher = Self {
+            inner: Arc::clone(&inner),
+            threads: Mutex::default(),
+        };
+        for (device, driver) in inner.drivers.iter().enumerate() {
+            for worker in 0..driver.workers {
+                let inner = Arc::clone(&inner);
+                let thread = std::thread::Builder::new()
+                    .name(format!("{}-{worker}", driver.device.name()))
+                    .spawn(move || inner.work(device, worker))?;
+                lock(&dispatcher.threads).push(thread);
+            }
+        }
+        Ok(dispatcher)
+    }
+
+    /// Adds a client with a share of the devices in proportion to `weight`.
+    pub fn add_client(&self, weight: u32) -> ClientId {
+        let mut state = self.inner.lock();
+        state.of_client.push(0);
+        state.queue.add_client(weight)
+    }
+
+    /// Changes a client's share.
+    pub fn set_weight(&self, client: ClientId, weight: u32) {
+        self.inner.lock().queue.set_weight(client, weight);
+    }
+
+    /// Changes the bounds. Requests already admitted stay.
+    pub fn set_bounds(&self, bounds: Bounds) {
+        self.inner.lock().bounds = bounds;
+    }
+
+    /// Admits requests of a client. Refused requests are answered at once, with RESOURCE_EXHAUSTED
+    /// if there is no room. In that case it returns how long the client should back off: until a
+    /// good part of the queue has been served.
+    pub fn admit(
+        &self,
+        client: ClientId,
+        submissions: impl IntoIterator<Item = Submission>,
+    ) -> Option<Duration> {
+        let now = Instant::now();
+        let (mut refused, mut pause) = (Vec::new(), None);
+        let mut to_wake = Vec::new();
+        {
+            let mut state = self.inner.lock();
+            let mut shapes = Vec::new();
+            for submission in submissions {
+                let shape = state.shape(
+                    submission.request.shape(),
+                    submission.origin,
+                    &self.inner.drivers,
+                );
+                match state.refusal(client, shape, &self.inner.drivers, now) {
+                    Some(refusal) => {
+                        if refusal.code == Code::ResourceExhausted {
+                            pause = Some(state.back_off(shape));
+                        }
+                        refused.push((submission.respond, refusal));
+                    }
+                    None => {
+                        if state.unanswered == 0 {
+                            self.inner.spin.end(now);
+                        }
+                        state.enter(client, shape, submission, now);
+                        if !shapes.contains(&shape) {
+                            shapes.push(shape);
+                        }
+                    }
+                }
+            }
+            for shape in shapes {
+                state.workers_to_wake(shape, &self.inner.drivers, &mut to_wake);
+            }
+        }
+        self.inner.wake(to_wake);
+        let _hold = Hold::new();
+        for (respond, refusal) in refused {
+            respond(Answered::refused(refusal, Duration::ZERO));
+        }
+        pause
+    }
+
+    /// Whether [`admit`](Self::admit) would refuse every request of a client for lack of room, with
+    /// the refusal and the back-off. It saves examining requests that would be refused anyway.
+    pub fn no_room(&self, client: ClientId) -> Option<(Refusal, Duration)> {
+        let state = self.inner.lock();
+        Some((state.no_room(client)?, state.back_off(state.last_shape)))
+    }
+
+    /// Answers requests whose deadline has passed, and takes requests back from devices that hang.
+    /// Call it every few milliseconds.
+    pub fn enforce_deadlines(&self) {
+        let now = Instant::now();
+        let mut to_wake = Vec::new();
+        let mut late = Vec::new();
+        let unserved: Vec<(Arc<Task>, Vec<DeviceId>)>;
+        {
+            let mut state = self.inner.lock();
+            for task in state
+                .queue
+                .take_all(|task| task.deadline <= now || task.is_answered())
+            {
+                late.push((task, None));
+            }
+            unserved = state.take_unserved(now);
+            for device in 0..state.devices.len() {
+                let name = &self.inner.names[device];
+                for task in state.late_in_work(device, now) {
+                    late.push((task, Some(Arc::clone(name))));
+                }
+                if state.give_up_hung(device, now) {
+                    tracing::warn!(device = &**name, "hangs: its requests go to other devices");
+                }
+            }
+            for shape in 0..state.shapes.len() {
+                if state.queue.len_of(shape) > 0 {
+                    state.workers_to_wake(shape, &self.inner.drivers, &mut to_wake);
+                }
+            }
+        }
+        self.inner.wake(to_wake);
+        for (task, able) in unserved {
+            let refusal = out_of_order(&able, &self.inner.drivers);
+            let waited = now.saturating_duration_since(task.arrived);
+            self.inner.answer(&task, Answered::refused(refusal, waited));
+        }
+        for (task, device) in late {
+            let waited = now.saturating_duration_since(task.arrived);
+            let message = match &device {
+                None => {
+                    "its deadline passed before a device was free: send fewer requests at once, \
+                         allow more time, or try another server"
+                        .to_owned()
+                }
+                Some(device) => format!("its deadline passed while device {device} had it"),
+            };
+            let refusal = Refusal::new(Code::DeadlineExceeded, message);
+            self.inner.answer(
+                &task,
+                Answered {
+                    device,
+                    ..Answered::refused(refusal, waited)
+                },
+            );
+        }
+    }
+
+    /// Spins on the calling thread while the next request may arrive at once.
+    pub async fn spin_between_requests(&self) -> ! {
+        loop {
+            self.inner.spin.next().await;
+            while self.inner.spin.is_young(Instant::now()) {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// The number of requests that have not been answered.
+    pub fn unanswered(&self) -> usize {
+        self.inner.lock().unanswered
+    }
+
+    /// The number of requests that no worker has begun.
+    pub fn waiting(&self) -> usize {
+        self.inner.lock().queue.len()
+    }
+
+    /// The state of every device.
+    pub fn devices(&self) -> Vec<DeviceStatus> {
+        let state = self.inner.lock();
+        let devices = state.devices.iter().zip(&self.inner.names);
+        devices
+            .map(|(device, name)| DeviceStatus {
+                name: Arc::clone(name),
+                in_work: device.in_work,
+                is_down: device.down_until.is_some(),
+                batches: device.by_size.clone(),
+                failures: device.failures,
+            })
+            .collect()
+    }
+
+    /// Admits no more requests. Those admitted are still served.
+    pub fn close(&self) {
+        self.inner.lock().is_closed = true;
+    }
+
+    /// Ends the workers, and refuses what is left.
+    pub fn end(&self) {
+        let left = {
+            let mut state = self.inner.lock();
+            state.is_closed = true;
+            state.is_over = true;
+            let mut left = state.queue.take_all(|_| true);
+            let in_work = state.devices.iter().flat_map(|device| &device.batches);
+            left.extend(in_work.flatten().flat_map(|batch| batch.tasks.clone()));
+            left
+        };
+        self.inner.wakeups.iter().for_each(Condvar::notify_all);
+        for task in left {
+            let refusal = Refusal::new(Code::Unavailable, ENDS);
+            let waited = task.arrived.elapsed();
+            self.inner.answer(&task, Answered::refused(refusal, waited));
+        }
+        for thread in std::mem::take(&mut *lock(&self.threads)) {
+            // A thread that a device holds is left behind.
+            let deadline = Instant::now() + Duration::from_millis(100);
+            while !thread.is_finished() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if thread.is_finished() {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl Drop for Dispatcher {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

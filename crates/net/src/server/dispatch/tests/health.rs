@@ -1,0 +1,317 @@
+use super::*;
+
+#[test]
+fn what_a_device_fails_at_another_does_and_the_first_is_left_alone() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let fails = move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Some(DeviceError("burnt".into()))
+    };
+    let drivers = vec![driver("broken", 1, fails), driver("good", 1, || None)];
+    let dispatcher = Dispatcher::start(drivers, BOUNDS).unwrap();
+    let client = dispatcher.add_client(1);
+    let mut sent = 0;
+    // Until the broken one has come to its turn.
+    while calls.load(Ordering::Relaxed) == 0 {
+        assert_all_right(&send(&dispatcher, client, 0..250, MINUTE), 250);
+        sent += 250;
+    }
+    let tries = calls.load(Ordering::Relaxed);
+    assert!(tries < sent * 4 / 5, "{tries} of {sent}");
+    let status = &dispatcher.devices()[0];
+    assert!(tries < 3 || status.is_down, "{status:?}");
+    assert_eq!(status.failures as usize, tries);
+}
+
+#[test]
+fn where_no_device_is_left_the_client_is_told_which_failed() {
+    let drivers = vec![driver("broken", 1, || Some(DeviceError("burnt".into())))];
+    let dispatcher = Dispatcher::start(drivers, BOUNDS).unwrap();
+    let client = dispatcher.add_client(1);
+    for _ in 0..5 {
+        let (_, answered) = send(&dispatcher, client, 0..1, MINUTE)
+            .recv_timeout(MINUTE)
+            .unwrap();
+        let refusal = answered.outcome.unwrap_err();
+        assert_eq!(refusal.code, Code::Unavailable);
+        assert!(refusal.message.contains("broken"), "{}", refusal.message);
+    }
+    assert_eq!(dispatcher.unanswered(), 0);
+}
+
+#[test]
+fn a_device_that_is_well_again_is_taken_again() {
+    let is_ill = Arc::new(Mutex::new(true));
+    let ill = Arc::clone(&is_ill);
+    let mishap = move || ill.lock().unwrap().then(|| DeviceError("a fever".into()));
+    let dispatcher = Dispatcher::start(vec![driver("moody", 1, mishap)], BOUNDS).unwrap();
+    let client = dispatcher.add_client(1);
+    let mut is_refused = false;
+    while !is_refused {
+        let answers = send(&dispatcher, client, 0..1, MINUTE);
+        let message = answers
+            .recv_timeout(MINUTE)
+            .unwrap()
+            .1
+            .outcome
+            .unwrap_err()
+            .message;
+        is_refused = message.starts_with("out of order: moody");
+    }
+    *is_ill.lock().unwrap() = false;
+    let began = Instant::now();
+    loop {
+        let answers = send(&dispatcher, client, 7..8, MINUTE);
+        dispatcher.enforce_deadlines();
+        if let Ok(result) = answers.recv_timeout(MINUTE).unwrap().1.outcome {
+            assert_eq!(*result, power(7));
+            break;
+        }
+        assert!(began.elapsed() < MINUTE, "never well again");
+    }
+    // The answer is given before the worker records its success.
+    while dispatcher.devices()[0].is_down {
+        assert!(began.elapsed() < MINUTE, "still left alone");
+        std::thread::yield_now();
+    }
+}
+
+/// Sends requests one after the other, with numbers of a client's own or of the server's; gives the
+/// outcomes.
+fn send_each(
+    dispatcher: &Dispatcher,
+    client: ClientId,
+    origin: Origin,
+    exponents: std::ops::Range<u8>,
+) -> Vec<Answered> {
+    let each = exponents.map(|exponent| {
+        let (submissions, answers) = submissions_of(origin, exponent..exponent + 1, MINUTE);
+        dispatcher.admit(client, submissions);
+        answers.recv_timeout(MINUTE).unwrap().1
+    });
+    each.collect()
+}
+
+#[test]
+fn what_a_client_sent_is_no_evidence_against_a_device() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let drivers = ["one", "two"].map(|name| {
+        let counted = Arc::clone(&calls);
+        driver(name, 1, move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Some(DeviceError("odd numbers".into()))
+        })
+    });
+    let dispatcher = Dispatcher::start(drivers.into(), BOUNDS).unwrap();
+    let client = dispatcher.add_client(1);
+    for answered in send_each(&dispatcher, client, Origin::Client, 0..20) {
+        let refusal = answered.outcome.unwrap_err();
+        assert_eq!(refusal.code, Code::InvalidArgument);
+        assert!(refusal.message.contains("odd numbers"), "{refusal:?}");
+    }
+    assert_eq!(calls.load(Ordering::Relaxed), 20, "each is tried once");
+    for status in dispatcher.devices() {
+        assert!(!status.is_down && status.failures == 0, "{status:?}");
+    }
+    // The same failures with keys of the server are evidence, and no success of a client's hides it.
+    for answered in send_each(&dispatcher, client, Origin::Server, 0..4) {
+        assert_eq!(answered.outcome.unwrap_err().code, Code::Unavailable);
+    }
+    assert!(dispatcher.devices().iter().all(|status| status.is_down));
+}
+
+/// Fails at whole batches in which one exponent is odd, as a driver that panics does.
+struct AllOrNothing(SoftwareDevice, Arc<Gate>);
+
+impl PublicKeyDevice for AllOrNothing {
+    fn name(&self) -> &str {
+        "all or nothing"
+    }
+
+    fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> {
+        self.0.offer(shape)
+    }
+
+    fn batch_size(&self, _: &Shape, waiting: usize) -> usize {
+        waiting
+    }
+
+    fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+        self.1.pass();
+        let is_odd = |request: &&PublicKeyRequest| request.exponent().unwrap()[0] % 2 == 1;
+        assert!(!batch.iter().any(is_odd), "a driver that panics");
+        self.0.run(batch, answer);
+    }
+}
+
+#[test]
+fn what_a_client_sent_shares_no_batch_with_the_servers_keys() {
+    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let device = AllOrNothing(
+        SoftwareDevice::new(visible_cpu().unwrap()),
+        Arc::clone(&gate),
+    );
+    let device = Arc::new(device);
+    let dispatcher = Dispatcher::start(vec![DeviceWorkers { device, workers: 1 }], BOUNDS).unwrap();
+    let clients = [dispatcher.add_client(1), dispatcher.add_client(1)];
+    let mut answers = Vec::new();
+    for even in (0..40).step_by(2) {
+        let (own, answer) = submissions(even..even + 1, MINUTE);
+        dispatcher.admit(clients[0], own);
+        answers.push((even, answer));
+        let (other, answer) = submissions_of(Origin::Client, even + 1..even + 2, MINUTE);
+        dispatcher.admit(clients[1], other);
+        answers.push((even + 1, answer));
+    }
+    gate.open();
+    for (exponent, answer) in answers {
+        let outcome = answer.recv_timeout(MINUTE).unwrap().1.outcome;
+        match outcome {
+            Ok(result) => assert_eq!((exponent % 2, &*result), (0, &power(exponent))),
+            Err(refusal) => assert_eq!((exponent % 2, refusal.code), (1, Code::InvalidArgument)),
+        }
+    }
+    let status = &dispatcher.devices()[0];
+    assert!(!status.is_down && status.failures == 0, "{status:?}");
+}
+
+#[test]
+fn a_clients_numbers_that_hang_stop_one_device_and_blame_none() {
+    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let (held, calls) = (Arc::clone(&gate), Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&calls);
+    // Whichever device is asked first never comes back.
+    let hangs_once = move || {
+        if counted.fetch_add(1, Ordering::SeqCst) == 0 {
+            held.pass();
+        }
+        None
+    };
+    let bounds = Bounds {
+        hang: Duration::ZERO,
+        ..BOUNDS
+    };
+    let drivers = vec![
+        driver("one", 1, hangs_once.clone()),
+        driver("two", 1, hangs_once),
+    ];
+    let dispatcher = Dispatcher::start(drivers, bounds).unwrap();
+    let client = dispatcher.add_client(1);
+    let (one, hanging) = submissions_of(Origin::Client, 1..2, MINUTE);
+    dispatcher.admit(client, one);
+    let began = Instant::now();
+    while calls.load(Ordering::SeqCst) == 0 {
+        assert!(began.elapsed() < MINUTE, "never begun");
+        std::thread::yield_now();
+    }
+    dispatcher.enforce_deadlines();
+    for status in dispatcher.devices() {
+        assert!(!status.is_down && status.failures == 0, "{status:?}");
+    }
+    assert_all_right(&send(&dispatcher, client, 0..50, MINUTE), 50);
+    assert!(hanging.try_recv().is_err(), "it was tried elsewhere");
+    gate.open();
+    assert_all_right(&hanging, 1);
+}
+
+#[test]
+fn what_hangs_in_a_device_is_done_by_another_and_answered_once() {
+    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let held = Arc::clone(&gate);
+    let hangs = move || {
+        held.pass();
+        None
+    };
+    let bounds = Bounds {
+        hang: Duration::from_millis(20),
+        ..BOUNDS
+    };
+    let drivers = vec![driver("hanging", 2, hangs), driver("good", 1, || None)];
+    let dispatcher = Dispatcher::start(drivers, bounds).unwrap();
+    let client = dispatcher.add_client(1);
+    let began = Instant::now();
+    let mut answers = Vec::new();
+    // Until the one that hangs has come to its turn.
+    while dispatcher.devices()[0].in_work == 0 {
+        assert!(began.elapsed() < MINUTE, "it never takes any");
+        answers.push(send(&dispatcher, client, 0..50, MINUTE));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    while dispatcher.unanswered() > 0 {
+        assert!(began.elapsed() < MINUTE, "{} left", dispatcher.unanswered());
+        dispatcher.enforce_deadlines();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(dispatcher.devices()[0].is_down);
+    // What comes late is not looked at.
+    gate.open();
+    for answers in &answers {
+        assert_all_right(answers, 50);
+    }
+    while dispatcher.devices()[0].in_work > 0 {
+        assert!(began.elapsed() < MINUTE, "the workers never come back");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn what_hangs_and_then_fails_is_answered_where_nobody_else_can() {
+    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let held = Arc::clone(&gate);
+    let hangs_then_fails = move || {
+        held.pass();
+        Some(DeviceError("burnt".into()))
+    };
+    let bounds = Bounds {
+        hang: Duration::from_millis(20),
+        ..BOUNDS
+    };
+    let dispatcher = Dispatcher::start(vec![driver("only", 1, hangs_then_fails)], bounds).unwrap();
+    let client = dispatcher.add_client(1);
+    let answers = send(&dispatcher, client, 1..2, MINUTE);
+    let began = Instant::now();
+    while !dispatcher.devices()[0].is_down {
+        assert!(began.elapsed() < MINUTE, "never found to hang");
+        dispatcher.enforce_deadlines();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    gate.open();
+    let (_, answered) = answers.recv_timeout(MINUTE).unwrap();
+    assert_eq!(answered.outcome.unwrap_err().code, Code::Unavailable);
+    assert_eq!(dispatcher.unanswered(), 0);
+}
+
+#[test]
+fn a_trial_that_hangs_does_not_keep_a_device_from_the_next_one() {
+    // The first two of four workers never come back.
+    let gate = Arc::new(Gate(Mutex::new(true), std::sync::Condvar::new()));
+    let (held, calls) = (Arc::clone(&gate), AtomicUsize::new(0));
+    let hangs_twice = move || {
+        if calls.fetch_add(1, Ordering::Relaxed) < 2 {
+            held.pass();
+        }
+        None
+    };
+    let bounds = Bounds {
+        hang: Duration::from_millis(20),
+        ..BOUNDS
+    };
+    let dispatcher = Dispatcher::start(vec![driver("only", 4, hangs_twice)], bounds).unwrap();
+    let client = dispatcher.add_client(1);
+    let began = Instant::now();
+    let mut served = false;
+    while !served {
+        assert!(began.elapsed() < MINUTE, "never tried again");
+        let answers = send(&dispatcher, client, 7..8, Duration::from_millis(50));
+        let answered = loop {
+            dispatcher.enforce_deadlines();
+            if let Ok((_, answered)) = answers.recv_timeout(Duration::from_millis(1)) {
+                break answered;
+            }
+            assert!(began.elapsed() < MINUTE, "never answered");
+        };
+        served = answered.outcome.is_ok();
+    }
+    gate.open();
+}

@@ -1,0 +1,285 @@
+//! Workers: the threads that give devices their work.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use oarlock::device::complete;
+use oarlock::{Error, PublicKeyRequest};
+use tonic::Code;
+
+use super::super::devices::DeviceWorkers;
+use super::super::outbox::Hold;
+use super::answer::{Answered, Refusal, refusal_of};
+use super::queue::left_to;
+use super::spin::Spin;
+use super::state::{DeviceState, InWork, Origin, ShapeEntry, State};
+use super::task::{DeviceId, ShapeId, Task};
+
+pub(super) struct Inner {
+    pub(super) drivers: Vec<DeviceWorkers>,
+    /// The name of each device.
+    pub(super) names: Vec<Arc<str>>,
+    /// One for each device: its idle workers wait here.
+    pub(super) wakeups: Vec<Condvar>,
+    pub(super) state: Mutex<State>,
+    pub(super) spin: Spin,
+}
+
+/// What a worker does next.
+enum Next {
+    Batch {
+        tasks: Vec<Arc<Task>>,
+        /// Whether at least twice as many requests wait.
+        are_many_left: bool,
+    },
+    Nothing,
+    Over,
+}
+
+impl Inner {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    pub(super) fn wake(&self, devices: Vec<(DeviceId, usize)>) {
+        for (device, workers) in devices {
+            for _ in 0..workers {
+                self.wakeups[device].notify_one();
+            }
+        }
+    }
+
+    pub(super) fn work(&self, device: DeviceId, worker: usize) {
+        let driver = &self.drivers[device].device;
+        let hold = driver.answers_together().then(Hold::new);
+        let release = || hold.iter().for_each(Hold::release);
+        let mut last = Duration::ZERO;
+        loop {
+            let next = match self.next(device, worker, false) {
+                Next::Nothing => {
+                    release();
+                    self.next(device, worker, true)
+                }
+                next => next,
+            };
+            let Next::Batch {
+                tasks,
+                are_many_left,
+            } = next
+            else {
+                return;
+            };
+            // While many requests wait, the replies of one batch go out with those of the next:
+            // their reader is woken once for both.
+            let age = hold.as_ref().and_then(Hold::age);
+            if age.is_some_and(|age| !are_many_left || age + last > HOLD_MAX) {
+                release();
+            }
+            let began = Instant::now();
+            self.run(device, worker, &tasks);
+            last = began.elapsed();
+        }
+    }
+
+    /// The next batch for a worker of a device.
+    fn next(&self, device: DeviceId, worker: usize, may_wait: bool) -> Next {
+        let mut state = self.lock();
+        loop {
+            if state.is_over {
+                return Next::Over;
+            }
+            let tasks = state.take(device, &self.drivers);
+            if !tasks.is_empty() {
+                let in_work = &mut state.devices[device];
+                in_work.in_work += tasks.len();
+                in_work.batches[worker] = Some(InWork {
+                    tasks: tasks.clone(),
+                    began: Instant::now(),
+                    is_given_up: false,
+                });
+                let size = tasks.len().min(in_work.by_size.len() - 1);
+                in_work.by_size[size] += 1;
+                let are_many_left = state.queue.len() >= 2 * tasks.len();
+                return Next::Batch {
+                    tasks,
+                    are_many_left,
+                };
+            }
+            if !may_wait {
+                return Next::Nothing;
+            }
+            if state.unanswered == 0 {
+                // All replies are handed over: the runtime's thread may spin.
+                self.spin.begin(Instant::now());
+            }
+            state.devices[device].idle += 1;
+            state = self.wakeups[device]
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+            state.devices[device].idle -= 1;
+        }
+    }
+
+    fn run(&self, device: DeviceId, worker: usize, batch: &[Arc<Task>]) {
+        let driver = &self.drivers[device].device;
+        let name = &self.names[device];
+        let began = Instant::now();
+        let requests: Vec<_> = batch.iter().map(|task| &task.request).collect();
+        let mut failed = Vec::new();
+        let mut answer = |place: usize, result| {
+            let task = &batch[place];
+            match result {
+                Err(Error::DeviceFailed { reason, .. }) => failed.push((place, reason)),
+                result => self.answer(
+                    task,
+                    Answered {
+                        outcome: result.map_err(refusal_of),
+                        waited: began.saturating_duration_since(task.arrived),
+                        served: began.elapsed(),
+                        device: Some(Arc::clone(name)),
+                    },
+                ),
+            }
+        };
+        complete(&**driver, &requests, &mut answer);
+        let (mut given_up, mut to_wake) = (Vec::new(), Vec::new());
+        {
+            let mut state = self.lock();
+            state.leave(device, worker, failed.len(), &self.drivers);
+            for (place, reason) in failed {
+                let task = &batch[place];
+                if state.origin_of(task) == Origin::Client {
+                    tracing::debug!(device = &**name, reason, "failed with a client's numbers");
+                    given_up.push((task, unfit(&task.request, name, &reason)));
+                    continue;
+                }
+                tracing::warn!(device = &**name, reason, "failed at a request");
+                // The requests of a device that hung were taken away.
+                let is_elsewhere = task.has_tried(device);
+                task.note_failure(device);
+                if is_elsewhere || task.is_answered() {
+                    continue;
+                }
+                if state.is_over || !state.has_another_device(task) {
+                    let message =
+                        format!("device {name} failed, and no other can take over: {reason}");
+                    given_up.push((task, Refusal::new(Code::Unavailable, message)));
+                } else {
+                    state.queue.push(Arc::clone(task), true);
+                    state.workers_to_wake(task.shape, &self.drivers, &mut to_wake);
+                }
+            }
+        }
+        self.wake(to_wake);
+        for (task, refusal) in given_up {
+            self.answer(
+                task,
+                Answered {
+                    outcome: Err(refusal),
+                    waited: began.saturating_duration_since(task.arrived),
+                    served: began.elapsed(),
+                    device: Some(Arc::clone(name)),
+                },
+            );
+        }
+    }
+
+    /// Answers a task. It stops counting before its client knows, because the client may then send
+    /// another.
+    pub(super) fn answer(&self, task: &Task, answered: Answered) {
+        task.answer(answered, |client| self.lock().forget(client));
+    }
+}
+
+impl State {
+    /// The next batch for a free worker of a device; empty if the work is best left to other
+    /// devices.
+    pub(super) fn take(&mut self, device: DeviceId, drivers: &[DeviceWorkers]) -> Vec<Arc<Task>> {
+        let is_down = self.devices[device].down_until.is_some();
+        if is_down && !self.devices[device].begin_trial() {
+            return Vec::new();
+        }
+        let Self {
+            queue,
+            shapes,
+            devices,
+            ..
+        } = self;
+        let own = |shape: ShapeId| shapes[shape].expected[device];
+        let batch = queue.take(
+            |task| own(task.shape).is_some() && !task.has_tried(device) && !task.is_answered(),
+            |shape| left_to_others(&shapes[shape], device, devices),
+            |shape, waiting| {
+                let size = drivers[device]
+                    .device
+                    .batch_size(&shapes[shape].shape, waiting);
+                if is_down { 1 } else { size }
+            },
+            |shape| {
+                own(shape).map_or(Duration::ZERO, |own| {
+                    Duration::from_secs_f64(own.per_second.recip())
+                })
+            },
+        );
+        if is_down && batch.is_empty() {
+            self.devices[device].is_on_trial = false;
+        }
+        batch
+    }
+
+    /// Adds to `to_wake` the idle workers that have work, now that requests of this shape wait.
+    pub(super) fn workers_to_wake(
+        &self,
+        shape: ShapeId,
+        drivers: &[DeviceWorkers],
+        to_wake: &mut Vec<(DeviceId, usize)>,
+    ) {
+        let waiting = self.queue.len_of(shape);
+        for (device, state) in self.devices.iter().enumerate() {
+            if state.idle == 0 || self.shapes[shape].expected[device].is_none() {
+                continue;
+            }
+            let left = left_to_others(&self.shapes[shape], device, &self.devices);
+            let own = waiting.saturating_sub(left);
+            if own > 0 {
+                let shape = &self.shapes[shape].shape;
+                let size = drivers[device].device.batch_size(shape, own).max(1);
+                to_wake.push((device, own.div_ceil(size).min(state.idle)));
+            }
+        }
+    }
+}
+
+/// How many requests of a shape a device leaves to faster devices that are well.
+fn left_to_others(entry: &ShapeEntry, device: DeviceId, devices: &[DeviceState]) -> usize {
+    let Some(own) = entry.expected[device] else {
+        return 0;
+    };
+    let others = entry.expected.iter().zip(devices).enumerate();
+    others
+        .filter(|(other, (_, state))| {
+            *other != device && state.down_until.is_none() && !state.is_stuck()
+        })
+        .filter_map(|(_, (expected, state))| Some(left_to(own, (*expected)?, state.in_work)))
+        .sum()
+}
+
+/// What a client is told when a device failed with the client's own numbers.
+fn unfit(request: &PublicKeyRequest, device: &str, reason: &str) -> Refusal {
+    let message = if request.private_key().is_some() {
+        format!(
+            "the result of this request's numbers failed its check (device {device}: {reason}): send \
+             primes as p and q, and the other numbers of the same key"
+        )
+    } else {
+        format!("device {device} could not compute with this request's numbers: {reason}")
+    };
+    Refusal::new(Code::InvalidArgument, message)
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Replies are held back at most this long.
+const HOLD_MAX: Duration = Duration::from_millis(3);

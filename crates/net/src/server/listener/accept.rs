@@ -1,0 +1,391 @@
+//! Accepts connections and does their handshakes.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Future;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_stream::Stream;
+
+use super::super::config::Limits;
+use super::connection::{Connection, Io};
+use super::counts::{Counts, Place, lock};
+use crate::tls::{Identity, ServerTls};
+
+/// Listening sockets.
+#[derive(Debug)]
+pub struct Listener {
+    sockets: Vec<TcpListener>,
+}
+
+impl Listener {
+    /// Listens on all of `addresses`. An IPv6 address accepts IPv6 connections only.
+    ///
+    /// # Errors
+    /// Which address cannot be used, and why.
+    pub fn bind(addresses: &[SocketAddr]) -> Result<Self, ListenError> {
+        let bound = |address: &SocketAddr| {
+            bind(*address).map_err(|error| ListenError {
+                address: *address,
+                error,
+            })
+        };
+        let sockets = addresses.iter().map(bound).collect::<Result<_, _>>()?;
+        Ok(Self { sockets })
+    }
+
+    /// The addresses it listens on, with the ports the system chose.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        let sockets = self.sockets.iter();
+        sockets.filter_map(|it| it.local_addr().ok()).collect()
+    }
+
+    /// The stream of connections, with mutual TLS, or in plaintext if `tls` is `None`. Once `stop`
+    /// is ready it accepts no more, breaks off handshakes, and ends the stream.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn incoming(
+        self,
+        tls: Option<Arc<ServerTls>>,
+        limits: &Limits,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> Incoming {
+        let (done, connections) = mpsc::channel(1);
+        let (stopping, stopped) = watch::channel(false);
+        let counts = Arc::new(Counts::default());
+        let handshakes_max = HANDSHAKES_MAX.min(limits.connections_max);
+        let acceptor = Arc::new(Acceptor {
+            tls,
+            handshake_timeout: limits.handshake_timeout,
+            idle_timeout: limits.idle_timeout,
+            handshakes: Arc::new(Semaphore::new(handshakes_max)),
+            places: Arc::new(Semaphore::new(limits.connections_max)),
+            client_connections_max: limits.client_connections_max,
+            done: done.clone(),
+            stopped,
+            counts: Arc::clone(&counts),
+            refusals: LogLimit::default(),
+            failures: LogLimit::default(),
+        });
+        for socket in self.sockets {
+            tokio::spawn(Arc::clone(&acceptor).accept(socket));
+        }
+        tokio::spawn(async move {
+            tokio::select! {
+                () = stop => {}
+                () = done.closed() => {}
+            }
+            // If this fails, nobody is left to be told.
+            let _ = stopping.send(true);
+        });
+        Incoming {
+            connections,
+            counts,
+        }
+    }
+}
+
+/// A stream of connections for `tonic::transport::Server::serve_with_incoming`.
+#[derive(Debug)]
+pub struct Incoming {
+    connections: mpsc::Receiver<Connection>,
+    counts: Arc<Counts>,
+}
+
+impl Incoming {
+    /// The counts of its connections.
+    pub fn counts(&self) -> Arc<Counts> {
+        Arc::clone(&self.counts)
+    }
+}
+
+impl Stream for Incoming {
+    type Item = Result<Connection, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.connections
+            .poll_recv(cx)
+            .map(|connection| connection.map(Ok))
+    }
+}
+
+/// An address that cannot be listened on.
+#[derive(Debug)]
+pub struct ListenError {
+    address: SocketAddr,
+    error: io::Error,
+}
+
+impl fmt::Display for ListenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hint = match self.error.kind() {
+            ErrorKind::AddrInUse => ": stop the program that uses it, or choose another port",
+            ErrorKind::AddrNotAvailable => ": choose an address of this machine",
+            ErrorKind::PermissionDenied => ": choose a port of 1024 or above",
+            _ => "",
+        };
+        write!(f, "cannot listen on {}: {}{hint}", self.address, self.error)
+    }
+}
+
+impl std::error::Error for ListenError {}
+
+/// What all sockets share.
+struct Acceptor {
+    tls: Option<Arc<ServerTls>>,
+    handshake_timeout: Duration,
+    idle_timeout: Duration,
+    handshakes: Arc<Semaphore>,
+    places: Arc<Semaphore>,
+    client_connections_max: usize,
+    done: mpsc::Sender<Connection>,
+    stopped: watch::Receiver<bool>,
+    counts: Arc<Counts>,
+    refusals: LogLimit,
+    failures: LogLimit,
+}
+
+impl Acceptor {
+    async fn accept(self: Arc<Self>, socket: TcpListener) {
+        let mut stopped = self.stopped.clone();
+        loop {
+            let next = async {
+                let turn = Arc::clone(&self.handshakes).acquire_owned().await;
+                (turn, socket.accept().await)
+            };
+            let (turn, accepted) = tokio::select! {
+                biased;
+                _ = stopped.wait_for(|is_stopped| *is_stopped) => return,
+                next = next => next,
+            };
+            match accepted {
+                Ok((stream, peer)) => {
+                    tokio::spawn(Arc::clone(&self).admit(stream, peer, turn.ok()));
+                }
+                // The connection ended while it was queued.
+                Err(error) if is_of_connection(error.kind()) => {}
+                // The process or the machine lacks something, such as descriptors. The connection
+                // waits in the queue until others end.
+                Err(error) => {
+                    self.failures.tell(|untold| {
+                        tracing::warn!("cannot accept connections: {error}; trying again{untold}");
+                    });
+                    tokio::select! {
+                        biased;
+                        _ = stopped.wait_for(|is_stopped| *is_stopped) => return,
+                        () = sleep(ACCEPT_PAUSE) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does the handshake, and hands the connection on.
+    async fn admit(
+        self: Arc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        turn: Option<OwnedSemaphorePermit>,
+    ) {
+        let mut stopped = self.stopped.clone();
+        let admitted = tokio::select! {
+            biased;
+            _ = stopped.wait_for(|is_stopped| *is_stopped) => return,
+            admitted = self.greet(stream, peer) => admitted,
+        };
+        drop(turn);
+        match admitted {
+            Ok(connection) => {
+                self.counts.admitted.fetch_add(1, Ordering::Relaxed);
+                tokio::select! {
+                    biased;
+                    _ = stopped.wait_for(|is_stopped| *is_stopped) => {}
+                    // This fails if nobody takes connections any more.
+                    _ = self.done.send(connection) => {}
+                }
+            }
+            Err(refusal) => {
+                self.counts.refused.fetch_add(1, Ordering::Relaxed);
+                if refusal.is_silent {
+                    tracing::debug!(%peer, "{}", refusal.reason);
+                } else {
+                    self.refusals.tell(|untold| {
+                        tracing::warn!(%peer, "connection refused: {}{untold}", refusal.reason);
+                    });
+                }
+            }
+        }
+    }
+
+    async fn greet(&self, stream: TcpStream, peer: SocketAddr) -> Result<Connection, Refusal> {
+        set_options(&stream).map_err(|error| Refusal::new(error.to_string()))?;
+        let (io, identity) = match &self.tls {
+            None => (Io::Plain(stream), Identity::anonymous()),
+            Some(tls) => {
+                let accepting = TlsAcceptor::from(tls.current()).accept(stream);
+                let stream = timeout(self.handshake_timeout, accepting)
+                    .await
+                    .map_err(|_| {
+                        let ms = self.handshake_timeout.as_millis();
+                        Refusal::new(format!("no handshake within {ms} ms"))
+                    })?
+                    .map_err(|error| Refusal::of(&error))?;
+                let (_, session) = stream.get_ref();
+                let certificate = session.peer_certificates().and_then(<[_]>::first);
+                let identity = certificate.and_then(Identity::of).ok_or_else(|| {
+                    Refusal::new("the client's certificate has no name: it needs a URI, a DNS name or a common name")
+                })?;
+                (Io::Tls(Box::new(stream)), identity)
+            }
+        };
+        let permit = Arc::clone(&self.places).try_acquire_owned().map_err(|_| {
+            Refusal::new("too many connections: raise connections_max, or have clients share one")
+        })?;
+        let place = Place::new(permit, &self.counts, identity.clone());
+        if self.tls.is_some() && place.of_client > self.client_connections_max {
+            return Err(Refusal::new(format!(
+                "too many connections of {identity}: raise client_connections_max, or have it share one"
+            )));
+        }
+        tracing::debug!(%peer, %identity, "connected");
+        Ok(Connection::new(
+            io,
+            peer,
+            identity,
+            self.idle_timeout,
+            place,
+        ))
+    }
+}
+
+/// Why a connection was refused.
+struct Refusal {
+    reason: String,
+    /// Not worth a log line: a balancer that checks whether the port is open.
+    is_silent: bool,
+}
+
+impl Refusal {
+    fn new(reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            is_silent: false,
+        }
+    }
+
+    fn of(error: &io::Error) -> Self {
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+        let Some(inner) = inner else {
+            return Self {
+                reason: format!("the handshake was broken off: {error}"),
+                is_silent: matches!(
+                    error.kind(),
+                    ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset
+                ),
+            };
+        };
+        Self::new(match inner {
+            rustls::Error::NoCertificatesPresented => "the client has no certificate".to_owned(),
+            rustls::Error::InvalidCertificate(problem) => {
+                format!("the client's certificate: {problem}")
+            }
+            rustls::Error::PeerIncompatible(problem) => {
+                format!("the client offers no suitable TLS 1.3: {problem:?}")
+            }
+            rustls::Error::AlertReceived(alert) => {
+                format!("the client rejected the server's certificate or TLS parameters: {alert:?}")
+            }
+            error => error.to_string(),
+        })
+    }
+}
+
+/// Logs the first few events of a kind in every ten seconds and counts the others, so that no
+/// client can fill a disk.
+#[derive(Default)]
+struct LogLimit(Mutex<Window>);
+
+#[derive(Default)]
+struct Window {
+    since: Option<Instant>,
+    told: u32,
+    untold: u64,
+}
+
+impl LogLimit {
+    /// `say` gets a text about the events that were not logged.
+    fn tell(&self, say: impl FnOnce(String)) {
+        let mut window = lock(&self.0);
+        let now = Instant::now();
+        if window
+            .since
+            .is_none_or(|since| now - since >= LOGGED_WITHIN)
+        {
+            window.since = Some(now);
+            window.told = 0;
+        }
+        if window.told == LOGGED_MAX {
+            window.untold += 1;
+            return;
+        }
+        window.told += 1;
+        let untold = match std::mem::take(&mut window.untold) {
+            0 => String::new(),
+            untold => format!(" ({untold} earlier ones were not logged)"),
+        };
+        drop(window);
+        say(untold);
+    }
+}
+
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    // A restarted server finds connections of its predecessor in TIME_WAIT.
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    TcpListener::from_std(socket.into())
+}
+
+fn set_options(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let keepalive = TcpKeepalive::new()
+        .with_time(KEEPALIVE_TIME)
+        .with_interval(KEEPALIVE_INTERVAL)
+        .with_retries(KEEPALIVE_RETRIES);
+    SockRef::from(stream).set_tcp_keepalive(&keepalive)
+}
+
+fn is_of_connection(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::Interrupted
+    )
+}
+
+/// Handshakes under way at the same time. One takes less than a millisecond of a core.
+const HANDSHAKES_MAX: usize = 256;
+
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+const BACKLOG: i32 = 1024;
+const KEEPALIVE_TIME: Duration = Duration::from_secs(60);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_RETRIES: u32 = 3;
+const LOGGED_MAX: u32 = 10;
+const LOGGED_WITHIN: Duration = Duration::from_secs(10);

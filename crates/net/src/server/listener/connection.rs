@@ -1,0 +1,268 @@
+//! A connection whose handshake is done.
+
+use std::cell::Cell;
+use std::fmt;
+use std::future::Future;
+use std::io::{self, ErrorKind, IoSlice};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
+use tokio_rustls::server::TlsStream;
+use tonic::transport::server::Connected;
+
+use super::counts::Place;
+use crate::tls::Identity;
+
+/// The client at the other end of a connection.
+#[derive(Clone, Debug)]
+pub struct ConnectionInfo {
+    /// Its address.
+    pub peer: SocketAddr,
+    /// Its identity, from its certificate; [`Identity::anonymous`] in plaintext.
+    pub identity: Identity,
+    /// Delays reading from it.
+    pub backoff: Arc<Backoff>,
+}
+
+/// When a connection is read from again. Refusing requests takes time from those that were
+/// admitted, and less of it when many are refused at once.
+#[derive(Debug)]
+pub struct Backoff {
+    since: Instant,
+    /// Microseconds since `since`.
+    until: AtomicU64,
+}
+
+impl Backoff {
+    fn new() -> Self {
+        Self {
+            since: Instant::now(),
+            until: AtomicU64::new(0),
+        }
+    }
+
+    /// Reads nothing from the connection for this long.
+    pub fn begin(&self, pause: Duration) {
+        MODERATED_UNTIL.set(Instant::now().checked_add(pause));
+        let until = self.since.elapsed().saturating_add(pause).as_micros();
+        let until = u64::try_from(until).unwrap_or(u64::MAX);
+        self.until.store(until, Ordering::Relaxed);
+    }
+
+    fn until(&self) -> Option<Instant> {
+        let until = match self.until.load(Ordering::Relaxed) {
+            0 => return None,
+            until => self.since.checked_add(Duration::from_micros(until))?,
+        };
+        if until > Instant::now() {
+            return Some(until);
+        }
+        self.until.store(0, Ordering::Relaxed);
+        None
+    }
+}
+
+/// A connection whose handshake is done. It fails with [`ErrorKind::TimedOut`] after
+/// `idle_timeout_ms` in which nothing was sent or received.
+pub struct Connection {
+    io: Io,
+    info: ConnectionInfo,
+    idle: Idle,
+    rest: Option<Pin<Box<Sleep>>>,
+    _place: Place,
+}
+
+pub(super) enum Io {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Connected for Connection {
+    type ConnectInfo = ConnectionInfo;
+
+    fn connect_info(&self) -> ConnectionInfo {
+        self.info.clone()
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        ready!(self.poll_rest(cx));
+        let poll = match &mut self.io {
+            Io::Plain(io) => Pin::new(io).poll_read(cx, buffer),
+            Io::Tls(io) => Pin::new(io).poll_read(cx, buffer),
+        };
+        self.idle.watch(cx, poll)
+    }
+}
+
+thread_local! {
+    /// How long connections back off that this thread told to.
+    static MODERATED_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// For `tokio::runtime::Builder::on_thread_park`. While connections back off, bytes for them would
+/// wake the thread each time without effect. It sleeps for a moment instead and then handles
+/// everything at once (as network drivers moderate interrupts).
+pub fn moderate() {
+    if let Some(until) = MODERATED_UNTIL.get() {
+        if Instant::now() < until {
+            std::thread::sleep(MODERATION);
+        } else {
+            MODERATED_UNTIL.set(None);
+        }
+    }
+}
+
+impl Connection {
+    pub(super) fn new(
+        io: Io,
+        peer: SocketAddr,
+        identity: Identity,
+        idle: Duration,
+        place: Place,
+    ) -> Self {
+        Self {
+            io,
+            info: ConnectionInfo {
+                peer,
+                identity,
+                backoff: Arc::new(Backoff::new()),
+            },
+            idle: Idle::new(idle),
+            rest: None,
+            _place: place,
+        }
+    }
+
+    /// Ready when the connection may be read from.
+    fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while let Some(until) = self.info.backoff.until() {
+            let rest = self
+                .rest
+                .get_or_insert_with(|| Box::pin(sleep_until(until)));
+            if rest.deadline() != until {
+                rest.as_mut().reset(until);
+            }
+            ready!(rest.as_mut().poll(cx));
+        }
+        Poll::Ready(())
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let poll = match &mut self.io {
+            Io::Plain(io) => Pin::new(io).poll_write(cx, bytes),
+            Io::Tls(io) => Pin::new(io).poll_write(cx, bytes),
+        };
+        self.idle.watch(cx, poll)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let poll = match &mut self.io {
+            Io::Plain(io) => Pin::new(io).poll_write_vectored(cx, slices),
+            Io::Tls(io) => Pin::new(io).poll_write_vectored(cx, slices),
+        };
+        self.idle.watch(cx, poll)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.io {
+            Io::Plain(io) => io.is_write_vectored(),
+            Io::Tls(io) => io.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.io {
+            Io::Plain(io) => Pin::new(io).poll_flush(cx),
+            // Unsent data remains, and its reader may be gone.
+            Io::Tls(io) => match Pin::new(io).poll_flush(cx) {
+                Poll::Pending => self.idle.poll(cx),
+                ready => ready,
+            },
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let poll = match &mut self.io {
+            Io::Plain(io) => Pin::new(io).poll_shutdown(cx),
+            Io::Tls(io) => Pin::new(io).poll_shutdown(cx),
+        };
+        match poll {
+            Poll::Pending => self.idle.poll(cx),
+            ready => ready,
+        }
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("info", &self.info)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The time since the last byte. The alarm is reset only when it rings; resetting it for every
+/// request would cost more.
+struct Idle {
+    limit: Duration,
+    last: Instant,
+    alarm: Pin<Box<Sleep>>,
+}
+
+impl Idle {
+    fn new(limit: Duration) -> Self {
+        Self {
+            limit,
+            last: Instant::now(),
+            alarm: Box::pin(sleep(limit)),
+        }
+    }
+
+    /// Records activity, or checks for too long without any.
+    fn watch<T>(&mut self, cx: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        match poll {
+            Poll::Ready(result) => {
+                self.last = Instant::now();
+                Poll::Ready(result)
+            }
+            Poll::Pending => self.poll(cx),
+        }
+    }
+
+    /// Ready with an error after too long without activity.
+    fn poll<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        loop {
+            ready!(self.alarm.as_mut().poll(cx));
+            let due = self.last + self.limit;
+            if due <= Instant::now() {
+                return Poll::Ready(Err(ErrorKind::TimedOut.into()));
+            }
+            self.alarm.as_mut().reset(due);
+        }
+    }
+}
+
+const MODERATION: Duration = Duration::from_millis(2);

@@ -1,0 +1,109 @@
+//! `cargo xtask proto`: writes the code of the cryptoserver's protocol from its .proto file.
+//!
+//! The generator and its many dependencies are a package of their own, outside of the workspace
+//! (`xtask/proto`). A test of that package compares what is checked in with what it generates; the
+//! long form of the tests runs it. [`check`] does without the generator: the first line of the
+//! generated code records a fingerprint of the .proto file and of everything generated from it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::tool::{self, Metadata, Result, cargo};
+
+const SOURCE: &str = "crates/net/proto/oarlock/v1/cryptoserver.proto";
+const CODE: &str = "crates/net/src/proto/generated.rs";
+const DESCRIPTORS: &str = "crates/net/src/proto/cryptoserver.binpb";
+
+/// Writes the files anew.
+pub fn run() -> Result<()> {
+    let metadata = Metadata::load()?;
+    let root = metadata.workspace_root.as_path();
+    let folder = metadata.target_directory.join("generated");
+    tool::create_dir(&folder)?;
+    tool::status(generator(&metadata, "run").arg("--").arg(&folder))?;
+    let code = read(&folder.join("generated.rs"))?;
+    let descriptors = read(&folder.join("cryptoserver.binpb"))?;
+    let first = first_line(&read(&root.join(SOURCE))?, &code, &descriptors);
+    let code = [first.as_bytes(), b"\n", &code].concat();
+    for (path, text) in [(CODE, code), (DESCRIPTORS, descriptors)] {
+        fs::write(root.join(path), text).map_err(|error| format!("{path}: {error}"))?;
+    }
+    Ok(())
+}
+
+/// Compares the files with what the generator writes now.
+pub fn test(metadata: &Metadata) -> Command {
+    generator(metadata, "test")
+}
+
+/// That the files were written from the .proto file as it is, and not changed since.
+pub fn check(root: &Path) -> Result<()> {
+    let whole = read(&root.join(CODE))?;
+    let end = whole.iter().position(|byte| *byte == b'\n');
+    let (first, code) = whole.split_at(end.unwrap_or(whole.len()));
+    let code = code.get(1..).unwrap_or_default();
+    let source = read(&root.join(SOURCE))?;
+    let descriptors = read(&root.join(DESCRIPTORS))?;
+    if first == first_line(&source, code, &descriptors).as_bytes() {
+        Ok(())
+    } else {
+        Err(format!(
+            "{CODE} and {DESCRIPTORS} are not what `cargo xtask proto` writes from {SOURCE}: run that, or undo what was edited"
+        ))
+    }
+}
+
+fn generator(metadata: &Metadata, verb: &str) -> Command {
+    let mut command = cargo();
+    command
+        .args([verb, "--locked", "--manifest-path"])
+        .arg(metadata.workspace_root.join("xtask/proto/Cargo.toml"))
+        .env("CARGO_TARGET_DIR", metadata.target_directory.join("proto"));
+    command
+}
+
+fn first_line(source: &[u8], code: &[u8], descriptors: &[u8]) -> String {
+    let fingerprint = fingerprint(&[source, code, descriptors]);
+    format!("// Written by `cargo xtask proto` from {SOURCE} (fingerprint {fingerprint:016x}).")
+}
+
+/// FNV-1a of the parts and their lengths: it is to notice an edit that somebody forgot, not an attack.
+fn fingerprint(parts: &[&[u8]]) -> u64 {
+    let lengths = parts.iter().flat_map(|part| part.len().to_le_bytes());
+    let bytes = lengths.chain(parts.iter().flat_map(|part| part.iter().copied()));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_edit_is_noticed() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        assert_eq!(check(&root), Ok(()));
+        let folder = std::env::temp_dir().join(format!("oarlock-proto-{}", std::process::id()));
+        for edited in [SOURCE, CODE, DESCRIPTORS] {
+            for path in [SOURCE, CODE, DESCRIPTORS] {
+                let mut text = read(&root.join(path)).unwrap();
+                if path == edited {
+                    let last = text.len() - 2;
+                    text[last] ^= 1;
+                }
+                let copy = folder.join(path);
+                tool::create_dir(copy.parent().unwrap()).unwrap();
+                fs::write(copy, text).unwrap();
+            }
+            let said = check(&folder);
+            assert!(said.is_err_and(|said| said.contains("cargo xtask proto")));
+        }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
