@@ -1,102 +1,42 @@
-//! The handle, and how it is built.
+//! The handle.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::Arc;
 
 use cipher::{BlockCipherEncrypt, KeyInit};
 use oarlock_kernels::cpu::Cpu;
 
+use crate::Error;
+use crate::aead::context::AeadContext;
 use crate::aead::{AcceleratedAead, NonceSequence, SequencedAead};
-use crate::calibration::{self, Calibration, MachineCosts};
+use crate::calibrate;
 use crate::cipher::cbc::AcceleratedCbc;
+use crate::cipher::cbc_context::CbcContext;
 use crate::cipher::ctr::AcceleratedCtr;
+use crate::cipher::stream_context::StreamContext;
 use crate::cipher::{AnyAes, AnyStream};
-use crate::context::{AeadContext, CbcContext, StreamContext};
+use crate::costs::calibration::{Calibration, MachineCosts};
+use crate::costs::lookup::CostSource;
+use crate::costs::stats::Stats;
+use crate::device::{Device, Operation};
+use crate::options::Options;
+use crate::plan::engine::Engine;
+use crate::plan::report::PlanReport;
 #[cfg(feature = "software")]
-use crate::device::SoftwareDevice;
-use crate::device::{CpuDevice, Device, Operation, Registry};
-use crate::error::OptionsError;
+use crate::rsa::modexp::AcceleratedModExp;
 #[cfg(feature = "software")]
-use crate::job::Jobs;
-use crate::options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
+use crate::rsa::{AcceleratedRsa, AcceleratedRsaPublic};
 #[cfg(feature = "software")]
-use crate::pk::{
-    AcceleratedModExp, AcceleratedRsa, AcceleratedRsaPublic, ByteOrder, Lanes, RsaPrivateKey,
-    RsaPublicKey,
-};
-use crate::plan::{CostSource, Costs, LiveMachine, PlanReport};
-use crate::pool::{Background, Class, Limits, Pool};
-use crate::prefetch::{Budget, Ring};
-use crate::stats::{Stats, Totals};
-use crate::{Error, process};
+use crate::work::modulus::ByteOrder;
+#[cfg(feature = "software")]
+use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
 
 /// Devices, a pool and a plan. A handle: clones share all of it. Sessions keep it alive, and its
 /// threads end with the last of them.
 #[derive(Clone)]
-pub struct Accelerator(pub(crate) Arc<Inner>);
-
-pub(crate) struct Inner {
-    options: RwLock<Options>,
-    /// Of `options`, for those who may not wait for a lock.
-    pub(crate) live: Live,
-    pub(crate) cpu: Cpu,
-    pub(crate) costs: Costs,
-    pub(crate) machine: LiveMachine,
-    pub(crate) registry: Arc<Registry>,
-    pub(crate) totals: Totals,
-    /// Before the pool, so that it goes first: who waits for a job then need not wait for a thread.
-    #[cfg(feature = "software")]
-    pub(crate) jobs: Jobs,
-    /// Made when first needed: making it reads how many CPUs there are.
-    pool: OnceLock<Pool>,
-    /// One thread, for prefetch beside the consumer.
-    idle_pool: OnceLock<Pool>,
-    pub(crate) prefetched: Arc<Budget>,
-    callers: Callers,
-    /// Threads kept by ciphers under [`Reservation::Exclusive`].
-    reserved: Mutex<usize>,
-}
-
-/// Options that long requests read.
-#[derive(Default)]
-pub(crate) struct Live {
-    /// Counts changes; sessions take theirs over when it moves.
-    version: AtomicUsize,
-    /// [`AUTO`] for as many as CPUs.
-    max_threads: AtomicUsize,
-    cipher_threads: AtomicUsize,
-}
-
-const AUTO: usize = usize::MAX;
-
-impl Live {
-    fn set(&self, options: &Options) {
-        let max_threads = match options.max_threads {
-            Threads::Auto => AUTO,
-            Threads::Exactly(count) => count,
-        };
-        self.max_threads.store(max_threads, Ordering::Relaxed);
-        self.cipher_threads
-            .store(options.cipher_threads, Ordering::Relaxed);
-        self.version.fetch_add(1, Ordering::Release);
-    }
-
-    pub(crate) fn version(&self) -> usize {
-        self.version.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn cipher_threads(&self) -> usize {
-        self.cipher_threads.load(Ordering::Relaxed)
-    }
-}
+pub struct Accelerator(pub(crate) Arc<Engine>);
 
 impl Accelerator {
-    /// Starts from the defaults of [`Options`].
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
     /// AES-CTR with a 128-bit big-endian counter that starts at `iv`: the stream of
     /// `ctr::Ctr128BE<Aes128>` and of `openssl enc -aes-128-ctr`, and likewise for 192 and 256 bits.
     ///
@@ -104,7 +44,7 @@ impl Accelerator {
     /// [`Error::InvalidKey`] unless `key` has 16, 24 or 32 bytes, [`Error::InvalidInput`] unless
     /// `iv` has 16; [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
     pub fn ctr(&self, key: &[u8], iv: &[u8]) -> Result<AcceleratedCtr<AnyAes>, Error> {
-        AcceleratedCtr::open(self, key, iv)
+        AcceleratedCtr::open(&self.0, key, iv)
     }
 
     /// The stream cipher `operation`, at `iv`.
@@ -130,7 +70,7 @@ impl Accelerator {
         key: &[u8],
         iv: &[u8],
     ) -> Result<AcceleratedCtr<AnyStream>, Error> {
-        AcceleratedCtr::open_stream(self, operation, key, iv)
+        AcceleratedCtr::open_stream(&self.0, operation, key, iv)
     }
 
     /// The authenticated cipher `operation`: AES-GCM or ChaCha20-Poly1305.
@@ -140,7 +80,7 @@ impl Accelerator {
     /// for what is no AEAD; [`Error::DeviceFailed`] where no device offers it;
     /// [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
     pub fn aead(&self, operation: Operation, key: &[u8]) -> Result<AcceleratedAead, Error> {
-        AcceleratedAead::open_session(self, operation, key)
+        AcceleratedAead::open_session(&self.0, operation, key)
     }
 
     /// The authenticated cipher `operation` for messages whose nonces are a sequence, from number 0
@@ -171,7 +111,7 @@ impl Accelerator {
         nonces: NonceSequence,
         record_bytes_max: usize,
     ) -> Result<SequencedAead, Error> {
-        SequencedAead::open_session(self, operation, key, nonces, record_bytes_max)
+        SequencedAead::open_session(&self.0, operation, key, nonces, record_bytes_max)
     }
 
     /// A block cipher of the caller's in counter mode (SP 800-38A, 6.5), all bits of the block
@@ -190,7 +130,7 @@ impl Accelerator {
     where
         C: BlockCipherEncrypt + KeyInit + Send + Sync + 'static,
     {
-        AcceleratedCtr::open_block::<C>(self, key, iv)
+        AcceleratedCtr::open_block::<C>(&self.0, key, iv)
     }
 
     /// AES-CBC that begins at `iv`: the blocks of `cbc::Encryptor<Aes128>` and of
@@ -222,7 +162,7 @@ impl Accelerator {
     /// [`Error::InvalidKey`] unless `key` has 16, 24 or 32 bytes, [`Error::InvalidInput`] unless
     /// `iv` has 16; [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
     pub fn cbc(&self, key: &[u8], iv: &[u8]) -> Result<AcceleratedCbc, Error> {
-        AcceleratedCbc::open(self, key, iv)
+        AcceleratedCbc::open(&self.0, key, iv)
     }
 
     /// The stream cipher `operation` without a key yet, for programs that set key and position
@@ -232,7 +172,7 @@ impl Accelerator {
     /// [`Error::InvalidInput`] for what is no stream cipher, or not built in.
     #[inline(always)]
     pub fn stream_context(&self, operation: Operation) -> Result<StreamContext, Error> {
-        StreamContext::new(self, operation)
+        StreamContext::new(&self.0, operation)
     }
 
     /// AES-CBC without a key yet, likewise. See [`CbcContext`].
@@ -241,7 +181,7 @@ impl Accelerator {
     /// [`Error::InvalidInput`] for what is not CBC.
     #[inline(always)]
     pub fn cbc_context(&self, operation: Operation) -> Result<CbcContext, Error> {
-        CbcContext::new(self, operation)
+        CbcContext::new(&self.0, operation)
     }
 
     /// An authenticated cipher without a key yet, likewise. See [`AeadContext`].
@@ -250,7 +190,7 @@ impl Accelerator {
     /// [`Error::InvalidInput`] for what is no AEAD.
     #[inline(always)]
     pub fn aead_context(&self, operation: Operation) -> Result<AeadContext, Error> {
-        AeadContext::new(self, operation)
+        AeadContext::new(&self.0, operation)
     }
 
     /// A private key of RSA, to sign and decrypt with.
@@ -268,13 +208,13 @@ impl Accelerator {
     /// ```
     #[cfg(feature = "software")]
     pub fn rsa(&self, key: &RsaPrivateKey) -> AcceleratedRsa {
-        AcceleratedRsa::new(self, key)
+        AcceleratedRsa::new(&self.0, key)
     }
 
     /// A public key of RSA, to verify and encrypt with.
     #[cfg(feature = "software")]
     pub fn rsa_public(&self, key: &RsaPublicKey) -> AcceleratedRsaPublic {
-        AcceleratedRsaPublic::new(self, key)
+        AcceleratedRsaPublic::new(&self.0, key)
     }
 
     /// Modular exponentiation with one modulus, which is set up once. `order` is that of the modulus,
@@ -294,7 +234,7 @@ impl Accelerator {
     /// count.
     #[cfg(feature = "software")]
     pub fn modexp(&self, modulus: &[u8], order: ByteOrder) -> Result<AcceleratedModExp, Error> {
-        AcceleratedModExp::new(self, modulus, order)
+        AcceleratedModExp::new(&self.0, modulus, order)
     }
 
     /// The options in force.
@@ -319,24 +259,7 @@ impl Accelerator {
     /// [`Error::Options`] for options that do not fit; nothing has changed then.
     pub fn set_options(&self, options: Options) -> Result<(), Error> {
         options.validate()?;
-        let inner = &self.0;
-        let min_threads = options.min_threads;
-        // A pool that is there has had the CPUs counted; without one nobody looks at them yet.
-        process::undivided(|| {
-            let mut current = inner
-                .options
-                .write()
-                .unwrap_or_else(PoisonError::into_inner);
-            inner.live.set(&options);
-            *current = options;
-            // Under the lock, so that of two changes the later one stays.
-            if let Some(pool) = inner.pool.get() {
-                pool.set_limits(inner.limits(&options));
-            }
-        });
-        if min_threads > 0 {
-            inner.pool().start_up();
-        }
+        self.0.set_options(options);
         Ok(())
     }
 
@@ -388,7 +311,7 @@ impl Accelerator {
     /// # Ok::<(), oarlock::Error>(())
     /// ```
     pub fn calibrate(&self) -> Calibration {
-        calibration::measure(&self.0)
+        calibrate::measure(&self.0)
     }
 
     /// How a new session of `operation` would be planned, now and under these options.
@@ -423,7 +346,7 @@ impl Accelerator {
 
     /// Pool threads that are there now.
     pub fn threads(&self) -> usize {
-        self.0.pool.get().map_or(0, Pool::threads)
+        self.0.threads()
     }
 
     /// Most threads that can work at once on behalf of one caller: its own, and pool threads up to
@@ -433,7 +356,7 @@ impl Accelerator {
     }
 
     /// Runs `work` on the calling thread and on up to `helpers` pool threads at once, and returns
-    /// when all who began it have ended. `work` shares itself out, as by an atomic counter, and
+    /// when all threads that began it have ended. `work` divides itself, as by an atomic counter, and
     /// must get done if only the caller runs it. It may ask for help itself; it must not fork and
     /// return in the child, whose caller would wait for helpers that it does not have. A pool
     /// thread has 256 KiB of stack.
@@ -461,253 +384,6 @@ impl Accelerator {
     }
 }
 
-impl Inner {
-    /// The pool; made now if it was not needed before.
-    pub(crate) fn pool(&self) -> &Pool {
-        if let Some(pool) = self.pool.get() {
-            return pool;
-        }
-        cpus();
-        process::undivided(|| {
-            // Held until the pool is there: options that change meanwhile would find none to change.
-            let options = self.options.read().unwrap_or_else(PoisonError::into_inner);
-            self.pool.get_or_init(|| Pool::new(self.limits(&options)))
-        })
-    }
-
-    /// Where a section must not be divided, [`cpus`] has been asked before.
-    fn limits(&self, options: &Options) -> Limits {
-        Limits {
-            min_threads: options.min_threads,
-            // Whoever posts a task takes part in it, so one CPU is taken already; not so with jobs.
-            max_threads: self.threads_busy_max().max(options.min_threads),
-            spin: options.spin && cpus() > 1,
-            class: Class::Normal,
-        }
-    }
-
-    pub(crate) fn options(&self) -> Options {
-        process::undivided(|| *self.options.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The thread of the idle class; made now if it was not needed before.
-    pub(crate) fn idle_pool(&self) -> &Pool {
-        if let Some(pool) = self.idle_pool.get() {
-            return pool;
-        }
-        let limits = Limits {
-            min_threads: 0,
-            max_threads: 1,
-            spin: false,
-            class: Class::Idle,
-        };
-        process::undivided(|| self.idle_pool.get_or_init(|| Pool::new(limits)))
-    }
-
-    /// Helpers that would take work at once. Asking does not make the pool.
-    pub(crate) fn helpers_awake(&self) -> usize {
-        self.pool.get().map_or(0, Pool::awake)
-    }
-
-    pub(crate) fn threads_max(&self) -> usize {
-        match self.live.max_threads.load(Ordering::Relaxed) {
-            AUTO => cpus(),
-            count => count,
-        }
-    }
-
-    /// For the proof that a request takes none.
-    #[cfg(test)]
-    pub(crate) fn with_every_lock_held<T>(&self, run: impl FnOnce() -> T) -> T {
-        let run = || {
-            let _reserved = self.reserved.lock();
-            self.pool().with_every_lock_held(run)
-        };
-        self.registry
-            .with_lock_held(|| self.totals.with_lock_held(run))
-    }
-
-    #[cfg(test)]
-    pub(crate) fn with_options_locked<T>(&self, run: impl FnOnce() -> T) -> T {
-        let _held = self.options.write();
-        run()
-    }
-
-    /// Helpers for one caller. On one CPU and in a sandbox there are none, whatever the options say.
-    pub(crate) fn helpers_max(&self) -> usize {
-        match self.threads_max() {
-            0 => 0,
-            count => count.min(cpus() - 1),
-        }
-    }
-
-    /// CPUs that no caller is busy on, counting the one that asks as busy.
-    pub(crate) fn cores_free(&self) -> usize {
-        cpus().saturating_sub(self.callers.count().max(1))
-    }
-
-    /// Has `ring` filled by `worker`, where there is enough to fill.
-    pub(crate) fn fill(&self, ring: &Arc<Ring>, worker: PrefetchWorker) {
-        let (pool, workers_max): (fn(&Self) -> &Pool, _) = match worker {
-            PrefetchWorker::Pool => (
-                Self::pool,
-                self.helpers_max().min(self.live.cipher_threads()),
-            ),
-            // Not where no thread is to be made; one CPU will do.
-            PrefetchWorker::Idle => match self.threads_max() {
-                0 => (Self::idle_pool, 0),
-                _ => (Self::idle_pool, (!process::is_sandboxed()).into()),
-            },
-        };
-        if workers_max > 0 && ring.enlist(workers_max) {
-            let is_urgent = ring.is_low();
-            pool(self).in_background(Arc::clone(ring) as Arc<dyn Background>, is_urgent);
-        }
-    }
-
-    /// Pool threads at work at once, on jobs: who submits one need not take part, so there may be as
-    /// many as CPUs. On one CPU there are none.
-    fn threads_busy_max(&self) -> usize {
-        match self.helpers_max() {
-            0 => 0,
-            _ => self.threads_max().min(cpus()),
-        }
-    }
-
-    /// Has pool threads come for the jobs that wait, where there may be any.
-    #[cfg(feature = "software")]
-    pub(crate) fn serve_jobs(&self, for_call: bool) {
-        if let Some(work) = self.jobs.enlist(self.threads_busy_max(), for_call) {
-            self.pool().in_jobs(work);
-        }
-    }
-
-    pub(crate) fn enter(&self) -> Busy<'_> {
-        self.callers.enter()
-    }
-
-    /// Keeps `cipher_threads` threads where the options ask for it.
-    pub(crate) fn reserve(self: &Arc<Self>) -> Result<Option<Reserved>, Error> {
-        let options = self.options();
-        if options.reservation == Reservation::Shared {
-            return Ok(None);
-        }
-        let wanted = options.cipher_threads;
-        let threads_max = self.threads_max();
-        process::undivided(|| {
-            let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
-            let free = threads_max.saturating_sub(*reserved);
-            if wanted > free {
-                return Err(Error::NoThreadsFree { wanted, free });
-            }
-            *reserved += wanted;
-            Ok(())
-        })?;
-        Ok(Some(Reserved {
-            inner: Arc::clone(self),
-            threads: wanted,
-        }))
-    }
-}
-
-#[cfg(feature = "software")]
-const JOBS_MAX: usize = 1024;
-
-/// CPUs that this process may use: affinity and cgroup quota. Read once, when first needed. One in a
-/// sandbox, where nothing is read, since that could be the end of the process.
-fn cpus() -> usize {
-    static CPUS: OnceLock<usize> = OnceLock::new();
-    if process::is_sandboxed() {
-        return 1;
-    }
-    if let Some(cpus) = CPUS.get() {
-        return *cpus;
-    }
-    let read = || std::thread::available_parallelism().map_or(1, usize::from);
-    process::undivided(|| *CPUS.get_or_init(read))
-}
-
-/// How many callers may compute public-key requests at once: each needs a CPU. In a sandbox nobody
-/// knows how many there are, and nobody is to wait for another.
-#[cfg(feature = "software")]
-fn callers_max() -> usize {
-    if process::is_sandboxed() {
-        usize::MAX
-    } else {
-        cpus()
-    }
-}
-
-/// Callers with a long request under way; each has a core. High half: the fork generation that the
-/// count, in the low half, is of. A child's callers begin anew: those of its parent never end there.
-#[derive(Default)]
-struct Callers(AtomicU64);
-
-impl Callers {
-    fn count(&self) -> usize {
-        let callers = self.0.load(Ordering::Relaxed);
-        if callers >> 32 == generation() {
-            callers as u32 as usize
-        } else {
-            0
-        }
-    }
-
-    fn enter(&self) -> Busy<'_> {
-        let generation = generation();
-        let _ = self
-            .0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |callers| {
-                let is_ours = callers >> 32 == generation;
-                Some(if is_ours { callers } else { generation << 32 } + 1)
-            });
-        Busy {
-            callers: self,
-            generation,
-        }
-    }
-}
-
-/// Of this process, as far as [`Callers`] keeps it.
-fn generation() -> u64 {
-    (process::fork_generation() as u32).into()
-}
-
-/// A caller with a long request under way.
-pub(crate) struct Busy<'a> {
-    callers: &'a Callers,
-    generation: u64,
-}
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        let _ = self
-            .callers
-            .0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |callers| {
-                (callers >> 32 == self.generation).then(|| callers - 1)
-            });
-    }
-}
-
-/// Threads that a cipher keeps for itself.
-pub(crate) struct Reserved {
-    inner: Arc<Inner>,
-    threads: usize,
-}
-
-impl Drop for Reserved {
-    fn drop(&mut self) {
-        process::undivided(|| {
-            *self
-                .inner
-                .reserved
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) -= self.threads;
-        });
-    }
-}
-
 impl fmt::Debug for Accelerator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Accelerator")
@@ -717,229 +393,10 @@ impl fmt::Debug for Accelerator {
     }
 }
 
-/// Builds an [`Accelerator`].
-///
-/// ```
-/// use oarlock::{Accelerator, Reservation};
-///
-/// let accelerator = Accelerator::builder()
-///     .max_threads(8)
-///     .cipher_threads(4)
-///     .reservation(Reservation::Exclusive)
-///     .build()?;
-/// # Ok::<(), oarlock::Error>(())
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct Builder {
-    options: Options,
-    cpu_mask: Option<String>,
-    environment: bool,
-    calibration: Option<Calibration>,
-    #[cfg(feature = "software")]
-    jobs_max: Option<usize>,
-}
-
-impl Builder {
-    /// Takes these options in place of all that was set.
-    #[must_use]
-    pub fn options(mut self, options: Options) -> Self {
-        self.options = options;
-        self
-    }
-
-    /// Takes options from `OARLOCK_OPTIONS` ("name=value,...") over those set, unless the program
-    /// runs with more rights than its user.
-    #[must_use]
-    pub fn environment(mut self) -> Self {
-        self.environment = true;
-        self
-    }
-
-    /// See [`Options::min_threads`].
-    #[must_use]
-    pub fn min_threads(mut self, count: usize) -> Self {
-        self.options.min_threads = count;
-        self
-    }
-
-    /// See [`Options::max_threads`].
-    #[must_use]
-    pub fn max_threads(mut self, count: impl Into<Threads>) -> Self {
-        self.options.max_threads = count.into();
-        self
-    }
-
-    /// See [`Options::cipher_threads`].
-    #[must_use]
-    pub fn cipher_threads(mut self, count: usize) -> Self {
-        self.options.cipher_threads = count;
-        self
-    }
-
-    /// See [`Options::cipher_blocks`].
-    #[must_use]
-    pub fn cipher_blocks(mut self, blocks: usize) -> Self {
-        self.options.cipher_blocks = blocks;
-        self
-    }
-
-    /// See [`Options::cipher_streams`].
-    #[must_use]
-    pub fn cipher_streams(mut self, streams: usize) -> Self {
-        self.options.cipher_streams = Some(streams);
-        self
-    }
-
-    /// See [`Options::reservation`].
-    #[must_use]
-    pub fn reservation(mut self, reservation: Reservation) -> Self {
-        self.options.reservation = reservation;
-        self
-    }
-
-    /// See [`Options::strategy`].
-    #[must_use]
-    pub fn strategy(mut self, strategy: Strategy) -> Self {
-        self.options.strategy = strategy;
-        self
-    }
-
-    /// See [`Options::prefetch_bytes`].
-    #[must_use]
-    pub fn prefetch_bytes(mut self, bytes: usize) -> Self {
-        self.options.prefetch_bytes = bytes;
-        self
-    }
-
-    /// See [`Options::prefetch_worker`].
-    #[must_use]
-    pub fn prefetch_worker(mut self, worker: PrefetchWorker) -> Self {
-        self.options.prefetch_worker = worker;
-        self
-    }
-
-    /// See [`Options::spin`].
-    #[must_use]
-    pub fn spin(mut self, spin: bool) -> Self {
-        self.options.spin = spin;
-        self
-    }
-
-    /// Hides CPU features, as `OARLOCK_CPU` does: see [`Cpu::masked`]. For tests.
-    #[must_use]
-    pub fn cpu_mask(mut self, mask: impl Into<String>) -> Self {
-        self.cpu_mask = Some(mask.into());
-        self
-    }
-
-    /// Plans by what was measured on this machine, in place of the tables that come with the
-    /// library: see [`Accelerator::calibrate`]. What it does not name goes by the tables.
-    #[must_use]
-    pub fn calibration(mut self, calibration: Calibration) -> Self {
-        self.calibration = Some(calibration);
-        self
-    }
-
-    /// Most jobs that wait at once; 1024 unless set. One more is handed back:
-    /// [`QueueFull`](crate::QueueFull).
-    #[cfg(feature = "software")]
-    #[must_use]
-    pub fn jobs_max(mut self, count: usize) -> Self {
-        self.jobs_max = Some(count);
-        self
-    }
-
-    /// Builds it, with the devices `cpu` and `software`. Starts `min_threads` threads and nothing
-    /// else; no file is read unless that makes one.
-    ///
-    /// # Errors
-    /// [`Error::Options`] for options that do not fit, and for a word in the mask or in
-    /// `OARLOCK_CPU` that names no feature; [`Error::InvalidInput`] for a calibration that no
-    /// machine could give.
-    pub fn build(mut self) -> Result<Accelerator, Error> {
-        if self.environment
-            && let Some(text) = process::environment("OARLOCK_OPTIONS")
-        {
-            self.options
-                .set_all(&text)
-                .map_err(|error| error.from("OARLOCK_OPTIONS"))?;
-        }
-        self.options.validate()?;
-        let mut cpu = process::visible_cpu()?;
-        if let Some(mask) = self.cpu_mask {
-            cpu = cpu
-                .masked(&mask)
-                .map_err(|error| OptionsError(error.to_string()).from("cpu_mask"))?;
-        }
-        process::watch_forks();
-        let live = Live::default();
-        live.set(&self.options);
-        let min_threads = self.options.min_threads;
-        let costs = match self.calibration {
-            Some(calibration) => {
-                calibration.validate()?;
-                Costs::calibrated(calibration)
-            }
-            None => Costs::default(),
-        };
-        let accelerator = Accelerator(Arc::new(Inner {
-            options: RwLock::new(self.options),
-            live,
-            cpu,
-            machine: LiveMachine::new(costs.machine().0),
-            costs: costs.clone(),
-            registry: Arc::default(),
-            totals: Totals::default(),
-            #[cfg(feature = "software")]
-            jobs: Jobs::new(
-                Lanes::new(cpu),
-                self.jobs_max.unwrap_or(JOBS_MAX),
-                callers_max,
-            ),
-            pool: OnceLock::new(),
-            idle_pool: OnceLock::new(),
-            prefetched: Arc::default(),
-            callers: Callers::default(),
-            reserved: Mutex::new(0),
-        }));
-        accelerator.register(Arc::new(CpuDevice::with_costs(cpu, costs.clone())))?;
-        #[cfg(feature = "software")]
-        accelerator.register(Arc::new(SoftwareDevice::with_costs(cpu, costs)))?;
-        if min_threads > 0 {
-            accelerator.0.pool();
-        }
-        Ok(accelerator)
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pool_made_while_options_change_has_the_new_limits() {
-        if cpus() == 1 {
-            return;
-        }
-        for round in 0..3000 {
-            let accelerator = Accelerator::builder().max_threads(1).build().unwrap();
-            let mut options = accelerator.options();
-            options.max_threads = Threads::Exactly(0);
-            let together = std::sync::Barrier::new(2);
-            std::thread::scope(|scope| {
-                scope.spawn(|| {
-                    together.wait();
-                    accelerator.0.pool();
-                });
-                together.wait();
-                // From before the other's first step to after its last, round by round.
-                for _ in 0..round % 100 {
-                    std::hint::spin_loop();
-                }
-                accelerator.set_options(options).unwrap();
-            });
-            assert_eq!(accelerator.0.pool().max_threads(), 0, "round {round}");
-        }
+#[cfg(feature = "software")]
+impl AcceleratedRsa {
+    /// The accelerator that it was made with.
+    pub fn accelerator(&self) -> Accelerator {
+        Accelerator(std::sync::Arc::clone(self.engine()))
     }
 }

@@ -1,4 +1,4 @@
-//! Errors, by who must act.
+//! Errors, one for each party that must act.
 
 use std::fmt;
 

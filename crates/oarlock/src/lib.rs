@@ -21,52 +21,59 @@
 
 mod accelerator;
 mod aead;
-mod calibration;
+#[cfg(feature = "software")]
+mod aws_lc;
+mod builder;
+mod calibrate;
 mod cipher;
-mod context;
+mod costs;
 pub mod device;
 mod error;
-#[cfg(feature = "software")]
-mod job;
-#[cfg(feature = "software")]
-mod locked;
 mod options;
-#[cfg(feature = "software")]
-mod pk;
 mod plan;
-mod pool;
-mod prefetch;
-mod process;
-mod request;
-mod session;
-mod stats;
-mod usage;
+#[cfg(feature = "software")]
+mod rsa;
+mod threads;
+mod work;
 
-pub use accelerator::{Accelerator, Builder};
+pub use accelerator::Accelerator;
+pub use aead::context::AeadContext;
 pub use aead::{
     AcceleratedAead, Aes128Gcm, Aes192Gcm, Aes256Gcm, AnyAead, ChaCha20Poly1305, NonceSequence,
     Opener, Sealer, SequencedAead,
 };
-pub use calibration::{Calibration, MachineCosts, OperationCost};
+#[cfg(feature = "software")]
+pub use aws_lc::rsa::{PrivateNumbers as RsaPrivateNumbers, RsaSecretNumbers, RsaSecretPrimes};
+pub use builder::Builder;
 pub use cipher::cbc::AcceleratedCbc;
+pub use cipher::cbc_context::CbcContext;
 pub use cipher::ctr::AcceleratedCtr;
+pub use cipher::stream_context::StreamContext;
 pub use cipher::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
-pub use context::{AeadContext, CbcContext, StreamContext};
-#[cfg(feature = "software")]
-pub use device::software::rsa::{
-    PrivateNumbers as RsaPrivateNumbers, RsaSecretNumbers, RsaSecretPrimes,
-};
+pub use costs::calibration::{Calibration, MachineCosts, OperationCost};
+pub use costs::lookup::CostSource;
+pub use costs::stats::{OperationStats, PublicKeyStats, Stats};
+pub use costs::usage::{Counted, CountedLine, Usage};
 pub use error::{Error, OptionsError};
-#[cfg(feature = "software")]
-pub use job::{CompletionQueue, Job, JobOptions, Order, Priority, QueueFull};
 pub use oarlock_kernels as kernels;
 pub use options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
+pub use plan::report::{MadeAhead, PlanReport};
 #[cfg(feature = "software")]
-pub use pk::{
-    AcceleratedModExp, AcceleratedRsa, AcceleratedRsaPublic, Base, ByteOrder, EncryptionScheme,
-    Hash, PssSalt, PublicKeyRequest, RsaPrivateKey, RsaPublicKey, RsaSignature, RsaSigner,
-    RsaVerifier, SignatureScheme,
-};
-pub use plan::{CostSource, MadeAhead, PlanReport};
-pub use stats::{OperationStats, PublicKeyStats, Stats};
-pub use usage::{Counted, CountedLine, Direction, Usage};
+pub use rsa::modexp::AcceleratedModExp;
+#[cfg(feature = "software")]
+pub use rsa::traits::{RsaSignature, RsaSigner, RsaVerifier};
+#[cfg(feature = "software")]
+pub use rsa::{AcceleratedRsa, AcceleratedRsaPublic};
+#[cfg(feature = "software")]
+pub use threads::job::{CompletionQueue, Job, JobOptions, Order, Priority, QueueFull};
+pub use work::algorithm::Direction;
+#[cfg(feature = "software")]
+pub use work::modulus::{Base, ByteOrder};
+#[cfg(feature = "software")]
+pub use work::request::PublicKeyRequest;
+#[cfg(feature = "software")]
+pub use work::rsa::key::{RsaPrivateKey, RsaPublicKey};
+#[cfg(feature = "software")]
+pub use work::rsa::padding::{Hash, PssSalt};
+#[cfg(feature = "software")]
+pub use work::rsa::scheme::{EncryptionScheme, SignatureScheme};

@@ -37,7 +37,7 @@ pub struct Options {
     /// Most bytes that the prefetch streams of all ciphers together may take. A cipher for which
     /// there is no room goes on without.
     pub prefetch_bytes: usize,
-    /// Who fills prefetch streams.
+    /// Which threads fill prefetch streams.
     pub prefetch_worker: PrefetchWorker,
 }
 
@@ -73,17 +73,17 @@ impl From<usize> for Threads {
     }
 }
 
-/// Who may use a pool thread.
+/// How ciphers share the pool's threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reservation {
-    /// Threads serve whoever needs one.
+    /// All ciphers share them.
     Shared,
     /// A cipher keeps `cipher_threads` for itself; one for which none are left is refused with
     /// [`Error::NoThreadsFree`](crate::Error::NoThreadsFree).
     Exclusive,
 }
 
-/// Who fills prefetch streams, beside [`prefill`](crate::AcceleratedCtr::prefill).
+/// Which threads fill prefetch streams, beside [`prefill`](crate::AcceleratedCtr::prefill).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrefetchWorker {
     /// Pool threads, on other cores.

@@ -5,21 +5,34 @@
 #![cfg(loom)]
 #![allow(unsafe_code, dead_code, clippy::unwrap_used)]
 
-#[path = "../src/pool"]
-mod pool {
-    pub(crate) mod board;
-    pub(crate) mod sync;
-    pub(crate) mod tickets;
-}
-
-/// What the queue of jobs wants of the crate around it. Forks are not modelled.
-mod process {
-    pub(crate) fn fork_generation() -> usize {
-        0
+#[path = "../src/threads"]
+mod threads {
+    pub(crate) mod pool {
+        pub(crate) mod board;
+        pub(crate) mod sync;
+        pub(crate) mod tickets;
     }
 
-    pub(crate) fn undivided<T>(section: impl FnOnce() -> T) -> T {
-        section()
+    pub(crate) mod job {
+        pub(crate) mod batcher;
+        pub(crate) mod entry;
+        pub(crate) mod options;
+        pub(crate) mod queue;
+    }
+
+    pub(crate) mod prefetch {
+        pub(crate) mod slots;
+    }
+
+    /// What the queue of jobs wants of the crate around it. Forks are not modelled.
+    pub(crate) mod process {
+        pub(crate) fn fork_generation() -> usize {
+            0
+        }
+
+        pub(crate) fn undivided<T>(section: impl FnOnce() -> T) -> T {
+            section()
+        }
     }
 }
 
@@ -31,37 +44,34 @@ enum Error {
     DeviceFailed { device: String, reason: String },
 }
 
-#[path = "../src/job"]
-mod job {
-    pub(crate) mod options;
-    pub(crate) mod queue;
-
+mod jobs {
     use std::sync::Arc;
     use std::time::Duration;
 
     use loom::sync::atomic::{AtomicUsize, Ordering};
     use loom::thread;
 
-    use self::options::JobOptions;
-    use self::queue::{Engine, Outcome, Queue};
     use super::Error;
-    use super::pool::board::Background;
+    use super::threads::job::batcher::{Batcher, Outcome};
+    use super::threads::job::options::JobOptions;
+    use super::threads::job::queue::Queue;
+    use super::threads::pool::board::Background;
 
     /// Doubles numbers, up to two at once.
     struct Doubling;
 
-    impl Engine for Doubling {
+    impl Batcher for Doubling {
         type Work = u32;
         type Output = u32;
 
         const CLASSES: usize = 1;
-        const GROUP_MAX: usize = 2;
+        const BATCH_MAX: usize = 2;
 
         fn class(&self, _: &u32) -> usize {
             0
         }
 
-        fn group_size(&self, _: usize, waiting: usize) -> usize {
+        fn batch_size(&self, _: usize, waiting: usize) -> usize {
             waiting.min(2)
         }
 
@@ -215,17 +225,12 @@ mod job {
     }
 }
 
-#[path = "../src/prefetch"]
-mod prefetch {
-    pub(crate) mod slots;
-}
-
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
-use pool::board::{Background, Board, Next, Patience, Task};
-use pool::tickets::{Role, Tickets};
+use threads::pool::board::{Background, Board, Next, Patience, Task};
+use threads::pool::tickets::{Role, Tickets};
 
 /// Watches once or not at all: loom explores what happens in between.
 struct Looks(usize);
@@ -446,7 +451,7 @@ fn a_task_is_not_kept_waiting_by_work_in_the_background() {
 /// A ring of `slots` granules whose content is what was asked for, as loom's cells, which report a
 /// read or a write that is not ordered against another's write.
 struct Ring {
-    slots: prefetch::slots::Slots,
+    slots: threads::prefetch::slots::Slots,
     memory: Vec<loom::cell::UnsafeCell<(u128, u64)>>,
 }
 
@@ -458,7 +463,7 @@ unsafe impl Send for Ring {}
 impl Ring {
     fn new(slots: usize, segment: usize) -> Self {
         Self {
-            slots: prefetch::slots::Slots::new(slots, segment),
+            slots: threads::prefetch::slots::Slots::new(slots, segment),
             memory: (0..slots)
                 .map(|_| loom::cell::UnsafeCell::new((0, 0)))
                 .collect(),
@@ -466,7 +471,7 @@ impl Ring {
     }
 
     fn fill(&self, pieces: usize) {
-        let mut cursor = prefetch::slots::Cursor::default();
+        let mut cursor = threads::prefetch::slots::Cursor::default();
         for _ in 0..pieces {
             let Some(claim) = self.slots.next(&mut cursor) else {
                 return;

@@ -25,17 +25,16 @@ const RULES: &[Rule] = &[
         what: "unsafe",
         allowed: &[
             "crates/kernels/",
-            "crates/oarlock/src/pool/",   // a slice is split over threads
-            "crates/oarlock/src/cipher/", // the same, from the caller's side
-            "crates/oarlock/src/aead/striped.rs", // the same
-            "crates/oarlock/src/prefetch/", // memory that threads fill and a consumer reads
+            "crates/oarlock/src/threads/pool/", // a slice is split over threads
+            "crates/oarlock/src/threads/prefetch/", // memory that threads fill and one reader reads
             "crates/oarlock/src/device/library.rs", // functions of a C library
+            "crates/oarlock/src/aws_lc/",       // aws-lc
             "crates/oarlock/src/device/software/", // aws-lc
-            "crates/oarlock/src/locked.rs", // memory for secrets
-            "crates/oarlock/src/process.rs", // fork and AT_SECURE
-            "crates/oarlock/src/usage.rs", // a file that processes map together
-            "bench/src/",                 // dlopen
-            "crates/provider/",           // foreign function interfaces
+            "crates/oarlock/src/threads/locked.rs", // memory for secrets
+            "crates/oarlock/src/threads/process.rs", // fork and AT_SECURE
+            "crates/oarlock/src/costs/usage.rs", // a file that processes map together
+            "bench/src/",                       // dlopen
+            "crates/provider/",                 // foreign function interfaces
             "crates/capi/",
             "python/",
         ],
@@ -63,7 +62,7 @@ const RULES: &[Rule] = &[
     Rule {
         what: "a thread",
         allowed: &[
-            "crates/oarlock/src/pool/",
+            "crates/oarlock/src/threads/pool/",
             "bench/src/measuring/load.rs", // threads that ask, and those of peers
             "crates/net/src/server/dispatch/", // workers, which wait for devices
             "crates/net/src/server/observe.rs", // the writer of the audit
@@ -333,7 +332,7 @@ mod tests {
                 "unsafe – ",
             ),
             (
-                "crates/oarlock/src/pool/mod.rs",
+                "crates/oarlock/src/threads/pool/mod.rs",
                 "use core::arch::x86_64::*;",
                 "move it to crates/kernels",
             ),
@@ -424,7 +423,7 @@ mod tests {
                 "use std::collections::BTreeMap;",
             ),
             (
-                "crates/oarlock/src/pool/mod.rs",
+                "crates/oarlock/src/threads/pool/mod.rs",
                 "fn f() { unsafe { std::thread::spawn(g) } }",
             ),
             (

@@ -1,15 +1,15 @@
 //! Authenticated ciphers, inline or in stripes.
 
-mod key;
+pub(crate) mod context;
 mod sequenced;
+mod spare;
 mod streamed;
 mod striped;
 
 use std::cell::RefCell;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
 use ::aead::consts::{U12, U16, U24, U32};
 use ::aead::{AeadCore, AeadInOut, Key, KeyInit, KeySizeUser, Nonce, Tag, TagPosition};
@@ -17,21 +17,20 @@ use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, TAG_BYTES};
 use zeroize::ZeroizeOnDrop;
 
-use self::key::Failure;
-#[cfg(feature = "software")]
-pub(crate) use self::key::{Aead, is_in_place};
-pub(crate) use self::key::{AeadKey, KeyInParts, unkeyed_gcm};
 pub use self::sequenced::{NonceSequence, SequencedAead};
 pub use self::streamed::{Opener, Sealer};
 use self::striped::Cut;
-use crate::accelerator::{Accelerator, Inner, Reserved};
-use crate::device::{Kind, Operation, SessionParams};
+use crate::Error;
+use crate::costs::stats::OperationStats;
+use crate::device::SessionParams;
+use crate::device::keyed::aead::{AeadKey, Failure, KeyInParts};
+use crate::device::session::Session;
 use crate::options::Strategy;
-use crate::plan::{Pace, Way};
-use crate::request::LongRequest;
-use crate::session::Session;
-use crate::stats::OperationStats;
-use crate::{Error, process};
+use crate::plan::engine::Engine;
+use crate::plan::long::{Look, look};
+use crate::plan::pace::Way;
+use crate::plan::shared_route::{SharedRoute, Undone};
+use crate::work::algorithm::{Kind, Operation};
 
 /// AES-GCM (SP 800-38D) or ChaCha20-Poly1305 (RFC 8439), from [`Accelerator::aead`]; tags have 16
 /// bytes and are detached.
@@ -45,18 +44,7 @@ use crate::{Error, process};
 /// With a type of its own, as in `AcceleratedAead<Aes256Gcm>`, it can also be made by [`KeyInit`]
 /// where generic code demands it; it then belongs to no accelerator and is always inline.
 pub struct AcceleratedAead<A = AnyAead> {
-    session: Session<AeadKey>,
-    /// Where it lives since its device failed or was withdrawn.
-    elsewhere: RwLock<Option<Arc<Session<AeadKey>>>>,
-    has_moved: AtomicBool,
-    /// Messages below this are inline without a look at clock or pool.
-    long_bytes: AtomicUsize,
-    counts: Counts,
-    /// Locked for moments; who finds it locked goes inline.
-    pace: Mutex<Pace>,
-    strategy: Followed,
-    accelerator: Option<Arc<Inner>>,
-    _reserved: Option<Reserved>,
+    route: SharedRoute<AeadKey>,
     _algorithm: PhantomData<A>,
 }
 
@@ -78,7 +66,7 @@ pub struct ChaCha20Poly1305(());
 
 impl AcceleratedAead<AnyAead> {
     pub(crate) fn open_session(
-        accelerator: &Accelerator,
+        engine: &Arc<Engine>,
         operation: Operation,
         key: &[u8],
     ) -> Result<Self, Error> {
@@ -92,34 +80,17 @@ impl AcceleratedAead<AnyAead> {
                 key.len()
             )));
         }
-        let inner = &accelerator.0;
-        let reserved = inner.reserve()?;
-        let session = Session::open(&inner.registry, inner.cpu, SessionParams { operation }, key)?;
-        Ok(Self::of(session, Some(Arc::clone(inner)), reserved))
+        let route = SharedRoute::open(engine, operation, key, STRIPE_BYTES_MIN)?;
+        Ok(Self::of(route))
     }
 }
 
 impl<A> AcceleratedAead<A> {
-    fn of(
-        session: Session<AeadKey>,
-        accelerator: Option<Arc<Inner>>,
-        reserved: Option<Reserved>,
-    ) -> Self {
-        let pace = Pace::new(session.cost);
-        let aead = Self {
-            session,
-            elsewhere: RwLock::new(None),
-            has_moved: AtomicBool::new(false),
-            long_bytes: AtomicUsize::new(usize::MAX),
-            counts: Counts::default(),
-            pace: Mutex::new(pace),
-            strategy: Followed::default(),
-            accelerator,
-            _reserved: reserved,
+    fn of(route: SharedRoute<AeadKey>) -> Self {
+        Self {
+            route,
             _algorithm: PhantomData,
-        };
-        aead.take_over_options();
-        aead
+        }
     }
 
     /// Encrypts `data` and returns the tag.
@@ -147,20 +118,15 @@ impl<A> AcceleratedAead<A> {
         data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], Error> {
         let bytes = data.len();
-        if bytes >= self.long_bytes.load(Ordering::Relaxed) {
+        if !self.route.is_short(bytes) {
             return self.seal_long(nonce, aad, data);
         }
-        self.counts.add(bytes);
-        if self.is_at_home() {
-            match &self.session.keyed {
-                AeadKey::Gcm(gcm) => return gcm.seal(nonce, aad, data).map_err(refused),
-                AeadKey::ChaCha20Poly1305(aead) => {
-                    return aead.seal(nonce, aad, data).map_err(refused);
-                }
-                _ => {}
-            }
+        self.route.counts.add(bytes);
+        match self.route.at_home() {
+            Some(AeadKey::Gcm(gcm)) => gcm.seal(nonce, aad, data).map_err(refused),
+            Some(AeadKey::ChaCha20Poly1305(aead)) => aead.seal(nonce, aad, data).map_err(refused),
+            _ => self.seal_by_the_device(nonce, aad, data),
         }
-        self.seal_by_the_device(nonce, aad, data)
     }
 
     /// Decrypts `data` if `tag` is that of `aad` and the ciphertext.
@@ -183,61 +149,33 @@ impl<A> AcceleratedAead<A> {
             return Err(wrong_tag_length(tag.len()));
         };
         let bytes = data.len();
-        if bytes >= self.long_bytes.load(Ordering::Relaxed) {
+        if !self.route.is_short(bytes) {
             return self.open_long(nonce, aad, data, tag);
         }
-        self.counts.add(bytes);
-        if self.is_at_home() {
-            match &self.session.keyed {
-                AeadKey::Gcm(gcm) => return gcm.open(nonce, aad, data, tag).map_err(refused),
-                AeadKey::ChaCha20Poly1305(aead) => {
-                    return aead.open(nonce, aad, data, tag).map_err(refused);
-                }
-                _ => {}
+        self.route.counts.add(bytes);
+        match self.route.at_home() {
+            Some(AeadKey::Gcm(gcm)) => gcm.open(nonce, aad, data, tag).map_err(refused),
+            Some(AeadKey::ChaCha20Poly1305(aead)) => {
+                aead.open(nonce, aad, data, tag).map_err(refused)
             }
+            _ => self.open_by_the_device(nonce, aad, data, tag),
         }
-        self.open_by_the_device(nonce, aad, data, tag)
     }
 
     /// The device that serves this session now.
     pub fn device(&self) -> String {
-        match self.moved() {
-            Some(session) => session.device().into(),
-            None => self.session.device().into(),
-        }
+        self.route.device()
     }
 
     /// Sends messages this way from now on, whatever the accelerator's options say. Without an
     /// accelerator, and by devices that know no parts of a message, all are inline.
     pub fn set_strategy(&self, strategy: Strategy) {
-        self.strategy.set(strategy);
-        self.look_from();
+        self.route.set_strategy(strategy);
     }
 
-    /// Hands the counts since the last time in to [`Accelerator::stats`].
+    /// Hands the counts since the last time in to [`Accelerator::stats`](crate::Accelerator::stats).
     pub fn hand_in_stats(&self) {
-        if let Some(inner) = &self.accelerator {
-            let counts = self.counts.take();
-            if counts != OperationStats::default() {
-                let operation = self.session.params().operation;
-                inner.totals.add(&self.device(), operation, counts);
-            }
-        }
-    }
-
-    #[inline]
-    fn is_at_home(&self) -> bool {
-        !self.session.has_lost_its_device() && !self.has_moved.load(Ordering::Relaxed)
-    }
-
-    fn moved(&self) -> Option<Arc<Session<AeadKey>>> {
-        process::undivided(|| {
-            let elsewhere = self
-                .elsewhere
-                .read()
-                .unwrap_or_else(PoisonError::into_inner);
-            elsewhere.clone()
-        })
+        self.route.hand_in();
     }
 
     #[cold]
@@ -247,7 +185,8 @@ impl<A> AcceleratedAead<A> {
         aad: &[u8],
         mut data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], Error> {
-        self.with_a_device(|key| key.seal(nonce, aad, data.reborrow()))
+        self.route
+            .by_a_device(|key| key.seal(nonce, aad, data.reborrow()).map_err(undone))
     }
 
     #[cold]
@@ -258,45 +197,8 @@ impl<A> AcceleratedAead<A> {
         mut data: InOutBuf<'_, '_, u8>,
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), Error> {
-        self.with_a_device(|key| key.open(nonce, aad, data.reborrow(), tag))
-    }
-
-    /// Runs `request` on the device, or on one after the other until one has done it; at the end are
-    /// the kernels, which cannot fail.
-    fn with_a_device<T>(
-        &self,
-        mut request: impl FnMut(&AeadKey) -> Result<T, Failure>,
-    ) -> Result<T, Error> {
-        // None is asked twice, or two that fail would send the request to and fro for ever.
-        let mut failed = Vec::new();
-        let mut moved = self.moved();
-        loop {
-            let session = moved.as_deref().unwrap_or(&self.session);
-            if !session.has_lost_its_device() {
-                match request(&session.keyed) {
-                    Ok(done) => return Ok(done),
-                    Err(Failure::Refused(error)) => return Err(refused(error)),
-                    Err(Failure::Device) => {}
-                }
-            }
-            self.hand_in_stats();
-            let Some(next) = session.elsewhere(&mut failed) else {
-                return Err(Error::DeviceFailed {
-                    device: session.device().into(),
-                    reason: "and no kernel takes its place".into(),
-                });
-            };
-            let next = Arc::new(next);
-            process::undivided(|| {
-                let mut elsewhere = self
-                    .elsewhere
-                    .write()
-                    .unwrap_or_else(PoisonError::into_inner);
-                *elsewhere = Some(Arc::clone(&next));
-            });
-            self.has_moved.store(true, Ordering::Relaxed);
-            moved = Some(next);
-        }
+        self.route
+            .by_a_device(|key| key.open(nonce, aad, data.reborrow(), tag).map_err(undone))
     }
 
     #[cold]
@@ -308,13 +210,13 @@ impl<A> AcceleratedAead<A> {
         mut data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], Error> {
         let bytes = data.len();
-        self.counts.add(bytes);
+        self.route.counts.add(bytes);
         self.long(
             bytes,
             &mut data,
-            |data| match (self.is_at_home(), &self.session.keyed) {
-                (true, AeadKey::Gcm(gcm)) => gcm.seal(nonce, aad, data.reborrow()).map_err(refused),
-                (true, AeadKey::ChaCha20Poly1305(aead)) => {
+            |data| match self.route.at_home() {
+                Some(AeadKey::Gcm(gcm)) => gcm.seal(nonce, aad, data.reborrow()).map_err(refused),
+                Some(AeadKey::ChaCha20Poly1305(aead)) => {
                     aead.seal(nonce, aad, data.reborrow()).map_err(refused)
                 }
                 _ => self.seal_by_the_device(nonce, aad, data.reborrow()),
@@ -336,15 +238,15 @@ impl<A> AcceleratedAead<A> {
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), Error> {
         let bytes = data.len();
-        self.counts.add(bytes);
+        self.route.counts.add(bytes);
         self.long(
             bytes,
             &mut data,
-            |data| match (self.is_at_home(), &self.session.keyed) {
-                (true, AeadKey::Gcm(gcm)) => {
+            |data| match self.route.at_home() {
+                Some(AeadKey::Gcm(gcm)) => {
                     gcm.open(nonce, aad, data.reborrow(), tag).map_err(refused)
                 }
-                (true, AeadKey::ChaCha20Poly1305(aead)) => {
+                Some(AeadKey::ChaCha20Poly1305(aead)) => {
                     aead.open(nonce, aad, data.reborrow(), tag).map_err(refused)
                 }
                 _ => self.open_by_the_device(nonce, aad, data.reborrow(), tag),
@@ -366,41 +268,36 @@ impl<A> AcceleratedAead<A> {
         inline: impl FnOnce(&mut D) -> Result<T, Error>,
         striped: impl FnOnce(&mut D, &Cut<'_>, KeyInParts<'_>) -> Result<T, AeadError>,
     ) -> Result<T, Error> {
-        self.take_over_options();
-        let Some(inner) = &self.accelerator else {
+        let route = &self.route;
+        route.follow_options();
+        let Some(engine) = route.engine() else {
             return inline(data);
         };
-        let strategy = self.strategy.get();
-        let helpers_max = LongRequest::helpers_max(inner);
-        let key = match self.session.keyed.in_parts() {
-            Some(key)
-                if matches!(strategy, Strategy::Auto | Strategy::Stripe)
-                    && helpers_max > 0
-                    && self.is_at_home() =>
-            {
-                key
-            }
-            _ => return inline(data),
+        // A device that was withdrawn, and one that knows no parts, does it whole.
+        let Some(key) = route.at_home().and_then(AeadKey::in_parts) else {
+            return inline(data);
         };
-        let request = LongRequest::begin(inner, bytes);
-        let (way, stripe_bytes) = {
-            let Ok(mut pace) = self.pace.try_lock() else {
+        let looked = {
+            let Some(mut pace) = route.pace() else {
                 return inline(data);
             };
-            if strategy == Strategy::Auto && !pace.looks_at(bytes) {
-                drop(pace);
+            let looked = look(engine, route.strategy(), &mut pace, bytes, true);
+            let threads = match looked {
+                Look::At(_, Way::Stripe { helpers }) => helpers + 1,
+                _ => 1,
+            };
+            (looked, pace.stripe_bytes(bytes, threads))
+        };
+        let (request, way, stripe_bytes) = match looked {
+            (Look::Inline, _) => return inline(data),
+            (Look::PassOver, _) => {
                 let result = inline(data);
-                if let Ok(mut pace) = self.pace.try_lock() {
+                if let Some(mut pace) = route.pace() {
                     pace.pass_over();
                 }
                 return result;
             }
-            let way = request.choose(strategy, &mut pace);
-            let threads = match way {
-                Way::Stripe { helpers } => helpers + 1,
-                _ => 1,
-            };
-            (way, pace.stripe_bytes(bytes, threads))
+            (Look::At(request, way), stripe_bytes) => (request, way, stripe_bytes),
         };
         let mut counts = OperationStats::default();
         let result = match way {
@@ -417,39 +314,16 @@ impl<A> AcceleratedAead<A> {
             }
             _ => inline(data),
         };
-        if let Ok(mut pace) = self.pace.try_lock() {
+        if let Some(mut pace) = route.pace() {
             request.end(way, &mut pace, &mut counts);
         }
-        self.look_from();
+        route.look_again();
         let is_striped = counts.striped_requests > 0;
-        self.counts.with_long(|long| *long += counts);
+        route.counts.add_long(counts);
         if is_striped {
-            self.hand_in_stats();
+            route.hand_in();
         }
         result
-    }
-
-    fn take_over_options(&self) {
-        if let Some(inner) = &self.accelerator {
-            let version = inner.live.version() as u64;
-            if version != self.strategy.version() {
-                self.strategy.follow(version, inner.options().strategy);
-                self.look_from();
-            }
-        }
-    }
-
-    /// From which length on a message gets a look at clock and pool.
-    fn look_from(&self) {
-        let long_bytes = match self.strategy.get() {
-            _ if self.accelerator.is_none() => usize::MAX,
-            Strategy::Stripe => 2 * STRIPE_BYTES_MIN,
-            _ => match self.pace.try_lock() {
-                Ok(pace) => pace.long_bytes(),
-                Err(_) => return,
-            },
-        };
-        self.long_bytes.store(long_bytes, Ordering::Relaxed);
     }
 }
 
@@ -494,7 +368,8 @@ macro_rules! typed {
                 let params = SessionParams {
                     operation: Operation::$algorithm,
                 };
-                Self::of(Session::on_kernels(params, key), None, None)
+                let session = Session::on_kernels(params, key);
+                Self::of(SharedRoute::new(session, None, None, STRIPE_BYTES_MIN))
             }
         }
     )+};
@@ -513,92 +388,9 @@ impl<A> Drop for AcceleratedAead<A> {
 impl<A> fmt::Debug for AcceleratedAead<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AcceleratedAead")
-            .field("operation", &self.session.params().operation)
+            .field("operation", &self.route.session().params().operation)
             .field("device", &self.device())
             .finish_non_exhaustive()
-    }
-}
-
-/// A strategy that follows the options until one is set; several threads may do both at once. One
-/// word, so that neither overtakes the other: the version of the options, then whether the strategy
-/// was set, then its place in [`STRATEGIES`]. Version 0 is before any.
-#[derive(Default)]
-struct Followed(AtomicU64);
-
-impl Followed {
-    fn get(&self) -> Strategy {
-        STRATEGIES[self.0.load(Ordering::Relaxed) as usize % STRATEGIES.len()]
-    }
-
-    /// Of the options that were followed last.
-    fn version(&self) -> u64 {
-        self.0.load(Ordering::Relaxed) >> VERSION_SHIFT
-    }
-
-    /// Takes `strategy`, of options that are of `version` or newer, unless it was set or has
-    /// followed newer ones.
-    fn follow(&self, version: u64, strategy: Strategy) {
-        let follow = |before: u64| {
-            let low = match before & IS_SET {
-                0 => place_of(strategy),
-                _ => before & ((1 << VERSION_SHIFT) - 1),
-            };
-            (before >> VERSION_SHIFT < version).then_some(version << VERSION_SHIFT | low)
-        };
-        let _ = self
-            .0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, follow);
-    }
-
-    fn set(&self, strategy: Strategy) {
-        let set = |before: u64| {
-            let version = before >> VERSION_SHIFT;
-            Some(version << VERSION_SHIFT | IS_SET | place_of(strategy))
-        };
-        let _ = self
-            .0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, set);
-    }
-}
-
-fn place_of(strategy: Strategy) -> u64 {
-    let place = STRATEGIES.iter().position(|one| *one == strategy);
-    place.unwrap_or_default() as u64
-}
-
-/// Counts of a session that several threads may use. Without a locked addition, which would show in
-/// a short message: of two that add at the same moment one may get lost.
-#[derive(Default)]
-struct Counts {
-    requests: AtomicU64,
-    bytes: AtomicU64,
-    /// Of long messages, which are few.
-    long: Mutex<OperationStats>,
-}
-
-impl Counts {
-    #[inline]
-    fn add(&self, bytes: usize) {
-        let add = |count: &AtomicU64, more| {
-            count.store(
-                count.load(Ordering::Relaxed).wrapping_add(more),
-                Ordering::Relaxed,
-            );
-        };
-        add(&self.requests, 1);
-        add(&self.bytes, bytes as u64);
-    }
-
-    /// All since the last time.
-    fn take(&self) -> OperationStats {
-        let mut taken = self.with_long(std::mem::take);
-        taken.requests += self.requests.swap(0, Ordering::Relaxed);
-        taken.bytes += self.bytes.swap(0, Ordering::Relaxed);
-        taken
-    }
-
-    fn with_long<T>(&self, run: impl FnOnce(&mut OperationStats) -> T) -> T {
-        process::undivided(|| run(&mut self.long.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
@@ -616,66 +408,14 @@ fn wrong_tag_length(bytes: usize) -> Error {
     Error::InvalidInput(format!("a tag has {TAG_BYTES} bytes, this one has {bytes}"))
 }
 
-/// Of [`Strategy::Stripe`].
-const STRIPE_BYTES_MIN: usize = 64;
-const STRATEGIES: [Strategy; 4] = [
-    Strategy::Auto,
-    Strategy::Inline,
-    Strategy::Stripe,
-    Strategy::Prefetch,
-];
-/// Above the places of [`STRATEGIES`].
-const IS_SET: u64 = 4;
-const VERSION_SHIFT: u32 = 3;
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_strategy_follows_the_newest_options_until_one_is_set() {
-        for first in STRATEGIES {
-            for second in STRATEGIES {
-                let strategy = Followed::default();
-                assert_eq!(strategy.version(), 0);
-                strategy.follow(2, first);
-                assert_eq!((strategy.version(), strategy.get()), (2, first));
-                // Of two threads that follow, the one with the older options may be the later.
-                strategy.follow(1, second);
-                assert_eq!((strategy.version(), strategy.get()), (2, first));
-                strategy.follow(3, second);
-                assert_eq!((strategy.version(), strategy.get()), (3, second));
-                strategy.set(first);
-                strategy.follow(4, second);
-                assert_eq!((strategy.version(), strategy.get()), (4, first));
-            }
-        }
-    }
-
-    #[test]
-    fn a_strategy_that_is_set_stays_while_another_thread_takes_options_over() {
-        let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
-        let aead = accelerator.aead(Operation::Aes128Gcm, &[7; 16]).unwrap();
-        let mut options = accelerator.options();
-        options.strategy = Strategy::Stripe;
-        accelerator.set_options(options).unwrap();
-        std::thread::scope(|scope| {
-            accelerator.0.with_options_locked(|| {
-                let (tell, told) = std::sync::mpsc::channel();
-                let aead = &aead;
-                scope.spawn(move || {
-                    tell.send(rustix::thread::gettid()).unwrap();
-                    aead.take_over_options();
-                });
-                // The other has found that they changed, and sleeps until they can be read.
-                let stat = format!("/proc/self/task/{}/stat", told.recv().unwrap());
-                oarlock_testing::until("it waits for the options", || {
-                    std::fs::read_to_string(&stat).unwrap().contains(") S ")
-                });
-                aead.set_strategy(Strategy::Inline);
-            });
-        });
-        assert_eq!(aead.strategy.get(), Strategy::Inline);
+/// Whether another device may do better.
+#[cold]
+fn undone(failure: Failure) -> Undone<Error> {
+    match failure {
+        Failure::Refused(error) => Undone::Refused(refused(error)),
+        Failure::Device => Undone::Device,
     }
 }
+
+/// Of [`Strategy::Stripe`].
+const STRIPE_BYTES_MIN: usize = 64;

@@ -12,14 +12,15 @@ use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::gcm::Gcm;
 use zeroize::{Zeroize, Zeroizing};
 
-use super::key::unkeyed_gcm;
 use super::{AcceleratedAead, refused, wrong_tag_length};
 use crate::Error;
-use crate::accelerator::Accelerator;
-use crate::device::Operation;
+use crate::device::keyed::aead::unkeyed_gcm;
 use crate::options::{PrefetchWorker, Strategy};
-use crate::plan;
-use crate::prefetch::{Records, Ring, Shape, Source};
+use crate::plan::ahead::keystream_is_slower_than_its_way;
+use crate::plan::engine::Engine;
+use crate::plan::prefetch::Records;
+use crate::threads::prefetch::{Reader, RingSize, Source};
+use crate::work::algorithm::Operation;
 
 /// How a nonce is made of a sequence number.
 #[derive(Clone, Copy)]
@@ -87,7 +88,7 @@ impl fmt::Debug for NonceSequence {
 /// both away.
 pub struct SequencedAead {
     aead: AcceleratedAead,
-    /// Shared with whoever makes keystream ahead, so that there is one copy to wipe.
+    /// Shared with the threads that make keystream ahead, so that there is one copy to wipe.
     nonces: Arc<Zeroizing<NonceSequence>>,
     /// The number of the next message.
     next: u64,
@@ -178,19 +179,18 @@ impl Source for RecordSource {
 
 impl SequencedAead {
     pub(crate) fn open_session(
-        accelerator: &Accelerator,
+        engine: &Arc<Engine>,
         operation: Operation,
         key: &[u8],
         nonces: NonceSequence,
         record_bytes_max: usize,
     ) -> Result<Self, Error> {
-        let aead = AcceleratedAead::open_session(accelerator, operation, key)?;
-        let inner = &accelerator.0;
-        let options = inner.options();
-        let gains = plan::keystream_is_slower_than_its_way(inner, operation);
+        let aead = AcceleratedAead::open_session(engine, operation, key)?;
+        let options = engine.options();
+        let gains = keystream_is_slower_than_its_way(engine, operation);
         let worker = match options.strategy {
             Strategy::Prefetch => Some(options.prefetch_worker),
-            Strategy::Auto if gains && inner.helpers_max() > 0 => Some(options.prefetch_worker),
+            Strategy::Auto if gains && engine.helpers_max() > 0 => Some(options.prefetch_worker),
             _ => None,
         };
         let mut sequenced = Self {
@@ -198,7 +198,7 @@ impl SequencedAead {
             nonces: Arc::new(Zeroizing::new(nonces)),
             next: 0,
             record_bytes_max,
-            key: Kernel::new(inner.cpu, operation, key)?,
+            key: Kernel::new(engine.cpu, operation, key)?,
             worker,
             records: None,
             prefetched: 0,
@@ -325,15 +325,15 @@ impl SequencedAead {
 
     /// Streams from message `first` on.
     fn new_records(&self, first: u64) -> Option<Records> {
-        let inner = self.aead.accelerator.as_ref()?;
-        let options = inner.options();
+        let engine = self.aead.route.engine()?;
+        let options = engine.options();
         let granule_bytes = self
             .key
             .head_bytes()
             .checked_add(self.record_bytes_max)?
             .checked_next_multiple_of(64)?;
         let stream_bytes = options.cipher_blocks * 16;
-        let shape = Shape {
+        let size = RingSize {
             granule_bytes,
             segment: (stream_bytes / granule_bytes).max(1),
             streams: options.cipher_streams(),
@@ -342,20 +342,20 @@ impl SequencedAead {
             key: Arc::clone(&self.key),
             nonces: Arc::clone(&self.nonces),
         };
-        let ring = Ring::new(
-            shape,
+        let reader = Reader::new(
+            size,
             Box::new(source),
-            &inner.prefetched,
+            &engine.prefetched,
             options.prefetch_bytes,
         )?;
-        Some(Records::new(ring, first))
+        Some(Records::new(reader, first))
     }
 
     fn call_worker(&self) {
-        if let (Some(inner), Some(records), Some(worker)) =
-            (&self.aead.accelerator, &self.records, self.worker)
+        if let (Some(engine), Some(records), Some(worker)) =
+            (self.aead.route.engine(), &self.records, self.worker)
         {
-            inner.fill(records.ring(), worker);
+            engine.fill(records.ring(), worker);
         }
     }
 }
@@ -376,6 +376,7 @@ mod tests {
     use zeroize::ZeroizeOnDrop;
 
     use super::*;
+    use crate::Accelerator;
 
     #[test]
     fn the_iv_is_wiped_with_the_last_who_has_it() {

@@ -5,11 +5,10 @@ use oarlock_kernels::aead::{TAG_BYTES, tags_match};
 use oarlock_kernels::chacha20_poly1305::{self, ChaCha20Poly1305};
 use oarlock_kernels::gcm::{self, Gcm};
 
-use super::key::{AeadKey, InParts};
 use super::{AcceleratedAead, refused, wrong_tag_length};
 use crate::Error;
-use crate::device::Operation;
-use crate::session::Keyed;
+use crate::device::keyed::aead::{AeadKey, InParts};
+use crate::work::algorithm::Operation;
 
 impl<A> AcceleratedAead<A> {
     /// Begins to seal a message that comes in pieces. They are done on the calling thread.
@@ -48,8 +47,8 @@ impl<A> AcceleratedAead<A> {
     }
 
     fn streamed(&self, nonce: &[u8], aad: &[u8]) -> Result<Streamed<'_>, Error> {
-        let operation = self.session.params().operation;
-        let owned = match &self.session.keyed {
+        let operation = self.route.session().params().operation;
+        let owned = match &self.route.session().keyed {
             AeadKey::Gcm(gcm) => return Streamed::begin(Key::Gcm(Ref::Shared(gcm)), nonce, aad),
             AeadKey::ChaCha20Poly1305(aead) => {
                 return Streamed::begin(Key::ChaCha(Ref::Shared(aead)), nonce, aad);
@@ -57,10 +56,10 @@ impl<A> AcceleratedAead<A> {
             // Devices know whole messages: parts are for the kernels.
             AeadKey::Other(_) | AeadKey::Driver(_) => {
                 let cpu = self
-                    .accelerator
-                    .as_ref()
-                    .map_or_else(oarlock_kernels::cpu::Cpu::detect, |inner| inner.cpu);
-                AeadKey::kernel(cpu, operation, self.session.key())
+                    .route
+                    .engine()
+                    .map_or_else(oarlock_kernels::cpu::Cpu::detect, |engine| engine.cpu);
+                AeadKey::kernel(cpu, operation, self.route.session().key())
                     .map_err(|error| Error::InvalidKey(error.0))?
             }
         };

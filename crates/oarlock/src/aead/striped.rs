@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! begin       nonce and associated data                            the caller
-//! stripes     encrypt, and the MAC of the stripe's ciphertext      who takes the ticket
+//! stripes     encrypt, and the MAC of the stripe's ciphertext      the thread that takes the stripe
 //! append      y = y * H^blocks + stripe (Poly1305: r), in order    the caller
 //! finish      lengths, tag                                         the caller
 //! ```
@@ -10,27 +10,25 @@
 //! On open the stripes are decrypted before the tag is known. Where it turns out wrong all of it is
 //! taken back before the call returns.
 
-#![allow(unsafe_code)]
-
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 
 use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, TAG_BYTES, tags_match};
 
-use super::key::{InParts, is_in_place};
-use crate::cipher::Direction;
-use crate::pool::Stripes;
-use crate::request::LongRequest;
-use crate::stats::OperationStats;
+use crate::costs::stats::OperationStats;
+use crate::device::keyed::aead::{InParts, is_in_place};
+use crate::plan::long::LongRequest;
+use crate::threads::pool::Stripes;
+use crate::work::algorithm::Direction;
 
-/// How a message is cut, and who helps.
+/// How a message is cut, and how many threads help.
 pub(crate) struct Cut<'a> {
     pub(super) request: &'a LongRequest<'a>,
     pub(super) helpers: usize,
     /// A multiple of 64.
     pub(super) stripe_bytes: usize,
-    /// Told who did what.
+    /// What was counted of it.
     pub(super) counts: RefCell<OperationStats>,
 }
 
@@ -110,9 +108,7 @@ impl Cut<'_> {
         let shared = &*message;
         let counts = &mut *self.counts.borrow_mut();
         self.request
-            .share(self.helpers, stripes.count(), counts, &|number| {
-                // SAFETY: `share` asks for each number below the count it was given, once.
-                let data = unsafe { stripes.stripe(number) };
+            .share(self.helpers, &stripes, counts, &|number, data| {
                 let partial = stripe(shared, begin + u64::from(number) * stripe_bytes, data);
                 let mut partials = partials.lock().unwrap_or_else(PoisonError::into_inner);
                 partials.push((number, partial));

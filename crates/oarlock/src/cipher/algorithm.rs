@@ -1,7 +1,7 @@
 //! What the position in a stream counts: a parameter of [`AcceleratedCtr`](crate::AcceleratedCtr),
 //! so that AES, whose figures are fixed, is not made to look them up.
 
-use crate::device::{Kind, Operation};
+use crate::work::algorithm::{Kind, Operation};
 
 /// A stream cipher's block size and counter. Only this crate implements it.
 pub trait Algorithm: Copy + private::Sealed {
@@ -84,21 +84,4 @@ impl Algorithm for AnyStream {
     fn counter_bits(self) -> u32 {
         self.counter_bits
     }
-}
-
-/// `counter` and so many blocks on, with `bits` that count.
-#[inline(always)]
-pub(crate) fn advanced(counter: u128, blocks: u128, bits: u32) -> u128 {
-    if bits == 128 {
-        counter.wrapping_add(blocks)
-    } else {
-        let mask = (1 << bits) - 1;
-        (counter & !mask) | (counter.wrapping_add(blocks) & mask)
-    }
-}
-
-/// The number of blocks from one counter to another, within `bits` that count.
-#[inline(always)]
-pub(crate) fn distance(from: u128, to: u128, bits: u32) -> u128 {
-    to.wrapping_sub(from) & (u128::MAX >> (128 - bits))
 }

@@ -1,9 +1,8 @@
 //! AES in cipher block chaining mode, inline or, when it decrypts, in stripes.
 //!
 //! A block is decrypted with the ciphertext block before it, so a stripe needs the last ciphertext
-//! block of the stripe before. In place, whoever does that stripe overwrites it: these blocks are
-//! put aside before the stripes are posted.
-#![allow(unsafe_code)]
+//! block of the stripe before. In place, the thread that does that stripe overwrites it: these blocks
+//! are copied before the stripes are posted.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,16 +11,15 @@ use inout::InOutBuf;
 use oarlock_kernels::aes::BLOCK_BYTES;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::chain::{CbcKey, Direction};
 use crate::Error;
-use crate::accelerator::{Accelerator, Inner, Reserved};
-use crate::device::{Operation, SessionParams};
+use crate::device::keyed::cbc::{CbcKey, chain};
 use crate::options::Strategy;
-use crate::plan::{Pace, Way};
-use crate::pool::Stripes;
-use crate::request::LongRequest;
-use crate::session::Session;
-use crate::stats::OperationStats;
+use crate::plan::engine::Engine;
+use crate::plan::long::{LongRequest, Look, look};
+use crate::plan::pace::Way;
+use crate::plan::route::{self, Route};
+use crate::threads::pool::Stripes;
+use crate::work::algorithm::{Direction, Operation};
 
 /// AES-CBC (SP 800-38A, 6.2), from [`Accelerator::cbc`]: a chain of blocks that goes on from call to
 /// call. Its bytes are those of RustCrypto's `cbc` and of `openssl enc -aes-128-cbc` (`-nopad`
@@ -32,61 +30,44 @@ use crate::stats::OperationStats;
 /// makes no keystream, so [`Strategy::Prefetch`] means inline. A request is done when the call
 /// returns.
 ///
-/// CBC does not authenticate. Who may alter ciphertext alters plaintext by it, and who may also see
-/// whether decryption went well can read it: see [`decrypt_padded`](Self::decrypt_padded). An IV
+/// CBC does not authenticate. An attacker that can alter ciphertext alters the plaintext, and one that
+/// also learns whether decryption succeeded can read it: see [`decrypt_padded`](Self::decrypt_padded). An IV
 /// must not be predictable (SP 800-38A, appendix C): take a fresh random one for each message.
 ///
 /// Key and schedules are wiped on drop.
 pub struct AcceleratedCbc {
-    accelerator: Arc<Inner>,
+    engine: Arc<Engine>,
     chain: Chain,
-    _reserved: Option<Reserved>,
 }
 
-/// All but the accelerator, which a long request refers to while it changes the rest.
+/// All but the engine, which a long request refers to while it changes the rest.
 struct Chain {
-    session: Session<CbcKey>,
+    route: Route<CbcKey>,
     /// The ciphertext block before the next one.
     iv: [u8; BLOCK_BYTES],
     /// The message has been padded, or its padding taken off: nothing can follow.
     has_ended: bool,
     /// Decryption of less is inline without a look at clock or pool.
     long_bytes: usize,
-    counts: OperationStats,
-    pace: Pace,
-    strategy: Strategy,
-    /// The strategy was set for this session by itself.
-    has_own_strategy: bool,
-    /// Of the options that were taken over last.
-    options_version: usize,
     /// Ciphertext blocks before stripes, kept so that a long request need not allocate.
     before_stripes: Vec<[u8; BLOCK_BYTES]>,
 }
 
 impl AcceleratedCbc {
-    pub(crate) fn open(accelerator: &Accelerator, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
-        let inner = &accelerator.0;
-        let params = params(key)?;
+    pub(crate) fn open(engine: &Arc<Engine>, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
+        let operation = aes_cbc(key)?;
         let iv = block(iv)?;
-        let reserved = inner.reserve()?;
-        let session = Session::open(&inner.registry, inner.cpu, params, key)?;
         let mut chain = Chain {
-            pace: Pace::new(session.cost),
-            session,
+            route: Route::open(engine, operation, key)?,
             iv,
             has_ended: false,
             long_bytes: 0,
-            counts: OperationStats::default(),
-            strategy: Strategy::Inline,
-            has_own_strategy: false,
-            options_version: 0,
             before_stripes: Vec::new(),
         };
-        chain.take_over_options(inner);
+        chain.follow_options(engine);
         Ok(Self {
-            accelerator: Arc::clone(inner),
+            engine: Arc::clone(engine),
             chain,
-            _reserved: reserved,
         })
     }
 
@@ -99,7 +80,7 @@ impl AcceleratedCbc {
     pub fn encrypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         self.chain.check(data.len())?;
         self.chain
-            .crypt_inline(&self.accelerator, Direction::Encrypt, data);
+            .crypt_inline(&self.engine, Direction::Encrypt, data);
         Ok(())
     }
 
@@ -132,11 +113,8 @@ impl AcceleratedCbc {
             std::mem::replace(data, moved).zeroize();
         }
         data.resize(padded_bytes, padding_bytes as u8);
-        self.chain.crypt_inline(
-            &self.accelerator,
-            Direction::Encrypt,
-            data.as_mut_slice().into(),
-        );
+        self.chain
+            .crypt_inline(&self.engine, Direction::Encrypt, data.as_mut_slice().into());
         self.chain.has_ended = true;
         Ok(())
     }
@@ -144,8 +122,8 @@ impl AcceleratedCbc {
     /// Decrypts the rest of the message and takes its padding off. The message ends with it, as
     /// with [`encrypt_padded`](Self::encrypt_padded).
     ///
-    /// **Padding oracles.** Whoever can send ciphertexts of his own and learn, by an answer or by
-    /// the time that one takes, which of them were padded well, decrypts any message block by block
+    /// **Padding oracles.** An attacker that can send chosen ciphertexts and learn, from an answer or
+    /// from its time, which of them had valid padding decrypts any message block by block
     /// (Vaudenay, "Security Flaws Induced by CBC Padding", EUROCRYPT 2002). The padding is looked at
     /// in a time that does not depend on it, but the result and the length of the plaintext tell
     /// about it. So authenticate the ciphertext, and decrypt none that fails to verify; or use an
@@ -194,35 +172,31 @@ impl AcceleratedCbc {
     /// # Errors
     /// As [`Accelerator::cbc`]; nothing has changed then.
     pub fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), Error> {
-        let params = params(key)?;
+        let operation = aes_cbc(key)?;
         let iv = block(iv)?;
-        let inner = &self.accelerator;
-        let session = Session::open(&inner.registry, inner.cpu, params, key)?;
-        self.chain.hand_in_stats(inner);
-        self.chain.pace = Pace::new(session.cost);
-        self.chain.session = session;
+        let session = route::open(&self.engine, operation, key)?;
+        self.chain.route.replace(Some(&self.engine), session);
         self.chain.iv = iv;
         self.chain.has_ended = false;
-        self.chain.look_from();
+        self.chain.look_again();
         Ok(())
     }
 
     /// Sends requests this way from now on, whatever the accelerator's options say. Encryption is
     /// inline whatever is set, and so are requests to a driver, which spreads its own work.
     pub fn set_strategy(&mut self, strategy: Strategy) {
-        self.chain.strategy = strategy;
-        self.chain.has_own_strategy = true;
-        self.chain.look_from();
+        self.chain.route.strategy.set(strategy);
+        self.chain.look_again();
     }
 
     /// The device that serves this session now.
     pub fn device(&self) -> &str {
-        self.chain.session.device()
+        self.chain.route.session.device()
     }
 
     /// Hands the counts since the last time in to [`Accelerator::stats`].
     pub fn hand_in_stats(&mut self) {
-        self.chain.hand_in_stats(&self.accelerator);
+        self.chain.route.hand_in(Some(&self.engine));
     }
 
     /// Whole blocks.
@@ -230,9 +204,9 @@ impl AcceleratedCbc {
     fn decrypt_blocks(&mut self, data: InOutBuf<'_, '_, u8>) {
         if data.len() < self.chain.long_bytes {
             self.chain
-                .crypt_inline(&self.accelerator, Direction::Decrypt, data);
+                .crypt_inline(&self.engine, Direction::Decrypt, data);
         } else {
-            self.chain.decrypt_long(&self.accelerator, data);
+            self.chain.decrypt_long(&self.engine, data);
         }
     }
 }
@@ -258,110 +232,108 @@ impl Chain {
 
     /// The whole of a request on this thread.
     #[inline(always)]
-    fn crypt_inline(&mut self, inner: &Inner, direction: Direction, data: InOutBuf<'_, '_, u8>) {
+    fn crypt_inline(&mut self, engine: &Engine, direction: Direction, data: InOutBuf<'_, '_, u8>) {
         let bytes = data.len();
-        self.crypt_here(inner, direction, data);
+        self.crypt_here(engine, direction, data);
         self.count(bytes);
     }
 
     #[inline(always)]
-    fn crypt_here(&mut self, inner: &Inner, direction: Direction, data: InOutBuf<'_, '_, u8>) {
-        if self.session.has_lost_its_device() {
-            return self.crypt_elsewhere(inner, direction, data);
+    fn crypt_here(&mut self, engine: &Engine, direction: Direction, data: InOutBuf<'_, '_, u8>) {
+        if self.route.session.has_lost_its_device() {
+            return self.crypt_elsewhere(engine, direction, data);
         }
-        if let CbcKey::Kernel(cbc) = &self.session.keyed {
-            return direction.run(&**cbc, &mut self.iv, data);
+        if let CbcKey::Kernel(cbc) = &self.route.session.keyed {
+            return chain(&**cbc, direction, &mut self.iv, data);
         }
-        self.crypt_by_the_device(inner, direction, data);
+        self.crypt_by_the_device(engine, direction, data);
     }
 
     #[inline(never)]
     fn crypt_by_the_device(
         &mut self,
-        inner: &Inner,
+        engine: &Engine,
         direction: Direction,
         data: InOutBuf<'_, '_, u8>,
     ) {
-        if let Err(data) = self.session.keyed.crypt(direction, &mut self.iv, data) {
-            self.crypt_elsewhere(inner, direction, data);
+        let keyed = &self.route.session.keyed;
+        if let Err(data) = keyed.crypt(direction, &mut self.iv, data) {
+            self.crypt_elsewhere(engine, direction, data);
         }
     }
 
-    /// Moves from device to device until one has done it; at the end are the kernels, which cannot
-    /// fail.
     #[cold]
     #[inline(never)]
-    fn crypt_elsewhere<'a>(
+    fn crypt_elsewhere(
         &mut self,
-        inner: &Inner,
+        engine: &Engine,
         direction: Direction,
-        mut data: InOutBuf<'a, 'a, u8>,
+        mut data: InOutBuf<'_, '_, u8>,
     ) {
-        // None is asked twice, or two that fail would send the request to and fro for ever.
-        let mut failed = Vec::new();
-        loop {
-            self.hand_in_stats(inner);
-            self.session.move_away(&mut failed);
-            self.pace = Pace::new(self.session.cost);
-            self.look_from();
-            match self.session.keyed.crypt(direction, &mut self.iv, data) {
-                Ok(()) => return,
-                Err(again) => data = again,
-            }
-        }
+        let iv = &mut self.iv;
+        self.route
+            .elsewhere(Some(engine), data.reborrow(), |key, data| {
+                key.crypt(direction, iv, data)
+            });
+        self.look_again();
     }
 
     #[inline(always)]
     fn count(&mut self, bytes: usize) {
-        self.counts.requests += 1;
-        self.counts.bytes += bytes as u64;
+        self.route.counts.requests += 1;
+        self.route.counts.bytes += bytes as u64;
     }
 
     /// Decryption that may gain from help.
     #[cold]
     #[inline(never)]
-    fn decrypt_long(&mut self, inner: &Inner, data: InOutBuf<'_, '_, u8>) {
-        if inner.live.version() != self.options_version {
-            self.take_over_options(inner);
+    fn decrypt_long(&mut self, engine: &Engine, data: InOutBuf<'_, '_, u8>) {
+        self.follow_options(engine);
+        let session = &self.route.session;
+        let may_be_cut = session.keyed.shared().is_some() && !session.has_lost_its_device();
+        let strategy = self.route.strategy.get();
+        match look(
+            engine,
+            strategy,
+            &mut self.route.pace,
+            data.len(),
+            may_be_cut,
+        ) {
+            Look::Inline => return self.crypt_inline(engine, Direction::Decrypt, data),
+            Look::PassOver => {
+                self.crypt_inline(engine, Direction::Decrypt, data);
+                return self.route.pace.pass_over();
+            }
+            Look::At(request, way) => {
+                match way {
+                    Way::Inline => self.crypt_inline(engine, Direction::Decrypt, data),
+                    Way::Stripe { helpers } => {
+                        self.decrypt_in_stripes(engine, &request, helpers, data);
+                    }
+                }
+                request.end(way, &mut self.route.pace, &mut self.route.counts);
+            }
         }
-        if self.strategy == Strategy::Auto && !self.pace.looks_at(data.len()) {
-            self.crypt_inline(inner, Direction::Decrypt, data);
-            return self.pace.pass_over();
-        }
-        if matches!(self.strategy, Strategy::Inline | Strategy::Prefetch)
-            || matches!(self.session.keyed, CbcKey::Driver(_))
-            || self.session.has_lost_its_device()
-            || LongRequest::helpers_max(inner) == 0
-        {
-            return self.crypt_inline(inner, Direction::Decrypt, data);
-        }
-        let request = LongRequest::begin(inner, data.len());
-        let way = request.choose(self.strategy, &mut self.pace);
-        match way {
-            Way::Inline => self.crypt_inline(inner, Direction::Decrypt, data),
-            Way::Stripe { helpers } => self.decrypt_in_stripes(inner, &request, helpers, data),
-        }
-        request.end(way, &mut self.pace, &mut self.counts);
-        self.look_from();
-        if self.counts.striped_requests > 0 {
-            self.hand_in_stats(inner);
+        self.look_again();
+        if self.route.counts.striped_requests > 0 {
+            self.route.hand_in(Some(engine));
         }
     }
 
     fn decrypt_in_stripes(
         &mut self,
-        inner: &Inner,
+        engine: &Engine,
         request: &LongRequest<'_>,
         helpers: usize,
         data: InOutBuf<'_, '_, u8>,
     ) {
         let bytes = data.len();
-        let stripe_bytes = self.pace.stripe_bytes(bytes, helpers + 1);
+        let stripe_bytes = self.route.pace.stripe_bytes(bytes, helpers + 1);
         let stripe_bytes = Stripes::stripe_bytes_within(bytes, stripe_bytes);
         // With the key at hand even if its device is withdrawn by now: the request is under way.
-        let shared = self.session.keyed.shared().filter(|_| bytes > stripe_bytes);
-        let Some(keyed) = shared else {
-            return self.crypt_inline(inner, Direction::Decrypt, data);
+        let shared = self.route.session.keyed.shared();
+        let Some(keyed) = shared.filter(|_| bytes > stripe_bytes) else {
+            return self.crypt_inline(engine, Direction::Decrypt, data);
         };
         let ciphertext = data.get_in();
         self.before_stripes.clear();
@@ -373,9 +345,8 @@ impl Chain {
         );
         let before_stripes = &*self.before_stripes;
         let stripes = Stripes::cut(data, stripe_bytes);
-        request.share(helpers, stripes.count(), &mut self.counts, &|number| {
-            // SAFETY: `share` asks for each number below the count it was given, once.
-            let stripe = unsafe { stripes.stripe(number) };
+        let counts = &mut self.route.counts;
+        request.share(helpers, &stripes, counts, &|number, stripe| {
             let mut iv = before_stripes[number as usize];
             keyed.decrypt(&mut iv, stripe);
         });
@@ -386,32 +357,16 @@ impl Chain {
         self.count(bytes);
     }
 
-    /// Takes the accelerator's options over if they have changed.
-    fn take_over_options(&mut self, inner: &Inner) {
-        let version = inner.live.version();
-        if version != self.options_version {
-            self.options_version = version;
-            if !self.has_own_strategy {
-                self.strategy = inner.options().strategy;
-            }
+    /// Follows the accelerator's options if they have changed.
+    fn follow_options(&mut self, engine: &Engine) {
+        if self.route.follow_options(engine).is_some() {
+            self.look_again();
         }
-        self.look_from();
     }
 
-    /// From which length on decryption gets a look at clock and pool.
-    fn look_from(&mut self) {
-        self.long_bytes = match self.strategy {
-            Strategy::Stripe => 2 * BLOCK_BYTES,
-            _ => self.pace.long_bytes(),
-        };
-    }
-
-    fn hand_in_stats(&mut self, inner: &Inner) {
-        if self.counts != OperationStats::default() {
-            let counts = std::mem::take(&mut self.counts);
-            let operation = self.session.params().operation;
-            inner.totals.add(self.session.device(), operation, counts);
-        }
+    /// Finds anew from which length on decryption gets a look at clock and pool.
+    fn look_again(&mut self) {
+        self.long_bytes = self.route.long_bytes(BLOCK_BYTES);
     }
 }
 
@@ -426,7 +381,7 @@ impl Drop for AcceleratedCbc {
 impl fmt::Debug for AcceleratedCbc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AcceleratedCbc")
-            .field("operation", &self.chain.session.params().operation)
+            .field("operation", &self.chain.route.session.params().operation)
             .field("device", &self.device())
             .finish_non_exhaustive()
     }
@@ -449,14 +404,13 @@ fn all_ones_if_below(a: u8, b: u8) -> u8 {
     ((u16::from(a).wrapping_sub(b.into())) >> 8) as u8
 }
 
-fn params(key: &[u8]) -> Result<SessionParams, Error> {
-    let operation = Operation::aes_cbc(key.len()).ok_or_else(|| {
+fn aes_cbc(key: &[u8]) -> Result<Operation, Error> {
+    Operation::aes_cbc(key.len()).ok_or_else(|| {
         Error::InvalidKey(format!(
             "an AES key has 16, 24 or 32 bytes, this one has {}",
             key.len()
         ))
-    })?;
-    Ok(SessionParams { operation })
+    })
 }
 
 fn block(iv: &[u8]) -> Result<[u8; BLOCK_BYTES], Error> {
@@ -474,6 +428,7 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::Accelerator;
 
     #[test]
     fn padding_is_that_of_rfc_5652_and_no_other() {

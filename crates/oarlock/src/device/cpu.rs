@@ -4,14 +4,28 @@
 use std::sync::OnceLock;
 
 use oarlock_kernels::cpu::Cpu;
-
-use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, SessionParams};
-use crate::aead::AeadKey;
-use crate::cipher::{CbcKey, StreamKey};
 #[cfg(feature = "software")]
-use crate::pk::Lanes;
-use crate::plan::{self, Cost, Costs};
-use crate::session::Keyed;
+use oarlock_kernels::modexp::LANES;
+
+use super::interface::{Device, Offer, OpenSession, SessionParams};
+use super::keyed::Opened;
+use super::keyed::aead::AeadKey;
+use super::keyed::cbc::CbcKey;
+use super::keyed::stream::StreamKey;
+#[cfg(feature = "software")]
+use super::lanes::Lanes;
+#[cfg(feature = "software")]
+use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
+use super::request::DeviceError;
+#[cfg(feature = "software")]
+use super::software::public_key::reason;
+use crate::costs::cost::Cost;
+use crate::costs::lookup::{self, Costs};
+use crate::work::algorithm::Kind;
+#[cfg(feature = "software")]
+use crate::work::request::PublicKeyRequest;
+#[cfg(feature = "software")]
+use crate::work::shape::Shape;
 
 /// The device `cpu`: each algorithm by the best kernel that the CPU, less what a mask hides, can run.
 pub struct CpuDevice {
@@ -43,7 +57,7 @@ impl CpuDevice {
     }
 
     fn cost(&self, params: &SessionParams) -> Cost {
-        plan::kernel_cost(&self.costs, self.cpu, params.operation)
+        lookup::kernel_cost(&self.costs, self.cpu, params.operation)
     }
 }
 
@@ -67,7 +81,7 @@ impl Device for CpuDevice {
     }
 
     fn backend(&self, params: &SessionParams) -> &str {
-        plan::kernel_backend(self.cpu, params.operation)
+        lookup::kernel_backend(self.cpu, params.operation)
     }
 
     fn open_session(&self, params: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
@@ -83,5 +97,46 @@ impl Device for CpuDevice {
 
     fn capacity(&self) -> usize {
         1
+    }
+}
+
+/// Up to eight at once, in lanes, where that pays, and else one after the other by aws-lc.
+#[cfg(feature = "software")]
+impl PublicKeyDevice for CpuDevice {
+    fn name(&self) -> &str {
+        "cpu"
+    }
+
+    fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> {
+        let (key, lanes) = (shape.batch_key()?, self.lanes());
+        let latency = lanes.cost(key);
+        let (size, took) = lanes.best_batch(key);
+        Some(PublicKeyOffer {
+            latency,
+            per_second: size as f64 / took.as_secs_f64(),
+        })
+    }
+
+    fn batch_size(&self, shape: &Shape, waiting: usize) -> usize {
+        let key = shape.batch_key();
+        key.map_or(1, |key| self.lanes().batch_size(key, waiting.max(1)))
+    }
+
+    fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+        for (first, group) in (0..).step_by(LANES).zip(batch.chunks(LANES)) {
+            let key = group[0].target().batch_key();
+            self.lanes().run(key, group, &mut |place, power| {
+                answer(first + place, power.map_err(reason));
+            });
+        }
+    }
+
+    /// In lanes by [`Lanes`], alone by aws-lc.
+    fn checks_results(&self) -> bool {
+        true
+    }
+
+    fn answers_together(&self) -> bool {
+        true
     }
 }

@@ -14,9 +14,13 @@ use std::time::Duration;
 use libloading::Library;
 use zeroize::Zeroizing;
 
+use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
 use super::rates::Rates;
-use super::{Answer, DeviceError, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, Shape};
-use crate::{PublicKeyRequest, RsaSecretPrimes, process};
+use super::request::DeviceError;
+use crate::aws_lc::rsa::RsaSecretPrimes;
+use crate::threads::process;
+use crate::work::request::PublicKeyRequest;
+use crate::work::shape::{PublicKeyOperation, Shape};
 
 /// A device that a shared library is, loaded by its path. It takes requests with the numbers of
 /// their keys, and none of keys that a device holds.
@@ -54,7 +58,8 @@ pub struct LibraryDevice {
 // SAFETY: `device` may be given to the library's functions by any thread, and by several at once
 // (oarlock_device.h, oarlock_device_table_v1); the rest is safe by itself.
 unsafe impl Send for LibraryDevice {}
-// SAFETY: as above.
+// SAFETY: several threads may give `device` to the library's functions at once, as the header says;
+// the rest is safe by itself.
 unsafe impl Sync for LibraryDevice {}
 
 impl LibraryDevice {
@@ -109,21 +114,21 @@ impl LibraryDevice {
         self.capacity
     }
 
-    fn kind(&self, shape: &Shape) -> Option<Kind> {
+    fn kind(&self, shape: &Shape) -> Option<Function> {
         match shape.operation {
             PublicKeyOperation::Held(_) => None,
             PublicKeyOperation::PrivateByPrimes if self.functions.power_crt.is_some() => {
-                Some(Kind::PowerCrt)
+                Some(Function::PowerCrt)
             }
             PublicKeyOperation::PrivateByPrimes | PublicKeyOperation::PrivateByExponent => {
-                Some(Kind::Power)
+                Some(Function::Power)
             }
             PublicKeyOperation::Public | PublicKeyOperation::Power => {
                 let is_short = shape.exponent_bits <= SHORT_BITS_MAX;
                 Some(if is_short {
-                    Kind::PowerShort
+                    Function::PowerShort
                 } else {
-                    Kind::Power
+                    Function::Power
                 })
             }
         }
@@ -291,7 +296,7 @@ impl Drop for Turn<'_> {
 
 /// As `oarlock_device.h` numbers them.
 #[derive(Clone, Copy)]
-enum Kind {
+enum Function {
     Power = 0,
     PowerCrt = 1,
     PowerShort = 2,
@@ -299,7 +304,7 @@ enum Kind {
 
 /// `oarlock_device_table_v1`.
 #[repr(C)]
-struct Table {
+struct FunctionTable {
     size: usize,
     abi_version: u32,
     name: *const c_char,
@@ -313,7 +318,7 @@ struct Table {
 
 /// How every table begins, of whatever version.
 #[repr(C)]
-struct TableHead {
+struct FunctionTableHead {
     size: usize,
     abi_version: u32,
 }
@@ -373,8 +378,9 @@ fn load(path: &Path) -> Result<(Functions, String), String> {
     // Threads of its own may be in it for as long as the process lasts.
     let library = ManuallyDrop::new(library);
     // SAFETY: the type is the one that the header gives to a function of this name.
-    let table =
-        unsafe { library.get::<unsafe extern "C" fn() -> *const Table>(b"oarlock_device_v1\0") };
+    let table = unsafe {
+        library.get::<unsafe extern "C" fn() -> *const FunctionTable>(b"oarlock_device_v1\0")
+    };
     let table =
         table.map_err(|_| "no library of a device: it has no oarlock_device_v1".to_owned())?;
     // SAFETY: it has no preconditions.
@@ -383,17 +389,18 @@ fn load(path: &Path) -> Result<(Functions, String), String> {
         return Err("it cannot work on this machine: its oarlock_device_v1 gives no table".into());
     }
     // SAFETY: a table, which begins so in every version; it does not change.
-    let TableHead { size, abi_version } = unsafe { table.cast::<TableHead>().read_unaligned() };
+    let FunctionTableHead { size, abi_version } =
+        unsafe { table.cast::<FunctionTableHead>().read_unaligned() };
     if abi_version != ABI_VERSION {
         return Err(format!(
             "its table is of version {abi_version}, and this program takes {ABI_VERSION}: build it \
              with the oarlock_device.h of this program"
         ));
     }
-    if size < size_of::<Table>() {
+    if size < size_of::<FunctionTable>() {
         return Err(format!(
             "its table has {size} bytes, and one of version {ABI_VERSION} has {}",
-            size_of::<Table>()
+            size_of::<FunctionTable>()
         ));
     }
     // SAFETY: a table of this version that has at least as many bytes.

@@ -1,4 +1,4 @@
-//! Devices for public-key requests: whoever can raise numbers to powers.
+//! Devices for public-key requests: backends that raise numbers to powers.
 //!
 //! A padding is made around a number, and taken off a result, by this library, so that all that a
 //! device is asked for is `base ^ exponent mod modulus`, by the numbers of a key, by numbers that
@@ -6,16 +6,15 @@
 //! operands in one form, checks what comes back, and answers each request once whatever the device
 //! does.
 
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::time::Duration;
 
 use zeroize::Zeroizing;
 
-use super::DeviceError;
+use super::request::DeviceError;
 use crate::Error;
-use crate::pk::PublicKeyRequest;
+use crate::work::request::PublicKeyRequest;
+use crate::work::shape::Shape;
 
 /// Something that raises numbers to powers. Any number of threads may call [`run`](Self::run) at
 /// once.
@@ -78,7 +77,7 @@ pub trait PublicKeyDevice: Send + Sync {
     }
 
     /// Whether it answers all requests of a batch at its end, and not one by one as they are done:
-    /// who waits for several is then woken once, and for some milliseconds with those of the next
+    /// a thread that waits for several is then woken once, and for some milliseconds with those of the next
     /// batch. Not for devices that may hang.
     fn answers_together(&self) -> bool {
         false
@@ -87,34 +86,6 @@ pub trait PublicKeyDevice: Send + Sync {
 
 /// Takes the result of the request at a place of the batch.
 pub type Answer<'a> = dyn FnMut(usize, Result<Zeroizing<Vec<u8>>, DeviceError>) + 'a;
-
-/// What is alike in requests that a device can compute together, and in how long they take.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Shape {
-    /// What is asked for.
-    pub operation: PublicKeyOperation,
-    /// Of the modulus, rounded up to a width of the lanes if there is one, else to a multiple of 64.
-    pub modulus_bits: usize,
-    /// Of the exponent, rounded up to the bits of the modulus if it has more than half of them, else
-    /// to a power of two.
-    pub exponent_bits: usize,
-}
-
-/// What a request asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum PublicKeyOperation {
-    /// A power by the two primes of a key (RFC 8017, 5.1.2, 2.b).
-    PrivateByPrimes,
-    /// A power by the private exponent of a key.
-    PrivateByExponent,
-    /// A power by the private half of a key that is in the device of this name alone.
-    Held(Arc<str>),
-    /// A power by the public exponent of a key.
-    Public,
-    /// A power by numbers that belong to no key.
-    Power,
-}
 
 /// What a device offers for requests of a shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -131,7 +102,7 @@ pub struct PublicKeyOffer {
 /// Each is answered once, whatever the device does: a second answer is not looked at, a missing one
 /// and a panic are errors, and so is a result of a private key that does not agree with its public
 /// half; it is not released, for it may betray the key (Boneh, DeMillo, Lipton 1997). Results of
-/// [`PublicKeyOperation::Power`] have nothing to be checked against.
+/// [`PublicKeyOperation::Power`](super::PublicKeyOperation::Power) have nothing to be checked against.
 ///
 /// # Errors
 /// Given with the result: [`Error::DeviceFailed`], where another device may do better;
@@ -163,7 +134,7 @@ pub fn complete(
             let request = batch[place];
             let power = power.and_then(|power| {
                 let is_trusted = device.checks_results();
-                request.check(power, is_trusted)
+                request.check(power, is_trusted).map_err(DeviceError)
             });
             let result = match power {
                 Ok(power) => request.finish(power),
@@ -184,17 +155,5 @@ pub fn complete(
         if *is_due {
             answer(place, Err(failed(reason.to_owned())));
         }
-    }
-}
-
-impl fmt::Display for PublicKeyOperation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::PrivateByPrimes => "private, with primes",
-            Self::PrivateByExponent => "private, without primes",
-            Self::Held(device) => return write!(f, "private, held by {device}"),
-            Self::Public => "public",
-            Self::Power => "modular exponentiation",
-        })
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::PublicKeyOffer;
-use super::median::learn;
+use super::public_key::PublicKeyOffer;
+use crate::costs::median::learn;
 
 /// Medians of a device, by what is asked for and by the length of the modulus.
 pub(crate) struct Rates<const KINDS: usize> {

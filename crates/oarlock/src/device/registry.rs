@@ -3,10 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::{Device, DeviceError, Offer, SessionParams};
-use crate::plan::Cost;
-use crate::session::Keyed;
-use crate::{Error, plan, process};
+use super::interface::{Device, Offer, SessionParams};
+use super::keyed::Keyed;
+use super::request::DeviceError;
+use crate::Error;
+use crate::costs::choice;
+use crate::costs::cost::Cost;
+use crate::threads::process;
 
 /// A device and whether it still may be used.
 pub(crate) struct Registration {
@@ -102,7 +105,7 @@ impl Registry {
                 Some((offer, cost, device))
             })
             .collect();
-        plan::order_offers(&mut offers);
+        choice::order(&mut offers, |(offer, cost, _)| (*cost, offer.preference));
         offers
     }
 
@@ -117,7 +120,7 @@ impl Registry {
         let mut failure = None;
         for (_, cost, device) in self.offers(params, but) {
             let opened = device.device.open_session(params, key).and_then(|session| {
-                K::opened(session)
+                K::opened(session.0)
                     .ok_or_else(|| DeviceError("opened a session of another kind".into()))
             });
             match opened {

@@ -7,7 +7,7 @@
 //! schedule.rs    when a request is done: the model, which knows no clock
 //! ```
 //!
-//! A request's end is known when it arrives, for whoever came before it is served before it. So the
+//! A request's end is known when it arrives, for those that came before it are served before it. So the
 //! device keeps no queue and no thread: it asks the schedule, has aws-lc compute the result, and
 //! sleeps for the rest of the time. The tests ask the same schedule in virtual time.
 
@@ -24,10 +24,12 @@ use zeroize::Zeroizing;
 
 pub use self::board::{Fault, Host, Injection, Pauses, SimulatedBoard, When};
 use self::schedule::Schedule;
-use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer, Shape};
-use super::{DeviceError, SoftwareDevice};
+use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
+use super::request::DeviceError;
+use super::software::SoftwareDevice;
 use crate::Error;
-use crate::pk::PublicKeyRequest;
+use crate::work::request::PublicKeyRequest;
+use crate::work::shape::Shape;
 
 /// A [`SimulatedBoard`] that serves public-key requests, as slowly as the board would: for tests of
 /// what is in front of slow, parallel and faulty devices.
@@ -69,7 +71,7 @@ pub struct SimulatedDevice {
     /// What the schedule's times count from.
     began: Instant,
     state: Mutex<State>,
-    /// The device died, or those who hang may go on.
+    /// The device died, or requests that hang may go on.
     changed: Condvar,
 }
 

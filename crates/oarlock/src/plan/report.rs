@@ -4,13 +4,16 @@
 
 use std::time::{Duration, Instant};
 
-use super::{
-    Cost, CostSource, Helpers, HelpersOf, LOOKS_TO_PREFETCH, Machine, Pace, RING_SHARE, Way,
-};
+use super::ahead::{LOOKS_TO_PREFETCH, RING_SHARE};
+use super::engine::Engine;
+use super::helpers::{Helpers, HelpersOf};
+use super::pace::{Pace, Way};
 use crate::Error;
-use crate::accelerator::Inner;
-use crate::device::{Kind, Operation, SessionParams};
+use crate::costs::cost::{Cost, Machine};
+use crate::costs::lookup::CostSource;
+use crate::device::SessionParams;
 use crate::options::Strategy;
+use crate::work::algorithm::{Kind, Operation};
 
 /// How a new session of an operation is planned, from [`Accelerator::plan`](crate::Accelerator::plan).
 ///
@@ -61,9 +64,9 @@ pub struct MadeAhead {
 }
 
 impl PlanReport {
-    pub(crate) fn of(inner: &Inner, operation: Operation) -> Result<Self, Error> {
+    pub(crate) fn of(engine: &Engine, operation: Operation) -> Result<Self, Error> {
         let params = SessionParams { operation };
-        let offers = inner.registry.offers(&params, &[]);
+        let offers = engine.registry.offers(&params, &[]);
         let Some((_, cost, registration)) = offers.first() else {
             return Err(Error::DeviceFailed {
                 device: "(none)".into(),
@@ -72,17 +75,17 @@ impl PlanReport {
         };
         let device = registration.name();
         let backend = registration.device.backend(&params);
-        let source = inner
+        let source = engine
             .costs
             .of(operation, device, backend)
             .map_or(CostSource::Offered, |(_, source)| source);
-        let strategy = inner.options().strategy;
-        let helpers = inner.helpers_max().min(inner.live.cipher_threads());
+        let strategy = engine.options().strategy;
+        let helpers = engine.helpers_max().min(engine.live.cipher_threads());
         let view = View {
-            inner,
+            engine,
             operation,
             cost: *cost,
-            machine: inner.machine.get(),
+            machine: engine.machine.get(),
             strategy,
             helpers,
         };
@@ -120,7 +123,7 @@ impl PlanReport {
 
 /// What the answers are found from.
 struct View<'a> {
-    inner: &'a Inner,
+    engine: &'a Engine,
     operation: Operation,
     cost: Cost,
     machine: Machine,
@@ -173,7 +176,7 @@ impl View<'_> {
         if self.helpers == 0 {
             return no("there is no core for a helper, or no thread for it".into());
         }
-        let options = self.inner.options();
+        let options = self.engine.options();
         let ring_bytes = options.cipher_blocks * block_bytes * options.cipher_streams();
         if ring_bytes > options.prefetch_bytes {
             return no(format!(
@@ -225,7 +228,7 @@ impl View<'_> {
         Supposed {
             available: self
                 .helpers
-                .min(HelpersOf::of(self.inner, self.helpers).available()),
+                .min(HelpersOf::of(self.engine, self.helpers).available()),
             awake,
             machine: self.machine,
         }

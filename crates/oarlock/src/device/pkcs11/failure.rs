@@ -2,7 +2,7 @@
 
 use cryptoki::error::{Error, RvError};
 
-use crate::device::DeviceError;
+use crate::device::request::DeviceError;
 
 /// Why something did not go.
 pub(super) enum Failure {

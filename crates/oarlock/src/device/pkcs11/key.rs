@@ -9,9 +9,9 @@ use cryptoki::object::{Attribute, AttributeType, KeyType, ObjectClass, ObjectHan
 use cryptoki::session::Session;
 
 use super::failure::Failure;
-use super::pool::{CachedKey, KeyOperation};
-use crate::RsaPublicKey;
-use crate::device::DeviceError;
+use super::sessions::{CachedKey, KeyOperation};
+use crate::device::request::DeviceError;
+use crate::work::rsa::key::RsaPublicKey;
 
 /// An RSA private key of a token. It is shown by the attributes that a URI has for it:
 /// `id=%01;object=site` (RFC 7512, 2.3).

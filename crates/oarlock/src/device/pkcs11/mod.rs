@@ -1,12 +1,12 @@
 //! Tokens behind modules of PKCS#11: keys that nobody reads out.
 //!
-//! `module.rs` loads modules and logs in, `pool.rs` keeps sessions, `key.rs` finds keys and their
+//! `module.rs` loads modules and logs in, `sessions.rs` keeps sessions, `key.rs` finds keys and their
 //! public halves, `failure.rs` says what of a token's answers can be mended.
 
 mod failure;
 mod key;
 mod module;
-mod pool;
+mod sessions;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,10 +20,14 @@ use self::failure::Failure;
 pub use self::key::TokenKey;
 use self::module::Module;
 pub use self::module::TokenName;
-use self::pool::{CachedKey, KeyOperation, Pool};
+use self::sessions::{CachedKey, KeyOperation, Sessions};
+use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
 use super::rates::Rates;
-use super::{Answer, DeviceError, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, Shape};
-use crate::{Error, PublicKeyRequest, RsaPrivateKey};
+use super::request::DeviceError;
+use crate::Error;
+use crate::work::request::PublicKeyRequest;
+use crate::work::rsa::key::RsaPrivateKey;
+use crate::work::shape::{PublicKeyOperation, Shape};
 
 /// A token that holds RSA keys, by the mechanism CKM_RSA_X_509: the token raises a number to the
 /// private exponent, and paddings are made and taken off here.
@@ -57,7 +61,7 @@ use crate::{Error, PublicKeyRequest, RsaPrivateKey};
 /// ```
 pub struct Pkcs11Device {
     name: String,
-    pool: Pool,
+    sessions: Sessions,
     rates: Rates<1>,
 }
 
@@ -119,10 +123,10 @@ impl Pkcs11Device {
         let module = Module::load(&module)?;
         let device = Self {
             name,
-            pool: Pool::new(module, token, pin, sessions_max),
+            sessions: Sessions::new(module, token, pin, sessions_max),
             rates: Rates::new(),
         };
-        device.pool.with(|_, _| Ok(()))?;
+        device.sessions.with(|_, _| Ok(()))?;
         Ok(Arc::new(device))
     }
 
@@ -131,8 +135,8 @@ impl Pkcs11Device {
     /// # Errors
     /// Where the token cannot be asked.
     pub fn keys(&self) -> Result<Vec<TokenKey>, DeviceError> {
-        self.pool
-            .with(|session, _| key::list(session, self.pool.context()))
+        self.sessions
+            .with(|session, _| key::list(session, self.sessions.context()))
     }
 
     /// A key that [`keys`](Self::keys) has listed. It is tried out.
@@ -159,7 +163,7 @@ impl Pkcs11Device {
             .filter(|key| key.held_by() == Some(&self.name))
             .and_then(RsaPrivateKey::held_id)
             .ok_or_else(|| DeviceError("a request of a key that the token does not hold".into()))?;
-        self.pool.with(|session, room| {
+        self.sessions.with(|session, room| {
             let bits = request.shape().modulus_bits;
             let key = match room.cached(id) {
                 Some(key) => key,

@@ -18,8 +18,8 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::failure::{Failure, said};
-use crate::device::DeviceError;
-use crate::process;
+use crate::device::request::DeviceError;
+use crate::threads::process;
 
 /// Which token of a module is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) struct Module {
     context: Pkcs11,
     /// [`process::fork_generation`] of the process that it is initialised in.
     generation: usize,
-    /// By serial number, the PIN that a token has taken, as long as whoever gave it is there. Held
+    /// By serial number, the PIN that a token has taken, as long as the device that gave it is there. Held
     /// during a login.
     accepted: Mutex<BTreeMap<String, Weak<Zeroizing<String>>>>,
 }
@@ -94,7 +94,7 @@ impl Module {
         )))
     }
 
-    /// Who finds it initialised already uses what is there.
+    /// A module that is initialised already is used as it is.
     fn initialize(&self) -> Result<(), Error> {
         let args = CInitializeArgs::new(CInitializeFlags::OS_LOCKING_OK);
         match self.context.initialize(args) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::public_key::{PublicKeyOperation, Shape};
+use crate::work::shape::{PublicKeyOperation, Shape};
 
 /// An accelerator board, by what it takes for RSA with 1024 bits.
 ///

@@ -5,10 +5,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use super::super::public_key::Shape;
 use super::board::SimulatedBoard;
+use crate::work::shape::Shape;
 
-/// Who is busy until when. Times count from the making of the board.
+/// Until when the parts are busy. Times count from the making of the board.
 pub(super) struct Schedule {
     host: Duration,
     coprocessors: BinaryHeap<Reverse<Duration>>,

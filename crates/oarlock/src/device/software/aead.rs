@@ -3,6 +3,7 @@
 //! By EVP_CIPHER, not EVP_AEAD: that wipes what fails to verify, and a message that came in place
 //! would be lost. A context is of one message at a time, so each message takes a copy of the one
 //! that holds the key, which costs about as much as encrypting 100 bytes.
+#![allow(unsafe_code)]
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::os::raw::{c_int, c_void};
@@ -19,8 +20,9 @@ use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, TAG_BYTES};
 use oarlock_kernels::{chacha20_poly1305, gcm};
 
-use crate::aead::{Aead, is_in_place};
-use crate::device::{DeviceError, Operation};
+use crate::device::keyed::aead::{Aead, is_in_place};
+use crate::device::request::DeviceError;
+use crate::work::algorithm::{Direction, Operation};
 
 /// A key of an AEAD. Wiped on drop, by aws-lc.
 pub(super) struct SoftwareAead {
@@ -111,7 +113,7 @@ impl Aead for SoftwareAead {
         aad: &[u8],
         data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], AeadError> {
-        let mut message = self.begin(Direction::Seal, nonce, aad, data.len())?;
+        let mut message = self.begin(Direction::Encrypt, nonce, aad, data.len())?;
         message.crypt(data);
         Ok(message.tag())
     }
@@ -123,26 +125,20 @@ impl Aead for SoftwareAead {
         mut data: InOutBuf<'_, '_, u8>,
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), AeadError> {
-        let mut message = self.begin(Direction::Open, nonce, aad, data.len())?;
+        let mut message = self.begin(Direction::Decrypt, nonce, aad, data.len())?;
         message.crypt(data.reborrow());
         if message.has_tag(tag) {
             return Ok(());
         }
         if is_in_place(&mut data) {
             // The ciphertext again.
-            let mut message = self.begin(Direction::Seal, nonce, &[], data.len())?;
+            let mut message = self.begin(Direction::Encrypt, nonce, &[], data.len())?;
             message.crypt(data);
         } else {
             data.get_out().fill(0);
         }
         Err(AeadError::AuthenticationFailed)
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Open = 0,
-    Seal = 1,
 }
 
 /// An EVP_CIPHER_CTX. Freeing it wipes it.
@@ -192,7 +188,7 @@ impl Context {
                 null_mut(),
                 null(),
                 nonce.as_ptr(),
-                direction as c_int,
+                (direction == Direction::Encrypt).into(),
             )
         };
         assert_done(result);

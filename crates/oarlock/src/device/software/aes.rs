@@ -1,4 +1,5 @@
 //! AES in CTR and CBC.
+#![allow(unsafe_code)]
 
 use std::os::raw::{c_int, c_uint};
 use std::sync::Arc;
@@ -10,8 +11,9 @@ use aws_lc_sys::{
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
-use crate::cipher::{BlockChain, Keystream};
-use crate::device::DeviceError;
+use crate::device::keyed::cbc::BlockChain;
+use crate::device::keyed::keystream::Keystream;
+use crate::device::request::DeviceError;
 
 /// A key in counter mode.
 pub(super) struct SoftwareCtr(Schedule);

@@ -1,37 +1,29 @@
 //! aws-lc on the CPU: the reference, the fallback, and the oracle of the self-tests. It has code
 //! for CPUs and architectures that this library has no fast kernels for.
-#![allow(unsafe_code)]
 
 mod aead;
 mod aes;
-pub(crate) mod modexp;
-pub(crate) mod rsa;
+pub(crate) mod public_key;
 
 use oarlock_kernels::cpu::Cpu;
 
 use self::aead::SoftwareAead;
 use self::aes::{SoftwareCbc, SoftwareCtr};
-use super::{Device, DeviceError, Kind, Offer, OpenSession, Opened, SessionParams};
-use crate::aead::AeadKey;
-use crate::cipher::{CbcKey, StreamKey};
-use crate::plan::{self, Cost, Costs};
+use super::interface::{Device, Offer, OpenSession, SessionParams};
+use super::keyed::Opened;
+use super::keyed::aead::AeadKey;
+use super::keyed::cbc::CbcKey;
+use super::keyed::stream::StreamKey;
+use super::request::DeviceError;
+use crate::costs::cost::Cost;
+use crate::costs::lookup::{self, Costs};
+use crate::work::algorithm::Kind;
 
 /// The device `software`: AES in CTR, CBC and GCM, and ChaCha20-Poly1305, by aws-lc. Nonces of GCM
 /// have at most 2^31 - 1 bytes here.
 pub struct SoftwareDevice {
     cpu: Cpu,
     costs: Costs,
-}
-
-/// Gives back what aws-lc keeps for the calling thread, before its end does so: that takes locks of
-/// aws-lc's, which a child that is forked meanwhile would have taken for ever.
-/// Source: aws-lc, crypto/fipsmodule/rand/rand.c, `thread_local_states_list_lock`, and
-/// crypto/thread_pthread.c, `g_destructors_lock`.
-pub(crate) fn leave_thread() {
-    // Elsewhere aws-lc-sys 0.47 has no binding for it.
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    // SAFETY: no preconditions; who asks aws-lc for something here later has it made anew.
-    crate::process::forks_wait_for(|| unsafe { aws_lc_sys::AWSLC_thread_local_clear() });
 }
 
 impl SoftwareDevice {
@@ -45,7 +37,7 @@ impl SoftwareDevice {
     }
 
     fn cost(&self, params: &SessionParams) -> Option<Cost> {
-        plan::software_cost(&self.costs, self.cpu, params.operation)
+        lookup::software_cost(&self.costs, self.cpu, params.operation)
     }
 }
 
@@ -66,7 +58,7 @@ impl Device for SoftwareDevice {
     }
 
     fn backend(&self, _: &SessionParams) -> &str {
-        plan::software_backend(self.cpu)
+        lookup::software_backend(self.cpu)
     }
 
     fn open_session(&self, params: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {

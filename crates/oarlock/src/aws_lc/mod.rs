@@ -1,0 +1,27 @@
+//! aws-lc, made safe: RSA and modular exponentiation, and the generator of random numbers.
+#![allow(unsafe_code)]
+
+pub(crate) mod modexp;
+pub(crate) mod rsa;
+
+use crate::Error;
+use crate::threads::process;
+
+/// Gives back what aws-lc keeps for the calling thread, before its end does so: that takes locks of
+/// aws-lc's, which a child that is forked meanwhile would have taken for ever.
+/// Source: aws-lc, crypto/fipsmodule/rand/rand.c, `thread_local_states_list_lock`, and
+/// crypto/thread_pthread.c, `g_destructors_lock`.
+pub(crate) fn leave_thread() {
+    // Elsewhere aws-lc-sys 0.47 has no binding for it.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    // SAFETY: no preconditions; who asks aws-lc for something here later has it made anew.
+    process::forks_wait_for(|| unsafe { aws_lc_sys::AWSLC_thread_local_clear() });
+}
+
+/// What aws-lc could not do. It has no name of its own in errors but that of its device.
+fn failed(reason: &str) -> Error {
+    Error::DeviceFailed {
+        device: "software".into(),
+        reason: reason.into(),
+    }
+}

@@ -1,0 +1,237 @@
+//! How an accelerator is built.
+
+use std::sync::Arc;
+
+use crate::accelerator::Accelerator;
+use crate::costs::calibration::Calibration;
+use crate::costs::lookup::Costs;
+use crate::device::CpuDevice;
+#[cfg(feature = "software")]
+use crate::device::SoftwareDevice;
+use crate::error::{Error, OptionsError};
+use crate::options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
+use crate::plan::engine::Engine;
+use crate::threads::process;
+
+impl Accelerator {
+    /// Starts from the defaults of [`Options`].
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
+/// Builds an [`Accelerator`].
+///
+/// ```
+/// use oarlock::{Accelerator, Reservation};
+///
+/// let accelerator = Accelerator::builder()
+///     .max_threads(8)
+///     .cipher_threads(4)
+///     .reservation(Reservation::Exclusive)
+///     .build()?;
+/// # Ok::<(), oarlock::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    options: Options,
+    cpu_mask: Option<String>,
+    environment: bool,
+    calibration: Option<Calibration>,
+    #[cfg(feature = "software")]
+    jobs_max: Option<usize>,
+}
+
+impl Builder {
+    /// Takes these options in place of all that was set.
+    #[must_use]
+    pub fn options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Takes options from `OARLOCK_OPTIONS` ("name=value,...") over those set, unless the program
+    /// runs with more rights than its user.
+    #[must_use]
+    pub fn environment(mut self) -> Self {
+        self.environment = true;
+        self
+    }
+
+    /// See [`Options::min_threads`].
+    #[must_use]
+    pub fn min_threads(mut self, count: usize) -> Self {
+        self.options.min_threads = count;
+        self
+    }
+
+    /// See [`Options::max_threads`].
+    #[must_use]
+    pub fn max_threads(mut self, count: impl Into<Threads>) -> Self {
+        self.options.max_threads = count.into();
+        self
+    }
+
+    /// See [`Options::cipher_threads`].
+    #[must_use]
+    pub fn cipher_threads(mut self, count: usize) -> Self {
+        self.options.cipher_threads = count;
+        self
+    }
+
+    /// See [`Options::cipher_blocks`].
+    #[must_use]
+    pub fn cipher_blocks(mut self, blocks: usize) -> Self {
+        self.options.cipher_blocks = blocks;
+        self
+    }
+
+    /// See [`Options::cipher_streams`].
+    #[must_use]
+    pub fn cipher_streams(mut self, streams: usize) -> Self {
+        self.options.cipher_streams = Some(streams);
+        self
+    }
+
+    /// See [`Options::reservation`].
+    #[must_use]
+    pub fn reservation(mut self, reservation: Reservation) -> Self {
+        self.options.reservation = reservation;
+        self
+    }
+
+    /// See [`Options::strategy`].
+    #[must_use]
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
+        self.options.strategy = strategy;
+        self
+    }
+
+    /// See [`Options::prefetch_bytes`].
+    #[must_use]
+    pub fn prefetch_bytes(mut self, bytes: usize) -> Self {
+        self.options.prefetch_bytes = bytes;
+        self
+    }
+
+    /// See [`Options::prefetch_worker`].
+    #[must_use]
+    pub fn prefetch_worker(mut self, worker: PrefetchWorker) -> Self {
+        self.options.prefetch_worker = worker;
+        self
+    }
+
+    /// See [`Options::spin`].
+    #[must_use]
+    pub fn spin(mut self, spin: bool) -> Self {
+        self.options.spin = spin;
+        self
+    }
+
+    /// Hides CPU features, as `OARLOCK_CPU` does: see [`Cpu::masked`](oarlock_kernels::cpu::Cpu::masked). For tests.
+    #[must_use]
+    pub fn cpu_mask(mut self, mask: impl Into<String>) -> Self {
+        self.cpu_mask = Some(mask.into());
+        self
+    }
+
+    /// Plans by what was measured on this machine, in place of the tables that come with the
+    /// library: see [`Accelerator::calibrate`]. What it does not name goes by the tables.
+    #[must_use]
+    pub fn calibration(mut self, calibration: Calibration) -> Self {
+        self.calibration = Some(calibration);
+        self
+    }
+
+    /// Most jobs that wait at once; 1024 unless set. One more is handed back:
+    /// [`QueueFull`](crate::QueueFull).
+    #[cfg(feature = "software")]
+    #[must_use]
+    pub fn jobs_max(mut self, count: usize) -> Self {
+        self.jobs_max = Some(count);
+        self
+    }
+
+    /// Builds it, with the devices `cpu` and `software`. Starts `min_threads` threads and nothing
+    /// else; no file is read unless that makes one.
+    ///
+    /// # Errors
+    /// [`Error::Options`] for options that do not fit, and for a word in the mask or in
+    /// `OARLOCK_CPU` that names no feature; [`Error::InvalidInput`] for a calibration that no
+    /// machine could give.
+    pub fn build(mut self) -> Result<Accelerator, Error> {
+        if self.environment
+            && let Some(text) = process::environment("OARLOCK_OPTIONS")
+        {
+            self.options
+                .set_all(&text)
+                .map_err(|error| error.from("OARLOCK_OPTIONS"))?;
+        }
+        self.options.validate()?;
+        let mut cpu = process::visible_cpu()?;
+        if let Some(mask) = self.cpu_mask {
+            cpu = cpu
+                .masked(&mask)
+                .map_err(|error| OptionsError(error.to_string()).from("cpu_mask"))?;
+        }
+        process::watch_forks();
+        let min_threads = self.options.min_threads;
+        let costs = match self.calibration {
+            Some(calibration) => {
+                calibration.validate()?;
+                Costs::calibrated(calibration)
+            }
+            None => Costs::default(),
+        };
+        let accelerator = Accelerator(Arc::new(Engine::new(
+            self.options,
+            cpu,
+            costs.clone(),
+            #[cfg(feature = "software")]
+            self.jobs_max.unwrap_or(JOBS_MAX),
+        )));
+        accelerator.register(Arc::new(CpuDevice::with_costs(cpu, costs.clone())))?;
+        #[cfg(feature = "software")]
+        accelerator.register(Arc::new(SoftwareDevice::with_costs(cpu, costs)))?;
+        if min_threads > 0 {
+            accelerator.0.pool();
+        }
+        Ok(accelerator)
+    }
+}
+
+#[cfg(feature = "software")]
+const JOBS_MAX: usize = 1024;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::plan::cores::cpus;
+
+    #[test]
+    fn a_pool_made_while_options_change_has_the_new_limits() {
+        if cpus() == 1 {
+            return;
+        }
+        for round in 0..3000 {
+            let accelerator = Accelerator::builder().max_threads(1).build().unwrap();
+            let mut options = accelerator.options();
+            options.max_threads = Threads::Exactly(0);
+            let together = std::sync::Barrier::new(2);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    together.wait();
+                    accelerator.0.pool();
+                });
+                together.wait();
+                // From before the other's first step to after its last, round by round.
+                for _ in 0..round % 100 {
+                    std::hint::spin_loop();
+                }
+                accelerator.set_options(options).unwrap();
+            });
+            assert_eq!(accelerator.0.pool().max_threads(), 0, "round {round}");
+        }
+    }
+}

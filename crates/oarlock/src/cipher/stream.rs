@@ -1,0 +1,547 @@
+//! A position in a stream of keystream, and the requests that move it on.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cipher::StreamCipherError;
+use inout::InOutBuf;
+use oarlock_kernels::xor::Xor;
+
+use super::algorithm::Algorithm;
+use crate::device::keyed::stream::{StreamKey, keystream};
+use crate::device::session::Session;
+use crate::options::{PrefetchWorker, Strategy};
+use crate::plan::engine::Engine;
+use crate::plan::long::{LongRequest, Look, look};
+use crate::plan::pace::Way;
+use crate::plan::prefetch::{Consumer, LOOKS_PER_RETRY, Prefetched, StreamSource};
+use crate::plan::route::Route;
+use crate::threads::pool::Stripes;
+use crate::threads::prefetch::Reader;
+use crate::work::counter::{Geometry, advanced, distance};
+
+/// All of a stream cipher but the engine, which a long request refers to while it changes the rest.
+pub(super) struct Stream<A: Algorithm> {
+    /// Its counts are without the bytes since `counted_to`: the position tells them, so a request
+    /// need not.
+    pub(super) route: Route<StreamKey>,
+    pub(super) algorithm: A,
+    pub(super) iv: u128,
+    /// Counter block of the next byte.
+    pub(super) counter: u128,
+    /// Bytes of that block that are used up: less than a block has.
+    pub(super) skip: usize,
+    /// Bytes that may go inline before the next look at clock and pool.
+    unseen_bytes_left: usize,
+    /// Of these, as many there were after the last look.
+    pub(super) unseen_bytes_max: usize,
+    counted_to: (u128, usize),
+    pub(super) prefetch: Option<Box<Prefetched>>,
+    /// Looks since streams were last asked for and there was no room.
+    pub(super) looks_without_room: u32,
+}
+
+/// `None` of a session that belongs to no accelerator.
+pub(super) type Home = Option<Arc<Engine>>;
+
+impl<A: Algorithm> Stream<A> {
+    pub(super) fn new(route: Route<StreamKey>, algorithm: A, iv: u128) -> Self {
+        Self {
+            route,
+            algorithm,
+            iv,
+            counter: iv,
+            skip: 0,
+            unseen_bytes_left: 0,
+            unseen_bytes_max: 0,
+            counted_to: (iv, 0),
+            prefetch: None,
+            looks_without_room: 0,
+        }
+    }
+
+    /// Starts anew with another key.
+    pub(super) fn replace(&mut self, home: &Home, session: Session<StreamKey>, iv: u128) {
+        self.count_bytes();
+        self.route.replace(home.as_deref(), session);
+        // The streams are of the old key.
+        self.prefetch = None;
+        self.iv = iv;
+        self.place(home, iv, 0);
+        self.begin_strategy(home);
+    }
+
+    /// Follows the accelerator's options if they have changed.
+    pub(super) fn follow_options(&mut self, home: &Home) {
+        if let Some(engine) = home
+            && let Some(options) = self.route.follow_options(engine)
+        {
+            let stream_bytes = options.cipher_blocks << self.algorithm.block_shift();
+            self.route
+                .pace
+                .may_make_ahead(stream_bytes * options.cipher_streams());
+            if !self.route.strategy.is_set() {
+                return self.begin_strategy(home);
+            }
+        }
+        self.look_again(home);
+    }
+
+    pub(super) fn set_strategy(&mut self, home: &Home, strategy: Strategy) {
+        self.route.strategy.set(strategy);
+        self.begin_strategy(home);
+    }
+
+    fn begin_strategy(&mut self, home: &Home) {
+        match self.route.strategy.get() {
+            Strategy::Prefetch => self.begin_prefetch(home),
+            Strategy::Inline | Strategy::Stripe => self.prefetch = None,
+            Strategy::Auto => {}
+        }
+        self.look_again(home);
+    }
+
+    pub(super) fn hand_in(&mut self, home: &Home) {
+        self.count_bytes();
+        self.route.hand_in(home.as_deref());
+    }
+
+    /// XORs keystream onto `data` and goes on behind it.
+    #[inline(always)]
+    pub(super) fn apply(&mut self, home: &Home, data: InOutBuf<'_, '_, u8>) {
+        match self.unseen_bytes_left.checked_sub(data.len()) {
+            Some(left) if left > 0 => {
+                self.unseen_bytes_left = left;
+                self.apply_inline(home, data);
+            }
+            _ => self.apply_long(home, data),
+        }
+    }
+
+    /// The whole of a request on this thread.
+    #[inline(always)]
+    fn apply_inline(&mut self, home: &Home, data: InOutBuf<'_, '_, u8>) {
+        let bytes = data.len();
+        self.apply_here(home, self.counter, self.skip, data);
+        self.advance(bytes);
+    }
+
+    /// Kernels are called from here, everything else from functions of its own: what the others
+    /// need on the stack would cost the kernels 0.5 ns of 7.
+    #[inline(always)]
+    pub(super) fn apply_here(
+        &mut self,
+        home: &Home,
+        counter: u128,
+        skip: usize,
+        data: InOutBuf<'_, '_, u8>,
+    ) {
+        if self.route.session.has_lost_its_device() {
+            return self.apply_elsewhere(home, counter, skip, data);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if let StreamKey::Cached(ctr) = &mut self.route.session.keyed {
+            return ctr.apply(counter, skip, data);
+        }
+        if let StreamKey::Kernel(ctr) = &mut self.route.session.keyed {
+            return ctr.apply(counter, skip, data);
+        }
+        self.apply_by_the_device(home, counter, skip, data);
+    }
+
+    #[inline(never)]
+    fn apply_by_the_device(
+        &mut self,
+        home: &Home,
+        counter: u128,
+        skip: usize,
+        data: InOutBuf<'_, '_, u8>,
+    ) {
+        if let Err(data) = self.route.session.keyed.apply(counter, skip, data) {
+            self.apply_elsewhere(home, counter, skip, data);
+        }
+    }
+
+    #[cold]
+    fn apply_elsewhere(
+        &mut self,
+        home: &Home,
+        counter: u128,
+        skip: usize,
+        data: InOutBuf<'_, '_, u8>,
+    ) {
+        let mut data = data;
+        self.count_bytes();
+        self.route
+            .elsewhere(home.as_deref(), data.reborrow(), |key, data| {
+                key.apply(counter, skip, data)
+            });
+        self.look_again(home);
+    }
+
+    /// Goes to another position.
+    pub(super) fn place(&mut self, home: &Home, counter: u128, skip: usize) {
+        self.count_bytes();
+        (self.counter, self.skip) = (counter, skip);
+        self.counted_to = (counter, skip);
+        if self.prefetch.is_some() {
+            self.prefetch_from_here(home);
+        }
+    }
+
+    fn count_bytes(&mut self) {
+        let (counter, skip) = self.counted_to;
+        let blocks = distance(counter, self.counter, self.algorithm.counter_bits()) as u64;
+        let bytes = blocks
+            .wrapping_mul(self.block_bytes() as u64)
+            .wrapping_add(self.skip as u64);
+        self.route.counts.bytes += bytes.wrapping_sub(skip as u64);
+        self.counted_to = (self.counter, self.skip);
+    }
+
+    #[inline(always)]
+    pub(super) fn advance(&mut self, bytes: usize) {
+        self.route.counts.requests += 1;
+        let end = self.skip + bytes;
+        self.counter = self.counter_after(self.counter, end >> self.algorithm.block_shift());
+        self.skip = end & (self.block_bytes() - 1);
+    }
+
+    #[inline(always)]
+    pub(super) fn block_bytes(&self) -> usize {
+        1 << self.algorithm.block_shift()
+    }
+
+    #[inline(always)]
+    fn counter_after(&self, counter: u128, blocks: usize) -> u128 {
+        advanced(counter, blocks as u128, self.algorithm.counter_bits())
+    }
+
+    /// A request that may gain from help.
+    #[cold]
+    #[inline(never)]
+    fn apply_long(&mut self, home: &Home, data: InOutBuf<'_, '_, u8>) {
+        if home
+            .as_ref()
+            .is_some_and(|engine| engine.live.version() != self.route.strategy.version())
+        {
+            self.follow_options(home);
+        }
+        self.retry_prefetch(home);
+        let Some(data) = self.apply_prefetched(home, data) else {
+            return;
+        };
+        self.look_again(home);
+        let (bytes, Some(engine)) = (data.len(), home) else {
+            return self.apply_inline(home, data);
+        };
+        let session = &self.route.session;
+        let may_be_cut = session.keyed.shared().is_some() && !session.has_lost_its_device();
+        let strategy = self.route.strategy.get();
+        match look(engine, strategy, &mut self.route.pace, bytes, may_be_cut) {
+            Look::Inline => return self.apply_inline(home, data),
+            Look::PassOver => {
+                self.route.pace.add_unseen(bytes);
+                self.apply_inline(home, data);
+                return self.route.pace.pass_over();
+            }
+            Look::At(request, way) => {
+                match way {
+                    Way::Inline => self.apply_inline(home, data),
+                    Way::Stripe { helpers } => {
+                        self.apply_in_stripes(home, &request, helpers, data);
+                    }
+                }
+                request.end(way, &mut self.route.pace, &mut self.route.counts);
+            }
+        }
+        if self.route.pace.wants_keystream_ahead() {
+            self.begin_prefetch(home);
+            if self.prefetch.is_none() {
+                self.route.pace.prefetch_failed();
+            }
+        }
+        self.look_again(home);
+        if self.route.counts.striped_requests > 0 {
+            self.hand_in(home);
+        }
+    }
+
+    pub(super) fn apply_in_stripes(
+        &mut self,
+        home: &Home,
+        request: &LongRequest<'_>,
+        helpers: usize,
+        data: InOutBuf<'_, '_, u8>,
+    ) {
+        let bytes = data.len();
+        let stripe_bytes = self.route.pace.stripe_bytes(bytes, helpers + 1);
+        if bytes <= stripe_bytes {
+            return self.apply_inline(home, data);
+        }
+        // Stripes begin at blocks: the rest of a block begun earlier goes first.
+        let block_shift = self.algorithm.block_shift();
+        let head_bytes = self.skip.wrapping_neg() & (self.block_bytes() - 1);
+        let mut counter = self.counter;
+        let next = self.counter_after(counter, (head_bytes > 0).into());
+        self.route.session.keyed.prepare(next);
+        // With the key at hand even if its device is withdrawn by now: the request is under way.
+        let Some(keyed) = self.route.session.keyed.shared() else {
+            return self.apply_inline(home, data);
+        };
+        let (head, rest) = data.split_at(head_bytes.min(bytes));
+        if !head.is_empty() {
+            keyed.apply(counter, self.skip, head);
+            counter = next;
+        }
+        let counter_bits = self.algorithm.counter_bits();
+        let stripes = Stripes::cut(rest, stripe_bytes);
+        let blocks_each = (stripes.stripe_bytes() >> block_shift) as u128;
+        let counts = &mut self.route.counts;
+        request.share(helpers, &stripes, counts, &|number, stripe| {
+            let blocks = u128::from(number) * blocks_each;
+            keyed.apply(advanced(counter, blocks, counter_bits), 0, stripe);
+        });
+        self.advance(bytes);
+    }
+
+    /// See [`AcceleratedCtr::prefill`](crate::AcceleratedCtr::prefill).
+    pub(super) fn prefill(&mut self, home: &Home, budget: Duration) -> usize {
+        if self
+            .prefetch
+            .as_ref()
+            .is_none_or(|it| it.consumer.is_orphaned())
+        {
+            let worker = self.prefetch.take().and_then(|it| it.worker);
+            self.prefetch = self.new_prefetch(home, worker);
+        }
+        let (counter, skip) = (self.counter, self.skip);
+        let Some(prefetch) = &mut self.prefetch else {
+            return 0;
+        };
+        prefetch.is_active = true;
+        prefetch.consumer.expect(counter, skip);
+        let ring = prefetch.consumer.ring();
+        let bytes = ring.fill_for(budget) as usize * ring.granule_bytes();
+        prefetch.consumer.warm();
+        self.look_again(home);
+        bytes
+    }
+
+    pub(super) fn prefetch_bytes(&self) -> usize {
+        self.prefetch
+            .as_ref()
+            .map_or(0, |prefetch| prefetch.bytes())
+    }
+
+    /// Streams that a worker fills, from here on; without room for them, none.
+    pub(super) fn begin_prefetch(&mut self, home: &Home) {
+        let Some(engine) = home else {
+            return;
+        };
+        let worker = engine.options().prefetch_worker;
+        self.looks_without_room = 0;
+        self.prefetch = None;
+        self.prefetch = self.new_prefetch(home, Some(worker));
+        self.call_worker(home);
+    }
+
+    /// By a long request of a session that was promised streams and may have found no room for them:
+    /// asks again every [`LOOKS_PER_RETRY`] looks, since others let go of theirs.
+    pub(super) fn retry_prefetch(&mut self, home: &Home) {
+        if self.route.strategy.get() != Strategy::Prefetch || self.prefetch.is_some() {
+            return;
+        }
+        self.looks_without_room += 1;
+        if self.looks_without_room == LOOKS_PER_RETRY {
+            self.begin_prefetch(home);
+            self.look_again(home);
+        }
+    }
+
+    fn new_prefetch(&self, home: &Home, worker: Option<PrefetchWorker>) -> Option<Box<Prefetched>> {
+        let engine = home.as_ref()?;
+        let key = match &self.route.session.keyed {
+            StreamKey::Driver(_) => return None,
+            StreamKey::Other(key) => Arc::clone(key),
+            // Of its own: the session's may go away while a worker uses it.
+            _ => {
+                let operation = self.route.session.params().operation;
+                keystream(engine.cpu, operation, self.route.session.key()).ok()?
+            }
+        };
+        let geometry = Geometry {
+            block_shift: self.algorithm.block_shift(),
+            counter_bits: self.algorithm.counter_bits(),
+        };
+        let options = engine.options();
+        let size = self.route.pace.ring_size(
+            options.cipher_blocks << geometry.block_shift,
+            options.cipher_streams(),
+        );
+        let source = StreamSource { key, geometry };
+        let reader = Reader::new(
+            size,
+            Box::new(source),
+            &engine.prefetched,
+            options.prefetch_bytes,
+        )?;
+        let xor = Xor::new(engine.cpu);
+        let mut consumer = Consumer::new(reader, geometry, xor, self.counter);
+        consumer.expect(self.counter, self.skip);
+        Some(Box::new(Prefetched::new(consumer, worker)))
+    }
+
+    /// Has the streams refilled, where there is enough to fill.
+    fn call_worker(&self, home: &Home) {
+        let (Some(engine), Some(prefetch)) = (home, &self.prefetch) else {
+            return;
+        };
+        if let Some(worker) = prefetch.worker {
+            engine.fill(prefetch.consumer.ring(), worker);
+        }
+    }
+
+    /// Does a request with keystream that is there, if it is to be. Else gives `data` back.
+    pub(super) fn apply_prefetched<'a>(
+        &mut self,
+        home: &Home,
+        data: InOutBuf<'a, 'a, u8>,
+    ) -> Option<InOutBuf<'a, 'a, u8>> {
+        let strategy = self.route.strategy.get();
+        let serves = |it: &mut Box<Prefetched>| it.serves(data.len(), strategy);
+        let Some(prefetch) = self.prefetch.take_if(serves) else {
+            return Some(data);
+        };
+        if !prefetch.consumer.is_orphaned() {
+            self.apply_with(home, prefetch, data);
+            return None;
+        }
+        // Its workers are in the parent of this process.
+        let worker = prefetch.worker;
+        drop(prefetch);
+        if worker.is_some() {
+            self.prefetch = self.new_prefetch(home, worker);
+            self.call_worker(home);
+        }
+        self.look_again(home);
+        Some(data)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn apply_with(
+        &mut self,
+        home: &Home,
+        mut prefetch: Box<Prefetched>,
+        data: InOutBuf<'_, '_, u8>,
+    ) {
+        let strategy = self.route.strategy.get();
+        let bytes = data.len();
+        let began = prefetch.is_to_be_timed(bytes, strategy).then(Instant::now);
+        let taken = prefetch.consumer.apply(
+            self.counter,
+            self.skip,
+            data,
+            &mut |counter, skip, piece| self.apply_here(home, counter, skip, piece),
+        );
+        self.advance(bytes);
+        self.route.counts.prefetched_bytes += taken.ready;
+        prefetch.taken += taken;
+        if taken.ready == 0 && prefetch.worker.is_none() {
+            // Used up, and nobody refills it.
+            prefetch.is_active = false;
+        }
+        let mut is_worth_it = prefetch.is_worth_it();
+        if let Some(began) = began {
+            let inline = taken.inline as usize;
+            is_worth_it &= self
+                .route
+                .pace
+                .learn_taking(bytes, inline, began, Instant::now());
+        }
+        self.prefetch = Some(prefetch);
+        if strategy == Strategy::Auto && !is_worth_it {
+            self.prefetch = None;
+            self.route.pace.prefetch_failed();
+        }
+        self.call_worker(home);
+        // A session that moved in between has looked while the streams were out of its hands.
+        let is_active = self.prefetch.as_ref().is_some_and(|it| it.is_active);
+        if !is_active || self.unseen_bytes_max != 0 {
+            self.look_again(home);
+        }
+    }
+
+    /// The position has changed: what is made ahead is to lie ahead of it.
+    #[cold]
+    pub(super) fn prefetch_from_here(&mut self, home: &Home) {
+        let (counter, skip) = (self.counter, self.skip);
+        if let Some(prefetch) = &mut self.prefetch {
+            prefetch.consumer.expect(counter, skip);
+        }
+        self.call_worker(home);
+    }
+
+    #[inline(always)]
+    pub(super) fn check_remaining(&self, data_len: usize) -> Result<(), StreamCipherError> {
+        // No buffer has 2^64 blocks, so nothing ends while the high half has room.
+        let block = self.block();
+        if self.algorithm.counter_bits() == 128 && (block >> 64) as u64 != u64::MAX {
+            return Ok(());
+        }
+        self.check_remaining_near_the_end(block, data_len)
+    }
+
+    /// As ctr::Ctr128BE: with b bits that count, 2^b - 1 blocks from the IV, and a block begun
+    /// counts as used.
+    #[cold]
+    fn check_remaining_near_the_end(
+        &self,
+        block: u128,
+        data_len: usize,
+    ) -> Result<(), StreamCipherError> {
+        let (used, rest) = if self.skip == 0 {
+            (block, data_len)
+        } else {
+            (
+                block.wrapping_add(1),
+                data_len.saturating_sub(self.block_bytes() - self.skip),
+            )
+        };
+        let wanted = rest.div_ceil(self.block_bytes()) as u128;
+        if wanted > self.last_block().saturating_sub(used) {
+            Err(StreamCipherError)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The number of the block that the next byte is of, counted from the IV.
+    #[inline(always)]
+    pub(super) fn block(&self) -> u128 {
+        distance(self.iv, self.counter, self.algorithm.counter_bits())
+    }
+
+    /// The number of the block that is never used.
+    pub(super) fn last_block(&self) -> u128 {
+        u128::MAX >> (128 - self.algorithm.counter_bits())
+    }
+
+    /// Begins to count the bytes until the next look at clock and pool.
+    pub(super) fn look_again(&mut self, home: &Home) {
+        let unseen = self.unseen_bytes_max - self.unseen_bytes_left;
+        self.route.pace.add_unseen(unseen);
+        self.unseen_bytes_max = if self.prefetch.as_ref().is_some_and(|it| it.is_active) {
+            0
+        } else if home.is_none() {
+            usize::MAX
+        } else {
+            self.route.unseen_bytes_max(self.block_bytes())
+        };
+        self.unseen_bytes_left = self.unseen_bytes_max;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,406 @@
+//! Stream ciphers whose key and position are set apart.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cipher::StreamCipher;
+use inout::InOutBuf;
+use oarlock_kernels::aes::{Backend, Ctr};
+use oarlock_kernels::chacha20::{self, ChaCha20};
+use oarlock_kernels::xor::Xor;
+
+use super::algorithm::{Algorithm, AnyStream};
+use super::ctr::AcceleratedCtr;
+use crate::Error;
+use crate::device::keyed::keystream::Keystream;
+use crate::device::keyed::stream::keystream;
+use crate::options::Strategy;
+use crate::plan::engine::Engine;
+use crate::plan::first_look::FirstLook;
+use crate::work::algorithm::{Kind, Operation};
+use crate::work::counter::advanced;
+use crate::work::key_bytes::{KeyBytes, no_key};
+
+/// A stream cipher whose key and position are set apart, from [`Accelerator::stream_context`](crate::Accelerator::stream_context).
+///
+/// ```
+/// use oarlock::{Accelerator, device::Operation};
+///
+/// let mut cipher = Accelerator::builder().build()?.stream_context(Operation::Aes128Ctr)?;
+/// cipher.set_key(&[7; 16])?;
+/// cipher.set_counter(0, 0);
+/// let mut data = *b"attack at dawn";
+/// cipher.apply((&mut data[..]).into())?;
+/// cipher.set_counter(0, 0);
+/// cipher.apply((&mut data[..]).into())?;
+/// assert_eq!(&data, b"attack at dawn");
+/// # Ok::<(), oarlock::Error>(())
+/// ```
+///
+/// Key, schedule and keystream are wiped on drop.
+pub struct StreamContext {
+    engine: Arc<Engine>,
+    operation: Operation,
+    algorithm: AnyStream,
+    key: KeyBytes,
+    kernel: Kernel,
+    /// Counter block of the next byte, and bytes of it that are used up.
+    counter: u128,
+    skip: usize,
+    /// Keystream of ciphers that take long to make a block, from the start of a block on, and how much
+    /// of it is left.
+    begun: Option<Box<[u8; BEGUN_BYTES]>>,
+    begun_bytes: usize,
+    begun_left: usize,
+    /// The next request goes on behind a short one.
+    follows_short: bool,
+    /// A request of fewer bytes is the kernel's, even where there is a session.
+    short_bytes: usize,
+    /// One of fewer bytes is done on the calling thread, even where it is the session's.
+    helped_bytes: usize,
+    /// Bytes that the kernel may still serve before a session is opened.
+    kernel_bytes_left: usize,
+    /// Its own position is that of the last long request.
+    session: Option<Box<AcceleratedCtr<AnyStream>>>,
+    xor: Xor,
+}
+
+// A box would cost as much as the key that is put there.
+#[allow(clippy::large_enum_variant)]
+enum Kernel {
+    Unkeyed,
+    Aes(Ctr),
+    ChaCha20(ChaCha20),
+    Other(Arc<dyn Keystream>),
+}
+
+impl StreamContext {
+    #[inline(always)]
+    pub(crate) fn new(engine: &Arc<Engine>, operation: Operation) -> Result<Self, Error> {
+        let Some(algorithm) = AnyStream::of(operation).filter(|_| operation.is_built_in()) else {
+            return Err(Error::InvalidInput(format!(
+                "{operation} is not a stream cipher that is built in"
+            )));
+        };
+        Ok(Self {
+            engine: Arc::clone(engine),
+            operation,
+            algorithm,
+            key: KeyBytes::default(),
+            kernel: Kernel::Unkeyed,
+            counter: 0,
+            skip: 0,
+            begun: None,
+            begun_bytes: 0,
+            begun_left: 0,
+            follows_short: false,
+            short_bytes: 0,
+            helped_bytes: 0,
+            kernel_bytes_left: 0,
+            session: None,
+            xor: Xor::new(engine.cpu),
+        })
+    }
+
+    /// Takes `key`, of [`Operation::key_bytes`], in place of the one before. The position stays.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] for another length; nothing has changed then.
+    pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
+        self.key.set(self.operation, key)?;
+        self.session = None;
+        self.forget_begun();
+        let cpu = self.engine.cpu;
+        let invalid = |error: &dyn ToString| Error::InvalidKey(error.to_string());
+        let first_look = match self.operation {
+            Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
+                let backend = Backend::preferred(cpu);
+                // In its place: a schedule that is moved leaves a copy behind.
+                if !matches!(self.kernel, Kernel::Aes(_)) {
+                    self.kernel = Kernel::Aes(Ctr::unkeyed(backend));
+                }
+                if let Kernel::Aes(ctr) = &mut self.kernel {
+                    ctr.set_key(key).map_err(|error| invalid(&error))?;
+                }
+                FirstLook::aes_ctr(backend)
+            }
+            Operation::ChaCha20 => {
+                if !matches!(self.kernel, Kernel::ChaCha20(_)) {
+                    let backend = chacha20::Backend::preferred(cpu);
+                    self.kernel = Kernel::ChaCha20(ChaCha20::unkeyed(backend));
+                }
+                if let Kernel::ChaCha20(chacha) = &mut self.kernel {
+                    chacha.set_key(key).map_err(|error| invalid(&error))?;
+                }
+                FirstLook::CHACHA20
+            }
+            _ => {
+                let kernel = keystream(cpu, self.operation, key);
+                self.kernel = Kernel::Other(kernel.map_err(|error| invalid(&error.0))?);
+                FirstLook::OTHER_STREAM
+            }
+        };
+        self.short_bytes = first_look.short_bytes;
+        self.helped_bytes = first_look.helped_bytes;
+        self.kernel_bytes_left = first_look.kernel_bytes;
+        Ok(())
+    }
+
+    /// Whether a key has been set.
+    pub fn is_keyed(&self) -> bool {
+        !matches!(self.kernel, Kernel::Unkeyed)
+    }
+
+    /// Goes to byte `skip` of the block that is made of `counter`: for AES and other block ciphers
+    /// the whole counter block, in its low bits where a block is shorter, big-endian; for ChaCha20
+    /// the nonce in the upper 96 bits, big-endian, and the block counter in the low 32.
+    ///
+    /// # Panics
+    /// When a block has not so many bytes.
+    pub fn set_counter(&mut self, counter: u128, skip: usize) {
+        assert!(
+            skip < self.block_bytes(),
+            "skip addresses a byte within a block of {} bytes, not {skip}",
+            self.block_bytes()
+        );
+        (self.counter, self.skip) = (counter, skip);
+        self.begun_left = 0;
+        self.follows_short = false;
+    }
+
+    /// The position of the next byte, as [`set_counter`](Self::set_counter) takes it.
+    pub fn counter(&self) -> (u128, usize) {
+        (self.counter, self.skip)
+    }
+
+    /// XORs keystream onto `data` and goes on behind it. The counter wraps: that of ChaCha20 into
+    /// the first word of the nonce, as OpenSSL's does.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] without a key; nothing has been written then.
+    pub fn apply(&mut self, mut data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+        if self.operation == Operation::ChaCha20 {
+            let blocks_left = (1 << 32) - u64::from(self.counter as u32);
+            let bytes_left = blocks_left * CHACHA_BLOCK_BYTES - self.skip as u64;
+            if data.len() as u64 >= bytes_left {
+                let (before, after) = data.split_at(bytes_left as usize);
+                self.run(before)?;
+                let (word, rest) = (self.counter >> 96, self.counter & (u128::MAX >> 32));
+                let carried = (word as u32).swap_bytes().wrapping_add(1).swap_bytes();
+                self.set_counter(u128::from(carried) << 96 | rest, 0);
+                data = after;
+            }
+        }
+        self.run(data)
+    }
+
+    #[inline(always)]
+    fn run(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+        let bytes = data.len();
+        if bytes < self.short_bytes
+            && let Kernel::Aes(ctr) = &self.kernel
+        {
+            ctr.apply(self.counter, self.skip, data);
+            self.advance(bytes);
+            Ok(())
+        } else if !self.is_keyed() {
+            Err(no_key())
+        } else if bytes < self.short_bytes || bytes <= self.kernel_bytes_left {
+            self.kernel_bytes_left = self.kernel_bytes_left.saturating_sub(bytes);
+            self.run_by_blocks(data)
+        } else {
+            self.run_by_session(data)
+        }
+    }
+
+    /// A block begun is made once and, where short requests follow each other, some more with it.
+    fn run_by_blocks(&mut self, mut data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+        let block_bytes = self.block_bytes();
+        if let Kernel::Aes(ctr) = &self.kernel {
+            let bytes = data.len();
+            ctr.apply(self.counter, self.skip, data);
+            self.advance(bytes);
+            return Ok(());
+        }
+        let follows_short = self.follows_short;
+        self.follows_short = data.len() < BEGUN_BYTES;
+        let whole_blocks_min = if follows_short {
+            BEGUN_BYTES / 2
+        } else {
+            block_bytes
+        };
+        while !data.is_empty() {
+            if self.begun_left == 0 && self.skip == 0 && data.len() >= whole_blocks_min {
+                let whole = data.len() - data.len() % block_bytes;
+                let (blocks, rest) = data.split_at(whole);
+                self.kernel.apply(self.counter, blocks)?;
+                self.advance(whole);
+                data = rest;
+                continue;
+            }
+            if self.begun_left == 0 {
+                self.begin_blocks(follows_short && self.skip == 0)?;
+            }
+            let at = self.begun_bytes - self.begun_left;
+            let bytes = data.len().min(self.begun_left);
+            let (head, rest) = data.split_at(bytes);
+            if let Some(begun) = &self.begun {
+                self.xor.apply(&begun[at..at + bytes], head);
+            }
+            self.begun_left -= bytes;
+            self.advance(bytes);
+            data = rest;
+        }
+        Ok(())
+    }
+
+    /// Keystream from the position on, of one block or of more.
+    fn begin_blocks(&mut self, is_more: bool) -> Result<(), Error> {
+        let block_bytes = self.block_bytes();
+        self.begun_bytes = match self.operation {
+            _ if !is_more => block_bytes,
+            // Its counter ends where another nonce begins.
+            Operation::ChaCha20 if self.counter as u32 > u32::MAX - 16 => block_bytes,
+            Operation::ChaCha20 => BEGUN_BYTES,
+            _ => 4 * block_bytes,
+        };
+        let begun = self.begun.get_or_insert_with(|| Box::new([0; BEGUN_BYTES]));
+        // From zeros that lie elsewhere: it would wait for those just written to its own place.
+        let zeros = &[0; BEGUN_BYTES][..self.begun_bytes];
+        if let Ok(begun) = InOutBuf::new(zeros, &mut begun[..self.begun_bytes]) {
+            self.kernel.apply(self.counter, begun)?;
+        }
+        self.begun_left = self.begun_bytes - self.skip;
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn run_by_session(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+        self.kernel_bytes_left = 0;
+        self.follows_short = false;
+        let bytes = data.len();
+        if self.operation == Operation::ChaCha20
+            && bytes < self.helped_bytes
+            && matches!(
+                self.engine.options().strategy,
+                Strategy::Auto | Strategy::Inline
+            )
+        {
+            // A session that does it inline has nothing to add to the kernel.
+            self.short_bytes = self.helped_bytes;
+            return self.run_by_blocks(data);
+        }
+        if self.session.is_none() {
+            self.open_session();
+        }
+        match &mut self.session {
+            Some(session) => {
+                if self.helped_bytes > 0 {
+                    let is_helped = bytes >= self.helped_bytes;
+                    session.keep_inline(!is_helped);
+                }
+                if session.position() != (self.counter, self.skip) {
+                    session.begin_at(self.counter, self.skip);
+                }
+                session.unchecked_apply_keystream_inout(data);
+                self.begun_left = 0;
+                self.advance(bytes);
+                Ok(())
+            }
+            None => self.run_by_blocks(data),
+        }
+    }
+
+    /// Where none can be had, as under `reservation=exclusive`, the kernel goes on.
+    fn open_session(&mut self) {
+        let Kind::Stream { iv_bytes, .. } = self.operation.kind() else {
+            return;
+        };
+        let iv = &[0; 16][..iv_bytes];
+        let open = |key: &[u8]| AcceleratedCtr::open_stream(&self.engine, self.operation, key, iv);
+        self.session = self.key.with(open).ok().map(Box::new);
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, bytes: usize) {
+        let end = self.skip + bytes;
+        let blocks = (end >> self.algorithm.block_shift()) as u128;
+        self.counter = advanced(self.counter, blocks, self.algorithm.counter_bits());
+        self.skip = end & (self.block_bytes() - 1);
+    }
+
+    #[inline(always)]
+    fn block_bytes(&self) -> usize {
+        1 << self.algorithm.block_shift()
+    }
+
+    fn forget_begun(&mut self) {
+        self.begun_left = 0;
+        self.follows_short = false;
+        if let Some(mut begun) = self.begun.take() {
+            *begun = [0; BEGUN_BYTES];
+            // Nobody reads the zeros: the compiler must not know.
+            std::hint::black_box(&mut *begun);
+        }
+    }
+}
+
+impl Clone for StreamContext {
+    fn clone(&self) -> Self {
+        let mut copy = Self {
+            engine: Arc::clone(&self.engine),
+            operation: self.operation,
+            algorithm: self.algorithm,
+            key: KeyBytes::default(),
+            kernel: Kernel::Unkeyed,
+            counter: self.counter,
+            skip: self.skip,
+            begun: None,
+            begun_bytes: 0,
+            begun_left: 0,
+            follows_short: false,
+            short_bytes: 0,
+            helped_bytes: 0,
+            kernel_bytes_left: 0,
+            session: None,
+            xor: self.xor,
+        };
+        if self.is_keyed() {
+            // A key that was taken once is taken again.
+            let _ = self.key.with(|key| copy.set_key(key));
+        }
+        copy
+    }
+}
+
+impl Drop for StreamContext {
+    fn drop(&mut self) {
+        self.forget_begun();
+    }
+}
+
+impl fmt::Debug for StreamContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamContext")
+            .field("operation", &self.operation)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Kernel {
+    /// From the start of a block on.
+    fn apply(&self, counter: u128, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+        match self {
+            Self::Unkeyed => return Err(no_key()),
+            Self::Aes(ctr) => ctr.apply(counter, 0, data),
+            Self::ChaCha20(chacha) => chacha.apply(counter, 0, data),
+            Self::Other(cipher) => cipher.apply(counter, 0, data),
+        }
+        Ok(())
+    }
+}
+
+const CHACHA_BLOCK_BYTES: u64 = 64;
+/// Sixteen blocks of ChaCha20 take the widest registers as long as two or three.
+const BEGUN_BYTES: usize = 1 << 10;

@@ -1,0 +1,72 @@
+//! What a machine turned out to cost when it was measured.
+
+use crate::Error;
+use crate::work::algorithm::Operation;
+
+/// What was measured on a machine, from [`Accelerator::calibrate`](crate::Accelerator::calibrate).
+/// It holds for that machine, its features and this version of the library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Calibration {
+    /// The ways between cores.
+    pub machine: MachineCosts,
+    /// By device and operation.
+    pub operations: Vec<OperationCost>,
+}
+
+/// What the ways between cores cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MachineCosts {
+    /// Nanoseconds to post work, until a helper that is awake has begun, and to end it.
+    pub handoff_ns: u64,
+    /// Nanoseconds until a helper that sleeps has begun.
+    pub wake_ns: u64,
+    /// Keystream that another core has made, XORed onto data: bytes a second.
+    pub other_core_bytes_per_second: u64,
+    /// Keystream that this core has made, XORed onto data: bytes a second.
+    pub own_core_bytes_per_second: u64,
+}
+
+/// What an operation costs by one backend of a device, on one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationCost {
+    /// Of this.
+    pub operation: Operation,
+    /// The device's name.
+    pub device: String,
+    /// Which of the device's ways it was.
+    pub backend: String,
+    /// Nanoseconds a request beside those for its bytes.
+    pub setup_ns: u64,
+    /// Bytes a second.
+    pub bytes_per_second: u64,
+}
+
+impl Calibration {
+    /// Whether a machine could have given it.
+    pub(crate) fn validate(&self) -> Result<(), Error> {
+        let MachineCosts {
+            handoff_ns,
+            wake_ns,
+            other_core_bytes_per_second,
+            own_core_bytes_per_second,
+        } = self.machine;
+        let rates = self.operations.iter().map(|one| one.bytes_per_second);
+        let is_possible = (1..=NS_MAX).contains(&handoff_ns)
+            && (1..=NS_MAX).contains(&wake_ns)
+            && rates
+                .chain([other_core_bytes_per_second, own_core_bytes_per_second])
+                .all(|rate| (1..=BYTES_PER_SECOND_MAX).contains(&rate))
+            && self.operations.iter().all(|one| one.setup_ns <= NS_MAX);
+        if is_possible {
+            Ok(())
+        } else {
+            Err(Error::InvalidInput(
+                "no machine gives such a calibration: a cost is 0 or beyond all bounds".into(),
+            ))
+        }
+    }
+}
+
+/// Anything beyond is a mistake, and arithmetic on it might overflow.
+const NS_MAX: u64 = 1_000_000_000;
+const BYTES_PER_SECOND_MAX: u64 = 1 << 50;

@@ -1,0 +1,265 @@
+//! What the decisions are made from: times of operations on a device's backend, and of the ways
+//! between cores.
+//!
+//! They come from the [`tables`](super::tables), one for each family of processors that was
+//! measured and a generic one for the rest, unless the owner of an accelerator brings a
+//! [`Calibration`]. What requests turn out to take moves them on from there.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use oarlock_kernels::cpu::{Cpu, Feature};
+use oarlock_kernels::{aes, chacha20};
+
+use super::calibration::Calibration;
+use super::cost::{Cost, Machine, UNKNOWN};
+use super::table::Table;
+use super::tables;
+use crate::work::algorithm::Operation;
+
+/// Where a cost comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum CostSource {
+    /// The table of this family of processors, by its name.
+    Table(&'static str),
+    /// The table for processors that have none of their own.
+    Generic,
+    /// A [`Calibration`] given to [`Builder::calibration`](crate::Builder::calibration).
+    Calibrated,
+    /// What requests to this accelerator took.
+    Live,
+    /// What the device offers by itself.
+    Offered,
+}
+
+impl std::fmt::Display for CostSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Table(family) => write!(f, "table {family}"),
+            Self::Generic => f.write_str("generic"),
+            Self::Calibrated => f.write_str("calibrated"),
+            Self::Live => f.write_str("live"),
+            Self::Offered => f.write_str("offered"),
+        }
+    }
+}
+
+/// The costs that an accelerator and its devices go by.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Costs(Option<Arc<Calibration>>);
+
+impl Costs {
+    pub(crate) fn calibrated(calibration: Calibration) -> Self {
+        Self(Some(Arc::new(calibration)))
+    }
+
+    /// Of `operation` by this backend of a device of this library; `None` where it has none.
+    pub(crate) fn of(
+        &self,
+        operation: Operation,
+        device: &str,
+        backend: &str,
+    ) -> Option<(Cost, CostSource)> {
+        let calibrated = self.0.iter().flat_map(|it| &it.operations).find(|one| {
+            (one.operation, &*one.device, &*one.backend) == (operation, device, backend)
+        });
+        if let Some(one) = calibrated {
+            let cost = Cost::new(one.setup_ns, one.bytes_per_second);
+            return Some((cost, CostSource::Calibrated));
+        }
+        if let Some(table) = table_of_this_cpu()
+            && let Some(cost) = table.find(operation, device, backend)
+        {
+            return Some((cost, CostSource::Table(table.name)));
+        }
+        let cost = tables::GENERIC.find(operation, device, backend)?;
+        Some((cost, CostSource::Generic))
+    }
+
+    pub(crate) fn machine(&self) -> (Machine, CostSource) {
+        match (&self.0, table_of_this_cpu()) {
+            (Some(calibration), _) => (calibration.machine.into(), CostSource::Calibrated),
+            (None, Some(table)) => (table.machine.into(), CostSource::Table(table.name)),
+            (None, None) => (tables::GENERIC.machine.into(), CostSource::Generic),
+        }
+    }
+}
+
+/// The cost of `operation` by this library's kernels on one thread.
+pub(crate) fn kernel_cost(costs: &Costs, cpu: Cpu, operation: Operation) -> Cost {
+    costs
+        .of(operation, "cpu", kernel_backend(cpu, operation))
+        .map_or(UNKNOWN, |(cost, _)| cost)
+}
+
+/// The name of the kernel that a session of `operation` gets on `cpu`.
+pub(crate) fn kernel_backend(cpu: Cpu, operation: Operation) -> &'static str {
+    match operation {
+        Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr
+            if cpu.has(Feature::Face) =>
+        {
+            "vaes-512-face"
+        }
+        Operation::Aes128Ctr
+        | Operation::Aes192Ctr
+        | Operation::Aes256Ctr
+        | Operation::Aes128Gcm
+        | Operation::Aes192Gcm
+        | Operation::Aes256Gcm
+        | Operation::Aes128Cbc
+        | Operation::Aes192Cbc
+        | Operation::Aes256Cbc => aes::Backend::preferred(cpu).name(),
+        Operation::ChaCha20 | Operation::ChaCha20Poly1305 => {
+            chacha20::Backend::preferred(cpu).name()
+        }
+        _ => "rustcrypto",
+    }
+}
+
+/// The cost of `operation` by aws-lc; `None` for what is not asked of it.
+#[cfg(feature = "software")]
+pub(crate) fn software_cost(costs: &Costs, cpu: Cpu, operation: Operation) -> Option<Cost> {
+    match operation {
+        Operation::Aes128Ctr
+        | Operation::Aes192Ctr
+        | Operation::Aes256Ctr
+        | Operation::Aes128Gcm
+        | Operation::Aes192Gcm
+        | Operation::Aes256Gcm
+        | Operation::Aes128Cbc
+        | Operation::Aes192Cbc
+        | Operation::Aes256Cbc
+        | Operation::ChaCha20Poly1305 => {
+            let found = costs.of(operation, "software", software_backend(cpu));
+            Some(found.map_or(UNKNOWN, |(cost, _)| cost))
+        }
+        _ => None,
+    }
+}
+
+/// What aws-lc does by itself. It sees the CPU as it is; a mask only makes this library expect
+/// what a CPU without these instructions would give.
+#[cfg(feature = "software")]
+pub(crate) fn software_backend(cpu: Cpu) -> &'static str {
+    if !cpu.has(Feature::Aes) {
+        "aws-lc-no-aes"
+    } else if cpu.has(Feature::Vaes) && cpu.has(Feature::Avx512) {
+        "aws-lc-vaes"
+    } else {
+        "aws-lc"
+    }
+}
+
+/// `None` where this family was not measured.
+fn table_of_this_cpu() -> Option<&'static Table> {
+    // One more than the number, 0 until it is known. Not a lock: a fork may fall anywhere.
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = match NUMBER.load(Ordering::Relaxed) {
+        0 => {
+            let number = Cpu::family()
+                .and_then(|cpu| tables::FAMILIES.iter().position(|table| table.is_of(cpu)))
+                .unwrap_or(tables::FAMILIES.len());
+            NUMBER.store(number + 1, Ordering::Relaxed);
+            number
+        }
+        known => known - 1,
+    };
+    tables::FAMILIES.get(number)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use oarlock_kernels::cpu::Family;
+
+    use crate::costs::calibration::MachineCosts;
+    use crate::costs::cost::BYTES_PER_NS_MIN;
+
+    /// The CPU with every set of features that it has.
+    fn masked_cpus() -> Vec<Cpu> {
+        let features: Vec<_> = Cpu::detect().features().collect();
+        (0..1_u32 << features.len())
+            .map(|mask| {
+                let hidden = features.iter().enumerate();
+                hidden
+                    .filter(|(number, _)| mask >> number & 1 == 1)
+                    .fold(Cpu::detect(), |cpu, (_, feature)| cpu.without(*feature))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_operation_has_a_cost_under_every_mask() {
+        let costs = Costs::default();
+        for cpu in masked_cpus() {
+            for &operation in Operation::ALL.iter().filter(|one| one.is_built_in()) {
+                let backend = kernel_backend(cpu, operation);
+                let found = costs.of(operation, "cpu", backend);
+                assert!(found.is_some(), "{operation} by {backend}");
+                let generic = tables::GENERIC.find(operation, "cpu", backend);
+                assert!(generic.is_some(), "{operation} by {backend}, generic");
+                let cost = kernel_cost(&costs, cpu, operation);
+                assert!(cost.bytes_per_ns > BYTES_PER_NS_MIN && cost.setup_ns >= 0.0);
+                assert_ne!(cost, UNKNOWN, "{operation} by {backend}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_feature_hidden_is_a_slower_row() {
+        let costs = Costs::default();
+        let rate = |cpu| kernel_cost(&costs, cpu, Operation::Aes128Ctr).bytes_per_ns;
+        assert!(rate(Cpu::detect()) >= rate(Cpu::PORTABLE));
+        let family = Cpu::family();
+        let measured = tables::FAMILIES
+            .iter()
+            .any(|table| family.is_some_and(|family| table.is_of(family)));
+        let (_, source) = costs.of(Operation::ChaCha20, "cpu", "portable").unwrap();
+        assert_eq!(source != CostSource::Generic, measured, "{source}");
+    }
+
+    #[test]
+    fn tables_are_sorted_and_positive() {
+        for table in tables::FAMILIES.iter().chain([&tables::GENERIC]) {
+            let keys: Vec<_> = table
+                .rows
+                .iter()
+                .map(|row| (row.operation, row.device, row.backend))
+                .collect();
+            assert!(!keys.is_empty());
+            assert!(keys.is_sorted_by(|a, b| a < b), "{}", table.name);
+            assert!(table.rows.iter().all(|row| row.megabytes_per_second > 0));
+            assert!(table.models.0 <= table.models.1);
+            let MachineCosts {
+                handoff_ns,
+                wake_ns,
+                other_core_bytes_per_second,
+                own_core_bytes_per_second,
+            } = table.machine;
+            assert!(0 < handoff_ns && handoff_ns < wake_ns, "{}", table.name);
+            assert!(other_core_bytes_per_second > 0 && own_core_bytes_per_second > 0);
+        }
+    }
+
+    #[test]
+    fn a_family_is_its_vendor_family_and_models() {
+        let table = &tables::FAMILIES[0];
+        let vendor = table.vendor.as_bytes().try_into().unwrap();
+        let cpu = Family {
+            vendor,
+            family: table.family,
+            model: table.models.0,
+        };
+        assert!(table.is_of(cpu));
+        let model = table.models.1;
+        assert!(table.is_of(Family { model, ..cpu }));
+        let model = table.models.1 + 1;
+        assert!(!table.is_of(Family { model, ..cpu }));
+        let family = cpu.family + 1;
+        assert!(!table.is_of(Family { family, ..cpu }));
+        let vendor = *b"CentaurHauls";
+        assert!(!table.is_of(Family { vendor, ..cpu }));
+    }
+}

@@ -1,0 +1,16 @@
+//! What work costs: tables for families of processors, what a machine was measured to cost, what
+//! requests turn out to take; and what was counted meanwhile.
+
+pub(crate) mod calibration;
+pub(crate) mod choice;
+pub(crate) mod cost;
+#[cfg(feature = "software")]
+pub(crate) mod lanes;
+pub(crate) mod live;
+pub(crate) mod lookup;
+#[cfg(feature = "software")]
+pub(crate) mod median;
+pub(crate) mod stats;
+mod table;
+mod tables;
+pub(crate) mod usage;

@@ -1,0 +1,95 @@
+//! Private keys that devices hold.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use super::public_key::{PublicKeyDevice, complete};
+use crate::Error;
+use crate::work::request::PublicKeyRequest;
+use crate::work::rsa::key::{Holder, RsaPrivateKey, RsaPublicKey, digest};
+
+/// A device that holds a key, and what it knows it by.
+struct Held {
+    device: Arc<dyn PublicKeyDevice>,
+    name: Arc<str>,
+    id: Vec<u8>,
+    batches: bool,
+}
+
+impl Holder for Held {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    fn id(&self) -> &[u8] {
+        &self.id
+    }
+
+    fn batches(&self) -> bool {
+        self.batches
+    }
+
+    fn power(&self, key: &RsaPrivateKey, number: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
+        let number = Zeroizing::new(number.to_vec());
+        let request = PublicKeyRequest::of_number(key.clone().into(), number);
+        complete_one(&*self.device, &request)
+    }
+}
+
+/// The device that holds the key of a request.
+pub(crate) fn device_of(request: &PublicKeyRequest) -> Option<&Arc<dyn PublicKeyDevice>> {
+    let holder: &dyn Any = request.private_key()?.holder()?;
+    holder.downcast_ref::<Held>().map(|held| &held.device)
+}
+
+impl RsaPrivateKey {
+    /// A key that `device` holds, and that nobody reads out: a token's, or that of a server. `id` is
+    /// what the device knows it by ([`held_id`](Self::held_id)).
+    ///
+    /// The device is asked for a power at once, which shows whether it has the key, and is what
+    /// implicit rejection ([`AcceleratedRsa::decrypt`](crate::AcceleratedRsa::decrypt)) is keyed with.
+    ///
+    /// # Errors
+    /// [`Error::DeviceFailed`] where it has not, or has another one.
+    pub fn held(
+        device: Arc<dyn PublicKeyDevice>,
+        id: Vec<u8>,
+        public: RsaPublicKey,
+    ) -> Result<Self, Error> {
+        let held = |rejection_key, batches| {
+            let holder = Held {
+                device: Arc::clone(&device),
+                name: device.name().into(),
+                id: id.clone(),
+                batches,
+            };
+            Self::held_by_holder(public.clone(), Arc::new(holder), rejection_key)
+        };
+        let unproven = held(Zeroizing::default(), false);
+        let request = PublicKeyRequest::raw_private(&unproven, &label(&public))?;
+        let batches = device.batch_size(&request.shape(), 2) > 1;
+        let power = complete_one(&*device, &request)?;
+        Ok(held(digest(&power), batches))
+    }
+}
+
+fn complete_one(
+    device: &dyn PublicKeyDevice,
+    request: &PublicKeyRequest,
+) -> Result<Zeroizing<Vec<u8>>, Error> {
+    let mut power = Err(Error::Cancelled);
+    complete(device, &[request], &mut |_, result| power = result);
+    power
+}
+
+/// A number that no padding makes and nobody is likely to ask a power of: the digest of a text, and
+/// less than any modulus.
+fn label(key: &RsaPublicKey) -> Vec<u8> {
+    let mut number = vec![0; key.bytes()];
+    let digest = Sha256::digest(b"oarlock: implicit rejection by a key that a device holds");
+    number[1..=digest.len()].copy_from_slice(&digest);
+    number
+}

@@ -1,0 +1,109 @@
+//! A key of AES-CBC, set up for its kernel.
+
+use inout::InOutBuf;
+use oarlock_kernels::aes::{BLOCK_BYTES, Backend};
+use oarlock_kernels::cbc::Cbc;
+use oarlock_kernels::cpu::Cpu;
+
+use crate::device::request::{CbcRequest, DeviceSession, Request};
+use crate::work::algorithm::{Direction, InvalidKey, Operation};
+
+/// A key that chains blocks, for any thread. `data` are whole blocks; `iv` is the ciphertext block
+/// before them, and becomes the last of theirs.
+pub(crate) trait BlockChain: Send + Sync {
+    fn encrypt(&self, iv: &mut [u8; BLOCK_BYTES], data: InOutBuf<'_, '_, u8>);
+    fn decrypt(&self, iv: &mut [u8; BLOCK_BYTES], data: InOutBuf<'_, '_, u8>);
+}
+
+/// Encrypts or decrypts by `key`.
+#[inline(always)]
+pub(crate) fn chain(
+    key: &(impl BlockChain + ?Sized),
+    direction: Direction,
+    iv: &mut [u8; BLOCK_BYTES],
+    data: InOutBuf<'_, '_, u8>,
+) {
+    match direction {
+        Direction::Encrypt => key.encrypt(iv, data),
+        Direction::Decrypt => key.decrypt(iv, data),
+    }
+}
+
+/// A key of AES-CBC.
+pub(crate) enum CbcKey {
+    Kernel(Box<Cbc>),
+    /// By aws-lc.
+    #[cfg_attr(not(feature = "software"), allow(dead_code))]
+    Other(Box<dyn BlockChain>),
+    Driver(Box<dyn DeviceSession>),
+}
+
+impl CbcKey {
+    /// See [`Keyed`](super::Keyed).
+    pub(crate) fn kernel(cpu: Cpu, operation: Operation, key: &[u8]) -> Result<Self, InvalidKey> {
+        if Operation::aes_cbc(key.len()) != Some(operation) {
+            return Err(InvalidKey(format!(
+                "a key of {} bytes does not fit {operation}",
+                key.len()
+            )));
+        }
+        let mut cbc = Box::new(Cbc::unkeyed(Backend::preferred(cpu)));
+        cbc.set_key(key)
+            .map_err(|error| InvalidKey(error.to_string()))?;
+        Ok(Self::Kernel(cbc))
+    }
+}
+
+impl CbcKey {
+    /// The key for several threads at once; `None` for a driver, which spreads its own work.
+    pub(crate) fn shared(&self) -> Option<&dyn BlockChain> {
+        match self {
+            Self::Kernel(cbc) => Some(&**cbc),
+            Self::Other(key) => Some(&**key),
+            Self::Driver(_) => None,
+        }
+    }
+
+    /// Encrypts or decrypts `data`, whole blocks, after `iv`. A device that fails gives the data
+    /// back as it was, and leaves `iv`.
+    pub(crate) fn crypt<'a>(
+        &self,
+        direction: Direction,
+        iv: &mut [u8; BLOCK_BYTES],
+        mut data: InOutBuf<'a, 'a, u8>,
+    ) -> Result<(), InOutBuf<'a, 'a, u8>> {
+        match self {
+            Self::Kernel(cbc) => chain(&**cbc, direction, iv, data),
+            Self::Other(key) => chain(&**key, direction, iv, data),
+            Self::Driver(driver) => {
+                // Lent, so that all of it can be done elsewhere whatever the driver made of it.
+                let mut after = *iv;
+                let request = CbcRequest {
+                    iv: &mut after,
+                    data: data.reborrow(),
+                };
+                let mut request = [match direction {
+                    Direction::Encrypt => Request::CbcEncrypt(request),
+                    Direction::Decrypt => Request::CbcDecrypt(request),
+                }];
+                if driver.submit(&mut request).is_err() {
+                    return Err(data);
+                }
+                *iv = after;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl BlockChain for Cbc {
+    #[inline(always)]
+    fn encrypt(&self, iv: &mut [u8; BLOCK_BYTES], data: InOutBuf<'_, '_, u8>) {
+        Cbc::encrypt(self, iv, data);
+    }
+
+    #[inline(always)]
+    fn decrypt(&self, iv: &mut [u8; BLOCK_BYTES], data: InOutBuf<'_, '_, u8>) {
+        Cbc::decrypt(self, iv, data);
+    }
+}

@@ -1,0 +1,160 @@
+//! A key of a stream cipher, set up for its kernel.
+
+use std::sync::Arc;
+
+use inout::InOutBuf;
+#[cfg(target_arch = "x86_64")]
+use oarlock_kernels::aes::CachedCtr;
+use oarlock_kernels::aes::{Backend, Ctr};
+use oarlock_kernels::chacha20::{self, ChaCha20};
+use oarlock_kernels::cpu::Cpu;
+
+use super::block;
+use super::keystream::Keystream;
+use crate::device::request::{CtrRequest, DeviceSession, Request};
+use crate::work::algorithm::{InvalidKey, Operation};
+
+/// A stream cipher's key.
+pub(crate) enum StreamKey {
+    /// AES-CTR that keeps a table between requests.
+    #[cfg(target_arch = "x86_64")]
+    Cached(Box<CachedCtr>),
+    /// AES-CTR.
+    Kernel(Box<Ctr>),
+    /// Any other cipher, and AES-CTR by aws-lc.
+    Other(Arc<dyn Keystream>),
+    Driver(Box<dyn DeviceSession>),
+}
+
+impl StreamKey {
+    /// See [`Keyed`](super::Keyed).
+    pub(crate) fn kernel(cpu: Cpu, operation: Operation, key: &[u8]) -> Result<Self, InvalidKey> {
+        match operation {
+            Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
+                #[cfg(target_arch = "x86_64")]
+                if let Some(face) = oarlock_kernels::aes::Face::new(cpu) {
+                    let mut ctr = Box::new(CachedCtr::unkeyed(face));
+                    ctr.set_key(key).map_err(invalid)?;
+                    return Ok(Self::Cached(ctr));
+                }
+                let mut ctr = Box::new(Ctr::unkeyed(Backend::preferred(cpu)));
+                ctr.set_key(key).map_err(invalid)?;
+                Ok(Self::Kernel(ctr))
+            }
+            _ => keystream(cpu, operation, key).map(Self::Other),
+        }
+    }
+}
+
+impl StreamKey {
+    /// The key for several threads at once; `None` for a driver, which spreads its own work.
+    pub(crate) fn shared(&self) -> Option<Shared<'_>> {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Cached(ctr) => Some(Shared::Cached(ctr)),
+            Self::Kernel(ctr) => Some(Shared::Kernel(ctr)),
+            Self::Other(key) => Some(Shared::Other(&**key)),
+            Self::Driver(_) => None,
+        }
+    }
+
+    /// Makes ready for a long [`shared`](Self::shared) request from `counter` on.
+    pub(crate) fn prepare(&mut self, counter: u128) {
+        #[cfg(target_arch = "x86_64")]
+        if let Self::Cached(ctr) = self {
+            ctr.prepare(counter);
+        }
+    }
+
+    /// XORs keystream onto `data`, from byte `skip` of the block at `counter` on. A device that
+    /// fails gives the data back as it was.
+    pub(crate) fn apply<'a>(
+        &mut self,
+        counter: u128,
+        skip: usize,
+        mut data: InOutBuf<'a, 'a, u8>,
+    ) -> Result<(), InOutBuf<'a, 'a, u8>> {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Cached(ctr) => ctr.apply(counter, skip, data),
+            Self::Kernel(ctr) => ctr.apply(counter, skip, data),
+            Self::Other(key) => key.apply(counter, skip, data),
+            Self::Driver(driver) => {
+                // Lent, so that all of it can be done elsewhere whatever the driver made of it.
+                let mut request = [Request::Keystream(CtrRequest {
+                    counter,
+                    skip,
+                    data: data.reborrow(),
+                })];
+                if driver.submit(&mut request).is_err() {
+                    return Err(data);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A key that several threads can use at once. There is none of a driver, so no stripe can be left
+/// undone by one.
+#[derive(Clone, Copy)]
+pub(crate) enum Shared<'a> {
+    #[cfg(target_arch = "x86_64")]
+    Cached(&'a CachedCtr),
+    Kernel(&'a Ctr),
+    Other(&'a dyn Keystream),
+}
+
+impl Shared<'_> {
+    /// XORs keystream onto `data`, from byte `skip` of the block at `counter` on.
+    pub(crate) fn apply(self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Cached(ctr) => ctr.apply_shared(counter, skip, data),
+            Self::Kernel(ctr) => ctr.apply(counter, skip, data),
+            Self::Other(key) => key.apply(counter, skip, data),
+        }
+    }
+}
+
+/// The key for threads that outlive a request, by a kernel of this library.
+pub(crate) fn keystream(
+    cpu: Cpu,
+    operation: Operation,
+    key: &[u8],
+) -> Result<Arc<dyn Keystream>, InvalidKey> {
+    match operation {
+        Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
+            let mut ctr = Arc::new(Ctr::unkeyed(Backend::preferred(cpu)));
+            // In place: a box made into an `Arc` would be copied and freed as it was.
+            if let Some(ctr) = Arc::get_mut(&mut ctr) {
+                ctr.set_key(key).map_err(invalid)?;
+            }
+            Ok(ctr)
+        }
+        Operation::ChaCha20 => {
+            let mut chacha = Arc::new(ChaCha20::unkeyed(chacha20::Backend::preferred(cpu)));
+            if let Some(chacha) = Arc::get_mut(&mut chacha) {
+                chacha.set_key(key).map_err(invalid)?;
+            }
+            Ok(chacha)
+        }
+        _ => block::keystream(operation, key),
+    }
+}
+
+impl Keystream for Ctr {
+    fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        Ctr::apply(self, counter, skip, data);
+    }
+}
+
+impl Keystream for ChaCha20 {
+    fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        ChaCha20::apply(self, counter, skip, data);
+    }
+}
+
+fn invalid(error: impl ToString) -> InvalidKey {
+    InvalidKey(error.to_string())
+}

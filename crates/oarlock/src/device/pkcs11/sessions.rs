@@ -1,0 +1,332 @@
+//! Sessions of a token, each lent to one call at a time.
+//!
+//! All that is known of a token belongs to a generation: its slot, the sessions, the handles of
+//! keys. A call that finds the token or its login gone ends the generation; the next call looks
+//! for the token anew, opens a session and logs in.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use cryptoki::context::Pkcs11;
+use cryptoki::object::ObjectHandle;
+use cryptoki::session::{Session, SessionState};
+use cryptoki::slot::{Limit, Slot, TokenInfo};
+use zeroize::Zeroizing;
+
+use super::failure::Failure;
+use super::module::{LoginError, Module, TokenName, lock};
+use crate::device::request::DeviceError;
+
+pub(super) struct Sessions {
+    module: Arc<Module>,
+    token: TokenName,
+    pin: Option<Arc<Zeroizing<String>>>,
+    /// Held while somebody opens a session and logs in.
+    login: Mutex<()>,
+    state: Mutex<State>,
+    /// Calls that wait for a session may look again.
+    changed: Condvar,
+}
+
+struct State {
+    generation: u64,
+    place: Option<(Slot, TokenInfo)>,
+    /// Of the token that was found in a slot: the one in it later may be another.
+    serial: Option<String>,
+    /// By what [`RsaPrivateKey::held_id`](crate::RsaPrivateKey::held_id) says.
+    keys: BTreeMap<Vec<u8>, CachedKey>,
+    idle: Vec<Session>,
+    /// Of this generation: idle ones, those that are lent, and those about to be opened.
+    open: usize,
+    open_max: usize,
+    /// What the token said when it refused the PIN.
+    refused: Option<String>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct CachedKey {
+    pub(super) handle: ObjectHandle,
+    pub(super) operation: KeyOperation,
+    /// Where the key allows both: what is tried if that fails.
+    pub(super) other: Option<KeyOperation>,
+}
+
+/// Which function of a token raises a number to a private exponent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeyOperation {
+    Decrypt,
+    Sign,
+}
+
+/// Room for a session, which is lent or about to be opened.
+pub(super) struct Room<'a> {
+    sessions: &'a Sessions,
+    generation: u64,
+}
+
+impl Sessions {
+    pub(super) fn new(
+        module: Arc<Module>,
+        token: TokenName,
+        pin: Option<Zeroizing<String>>,
+        open_max: usize,
+    ) -> Self {
+        Self {
+            module,
+            token,
+            pin: pin.map(Arc::new),
+            login: Mutex::new(()),
+            state: Mutex::new(State {
+                generation: 0,
+                place: None,
+                serial: None,
+                keys: BTreeMap::new(),
+                idle: Vec::new(),
+                open: 0,
+                open_max: open_max.max(1),
+                refused: None,
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    pub(super) fn context(&self) -> &Pkcs11 {
+        self.module.context()
+    }
+
+    /// Runs `call` with a session that nobody else uses, and again where that may mend it.
+    pub(super) fn with<T>(
+        &self,
+        call: impl Fn(&Session, &Room<'_>) -> Result<T, Failure>,
+    ) -> Result<T, DeviceError> {
+        // A token that comes back, a key that has another handle there, another way to ask.
+        for _ in 0..MENDED_MAX {
+            match self.try_with(&call) {
+                Err(Failure::Gone(_) | Failure::Stale(_) | Failure::Otherwise(_)) => {}
+                other => return Ok(other?),
+            }
+        }
+        Ok(self.try_with(&call)?)
+    }
+
+    fn try_with<T>(
+        &self,
+        call: impl Fn(&Session, &Room<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        self.module.check_process().map_err(Failure::Final)?;
+        let (room, session) = self.lend()?;
+        let mut result = call(&session, &room);
+        // Without a login private keys are just not there.
+        if let Err(failure) = &result
+            && !matches!(failure, Failure::Gone(_))
+            && self.pin.is_some()
+            && is_logged_out(&session)
+        {
+            result = Err(Failure::Gone(
+                "another part of the program has logged out".into(),
+            ));
+        }
+        match &result {
+            Ok(_) | Err(Failure::Stale(_)) => room.give_back(session),
+            Err(Failure::Gone(_)) => {
+                let generation = room.generation;
+                close(session);
+                drop(room);
+                self.end(generation);
+            }
+            // What such a session is in the middle of, nobody knows.
+            Err(Failure::Otherwise(_) | Failure::SessionsSpent(_) | Failure::Final(_)) => {
+                close(session);
+            }
+        }
+        result
+    }
+
+    /// An idle session or, as long as there are not too many, a new one; else the next that is given
+    /// back.
+    fn lend(&self) -> Result<(Room<'_>, Session), Failure> {
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(said) = &state.refused {
+                return Err(self.refused(said));
+            }
+            let generation = state.generation;
+            let room = || Room {
+                sessions: self,
+                generation,
+            };
+            if let Some(session) = state.idle.pop() {
+                return Ok((room(), session));
+            }
+            if state.open >= state.open_max {
+                state = self
+                    .changed
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            state.open += 1;
+            let room = room();
+            drop(state);
+            match self.open(&room) {
+                Ok(session) => return Ok((room, session)),
+                Err(Failure::SessionsSpent(said)) => {
+                    drop(room);
+                    state = lock(&self.state);
+                    if state.open == 0 {
+                        return Err(Failure::SessionsSpent(said));
+                    }
+                    // Others use them: the token, or what else does, leaves no more than these.
+                    state.open_max = state.open;
+                }
+                Err(Failure::Gone(said)) => {
+                    drop(room);
+                    self.end(generation);
+                    return Err(Failure::Gone(said));
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    fn open(&self, room: &Room<'_>) -> Result<Session, Failure> {
+        let (place, serial) = {
+            let state = lock(&self.state);
+            (state.place.clone(), state.serial.clone())
+        };
+        let (slot, token) = match (place, &self.token, serial) {
+            (Some(place), _, _) => place,
+            (None, TokenName::Slot(_), Some(serial)) => {
+                self.module.find(&TokenName::Serial(serial))?
+            }
+            (None, token, _) => self.module.find(token)?,
+        };
+        // So that none is opened while another thread is about to log in.
+        let _one = lock(&self.login);
+        let session = self.module.context().open_ro_session_no_drop(slot)?;
+        if let Err(failure) = self.log_in(&session, &token) {
+            close(session);
+            return Err(failure);
+        }
+        let mut state = lock(&self.state);
+        if state.generation == room.generation && state.place.is_none() {
+            if let Limit::Max(max) = token.max_session_count() {
+                let max = usize::try_from(max).unwrap_or(usize::MAX);
+                state.open_max = state.open_max.min(max).max(1);
+            }
+            state.serial = Some(token.serial_number().to_owned());
+            state.place = Some((slot, token));
+        }
+        Ok(session)
+    }
+
+    /// For the thread that holds `login`: of threads that find themselves logged out together, one logs in, or
+    /// fails to, for a token that is given a few wrong PINs locks itself.
+    fn log_in(&self, session: &Session, token: &TokenInfo) -> Result<(), Failure> {
+        let known = lock(&self.state).refused.clone();
+        if let Some(said) = known {
+            return Err(self.refused(&said));
+        }
+        match self.module.login(session, token, self.pin.as_ref()) {
+            Ok(()) => Ok(()),
+            Err(LoginError::Other(failure)) => Err(failure),
+            Err(LoginError::Refused(said)) => {
+                let failure = self.refused(&said);
+                lock(&self.state).refused = Some(said);
+                self.changed.notify_all();
+                Err(failure)
+            }
+        }
+    }
+
+    fn refused(&self, said: &str) -> Failure {
+        Failure::Final(DeviceError(format!(
+            "token with {}: its PIN is refused, and not tried again, for a token locks itself after \
+             a few wrong ones ({said}): open it with the right PIN",
+            self.token
+        )))
+    }
+
+    /// Forgets all that belongs to a generation.
+    fn end(&self, generation: u64) {
+        let idle = {
+            let mut state = lock(&self.state);
+            if state.generation != generation {
+                return;
+            }
+            state.generation += 1;
+            state.place = None;
+            state.keys.clear();
+            state.open = 0;
+            std::mem::take(&mut state.idle)
+        };
+        idle.into_iter().for_each(close);
+        self.changed.notify_all();
+    }
+}
+
+impl Room<'_> {
+    pub(super) fn cached(&self, id: &[u8]) -> Option<CachedKey> {
+        self.state()?.keys.get(id).copied()
+    }
+
+    pub(super) fn cache(&self, id: &[u8], key: CachedKey) {
+        if let Some(mut state) = self.state() {
+            state.keys.insert(id.to_vec(), key);
+        }
+    }
+
+    pub(super) fn forget(&self, id: &[u8]) {
+        if let Some(mut state) = self.state() {
+            state.keys.remove(id);
+        }
+    }
+
+    fn give_back(self, session: Session) {
+        let Some(mut state) = self.state() else {
+            return close(session);
+        };
+        state.idle.push(session);
+        drop(state);
+        self.sessions.changed.notify_one();
+        std::mem::forget(self);
+    }
+
+    /// None where its generation has ended.
+    fn state(&self) -> Option<MutexGuard<'_, State>> {
+        let state = lock(&self.sessions.state);
+        (state.generation == self.generation).then_some(state)
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        if let Some(mut state) = self.state() {
+            state.open -= 1;
+        }
+        self.sessions.changed.notify_one();
+    }
+}
+
+/// With the last session to a token, its login ends.
+impl Drop for Sessions {
+    fn drop(&mut self) {
+        if self.module.check_process().is_ok() {
+            let mut state = lock(&self.state);
+            state.idle.drain(..).for_each(close);
+        }
+    }
+}
+
+fn is_logged_out(session: &Session) -> bool {
+    let info = session.get_session_info();
+    let state = info.map(|info| info.session_state());
+    matches!(state, Ok(SessionState::RoPublic | SessionState::RwPublic))
+}
+
+/// One that has gone with its token cannot be closed, and need not.
+fn close(session: Session) {
+    let _ = session.close();
+}
+
+const MENDED_MAX: u32 = 2;

@@ -1,0 +1,50 @@
+//! Public-key requests by aws-lc.
+
+use std::time::Duration;
+
+use super::SoftwareDevice;
+use crate::Error;
+use crate::device::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
+use crate::device::request::DeviceError;
+use crate::work::request::PublicKeyRequest;
+use crate::work::rsa::key::RsaPrivateKey;
+use crate::work::shape::Shape;
+
+/// One after the other by aws-lc.
+impl PublicKeyDevice for SoftwareDevice {
+    fn name(&self) -> &str {
+        "software"
+    }
+
+    fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer> {
+        let latency = Duration::from_micros(shape.batch_key()?.alone_us().into());
+        Some(PublicKeyOffer {
+            latency,
+            per_second: latency.as_secs_f64().recip(),
+        })
+    }
+
+    fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>) {
+        for (place, request) in batch.iter().enumerate() {
+            // Of a request that comes around to its own device there would be no end.
+            let power = match request.private_key().and_then(RsaPrivateKey::held_by) {
+                Some(holder) => Err(DeviceError(format!("the key is held by {holder}"))),
+                None => request.target().power(request.base()).map_err(reason),
+            };
+            answer(place, power);
+        }
+    }
+
+    /// aws-lc does.
+    fn checks_results(&self) -> bool {
+        true
+    }
+}
+
+/// What a device says of a request that aws-lc could not carry out.
+pub(crate) fn reason(error: Error) -> DeviceError {
+    match error {
+        Error::DeviceFailed { reason, .. } => DeviceError(reason),
+        other => DeviceError(other.to_string()),
+    }
+}

@@ -1,0 +1,119 @@
+//! Whether keystream is made ahead of its use.
+
+use std::time::Instant;
+
+use super::engine::Engine;
+use crate::costs::cost::Machine;
+use crate::costs::lookup::kernel_cost;
+use crate::work::algorithm::Operation;
+
+/// What is known about making keystream ahead.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    /// Of the streams; 0 where there is no keystream to be made ahead.
+    pub(super) ring_bytes: usize,
+    /// What keystream of other cores is used at, from requests of this session; `None` before the
+    /// first that all of it was there for.
+    pub(super) bytes_per_ns: Option<f64>,
+    /// When the last request that was timed ended.
+    pub(super) timed: Option<Instant>,
+    /// From the end of a request to the start of the next, on average.
+    pub(super) gap_ns: f64,
+    /// Requests that were looked at under this key.
+    pub(super) looks: u32,
+    /// As many there must be before keystream is made ahead; more where that was of no use.
+    pub(super) looks_needed: u32,
+    /// The last look found that it should be, by so many.
+    pub(super) is_wanted: bool,
+    pub(super) helpers: usize,
+}
+
+impl Default for Ahead {
+    fn default() -> Self {
+        Self {
+            ring_bytes: 0,
+            bytes_per_ns: None,
+            timed: None,
+            gap_ns: 0.0,
+            looks: 0,
+            looks_needed: LOOKS_TO_PREFETCH,
+            is_wanted: false,
+            helpers: 0,
+        }
+    }
+}
+
+impl Ahead {
+    /// Takes note of the pause before a request.
+    pub(super) fn paused(&mut self, ns: f64) {
+        self.gap_ns += (ns.clamp(0.0, GAP_NS_MAX) - self.gap_ns) / 8.0;
+    }
+
+    /// What was slow once is tried again some day.
+    pub(super) fn forget_a_little(&mut self, machine: &Machine) {
+        let known = self.taken_bytes_per_ns(machine);
+        let hoped = hoped_bytes_per_ns(machine);
+        if let Some(rate) = &mut self.bytes_per_ns {
+            *rate = known + (hoped - known).max(0.0) / 1024.0;
+        }
+    }
+
+    /// To use keystream of another core.
+    pub(super) fn taking_ns(&self, machine: &Machine, bytes: usize) -> f64 {
+        TAKING_NS + bytes as f64 / self.taken_bytes_per_ns(machine)
+    }
+
+    /// Takes note of `bytes` that were taken in `ns`.
+    pub(super) fn taken(&mut self, machine: &Machine, bytes: usize, ns: f64) {
+        let seen = bytes as f64 / (ns - TAKING_NS).max(ns / 2.0).max(1.0);
+        let known = self.taken_bytes_per_ns(machine);
+        self.bytes_per_ns = Some(known + (seen - known) / 8.0);
+    }
+
+    /// Takes note of a request that was timed.
+    pub(super) fn timed(&mut self, began: Instant, ended: Instant) {
+        let ns = ended.duration_since(began).as_nanos() as f64;
+        if let Some(last_end) = self.timed.replace(ended) {
+            // As many pauses as requests, of which this one is not in there.
+            let requests = f64::from(REQUESTS_PER_TIMED);
+            let since_ns = began.duration_since(last_end).as_nanos() as f64;
+            self.paused((since_ns - (requests - 1.0) * ns) / requests);
+        }
+    }
+
+    /// Little of what was made ahead was there when it was asked for, or there is no room for it.
+    pub(super) fn failed(&mut self) {
+        self.looks = 0;
+        self.timed = None;
+        self.looks_needed = self.looks_needed.saturating_mul(4);
+    }
+
+    fn taken_bytes_per_ns(&self, machine: &Machine) -> f64 {
+        let known = self.bytes_per_ns;
+        known.unwrap_or_else(|| hoped_bytes_per_ns(machine))
+    }
+}
+
+fn hoped_bytes_per_ns(machine: &Machine) -> f64 {
+    RING_SHARE_HOPED * machine.other_core_bytes_per_ns
+}
+
+/// Whether keystream of `operation` is made more slowly than it comes over from another core.
+pub(crate) fn keystream_is_slower_than_its_way(engine: &Engine, operation: Operation) -> bool {
+    let cost = kernel_cost(&engine.costs, engine.cpu, operation);
+    cost.bytes_per_ns < RING_SHARE * engine.machine.get().other_core_bytes_per_ns / 2.0
+}
+
+/// While keystream is taken more is made, over the same way, and then 9 to 19 GB/s are left of the 43
+/// that are measured without.
+pub(super) const RING_SHARE: f64 = 0.25;
+/// The most that was seen. What a session finds out decides.
+const RING_SHARE_HOPED: f64 = 0.6;
+/// To find keystream that was made ahead.
+const TAKING_NS: f64 = 40.0;
+/// A session of a few requests is not worth the memory.
+pub(super) const LOOKS_TO_PREFETCH: u32 = 3;
+/// Longer gaps say no more.
+const GAP_NS_MAX: f64 = 1e9;
+/// Of requests for which keystream is taken.
+pub(crate) const REQUESTS_PER_TIMED: u32 = 8;

@@ -1,0 +1,173 @@
+//! Public-key requests in a queue: what of it is computed together, and by whom.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use oarlock_kernels::cpu::Cpu;
+use oarlock_kernels::modexp::LANES;
+
+use crate::costs::stats::PublicKeyStats;
+use crate::device::complete;
+use crate::device::held::device_of;
+use crate::device::lanes::Lanes;
+use crate::threads::job::{Batcher, Job, JobOptions, Outcome, Queue, QueueFull, Slot};
+use crate::threads::pool::board::Background;
+use crate::threads::process;
+use crate::work::request::{Buffer, PublicKeyRequest};
+use crate::work::shape::BatchKey;
+
+/// Computes what the queue of jobs holds: in lanes, alone by aws-lc, or by the device that holds the
+/// key.
+pub(crate) struct Batches(Lanes);
+
+impl Batcher for Batches {
+    type Work = PublicKeyRequest;
+    type Output = Buffer;
+
+    const CLASSES: usize = BatchKey::COUNT;
+    const BATCH_MAX: usize = LANES;
+
+    fn class(&self, request: &PublicKeyRequest) -> usize {
+        request.target().batch_key().number()
+    }
+
+    fn batch_size(&self, class: usize, waiting: usize) -> usize {
+        match BatchKey::numbered(class) {
+            BatchKey::HELD => waiting.clamp(1, HELD_MAX),
+            key => self.0.batch_size(key, waiting),
+        }
+    }
+
+    fn cost(&self, class: usize) -> Duration {
+        self.0.cost(BatchKey::numbered(class))
+    }
+
+    fn run(
+        &self,
+        class: usize,
+        works: Vec<PublicKeyRequest>,
+        answer: &mut dyn FnMut(usize, Outcome<Buffer>),
+    ) {
+        let mut requests = Vec::with_capacity(works.len());
+        for (place, request) in works.into_iter().enumerate() {
+            match request.made() {
+                Ok(request) => requests.push((place, request)),
+                Err(error) => answer(place, Err(error)),
+            }
+        }
+        match BatchKey::numbered(class) {
+            BatchKey::HELD => by_holders(requests, answer),
+            key => {
+                let batch: Vec<_> = requests.iter().map(|(_, request)| request).collect();
+                self.0.run(key, &batch, &mut |at, power| {
+                    let (place, request) = &requests[at];
+                    answer(*place, power.and_then(|power| request.finish(power)));
+                });
+            }
+        }
+    }
+}
+
+/// Gives requests of keys that devices hold to those, as many at once as each has.
+fn by_holders(
+    mut requests: Vec<(usize, PublicKeyRequest)>,
+    answer: &mut dyn FnMut(usize, Outcome<Buffer>),
+) {
+    while let Some(device) = requests.first().and_then(|(_, first)| device_of(first)) {
+        let device = Arc::clone(device);
+        let is_there = |(_, request): &(usize, PublicKeyRequest)| {
+            device_of(request).is_some_and(|other| Arc::ptr_eq(other, &device))
+        };
+        let (batch, others): (Vec<_>, Vec<_>) = requests.into_iter().partition(is_there);
+        let requests_there: Vec<_> = batch.iter().map(|(_, request)| request).collect();
+        complete(&*device, &requests_there, &mut |at, result| {
+            answer(batch[at].0, result)
+        });
+        requests = others;
+    }
+}
+
+/// The public-key requests of an accelerator that wait. When it goes, they are cancelled.
+pub(crate) struct Jobs(Arc<Queue<Batches>>);
+
+impl Jobs {
+    /// For a queue of `jobs_max`, and callers who wait on as many CPUs as `cpus` says.
+    pub(crate) fn new(cpu: Cpu, jobs_max: usize, cpus: fn() -> usize) -> Self {
+        let batches = Batches(Lanes::new(cpu));
+        Self(Arc::new(Queue::new(batches, jobs_max, cpus)))
+    }
+
+    /// Of requests so far.
+    pub(crate) fn stats(&self) -> PublicKeyStats {
+        PublicKeyStats {
+            waiting: self.0.len(),
+            ..self.0.batcher.0.stats()
+        }
+    }
+
+    /// Puts what `make` makes of `buffers` into the queue, unless that is full.
+    pub(crate) fn submit<R, T>(
+        &self,
+        buffers: R,
+        make: impl FnOnce(R) -> PublicKeyRequest,
+        options: JobOptions,
+        convert: fn(Buffer) -> T,
+    ) -> Result<Job<T>, QueueFull<R>> {
+        match Slot::reserve(&self.0) {
+            Some(slot) => Ok(slot.enter(make(buffers), options, convert)),
+            None => Err(QueueFull(buffers)),
+        }
+    }
+
+    /// What pool threads are asked to do, if one more should and may come, of `servers_max`.
+    pub(crate) fn enlist(&self, servers_max: usize, for_call: bool) -> Option<Arc<dyn Background>> {
+        let is_needed = self.0.enlist(servers_max, for_call);
+        is_needed.then(|| Arc::clone(&self.0) as Arc<dyn Background>)
+    }
+
+    /// What comes of a request of a caller who waits: `alone`, if a CPU is free and so nobody else
+    /// waits, or if there are no lanes to meet others in; else that of the request that `make` makes,
+    /// together with others, for which `serve` may have pool threads come.
+    pub(crate) fn call(
+        &self,
+        key: BatchKey,
+        alone: impl FnOnce() -> Outcome<Buffer>,
+        make: impl FnOnce() -> PublicKeyRequest,
+        serve: impl FnOnce(),
+    ) -> Outcome<Buffer> {
+        let lanes = &self.0.batcher.0;
+        if !lanes.are_there() {
+            return alone();
+        }
+        if let Some(_permit) = self.0.permit() {
+            if !lanes.pays(key, 1) {
+                return lanes.alone(key, alone);
+            }
+            let mut result = Err(crate::Error::Cancelled);
+            lanes.run(key, &[&make()], &mut |_, power| result = power);
+            return result;
+        }
+        if !self.0.reserve() {
+            return alone();
+        }
+        let job = self.0.enter(make(), JobOptions::default(), true);
+        serve();
+        if !self.0.is_served() {
+            // Threads that were woken with this one's last result enter too, before one of all leads.
+            // A sandbox may kill who yields.
+            if !process::is_sandboxed() {
+                std::thread::yield_now();
+            }
+        }
+        self.0.wait(&job)
+    }
+}
+
+impl Drop for Jobs {
+    fn drop(&mut self) {
+        self.0.cancel_all();
+    }
+}
+
+/// The most requests that a device which holds keys is given at once.
+const HELD_MAX: usize = 64;

@@ -1,0 +1,83 @@
+//! How many CPUs there are, and how many callers are busy on them.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::threads::process;
+
+/// CPUs that this process may use: affinity and cgroup quota. Read once, when first needed. One in a
+/// sandbox, where nothing is read, since that could be the end of the process.
+pub(crate) fn cpus() -> usize {
+    static CPUS: OnceLock<usize> = OnceLock::new();
+    if process::is_sandboxed() {
+        return 1;
+    }
+    if let Some(cpus) = CPUS.get() {
+        return *cpus;
+    }
+    let read = || std::thread::available_parallelism().map_or(1, usize::from);
+    process::undivided(|| *CPUS.get_or_init(read))
+}
+
+/// How many callers may compute public-key requests at once: each needs a CPU. In a sandbox nobody
+/// knows how many there are, and nobody is to wait for another.
+#[cfg(feature = "software")]
+pub(super) fn callers_max() -> usize {
+    if process::is_sandboxed() {
+        usize::MAX
+    } else {
+        cpus()
+    }
+}
+
+/// Callers with a long request under way; each has a core. High half: the fork generation that the
+/// count, in the low half, is of. A child's callers begin anew: those of its parent never end there.
+#[derive(Default)]
+pub(super) struct Callers(AtomicU64);
+
+impl Callers {
+    pub(super) fn count(&self) -> usize {
+        let callers = self.0.load(Ordering::Relaxed);
+        if callers >> 32 == generation() {
+            callers as u32 as usize
+        } else {
+            0
+        }
+    }
+
+    pub(super) fn enter(&self) -> Busy<'_> {
+        let generation = generation();
+        let _ = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |callers| {
+                let is_ours = callers >> 32 == generation;
+                Some(if is_ours { callers } else { generation << 32 } + 1)
+            });
+        Busy {
+            callers: self,
+            generation,
+        }
+    }
+}
+
+/// Of this process, as far as [`Callers`] keeps it.
+fn generation() -> u64 {
+    (process::fork_generation() as u32).into()
+}
+
+/// A caller with a long request under way.
+pub(crate) struct Busy<'a> {
+    callers: &'a Callers,
+    generation: u64,
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        let _ = self
+            .callers
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |callers| {
+                (callers >> 32 == self.generation).then(|| callers - 1)
+            });
+    }
+}

@@ -1,0 +1,322 @@
+//! What all sessions of an accelerator share. It knows no session and no way of a request.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+use oarlock_kernels::cpu::Cpu;
+
+#[cfg(feature = "software")]
+use super::batches::Jobs;
+#[cfg(feature = "software")]
+use super::cores::callers_max;
+use super::cores::{Busy, Callers, cpus};
+use crate::Error;
+use crate::costs::live::LiveMachine;
+use crate::costs::lookup::Costs;
+use crate::costs::stats::Totals;
+use crate::device::registry::Registry;
+use crate::options::{Options, PrefetchWorker, Reservation, Threads};
+#[cfg(feature = "software")]
+use crate::threads::job::{Job, JobOptions, QueueFull};
+use crate::threads::pool::board::Background;
+use crate::threads::pool::{Limits, Pool, Scheduling};
+use crate::threads::prefetch::{Budget, Ring};
+use crate::threads::process;
+#[cfg(feature = "software")]
+use crate::work::request::{Buffer, PublicKeyRequest};
+
+/// What all sessions of an accelerator share: options, costs, devices, counts, the pool and the queue
+/// of jobs.
+pub(crate) struct Engine {
+    options: RwLock<Options>,
+    /// A copy of some `options`, for requests that must not wait for a lock.
+    pub(crate) live: Live,
+    pub(crate) cpu: Cpu,
+    pub(crate) costs: Costs,
+    pub(crate) machine: LiveMachine,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) totals: Totals,
+    /// Before the pool, so that it is dropped first: a thread that waits for a job then need not wait
+    /// for the pool.
+    #[cfg(feature = "software")]
+    pub(crate) jobs: Jobs,
+    /// Made when first needed: making it reads how many CPUs there are.
+    pool: OnceLock<Pool>,
+    /// One thread, for prefetch beside the consumer.
+    idle_pool: OnceLock<Pool>,
+    pub(crate) prefetched: Arc<Budget>,
+    callers: Callers,
+    /// Threads kept by ciphers under [`Reservation::Exclusive`].
+    reserved: Mutex<usize>,
+}
+
+/// Options that long requests read.
+#[derive(Default)]
+pub(crate) struct Live {
+    /// Counts changes; sessions take theirs over when it moves.
+    version: AtomicUsize,
+    /// [`AUTO`] for as many as CPUs.
+    max_threads: AtomicUsize,
+    cipher_threads: AtomicUsize,
+}
+
+const AUTO: usize = usize::MAX;
+
+impl Live {
+    fn set(&self, options: &Options) {
+        let max_threads = match options.max_threads {
+            Threads::Auto => AUTO,
+            Threads::Exactly(count) => count,
+        };
+        self.max_threads.store(max_threads, Ordering::Relaxed);
+        self.cipher_threads
+            .store(options.cipher_threads, Ordering::Relaxed);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    pub(crate) fn version(&self) -> usize {
+        self.version.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn cipher_threads(&self) -> usize {
+        self.cipher_threads.load(Ordering::Relaxed)
+    }
+}
+
+impl Engine {
+    /// Of options that fit.
+    pub(crate) fn new(
+        options: Options,
+        cpu: Cpu,
+        costs: Costs,
+        #[cfg(feature = "software")] jobs_max: usize,
+    ) -> Self {
+        let live = Live::default();
+        live.set(&options);
+        Self {
+            options: RwLock::new(options),
+            live,
+            cpu,
+            machine: LiveMachine::new(costs.machine().0),
+            costs,
+            registry: Arc::default(),
+            totals: Totals::default(),
+            #[cfg(feature = "software")]
+            jobs: Jobs::new(cpu, jobs_max, callers_max),
+            pool: OnceLock::new(),
+            idle_pool: OnceLock::new(),
+            prefetched: Arc::default(),
+            callers: Callers::default(),
+            reserved: Mutex::new(0),
+        }
+    }
+
+    /// Changes the options, which fit.
+    pub(crate) fn set_options(&self, options: Options) {
+        // A pool that is there has had the CPUs counted; without one nobody looks at them yet.
+        process::undivided(|| {
+            let mut current = self.options.write().unwrap_or_else(PoisonError::into_inner);
+            self.live.set(&options);
+            *current = options;
+            // Under the lock, so that of two changes the later one stays.
+            if let Some(pool) = self.pool.get() {
+                pool.set_limits(self.limits(&options));
+            }
+        });
+        if options.min_threads > 0 {
+            self.pool().start_up();
+        }
+    }
+
+    /// Pool threads that are there now. Asking does not make the pool.
+    pub(crate) fn threads(&self) -> usize {
+        self.pool.get().map_or(0, Pool::threads)
+    }
+
+    /// The pool; made now if it was not needed before.
+    pub(crate) fn pool(&self) -> &Pool {
+        if let Some(pool) = self.pool.get() {
+            return pool;
+        }
+        cpus();
+        process::undivided(|| {
+            // Held until the pool is there: options that change meanwhile would find none to change.
+            let options = self.options.read().unwrap_or_else(PoisonError::into_inner);
+            self.pool.get_or_init(|| Pool::new(self.limits(&options)))
+        })
+    }
+
+    /// Where a section must not be divided, [`cpus`] has been asked before.
+    fn limits(&self, options: &Options) -> Limits {
+        Limits {
+            min_threads: options.min_threads,
+            // Whoever posts a task takes part in it, so one CPU is taken already; not so with jobs.
+            max_threads: self.threads_busy_max().max(options.min_threads),
+            spin: options.spin && cpus() > 1,
+            scheduling: Scheduling::Normal,
+            at_end: leave_thread,
+        }
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        process::undivided(|| *self.options.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The thread of the idle class; made now if it was not needed before.
+    pub(crate) fn idle_pool(&self) -> &Pool {
+        if let Some(pool) = self.idle_pool.get() {
+            return pool;
+        }
+        let limits = Limits {
+            min_threads: 0,
+            max_threads: 1,
+            spin: false,
+            scheduling: Scheduling::Idle,
+            at_end: leave_thread,
+        };
+        process::undivided(|| self.idle_pool.get_or_init(|| Pool::new(limits)))
+    }
+
+    /// Helpers that would take work at once. Asking does not make the pool.
+    pub(crate) fn helpers_awake(&self) -> usize {
+        self.pool.get().map_or(0, Pool::awake)
+    }
+
+    pub(crate) fn threads_max(&self) -> usize {
+        match self.live.max_threads.load(Ordering::Relaxed) {
+            AUTO => cpus(),
+            count => count,
+        }
+    }
+
+    /// For the proof that a request takes none.
+    #[cfg(test)]
+    pub(crate) fn with_every_lock_held<T>(&self, run: impl FnOnce() -> T) -> T {
+        let run = || {
+            let _reserved = self.reserved.lock();
+            self.pool().with_every_lock_held(run)
+        };
+        self.registry
+            .with_lock_held(|| self.totals.with_lock_held(run))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_options_locked<T>(&self, run: impl FnOnce() -> T) -> T {
+        let _held = self.options.write();
+        run()
+    }
+
+    /// Helpers for one caller. On one CPU and in a sandbox there are none, whatever the options say.
+    pub(crate) fn helpers_max(&self) -> usize {
+        match self.threads_max() {
+            0 => 0,
+            count => count.min(cpus() - 1),
+        }
+    }
+
+    /// CPUs that no caller is busy on, counting the one that asks as busy.
+    pub(crate) fn cores_free(&self) -> usize {
+        cpus().saturating_sub(self.callers.count().max(1))
+    }
+
+    /// Has `ring` filled by `worker`, where there is enough to fill.
+    pub(crate) fn fill(&self, ring: &Arc<Ring>, worker: PrefetchWorker) {
+        let (pool, workers_max): (fn(&Self) -> &Pool, _) = match worker {
+            PrefetchWorker::Pool => (
+                Self::pool,
+                self.helpers_max().min(self.live.cipher_threads()),
+            ),
+            // Not where no thread is to be made; one CPU will do.
+            PrefetchWorker::Idle => match self.threads_max() {
+                0 => (Self::idle_pool, 0),
+                _ => (Self::idle_pool, (!process::is_sandboxed()).into()),
+            },
+        };
+        if workers_max > 0 && ring.enlist(workers_max) {
+            let is_urgent = ring.is_low();
+            pool(self).in_background(Arc::clone(ring) as Arc<dyn Background>, is_urgent);
+        }
+    }
+
+    /// Pool threads that work on jobs at once: a thread that submits one need not take part, so there may be as
+    /// many as CPUs. On one CPU there are none.
+    fn threads_busy_max(&self) -> usize {
+        match self.helpers_max() {
+            0 => 0,
+            _ => self.threads_max().min(cpus()),
+        }
+    }
+
+    /// Has pool threads come for the jobs that wait, where there may be any.
+    #[cfg(feature = "software")]
+    pub(crate) fn serve_jobs(&self, for_call: bool) {
+        if let Some(work) = self.jobs.enlist(self.threads_busy_max(), for_call) {
+            self.pool().in_jobs(work);
+        }
+    }
+
+    /// Puts what `make` makes of `buffers` into the queue of jobs, unless that is full.
+    #[cfg(feature = "software")]
+    pub(crate) fn submit<R, T>(
+        &self,
+        buffers: R,
+        make: impl FnOnce(R) -> PublicKeyRequest,
+        options: JobOptions,
+        convert: fn(Buffer) -> T,
+    ) -> Result<Job<T>, QueueFull<R>> {
+        let job = self.jobs.submit(buffers, make, options, convert)?;
+        self.serve_jobs(false);
+        Ok(job)
+    }
+
+    pub(crate) fn enter(&self) -> Busy<'_> {
+        self.callers.enter()
+    }
+
+    /// Keeps `cipher_threads` threads where the options ask for it.
+    pub(crate) fn reserve(self: &Arc<Self>) -> Result<Option<Reserved>, Error> {
+        let options = self.options();
+        if options.reservation == Reservation::Shared {
+            return Ok(None);
+        }
+        let wanted = options.cipher_threads;
+        let threads_max = self.threads_max();
+        process::undivided(|| {
+            let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+            let free = threads_max.saturating_sub(*reserved);
+            if wanted > free {
+                return Err(Error::NoThreadsFree { wanted, free });
+            }
+            *reserved += wanted;
+            Ok(())
+        })?;
+        Ok(Some(Reserved {
+            engine: Arc::clone(self),
+            threads: wanted,
+        }))
+    }
+}
+
+/// Threads that a cipher keeps for itself.
+pub(crate) struct Reserved {
+    engine: Arc<Engine>,
+    threads: usize,
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        process::undivided(|| {
+            *self
+                .engine
+                .reserved
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) -= self.threads;
+        });
+    }
+}
+
+/// Called by pool threads before they end.
+fn leave_thread() {
+    #[cfg(feature = "software")]
+    crate::aws_lc::leave_thread();
+}

@@ -1,0 +1,87 @@
+//! How much a context does with its kernel before it is worth a session.
+//!
+//! A context is a session that has not been looked at yet: one kernel and a position. It costs what
+//! the plain library's costs: nothing is locked, asked or allocated to set a key. Only one that has
+//! served more than a few microseconds of work, or gets a long request, opens a session, and with it
+//! all that sessions can do.
+
+use oarlock_kernels::aes::Backend;
+
+/// What a context does by itself.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct FirstLook {
+    /// A request of fewer bytes is the kernel's, even where there is a session.
+    pub(crate) short_bytes: usize,
+    /// One of fewer bytes is done on the calling thread, even where it is the session's.
+    pub(crate) helped_bytes: usize,
+    /// Bytes that the kernel serves before a session is opened.
+    pub(crate) kernel_bytes: usize,
+}
+
+impl FirstLook {
+    /// As many bytes as [`short_bytes`](Self::short_bytes) gain nothing by a session: up to two
+    /// microseconds of work, or a block. What the kernel serves is some 20 µs of work, of which a
+    /// session costs two.
+    pub(crate) fn aes_ctr(backend: Backend) -> Self {
+        let (short_bytes, kernel_bytes) = match backend {
+            // A session may know better.
+            Backend::Portable => (0, 0),
+            _ => (2 << 10, 512 << 10),
+        };
+        Self {
+            short_bytes,
+            kernel_bytes,
+            helped_bytes: if has_aes_instructions(backend) {
+                HELPED_BYTES
+            } else {
+                0
+            },
+        }
+    }
+
+    /// Likewise.
+    pub(crate) const CHACHA20: Self = Self {
+        short_bytes: 8 << 10,
+        helped_bytes: HELPED_BYTES,
+        kernel_bytes: 64 << 10,
+    };
+
+    /// Of other stream ciphers.
+    pub(crate) const OTHER_STREAM: Self = Self {
+        short_bytes: 16,
+        helped_bytes: 0,
+        kernel_bytes: 4 << 10,
+    };
+
+    /// Of decryption; some 20 µs of it, of which a session costs two.
+    pub(crate) fn cbc(backend: Backend) -> Self {
+        match backend {
+            // A session may know better.
+            Backend::Portable => Self::default(),
+            _ => Self::AEAD,
+        }
+    }
+
+    /// Shorter messages are not worth several threads, though they be awake. The kernel's is some
+    /// 40 µs of work, of which a session costs one.
+    pub(crate) const AEAD: Self = Self {
+        short_bytes: 64 << 10,
+        helped_bytes: 0,
+        kernel_bytes: 512 << 10,
+    };
+}
+
+fn has_aes_instructions(backend: Backend) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let has = matches!(
+        backend,
+        Backend::AesNi(_) | Backend::Vaes256(_) | Backend::Vaes512(_)
+    );
+    #[cfg(not(target_arch = "x86_64"))]
+    let has = !matches!(backend, Backend::Portable);
+    has
+}
+
+/// What is as fast as this takes no help for less: keystream from another core is no faster than that
+/// made here, and a program that sends packets of 32 KiB keeps the other core busy by itself.
+const HELPED_BYTES: usize = 256 << 10;

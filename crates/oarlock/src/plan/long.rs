@@ -1,0 +1,144 @@
+//! A long request, of any kind of session: which way it goes, how threads share it, and what of that
+//! is counted.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use inout::InOutBuf;
+
+use super::cores::Busy;
+use super::engine::Engine;
+use super::helpers::HelpersOf;
+use super::pace::{Pace, Way};
+use crate::costs::stats::OperationStats;
+use crate::options::Strategy;
+use crate::threads::pool::Stripes;
+use crate::threads::pool::tickets::Role;
+
+/// What a request that may gain from help is to do.
+pub(crate) enum Look<'a> {
+    /// All of it on the calling thread.
+    Inline,
+    /// The same, without a look at clock and pool; then it calls [`Pace::pass_over`].
+    PassOver,
+    /// It goes this way, and is timed.
+    At(LongRequest<'a>, Way),
+}
+
+/// The way of a request of `bytes`, which several threads may share if it `may_be_cut`.
+pub(crate) fn look<'a>(
+    engine: &'a Engine,
+    strategy: Strategy,
+    pace: &mut Pace,
+    bytes: usize,
+    may_be_cut: bool,
+) -> Look<'a> {
+    match strategy {
+        Strategy::Inline | Strategy::Prefetch => return Look::Inline,
+        Strategy::Auto if !pace.looks_at(bytes) => return Look::PassOver,
+        Strategy::Auto | Strategy::Stripe => {}
+    }
+    if !may_be_cut || LongRequest::helpers_max(engine) == 0 {
+        return Look::Inline;
+    }
+    let request = LongRequest::begin(engine, bytes);
+    let way = request.choose(strategy, pace);
+    Look::At(request, way)
+}
+
+/// A request that is under way and timed. While it is, its caller counts as busy.
+pub(crate) struct LongRequest<'a> {
+    engine: &'a Engine,
+    bytes: usize,
+    helpers_max: usize,
+    began: Instant,
+    /// From there to a helper's first piece; the most there is while none has begun.
+    first_help_ns: AtomicU64,
+    _busy: Busy<'a>,
+}
+
+impl<'a> LongRequest<'a> {
+    /// Most helpers that one may have. Where there are none, it need not be timed.
+    pub(crate) fn helpers_max(engine: &Engine) -> usize {
+        engine.helpers_max().min(engine.live.cipher_threads())
+    }
+
+    pub(crate) fn begin(engine: &'a Engine, bytes: usize) -> Self {
+        Self {
+            engine,
+            bytes,
+            helpers_max: Self::helpers_max(engine),
+            began: Instant::now(),
+            first_help_ns: AtomicU64::new(u64::MAX),
+            _busy: engine.enter(),
+        }
+    }
+
+    /// The way to go.
+    pub(crate) fn choose(&self, strategy: Strategy, pace: &mut Pace) -> Way {
+        match strategy {
+            Strategy::Inline | Strategy::Prefetch => Way::Inline,
+            Strategy::Stripe => Way::Stripe {
+                helpers: self.helpers_max,
+            },
+            Strategy::Auto => {
+                let pool = HelpersOf::of(self.engine, self.helpers_max);
+                pace.choose(self.bytes, self.began, &pool)
+            }
+        }
+    }
+
+    /// Has `piece` do each of the stripes once, by its number, here and on up to `helpers` other
+    /// threads, and counts how many each did.
+    pub(crate) fn share(
+        &self,
+        helpers: usize,
+        stripes: &Stripes<'_>,
+        counts: &mut OperationStats,
+        piece: &(impl Fn(u32, InOutBuf<'_, '_, u8>) + Sync),
+    ) {
+        let helper_stripes = AtomicU64::new(0);
+        let (began, first_help_ns) = (self.began, &self.first_help_ns);
+        let pool = self.engine.pool();
+        pool.run(helpers, &|role| {
+            let mut done = 0;
+            while let Some((number, stripe)) = stripes.take(role) {
+                if role == Role::Helper && done == 0 {
+                    let waited = began.elapsed().as_nanos() as u64;
+                    first_help_ns.fetch_min(waited, Ordering::Relaxed);
+                }
+                done += 1;
+                piece(number, stripe);
+                // The caller does the rest.
+                if role == Role::Helper && pool.has_jobs() {
+                    break;
+                }
+            }
+            if role == Role::Helper {
+                helper_stripes.fetch_add(done, Ordering::Relaxed);
+            }
+        });
+        counts.striped_requests += 1;
+        counts.helper_stripes += helper_stripes.into_inner();
+        if let Some(waited) = self.first_help() {
+            counts.joined_requests += 1;
+            counts.queue_wait += waited;
+        }
+    }
+
+    fn first_help(&self) -> Option<Duration> {
+        let ns = self.first_help_ns.load(Ordering::Relaxed);
+        (ns != u64::MAX).then(|| Duration::from_nanos(ns))
+    }
+
+    /// Takes note of the time it took.
+    pub(crate) fn end(self, way: Way, pace: &mut Pace, counts: &mut OperationStats) {
+        let ended = Instant::now();
+        if let Some(waited) = self.first_help() {
+            pace.joined(&self.engine.machine, waited);
+        }
+        pace.learn(way, self.bytes, self.began, ended);
+        counts.timed_requests += 1;
+        counts.service += ended.duration_since(self.began);
+    }
+}

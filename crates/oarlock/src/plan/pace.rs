@@ -1,0 +1,387 @@
+//! What a session knows of its own speed and rhythm, and which way its next request goes by that.
+
+use std::time::{Duration, Instant};
+
+use super::ahead::Ahead;
+use super::cut;
+use super::helpers::Helpers;
+use super::stripe::{HANDOFF_NS_HOPED, STILL_WORTHWHILE, StripeGain, WORTHWHILE};
+use super::wake::{STREAK_TO_WAKE, WATCH, Waking};
+use crate::costs::cost::{Cost, Machine};
+use crate::costs::live::LiveMachine;
+use crate::costs::lookup::Costs;
+use crate::threads::prefetch::RingSize;
+
+/// The way of one request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    Inline,
+    Stripe { helpers: usize },
+}
+
+/// What a session knows of its own speed and rhythm.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    cost: Cost,
+    /// As the last look found it.
+    machine: Machine,
+    /// When the last request that was looked at ended.
+    last_end: Option<Instant>,
+    /// Bytes since then that were not looked at.
+    unseen_bytes: usize,
+    /// Requests that are inline without a look at clock and pool: those after one that stood
+    /// alone, and short ones that helpers do not gain for.
+    passed_over: u32,
+    /// Looks in a row with less than a watch between them.
+    streak: u32,
+    waking: Waking,
+    stripes: StripeGain,
+    pub(super) ahead: Ahead,
+}
+
+impl Pace {
+    /// Of a session without keystream to be made ahead.
+    pub(crate) fn new(cost: Cost) -> Self {
+        Self {
+            cost,
+            machine: Costs::default().machine().0,
+            last_end: None,
+            unseen_bytes: 0,
+            passed_over: 0,
+            streak: 0,
+            waking: Waking::default(),
+            stripes: StripeGain::default(),
+            ahead: Ahead::default(),
+        }
+    }
+
+    /// Of another key, or on another device.
+    pub(crate) fn begin_anew(&mut self, cost: Cost) {
+        let ring_bytes = self.ahead.ring_bytes;
+        *self = Self::new(cost);
+        self.ahead.ring_bytes = ring_bytes;
+    }
+
+    /// Keystream may be made ahead, in streams of `ring_bytes` together.
+    pub(crate) fn may_make_ahead(&mut self, ring_bytes: usize) {
+        self.ahead.ring_bytes = ring_bytes;
+    }
+
+    /// Requests below this gain nothing from stripes.
+    pub(crate) fn long_bytes(&self) -> usize {
+        self.bytes_in(LONG_NS)
+    }
+
+    /// Bytes that a stream may serve inline before its next look: it counts them.
+    pub(crate) fn unseen_bytes_max(&self) -> usize {
+        self.bytes_in(if self.stripes.are_in_use {
+            LONG_NS
+        } else {
+            UNSEEN_NS
+        })
+    }
+
+    fn bytes_in(&self, ns: f64) -> usize {
+        let ns = (ns - self.cost.setup_ns).max(ns / 2.0);
+        (self.cost.bytes_per_ns * ns) as usize
+    }
+
+    /// Whether a request is worth a look at clock and pool.
+    pub(crate) fn looks_at(&self, bytes: usize) -> bool {
+        self.passed_over == 0 || self.cost.ns(bytes) > self.asleep_ns_min()
+    }
+
+    /// Takes note of a request that was not looked at.
+    pub(crate) fn pass_over(&mut self) {
+        // None are left to pass over if the session has moved meanwhile and begun anew.
+        self.passed_over = self.passed_over.saturating_sub(1);
+        if self.passed_over == 0 {
+            // So that the next one, which is looked at, can tell whether it follows.
+            self.last_end = Some(Instant::now());
+            self.unseen_bytes = 0;
+        }
+    }
+
+    /// Takes note of bytes that were not looked at.
+    pub(crate) fn add_unseen(&mut self, bytes: usize) {
+        self.unseen_bytes = self.unseen_bytes.saturating_add(bytes);
+    }
+
+    pub(crate) fn choose(&mut self, bytes: usize, now: Instant, pool: &impl Helpers) -> Way {
+        self.machine = pool.machine();
+        self.stripes.sent_for_awake = None;
+        self.stripes.expected_ns = None;
+        self.ahead.is_wanted = false;
+        let inline_ns = self.cost.ns(bytes);
+        let follows = self.take_in_pause(bytes, inline_ns, now);
+        let available = pool.available();
+        let way = match available {
+            0 => Way::Inline,
+            _ => self.by_stripes_or_not(bytes, inline_ns, now, available, pool),
+        };
+        if available > 0
+            && bytes <= self.ahead.ring_bytes
+            && self.ahead.looks >= self.ahead.looks_needed
+            && self.is_better_made_ahead(bytes, inline_ns, available, way)
+        {
+            self.ahead.is_wanted = true;
+            self.ahead.helpers = available;
+        }
+        self.passed_over = match way {
+            Way::Inline if !follows => PASSED_OVER,
+            // A stream counts bytes instead.
+            Way::Inline if self.ahead.ring_bytes == 0 => (UNSEEN_NS / inline_ns) as u32,
+            _ => 0,
+        };
+        self.stripes.are_in_use = way != Way::Inline;
+        way
+    }
+
+    /// Whether the last look found that the next requests should find keystream made ahead. Tells
+    /// it once.
+    pub(crate) fn wants_keystream_ahead(&mut self) -> bool {
+        std::mem::take(&mut self.ahead.is_wanted)
+    }
+
+    /// The time since the last look; whether it was spent on requests for the most part.
+    fn take_in_pause(&mut self, bytes: usize, inline_ns: f64, now: Instant) -> bool {
+        // Those that were not looked at are taken to be like this one.
+        let unseen = self.unseen_bytes as f64 / bytes.max(1) as f64;
+        self.unseen_bytes = 0;
+        let pause_ns = self.last_end.map(|end| {
+            let ns = now.duration_since(end).as_nanos() as f64;
+            (ns - unseen * inline_ns).max(0.0)
+        });
+        let follows = pause_ns.is_some_and(|ns| ns < WATCH.as_nanos() as f64);
+        self.streak = if follows {
+            self.streak.saturating_add(1)
+        } else {
+            0
+        };
+        self.ahead.looks = self.ahead.looks.saturating_add(1);
+        self.ahead.forget_a_little(&self.machine);
+        if let Some(pause_ns) = pause_ns {
+            self.ahead.paused(pause_ns / (unseen + 1.0));
+        }
+        follows
+    }
+
+    /// Whether requests like this one are done sooner if helpers make keystream meanwhile.
+    ///
+    /// In a period of one request and one gap g, k helpers make k P / T of a request's keystream.
+    /// Where that is less than all, the rest f is computed inline: P = g + (1 - f) T + f x with
+    /// f = k P / T, and x the time to take what is there.
+    fn is_better_made_ahead(
+        &self,
+        bytes: usize,
+        inline_ns: f64,
+        helpers: usize,
+        otherwise: Way,
+    ) -> bool {
+        let taking_ns = self.ahead.taking_ns(&self.machine, bytes);
+        if taking_ns > WORTHWHILE * inline_ns {
+            return false;
+        }
+        let otherwise_ns = match otherwise {
+            Way::Stripe { helpers } => self.striped_ns(inline_ns, helpers),
+            // In a stream that helpers would soon be awake for.
+            Way::Inline
+                if self.streak > 0
+                    && self.stripes.barred == 0
+                    && self.may_be_cut(bytes, helpers) =>
+            {
+                self.striped_ns(inline_ns, helpers).min(inline_ns)
+            }
+            Way::Inline => inline_ns,
+        };
+        let gap_ns = self.ahead.gap_ns;
+        let helpers = helpers as f64;
+        let period_ns =
+            (gap_ns + inline_ns) * inline_ns / (inline_ns + helpers * (inline_ns - taking_ns));
+        let ahead_ns = (period_ns - gap_ns).max(taking_ns);
+        // What is there is there after a pause as well: of equals it is the better.
+        let is_much_slower = taking_ns < inline_ns / 4.0;
+        let is_in_use = self.ahead.bytes_per_ns.is_some();
+        let share = match (is_much_slower, is_in_use) {
+            (true, _) => EQUAL,
+            (false, true) => STILL_WORTHWHILE,
+            (false, false) => WORTHWHILE,
+        };
+        ahead_ns < share * otherwise_ns
+    }
+
+    /// Takes note of a request, one in [`REQUESTS_PER_TIMED`](super::ahead::REQUESTS_PER_TIMED), that keystream was there for, but for
+    /// the bytes that were done `inline`; whether the streams still gain.
+    pub(crate) fn learn_taking(
+        &mut self,
+        bytes: usize,
+        inline: usize,
+        began: Instant,
+        ended: Instant,
+    ) -> bool {
+        let ns = ended.duration_since(began).as_nanos() as f64;
+        self.ahead.timed(began, ended);
+        if inline > bytes / 2 {
+            return true;
+        }
+        let ns = ns - inline as f64 / self.cost.bytes_per_ns;
+        self.ahead.taken(&self.machine, bytes - inline, ns);
+        let inline_ns = self.cost.ns(bytes);
+        self.is_better_made_ahead(bytes, inline_ns, self.ahead.helpers, Way::Inline)
+    }
+
+    /// A request from here on is worth the waking of helpers.
+    fn asleep_ns_min(&self) -> f64 {
+        (ASLEEP_PER_WAKE * self.machine.wake_ns).max(ASLEEP_NS_MIN)
+    }
+
+    /// Little of what was made ahead was there when it was asked for, or there is no room for it.
+    pub(crate) fn prefetch_failed(&mut self) {
+        self.ahead.failed();
+    }
+
+    fn by_stripes_or_not(
+        &mut self,
+        bytes: usize,
+        inline_ns: f64,
+        now: Instant,
+        available: usize,
+        pool: &impl Helpers,
+    ) -> Way {
+        if !self.may_be_cut(bytes, available) {
+            return Way::Inline;
+        }
+        let awake = pool.awake().min(available);
+        let is_worth_waking = inline_ns > self.asleep_ns_min();
+        if self.stripes.barred > 0 && !is_worth_waking {
+            self.stripes.barred -= 1;
+            return Way::Inline;
+        }
+        if awake > 0 {
+            if self.waking.is_overdue(now) {
+                self.waking.since = None;
+            }
+            // A longer request is worth waking the rest.
+            let helpers = if is_worth_waking { available } else { awake };
+            let worthwhile = if self.stripes.handoff_ns.is_some() {
+                STILL_WORTHWHILE
+            } else {
+                WORTHWHILE
+            };
+            if !is_worth_waking && self.striped_ns(inline_ns, awake) >= worthwhile * inline_ns {
+                return Way::Inline;
+            }
+            self.stripes.sent_for_awake = Some(true);
+            if helpers == awake {
+                self.stripes.expected_ns = Some((inline_ns, inline_ns / (awake + 1) as f64));
+            }
+            return Way::Stripe { helpers };
+        }
+        if is_worth_waking {
+            self.stripes.sent_for_awake = Some(false);
+            return Way::Stripe { helpers: available };
+        }
+        if self.waking.since.is_some() {
+            if !self.waking.is_overdue(now) {
+                // On its way: who comes between two requests watches for less than a long one
+                // takes, and is to find something.
+                return if inline_ns > WATCH.as_nanos() as f64 / 4.0 {
+                    Way::Stripe { helpers: available }
+                } else {
+                    Way::Inline
+                };
+            }
+            // Woken, and asleep again before it could help: not so soon next time.
+            self.waking.since = None;
+            self.waking.streak_to_wake = self.waking.streak_to_wake.saturating_mul(2);
+            self.streak = 0;
+        }
+        if self.streak >= self.waking.streak_to_wake
+            && self.striped_ns(inline_ns, available) < WORTHWHILE * inline_ns
+        {
+            self.waking.since = Some(now);
+            self.stripes.sent_for_awake = Some(false);
+            return Way::Stripe { helpers: available };
+        }
+        Way::Inline
+    }
+
+    /// Whether there is more than one stripe in it.
+    fn may_be_cut(&self, bytes: usize, helpers: usize) -> bool {
+        bytes > self.stripe_bytes(bytes, helpers + 1)
+    }
+
+    /// With so many helpers that are awake.
+    fn striped_ns(&self, inline_ns: f64, helpers: usize) -> f64 {
+        // Until it is known, it may well be half of what it is at most: to find out costs less
+        // than not to.
+        let handoff_ns = self
+            .stripes
+            .handoff_ns
+            .unwrap_or((self.machine.handoff_ns / 2.0).min(HANDOFF_NS_HOPED));
+        handoff_ns + inline_ns / (helpers + 1) as f64
+    }
+
+    /// Takes note of a request that was looked at and went `way`.
+    pub(crate) fn learn(&mut self, way: Way, bytes: usize, began: Instant, ended: Instant) {
+        self.last_end = Some(ended);
+        let ns = ended.duration_since(began).as_nanos() as f64;
+        match way {
+            // Shorter ones are not measured by a clock of 20 to 40 ns.
+            Way::Inline if ns > LONG_NS / 2.0 => {
+                // A setup that is less than told shall not make the rate endless.
+                let ns = (ns - self.cost.setup_ns).max(ns / 2.0);
+                let rate = &mut self.cost.bytes_per_ns;
+                *rate += (bytes as f64 / ns - *rate) / 8.0;
+            }
+            Way::Inline => {}
+            Way::Stripe { .. } => {
+                // A thread that is being made counts as awake.
+                let is_under_way = self.waking.since.is_some();
+                if let Some((inline_ns, share_ns)) = self.stripes.expected_ns.take()
+                    && !is_under_way
+                {
+                    self.stripes.learn(inline_ns, share_ns, ns);
+                }
+            }
+        }
+    }
+
+    /// Takes note of how long after the request the first helper began; before
+    /// [`learn`](Self::learn).
+    pub(crate) fn joined(&mut self, live: &LiveMachine, waited: Duration) {
+        self.waking.since = None;
+        self.waking.streak_to_wake = STREAK_TO_WAKE;
+        if let Some(was_awake) = self.stripes.sent_for_awake.take() {
+            live.joined(was_awake, waited);
+        }
+    }
+
+    /// How streams of `stream_bytes` are cut.
+    pub(crate) fn ring_size(&self, stream_bytes: usize, streams: usize) -> RingSize {
+        cut::ring_size(self.cost.bytes_per_ns, stream_bytes, streams)
+    }
+
+    /// How a request of `bytes` is cut for `threads`.
+    pub(crate) fn stripe_bytes(&self, bytes: usize, threads: usize) -> usize {
+        cut::stripe_bytes(self.cost.bytes_per_ns, bytes, threads)
+    }
+}
+
+/// Shorter requests gain little from a helper that is awake.
+const LONG_NS: f64 = 2_000.0;
+/// A look at clock and pool every so often is less than a hundredth.
+const UNSEEN_NS: f64 = 16_000.0;
+/// Requests that end sooner wake nobody, however fast a wake-up was when it was measured: beside
+/// others on a virtual machine it takes 55 to 80 µs.
+const ASLEEP_NS_MIN: f64 = 100_000.0;
+/// A wake-up takes now half and now twice what it takes on average, and costs the caller a system
+/// call.
+const ASLEEP_PER_WAKE: f64 = 2.0;
+/// Times that may be a little longer and still count as equal.
+const EQUAL: f64 = 1.05;
+/// After one that stood alone.
+const PASSED_OVER: u32 = 6;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,420 @@
+#![allow(clippy::unwrap_used)]
+
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::costs::cost::{Cost, Machine};
+use crate::costs::live::LiveMachine;
+use crate::plan::ahead::{LOOKS_TO_PREFETCH, REQUESTS_PER_TIMED};
+use crate::plan::cut::{PAGE, STRIPE_BYTES_MAX};
+use crate::plan::wake::STREAK_TO_WAKE;
+
+/// A pool that is as it is told.
+struct Told {
+    available: usize,
+    awake: usize,
+}
+
+impl Helpers for Told {
+    fn available(&self) -> usize {
+        self.available
+    }
+    fn awake(&self) -> usize {
+        self.awake
+    }
+    fn machine(&self) -> Machine {
+        MACHINE
+    }
+}
+
+const MACHINE: Machine = Machine {
+    handoff_ns: 600.0,
+    wake_ns: ASLEEP_NS_MIN / ASLEEP_PER_WAKE,
+    other_core_bytes_per_ns: 36.0,
+    own_core_bytes_per_ns: 30.0,
+};
+
+/// Without a setup.
+fn pace(bytes_per_second: u64) -> Pace {
+    Pace::new(Cost::new(0, bytes_per_second))
+}
+
+const ASLEEP: Told = Told {
+    available: 3,
+    awake: 0,
+};
+const AWAKE: Told = Told {
+    available: 3,
+    awake: 2,
+};
+/// One byte a nanosecond: bytes are nanoseconds.
+const RATE: u64 = 1_000_000_000;
+const RING_BYTES: usize = 128 << 10;
+const SHORT: usize = (ASLEEP_NS_MIN / 2.0) as usize;
+const LONG: usize = (ASLEEP_NS_MIN * 2.0) as usize;
+
+/// A session's requests, at times of their own making.
+struct Session {
+    pace: Pace,
+    now: Instant,
+    /// Helpers that are awake come; else stripes take as long as inline.
+    helpers_come: bool,
+}
+
+impl Session {
+    /// Of a cipher whose keystream is not to be made ahead.
+    fn new() -> Self {
+        Self {
+            pace: pace(RATE),
+            now: Instant::now(),
+            helpers_come: true,
+        }
+    }
+
+    fn of_stream(bytes_per_second: u64) -> Self {
+        let mut session = Self::new();
+        session.pace = pace(bytes_per_second);
+        session.pace.may_make_ahead(RING_BYTES);
+        session
+    }
+
+    /// One request `gap` after the last, which takes as long as the rate and the way say.
+    fn request(&mut self, gap: Duration, bytes: usize, pool: &Told) -> Way {
+        let began = self.now + gap;
+        let way = self.pace.choose(bytes, began, pool);
+        let mut ns = bytes as f64 / self.pace.cost.bytes_per_ns;
+        if let Way::Stripe { helpers } = way
+            && pool.awake > 0
+            && self.helpers_come
+        {
+            ns /= (helpers + 1) as f64;
+            let live = LiveMachine::new(MACHINE);
+            self.pace.joined(&live, Duration::ZERO);
+        }
+        self.now = began + Duration::from_nanos(ns as u64);
+        self.pace.learn(way, bytes, began, self.now);
+        way
+    }
+
+    /// The same; whether keystream is to be made ahead.
+    fn ahead(&mut self, gap: Duration, bytes: usize, pool: &Told) -> bool {
+        self.request(gap, bytes, pool);
+        self.pace.wants_keystream_ahead()
+    }
+}
+
+#[test]
+fn where_no_core_is_free_all_is_inline() {
+    let mut session = Session::new();
+    let pool = Told {
+        available: 0,
+        awake: 2,
+    };
+    for bytes in [0, 1, SHORT, LONG, usize::MAX] {
+        assert_eq!(
+            session.pace.choose(bytes, session.now, &pool),
+            Way::Inline,
+            "{bytes}"
+        );
+    }
+}
+
+#[test]
+fn sleeping_helpers_are_woken_for_a_request_that_outlasts_the_wake_up() {
+    let mut session = Session::new();
+    let apart = 10 * WATCH;
+    assert_eq!(session.request(apart, SHORT, &ASLEEP), Way::Inline);
+    assert_eq!(
+        session.request(apart, LONG, &ASLEEP),
+        Way::Stripe { helpers: 3 }
+    );
+}
+
+#[test]
+fn helpers_awake_are_used_where_they_gain_and_the_rest_woken_where_it_pays() {
+    let mut session = Session::new();
+    let choose = |session: &mut Session, bytes| session.request(WATCH, bytes, &AWAKE);
+    // A page is one stripe.
+    assert_eq!(choose(&mut session, PAGE), Way::Inline);
+    assert_eq!(choose(&mut session, SHORT), Way::Stripe { helpers: 2 });
+    assert_eq!(choose(&mut session, LONG), Way::Stripe { helpers: 3 });
+    // No more than a core is there for.
+    let pool = Told {
+        available: 1,
+        awake: 9,
+    };
+    let way = session.request(WATCH, SHORT, &pool);
+    assert_eq!(way, Way::Stripe { helpers: 1 });
+}
+
+#[test]
+fn a_streak_wakes_helpers_ahead_and_a_pause_ends_it() {
+    let mut session = Session::new();
+    let close = WATCH / 2;
+    // The first follows nothing.
+    for _ in 0..STREAK_TO_WAKE {
+        assert_eq!(session.request(close, SHORT, &ASLEEP), Way::Inline);
+    }
+    assert_eq!(session.request(WATCH, SHORT, &ASLEEP), Way::Inline);
+    for _ in 1..STREAK_TO_WAKE {
+        assert_eq!(session.request(close, SHORT, &ASLEEP), Way::Inline);
+    }
+    assert_eq!(
+        session.request(close, SHORT, &ASLEEP),
+        Way::Stripe { helpers: 3 }
+    );
+}
+
+#[test]
+fn waking_ahead_in_vain_backs_off_until_a_helper_is_met_awake() {
+    let mut session = Session::new();
+    let close = WATCH / 2;
+    // How many are inline before, and all that follow until the waking is found to be in vain.
+    let until_woken = |session: &mut Session| {
+        let mut way = || session.request(close, SHORT, &ASLEEP);
+        let inline = (0..1000).take_while(|_| way() == Way::Inline).count();
+        (0..1000).find(|_| way() == Way::Inline).unwrap();
+        inline as u32
+    };
+    assert_eq!(until_woken(&mut session), STREAK_TO_WAKE);
+    assert_eq!(until_woken(&mut session), 2 * STREAK_TO_WAKE - 1);
+    assert_eq!(until_woken(&mut session), 4 * STREAK_TO_WAKE - 1);
+    session.request(close, SHORT, &AWAKE);
+    session.request(WATCH, SHORT, &ASLEEP);
+    assert_eq!(until_woken(&mut session), STREAK_TO_WAKE - 1);
+}
+
+#[test]
+fn a_thread_under_way_teaches_nothing_about_stripes() {
+    let mut session = Session::new();
+    session.helpers_come = false;
+    for _ in 0..=STREAK_TO_WAKE {
+        session.request(WATCH / 2, SHORT, &ASLEEP);
+    }
+    // Counted as awake while it is being made.
+    for _ in 0..4 {
+        let way = session.request(Duration::ZERO, SHORT, &AWAKE);
+        assert_ne!(way, Way::Inline);
+    }
+}
+
+#[test]
+fn the_back_off_has_no_end_to_overflow_at() {
+    let mut session = Session::new();
+    session.pace.waking.streak_to_wake = u32::MAX;
+    session.pace.streak = u32::MAX;
+    for _ in 0..4 {
+        session.request(WATCH / 2, SHORT, &ASLEEP);
+    }
+    assert_eq!(session.pace.waking.streak_to_wake, u32::MAX);
+}
+
+#[test]
+fn of_requests_that_stand_alone_most_are_spared_the_look() {
+    let mut session = Session::new();
+    session.request(WATCH, SHORT, &ASLEEP);
+    for _ in 0..PASSED_OVER {
+        assert!(!session.pace.looks_at(SHORT));
+        assert!(session.pace.looks_at(LONG), "worth a wake-up by itself");
+        session.pace.pass_over();
+    }
+    assert!(session.pace.looks_at(SHORT));
+    // Of those in a row none is.
+    session.now = Instant::now();
+    session.request(WATCH / 2, SHORT, &ASLEEP);
+    assert!(session.pace.looks_at(SHORT));
+    session.pace.pass_over();
+    assert!(session.pace.looks_at(SHORT));
+}
+
+#[test]
+fn a_slow_cipher_with_pauses_is_made_ahead_from_the_third_look_on() {
+    let mut session = Session::of_stream(RATE / 8);
+    let pause = Duration::from_millis(1);
+    for _ in 1..LOOKS_TO_PREFETCH {
+        assert!(!session.ahead(pause, 4096, &ASLEEP));
+    }
+    assert!(session.ahead(pause, 4096, &ASLEEP));
+    session.pace.prefetch_failed();
+    let more = (0..100)
+        .take_while(|_| !session.ahead(pause, 4096, &ASLEEP))
+        .count();
+    assert_eq!(more as u32, 4 * LOOKS_TO_PREFETCH - 1, "not so soon again");
+}
+
+#[test]
+fn a_consumer_with_other_work_finds_keystream_and_one_without_shares_its_requests() {
+    let one = Told {
+        available: 1,
+        awake: 1,
+    };
+    for (gap_us, expected) in [(20, true), (0, false)] {
+        // 32 KiB packets at 4 GB/s.
+        let mut session = Session::of_stream(4 * RATE);
+        let gap = Duration::from_micros(gap_us);
+        let is_ahead = (0..50).map(|_| session.ahead(gap, 32 << 10, &one)).last();
+        assert_eq!(is_ahead, Some(expected), "{gap_us}");
+    }
+}
+
+#[test]
+fn short_requests_in_a_row_are_seen_by_their_bytes() {
+    let mut session = Session::of_stream(RATE / 8);
+    let one = Told {
+        available: 1,
+        awake: 0,
+    };
+    let bytes = session.pace.unseen_bytes_max();
+    for look in 1..=LOOKS_TO_PREFETCH {
+        // As many requests of 64 bytes as fit, and the time that they take.
+        session.pace.add_unseen(bytes - 64);
+        let unseen = Duration::from_nanos(8 * (bytes as u64 - 64));
+        let is_ahead = session.ahead(unseen, 64, &one);
+        assert_eq!(is_ahead, look == LOOKS_TO_PREFETCH, "{look}");
+    }
+    assert!(session.pace.streak >= 1, "no pause between them");
+}
+
+#[test]
+fn keystream_that_comes_slowly_is_made_ahead_no_more() {
+    let mut session = Session::of_stream(10 * RATE);
+    let (bytes, pause) = (32 << 10, Duration::from_millis(1));
+    assert!((0..10).any(|_| session.ahead(pause, bytes, &ASLEEP)));
+    let inline_ns = session.pace.cost.ns(bytes);
+    // Each timed one after as many others, each with its pause.
+    let mut taken = |ns: f64| {
+        let others = (pause.as_nanos() as f64 + ns) * f64::from(REQUESTS_PER_TIMED - 1);
+        let began = session.now + pause + Duration::from_nanos(others as u64);
+        session.now = began + Duration::from_nanos(ns as u64);
+        session.pace.learn_taking(bytes, 0, began, session.now)
+    };
+    assert!((0..100).all(|_| taken(inline_ns / 2.0)));
+    // One that was interrupted changes nothing.
+    assert!(taken(1e6));
+    assert!((0..100).any(|_| !taken(1.5 * inline_ns)));
+}
+
+#[test]
+fn streams_are_given_up_when_pauses_end_and_stripes_are_better() {
+    let mut session = Session::of_stream(6 * RATE);
+    let (bytes, pause) = (64 << 10, Duration::from_micros(40));
+    let one = Told {
+        available: 1,
+        awake: 1,
+    };
+    assert!((0..50).any(|_| session.ahead(pause, bytes, &one)));
+    let mut taken = || {
+        // Half of a request's keystream is there, and the next follows at once.
+        let ns = session.pace.cost.ns(bytes) * 0.75;
+        let others = Duration::from_nanos((ns * f64::from(REQUESTS_PER_TIMED - 1)) as u64);
+        let began = session.now + others;
+        session.now = began + Duration::from_nanos(ns as u64);
+        session
+            .pace
+            .learn_taking(bytes, bytes / 2, began, session.now)
+    };
+    assert!((0..100).any(|_| !taken()));
+}
+
+#[test]
+fn requests_longer_than_the_streams_are_not_made_ahead() {
+    let mut session = Session::of_stream(RATE / 8);
+    for _ in 0..50 {
+        let pause = Duration::from_millis(1);
+        assert!(!session.ahead(pause, RING_BYTES + 1, &AWAKE));
+    }
+}
+
+#[test]
+fn stripes_that_gain_nothing_are_left_for_a_while_and_tried_again() {
+    let mut session = Session::new();
+    session.helpers_come = false;
+    let pool = Told {
+        available: 1,
+        awake: 1,
+    };
+    let bytes = SHORT / 2;
+    let ways: Vec<_> = (0..1000)
+        .map(|_| session.request(Duration::ZERO, bytes, &pool))
+        .collect();
+    let is_striped = |way: &Way| *way != Way::Inline;
+    let tried = ways.iter().filter(|way| is_striped(way)).count();
+    assert!(is_striped(&ways[0]));
+    assert!((2..20).contains(&tried), "{tried}");
+}
+
+#[test]
+fn short_stripes_go_on_where_they_gain() {
+    let mut session = Session::new();
+    let bytes = 4 * PAGE;
+    for _ in 0..1000 {
+        let way = session.request(Duration::ZERO, bytes, &AWAKE);
+        assert_eq!(way, Way::Stripe { helpers: 2 });
+    }
+}
+
+#[test]
+fn a_cipher_as_fast_as_the_way_between_cores_is_not_made_ahead() {
+    let mut session = Session::of_stream(20 * RATE);
+    for _ in 0..50 {
+        assert!(!session.ahead(Duration::from_millis(1), 64 << 10, &AWAKE));
+    }
+}
+
+#[test]
+fn streams_are_cut_into_granules_that_fit() {
+    for rate in [1, 30_000_000, 150_000_000, RATE, u64::MAX] {
+        for stream_bytes in [128, 1024, 65536, 16 * 4097, 1 << 22] {
+            let size = pace(rate).ring_size(stream_bytes, 3);
+            assert_eq!(size.granule_bytes * size.segment, stream_bytes);
+            assert!((128..=PAGE).contains(&size.granule_bytes) || stream_bytes == 16 * 4097);
+            assert!(size.granule_bytes.is_multiple_of(16), "{size:?}");
+        }
+    }
+}
+
+#[test]
+fn the_rate_follows_inline_requests_alone() {
+    let mut pace = pace(RATE);
+    let began = Instant::now();
+    let twice_as_fast = began + Duration::from_micros(5);
+    pace.learn(Way::Stripe { helpers: 1 }, 10_000, began, twice_as_fast);
+    assert_eq!(pace.cost.bytes_per_ns, 1.0);
+    for _ in 0..100 {
+        pace.learn(Way::Inline, 10_000, began, twice_as_fast);
+    }
+    assert!((pace.cost.bytes_per_ns - 2.0).abs() < 1e-3, "{pace:?}");
+    assert!(pace.long_bytes() as f64 >= 1.99 * LONG_NS, "{pace:?}");
+    // A clock that stands still teaches nothing.
+    pace.learn(Way::Inline, 1000, began, began);
+    assert!(pace.cost.bytes_per_ns.is_finite());
+}
+
+#[test]
+fn no_rate_is_too_low_or_too_high_to_plan_with() {
+    for rate in [0, 1, u64::MAX] {
+        let mut pace = pace(rate);
+        assert!(
+            pace.cost.bytes_per_ns > 0.0 && pace.long_bytes() > 0,
+            "{rate}"
+        );
+        for bytes in [0, 1, usize::MAX] {
+            pace.choose(bytes, Instant::now(), &AWAKE);
+        }
+    }
+}
+
+#[test]
+fn stripes_are_pages_within_their_bounds() {
+    for bytes in [0, 1, 63, 16 << 10, 1 << 20, (1 << 20) + 1, 1 << 30, 1 << 45] {
+        for threads in [1, 2, 3, 64, 4097] {
+            for rate in [40_000_000, 500_000_000, 27_000_000_000, u64::MAX] {
+                let stripe = pace(rate).stripe_bytes(bytes, threads);
+                assert!(
+                    stripe.is_multiple_of(PAGE) && (PAGE..=STRIPE_BYTES_MAX).contains(&stripe),
+                    "{bytes} {threads} {rate}: {stripe}"
+                );
+            }
+        }
+    }
+}

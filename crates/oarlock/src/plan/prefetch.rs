@@ -1,0 +1,270 @@
+//! The session's side of keystream made ahead: it takes what is ready and computes the rest itself;
+//! it waits for nobody. A [`Ring`] holds the keystream, and pool threads fill it.
+
+use std::sync::Arc;
+
+use inout::InOutBuf;
+use oarlock_kernels::xor::Xor;
+
+use super::ahead::REQUESTS_PER_TIMED;
+use crate::device::keyed::keystream::Keystream;
+use crate::options::{PrefetchWorker, Strategy};
+use crate::threads::prefetch::{Reader, Ring, Source};
+use crate::threads::process;
+use crate::work::counter::{Geometry, advanced};
+
+/// The keystream of a stream cipher, granule by granule.
+pub(crate) struct StreamSource {
+    pub(crate) key: Arc<dyn Keystream>,
+    pub(crate) geometry: Geometry,
+}
+
+impl Source for StreamSource {
+    fn make(&self, base: u128, index: u64, granule: &mut [u8]) {
+        let blocks = (granule.len() >> self.geometry.block_shift) as u128 * u128::from(index);
+        let counter = advanced(base, blocks, self.geometry.counter_bits);
+        granule.fill(0);
+        self.key.apply(counter, 0, granule.into());
+    }
+}
+
+/// Bytes by where their keystream came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) ready: u64,
+    pub(crate) inline: u64,
+}
+
+impl std::ops::AddAssign for Taken {
+    fn add_assign(&mut self, other: Self) {
+        self.ready += other.ready;
+        self.inline += other.inline;
+    }
+}
+
+/// A stream cipher's keystream, taken from a ring.
+pub(crate) struct Consumer {
+    reader: Reader,
+    /// log2 of the bytes of a granule.
+    granule_shift: u32,
+    geometry: Geometry,
+    xor: Xor,
+    /// Number of the epoch's first granule.
+    first: u64,
+    /// Where the epoch began, at the start of a block.
+    base: u128,
+    /// Bytes from there to where the next request is expected.
+    position: u64,
+    fork_generation: usize,
+}
+
+impl Consumer {
+    /// The ring's granules have a power of two bytes.
+    pub(crate) fn new(mut reader: Reader, geometry: Geometry, xor: Xor, counter: u128) -> Self {
+        let first = reader.restart(counter);
+        Self {
+            granule_shift: reader.ring().granule_bytes().ilog2(),
+            reader,
+            geometry,
+            xor,
+            first,
+            base: counter,
+            position: 0,
+            fork_generation: process::fork_generation(),
+        }
+    }
+
+    pub(crate) fn ring(&self) -> &Arc<Ring> {
+        self.reader.ring()
+    }
+
+    /// Whether a fork has left the ring's fillers in another process.
+    pub(crate) fn is_orphaned(&self) -> bool {
+        self.fork_generation != process::fork_generation()
+    }
+
+    /// As [`seek`](Self::seek), unless that is where the next request is expected anyway.
+    pub(crate) fn expect(&mut self, counter: u128, skip: usize) {
+        if self.geometry.after(self.base, 0, self.position) != (counter, skip) {
+            self.seek(counter, skip);
+        }
+    }
+
+    /// Moves to byte `skip` of the block at `counter`. What lies ahead and is there or under way is
+    /// kept; anywhere else an epoch begins.
+    fn seek(&mut self, counter: u128, skip: usize) {
+        let reach = self.position + self.ring().bytes() as u64;
+        match self.geometry.bytes_between((self.base, 0), (counter, skip)) {
+            Some(bytes) if (self.position..reach).contains(&bytes) => self.position = bytes,
+            _ => {
+                self.first = self.reader.restart(counter);
+                self.base = counter;
+                self.position = skip as u64;
+            }
+        }
+        self.release();
+    }
+
+    /// XORs keystream onto `data` from byte `skip` of the block at `counter` on; what is not ready
+    /// by way of `inline`, which is told the position.
+    pub(crate) fn apply(
+        &mut self,
+        counter: u128,
+        skip: usize,
+        mut data: InOutBuf<'_, '_, u8>,
+        inline: &mut dyn FnMut(u128, usize, InOutBuf<'_, '_, u8>),
+    ) -> Taken {
+        self.expect(counter, skip);
+        let granule_bytes = 1 << self.granule_shift;
+        let mut taken = Taken::default();
+        while !data.is_empty() {
+            let number = self.first + (self.position >> self.granule_shift);
+            let offset = self.position as usize & (granule_bytes - 1);
+            let bytes = data.len().min(granule_bytes - offset);
+            let (piece, rest) = data.split_at(bytes);
+            data = rest;
+            self.reader.claim(number + 1);
+            match self.reader.granule(number) {
+                Some(keystream) => {
+                    self.xor.apply(&keystream[offset..offset + bytes], piece);
+                    taken.ready += bytes as u64;
+                }
+                None => {
+                    let (counter, skip) = self.geometry.after(self.base, 0, self.position);
+                    inline(counter, skip, piece);
+                    taken.inline += bytes as u64;
+                }
+            }
+            self.position += bytes as u64;
+            self.release();
+        }
+        taken
+    }
+
+    /// Brings what will be asked for first into this core's first cache: what was made after it has
+    /// driven it out.
+    pub(crate) fn warm(&self) {
+        let first = self.first + (self.position >> self.granule_shift);
+        let granules = (WARM_BYTES >> self.granule_shift).max(1) as u64;
+        for number in first..first + granules.min(self.ring().granules()) {
+            if let Some(keystream) = self.reader.granule(number) {
+                for line in keystream.chunks(64) {
+                    std::hint::black_box(line[0]);
+                }
+            }
+        }
+    }
+
+    fn release(&mut self) {
+        let granules = self.position >> self.granule_shift;
+        self.reader.release(self.first + granules);
+    }
+}
+
+/// Keystream of messages whose nonces are a sequence: a granule each.
+pub(crate) struct Records {
+    reader: Reader,
+    /// Number of the epoch's first granule, and the sequence number it is of.
+    first: u64,
+    base: u64,
+    /// The sequence number that is expected next: all before are released.
+    next: u64,
+    fork_generation: usize,
+}
+
+impl Records {
+    pub(crate) fn new(mut reader: Reader, next: u64) -> Self {
+        let first = reader.restart(next.into());
+        Self {
+            reader,
+            first,
+            base: next,
+            next,
+            fork_generation: process::fork_generation(),
+        }
+    }
+
+    pub(crate) fn ring(&self) -> &Arc<Ring> {
+        self.reader.ring()
+    }
+
+    /// Whether a fork has left the ring's fillers in another process.
+    pub(crate) fn is_orphaned(&self) -> bool {
+        self.fork_generation != process::fork_generation()
+    }
+
+    /// The granule of message `sequence`, if it is ready. Those before it are given up.
+    pub(crate) fn take(&mut self, sequence: u64) -> Option<&[u8]> {
+        if !(self.next..self.next.saturating_add(self.ring().granules())).contains(&sequence) {
+            self.first = self.reader.restart(sequence.into());
+            self.base = sequence;
+        }
+        self.next = sequence;
+        let number = self.first + (sequence - self.base);
+        self.reader.release(number);
+        self.reader.claim(number + 1);
+        self.reader.granule(number)
+    }
+}
+
+/// Streams of keystream that a session keeps.
+pub(crate) struct Prefetched {
+    pub(crate) consumer: Consumer,
+    /// What fills them, beside the session's owner.
+    pub(crate) worker: Option<PrefetchWorker>,
+    /// Requests are to look whether keystream is there.
+    pub(crate) is_active: bool,
+    /// Since they were last found worth it.
+    pub(crate) taken: Taken,
+    /// Requests that were served.
+    requests: u32,
+}
+
+impl Prefetched {
+    pub(crate) fn new(consumer: Consumer, worker: Option<PrefetchWorker>) -> Self {
+        Self {
+            consumer,
+            worker,
+            is_active: true,
+            taken: Taken::default(),
+            requests: 0,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.consumer.ring().bytes()
+    }
+
+    /// Whether a request of `bytes` is to take what is there. One that is longer than the streams
+    /// are is better cut into stripes.
+    pub(crate) fn serves(&self, bytes: usize, strategy: Strategy) -> bool {
+        self.is_active && (strategy != Strategy::Auto || bytes <= self.consumer.ring().bytes())
+    }
+
+    /// Whether this is one of those that tell how fast keystream is taken: long enough for the
+    /// clock, and few enough that looks at it do not count.
+    pub(crate) fn is_to_be_timed(&mut self, bytes: usize, strategy: Strategy) -> bool {
+        self.requests = self.requests.wrapping_add(1);
+        strategy == Strategy::Auto
+            && bytes >= TIMED_BYTES_MIN
+            && self.requests.is_multiple_of(REQUESTS_PER_TIMED)
+    }
+
+    /// Whether a fair part of the last bytes was there.
+    pub(crate) fn is_worth_it(&mut self) -> bool {
+        let Taken { ready, inline } = self.taken;
+        if ready + inline < 4 * self.consumer.ring().bytes() as u64 {
+            return true;
+        }
+        self.taken = Taken::default();
+        ready >= inline / 8
+    }
+}
+
+/// Half of a first-level cache: the other half is the data's.
+const WARM_BYTES: usize = 16 << 10;
+/// To ask for streams costs about a key set-up, and looks are at least 2 µs of work apart.
+pub(crate) const LOOKS_PER_RETRY: u32 = 64;
+
+/// Shorter requests are not timed by a clock of 20 to 40 ns.
+const TIMED_BYTES_MIN: usize = 4096;

@@ -1,0 +1,424 @@
+//! RSA: signatures and encryption, at once or as jobs; and modular exponentiation without a key.
+//!
+//! Calls that wait compute on the calling thread, if a CPU is free. Jobs go through the queue.
+
+pub(crate) mod modexp;
+pub(crate) mod traits;
+
+use std::fmt;
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use crate::Error;
+use crate::plan::engine::Engine;
+use crate::threads::job::{Job, JobOptions, QueueFull};
+use crate::work::request::{Buffer, PublicKeyRequest, Purpose, Target, TargetRef};
+use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
+use crate::work::rsa::scheme::{EncryptionScheme, SignatureScheme};
+
+/// A private RSA key with an accelerator. Threads may share it; clones are cheap, and keep both.
+///
+/// Private operations are blinded, and every result is checked with the public exponent before it
+/// is released. Neither time nor memory accesses depend on the key, as far as aws-lc keeps to what
+/// it promises.
+///
+/// A forked child may use the keys of its parent, also those that were in use at the fork, which
+/// waits for what is under way, though not for more than 50 ms.
+///
+/// ```
+/// use oarlock::{Accelerator, Hash, JobOptions, RsaPrivateKey, SignatureScheme};
+///
+/// let accelerator = Accelerator::builder().build()?;
+/// let key = RsaPrivateKey::from_pem(include_str!("../../tests/keys/rsa2048.pem"))?;
+/// let rsa = accelerator.rsa(&key);
+///
+/// // Several at once, on as many threads as the pool has; each is also a `Future`.
+/// let scheme = SignatureScheme::Pkcs1(Hash::Sha256);
+/// let jobs: Vec<_> = [b"one", b"two"]
+///     .map(|message| rsa.submit_sign(scheme, message.to_vec(), JobOptions::default()))
+///     .into_iter()
+///     .collect::<Result<_, _>>()
+///     .expect("the queue has room for two");
+/// for job in jobs {
+///     assert_eq!(job.wait()?.len(), 256);
+/// }
+/// # Ok::<(), oarlock::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct AcceleratedRsa {
+    key: RsaPrivateKey,
+    public: AcceleratedRsaPublic,
+}
+
+/// A public RSA key with an accelerator. Threads may share it; clones are cheap.
+///
+/// ```
+/// use oarlock::{Accelerator, EncryptionScheme, Hash, RsaPrivateKey};
+///
+/// let accelerator = Accelerator::builder().build()?;
+/// let key = RsaPrivateKey::from_pem(include_str!("../../tests/keys/rsa2048.pem"))?;
+/// let scheme = EncryptionScheme::oaep(Hash::Sha256);
+/// let ciphertext = accelerator.rsa_public(key.public_key()).encrypt(&scheme, b"a key")?;
+/// assert_eq!(**accelerator.rsa(&key).decrypt(&scheme, &ciphertext)?, *b"a key");
+/// # Ok::<(), oarlock::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct AcceleratedRsaPublic {
+    key: RsaPublicKey,
+    engine: Arc<Engine>,
+}
+
+impl AcceleratedRsa {
+    pub(crate) fn new(engine: &Arc<Engine>, key: &RsaPrivateKey) -> Self {
+        Self {
+            key: key.clone(),
+            public: AcceleratedRsaPublic::new(engine, key.public_key()),
+        }
+    }
+
+    /// The public half.
+    pub fn public(&self) -> &AcceleratedRsaPublic {
+        &self.public
+    }
+
+    /// What it was made with.
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.public.engine
+    }
+
+    /// The key.
+    pub fn key(&self) -> &RsaPrivateKey {
+        &self.key
+    }
+
+    /// The signature of `message`, as long as the modulus.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] where the key is too short for the scheme, as one of 1024 bits is for
+    /// PSS with SHA-512, and with [`Hash::Sha1`]. [`Error::DeviceFailed`] where the result did not pass its check.
+    pub fn sign(&self, scheme: SignatureScheme, message: &[u8]) -> Result<Vec<u8>, Error> {
+        let request = Purpose::Sign { scheme, message };
+        self.run(&request).map(public_bytes)
+    }
+
+    /// The signature of a message whose digest, by the hash of the scheme, is `digest`.
+    ///
+    /// # Errors
+    /// As [`sign`](Self::sign), and [`Error::InvalidInput`] for a digest of another length.
+    pub fn sign_digest(&self, scheme: SignatureScheme, digest: &[u8]) -> Result<Vec<u8>, Error> {
+        let request = Purpose::SignDigest { scheme, digest };
+        self.run(&request).map(public_bytes)
+    }
+
+    /// The message in `ciphertext`.
+    ///
+    /// With [`EncryptionScheme::Pkcs1`], one in which there is no message decrypts all the same, to
+    /// a message that depends on key and ciphertext only and cannot be told from one that somebody
+    /// has sent (implicit rejection): whether a ciphertext is well-formed is what Bleichenbacher's
+    /// attack needs to know. So a caller must not take it for authenticated, and must not tell by
+    /// what comes after whether it was of the length or the form expected.
+    ///
+    /// # Errors
+    /// [`Error::DecryptionFailed`] for a ciphertext that is not as long as the modulus, or not less
+    /// than it, and with OAEP for whatever is wrong; [`Error::DeviceFailed`] where the result did
+    /// not pass its check.
+    pub fn decrypt(
+        &self,
+        scheme: &EncryptionScheme,
+        ciphertext: &[u8],
+    ) -> Result<Zeroizing<Vec<u8>>, Error> {
+        let scheme = scheme.clone();
+        self.run(&Purpose::Decrypt { scheme, ciphertext })
+    }
+
+    /// `number` ^ d mod n (RFC 8017, 5.1.2), big-endian, as long as the modulus. `number` may have
+    /// leading zeros. Without a padding around it this is no signature scheme and no encryption.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] unless `number` is less than the modulus.
+    pub fn raw_private(&self, number: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
+        self.run(&Purpose::Raw { number })
+    }
+
+    /// [`sign`](Self::sign), as a job.
+    ///
+    /// # Errors
+    /// [`QueueFull`], with the message.
+    pub fn submit_sign(
+        &self,
+        scheme: SignatureScheme,
+        message: Vec<u8>,
+        options: JobOptions,
+    ) -> Result<Job<Vec<u8>>, QueueFull<Vec<u8>>> {
+        let make = |message| Purpose::Sign { scheme, message };
+        self.submit(message, make, options, public_bytes)
+    }
+
+    /// [`sign_digest`](Self::sign_digest), as a job.
+    ///
+    /// # Errors
+    /// [`QueueFull`], with the digest.
+    pub fn submit_sign_digest(
+        &self,
+        scheme: SignatureScheme,
+        digest: Vec<u8>,
+        options: JobOptions,
+    ) -> Result<Job<Vec<u8>>, QueueFull<Vec<u8>>> {
+        let make = |digest| Purpose::SignDigest { scheme, digest };
+        self.submit(digest, make, options, public_bytes)
+    }
+
+    /// [`decrypt`](Self::decrypt), as a job.
+    ///
+    /// # Errors
+    /// [`QueueFull`], with the ciphertext.
+    pub fn submit_decrypt(
+        &self,
+        scheme: &EncryptionScheme,
+        ciphertext: Vec<u8>,
+        options: JobOptions,
+    ) -> Result<Job<Zeroizing<Vec<u8>>>, QueueFull<Vec<u8>>> {
+        let scheme = scheme.clone();
+        let make = |ciphertext| Purpose::Decrypt { scheme, ciphertext };
+        self.submit(ciphertext, make, options, |message| message)
+    }
+
+    /// [`raw_private`](Self::raw_private), as a job.
+    ///
+    /// # Errors
+    /// [`QueueFull`], with the number.
+    pub fn submit_raw_private(
+        &self,
+        number: Vec<u8>,
+        options: JobOptions,
+    ) -> Result<Job<Zeroizing<Vec<u8>>>, QueueFull<Vec<u8>>> {
+        let make = |number| Purpose::Raw { number };
+        self.submit(number, make, options, |number| number)
+    }
+
+    fn run<B: AsRef<[u8]>>(&self, purpose: &Purpose<B>) -> Result<Buffer, Error> {
+        call(self.engine(), TargetRef::Private(&self.key), purpose)
+    }
+
+    fn submit<T>(
+        &self,
+        bytes: Vec<u8>,
+        make: impl FnOnce(Buffer) -> Purpose<Buffer>,
+        options: JobOptions,
+        convert: fn(Buffer) -> T,
+    ) -> Result<Job<T>, QueueFull<Vec<u8>>> {
+        let make = |bytes| {
+            let target = Target::Private(self.key.clone());
+            PublicKeyRequest::new(target, make(Zeroizing::new(bytes)))
+        };
+        self.engine().submit(bytes, make, options, convert)
+    }
+}
+
+impl AcceleratedRsaPublic {
+    pub(crate) fn new(engine: &Arc<Engine>, key: &RsaPublicKey) -> Self {
+        Self {
+            key: key.clone(),
+            engine: Arc::clone(engine),
+        }
+    }
+
+    /// The key.
+    pub fn key(&self) -> &RsaPublicKey {
+        &self.key
+    }
+
+    /// Whether `signature` is that of `message`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidSignature`] where it is not.
+    pub fn verify(
+        &self,
+        scheme: SignatureScheme,
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<(), Error> {
+        let request = Purpose::Verify {
+            scheme,
+            message,
+            signature,
+        };
+        self.run(&request).map(nothing)
+    }
+
+    /// Whether `signature` is that of a message whose digest, by the hash of the scheme, is
+    /// `digest`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidSignature`] where it is not, [`Error::InvalidInput`] for a digest of another
+    /// length.
+    pub fn verify_digest(
+        &self,
+        scheme: SignatureScheme,
+        digest: &[u8],
+        signature: &[u8],
+    ) -> Result<(), Error> {
+        let request = Purpose::VerifyDigest {
+            scheme,
+            digest,
+            signature,
+        };
+        self.run(&request).map(nothing)
+    }
+
+    /// The ciphertext of `message`, as long as the modulus.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for a message that is too long: PKCS#1 v1.5 takes 11 bytes less than
+    /// the modulus has, OAEP two digests and 2 bytes less.
+    pub fn encrypt(&self, scheme: &EncryptionScheme, message: &[u8]) -> Result<Vec<u8>, Error> {
+        let scheme = scheme.clone();
+        let request = Purpose::Encrypt { scheme, message };
+        self.run(&request).map(public_bytes)
+    }
+
+    /// `number` ^ e mod n (RFC 8017, 5.1.1), big-endian, as long as the modulus. `number` may have
+    /// leading zeros. Without a padding around it this is no signature scheme and no encryption.
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] unless `number` is less than the modulus.
+    pub fn raw_public(&self, number: &[u8]) -> Result<Vec<u8>, Error> {
+        let request = Purpose::Raw { number };
+        self.run(&request).map(public_bytes)
+    }
+
+    /// [`verify`](Self::verify), as a job.
+    ///
+    /// # Errors
+    /// [`QueueFull`], with message and signature.
+    pub fn submit_verify(
+        &self,
+        scheme: SignatureScheme,
+        message: Vec<u8>,
+        signature: Vec<u8>,
+        options: JobOptions,
+    ) -> Result<Job<()>, QueueFull<MessageAndSignature>> {
+        let make = |(message, signature)| Purpose::Verify {
+            scheme,
+            message: Zeroizing::new(message),
+            signature: Zeroizing::new(signature),
+        };
+        self.submit((message, signature), make, options, nothing)
+    }
+
+    /// [`verify_digest`](Self::verify_digest), as a job.
+    ///
+    /// # Errors
+    /// [`QueueFull`], with digest and signature.
+    pub fn submit_verify_digest(
+        &self,
+        scheme: SignatureScheme,
+        digest: Vec<u8>,
+        signature: Vec<u8>,
+        options: JobOptions,
+    ) -> Result<Job<()>, QueueFull<MessageAndSignature>> {
+        let make = |(digest, signature)| Purpose::VerifyDigest {
+            scheme,
+            digest: Zeroizing::new(digest),
+            signature: Zeroizing::new(signature),
+        };
+        self.submit((digest, signature), make, options, nothing)
+    }
+
+    /// [`encrypt`](Self::encrypt), as a job.
+    ///
+    /// # Errors
+    /// [`QueueFull`], with the message.
+    pub fn submit_encrypt(
+        &self,
+        scheme: &EncryptionScheme,
+        message: Vec<u8>,
+        options: JobOptions,
+    ) -> Result<Job<Vec<u8>>, QueueFull<Vec<u8>>> {
+        let scheme = scheme.clone();
+        let make = |message| Purpose::Encrypt {
+            scheme,
+            message: Zeroizing::new(message),
+        };
+        self.submit(message, make, options, public_bytes)
+    }
+
+    /// [`raw_public`](Self::raw_public), as a job.
+    ///
+    /// # Errors
+    /// [`QueueFull`], with the number.
+    pub fn submit_raw_public(
+        &self,
+        number: Vec<u8>,
+        options: JobOptions,
+    ) -> Result<Job<Vec<u8>>, QueueFull<Vec<u8>>> {
+        let make = |number| Purpose::Raw {
+            number: Zeroizing::new(number),
+        };
+        self.submit(number, make, options, public_bytes)
+    }
+
+    fn run<B: AsRef<[u8]>>(&self, purpose: &Purpose<B>) -> Result<Buffer, Error> {
+        call(&self.engine, TargetRef::Public(&self.key), purpose)
+    }
+
+    fn submit<R, T>(
+        &self,
+        buffers: R,
+        make: impl FnOnce(R) -> Purpose<Buffer>,
+        options: JobOptions,
+        convert: fn(Buffer) -> T,
+    ) -> Result<Job<T>, QueueFull<R>> {
+        let make = |buffers| {
+            let target = Target::Public(self.key.clone());
+            PublicKeyRequest::new(target, make(buffers))
+        };
+        self.engine.submit(buffers, make, options, convert)
+    }
+}
+
+/// Alone, if a CPU is free; else together with what other callers wait for.
+fn call<B: AsRef<[u8]>>(
+    engine: &Engine,
+    target: TargetRef<'_>,
+    purpose: &Purpose<B>,
+) -> Result<Buffer, Error> {
+    let operand = purpose.operand(target)?;
+    let power = match target {
+        // The calling thread waits for a device, and no CPU is taken meanwhile.
+        TargetRef::Private(key) if key.holder().is_some() => target.power(&operand)?,
+        _ => engine.jobs.call(
+            target.batch_key(),
+            || target.power(&operand),
+            || PublicKeyRequest::of_number(target.to_owned(), operand.clone()),
+            || engine.serve_jobs(true),
+        )?,
+    };
+    purpose.result(target, power)
+}
+
+/// Message or digest, and signature: what is handed back.
+type MessageAndSignature = (Vec<u8>, Vec<u8>);
+
+impl fmt::Debug for AcceleratedRsa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AcceleratedRsa").field(&self.key).finish()
+    }
+}
+
+impl fmt::Debug for AcceleratedRsaPublic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("AcceleratedRsaPublic")
+            .field(&self.key)
+            .finish()
+    }
+}
+
+/// Of a result that is no secret.
+fn public_bytes(mut bytes: Zeroizing<Vec<u8>>) -> Vec<u8> {
+    std::mem::take(&mut *bytes)
+}
+
+/// Of a request that only succeeds or fails.
+fn nothing(_: Zeroizing<Vec<u8>>) {}

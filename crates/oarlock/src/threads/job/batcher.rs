@@ -1,0 +1,38 @@
+//! What the queue of jobs needs of whatever computes them.
+
+use std::time::Duration;
+
+use crate::Error;
+
+/// Computes what the queue holds.
+pub(crate) trait Batcher: Send + Sync + 'static {
+    /// A request.
+    type Work: Send;
+    /// What comes of it.
+    type Output: Send;
+
+    /// Classes are numbered from 0 on.
+    const CLASSES: usize;
+    /// The most that are computed at once.
+    const BATCH_MAX: usize;
+
+    /// Requests of one class can be computed together.
+    fn class(&self, work: &Self::Work) -> usize;
+
+    /// How many of so many that wait in a class are best computed at once; at least 1.
+    fn batch_size(&self, class: usize, waiting: usize) -> usize;
+
+    /// What one alone is expected to take.
+    fn cost(&self, class: usize) -> Duration;
+
+    /// Computes requests of one class, as many as [`batch_size`](Self::batch_size) said or fewer.
+    /// `answer` is to be told once for each, by its place.
+    fn run(
+        &self,
+        class: usize,
+        works: Vec<Self::Work>,
+        answer: &mut dyn FnMut(usize, Outcome<Self::Output>),
+    );
+}
+
+pub(crate) type Outcome<T> = Result<T, Error>;

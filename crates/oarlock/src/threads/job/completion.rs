@@ -1,0 +1,256 @@
+//! Many jobs, waited for at once.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::Job;
+use crate::Error;
+
+/// In which order a [`CompletionQueue`] gives results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// As the jobs were pushed: one that is done waits for those before it.
+    Submission,
+    /// As they are done.
+    Completion,
+}
+
+/// Jobs whose results one thread takes, as they come or in order; each with a tag of the caller's,
+/// to know it by. For an event loop there is a [descriptor](Self::event_fd) that is readable when a
+/// result may be had. Jobs that are left when it is dropped are dropped.
+///
+/// ```
+/// use oarlock::{Accelerator, CompletionQueue, Hash, JobOptions, Order, RsaPrivateKey, SignatureScheme};
+///
+/// let accelerator = Accelerator::builder().build()?;
+/// let rsa = accelerator.rsa(&RsaPrivateKey::from_pem(include_str!("../../../tests/keys/rsa2048.pem"))?);
+/// let mut signatures = CompletionQueue::new(Order::Completion);
+/// for number in 0..20u8 {
+///     let job = rsa.submit_sign(SignatureScheme::Pkcs1(Hash::Sha256), vec![number], JobOptions::default());
+///     signatures.push(job.expect("the queue has room"), number);
+/// }
+/// while let Some((number, signature)) = signatures.next_blocking() {
+///     rsa.public().verify(SignatureScheme::Pkcs1(Hash::Sha256), &[number], &signature?)?;
+/// }
+/// # Ok::<(), oarlock::Error>(())
+/// ```
+pub struct CompletionQueue<T, Tag = ()> {
+    order: Order,
+    /// The oldest first.
+    jobs: VecDeque<Pushed<T, Tag>>,
+    pushed: u64,
+    notices: Arc<Notices>,
+}
+
+struct Pushed<T, Tag> {
+    number: u64,
+    job: Job<T>,
+    tag: Tag,
+}
+
+impl<T, Tag> CompletionQueue<T, Tag> {
+    /// Without jobs.
+    pub fn new(order: Order) -> Self {
+        Self {
+            order,
+            jobs: VecDeque::new(),
+            pushed: 0,
+            notices: Arc::default(),
+        }
+    }
+
+    /// Adds a job. How many there may be is bounded where they are submitted.
+    pub fn push(&mut self, job: Job<T>, tag: Tag) {
+        self.pushed += 1;
+        let number = self.pushed;
+        // It is looked at once, after which its waker tells.
+        self.jobs.push_back(Pushed { number, job, tag });
+        self.notices.give(number);
+    }
+
+    /// Jobs whose results have not been taken.
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Whether there are no such jobs.
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// The next result, if it is there; computes some here where there are no pool threads for it.
+    pub fn try_next(&mut self) -> Option<(Tag, Result<T, Error>)> {
+        match self.order {
+            Order::Submission => {
+                // What comes from here on gives notice anew.
+                self.notices.take_all();
+                let first = self.jobs.front_mut()?;
+                let result = first.poll(&self.notices)?;
+                let tag = self.jobs.pop_front()?.tag;
+                if let Some(first) = self.jobs.front() {
+                    self.notices.give(first.number);
+                }
+                Some((tag, result))
+            }
+            Order::Completion => {
+                while let Some(number) = self.notices.take() {
+                    let place = self
+                        .jobs
+                        .binary_search_by_key(&number, |entry| entry.number);
+                    // Notice of one that has been taken: its waker was told twice.
+                    let Ok(place) = place else { continue };
+                    if let Some(result) = self.jobs[place].poll(&self.notices) {
+                        return Some((self.jobs.remove(place)?.tag, result));
+                    }
+                }
+                None
+            }
+        }
+    }
+
+    /// The next result; waits for it. `None` where there are no jobs.
+    pub fn next_blocking(&mut self) -> Option<(Tag, Result<T, Error>)> {
+        while !self.jobs.is_empty() {
+            self.notices.locked().waiting = Some(std::thread::current());
+            let next = self.try_next();
+            if next.is_some() {
+                self.notices.locked().waiting = None;
+                return next;
+            }
+            std::thread::park_timeout(PATIENCE);
+        }
+        None
+    }
+
+    /// A descriptor to poll for reading (eventfd(2)): readable whenever
+    /// [`try_next`](Self::try_next) should be called, and no more when that has returned `None`.
+    /// Do not read from it.
+    ///
+    /// # Errors
+    /// Where the process has no descriptor left.
+    pub fn event_fd(&self) -> io::Result<BorrowedFd<'_>> {
+        if self.notices.event.get().is_none() {
+            let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+            let event = eventfd(0, flags)?;
+            let list = self.notices.locked();
+            if !list.numbers.is_empty() {
+                signal(&event);
+            }
+            // This thread alone does so: it has the queue.
+            let _ = self.notices.event.set(event);
+        }
+        let event = self.notices.event.get().map(AsFd::as_fd);
+        event.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl<T, Tag> Pushed<T, Tag> {
+    fn poll(&mut self, notices: &Arc<Notices>) -> Option<Result<T, Error>> {
+        let waker = Waker::from(Arc::new(Notice {
+            number: self.number,
+            notices: Arc::clone(notices),
+        }));
+        match Pin::new(&mut self.job).poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(result) => Some(result),
+            Poll::Pending => None,
+        }
+    }
+}
+
+impl<T, Tag> fmt::Debug for CompletionQueue<T, Tag> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CompletionQueue")
+            .field("order", &self.order)
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Jobs to be looked at, by number.
+#[derive(Default)]
+struct Notices {
+    list: Mutex<List>,
+    /// Readable as long as the list is not empty; changed with the list locked.
+    event: OnceLock<OwnedFd>,
+}
+
+#[derive(Default)]
+struct List {
+    numbers: VecDeque<u64>,
+    /// The thread that waits for a notice.
+    waiting: Option<Thread>,
+}
+
+impl Notices {
+    fn give(&self, number: u64) {
+        let mut list = self.locked();
+        if list.numbers.is_empty()
+            && let Some(event) = self.event.get()
+        {
+            signal(event);
+        }
+        list.numbers.push_back(number);
+        let waiting = list.waiting.take();
+        drop(list);
+        if let Some(thread) = waiting {
+            thread.unpark();
+        }
+    }
+
+    fn take(&self) -> Option<u64> {
+        let mut list = self.locked();
+        let number = list.numbers.pop_front();
+        if number.is_some() && list.numbers.is_empty() {
+            self.clear();
+        }
+        number
+    }
+
+    fn take_all(&self) {
+        let mut list = self.locked();
+        if !list.numbers.is_empty() {
+            list.numbers.clear();
+            self.clear();
+        }
+    }
+
+    fn clear(&self) {
+        if let Some(event) = self.event.get() {
+            // It does not block; and nothing there is as good.
+            let _ = rustix::io::read(event, &mut [0; 8]);
+        }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, List> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Notice {
+    number: u64,
+    notices: Arc<Notices>,
+}
+
+impl Wake for Notice {
+    fn wake(self: Arc<Self>) {
+        self.notices.give(self.number);
+    }
+}
+
+fn signal(event: &OwnedFd) {
+    // It fails only where 2^64 - 2 are there already.
+    let _ = rustix::io::write(event, &1u64.to_ne_bytes());
+}
+
+/// As long as a caller waits that has one job.
+const PATIENCE: Duration = Duration::from_millis(20);

@@ -1,0 +1,255 @@
+//! Jobs: requests that are submitted now and waited for later. `queue.rs` decides which thread does
+//! them and when, `completion.rs` waits for many of them at once. Nothing here knows what they
+//! compute: the plan brings a [`Batcher`].
+
+mod batcher;
+mod completion;
+mod entry;
+mod options;
+mod queue;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+use zeroize::Zeroizing;
+
+pub(crate) use self::batcher::{Batcher, Outcome};
+pub use self::completion::{CompletionQueue, Order};
+use self::entry::Entry;
+pub use self::options::{JobOptions, Priority, QueueFull};
+pub(crate) use self::queue::Queue;
+use crate::Error;
+
+/// A request on its way. It is a [`Future`] of any executor; or [`wait`](Self::wait) for it, have a
+/// function [called](Self::on_completion), or put it into a [`CompletionQueue`].
+///
+/// Pool threads do jobs, the urgent ones first, and up to eight at once. A thread that waits for a job
+/// which none has begun does it itself, if a CPU is free. Where there are no pool threads (on one CPU,
+/// or with `max_threads=0`) so does a thread that polls it or [tries](Self::try_wait): there a poll
+/// takes as long as a group of requests.
+///
+/// A job that is dropped is cancelled, or finishes unseen, and what it made is wiped. One that is
+/// on its way when the last session and handle of its accelerator go fails with
+/// [`Error::Cancelled`], or, if it has begun, finishes. A forked child finds the jobs of its parent
+/// cancelled, but those that were done.
+#[must_use = "a job that is dropped is cancelled"]
+pub struct Job<T> {
+    pending: Box<dyn Pending>,
+    /// Makes of the bytes what was asked for.
+    convert: fn(Bytes) -> T,
+}
+
+impl<T> Job<T> {
+    /// Waits until it is done; does it here, together with others like it that wait, if nobody has
+    /// begun it and a CPU is free.
+    ///
+    /// # Errors
+    /// What the request fails with; [`Error::Cancelled`], [`Error::DeadlinePassed`].
+    pub fn wait(self) -> Result<T, Error> {
+        self.pending.wait().map(self.convert)
+    }
+
+    /// The result, if it is there; `None` also after it was taken.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn try_wait(&mut self) -> Option<Result<T, Error>> {
+        self.pending.advance();
+        self.pending.take().map(|result| result.map(self.convert))
+    }
+
+    /// Whether it is done, or will never be.
+    pub fn is_finished(&self) -> bool {
+        self.pending.is_finished()
+    }
+
+    /// Cancels it, unless it has begun: then it goes on, and its result can be had as if nothing
+    /// had happened. Returns whether it was cancelled, and fails with [`Error::Cancelled`].
+    pub fn cancel(&self) -> bool {
+        self.pending.cancel()
+    }
+
+    /// Has `call` called with the result, on the thread that computes it: a short function that
+    /// does not block, since other jobs wait for that thread. It is called at once if the job is
+    /// done already, or if this thread has to do it, there being no pool threads.
+    ///
+    /// A forked child's copy is never called for a job of its parent.
+    pub fn on_completion(self, call: impl FnOnce(Result<T, Error>) + Send + 'static)
+    where
+        T: 'static,
+    {
+        let waiting = Waiting::For(self, Box::new(call));
+        Arc::new(Callback(Mutex::new(waiting))).look();
+    }
+}
+
+impl<T> Future for Job<T> {
+    type Output = Result<T, Error>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let convert = self.convert;
+        let mut outcome = self.pending.take_or_leave(context.waker());
+        // Asked after the waker is there: who leaves the queue alone wakes those who wait in it.
+        if outcome.is_pending() && self.pending.advance() {
+            outcome = self.pending.take_or_leave(context.waker());
+        }
+        outcome.map_ok(convert)
+    }
+}
+
+impl<T> Drop for Job<T> {
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}
+
+impl<T> fmt::Debug for Job<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Job")
+            .field("is_finished", &self.is_finished())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A job whose result somebody is to be called with.
+struct Callback<T>(Mutex<Waiting<T>>);
+
+enum Waiting<T> {
+    For(Job<T>, Call<T>),
+    /// A thread looks at it just now, perhaps further up on this very stack. Whether there was
+    /// news meanwhile.
+    Looked {
+        again: bool,
+    },
+    /// It was called.
+    Over,
+}
+
+type Call<T> = Box<dyn FnOnce(Result<T, Error>) + Send>;
+
+impl<T: 'static> Callback<T> {
+    /// Calls, if the job is done, and else is woken when it is.
+    fn look(self: &Arc<Self>) {
+        let (mut job, call) = {
+            let mut waiting = self.locked();
+            match std::mem::replace(&mut *waiting, Waiting::Looked { again: true }) {
+                Waiting::For(job, call) => {
+                    *waiting = Waiting::Looked { again: false };
+                    (job, call)
+                }
+                Waiting::Looked { .. } => return,
+                Waiting::Over => {
+                    *waiting = Waiting::Over;
+                    return;
+                }
+            }
+        };
+        let waker = Waker::from(Arc::clone(self));
+        loop {
+            let result = Pin::new(&mut job).poll(&mut Context::from_waker(&waker));
+            let mut waiting = self.locked();
+            if let Poll::Ready(result) = result {
+                *waiting = Waiting::Over;
+                drop(waiting);
+                return call(result);
+            }
+            if !matches!(*waiting, Waiting::Looked { again: true }) {
+                *waiting = Waiting::For(job, call);
+                return;
+            }
+            *waiting = Waiting::Looked { again: false };
+        }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Waiting<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: 'static> Wake for Callback<T> {
+    fn wake(self: Arc<Self>) {
+        self.look();
+    }
+}
+
+/// A job and the queue that it is in, whatever computes that.
+trait Pending: Send + Sync {
+    fn wait(&self) -> Outcome<Bytes>;
+    /// The outcome; or it leaves `waker`, for when it is there.
+    fn take_or_leave(&self, waker: &Waker) -> Poll<Outcome<Bytes>>;
+    fn take(&self) -> Option<Outcome<Bytes>>;
+    fn is_finished(&self) -> bool;
+    fn cancel(&self) -> bool;
+    /// Does the job here where nobody else will. Returns whether it did.
+    fn advance(&self) -> bool;
+}
+
+struct InQueue<B: Batcher> {
+    entry: Arc<Entry<B>>,
+    queue: Arc<Queue<B>>,
+}
+
+impl<B: Batcher<Output = Bytes>> Pending for InQueue<B> {
+    fn wait(&self) -> Outcome<Bytes> {
+        self.queue.wait(&self.entry)
+    }
+
+    fn take_or_leave(&self, waker: &Waker) -> Poll<Outcome<Bytes>> {
+        self.entry.take_or_leave(waker)
+    }
+
+    fn take(&self) -> Option<Outcome<Bytes>> {
+        self.entry.take()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.entry.is_finished()
+    }
+
+    fn cancel(&self) -> bool {
+        self.queue.cancel(&self.entry)
+    }
+
+    fn advance(&self) -> bool {
+        !self.queue.is_served() && self.queue.lead(&self.entry, true)
+    }
+}
+
+/// A place in a queue. Given back on drop.
+pub(crate) struct Slot<'a, B: Batcher>(&'a Arc<Queue<B>>);
+
+impl<'a, B: Batcher<Output = Bytes>> Slot<'a, B> {
+    /// A place for one more job, unless the queue is full.
+    pub(crate) fn reserve(queue: &'a Arc<Queue<B>>) -> Option<Self> {
+        queue.reserve().then(|| Self(queue))
+    }
+
+    /// Puts a job in its place. `convert` makes of the bytes what was asked for.
+    pub(crate) fn enter<T>(
+        self,
+        work: B::Work,
+        options: JobOptions,
+        convert: fn(Bytes) -> T,
+    ) -> Job<T> {
+        let queue = Arc::clone(self.0);
+        // The place is the job's from here on.
+        std::mem::forget(self);
+        let entry = queue.enter(work, options, false);
+        Job {
+            pending: Box::new(InQueue { entry, queue }),
+            convert,
+        }
+    }
+}
+
+impl<B: Batcher> Drop for Slot<'_, B> {
+    fn drop(&mut self) {
+        self.0.unreserve();
+    }
+}
+
+/// What comes of a job. Wiped on drop.
+pub(crate) type Bytes = Zeroizing<Vec<u8>>;

@@ -1,0 +1,45 @@
+//! Which thread does which stripe.
+
+use super::sync::{AtomicU64, Ordering};
+
+/// In which part a thread does a piece of work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    Caller,
+    Helper,
+}
+
+/// Hands out the numbers 0 to `count` - 1, each once: to the caller from the front, to helpers from
+/// the back. So each comes back to the same end of the same buffer, which its cache may hold still.
+pub struct Tickets {
+    /// Low half: taken from the front, high half: from the back. Counts on when all are gone, by
+    /// one for each thread that asks.
+    taken: AtomicU64,
+    count: u32,
+}
+
+impl Tickets {
+    pub fn new(count: u32) -> Self {
+        Self {
+            taken: AtomicU64::new(0),
+            count,
+        }
+    }
+
+    pub fn take(&self, role: Role) -> Option<u32> {
+        let one = match role {
+            Role::Caller => 1,
+            Role::Helper => 1 << 32,
+        };
+        // Relaxed: a ticket carries no data; the board's lock orders what the work touches.
+        let taken = self.taken.fetch_add(one, Ordering::Relaxed);
+        let (front, back) = (taken as u32, (taken >> 32) as u32);
+        if u64::from(front) + u64::from(back) >= u64::from(self.count) {
+            return None;
+        }
+        Some(match role {
+            Role::Caller => front,
+            Role::Helper => self.count - 1 - back,
+        })
+    }
+}

@@ -1,0 +1,348 @@
+//! The few things about this process that only the C library and the kernel know.
+#![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use oarlock_kernels::cpu::Cpu;
+
+use crate::OptionsError;
+
+/// The CPU that this runs on, less what `OARLOCK_CPU` hides: a mask for tests, such as `-avx512,-vaes`
+/// (see [`Cpu::masked`]). A program that runs with more rights than its user ignores the variable.
+///
+/// [`Accelerator::builder`](crate::Accelerator::builder) begins with this; a device that is made
+/// without an accelerator takes it where the mask is to count.
+///
+/// # Errors
+/// Names the word of the mask that is no feature.
+pub fn visible_cpu() -> Result<Cpu, OptionsError> {
+    environment("OARLOCK_CPU").map_or(Ok(Cpu::detect()), |mask| {
+        let masked = Cpu::detect().masked(&mask);
+        masked.map_err(|error| OptionsError(error.to_string()).from("OARLOCK_CPU"))
+    })
+}
+
+/// A variable of the environment; none where [that must not steer](is_privileged) the program.
+pub(crate) fn environment(name: &str) -> Option<String> {
+    if is_privileged() {
+        return None;
+    }
+    std::env::var(name).ok()
+}
+
+/// Whether the program runs with more rights than its user (AT_SECURE: set-user-ID and the like),
+/// so that the environment must not steer it.
+pub(crate) fn is_privileged() -> bool {
+    // SAFETY: getauxval has no precondition.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// How often this process has been made by fork since [`watch_forks`] was first called.
+pub(crate) fn fork_generation() -> usize {
+    FORKS.load(Ordering::Relaxed)
+}
+
+/// Whether this process is confined: it cannot open `/proc/self/status`. Then it is to make no thread
+/// and no system call that its host does not make as well. A filter of system calls may kill a
+/// process that makes one it does not list, as OpenSSH's does (sandbox-seccomp-filter.c), which refuses
+/// every open and lists neither clone3 nor sched_getaffinity nor mlock: so this is asked before any
+/// of them. `Seccomp: 2` in that file says nothing, since every container has it.
+///
+/// Where no /proc is mounted, as in a chroot, the answer is the same. That no descriptor is left says
+/// nothing (EMFILE, ENFILE): a process is not taken for confined by that, and the next to ask looks
+/// again. Otherwise looks once in a process, the first time.
+pub(crate) fn is_sandboxed() -> bool {
+    known_sandbox().unwrap_or_else(look_for_sandbox)
+}
+
+/// Like [`is_sandboxed`], for a process that may have confined itself since that was first asked: a
+/// process that was not looks again.
+pub(crate) fn is_sandboxed_by_now() -> bool {
+    known_sandbox() == Some(true) || look_for_sandbox()
+}
+
+/// What was found in this process.
+fn known_sandbox() -> Option<bool> {
+    let found = SANDBOX.load(Ordering::Relaxed);
+    (found >> 1 == fork_generation() + 1).then_some(found & 1 == 1)
+}
+
+#[cold]
+fn look_for_sandbox() -> bool {
+    let is_sandboxed = keeping_errno(|| {
+        // SAFETY: the path ends with a null byte, and the descriptor is closed by whom it was opened.
+        // Calls by their numbers, since the C library's are points where a host may have the
+        // thread cancelled, and no frame of Rust's can be unwound for that.
+        unsafe {
+            let descriptor = libc::syscall(
+                libc::SYS_openat,
+                libc::AT_FDCWD,
+                c"/proc/self/status".as_ptr(),
+                libc::O_RDONLY | libc::O_CLOEXEC,
+            );
+            if descriptor >= 0 {
+                libc::syscall(libc::SYS_close, descriptor);
+                return Some(false);
+            }
+            // It is the calling thread's, set by the call that failed.
+            match *libc::__errno_location() {
+                libc::EMFILE | libc::ENFILE => None,
+                _ => Some(true),
+            }
+        }
+    });
+    let Some(is_sandboxed) = is_sandboxed else {
+        return false;
+    };
+    let found = (fork_generation() + 1) << 1 | usize::from(is_sandboxed);
+    // Of two that look at once, who finds a sandbox is believed.
+    SANDBOX.fetch_max(found, Ordering::Relaxed);
+    is_sandboxed
+}
+
+/// Runs `section` and puts errno back: a host goes by its own, and need not expect that a request
+/// which ended well has changed it.
+pub(crate) fn keeping_errno<T>(section: impl FnOnce() -> T) -> T {
+    struct Kept(*mut libc::c_int, libc::c_int);
+    impl Drop for Kept {
+        fn drop(&mut self) {
+            // SAFETY: it was this thread's when it was asked for, and `Kept` has not left it.
+            unsafe { *self.0 = self.1 };
+        }
+    }
+    // SAFETY: the C library gives the place of this thread's errno.
+    let _kept = unsafe {
+        let errno = libc::__errno_location();
+        Kept(errno, *errno)
+    };
+    section()
+}
+
+/// Begins to count forks and to keep them out of [`undivided`] sections, and of those that
+/// [`forks_wait_for`].
+pub(crate) fn watch_forks() {
+    extern "C" fn before() {
+        SECTIONS.fetch_add(FORK, Ordering::Acquire);
+        while !SECTIONS.load(Ordering::Acquire).is_multiple_of(LONG) {
+            std::thread::yield_now();
+        }
+        let begun = Instant::now();
+        while !SECTIONS.load(Ordering::Acquire).is_multiple_of(FORK)
+            && begun.elapsed() < FORK_WAIT_MAX
+        {
+            std::thread::yield_now();
+        }
+    }
+    extern "C" fn in_the_parent() {
+        SECTIONS.fetch_sub(FORK, Ordering::Release);
+    }
+    extern "C" fn in_the_child() {
+        // Whoever else was forking is not here.
+        SECTIONS.store(0, Ordering::Release);
+        FORKS.fetch_add(1, Ordering::Relaxed);
+    }
+    // Not a `Once`, which a child could inherit half done and wait for ever. Registered twice the
+    // handlers do the same.
+    static IS_WATCHING: AtomicBool = AtomicBool::new(false);
+    if !IS_WATCHING.load(Ordering::Acquire) {
+        // SAFETY: the handlers touch atomics alone and, before the fork, yield, which is allowed
+        // around a fork. They stay mapped: this code is never unloaded while registered (the shared
+        // libraries made of it are linked -z nodelete). A failure (out of memory) leaves forks
+        // uncounted.
+        unsafe { libc::pthread_atfork(Some(before), Some(in_the_parent), Some(in_the_child)) };
+        IS_WATCHING.store(true, Ordering::Release);
+    }
+}
+
+/// Runs `section` so that no fork falls into it: a child never inherits a lock that is taken, and
+/// data half changed, from a thread that it does not have. Short, not nested, and never around
+/// code of others, which might fork.
+pub(crate) fn undivided<T>(section: impl FnOnce() -> T) -> T {
+    within(SHORT, section)
+}
+
+/// Runs `section`, of milliseconds, so that a fork comes before or after it, unless it would have to
+/// wait for more than 50 ms: it may have been called by a signal handler in the middle of one. While
+/// it waits, nobody enters a section of either kind. For code of others that takes locks of its own
+/// and does not fork; it calls nothing that is [`undivided`].
+#[cfg(feature = "software")]
+pub(crate) fn forks_wait_for<T>(section: impl FnOnce() -> T) -> T {
+    within(LONG, section)
+}
+
+fn within<T>(kind: u64, section: impl FnOnce() -> T) -> T {
+    struct Inside {
+        kind: u64,
+        fork_generation: usize,
+    }
+    impl Drop for Inside {
+        fn drop(&mut self) {
+            // A child that was forked in the middle of it began to count anew.
+            if self.fork_generation == fork_generation() {
+                SECTIONS.fetch_sub(self.kind, Ordering::Release);
+            }
+        }
+    }
+    #[cfg(debug_assertions)]
+    let _nesting = Nesting::enter();
+    let enter = |sections| (sections < FORK).then_some(sections + kind);
+    while SECTIONS
+        .fetch_update(Ordering::Acquire, Ordering::Relaxed, enter)
+        .is_err()
+    {
+        std::thread::yield_now();
+    }
+    let _inside = Inside {
+        kind,
+        fork_generation: fork_generation(),
+    };
+    // To wait for a lock sets it.
+    keeping_errno(section)
+}
+
+/// That the calling thread is in a section: one within another would wait for a fork that waits for
+/// the outer one. A child that was forked in the middle of one begins anew.
+#[cfg(debug_assertions)]
+struct Nesting(usize);
+
+#[cfg(debug_assertions)]
+impl Nesting {
+    fn enter() -> Self {
+        let this_process = fork_generation() + 1;
+        let before = SECTION_OF.replace(this_process);
+        assert!(
+            before != this_process || std::thread::panicking(),
+            "a section that no fork may divide lies within another"
+        );
+        Self(before)
+    }
+}
+
+#[cfg(debug_assertions)]
+impl Drop for Nesting {
+    fn drop(&mut self) {
+        SECTION_OF.set(self.0);
+    }
+}
+
+#[cfg(debug_assertions)]
+thread_local! {
+    /// The fork generation, plus one, in which the calling thread entered its section; 0 outside.
+    /// Without a `Drop`, which would register the thread with the standard library.
+    static SECTION_OF: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Runs `start` with every signal blocked, so that a thread it makes never runs the host's handlers.
+pub(crate) fn with_signals_blocked<T>(start: impl FnOnce() -> T) -> T {
+    // SAFETY: both sets are filled before they are read; the calls change this thread's mask alone,
+    // and it is put back. They fail only on a wrong first argument.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        let mut before = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let result = start();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        result
+    }
+}
+
+/// How often the kernel has taken the CPU from the calling thread for another one.
+pub(crate) fn preemptions() -> i64 {
+    // SAFETY: the struct is filled by the call, which fails only on a wrong argument.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
+        usage.ru_nivcsw
+    }
+}
+
+/// The CPU that the calling thread runs on just now.
+pub(crate) fn cpu() -> usize {
+    // SAFETY: sched_getcpu has no precondition; it fails only on kernels without getcpu, and then
+    // gives a number that no CPU has.
+    unsafe { libc::sched_getcpu() as usize }
+}
+
+/// Puts the calling thread into the idle class: it runs when no other thread wants its CPU. Where
+/// that is not allowed nothing changes.
+pub(crate) fn become_idle_class() {
+    // SAFETY: the parameter is filled; thread 0 is the calling one.
+    unsafe {
+        let parameter: libc::sched_param = std::mem::zeroed();
+        libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameter);
+    }
+}
+
+/// A thread of this process, and the CPUs it might run on when it was asked.
+pub(crate) struct Thread {
+    id: libc::pthread_t,
+    allowed: libc::cpu_set_t,
+}
+
+impl Thread {
+    pub(crate) fn current() -> Self {
+        // SAFETY: pthread_self has no precondition; the set is plain bits, filled by the call, and
+        // stays empty where that fails.
+        unsafe {
+            let id = libc::pthread_self();
+            let mut allowed = std::mem::zeroed();
+            libc::pthread_getaffinity_np(id, CPU_SET_BYTES, &mut allowed);
+            Self { id, allowed }
+        }
+    }
+
+    /// Lets it run on `cpu` alone, if that is one it had. Where the call is not allowed nothing
+    /// changes.
+    ///
+    /// # Safety
+    /// The thread has not ended.
+    pub(crate) unsafe fn keep_to(&self, cpu: usize) {
+        if cpu >= 8 * CPU_SET_BYTES {
+            return;
+        }
+        // SAFETY: the thread is there, as the caller vouches, and `cpu` is a bit of the sets, which
+        // are plain bits.
+        unsafe {
+            if libc::CPU_ISSET(cpu, &self.allowed) {
+                let mut one: libc::cpu_set_t = std::mem::zeroed();
+                libc::CPU_SET(cpu, &mut one);
+                libc::pthread_setaffinity_np(self.id, CPU_SET_BYTES, &one);
+            }
+        }
+    }
+
+    /// Lets it run on all CPUs it had but `cpu`, unless that leaves none; on all where there is no
+    /// such CPU. Where the call is not allowed nothing changes.
+    ///
+    /// # Safety
+    /// The thread has not ended.
+    pub(crate) unsafe fn keep_off(&self, cpu: usize) {
+        let mut others = self.allowed;
+        // SAFETY: the thread is there, as the caller vouches, and `cpu` is a bit of the set.
+        unsafe {
+            if cpu < 8 * CPU_SET_BYTES {
+                libc::CPU_CLR(cpu, &mut others);
+            }
+            if libc::CPU_COUNT(&others) > 0 {
+                libc::pthread_setaffinity_np(self.id, CPU_SET_BYTES, &others);
+            }
+        }
+    }
+}
+
+const CPU_SET_BYTES: usize = size_of::<libc::cpu_set_t>();
+
+static FORKS: AtomicUsize = AtomicUsize::new(0);
+/// What the last look for a sandbox found: the fork generation plus one, and in the lowest bit
+/// whether there is one. Nothing before the first look.
+static SANDBOX: AtomicUsize = AtomicUsize::new(0);
+/// [`SHORT`] for each thread in an [`undivided`] section, [`LONG`] for each in one that
+/// [`forks_wait_for`], and [`FORK`] for each that is forking.
+static SECTIONS: AtomicU64 = AtomicU64::new(0);
+const SHORT: u64 = 1;
+const LONG: u64 = 1 << 24;
+const FORK: u64 = 1 << 48;
+/// Several times what an operation takes that waits for a CPU meanwhile.
+const FORK_WAIT_MAX: Duration = Duration::from_millis(50);

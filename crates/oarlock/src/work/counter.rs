@@ -1,0 +1,49 @@
+//! What a position in a stream cipher's keystream counts.
+
+/// A cipher's counter: what a position in its stream means.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Geometry {
+    pub(crate) block_shift: u32,
+    pub(crate) counter_bits: u32,
+}
+
+impl Geometry {
+    /// `bytes` on from byte `skip` of the block at `counter`.
+    pub(crate) fn after(self, counter: u128, skip: usize, bytes: u64) -> (u128, usize) {
+        let bytes = skip as u64 + bytes;
+        let blocks = u128::from(bytes >> self.block_shift);
+        let counter = advanced(counter, blocks, self.counter_bits);
+        (counter, bytes as usize & ((1 << self.block_shift) - 1))
+    }
+
+    /// Bytes from one position on to another; `None` when that is far away, lies behind or is in
+    /// another stream: bits that do not count, as ChaCha20's nonce, are not the same.
+    pub(crate) fn bytes_between(self, from: (u128, usize), to: (u128, usize)) -> Option<u64> {
+        let nonces = (from.0 ^ to.0).checked_shr(self.counter_bits);
+        if nonces.is_some_and(|difference| difference != 0) {
+            return None;
+        }
+        let blocks = u64::try_from(distance(from.0, to.0, self.counter_bits)).ok()?;
+        if blocks > 1 << 40 {
+            return None;
+        }
+        ((blocks << self.block_shift) + to.1 as u64).checked_sub(from.1 as u64)
+    }
+}
+
+/// `counter` and so many blocks on, with `bits` that count.
+#[inline(always)]
+pub(crate) fn advanced(counter: u128, blocks: u128, bits: u32) -> u128 {
+    if bits == 128 {
+        counter.wrapping_add(blocks)
+    } else {
+        let mask = (1 << bits) - 1;
+        (counter & !mask) | (counter.wrapping_add(blocks) & mask)
+    }
+}
+
+/// The number of blocks from one counter to another, within `bits` that count.
+#[inline(always)]
+pub(crate) fn distance(from: u128, to: u128, bits: u32) -> u128 {
+    to.wrapping_sub(from) & (u128::MAX >> (128 - bits))
+}

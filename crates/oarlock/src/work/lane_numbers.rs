@@ -1,0 +1,149 @@
+//! What the kernels for eight lanes need of a key: its numbers in the form that they take.
+
+use std::sync::OnceLock;
+
+use oarlock_kernels::modexp::{Ifma, Line, Modulus, Width, prepare};
+use zeroize::Zeroize;
+
+use crate::aws_lc::rsa::PrivateNumbers;
+use crate::threads::locked::Locked;
+use crate::threads::process;
+
+/// What the kernels need of a private key.
+pub(crate) enum LanePrivate {
+    Crt(Locked<CrtNumbers>),
+    Plain(Locked<PlainNumbers>),
+}
+
+/// Wiped on drop.
+pub(crate) struct CrtNumbers {
+    pub(crate) width: Width,
+    pub(crate) p: Modulus,
+    pub(crate) q: Modulus,
+    pub(crate) dp: Part,
+    pub(crate) dq: Part,
+    pub(crate) qinv: Part,
+}
+
+/// Wiped on drop.
+pub(crate) struct PlainNumbers {
+    /// Of the modulus.
+    pub(crate) width: Width,
+    pub(crate) d: [u8; Width::Bits4096.bytes()],
+}
+
+/// A number as long as a prime, which has no more than half of the longest modulus.
+pub(crate) type Part = [u8; Width::Bits2048.bytes()];
+
+impl LanePrivate {
+    /// None where there are no lanes on this machine, and for keys of which a prime is far longer
+    /// than half of the modulus, or even.
+    pub(crate) fn new(numbers: &PrivateNumbers<'_>, modulus_bits: usize) -> Option<Self> {
+        let ifma = Self::ifma()?;
+        let width = Width::for_bits(bits(numbers.p).max(bits(numbers.q)))?;
+        if Width::for_bits(modulus_bits)?.bits() != 2 * width.bits() {
+            return None;
+        }
+        let empty = CrtNumbers {
+            width,
+            p: Modulus::unset(width),
+            q: Modulus::unset(width),
+            dp: [0; _],
+            dq: [0; _],
+            qinv: [0; _],
+        };
+        let mut is_whole = false;
+        let lanes = Locked::filled(empty, |lanes| {
+            is_whole = lanes.fill(ifma, numbers).is_some()
+        });
+        is_whole.then_some(Self::Crt(lanes))
+    }
+
+    /// Keys are made without an accelerator, so the mask is asked for here. With a bad one, which no
+    /// accelerator takes, there are none.
+    fn ifma() -> Option<Ifma> {
+        Ifma::new(process::visible_cpu().ok()?)
+    }
+
+    /// For a key that has none but its private exponent, which is no longer than the modulus.
+    pub(crate) fn without_primes(d: &[u8], modulus_bits: usize) -> Option<Self> {
+        Self::ifma()?;
+        let width = Width::for_bits(modulus_bits)?;
+        let empty = PlainNumbers { width, d: [0; _] };
+        let lanes = Locked::filled(empty, |lanes| set_part(&mut lanes.d, d));
+        Some(Self::Plain(lanes))
+    }
+}
+
+impl CrtNumbers {
+    fn fill(&mut self, ifma: Ifma, numbers: &PrivateNumbers<'_>) -> Option<()> {
+        self.p.set(numbers.p).ok()?;
+        self.q.set(numbers.q).ok()?;
+        let mut workspace = vec![Line::ZERO; self.width.public_workspace_lines()];
+        prepare(ifma, &mut [&mut self.p, &mut self.q], &mut workspace).ok()?;
+        set_part(&mut self.dp, numbers.dp);
+        set_part(&mut self.dq, numbers.dq);
+        set_part(&mut self.qinv, numbers.qinv);
+        Some(())
+    }
+
+    pub(crate) fn part<'a>(&self, part: &'a Part) -> &'a [u8] {
+        &part[part.len() - self.width.bytes()..]
+    }
+}
+
+impl Drop for CrtNumbers {
+    fn drop(&mut self) {
+        // The moduli wipe themselves.
+        self.dp.zeroize();
+        self.dq.zeroize();
+        self.qinv.zeroize();
+    }
+}
+
+impl Drop for PlainNumbers {
+    fn drop(&mut self) {
+        self.d.zeroize();
+    }
+}
+
+/// With zeros before it. What does not fit is zeros.
+fn set_part(part: &mut [u8], number: &[u8]) {
+    let number = &number[number.len().saturating_sub(part.len())..];
+    let at = part.len() - number.len();
+    part[at..].copy_from_slice(number);
+}
+
+/// What the kernels need of a public modulus, made when it is first used with them.
+#[derive(Default)]
+pub(crate) struct LaneModulus(OnceLock<Option<Box<Modulus>>>);
+
+impl LaneModulus {
+    /// For the modulus `n`, of so many bits.
+    pub(crate) fn prepared(&self, ifma: Ifma, n: &[u8], bits: usize) -> Option<&Modulus> {
+        let make = || {
+            let width = Width::for_bits(bits)?;
+            let mut modulus = Box::new(Modulus::unset(width));
+            modulus.set(n).ok()?;
+            let mut workspace = vec![Line::ZERO; width.public_workspace_lines()];
+            prepare(ifma, &mut [&mut *modulus], &mut workspace).ok()?;
+            Some(modulus)
+        };
+        let modulus = match self.0.get() {
+            Some(modulus) => modulus,
+            // A child must not find it half made, and wait.
+            None => process::undivided(|| self.0.get_or_init(make)),
+        };
+        modulus.as_deref()
+    }
+}
+
+/// Without leading zeros.
+fn bits(big_endian: &[u8]) -> usize {
+    let zeros = big_endian.iter().take_while(|byte| **byte == 0).count();
+    let digits = &big_endian[zeros..];
+    8 * digits.len()
+        - digits
+            .first()
+            .map_or(0, |first| first.leading_zeros() as usize)
+}

@@ -1,0 +1,15 @@
+//! What can be asked: algorithms, keys and requests. No thread and no device is named here.
+
+pub(crate) mod algorithm;
+pub(crate) mod counter;
+pub(crate) mod key_bytes;
+#[cfg(feature = "software")]
+pub(crate) mod lane_numbers;
+#[cfg(feature = "software")]
+pub(crate) mod modulus;
+#[cfg(feature = "software")]
+pub(crate) mod request;
+#[cfg(feature = "software")]
+pub(crate) mod rsa;
+#[cfg(feature = "software")]
+pub(crate) mod shape;
