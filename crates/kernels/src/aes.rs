@@ -21,6 +21,8 @@ use inout::InOutBuf;
 use zeroize::Zeroize;
 
 use crate::cpu::Cpu;
+#[cfg(any(test, debug_assertions))]
+pub use crate::dispatch::aes as dispatch;
 use crate::portable;
 use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
@@ -583,68 +585,3 @@ const CACHED_BYTES_MIN: usize = 384;
 /// way costs what it saves on 2 KiB after it, beforehand what it saves on 6 KiB.
 #[cfg(target_arch = "x86_64")]
 const FILLING_BYTES_MIN: usize = 6 << 10;
-
-/// Counts of kernel calls, so that tests can prove which one ran.
-#[cfg(any(test, debug_assertions))]
-pub mod dispatch {
-    use core::sync::atomic::{AtomicU64, Ordering};
-
-    /// Calls of one kernel since the process started.
-    pub struct Counter(AtomicU64);
-
-    impl Counter {
-        pub(crate) const fn new() -> Self {
-            Self(AtomicU64::new(0))
-        }
-
-        pub(crate) fn hit(&self) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-
-        /// The calls so far, by every thread.
-        pub fn get(&self) -> u64 {
-            self.0.load(Ordering::Relaxed)
-        }
-    }
-
-    macro_rules! counters {
-        ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
-            $($(#[$doc])* pub static $name: Counter = Counter::new();)+
-        };
-    }
-
-    counters! {
-        /// Runs of the portable kernel.
-        PORTABLE,
-        /// Runs of the bitsliced kernel on 256-bit registers.
-        WIDE_AVX2,
-        /// Runs of the bitsliced kernel on 512-bit registers.
-        WIDE_AVX512,
-        /// Runs of the kernel made of GFNI on 256-bit registers.
-        GFNI256,
-        /// Runs of the kernel made of GFNI on 512-bit registers.
-        GFNI512,
-        /// Runs of the AES-NI kernel.
-        AES_NI,
-        /// Runs of the 256-bit VAES kernel.
-        VAES256,
-        /// Runs of the 512-bit VAES kernel.
-        VAES512,
-        /// Runs out of a FACE table.
-        FACE,
-        /// Runs that filled a FACE table.
-        FACE_FILL,
-        /// Runs of GCM composed of AES-CTR and the portable GHASH.
-        GCM_COMPOSED,
-        /// Runs of the AES-NI kernel of GCM.
-        GCM_AES_NI,
-        /// Runs of the 256-bit kernel of GCM.
-        GCM_VAES256,
-        /// Runs of the 512-bit kernel of GCM.
-        GCM_VAES512,
-        /// Runs of the 512-bit kernel of GCM out of a FACE table.
-        GCM_FACE,
-        /// Makings of a long table of powers of H.
-        GCM_POWERS,
-    }
-}

@@ -11,6 +11,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 pub use crate::aes::InvalidKeyLength;
 use crate::cpu::Cpu;
+#[cfg(any(test, debug_assertions))]
+pub use crate::dispatch::chacha20 as dispatch;
 use crate::poly1305::{Element, Multiplier};
 use crate::portable;
 #[cfg(target_arch = "x86_64")]
@@ -282,25 +284,4 @@ impl fmt::Debug for ChaCha20 {
 /// The nonce in the upper 96 bits of `counter`, as RFC 8439, section 2.3, reads its bytes.
 fn nonce_words(counter: u128) -> [u32; 3] {
     [96, 64, 32].map(|shift| ((counter >> shift) as u32).swap_bytes())
-}
-
-/// Counts of kernel calls, so that tests can prove which one ran.
-#[cfg(any(test, debug_assertions))]
-pub mod dispatch {
-    use crate::aes::dispatch::Counter;
-
-    /// Runs of the portable cipher.
-    pub static PORTABLE: Counter = Counter::new();
-    /// Runs of the cipher on AVX2.
-    pub static AVX2: Counter = Counter::new();
-    /// Runs of the cipher on AVX-512.
-    pub static AVX512: Counter = Counter::new();
-    /// Runs of the portable cipher with Poly1305 beside it.
-    pub static PORTABLE_AND_MAC: Counter = Counter::new();
-    /// Runs of the cipher on AVX2 with Poly1305 beside it.
-    pub static AVX2_AND_MAC: Counter = Counter::new();
-    /// Runs of the cipher on AVX-512 with Poly1305 beside it.
-    pub static AVX512_AND_MAC: Counter = Counter::new();
-    /// Parts of messages under keystream that was ready, with stored powers of r.
-    pub static KEPT_POWERS: Counter = Counter::new();
 }

@@ -642,7 +642,7 @@ impl Gcm {
             }
         }, else {
             #[cfg(any(test, debug_assertions))]
-            crate::aes::dispatch::GCM_COMPOSED.hit();
+            crate::dispatch::aes::GCM_COMPOSED.hit();
             if OPEN {
                 y = self.hash.hash(backend, y, data.get_in());
                 self.ctr.apply32(counter, 0, data);
@@ -800,7 +800,7 @@ impl HashKey {
                 return now;
             }
             #[cfg(any(test, debug_assertions))]
-            crate::aes::dispatch::GCM_POWERS.hit();
+            crate::dispatch::aes::GCM_POWERS.hit();
             by_backend!(backend, kernels(token) => {
                 // SAFETY: the exchange has made this thread the only one to touch those powers, and
                 // shown that the table before has been made.

@@ -25,6 +25,8 @@ pub mod cbc;
 pub mod chacha20;
 pub mod chacha20_poly1305;
 pub mod cpu;
+#[cfg(any(test, debug_assertions))]
+mod dispatch;
 pub mod gcm;
 #[cfg(target_arch = "x86_64")]
 pub mod modexp;

@@ -33,6 +33,8 @@ use core::fmt;
 
 use zeroize::Zeroize;
 
+#[cfg(any(test, debug_assertions))]
+pub use crate::dispatch::modexp as dispatch;
 use crate::wipe::wipe_lines;
 pub use crate::x86_64::Ifma;
 pub use crate::x86_64::ifma::Line;
@@ -1135,15 +1137,6 @@ fn negative_inverse(odd: u64) -> u64 {
         inverse = inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)));
     }
     inverse.wrapping_neg() & DIGIT_MASK
-}
-
-/// Counters that tests read to prove which kernel ran.
-#[cfg(any(test, debug_assertions))]
-pub mod dispatch {
-    use crate::aes::dispatch::Counter;
-
-    /// Squares and products of eight lanes.
-    pub static IFMA: Counter = Counter::new();
 }
 
 const DIGIT_BITS: usize = 52;

@@ -17,7 +17,7 @@ const BYTES: usize = BLOCKS * BLOCK_BYTES;
 /// CTR over a run in which the low 32 bits of `counter` do not wrap.
 pub(crate) fn ctr(schedule: &Schedule, mut counter: u128, mut data: InOutBuf<'_, '_, u8>) {
     #[cfg(any(test, debug_assertions))]
-    crate::aes::dispatch::PORTABLE.hit();
+    crate::dispatch::aes::PORTABLE.hit();
     let mut keystream = [0; BYTES];
     while !data.is_empty() {
         for block in keystream.as_chunks_mut::<BLOCK_BYTES>().0 {
@@ -40,7 +40,7 @@ pub(crate) fn cbc_encrypt(
     data: InOutBuf<'_, '_, u8>,
 ) {
     #[cfg(any(test, debug_assertions))]
-    crate::aes::dispatch::PORTABLE.hit();
+    crate::dispatch::aes::PORTABLE.hit();
     let mut blocks = [0; BYTES];
     let mut data = data;
     while !data.is_empty() {
@@ -62,7 +62,7 @@ pub(crate) fn cbc_decrypt(
     mut data: InOutBuf<'_, '_, u8>,
 ) {
     #[cfg(any(test, debug_assertions))]
-    crate::aes::dispatch::PORTABLE.hit();
+    crate::dispatch::aes::PORTABLE.hit();
     let mut blocks = [0; BYTES];
     let mut before = [0; BYTES];
     while !data.is_empty() {

@@ -155,7 +155,7 @@ macro_rules! entry_point {
                 unsafe { ctr::<$lanes, R, $unroll>(schedule, counter, from, to, bytes) }
             }
             #[cfg(any(test, debug_assertions))]
-            crate::aes::dispatch::$counter.hit();
+            crate::dispatch::aes::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
             // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at

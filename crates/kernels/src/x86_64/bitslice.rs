@@ -59,7 +59,7 @@ macro_rules! entry_points {
                 }
             }
             #[cfg(any(test, debug_assertions))]
-            crate::aes::dispatch::$counter.hit();
+            crate::dispatch::aes::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
             let mut keys = KeyPlanes::EMPTY;
@@ -99,7 +99,7 @@ macro_rules! entry_points {
                 }
             }
             #[cfg(any(test, debug_assertions))]
-            crate::aes::dispatch::$counter.hit();
+            crate::dispatch::aes::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
             let mut keys = KeyPlanes::EMPTY;
@@ -157,7 +157,7 @@ pub(crate) fn cbc_encrypt(
         }
     }
     #[cfg(any(test, debug_assertions))]
-    crate::aes::dispatch::WIDE_AVX2.hit();
+    crate::dispatch::aes::WIDE_AVX2.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();
     let mut keys = KeyPlanes::EMPTY;

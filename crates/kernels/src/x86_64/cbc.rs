@@ -40,7 +40,7 @@ macro_rules! encrypt {
                 unsafe { encrypt_chain::<$lanes, R>(schedule, iv, from, to, bytes) }
             }
             #[cfg(any(test, debug_assertions))]
-            crate::aes::dispatch::$counter.hit();
+            crate::dispatch::aes::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
             // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
@@ -80,7 +80,7 @@ macro_rules! decrypt {
                 unsafe { decrypt::<$lanes, $one, R, $unroll>(inverse, iv, from, to, bytes) }
             }
             #[cfg(any(test, debug_assertions))]
-            crate::aes::dispatch::$counter.hit();
+            crate::dispatch::aes::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
             // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at

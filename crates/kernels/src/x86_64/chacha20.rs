@@ -29,7 +29,7 @@ macro_rules! entry_points {
                 unsafe { stitched::crypt::<$chunk>(start, from, to, bytes) }
             }
             #[cfg(any(test, debug_assertions))]
-            crate::chacha20::dispatch::$counter.hit();
+            crate::dispatch::chacha20::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
             let (key, row) = start.parts();
@@ -64,7 +64,7 @@ macro_rules! entry_points {
                 unsafe { stitched::crypt_and_mac::<$chunk>(direction, start, r, powers, mac, data) }
             }
             #[cfg(any(test, debug_assertions))]
-            crate::chacha20::dispatch::$mac_counter.hit();
+            crate::dispatch::chacha20::$mac_counter.hit();
             let (key, row) = start.parts();
             // SAFETY: the token proves the features; the buffer vouches for the bytes, which are
             // the same or do not overlap.
@@ -97,7 +97,7 @@ macro_rules! entry_points {
                 unsafe { stitched::message::<$chunk>(direction, start, aad, data) }
             }
             #[cfg(any(test, debug_assertions))]
-            crate::chacha20::dispatch::$mac_counter.hit();
+            crate::dispatch::chacha20::$mac_counter.hit();
             let (key, row) = start.parts();
             // SAFETY: the token proves the features; the buffer vouches for the bytes, which are
             // the same or do not overlap.
@@ -176,7 +176,7 @@ pub(crate) fn xor_and_mac_avx512(
     assert_eq!(keystream.len(), data.len());
     debug_assert!(data.len().is_multiple_of(16));
     #[cfg(any(test, debug_assertions))]
-    crate::chacha20::dispatch::KEPT_POWERS.hit();
+    crate::dispatch::chacha20::KEPT_POWERS.hit();
     // SAFETY: the token proves the features; the buffer vouches for the bytes, which are the same or
     // do not overlap, and there is as much keystream.
     unsafe {

@@ -83,7 +83,7 @@ pub(crate) fn ctr_fill<'inp, 'out>(
     data: InOutBuf<'inp, 'out, u8>,
 ) -> InOutBuf<'inp, 'out, u8> {
     #[cfg(any(test, debug_assertions))]
-    crate::aes::dispatch::FACE_FILL.hit();
+    crate::dispatch::aes::FACE_FILL.hit();
     let (run, rest) = data.split_at(TABLE_BYTES);
     let (from, to) = run.into_raw();
     // SAFETY: the token proves the features; the buffer vouches for TABLE_BYTES at both pointers,
@@ -108,7 +108,7 @@ pub(crate) fn ctr_cached(
     data: InOutBuf<'_, '_, u8>,
 ) {
     #[cfg(any(test, debug_assertions))]
-    crate::aes::dispatch::FACE.hit();
+    crate::dispatch::aes::FACE.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();
     // SAFETY: the token proves the features; the buffer vouches for `bytes` at both pointers.

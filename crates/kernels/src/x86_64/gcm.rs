@@ -129,7 +129,7 @@ macro_rules! backend {
                     }
                 }
                 #[cfg(any(test, debug_assertions))]
-                crate::aes::dispatch::$counter.hit();
+                crate::dispatch::aes::$counter.hit();
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
                 let f = match schedule.size {
@@ -188,7 +188,7 @@ macro_rules! backend {
                 }
                 debug_assert!(data.len() <= SHORT_BYTES_MAX && aad.len() <= BLOCK_BYTES);
                 #[cfg(any(test, debug_assertions))]
-                crate::aes::dispatch::$counter.hit();
+                crate::dispatch::aes::$counter.hit();
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
                 let mut tag = [0; BLOCK_BYTES];
@@ -238,7 +238,7 @@ macro_rules! backend {
                     }
                 }
                 #[cfg(any(test, debug_assertions))]
-                crate::aes::dispatch::$counter.hit();
+                crate::dispatch::aes::$counter.hit();
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
                 // SAFETY: as in `update`.
@@ -313,7 +313,7 @@ pub(crate) fn cached_message<const OPEN: bool>(
         }
     }
     #[cfg(any(test, debug_assertions))]
-    crate::aes::dispatch::GCM_FACE.hit();
+    crate::dispatch::aes::GCM_FACE.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();
     let f = match schedule.size {
@@ -355,7 +355,7 @@ pub(crate) fn cached_update<const OPEN: bool>(
         unsafe { update::<__m512i, _, R, 8, OPEN>(schedule, view, source, y, from, to, bytes) }
     }
     #[cfg(any(test, debug_assertions))]
-    crate::aes::dispatch::GCM_FACE.hit();
+    crate::dispatch::aes::GCM_FACE.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();
     let f = match schedule.size {

@@ -145,7 +145,7 @@ impl Montgomery {
         // written, which may take their place.
         unsafe { kernel(a, a, b, n, scratch, digits / BLOCK) };
         #[cfg(any(test, debug_assertions))]
-        crate::modexp::dispatch::IFMA.hit();
+        crate::dispatch::modexp::IFMA.hit();
     }
 }
 
