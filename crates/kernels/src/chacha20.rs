@@ -9,12 +9,13 @@ use core::fmt;
 use inout::InOutBuf;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-pub use crate::aes::InvalidKeyLength;
 use crate::cpu::Cpu;
 #[cfg(any(test, debug_assertions))]
 pub use crate::dispatch::chacha20 as dispatch;
+pub use crate::key::InvalidKeyLength;
 use crate::poly1305::{Element, Multiplier};
 use crate::portable;
+use crate::portable::xor::xor;
 #[cfg(target_arch = "x86_64")]
 use crate::stitched::Powers;
 use crate::stitched::{Direction, Start};
@@ -23,7 +24,6 @@ use crate::wipe::Secret;
 use crate::x86_64;
 #[cfg(target_arch = "x86_64")]
 pub use crate::x86_64::{Avx2, Avx512};
-use crate::xor::xor;
 
 /// Bytes in a ChaCha20 block.
 pub const BLOCK_BYTES: usize = crate::stitched::BLOCK_BYTES;

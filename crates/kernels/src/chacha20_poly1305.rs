@@ -14,17 +14,17 @@ use core::fmt;
 use inout::InOutBuf;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+pub use crate::aead::NONCE_BYTES;
 use crate::aead::{AeadError, STRIPE_ALIGN, TAG_BYTES, tags_match};
+pub use crate::chacha20::Backend;
 use crate::chacha20::{BLOCK_BYTES, ChaCha20, KeptPowers};
-pub use crate::chacha20::{Backend, InvalidKeyLength};
 use crate::cpu::Cpu;
+pub use crate::key::InvalidKeyLength;
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, OneTimeKey};
+use crate::portable::xor::xor;
 use crate::stitched::Direction;
 use crate::wipe::{Secret, wipe};
-use crate::xor::xor;
 
-/// Bytes in a nonce.
-pub const NONCE_BYTES: usize = 12;
 /// The most bytes of data in a message: the reach of a 32-bit block counter that starts at 1.
 pub const DATA_BYTES_MAX: u64 = (1 << 38) - 64;
 

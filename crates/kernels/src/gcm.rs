@@ -25,21 +25,21 @@ use core::{
 use inout::InOutBuf;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+pub use crate::aead::NONCE_BYTES;
 use crate::aead::{AeadError, STRIPE_ALIGN, TAG_BYTES, tags_match};
 #[cfg(target_arch = "x86_64")]
 use crate::aes::bytes_before_wrap;
-use crate::aes::{BLOCK_BYTES, Backend, Ctr, InvalidKeyLength, carry_32};
+use crate::aes::{Backend, Ctr, carry_32};
 use crate::cpu::Cpu;
+use crate::key::{BLOCK_BYTES, InvalidKeyLength};
 use crate::portable;
+use crate::portable::xor::xor;
 use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::ghash::{LONG_BLOCKS, MIDDLE_BLOCKS, Powers, SHORT_BLOCKS, View};
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{Face, gcm as kernel, gcm_cache::CACHED_ALIGN};
-use crate::xor::xor;
 
-/// Bytes of a nonce that is used directly; others are hashed (SP 800-38D, section 7.1, step 2).
-pub const NONCE_BYTES: usize = 12;
 /// The most bytes of plaintext under one nonce (SP 800-38D, section 5.2.1.1).
 pub const MESSAGE_BYTES_MAX: u64 = (1 << 36) - 32;
 /// The most bytes of associated data, and of a nonce (the same section).

@@ -28,6 +28,7 @@ pub mod cpu;
 #[cfg(any(test, debug_assertions))]
 mod dispatch;
 pub mod gcm;
+mod key;
 #[cfg(target_arch = "x86_64")]
 pub mod modexp;
 mod poly1305;

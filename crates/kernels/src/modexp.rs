@@ -35,10 +35,9 @@ use zeroize::Zeroize;
 
 #[cfg(any(test, debug_assertions))]
 pub use crate::dispatch::modexp as dispatch;
-use crate::wipe::wipe_lines;
 pub use crate::x86_64::Ifma;
 pub use crate::x86_64::ifma::Line;
-use crate::x86_64::ifma::{Montgomery, WINDOW, entry_lines, half};
+use crate::x86_64::ifma::{Montgomery, WINDOW, entry_lines, half, wipe_lines};
 
 /// The number of exponentiations that run at once.
 pub const LANES: usize = 8;

@@ -16,8 +16,9 @@
 //! Row b stays: a round ends with it and the next begins with it, so turning it, as in the usual
 //! drawing, would lengthen the chain.
 
+use crate::portable::xor::xor_bytes;
 use crate::stitched::{
-    BLOCK_BYTES, Beside, DOUBLE_ROUNDS, Data, Keystream, Register, SIGMA, Start, xor_bytes,
+    BLOCK_BYTES, Beside, DOUBLE_ROUNDS, Data, Keystream, Register, SIGMA, Start,
 };
 use crate::wipe::Secret;
 

@@ -8,8 +8,8 @@
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
-use crate::aes::{BLOCK_BYTES, Schedule};
-use crate::xor::xor;
+use crate::key::{BLOCK_BYTES, Schedule};
+use crate::portable::xor::xor;
 
 const BLOCKS: usize = 4;
 const BYTES: usize = BLOCKS * BLOCK_BYTES;

@@ -12,7 +12,7 @@ use inout::InOutBuf;
 use super::gfni::Gfni;
 use super::lanes::Lanes;
 use super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512};
-use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
+use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
 /// FIPS 197, section 5.2, with SubWord made of `aesenclast`. `key` has the length that
 /// `schedule.size` says.

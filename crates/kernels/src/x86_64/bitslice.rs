@@ -26,7 +26,7 @@ use zeroize::Zeroize;
 
 use super::lanes::Lanes;
 use super::{Avx2, Avx512};
-use crate::aes::{BLOCK_BYTES, Schedule};
+use crate::key::{BLOCK_BYTES, Schedule};
 use crate::sbox::{Gf2, sub_bytes};
 
 macro_rules! entry_points {

@@ -17,7 +17,7 @@ use super::aes::Keys;
 use super::gfni::Gfni;
 use super::lanes::Lanes;
 use super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512};
-use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
+use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
 macro_rules! encrypt {
     ($name:ident, $token:ty, $lanes:ty, $features:literal, $counter:ident) => {

@@ -13,6 +13,7 @@ use inout::InOutBuf;
 use super::poly1305::IfmaPowers;
 use super::{Avx2, Avx512};
 use crate::poly1305::{Element, Multiplier};
+use crate::portable::xor::xor_bytes;
 use crate::rows::Rows;
 use crate::stitched::{
     self, ChainPowers, Data, Direction, InColumnsOrRows, InRows, Powers, Register, Start, Words,
@@ -166,7 +167,7 @@ pub(crate) fn xor_and_mac_avx512(
                 _mm512_storeu_si512(to.add(64 * i).cast(), _mm512_xor_si512(data, key));
             }
             let done = 64 * registers.len();
-            stitched::xor_bytes(rest, from.add(done), to.add(done));
+            xor_bytes(rest, from.add(done), to.add(done));
             if !OPEN {
                 mac = powers.absorb_more(r, mac, core::slice::from_raw_parts(to, bytes));
             }

@@ -26,7 +26,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 use super::Face;
 use super::aes::round_keys;
 use super::lanes::Lanes;
-use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
+use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
 /// Blocks in a table, and the run for which one D holds.
 pub(crate) const TABLE_BLOCKS: usize = 256;

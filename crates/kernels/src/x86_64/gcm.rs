@@ -16,8 +16,8 @@ use super::gcm_cache::{Cached, Table};
 use super::ghash::{self, Hash, Powers, Sum, View};
 use super::lanes::{Clmul, Lanes};
 use super::{AesNi, Face, Vaes256, Vaes512};
-use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
-use crate::gcm::NONCE_BYTES;
+use crate::aead::NONCE_BYTES;
+use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
 /// The block for every round but the last of `$rounds`, from the one after `$passed`. Written out,
 /// so that states and sums stay in registers: the compiler does not unroll a loop of such a size,

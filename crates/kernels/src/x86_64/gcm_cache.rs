@@ -16,7 +16,7 @@ use super::aes::round_key;
 use super::face::{last_state, upper_blocks};
 use super::gcm::Source;
 use super::lanes::Lanes;
-use crate::aes::{BLOCK_BYTES, Schedule};
+use crate::key::{BLOCK_BYTES, Schedule};
 
 /// A place for the table of one nonce, to be [wiped](Self::wipe) after use.
 #[repr(C, align(64))]

@@ -4,7 +4,7 @@
 use core::arch::{asm, x86_64::*};
 
 use super::ghash::Sum;
-use crate::aes::BLOCK_BYTES;
+use crate::key::BLOCK_BYTES;
 
 /// A register of `BLOCKS` blocks.
 ///
