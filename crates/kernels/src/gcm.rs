@@ -38,7 +38,7 @@ use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::ghash::{LONG_BLOCKS, MIDDLE_BLOCKS, Powers, SHORT_BLOCKS, View};
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::{Face, gcm as kernel, gcm_cache::CACHED_ALIGN};
+use crate::x86_64::{Face, gcm as kernel, gcm::CACHED_ALIGN};
 
 /// The most bytes of plaintext under one nonce (SP 800-38D, section 5.2.1.1).
 pub const MESSAGE_BYTES_MAX: u64 = (1 << 36) - 32;

@@ -1,4 +1,4 @@
-//! Counter-mode caching (FACE, see [`super::face`]) for GCM under a nonce of 12 bytes.
+//! Counter-mode caching (FACE, see [`crate::x86_64::face`]) for GCM under a nonce of 12 bytes.
 //!
 //! There the data begin with counter 2, and so does this table: its entries are the states of the
 //! low counter bytes 2 to 255, 0 and 1, by registers, which then lie at whole cache lines. One
@@ -11,12 +11,12 @@
 use core::arch::{asm, x86_64::*};
 use core::mem::MaybeUninit;
 
-use super::Face;
-use super::aes::round_key;
-use super::face::{last_state, upper_blocks};
-use super::gcm::Source;
-use super::lanes::Lanes;
+use super::source::Source;
 use crate::key::{BLOCK_BYTES, Schedule};
+use crate::x86_64::Face;
+use crate::x86_64::aes::round_key;
+use crate::x86_64::face::{last_state, upper_blocks};
+use crate::x86_64::lanes::Lanes;
 
 /// A place for the table of one nonce, to be [wiped](Self::wipe) after use.
 #[repr(C, align(64))]
