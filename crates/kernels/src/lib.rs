@@ -33,7 +33,6 @@ mod key;
 pub mod modexp;
 mod poly1305;
 mod portable;
-mod rows;
 #[cfg(target_arch = "x86_64")]
 mod sbox;
 mod stitched;

@@ -14,9 +14,9 @@ use super::poly1305::IfmaPowers;
 use super::{Avx2, Avx512};
 use crate::poly1305::{Element, Multiplier};
 use crate::portable::xor::xor_bytes;
-use crate::rows::Rows;
 use crate::stitched::{
-    self, ChainPowers, Data, Direction, InColumnsOrRows, InRows, Powers, Register, Start, Words,
+    self, ChainPowers, Data, Direction, InColumnsOrRows, InRows, Powers, Register, Rows, Start,
+    Words,
 };
 
 macro_rules! entry_points {

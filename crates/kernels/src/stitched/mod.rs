@@ -1,8 +1,7 @@
-//! ChaCha20 (RFC 8439, section 2.4) with Poly1305 beside it, written once over [`Words`].
+//! ChaCha20 (RFC 8439, section 2.4) with Poly1305 beside it, written once over [`Words`] and [`Rows`].
 //!
-//! Register i of 16 holds word i of as many blocks as it has lanes, so that a quarter round needs
-//! no shuffle; the blocks are put together at the end. ChaCha20 fills the vector units and takes a
-//! third to half of what a core can issue; Poly1305 runs on the integer units in what is left.
+//! ChaCha20 fills the vector units and takes a third to half of what a core can issue; Poly1305 runs
+//! on the integer units in what is left.
 //!
 //! ```text
 //! seal    rounds of chunk k, beside them the MAC of chunk k - 1 of the output;  XOR chunk k
@@ -15,19 +14,23 @@
 //! A message given whole has block 0, the one-time key, in its first chunk, in which the data are
 //! thus 64 bytes shorter.
 
+mod chains;
+mod columns;
+mod rows;
+mod state;
+
 use core::marker::PhantomData;
 use core::ptr;
 
-use inout::InOutBuf;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+pub(crate) use chains::{ChainPowers, Powers, Run};
+pub(crate) use columns::Words;
+use columns::{XOR_STEPS, block_words};
+pub(crate) use rows::Rows;
+pub(crate) use state::{BLOCK_BYTES, Beside, Data, Keystream, Register, Start};
+use state::{DOUBLE_ROUNDS, Nothing};
 
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier, OneTimeKey};
 use crate::portable::xor::xor_bytes;
-use crate::rows::{self, Rows};
-use crate::wipe::Secret;
-
-/// Bytes in a ChaCha20 block.
-pub(crate) const BLOCK_BYTES: usize = 64;
 
 /// How a backend does as many blocks at once as it does best.
 ///
@@ -77,9 +80,6 @@ pub(crate) trait Chunk {
         }
     }
 }
-
-/// Room for the keystream of the longest chunk.
-pub(crate) type Keystream = Secret<{ 16 * BLOCK_BYTES }>;
 
 /// A chunk of `SETS` sets of rows.
 pub(crate) struct InRows<R, P, const SETS: usize>(PhantomData<(R, P)>);
@@ -250,79 +250,6 @@ impl<V> Drop for Before<V> {
         unsafe { ptr::write_bytes(&mut self.words, 0, 1) };
         // The zeros are never read: the compiler must not know.
         core::hint::black_box(&mut self.words);
-    }
-}
-
-/// A register of 32-bit words.
-///
-/// # Safety
-/// Every method needs the instructions of its implementor.
-pub(crate) trait Register: Copy {
-    unsafe fn add(self, other: Self) -> Self;
-    unsafe fn xor(self, other: Self) -> Self;
-    unsafe fn rotate_left<const BITS: u32>(self) -> Self;
-}
-
-/// A register of 32-bit words, one of each of `BLOCKS` blocks.
-///
-/// # Safety
-/// Every method needs the instructions of its implementor. Pointers need not be aligned.
-pub(crate) trait Words: Register {
-    const BLOCKS: usize;
-
-    unsafe fn splat(word: u32) -> Self;
-    /// `first`, `first + 1`, ... modulo 2^32.
-    unsafe fn counters(first: u32) -> Self;
-    /// XORs the blocks, put together out of their 16 words, onto as many bytes of `from`, and
-    /// writes the result to `to`.
-    unsafe fn xor_blocks(words: [Self; 16], from: *const u8, to: *mut u8);
-    /// The same in [`XOR_STEPS`] steps, of which this is number `step`; `words` stay where they are
-    /// from the first to the last.
-    #[inline(always)]
-    unsafe fn xor_blocks_step(words: &mut [Self; 16], step: usize, from: *const u8, to: *mut u8) {
-        if step + 1 == XOR_STEPS {
-            // SAFETY: as the caller vouches.
-            unsafe { Self::xor_blocks(*words, from, to) }
-        }
-    }
-}
-
-/// Where a keystream begins.
-#[derive(Clone, Copy)]
-pub(crate) struct Start<'a> {
-    key: &'a [u32; 8],
-    row: u128,
-}
-
-impl<'a> Start<'a> {
-    #[inline(always)]
-    pub(crate) fn new(key: &'a [u32; 8], counter: u32, nonce: [u32; 3]) -> Self {
-        let [n0, n1, n2] = nonce.map(u128::from);
-        let row = u128::from(counter) | n0 << 32 | n1 << 64 | n2 << 96;
-        Self { key, row }
-    }
-
-    /// As [`parts`](Self::parts) gave it.
-    #[inline(always)]
-    pub(crate) fn from_parts(key: &'a [u32; 8], row: u128) -> Self {
-        Self { key, row }
-    }
-
-    /// The key, and the last row of the state: the counter in the low word, above it the nonce. A
-    /// kernel takes these in registers. Out of memory it would load at once what was stored word by
-    /// word, which waits until all instructions before are done.
-    #[inline(always)]
-    pub(crate) fn parts(self) -> (&'a [u32; 8], u128) {
-        (self.key, self.row)
-    }
-
-    /// `blocks` later. The counter wraps at 2^32 and leaves the nonce as it is.
-    #[inline(always)]
-    #[must_use]
-    pub(crate) fn later(self, blocks: u32) -> Self {
-        let counter = (self.row as u32).wrapping_add(blocks);
-        let row = self.row & !u128::from(u32::MAX) | u128::from(counter);
-        Self { row, ..self }
     }
 }
 
@@ -527,290 +454,3 @@ unsafe fn chunks<C: Chunk>(
         running.end(r, core::slice::from_raw_parts(data.to, whole))
     }
 }
-
-/// The data to encrypt or decrypt, as in [`crypt`].
-#[derive(Clone, Copy)]
-pub(crate) struct Data {
-    pub(crate) from: *const u8,
-    pub(crate) to: *mut u8,
-    pub(crate) bytes: usize,
-}
-
-impl From<InOutBuf<'_, '_, u8>> for Data {
-    fn from(data: InOutBuf<'_, '_, u8>) -> Self {
-        let bytes = data.len();
-        let (from, to) = data.into_raw();
-        Self { from, to, bytes }
-    }
-}
-
-impl Data {
-    /// Without the first `bytes`.
-    ///
-    /// # Safety
-    /// There are as many.
-    #[inline(always)]
-    unsafe fn behind(self, bytes: usize) -> Self {
-        // SAFETY: as the caller vouches.
-        unsafe {
-            Self {
-                from: self.from.add(bytes),
-                to: self.to.add(bytes),
-                bytes: self.bytes - bytes,
-            }
-        }
-    }
-}
-
-/// What is done beside the rounds. A trait, not a closure: one that is not inlined, and so neither
-/// has the instructions of its caller nor its registers, takes three times as long.
-pub(crate) trait Beside {
-    const IS_NOTHING: bool = false;
-
-    /// # Safety
-    /// As the implementor says; `double_round` is below [`DOUBLE_ROUNDS`].
-    unsafe fn step(&mut self, double_round: usize);
-}
-
-struct Nothing;
-
-impl Beside for Nothing {
-    const IS_NOTHING: bool = true;
-
-    #[inline(always)]
-    unsafe fn step(&mut self, _: usize) {}
-}
-
-/// The powers of r that Poly1305 beside the rounds needs.
-pub(crate) trait Powers {
-    type Run<'a>: Run
-    where
-        Self: 'a;
-
-    fn new(r: &Multiplier) -> Self;
-    /// A run after `value`.
-    ///
-    /// # Safety
-    /// As [`Run`].
-    unsafe fn begin(&self, value: Element) -> Self::Run<'_>;
-    /// Absorbs `data` with nothing beside, the last block filled up with zeros.
-    ///
-    /// # Safety
-    /// As [`Run`].
-    #[inline(always)]
-    unsafe fn absorb(r: &Multiplier, value: Element, data: &[u8]) -> Element {
-        value.absorb_padded(r, data)
-    }
-    /// As [`absorb`](Self::absorb), by powers that are there.
-    ///
-    /// # Safety
-    /// As [`Run`].
-    #[inline(always)]
-    unsafe fn absorb_more(&self, r: &Multiplier, value: Element, data: &[u8]) -> Element {
-        value.absorb_padded(r, data)
-    }
-}
-
-/// Poly1305 of a run of chunks, each absorbed by ten calls of [`Beside::step`].
-///
-/// # Safety
-/// Every method, and `step`, needs the instructions of the registers it belongs to, and the chunk
-/// last named to be readable.
-pub(crate) trait Run: Beside {
-    /// What is absorbed next.
-    unsafe fn chunk(&mut self, from: *const u8);
-    /// What is absorbed first: as [`chunk`](Self::chunk), but for [`BLOCK_BYTES`] that are not there
-    /// before `from`.
-    unsafe fn first_chunk(&mut self, from: *const u8);
-    unsafe fn end_of_chunk(&mut self);
-    /// Absorbs less than a chunk, the last block filled up with zeros.
-    unsafe fn end(self, r: &Multiplier, rest: &[u8]) -> Element;
-}
-
-/// Poly1305 on the integer units: the two chains of a chunk of `BYTES` bytes.
-pub(crate) struct Chains<'a, const BYTES: usize> {
-    first: Element,
-    second: Element,
-    powers: &'a ChainPowers<BYTES>,
-    from: *const [u8; MAC_BYTES],
-    /// Blocks of the chunk that are not there.
-    missing: usize,
-}
-
-#[derive(Zeroize, ZeroizeOnDrop)]
-pub(crate) struct ChainPowers<const BYTES: usize> {
-    r: Multiplier,
-    /// To the power of half the blocks of a chunk.
-    join: Element,
-}
-
-impl<const BYTES: usize> Chains<'_, BYTES> {
-    const HALF_BLOCKS: usize = BYTES / MAC_BYTES / 2;
-    const STEPS: usize = Self::HALF_BLOCKS / BLOCKS_A_STEP;
-}
-
-impl<const BYTES: usize> Powers for ChainPowers<BYTES> {
-    type Run<'a> = Chains<'a, BYTES>;
-
-    fn new(r: &Multiplier) -> Self {
-        Self {
-            r: *r,
-            join: Element::power(r, (BYTES / MAC_BYTES / 2) as u64),
-        }
-    }
-    #[inline(always)]
-    unsafe fn begin(&self, value: Element) -> Chains<'_, BYTES> {
-        Chains {
-            first: value,
-            second: Element::ZERO,
-            powers: self,
-            from: ptr::null(),
-            missing: 0,
-        }
-    }
-}
-
-// SAFETY: there are no instructions beyond the target's; the caller vouches for the chunk.
-impl<const BYTES: usize> Run for Chains<'_, BYTES> {
-    #[inline(always)]
-    unsafe fn chunk(&mut self, from: *const u8) {
-        self.from = from.cast();
-    }
-    #[inline(always)]
-    unsafe fn first_chunk(&mut self, from: *const u8) {
-        self.from = from.wrapping_sub(BLOCK_BYTES).cast();
-        self.missing = BLOCK_BYTES / MAC_BYTES;
-    }
-    #[inline(always)]
-    unsafe fn end_of_chunk(&mut self) {
-        self.first = self.first.times(self.powers.join).plus(self.second);
-        self.second = Element::ZERO;
-        self.missing = 0;
-    }
-    #[inline(always)]
-    unsafe fn end(self, r: &Multiplier, rest: &[u8]) -> Element {
-        self.first.absorb_padded(r, rest)
-    }
-}
-
-impl<const BYTES: usize> Beside for Chains<'_, BYTES> {
-    #[inline(always)]
-    unsafe fn step(&mut self, at: usize) {
-        if at >= Self::STEPS {
-            return;
-        }
-        for i in at * BLOCKS_A_STEP..(at + 1) * BLOCKS_A_STEP {
-            // SAFETY: `i` is less than half the blocks of a chunk, and block `i` is there.
-            unsafe {
-                if i >= self.missing {
-                    let first = self.from.wrapping_add(i);
-                    self.first = self.first.step(&self.powers.r, &*first);
-                }
-                let second = self.from.wrapping_add(i + Self::HALF_BLOCKS);
-                self.second = self.second.step(&self.powers.r, &*second);
-            }
-        }
-    }
-}
-
-/// The keystream of `V::BLOCKS` blocks. `beside` is called once in each of the ten double rounds.
-///
-/// # Safety
-/// The instructions of `V` are enabled in the caller.
-#[inline(always)]
-unsafe fn block_words<V: Words, B: Beside>(start: Start<'_>, beside: &mut B) -> [V; 16] {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let mut initial = [V::splat(0); 16];
-        for (to, word) in initial.iter_mut().zip(SIGMA.iter().chain(start.key)) {
-            *to = V::splat(*word);
-        }
-        initial[12] = V::counters(start.row as u32);
-        for (to, shift) in initial[13..].iter_mut().zip([32, 64, 96]) {
-            *to = V::splat((start.row >> shift) as u32);
-        }
-        let mut x = initial;
-        macro_rules! double_rounds {
-            ($($at:literal)+) => {
-                $(
-                    round(&mut x, 0);
-                    beside.step($at);
-                    round(&mut x, 1);
-                )+
-            };
-        }
-        if B::IS_NOTHING {
-            for _ in 0..DOUBLE_ROUNDS {
-                round(&mut x, 0);
-                round(&mut x, 1);
-            }
-        } else {
-            // Not a loop: what `step` does depends on where it is.
-            double_rounds!(0 1 2 3 4 5 6 7 8 9);
-        }
-        for (word, initial) in x.iter_mut().zip(initial) {
-            *word = word.add(initial);
-        }
-        x
-    }
-}
-
-/// Four quarter rounds at once: columns with a `turn` of 0, diagonals with 1.
-///
-/// Two of them run one instruction behind the others. In step, four rotations would wait for the
-/// two pipes that rotate while the others idle: on Zen 4 that takes 650 cycles for 1 KiB where
-/// this takes 580 (and 480 would be the limit).
-///
-/// # Safety
-/// The instructions of `V` are enabled in the caller.
-#[inline(always)]
-unsafe fn round<V: Words>(x: &mut [V; 16], turn: usize) {
-    macro_rules! staggered {
-        ($($at:literal)+) => {
-            $(
-                instruction::<V, $at>(x, turn, 0);
-                instruction::<V, $at>(x, turn, 3);
-                instruction::<V, { $at - 1 }>(x, turn, 1);
-                instruction::<V, { $at - 1 }>(x, turn, 2);
-            )+
-        };
-    }
-    // SAFETY: as the caller vouches.
-    unsafe {
-        staggered!(0 1 2 3 4 5 6 7 8 9 10 11 12);
-    }
-}
-
-/// Instruction `AT` of the twelve of quarter round `i`; none beside them.
-///
-/// # Safety
-/// The instructions of `V` are enabled in the caller.
-#[inline(always)]
-unsafe fn instruction<V: Words, const AT: i32>(x: &mut [V; 16], turn: usize, i: usize) {
-    let a = i;
-    let b = 4 + (i + turn) % 4;
-    let c = 8 + (i + 2 * turn) % 4;
-    let d = 12 + (i + 3 * turn) % 4;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        match AT {
-            0 | 6 => x[a] = x[a].add(x[b]),
-            1 | 7 => x[d] = x[d].xor(x[a]),
-            2 => x[d] = x[d].rotate_left::<16>(),
-            3 | 9 => x[c] = x[c].add(x[d]),
-            4 | 10 => x[b] = x[b].xor(x[c]),
-            5 => x[b] = x[b].rotate_left::<12>(),
-            8 => x[d] = x[d].rotate_left::<8>(),
-            11 => x[b] = x[b].rotate_left::<7>(),
-            _ => {}
-        }
-    }
-}
-
-/// A chain beside the rounds takes so many blocks in a double round.
-const BLOCKS_A_STEP: usize = 2;
-pub(crate) const DOUBLE_ROUNDS: usize = 10;
-/// At most as many.
-const XOR_STEPS: usize = 8;
-/// "expand 32-byte k"
-pub(crate) const SIGMA: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];

@@ -16,10 +16,8 @@
 //! Row b stays: a round ends with it and the next begins with it, so turning it, as in the usual
 //! drawing, would lengthen the chain.
 
+use super::state::{BLOCK_BYTES, Beside, DOUBLE_ROUNDS, Data, Keystream, Register, SIGMA, Start};
 use crate::portable::xor::xor_bytes;
-use crate::stitched::{
-    BLOCK_BYTES, Beside, DOUBLE_ROUNDS, Data, Keystream, Register, SIGMA, Start,
-};
 use crate::wipe::Secret;
 
 /// A register of rows, one of each of `BLOCKS` blocks.
