@@ -21,7 +21,7 @@ use inout::InOutBuf;
 use zeroize::Zeroize;
 
 use crate::cpu::Cpu;
-#[cfg(any(test, debug_assertions))]
+#[cfg(debug_assertions)]
 pub use crate::dispatch::aes as dispatch;
 pub use crate::key::{BLOCK_BYTES, InvalidKeyLength};
 use crate::key::{KeySize, Schedule};

@@ -10,7 +10,7 @@ use inout::InOutBuf;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::cpu::Cpu;
-#[cfg(any(test, debug_assertions))]
+#[cfg(debug_assertions)]
 pub use crate::dispatch::chacha20 as dispatch;
 pub use crate::key::InvalidKeyLength;
 use crate::poly1305::{Element, Multiplier};

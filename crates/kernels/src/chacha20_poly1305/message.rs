@@ -54,10 +54,10 @@ impl Message {
         }
     }
 
-    /// As if so many bytes had been streamed.
-    #[cfg(test)]
-    pub(crate) fn set_position(&mut self, bytes: u64) {
-        self.bytes = bytes;
+    /// The position, for tests.
+    #[cfg(debug_assertions)]
+    pub(crate) fn bytes_mut(&mut self) -> &mut u64 {
+        &mut self.bytes
     }
 
     /// Adds ciphertext to the MAC and to the position.

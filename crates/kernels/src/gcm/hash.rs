@@ -134,7 +134,7 @@ impl HashKey {
             if let Err(now) = mine {
                 return now;
             }
-            #[cfg(any(test, debug_assertions))]
+            #[cfg(debug_assertions)]
             crate::dispatch::aes::GCM_POWERS.hit();
             by_backend!(backend, kernels(token) => {
                 // SAFETY: the exchange has made this thread the only one to touch those powers, and

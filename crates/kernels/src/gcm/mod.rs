@@ -224,16 +224,19 @@ impl Gcm {
         }
     }
 
-    /// H, then its powers as they lie in memory.
-    #[cfg(test)]
-    pub(crate) fn powers_of_h(&self) -> Vec<[u8; BLOCK_BYTES]> {
-        let mut powers = vec![self.hash.h.to_ne_bytes()];
+    /// H, then its powers as they lie in memory. No other thread uses the key meanwhile.
+    #[cfg(debug_assertions)]
+    pub(crate) fn powers_of_h(&self) -> impl Iterator<Item = [u8; BLOCK_BYTES]> {
+        let h = core::iter::once(self.hash.h.to_ne_bytes());
         #[cfg(target_arch = "x86_64")]
-        if !matches!(self.backend(), Backend::Portable) {
-            // SAFETY: the tests call this when no other thread uses the key.
-            powers.extend(unsafe { &*self.hash.powers.get() }.made());
+        {
+            let has_powers = !matches!(self.backend(), Backend::Portable);
+            // SAFETY: no other thread uses the key, so none writes powers.
+            let powers = has_powers.then(|| unsafe { &*self.hash.powers.get() }.made());
+            h.chain(powers.into_iter().flatten())
         }
-        powers
+        #[cfg(not(target_arch = "x86_64"))]
+        h
     }
 
     /// The tag of a whole message, whose lengths have been checked.

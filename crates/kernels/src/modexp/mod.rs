@@ -40,7 +40,7 @@ use group::{BASE, Group, ONE, Remainders, set_lane};
 pub use group::{InvalidGroup, LANES};
 pub use modulus::{InvalidModulus, Modulus, Width};
 
-#[cfg(any(test, debug_assertions))]
+#[cfg(debug_assertions)]
 pub use crate::dispatch::modexp as dispatch;
 pub use crate::x86_64::Ifma;
 pub use crate::x86_64::ifma::Line;

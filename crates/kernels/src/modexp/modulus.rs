@@ -191,13 +191,12 @@ impl Modulus {
         self.is_prepared = false;
     }
 
-    #[cfg(test)]
-    pub(crate) fn secrets(&self) -> std::vec::Vec<u64> {
+    /// What is wiped on drop, for tests.
+    #[cfg(debug_assertions)]
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = u64> {
         let count = self.width.digits();
-        let digits = self.digits[..count].iter();
-        let mut secrets: std::vec::Vec<_> = digits.chain(&self.power[..count]).copied().collect();
-        secrets.push(self.negative_inverse);
-        secrets
+        let numbers = self.digits[..count].iter().chain(&self.power[..count]);
+        numbers.copied().chain([self.negative_inverse])
     }
 
     fn unset_again(&mut self) {

@@ -16,7 +16,7 @@ const BYTES: usize = BLOCKS * BLOCK_BYTES;
 
 /// CTR over a run in which the low 32 bits of `counter` do not wrap.
 pub(crate) fn ctr(schedule: &Schedule, mut counter: u128, mut data: InOutBuf<'_, '_, u8>) {
-    #[cfg(any(test, debug_assertions))]
+    #[cfg(debug_assertions)]
     crate::dispatch::aes::PORTABLE.hit();
     let mut keystream = [0; BYTES];
     while !data.is_empty() {
@@ -39,7 +39,7 @@ pub(crate) fn cbc_encrypt(
     iv: &mut [u8; BLOCK_BYTES],
     data: InOutBuf<'_, '_, u8>,
 ) {
-    #[cfg(any(test, debug_assertions))]
+    #[cfg(debug_assertions)]
     crate::dispatch::aes::PORTABLE.hit();
     let mut blocks = [0; BYTES];
     let mut data = data;
@@ -61,7 +61,7 @@ pub(crate) fn cbc_decrypt(
     iv: &mut [u8; BLOCK_BYTES],
     mut data: InOutBuf<'_, '_, u8>,
 ) {
-    #[cfg(any(test, debug_assertions))]
+    #[cfg(debug_assertions)]
     crate::dispatch::aes::PORTABLE.hit();
     let mut blocks = [0; BYTES];
     let mut before = [0; BYTES];

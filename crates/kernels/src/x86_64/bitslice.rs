@@ -58,7 +58,7 @@ macro_rules! entry_points {
                     )
                 }
             }
-            #[cfg(any(test, debug_assertions))]
+            #[cfg(debug_assertions)]
             crate::dispatch::aes::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
@@ -98,7 +98,7 @@ macro_rules! entry_points {
                     )
                 }
             }
-            #[cfg(any(test, debug_assertions))]
+            #[cfg(debug_assertions)]
             crate::dispatch::aes::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
@@ -156,7 +156,7 @@ pub(crate) fn cbc_encrypt(
             chain.store(iv.as_mut_ptr());
         }
     }
-    #[cfg(any(test, debug_assertions))]
+    #[cfg(debug_assertions)]
     crate::dispatch::aes::WIDE_AVX2.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();

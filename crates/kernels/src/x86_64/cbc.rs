@@ -39,7 +39,7 @@ macro_rules! encrypt {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
                 unsafe { encrypt_chain::<$lanes, R>(schedule, iv, from, to, bytes) }
             }
-            #[cfg(any(test, debug_assertions))]
+            #[cfg(debug_assertions)]
             crate::dispatch::aes::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
@@ -79,7 +79,7 @@ macro_rules! decrypt {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
                 unsafe { decrypt::<$lanes, $one, R, $unroll>(inverse, iv, from, to, bytes) }
             }
-            #[cfg(any(test, debug_assertions))]
+            #[cfg(debug_assertions)]
             crate::dispatch::aes::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();

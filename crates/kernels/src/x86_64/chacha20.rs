@@ -29,7 +29,7 @@ macro_rules! entry_points {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
                 unsafe { stitched::crypt::<$chunk>(start, from, to, bytes) }
             }
-            #[cfg(any(test, debug_assertions))]
+            #[cfg(debug_assertions)]
             crate::dispatch::chacha20::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
@@ -64,7 +64,7 @@ macro_rules! entry_points {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
                 unsafe { stitched::crypt_and_mac::<$chunk>(direction, start, r, powers, mac, data) }
             }
-            #[cfg(any(test, debug_assertions))]
+            #[cfg(debug_assertions)]
             crate::dispatch::chacha20::$mac_counter.hit();
             let (key, row) = start.parts();
             // SAFETY: the token proves the features; the buffer vouches for the bytes, which are
@@ -97,7 +97,7 @@ macro_rules! entry_points {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
                 unsafe { stitched::message::<$chunk>(direction, start, aad, data) }
             }
-            #[cfg(any(test, debug_assertions))]
+            #[cfg(debug_assertions)]
             crate::dispatch::chacha20::$mac_counter.hit();
             let (key, row) = start.parts();
             // SAFETY: the token proves the features; the buffer vouches for the bytes, which are
@@ -176,7 +176,7 @@ pub(crate) fn xor_and_mac_avx512(
     }
     assert_eq!(keystream.len(), data.len());
     debug_assert!(data.len().is_multiple_of(16));
-    #[cfg(any(test, debug_assertions))]
+    #[cfg(debug_assertions)]
     crate::dispatch::chacha20::KEPT_POWERS.hit();
     // SAFETY: the token proves the features; the buffer vouches for the bytes, which are the same or
     // do not overlap, and there is as much keystream.

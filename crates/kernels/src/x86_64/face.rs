@@ -82,7 +82,7 @@ pub(crate) fn ctr_fill<'inp, 'out>(
     counter: u128,
     data: InOutBuf<'inp, 'out, u8>,
 ) -> InOutBuf<'inp, 'out, u8> {
-    #[cfg(any(test, debug_assertions))]
+    #[cfg(debug_assertions)]
     crate::dispatch::aes::FACE_FILL.hit();
     let (run, rest) = data.split_at(TABLE_BYTES);
     let (from, to) = run.into_raw();
@@ -107,7 +107,7 @@ pub(crate) fn ctr_cached(
     counter: u128,
     data: InOutBuf<'_, '_, u8>,
 ) {
-    #[cfg(any(test, debug_assertions))]
+    #[cfg(debug_assertions)]
     crate::dispatch::aes::FACE.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();

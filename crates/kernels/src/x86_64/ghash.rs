@@ -61,7 +61,7 @@ impl Powers {
         wipe(&mut self.sums[first..]);
     }
 
-    #[cfg(test)]
+    #[cfg(debug_assertions)]
     pub(crate) fn made(&self) -> impl Iterator<Item = [u8; 16]> {
         let (powers, sums) = (&self.powers[..POWERS], &self.sums[..POWERS]);
         powers.iter().chain(sums).map(|power| power.to_ne_bytes())

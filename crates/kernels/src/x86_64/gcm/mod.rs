@@ -120,7 +120,7 @@ macro_rules! backend {
                         )
                     }
                 }
-                #[cfg(any(test, debug_assertions))]
+                #[cfg(debug_assertions)]
                 crate::dispatch::aes::$counter.hit();
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
@@ -179,7 +179,7 @@ macro_rules! backend {
                     }
                 }
                 debug_assert!(data.len() <= SHORT_BYTES_MAX && aad.len() <= BLOCK_BYTES);
-                #[cfg(any(test, debug_assertions))]
+                #[cfg(debug_assertions)]
                 crate::dispatch::aes::$counter.hit();
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
@@ -229,7 +229,7 @@ macro_rules! backend {
                         )
                     }
                 }
-                #[cfg(any(test, debug_assertions))]
+                #[cfg(debug_assertions)]
                 crate::dispatch::aes::$counter.hit();
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
@@ -304,7 +304,7 @@ pub(crate) fn cached_message<const OPEN: bool>(
             message::<__m512i, _, R, 8, OPEN>(schedule, view, source, j0, aad, from, to, bytes)
         }
     }
-    #[cfg(any(test, debug_assertions))]
+    #[cfg(debug_assertions)]
     crate::dispatch::aes::GCM_FACE.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();
@@ -346,7 +346,7 @@ pub(crate) fn cached_update<const OPEN: bool>(
         // SAFETY: the features are enabled here; the rest as the caller vouches.
         unsafe { update::<__m512i, _, R, 8, OPEN>(schedule, view, source, y, from, to, bytes) }
     }
-    #[cfg(any(test, debug_assertions))]
+    #[cfg(debug_assertions)]
     crate::dispatch::aes::GCM_FACE.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();

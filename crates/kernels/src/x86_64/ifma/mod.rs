@@ -153,7 +153,7 @@ impl Montgomery {
         // is as the kernel wants it. The factors are read for the last time before the result is
         // written, which may take their place.
         unsafe { kernel(a, a, b, n, scratch, digits / BLOCK) };
-        #[cfg(any(test, debug_assertions))]
+        #[cfg(debug_assertions)]
         crate::dispatch::modexp::IFMA.hit();
     }
 }

@@ -140,7 +140,7 @@ aead!(Gcm, gcm, Aes);
 aead!(ChaCha20Poly1305, chacha20_poly1305, Avx2);
 
 fn check<A: Aead>(vectors: &[AeadVector]) {
-    let ways = crate::ways(A::FEATURE, |cpu| A::new(&[0; 32], cpu).backend());
+    let ways = super::ways(A::FEATURE, |cpu| A::new(&[0; 32], cpu).backend());
     for (name, cpu) in ways {
         for vector in vectors {
             let cipher = A::new(&vector.key, cpu);

@@ -1,4 +1,4 @@
-use crate::cpu::{Cpu, Feature, UnknownFeature};
+use oarlock_kernels::cpu::{Cpu, Feature, UnknownFeature};
 
 #[test]
 fn a_mask_hides_features_and_those_that_build_on_them() {

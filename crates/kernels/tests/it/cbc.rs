@@ -1,12 +1,12 @@
 use ::aes::{Aes128, Aes192, Aes256};
 use cipher::{Block, BlockModeDecrypt, BlockModeEncrypt, KeyIvInit};
 use inout::InOutBuf;
+use oarlock_kernels::aes::{Backend, InvalidKeyLength, dispatch};
+use oarlock_kernels::cbc::Cbc;
+use oarlock_kernels::cpu::Cpu;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use super::{alone, with_others};
-use crate::aes::{Backend, InvalidKeyLength, dispatch};
-use crate::cbc::Cbc;
-use crate::cpu::Cpu;
 
 /// Makes each `fn body(backend: Backend)` a test that runs for every backend of this CPU.
 macro_rules! for_every_backend {
@@ -14,8 +14,8 @@ macro_rules! for_every_backend {
         mod every_backend {
             $(#[test]
             fn $body() {
-                let _guard = crate::tests::with_others();
-                crate::cpu::Cpu::detect().aes_backends().for_each(super::$body);
+                let _guard = crate::with_others();
+                oarlock_kernels::cpu::Cpu::detect().aes_backends().for_each(super::$body);
             })+
         }
     };

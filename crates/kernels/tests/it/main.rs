@@ -1,4 +1,9 @@
-//! One body of tests, instantiated by every backend the machine has.
+//! One body of tests, instantiated by every backend the machine has, and published vectors.
+
+#![allow(clippy::unwrap_used)]
+
+#[cfg(not(debug_assertions))]
+compile_error!("a release build counts no calls and shows nothing to tests: leave --release out");
 
 mod aes;
 mod cbc;
@@ -8,14 +13,15 @@ mod gcm;
 mod memory;
 #[cfg(target_arch = "x86_64")]
 mod modexp;
+mod published;
 mod vectors;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use crate::aes::{Ctr, InvalidKeyLength};
-use crate::cpu::{Cpu, Feature};
-use crate::gcm::Gcm;
 use inout::InOutBuf;
+use oarlock_kernels::aes::{Ctr, InvalidKeyLength};
+use oarlock_kernels::cpu::{Cpu, Feature};
+use oarlock_kernels::gcm::Gcm;
 
 /// What is tested: a way to run AES-CTR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +81,7 @@ impl Way {
         Some(match self {
             #[cfg(target_arch = "x86_64")]
             Self::Face | Self::FaceShared => {
-                use crate::aes::{CachedCtr, Face};
+                use oarlock_kernels::aes::{CachedCtr, Face};
                 let ctr = Box::new(CachedCtr::unkeyed(Face::new(cpu).unwrap()));
                 match self {
                     Self::Face => Subject::Cached(ctr),
@@ -106,7 +112,7 @@ impl Way {
         let mut gcm = Box::new(match self {
             #[cfg(target_arch = "x86_64")]
             Self::Face | Self::FaceShared => {
-                Gcm::unkeyed_cached(crate::aes::Face::new(cpu).unwrap())
+                Gcm::unkeyed_cached(oarlock_kernels::aes::Face::new(cpu).unwrap())
             }
             _ => Gcm::unkeyed(cpu.aes_backends().next().unwrap()),
         });
@@ -124,9 +130,9 @@ impl Way {
 enum Subject {
     Plain(Box<Ctr>),
     #[cfg(target_arch = "x86_64")]
-    Cached(Box<crate::aes::CachedCtr>),
+    Cached(Box<oarlock_kernels::aes::CachedCtr>),
     #[cfg(target_arch = "x86_64")]
-    Shared(Box<crate::aes::CachedCtr>),
+    Shared(Box<oarlock_kernels::aes::CachedCtr>),
 }
 
 impl Subject {
@@ -142,7 +148,7 @@ impl Subject {
         match self {
             Self::Plain(ctr) => ctr,
             #[cfg(target_arch = "x86_64")]
-            Self::Cached(ctr) | Self::Shared(ctr) => &ctr.ctr,
+            Self::Cached(ctr) | Self::Shared(ctr) => oarlock_kernels::testing::uncached(ctr),
         }
     }
 
@@ -189,8 +195,8 @@ macro_rules! for_every_way {
         mod $module {
             $(#[test]
             fn $body() {
-                let _guard = crate::tests::with_others();
-                let way = crate::tests::Way::$way;
+                let _guard = crate::with_others();
+                let way = crate::Way::$way;
                 if way.cpu().is_some() {
                     super::$body(way);
                 } else {

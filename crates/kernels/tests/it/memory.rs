@@ -1,16 +1,16 @@
 //! What the kernels touch, and what they leave behind.
 
 use core::mem::MaybeUninit;
-
 use inout::InOutBuf;
+use oarlock_kernels::aes::Ctr;
+use oarlock_kernels::cbc::Cbc;
+use oarlock_kernels::chacha20::{self, ChaCha20};
+use oarlock_kernels::chacha20_poly1305::{ChaCha20Poly1305, Message, Partial};
+use oarlock_kernels::cpu::Cpu;
+use oarlock_kernels::gcm::Gcm;
+use oarlock_kernels::testing;
 
 use super::{Way, for_every_way, with_others};
-use crate::aes::Ctr;
-use crate::cbc::Cbc;
-use crate::chacha20::{self, ChaCha20};
-use crate::chacha20_poly1305::{ChaCha20Poly1305, Message, Partial};
-use crate::cpu::Cpu;
-use crate::gcm::Gcm;
 
 for_every_way!(
     nothing_beyond_a_page_is_touched,
@@ -109,8 +109,9 @@ fn a_dropped_cbc_key_is_wiped() {
             cbc.set_key(&key(key_bytes)).unwrap();
             cbc.decrypt(&mut [0; 16], (&mut [0; 1024][..]).into());
             let words = usize::from(key_bytes) + 28;
-            let mut secrets = cbc.schedule.round_keys.as_flattened()[..words].to_vec();
-            secrets.extend(&cbc.inverse.round_keys.as_flattened()[..words]);
+            let secrets =
+                testing::cbc_round_keys(cbc).map(|keys| keys.as_flattened()[..words].to_vec());
+            let secrets = secrets.concat();
             assert_is_wiped(&mut place, &secrets);
         }
     }
@@ -130,8 +131,10 @@ fn a_dropped_gcm_key_is_wiped() {
                 gcm.seal(&[1; 12], &[], (&mut [0; 5000][..]).into())
                     .unwrap();
             }
-            let mut secrets = gcm.ctr.schedule.round_keys.as_flattened().to_vec();
-            let mut powers = gcm.powers_of_h();
+            let mut secrets = testing::round_keys(testing::gcm_cipher(gcm))
+                .as_flattened()
+                .to_vec();
+            let mut powers: Vec<_> = testing::powers_of_h(gcm).collect();
             powers.retain(|power| *power != [0; 16]);
             assert!(powers.len() > powers_before || powers.len() == 1 || long_messages == 3);
             powers_before = powers.len();
@@ -203,7 +206,7 @@ fn a_dropped_key_is_wiped() {
             let ctr = place.write(Ctr::unkeyed(backend));
             ctr.set_key(&key(key_bytes)).unwrap();
             ctr.apply(1, 5, (&mut [0; 1000][..]).into());
-            let words = ctr.schedule.round_keys.as_flattened().to_vec();
+            let words = testing::round_keys(ctr).as_flattened().to_vec();
             assert_is_wiped(&mut place, &words[..usize::from(key_bytes) + 28]);
         }
     }
@@ -212,7 +215,7 @@ fn a_dropped_key_is_wiped() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_dropped_table_is_wiped() {
-    use crate::aes::{CachedCtr, Face};
+    use oarlock_kernels::aes::{CachedCtr, Face};
 
     let _guard = with_others();
     let Some(face) = Face::new(Cpu::detect()) else {
@@ -222,8 +225,10 @@ fn a_dropped_table_is_wiped() {
     let ctr = place.write(CachedCtr::unkeyed(face));
     ctr.set_key(&key(32)).unwrap();
     ctr.apply(1, 5, (&mut [0; 20_000][..]).into());
-    let mut secrets = ctr.ctr.schedule.round_keys.as_flattened().to_vec();
-    for entry in &ctr.table.states {
+    let mut secrets = testing::round_keys(testing::uncached(ctr))
+        .as_flattened()
+        .to_vec();
+    for entry in testing::cached_states(ctr) {
         assert_ne!(*entry, [0; 16], "the table is in use");
         let (words, _) = entry.as_chunks();
         secrets.extend(words.iter().map(|word| u32::from_le_bytes(*word)));
@@ -234,15 +239,13 @@ fn a_dropped_table_is_wiped() {
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn a_dropped_modulus_is_wiped() {
-    use crate::modexp::{Modulus, Width};
+    use oarlock_kernels::modexp::{Modulus, Width};
 
     let mut place = MaybeUninit::<Modulus>::zeroed();
     let modulus = place.write(Modulus::unset(Width::Bits512));
     let bytes: Vec<u8> = (0..64).map(|i: u8| i.wrapping_mul(151) | 1).collect();
     modulus.set(&bytes).unwrap();
-    let secrets: Vec<u32> = modulus
-        .secrets()
-        .into_iter()
+    let secrets: Vec<u32> = testing::secrets(modulus)
         .flat_map(|word| words(&word.to_le_bytes()))
         .collect();
     assert_is_wiped(&mut place, &secrets);

@@ -1,7 +1,5 @@
 //! Published vectors through every backend of every kernel.
 
-#![allow(clippy::unwrap_used)]
-
 mod aead;
 mod cbc;
 mod chacha20;

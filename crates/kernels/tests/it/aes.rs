@@ -1,11 +1,13 @@
 use ::aes::{Aes128, Aes192, Aes256};
 use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use inout::InOutBuf;
+use oarlock_kernels::aes::{Ctr, InvalidKeyLength, dispatch};
+use oarlock_kernels::cpu::Cpu;
+#[cfg(target_arch = "x86_64")]
+use oarlock_kernels::testing;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use super::{Way, alone, for_every_way, with_others};
-use crate::aes::{Ctr, InvalidKeyLength, dispatch};
-use crate::cpu::Cpu;
 
 for_every_way!(
     random_calls,
@@ -363,4 +365,13 @@ impl Flavor for Low32 {
 
 fn oracle<F: Flavor>(key: &[u8], counter: u128, skip: usize, data: &mut [u8]) {
     F::apply(key, &counter.to_be_bytes(), skip, data);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_circuit_is_the_s_box() {
+    for byte in 0..=255u8 {
+        let word = u32::from_le_bytes([byte, !byte, byte ^ 0x5a, byte.rotate_left(3)]);
+        assert_eq!(testing::sub_word_by_circuit(word), testing::sub_word(word));
+    }
 }

@@ -1,13 +1,13 @@
 //! Modular exponentiation in lanes against num-bigint.
 
 use num_bigint::BigUint;
-use rand::{RngExt, SeedableRng, rngs::StdRng};
-
-use crate::cpu::Cpu;
-use crate::modexp::{
+use oarlock_kernels::cpu::Cpu;
+use oarlock_kernels::modexp::{
     CrtLane, Ifma, InvalidGroup, InvalidModulus, LANES, Lane, Line, Modulus, PublicLane, Width,
     dispatch, exponentiate, exponentiate_crt, exponentiate_public, prepare,
 };
+use oarlock_kernels::testing::{digits, line};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 #[test]
 fn random_numbers_in_every_width_and_number_of_lanes() {
@@ -241,7 +241,7 @@ fn nothing_is_left_in_the_workspace() {
             result: &mut result,
         };
         exponentiate(ifma, &mut [lane], &mut memory).unwrap();
-        assert!(memory.iter().all(|line| line.0 == [0; 8]));
+        assert!(memory.iter().all(|line| digits(line) == [0; 8]));
         let lane = PublicLane {
             modulus: &modulus,
             base: &base,
@@ -249,9 +249,9 @@ fn nothing_is_left_in_the_workspace() {
             result: &mut result,
         };
         exponentiate_public(ifma, &mut [lane], &mut memory).unwrap();
-        assert!(memory.iter().all(|line| line.0 == [0; 8]));
+        assert!(memory.iter().all(|line| digits(line) == [0; 8]));
 
-        let mut memory = vec![Line([u64::MAX; 8]); width.crt_workspace_lines() + 1];
+        let mut memory = vec![line([u64::MAX; 8]); width.crt_workspace_lines() + 1];
         let mut result = vec![0; 2 * width.bytes()];
         let lane = CrtLane {
             p: &modulus,
@@ -266,11 +266,11 @@ fn nothing_is_left_in_the_workspace() {
         assert!(result.iter().any(|byte| *byte != 0));
         let beyond = memory.pop().unwrap();
         assert_eq!(
-            beyond.0,
+            digits(&beyond),
             [u64::MAX; 8],
             "what it does not use it leaves alone"
         );
-        assert!(memory.iter().all(|line| line.0 == [0; 8]));
+        assert!(memory.iter().all(|line| digits(line) == [0; 8]));
     }
 }
 
@@ -499,7 +499,7 @@ struct Case {
 fn check(ifma: Ifma, width: Width, cases: &[Case]) {
     let mut memory = workspace(width);
     // What was there before does not matter.
-    memory.fill(Line([0xa5a5_a5a5_a5a5_a5a5; 8]));
+    memory.fill(line([0xa5a5_a5a5_a5a5_a5a5; 8]));
     let mut moduli: Vec<Modulus> = cases.iter().map(|case| set(width, &case.modulus)).collect();
     let expected: Vec<BigUint> = cases
         .iter()
@@ -585,7 +585,7 @@ struct Key {
 
 /// All in one call, with moduli that are prepared and such that are not.
 fn check_crt(ifma: Ifma, width: Width, keys: &[Key]) -> Vec<Vec<u8>> {
-    let mut memory = vec![Line([0x5a5a_5a5a_5a5a_5a5a; 8]); width.crt_workspace_lines()];
+    let mut memory = vec![line([0x5a5a_5a5a_5a5a_5a5a; 8]); width.crt_workspace_lines()];
     let mut moduli: Vec<[Modulus; 2]> = keys
         .iter()
         .map(|key| [set(width, &key.p), set(width, &key.q)])
