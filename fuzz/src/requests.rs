@@ -172,7 +172,9 @@ fn check_power(power: &proto::ModExp) {
         return;
     }
     let mut request = of(request::Operation::ModExp(power.clone()));
-    let Ok(Prepared::Power { request, reverses }) = prepare(&mut request, &SERVER.0, &SERVER.1)
+    let Ok(Prepared::Power {
+        request, reverses, ..
+    }) = prepare(&mut request, &SERVER.0, &SERVER.1)
     else {
         return;
     };
