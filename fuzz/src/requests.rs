@@ -189,7 +189,11 @@ fn check_power(power: &proto::ModExp) {
         expected = &modulus - expected;
     }
     complete(&*DEVICE, &[&*request], &mut |_, result| {
-        let mut result = result.expect("what is prepared can be computed");
+        let mut result = match result {
+            Ok(result) => result,
+            // Only a power by two primes can be found wrong: by primes that are none.
+            Err(error) => return assert!(power.crt.is_some(), "{error}"),
+        };
         if reverses {
             result.reverse();
         }

@@ -46,7 +46,7 @@ fn keys_that_are_none_are_named() {
         (
             &["decrypt", "-i", "empty.txt", "sealed"],
             2,
-            &["empty.txt: has no identity"],
+            &["empty.txt: contains no identity"],
         ),
         (
             &["decrypt", "-i", "recipients.txt", "sealed"],
@@ -63,7 +63,7 @@ fn keys_that_are_none_are_named() {
         (
             &["encrypt", "-R", "comment.txt", "plain"],
             2,
-            &["comment.txt: has no recipient"],
+            &["comment.txt: contains no recipient"],
         ),
         (
             &["encrypt", "-R", "nowhere.txt", "plain"],

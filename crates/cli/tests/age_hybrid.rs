@@ -234,7 +234,7 @@ fn what_is_wrong_with_keys_is_said_in_a_line() {
         ),
         (
             encrypt(&["-R", "empty.txt"]),
-            "empty.txt: has no recipient",
+            "empty.txt: contains no recipient",
             2,
         ),
         (

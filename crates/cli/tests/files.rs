@@ -200,7 +200,7 @@ fn inputs_are_removed_when_their_outputs_are_there_and_not_before() {
     assert!(home.path("a").exists());
     for output in ["/dev/null", "/dev/stdout"] {
         let args = ["encrypt", "--rm", "-r", &home.recipient, "-o", output, "a"];
-        assert_fails(&ran(&home, &args), 2, &["--rm needs an output that stays"]);
+        assert_fails(&ran(&home, &args), 2, &["--rm needs an output that lasts"]);
         assert!(home.path("a").exists(), "{output}");
     }
     let args = [
@@ -350,7 +350,11 @@ fn parts_are_what_they_are_of_the_whole() {
         &mut home.oarlock(&["decrypt", "-i", "key.txt", "--range", "1:1"]),
         &home.read("sealed"),
     );
-    assert_fails(&piped, 2, &["standard input: --range needs a file"]);
+    assert_fails(
+        &piped,
+        2,
+        &["standard input: --range needs a seekable file"],
+    );
     succeeds(
         &home,
         &[
@@ -534,7 +538,7 @@ fn contradictions_are_refused() {
     for (args, part) in [
         (
             &["encrypt", "-r", r, "--recursive", "empty"][..],
-            "there was no file to do",
+            "there was no file to process",
         ),
         (
             &["encrypt", "-r", r, "--each", "-o", "a", "a"],

@@ -103,16 +103,13 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "oarlock-bench",
         &[
-            &["record", "report"],
+            &["report"],
             &["run"],
-            &["openssl", "own"],
             &["output"],
-            &["public_key"],
-            &["consumer", "verify"],
-            &["measure"],
-            &["peer"],
-            &["case", "cli"],
-            &["buffer", "glob", "machine", "statistics"],
+            &["measuring"],
+            &["peers"],
+            &["args"],
+            &["cases"],
             &["error"],
         ],
     ),
@@ -121,16 +118,8 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
         &[
             &["targets"],
             &["programs"],
-            &["enc"],
-            &[
-                "aws_lc",
-                "crypto_mb",
-                "ipsec_mb",
-                "ring",
-                "rustcrypto",
-                "seed_shape",
-            ],
-            &["fetched", "interrupt", "pieces", "surroundings"],
+            &["peers", "seed_shape"],
+            &["system"],
         ],
     ),
     (
@@ -180,7 +169,4 @@ pub const KNOWN: &[(&str, usize, usize)] = &[
     ("oarlock-file", 15, 1),
     ("oarlock-provider", 19, 3),
     ("oarlock-cli", 39, 8),
-    ("oarlock-bench", 33, 8),
-    ("oarlock-bench:oarlock-bench", 37, 5),
-    ("oarlock-bench:oarlock-timing", 8, 0),
 ];

@@ -120,8 +120,8 @@ pub(super) unsafe fn make_short<V: Clmul>(powers: *mut Powers, h: u128) {
 /// Makes what the middle table has beyond the short one.
 ///
 /// # Safety
-/// The instructions of `V` are enabled in the caller; the short table has been made, and of the
-/// other powers nobody else uses any.
+/// The instructions of `V` are enabled in the caller; the short table has been made, and no other code
+/// uses any of the other powers.
 #[inline(always)]
 pub(super) unsafe fn make_middle<V: Clmul>(powers: *mut Powers) {
     const MADE: usize = SHORT_BLOCKS + MORE_BLOCKS;
