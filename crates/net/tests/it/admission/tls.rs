@@ -7,7 +7,7 @@ use oarlock_net::pki::PkiRequest;
 use oarlock_net::tls::{Identity, ServerTls};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType, date_time_ymd};
 
-use crate::common::{FAR, pki, revocation_list, run, tls_files};
+use super::common::{FAR, pki, revocation_list, run, tls_files};
 
 fn request(servers: &[&str], clients: &[&str], days: u32) -> PkiRequest {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();

@@ -9,7 +9,7 @@ use oarlock_net::server::keys::{KeyStore, Tokens};
 use oarlock_testing::until;
 use tempfile::TempDir;
 
-use crate::common::{Log, run};
+use super::common::{Log, run};
 
 fn pem(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

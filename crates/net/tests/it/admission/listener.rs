@@ -28,7 +28,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_stream::StreamExt;
 use tonic::transport::server::Connected;
 
-use crate::common::{FAR, Log, pki, revocation_list, tls_files};
+use super::common::{FAR, Log, pki, revocation_list, tls_files};
 
 struct Server {
     address: SocketAddr,
