@@ -1,10 +1,7 @@
 //! The age community's vectors: each ends as it must, and no byte is released that must not be.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
-use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::LazyLock;
 use std::thread;
 
@@ -12,10 +9,11 @@ use age::secrecy::SecretString;
 use age::{DecryptError, Identity, scrypt, x25519};
 use oarlock::Accelerator;
 use oarlock_file::age::{Decryptor, armored, hybrid};
-use oarlock_file::{Cache, Ends, Error, Watch, run};
+use oarlock_file::{Cache, Ends, Error, run};
 use oarlock_vectors::age::{AgeExpectation, AgeVector, all};
-use rustix::event::PollFlags;
 use sha2::{Digest as _, Sha256};
+
+use crate::common::{Never, file_with, pipe};
 
 #[test]
 fn every_vector_ends_as_it_must() {
@@ -163,33 +161,8 @@ fn identities(vector: &AgeVector) -> Vec<Box<dyn Identity>> {
     identities
 }
 
-struct Never;
-
-impl Watch for Never {
-    fn is_stopped(&self) -> bool {
-        false
-    }
-    fn wait(&self, file: BorrowedFd<'_>, what: PollFlags) -> bool {
-        let mut watched = [rustix::event::PollFd::from_borrowed_fd(file, what)];
-        rustix::event::poll(&mut watched, None).is_ok()
-    }
-    fn advanced(&self, _: u64) {}
-}
-
 fn accelerator() -> &'static Accelerator {
     static ACCELERATOR: LazyLock<Accelerator> =
         LazyLock::new(|| Accelerator::builder().max_threads(4).build().unwrap());
     &ACCELERATOR
-}
-
-fn pipe() -> (File, File) {
-    let (reader, writer) = std::io::pipe().unwrap();
-    (OwnedFd::from(reader).into(), OwnedFd::from(writer).into())
-}
-
-fn file_with(data: &[u8]) -> File {
-    let mut file = tempfile::tempfile().unwrap();
-    file.write_all(data).unwrap();
-    file.rewind().unwrap();
-    file
 }

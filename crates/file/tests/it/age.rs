@@ -1,10 +1,8 @@
 //! Files that the `age` crate reads, and its: every size at the edges, every way through the
 //! pipeline, and nothing put out that is not authentic.
-#![allow(clippy::unwrap_used)]
 
-use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -17,6 +15,8 @@ use oarlock_file::{Cache, Ends, Error, Format, Watch, run};
 use rand::rngs::StdRng;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use rustix::event::PollFlags;
+
+use crate::common::{Never, file_with, pipe};
 
 /// Around a chunk, a buffer of 16 of them, and more than two threads have buffers for.
 const SIZES: [usize; 14] = [
@@ -270,19 +270,6 @@ enum Way {
 
 const WAYS: [Way; 4] = [Way::Files, Way::Pipes, Way::FileToPipe, Way::OneThread];
 
-struct Never;
-
-impl Watch for Never {
-    fn is_stopped(&self) -> bool {
-        false
-    }
-    fn wait(&self, file: BorrowedFd<'_>, what: PollFlags) -> bool {
-        let mut watched = [rustix::event::PollFd::from_borrowed_fd(file, what)];
-        rustix::event::poll(&mut watched, None).is_ok()
-    }
-    fn advanced(&self, _: u64) {}
-}
-
 fn encrypt(recipient: &x25519::Recipient, plain: &[u8], way: Way) -> Vec<u8> {
     let encryptor = Encryptor::new(&[recipient], accelerator().cpu()).unwrap();
     let (sealed, result) = through(&encryptor.payload, plain, 0, &encryptor.prologue, way);
@@ -386,18 +373,6 @@ fn accelerator() -> &'static Accelerator {
     static ACCELERATOR: LazyLock<Accelerator> =
         LazyLock::new(|| Accelerator::builder().max_threads(2).build().unwrap());
     &ACCELERATOR
-}
-
-fn pipe() -> (File, File) {
-    let (reader, writer) = std::io::pipe().unwrap();
-    (OwnedFd::from(reader).into(), OwnedFd::from(writer).into())
-}
-
-fn file_with(data: &[u8]) -> File {
-    let mut file = tempfile::tempfile().unwrap();
-    file.write_all(data).unwrap();
-    file.rewind().unwrap();
-    file
 }
 
 fn flipped(data: &[u8], at: usize) -> Vec<u8> {
