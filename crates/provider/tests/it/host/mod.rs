@@ -1,14 +1,15 @@
 //! What the tests with real programs share: the library under test, a configuration that loads it and
 //! counts, and programs that end with their test.
-#![allow(dead_code, unsafe_code, clippy::unwrap_used, clippy::expect_used)]
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, Permissions};
 use std::io::Write as _;
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -311,10 +312,17 @@ pub fn noise_file(path: &Path, bytes: usize) -> Vec<u8> {
     data
 }
 
-/// A port of the loopback address that nobody has.
+/// A port of the loopback address that nobody has, of TCP and of UDP, and that no other test gets.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    listener.local_addr().unwrap().port()
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    loop {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let is_free = UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+        if is_free && GIVEN.lock().unwrap().insert(port) {
+            return port;
+        }
+    }
 }
 
 /// Waits until `program` takes connections.

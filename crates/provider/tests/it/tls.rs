@@ -1,23 +1,22 @@
 //! `openssl` itself with the provider at one end, at the other and at both: TLS with every suite of
 //! ours, files and messages. What is plain at one end is the same at the other.
-#![allow(clippy::unwrap_used)]
-
-mod driver;
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use driver::configuration;
 use oarlock::Usage;
 use oarlock::device::Operation;
-use oarlock_testing::seeded_noise as noise;
+use oarlock_testing::{LIMIT, seeded_noise as noise};
 use tempfile::TempDir;
+
+use crate::driver::configuration;
+use crate::host::free_port;
 
 #[test]
 fn every_suite_of_tls_1_3() {
@@ -370,7 +369,7 @@ impl Site {
 
     fn server(&self, configured: &Configured, options: &[&str]) -> Program {
         let is_datagrams = options.iter().any(|option| option.starts_with("-dtls"));
-        let port = free_port(is_datagrams);
+        let port = free_port();
         let mut command = configured.command();
         command.args(["s_server", "-quiet", "-naccept", "1", "-cert"]);
         command.arg(&self.certificate).arg("-key").arg(&self.key);
@@ -547,14 +546,6 @@ fn turn_a_bit_over(relay: &TcpListener, upstream: u16) {
     }
 }
 
-fn free_port(is_datagrams: bool) -> u16 {
-    let address = match is_datagrams {
-        true => UdpSocket::bind("127.0.0.1:0").unwrap().local_addr(),
-        false => TcpListener::bind("127.0.0.1:0").unwrap().local_addr(),
-    };
-    address.unwrap().port()
-}
-
 /// Without connecting: a server would take that for its client.
 fn is_listening(port: u16, is_datagrams: bool) -> bool {
     let (table, state) = match is_datagrams {
@@ -567,6 +558,3 @@ fn is_listening(port: u16, is_datagrams: bool) -> bool {
         .lines()
         .any(|line| line.contains(&port) && line.contains(state))
 }
-
-/// Far above what anything here takes, also on a busy machine.
-const LIMIT: Duration = Duration::from_secs(60);

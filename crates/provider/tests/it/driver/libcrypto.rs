@@ -2,26 +2,12 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_ulong, c_void};
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
 use libloading::Library;
 
-/// The provider as it is in the tree: cargo builds it with the tests, and puts it beside them.
-pub fn provider_file() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let test = std::env::current_exe().unwrap();
-        let file = test.with_file_name("liboarlock_provider.so");
-        assert!(
-            file.exists(),
-            "{} is missing: run the tests by cargo, which builds it",
-            file.display()
-        );
-        file
-    })
-}
+use crate::host::module;
 
 /// What makes a program take the provider.
 pub fn configuration(options: &str) -> String {
@@ -41,7 +27,7 @@ pub fn configuration(options: &str) -> String {
          activate = 1\n\
          [algorithms]\n\
          default_properties = ?provider=oarlock\n",
-        provider_file().display()
+        module().display()
     )
 }
 
@@ -91,13 +77,11 @@ functions! {
     EVP_CIPHER_get_flags: fn(*const c_void) -> c_ulong;
     EVP_CIPHER_get_type: fn(*const c_void) -> c_int;
     EVP_CIPHER_names_do_all: fn(*const c_void, extern "C" fn(*const c_char, *mut c_void), *mut c_void) -> c_int;
-    EVP_CIPHER_get_params: fn(*mut c_void, *mut Param) -> c_int;
     EVP_CIPHER_gettable_params: fn(*const c_void) -> *const Param;
     EVP_CIPHER_gettable_ctx_params: fn(*const c_void) -> *const Param;
     EVP_CIPHER_settable_ctx_params: fn(*const c_void) -> *const Param;
     EVP_CIPHER_CTX_new: fn() -> *mut c_void;
     EVP_CIPHER_CTX_free: fn(*mut c_void);
-    EVP_CIPHER_CTX_reset: fn(*mut c_void) -> c_int;
     EVP_CIPHER_CTX_copy: fn(*mut c_void, *const c_void) -> c_int;
     EVP_CipherInit_ex2: fn(*mut c_void, *const c_void, *const u8, *const u8, c_int, *const Param) -> c_int;
     EVP_CipherUpdate: fn(*mut c_void, *mut u8, *mut c_int, *const u8, c_int) -> c_int;
@@ -116,7 +100,6 @@ functions! {
     EVP_CIPHER_CTX_set_num: fn(*mut c_void, c_int) -> c_int;
     EVP_CIPHER_CTX_get_updated_iv: fn(*mut c_void, *mut c_void, usize) -> c_int;
     EVP_CIPHER_CTX_get_original_iv: fn(*mut c_void, *mut c_void, usize) -> c_int;
-    EVP_CIPHER_CTX_rand_key: fn(*mut c_void, *mut u8) -> c_int;
     EVP_CIPHER_CTX_is_encrypting: fn(*const c_void) -> c_int;
 }
 
@@ -237,11 +220,6 @@ impl Cipher {
     pub fn key_bytes(&self) -> usize {
         // SAFETY: the cipher is live.
         unsafe { (self.libcrypto.EVP_CIPHER_get_key_length)(self.cipher) as usize }
-    }
-
-    pub fn iv_bytes(&self) -> usize {
-        // SAFETY: the cipher is live.
-        unsafe { (self.libcrypto.EVP_CIPHER_get_iv_length)(self.cipher) as usize }
     }
 
     /// What EVP tells of the algorithm.
@@ -371,10 +349,6 @@ impl Context {
         (copy, done)
     }
 
-    pub fn reset(&self) -> i32 {
-        unsafe { (self.libcrypto.EVP_CIPHER_CTX_reset)(self.context) }
-    }
-
     pub fn set_padding(&self, padding: i32) -> i32 {
         unsafe { (self.libcrypto.EVP_CIPHER_CTX_set_padding)(self.context, padding) }
     }
@@ -385,10 +359,6 @@ impl Context {
 
     pub fn set_num(&self, num: i32) -> i32 {
         unsafe { (self.libcrypto.EVP_CIPHER_CTX_set_num)(self.context, num) }
-    }
-
-    pub fn random_key(&self, key: &mut [u8]) -> i32 {
-        unsafe { (self.libcrypto.EVP_CIPHER_CTX_rand_key)(self.context, key.as_mut_ptr()) }
     }
 
     /// Key, IV, tag and block length, num, whether it encrypts; -1 where EVP has none.

@@ -1,16 +1,14 @@
 //! The openssl command with the provider: what it makes, OpenSSL alone reads, and the other way round; what
 //! OpenSSL builds out of ciphers (MACs, derivations) stays the same.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod host;
 
 use std::fs;
 use std::process::Command;
 
-use host::{Accelerated, assert_same, noise_file, open_folder, succeeds, with_conf};
 use oarlock::Direction::{Decrypt, Encrypt};
 use oarlock::device::Operation;
 use oarlock_testing::lossy;
+
+use crate::host::{Accelerated, assert_same, noise_file, open_folder, succeeds, with_conf};
 
 #[test]
 fn what_one_encrypts_the_other_reads() {

@@ -1,17 +1,15 @@
 //! Python and node with the provider. Each script prints what its operations give; the lines must be those
 //! that it prints without the provider.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod host;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use host::{Accelerated, assert_same, open_folder, run, succeeds, with_conf};
 use oarlock::Direction::{Decrypt, Encrypt};
 use oarlock::device::Operation;
 use oarlock_testing::lossy;
 use tempfile::TempDir;
+
+use crate::host::{Accelerated, assert_same, open_folder, run, succeeds, with_conf};
 
 #[test]
 fn cryptography_of_debian() {

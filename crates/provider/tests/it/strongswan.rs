@@ -1,17 +1,15 @@
 //! strongSwan with the provider, by its openssl plugin: its own self tests, and tunnels between two network
 //! namespaces with ESP in userland.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod host;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use host::{Accelerated, assert_same, noise_file, open_folder, run, succeeds, with_conf};
 use oarlock::Direction::{Decrypt, Encrypt};
 use oarlock::device::Operation;
 use oarlock_testing::{is_root, lossy};
+
+use crate::host::{Accelerated, assert_same, noise_file, open_folder, run, succeeds, with_conf};
 
 #[test]
 fn pki_makes_and_checks_certificates_and_passes_its_self_tests() {

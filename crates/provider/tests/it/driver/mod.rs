@@ -1,12 +1,9 @@
 //! Calls ciphers through EVP: those of the default provider and ours, by the libcrypto of this
 //! machine.
-// Every test program uses a part of it.
-#![allow(dead_code, unsafe_code, clippy::unwrap_used, clippy::expect_used)]
 
 mod libcrypto;
 pub mod script;
 
-#[allow(unused_imports)]
 pub use libcrypto::{Cipher, Context, Libcrypto, Param, configuration, libcrypto};
 
 /// Of `EVP_CIPHER_CTX_ctrl` (evp.h).

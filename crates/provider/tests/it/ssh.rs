@@ -1,8 +1,5 @@
 //! OpenSSH with the provider, both ends of it: an `sshd` of the tests' own on a loopback port, with
 //! privilege separation and its sandbox, and whatever came through compared byte for byte.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod host;
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -10,16 +7,17 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
 
-use host::{
-    Accelerated, Program, assert_same, descriptors, free_port, goes_into_the_background,
-    noise_file, open_folder, resident_kib, run, succeeds, threads, until_listening, with_conf,
-};
 use oarlock::Direction::{Decrypt, Encrypt};
 use oarlock::device::Operation;
 use oarlock_testing::{LIMIT, is_root, lossy, until};
 use tempfile::TempDir;
+
+use crate::host::{
+    Accelerated, Program, assert_same, descriptors, free_port, goes_into_the_background,
+    noise_file, open_folder, resident_kib, run, run_with, succeeds, threads, until_listening,
+    with_conf,
+};
 
 /// Ciphers of ssh, and what they are in ours. 3DES is not among ours, and must work beside them.
 const CIPHERS: [(&str, Option<Operation>); 11] = [
@@ -398,7 +396,7 @@ impl Server {
         let mut ssh = self.ssh(accelerated);
         ssh.args(options).arg("127.0.0.1");
         let up = self.folder.path().join("up");
-        let output = host::run_with(ssh.arg(format!("cat > {}", up.display())), &data);
+        let output = run_with(ssh.arg(format!("cat > {}", up.display())), &data);
         assert!(output.status.success(), "{what}: {}", lossy(&output.stderr));
         assert_same(&fs::read(&up).unwrap(), &data, &format!("{what}: up"));
     }
@@ -461,9 +459,7 @@ impl Echo {
 fn echoed(port: u16, data: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();
-    stream
-        .set_write_timeout(Some(Duration::from_secs(60)))
-        .unwrap();
+    stream.set_write_timeout(Some(LIMIT)).unwrap();
     let mut sink = stream.try_clone().unwrap();
     thread::scope(|scope| {
         scope.spawn(move || {

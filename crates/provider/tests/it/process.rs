@@ -1,8 +1,5 @@
 //! The rows of docs/process-model.md, with real programs: what the provider does at each moment of the life
 //! of a process that is not its own, and where that process is confined.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod host;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use host::{
-    Accelerated, Program, assert_same, has_loaded, module, open_folder, run, run_with, succeeds,
-    threads, with_conf,
-};
 use oarlock::Direction::Encrypt;
 use oarlock::device::Operation;
 use oarlock_testing::{is_root, lossy, noise, until};
+
+use crate::host::{
+    Accelerated, NO_AES, Program, assert_same, has_loaded, module, open_folder, run, run_with,
+    succeeds, threads, with_conf,
+};
 
 #[test]
 fn loading_makes_no_thread() {
@@ -97,9 +95,11 @@ fn a_set_user_id_program_ignores_the_environment() {
     }
     let folder = open_folder();
     let program = folder.path().join("openssl");
-    fs::copy("/usr/bin/openssl", &program).unwrap();
-    fs::set_permissions(&program, Permissions::from_mode(0o4755)).unwrap();
     let program = program.to_str().unwrap();
+    // By another process: programs that other tests are starting would hold copies of this one's
+    // descriptor, and Linux executes no file that is open for writing.
+    let install = ["-m", "4755", "/usr/bin/openssl", program];
+    succeeds(Command::new("install").args(install));
     let data = noise(1 << 20);
     let expected = stock(&data);
     let output_of = |command: &mut Command| {
@@ -232,7 +232,7 @@ fn a_confined_process_gets_no_thread() {
             );
         }
         let mut accelerated = Accelerated::for_all(&format!("strategy={strategy},max_threads=2"));
-        accelerated.hide(host::NO_AES);
+        accelerated.hide(NO_AES);
         let limited = [&AS_NOBODY[..], &["prlimit", "--nproc=1"]].concat();
         assert_eq!(
             most_threads(&accelerated, &limited),
@@ -264,7 +264,7 @@ fn a_confined_process_computes_the_same() {
             &limited,
         ] {
             let mut accelerated = Accelerated::for_all(&format!("strategy={strategy}"));
-            accelerated.hide(host::NO_AES);
+            accelerated.hide(NO_AES);
             let output = run_with(accelerated.apply(&mut stream(prefix, "pipe")), &data);
             assert!(
                 output.status.success(),
@@ -285,17 +285,18 @@ fn it_runs_in_a_chroot() {
         return;
     }
     let root = open_folder();
-    let put = |path: &Path| {
-        let place = root.path().join(path.strip_prefix("/").unwrap());
-        fs::create_dir_all(place.parent().unwrap()).unwrap();
-        fs::copy(path, place).unwrap();
-    };
     let accelerated = Accelerated::forced("stripe");
     let program = Path::new("/usr/bin/openssl");
     let mut needed = libraries_of(program);
     needed.extend(libraries_of(&module()));
     needed.extend([program.into(), module(), accelerated.conf()]);
-    needed.iter().for_each(|path| put(path));
+    // By another process, as the set-user-ID program above.
+    let mut cp = Command::new("cp");
+    succeeds(
+        cp.args(["--parents", "--dereference"])
+            .args(&needed)
+            .arg(root.path()),
+    );
     let data = noise(8 << 20);
     let prefix = ["chroot", root.path().to_str().unwrap()];
     let output = run_with(

@@ -1,13 +1,11 @@
 //! Where the provider is meant to do other than the default provider of OpenSSL 3.0 does
 //! (docs/provider.md, "Differences"): the other tests pass these over, so they are held here.
-#![allow(unsafe_code, clippy::unwrap_used)]
-
-mod driver;
 
 use std::ptr::{null, null_mut};
 
-use driver::{Context, NAMES, Param, ctrl, libcrypto};
 use oarlock_testing::seeded_noise as noise;
+
+use crate::driver::{Context, NAMES, Param, ctrl, libcrypto};
 
 #[test]
 fn chacha20_poly1305_without_a_key_encrypts_nothing() {

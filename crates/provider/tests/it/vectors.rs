@@ -1,12 +1,10 @@
 //! Published vectors, as programs would compute them: through EVP, with the provider.
-#![allow(clippy::unwrap_used)]
-
-mod driver;
 
 use std::ptr::null_mut;
 
-use driver::{Context, ctrl, libcrypto};
 use oarlock_vectors::{AeadVector, CbcVector, Padding, cavp, short, wycheproof};
+
+use crate::driver::{Cipher, Context, ctrl, libcrypto};
 
 /// How many bytes a call is given, in turn; 0 is all.
 const PIECES: [&[usize]; 4] = [&[0], &[1], &[16], &[3, 61, 7, 100, 16, 33]];
@@ -227,7 +225,7 @@ fn check_aead(name: &str, vector: &AeadVector) {
     }
 }
 
-fn cipher(mode: &str, key: &[u8]) -> driver::Cipher {
+fn cipher(mode: &str, key: &[u8]) -> Cipher {
     libcrypto().fetch(&format!("AES-{}-{mode}", 8 * key.len()), "oarlock")
 }
 

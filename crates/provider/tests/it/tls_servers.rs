@@ -1,8 +1,5 @@
 //! nginx and curl with the provider, over TLS 1.2 and 1.3: what comes through is what was sent, whoever of
 //! the two is accelerated.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod host;
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,14 +7,15 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
-use host::{
-    Accelerated, Program, assert_same, free_port, has_loaded, module, noise_file, open_folder, run,
-    succeeds, threads, until_listening, with_conf,
-};
 use oarlock::Direction::{Decrypt, Encrypt};
 use oarlock::device::Operation;
 use oarlock_testing::{lossy, until};
 use tempfile::TempDir;
+
+use crate::host::{
+    Accelerated, Program, assert_same, free_port, has_loaded, module, noise_file, open_folder, run,
+    succeeds, threads, until_listening, with_conf,
+};
 
 struct Suite {
     name: &'static str,
