@@ -1,5 +1,4 @@
 //! What the tests share: the real command, the real openssl, and inputs.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
 pub mod age;
 
@@ -82,6 +81,15 @@ pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Makes a program of `text`, by another process: programs that other tests are starting would hold
+/// copies of this one's descriptor, and Linux executes no file that is open for writing (ETXTBSY).
+pub fn write_program(path: &Path, text: &str) {
+    let mut install = Command::new("install");
+    install.args(["-m", "755", "/dev/stdin"]).arg(path);
+    let installed = run(&mut install, text.as_bytes());
+    assert!(installed.status.success(), "{}", stderr(&installed));
+}
+
 /// Exactly one line, the command's, with all of `parts` in it, and no key.
 pub fn assert_one_line(stderr: &str, parts: &[&str]) {
     assert!(
@@ -128,16 +136,22 @@ impl SmallDisk {
         self.0.path()
     }
 
+    /// Waits: a program that another test is starting may hold a copy of a descriptor that was just
+    /// closed here, and as long the file system is busy.
     pub fn make_read_only(&self) {
-        let mut mount = Command::new("mount");
-        let mount = mount.args(["-o", "remount,ro"]).arg(self.0.path());
-        assert!(mount.status().unwrap().success());
+        until("a remount", || {
+            let mut mount = Command::new("mount");
+            let mount = mount.args(["-o", "remount,ro"]).arg(self.0.path());
+            mount.stderr(Stdio::null()).status().unwrap().success()
+        });
     }
 }
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        let unmounted = Command::new("umount").arg(self.0.path()).status();
+        // Also while it is busy: see above.
+        let mut umount = Command::new("umount");
+        let unmounted = umount.arg("--lazy").arg(self.0.path()).status();
         assert!(unmounted.is_ok_and(|status| status.success()));
     }
 }

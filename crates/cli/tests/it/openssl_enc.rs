@@ -1,18 +1,16 @@
 //! Files of `openssl enc` with a passphrase, and every cipher of it: what one writes the other reads.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{
+use oarlock_testing::{names, noise};
+use rustix::process::Signal;
+
+use crate::common::{
     IV, KEY, SmallDisk, assert_fails, assert_one_line, endless, ends_soon, has_script, oarlock,
     run, signal, stderr, until_at_work,
 };
-use oarlock_testing::{names, noise};
-use rustix::process::Signal;
 
 const CIPHERS: [(&str, usize); 7] = [
     ("aes-128-ctr", 128),

@@ -1,16 +1,14 @@
 //! Many files, directories, parts of files, what becomes of inputs, and what is told of them.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
 
 use std::fs;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::process::Output;
 
-use common::age::{Home, age, succeeded};
-use common::{assert_fails, run, stderr};
 use oarlock_testing::noise;
 use serde_json::Value;
+
+use crate::common::age::{Home, age, succeeded};
+use crate::common::{assert_fails, run, stderr};
 
 /// Below and above what one thread does alone (8 MiB).
 const SIZES: [usize; 7] = [0, 1, 4096, 65_536, 65_537, 1_200_000, 9_000_000];

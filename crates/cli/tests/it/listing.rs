@@ -1,13 +1,11 @@
 //! `devices`, `completions` and the like.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
 
-use common::{assert_fails, oarlock, run, stderr};
 use serde_json::Value;
+
+use crate::common::{IV, assert_fails, assert_one_line, enc, oarlock, run, stderr};
 
 fn devices(mask: &str) -> Value {
     let result = run(
@@ -201,8 +199,8 @@ fn a_calibration_is_stored_and_gone_by() {
     fs::write(&path, "{").unwrap();
     let (plan, stderr) = devices_with(folder.path(), &["--plan"]);
     assert_ne!(plan["operations"][0]["source"], "calibrated");
-    common::assert_one_line(&stderr, &["calibration.json", "damaged"]);
-    let mut enc = common::enc(128, common::IV);
+    assert_one_line(&stderr, &["calibration.json", "damaged"]);
+    let mut enc = enc(128, IV);
     let result = run(enc.env("XDG_CACHE_HOME", folder.path()), b"data");
     assert!(result.status.success() && result.stderr.is_empty());
 }

@@ -1,14 +1,12 @@
 //! `bench --report`: a page that stands for itself, and never over what is no report.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
 
-use common::{assert_fails, oarlock, run, stderr};
 use oarlock_testing::names;
 use roxmltree::{Document, ParsingOptions};
+
+use crate::common::{assert_fails, oarlock, run, stderr};
 
 fn report(folder: &Path) -> std::process::Output {
     report_of("aes-128-ctr", folder)

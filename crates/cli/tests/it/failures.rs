@@ -1,19 +1,17 @@
 //! Whatever goes wrong: one line, an exit status, and nothing under the final name.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use common::{
+use oarlock_testing::{names, noise};
+use rustix::process::Signal;
+
+use crate::common::{
     IV, KEY, SmallDisk, assert_fails, enc, endless, ends_soon, oarlock, openssl, read_soon, run,
     signal, stderr, until_at_work, until_full,
 };
-use oarlock_testing::{names, noise};
-use rustix::process::Signal;
 
 #[test]
 fn bad_arguments_are_named() {

@@ -1,14 +1,12 @@
 //! `oarlock encrypt`, `decrypt` and `keygen` beside the real age, in both directions.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
 
 use std::os::unix::fs::MetadataExt as _;
 use std::process::Command;
 
-use common::age::{Home, age, succeeded};
-use common::{run, stderr};
 use oarlock_testing::noise as data;
+
+use crate::common::age::{Home, age, age_keygen, succeeded};
+use crate::common::{run, stderr};
 
 /// Around a chunk of 64 KiB, and longer than all threads have buffers for.
 const SIZES: [usize; 8] = [
@@ -85,9 +83,9 @@ fn keys_are_those_of_age_and_nobody_elses_to_read() {
     assert!(stderr(&again).contains("key.txt"), "{}", stderr(&again));
     assert_eq!(again.status.code(), Some(1));
 
-    let mut theirs = common::age::age_keygen();
+    let mut theirs = age_keygen();
     succeeded(theirs.current_dir(home.folder()).args(["-o", "theirs.txt"]));
-    let mut recipient = common::age::age_keygen();
+    let mut recipient = age_keygen();
     let recipient = succeeded(
         recipient
             .current_dir(home.folder())

@@ -1,15 +1,13 @@
 //! Post-quantum keys, of `oarlock` and of the real age 1.3: made by either, used by the other.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use common::age::{age, age_keygen, succeeded};
-use common::{oarlock, run, stderr};
 use oarlock_testing::{names, noise as data};
+
+use crate::common::age::{age, age_keygen, succeeded};
+use crate::common::{oarlock, run, stderr, write_program};
 
 const AGE: &str = "age";
 const AGE_KEYGEN: &str = "age-keygen";
@@ -332,9 +330,7 @@ impl Home {
              GETPIN*) echo 'D {passphrase}'; echo OK;;\n\
              BYE*) echo OK; exit;;\n*) echo OK;; esac; done\n"
         );
-        self.write("pinentry", script.as_bytes());
-        let mode = fs::Permissions::from_mode(0o700);
-        fs::set_permissions(self.path("pinentry"), mode).unwrap();
+        write_program(&self.path("pinentry"), &script);
         let mut command = self.command(OARLOCK);
         command.env("PINENTRY_PROGRAM", self.path("pinentry"));
         command

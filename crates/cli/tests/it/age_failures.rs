@@ -1,20 +1,18 @@
 //! Whatever goes wrong with age files: one line, an exit status, and nothing under the final name.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use common::age::{CHUNK_BYTES, Home, SEALED_CHUNK_BYTES, on_a_terminal};
-use common::{
-    SmallDisk, assert_fails, endless, ends_soon, read_soon, run, signal, stderr, until_at_work,
-    until_full, until_taken,
-};
 use oarlock_testing::{names, noise};
 use rustix::process::Signal;
+
+use crate::common::age::{CHUNK_BYTES, Home, SEALED_CHUNK_BYTES, on_a_terminal, succeeded};
+use crate::common::{
+    SmallDisk, assert_fails, endless, ends_soon, oarlock, read_soon, run, signal, stderr,
+    until_at_work, until_full, until_taken,
+};
 
 const SIGNALS: [(Signal, i32); 3] = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)];
 
@@ -156,7 +154,7 @@ fn headers_that_are_none_are_refused_at_once() {
         "+18",
     ] {
         home.write("file", &scrypt(work));
-        let ours = common::oarlock().get_program().to_owned();
+        let ours = oarlock().get_program().to_owned();
         let script = format!("{} decrypt file", ours.display());
         let (succeeded, shown) = on_a_terminal(home.folder(), &script, "x");
         let said = shown.lines().last().unwrap();
@@ -241,7 +239,7 @@ fn a_limit_of_the_file_size_is_told() {
     for arguments in [&encrypt[..], &armor, &decrypt] {
         let mut command = Command::new("sh");
         command.args(["-c", "ulimit -f 2000; exec \"$0\" \"$@\""]);
-        command.arg(common::oarlock().get_program()).args(arguments);
+        command.arg(oarlock().get_program()).args(arguments);
         let result = command.current_dir(home.folder()).output().unwrap();
         assert_fails(&result, 1, &["out: File too large at byte"]);
         assert_eq!(home.names(), before);
@@ -398,7 +396,7 @@ fn an_interrupt_ends_a_wait_for_the_reader() {
         "text",
         "plain",
     ];
-    common::age::succeeded(&mut home.oarlock(&encrypt));
+    succeeded(&mut home.oarlock(&encrypt));
     let encrypt = ["encrypt", "-r", &home.recipient, "plain"];
     let armor = ["encrypt", "-a", "-r", &home.recipient, "plain"];
     let decrypt = ["decrypt", "-i", "key.txt", "sealed"];
@@ -486,9 +484,9 @@ fn a_file_is_not_made_of_itself() {
 
     // In its own place: it is read whole before the new one gets its name.
     let encrypt = ["encrypt", "-f", "-r", &home.recipient, "-o", "file", "file"];
-    common::age::succeeded(&mut home.oarlock(&encrypt));
+    succeeded(&mut home.oarlock(&encrypt));
     let decrypt = ["decrypt", "-f", "-i", "key.txt", "-o", "file", "file"];
-    common::age::succeeded(&mut home.oarlock(&decrypt));
+    succeeded(&mut home.oarlock(&decrypt));
     assert!(home.read("file") == plain);
 }
 

@@ -1,13 +1,11 @@
 //! `oarlock run --stats` with the real provider and real programs.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
 
 use std::process::{Command, Output, Stdio};
 
-use common::{IV, KEY, assert_fails, oarlock, openssl, provider, run, stderr};
 use oarlock_testing::noise;
 use serde_json::Value;
+
+use crate::common::{IV, KEY, assert_fails, oarlock, openssl, provider, run, stderr};
 
 #[test]
 fn a_programs_output_is_that_of_stock_and_all_of_it_is_counted() {

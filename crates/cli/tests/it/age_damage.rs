@@ -1,16 +1,14 @@
 //! Files that are not what was encrypted, through the command: one line, an exit status, nothing under
 //! the final name, and through a pipe nothing but what is authentic.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
 
 use std::process::{Output, Stdio};
 
-use common::age::{CHUNK_BYTES, Home, SEALED_CHUNK_BYTES};
-use common::{assert_fails, run, stderr};
 use oarlock_testing::noise;
 use oarlock_vectors::age::{AgeExpectation, all};
 use sha2::{Digest as _, Sha256};
+
+use crate::common::age::{CHUNK_BYTES, Home, SEALED_CHUNK_BYTES};
+use crate::common::{assert_fails, run, stderr};
 
 /// What threads read at a time is 16 chunks; there are two such groups, and some of a third.
 const CHUNKS: usize = 36;

@@ -1,7 +1,4 @@
 //! Pipes, slow ends, and the progress bar.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -10,8 +7,9 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{IV, KEY, enc, has_script, openssl, read_soon, run, stderr};
 use oarlock_testing::{lossy, noise};
+
+use crate::common::{IV, KEY, enc, has_script, openssl, read_soon, run, stderr};
 
 #[test]
 fn a_few_bytes_come_out_as_soon_as_they_went_in() {

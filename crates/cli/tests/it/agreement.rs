@@ -1,15 +1,13 @@
 //! Every byte as openssl's, whichever way it goes.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
 
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{IV, assert_fails, enc, key, oarlock, openssl, run, stderr};
 use oarlock_testing::{names, noise};
+
+use crate::common::{IV, assert_fails, enc, key, oarlock, openssl, run, stderr};
 
 /// Short ones, ends of blocks and pages, and either side of the chunks that are shared out.
 const SIZES: [usize; 15] = [

@@ -1,18 +1,16 @@
 //! `oarlock run` beside the real openssl and node: what the user has configured stays, and the module
 //! comes with it. The module is OpenSSL's own legacy provider under our name, which these tests can
 //! tell by MD4: no other provider has it.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
 
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use common::{assert_fails, assert_one_line, ends_soon, oarlock, run, signal, stderr};
 use oarlock_testing::{names, until};
 use rustix::process::Signal;
+
+use crate::common::{assert_fails, assert_one_line, ends_soon, oarlock, run, signal, stderr};
 
 #[test]
 fn what_the_user_has_stays_and_the_provider_comes() {

@@ -1,7 +1,4 @@
 //! Cryptoservers as processes: the first steps, signals, deaths, and a balancer in front.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -13,7 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{assert_fails, oarlock, run, signal, stderr};
 use oarlock::{AcceleratedRsaPublic, Accelerator, RsaPrivateKey};
 use oarlock_net::client::{CallOptions, Client, Operation, Settings};
 use oarlock_net::proto;
@@ -23,6 +19,8 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
+
+use crate::common::{assert_fails, oarlock, run, signal, stderr};
 
 /// What `oarlock pki init` makes, with ports that the system chooses.
 struct Home(TempDir);

@@ -1,15 +1,13 @@
 //! `oarlock doctor` about this machine and programs of every kind.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use common::{oarlock, provider, stderr};
 use oarlock_testing::is_root;
 use serde_json::Value;
+
+use crate::common::{oarlock, provider, stderr, write_program};
 
 #[test]
 fn a_machine_that_takes_it() {
@@ -111,8 +109,7 @@ fn scripts_are_followed_and_privileges_seen() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
     let script = folder.path().join("script");
-    fs::write(&script, "#!/usr/bin/env -S openssl version\n").unwrap();
-    fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
+    write_program(&script, "#!/usr/bin/env -S openssl version\n");
     let (code, of_script) = answer(doctor().arg("--").arg(&script));
     assert_eq!(
         (code, state(&of_script, "library")),

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use oarlock_testing::skip;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use super::{oarlock, stderr};
@@ -23,21 +24,28 @@ pub fn age_keygen() -> Command {
     peer("age/bin/age-keygen")
 }
 
-/// age, written in Rust.
-pub fn rage() -> Command {
-    peer("rage/bin/rage")
+/// age, written in Rust. `None`, and the test is skipped, where it was not built: that takes minutes,
+/// so the long form of the tests alone does it.
+pub fn rage() -> Option<Command> {
+    let rage = built("rage/bin/rage");
+    if rage.is_none() {
+        skip("rage is not built (cargo xtask peers rage)");
+    }
+    rage
+}
+
+fn peer(program: &str) -> Command {
+    built(program).unwrap_or_else(|| panic!("{program} is not there: run `cargo xtask peers age`"))
 }
 
 /// What `cargo xtask peers` has built.
-fn peer(program: &str) -> Command {
+fn built(program: &str) -> Option<Command> {
     let mut folders = Path::new(env!("CARGO_BIN_EXE_oarlock")).ancestors();
-    let program = folders
-        .find_map(|folder| {
-            let program = folder.join("peers").join(program);
-            program.exists().then_some(program)
-        })
-        .unwrap_or_else(|| panic!("{program} is not there: run `cargo xtask peers age`"));
-    Command::new(program)
+    let program = folders.find_map(|folder| {
+        let program = folder.join("peers").join(program);
+        program.exists().then_some(program)
+    });
+    program.map(Command::new)
 }
 
 /// A folder with an identity of our own making in `key.txt`, and its recipient.
@@ -109,7 +117,9 @@ pub fn succeeded(command: &mut Command) -> Output {
 /// Runs `script` in a shell on a terminal of its own, at which `typed` is typed each time that a
 /// passphrase is asked for. Returns whether it succeeded, and what was shown.
 pub fn on_a_terminal(folder: &Path, script: &str, typed: &str) -> (bool, String) {
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    // Closed in what other tests start meanwhile.
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let terminal = openpt(flags).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
     let name = ptsname(&terminal, Vec::new()).unwrap();

@@ -1,7 +1,4 @@
 //! `oarlock provider` on configurations of every kind, with the real provider and the real openssl.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
-
-mod common;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -9,9 +6,10 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use common::{assert_fails, oarlock, provider, stderr};
 use oarlock_testing::{is_root, names};
 use serde_json::Value;
+
+use crate::common::{assert_fails, oarlock, provider, stderr};
 
 #[test]
 fn a_file_is_changed_and_put_back_byte_for_byte() {
