@@ -7,15 +7,6 @@ use std::process::Command;
 use crate::go::{Go, Module};
 use crate::tool::{self, Result, cargo};
 
-/// Builds age and rage into `peers/age/bin` and `peers/rage/bin` below `target`, where they are not
-/// yet. Returns which they are.
-pub fn age_peers(target: &Path) -> Result<String> {
-    let peers = target.join("peers");
-    let age = age(target)?;
-    rage(&peers)?;
-    Ok(format!("{age}, rage {RAGE_VERSION}"))
-}
-
 /// Debian 12 has 1.1, which knows no post-quantum recipients.
 const AGE: Module = Module {
     path: "filippo.io/age",
@@ -24,7 +15,7 @@ const AGE: Module = Module {
 };
 const RAGE_VERSION: &str = "0.12.1";
 
-/// Builds age alone into `peers/age/bin` below `target`, where it is not yet. Returns which it is.
+/// Builds age into `peers/age/bin` below `target`, where it is not yet. Returns which it is.
 pub fn age(target: &Path) -> Result<String> {
     let programs = target.join("peers/age/bin");
     let said = format!("age {}: {}", AGE.version, programs.display());
@@ -48,16 +39,19 @@ pub fn age(target: &Path) -> Result<String> {
     Ok(said)
 }
 
-/// In the release profile that cargo gives everybody, as a peer must be. Without `mount`, which needs
+/// Builds rage into `peers/rage/bin` below `target`, where it is not yet. Returns which it is. In the
+/// release profile that cargo gives everybody, as a peer must be, and without `mount`, which needs
 /// libraries.
-fn rage(peers: &Path) -> Result<()> {
-    let folder = peers.join("rage");
-    let is_there = tool::output(Command::new(folder.join("bin/rage")).arg("--version"))
+pub fn rage(target: &Path) -> Result<String> {
+    let folder = target.join("peers/rage");
+    let program = folder.join("bin/rage");
+    let said = format!("rage {RAGE_VERSION}: {}", program.display());
+    let is_there = tool::output(Command::new(program).arg("--version"))
         .is_ok_and(|said| said.trim() == format!("rage {RAGE_VERSION}"));
     if is_there {
-        return Ok(());
+        return Ok(said);
     }
-    let build = peers.join("build");
+    let build = target.join("peers/build");
     let mut command = cargo();
     command
         .args(["install", "rage", "--version", RAGE_VERSION])
@@ -67,5 +61,6 @@ fn rage(peers: &Path) -> Result<()> {
         .arg("--target-dir")
         .arg(&build);
     tool::output(&mut command)?;
-    tool::remove_dir(&build)
+    tool::remove_dir(&build)?;
+    Ok(said)
 }

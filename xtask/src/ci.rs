@@ -29,7 +29,7 @@ pub fn run() -> Result<()> {
     let programs = run.checks_and_build()?;
     run.step("test vectors", |_| vectors::run())?;
     run.step("age, which the tests exchange files with", |_| {
-        peers::run_age_alone()
+        peers::run_age()
     })?;
     run.step("tests", |report| programs.run(&[], report))?;
     run.step("tests as on a CPU without AVX-512", |report| {
@@ -41,7 +41,7 @@ pub fn run() -> Result<()> {
             report,
         )
     })?;
-    run.step("model check of the pool", |report| run_model(report))?;
+    run.step("model check of the pool", run_model)?;
     run.finish()
 }
 
@@ -51,7 +51,8 @@ pub fn run_long() -> Result<()> {
     let programs = run.checks_and_build()?;
     run.step("test vectors", |_| vectors::run())?;
     run.step("age and rage, which the tests exchange files with", |_| {
-        peers::run_age()
+        peers::run_age()?;
+        peers::run_rage()
     })?;
     let rounds = [LONG_ROUNDS];
     run.step("tests, differential ones at length", |report| {
@@ -68,7 +69,7 @@ pub fn run_long() -> Result<()> {
             report,
         )
     })?;
-    run.step("model check of the pool", |report| run_model(report))?;
+    run.step("model check of the pool", run_model)?;
     run.step("times that depend on secrets, the short form", |_| {
         constant_time::check()
     })?;

@@ -31,8 +31,8 @@ usage: cargo xtask COMMAND
   proto          write the code of the cryptoserver's protocol from its .proto file
   vectors        fetch published test vectors into the target folder
   peers          fetch and build the benchmark's optional peers into the target folder;
-                 `peers age` builds age and rage alone, which tests need too; `peers tokens`
-                 builds kryoptic alone, which the tests of tokens use where it is present
+                 `peers age` builds age alone, which tests need too; `peers rage` builds rage
+                 alone and `peers tokens` kryoptic alone, which tests use where they are present
   constant-time  search the kernels for times that depend on secrets; passes its options on to
                  oarlock-timing, see `cargo xtask constant-time --help`";
 
@@ -52,6 +52,7 @@ fn main() -> ExitCode {
         ["proto"] => proto::run(),
         ["peers"] => peers::run(),
         ["peers", "age"] => peers::run_age(),
+        ["peers", "rage"] => peers::run_rage(),
         ["peers", "tokens"] => peers::run_tokens(),
         ["constant-time", ref options @ ..] => constant_time::run(options),
         [] | ["help" | "--help" | "-h"] => {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::age_peers::{self, age_peers};
+use crate::age_peers;
 use crate::fetch::{self, Wheel};
 use crate::tokens::kryoptic;
 use crate::tool::{self, Metadata, Result};
@@ -16,7 +16,8 @@ pub fn run() -> Result<()> {
     let results = [
         ("ipsec-mb", ipsec_mb(&metadata.workspace_root, &peers)),
         ("crypto-mb", crypto_mb(&metadata.workspace_root, &peers)),
-        ("age and rage", age_peers(&metadata.target_directory)),
+        ("age", age_peers::age(&metadata.target_directory)),
+        ("rage", age_peers::rage(&metadata.target_directory)),
         ("gpg", gpg(&metadata.workspace_root)),
         ("kryoptic", kryoptic(&peers)),
     ];
@@ -47,15 +48,15 @@ pub fn run_tokens() -> Result<()> {
     Ok(())
 }
 
-/// The age that all tests of age files want.
-pub fn run_age_alone() -> Result<()> {
+/// The age that tests exchange files with.
+pub fn run_age() -> Result<()> {
     println!("{}", age_peers::age(&Metadata::load()?.target_directory)?);
     Ok(())
 }
 
-/// Those of them that tests want, too.
-pub fn run_age() -> Result<()> {
-    println!("{}", age_peers(&Metadata::load()?.target_directory)?);
+/// The rage that tests exchange files with where it is.
+pub fn run_rage() -> Result<()> {
+    println!("{}", age_peers::rage(&Metadata::load()?.target_directory)?);
     Ok(())
 }
 

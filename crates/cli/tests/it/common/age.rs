@@ -1,0 +1,161 @@
+//! What the tests of age files share: a folder with keys, and the real age and rage.
+
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use oarlock_testing::skip;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use super::{oarlock, stderr};
+
+pub const CHUNK_BYTES: usize = 64 << 10;
+pub const SEALED_CHUNK_BYTES: usize = CHUNK_BYTES + 16;
+
+/// age, written in Go.
+pub fn age() -> Command {
+    peer("age/bin/age")
+}
+
+/// age's other program.
+pub fn age_keygen() -> Command {
+    peer("age/bin/age-keygen")
+}
+
+/// age, written in Rust. `None`, and the test is skipped, where it was not built: that takes minutes,
+/// so the long form of the tests alone does it.
+pub fn rage() -> Option<Command> {
+    let rage = built("rage/bin/rage");
+    if rage.is_none() {
+        skip("rage is not built (cargo xtask peers rage)");
+    }
+    rage
+}
+
+fn peer(program: &str) -> Command {
+    built(program).unwrap_or_else(|| panic!("{program} is not there: run `cargo xtask peers age`"))
+}
+
+/// What `cargo xtask peers` has built.
+fn built(program: &str) -> Option<Command> {
+    let mut folders = Path::new(env!("CARGO_BIN_EXE_oarlock")).ancestors();
+    let program = folders.find_map(|folder| {
+        let program = folder.join("peers").join(program);
+        program.exists().then_some(program)
+    });
+    program.map(Command::new)
+}
+
+/// A folder with an identity of our own making in `key.txt`, and its recipient.
+pub struct Home {
+    folder: tempfile::TempDir,
+    pub recipient: String,
+}
+
+impl Home {
+    pub fn new() -> Self {
+        let mut home = Self {
+            folder: tempfile::tempdir().unwrap(),
+            recipient: String::new(),
+        };
+        succeeded(&mut home.oarlock(&["keygen", "-o", "key.txt"]));
+        let recipient = succeeded(&mut home.oarlock(&["keygen", "-y", "key.txt"])).stdout;
+        home.write("recipients.txt", &recipient);
+        home.recipient = String::from_utf8(recipient).unwrap().trim().to_owned();
+        home
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder().join(name)
+    }
+
+    /// Keys must be private to be taken.
+    pub fn write(&self, name: &str, data: &[u8]) {
+        fs::write(self.path(name), data).unwrap();
+        let mode = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(self.path(name), mode).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        oarlock_testing::names(self.folder())
+    }
+
+    pub fn oarlock(&self, args: &[&str]) -> Command {
+        self.run_here(oarlock(), args)
+    }
+
+    pub fn run_here(&self, mut command: Command, args: &[&str]) -> Command {
+        command.current_dir(self.folder()).args(args);
+        command
+    }
+
+    /// `data`, encrypted.
+    pub fn sealed(&self, data: &[u8]) -> Vec<u8> {
+        let mut command = self.oarlock(&["encrypt", "-r", &self.recipient]);
+        let output = super::run(&mut command, data);
+        assert!(output.status.success(), "{}", stderr(&output));
+        output.stdout
+    }
+}
+
+pub fn succeeded(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", stderr(&output));
+    output
+}
+
+/// Runs `script` in a shell on a terminal of its own, at which `typed` is typed each time that a
+/// passphrase is asked for. Returns whether it succeeded, and what was shown.
+pub fn on_a_terminal(folder: &Path, script: &str, typed: &str) -> (bool, String) {
+    // Closed in what other tests start meanwhile.
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let terminal = openpt(flags).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let theirs = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(name.to_str().unwrap())
+        .unwrap();
+    let mut child = Command::new("setsid")
+        .args(["--ctty", "--wait", "sh", "-c", script])
+        .current_dir(folder)
+        // Else the `age` crate takes what this machine has to ask with.
+        .env("PINENTRY_PROGRAM", "/nonexistent")
+        .stdin(theirs.try_clone().unwrap())
+        .stdout(theirs.try_clone().unwrap())
+        .stderr(theirs)
+        .spawn()
+        .unwrap();
+    let mut terminal = File::from(terminal);
+    let (mut shown, mut answered) = (Vec::new(), 0);
+    let mut buffer = [0; 4096];
+    // It ends with EIO when the last of them has closed it.
+    while let Ok(bytes @ 1..) = terminal.read(&mut buffer) {
+        shown.extend(&buffer[..bytes]);
+        let asked = String::from_utf8_lossy(&shown[answered..]).to_lowercase();
+        if asked.contains("passphrase") && asked.trim_end().ends_with(':') {
+            answered = shown.len();
+            // It is asked first, and then what is typed is hidden.
+            super::until("a terminal that shows nothing", || {
+                let modes = rustix::termios::tcgetattr(&terminal).unwrap().local_modes;
+                !modes.contains(rustix::termios::LocalModes::ECHO)
+            });
+            terminal.write_all(typed.as_bytes()).unwrap();
+            terminal.write_all(b"\n").unwrap();
+        }
+    }
+    let shown = String::from_utf8_lossy(&shown).into_owned();
+    (child.wait().unwrap().success(), shown)
+}

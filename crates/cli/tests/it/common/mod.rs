@@ -1,0 +1,232 @@
+//! What the tests share: the real command, the real openssl, and inputs.
+
+pub mod age;
+
+use std::fs;
+use std::io::{Read, Write as _};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use oarlock_testing::{LIMIT, skip, until};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+pub const KEY: &str = "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4";
+pub const IV: &str = "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff";
+
+pub fn key(bits: usize) -> &'static str {
+    &KEY[..bits / 4]
+}
+
+/// The command under test, which knows of no calibration.
+pub fn oarlock() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_oarlock"));
+    command.env("XDG_CACHE_HOME", "/nonexistent");
+    command
+}
+
+/// `oarlock enc` with a key of `bits` bits.
+pub fn enc(bits: usize, iv: &str) -> Command {
+    let mut command = oarlock();
+    command.args(["enc", "--cipher", &format!("aes-{bits}-ctr")]);
+    command.args(["-K", key(bits), "--iv", iv]);
+    command
+}
+
+/// What openssl makes of `data`.
+pub fn openssl(bits: usize, iv: &str, data: &[u8]) -> Vec<u8> {
+    let mut command = Command::new("openssl");
+    command.args(["enc", &format!("-aes-{bits}-ctr")]);
+    command.args(["-K", key(bits), "-iv", iv]);
+    let output = run(&mut command, data);
+    assert!(output.status.success(), "openssl: {}", stderr(&output));
+    output.stdout
+}
+
+/// The provider, which has to be built beside the command, as `cargo build` and `make test` do.
+pub fn provider() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let file =
+            Path::new(env!("CARGO_BIN_EXE_oarlock")).with_file_name("liboarlock_provider.so");
+        assert!(
+            file.exists(),
+            "{} is missing: build it with `cargo build -p oarlock-provider -p oarlock-cli`",
+            file.display()
+        );
+        file
+    })
+}
+
+/// Runs a command with `input` on its standard input.
+pub fn run(command: &mut Command, input: &[u8]) -> Output {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    thread::scope(|scope| {
+        // It may well end without reading all.
+        scope.spawn(move || drop(stdin.write_all(input)));
+        child.wait_with_output().unwrap()
+    })
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Makes a program of `text`, by another process: programs that other tests are starting would hold
+/// copies of this one's descriptor, and Linux executes no file that is open for writing (ETXTBSY).
+pub fn write_program(path: &Path, text: &str) {
+    let mut install = Command::new("install");
+    install.args(["-m", "755", "/dev/stdin"]).arg(path);
+    let installed = run(&mut install, text.as_bytes());
+    assert!(installed.status.success(), "{}", stderr(&installed));
+}
+
+/// Exactly one line, the command's, with all of `parts` in it, and no key.
+pub fn assert_one_line(stderr: &str, parts: &[&str]) {
+    assert!(
+        stderr.starts_with("oarlock: ") && stderr.ends_with('\n') && stderr.lines().count() == 1,
+        "not one line: {stderr:?}"
+    );
+    for part in parts {
+        assert!(stderr.contains(part), "{part:?} is not in {stderr:?}");
+    }
+    assert!(!stderr.contains(&KEY[..16]), "tells the key: {stderr:?}");
+}
+
+pub fn assert_fails(output: &Output, status: i32, parts: &[&str]) {
+    assert_one_line(&stderr(output), parts);
+    assert_eq!(output.status.code(), Some(status), "{}", stderr(output));
+}
+
+/// A file that is too long to be done before a test has looked at it, and takes no space.
+pub fn endless(directory: &Path) -> PathBuf {
+    let path = directory.join("endless");
+    fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+    path
+}
+
+/// A file system of 2 MiB, where this user may make one.
+pub struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    /// `None`, and the test is skipped, where this user may not.
+    pub fn mount() -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=2m", "oarlock-test"])
+            .arg(directory.path())
+            .output()
+            .is_ok_and(|output| output.status.success());
+        if !mounted {
+            skip("mounting a small file system needs root");
+        }
+        mounted.then_some(Self(directory))
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Waits: a program that another test is starting may hold a copy of a descriptor that was just
+    /// closed here, and as long the file system is busy.
+    pub fn make_read_only(&self) {
+        until("a remount", || {
+            let mut mount = Command::new("mount");
+            let mount = mount.args(["-o", "remount,ro"]).arg(self.0.path());
+            mount.stderr(Stdio::null()).status().unwrap().success()
+        });
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Also while it is busy: see above.
+        let mut umount = Command::new("umount");
+        let unmounted = umount.arg("--lazy").arg(self.0.path()).status();
+        assert!(unmounted.is_ok_and(|status| status.success()));
+    }
+}
+
+/// Waits until the command writes its temporary file in `directory`.
+pub fn until_at_work(directory: &Path) {
+    until("a temporary file with something in it", || {
+        fs::read_dir(directory).unwrap().flatten().any(|entry| {
+            entry.file_name().to_string_lossy().starts_with(".oarlock-")
+                && entry.metadata().is_ok_and(|metadata| metadata.len() > 0)
+        })
+    });
+}
+
+/// Reads as many bytes as `buffer` has, and panics where they do not come.
+pub fn read_soon(pipe: &mut (impl Read + AsFd), buffer: &mut [u8]) {
+    let limit = Timespec::try_from(LIMIT).unwrap();
+    let mut filled = 0;
+    while filled < buffer.len() {
+        let mut watched = [PollFd::new(pipe, PollFlags::IN)];
+        assert_eq!(poll(&mut watched, Some(&limit)), Ok(1), "nothing comes");
+        let bytes = pipe.read(&mut buffer[filled..]).unwrap();
+        assert!(bytes > 0, "ended after {filled} bytes");
+        filled += bytes;
+    }
+}
+
+/// Waits until a pipe is as good as full, so that its writer waits for its reader.
+pub fn until_full(pipe: impl AsFd) {
+    let capacity = rustix::pipe::fcntl_getpipe_size(&pipe).unwrap() as u64;
+    // Pages that were begun by short writes are not filled up by long ones.
+    until("the pipe is full", || {
+        rustix::io::ioctl_fionread(&pipe).unwrap() >= capacity - capacity / 4
+    });
+}
+
+/// Waits until nothing is left in a pipe, so that its reader has all of it.
+pub fn until_taken(pipe: impl AsFd) {
+    until("the pipe is empty", || {
+        rustix::io::ioctl_fionread(&pipe).unwrap() == 0
+    });
+}
+
+pub fn signal(child: &Child, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+/// Waits for the end, and kills it where that does not come.
+pub fn ends_soon(mut child: Child) -> Output {
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if began.elapsed() > LIMIT {
+            child.kill().unwrap();
+            panic!("did not end");
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    drop(child.stdin.take());
+    let mut text = Vec::new();
+    if let Some(mut pipe) = child.stderr.take() {
+        pipe.read_to_end(&mut text).unwrap();
+    }
+    Output {
+        status: child.wait().unwrap(),
+        stdout: Vec::new(),
+        stderr: text,
+    }
+}
+
+/// Whether there is `script`, which gives a program a terminal; where not, the test is skipped.
+pub fn has_script() -> bool {
+    let has_script = Command::new("script").arg("--version").output().is_ok();
+    if !has_script {
+        skip("`script` (util-linux) is not installed");
+    }
+    has_script
+}

@@ -1,0 +1,202 @@
+//! `oarlock doctor` about this machine and programs of every kind.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use oarlock_testing::is_root;
+use serde_json::Value;
+
+use crate::common::{oarlock, provider, stderr, write_program};
+
+#[test]
+fn a_machine_that_takes_it() {
+    let (code, answer) = answer(doctor().env("OPENSSL_CONF", ""));
+    assert_eq!(
+        (code, &answer["takes_it"]),
+        (0, &Value::Bool(true)),
+        "{answer}"
+    );
+    for about in [
+        "CPU",
+        "kernels",
+        "CPUs",
+        "OpenSSL",
+        "configuration",
+        "provider",
+        "at work",
+    ] {
+        assert_ne!(state(&answer, about), "no", "{about}: {answer}");
+    }
+    let mut command = oarlock();
+    command.args(["doctor", "--provider"]).arg(provider());
+    let text = command.env("OPENSSL_CONF", "").output().unwrap();
+    assert!(
+        String::from_utf8_lossy(&text.stdout).contains("\nok   at work "),
+        "{}",
+        stderr(&text)
+    );
+}
+
+#[test]
+fn what_is_in_the_way_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = |name: &str, text: &str| {
+        let conf = folder.path().join(name);
+        fs::write(&conf, text).unwrap();
+        let mut command = doctor();
+        command.env("OPENSSL_CONF", conf);
+        command
+    };
+    let fips = "openssl_conf = i\n[i]\nalg_section = a\n[a]\ndefault_properties = fips=yes\n";
+    let mut missing = oarlock();
+    missing.args(["doctor", "--json", "--provider", "/no/provider.so"]);
+    let mut unfit = oarlock();
+    let no_library = folder.path().join("oarlock.so");
+    fs::write(&no_library, "no library at all").unwrap();
+    unfit
+        .args(["doctor", "--json", "--provider"])
+        .arg(&no_library);
+    let mut options = doctor();
+    options.env("OARLOCK_OPTIONS", "max_threads=x");
+    let mut portable = doctor();
+    portable.env("OARLOCK_CPU", "-aes,-avx2,-avx512,-gfni,-vaes");
+    for (mut command, about, said) in [
+        (with("fips.cnf", fips), "at work", "fips=yes"),
+        (with("a.cnf", "["), "at work", "a.cnf:1"),
+        (
+            with("b.cnf", "openssl_conf = i\n[i]\nno_such_module = x\n"),
+            "at work",
+            "unknown module name (module=no_such_module)",
+        ),
+        (missing, "provider", "/no/provider.so"),
+        (unfit, "at work", "could not load the shared library"),
+        (options, "options", "max_threads=x"),
+        (portable, "kernels", "this CPU"),
+    ] {
+        let (code, answer) = answer(&mut command);
+        assert_eq!((code, state(&answer, about)), (1, "no"), "{said}: {answer}");
+        assert!(text(&answer, about).contains(said), "{answer}");
+    }
+}
+
+#[test]
+fn programs_are_told_apart() {
+    for (program, expected, said) in [
+        ("openssl", "ok", "libcrypto.so.3"),
+        ("ssh", "ok", "libcrypto.so.3"),
+        ("curl", "ok", "through libcurl"),
+        ("node", "ok", "OpenSSL"),
+        ("/usr/bin/python3", "ok", "loaded later"),
+        ("ls", "no", "no OpenSSL is linked"),
+    ] {
+        let (code, answer) = answer(doctor().args(["--", program]));
+        assert_eq!(state(&answer, "library"), expected, "{program}: {answer}");
+        assert!(
+            text(&answer, "library").contains(said),
+            "{program}: {answer}"
+        );
+        assert_eq!(code, i32::from(expected == "no"));
+    }
+    let (_, of_ssh) = answer(doctor().args(["--", "ssh"]));
+    assert!(text(&of_ssh, "ssh").contains("umac"), "{of_ssh}");
+    let (code, missing) = answer(doctor().args(["--", "not-a-program-at-all"]));
+    assert_eq!((code, state(&missing, "program")), (1, "no"));
+}
+
+#[test]
+fn scripts_are_followed_and_privileges_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    let script = folder.path().join("script");
+    write_program(&script, "#!/usr/bin/env -S openssl version\n");
+    let (code, of_script) = answer(doctor().arg("--").arg(&script));
+    assert_eq!(
+        (code, state(&of_script, "library")),
+        (0, "ok"),
+        "{of_script}"
+    );
+    assert!(
+        of_script
+            .to_string()
+            .contains("a script: what counts is openssl"),
+        "{of_script}"
+    );
+
+    if is_root("the part with a set-user-ID program") {
+        let privileged = folder.path().join("openssl");
+        fs::copy("/usr/bin/openssl", &privileged).unwrap();
+        std::os::unix::fs::chown(&privileged, Some(65534), None).unwrap();
+        fs::set_permissions(&privileged, Permissions::from_mode(0o4755)).unwrap();
+        let (code, privileged) = answer(doctor().arg("--").arg(&privileged));
+        assert_eq!(
+            (code, state(&privileged, "privileges")),
+            (1, "no"),
+            "{privileged}"
+        );
+    }
+}
+
+#[test]
+fn a_trial_has_the_last_word() {
+    let enc = "openssl enc -aes-128-ctr -K 00112233445566778899aabbccddeeff -iv \
+               00112233445566778899aabbccddeeff -in /bin/ls";
+    // A shell is linked with no OpenSSL, and starts one.
+    let (code, shell) = answer(doctor().args(["--", "sh", "-c", enc]));
+    assert_eq!((code, state(&shell, "trial")), (0, "ok"), "{shell}");
+    let bytes: u64 = shell["stats"]["lines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| line["bytes"].as_u64().unwrap())
+        .sum();
+    assert_eq!(bytes, fs::metadata("/bin/ls").unwrap().len());
+
+    let (code, unused) = answer(doctor().args(["--", "openssl", "version"]));
+    assert_eq!((code, state(&unused, "trial")), (1, "no"), "{unused}");
+    assert!(
+        text(&unused, "trial").contains("none of its algorithms"),
+        "{unused}"
+    );
+    let (code, unloaded) = answer(doctor().args(["--try", "--", "true"]));
+    assert_eq!(code, 1);
+    assert!(
+        text(&unloaded, "trial").contains("none of its processes"),
+        "{unloaded}"
+    );
+}
+
+fn doctor() -> Command {
+    let mut command = oarlock();
+    command
+        .args(["doctor", "--json", "--provider"])
+        .arg(provider());
+    command
+}
+
+fn answer(command: &mut Command) -> (i32, Value) {
+    let output = command.output().unwrap();
+    let answer = serde_json::from_slice(&output.stdout);
+    let answer = answer.unwrap_or_else(|error| panic!("{error}: {}", stderr(&output)));
+    (output.status.code().unwrap(), answer)
+}
+
+fn state<'a>(answer: &'a Value, about: &str) -> &'a str {
+    finding(answer, about)["state"].as_str().unwrap_or_default()
+}
+
+fn text<'a>(answer: &'a Value, about: &str) -> &'a str {
+    finding(answer, about)["text"].as_str().unwrap_or_default()
+}
+
+/// The worst of those about it.
+fn finding<'a>(answer: &'a Value, about: &str) -> &'a Value {
+    let findings = answer["findings"].as_array().unwrap();
+    let mut of_it: Vec<_> = findings.iter().filter(|it| it["about"] == about).collect();
+    of_it.sort_by_key(|it| {
+        ["no", "note", "ok"]
+            .iter()
+            .position(|state| it["state"] == *state)
+    });
+    of_it.first().copied().unwrap_or(&Value::Null)
+}

@@ -1,0 +1,275 @@
+//! `devices`, `completions` and the like.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::common::{IV, assert_fails, assert_one_line, enc, oarlock, run, stderr};
+
+fn devices(mask: &str) -> Value {
+    let result = run(
+        oarlock()
+            .args(["devices", "--json"])
+            .env("OARLOCK_CPU", mask),
+        b"",
+    );
+    assert!(result.status.success(), "{}", stderr(&result));
+    let text = String::from_utf8(result.stdout).unwrap();
+    assert_eq!(text.lines().count(), 1);
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Who can do `operation`, after a look at what else is said of it.
+fn who_can<'a>(listing: &'a Value, operation: &str) -> Vec<&'a str> {
+    let operations = listing["operations"].as_array().unwrap();
+    let entry = operations
+        .iter()
+        .find(|entry| entry["operation"] == operation)
+        .unwrap();
+    let measured = entry["measured"].as_array().unwrap();
+    for one in measured {
+        assert_eq!(one["self_test"], "ok", "{one}");
+        let rate = one["bytes_per_second"].as_u64().unwrap();
+        assert!(rate > 10_000, "{one}");
+    }
+    let is_home =
+        |one: &&Value| one["device"] == entry["device"] && one["backend"] == entry["backend"];
+    assert_eq!(measured.iter().filter(is_home).count(), 1, "{entry}");
+    measured
+        .iter()
+        .map(|one| one["backend"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn devices_lists_what_the_mask_leaves() {
+    let all = devices("");
+    let backends = who_can(&all, "aes-256-ctr");
+    assert!(
+        backends.contains(&"portable") && backends.iter().any(|one| one.starts_with("aws-lc")),
+        "{backends:?}"
+    );
+    for operation in ["aes-128-gcm", "chacha20", "chacha20-poly1305"] {
+        assert!(
+            who_can(&all, operation).contains(&"portable"),
+            "{operation}"
+        );
+    }
+    assert_eq!(who_can(&all, "camellia-128-ctr"), ["rustcrypto"]);
+    let names: Vec<_> = all["devices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["name"])
+        .collect();
+    assert_eq!(names, ["cpu", "software"]);
+    assert!(all["cpus"].as_u64().unwrap() >= 1);
+    assert!(
+        all["options"]
+            .as_str()
+            .unwrap()
+            .contains("max_threads=auto")
+    );
+    let masked = devices("-aes,-avx2");
+    assert_eq!(who_can(&masked, "chacha20"), ["portable"]);
+    let left = masked["features"].as_array().unwrap();
+    assert!(
+        left.iter()
+            .all(|feature| feature != "aes" && feature != "vaes")
+    );
+}
+
+#[test]
+fn devices_shows_the_same_to_people() {
+    let result = run(
+        oarlock().args(["devices", "--options", "max_threads=3,cipher_blocks=32"]),
+        b"",
+    );
+    assert!(result.status.success(), "{}", stderr(&result));
+    let text = String::from_utf8(result.stdout).unwrap();
+    for part in [
+        "portable",
+        "software",
+        "des-ede3-ctr",
+        "GB/s *",
+        "ok, 0 wrong",
+        "max_threads=3",
+        "cipher_blocks=32",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+/// `oarlock devices ARGUMENTS --json` with `folder` for caches.
+fn devices_with(folder: &Path, arguments: &[&str]) -> (Value, String) {
+    let result = run(
+        oarlock()
+            .arg("devices")
+            .args(arguments)
+            .arg("--json")
+            .env("XDG_CACHE_HOME", folder),
+        b"",
+    );
+    assert!(result.status.success(), "{}", stderr(&result));
+    (
+        serde_json::from_slice(&result.stdout).unwrap(),
+        stderr(&result),
+    )
+}
+
+#[test]
+fn the_plan_says_which_way_and_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = |arguments: &[&str]| {
+        let (plan, stderr) = devices_with(folder.path(), &[&["--plan"], arguments].concat());
+        assert_eq!(stderr, "");
+        plan
+    };
+    let shown = plan(&[]);
+    let entries = shown["operations"].as_array().unwrap();
+    assert!(entries.len() > 10, "{shown}");
+    let cpus = shown["cpus"].as_u64().unwrap();
+    for entry in entries {
+        assert!(entry["bytes_per_second"].as_u64().unwrap() > 0, "{entry}");
+        let source = entry["source"].as_str().unwrap();
+        assert!(
+            source == "generic" || source.starts_with("table "),
+            "{entry}"
+        );
+        let why = entry["made_ahead"].as_str().unwrap();
+        let is_made_ahead = !entry["made_ahead_from"].is_null();
+        assert!(
+            why.starts_with(if is_made_ahead { "yes" } else { "no: " }),
+            "{entry}"
+        );
+        let size = |name: &str| entry[name].as_u64();
+        let (awake, asleep) = (
+            size("striped_from_if_awake"),
+            size("striped_from_if_asleep"),
+        );
+        assert_eq!(awake.is_some(), cpus > 1, "{entry}");
+        assert!(
+            awake <= asleep && size("looked_at_from") <= awake,
+            "{entry}"
+        );
+    }
+    for (options, why) in [
+        ("max_threads=0", "no core for a helper"),
+        ("strategy=inline", "strategy=inline"),
+        ("strategy=prefetch", "strategy=prefetch"),
+    ] {
+        let shown = plan(&["--options", options]);
+        let entry = &shown["operations"][0];
+        assert!(entry["striped_from_if_asleep"].is_null(), "{entry}");
+        assert!(
+            entry["made_ahead"].as_str().unwrap().contains(why),
+            "{entry}"
+        );
+    }
+    let text = run(oarlock().args(["devices", "--plan"]), b"").stdout;
+    let text = String::from_utf8(text).unwrap();
+    for part in ["aes-128-ctr", "keystream made ahead", "stripes", "GB/s"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn a_calibration_is_stored_and_gone_by() {
+    let folder = tempfile::tempdir().unwrap();
+    let (costs, stderr) = devices_with(folder.path(), &["--calibrate"]);
+    assert_eq!(stderr, "");
+    assert!(costs["machine"]["wake_ns"].as_u64().unwrap() > 0);
+    let (plan, stderr) = devices_with(folder.path(), &["--plan"]);
+    assert_eq!(stderr, "");
+    let aes = &plan["operations"][0];
+    assert_eq!(aes["source"], "calibrated");
+    let measured = costs["operations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["operation"] == aes["operation"] && one["backend"] == aes["backend"]);
+    assert_eq!(
+        measured.unwrap()["bytes_per_second"],
+        aes["bytes_per_second"]
+    );
+
+    // Damaged, it is told of here and by nobody else.
+    let path = folder.path().join("oarlock/calibration.json");
+    fs::write(&path, "{").unwrap();
+    let (plan, stderr) = devices_with(folder.path(), &["--plan"]);
+    assert_ne!(plan["operations"][0]["source"], "calibrated");
+    assert_one_line(&stderr, &["calibration.json", "damaged"]);
+    let mut enc = enc(128, IV);
+    let result = run(enc.env("XDG_CACHE_HOME", folder.path()), b"data");
+    assert!(result.status.success() && result.stderr.is_empty());
+}
+
+#[test]
+fn a_calibration_that_cannot_be_stored_is_shown_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let no_folder = folder.path().join("file");
+    fs::write(&no_folder, "").unwrap();
+    let result = run(
+        oarlock()
+            .args(["devices", "--calibrate"])
+            .env("XDG_CACHE_HOME", &no_folder),
+        b"",
+    );
+    assert_fails(&result, 1, &["file/oarlock", "not stored"]);
+    assert!(String::from_utf8(result.stdout).unwrap().contains("GB/s"));
+}
+
+#[test]
+fn what_does_not_fit_is_named() {
+    let result = run(
+        oarlock().args(["devices", "--options", "cipher_blocks=8"]),
+        b"",
+    );
+    assert_fails(&result, 2, &["cipher_blocks=8", "multiple of 16"]);
+    let result = run(oarlock().arg("devices").env("OARLOCK_CPU", "-sse9"), b"");
+    assert_fails(&result, 2, &["oarlock: OARLOCK_CPU", "-sse9"]);
+    let result = run(oarlock().arg("bench").env("OARLOCK_CPU", "-sse9"), b"");
+    assert_fails(&result, 2, &["oarlock: OARLOCK_CPU", "-sse9"]);
+    assert!(!stderr(&result).contains("oarlock: oarlock"));
+    let result = oarlock()
+        .arg("devices")
+        .stdout(
+            std::fs::OpenOptions::new()
+                .write(true)
+                .open("/dev/full")
+                .unwrap(),
+        )
+        .output()
+        .unwrap();
+    assert_fails(&result, 1, &["standard output", "No space left"]);
+}
+
+#[test]
+fn completions_help_and_version_are_there() {
+    for shell in ["bash", "zsh", "fish"] {
+        let result = run(oarlock().args(["completions", shell]), b"");
+        let text = String::from_utf8(result.stdout).unwrap();
+        assert!(
+            text.contains("oarlock") && text.contains("cipher"),
+            "{shell}"
+        );
+    }
+    assert_fails(
+        &run(oarlock().args(["completions", "dos"]), b""),
+        2,
+        &["dos"],
+    );
+    let version = run(oarlock().arg("--version"), b"");
+    let expected = concat!("oarlock ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(String::from_utf8(version.stdout).unwrap(), expected);
+    for arguments in [&["--help"][..], &["enc", "--help"], &["devices", "--help"]] {
+        let result = run(oarlock().args(arguments), b"");
+        assert!(result.status.success());
+        assert!(
+            String::from_utf8(result.stdout)
+                .unwrap()
+                .contains("Usage: oarlock")
+        );
+    }
+}

@@ -1,0 +1,286 @@
+//! `oarlock provider` on configurations of every kind, with the real provider and the real openssl.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use oarlock_testing::{is_root, names};
+use serde_json::Value;
+
+use crate::common::{assert_fails, oarlock, provider, stderr};
+
+#[test]
+fn a_file_is_changed_and_put_back_byte_for_byte() {
+    for text in [
+        "",
+        "# nothing but this",
+        "openssl_conf = it\n[it]\nproviders = p\n[p]\nlegacy = l\ndefault = d\n[l]\nactivate = 1\n[d]\nactivate = 1\n",
+        "openssl_conf = it\n\n[it]\nssl_conf = s\n[s]\nsystem_default = d\n[d]\nMinProtocol = TLSv1.2",
+    ] {
+        let machine = Machine::with(text);
+        let said = machine.succeeds("install", &["--yes"]);
+        assert!(
+            said.contains("+module = ") && said.contains("@@ "),
+            "{said}"
+        );
+        let listed = machine.openssl(&["list", "-providers"]);
+        assert!(listed.contains("name: Oarlock"), "{listed}");
+        assert!(listed.contains("  default\n"), "{listed}");
+        assert_eq!(
+            listed.contains("  legacy\n"),
+            text.contains("legacy"),
+            "{listed}"
+        );
+        assert_eq!(machine.openssl(&["rand", "-hex", "8"]).len(), 17);
+
+        let installed = fs::read(&machine.conf).unwrap();
+        assert!(installed.starts_with(text.as_bytes()));
+        let said = machine.succeeds("install", &["--yes"]);
+        assert_eq!(said, "already installed: nothing to do\n");
+        assert_eq!(fs::read(&machine.conf).unwrap(), installed);
+
+        let said = machine.succeeds("uninstall", &["--yes"]);
+        assert!(said.contains("byte for byte"), "{said}");
+        assert_eq!(fs::read_to_string(&machine.conf).unwrap(), text);
+        assert_eq!(names(machine.folder.path()), ["modules", "openssl.cnf"]);
+        assert_eq!(names(&machine.modules), [""; 0]);
+        assert_eq!(
+            machine.succeeds("uninstall", &["--yes"]),
+            "not installed: nothing to do\n"
+        );
+    }
+}
+
+#[test]
+fn mode_owner_and_links_stay() {
+    let machine = Machine::with("a = 1\n");
+    fs::set_permissions(&machine.conf, Permissions::from_mode(0o640)).unwrap();
+    let link = machine.folder.path().join("link.cnf");
+    std::os::unix::fs::symlink("openssl.cnf", &link).unwrap();
+    let before = fs::metadata(&machine.conf).unwrap();
+    for what in ["install", "uninstall"] {
+        let output = machine.at(&link, what, &["--yes"]).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let after = fs::metadata(&machine.conf).unwrap();
+        assert_eq!(after.mode(), before.mode());
+        assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+    assert_eq!(fs::read_to_string(&machine.conf).unwrap(), "a = 1\n");
+}
+
+#[test]
+fn options_are_replaced_and_status_tells() {
+    let machine = Machine::with("");
+    let (code, status) = machine.status();
+    assert_eq!((code, &status["is_installed"]), (1, &Value::Bool(false)));
+    machine.succeeds("install", &["--yes", "--options", "max_threads=2"]);
+    let said = machine.succeeds("install", &["--yes", "--options", "max_threads=3"]);
+    assert!(
+        said.contains("-options = max_threads=2\n+options = max_threads=3\n"),
+        "{said}"
+    );
+    let (code, status) = machine.status();
+    assert_eq!(
+        (code, &status["problems"]),
+        (0, &Value::Array(vec![])),
+        "{status}"
+    );
+
+    let text = fs::read_to_string(&machine.conf).unwrap();
+    fs::write(
+        &machine.conf,
+        text.replace("max_threads=3", "max_threads=x"),
+    )
+    .unwrap();
+    let (code, status) = machine.status();
+    assert_eq!(code, 1);
+    assert!(
+        status["problems"][0]
+            .as_str()
+            .unwrap()
+            .contains("max_threads=x"),
+        "{status}"
+    );
+    fs::write(&machine.conf, text).unwrap();
+    fs::write(machine.modules.join("oarlock.so"), "no library").unwrap();
+    let (code, status) = machine.status();
+    assert_eq!(code, 1);
+    assert!(
+        !status["problems"][0].as_str().unwrap().is_empty(),
+        "{status}"
+    );
+    fs::remove_file(machine.modules.join("oarlock.so")).unwrap();
+    let (_, status) = machine.status();
+    assert!(
+        status["problems"][0]
+            .as_str()
+            .unwrap()
+            .contains("No such file"),
+        "{status}"
+    );
+    machine.succeeds("uninstall", &["--yes"]);
+}
+
+#[test]
+fn what_was_changed_by_hand_stays() {
+    let machine = Machine::with("a = 1\n");
+    machine.succeeds("install", &["--yes"]);
+    let text = fs::read_to_string(&machine.conf).unwrap();
+    let text = text.replace("a = 1", "a = 2") + "[later]\nb = 3\n";
+    fs::write(&machine.conf, text).unwrap();
+    let said = machine.succeeds("uninstall", &["--yes"]);
+    assert!(
+        said.contains("later changes by hand stay") && said.contains(".before-oarlock"),
+        "{said}"
+    );
+    assert_eq!(
+        fs::read_to_string(&machine.conf).unwrap(),
+        "a = 2\n[later]\nb = 3\n"
+    );
+    let kept = machine.folder.path().join("openssl.cnf.before-oarlock");
+    assert_eq!(fs::read_to_string(kept).unwrap(), "a = 1\n");
+}
+
+#[test]
+fn nothing_is_changed_where_it_is_not_wanted_or_does_not_work() {
+    let fips = "openssl_conf = i\n[i]\nalg_section = a\n[a]\ndefault_properties = fips=yes\n";
+    let broken_for_openssl = "openssl_conf = i\n[i]\nno_such_module = x\n";
+    for (text, arguments, status, parts) in [
+        ("a = 1\n", &[][..], 2, &["no terminal", "--yes"][..]),
+        (
+            "a = 1\n",
+            &["--yes", "--options", "max_thread=2"],
+            2,
+            &["--options", "max_threads"],
+        ),
+        (
+            "a = 1\n",
+            &["--yes", "--provider", "/no/file"],
+            1,
+            &["/no/file"],
+        ),
+        (
+            "a = 1\n",
+            &["--yes", "--provider", "/etc/passwd"],
+            1,
+            &["not installed"],
+        ),
+        (fips, &["--yes"], 1, &["not installed", "fips=yes"]),
+        (
+            "a = 1\n[",
+            &["--yes"],
+            1,
+            &["not installed", "openssl.cnf:2"],
+        ),
+        ("a = 1\\\n", &["--yes"], 1, &["backslash"]),
+        (broken_for_openssl, &["--yes"], 1, &["not installed"]),
+    ] {
+        let machine = Machine::with(text);
+        let output = machine
+            .command("install", arguments)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert_fails(&output, status, parts);
+        assert_eq!(fs::read_to_string(&machine.conf).unwrap(), text);
+        assert_eq!(
+            names(machine.folder.path()),
+            ["modules", "openssl.cnf"],
+            "{arguments:?}"
+        );
+        assert_eq!(names(&machine.modules), [""; 0], "{arguments:?}");
+    }
+    let missing = Machine::with("");
+    fs::remove_file(&missing.conf).unwrap();
+    let output = missing.command("install", &["--yes"]).output().unwrap();
+    assert_fails(&output, 1, &["openssl.cnf", "No such file"]);
+}
+
+#[test]
+fn who_may_not_write_is_told() {
+    if !is_root("a provider that another user may not write") {
+        return;
+    }
+    let machine = Machine::with("a = 1\n");
+    for folder in [machine.folder.path(), &machine.modules] {
+        fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut command = machine.command("install", &["--yes"]);
+    let output = command.uid(65534).gid(65534).output().unwrap();
+    assert_fails(&output, 1, &["Permission denied", "as root"]);
+    assert_eq!(names(machine.folder.path()), ["modules", "openssl.cnf"]);
+}
+
+/// A configuration and a folder of modules.
+struct Machine {
+    folder: tempfile::TempDir,
+    conf: PathBuf,
+    modules: PathBuf,
+}
+
+impl Machine {
+    fn with(text: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (conf, modules) = (
+            folder.path().join("openssl.cnf"),
+            folder.path().join("modules"),
+        );
+        fs::write(&conf, text).unwrap();
+        fs::create_dir(&modules).unwrap();
+        Self {
+            folder,
+            conf,
+            modules,
+        }
+    }
+
+    fn command(&self, what: &str, arguments: &[&str]) -> Command {
+        self.at(&self.conf, what, arguments)
+    }
+
+    fn at(&self, conf: &Path, what: &str, arguments: &[&str]) -> Command {
+        let mut command = oarlock();
+        command.args(["provider", what]).args(arguments);
+        command.arg("--config").arg(conf);
+        if what == "install" {
+            command.arg("--module-dir").arg(&self.modules);
+            if !arguments.contains(&"--provider") {
+                command.arg("--provider").arg(provider());
+            }
+        }
+        command
+    }
+
+    fn succeeds(&self, what: &str, arguments: &[&str]) -> String {
+        let output = self.command(what, arguments).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn status(&self) -> (i32, Value) {
+        let output = self.command("status", &["--json"]).output().unwrap();
+        let status = serde_json::from_slice(&output.stdout);
+        (
+            output.status.code().unwrap(),
+            status.unwrap_or_else(|_| panic!("{}", stderr(&output))),
+        )
+    }
+
+    /// What openssl says that goes by the configuration.
+    fn openssl(&self, arguments: &[&str]) -> String {
+        let output: Output = Command::new("openssl")
+            .args(arguments)
+            .env("OPENSSL_CONF", &self.conf)
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{}",
+            stderr(&output)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+}

@@ -1,0 +1,192 @@
+//! `oarlock run --stats` with the real provider and real programs.
+
+use std::process::{Command, Output, Stdio};
+
+use oarlock_testing::noise;
+use serde_json::Value;
+
+use crate::common::{IV, KEY, assert_fails, oarlock, openssl, provider, run, stderr};
+
+#[test]
+fn a_programs_output_is_that_of_stock_and_all_of_it_is_counted() {
+    let data = noise(1_000_001);
+    let mut command = with_provider(&["--stats"]);
+    command.args(["openssl", "enc", "-aes-256-ctr", "-K", KEY, "-iv", IV]);
+    let output = run(&mut command, &data);
+    assert!(
+        output.stdout == openssl(256, IV, &data),
+        "{}",
+        stderr(&output)
+    );
+    let said = stderr(&output);
+    assert!(
+        said.starts_with("oarlock: 1 process loaded the provider\n"),
+        "{said}"
+    );
+    let line = said.lines().find(|line| line.contains(" 4 KiB ")).unwrap();
+    assert!(
+        line.starts_with("aes-256-ctr") && line.contains("encrypt") && line.contains("GB/s"),
+        "{said}"
+    );
+    assert!(
+        said.lines()
+            .last()
+            .unwrap()
+            .contains("at rates just measured here"),
+        "{said}"
+    );
+
+    let mut command = with_provider(&["--stats", "--json"]);
+    command.args(["openssl", "enc", "-aes-256-ctr", "-K", KEY, "-iv", IV]);
+    let report = report(&run(&mut command, &data));
+    assert_eq!(sum(&report, "bytes"), 1_000_001);
+}
+
+#[test]
+fn processes_of_a_command_are_counted_together_and_ways_apart() {
+    let script = "for way in -e -d; do head -c 65536 /dev/zero | \
+                  openssl enc $way -nopad -aes-128-cbc -K $KEY -iv $KEY > /dev/null; done; openssl version";
+    let mut command = with_provider(&["--stats", "--json"]);
+    command.args(["sh", "-c", script]).env("KEY", &KEY[..32]);
+    let report = report(&run(&mut command, b""));
+    assert_eq!(report["processes"], 3);
+    assert_eq!(sum(&report, "bytes"), 2 * 65536);
+    for direction in ["encrypt", "decrypt"] {
+        let lines = lines(&report).filter(|line| line["direction"] == direction);
+        let bytes: u64 = lines.map(|line| line["bytes"].as_u64().unwrap()).sum();
+        assert_eq!(bytes, 65536, "{direction}: {report}");
+    }
+    let measured: Vec<_> = lines(&report)
+        .filter(|line| line["stock_bytes_per_second"].is_number())
+        .collect();
+    let bytes: u64 = measured
+        .iter()
+        .map(|line| line["bytes"].as_u64().unwrap())
+        .sum();
+    assert!(bytes >= 2 * 65536 * 99 / 100, "{report}");
+    for line in measured {
+        let rate = |name: &str| line[name].as_f64().unwrap();
+        let (stock, ours) = (
+            rate("stock_bytes_per_second"),
+            rate("oarlock_bytes_per_second"),
+        );
+        let expected = rate("bytes") / stock - rate("bytes") / ours;
+        assert!(stock > 0.0 && ours > 0.0 && (rate("saved_seconds") - expected).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn records_of_tls_are_counted_at_both_ends() {
+    // A TLS connection of openssl with itself: both ends are processes of the command.
+    let folder = tempfile::tempdir().unwrap();
+    let script = "
+        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost \
+            -keyout key -out cert 2> /dev/null
+        openssl s_server -accept 127.0.0.1:0 -key key -cert cert -tls1_3 \
+            -ciphersuites TLS_AES_256_GCM_SHA384 -rev > log 2>&1 &
+        server=$!
+        until grep -q ACCEPT log; do sleep 0.05; done
+        port=$(sed -n 's/^ACCEPT 127.0.0.1://p' log)
+        (head -c 100000 /dev/zero | tr '\\0' a; echo; sleep 1) | \
+            openssl s_client -connect 127.0.0.1:$port -quiet -no_ign_eof > answer 2> /dev/null
+        kill $server
+        wc -c < answer";
+    let mut command = with_provider(&["--stats", "--json"]);
+    command
+        .args(["bash", "-c", script])
+        .current_dir(folder.path());
+    let output = run(&mut command, b"");
+    let report = report(&output);
+    let gcm: Vec<_> = lines(&report)
+        .filter(|line| line["operation"] == "aes-256-gcm")
+        .collect();
+    for direction in ["encrypt", "decrypt"] {
+        let bytes: u64 = gcm
+            .iter()
+            .filter(|line| line["direction"] == direction)
+            .map(|line| line["bytes"].as_u64().unwrap())
+            .sum();
+        assert!(bytes >= 200_000, "{direction}: {report}");
+    }
+}
+
+#[test]
+fn nothing_is_said_plainly() {
+    let output = with_provider(&["--stats"]).arg("true").output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        said.contains("nothing went through Oarlock: no process loaded the provider"),
+        "{said}"
+    );
+    assert!(
+        said.contains("oarlock doctor -- COMMAND") && said.lines().count() == 1,
+        "{said}"
+    );
+    let output = with_provider(&["--stats"])
+        .args(["openssl", "version"])
+        .output()
+        .unwrap();
+    assert!(
+        stderr(&output).contains("1 process loaded the provider"),
+        "{}",
+        stderr(&output)
+    );
+    let output = with_provider(&["--stats"])
+        .args(["sh", "-c", "exit 9"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(9));
+    let output = with_provider(&["--json"]).arg("true").output().unwrap();
+    assert_fails(&output, 2, &["--stats"]);
+}
+
+#[test]
+fn options_reach_the_provider() {
+    let listed = |options: &str| {
+        let mut command = with_provider(&["--options", options]);
+        let output = command
+            .args(["openssl", "list", "-providers"])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = listed("max_threads=2,cipher_threads=1,strategy=inline");
+    assert!(
+        text.contains("name: Oarlock") && !text.contains("inactive"),
+        "{text}"
+    );
+    let dump = with_provider(&["--options", "max_threads=2,strategy=inline"])
+        .args(["sh", "-c", "cat $OPENSSL_CONF"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let dump = String::from_utf8(dump.stdout).unwrap();
+    assert!(
+        dump.contains("\noptions = max_threads=2,strategy=inline\n"),
+        "{dump}"
+    );
+}
+
+/// `oarlock run` with the provider and options of its own.
+fn with_provider(options: &[&str]) -> Command {
+    let mut command = oarlock();
+    command.arg("run").args(options);
+    command.arg("--provider").arg(provider()).arg("--");
+    command
+}
+
+fn report(output: &Output) -> Value {
+    let said = stderr(output);
+    let line = said.lines().last().unwrap_or_default();
+    serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
+fn lines(report: &Value) -> impl Iterator<Item = &Value> {
+    report["lines"].as_array().unwrap().iter()
+}
+
+fn sum(report: &Value, name: &str) -> u64 {
+    lines(report).map(|line| line[name].as_u64().unwrap()).sum()
+}

@@ -1,0 +1,388 @@
+//! Files that the `age` crate reads, and its: every size at the edges, every way through the
+//! pipeline, and nothing put out that is not authentic.
+
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use age::x25519;
+use oarlock::Accelerator;
+use oarlock_file::age::{
+    CHUNK_BYTES, Decryptor, Encryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES, armored,
+};
+use oarlock_file::{Cache, Ends, Error, Format, Watch, run};
+use rand::rngs::StdRng;
+use rand::{Rng as _, RngExt as _, SeedableRng as _};
+use rustix::event::PollFlags;
+
+use crate::common::{Never, file_with, pipe};
+
+/// Around a chunk, a buffer of 16 of them, and more than two threads have buffers for.
+const SIZES: [usize; 14] = [
+    0,
+    1,
+    15,
+    CHUNK_BYTES - 1,
+    CHUNK_BYTES,
+    CHUNK_BYTES + 1,
+    2 * CHUNK_BYTES,
+    16 * CHUNK_BYTES - 1,
+    16 * CHUNK_BYTES,
+    16 * CHUNK_BYTES + 1,
+    32 * CHUNK_BYTES,
+    32 * CHUNK_BYTES + 1,
+    100 * CHUNK_BYTES,
+    100 * CHUNK_BYTES + 77,
+];
+
+#[test]
+fn the_age_crate_reads_what_is_written() {
+    let identity = x25519::Identity::generate();
+    for size in SIZES {
+        let plain = random(size);
+        for way in WAYS {
+            let sealed = encrypt(&identity.to_public(), &plain, way);
+            let opened = age::decrypt(&identity, &sealed).unwrap();
+            assert!(opened == plain, "{size} bytes, {way:?}");
+        }
+    }
+}
+
+#[test]
+fn what_the_age_crate_writes_is_read() {
+    let identity = x25519::Identity::generate();
+    for size in SIZES {
+        let plain = random(size);
+        let sealed = age::encrypt(&identity.to_public(), &plain).unwrap();
+        for way in WAYS {
+            let (opened, result) = decrypt(&identity, &sealed, way);
+            result.unwrap();
+            assert!(opened == plain, "{size} bytes, {way:?}");
+        }
+    }
+}
+
+/// Through a pipe come the chunks before the damage, and nothing else.
+#[test]
+fn nothing_is_put_out_that_is_not_authentic() {
+    let identity = x25519::Identity::generate();
+    let plain = random(40 * CHUNK_BYTES + 100);
+    let sealed = encrypt(&identity.to_public(), &plain, Way::Files);
+    let head = sealed.len() - (plain.len() + 41 * TAG_BYTES);
+    let chunk_at = |number: usize| head + number * SEALED_CHUNK_BYTES;
+    for number in [0, 1, 15, 16, 17, 31, 32, 39, 40] {
+        let at = chunk_at(number);
+        let next = chunk_at(number + 1).min(sealed.len());
+        let damaged: Vec<(&str, Vec<u8>, usize)> = vec![
+            ("a bit of the data", flipped(&sealed, at), number),
+            ("a bit of the tag", flipped(&sealed, next - 1), number),
+            ("cut before it", sealed[..at].to_vec(), number),
+            ("cut within it", sealed[..at + 20].to_vec(), number),
+            (
+                "left out",
+                [&sealed[..at], &sealed[next..]].concat(),
+                number,
+            ),
+            (
+                "twice",
+                [&sealed[..next], &sealed[at..]].concat(),
+                if number == 40 { 40 } else { number + 1 },
+            ),
+        ];
+        for (what, damaged, good_chunks) in damaged {
+            for way in WAYS {
+                let (opened, result) = decrypt(&identity, &damaged, way);
+                assert!(
+                    matches!(
+                        result,
+                        Err(Error::Authentication { .. }
+                            | Error::Incomplete { .. }
+                            | Error::Trailing { .. })
+                    ),
+                    "{what} {number}, {way:?}: {result:?}"
+                );
+                if matches!(way, Way::Pipes | Way::FileToPipe) {
+                    let expected = &plain[..(good_chunks * CHUNK_BYTES).min(plain.len())];
+                    assert!(
+                        opened == expected,
+                        "{what} {number}, {way:?}: {}",
+                        opened.len()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_follows_the_last_chunk_is_refused() {
+    let identity = x25519::Identity::generate();
+    for size in [0, 10, CHUNK_BYTES, 33 * CHUNK_BYTES] {
+        let mut sealed = encrypt(&identity.to_public(), &random(size), Way::Pipes);
+        sealed.push(0);
+        for way in WAYS {
+            let (_, result) = decrypt(&identity, &sealed, way);
+            assert!(result.is_err(), "{size} bytes, {way:?}");
+        }
+    }
+}
+
+#[test]
+fn headers_that_are_damaged_are_refused() {
+    let identity = x25519::Identity::generate();
+    let sealed = encrypt(&identity.to_public(), b"attack at dawn", Way::Files);
+    let header = Header::read(&mut &sealed[..]).unwrap().encoded.len();
+    for at in 0..header {
+        for bit in [0, 5] {
+            let mut damaged = sealed.clone();
+            damaged[at] ^= 1 << bit;
+            let (opened, result) = decrypt(&identity, &damaged, Way::Files);
+            assert!(result.is_err() && opened.is_empty(), "byte {at}, bit {bit}");
+        }
+        let (opened, result) = decrypt(&identity, &sealed[..at], Way::Files);
+        assert!(result.is_err() && opened.is_empty(), "cut at {at}");
+    }
+    let other = x25519::Identity::generate();
+    let (_, result) = decrypt(&other, &sealed, Way::Files);
+    assert!(
+        matches!(result, Err(Error::NoMatchingIdentity)),
+        "{result:?}"
+    );
+}
+
+#[test]
+fn armor_goes_both_ways() {
+    let identity = x25519::Identity::generate();
+    let cpu = accelerator().cpu();
+    for size in SIZES {
+        let plain = random(size);
+        let encryptor = Encryptor::new(&[&identity.to_public()], cpu).unwrap();
+        let mut text = Vec::new();
+        armored::seal(&encryptor, &mut &plain[..], &mut text, &mut |_| true).unwrap();
+        assert!(text.is_ascii() && text.starts_with(armored::BEGIN.as_bytes()));
+        assert!(age::decrypt(&identity, &text).unwrap() == plain, "{size}");
+        let recipient = identity.to_public();
+        let theirs = age::encrypt_and_armor(&recipient, &plain).unwrap();
+        for text in [&text[..], theirs.as_bytes()] {
+            let mut opened = Vec::new();
+            armored::Armored::new(text)
+                .unwrap()
+                .open(&[&identity], cpu, &mut opened, &mut |_| true)
+                .unwrap();
+            assert!(opened == plain, "{size}");
+        }
+    }
+}
+
+#[test]
+fn the_watch_stops_it() {
+    struct Stops(AtomicU64);
+    impl Watch for Stops {
+        fn is_stopped(&self) -> bool {
+            self.0.load(Ordering::Relaxed) > 0
+        }
+        fn wait(&self, _: BorrowedFd<'_>, _: PollFlags) -> bool {
+            !self.is_stopped()
+        }
+        fn advanced(&self, bytes: u64) {
+            self.0.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+    let identity = x25519::Identity::generate();
+    let encryptor = Encryptor::new(&[&identity.to_public()], accelerator().cpu()).unwrap();
+    let input = file_with(&random(200 * CHUNK_BYTES));
+    let output = tempfile::tempfile().unwrap();
+    let ends = Ends {
+        input_bytes: Some(input.metadata().unwrap().len()),
+        input: &input,
+        output: &output,
+        is_positional: true,
+        is_regular: true,
+        makes_holes: false,
+        cache: Cache::Keep,
+    };
+    let stops = Stops(AtomicU64::new(0));
+    let result = run(accelerator(), 1, &ends, &encryptor.payload, &stops);
+    assert!(matches!(result, Err(Error::Stopped)), "{result:?}");
+    assert!(stops.0.into_inner() < 100 * CHUNK_BYTES as u64);
+}
+
+#[test]
+fn files_that_are_told_to_leave_no_trace_in_memory_are_not_left_there() {
+    // Longer than what may wait for the disk.
+    let chunks = 200 * 16;
+    let mut input = tempfile::NamedTempFile::new().unwrap();
+    let block = random(CHUNK_BYTES);
+    for _ in 0..chunks {
+        input.write_all(&block).unwrap();
+    }
+    // What is not on the disk yet cannot go.
+    input.as_file().sync_all().unwrap();
+    let identity = x25519::Identity::generate();
+    let encryptor = Encryptor::new(&[&identity.to_public()], accelerator().cpu()).unwrap();
+    for (cache, least, most) in [(Cache::Keep, 0.5, 1.0), (Cache::Drop, 0.0, 0.1)] {
+        let file = input.reopen().unwrap();
+        let output = tempfile::tempfile().unwrap();
+        let ends = Ends {
+            input_bytes: Some(file.metadata().unwrap().len()),
+            input: &file,
+            output: &output,
+            is_positional: true,
+            is_regular: true,
+            makes_holes: false,
+            cache,
+        };
+        run(accelerator(), 1, &ends, &encryptor.payload, &Never).unwrap();
+        let sealed = output.metadata().unwrap().len();
+        assert_eq!(sealed, chunks * SEALED_CHUNK_BYTES as u64);
+        // A file system that is in memory keeps all.
+        let kind = rustix::fs::fstatfs(input.as_file()).unwrap().f_type;
+        if kind != TMPFS_MAGIC {
+            let share = in_memory(input.path()) / (chunks * CHUNK_BYTES as u64) as f64;
+            assert!((least..=most).contains(&share), "{cache:?}: {share}");
+        }
+    }
+}
+
+/// Bytes of a file that are in the page cache.
+fn in_memory(path: &std::path::Path) -> f64 {
+    let output = std::process::Command::new("fincore")
+        .args(["--bytes", "--noheadings", "--output", "RES"])
+        .arg(path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.trim().parse().unwrap()
+}
+
+/// tmpfs's, in statfs(2).
+const TMPFS_MAGIC: i64 = 0x0102_1994;
+
+/// The input and output of the pipeline.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Way {
+    Files,
+    Pipes,
+    FileToPipe,
+    OneThread,
+}
+
+const WAYS: [Way; 4] = [Way::Files, Way::Pipes, Way::FileToPipe, Way::OneThread];
+
+fn encrypt(recipient: &x25519::Recipient, plain: &[u8], way: Way) -> Vec<u8> {
+    let encryptor = Encryptor::new(&[recipient], accelerator().cpu()).unwrap();
+    let (sealed, result) = through(&encryptor.payload, plain, 0, &encryptor.prologue, way);
+    result.unwrap();
+    sealed
+}
+
+fn decrypt(identity: &x25519::Identity, sealed: &[u8], way: Way) -> (Vec<u8>, Result<(), Error>) {
+    let cpu = accelerator().cpu();
+    match Decryptor::new(&mut &sealed[..], &[identity], cpu) {
+        Ok(decryptor) => through(
+            &decryptor.payload,
+            sealed,
+            decryptor.prologue_bytes as usize,
+            b"",
+            way,
+        ),
+        Err(error) => (Vec::new(), Err(error)),
+    }
+}
+
+/// What becomes of `data` from `start` on, behind `begun`.
+fn through(
+    format: &impl Format,
+    data: &[u8],
+    start: usize,
+    begun: &[u8],
+    way: Way,
+) -> (Vec<u8>, Result<(), Error>) {
+    let helpers = if way == Way::OneThread { 0 } else { 1 };
+    let file_in = || {
+        let mut file = file_with(data);
+        file.seek(SeekFrom::Start(start as u64)).unwrap();
+        file
+    };
+    let size = Some(data.len() as u64);
+    match way {
+        Way::Files | Way::OneThread => {
+            let (input, mut output) = (file_in(), file_with(begun));
+            output.seek(SeekFrom::End(0)).unwrap();
+            let ends = Ends {
+                input: &input,
+                input_bytes: size,
+                output: &output,
+                is_positional: true,
+                is_regular: true,
+                makes_holes: false,
+                cache: Cache::Keep,
+            };
+            let result = run(accelerator(), helpers, &ends, format, &Never);
+            let mut written = Vec::new();
+            output.rewind().unwrap();
+            output.read_to_end(&mut written).unwrap();
+            (written, result)
+        }
+        Way::Pipes | Way::FileToPipe => thread::scope(|scope| {
+            let (mut reader, writer) = pipe();
+            let (input, input_bytes) = if way == Way::Pipes {
+                let (input, mut feeder) = pipe();
+                scope.spawn(move || {
+                    let mut rng = StdRng::seed_from_u64(3);
+                    let mut rest = &data[start..];
+                    while !rest.is_empty() {
+                        let piece = rest.len().min(rng.random_range(1..300_000));
+                        // Nobody reads on after a failure.
+                        if feeder.write_all(&rest[..piece]).is_err() {
+                            break;
+                        }
+                        rest = &rest[piece..];
+                    }
+                });
+                (input, None)
+            } else {
+                (file_in(), size)
+            };
+            let begun = begun.to_vec();
+            let read = scope.spawn(move || {
+                let mut written = begun;
+                reader.read_to_end(&mut written).unwrap();
+                written
+            });
+            let ends = Ends {
+                input: &input,
+                input_bytes,
+                output: &writer,
+                is_positional: false,
+                is_regular: false,
+                makes_holes: false,
+                cache: Cache::Keep,
+            };
+            let result = run(accelerator(), helpers, &ends, format, &Never);
+            drop(writer);
+            drop(input);
+            (read.join().unwrap(), result)
+        }),
+    }
+}
+
+fn accelerator() -> &'static Accelerator {
+    use std::sync::LazyLock;
+    static ACCELERATOR: LazyLock<Accelerator> =
+        LazyLock::new(|| Accelerator::builder().max_threads(2).build().unwrap());
+    &ACCELERATOR
+}
+
+fn flipped(data: &[u8], at: usize) -> Vec<u8> {
+    let mut flipped = data.to_vec();
+    flipped[at] ^= 1;
+    flipped
+}
+
+fn random(bytes: usize) -> Vec<u8> {
+    let mut data = vec![0; bytes];
+    StdRng::seed_from_u64(bytes as u64).fill_bytes(&mut data);
+    data
+}

@@ -1,0 +1,34 @@
+//! What both need: pipes, files, and a run that nothing stops.
+
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use oarlock_file::Watch;
+use rustix::event::PollFlags;
+
+/// Never stops a run.
+pub struct Never;
+
+impl Watch for Never {
+    fn is_stopped(&self) -> bool {
+        false
+    }
+    fn wait(&self, file: BorrowedFd<'_>, what: PollFlags) -> bool {
+        let mut watched = [rustix::event::PollFd::from_borrowed_fd(file, what)];
+        rustix::event::poll(&mut watched, None).is_ok()
+    }
+    fn advanced(&self, _: u64) {}
+}
+
+pub fn pipe() -> (File, File) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    (OwnedFd::from(reader).into(), OwnedFd::from(writer).into())
+}
+
+pub fn file_with(data: &[u8]) -> File {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(data).unwrap();
+    file.rewind().unwrap();
+    file
+}

@@ -1,0 +1,370 @@
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use oarlock::RsaPrivateKey;
+use oarlock_net::server::config::{KeyConfig, Secret, TokenKey};
+use oarlock_net::server::keys::{KeyStore, Tokens};
+use oarlock_testing::until;
+use tempfile::TempDir;
+
+use super::common::{Log, run};
+
+fn pem(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../oarlock/tests/keys")
+        .join(name)
+}
+
+fn put(name: &str, at: &Path) {
+    fs::write(at, fs::read(pem(name)).unwrap()).unwrap();
+    fs::set_permissions(at, fs::Permissions::from_mode(0o600)).unwrap();
+}
+
+fn file(id: &str, path: PathBuf, passphrase: Option<Secret>) -> KeyConfig {
+    let id = id.to_owned();
+    KeyConfig::File {
+        id,
+        path,
+        passphrase,
+    }
+}
+
+fn directory(path: &Path) -> KeyConfig {
+    KeyConfig::Directory {
+        path: path.to_owned(),
+        passphrase: None,
+    }
+}
+
+fn no_tokens(device: &str) -> Result<Vec<(String, RsaPrivateKey)>, String> {
+    Err(format!("{device} is not there"))
+}
+
+fn load(keys: &[KeyConfig]) -> KeyStore {
+    KeyStore::load(keys, &no_tokens).unwrap()
+}
+
+fn error(keys: &[KeyConfig], tokens: &Tokens<'_>) -> String {
+    KeyStore::load(keys, tokens).unwrap_err().to_string()
+}
+
+fn ids(store: &KeyStore) -> Vec<String> {
+    let keys = store.current();
+    keys.iter().map(|(id, _)| id.to_owned()).collect()
+}
+
+fn bits(store: &KeyStore, id: &str) -> Option<usize> {
+    let keys = store.current();
+    keys.get(id).map(|key| key.public_key().bits())
+}
+
+#[test]
+fn keys_of_every_format_are_read() {
+    let folder = TempDir::new().unwrap();
+    let combined = folder.path().join("combined");
+    let certificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    let key = fs::read_to_string(pem("rsa3072.pem")).unwrap();
+    fs::write(&combined, format!("{certificate}{key}{certificate}")).unwrap();
+    let store = load(&[
+        file("pkcs8", pem("rsa2048.pem"), None),
+        file("pkcs1", pem("rsa2048.pkcs1.pem"), None),
+        file("openssh", pem("rsa2048.openssh"), None),
+        file("combined", combined, None),
+    ]);
+    let keys = store.current();
+    for id in ["pkcs1", "openssh"] {
+        let [one, other] = [id, "pkcs8"].map(|id| keys.get(id).unwrap().public_key());
+        assert_eq!(one, other);
+    }
+    assert_eq!(bits(&store, "combined"), Some(3072));
+    assert!(keys.get("none").is_none());
+}
+
+#[test]
+fn encrypted_keys_need_their_passphrase() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("right"), "correct horse\n").unwrap();
+    fs::write(at("wrong"), "battery staple\n").unwrap();
+    let source = pem("rsa2048.pem");
+    for (name, options) in [("pbkdf2", &["-v2", "aes256"][..]), ("scrypt", &["-scrypt"])] {
+        let path = at(name);
+        let mut arguments = vec!["pkcs8", "-topk8", "-passout", "pass:correct horse"];
+        arguments.extend([
+            "-in",
+            source.to_str().unwrap(),
+            "-out",
+            path.to_str().unwrap(),
+        ]);
+        arguments.extend(options);
+        run("openssl", &arguments);
+        let key = |secret: &str| [file("web", path.clone(), Some(Secret::File(at(secret))))];
+        assert_eq!(bits(&load(&key("right")), "web"), Some(2048));
+        let wrong = error(&key("wrong"), &no_tokens);
+        assert!(
+            wrong.contains(name) && wrong.contains("a wrong passphrase"),
+            "{wrong}"
+        );
+        let none = error(&[file("web", path.clone(), None)], &no_tokens);
+        assert!(none.ends_with(
+            "encrypted: give its [[key]] passphrase_file or passphrase_env, or decrypt it with openssl pkey"
+        ), "{none}");
+        let gone = error(&key("gone"), &no_tokens);
+        assert!(gone.contains("gone: cannot be read"), "{gone}");
+    }
+}
+
+#[test]
+fn a_key_that_cannot_sign_is_refused_when_it_is_read() {
+    let composite = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/admission/composite.pem");
+    let key = RsaPrivateKey::from_pem(&fs::read_to_string(&composite).unwrap());
+    assert!(key.is_ok(), "its numbers agree with each other");
+    let refused = error(&[file("web", composite, None)], &no_tokens);
+    assert!(refused.contains("the key does not sign"), "{refused}");
+}
+
+#[test]
+fn what_is_no_key_is_named() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("web.pem");
+    let web = [file("web", path.clone(), None)];
+    let key = fs::read_to_string(pem("rsa2048.pem")).unwrap();
+    let half = &key[..key.len() / 2];
+    let pair = format!("{key}{key}");
+    let wrong = [
+        ("", "no private key in PEM"),
+        (
+            "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
+            "no private key in PEM",
+        ),
+        (half, "broken PEM: PRIVATE KEY without its last line"),
+        ("-----BEGIN PRIV", "broken PEM: the first line has no end"),
+        (&pair, "more than one private key"),
+        (&"x".repeat(300_000), "not a key"),
+        (
+            "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+            "not a key in PEM",
+        ),
+    ];
+    for (text, expected) in wrong {
+        fs::write(&path, text).unwrap();
+        let said = error(&web, &no_tokens);
+        assert!(said.starts_with(&format!("{}: ", path.display())), "{said}");
+        assert!(said.contains(expected), "{said}");
+    }
+    fs::remove_file(&path).unwrap();
+    run("mkfifo", &[path.to_str().unwrap()]);
+    assert!(error(&web, &no_tokens).ends_with("not a regular file"));
+    assert!(error(&[directory(&path)], &no_tokens).contains("cannot be read"));
+}
+
+#[test]
+fn two_keys_of_one_id_are_refused_with_both_names() {
+    let folder = TempDir::new().unwrap();
+    let (one, other) = (folder.path().join("web.key"), folder.path().join("web.pem"));
+    put("rsa2048.pem", &one);
+    put("rsa3072.pem", &other);
+    let said = error(&[directory(folder.path())], &no_tokens);
+    let expected = format!(
+        "key \"web\" comes from {} and from {}: rename one of them",
+        one.display(),
+        other.display()
+    );
+    assert_eq!(said, expected);
+    fs::remove_file(&other).unwrap();
+    let said = error(
+        &[
+            directory(folder.path()),
+            file("web", pem("rsa1024.pem"), None),
+        ],
+        &no_tokens,
+    );
+    assert!(said.contains("rsa1024.pem and from"), "{said}");
+}
+
+#[test]
+fn keys_that_others_may_read_are_warned_of() {
+    let folder = TempDir::new().unwrap();
+    for (name, mode) in [
+        ("open.pem", 0o644),
+        ("group.pem", 0o640),
+        ("own.pem", 0o600),
+    ] {
+        let path = folder.path().join(name);
+        put("rsa2048.pem", &path);
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let log = Log::default();
+    tracing::subscriber::with_default(log.clone(), || load(&[directory(folder.path())]));
+    let warning = format!(
+        "{}: others may read or write this key: chmod o-rwx\n",
+        folder.path().join("open.pem").display()
+    );
+    assert_eq!(log.text(), warning);
+}
+
+#[test]
+fn tokens_give_their_keys_by_label() {
+    let key = |name| RsaPrivateKey::from_pem(&fs::read_to_string(pem(name)).unwrap()).unwrap();
+    let tokens = |device: &str| match device {
+        "hsm" => Ok(vec![
+            ("root".to_owned(), key("rsa2048.pem")),
+            ("bad*".to_owned(), key("rsa3072.pem")),
+            ("twice".to_owned(), key("rsa2048.pem")),
+            ("twice".to_owned(), key("rsa3072.pem")),
+        ]),
+        other => Err(format!("{other} is not there")),
+    };
+    let token = |device: &str, label: &str| KeyConfig::Token {
+        device: device.to_owned(),
+        key: Some(TokenKey {
+            label: label.to_owned(),
+            id: "ours".to_owned(),
+        }),
+    };
+    let store = KeyStore::load(&[token("hsm", "root")], &tokens).unwrap();
+    assert_eq!(bits(&store, "ours"), Some(2048));
+    let none = error(&[token("hsm", "leaf")], &tokens);
+    assert!(
+        none.contains("no key with label \"leaf\": it has [\"root\""),
+        "{none}"
+    );
+    assert!(error(&[token("hsm", "twice")], &tokens).contains("two keys with label"));
+    assert_eq!(
+        error(&[token("other", "root")], &tokens),
+        "keys of device \"other\": other is not there"
+    );
+    let all = KeyConfig::Token {
+        device: "hsm".to_owned(),
+        key: None,
+    };
+    assert!(error(&[all], &tokens).contains("key \"twice\" comes from device"));
+}
+
+#[test]
+fn a_reload_swaps_all_or_nothing() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("web.pem");
+    put("rsa2048.pem", &path);
+    let listed = [directory(folder.path())];
+    let store = load(&listed);
+    let before = store.current();
+
+    let failing = [
+        directory(folder.path()),
+        file("other", folder.path().join("none"), None),
+    ];
+    store.reload(&failing, &no_tokens).unwrap_err();
+    assert!(Arc::ptr_eq(&before, &store.current()));
+    // A file that is wrong now leaves its key; at a start it would be an error.
+    fs::write(&path, "half").unwrap();
+    let with_other = [
+        directory(folder.path()),
+        file("other", pem("rsa3072.pem"), None),
+    ];
+    store.reload(&with_other, &no_tokens).unwrap();
+    assert_eq!(ids(&store), ["other", "web"]);
+    assert!(error(&listed, &no_tokens).contains("no private key in PEM"));
+    // Snapshots do not change.
+    assert_eq!(before.iter().count(), 1);
+}
+
+#[test]
+fn a_directory_is_followed() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let _inside = runtime.enter();
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    put("rsa2048.pem", &at("web.pem"));
+    fs::write(
+        at("chain.pem"),
+        "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
+    )
+    .unwrap();
+    fs::write(at("README"), "not a key").unwrap();
+    put("rsa3072.pem", &at(".hidden.pem"));
+    let store = Arc::new(load(&[
+        directory(folder.path()),
+        file("fixed", pem("rsa1024.pem"), None),
+    ]));
+    assert_eq!(ids(&store), ["fixed", "web"]);
+    let watch = store.watch();
+
+    put("rsa3072.pem", &at("batch.key"));
+    until("a key that was added", || {
+        bits(&store, "batch") == Some(3072)
+    });
+    // As careful rotations do it, and as careless ones do.
+    put("rsa4096.pem", &at("next"));
+    fs::rename(at("next"), at("web.pem")).unwrap();
+    until("a key that was renamed to its place", || {
+        bits(&store, "web") == Some(4096)
+    });
+    put("rsa3072.pem", &at("web.pem"));
+    until("a key that was written over", || {
+        bits(&store, "web") == Some(3072)
+    });
+
+    // What is wrong leaves what was there; that the new key is there shows that it was looked at.
+    fs::write(at("web.pem"), "-----BEGIN PRIVATE KEY-----\nhalf").unwrap();
+    fs::write(at("wrong.pem"), "never right").unwrap();
+    put("rsa2048.pem", &at("fixed.pem"));
+    put("rsa2048.pem", &at("later.pem"));
+    until("a key beside wrong ones", || {
+        bits(&store, "later") == Some(2048)
+    });
+    assert_eq!(ids(&store), ["batch", "fixed", "later", "web"]);
+    assert_eq!(bits(&store, "web"), Some(3072));
+    assert_eq!(bits(&store, "fixed"), Some(1024));
+    put("rsa2048.pem", &at("web.pem"));
+    until("a key that was mended", || {
+        bits(&store, "web") == Some(2048)
+    });
+
+    fs::remove_file(at("batch.key")).unwrap();
+    until("a key that was removed", || bits(&store, "batch").is_none());
+    // The directory itself goes: the keys stay.
+    let held = store.current();
+    fs::rename(folder.path(), folder.path().with_extension("away")).unwrap();
+    store.refresh();
+    assert_eq!(held.iter().count(), store.current().iter().count());
+    fs::rename(folder.path().with_extension("away"), folder.path()).unwrap();
+    drop(watch);
+}
+
+/// As the kubelet replaces a mounted secret: files are links into `..data`, which is a link to a
+/// directory of one moment, and is renamed over.
+#[test]
+fn a_secret_of_kubernetes_is_followed() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let _inside = runtime.enter();
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let publish = |moment: &str, key: &str| {
+        fs::create_dir(at(moment)).unwrap();
+        put(key, &at(moment).join("web.pem"));
+        symlink(moment, at("..data_tmp")).unwrap();
+        fs::rename(at("..data_tmp"), at("..data")).unwrap();
+    };
+    publish("..2026_01", "rsa2048.pem");
+    symlink("..data/web.pem", at("web.pem")).unwrap();
+    let store = Arc::new(load(&[directory(folder.path())]));
+    assert_eq!(bits(&store, "web"), Some(2048));
+    let _watch = store.watch();
+    publish("..2026_02", "rsa3072.pem");
+    fs::remove_dir_all(at("..2026_01")).unwrap();
+    until("the new secret", || bits(&store, "web") == Some(3072));
+    publish("..2026_03", "rsa4096.pem");
+    until("the next one", || bits(&store, "web") == Some(4096));
+    assert_eq!(ids(&store), ["web"]);
+}

@@ -1,0 +1,8 @@
+//! Who is let in, and to what: configuration, certificates, keys, access list and listener.
+
+mod access;
+mod common;
+mod config;
+mod keys;
+mod listener;
+mod tls;

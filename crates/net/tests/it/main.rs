@@ -1,0 +1,6 @@
+//! The cryptoserver in one program: `admission` tests who is let in and to what, `server` the whole
+//! way of a request and of what goes wrong on it.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod admission;
+mod server;

@@ -1,0 +1,5 @@
+//! The whole way: a client, mutual TLS, the server, its devices, and back.
+
+mod host;
+mod operations;
+mod trials;

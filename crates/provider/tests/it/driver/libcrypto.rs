@@ -1,0 +1,417 @@
+//! The functions of libcrypto that the tests call (openssl/evp.h, provider.h, err.h).
+
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_ulong, c_void};
+use std::io::Write;
+use std::ptr::{null, null_mut};
+use std::sync::OnceLock;
+
+use libloading::Library;
+
+use crate::host::module;
+
+/// What makes a program take the provider.
+pub fn configuration(options: &str) -> String {
+    format!(
+        "openssl_conf = openssl_init\n\
+         [openssl_init]\n\
+         providers = providers\n\
+         alg_section = algorithms\n\
+         [providers]\n\
+         default = default_provider\n\
+         oarlock = oarlock_provider\n\
+         [default_provider]\n\
+         activate = 1\n\
+         [oarlock_provider]\n\
+         module = {}\n\
+         options = {options}\n\
+         activate = 1\n\
+         [algorithms]\n\
+         default_properties = ?provider=oarlock\n",
+        module().display()
+    )
+}
+
+/// The library, with the default provider and ours in one library context.
+pub fn libcrypto() -> &'static Libcrypto {
+    static LIBCRYPTO: OnceLock<Libcrypto> = OnceLock::new();
+    LIBCRYPTO.get_or_init(Libcrypto::load)
+}
+
+macro_rules! functions {
+    ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)+) => {
+        #[allow(non_snake_case)]
+        pub struct Libcrypto {
+            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
+            /// Of both providers; in the second one, ours has what gains by stripes alone.
+            contexts: [*mut c_void; 2],
+            _library: Library,
+        }
+
+        impl Libcrypto {
+            fn load() -> Self {
+                // SAFETY: the system's own libcrypto, which may be loaded into any process.
+                let library = unsafe { Library::new("libcrypto.so.3") }.expect("libssl3");
+                Self {
+                    // SAFETY: the types are those of the headers of OpenSSL 3.
+                    $($name: unsafe { *library.get(stringify!($name)).expect(stringify!($name)) },)+
+                    contexts: [null_mut(); 2],
+                    _library: library,
+                }
+                .with_providers()
+            }
+        }
+    };
+}
+
+functions! {
+    OSSL_LIB_CTX_new: fn() -> *mut c_void;
+    OSSL_LIB_CTX_load_config: fn(*mut c_void, *const c_char) -> c_int;
+    ERR_get_error: fn() -> c_ulong;
+    EVP_CIPHER_fetch: fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
+    EVP_CIPHER_free: fn(*mut c_void);
+    EVP_CIPHER_get_nid: fn(*const c_void) -> c_int;
+    EVP_CIPHER_get_block_size: fn(*const c_void) -> c_int;
+    EVP_CIPHER_get_key_length: fn(*const c_void) -> c_int;
+    EVP_CIPHER_get_iv_length: fn(*const c_void) -> c_int;
+    EVP_CIPHER_get_mode: fn(*const c_void) -> c_int;
+    EVP_CIPHER_get_flags: fn(*const c_void) -> c_ulong;
+    EVP_CIPHER_get_type: fn(*const c_void) -> c_int;
+    EVP_CIPHER_names_do_all: fn(*const c_void, extern "C" fn(*const c_char, *mut c_void), *mut c_void) -> c_int;
+    EVP_CIPHER_gettable_params: fn(*const c_void) -> *const Param;
+    EVP_CIPHER_gettable_ctx_params: fn(*const c_void) -> *const Param;
+    EVP_CIPHER_settable_ctx_params: fn(*const c_void) -> *const Param;
+    EVP_CIPHER_CTX_new: fn() -> *mut c_void;
+    EVP_CIPHER_CTX_free: fn(*mut c_void);
+    EVP_CIPHER_CTX_copy: fn(*mut c_void, *const c_void) -> c_int;
+    EVP_CipherInit_ex2: fn(*mut c_void, *const c_void, *const u8, *const u8, c_int, *const Param) -> c_int;
+    EVP_CipherUpdate: fn(*mut c_void, *mut u8, *mut c_int, *const u8, c_int) -> c_int;
+    EVP_CipherFinal_ex: fn(*mut c_void, *mut u8, *mut c_int) -> c_int;
+    EVP_Cipher: fn(*mut c_void, *mut u8, *const u8, c_uint) -> c_int;
+    EVP_CIPHER_CTX_ctrl: fn(*mut c_void, c_int, c_int, *mut c_void) -> c_int;
+    EVP_CIPHER_CTX_get_params: fn(*mut c_void, *mut Param) -> c_int;
+    EVP_CIPHER_CTX_set_params: fn(*mut c_void, *const Param) -> c_int;
+    EVP_CIPHER_CTX_set_padding: fn(*mut c_void, c_int) -> c_int;
+    EVP_CIPHER_CTX_set_key_length: fn(*mut c_void, c_int) -> c_int;
+    EVP_CIPHER_CTX_get_key_length: fn(*const c_void) -> c_int;
+    EVP_CIPHER_CTX_get_iv_length: fn(*const c_void) -> c_int;
+    EVP_CIPHER_CTX_get_tag_length: fn(*const c_void) -> c_int;
+    EVP_CIPHER_CTX_get_block_size: fn(*const c_void) -> c_int;
+    EVP_CIPHER_CTX_get_num: fn(*const c_void) -> c_int;
+    EVP_CIPHER_CTX_set_num: fn(*mut c_void, c_int) -> c_int;
+    EVP_CIPHER_CTX_get_updated_iv: fn(*mut c_void, *mut c_void, usize) -> c_int;
+    EVP_CIPHER_CTX_get_original_iv: fn(*mut c_void, *mut c_void, usize) -> c_int;
+    EVP_CIPHER_CTX_is_encrypting: fn(*const c_void) -> c_int;
+}
+
+// SAFETY: functions, and a library context, which is safe for use by threads at once.
+unsafe impl Send for Libcrypto {}
+// SAFETY: as above.
+unsafe impl Sync for Libcrypto {}
+
+impl Libcrypto {
+    fn with_providers(mut self) -> Self {
+        for (context, options) in self.contexts.iter_mut().zip(["", "strategy=stripe"]) {
+            let mut file = tempfile::NamedTempFile::new().unwrap();
+            file.write_all(configuration(options).as_bytes()).unwrap();
+            let name = CString::new(file.path().to_str().unwrap()).unwrap();
+            // SAFETY: a text that ends with a zero, and a context that is never freed.
+            unsafe {
+                *context = (self.OSSL_LIB_CTX_new)();
+                assert_eq!((self.OSSL_LIB_CTX_load_config)(*context, name.as_ptr()), 1);
+            }
+        }
+        self
+    }
+
+    /// Library and reason of every error of this thread since the last look.
+    pub fn errors(&self) -> Vec<(u32, u32)> {
+        let mut errors = Vec::new();
+        loop {
+            // SAFETY: takes nothing.
+            match unsafe { (self.ERR_get_error)() } {
+                0 => return errors,
+                code => errors.push(((code >> 23) as u32 & 0xff, code as u32 & 0x7f_ffff)),
+            }
+        }
+    }
+
+    /// An algorithm of the provider `default` or `oarlock`.
+    pub fn fetch(&'static self, name: &str, provider: &str) -> Cipher {
+        self.fetch_as(name, provider, name.starts_with("CAMELLIA"))
+    }
+
+    /// As [`fetch`](Self::fetch); ours with long requests in stripes.
+    pub fn fetch_as(&'static self, name: &str, provider: &str, has_stripes: bool) -> Cipher {
+        let context = self.contexts[usize::from(has_stripes)];
+        let name = CString::new(name).unwrap();
+        let properties = CString::new(format!("provider={provider}")).unwrap();
+        // SAFETY: a live context and texts that end with a zero.
+        let cipher =
+            unsafe { (self.EVP_CIPHER_fetch)(context, name.as_ptr(), properties.as_ptr()) };
+        assert!(
+            !cipher.is_null(),
+            "{provider} has no {name:?}: {:?}",
+            self.errors()
+        );
+        Cipher {
+            libcrypto: self,
+            cipher,
+        }
+    }
+}
+
+/// OSSL_PARAM.
+#[repr(C)]
+pub struct Param {
+    pub key: *const c_char,
+    pub data_type: c_uint,
+    pub data: *mut c_void,
+    pub data_bytes: usize,
+    pub return_bytes: usize,
+}
+
+impl Param {
+    pub const INTEGER: c_uint = 1;
+    pub const UNSIGNED_INTEGER: c_uint = 2;
+    pub const OCTET_STRING: c_uint = 5;
+    pub const OCTET_PTR: c_uint = 7;
+    pub const UNMODIFIED: usize = usize::MAX;
+    pub const END: Self = Self {
+        key: null(),
+        data_type: 0,
+        data: null_mut(),
+        data_bytes: 0,
+        return_bytes: 0,
+    };
+
+    pub fn new(key: &CStr, data_type: c_uint, data: *mut u8, data_bytes: usize) -> Self {
+        Self {
+            key: key.as_ptr(),
+            data_type,
+            data: data.cast(),
+            data_bytes,
+            return_bytes: Self::UNMODIFIED,
+        }
+    }
+
+    /// Keys and types of a list of what can be got or set, by key.
+    fn listed(mut at: *const Self) -> Vec<(String, u32)> {
+        let mut found = Vec::new();
+        // SAFETY: a list that ends with an entry without a key; keys end with a zero.
+        unsafe {
+            while !at.is_null() && !(*at).key.is_null() {
+                let key = CStr::from_ptr((*at).key).to_str().unwrap().to_owned();
+                found.push((key, (*at).data_type));
+                at = at.add(1);
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+/// EVP_CIPHER.
+pub struct Cipher {
+    libcrypto: &'static Libcrypto,
+    cipher: *mut c_void,
+}
+
+impl Cipher {
+    pub fn key_bytes(&self) -> usize {
+        // SAFETY: the cipher is live.
+        unsafe { (self.libcrypto.EVP_CIPHER_get_key_length)(self.cipher) as usize }
+    }
+
+    /// What EVP tells of the algorithm.
+    pub fn description(&self) -> String {
+        let lib = self.libcrypto;
+        // SAFETY: the cipher is live.
+        unsafe {
+            format!(
+                "nid {} type {} block {} key {} iv {} mode {} flags {:x}",
+                (lib.EVP_CIPHER_get_nid)(self.cipher),
+                (lib.EVP_CIPHER_get_type)(self.cipher),
+                (lib.EVP_CIPHER_get_block_size)(self.cipher),
+                (lib.EVP_CIPHER_get_key_length)(self.cipher),
+                (lib.EVP_CIPHER_get_iv_length)(self.cipher),
+                (lib.EVP_CIPHER_get_mode)(self.cipher),
+                (lib.EVP_CIPHER_get_flags)(self.cipher),
+            )
+        }
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        extern "C" fn add(name: *const c_char, names: *mut c_void) {
+            // SAFETY: a text that ends with a zero, and the vector below.
+            unsafe {
+                let name = CStr::from_ptr(name).to_str().unwrap().to_uppercase();
+                (*names.cast::<Vec<String>>()).push(name);
+            }
+        }
+        let mut names: Vec<String> = Vec::new();
+        let place = std::ptr::from_mut(&mut names).cast();
+        // SAFETY: the cipher is live and `add` takes the vector.
+        unsafe { (self.libcrypto.EVP_CIPHER_names_do_all)(self.cipher, add, place) };
+        names.sort();
+        names
+    }
+
+    /// Parameters that can be got, got from a context, set to a context.
+    pub fn listed(&self) -> [Vec<(String, u32)>; 3] {
+        let lib = self.libcrypto;
+        // SAFETY: the cipher is live.
+        unsafe {
+            [
+                Param::listed((lib.EVP_CIPHER_gettable_params)(self.cipher)),
+                Param::listed((lib.EVP_CIPHER_gettable_ctx_params)(self.cipher)),
+                Param::listed((lib.EVP_CIPHER_settable_ctx_params)(self.cipher)),
+            ]
+        }
+    }
+
+    /// A context that has this cipher and nothing else.
+    pub fn context(&self) -> Context {
+        let context = Context::empty(self.libcrypto);
+        assert_eq!(context.init(Some(self), None, None, -1), 1);
+        context
+    }
+}
+
+impl Drop for Cipher {
+    fn drop(&mut self) {
+        // SAFETY: the cipher is live.
+        unsafe { (self.libcrypto.EVP_CIPHER_free)(self.cipher) };
+    }
+}
+
+/// EVP_CIPHER_CTX. What is said of lengths at each function of EVP holds: a test that breaks it
+/// breaks itself.
+pub struct Context {
+    libcrypto: &'static Libcrypto,
+    context: *mut c_void,
+}
+
+// Each of them only passes on what the tests give it.
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Context {
+    pub fn empty(libcrypto: &'static Libcrypto) -> Self {
+        let context = unsafe { (libcrypto.EVP_CIPHER_CTX_new)() };
+        assert!(!context.is_null());
+        Self { libcrypto, context }
+    }
+
+    /// 1 encrypts, 0 decrypts, -1 goes on as before.
+    pub fn init(
+        &self,
+        cipher: Option<&Cipher>,
+        key: Option<&[u8]>,
+        iv: Option<&[u8]>,
+        encrypts: i32,
+    ) -> i32 {
+        self.init_with(cipher, key, iv, encrypts, null())
+    }
+
+    pub fn init_with(
+        &self,
+        cipher: Option<&Cipher>,
+        key: Option<&[u8]>,
+        iv: Option<&[u8]>,
+        encrypts: i32,
+        params: *const Param,
+    ) -> i32 {
+        let cipher = cipher.map_or(null(), |cipher| cipher.cipher.cast_const());
+        let key = key.map_or(null(), <[u8]>::as_ptr);
+        let iv = iv.map_or(null(), <[u8]>::as_ptr);
+        unsafe {
+            (self.libcrypto.EVP_CipherInit_ex2)(self.context, cipher, key, iv, encrypts, params)
+        }
+    }
+
+    pub fn update(&self, output: *mut u8, written: &mut i32, input: *const u8, bytes: i32) -> i32 {
+        unsafe { (self.libcrypto.EVP_CipherUpdate)(self.context, output, written, input, bytes) }
+    }
+
+    pub fn finish(&self, output: *mut u8, written: &mut i32) -> i32 {
+        unsafe { (self.libcrypto.EVP_CipherFinal_ex)(self.context, output, written) }
+    }
+
+    pub fn cipher(&self, output: *mut u8, input: *const u8, bytes: usize) -> i32 {
+        unsafe { (self.libcrypto.EVP_Cipher)(self.context, output, input, bytes as c_uint) }
+    }
+
+    pub fn ctrl(&self, what: i32, argument: i32, place: *mut u8) -> i32 {
+        unsafe { (self.libcrypto.EVP_CIPHER_CTX_ctrl)(self.context, what, argument, place.cast()) }
+    }
+
+    pub fn copy(&self) -> (Self, i32) {
+        let copy = Self::empty(self.libcrypto);
+        let done = unsafe { (self.libcrypto.EVP_CIPHER_CTX_copy)(copy.context, self.context) };
+        (copy, done)
+    }
+
+    pub fn set_padding(&self, padding: i32) -> i32 {
+        unsafe { (self.libcrypto.EVP_CIPHER_CTX_set_padding)(self.context, padding) }
+    }
+
+    pub fn set_key_bytes(&self, bytes: i32) -> i32 {
+        unsafe { (self.libcrypto.EVP_CIPHER_CTX_set_key_length)(self.context, bytes) }
+    }
+
+    pub fn set_num(&self, num: i32) -> i32 {
+        unsafe { (self.libcrypto.EVP_CIPHER_CTX_set_num)(self.context, num) }
+    }
+
+    /// Key, IV, tag and block length, num, whether it encrypts; -1 where EVP has none.
+    pub fn numbers(&self) -> [i32; 6] {
+        let lib = self.libcrypto;
+        unsafe {
+            [
+                (lib.EVP_CIPHER_CTX_get_key_length)(self.context),
+                (lib.EVP_CIPHER_CTX_get_iv_length)(self.context),
+                (lib.EVP_CIPHER_CTX_get_tag_length)(self.context),
+                (lib.EVP_CIPHER_CTX_get_block_size)(self.context),
+                (lib.EVP_CIPHER_CTX_get_num)(self.context),
+                (lib.EVP_CIPHER_CTX_is_encrypting)(self.context),
+            ]
+        }
+    }
+
+    pub fn updated_iv(&self, iv: &mut [u8]) -> i32 {
+        let get = self.libcrypto.EVP_CIPHER_CTX_get_updated_iv;
+        unsafe { get(self.context, iv.as_mut_ptr().cast(), iv.len()) }
+    }
+
+    pub fn original_iv(&self, iv: &mut [u8]) -> i32 {
+        let get = self.libcrypto.EVP_CIPHER_CTX_get_original_iv;
+        unsafe { get(self.context, iv.as_mut_ptr().cast(), iv.len()) }
+    }
+
+    /// One parameter.
+    pub fn get(&self, param: &mut Param) -> i32 {
+        let mut params = [std::mem::replace(param, Param::END), Param::END];
+        let done = unsafe {
+            (self.libcrypto.EVP_CIPHER_CTX_get_params)(self.context, params.as_mut_ptr())
+        };
+        let [got, _] = params;
+        *param = got;
+        done
+    }
+
+    /// One parameter.
+    pub fn set(&self, param: Param) -> i32 {
+        let params = [param, Param::END];
+        unsafe { (self.libcrypto.EVP_CIPHER_CTX_set_params)(self.context, params.as_ptr()) }
+    }
+
+    pub fn set_number(&self, key: &CStr, mut number: u32) -> i32 {
+        let place = std::ptr::from_mut(&mut number).cast();
+        self.set(Param::new(key, Param::UNSIGNED_INTEGER, place, 4))
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: of `EVP_CIPHER_CTX_new`, and not used any more.
+        unsafe { (self.libcrypto.EVP_CIPHER_CTX_free)(self.context) };
+    }
+}

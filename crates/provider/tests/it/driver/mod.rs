@@ -1,0 +1,36 @@
+//! Calls ciphers through EVP: those of the default provider and ours, by the libcrypto of this
+//! machine.
+
+mod libcrypto;
+pub mod script;
+
+pub use libcrypto::{Cipher, Context, Libcrypto, Param, configuration, libcrypto};
+
+/// Of `EVP_CIPHER_CTX_ctrl` (evp.h).
+pub mod ctrl {
+    pub const AEAD_SET_IV_BYTES: i32 = 0x9;
+    pub const AEAD_GET_TAG: i32 = 0x10;
+    pub const AEAD_SET_TAG: i32 = 0x11;
+    pub const AEAD_SET_IV_FIXED: i32 = 0x12;
+    pub const GCM_IV_GEN: i32 = 0x13;
+    pub const AEAD_TLS1_AAD: i32 = 0x16;
+    pub const GCM_SET_IV_INV: i32 = 0x18;
+}
+
+/// Every algorithm that is offered.
+pub const NAMES: [&str; 14] = [
+    "AES-128-CTR",
+    "AES-192-CTR",
+    "AES-256-CTR",
+    "AES-128-CBC",
+    "AES-192-CBC",
+    "AES-256-CBC",
+    "AES-128-GCM",
+    "AES-192-GCM",
+    "AES-256-GCM",
+    "ChaCha20",
+    "ChaCha20-Poly1305",
+    "CAMELLIA-128-CTR",
+    "CAMELLIA-192-CTR",
+    "CAMELLIA-256-CTR",
+];

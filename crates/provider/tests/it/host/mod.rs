@@ -1,0 +1,366 @@
+//! What the tests with real programs share: the library under test, a configuration that loads it and
+//! counts, and programs that end with their test.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, Permissions};
+use std::io::Write as _;
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use oarlock::device::Operation;
+use oarlock::{Counted, Direction, Usage};
+use oarlock_testing::{LIMIT, lossy, until};
+use tempfile::TempDir;
+
+/// A configuration of OpenSSL that loads the library under test, and the counters of what goes through.
+pub struct Accelerated {
+    folder: TempDir,
+    environment: Vec<(&'static str, &'static str)>,
+    usage: Usage,
+    /// Where the library lies that others may read.
+    copied: Option<TempDir>,
+}
+
+impl Accelerated {
+    pub fn new() -> Self {
+        Self::with("")
+    }
+
+    /// With options of the engine's.
+    pub fn with(options: &str) -> Self {
+        Self::of(&module(), options)
+    }
+
+    /// As if AES instructions were missing, and every request worth threads.
+    pub fn forced(strategy: &str) -> Self {
+        let options = format!("strategy={strategy},max_threads=2,cipher_threads=2");
+        let mut made = Self::with(&options);
+        made.hide(NO_AES);
+        made
+    }
+
+    /// For programs of any user: with a copy of the library, and counters, that are theirs as well.
+    pub fn for_all(options: &str) -> Self {
+        let copied = open_folder();
+        let copy = copied.path().join(LIBRARY);
+        fs::copy(module(), &copy).unwrap();
+        let mut made = Self::of(&copy, options);
+        let counters = made.folder.path().join("usage");
+        fs::set_permissions(counters, Permissions::from_mode(0o666)).unwrap();
+        made.copied = Some(copied);
+        made
+    }
+
+    /// Hides CPU features, as `OARLOCK_CPU` has them.
+    pub fn hide(&mut self, features: &'static str) {
+        self.environment.push(("OARLOCK_CPU", features));
+    }
+
+    /// With another file in the library's place.
+    pub fn of(module: &Path, options: &str) -> Self {
+        let folder = open_folder();
+        let counters = folder.path().join("usage");
+        let usage = Usage::create(&counters).unwrap();
+        let text = configuration(module, options, &counters);
+        fs::write(folder.path().join("openssl.cnf"), text).unwrap();
+        Self {
+            folder,
+            environment: Vec::new(),
+            usage,
+            copied: None,
+        }
+    }
+
+    /// The configuration's file.
+    pub fn conf(&self) -> PathBuf {
+        self.folder.path().join("openssl.cnf")
+    }
+
+    /// Has `command` find it.
+    pub fn apply<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command
+            .env("OPENSSL_CONF", self.conf())
+            .envs(self.environment.iter().copied())
+    }
+
+    pub fn counted(&self) -> Counted {
+        self.usage.read()
+    }
+
+    /// Bytes that went through an operation since it was made.
+    pub fn bytes(&self, operation: Operation, direction: Direction) -> u64 {
+        let lines = self.counted().lines.into_iter();
+        lines
+            .filter(|line| (line.operation, line.direction) == (operation, direction))
+            .map(|line| line.bytes)
+            .sum()
+    }
+}
+
+/// `command` with the configuration, or with none at all.
+pub fn with_conf<'a>(command: &'a mut Command, conf: Option<&Accelerated>) -> &'a mut Command {
+    match conf {
+        Some(accelerated) => accelerated.apply(command),
+        None => command.env("OPENSSL_CONF", "/dev/null"),
+    }
+}
+
+/// As `oarlock run` writes it.
+pub fn configuration(module: &Path, options: &str, counters: &Path) -> String {
+    let init = "providers = oarlock_providers\nalg_section = oarlock_algorithms\nrandom = oarlock_random\n";
+    format!(
+        "openssl_conf = oarlock_init\nnodejs_conf = oarlock_init\n\
+         [oarlock_init]\n{init}\
+         [oarlock_providers]\noarlock = oarlock_sect\ndefault = oarlock_default\n\
+         [oarlock_default]\nactivate = 1\n\
+         [oarlock_sect]\nidentity = oarlock\nmodule = {}\noptions = \"{options}\"\nstats = {}\nactivate = 1\n\
+         [oarlock_algorithms]\ndefault_properties = ?provider=oarlock\n\
+         [oarlock_random]\nproperties = provider!=oarlock\n",
+        module.display(),
+        counters.display(),
+    )
+}
+
+/// The library that cargo has built beside this test.
+pub fn module() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let deps = test.parent().unwrap();
+    let places = [deps.join(LIBRARY), deps.parent().unwrap().join(LIBRARY)];
+    let found = places.into_iter().filter(|place| place.exists());
+    found
+        .max_by_key(|place| place.metadata().unwrap().modified().unwrap())
+        .expect("cargo builds the library before its tests")
+}
+
+/// A folder that programs which change their user may look into.
+pub fn open_folder() -> TempDir {
+    let folder = tempfile::Builder::new()
+        .prefix("oarlock-test-")
+        .tempdir()
+        .unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+/// A program that runs beside the test and is killed with all of its process group when it goes.
+pub struct Program {
+    child: Child,
+    name: String,
+    has_ended: bool,
+}
+
+impl Program {
+    pub fn start(command: &mut Command) -> Self {
+        Self::spawn(command.stdin(Stdio::null()))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let name = format!("{command:?}");
+        // Cargo's, for the test alone.
+        command.env_remove("LD_LIBRARY_PATH");
+        let child = command.process_group(0).spawn();
+        Self {
+            child: child.unwrap_or_else(|error| panic!("{name}: {error}")),
+            name,
+            has_ended: false,
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Looks without waiting for it, so that its number stays its own.
+    pub fn is_running(&self) -> bool {
+        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: zeros are a value of the structure, which is this function's own.
+        unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let looked = libc::waitid(libc::P_PID, self.child.id(), &mut info, flags);
+            assert_eq!(looked, 0, "{}", self.name);
+            info.si_pid() == 0
+        }
+    }
+
+    pub fn signal(&self, signal: libc::c_int) {
+        // SAFETY: it was not waited for yet, so the number is still its own.
+        unsafe { libc::kill(self.child.id() as i32, signal) };
+    }
+
+    /// Waits for its end, which must come within `limit`; whatever it left in its group is killed.
+    pub fn ends_within(mut self, limit: Duration) -> ExitStatus {
+        self.wait(limit);
+        self.end()
+    }
+
+    /// The same, but what it left goes on: a program that goes into the background may still be about
+    /// to leave the group when the one that was started ends.
+    fn goes_into_the_background_within(mut self, limit: Duration) -> ExitStatus {
+        self.wait(limit);
+        self.has_ended = true;
+        self.child.wait().unwrap()
+    }
+
+    fn wait(&self, limit: Duration) {
+        let began = Instant::now();
+        while self.is_running() {
+            assert!(began.elapsed() < limit, "{} does not end", self.name);
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn end(&mut self) -> ExitStatus {
+        // SAFETY: the group is this program's own, made with it, and its leader was not waited for.
+        unsafe { libc::killpg(self.child.id() as i32, libc::SIGKILL) };
+        self.has_ended = true;
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.end();
+        }
+    }
+}
+
+/// Runs a command to its end, which comes within [`LIMIT`] or is a failure.
+pub fn run(command: &mut Command) -> Output {
+    run_with(command, &[])
+}
+
+/// The same, with `input` on its standard input.
+pub fn run_with(command: &mut Command, input: &[u8]) -> Output {
+    run_to_end(command, input, |program| program.ends_within(LIMIT))
+}
+
+fn run_to_end(
+    command: &mut Command,
+    input: &[u8],
+    end: impl FnOnce(Program) -> ExitStatus,
+) -> Output {
+    // By files: what a program leaves running in the background would keep pipes open.
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("in"), input).unwrap();
+    command
+        .stdin(File::open(path("in")).unwrap())
+        .stdout(File::create(path("out")).unwrap())
+        .stderr(File::create(path("err")).unwrap());
+    Output {
+        status: end(Program::spawn(command)),
+        stdout: fs::read(path("out")).unwrap(),
+        stderr: fs::read(path("err")).unwrap(),
+    }
+}
+
+/// Runs a command that must succeed, and returns what it put out.
+#[track_caller]
+pub fn succeeds(command: &mut Command) -> Vec<u8> {
+    let described = format!("{command:?}");
+    let output = run(command);
+    assert_succeeded(&described, &output);
+    output.stdout
+}
+
+/// Runs a command that must succeed and leaves a part of itself running.
+#[track_caller]
+pub fn goes_into_the_background(command: &mut Command) {
+    let described = format!("{command:?}");
+    let output = run_to_end(command, &[], |program| {
+        program.goes_into_the_background_within(LIMIT)
+    });
+    assert_succeeded(&described, &output);
+}
+
+#[track_caller]
+fn assert_succeeded(described: &str, output: &Output) {
+    assert!(
+        output.status.success(),
+        "{described}: {}: {}{}",
+        output.status,
+        lossy(&output.stderr),
+        lossy(&output.stdout)
+    );
+}
+
+/// Whether two streams are the same; told without printing them.
+#[track_caller]
+pub fn assert_same(found: &[u8], expected: &[u8], what: &str) {
+    if found != expected {
+        let at = found.iter().zip(expected).take_while(|(a, b)| a == b);
+        panic!(
+            "{what}: {} bytes in place of {}, the first other one at {}",
+            found.len(),
+            expected.len(),
+            at.count()
+        );
+    }
+}
+
+/// A file with bytes that look random.
+pub fn noise_file(path: &Path, bytes: usize) -> Vec<u8> {
+    let data = oarlock_testing::noise(bytes);
+    File::create(path).unwrap().write_all(&data).unwrap();
+    data
+}
+
+/// A port of the loopback address that nobody has, of TCP and of UDP, and that no other test gets.
+pub fn free_port() -> u16 {
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    loop {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let is_free = UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
+        if is_free && GIVEN.lock().unwrap().insert(port) {
+            return port;
+        }
+    }
+}
+
+/// Waits until `program` takes connections.
+pub fn until_listening(program: &Program, port: u16) {
+    until("it listens", || {
+        assert!(program.is_running(), "{} has ended", program.name);
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
+    });
+}
+
+/// Threads of a process; none when it is gone.
+pub fn threads(pid: u32) -> usize {
+    entries(&format!("/proc/{pid}/task"))
+}
+
+/// Open descriptors of a process.
+pub fn descriptors(pid: u32) -> usize {
+    entries(&format!("/proc/{pid}/fd"))
+}
+
+/// Memory of a process that is in use, in KiB.
+pub fn resident_kib(pid: u32) -> usize {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.unwrap().split_whitespace().next().unwrap();
+    number.parse().unwrap()
+}
+
+/// Whether a process has the library mapped.
+pub fn has_loaded(pid: u32, module: &Path) -> bool {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    maps.contains(&*module.to_string_lossy())
+}
+
+fn entries(path: &str) -> usize {
+    fs::read_dir(path).map_or(0, Iterator::count)
+}
+
+/// Hides what makes AES so fast that no thread gains anything.
+pub const NO_AES: &str = "-aes,-vaes,-gfni";
+const LIBRARY: &str = "liboarlock_provider.so";

@@ -1,0 +1,187 @@
+//! Python and node with the provider. Each script prints what its operations give; the lines must be those
+//! that it prints without the provider.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use oarlock::Direction::{Decrypt, Encrypt};
+use oarlock::device::Operation;
+use oarlock_testing::lossy;
+use tempfile::TempDir;
+
+use crate::host::{Accelerated, assert_same, open_folder, run, succeeds, with_conf};
+
+#[test]
+fn cryptography_of_debian() {
+    // Other Pythons may stand before it in PATH.
+    ciphers_of_python(Path::new("/usr/bin/python3"));
+}
+
+/// The package index's wheel brings an OpenSSL of its own, linked statically.
+#[test]
+fn cryptography_of_the_package_index() {
+    ciphers_of_python(&python_with_wheel());
+}
+
+#[test]
+fn ssl_of_python() {
+    let tls = Certificate::make();
+    let mut python = Command::new("/usr/bin/python3");
+    let accelerated = serves_and_asks(python.arg(script("tls.py")), &tls);
+    assert_eq!(accelerated.counted().processes, 1);
+}
+
+#[test]
+fn crypto_of_node() {
+    let command = || {
+        let mut node = Command::new("node");
+        node.arg(script("ciphers.js"));
+        node
+    };
+    let expected = says_the_same(command);
+    assert!(lossy(&expected).contains("\nbroken 15 ERR_OSSL_WRONG_FINAL_BLOCK_LENGTH"));
+    assert!(lossy(&expected).contains("\nbroken 32 ERR_OSSL_BAD_DECRYPT"));
+    // Told to read what other programs read, openssl_conf, and not nodejs_conf.
+    says_the_same(|| {
+        let mut node = Command::new("node");
+        node.arg("--openssl-shared-config")
+            .arg(script("ciphers.js"));
+        node
+    });
+}
+
+#[test]
+fn https_of_node() {
+    let tls = Certificate::make();
+    let mut node = Command::new("node");
+    let accelerated = serves_and_asks(node.arg(script("https.js")), &tls);
+    assert_eq!(
+        accelerated.counted().processes,
+        3,
+        "two servers and a client"
+    );
+}
+
+fn ciphers_of_python(python: &Path) {
+    says_the_same(|| {
+        let mut command = Command::new(python);
+        command.arg("-I").arg(script("ciphers.py"));
+        command
+    });
+}
+
+/// Whether `command` says the same with the provider as without, also where threads are asked for. What it
+/// says.
+fn says_the_same(command: impl Fn() -> Command) -> Vec<u8> {
+    let expected = succeeds(with_conf(&mut command(), None));
+    assert!(expected.len() > 10_000, "{}", lossy(&expected));
+    for accelerated in [
+        Accelerated::new(),
+        Accelerated::forced("stripe"),
+        Accelerated::forced("prefetch"),
+    ] {
+        let said = succeeds(accelerated.apply(&mut command()));
+        assert_same(&said, &expected, "with the provider");
+        for operation in [
+            Operation::Aes128Ctr,
+            Operation::Aes192Ctr,
+            Operation::Aes256Ctr,
+            Operation::Aes128Cbc,
+            Operation::Aes192Cbc,
+            Operation::Aes256Cbc,
+            Operation::Aes128Gcm,
+            Operation::Aes192Gcm,
+            Operation::Aes256Gcm,
+            Operation::ChaCha20Poly1305,
+        ] {
+            for direction in [Encrypt, Decrypt] {
+                let bytes = accelerated.bytes(operation, direction);
+                // Counter mode decrypts as it encrypts, and some hosts never say which it is.
+                assert!(bytes > 3 << 20, "{operation:?} {direction:?}: {bytes}");
+            }
+        }
+    }
+    expected
+}
+
+/// 8 MiB to a server and back in four suites, both ends in `command`.
+fn serves_and_asks(command: &mut Command, tls: &Certificate) -> Accelerated {
+    let accelerated = Accelerated::new();
+    accelerated.apply(command);
+    let said = succeeds(command.arg(tls.path("cert.pem")).arg(tls.path("key.pem")));
+    let expected = "TLSv1.3 TLS_AES_256_GCM_SHA384\n\
+                    TLSv1.2 ECDHE-RSA-AES256-GCM-SHA384\n\
+                    TLSv1.2 ECDHE-RSA-CHACHA20-POLY1305\n\
+                    TLSv1.2 ECDHE-RSA-AES128-SHA\n";
+    assert_eq!(lossy(&said), expected);
+    for operation in [
+        Operation::Aes256Gcm,
+        Operation::ChaCha20Poly1305,
+        Operation::Aes128Cbc,
+    ] {
+        for direction in [Encrypt, Decrypt] {
+            let bytes = accelerated.bytes(operation, direction);
+            assert!(bytes >= 16 << 20, "{operation:?} {direction:?}: {bytes}");
+        }
+    }
+    accelerated
+}
+
+fn script(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/languages");
+    folder.join(name)
+}
+
+/// A Python with the wheel, below the target folder, where it is made once.
+fn python_with_wheel() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let target = test.ancestors().nth(3).unwrap();
+    let folder = target.join("python-cryptography");
+    let python = folder.join("bin/python");
+    let has_wheel = |python: &Path| {
+        python.exists() && {
+            let mut import = Command::new(python);
+            run(import.args(["-c", "import cryptography"]))
+                .status
+                .success()
+        }
+    };
+    if !has_wheel(&python) {
+        let mut venv = Command::new("/usr/bin/python3");
+        succeeds(venv.args(["-m", "venv", "--clear"]).arg(&folder));
+        let mut pip = Command::new(&python);
+        pip.args(["-m", "pip", "install", "--quiet", "--only-binary", ":all:"]);
+        succeeds(pip.arg("cryptography"));
+    }
+    let mut import = Command::new(&python);
+    let place = "import cryptography; print(cryptography.__file__)";
+    let place = succeeds(import.args(["-c", place]));
+    assert!(Path::new(lossy(&place).trim()).starts_with(&folder));
+    python
+}
+
+struct Certificate(TempDir);
+
+impl Certificate {
+    fn make() -> Self {
+        let made = Self(open_folder());
+        let mut request = Command::new("openssl");
+        request.args([
+            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+        ]);
+        request.args([
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+        ]);
+        request.arg("-keyout").arg(made.path("key.pem"));
+        request.arg("-out").arg(made.path("cert.pem"));
+        succeeds(&mut request);
+        made
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}

@@ -1,0 +1,24 @@
+//! The provider as programs load it: one program, whose tests run side by side.
+//!
+//! | what | where |
+//! |---|---|
+//! | calls of libcrypto in this process, beside the default provider | `differential`, `differences`, `vectors`; by `driver` |
+//! | `openssl`, OpenSSH, nginx and curl, strongSwan, Python and node | `openssl`, `tls`, `ssh`, `tls_servers`, `strongswan`, `languages`; by `host` |
+//! | every moment in the life of a process | `process`; by `host` |
+//!
+//! This process loads libcrypto and the provider once, into library contexts that its tests share.
+//! Everything that forks, confines a process or counts is a program that a test starts.
+#![allow(unsafe_code, clippy::unwrap_used, clippy::expect_used)]
+
+mod differences;
+mod differential;
+mod driver;
+mod host;
+mod languages;
+mod openssl;
+mod process;
+mod ssh;
+mod strongswan;
+mod tls;
+mod tls_servers;
+mod vectors;
