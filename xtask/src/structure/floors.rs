@@ -159,7 +159,6 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
 pub const KNOWN: &[(&str, usize, usize)] = &[
     ("oarlock-kernels", 51, 12),
     ("oarlock", 87, 18),
-    ("oarlock-file", 15, 1),
     ("oarlock-net", 12, 0),
     ("oarlock-provider", 19, 3),
     ("oarlock-cli", 39, 8),
