@@ -58,10 +58,11 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "oarlock-provider",
         &[
-            &["provider"],
+            &["entry"],
             &["cipher"],
             &["counted"],
             &["dispatch"],
+            &["provider"],
             &["error"],
             &["abi", "reserve"],
         ],
@@ -160,7 +161,6 @@ pub const KNOWN: &[(&str, usize, usize)] = &[
     ("oarlock-kernels", 51, 12),
     ("oarlock", 87, 18),
     ("oarlock-net", 12, 0),
-    ("oarlock-provider", 19, 3),
     ("oarlock-cli", 39, 8),
     ("oarlock-bench", 33, 8),
     ("oarlock-bench:oarlock-bench", 37, 5),

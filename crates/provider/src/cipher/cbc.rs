@@ -6,7 +6,7 @@ use oarlock::device::Operation;
 use zeroize::Zeroize;
 
 use super::tls_padding::{self, Mac};
-use super::{got, set};
+use super::values::{got, set};
 use crate::abi::{Param, Params};
 use crate::dispatch::{Cipher, Data, Direction};
 use crate::error::Reason;

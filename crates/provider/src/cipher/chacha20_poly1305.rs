@@ -7,8 +7,8 @@ use oarlock::device::Operation;
 use oarlock::kernels::aead::TAG_BYTES;
 use zeroize::Zeroize;
 
-use super::gcm::{are_equal, fixed};
-use super::{got, set};
+use super::secret::are_equal;
+use super::values::{fixed, got, set};
 use crate::abi::{Param, Params};
 use crate::dispatch::{Cipher, Data, Direction};
 use crate::error::Reason;

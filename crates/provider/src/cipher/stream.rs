@@ -6,7 +6,7 @@ use std::ptr::null;
 use oarlock::StreamContext;
 use oarlock::device::Operation;
 
-use super::{got, set};
+use super::values::{got, set};
 use crate::abi::{Param, Params, Value};
 use crate::dispatch::{Cipher, Data, Direction};
 use crate::error::Reason;
