@@ -1,15 +1,15 @@
 //! AES-GCM: message by message, and as TLS 1.2 and SSH use it.
 #![allow(unsafe_code)]
 
-use oarlock::AeadContext;
 use oarlock::device::Operation;
 use oarlock::kernels::aead::TAG_BYTES;
+use oarlock::{AeadContext, Direction};
 use zeroize::Zeroize;
 
 use super::secret::{are_equal, fill_with_random_bytes};
 use super::values::{fixed, got, set};
 use crate::abi::{Param, Params};
-use crate::dispatch::{Cipher, Data, Direction};
+use crate::dispatch::{Cipher, Data};
 use crate::error::Reason;
 use crate::provider::Provider;
 
