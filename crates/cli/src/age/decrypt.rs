@@ -12,10 +12,13 @@ use oarlock_file::age::{
 use oarlock_file::{Error, Range, Waiting};
 use zeroize::Zeroizing;
 
-use super::job::{self, Done, Hands, Session, refused};
+use super::job::{self, Hands, Session};
+use super::keys::WORK_FACTOR_MAX;
+use super::report::Outcome;
 use super::{EXTENSION, keys, many, no_passphrase};
 use crate::failure::Failure;
 use crate::input::Input;
+use crate::job::refused;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -83,7 +86,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
         mut input: Input,
         output: Option<&Path>,
         hands: Hands<'_>,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Outcome, Failure> {
         let session = self.session;
         let cpu = session.accelerator.cpu();
         let fail = |name: &str| {
@@ -175,7 +178,7 @@ impl<I: AsIdentity> many::Work for Decrypt<'_, I> {
         "a name that does not end in .age"
     }
 
-    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Done, Failure> {
+    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Outcome, Failure> {
         self.file(input, Some(output), hands)
     }
 }
@@ -373,8 +376,6 @@ fn shared_identities(paths: &[String]) -> Option<Vec<Box<dyn Identity + Send + S
     Some(identities)
 }
 
-/// The maximum of age, too: 4 GiB and half a minute.
-pub(super) const WORK_FACTOR_MAX: u8 = 22;
 const WHITE_SPACE_BYTES_MAX: usize = 1024;
 /// Most headers have less.
 const HEADER_BYTES: usize = 1024;

@@ -7,11 +7,13 @@ use age::cli_common::{Passphrase, read_or_generate_passphrase};
 use age::{Recipient, scrypt};
 use oarlock_file::age::{Encryptor, armored};
 
-use super::job::{self, Done, Hands, Session, refused};
+use super::job::{self, Hands, Session};
 use super::keys::Shared;
+use super::report::Outcome;
 use super::{EXTENSION, keys, many, no_passphrase};
 use crate::failure::Failure;
 use crate::input::Input;
+use crate::job::refused;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -74,7 +76,12 @@ struct Encrypt<'a> {
 }
 
 impl Encrypt<'_> {
-    fn file(&self, input: Input, output: Option<&Path>, hands: Hands<'_>) -> Result<Done, Failure> {
+    fn file(
+        &self,
+        input: Input,
+        output: Option<&Path>,
+        hands: Hands<'_>,
+    ) -> Result<Outcome, Failure> {
         let recipients: Vec<&dyn Recipient> = self.recipients.iter().map(|r| &**r as _).collect();
         let encryptor = Encryptor::new(&recipients, self.session.accelerator.cpu())
             .map_err(|error| refused("recipients", error))?;
@@ -114,7 +121,7 @@ impl many::Work for Encrypt<'_> {
         "a name that ends in .age, as if encrypted already"
     }
 
-    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Done, Failure> {
+    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Outcome, Failure> {
         self.file(input, Some(output), hands)
     }
 }

@@ -9,15 +9,14 @@ use oarlock::{Accelerator, Reservation};
 use oarlock_file::{Cache, Ends, Error, Format, Range, Waiting, Watch, Workspace};
 use rustix::event::PollFlags;
 
-use super::many::Line;
+use super::report::{FileReport, Outcome};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::interrupt::Interrupt;
-pub(super) use crate::job::refused;
 use crate::job::{Threads, failed};
-use crate::options;
 use crate::output::{Naming, Output, Target};
 use crate::progress::{Progress, When};
+use crate::{options, stdout};
 
 /// Arguments that `encrypt` and `decrypt` share.
 #[derive(clap::Args)]
@@ -104,14 +103,6 @@ pub(super) enum Hands<'a> {
     All,
     /// The calling thread; the others have other files.
     This(&'a mut Workspace),
-}
-
-/// The outcome for one file.
-#[derive(Clone, Copy)]
-pub(super) struct Done {
-    /// Bytes read, from the start to the end of the file or of the requested part.
-    pub(super) bytes_read: Option<u64>,
-    pub(super) bytes_written: Option<u64>,
 }
 
 /// One file on its way.
@@ -260,7 +251,7 @@ impl<'a> Job<'a> {
     }
 
     /// Gives the output its name, when all has gone well, and removes the input if that is asked for.
-    pub(super) fn end(self, result: Result<(), Failure>) -> Result<Done, Failure> {
+    pub(super) fn end(self, result: Result<(), Failure>) -> Result<Outcome, Failure> {
         result?;
         let args = self.session.args;
         self.session.interrupt.check()?;
@@ -272,7 +263,7 @@ impl<'a> Job<'a> {
         if args.rm {
             self.input.remove()?;
         }
-        Ok(Done {
+        Ok(Outcome {
             bytes_read,
             bytes_written,
         })
@@ -282,7 +273,7 @@ impl<'a> Job<'a> {
 /// One input to one output.
 pub(super) fn one(
     session: &Session<'_>,
-    work: impl FnOnce(Input, Option<&Path>, Hands<'_>) -> Result<Done, Failure>,
+    work: impl FnOnce(Input, Option<&Path>, Hands<'_>) -> Result<Outcome, Failure>,
 ) -> Result<(), Failure> {
     let args = session.args;
     let output = args
@@ -305,13 +296,13 @@ pub(super) fn one(
     let result = Input::open(args.input()).and_then(|input| {
         session.progress.expect(input.size);
         let name = input.name.clone();
-        work(input, output, Hands::All).map(|done| (name, done))
+        work(input, output, Hands::All).map(|outcome| (name, outcome))
     });
     session.progress.clear();
-    let (name, done) = result?;
+    let (name, outcome) = result?;
     if let Some(output) = output.filter(|_| args.json) {
-        let line = Line::done(Path::new(&name), output, done, began.elapsed());
-        crate::to_stdout(line.to_string().as_bytes())?;
+        let report = FileReport::done(Path::new(&name), output, outcome, began.elapsed());
+        stdout::write(report.to_string())?;
     }
     Ok(())
 }

@@ -20,10 +20,10 @@ use age::{
 use oarlock_file::age::{FileKey, Stanza, hybrid};
 use zeroize::Zeroizing;
 
-use super::decrypt::WORK_FACTOR_MAX;
-use super::{one_line, unreadable};
+use super::unreadable;
 use crate::failure::{Failure, reason};
 use crate::input::Input;
+use crate::job::one_line;
 
 /// A recipient that several threads may share.
 pub(super) type Shared = Box<dyn Recipient + Send + Sync>;
@@ -444,6 +444,8 @@ fn shortened(text: &str) -> String {
     begin
 }
 
+/// scrypt's log2 N. The maximum of age, too: 4 GiB and half a minute.
+pub(super) const WORK_FACTOR_MAX: u8 = 22;
 const HYBRID_RECIPIENT: &str = "age1pq1";
 const HYBRID_IDENTITY: &str = "AGE-SECRET-KEY-PQ-1";
 const ARMOR: &[u8] = b"-----BEGIN AGE ENCRYPTED FILE-----";

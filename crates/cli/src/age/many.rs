@@ -2,19 +2,20 @@
 //! threads share the others, one after the other.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use oarlock_file::Workspace;
 use walkdir::WalkDir;
 
-use super::job::{Common, Done, Hands, Session};
+use super::job::{Common, Hands, Session};
+use super::report::{FileReport, Outcome};
 use crate::failure::{Failure, reason};
 use crate::input::Input;
+use crate::stdout;
 
 /// What to do with each.
 pub(super) trait Work {
@@ -23,7 +24,7 @@ pub(super) trait Work {
     /// Why a file is skipped.
     fn passed_over(&self) -> &'static str;
     /// Does it.
-    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Done, Failure>;
+    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Outcome, Failure>;
 }
 
 /// Processes all files of the command line. A failure is reported at once, and the others go on.
@@ -49,7 +50,7 @@ pub(super) fn run_on_one_thread(session: &Session<'_>, work: &impl Work) -> Resu
 struct Batch<'a, W> {
     session: &'a Session<'a>,
     work: &'a W,
-    sources: Mutex<Sources<'a>>,
+    sources: Mutex<Candidates<'a>>,
     /// Left for all threads together.
     long: Mutex<Vec<Pair>>,
     tally: Mutex<Tally>,
@@ -86,7 +87,7 @@ impl<'a, W: Work> Batch<'a, W> {
         Ok(Self {
             session,
             work,
-            sources: Mutex::new(Sources::new(session.args)),
+            sources: Mutex::new(Candidates::new(session.args)),
             long: Mutex::new(Vec::new()),
             tally: Mutex::new(Tally::default()),
             is_ended: AtomicBool::new(false),
@@ -155,7 +156,7 @@ impl<'a, W: Work> Batch<'a, W> {
         match result {
             Ok(done) => {
                 lock(&self.tally).done += 1;
-                self.tell(&Line::done(
+                self.tell(&FileReport::done(
                     &pair.input,
                     &pair.output,
                     done,
@@ -167,8 +168,8 @@ impl<'a, W: Work> Batch<'a, W> {
     }
 
     /// Where the output goes.
-    fn pair(&self, source: Source) -> Option<Pair> {
-        let Source { path, base, found } = source;
+    fn pair(&self, source: Candidate) -> Option<Pair> {
+        let Candidate { path, base, found } = source;
         let Some(output) = self.work.output_name(&path) else {
             if found {
                 lock(&self.tally).passed_over += 1;
@@ -216,12 +217,12 @@ impl<'a, W: Work> Batch<'a, W> {
         let error = failure.to_string();
         self.session.progress.suspend(|| failure.report());
         if let Some(input) = input {
-            self.tell(&Line::failed(input, error));
+            self.tell(&FileReport::failed(input, error));
         }
     }
 
-    fn tell(&self, line: &Line) {
-        if self.session.args.json && crate::to_stdout(line.to_string().as_bytes()).is_err() {
+    fn tell(&self, report: &FileReport) {
+        if self.session.args.json && stdout::write(report.to_string()).is_err() {
             // The reader has gone: do no more.
             self.is_ended.store(true, Ordering::Relaxed);
         }
@@ -233,7 +234,7 @@ impl<'a, W: Work> Batch<'a, W> {
 }
 
 /// A file of the command line, or one that was found in a directory.
-struct Source {
+struct Candidate {
     path: PathBuf,
     /// The part of its path that is dropped below -o.
     base: PathBuf,
@@ -241,13 +242,13 @@ struct Source {
 }
 
 /// The files of the command line and of directories, one after the other.
-struct Sources<'a> {
+struct Candidates<'a> {
     args: &'a Common,
     arguments: std::slice::Iter<'a, PathBuf>,
     walk: Option<(PathBuf, walkdir::IntoIter)>,
 }
 
-impl<'a> Sources<'a> {
+impl<'a> Candidates<'a> {
     fn new(args: &'a Common) -> Self {
         Self {
             args,
@@ -257,8 +258,8 @@ impl<'a> Sources<'a> {
     }
 }
 
-impl Iterator for Sources<'_> {
-    type Item = Result<Source, Failure>;
+impl Iterator for Candidates<'_> {
+    type Item = Result<Candidate, Failure>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -266,7 +267,7 @@ impl Iterator for Sources<'_> {
                 match walk.next() {
                     None => self.walk = None,
                     Some(Ok(entry)) if entry.file_type().is_file() => {
-                        return Some(Ok(Source {
+                        return Some(Ok(Candidate {
                             base: base.clone(),
                             path: entry.into_path(),
                             found: true,
@@ -285,7 +286,7 @@ impl Iterator for Sources<'_> {
             let path = self.arguments.next()?;
             let base = path.parent().unwrap_or(Path::new("")).to_path_buf();
             if !path.is_dir() {
-                return Some(Ok(Source {
+                return Some(Ok(Candidate {
                     path: path.clone(),
                     base,
                     found: false,
@@ -301,53 +302,6 @@ impl Iterator for Sources<'_> {
             let walk = WalkDir::new(path).sort_by_file_name().into_iter();
             self.walk = Some((base, walk));
         }
-    }
-}
-
-/// The report of one file, for programs.
-#[derive(serde::Serialize)]
-pub(super) struct Line {
-    input: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes_read: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes_written: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seconds: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-}
-
-impl Line {
-    pub(super) fn done(input: &Path, output: &Path, done: Done, took: Duration) -> Self {
-        Self {
-            input: input.display().to_string(),
-            output: Some(output.display().to_string()),
-            bytes_read: done.bytes_read,
-            bytes_written: done.bytes_written,
-            seconds: Some(took.as_secs_f64()),
-            error: None,
-        }
-    }
-
-    fn failed(input: &Path, error: String) -> Self {
-        Self {
-            input: input.display().to_string(),
-            output: None,
-            bytes_read: None,
-            bytes_written: None,
-            seconds: None,
-            error: Some(error),
-        }
-    }
-}
-
-impl fmt::Display for Line {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let line = serde_json::to_string(self).map_err(|_| fmt::Error)?;
-        writeln!(f, "{line}")
     }
 }
 

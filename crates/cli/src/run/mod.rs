@@ -18,6 +18,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use oarlock::Usage;
 
+use self::child::OWN_FAILURE;
 pub(crate) use self::report::Report;
 use crate::failure::{Failure, reason};
 use crate::openssl_conf::{Provider, Untouched, UserConf};
@@ -177,6 +178,3 @@ fn open_folder() -> Result<tempfile::TempDir, Failure> {
     std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).map_err(fail)?;
     Ok(folder)
 }
-
-/// As for env(1) and timeout(1): distinct from the exit status of most commands.
-const OWN_FAILURE: u8 = 125;
