@@ -7,8 +7,8 @@ use age::cli_common::{Passphrase, read_or_generate_passphrase};
 use age::{Recipient, scrypt};
 use oarlock_file::age::{Encryptor, armored};
 
-use super::job::{self, Hands, Session};
-use super::keys::Shared;
+use super::job::{self, Call, Hands};
+use super::keys::SharedRecipient;
 use super::report::Outcome;
 use super::{EXTENSION, keys, many, no_passphrase};
 use crate::failure::Failure;
@@ -50,18 +50,18 @@ Examples:
   age -d -i key.txt backup.tar.age | tar x";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let session = Session::new(&args.common)?;
+    let call = Call::new(&args.common)?;
     if args.common.is_many() {
         let encrypt = Encrypt {
-            session: &session,
+            call: &call,
             recipients: recipients(args)?,
             armor: args.armor,
         };
-        return many::run_on_threads(&session, &encrypt);
+        return many::run_on_threads(&call, &encrypt);
     }
-    job::one(&session, |input, output, hands| {
+    job::one(&call, |input, output, hands| {
         let encrypt = Encrypt {
-            session: &session,
+            call: &call,
             recipients: recipients(args)?,
             armor: args.armor,
         };
@@ -70,8 +70,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 struct Encrypt<'a> {
-    session: &'a Session<'a>,
-    recipients: Vec<Shared>,
+    call: &'a Call<'a>,
+    recipients: Vec<SharedRecipient>,
     armor: bool,
 }
 
@@ -83,9 +83,9 @@ impl Encrypt<'_> {
         hands: Hands<'_>,
     ) -> Result<Outcome, Failure> {
         let recipients: Vec<&dyn Recipient> = self.recipients.iter().map(|r| &**r as _).collect();
-        let encryptor = Encryptor::new(&recipients, self.session.accelerator.cpu())
+        let encryptor = Encryptor::new(&recipients, self.call.accelerator.cpu())
             .map_err(|error| refused("recipients", error))?;
-        let job = self.session.job(input, output, self.armor)?;
+        let job = self.call.job(input, output, self.armor)?;
         let result = if self.armor {
             armored::seal(&encryptor, &mut job.read(), job.written(), &mut |bytes| {
                 job.advance(bytes)
@@ -126,7 +126,7 @@ impl many::Work for Encrypt<'_> {
     }
 }
 
-fn recipients(args: &Args) -> Result<Vec<Shared>, Failure> {
+fn recipients(args: &Args) -> Result<Vec<SharedRecipient>, Failure> {
     if args.passphrase {
         let passphrase = match read_or_generate_passphrase() {
             Ok(Passphrase::Typed(passphrase)) => passphrase,

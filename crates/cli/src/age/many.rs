@@ -11,7 +11,7 @@ use std::time::Instant;
 use oarlock_file::Workspace;
 use walkdir::WalkDir;
 
-use super::job::{Common, Hands, Session};
+use super::job::{Call, Common, Hands};
 use super::report::{FileReport, Outcome};
 use crate::failure::{Failure, reason};
 use crate::input::Input;
@@ -28,27 +28,23 @@ pub(super) trait Work {
 }
 
 /// Processes all files of the command line. A failure is reported at once, and the others go on.
-pub(super) fn run_on_threads(
-    session: &Session<'_>,
-    work: &(impl Work + Sync),
-) -> Result<(), Failure> {
-    let batch = Batch::new(session, work)?;
+pub(super) fn run_on_threads(call: &Call<'_>, work: &(impl Work + Sync)) -> Result<(), Failure> {
+    let batch = Batch::new(call, work)?;
     let do_short_ones = || batch.do_short_ones();
-    session
-        .accelerator
-        .work_together(session.helpers(), &do_short_ones);
+    call.accelerator
+        .work_together(call.helpers(), &do_short_ones);
     batch.end()
 }
 
 /// The same where one thread must do everything before the data, such as asking a plugin.
-pub(super) fn run_on_one_thread(session: &Session<'_>, work: &impl Work) -> Result<(), Failure> {
-    let batch = Batch::new(session, work)?;
+pub(super) fn run_on_one_thread(call: &Call<'_>, work: &impl Work) -> Result<(), Failure> {
+    let batch = Batch::new(call, work)?;
     batch.do_short_ones();
     batch.end()
 }
 
 struct Batch<'a, W> {
-    session: &'a Session<'a>,
+    call: &'a Call<'a>,
     work: &'a W,
     sources: Mutex<Candidates<'a>>,
     /// Left for all threads together.
@@ -72,22 +68,22 @@ struct Pair {
 }
 
 impl<'a, W: Work> Batch<'a, W> {
-    fn new(session: &'a Session<'a>, work: &'a W) -> Result<Self, Failure> {
-        if session.args.reads_stdin() {
+    fn new(call: &'a Call<'a>, work: &'a W) -> Result<Self, Failure> {
+        if call.args.reads_stdin() {
             return Err(Failure::usage(
                 "--each, --recursive and several files need names, and standard input has none",
             ));
         }
-        if let Some(directory) = &session.args.output {
+        if let Some(directory) = &call.args.output {
             fs::create_dir_all(directory).map_err(|error| {
                 let (name, reason) = (directory.display(), reason(&error));
                 Failure::new(format!("{name}: not a directory for the outputs: {reason}"))
             })?;
         }
         Ok(Self {
-            session,
+            call,
             work,
-            sources: Mutex::new(Candidates::new(session.args)),
+            sources: Mutex::new(Candidates::new(call.args)),
             long: Mutex::new(Vec::new()),
             tally: Mutex::new(Tally::default()),
             is_ended: AtomicBool::new(false),
@@ -100,8 +96,8 @@ impl<'a, W: Work> Batch<'a, W> {
         for pair in &long {
             self.do_one(pair, Hands::All);
         }
-        self.session.progress.clear();
-        self.session.interrupt.check()?;
+        self.call.progress.clear();
+        self.call.interrupt.check()?;
         let tally = lock(&self.tally);
         if tally.passed_over > 0 {
             crate::failure::note(&format!(
@@ -180,7 +176,7 @@ impl<'a, W: Work> Batch<'a, W> {
             }
             return None;
         };
-        let output = match &self.session.args.output {
+        let output = match &self.call.args.output {
             None => output,
             Some(directory) => {
                 let output = directory.join(output.strip_prefix(&base).unwrap_or(&output));
@@ -194,7 +190,7 @@ impl<'a, W: Work> Batch<'a, W> {
                 output
             }
         };
-        if self.session.args.output.is_some() && !lock(&self.tally).outputs.insert(output.clone()) {
+        if self.call.args.output.is_some() && !lock(&self.tally).outputs.insert(output.clone()) {
             let (name, output) = (path.display(), output.display());
             let failure = Failure::usage(format!(
                 "{name}: would be written to {output}, as another file was"
@@ -211,25 +207,25 @@ impl<'a, W: Work> Batch<'a, W> {
     fn failed(&self, input: Option<&Path>, failure: Failure) {
         lock(&self.tally).failed += 1;
         // The signal is reported once, at the end.
-        if self.session.interrupt.check().is_err() {
+        if self.call.interrupt.check().is_err() {
             return;
         }
         let error = failure.to_string();
-        self.session.progress.suspend(|| failure.report());
+        self.call.progress.suspend(|| failure.report());
         if let Some(input) = input {
             self.tell(&FileReport::failed(input, error));
         }
     }
 
     fn tell(&self, report: &FileReport) {
-        if self.session.args.json && stdout::write(report.to_string()).is_err() {
+        if self.call.args.json && stdout::write(report.to_string()).is_err() {
             // The reader has gone: do no more.
             self.is_ended.store(true, Ordering::Relaxed);
         }
     }
 
     fn is_ended(&self) -> bool {
-        self.is_ended.load(Ordering::Relaxed) || self.session.interrupt.check().is_err()
+        self.is_ended.load(Ordering::Relaxed) || self.call.interrupt.check().is_err()
     }
 }
 

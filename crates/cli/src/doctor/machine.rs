@@ -10,7 +10,7 @@ use oarlock::kernels::{aes, chacha20};
 use super::finding::Finding;
 use crate::failure::Failure;
 use crate::openssl::{self, Installed};
-use crate::openssl_conf::{Provider, UserConf};
+use crate::openssl_conf::{ProviderSection, UserConf};
 use crate::{cpu, options};
 
 pub(super) fn findings(provider: &Result<PathBuf, Failure>) -> Vec<Finding> {
@@ -87,7 +87,7 @@ fn of_openssl(version: Option<&str>) -> Finding {
 
 /// Asks the openssl command for its providers, with the configuration that `oarlock run` makes.
 fn at_work(module: &Path, user: &UserConf, has_command: bool) -> Finding {
-    let provider = Provider {
+    let provider = ProviderSection {
         module: module.as_os_str().as_bytes(),
         options: "",
         stats: None,

@@ -25,7 +25,7 @@ use self::file::INSTALLED_NAME;
 use self::place::{Place, in_file, works};
 use crate::failure::Failure;
 use crate::openssl::Installed;
-use crate::openssl_conf::{self, Conf, Provider, fits_a_line};
+use crate::openssl_conf::{self, Conf, ProviderSection, fits_a_line};
 use crate::{options, stdout};
 
 #[derive(Subcommand)]
@@ -113,7 +113,7 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
     let refuse = |what: &dyn std::fmt::Display| Failure::new(format!("not installed: {what}"));
     let user = Conf::parse(&conf, &own.without)
         .map_err(|broken| refuse(&openssl_conf::Untouched::Broken(broken.to_string())))?;
-    let provider = Provider {
+    let provider = ProviderSection {
         module: target.as_os_str().as_bytes(),
         options: &args.options,
         stats: None,
