@@ -13,8 +13,8 @@ use oarlock::kernels::cpu::{Cpu, Feature};
 use oarlock::{Accelerator, Calibration, MachineCosts, OperationCost};
 use serde::{Deserialize, Serialize};
 
+use crate::cpu;
 use crate::failure::{Failure, reason};
-use crate::options;
 
 /// The file's content.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -158,9 +158,9 @@ impl MadeBy {
     fn this(cpu: Cpu) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").into(),
-            cpu: options::cpu_model(),
+            cpu: cpu::model(),
             features: cpu.features().map(Feature::name).map(Into::into).collect(),
-            cpus: options::cpus(),
+            cpus: cpu::count(),
         }
     }
 }

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use oarlock::device::Operation;
 use oarlock::{Accelerator, Reservation};
-use oarlock_file::openssl_enc::{Body, Derivation, Digest, Header, ITERATIONS, IV_BYTES, derive};
+use oarlock_file::openssl_enc::{
+    Body, Derivation, Digest, Header, ITERATIONS, IV_BYTES, KeyAndIv, derive,
+};
 use oarlock_file::{Direction, Error};
 use zeroize::Zeroizing;
 
@@ -115,7 +117,7 @@ pub(crate) fn decrypt(args: &DecArgs) -> Result<(), Failure> {
 
 fn run(args: &Args, direction: Direction, is_legacy: bool) -> Result<(), Failure> {
     let accelerator = accelerator(args)?;
-    let (input, header, (key, iv)) = if args.is_raw()? {
+    let (input, header, KeyAndIv { key, iv }) = if args.is_raw()? {
         let raw = raw(args)?;
         (Input::open(args.input.as_deref())?, None, raw)
     } else {
@@ -196,8 +198,6 @@ fn accelerator(args: &Args) -> Result<Accelerator, Failure> {
     options::build_calibrated(options)
 }
 
-type KeyAndIv = (Zeroizing<Vec<u8>>, Zeroizing<[u8; IV_BYTES]>);
-
 /// Key and IV as given.
 fn raw(args: &Args) -> Result<KeyAndIv, Failure> {
     let text = args.iv.as_deref().unwrap_or_default();
@@ -219,7 +219,7 @@ fn raw(args: &Args) -> Result<KeyAndIv, Failure> {
         }
         (None, None) => Err(args.no_key()),
     }?;
-    Ok((key, iv))
+    Ok(KeyAndIv { key, iv })
 }
 
 fn from_passphrase(
@@ -240,8 +240,8 @@ fn from_passphrase(
         None => passphrase::ask(direction == Direction::Encrypt),
     }?;
     warn(direction);
-    let made = derive(args.cipher, &passphrase, &header.salt, derivation, args.md);
-    Ok((made.key, made.iv))
+    let salt = &header.salt;
+    Ok(derive(args.cipher, &passphrase, salt, derivation, args.md))
 }
 
 /// Warns of what a user with a passphrase may not expect.

@@ -5,11 +5,13 @@
 //! job.rs        a file from one end to the other      passphrase.rs from a file, asked for
 //! input.rs      where bytes come from                 output.rs     where they go: temporary name, rename
 //! interrupt.rs  Ctrl-C seen without a thread          progress.rs   the bar
-//! devices.rs    what this machine has, self-tested    options.rs    the accelerator
-//! cache.rs      a stored calibration                  failure.rs    the one line on stderr
+//! options.rs    the accelerator                       cache.rs      a stored calibration
+//! cpu.rs        the CPU of this machine               stdout.rs     text and JSON on standard output
 //! manual.rs     manual pages from the same definitions
+//! failure.rs    the one line on stderr
 //!
 //! age/          encrypt, decrypt, keygen, inspect: age files
+//! devices/      what this machine has, self-tested
 //! run/          one command with the provider    provider/      the same for the whole machine
 //! doctor/       whether programs will take it
 //! serve.rs      the cryptoserver   pki.rs   its certificates   sign.rs   a signature from it
@@ -18,6 +20,7 @@
 
 mod age;
 mod cache;
+mod cpu;
 mod devices;
 mod doctor;
 mod enc;
@@ -38,8 +41,9 @@ mod provider;
 mod run;
 mod serve;
 mod sign;
+mod stdout;
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -138,7 +142,7 @@ fn carry_out(command: Command) -> Result<ExitCode, Failure> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "oarlock", &mut script);
-            to_stdout(&script)
+            stdout::write(&script)
         }
     }?;
     Ok(ExitCode::SUCCESS)
@@ -147,7 +151,7 @@ fn carry_out(command: Command) -> Result<ExitCode, Failure> {
 fn bench(args: &oarlock_bench::args::Args) -> Result<(), Failure> {
     let peers = [oarlock_bench::peers::openssl::PEER];
     let args = oarlock_bench::args::Args {
-        calibration: cache::read(options::cpu()?).ok(),
+        calibration: cache::read(cpu::visible()?).ok(),
         ..args.clone()
     };
     oarlock_bench::run(&args, &peers, &mut io::stdout().lock()).map_err(|error| match error {
@@ -160,17 +164,8 @@ fn bench(args: &oarlock_bench::args::Args) -> Result<(), Failure> {
 fn show(help: &clap::Error) -> Result<(), Failure> {
     let text = help.render();
     if io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
-        to_stdout(text.ansi().to_string().as_bytes())
+        stdout::write(text.ansi().to_string())
     } else {
-        to_stdout(text.to_string().as_bytes())
+        stdout::write(text.to_string())
     }
-}
-
-/// Writes all of `bytes`, where `print!` would panic on a closed pipe.
-fn to_stdout(bytes: &[u8]) -> Result<(), Failure> {
-    let mut stdout = io::stdout().lock();
-    stdout
-        .write_all(bytes)
-        .and_then(|()| stdout.flush())
-        .map_err(|error| Failure::new(format!("standard output: {}", failure::reason(&error))))
 }

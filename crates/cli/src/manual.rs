@@ -7,6 +7,7 @@ use clap::Command;
 use clap_mangen::Man;
 
 use crate::failure::{Failure, reason};
+use crate::stdout;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &Args, mut root: Command) -> Result<(), Failure> {
                 ))
             })?,
         };
-        return crate::to_stdout(&render(page)?.1);
+        return stdout::write(&render(page)?.1);
     };
     let mut pages = vec![root];
     while let Some(page) = pages.pop() {

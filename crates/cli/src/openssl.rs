@@ -67,7 +67,7 @@ impl Installed {
 
 /// A provider as `openssl list -providers` lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub(crate) struct ListedProvider {
     /// Its name in the configuration.
     pub(crate) name: String,
     /// Whether it offers anything.
@@ -75,20 +75,20 @@ pub(crate) struct Listed {
 }
 
 /// The providers of programs that read `conf`, or why they cannot be listed.
-pub(crate) fn providers(conf: &Path) -> Result<Vec<Listed>, String> {
+pub(crate) fn providers(conf: &Path) -> Result<Vec<ListedProvider>, String> {
     let text = list(
         Command::new("openssl")
             .args(["list", "-providers"])
             .env("OPENSSL_CONF", conf),
     )?;
-    let mut listed: Vec<Listed> = Vec::new();
+    let mut listed: Vec<ListedProvider> = Vec::new();
     for line in text.lines() {
         if let Some(status) = line.trim().strip_prefix("status: ") {
             if let Some(last) = listed.last_mut() {
                 last.is_active = status == "active";
             }
         } else if let Some(name) = line.strip_prefix("  ").filter(|it| !it.starts_with(' ')) {
-            listed.push(Listed {
+            listed.push(ListedProvider {
                 name: name.into(),
                 is_active: false,
             });

@@ -1,19 +1,14 @@
 //! The accelerator of this process, and its options.
 
-use std::fs;
-use std::thread::available_parallelism;
-
-use oarlock::device::visible_cpu;
-use oarlock::kernels::cpu::Cpu;
 use oarlock::{Accelerator, Builder, Calibration, Options};
 
-use crate::cache;
 use crate::failure::Failure;
+use crate::{cache, cpu};
 
 /// From `name=value,...`. Unless set, a cipher may use a thread for every CPU, since the process has
 /// only one cipher.
 pub(crate) fn parse(text: &str) -> Result<Options, Failure> {
-    format!("cipher_threads={},{text}", cpus())
+    format!("cipher_threads={},{text}", cpu::count())
         .parse()
         .map_err(|error| Failure::usage(format!("--options: {error}")))
 }
@@ -31,7 +26,7 @@ pub(crate) fn of_provider(text: &str) -> Result<(), Failure> {
             &format!("{text},{}", more.to_string_lossy()),
         )?;
     }
-    cpu().map(drop)
+    cpu::visible().map(drop)
 }
 
 pub(crate) fn build(options: Options) -> Result<Accelerator, Failure> {
@@ -40,7 +35,7 @@ pub(crate) fn build(options: Options) -> Result<Accelerator, Failure> {
 
 /// One that plans by the stored calibration, if it fits this machine.
 pub(crate) fn build_calibrated(options: Options) -> Result<Accelerator, Failure> {
-    match cache::read(cpu()?) {
+    match cache::read(cpu::visible()?) {
         Ok(calibration) => calibrated(options, calibration),
         Err(_) => build(options),
     }
@@ -55,29 +50,9 @@ pub(crate) fn calibrated(
     built(builder.calibration(calibration))
 }
 
-/// The CPU as `OARLOCK_CPU` leaves it.
-pub(crate) fn cpu() -> Result<Cpu, Failure> {
-    visible_cpu().map_err(|error| Failure::usage(error.to_string()))
-}
-
-/// The kernel's name for it.
-pub(crate) fn cpu_model() -> String {
-    fs::read_to_string("/proc/cpuinfo")
-        .ok()
-        .and_then(|text| {
-            let line = text.lines().find(|line| line.starts_with("model name"))?;
-            Some(line.split_once(':')?.1.trim().to_string())
-        })
-        .unwrap_or_else(|| std::env::consts::ARCH.into())
-}
-
+/// Builds, and refuses options that do not fit this machine.
 pub(crate) fn built(builder: Builder) -> Result<Accelerator, Failure> {
     builder
         .build()
         .map_err(|error| Failure::usage(error.to_string()))
-}
-
-/// CPUs that this process may use.
-pub(crate) fn cpus() -> usize {
-    available_parallelism().map_or(1, usize::from)
 }

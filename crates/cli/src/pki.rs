@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use oarlock_net::pki::{PkiRequest, new_rsa_key};
 
 use crate::failure::{Failure, reason};
+use crate::stdout;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -83,7 +84,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         .iter()
         .map(|path| format!("{}\n", path.display()))
         .collect::<String>();
-    crate::to_stdout(names.as_bytes())
+    stdout::write(&names)
 }
 
 fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ use oarlock_net::server::{self, Server};
 use tracing_subscriber::EnvFilter;
 
 use crate::failure::Failure;
+use crate::stdout;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             devices.collect::<Vec<_>>().join(", "),
             found.keys.join(", ")
         );
-        return crate::to_stdout(text.as_bytes());
+        return stdout::write(&text);
     }
     server::serve(&args.config, change, announce).map_err(|error| fail(&error))
 }

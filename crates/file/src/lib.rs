@@ -18,7 +18,6 @@ mod pipeline;
 mod waiting;
 
 pub use error::Error;
-pub use pipeline::{
-    Cache, Direction, Done, Ends, Format, Range, Run, Watch, Workspace, run, run_alone, run_range,
-};
-pub use waiting::Waiting;
+pub use oarlock::Direction;
+pub use pipeline::{Cache, Done, Ends, Format, Range, Run, Workspace, run, run_alone, run_range};
+pub use waiting::{Waiting, Watch};

@@ -2,13 +2,21 @@
 
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::{error, fmt};
 
 use rustix::event::PollFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 
-use crate::Watch;
+/// Supervises the work: checks for signals and draws progress.
+pub trait Watch: Sync {
+    /// Whether to end early.
+    fn is_stopped(&self) -> bool;
+    /// Waits until `file` is ready for `what`, or has ended; false to end early.
+    fn wait(&self, file: BorrowedFd<'_>, what: PollFlags) -> bool;
+    /// Reports that so many more bytes of plaintext have been written, or have been read and written sealed.
+    fn advanced(&self, bytes: u64);
+}
 
 /// A file that is read or written, and waited for only as long as a [`Watch`] allows: a signal is noticed
 /// even while no input arrives, or while the output is not read.

@@ -5,11 +5,11 @@ use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
 
-use oarlock::Usage;
 use oarlock::device::Operation;
+use oarlock::{Direction, Usage};
 
 use crate::abi::{Param, Params};
-use crate::dispatch::{Cipher, Data, Direction, Offered};
+use crate::dispatch::{Cipher, Data, Offered};
 use crate::error::Reason;
 use crate::provider::Provider;
 
@@ -36,7 +36,7 @@ pub(crate) struct Counted<C> {
     cipher: C,
     usage: Arc<Usage>,
     operation: Operation,
-    direction: oarlock::Direction,
+    direction: Direction,
 }
 
 impl<C: Cipher> Cipher for Counted<C> {
@@ -53,7 +53,7 @@ impl<C: Cipher> Cipher for Counted<C> {
             cipher: C::new(provider, operation)?,
             usage: provider.usage.clone()?,
             operation,
-            direction: oarlock::Direction::Encrypt,
+            direction: Direction::Encrypt,
         })
     }
 
@@ -63,10 +63,7 @@ impl<C: Cipher> Cipher for Counted<C> {
         key: Option<&[u8]>,
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
-        self.direction = match direction {
-            Direction::Encrypt => oarlock::Direction::Encrypt,
-            Direction::Decrypt => oarlock::Direction::Decrypt,
-        };
+        self.direction = direction;
         self.cipher.init(direction, key, iv)
     }
 

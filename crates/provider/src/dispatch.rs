@@ -7,17 +7,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
 use inout::InOutBuf;
+use oarlock::Direction;
 use oarlock::device::Operation;
 
 use crate::abi::{Dispatch, Param, Params, cipher_function};
 use crate::error::{Errors, Reason};
 use crate::provider::Provider;
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Direction {
-    Encrypt,
-    Decrypt,
-}
 
 /// The context of a cipher.
 pub(crate) trait Cipher: Clone {
@@ -79,7 +74,7 @@ impl Data {
         if self.input.is_null() || self.input_bytes == 0 {
             return &[];
         }
-        // SAFETY: as the caller of this function says.
+        // SAFETY: the input is valid for so many bytes and no thread writes to it, as the caller says.
         unsafe { std::slice::from_raw_parts(self.input, self.input_bytes) }
     }
 
@@ -209,7 +204,8 @@ unsafe extern "C" fn encrypt_init<C: Cipher>(
     iv_bytes: usize,
     params: *mut Param,
 ) -> c_int {
-    // SAFETY: as of this function.
+    // SAFETY: the core hands over a context of this cipher, that no other call uses now, and what a key, an
+    // IV and parameters need, as `init` demands.
     unsafe {
         init::<C>(
             context,
@@ -229,7 +225,8 @@ unsafe extern "C" fn decrypt_init<C: Cipher>(
     iv_bytes: usize,
     params: *mut Param,
 ) -> c_int {
-    // SAFETY: as of this function.
+    // SAFETY: the core hands over a context of this cipher, that no other call uses now, and what a key, an
+    // IV and parameters need, as `init` demands.
     unsafe {
         init::<C>(
             context,
@@ -241,6 +238,10 @@ unsafe extern "C" fn decrypt_init<C: Cipher>(
     }
 }
 
+/// # Safety
+/// `context` is null or of `newctx::<A>` or `dupctx` where `A::Cipher` is `C`, and no other call with
+/// it is under way. A key or IV that is not null has the length beside it, and `params`
+/// is null or an array that ends with [`Param::END`].
 unsafe fn init<C: Cipher>(
     context: *mut c_void,
     direction: Direction,
@@ -385,7 +386,7 @@ unsafe fn writing<C: Cipher>(
     written: *mut usize,
     run: impl FnOnce(&mut C) -> Result<usize, Reason>,
 ) -> c_int {
-    // SAFETY: as of this function.
+    // SAFETY: the caller says of `context` what `with` demands, and that `written` is a place for a length.
     unsafe {
         with::<C>(context, |cipher| {
             *written = 0;
@@ -396,7 +397,8 @@ unsafe fn writing<C: Cipher>(
 }
 
 /// # Safety
-/// As of [`writing`].
+/// `context` is null or of `newctx::<A>` or `dupctx` where `A::Cipher` is `C`, and no other call with
+/// it is under way.
 #[inline(always)]
 unsafe fn with<C: Cipher>(
     context: *mut c_void,
@@ -405,7 +407,7 @@ unsafe fn with<C: Cipher>(
     if context.is_null() {
         return 0;
     }
-    // SAFETY: as the caller says.
+    // SAFETY: it is not null, so it is a `Context<C>` that no other call uses now, as the caller says.
     let context = unsafe { &mut *context.cast::<Context<C>>() };
     catching(0, || match run(&mut context.cipher) {
         Ok(()) => 1,

@@ -1,11 +1,12 @@
 //! Oarlock as a provider for OpenSSL 3.0 and later (provider(7)).
 //!
 //! ```text
-//! OSSL_provider_init   provider.rs   options, and the algorithms that gain on this CPU
+//! OSSL_provider_init   entry.rs      options, and the algorithms that gain on this CPU
 //! dispatch tables      dispatch.rs   one for each algorithm; panics end here
 //! a context            cipher/       init, update, final and parameters as in the default
 //!                                    provider, around a context of the engine
 //!                      counted.rs    the same, counted for `oarlock run --stats`
+//! from load to unload  provider.rs   the engine, how to raise errors, the counters
 //! ```
 //!
 //! The library exports `OSSL_provider_init` alone and takes no symbol of libcrypto, so it runs inside
@@ -17,8 +18,9 @@ mod abi;
 mod cipher;
 mod counted;
 mod dispatch;
+mod entry;
 mod error;
 mod provider;
 mod reserve;
 
-pub use provider::OSSL_provider_init;
+pub use entry::OSSL_provider_init;

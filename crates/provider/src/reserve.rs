@@ -78,7 +78,7 @@ impl<A> Reserved<A> {
     /// # Safety
     /// If it is, the caller is its owner, and does not use it any more.
     unsafe fn give(&self, address: *mut u8) -> bool {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller owns the slot, if it is one, and does not use it any more.
         unsafe { self.small.give(address) || self.large.give(address) }
     }
 }
@@ -98,7 +98,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Reserved<A> {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as of `alloc`.
+        // SAFETY: the layout is the caller's, whose duties are the same.
         let memory = unsafe { self.allocator.alloc_zeroed(layout) };
         if !memory.is_null() {
             return memory;
@@ -185,7 +185,7 @@ impl<const BYTES: usize> Slots<BYTES> {
     /// Whether `address` was one of its slots.
     ///
     /// # Safety
-    /// As of [`Reserved::give`].
+    /// If it was, the caller owns that slot, and does not use it any more.
     unsafe fn give(&self, address: *mut u8) -> bool {
         let Some(place) = self.place(address) else {
             return false;
@@ -223,12 +223,12 @@ mod tests {
             if self.is_spent.load(Ordering::Relaxed) {
                 return null_mut();
             }
-            // SAFETY: as of this function.
+            // SAFETY: the layout is the caller's, whose duties are the same.
             unsafe { System.alloc(layout) }
         }
 
         unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-            // SAFETY: as of this function.
+            // SAFETY: memory and layout are the caller's, whose duties are the same.
             unsafe { System.dealloc(memory, layout) }
         }
     }
@@ -376,7 +376,7 @@ mod tests {
                 }
             }
             for (slot, bytes) in held {
-                // SAFETY: as above.
+                // SAFETY: it was allocated with this layout, and is given back once.
                 unsafe { reserve.dealloc(slot, layout(bytes)) };
             }
         };

@@ -68,10 +68,11 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "oarlock-provider",
         &[
-            &["provider"],
+            &["entry"],
             &["cipher"],
             &["counted"],
             &["dispatch"],
+            &["provider"],
             &["error"],
             &["abi", "reserve"],
         ],
@@ -96,6 +97,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
                 "passphrase",
                 "progress",
             ],
+            &["cpu", "stdout"],
             &["failure"],
         ],
     ),
@@ -162,8 +164,4 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
 ///
 /// Both numbers have to be as they are found, so that none grows and each improvement stays. A
 /// target that is in order has no line here.
-pub const KNOWN: &[(&str, usize, usize)] = &[
-    ("oarlock-file", 15, 1),
-    ("oarlock-provider", 19, 3),
-    ("oarlock-cli", 39, 8),
-];
+pub const KNOWN: &[(&str, usize, usize)] = &[];

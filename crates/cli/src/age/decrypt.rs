@@ -12,10 +12,13 @@ use oarlock_file::age::{
 use oarlock_file::{Error, Range, Waiting};
 use zeroize::Zeroizing;
 
-use super::job::{self, Done, Hands, Session, refused};
+use super::job::{self, Call, Hands};
+use super::keys::WORK_FACTOR_MAX;
+use super::report::Outcome;
 use super::{EXTENSION, keys, many, no_passphrase};
 use crate::failure::Failure;
 use crate::input::Input;
+use crate::job::refused;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -40,11 +43,11 @@ Examples:
   oarlock decrypt -i key.txt --range 1G:512 disk.img.age | xxd";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let session = Session::new(&args.common)?;
+    let call = Call::new(&args.common)?;
     if !args.common.is_many() {
-        return job::one(&session, |input, output, hands| {
+        return job::one(&call, |input, output, hands| {
             let keys = Keys::new(args, identities(args)?);
-            Decrypt::new(&session, args, keys).file(input, output, hands)
+            Decrypt::new(&call, args, keys).file(input, output, hands)
         });
     }
     if args.range.is_some() {
@@ -52,30 +55,26 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     match shared_identities(&args.identity) {
         Some(identities) => {
-            let decrypt = Decrypt::new(&session, args, Keys::new(args, identities));
-            many::run_on_threads(&session, &decrypt)
+            let decrypt = Decrypt::new(&call, args, Keys::new(args, identities));
+            many::run_on_threads(&call, &decrypt)
         }
         None => {
-            let decrypt = Decrypt::new(&session, args, Keys::new(args, identities(args)?));
-            many::run_on_one_thread(&session, &decrypt)
+            let decrypt = Decrypt::new(&call, args, Keys::new(args, identities(args)?));
+            many::run_on_one_thread(&call, &decrypt)
         }
     }
 }
 
 struct Decrypt<'a, I> {
-    session: &'a Session<'a>,
+    call: &'a Call<'a>,
     range: Option<PartOf>,
     keys: Keys<'a, I>,
 }
 
 impl<'a, I: AsIdentity> Decrypt<'a, I> {
-    fn new(session: &'a Session<'a>, args: &'a Args, keys: Keys<'a, I>) -> Self {
+    fn new(call: &'a Call<'a>, args: &'a Args, keys: Keys<'a, I>) -> Self {
         let range = args.range;
-        Self {
-            session,
-            range,
-            keys,
-        }
+        Self { call, range, keys }
     }
 
     fn file(
@@ -83,18 +82,18 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
         mut input: Input,
         output: Option<&Path>,
         hands: Hands<'_>,
-    ) -> Result<Done, Failure> {
-        let session = self.session;
-        let cpu = session.accelerator.cpu();
+    ) -> Result<Outcome, Failure> {
+        let call = self.call;
+        let cpu = call.accelerator.cpu();
         let fail = |name: &str| {
             let name = name.to_string();
             // A read that a signal ended fails, too.
-            move |error| match session.interrupt.check() {
+            move |error| match call.interrupt.check() {
                 Err(interrupted) => interrupted,
                 Ok(()) => refused(&name, error),
             }
         };
-        let begun = first_bytes(session, &input)?;
+        let begun = first_bytes(call, &input)?;
         if begun.last() == Some(&b'-') {
             if self.range.is_some() {
                 return Err(Failure::usage(format!(
@@ -104,11 +103,11 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
             }
             let file = input.file.try_clone();
             let file = file.map_err(|error| input.failed(0, &error))?;
-            let rest = Waiting::new(&file, input.size.is_some(), session);
+            let rest = Waiting::new(&file, input.size.is_some(), call);
             let armored = armored::Armored::new(std::io::Cursor::new(begun).chain(rest));
             let armored = armored.map_err(fail(&input.name))?;
             let identities = self.keys.of(&input.name, &armored.header)?;
-            let job = session.job(input, output, true)?;
+            let job = call.job(input, output, true)?;
             let result = armored
                 .open(&identities, cpu, job.written(), &mut |bytes| {
                     job.advance(bytes)
@@ -127,7 +126,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
         };
         let rest: Box<dyn Read + '_> = match start {
             Some(_) => Box::new(BufReader::with_capacity(HEADER_BYTES, &input.file)),
-            None => Box::new(Waiting::new(&input.file, false, session)),
+            None => Box::new(Waiting::new(&input.file, false, call)),
         };
         let mut reader = (&begun[..]).chain(rest);
         let header = Header::read(&mut reader).map_err(fail(&input.name))?;
@@ -154,7 +153,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
                 .seek(SeekFrom::Start(at))
                 .map_err(|error| input.failed(at, &error))?;
         }
-        let job = session.job(input, output, true)?;
+        let job = call.job(input, output, true)?;
         let result = match range {
             Some(range) if range.bytes == 0 => Ok(()),
             range => job.run(&decryptor.payload, hands, range),
@@ -175,7 +174,7 @@ impl<I: AsIdentity> many::Work for Decrypt<'_, I> {
         "a name that does not end in .age"
     }
 
-    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Done, Failure> {
+    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Outcome, Failure> {
         self.file(input, Some(output), hands)
     }
 }
@@ -244,8 +243,8 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 /// Reads up to the first byte that is not white space, which tells whether there is armor.
-fn first_bytes(session: &Session<'_>, input: &Input) -> Result<Vec<u8>, Failure> {
-    let mut reader = Waiting::new(&input.file, input.size.is_some(), session);
+fn first_bytes(call: &Call<'_>, input: &Input) -> Result<Vec<u8>, Failure> {
+    let mut reader = Waiting::new(&input.file, input.size.is_some(), call);
     let mut begun = Vec::new();
     let mut byte = [0];
     while begun.len() < WHITE_SPACE_BYTES_MAX {
@@ -253,7 +252,7 @@ fn first_bytes(session: &Session<'_>, input: &Input) -> Result<Vec<u8>, Failure>
             Ok(0) => break,
             Ok(_) => begun.push(byte[0]),
             Err(error) => {
-                session.interrupt.check()?;
+                call.interrupt.check()?;
                 return Err(input.failed(begun.len() as u64, &error));
             }
         }
@@ -373,8 +372,6 @@ fn shared_identities(paths: &[String]) -> Option<Vec<Box<dyn Identity + Send + S
     Some(identities)
 }
 
-/// The maximum of age, too: 4 GiB and half a minute.
-pub(super) const WORK_FACTOR_MAX: u8 = 22;
 const WHITE_SPACE_BYTES_MAX: usize = 1024;
 /// Most headers have less.
 const HEADER_BYTES: usize = 1024;

@@ -7,11 +7,13 @@ use age::cli_common::{Passphrase, read_or_generate_passphrase};
 use age::{Recipient, scrypt};
 use oarlock_file::age::{Encryptor, armored};
 
-use super::job::{self, Done, Hands, Session, refused};
-use super::keys::Shared;
+use super::job::{self, Call, Hands};
+use super::keys::SharedRecipient;
+use super::report::Outcome;
 use super::{EXTENSION, keys, many, no_passphrase};
 use crate::failure::Failure;
 use crate::input::Input;
+use crate::job::refused;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -48,18 +50,18 @@ Examples:
   age -d -i key.txt backup.tar.age | tar x";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let session = Session::new(&args.common)?;
+    let call = Call::new(&args.common)?;
     if args.common.is_many() {
         let encrypt = Encrypt {
-            session: &session,
+            call: &call,
             recipients: recipients(args)?,
             armor: args.armor,
         };
-        return many::run_on_threads(&session, &encrypt);
+        return many::run_on_threads(&call, &encrypt);
     }
-    job::one(&session, |input, output, hands| {
+    job::one(&call, |input, output, hands| {
         let encrypt = Encrypt {
-            session: &session,
+            call: &call,
             recipients: recipients(args)?,
             armor: args.armor,
         };
@@ -68,17 +70,22 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 struct Encrypt<'a> {
-    session: &'a Session<'a>,
-    recipients: Vec<Shared>,
+    call: &'a Call<'a>,
+    recipients: Vec<SharedRecipient>,
     armor: bool,
 }
 
 impl Encrypt<'_> {
-    fn file(&self, input: Input, output: Option<&Path>, hands: Hands<'_>) -> Result<Done, Failure> {
+    fn file(
+        &self,
+        input: Input,
+        output: Option<&Path>,
+        hands: Hands<'_>,
+    ) -> Result<Outcome, Failure> {
         let recipients: Vec<&dyn Recipient> = self.recipients.iter().map(|r| &**r as _).collect();
-        let encryptor = Encryptor::new(&recipients, self.session.accelerator.cpu())
+        let encryptor = Encryptor::new(&recipients, self.call.accelerator.cpu())
             .map_err(|error| refused("recipients", error))?;
-        let job = self.session.job(input, output, self.armor)?;
+        let job = self.call.job(input, output, self.armor)?;
         let result = if self.armor {
             armored::seal(&encryptor, &mut job.read(), job.written(), &mut |bytes| {
                 job.advance(bytes)
@@ -114,12 +121,12 @@ impl many::Work for Encrypt<'_> {
         "a name that ends in .age, as if encrypted already"
     }
 
-    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Done, Failure> {
+    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Outcome, Failure> {
         self.file(input, Some(output), hands)
     }
 }
 
-fn recipients(args: &Args) -> Result<Vec<Shared>, Failure> {
+fn recipients(args: &Args) -> Result<Vec<SharedRecipient>, Failure> {
     if args.passphrase {
         let passphrase = match read_or_generate_passphrase() {
             Ok(Passphrase::Typed(passphrase)) => passphrase,

@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use oarlock_file::age::armored::{Armored, BEGIN};
 use oarlock_file::age::{Header, NONCE_BYTES, SEALED_CHUNK_BYTES, TAG_BYTES};
 
-use super::job::refused;
 use crate::failure::Failure;
 use crate::input::Input;
+use crate::job::refused;
+use crate::stdout;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             Ok(found.to_text())
         });
         match text {
-            Ok(text) => crate::to_stdout(text.as_bytes())?,
+            Ok(text) => stdout::write(&text)?,
             Err(failure) if inputs.len() == 1 => return Err(failure),
             Err(failure) => {
                 failure.report();
@@ -91,7 +92,7 @@ impl Findings {
     fn of(input: &Input) -> Result<Self, Failure> {
         let fail = |error| refused(&input.name, error);
         let reading = |error: io::Error| input.failed(0, &error);
-        let mut counted = Counted {
+        let mut counted = CountingReader {
             input: io::BufReader::new(&input.file),
             bytes: 0,
         };
@@ -216,12 +217,12 @@ fn post_quantum(header: &Header) -> PostQuantum {
 }
 
 /// Counts what is read.
-struct Counted<R> {
+struct CountingReader<R> {
     input: R,
     bytes: u64,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(buffer)?;
         self.bytes += count as u64;

@@ -9,15 +9,14 @@ use oarlock::{Accelerator, Reservation};
 use oarlock_file::{Cache, Ends, Error, Format, Range, Waiting, Watch, Workspace};
 use rustix::event::PollFlags;
 
-use super::many::Line;
+use super::report::{FileReport, Outcome};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::interrupt::Interrupt;
-pub(super) use crate::job::refused;
 use crate::job::{Threads, failed};
-use crate::options;
 use crate::output::{Naming, Output, Target};
 use crate::progress::{Progress, When};
+use crate::{options, stdout};
 
 /// Arguments that `encrypt` and `decrypt` share.
 #[derive(clap::Args)]
@@ -91,7 +90,7 @@ impl Common {
 }
 
 /// One call of the command.
-pub(super) struct Session<'a> {
+pub(super) struct Call<'a> {
     pub(super) args: &'a Common,
     pub(super) accelerator: Accelerator,
     pub(super) interrupt: Interrupt,
@@ -106,22 +105,14 @@ pub(super) enum Hands<'a> {
     This(&'a mut Workspace),
 }
 
-/// The outcome for one file.
-#[derive(Clone, Copy)]
-pub(super) struct Done {
-    /// Bytes read, from the start to the end of the file or of the requested part.
-    pub(super) bytes_read: Option<u64>,
-    pub(super) bytes_written: Option<u64>,
-}
-
 /// One file on its way.
-pub(super) struct Job<'a> {
-    session: &'a Session<'a>,
+pub(super) struct FileJob<'a> {
+    call: &'a Call<'a>,
     pub(super) input: Input,
     pub(super) output: Output,
 }
 
-impl<'a> Session<'a> {
+impl<'a> Call<'a> {
     pub(super) fn new(args: &'a Common) -> Result<Self, Failure> {
         let mut options = options::parse("")?;
         options.reservation = Reservation::Shared;
@@ -149,7 +140,7 @@ impl<'a> Session<'a> {
         input: Input,
         output: Option<&Path>,
         is_text: bool,
-    ) -> Result<Job<'a>, Failure> {
+    ) -> Result<FileJob<'a>, Failure> {
         if output.is_none() && !is_text && std::io::stdout().is_terminal() {
             return Err(Failure::usage(
                 "encrypted bytes do not go to a terminal: name a file with -o, or write text with -a",
@@ -167,8 +158,8 @@ impl<'a> Session<'a> {
         };
         let output = target.open(naming)?;
         output.check_apart_from(&input.file)?;
-        Ok(Job {
-            session: self,
+        Ok(FileJob {
+            call: self,
             input,
             output,
         })
@@ -193,7 +184,7 @@ impl<'a> Session<'a> {
     }
 }
 
-impl Watch for Session<'_> {
+impl Watch for Call<'_> {
     fn is_stopped(&self) -> bool {
         self.interrupt.check().is_err()
     }
@@ -207,7 +198,7 @@ impl Watch for Session<'_> {
     }
 }
 
-impl<'a> Job<'a> {
+impl<'a> FileJob<'a> {
     /// The rest of the input, from where it stands, or a part of it.
     pub(super) fn run(
         &self,
@@ -215,24 +206,24 @@ impl<'a> Job<'a> {
         hands: Hands<'_>,
         range: Option<Range>,
     ) -> Result<(), Failure> {
-        let session = self.session;
+        let call = self.call;
         let ends = Ends {
             input: &self.input.file,
             input_bytes: self.input.size,
             output: self.output.file(),
             is_positional: self.output.is_positional,
             is_regular: self.output.is_regular,
-            makes_holes: session.args.sparse && self.output.is_new(),
+            makes_holes: call.args.sparse && self.output.is_new(),
             cache: Cache::for_file(self.input.size.unwrap_or(0)),
         };
-        let (accelerator, helpers) = (&session.accelerator, session.helpers());
+        let (accelerator, helpers) = (&call.accelerator, call.helpers());
         match (range, hands) {
             (Some(range), _) => {
-                oarlock_file::run_range(accelerator, helpers, &ends, format, session, range)
+                oarlock_file::run_range(accelerator, helpers, &ends, format, call, range)
             }
-            (None, Hands::All) => oarlock_file::run(accelerator, helpers, &ends, format, session),
+            (None, Hands::All) => oarlock_file::run(accelerator, helpers, &ends, format, call),
             (None, Hands::This(workspace)) => {
-                oarlock_file::run_alone(workspace, &ends, format, session)
+                oarlock_file::run_alone(workspace, &ends, format, call)
             }
         }
         .map_err(|error| self.failed(error))
@@ -240,30 +231,30 @@ impl<'a> Job<'a> {
 
     /// In the words of the command.
     pub(super) fn failed(&self, error: Error) -> Failure {
-        self.session.failed(&self.input, &self.output, error)
+        self.call.failed(&self.input, &self.output, error)
     }
 
     /// The input, for reading on this thread.
-    pub(super) fn read(&self) -> Waiting<'_, Session<'a>> {
-        Waiting::new(&self.input.file, self.input.size.is_some(), self.session)
+    pub(super) fn read(&self) -> Waiting<'_, Call<'a>> {
+        Waiting::new(&self.input.file, self.input.size.is_some(), self.call)
     }
 
     /// The output, for writing on this thread.
-    pub(super) fn written(&self) -> Waiting<'_, Session<'a>> {
-        Waiting::new(self.output.file(), self.output.is_regular, self.session)
+    pub(super) fn written(&self) -> Waiting<'_, Call<'a>> {
+        Waiting::new(self.output.file(), self.output.is_regular, self.call)
     }
 
     /// So many bytes done; whether to go on.
     pub(super) fn advance(&self, bytes: u64) -> bool {
-        self.session.advanced(bytes);
-        !self.session.is_stopped()
+        self.call.advanced(bytes);
+        !self.call.is_stopped()
     }
 
     /// Gives the output its name, when all has gone well, and removes the input if that is asked for.
-    pub(super) fn end(self, result: Result<(), Failure>) -> Result<Done, Failure> {
+    pub(super) fn end(self, result: Result<(), Failure>) -> Result<Outcome, Failure> {
         result?;
-        let args = self.session.args;
-        self.session.interrupt.check()?;
+        let args = self.call.args;
+        self.call.interrupt.check()?;
         let (bytes_read, bytes_written) = (self.input.size, self.output.bytes());
         if args.preserve {
             self.output.preserve(&self.input.file)?;
@@ -272,7 +263,7 @@ impl<'a> Job<'a> {
         if args.rm {
             self.input.remove()?;
         }
-        Ok(Done {
+        Ok(Outcome {
             bytes_read,
             bytes_written,
         })
@@ -281,10 +272,10 @@ impl<'a> Job<'a> {
 
 /// One input to one output.
 pub(super) fn one(
-    session: &Session<'_>,
-    work: impl FnOnce(Input, Option<&Path>, Hands<'_>) -> Result<Done, Failure>,
+    call: &Call<'_>,
+    work: impl FnOnce(Input, Option<&Path>, Hands<'_>) -> Result<Outcome, Failure>,
 ) -> Result<(), Failure> {
-    let args = session.args;
+    let args = call.args;
     let output = args
         .output
         .as_deref()
@@ -301,17 +292,17 @@ pub(super) fn one(
     }
     let began = Instant::now();
     // Before a passphrase is asked for.
-    session.target(output)?;
+    call.target(output)?;
     let result = Input::open(args.input()).and_then(|input| {
-        session.progress.expect(input.size);
+        call.progress.expect(input.size);
         let name = input.name.clone();
-        work(input, output, Hands::All).map(|done| (name, done))
+        work(input, output, Hands::All).map(|outcome| (name, outcome))
     });
-    session.progress.clear();
-    let (name, done) = result?;
+    call.progress.clear();
+    let (name, outcome) = result?;
     if let Some(output) = output.filter(|_| args.json) {
-        let line = Line::done(Path::new(&name), output, done, began.elapsed());
-        crate::to_stdout(line.to_string().as_bytes())?;
+        let report = FileReport::done(Path::new(&name), output, outcome, began.elapsed());
+        stdout::write(report.to_string())?;
     }
     Ok(())
 }

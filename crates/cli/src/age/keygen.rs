@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 use super::keys;
 use crate::failure::{Failure, reason};
 use crate::input::Input;
+use crate::stdout;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         ))
     };
     let Some(path) = &args.output else {
-        return crate::to_stdout(text.as_bytes());
+        return stdout::write(&text);
     };
     let written = OpenOptions::new()
         .write(true)

@@ -20,13 +20,13 @@ use age::{
 use oarlock_file::age::{FileKey, Stanza, hybrid};
 use zeroize::Zeroizing;
 
-use super::decrypt::WORK_FACTOR_MAX;
-use super::{one_line, unreadable};
+use super::unreadable;
 use crate::failure::{Failure, reason};
 use crate::input::Input;
+use crate::job::one_line;
 
 /// A recipient that several threads may share.
-pub(super) type Shared = Box<dyn Recipient + Send + Sync>;
+pub(super) type SharedRecipient = Box<dyn Recipient + Send + Sync>;
 
 /// Where recipients come from.
 pub(super) struct Recipients<'a> {
@@ -40,9 +40,9 @@ pub(super) struct Recipients<'a> {
 
 impl Recipients<'_> {
     /// `reads_stdin`: standard input is what is encrypted.
-    pub(super) fn read(&self, reads_stdin: bool) -> Result<Vec<Shared>, Failure> {
+    pub(super) fn read(&self, reads_stdin: bool) -> Result<Vec<SharedRecipient>, Failure> {
         let mut stdin = Stdin(reads_stdin);
-        let mut recipients: Vec<Shared> = Vec::new();
+        let mut recipients: Vec<SharedRecipient> = Vec::new();
         let mut others = Vec::new();
         for text in self.strings {
             if text.starts_with(HYBRID_RECIPIENT) {
@@ -54,7 +54,7 @@ impl Recipients<'_> {
             } else if let Ok(recipient) = text.parse::<x25519::Recipient>() {
                 recipients.push(Box::new(recipient));
             } else {
-                others.push(Line::argument(text));
+                others.push(KeyLine::argument(text));
             }
         }
         let mut files = Vec::new();
@@ -114,8 +114,8 @@ pub(super) fn native_recipient(line: &str) -> Option<String> {
 
 /// Those that the `age` crate knows. It gets all at once, because it runs a plugin once for all of its
 /// recipients; to find a wrong one, it gets each alone.
-fn other_recipients(lines: &[Line<'_>]) -> Result<Vec<Shared>, Failure> {
-    let read = |lines: &[Line<'_>]| {
+fn other_recipients(lines: &[KeyLine<'_>]) -> Result<Vec<SharedRecipient>, Failure> {
+    let read = |lines: &[KeyLine<'_>]| {
         let texts = lines.iter().map(|line| line.text.to_owned()).collect();
         let mut nothing = StdinGuard::new(true);
         read_recipients(texts, Vec::new(), Vec::new(), None, &mut nothing)
@@ -134,7 +134,7 @@ fn other_recipients(lines: &[Line<'_>]) -> Result<Vec<Shared>, Failure> {
 struct Locked(Mutex<Box<dyn Recipient + Send>>);
 
 impl Locked {
-    fn shared(recipient: Box<dyn Recipient + Send>) -> Shared {
+    fn shared(recipient: Box<dyn Recipient + Send>) -> SharedRecipient {
         Box::new(Self(Mutex::new(recipient)))
     }
 }
@@ -190,7 +190,7 @@ impl IdentitySource {
         }
     }
 
-    fn into_recipients(self) -> Result<Vec<Shared>, Failure> {
+    fn into_recipients(self) -> Result<Vec<SharedRecipient>, Failure> {
         let listed = match self {
             Self::Encrypted(encrypted) => encrypted.decrypt().map_err(|error| {
                 let why = one_line(&error.to_string());
@@ -268,12 +268,12 @@ impl Listed {
         Ok(identities)
     }
 
-    fn into_recipients(self) -> Result<Vec<Shared>, EncryptError> {
+    fn into_recipients(self) -> Result<Vec<SharedRecipient>, EncryptError> {
         let hybrid = self
             .hybrid
             .iter()
             .map(|identity| Box::new(identity.to_public()) as _);
-        let mut recipients: Vec<Shared> = hybrid.collect();
+        let mut recipients: Vec<SharedRecipient> = hybrid.collect();
         recipients.extend(self.others.to_recipients()?.into_iter().map(Locked::shared));
         Ok(recipients)
     }
@@ -360,13 +360,13 @@ impl Identity for Encrypted {
 }
 
 /// A line that is neither empty nor a comment, and where it stands.
-struct Line<'a> {
+struct KeyLine<'a> {
     text: &'a str,
     /// A file and the number in it; none of an argument.
     place: Option<(&'a str, usize)>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> KeyLine<'a> {
     fn argument(text: &'a str) -> Self {
         Self { text, place: None }
     }
@@ -396,12 +396,12 @@ impl<'a> Line<'a> {
 }
 
 /// Without empty lines and comments.
-fn lines<'a>(name: &'a str, bytes: &'a [u8]) -> Result<impl Iterator<Item = Line<'a>>, Failure> {
+fn lines<'a>(name: &'a str, bytes: &'a [u8]) -> Result<impl Iterator<Item = KeyLine<'a>>, Failure> {
     let text = std::str::from_utf8(bytes);
     let text = text.map_err(|_| Failure::usage(format!("{name}: not text")))?;
     let numbered = text.lines().zip(1..);
     let saying = numbered.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
-    Ok(saying.map(move |(text, number)| Line {
+    Ok(saying.map(move |(text, number)| KeyLine {
         text,
         place: Some((name, number)),
     }))
@@ -444,6 +444,8 @@ fn shortened(text: &str) -> String {
     begin
 }
 
+/// scrypt's log2 N. The maximum of age, too: 4 GiB and half a minute.
+pub(super) const WORK_FACTOR_MAX: u8 = 22;
 const HYBRID_RECIPIENT: &str = "age1pq1";
 const HYBRID_IDENTITY: &str = "AGE-SECRET-KEY-PQ-1";
 const ARMOR: &[u8] = b"-----BEGIN AGE ENCRYPTED FILE-----";

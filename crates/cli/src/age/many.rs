@@ -2,19 +2,20 @@
 //! threads share the others, one after the other.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use oarlock_file::Workspace;
 use walkdir::WalkDir;
 
-use super::job::{Common, Done, Hands, Session};
+use super::job::{Call, Common, Hands};
+use super::report::{FileReport, Outcome};
 use crate::failure::{Failure, reason};
 use crate::input::Input;
+use crate::stdout;
 
 /// What to do with each.
 pub(super) trait Work {
@@ -23,33 +24,29 @@ pub(super) trait Work {
     /// Why a file is skipped.
     fn passed_over(&self) -> &'static str;
     /// Does it.
-    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Done, Failure>;
+    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Outcome, Failure>;
 }
 
 /// Processes all files of the command line. A failure is reported at once, and the others go on.
-pub(super) fn run_on_threads(
-    session: &Session<'_>,
-    work: &(impl Work + Sync),
-) -> Result<(), Failure> {
-    let batch = Batch::new(session, work)?;
+pub(super) fn run_on_threads(call: &Call<'_>, work: &(impl Work + Sync)) -> Result<(), Failure> {
+    let batch = Batch::new(call, work)?;
     let do_short_ones = || batch.do_short_ones();
-    session
-        .accelerator
-        .work_together(session.helpers(), &do_short_ones);
+    call.accelerator
+        .work_together(call.helpers(), &do_short_ones);
     batch.end()
 }
 
 /// The same where one thread must do everything before the data, such as asking a plugin.
-pub(super) fn run_on_one_thread(session: &Session<'_>, work: &impl Work) -> Result<(), Failure> {
-    let batch = Batch::new(session, work)?;
+pub(super) fn run_on_one_thread(call: &Call<'_>, work: &impl Work) -> Result<(), Failure> {
+    let batch = Batch::new(call, work)?;
     batch.do_short_ones();
     batch.end()
 }
 
 struct Batch<'a, W> {
-    session: &'a Session<'a>,
+    call: &'a Call<'a>,
     work: &'a W,
-    sources: Mutex<Sources<'a>>,
+    sources: Mutex<Candidates<'a>>,
     /// Left for all threads together.
     long: Mutex<Vec<Pair>>,
     tally: Mutex<Tally>,
@@ -71,22 +68,22 @@ struct Pair {
 }
 
 impl<'a, W: Work> Batch<'a, W> {
-    fn new(session: &'a Session<'a>, work: &'a W) -> Result<Self, Failure> {
-        if session.args.reads_stdin() {
+    fn new(call: &'a Call<'a>, work: &'a W) -> Result<Self, Failure> {
+        if call.args.reads_stdin() {
             return Err(Failure::usage(
                 "--each, --recursive and several files need names, and standard input has none",
             ));
         }
-        if let Some(directory) = &session.args.output {
+        if let Some(directory) = &call.args.output {
             fs::create_dir_all(directory).map_err(|error| {
                 let (name, reason) = (directory.display(), reason(&error));
                 Failure::new(format!("{name}: not a directory for the outputs: {reason}"))
             })?;
         }
         Ok(Self {
-            session,
+            call,
             work,
-            sources: Mutex::new(Sources::new(session.args)),
+            sources: Mutex::new(Candidates::new(call.args)),
             long: Mutex::new(Vec::new()),
             tally: Mutex::new(Tally::default()),
             is_ended: AtomicBool::new(false),
@@ -99,8 +96,8 @@ impl<'a, W: Work> Batch<'a, W> {
         for pair in &long {
             self.do_one(pair, Hands::All);
         }
-        self.session.progress.clear();
-        self.session.interrupt.check()?;
+        self.call.progress.clear();
+        self.call.interrupt.check()?;
         let tally = lock(&self.tally);
         if tally.passed_over > 0 {
             crate::failure::note(&format!(
@@ -155,7 +152,7 @@ impl<'a, W: Work> Batch<'a, W> {
         match result {
             Ok(done) => {
                 lock(&self.tally).done += 1;
-                self.tell(&Line::done(
+                self.tell(&FileReport::done(
                     &pair.input,
                     &pair.output,
                     done,
@@ -167,8 +164,8 @@ impl<'a, W: Work> Batch<'a, W> {
     }
 
     /// Where the output goes.
-    fn pair(&self, source: Source) -> Option<Pair> {
-        let Source { path, base, found } = source;
+    fn pair(&self, source: Candidate) -> Option<Pair> {
+        let Candidate { path, base, found } = source;
         let Some(output) = self.work.output_name(&path) else {
             if found {
                 lock(&self.tally).passed_over += 1;
@@ -179,7 +176,7 @@ impl<'a, W: Work> Batch<'a, W> {
             }
             return None;
         };
-        let output = match &self.session.args.output {
+        let output = match &self.call.args.output {
             None => output,
             Some(directory) => {
                 let output = directory.join(output.strip_prefix(&base).unwrap_or(&output));
@@ -193,7 +190,7 @@ impl<'a, W: Work> Batch<'a, W> {
                 output
             }
         };
-        if self.session.args.output.is_some() && !lock(&self.tally).outputs.insert(output.clone()) {
+        if self.call.args.output.is_some() && !lock(&self.tally).outputs.insert(output.clone()) {
             let (name, output) = (path.display(), output.display());
             let failure = Failure::usage(format!(
                 "{name}: would be written to {output}, as another file was"
@@ -210,30 +207,30 @@ impl<'a, W: Work> Batch<'a, W> {
     fn failed(&self, input: Option<&Path>, failure: Failure) {
         lock(&self.tally).failed += 1;
         // The signal is reported once, at the end.
-        if self.session.interrupt.check().is_err() {
+        if self.call.interrupt.check().is_err() {
             return;
         }
         let error = failure.to_string();
-        self.session.progress.suspend(|| failure.report());
+        self.call.progress.suspend(|| failure.report());
         if let Some(input) = input {
-            self.tell(&Line::failed(input, error));
+            self.tell(&FileReport::failed(input, error));
         }
     }
 
-    fn tell(&self, line: &Line) {
-        if self.session.args.json && crate::to_stdout(line.to_string().as_bytes()).is_err() {
+    fn tell(&self, report: &FileReport) {
+        if self.call.args.json && stdout::write(report.to_string()).is_err() {
             // The reader has gone: do no more.
             self.is_ended.store(true, Ordering::Relaxed);
         }
     }
 
     fn is_ended(&self) -> bool {
-        self.is_ended.load(Ordering::Relaxed) || self.session.interrupt.check().is_err()
+        self.is_ended.load(Ordering::Relaxed) || self.call.interrupt.check().is_err()
     }
 }
 
 /// A file of the command line, or one that was found in a directory.
-struct Source {
+struct Candidate {
     path: PathBuf,
     /// The part of its path that is dropped below -o.
     base: PathBuf,
@@ -241,13 +238,13 @@ struct Source {
 }
 
 /// The files of the command line and of directories, one after the other.
-struct Sources<'a> {
+struct Candidates<'a> {
     args: &'a Common,
     arguments: std::slice::Iter<'a, PathBuf>,
     walk: Option<(PathBuf, walkdir::IntoIter)>,
 }
 
-impl<'a> Sources<'a> {
+impl<'a> Candidates<'a> {
     fn new(args: &'a Common) -> Self {
         Self {
             args,
@@ -257,8 +254,8 @@ impl<'a> Sources<'a> {
     }
 }
 
-impl Iterator for Sources<'_> {
-    type Item = Result<Source, Failure>;
+impl Iterator for Candidates<'_> {
+    type Item = Result<Candidate, Failure>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -266,7 +263,7 @@ impl Iterator for Sources<'_> {
                 match walk.next() {
                     None => self.walk = None,
                     Some(Ok(entry)) if entry.file_type().is_file() => {
-                        return Some(Ok(Source {
+                        return Some(Ok(Candidate {
                             base: base.clone(),
                             path: entry.into_path(),
                             found: true,
@@ -285,7 +282,7 @@ impl Iterator for Sources<'_> {
             let path = self.arguments.next()?;
             let base = path.parent().unwrap_or(Path::new("")).to_path_buf();
             if !path.is_dir() {
-                return Some(Ok(Source {
+                return Some(Ok(Candidate {
                     path: path.clone(),
                     base,
                     found: false,
@@ -301,53 +298,6 @@ impl Iterator for Sources<'_> {
             let walk = WalkDir::new(path).sort_by_file_name().into_iter();
             self.walk = Some((base, walk));
         }
-    }
-}
-
-/// The report of one file, for programs.
-#[derive(serde::Serialize)]
-pub(super) struct Line {
-    input: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes_read: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bytes_written: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seconds: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-}
-
-impl Line {
-    pub(super) fn done(input: &Path, output: &Path, done: Done, took: Duration) -> Self {
-        Self {
-            input: input.display().to_string(),
-            output: Some(output.display().to_string()),
-            bytes_read: done.bytes_read,
-            bytes_written: done.bytes_written,
-            seconds: Some(took.as_secs_f64()),
-            error: None,
-        }
-    }
-
-    fn failed(input: &Path, error: String) -> Self {
-        Self {
-            input: input.display().to_string(),
-            output: None,
-            bytes_read: None,
-            bytes_written: None,
-            seconds: None,
-            error: Some(error),
-        }
-    }
-}
-
-impl fmt::Display for Line {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let line = serde_json::to_string(self).map_err(|_| fmt::Error)?;
-        writeln!(f, "{line}")
     }
 }
 

@@ -5,6 +5,7 @@
 //! keygen.rs     a new identity                       inspect.rs   what a file shows without a key
 //! keys.rs       recipients and identities, in arguments and files
 //! job.rs        one file: ends, signals, bar         many.rs      files side by side, directories
+//! report.rs     what became of a file
 //! ```
 
 pub(crate) mod decrypt;
@@ -14,6 +15,7 @@ mod job;
 pub(crate) mod keygen;
 mod keys;
 mod many;
+mod report;
 
 use age::cli_common::ReadError;
 

@@ -9,10 +9,10 @@ use oarlock::kernels::cpu::Feature;
 use oarlock::{Accelerator, Options};
 use serde::Serialize;
 
+use super::rate::speed;
 use super::self_test::{PASSED, Unit, self_test};
-use super::speed;
 use crate::failure::Failure;
-use crate::options;
+use crate::{cpu, options};
 
 #[derive(Serialize)]
 pub(super) struct Listing {
@@ -40,11 +40,11 @@ struct OperationEntry {
     device: String,
     backend: String,
     /// All that offer it.
-    measured: Vec<Measured>,
+    measured: Vec<BackendEntry>,
 }
 
 #[derive(Serialize)]
-struct Measured {
+struct BackendEntry {
     device: String,
     backend: String,
     self_test: String,
@@ -66,7 +66,7 @@ impl Listing {
                         .map(|(other, _)| other)
                         .find(|other| *other != number);
                     let oracle = oracle.map(|other| &units[other].2);
-                    Measured {
+                    BackendEntry {
                         device: device.clone(),
                         backend: backend.clone(),
                         self_test: self_test(unit, operation, oracle),
@@ -82,9 +82,9 @@ impl Listing {
             })
             .collect();
         Ok(Self {
-            cpu: options::cpu_model(),
+            cpu: cpu::model(),
             features: accelerator.cpu().features().map(Feature::name).collect(),
-            cpus: options::cpus(),
+            cpus: cpu::count(),
             parallelism: accelerator.parallelism(),
             options: accelerator.options().to_string(),
             devices: accelerator

@@ -4,10 +4,12 @@
 //! ```text
 //! mod.rs       arguments, calibration        listing.rs    operations by device and backend
 //! plan.rs      ways of requests              self_test.rs  vectors, and one backend against another
+//! rate.rs      rates in words
 //! ```
 
 mod listing;
 mod plan;
+mod rate;
 mod self_test;
 
 use std::fmt::Write as _;
@@ -15,12 +17,12 @@ use std::io::Write as _;
 use std::time::Instant;
 
 use oarlock::{Accelerator, Options};
-use serde::Serialize;
 
 use self::listing::Listing;
+use self::rate::speed;
 use crate::cache::{self, Missing, Stored};
 use crate::failure::Failure;
-use crate::{options, to_stdout};
+use crate::{cpu, options, stdout};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -66,11 +68,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let listing = Listing::of(&accelerator)?;
     let text = if args.json {
-        to_json(&listing)?
+        stdout::json("devices", &listing)?
     } else {
         listing.to_text()
     };
-    to_stdout(text.as_bytes())?;
+    stdout::write(&text)?;
     let failed = listing.failed();
     if failed.is_empty() {
         Ok(())
@@ -84,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 /// As the other subcommands take it, with a note when a stored calibration is ignored.
 fn calibrated_if_stored(options: Options) -> Result<Accelerator, Failure> {
-    match cache::read(options::cpu()?) {
+    match cache::read(cpu::visible()?) {
         Ok(calibration) => options::calibrated(options, calibration),
         Err(missing) => {
             if let Missing::Unfit(why) = missing {
@@ -110,7 +112,7 @@ fn calibrate(options: Options, args: &Args) -> Result<(), Failure> {
         return written.map(drop);
     }
     let mut text = if json {
-        to_json(&stored)?
+        stdout::json("devices", &stored)?
     } else {
         costs_to_text(&stored)
     };
@@ -122,14 +124,8 @@ fn calibrate(options: Options, args: &Args) -> Result<(), Failure> {
             path.display()
         );
     }
-    to_stdout(text.as_bytes())?;
+    stdout::write(&text)?;
     written.map(drop)
-}
-
-fn to_json(value: &impl Serialize) -> Result<String, Failure> {
-    serde_json::to_string(value)
-        .map(|line| line + "\n")
-        .map_err(|error| Failure::new(format!("devices: {error}")))
 }
 
 fn costs_to_text(stored: &Stored) -> String {
@@ -159,14 +155,4 @@ fn costs_to_text(stored: &Stored) -> String {
         );
     }
     text
-}
-
-/// Three digits.
-fn speed(bytes_per_second: u64) -> String {
-    let bytes_per_second = bytes_per_second as f64;
-    match bytes_per_second {
-        ..1e8 => format!("{:.1} MB/s", bytes_per_second / 1e6),
-        ..1e10 => format!("{:.2} GB/s", bytes_per_second / 1e9),
-        _ => format!("{:.1} GB/s", bytes_per_second / 1e9),
-    }
 }

@@ -6,18 +6,18 @@ use oarlock::device::Operation;
 use oarlock::{Accelerator, PlanReport};
 use serde::Serialize;
 
-use super::{speed, to_json};
+use super::rate::speed;
 use crate::failure::Failure;
-use crate::{options, to_stdout};
+use crate::{cpu, stdout};
 
 pub(super) fn show(accelerator: &Accelerator, json: bool) -> Result<(), Failure> {
     let plan = Plan::of(accelerator);
     let text = if json {
-        to_json(&plan)?
+        stdout::json("devices", &plan)?
     } else {
         plan.to_text()
     };
-    to_stdout(text.as_bytes())
+    stdout::write(&text)
 }
 
 #[derive(Serialize)]
@@ -27,12 +27,12 @@ struct Plan {
     /// Threads that may work for one caller at once.
     parallelism: usize,
     options: String,
-    machine: Machine,
-    operations: Vec<Entry>,
+    machine: PlanMachine,
+    operations: Vec<PlanEntry>,
 }
 
 #[derive(Serialize)]
-struct Machine {
+struct PlanMachine {
     handoff_ns: u64,
     wake_ns: u64,
     other_core_bytes_per_second: u64,
@@ -41,7 +41,7 @@ struct Machine {
 }
 
 #[derive(Serialize)]
-struct Entry {
+struct PlanEntry {
     operation: &'static str,
     device: String,
     backend: String,
@@ -56,7 +56,7 @@ struct Entry {
     made_ahead: String,
 }
 
-impl From<PlanReport> for Entry {
+impl From<PlanReport> for PlanEntry {
     fn from(report: PlanReport) -> Self {
         Self {
             operation: report.operation.name(),
@@ -79,11 +79,11 @@ impl Plan {
     fn of(accelerator: &Accelerator) -> Self {
         let (machine, source) = accelerator.machine_costs();
         Self {
-            cpu: options::cpu_model(),
-            cpus: options::cpus(),
+            cpu: cpu::model(),
+            cpus: cpu::count(),
             parallelism: accelerator.parallelism(),
             options: accelerator.options().to_string(),
-            machine: Machine {
+            machine: PlanMachine {
                 handoff_ns: machine.handoff_ns,
                 wake_ns: machine.wake_ns,
                 other_core_bytes_per_second: machine.other_core_bytes_per_second,
@@ -94,7 +94,7 @@ impl Plan {
                 .iter()
                 // An operation that no device offers, or that only a caller can bring, has no plan.
                 .filter_map(|operation| accelerator.plan(*operation).ok())
-                .map(Entry::from)
+                .map(PlanEntry::from)
                 .collect(),
         }
     }

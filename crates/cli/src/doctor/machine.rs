@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use oarlock::kernels::cpu::{Cpu, Feature};
 use oarlock::kernels::{aes, chacha20};
 
-use super::Finding;
+use super::finding::Finding;
 use crate::failure::Failure;
 use crate::openssl::{self, Installed};
-use crate::openssl_conf::{Provider, UserConf};
-use crate::options;
+use crate::openssl_conf::{ProviderSection, UserConf};
+use crate::{cpu, options};
 
 pub(super) fn findings(provider: &Result<PathBuf, Failure>) -> Vec<Finding> {
     let mut findings = of_cpu();
@@ -34,7 +34,7 @@ pub(super) fn findings(provider: &Result<PathBuf, Failure>) -> Vec<Finding> {
 }
 
 fn of_cpu() -> Vec<Finding> {
-    let cpu = match (options::of_provider(""), options::cpu()) {
+    let cpu = match (options::of_provider(""), cpu::visible()) {
         (Ok(()), Ok(cpu)) => cpu,
         (Err(wrong), _) | (_, Err(wrong)) => {
             let text = format!("{wrong}: the provider will load and offer nothing");
@@ -42,9 +42,9 @@ fn of_cpu() -> Vec<Finding> {
         }
     };
     let features: Vec<_> = cpu.features().map(Feature::name).collect();
-    let text = format!("{}: {}", options::cpu_model(), features.join(" "));
+    let text = format!("{}: {}", cpu::model(), features.join(" "));
     let mut findings = vec![Finding::ok("CPU", text), of_kernels(cpu)];
-    findings.push(match options::cpus() {
+    findings.push(match cpu::count() {
         1 => Finding::note("CPUs", "1: nothing is spread over cores"),
         many => Finding::ok("CPUs", many.to_string()),
     });
@@ -87,7 +87,7 @@ fn of_openssl(version: Option<&str>) -> Finding {
 
 /// Asks the openssl command for its providers, with the configuration that `oarlock run` makes.
 fn at_work(module: &Path, user: &UserConf, has_command: bool) -> Finding {
-    let provider = Provider {
+    let provider = ProviderSection {
         module: module.as_os_str().as_bytes(),
         options: "",
         stats: None,

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! machine.rs   CPU, OpenSSL, the provider's file, options, the user's configuration, and a trial
+//! finding.rs   a line of the answer
 //! program.rs   what a file is: script, linked with which library, privileged      elf.rs   reads it
 //! ```
 
 mod elf;
+mod finding;
 mod machine;
 mod program;
 
@@ -16,10 +18,11 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
+use self::finding::{Finding, State};
 use crate::failure::Failure;
 use crate::provider::file;
 use crate::run::{self, Report};
-use crate::to_stdout;
+use crate::stdout;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -74,55 +77,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         stats: report,
     };
     let text = if args.json {
-        serde_json::to_string(&answer)
-            .map(|line| line + "\n")
-            .map_err(|error| Failure::new(format!("doctor: {error}")))?
+        stdout::json("doctor", &answer)?
     } else {
         answer.to_text()
     };
-    to_stdout(text.as_bytes())?;
+    stdout::write(&text)?;
     Ok(ExitCode::from(u8::from(!answer.takes_it)))
-}
-
-/// One line.
-#[derive(Debug, Serialize)]
-struct Finding {
-    state: State,
-    /// What it is about.
-    about: &'static str,
-    text: String,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    Ok,
-    /// Worth knowing, but not an obstacle.
-    Note,
-    /// The provider is not taken.
-    No,
-}
-
-impl Finding {
-    fn ok(about: &'static str, text: impl Into<String>) -> Self {
-        Self::new(State::Ok, about, text)
-    }
-
-    fn note(about: &'static str, text: impl Into<String>) -> Self {
-        Self::new(State::Note, about, text)
-    }
-
-    fn no(about: &'static str, text: impl Into<String>) -> Self {
-        Self::new(State::No, about, text)
-    }
-
-    fn new(state: State, about: &'static str, text: impl Into<String>) -> Self {
-        Self {
-            state,
-            about,
-            text: text.into(),
-        }
-    }
 }
 
 /// What `--json` has.

@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::Finding;
 use super::elf::Linked;
+use super::finding::Finding;
 
 pub(super) fn findings(program: &OsStr) -> Vec<Finding> {
     let Some(mut path) = which(program) else {

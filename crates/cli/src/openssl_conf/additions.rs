@@ -22,7 +22,7 @@ use super::reader::{Conf, DEFAULT, is_name};
 
 /// The provider as the configuration names it.
 #[derive(Clone, Debug)]
-pub(crate) struct Provider<'a> {
+pub(crate) struct ProviderSection<'a> {
     /// The absolute path of its file.
     pub(crate) module: &'a [u8],
     /// In the engine's grammar; may be empty.
@@ -77,7 +77,7 @@ impl fmt::Display for Untouched {
 
 impl Additions {
     /// What `conf` lacks.
-    pub(crate) fn to(conf: &Conf, provider: &Provider<'_>) -> Result<Self, Untouched> {
+    pub(crate) fn to(conf: &Conf, provider: &ProviderSection<'_>) -> Result<Self, Untouched> {
         let mut additions = Self::default();
         for entry in &ENTRIES {
             additions.add_entry(conf, entry)?;

@@ -20,7 +20,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-pub(crate) use self::additions::{Additions, Provider, Untouched};
+pub(crate) use self::additions::{Additions, ProviderSection, Untouched};
 pub(crate) use self::reader::{Broken, Conf};
 use crate::failure::{Failure, reason};
 use crate::openssl;
@@ -78,7 +78,7 @@ impl UserConf {
     }
 
     /// What to add to it, or why it is left alone.
-    pub(crate) fn additions(&self, provider: &Provider<'_>) -> Result<Additions, Untouched> {
+    pub(crate) fn additions(&self, provider: &ProviderSection<'_>) -> Result<Additions, Untouched> {
         match &self.read {
             Ok(conf) => Additions::to(conf, provider),
             Err(broken) => Err(Untouched::Broken(broken.to_string())),

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use super::file::is_installed;
 use crate::openssl_conf::Conf;
 
 /// A file with and without our lines.
@@ -84,7 +85,7 @@ pub(super) fn module(lines: &[u8]) -> Option<PathBuf> {
     let conf = Conf::parse(Path::new("block"), lines).ok()?;
     let path = conf.value(b"oarlock_sect", b"module")?;
     let path = PathBuf::from(OsStr::from_bytes(path));
-    super::is_installed_module(&path).then_some(path)
+    is_installed(&path).then_some(path)
 }
 
 /// The options in our lines.

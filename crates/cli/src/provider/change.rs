@@ -10,6 +10,7 @@ use similar::TextDiff;
 use tempfile::NamedTempFile;
 
 use crate::failure::{Failure, reason};
+use crate::stdout;
 
 /// A file and its new content.
 pub(super) struct Change<'a> {
@@ -72,7 +73,7 @@ pub(super) fn ask(yes: bool) -> Result<(), Failure> {
             "nothing was changed: no terminal to ask on: give --yes",
         ));
     }
-    crate::to_stdout(b"Change it? [y/N] ")?;
+    stdout::write(b"Change it? [y/N] ")?;
     let mut answer = String::new();
     let read = io::stdin().lock().read_line(&mut answer);
     match (read, answer.trim()) {

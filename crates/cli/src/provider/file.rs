@@ -1,5 +1,6 @@
 //! Where the provider's file is.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
@@ -43,6 +44,11 @@ pub(crate) fn find(given: Option<&Path>) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
+/// Whether `install` put this file there.
+pub(super) fn is_installed(path: &Path) -> bool {
+    path.is_absolute() && path.file_name() == Some(OsStr::new(INSTALLED_NAME))
+}
+
 fn usual_places() -> Vec<PathBuf> {
     let mut folders = Vec::new();
     // Behind links, so that a link in a folder of commands leads to where the command was unpacked.
@@ -59,5 +65,7 @@ fn usual_places() -> Vec<PathBuf> {
     folders.iter().flat_map(files).collect()
 }
 
+/// Its name in OpenSSL's folder of modules: that of the provider.
+pub(super) const INSTALLED_NAME: &str = "oarlock.so";
 /// Its names in cargo's target folder and in OpenSSL's folder of modules.
-const NAMES: [&str; 2] = ["liboarlock_provider.so", "oarlock.so"];
+const NAMES: [&str; 2] = ["liboarlock_provider.so", INSTALLED_NAME];

@@ -3,15 +3,15 @@
 //! ```text
 //! mod.rs      arguments, install, uninstall      block.rs    our lines in a file that is not ours
 //! status.rs   whether it is installed and works      change.rs   difference, question, temporary name, rename
-//! file.rs     where the provider's file is
+//! file.rs     where the provider's file is        place.rs   the configuration that is changed
 //! ```
 
 mod block;
 mod change;
 pub(crate) mod file;
+mod place;
 mod status;
 
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -21,10 +21,12 @@ use clap::{Args, Subcommand};
 
 use self::block::Divided;
 use self::change::{Change, failed};
+use self::file::INSTALLED_NAME;
+use self::place::{Place, in_file, works};
 use crate::failure::Failure;
-use crate::openssl::{self, Installed};
-use crate::openssl_conf::{self, Conf, Provider, fits_a_line};
-use crate::{options, to_stdout};
+use crate::openssl::Installed;
+use crate::openssl_conf::{self, Conf, ProviderSection, fits_a_line};
+use crate::{options, stdout};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -35,13 +37,6 @@ pub(crate) enum Command {
     Uninstall(UninstallArgs),
     /// Say whether it is installed and works; exit status 1 if not
     Status(StatusArgs),
-}
-
-#[derive(Args)]
-pub(crate) struct Place {
-    /// The configuration, instead of the machine's openssl.cnf
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -118,7 +113,7 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
     let refuse = |what: &dyn std::fmt::Display| Failure::new(format!("not installed: {what}"));
     let user = Conf::parse(&conf, &own.without)
         .map_err(|broken| refuse(&openssl_conf::Untouched::Broken(broken.to_string())))?;
-    let provider = Provider {
+    let provider = ProviderSection {
         module: target.as_os_str().as_bytes(),
         options: &args.options,
         stats: None,
@@ -129,13 +124,13 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
     let module = fs::read(&found).map_err(failed(&found))?;
     let module_is_there = fs::read(&target).is_ok_and(|there| there == module);
     if after == before && module_is_there {
-        return say("already installed: nothing to do\n");
+        return stdout::write("already installed: nothing to do\n");
     }
 
     let change = Change::new(&conf, &before, &after);
-    say(&change.difference())?;
+    stdout::write(change.difference())?;
     if !module_is_there {
-        say(&format!(
+        stdout::write(format!(
             "copies {} to {}\n",
             found.display(),
             target.display()
@@ -160,7 +155,7 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
         return Err(refuse(&why));
     }
     change.commit(made)?;
-    say("installed: programs that start from now on take it\n")
+    stdout::write("installed: programs that start from now on take it\n")
 }
 
 fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
@@ -172,13 +167,13 @@ fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
         block: Some(lines),
     } = own
     else {
-        return say("not installed: nothing to do\n");
+        return stdout::write("not installed: nothing to do\n");
     };
     let change = Change::new(&conf, &before, &without);
-    say(&change.difference())?;
+    stdout::write(change.difference())?;
     let module = block::module(&lines).filter(|path| path.is_file());
     if let Some(module) = &module {
-        say(&format!("removes {}\n", module.display()))?;
+        stdout::write(format!("removes {}\n", module.display()))?;
     }
     change::ask(args.yes)?;
     change.commit(change.prepare()?)?;
@@ -189,34 +184,13 @@ fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
     match fs::read(&backup) {
         Ok(bytes) if bytes == without => {
             fs::remove_file(&backup).map_err(failed(&backup))?;
-            say("uninstalled: the file is again as it was, byte for byte\n")
+            stdout::write("uninstalled: the file is again as it was, byte for byte\n")
         }
-        Ok(_) => say(&format!(
+        Ok(_) => stdout::write(format!(
             "uninstalled: later changes by hand stay; the original is in {}\n",
             backup.display()
         )),
-        Err(_) => say("uninstalled\n"),
-    }
-}
-
-/// Whether programs that read `conf` get the provider; if not, why.
-fn works(conf: &Path) -> Result<(), String> {
-    let providers = openssl::providers(conf)?;
-    match providers.iter().find(|provider| provider.name == "oarlock") {
-        Some(provider) if provider.is_active => Ok(()),
-        Some(_) => Err("the provider loads and offers nothing: its options are wrong".into()),
-        None => Err("openssl does not load the provider".into()),
-    }
-}
-
-impl Place {
-    /// The file itself, after links, which must not be replaced.
-    fn find(&self) -> Result<PathBuf, Failure> {
-        let path = match &self.config {
-            Some(path) => path.clone(),
-            None => Installed::find().configuration(),
-        };
-        path.canonicalize().map_err(failed(&path))
+        Err(_) => stdout::write("uninstalled\n"),
     }
 }
 
@@ -227,7 +201,7 @@ fn module_target(folder: Option<&Path>) -> Result<PathBuf, Failure> {
         Failure::usage("openssl does not name its folder of modules: give one with --module-dir")
     })?;
     let folder = folder.canonicalize().map_err(failed(folder))?;
-    let target = folder.join(MODULE_FILE);
+    let target = folder.join(INSTALLED_NAME);
     if fits_a_line(target.as_os_str()) {
         Ok(target)
     } else {
@@ -236,20 +210,4 @@ fn module_target(folder: Option<&Path>) -> Result<PathBuf, Failure> {
             folder.display()
         )))
     }
-}
-
-fn in_file(path: &Path, what: &str) -> String {
-    format!("{}: {what}", path.display())
-}
-
-fn say(text: &str) -> Result<(), Failure> {
-    to_stdout(text.as_bytes())
-}
-
-/// Its name in OpenSSL's folder of modules: that of the provider.
-const MODULE_FILE: &str = "oarlock.so";
-
-/// Whether `install` put this file there.
-fn is_installed_module(path: &Path) -> bool {
-    path.is_absolute() && path.file_name() == Some(OsStr::new(MODULE_FILE))
 }

@@ -7,9 +7,11 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::{Place, block, in_file, say};
+use super::block;
+use super::change::failed;
+use super::place::{Place, in_file, works};
 use crate::failure::Failure;
-use crate::options;
+use crate::{options, stdout};
 
 /// What `--json` has.
 #[derive(Serialize)]
@@ -24,14 +26,12 @@ struct Status {
 pub(super) fn run(place: &Place, json: bool) -> Result<ExitCode, Failure> {
     let status = Status::of(place.find()?)?;
     if json {
-        let line = serde_json::to_string(&status)
-            .map_err(|error| Failure::new(format!("status: {error}")))?;
-        say(&(line + "\n"))?;
+        stdout::write(stdout::json("status", &status)?)?;
     } else {
-        say(&status.to_text())?;
+        stdout::write(status.to_text())?;
     }
-    let works = status.is_installed && status.problems.is_empty();
-    Ok(if works {
+    let is_working = status.is_installed && status.problems.is_empty();
+    Ok(if is_working {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -40,7 +40,7 @@ pub(super) fn run(place: &Place, json: bool) -> Result<ExitCode, Failure> {
 
 impl Status {
     fn of(config: PathBuf) -> Result<Self, Failure> {
-        let bytes = fs::read(&config).map_err(super::failed(&config))?;
+        let bytes = fs::read(&config).map_err(failed(&config))?;
         let mut problems = Vec::new();
         let lines = match block::divide(&bytes) {
             Ok(divided) => divided.block,
@@ -69,7 +69,7 @@ impl Status {
         });
         problems.extend(wrong_options);
         if problems.is_empty() {
-            problems.extend(super::works(&config).err());
+            problems.extend(works(&config).err());
         }
         Ok(Self {
             config,

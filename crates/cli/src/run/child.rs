@@ -59,4 +59,6 @@ fn not_run(command: &Command, error: &io::Error) -> Failure {
 }
 
 const FORWARDED: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
-const OWN_FAILURE: u8 = super::OWN_FAILURE;
+/// The exit status where oarlock itself fails. As for env(1) and timeout(1): distinct from the exit status
+/// of most commands.
+pub(super) const OWN_FAILURE: u8 = 125;

@@ -18,9 +18,10 @@ use std::process::{Command, ExitCode, Stdio};
 
 use oarlock::Usage;
 
+use self::child::OWN_FAILURE;
 pub(crate) use self::report::Report;
 use crate::failure::{Failure, reason};
-use crate::openssl_conf::{Provider, Untouched, UserConf};
+use crate::openssl_conf::{ProviderSection, Untouched, UserConf};
 use crate::{options, provider};
 
 #[derive(clap::Args)]
@@ -111,7 +112,7 @@ impl Prepared {
         let usage = stats.then(|| Usage::create(&counters)).transpose();
         let usage = usage
             .map_err(|error| Failure::new(format!("{}: {}", counters.display(), reason(&error))))?;
-        let offered = Provider {
+        let offered = ProviderSection {
             module: module.as_os_str().as_bytes(),
             options,
             stats: stats.then(|| counters.as_os_str().as_bytes()),
@@ -147,7 +148,7 @@ impl Prepared {
     /// configuration loads beside it.
     fn report(&self) -> Result<Report, Failure> {
         let counted = self.usage.as_ref().map(Usage::read).unwrap_or_default();
-        let offered = Provider {
+        let offered = ProviderSection {
             module: self.module.as_os_str().as_bytes(),
             options: &self.options,
             stats: None,
@@ -177,6 +178,3 @@ fn open_folder() -> Result<tempfile::TempDir, Failure> {
     std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).map_err(fail)?;
     Ok(folder)
 }
-
-/// As for env(1) and timeout(1): distinct from the exit status of most commands.
-const OWN_FAILURE: u8 = 125;

@@ -14,13 +14,13 @@ pub(crate) struct Report {
     /// Processes that loaded the provider.
     pub(crate) processes: u64,
     /// By operation, direction and size class.
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<ReportLine>,
     /// The sum of the lines that were measured; negative where stock OpenSSL would have been faster.
     pub(crate) saved_seconds: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Line {
+pub(crate) struct ReportLine {
     operation: &'static str,
     direction: &'static str,
     /// Requests of this class have at least so many bytes, and less than twice that.
@@ -42,7 +42,7 @@ impl Report {
     /// Measures the lines that made 99 % of the bytes: stock OpenSSL and OpenSSL with `configuration`, in
     /// turn, with requests of the average length.
     pub(crate) fn of(counted: &Counted, configuration: &Path) -> Self {
-        let mut lines: Vec<_> = counted.lines.iter().map(Line::of).collect();
+        let mut lines: Vec<_> = counted.lines.iter().map(ReportLine::of).collect();
         let mut by_bytes: Vec<usize> = (0..lines.len()).collect();
         by_bytes.sort_by_key(|at| std::cmp::Reverse(lines[*at].bytes));
         let all: u64 = lines.iter().map(|line| line.bytes).sum();
@@ -132,7 +132,7 @@ impl Report {
     }
 }
 
-impl Line {
+impl ReportLine {
     fn of(line: &CountedLine) -> Self {
         Self {
             operation: line.operation.name(),

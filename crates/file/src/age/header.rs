@@ -14,8 +14,8 @@ use sha2::Sha256;
 use zeroize::Zeroizing;
 
 use super::hybrid::POST_QUANTUM_LABEL;
-use super::read_exact;
 use crate::Error;
+use crate::bytes::read_exact;
 
 /// The first line of every file of this version.
 pub const VERSION_LINE: &[u8] = b"age-encryption.org/v1\n";

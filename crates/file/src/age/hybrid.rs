@@ -32,8 +32,8 @@ use hpke::rand_core::{CryptoRng, TryCryptoRng, TryRng};
 use hpke::{Deserializable as _, HpkeError, Kem, OpModeR, OpModeS, Serializable as _};
 use zeroize::Zeroizing;
 
-use super::random;
 use crate::Error;
+use crate::bytes::random;
 
 /// The first argument of its stanzas.
 pub const STANZA_TAG: &str = "mlkem768x25519";

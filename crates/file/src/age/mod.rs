@@ -19,20 +19,17 @@ mod payload;
 
 pub use age_core::format::{FileKey, Stanza};
 pub use header::{Header, VERSION_LINE};
-pub use payload::{CHUNK_BYTES, Payload, SEALED_CHUNK_BYTES, TAG_BYTES};
+pub use payload::{CHUNK_BYTES, NONCE_BYTES, Payload, SEALED_CHUNK_BYTES, TAG_BYTES};
 
 use std::io::Read;
 
 use ::age::{Identity, Recipient};
 use age_core::format::FILE_KEY_BYTES;
+use oarlock::Direction;
 use oarlock::kernels::cpu::Cpu;
 
 use crate::Error;
 use crate::bytes::{random, read_exact};
-use crate::pipeline::Direction;
-
-/// Bytes of the payload's nonce.
-pub const NONCE_BYTES: usize = 16;
 
 /// A new file: the bytes before its chunks, and the key that seals them.
 pub struct Encryptor {

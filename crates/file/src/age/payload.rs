@@ -8,14 +8,16 @@
 use age_core::format::FileKey;
 use age_core::primitives::hkdf;
 use age_core::secrecy::ExposeSecret as _;
+use oarlock::Direction;
 use oarlock::kernels::chacha20_poly1305::ChaCha20Poly1305;
 use oarlock::kernels::cpu::Cpu;
 use zeroize::Zeroizing;
 
-use super::NONCE_BYTES;
 use crate::Error;
-use crate::pipeline::{Direction, Done, Format, Run};
+use crate::pipeline::{Done, Format, Run};
 
+/// Bytes of the nonce.
+pub const NONCE_BYTES: usize = 16;
 /// Bytes of plaintext in every chunk but the last.
 pub const CHUNK_BYTES: usize = 64 << 10;
 /// Bytes of the tag behind each chunk.

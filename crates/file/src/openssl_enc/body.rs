@@ -5,12 +5,12 @@ use std::sync::{Mutex, PoisonError};
 use cipher::{StreamCipher as _, StreamCipherSeek as _};
 use oarlock::device::{Kind, Operation};
 use oarlock::kernels::chacha20::{Backend, ChaCha20};
-use oarlock::{AcceleratedCbc, AcceleratedCtr, Accelerator, Strategy};
+use oarlock::{AcceleratedCbc, AcceleratedCtr, Accelerator, Direction, Strategy};
 use zeroize::Zeroizing;
 
-use super::IV_BYTES;
+use super::passphrase::IV_BYTES;
 use crate::Error;
-use crate::pipeline::{Direction, Done, Format, Run};
+use crate::pipeline::{Done, Format, Run};
 
 /// All of a file behind its header: AES in counter mode, ChaCha20, or AES in CBC with padding as in
 /// PKCS #7. Keys are wiped on drop.

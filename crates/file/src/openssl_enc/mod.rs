@@ -13,22 +13,15 @@ mod body;
 mod passphrase;
 
 pub use body::Body;
-pub use passphrase::{Derivation, Digest, KeyAndIv, derive};
+pub use passphrase::{Derivation, Digest, ITERATIONS, IV_BYTES, KeyAndIv, SALT_BYTES, derive};
 
 use std::io::Read;
-use std::num::NonZeroU32;
 
 use crate::Error;
 use crate::bytes::{random, read_exact};
 
-/// Bytes of the salt.
-pub const SALT_BYTES: usize = 8;
 /// Bytes before the ciphertext, with a passphrase.
 pub const HEADER_BYTES: usize = MAGIC.len() + SALT_BYTES;
-/// Bytes of the IV of every cipher. That of ChaCha20 begins with its counter, little-endian, in 4.
-pub const IV_BYTES: usize = 16;
-/// openssl's default of `-iter`.
-pub const ITERATIONS: NonZeroU32 = NonZeroU32::new(10_000).unwrap();
 
 /// The beginning of a file with a passphrase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,14 +10,19 @@ use sha1::Sha1;
 use sha2::{Sha224, Sha256, Sha384, Sha512};
 use zeroize::{Zeroize as _, Zeroizing};
 
-use super::{IV_BYTES, SALT_BYTES};
+/// Bytes of the salt.
+pub const SALT_BYTES: usize = 8;
+/// Bytes of the IV of every cipher. That of ChaCha20 begins with its counter, little-endian, in 4.
+pub const IV_BYTES: usize = 16;
+/// openssl's default of `-iter`.
+pub const ITERATIONS: NonZeroU32 = NonZeroU32::new(10_000).unwrap();
 
 /// How a key is derived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Derivation {
     /// PBKDF2 with HMAC (RFC 8018, 5.2): `openssl enc -pbkdf2`.
     Pbkdf2 {
-        /// `-iter`: [`ITERATIONS`](super::ITERATIONS) in openssl.
+        /// `-iter`: [`ITERATIONS`] in openssl.
         iterations: NonZeroU32,
     },
     /// One hash, or several for a longer key, as openssl does without `-pbkdf2`. A guess costs nothing, so

@@ -3,100 +3,10 @@
 
 use std::io::{IoSlice, IoSliceMut};
 
+use oarlock::Direction;
 use zeroize::Zeroize as _;
 
-use super::{Direction, Format};
-use crate::Error;
-
-/// Chunks that one thread has read, to be sealed or opened in place.
-pub struct Run<'a> {
-    number: u64,
-    is_end: bool,
-    bytes: usize,
-    read_bytes: usize,
-    slots: &'a mut [u8],
-    slot_bytes: usize,
-    overlap: &'a [u8],
-}
-
-/// The outcome of a run.
-pub struct Done {
-    /// Bytes to write: the chunks that succeeded.
-    pub bytes: usize,
-    /// Why the next chunk failed.
-    pub failure: Option<Error>,
-}
-
-impl Run<'_> {
-    /// The number of the first chunk, from 0 on.
-    pub fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// Whether the last chunk of the run is the last of the file.
-    pub fn is_end(&self) -> bool {
-        self.is_end
-    }
-
-    /// Bytes that were read, of all chunks together.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// The [`Format::overlap_bytes`] bytes of the input right before the first chunk; meaningless before
-    /// chunk 0.
-    pub fn overlap(&self) -> &[u8] {
-        self.overlap
-    }
-
-    /// All chunks as one slice, if sealed ones are as long as plain ones. There is room for one more
-    /// behind them.
-    pub fn whole(&mut self) -> &mut [u8] {
-        &mut self.slots[..self.bytes + self.slot_bytes]
-    }
-
-    /// Processes chunk after chunk, up to the first that fails: `work` gets its number, whether it is the
-    /// last of the file, and its bytes; when sealing, with room behind them for the longer sealed form.
-    pub fn each(
-        &mut self,
-        format: &impl Format,
-        mut work: impl FnMut(u64, bool, &mut [u8]) -> Result<(), Error>,
-    ) -> Done {
-        let (plain, sealed) = (format.plain_bytes(), format.sealed_bytes());
-        let (tag, direction) = (sealed - plain, format.direction());
-        // A file without plaintext has a chunk, too.
-        let chunks = self.bytes.div_ceil(self.read_bytes).max(1);
-        let mut done = 0;
-        let slots = self.slots.chunks_mut(self.slot_bytes);
-        for (i, slot) in slots.take(chunks).enumerate() {
-            let chunk = (self.bytes - i * self.read_bytes).min(self.read_bytes);
-            let is_last = self.is_end && i + 1 == chunks;
-            let number = self.number + i as u64;
-            let given = match direction {
-                Direction::Encrypt => chunk + tag,
-                Direction::Decrypt => chunk,
-            };
-            if let Err(error) = work(number, is_last, &mut slot[..given]) {
-                // Such a chunk is authentic; only what follows it is wrong. Readers of age files that go
-                // chunk by chunk release it, as its vectors have it.
-                let is_authentic = chunk == self.read_bytes
-                    && matches!(error, Error::Incomplete { .. } | Error::Trailing { .. });
-                return Done {
-                    bytes: if is_authentic { (i + 1) * plain } else { done },
-                    failure: Some(error),
-                };
-            }
-            done = match direction {
-                Direction::Encrypt => i * sealed + chunk + tag,
-                Direction::Decrypt => i * plain + chunk - tag,
-            };
-        }
-        Done {
-            bytes: done,
-            failure: None,
-        }
-    }
-}
+use super::format::{Done, Format, Run};
 
 /// Room for the chunks of a run and one more. The used part is wiped on drop.
 pub(super) struct Buffer {

@@ -14,24 +14,36 @@ use std::os::fd::AsFd as _;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use oarlock::Direction;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::buffer::Buffer;
-use super::regular::read_overlap;
-use super::{Direction, Format, Range, Shared, Together, Watch, lock};
+use super::format::Format;
+use super::shared::{Helpers, Shared, lock};
 use crate::Error;
-use crate::waiting::Writer;
+use crate::waiting::{Watch, Writer};
+
+/// A part of the plaintext.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// Its first byte, counted from the first of the plaintext.
+    pub from: u64,
+    /// How many bytes it has: one at least, and none is beyond the end of the plaintext.
+    pub bytes: u64,
+    /// Of the whole plaintext.
+    pub of: u64,
+}
 
 /// Processes all chunks of `span`; the first begins at the position of the input.
 pub(super) fn run<F: Format, W: Watch>(
     shared: &Shared<'_, F, W>,
-    together: &Together<'_>,
+    helpers: &Helpers<'_>,
     span: Span,
 ) -> Result<(), Error> {
     let reader = begin(shared, span)?;
     let turns = (Turns::default(), Turns::default());
-    shared.together(together, &|| {
+    shared.run(helpers, &|| {
         // No thread waits for the turn of one that has failed, or panicked.
         let ends = (EndsTurns(&turns.0), EndsTurns(&turns.1));
         work(
@@ -302,7 +314,7 @@ impl Reader {
     ) -> Result<(), Error> {
         let end = (&*shared.ends.input).stream_position();
         let end = end.map_err(|error| Error::Read { at: 0, error })?;
-        read_overlap(shared, &mut self.overlap, end)
+        shared.read_overlap(&mut self.overlap, end)
     }
 
     /// Some files of the kernel's hold less than the size they tell: those are whole.

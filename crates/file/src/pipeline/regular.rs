@@ -8,23 +8,25 @@
 //! chunks is the last. [`ordered`](super::ordered) does the rest, up to the file's end at that time.
 
 use std::fs::File;
-use std::io::{ErrorKind, Seek as _, SeekFrom};
+use std::io::{Seek as _, SeekFrom};
 use std::num::NonZeroU64;
-use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::Advice;
 use rustix::io::Errno;
 
 use super::buffer::Buffer;
-use super::{Cache, Format, Shared, Together, Watch};
+use super::ends::Cache;
+use super::format::Format;
+use super::shared::{Helpers, Shared};
 use crate::Error;
+use crate::waiting::Watch;
 
 /// Processes all such groups, if both ends allow it, and leaves both files positioned behind them.
 /// Returns the number of chunks.
 pub(super) fn run<F: Format, W: Watch>(
     shared: &Shared<'_, F, W>,
-    together: &Together<'_>,
+    helpers: &Helpers<'_>,
 ) -> Result<u64, Error> {
     let (Some(size), true) = (shared.ends.input_bytes, shared.ends.is_positional) else {
         return Ok(0);
@@ -48,7 +50,7 @@ pub(super) fn run<F: Format, W: Watch>(
         return Ok(0);
     }
     let next = AtomicU64::new(0);
-    shared.together(together, &|| {
+    shared.run(helpers, &|| {
         let mut buffer = Buffer::new(shared.format);
         while !shared.should_end()? {
             let group = next.fetch_add(1, Ordering::Relaxed);
@@ -57,7 +59,7 @@ pub(super) fn run<F: Format, W: Watch>(
             }
             let at = input_start + group * read_group as u64;
             if group > 0 {
-                read_overlap(shared, &mut buffer.overlap, at)?;
+                shared.read_overlap(&mut buffer.overlap, at)?;
             }
             read_all(shared, &mut buffer, at, read_group)?;
             let done = buffer.run(shared.format, group * chunks as u64, read_group, false);
@@ -94,20 +96,6 @@ pub(super) fn run<F: Format, W: Watch>(
 /// Advice, which some file systems refuse.
 fn drop_from_cache(file: &File, at: u64, bytes: usize) {
     let _ = rustix::fs::fadvise(file, at, NonZeroU64::new(bytes as u64), Advice::DontNeed);
-}
-
-/// What the format wants to see of the input before byte `end`.
-pub(super) fn read_overlap<F: Format, W: Watch>(
-    shared: &Shared<'_, F, W>,
-    overlap: &mut [u8],
-    end: u64,
-) -> Result<(), Error> {
-    let start = end - overlap.len() as u64;
-    let read = shared.ends.input.read_exact_at(overlap, start);
-    read.map_err(|error| match error.kind() {
-        ErrorKind::UnexpectedEof => Error::CutShort { at: start },
-        _ => Error::Read { at: start, error },
-    })
 }
 
 fn read_all<F: Format, W: Watch>(

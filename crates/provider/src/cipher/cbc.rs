@@ -1,14 +1,14 @@
 //! AES-CBC: with PKCS #7 padding, without, and as TLS 1.2 and older use it.
 #![allow(unsafe_code)]
 
-use oarlock::CbcContext;
 use oarlock::device::Operation;
+use oarlock::{CbcContext, Direction};
 use zeroize::Zeroize;
 
 use super::tls_padding::{self, Mac};
-use super::{got, set};
+use super::values::{got, set};
 use crate::abi::{Param, Params};
-use crate::dispatch::{Cipher, Data, Direction};
+use crate::dispatch::{Cipher, Data};
 use crate::error::Reason;
 use crate::provider::Provider;
 

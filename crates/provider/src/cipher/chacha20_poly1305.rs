@@ -2,15 +2,15 @@
 #![allow(unsafe_code)]
 
 use inout::InOutBuf;
-use oarlock::AeadContext;
 use oarlock::device::Operation;
 use oarlock::kernels::aead::TAG_BYTES;
+use oarlock::{AeadContext, Direction};
 use zeroize::Zeroize;
 
-use super::gcm::{are_equal, fixed};
-use super::{got, set};
+use super::secret::are_equal;
+use super::values::{fixed, got, set};
 use crate::abi::{Param, Params};
-use crate::dispatch::{Cipher, Data, Direction};
+use crate::dispatch::{Cipher, Data};
 use crate::error::Reason;
 use crate::provider::Provider;
 

@@ -1,14 +1,15 @@
 //! AES-GCM: message by message, and as TLS 1.2 and SSH use it.
 #![allow(unsafe_code)]
 
-use oarlock::AeadContext;
 use oarlock::device::Operation;
 use oarlock::kernels::aead::TAG_BYTES;
+use oarlock::{AeadContext, Direction};
 use zeroize::Zeroize;
 
-use super::{fill_with_random_bytes, got, set};
+use super::secret::{are_equal, fill_with_random_bytes};
+use super::values::{fixed, got, set};
 use crate::abi::{Param, Params};
-use crate::dispatch::{Cipher, Data, Direction};
+use crate::dispatch::{Cipher, Data};
 use crate::error::Reason;
 use crate::provider::Provider;
 
@@ -459,22 +460,4 @@ impl Gcm {
             }
         }
     }
-}
-
-/// `N` octets, if there are as many.
-pub(super) fn fixed<const N: usize>((octets, bytes): (*const u8, usize)) -> Option<[u8; N]> {
-    if octets.is_null() || bytes != N {
-        return None;
-    }
-    // SAFETY: the caller vouches for so many bytes, which have no alignment.
-    Some(unsafe { octets.cast::<[u8; N]>().read() })
-}
-
-/// Takes the same time wherever two tags differ. A tag of no bytes equals none.
-pub(super) fn are_equal(one: &[u8], other: &[u8]) -> bool {
-    if one.is_empty() || one.len() != other.len() {
-        return false;
-    }
-    let difference = one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b));
-    std::hint::black_box(difference) == 0
 }

@@ -1,17 +1,19 @@
 //! The ciphers: around a context of the engine, what the default provider does with parameters,
 //! padding, tags and the TLS record forms (EVP_EncryptInit(3), provider-cipher(7)).
-#![allow(unsafe_code)]
 
 mod cbc;
 mod chacha20_poly1305;
 mod gcm;
+mod secret;
 mod stream;
 mod tls_padding;
+mod values;
 
 use std::ffi::CStr;
 
 use oarlock::device::Operation;
 
+use self::values::set;
 use crate::abi::{Algorithm, Params};
 use crate::counted::CountedOffer;
 use crate::dispatch::{Offered, table};
@@ -158,33 +160,4 @@ impl Properties {
             })
         })
     }
-}
-
-/// A parameter that the caller asks for.
-fn set(is_set: bool) -> Result<(), Reason> {
-    if is_set {
-        Ok(())
-    } else {
-        Err(Reason::FailedToSetParameter)
-    }
-}
-
-/// A parameter that the caller gives.
-fn got<T>(value: Option<T>) -> Result<T, Reason> {
-    value.ok_or(Reason::FailedToGetParameter)
-}
-
-/// Fills `bytes` from the kernel's generator, which every sandbox allows in which OpenSSL runs.
-fn fill_with_random_bytes(mut bytes: &mut [u8]) -> Result<(), Reason> {
-    while !bytes.is_empty() {
-        // SAFETY: the pointer and the length are of one slice.
-        let filled = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-        match usize::try_from(filled) {
-            Ok(filled) => bytes = &mut bytes[filled..],
-            Err(_) if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {
-            }
-            Err(_) => return Err(Reason::CipherOperationFailed),
-        }
-    }
-    Ok(())
 }

@@ -3,12 +3,12 @@
 
 use std::ptr::null;
 
-use oarlock::StreamContext;
 use oarlock::device::Operation;
+use oarlock::{Direction, StreamContext};
 
-use super::{got, set};
+use super::values::{got, set};
 use crate::abi::{Param, Params, Value};
-use crate::dispatch::{Cipher, Data, Direction};
+use crate::dispatch::{Cipher, Data};
 use crate::error::Reason;
 use crate::provider::Provider;
 

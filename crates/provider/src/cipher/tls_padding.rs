@@ -4,7 +4,7 @@
 
 use zeroize::Zeroize;
 
-use super::fill_with_random_bytes;
+use super::secret::fill_with_random_bytes;
 use crate::error::Reason;
 
 /// The largest of a MAC: SHA-512's.

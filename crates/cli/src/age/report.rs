@@ -1,0 +1,62 @@
+//! What became of a file: its line of `--json`.
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// The outcome for one file.
+#[derive(Clone, Copy)]
+pub(super) struct Outcome {
+    /// Bytes read, from the start to the end of the file or of the requested part.
+    pub(super) bytes_read: Option<u64>,
+    pub(super) bytes_written: Option<u64>,
+}
+
+/// The report of one file, for programs.
+#[derive(Serialize)]
+pub(super) struct FileReport {
+    input: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_read: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_written: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl FileReport {
+    pub(super) fn done(input: &Path, output: &Path, outcome: Outcome, took: Duration) -> Self {
+        Self {
+            input: input.display().to_string(),
+            output: Some(output.display().to_string()),
+            bytes_read: outcome.bytes_read,
+            bytes_written: outcome.bytes_written,
+            seconds: Some(took.as_secs_f64()),
+            error: None,
+        }
+    }
+
+    pub(super) fn failed(input: &Path, error: String) -> Self {
+        Self {
+            input: input.display().to_string(),
+            output: None,
+            bytes_read: None,
+            bytes_written: None,
+            seconds: None,
+            error: Some(error),
+        }
+    }
+}
+
+impl fmt::Display for FileReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = serde_json::to_string(self).map_err(|_| fmt::Error)?;
+        writeln!(f, "{line}")
+    }
+}

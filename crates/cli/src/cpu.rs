@@ -1,0 +1,30 @@
+//! The CPU of this machine.
+
+use std::fs;
+use std::thread::available_parallelism;
+
+use oarlock::device::visible_cpu;
+use oarlock::kernels::cpu::Cpu;
+
+use crate::failure::Failure;
+
+/// The CPU as `OARLOCK_CPU` leaves it.
+pub(crate) fn visible() -> Result<Cpu, Failure> {
+    visible_cpu().map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// The kernel's name for it.
+pub(crate) fn model() -> String {
+    fs::read_to_string("/proc/cpuinfo")
+        .ok()
+        .and_then(|text| {
+            let line = text.lines().find(|line| line.starts_with("model name"))?;
+            Some(line.split_once(':')?.1.trim().to_string())
+        })
+        .unwrap_or_else(|| std::env::consts::ARCH.into())
+}
+
+/// CPUs that this process may use.
+pub(crate) fn count() -> usize {
+    available_parallelism().map_or(1, usize::from)
+}

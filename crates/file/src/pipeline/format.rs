@@ -1,0 +1,127 @@
+//! What a container format is to the pipeline: it seals or opens runs of chunks in place.
+
+use oarlock::Direction;
+
+use crate::Error;
+
+/// How the chunks of a file are transformed.
+pub trait Format: Sync {
+    /// Whether it seals or opens.
+    fn direction(&self) -> Direction;
+    /// Bytes of plaintext in every chunk but the last.
+    fn plain_bytes(&self) -> usize;
+    /// Bytes of a whole sealed chunk: at least as many; the last one may have up to twice as many.
+    fn sealed_bytes(&self) -> usize;
+    /// Seals or opens chunks in place, in order. Nothing of a refused chunk is released.
+    fn run(&self, run: &mut Run<'_>) -> Done;
+    /// Chunks that one thread takes at a time.
+    fn chunks_per_run(&self) -> usize {
+        RUN_BYTES / self.plain_bytes()
+    }
+    /// Whether the last chunk differs from the others, so that none is processed before it is known
+    /// whether another follows.
+    fn has_last_chunk(&self) -> bool {
+        true
+    }
+    /// Bytes of the input right before a chunk that its processing needs, for all chunks but the first.
+    fn overlap_bytes(&self) -> usize {
+        0
+    }
+    /// Whether a run must wait for the one before it; reading and writing overlap even so.
+    fn is_chained(&self) -> bool {
+        false
+    }
+}
+
+/// Chunks that one thread has read, to be sealed or opened in place.
+pub struct Run<'a> {
+    pub(super) number: u64,
+    pub(super) is_end: bool,
+    pub(super) bytes: usize,
+    pub(super) read_bytes: usize,
+    pub(super) slots: &'a mut [u8],
+    pub(super) slot_bytes: usize,
+    pub(super) overlap: &'a [u8],
+}
+
+/// The outcome of a run.
+pub struct Done {
+    /// Bytes to write: the chunks that succeeded.
+    pub bytes: usize,
+    /// Why the next chunk failed.
+    pub failure: Option<Error>,
+}
+
+impl Run<'_> {
+    /// The number of the first chunk, from 0 on.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether the last chunk of the run is the last of the file.
+    pub fn is_end(&self) -> bool {
+        self.is_end
+    }
+
+    /// Bytes that were read, of all chunks together.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The [`Format::overlap_bytes`] bytes of the input right before the first chunk; meaningless before
+    /// chunk 0.
+    pub fn overlap(&self) -> &[u8] {
+        self.overlap
+    }
+
+    /// All chunks as one slice, if sealed ones are as long as plain ones. There is room for one more
+    /// behind them.
+    pub fn whole(&mut self) -> &mut [u8] {
+        &mut self.slots[..self.bytes + self.slot_bytes]
+    }
+
+    /// Processes chunk after chunk, up to the first that fails: `work` gets its number, whether it is the
+    /// last of the file, and its bytes; when sealing, with room behind them for the longer sealed form.
+    pub fn each(
+        &mut self,
+        format: &impl Format,
+        mut work: impl FnMut(u64, bool, &mut [u8]) -> Result<(), Error>,
+    ) -> Done {
+        let (plain, sealed) = (format.plain_bytes(), format.sealed_bytes());
+        let (tag, direction) = (sealed - plain, format.direction());
+        // A file without plaintext has a chunk, too.
+        let chunks = self.bytes.div_ceil(self.read_bytes).max(1);
+        let mut done = 0;
+        let slots = self.slots.chunks_mut(self.slot_bytes);
+        for (i, slot) in slots.take(chunks).enumerate() {
+            let chunk = (self.bytes - i * self.read_bytes).min(self.read_bytes);
+            let is_last = self.is_end && i + 1 == chunks;
+            let number = self.number + i as u64;
+            let given = match direction {
+                Direction::Encrypt => chunk + tag,
+                Direction::Decrypt => chunk,
+            };
+            if let Err(error) = work(number, is_last, &mut slot[..given]) {
+                // Such a chunk is authentic; only what follows it is wrong. Readers of age files that go
+                // chunk by chunk release it, as its vectors have it.
+                let is_authentic = chunk == self.read_bytes
+                    && matches!(error, Error::Incomplete { .. } | Error::Trailing { .. });
+                return Done {
+                    bytes: if is_authentic { (i + 1) * plain } else { done },
+                    failure: Some(error),
+                };
+            }
+            done = match direction {
+                Direction::Encrypt => i * sealed + chunk + tag,
+                Direction::Decrypt => i * plain + chunk - tag,
+            };
+        }
+        Done {
+            bytes: done,
+            failure: None,
+        }
+    }
+}
+
+/// Of plaintext, that one thread takes at a time.
+const RUN_BYTES: usize = 1 << 20;

@@ -1,0 +1,246 @@
+//! The entry point: reads the options, and offers the algorithms that gain on this CPU.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::catch_unwind;
+use std::ptr::{null, null_mut};
+
+use oarlock::kernels::{aes, chacha20};
+use oarlock::{Accelerator, Options, Strategy};
+
+use crate::abi::{
+    Algorithm, Dispatch, OPERATION_CIPHER, Param, Params, core_function, provider_function,
+};
+use crate::cipher;
+use crate::counted;
+use crate::error::Errors;
+use crate::provider::Provider;
+
+/// The entry point (provider-base(7)).
+///
+/// Reads `options` and `stats` of its section in the configuration and, unless the program runs with more rights
+/// than its user, `OARLOCK_OPTIONS`. If they are wrong it offers nothing, so the program continues
+/// with the default provider; `oarlock doctor` says what is wrong.
+///
+/// # Safety
+/// OpenSSL's core calls it, with a handle, the table of its functions and two places for results.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn OSSL_provider_init(
+    handle: *const c_void,
+    core: *const Dispatch,
+    functions: *mut *const Dispatch,
+    context: *mut *mut c_void,
+) -> c_int {
+    // A panic's message would go to the standard error of a program that is not ours.
+    let made = catch_unwind(|| {
+        std::panic::set_hook(Box::new(|_| {}));
+        // SAFETY: `core` is the core's table and `handle` came with it, as the caller says.
+        unsafe { load(handle, core) }
+    });
+    let Ok(provider) = made else {
+        return 0;
+    };
+    // SAFETY: the places are the core's.
+    unsafe {
+        *functions = FUNCTIONS.0.as_ptr();
+        *context = Box::into_raw(Box::new(provider)).cast();
+    }
+    1
+}
+
+/// Reads the configuration.
+///
+/// # Safety
+/// `core` is the core's table and `handle` came with it.
+unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
+    // SAFETY: `core` is the core's table and `handle` came with it, as the caller says.
+    let (errors, options, stats) = unsafe {
+        (
+            Errors::new(handle, core),
+            configured(handle, core, c"options"),
+            configured(handle, core, c"stats"),
+        )
+    };
+    let usage = counted::usage(stats);
+    match accelerator(options) {
+        Some(accelerator) => Provider {
+            ciphers: offered(&accelerator, usage.is_some()),
+            accelerator,
+            errors,
+            usage,
+        },
+        None => Provider {
+            // Never used; there is no context without an algorithm.
+            accelerator: inert(),
+            errors,
+            usage,
+            ciphers: vec![Algorithm::END],
+        },
+    }
+}
+
+/// `None` if the options are wrong.
+fn accelerator(configured: Option<&str>) -> Option<Accelerator> {
+    let mut options = Options::default();
+    if let Some(configured) = configured {
+        options.set_all(configured).ok()?;
+    }
+    let accelerator = Accelerator::builder()
+        .options(options)
+        .environment()
+        .build()
+        .ok()?;
+    // Never in a process of others, whatever they say: it would burn their CPU time.
+    let mut options = accelerator.options();
+    options.spin = false;
+    accelerator.set_options(options).ok()?;
+    Some(accelerator)
+}
+
+fn inert() -> Accelerator {
+    #[allow(clippy::expect_used)] // The defaults are valid.
+    Accelerator::builder()
+        .max_threads(0)
+        .build()
+        .expect("the default options are valid")
+}
+
+/// The algorithms that this CPU computes at least as fast as the default provider does. Without AES
+/// instructions and AVX2 there are none: our portable kernels are a reference. Camellia in short pieces
+/// is slower on any CPU (0.45 to 0.75 of OpenSSL's), so it is offered only with `strategy=stripe` or
+/// `strategy=prefetch`, for programs with cores to spare.
+fn offered(accelerator: &Accelerator, is_counted: bool) -> Vec<Algorithm> {
+    let cpu = accelerator.cpu();
+    let mut algorithms = Vec::new();
+    if !matches!(aes::Backend::preferred(cpu), aes::Backend::Portable) {
+        algorithms.extend(cipher::aes(is_counted));
+    }
+    if !matches!(
+        chacha20::Backend::preferred(cpu),
+        chacha20::Backend::Portable
+    ) {
+        algorithms.extend(cipher::chacha20(is_counted));
+    }
+    let strategy = accelerator.options().strategy;
+    if matches!(strategy, Strategy::Stripe | Strategy::Prefetch) {
+        algorithms.extend(cipher::legacy(is_counted));
+    }
+    algorithms.push(Algorithm::END);
+    algorithms
+}
+
+/// The value of `key` in this provider's section of the configuration.
+///
+/// # Safety
+/// `core` is the core's table and `handle` came with it. The text lives as long as the provider is
+/// loaded; it is used at once.
+unsafe fn configured<'a>(
+    handle: *const c_void,
+    core: *const Dispatch,
+    key: &'static CStr,
+) -> Option<&'a str> {
+    type GetParams = unsafe extern "C" fn(*const c_void, *mut Param) -> c_int;
+    let mut at = core;
+    // SAFETY: the table ends with the number 0, and this function has the type that the interface
+    // gives its number; what it puts to `text` is a text that ends with a zero.
+    unsafe {
+        while (*at).id != core_function::GET_PARAMS {
+            if (*at).id == 0 {
+                return None;
+            }
+            at = at.add(1);
+        }
+        let get_params = std::mem::transmute::<*const c_void, GetParams>((*at).function);
+        let mut text: *const c_char = null();
+        let mut params = [Param::asking_for_text(key, &mut text), Param::END];
+        if get_params(handle, params.as_mut_ptr()) != 1 || text.is_null() {
+            return None;
+        }
+        // Text that is not UTF-8 is not an option either.
+        Some(CStr::from_ptr(text).to_str().unwrap_or("\u{fffd}"))
+    }
+}
+
+struct Functions([Dispatch; 5]);
+
+// SAFETY: a table of functions, never written.
+unsafe impl Sync for Functions {}
+
+static FUNCTIONS: Functions = Functions([
+    Dispatch {
+        id: provider_function::TEARDOWN,
+        function: teardown as *const c_void,
+    },
+    Dispatch {
+        id: provider_function::GETTABLE_PARAMS,
+        function: gettable_params as *const c_void,
+    },
+    Dispatch {
+        id: provider_function::GET_PARAMS,
+        function: get_params as *const c_void,
+    },
+    Dispatch {
+        id: provider_function::QUERY_OPERATION,
+        function: query_operation as *const c_void,
+    },
+    Dispatch::END,
+]);
+
+unsafe extern "C" fn teardown(provider: *mut c_void) {
+    let provider = provider.cast::<Provider>();
+    let _ = catch_unwind(|| {
+        // SAFETY: of `OSSL_provider_init`, and this is the core's last call with it: every context
+        // holds a reference to the provider.
+        drop(unsafe { Box::from_raw(provider) });
+    });
+}
+
+unsafe extern "C" fn gettable_params(_provider: *mut c_void) -> *const Param {
+    static GETTABLE: [Param; 5] = [
+        Param::utf8_ptr(c"name"),
+        Param::utf8_ptr(c"version"),
+        Param::utf8_ptr(c"buildinfo"),
+        Param::int(c"status"),
+        Param::END,
+    ];
+    GETTABLE.as_ptr()
+}
+
+unsafe extern "C" fn get_params(provider: *mut c_void, params: *mut Param) -> c_int {
+    // SAFETY: of `OSSL_provider_init`.
+    let provider = unsafe { &*provider.cast::<Provider>() };
+    // SAFETY: as the core promises of parameters.
+    let params = unsafe { Params::new(params) };
+    let done = params.each(|key, value| {
+        let is_done = match key {
+            b"name" => value.set_text(c"Oarlock"),
+            b"version" | b"buildinfo" => value.set_text(VERSION),
+            b"status" => value.set_number(u32::from(provider.ciphers.len() > 1)),
+            _ => true,
+        };
+        if is_done { Ok(()) } else { Err(()) }
+    });
+    done.is_ok().into()
+}
+
+unsafe extern "C" fn query_operation(
+    provider: *mut c_void,
+    operation: c_int,
+    no_cache: *mut c_int,
+) -> *const Algorithm {
+    // SAFETY: of `OSSL_provider_init`, and a place for a flag.
+    let provider = unsafe {
+        *no_cache = 0;
+        &*provider.cast::<Provider>()
+    };
+    match operation {
+        OPERATION_CIPHER => provider.ciphers.as_ptr(),
+        _ => null_mut(),
+    }
+}
+
+const VERSION: &CStr =
+    match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(version) => version,
+        Err(_) => panic!("the version has no zero within"),
+    };
