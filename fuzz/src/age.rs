@@ -194,7 +194,7 @@ fn compare(file: &[u8], ours: &[u8], error: &Option<Error>, theirs: &[u8], is_wh
         assert!(ours == theirs);
     } else {
         // They release a last chunk before they find out that something follows.
-        assert!(ours.len() % CHUNK_BYTES == 0 && theirs.starts_with(ours));
+        assert!(ours.len().is_multiple_of(CHUNK_BYTES) && theirs.starts_with(ours));
     }
     if let Some(error) = error {
         assert!(!error.to_string().is_empty() && !error.to_string().contains('\n'));
