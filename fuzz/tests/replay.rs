@@ -1,5 +1,7 @@
 //! Every fuzz target on the inputs that the fuzzer kept, on those that once crashed, and on some noise.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::Path;
 
 use oarlock_fuzz::{TARGETS, Target};
