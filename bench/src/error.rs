@@ -1,4 +1,4 @@
-//! Errors, by who must act.
+//! Errors, by what must be done about them.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -6,9 +6,9 @@ use std::process::ExitCode;
 /// Why there is no measurement. Each is one line.
 #[derive(Debug)]
 pub enum Error {
-    /// The command line asks for what there is not.
+    /// The command line asks for something that does not exist.
     Usage(String),
-    /// A peer is not on this machine, or does not do the case; says what would help.
+    /// A peer is not on this machine or does not support the case; the message says what would help.
     Unavailable(String),
     /// A subject's output is wrong.
     Mismatch(String),

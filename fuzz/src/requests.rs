@@ -172,7 +172,9 @@ fn check_power(power: &proto::ModExp) {
         return;
     }
     let mut request = of(request::Operation::ModExp(power.clone()));
-    let Ok(Prepared::Power { request, reverses }) = prepare(&mut request, &SERVER.0, &SERVER.1)
+    let Ok(Prepared::Power {
+        request, reverses, ..
+    }) = prepare(&mut request, &SERVER.0, &SERVER.1)
     else {
         return;
     };
@@ -187,7 +189,11 @@ fn check_power(power: &proto::ModExp) {
         expected = &modulus - expected;
     }
     complete(&*DEVICE, &[&*request], &mut |_, result| {
-        let mut result = result.expect("what is prepared can be computed");
+        let mut result = match result {
+            Ok(result) => result,
+            // Only a power by two primes can be found wrong: by primes that are none.
+            Err(error) => return assert!(power.crt.is_some(), "{error}"),
+        };
         if reverses {
             result.reverse();
         }

@@ -7,9 +7,9 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::figures::{Along, Figures, Scaling};
-use crate::Error;
-use crate::cli::Size;
+use super::figures::{Along, CaseFigures, Scaling};
+use crate::cases::Size;
+use crate::error::Error;
 
 /// How figures go up.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(super) enum Scale {
 }
 
 /// Speed by size or depth, a line for each implementation.
-pub(super) fn by_point(figures: &Figures<'_>, scale: Scale, of: &str) -> Result<String, Error> {
+pub(super) fn by_point(figures: &CaseFigures<'_>, scale: Scale, of: &str) -> Result<String, Error> {
     draw(LINES_HEIGHT, |root| draw_by_point(root, figures, scale, of))
 }
 
@@ -45,7 +45,7 @@ fn draw(height: u32, draw: impl FnOnce(&Area<'_>) -> Drawn) -> Result<String, Er
     Ok(svg)
 }
 
-fn draw_by_point(root: &Area<'_>, figures: &Figures<'_>, scale: Scale, of: &str) -> Drawn {
+fn draw_by_point(root: &Area<'_>, figures: &CaseFigures<'_>, scale: Scale, of: &str) -> Drawn {
     let (plot, _) = root.split_horizontally(LEGEND_LEFT);
     let points = figures.points();
     let names = figures.implementations();

@@ -1,6 +1,19 @@
 //! Lines, arranged for charts and tables.
 
-use crate::output::{Line, Rate, Ratio};
+use crate::output::{Entry, Rate, Ratio};
+
+/// All lines, by chapter.
+#[derive(Default)]
+pub(super) struct Report {
+    /// One thread, by size, against every peer.
+    pub(super) speed: Vec<Entry>,
+    /// One long request after the other, by threads, against one thread.
+    pub(super) scaling: Vec<Entry>,
+    /// After idleness, by size of the burst, against other strategies and OpenSSL.
+    pub(super) bursts: Vec<Entry>,
+    /// Public-key operations on one core, by requests in flight, against every peer.
+    pub(super) public_key: Vec<Entry>,
+}
 
 /// What rows of figures are told apart by.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -12,7 +25,7 @@ pub(super) enum Along {
 }
 
 /// What was measured of one case in one way: implementations across, sizes or depths down.
-pub(super) struct Figures<'a> {
+pub(super) struct CaseFigures<'a> {
     pub(super) along: Along,
     pub(super) case: &'a str,
     pub(super) unit: &'a str,
@@ -21,22 +34,22 @@ pub(super) struct Figures<'a> {
     ratios: Vec<&'a Ratio>,
 }
 
-impl<'a> Figures<'a> {
+impl<'a> CaseFigures<'a> {
     /// One for each case, and each pause, in the order of `lines`.
-    pub(super) fn of(lines: &'a [Line], along: Along) -> Vec<Self> {
+    pub(super) fn of(lines: &'a [Entry], along: Along) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for line in lines {
             match line {
-                Line::Rate(rate) => {
+                Entry::Rate(rate) => {
                     let at = all
                         .iter()
-                        .position(|one| one.is_of(&rate.case, rate.idle_ms));
+                        .position(|one| one.is_of(&rate.case, rate.conditions.idle_ms));
                     let at = at.unwrap_or_else(|| {
                         all.push(Self {
                             along,
                             case: &rate.case,
                             unit: &rate.unit,
-                            idle_ms: rate.idle_ms,
+                            idle_ms: rate.conditions.idle_ms,
                             rates: Vec::new(),
                             ratios: Vec::new(),
                         });
@@ -44,9 +57,11 @@ impl<'a> Figures<'a> {
                     });
                     all[at].rates.push(rate);
                 }
-                Line::Ratio(ratio) => {
+                Entry::Ratio(ratio) => {
                     let mut of = all.iter_mut();
-                    if let Some(one) = of.find(|one| one.is_of(&ratio.case, ratio.idle_ms)) {
+                    if let Some(one) =
+                        of.find(|one| one.is_of(&ratio.case, ratio.conditions.idle_ms))
+                    {
                         one.ratios.push(ratio);
                     }
                 }
@@ -73,7 +88,9 @@ impl<'a> Figures<'a> {
     /// Sizes or depths, from the least on.
     pub(super) fn points(&self) -> Vec<usize> {
         let rates = self.rates.iter();
-        let mut points: Vec<_> = rates.map(|rate| self.at(rate.bytes, rate.depth)).collect();
+        let mut points: Vec<_> = rates
+            .map(|rate| self.at(rate.bytes, rate.conditions.depth))
+            .collect();
         points.sort_unstable();
         points.dedup();
         points
@@ -97,7 +114,7 @@ impl<'a> Figures<'a> {
         let mut ratios = self.ratios.iter();
         ratios
             .find(|ratio| {
-                let at = self.at(ratio.bytes, ratio.depth);
+                let at = self.at(ratio.bytes, ratio.conditions.depth);
                 ratio.vs == vs && at == point && ratio.vs_depth.is_none()
             })
             .map(|ratio| ratio.ratio_median)
@@ -106,7 +123,8 @@ impl<'a> Figures<'a> {
     fn line(&self, implementation: &str, point: usize) -> Option<&'a Rate> {
         let mut rates = self.rates.iter().copied();
         rates.find(|rate| {
-            rate.implementation == implementation && self.at(rate.bytes, rate.depth) == point
+            rate.implementation == implementation
+                && self.at(rate.bytes, rate.conditions.depth) == point
         })
     }
 
@@ -128,10 +146,10 @@ pub(super) struct Scaling<'a> {
 
 impl<'a> Scaling<'a> {
     /// One for each case, in the order of `lines`.
-    pub(super) fn of(lines: &'a [Line]) -> Vec<Self> {
+    pub(super) fn of(lines: &'a [Entry]) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for line in lines {
-            let Line::Ratio(ratio) = line else { continue };
+            let Entry::Ratio(ratio) = line else { continue };
             let figure = (ratio.threads, ratio.ratio_median);
             match all.iter_mut().find(|one| one.case == ratio.case) {
                 Some(one) => one.over_one.push(figure),

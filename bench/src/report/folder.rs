@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::Error;
+use crate::error::Error;
 
 /// A folder that is empty, or holds an earlier report.
 pub(super) struct Folder(PathBuf);

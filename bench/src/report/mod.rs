@@ -13,13 +13,13 @@ mod page;
 use std::io::Write;
 use std::path::Path;
 
-use crate::case::{self, Algorithm, Case, Matching};
-use crate::cli::{Args, Mode, Size};
-use crate::machine::Machine;
-use crate::output::Line;
-use crate::peer::PeerFactory;
-use crate::run::{self, Event};
-use crate::{Error, Shown};
+use crate::args::{Args, CallPattern};
+use crate::cases::{self, Algorithm, Case, Matching, Size};
+use crate::error::Error;
+use crate::output::{Entry, Machine, json};
+use crate::peers::PeerFactory;
+use crate::run::{Event, Shown, measure as measure_cases};
+use figures::Report;
 use folder::Folder;
 
 /// Measures, shows figures on `out` as they come, and writes the page into `path`.
@@ -31,7 +31,7 @@ pub(crate) fn run(
 ) -> Result<(), Error> {
     // Before minutes are spent on figures that could not be kept.
     let folder = Folder::at(path)?;
-    let cases = case::matching(&args.case)?;
+    let cases = cases::matching(&args.case)?;
     let mut shown = Shown::new(args, out);
     let mut versions = Vec::new();
     let mut measure = |args: &Args, cases: &Matching| {
@@ -39,7 +39,7 @@ pub(crate) fn run(
         if cases.is_empty() {
             return Ok(all);
         }
-        run::measure(args, cases, peers, &mut |event| {
+        measure_cases(args, cases, peers, &mut |event| {
             match &event {
                 Event::Started(found) if versions.is_empty() => versions = found.to_vec(),
                 Event::Started(_) => {}
@@ -47,7 +47,7 @@ pub(crate) fn run(
             }
             shown.on(event)
         })?;
-        Ok::<Vec<Line>, Error>(all)
+        Ok::<Vec<Entry>, Error>(all)
     };
 
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
@@ -80,19 +80,6 @@ pub(crate) fn run(
     shown.note(&format!("{}\n", folder.index().display()))
 }
 
-/// All lines, by chapter.
-#[derive(Default)]
-struct Report {
-    /// One thread, by size, against every peer.
-    speed: Vec<Line>,
-    /// One long request after the other, by threads, against one thread.
-    scaling: Vec<Line>,
-    /// After idleness, by size of the burst, against other strategies and OpenSSL.
-    bursts: Vec<Line>,
-    /// Public-key operations on one core, by requests in flight, against every peer.
-    public_key: Vec<Line>,
-}
-
 fn speed(args: &Args) -> Args {
     let mut args = args.clone();
     if args.size.is_empty() {
@@ -105,7 +92,7 @@ fn scaling(args: &Args, threads: usize, bytes: Size) -> Args {
     Args {
         threads,
         size: vec![bytes],
-        mode: vec![Mode::BackToBack],
+        mode: vec![CallPattern::BackToBack],
         peer: vec!["inline".to_owned()],
         // Keystream that was made before the clock started is little of what is used in this time.
         sample_ms: args.sample_ms.or((!args.quick).then_some(STEADY_MS)),
@@ -118,7 +105,7 @@ fn bursts(args: &Args, threads: usize) -> Args {
     Args {
         threads,
         size: BURST_SIZES.to_vec(),
-        mode: vec![Mode::Burst],
+        mode: vec![CallPattern::Burst],
         idle_ms: match args.idle_ms.as_slice() {
             [] => vec![idle_ms],
             given => given.to_vec(),
@@ -172,9 +159,9 @@ fn jsonl(machine: &Machine, report: &Report) -> Result<String, Error> {
         &report.bursts,
         &report.public_key,
     ];
-    let mut text = crate::json(machine)?;
+    let mut text = json(machine)?;
     for line in chapters.into_iter().flatten() {
-        text += &crate::json(line)?;
+        text += &json(line)?;
     }
     Ok(text)
 }

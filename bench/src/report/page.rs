@@ -2,12 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::Report;
 use super::chart::{self, Scale, bytes_shown, point_shown, shown_name, three_digits};
-use super::figures::{Along, Figures, Scaling};
+use super::figures::{Along, CaseFigures, Report, Scaling};
 use super::folder::GENERATOR;
-use crate::Error;
-use crate::machine::Machine;
+use crate::error::Error;
+use crate::output::Machine;
 
 /// The whole of it.
 pub(super) fn html(machine: &Machine, report: &Report) -> Result<String, Error> {
@@ -58,7 +57,7 @@ fn speed(page: &mut String, report: &Report) -> Result<(), Error> {
               <p>One thread each, requests in place, one after the other. AEADs: each message under \
               its own nonce, with 13 bytes of additional data; to open goes from one buffer to \
               another.</p>\n";
-    for figures in Figures::of(&report.speed, Along::Bytes) {
+    for figures in CaseFigures::of(&report.speed, Along::Bytes) {
         let drawn = chart::by_point(&figures, Scale::Linear, "bytes of a request")?;
         let what = format!("{} by size of a request", figures.case);
         figure(page, figures.case, &what, &drawn);
@@ -111,7 +110,7 @@ fn scaling(page: &mut String, report: &Report) -> Result<(), Error> {
 }
 
 fn bursts(page: &mut String, report: &Report) -> Result<(), Error> {
-    let all = Figures::of(&report.bursts, Along::Bytes);
+    let all = CaseFigures::of(&report.bursts, Along::Bytes);
     if all.is_empty() {
         return Ok(());
     }
@@ -131,7 +130,7 @@ fn bursts(page: &mut String, report: &Report) -> Result<(), Error> {
 }
 
 fn public_key(page: &mut String, report: &Report) -> Result<(), Error> {
-    let all = Figures::of(&report.public_key, Along::Depth);
+    let all = CaseFigures::of(&report.public_key, Along::Depth);
     if all.is_empty() {
         return Ok(());
     }
@@ -151,7 +150,7 @@ fn public_key(page: &mut String, report: &Report) -> Result<(), Error> {
 }
 
 /// A row for each depth, with three percentiles for each implementation.
-fn latencies(page: &mut String, figures: &Figures<'_>) {
+fn latencies(page: &mut String, figures: &CaseFigures<'_>) {
     *page += "<table>\n<caption>Microseconds from entry to result: half of the requests, nine \
               tenths, 99 of 100</caption>\n<thead><tr><th scope=\"col\">in flight</th>";
     for name in figures.implementations() {
@@ -177,7 +176,7 @@ fn figure(page: &mut String, title: &str, what: &str, svg: &str) {
     *page += &format!("<h3>{title}</h3>\n<figure>\n{}\n</figure>\n", svg.trim());
 }
 
-fn table(page: &mut String, figures: &Figures<'_>, of: &str) {
+fn table(page: &mut String, figures: &CaseFigures<'_>, of: &str) {
     let names = figures.implementations();
     *page += &format!("<table>\n<thead><tr><th scope=\"col\">{of}</th>");
     for name in &names {

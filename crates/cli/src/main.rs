@@ -79,7 +79,7 @@ enum Command {
     Devices(devices::Args),
     /// Measure Oarlock beside the machine's OpenSSL, in turn in the same run
     #[command(after_help = "Example:\n  oarlock bench --quick --case 'aes-128-*' --threads 2")]
-    Bench(oarlock_bench::cli::Args),
+    Bench(oarlock_bench::args::Args),
     /// Run a command with the OpenSSL provider, without installing anything
     #[command(after_help = run::EXAMPLES)]
     Run(run::Args),
@@ -144,9 +144,9 @@ fn carry_out(command: Command) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn bench(args: &oarlock_bench::cli::Args) -> Result<(), Failure> {
-    let peers = [oarlock_bench::openssl::PEER];
-    let args = oarlock_bench::cli::Args {
+fn bench(args: &oarlock_bench::args::Args) -> Result<(), Failure> {
+    let peers = [oarlock_bench::peers::openssl::PEER];
+    let args = oarlock_bench::args::Args {
         calibration: cache::read(options::cpu()?).ok(),
         ..args.clone()
     };

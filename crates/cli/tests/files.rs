@@ -350,7 +350,11 @@ fn parts_are_what_they_are_of_the_whole() {
         &mut home.oarlock(&["decrypt", "-i", "key.txt", "--range", "1:1"]),
         &home.read("sealed"),
     );
-    assert_fails(&piped, 2, &["standard input: --range needs a seekable file"]);
+    assert_fails(
+        &piped,
+        2,
+        &["standard input: --range needs a seekable file"],
+    );
     succeeds(
         &home,
         &[

@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+/// Bytes in a nonce. GCM hashes one of any other length (SP 800-38D, section 7.1, step 2);
+/// ChaCha20-Poly1305 refuses it.
+pub const NONCE_BYTES: usize = 12;
 /// Bytes in a tag.
 pub const TAG_BYTES: usize = 16;
 /// Stripes of a message begin at multiples of this many bytes; the lengths of all but the last are

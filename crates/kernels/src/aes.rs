@@ -21,16 +21,16 @@ use inout::InOutBuf;
 use zeroize::Zeroize;
 
 use crate::cpu::Cpu;
+#[cfg(debug_assertions)]
+pub use crate::dispatch::aes as dispatch;
+pub use crate::key::{BLOCK_BYTES, InvalidKeyLength};
+use crate::key::{KeySize, Schedule};
 use crate::portable;
-use crate::wipe::wipe;
+use crate::portable::xor::xor;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{self, face};
 #[cfg(target_arch = "x86_64")]
 pub use crate::x86_64::{AesNi, Avx2, Avx512, Face, Gfni256, Gfni512, Vaes256, Vaes512};
-use crate::xor::xor;
-
-/// Bytes in an AES block.
-pub const BLOCK_BYTES: usize = 16;
 
 /// The code that computes AES. A value exists only where the CPU has its instructions; see
 /// [`Cpu::aes_backends`].
@@ -106,76 +106,15 @@ impl Backend {
     }
 }
 
-/// A key has a length that its cipher does not take: AES takes 16, 24 or 32 bytes, ChaCha20 32.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InvalidKeyLength(pub usize);
-
-impl fmt::Display for InvalidKeyLength {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "a key has 16, 24 or 32 bytes for AES and 32 for ChaCha20, this one has {}",
-            self.0
-        )
-    }
-}
-
-impl core::error::Error for InvalidKeyLength {}
-
-/// An expanded key: 11, 13 or 15 round keys. Wiped on drop.
-// Round keys are loaded one by one: more than their own alignment would bring nothing, and the memory
-// of a value that holds a schedule would take the C library 40 ns more.
-#[repr(C, align(16))]
-pub(crate) struct Schedule {
-    pub(crate) round_keys: [[u32; 4]; 15],
-    pub(crate) size: KeySize,
-}
-
-impl Schedule {
-    #[inline(always)]
-    fn forget(&mut self) {
-        wipe(&mut self.round_keys);
-    }
-}
-
-impl Drop for Schedule {
-    fn drop(&mut self) {
-        self.forget();
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum KeySize {
-    Aes128,
-    Aes192,
-    Aes256,
-}
-
-impl KeySize {
-    fn of(key: &[u8]) -> Result<Self, InvalidKeyLength> {
-        match key.len() {
-            16 => Ok(Self::Aes128),
-            24 => Ok(Self::Aes192),
-            32 => Ok(Self::Aes256),
-            length => Err(InvalidKeyLength(length)),
-        }
-    }
-
-    pub(crate) const fn rounds(self) -> usize {
-        match self {
-            Self::Aes128 => 10,
-            Self::Aes192 => 12,
-            Self::Aes256 => 14,
-        }
+impl Cpu {
+    /// Every AES backend this CPU can run, the preferred one first. Never empty: the last is
+    /// [`Backend::Portable`].
+    pub fn aes_backends(self) -> impl Iterator<Item = Backend> {
+        Backend::all(self)
     }
 }
 
 impl Schedule {
-    pub(crate) const UNKEYED: Self = Self {
-        round_keys: [[0; 4]; 15],
-        size: KeySize::Aes128,
-    };
-
     pub(crate) fn expand(&mut self, key: &[u8], backend: Backend) -> Result<(), InvalidKeyLength> {
         self.size = KeySize::of(key)?;
         match backend {
@@ -218,28 +157,6 @@ impl Schedule {
             Backend::Vaes256(token) => x86_64::aes::invert(token.aes_ni(), schedule, self),
             #[cfg(target_arch = "x86_64")]
             Backend::Vaes512(token) => x86_64::aes::invert(token.aes_ni(), schedule, self),
-        }
-    }
-
-    /// FIPS 197, section 5.2. `key` has the length that `self.size` says; words are little-endian,
-    /// so RotWord is a rotation to the right.
-    #[inline(always)]
-    pub(crate) fn expand_with(&mut self, key: &[u8], sub_word: impl Fn(u32) -> u32) {
-        let words = self.round_keys.as_flattened_mut();
-        let key_words = key.len() / 4;
-        for (word, bytes) in words.iter_mut().zip(key.as_chunks::<4>().0) {
-            *word = u32::from_le_bytes(*bytes);
-        }
-        let mut rcon = 1u32;
-        for i in key_words..4 * (self.size.rounds() + 1) {
-            let mut word = words[i - 1];
-            if i % key_words == 0 {
-                word = sub_word(word.rotate_right(8)) ^ rcon;
-                rcon = (rcon << 1) ^ ((rcon >> 7) * 0x11b);
-            } else if key_words == 8 && i % key_words == 4 {
-                word = sub_word(word);
-            }
-            words[i] = words[i - key_words] ^ word;
         }
     }
 }
@@ -583,68 +500,3 @@ const CACHED_BYTES_MIN: usize = 384;
 /// way costs what it saves on 2 KiB after it, beforehand what it saves on 6 KiB.
 #[cfg(target_arch = "x86_64")]
 const FILLING_BYTES_MIN: usize = 6 << 10;
-
-/// Counts of kernel calls, so that tests can prove which one ran.
-#[cfg(any(test, debug_assertions))]
-pub mod dispatch {
-    use core::sync::atomic::{AtomicU64, Ordering};
-
-    /// Calls of one kernel since the process started.
-    pub struct Counter(AtomicU64);
-
-    impl Counter {
-        pub(crate) const fn new() -> Self {
-            Self(AtomicU64::new(0))
-        }
-
-        pub(crate) fn hit(&self) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-
-        /// The calls so far, by every thread.
-        pub fn get(&self) -> u64 {
-            self.0.load(Ordering::Relaxed)
-        }
-    }
-
-    macro_rules! counters {
-        ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
-            $($(#[$doc])* pub static $name: Counter = Counter::new();)+
-        };
-    }
-
-    counters! {
-        /// Runs of the portable kernel.
-        PORTABLE,
-        /// Runs of the bitsliced kernel on 256-bit registers.
-        WIDE_AVX2,
-        /// Runs of the bitsliced kernel on 512-bit registers.
-        WIDE_AVX512,
-        /// Runs of the kernel made of GFNI on 256-bit registers.
-        GFNI256,
-        /// Runs of the kernel made of GFNI on 512-bit registers.
-        GFNI512,
-        /// Runs of the AES-NI kernel.
-        AES_NI,
-        /// Runs of the 256-bit VAES kernel.
-        VAES256,
-        /// Runs of the 512-bit VAES kernel.
-        VAES512,
-        /// Runs out of a FACE table.
-        FACE,
-        /// Runs that filled a FACE table.
-        FACE_FILL,
-        /// Runs of GCM composed of AES-CTR and the portable GHASH.
-        GCM_COMPOSED,
-        /// Runs of the AES-NI kernel of GCM.
-        GCM_AES_NI,
-        /// Runs of the 256-bit kernel of GCM.
-        GCM_VAES256,
-        /// Runs of the 512-bit kernel of GCM.
-        GCM_VAES512,
-        /// Runs of the 512-bit kernel of GCM out of a FACE table.
-        GCM_FACE,
-        /// Makings of a long table of powers of H.
-        GCM_POWERS,
-    }
-}

@@ -11,8 +11,9 @@ use core::fmt;
 
 use inout::InOutBuf;
 
-use crate::aes::{BLOCK_BYTES, Backend, InvalidKeyLength, Schedule};
+use crate::aes::Backend;
 use crate::cpu::Cpu;
+use crate::key::{BLOCK_BYTES, InvalidKeyLength, Schedule};
 use crate::portable;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64;

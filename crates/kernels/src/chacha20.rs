@@ -9,10 +9,13 @@ use core::fmt;
 use inout::InOutBuf;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-pub use crate::aes::InvalidKeyLength;
 use crate::cpu::Cpu;
+#[cfg(debug_assertions)]
+pub use crate::dispatch::chacha20 as dispatch;
+pub use crate::key::InvalidKeyLength;
 use crate::poly1305::{Element, Multiplier};
 use crate::portable;
+use crate::portable::xor::xor;
 #[cfg(target_arch = "x86_64")]
 use crate::stitched::Powers;
 use crate::stitched::{Direction, Start};
@@ -21,7 +24,6 @@ use crate::wipe::Secret;
 use crate::x86_64;
 #[cfg(target_arch = "x86_64")]
 pub use crate::x86_64::{Avx2, Avx512};
-use crate::xor::xor;
 
 /// Bytes in a ChaCha20 block.
 pub const BLOCK_BYTES: usize = crate::stitched::BLOCK_BYTES;
@@ -282,25 +284,4 @@ impl fmt::Debug for ChaCha20 {
 /// The nonce in the upper 96 bits of `counter`, as RFC 8439, section 2.3, reads its bytes.
 fn nonce_words(counter: u128) -> [u32; 3] {
     [96, 64, 32].map(|shift| ((counter >> shift) as u32).swap_bytes())
-}
-
-/// Counts of kernel calls, so that tests can prove which one ran.
-#[cfg(any(test, debug_assertions))]
-pub mod dispatch {
-    use crate::aes::dispatch::Counter;
-
-    /// Runs of the portable cipher.
-    pub static PORTABLE: Counter = Counter::new();
-    /// Runs of the cipher on AVX2.
-    pub static AVX2: Counter = Counter::new();
-    /// Runs of the cipher on AVX-512.
-    pub static AVX512: Counter = Counter::new();
-    /// Runs of the portable cipher with Poly1305 beside it.
-    pub static PORTABLE_AND_MAC: Counter = Counter::new();
-    /// Runs of the cipher on AVX2 with Poly1305 beside it.
-    pub static AVX2_AND_MAC: Counter = Counter::new();
-    /// Runs of the cipher on AVX-512 with Poly1305 beside it.
-    pub static AVX512_AND_MAC: Counter = Counter::new();
-    /// Parts of messages under keystream that was ready, with stored powers of r.
-    pub static KEPT_POWERS: Counter = Counter::new();
 }

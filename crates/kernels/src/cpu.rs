@@ -8,8 +8,6 @@ extern crate std;
 
 use core::fmt;
 
-use crate::aes::Backend;
-
 /// A set of instruction groups that kernels are written for.
 ///
 /// Removing a group removes those that build on it.
@@ -191,12 +189,6 @@ impl Cpu {
         }
         #[cfg(not(target_arch = "x86_64"))]
         None
-    }
-
-    /// Every AES backend this CPU can run, the preferred one first. Never empty: the last is
-    /// [`Backend::Portable`].
-    pub fn aes_backends(self) -> impl Iterator<Item = Backend> {
-        Backend::all(self)
     }
 }
 

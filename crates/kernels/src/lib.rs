@@ -17,7 +17,7 @@
 //! assert_eq!(&data, b"attack at dawn");
 //! # Ok::<(), oarlock_kernels::aes::InvalidKeyLength>(())
 //! ```
-#![cfg_attr(not(test), no_std)]
+#![no_std]
 
 pub mod aead;
 pub mod aes;
@@ -25,19 +25,21 @@ pub mod cbc;
 pub mod chacha20;
 pub mod chacha20_poly1305;
 pub mod cpu;
+#[cfg(debug_assertions)]
+mod dispatch;
 pub mod gcm;
+mod key;
 #[cfg(target_arch = "x86_64")]
 pub mod modexp;
 mod poly1305;
 mod portable;
-mod rows;
 #[cfg(target_arch = "x86_64")]
 mod sbox;
 mod stitched;
+#[cfg(debug_assertions)]
+#[doc(hidden)]
+pub mod testing;
 mod wipe;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 pub mod xor;
-
-#[cfg(test)]
-mod tests;

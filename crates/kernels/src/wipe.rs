@@ -78,11 +78,3 @@ pub(crate) fn wipe<T: Copy + Default>(items: &mut [T]) {
     core::hint::black_box(items.as_mut_ptr());
     compiler_fence(Ordering::SeqCst);
 }
-
-/// Makes every line zero.
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn wipe_lines(lines: &mut [crate::x86_64::ifma::Line]) {
-    lines.fill(crate::x86_64::ifma::Line::ZERO);
-    core::hint::black_box(lines.as_mut_ptr());
-    compiler_fence(Ordering::SeqCst);
-}

@@ -3,7 +3,7 @@
 use inout::InOutBuf;
 
 use crate::cpu::Cpu;
-use crate::stitched::xor_bytes;
+use crate::portable;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{self, Avx2};
 
@@ -39,19 +39,6 @@ impl Xor {
         if let Some(token) = self.avx2 {
             return x86_64::xor::apply(token, keystream, data);
         }
-        xor(keystream, data);
+        portable::xor::xor(keystream, data);
     }
-}
-
-/// XORs `keystream` onto `data`, by words. (`InOutBuf::xor_in2out` does it byte by byte where the
-/// output is the input.)
-///
-/// # Panics
-/// When they differ in length.
-#[inline(always)]
-pub(crate) fn xor(keystream: &[u8], data: InOutBuf<'_, '_, u8>) {
-    assert_eq!(keystream.len(), data.len());
-    let (from, to) = data.into_raw();
-    // SAFETY: the buffer vouches for its length at both pointers.
-    unsafe { xor_bytes(keystream, from, to) }
 }

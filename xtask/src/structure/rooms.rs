@@ -63,10 +63,10 @@ const RULES: &[Rule] = &[
         what: "a thread",
         allowed: &[
             "crates/oarlock/src/threads/pool/",
-            "bench/src/public_key/load.rs", // threads that ask, and those of peers
+            "bench/src/measuring/load.rs", // threads that ask, and those of peers
             "crates/net/src/server/dispatch/", // workers, which wait for devices
             "crates/net/src/server/observe.rs", // the writer of the audit
-            "xtask/src/ci/programs.rs",     // test programs beside each other
+            "xtask/src/ci/programs.rs",    // test programs beside each other
         ],
         within: "",
         binds_tests: false,

@@ -1,28 +1,19 @@
 //! `oarlock-bench`: Oarlock beside every peer.
 
-mod aws_lc;
-mod crypto_mb;
-mod enc;
-mod fetched;
-mod interrupt;
-mod ipsec_mb;
-mod pieces;
+mod peers;
 mod programs;
-mod ring;
-mod rustcrypto;
 mod seed_shape;
-mod surroundings;
+mod system;
 mod targets;
 
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use oarlock_bench::cli::Args;
-use oarlock_bench::peer::PeerFactory;
-use oarlock_bench::public_key::{self, First};
-use oarlock_bench::{Error, openssl};
+use oarlock_bench::args::Args;
+use oarlock_bench::output::{json, write_out};
+use oarlock_bench::run::first;
+use peers::PEERS;
 
 /// Measures Oarlock beside its peers, in turn in the same run, after comparing their outputs
 #[derive(Parser)]
@@ -53,30 +44,21 @@ struct Cli {
     #[arg(long, hide = true, conflicts_with_all = ["targets", "report", "seed_shape"])]
     first: bool,
 
-    /// The `oarlock` command to measure, in place of the one beside this program
-    #[arg(long, value_name = "PATH")]
-    oarlock: Option<PathBuf>,
-
-    /// The OpenSSL provider to measure whole programs with, in place of the one beside this program
-    #[arg(long, value_name = "PATH")]
-    provider: Option<PathBuf>,
-
-    /// The folder that HPN-SSH was installed in: one more peer of the cases ssh-*
-    #[arg(long, value_name = "DIR")]
-    hpn_ssh: Option<PathBuf>,
+    #[command(flatten)]
+    programs: programs::Named,
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let out = &mut io::stdout().lock();
     let result = match &cli.targets {
-        Some(pattern) => targets::run(&cli, pattern, out),
+        Some(pattern) => targets::run(&cli.args, &cli.programs, pattern, out),
         None if cli.seed_shape => seed_shape::run(&cli.args, out),
         None if cli.first => {
-            public_key::first(&cli.args, PEERS).and_then(|first| write_first(&first, out))
+            first(&cli.args, PEERS).and_then(|first| write_out(out, &json(&first)?))
         }
         None if programs::are_named_by(&cli.args.case) && cli.args.report.is_none() => {
-            programs::run(&cli, out)
+            programs::run(&cli.args, &cli.programs, out)
         }
         None => oarlock_bench::run(&cli.args, PEERS, out),
     };
@@ -89,28 +71,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn write_first(first: &First, out: &mut impl Write) -> Result<(), Error> {
-    serde_json::to_string(first)
-        .map_err(io::Error::from)
-        .and_then(|line| writeln!(out, "{line}"))
-        .map_err(Error::io("writing the result"))
-}
-
-const PEERS: &[PeerFactory] = &[
-    openssl::PEER,
-    aws_lc::PEER,
-    rustcrypto::PEER,
-    ring::PEER,
-    ipsec_mb::PEER,
-    crypto_mb::PEER,
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oarlock_bench::case::{CASES, PUBLIC_KEY_CASES};
+    use oarlock_bench::cases::{CASES, PUBLIC_KEY_CASES};
 
-    /// Every cipher, each way, and every public-key operation, of everybody who is here.
+    /// Every cipher, each way, and every public-key operation, of every peer on this machine.
     #[test]
     fn peers_and_oarlock_agree() {
         let cli = Cli::parse_from(["oarlock-bench"]);

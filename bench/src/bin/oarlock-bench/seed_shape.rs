@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 use cipher::StreamCipher;
 use oarlock::{Accelerator, Options};
 use oarlock_bench::Error;
-use oarlock_bench::cli::Args;
+use oarlock_bench::args::Args;
+use oarlock_bench::measuring::Summary;
+use oarlock_bench::output::{json, write_out};
 use serde::Serialize;
 
 /// One line.
 #[derive(Serialize)]
-struct Figure {
+struct SeedRow {
     case: &'static str,
     options: String,
     key_bits: usize,
@@ -34,13 +36,13 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Error> {
              {:>10} {:>10} {:>8}  options\n",
             "key bits", "Gbit/s", "seed"
         );
-        write(out, &heading)?;
+        write_out(out, &heading)?;
     }
     for (options, seed_gbit_per_s, seed_cores) in SEEDS {
         for key_bytes in [16, 24, 32] {
             let parsed: Options = options.parse().map_err(oarlock::Error::Options)?;
             let accelerator = Accelerator::builder().options(parsed).build()?;
-            let figure = Figure {
+            let figure = SeedRow {
                 case: "seed-shape",
                 options: (*options).to_owned(),
                 key_bits: 8 * key_bytes,
@@ -50,13 +52,11 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Error> {
                 seed_cores: (key_bytes == 16).then_some(*seed_cores),
             };
             let line = if args.json {
-                let json = serde_json::to_string(&figure)
-                    .map_err(|error| Error::Failed(format!("writing JSON: {error}")))?;
-                json + "\n"
+                json(&figure)?
             } else {
                 shown(&figure)
             };
-            write(out, &line)?;
+            write_out(out, &line)?;
         }
     }
     Ok(())
@@ -84,12 +84,10 @@ fn measure(accelerator: &Accelerator, key_bytes: usize, quick: bool) -> Result<f
         let bits = 8.0 * BYTES as f64 * f64::from(calls);
         rates.push(bits / began.elapsed().as_nanos() as f64);
     }
-    let mut measured = rates.split_off(1);
-    measured.sort_by(f64::total_cmp);
-    Ok(measured[measured.len() / 2])
+    Ok(Summary::of(&rates[1..]).median)
 }
 
-fn shown(figure: &Figure) -> String {
+fn shown(figure: &SeedRow) -> String {
     let options = match figure.options.as_str() {
         "" => "default",
         options => options,
@@ -101,18 +99,12 @@ fn shown(figure: &Figure) -> String {
             format!(" (the seed on {cores} cores)"),
         )
     });
-    let Figure {
+    let SeedRow {
         key_bits,
         gbit_per_s,
         ..
     } = figure;
     format!("{key_bits:>10} {gbit_per_s:>10.1} {seed:>8}  {options}{note}\n")
-}
-
-fn write(out: &mut dyn Write, text: &str) -> Result<(), Error> {
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(Error::io("writing the result"))
 }
 
 /// Options, what the seed made of AES-128 with them in Gbit/s, and on how many cores.

@@ -4,7 +4,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, RngExt};
 
 use crate::clock;
-use crate::statistics::{Class, Finding, Tests};
+use crate::statistics::{Finding, SecretClass, Tests};
 
 /// Something whose time must not depend on a secret.
 pub trait Path {
@@ -14,7 +14,7 @@ pub trait Path {
     fn secret_bytes(&self) -> usize;
 
     /// What the two classes are.
-    fn classes(&self) -> Classes;
+    fn classes(&self) -> Contrast;
 
     /// How many times fewer runs it gets than others, because each takes longer.
     fn slowness(&self) -> usize {
@@ -30,7 +30,7 @@ pub trait Path {
 
 /// Two classes of secrets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Classes {
+pub enum Contrast {
     /// All zeros, against random bytes that are others every time.
     FixedAgainstRandom,
     /// A difference in the first byte, against one in the last; zeros elsewhere.
@@ -41,9 +41,9 @@ pub enum Classes {
     Same,
 }
 
-impl Classes {
-    fn draw(self, class: Class, rng: &mut SmallRng, secret: &mut [u8]) {
-        let is_first = class == Class::First;
+impl Contrast {
+    fn draw(self, class: SecretClass, rng: &mut SmallRng, secret: &mut [u8]) {
+        let is_first = class == SecretClass::First;
         match self {
             Self::FixedAgainstRandom if is_first => secret.fill(0),
             Self::FixedAgainstRandom | Self::Same => rng.fill_bytes(secret),
@@ -108,7 +108,7 @@ impl Measurement {
 /// Secrets drawn before any of them is used: nothing that is done for one class alone is near the
 /// clock.
 struct Batch {
-    classes: Vec<Class>,
+    classes: Vec<SecretClass>,
     secrets: Vec<u8>,
     secret_bytes: usize,
 }
@@ -117,19 +117,24 @@ impl Batch {
     fn new(path: &dyn Path) -> Self {
         let secret_bytes = path.secret_bytes();
         Self {
-            classes: vec![Class::First; BATCH],
+            classes: vec![SecretClass::First; BATCH],
             secrets: vec![0; BATCH * secret_bytes],
             secret_bytes,
         }
     }
 
-    fn run(&mut self, path: &mut dyn Path, rng: &mut SmallRng, take: &mut dyn FnMut(Class, u64)) {
+    fn run(
+        &mut self,
+        path: &mut dyn Path,
+        rng: &mut SmallRng,
+        take: &mut dyn FnMut(SecretClass, u64),
+    ) {
         let secrets = self.secrets.chunks_exact_mut(self.secret_bytes);
         for (class, secret) in self.classes.iter_mut().zip(secrets) {
             *class = if rng.random() {
-                Class::First
+                SecretClass::First
             } else {
-                Class::Second
+                SecretClass::Second
             };
             path.classes().draw(*class, rng, secret);
         }

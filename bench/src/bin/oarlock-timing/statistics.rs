@@ -6,7 +6,7 @@
 
 /// Which of two secrets a time belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Class {
+pub enum SecretClass {
     First = 0,
     Second = 1,
 }
@@ -44,7 +44,7 @@ impl Tests {
         Self(limits.into_iter().map(crop).collect())
     }
 
-    pub fn add(&mut self, class: Class, time: u64) {
+    pub fn add(&mut self, class: SecretClass, time: u64) {
         for crop in self.0.iter_mut().rev() {
             if time > crop.limit {
                 break;
@@ -130,7 +130,11 @@ mod tests {
         for _ in 0..100_000 {
             let second = rng.random::<bool>();
             let more = if second { slower } else { 0 };
-            let class = if second { Class::Second } else { Class::First };
+            let class = if second {
+                SecretClass::Second
+            } else {
+                SecretClass::First
+            };
             tests.add(class, time(&mut rng) + more);
         }
         tests.greatest().unwrap().t
@@ -159,8 +163,8 @@ mod tests {
     #[test]
     fn too_few_times_find_nothing() {
         let mut tests = Tests::new(&[1, 2, 3]);
-        tests.add(Class::First, 1);
-        tests.add(Class::Second, 2);
+        tests.add(SecretClass::First, 1);
+        tests.add(SecretClass::Second, 2);
         assert!(tests.greatest().is_none());
     }
 }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
-use oarlock::{Counted, CountedLine, Direction};
-use oarlock_bench::openssl::{Provided, Rates, Request};
+use oarlock::{Counted, CountedLine};
+use oarlock_bench::run::provided::{Provided, Rates, Request};
 use serde::Serialize;
 
 /// The whole report, in the form of `--json`.
@@ -148,10 +148,7 @@ impl Line {
 fn measured(provided: &Provided, line: &CountedLine) -> Option<Measured> {
     let request = Request {
         operation: line.operation,
-        direction: match line.direction {
-            Direction::Encrypt => oarlock_bench::case::Direction::Encrypt,
-            Direction::Decrypt => oarlock_bench::case::Direction::Decrypt,
-        },
+        direction: line.direction,
         bytes: line.bytes.div_ceil(line.requests) as usize,
     };
     let Rates {

@@ -8,16 +8,16 @@
 use inout::InOutBuf;
 use zeroize::Zeroize;
 
-use crate::aes::{BLOCK_BYTES, Schedule};
-use crate::xor::xor;
+use crate::key::{BLOCK_BYTES, Schedule};
+use crate::portable::xor::xor;
 
 const BLOCKS: usize = 4;
 const BYTES: usize = BLOCKS * BLOCK_BYTES;
 
 /// CTR over a run in which the low 32 bits of `counter` do not wrap.
 pub(crate) fn ctr(schedule: &Schedule, mut counter: u128, mut data: InOutBuf<'_, '_, u8>) {
-    #[cfg(any(test, debug_assertions))]
-    crate::aes::dispatch::PORTABLE.hit();
+    #[cfg(debug_assertions)]
+    crate::dispatch::aes::PORTABLE.hit();
     let mut keystream = [0; BYTES];
     while !data.is_empty() {
         for block in keystream.as_chunks_mut::<BLOCK_BYTES>().0 {
@@ -39,8 +39,8 @@ pub(crate) fn cbc_encrypt(
     iv: &mut [u8; BLOCK_BYTES],
     data: InOutBuf<'_, '_, u8>,
 ) {
-    #[cfg(any(test, debug_assertions))]
-    crate::aes::dispatch::PORTABLE.hit();
+    #[cfg(debug_assertions)]
+    crate::dispatch::aes::PORTABLE.hit();
     let mut blocks = [0; BYTES];
     let mut data = data;
     while !data.is_empty() {
@@ -61,8 +61,8 @@ pub(crate) fn cbc_decrypt(
     iv: &mut [u8; BLOCK_BYTES],
     mut data: InOutBuf<'_, '_, u8>,
 ) {
-    #[cfg(any(test, debug_assertions))]
-    crate::aes::dispatch::PORTABLE.hit();
+    #[cfg(debug_assertions)]
+    crate::dispatch::aes::PORTABLE.hit();
     let mut blocks = [0; BYTES];
     let mut before = [0; BYTES];
     while !data.is_empty() {

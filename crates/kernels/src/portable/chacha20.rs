@@ -9,8 +9,8 @@ use crate::stitched::{
 
 /// XORs keystream from `start` on onto `data`.
 pub(crate) fn crypt(start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
-    #[cfg(any(test, debug_assertions))]
-    crate::chacha20::dispatch::PORTABLE.hit();
+    #[cfg(debug_assertions)]
+    crate::dispatch::chacha20::PORTABLE.hit();
     crypt_blocks(start, data);
 }
 
@@ -23,8 +23,8 @@ pub(crate) fn crypt_and_mac(
     mut mac: Element,
     mut data: InOutBuf<'_, '_, u8>,
 ) -> Element {
-    #[cfg(any(test, debug_assertions))]
-    crate::chacha20::dispatch::PORTABLE_AND_MAC.hit();
+    #[cfg(debug_assertions)]
+    crate::dispatch::chacha20::PORTABLE_AND_MAC.hit();
     let whole = data.len() - data.len() % poly1305::BLOCK_BYTES;
     if direction == Direction::Open {
         mac = mac.absorb_padded(r, &data.get_in()[..whole]);
@@ -43,8 +43,8 @@ pub(crate) fn message(
     aad: &[u8],
     mut data: InOutBuf<'_, '_, u8>,
 ) -> [u8; 16] {
-    #[cfg(any(test, debug_assertions))]
-    crate::chacha20::dispatch::PORTABLE_AND_MAC.hit();
+    #[cfg(debug_assertions)]
+    crate::dispatch::chacha20::PORTABLE_AND_MAC.hit();
     let lengths = (aad.len() as u128 | (data.len() as u128) << 64).to_le_bytes();
     let mut block = Keystream::new();
     crypt_blocks(start, block.fill(BLOCK_BYTES).into());

@@ -4,3 +4,4 @@
 pub(crate) mod aes;
 pub(crate) mod chacha20;
 pub(crate) mod ghash;
+pub(crate) mod xor;

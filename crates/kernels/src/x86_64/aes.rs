@@ -12,7 +12,7 @@ use inout::InOutBuf;
 use super::gfni::Gfni;
 use super::lanes::Lanes;
 use super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512};
-use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
+use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
 /// FIPS 197, section 5.2, with SubWord made of `aesenclast`. `key` has the length that
 /// `schedule.size` says.
@@ -154,8 +154,8 @@ macro_rules! entry_point {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
                 unsafe { ctr::<$lanes, R, $unroll>(schedule, counter, from, to, bytes) }
             }
-            #[cfg(any(test, debug_assertions))]
-            crate::aes::dispatch::$counter.hit();
+            #[cfg(debug_assertions)]
+            crate::dispatch::aes::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
             // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at

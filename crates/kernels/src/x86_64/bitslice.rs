@@ -26,7 +26,7 @@ use zeroize::Zeroize;
 
 use super::lanes::Lanes;
 use super::{Avx2, Avx512};
-use crate::aes::{BLOCK_BYTES, Schedule};
+use crate::key::{BLOCK_BYTES, Schedule};
 use crate::sbox::{Gf2, sub_bytes};
 
 macro_rules! entry_points {
@@ -58,8 +58,8 @@ macro_rules! entry_points {
                     )
                 }
             }
-            #[cfg(any(test, debug_assertions))]
-            crate::aes::dispatch::$counter.hit();
+            #[cfg(debug_assertions)]
+            crate::dispatch::aes::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
             let mut keys = KeyPlanes::EMPTY;
@@ -98,8 +98,8 @@ macro_rules! entry_points {
                     )
                 }
             }
-            #[cfg(any(test, debug_assertions))]
-            crate::aes::dispatch::$counter.hit();
+            #[cfg(debug_assertions)]
+            crate::dispatch::aes::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
             let mut keys = KeyPlanes::EMPTY;
@@ -156,8 +156,8 @@ pub(crate) fn cbc_encrypt(
             chain.store(iv.as_mut_ptr());
         }
     }
-    #[cfg(any(test, debug_assertions))]
-    crate::aes::dispatch::WIDE_AVX2.hit();
+    #[cfg(debug_assertions)]
+    crate::dispatch::aes::WIDE_AVX2.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();
     let mut keys = KeyPlanes::EMPTY;

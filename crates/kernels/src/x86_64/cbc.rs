@@ -17,7 +17,7 @@ use super::aes::Keys;
 use super::gfni::Gfni;
 use super::lanes::Lanes;
 use super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512};
-use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
+use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
 macro_rules! encrypt {
     ($name:ident, $token:ty, $lanes:ty, $features:literal, $counter:ident) => {
@@ -39,8 +39,8 @@ macro_rules! encrypt {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
                 unsafe { encrypt_chain::<$lanes, R>(schedule, iv, from, to, bytes) }
             }
-            #[cfg(any(test, debug_assertions))]
-            crate::aes::dispatch::$counter.hit();
+            #[cfg(debug_assertions)]
+            crate::dispatch::aes::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
             // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
@@ -79,8 +79,8 @@ macro_rules! decrypt {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
                 unsafe { decrypt::<$lanes, $one, R, $unroll>(inverse, iv, from, to, bytes) }
             }
-            #[cfg(any(test, debug_assertions))]
-            crate::aes::dispatch::$counter.hit();
+            #[cfg(debug_assertions)]
+            crate::dispatch::aes::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
             // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at

@@ -13,9 +13,10 @@ use inout::InOutBuf;
 use super::poly1305::IfmaPowers;
 use super::{Avx2, Avx512};
 use crate::poly1305::{Element, Multiplier};
-use crate::rows::Rows;
+use crate::portable::xor::xor_bytes;
 use crate::stitched::{
-    self, ChainPowers, Data, Direction, InColumnsOrRows, InRows, Powers, Register, Start, Words,
+    self, ChainPowers, Data, Direction, InColumnsOrRows, InRows, Powers, Register, Rows, Start,
+    Words,
 };
 
 macro_rules! entry_points {
@@ -28,8 +29,8 @@ macro_rules! entry_points {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
                 unsafe { stitched::crypt::<$chunk>(start, from, to, bytes) }
             }
-            #[cfg(any(test, debug_assertions))]
-            crate::chacha20::dispatch::$counter.hit();
+            #[cfg(debug_assertions)]
+            crate::dispatch::chacha20::$counter.hit();
             let bytes = data.len();
             let (from, to) = data.into_raw();
             let (key, row) = start.parts();
@@ -63,8 +64,8 @@ macro_rules! entry_points {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
                 unsafe { stitched::crypt_and_mac::<$chunk>(direction, start, r, powers, mac, data) }
             }
-            #[cfg(any(test, debug_assertions))]
-            crate::chacha20::dispatch::$mac_counter.hit();
+            #[cfg(debug_assertions)]
+            crate::dispatch::chacha20::$mac_counter.hit();
             let (key, row) = start.parts();
             // SAFETY: the token proves the features; the buffer vouches for the bytes, which are
             // the same or do not overlap.
@@ -96,8 +97,8 @@ macro_rules! entry_points {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
                 unsafe { stitched::message::<$chunk>(direction, start, aad, data) }
             }
-            #[cfg(any(test, debug_assertions))]
-            crate::chacha20::dispatch::$mac_counter.hit();
+            #[cfg(debug_assertions)]
+            crate::dispatch::chacha20::$mac_counter.hit();
             let (key, row) = start.parts();
             // SAFETY: the token proves the features; the buffer vouches for the bytes, which are
             // the same or do not overlap.
@@ -166,7 +167,7 @@ pub(crate) fn xor_and_mac_avx512(
                 _mm512_storeu_si512(to.add(64 * i).cast(), _mm512_xor_si512(data, key));
             }
             let done = 64 * registers.len();
-            stitched::xor_bytes(rest, from.add(done), to.add(done));
+            xor_bytes(rest, from.add(done), to.add(done));
             if !OPEN {
                 mac = powers.absorb_more(r, mac, core::slice::from_raw_parts(to, bytes));
             }
@@ -175,8 +176,8 @@ pub(crate) fn xor_and_mac_avx512(
     }
     assert_eq!(keystream.len(), data.len());
     debug_assert!(data.len().is_multiple_of(16));
-    #[cfg(any(test, debug_assertions))]
-    crate::chacha20::dispatch::KEPT_POWERS.hit();
+    #[cfg(debug_assertions)]
+    crate::dispatch::chacha20::KEPT_POWERS.hit();
     // SAFETY: the token proves the features; the buffer vouches for the bytes, which are the same or
     // do not overlap, and there is as much keystream.
     unsafe {

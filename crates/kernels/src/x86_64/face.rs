@@ -26,7 +26,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 use super::Face;
 use super::aes::round_keys;
 use super::lanes::Lanes;
-use crate::aes::{BLOCK_BYTES, KeySize, Schedule};
+use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
 /// Blocks in a table, and the run for which one D holds.
 pub(crate) const TABLE_BLOCKS: usize = 256;
@@ -82,8 +82,8 @@ pub(crate) fn ctr_fill<'inp, 'out>(
     counter: u128,
     data: InOutBuf<'inp, 'out, u8>,
 ) -> InOutBuf<'inp, 'out, u8> {
-    #[cfg(any(test, debug_assertions))]
-    crate::aes::dispatch::FACE_FILL.hit();
+    #[cfg(debug_assertions)]
+    crate::dispatch::aes::FACE_FILL.hit();
     let (run, rest) = data.split_at(TABLE_BYTES);
     let (from, to) = run.into_raw();
     // SAFETY: the token proves the features; the buffer vouches for TABLE_BYTES at both pointers,
@@ -107,8 +107,8 @@ pub(crate) fn ctr_cached(
     counter: u128,
     data: InOutBuf<'_, '_, u8>,
 ) {
-    #[cfg(any(test, debug_assertions))]
-    crate::aes::dispatch::FACE.hit();
+    #[cfg(debug_assertions)]
+    crate::dispatch::aes::FACE.hit();
     let bytes = data.len();
     let (from, to) = data.into_raw();
     // SAFETY: the token proves the features; the buffer vouches for `bytes` at both pointers.

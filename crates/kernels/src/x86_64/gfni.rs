@@ -10,7 +10,7 @@ use core::arch::x86_64::*;
 use super::Gfni256;
 use super::bitslice::{Bits, Frame, xor_bytes};
 use super::lanes::Lanes;
-use crate::aes::Schedule;
+use crate::key::Schedule;
 
 /// FIPS 197, section 5.2. `key` has the length that `schedule.size` says.
 pub(crate) fn expand(_: Gfni256, schedule: &mut Schedule, key: &[u8]) {

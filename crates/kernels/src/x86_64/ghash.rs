@@ -18,7 +18,8 @@
 
 use core::arch::x86_64::*;
 
-use super::lanes::{Clmul, Lanes};
+use super::clmul::{Clmul, Sum};
+use super::lanes::Lanes;
 use crate::portable::ghash::POLYNOMIAL;
 use crate::wipe::wipe;
 
@@ -60,7 +61,7 @@ impl Powers {
         wipe(&mut self.sums[first..]);
     }
 
-    #[cfg(test)]
+    #[cfg(debug_assertions)]
     pub(crate) fn made(&self) -> impl Iterator<Item = [u8; 16]> {
         let (powers, sums) = (&self.powers[..POWERS], &self.sums[..POWERS]);
         powers.iter().chain(sums).map(|power| power.to_ne_bytes())
@@ -216,48 +217,14 @@ unsafe fn reduce<V: Clmul>(low: V, middle: V, high: V) -> V {
     }
 }
 
-/// A sum of products, not reduced, each of four multiplications: what few blocks lose by that
-/// against Karatsuba's three, they gain in latency.
-#[derive(Clone, Copy)]
-pub(super) struct Sum<V> {
-    pub(super) low: V,
-    pub(super) middle: V,
-    pub(super) high: V,
-}
-
 impl<V: Clmul> Sum<V> {
-    /// The products block by block.
+    /// The sum over all blocks, in POLYVAL's field.
     ///
     /// # Safety
-    /// The instructions of `V` are enabled in the caller of this and the other methods.
-    #[inline(always)]
-    pub(super) unsafe fn of(a: V, b: V) -> Self {
-        // SAFETY: as the caller vouches.
-        unsafe {
-            Self {
-                low: a.multiply::<0x00>(b),
-                middle: a.multiply::<0x10>(b).xor(a.multiply::<0x01>(b)),
-                high: a.multiply::<0x11>(b),
-            }
-        }
-    }
-
-    #[inline(always)]
-    pub(super) unsafe fn plus(self, other: Self) -> Self {
-        // SAFETY: as `of` demands.
-        unsafe {
-            Self {
-                low: self.low.xor(other.low),
-                middle: self.middle.xor(other.middle),
-                high: self.high.xor(other.high),
-            }
-        }
-    }
-
-    /// The sum over all blocks, in POLYVAL's field.
+    /// The instructions of `V` are enabled in the caller.
     #[inline(always)]
     pub(super) unsafe fn reduced(self) -> __m128i {
-        // SAFETY: as `of` demands.
+        // SAFETY: as the caller vouches.
         unsafe { reduce(self.low, self.middle, self.high).fold() }
     }
 }

@@ -1,5 +1,6 @@
 //! x86-64: the tokens, and what each instruction set brings to the algorithms.
 
+mod clmul;
 mod lanes;
 
 pub(crate) mod aes;
@@ -8,7 +9,6 @@ pub(crate) mod cbc;
 pub(crate) mod chacha20;
 pub(crate) mod face;
 pub(crate) mod gcm;
-pub(crate) mod gcm_cache;
 pub(crate) mod gfni;
 pub(crate) mod ghash;
 pub(crate) mod ifma;

@@ -6,7 +6,7 @@ use core::arch::x86_64::*;
 use inout::InOutBuf;
 
 use super::Avx2;
-use crate::xor::xor;
+use crate::portable::xor::xor;
 
 /// XORs `keystream`, as long as `data`, onto it.
 pub(crate) fn apply(_: Avx2, keystream: &[u8], data: InOutBuf<'_, '_, u8>) {

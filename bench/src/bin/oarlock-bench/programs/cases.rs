@@ -3,20 +3,22 @@
 use oarlock_bench::Error;
 
 use super::compared::Compared;
-use super::files::{Files, Way as FileWay};
+use oarlock_bench::cases::Direction;
+
+use super::files::Files;
 use super::server::{Board, Boards, Servers};
 use super::setup::Setup;
 use super::speed::Speed;
-use super::ssh::{Place, Ssh, Suite, Way};
+use super::ssh::{Setting, Ssh, Suite, TransferKind};
 use super::{context, start};
 
 /// One line of the benchmark.
-pub(super) struct Case {
-    pub(super) name: String,
-    pub(super) program: Program,
+pub(crate) struct ProgramCase {
+    pub(crate) name: String,
+    pub(crate) program: Program,
 }
 
-pub(super) enum Program {
+pub(crate) enum Program {
     Speed(Speed),
     Context(&'static str),
     Start,
@@ -25,8 +27,8 @@ pub(super) enum Program {
     Servers(Servers),
 }
 
-impl Case {
-    pub(super) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
+impl ProgramCase {
+    pub(crate) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
         match &self.program {
             Program::Speed(speed) => speed.measure(setup),
             Program::Context(cipher) => context::measure(setup, cipher),
@@ -38,146 +40,127 @@ impl Case {
     }
 
     /// Whether it is about the OpenSSL provider.
-    pub(super) fn takes_provider(&self) -> bool {
+    pub(crate) fn takes_provider(&self) -> bool {
         !matches!(self.program, Program::Files(_) | Program::Servers(_))
     }
 }
 
 /// Every case, in the order in which they are measured.
-pub(super) fn all() -> Vec<Case> {
-    let mut cases = vec![Case {
+pub(crate) fn all() -> Vec<ProgramCase> {
+    let mut cases = vec![ProgramCase {
         name: "openssl-start".to_owned(),
         program: Program::Start,
     }];
-    cases.extend(CIPHERS.iter().map(|cipher| Case {
+    cases.extend(CIPHERS.iter().map(|cipher| ProgramCase {
         name: format!("openssl-context-{cipher}"),
         program: Program::Context(cipher),
     }));
     for cipher in CIPHERS {
         for (decrypts, suffix) in [(false, ""), (true, "-decrypt")] {
-            cases.push(Case {
+            cases.push(ProgramCase {
                 name: format!("openssl-speed-{cipher}{suffix}"),
                 program: Program::Speed(Speed { cipher, decrypts }),
             });
         }
     }
-    let mut add = |name: String, suite, way, place| {
-        let program = Program::Ssh(Ssh { suite, way, place });
-        cases.push(Case { name, program });
+    let mut add = |name: String, suite, kind, setting| {
+        let program = Program::Ssh(Ssh {
+            suite,
+            kind,
+            setting,
+        });
+        cases.push(ProgramCase { name, program });
     };
     for suite in SUITES {
-        for way in [Way::Download, Way::Upload, Way::Scp] {
-            let name = format!("ssh-{}-{}", suite.name(), way.name());
-            add(name, suite, way, Place::Here);
+        for kind in [
+            TransferKind::Download,
+            TransferKind::Upload,
+            TransferKind::Scp,
+        ] {
+            let name = format!("ssh-{}-{}", suite.name(), kind.name());
+            add(name, suite, kind, Setting::Here);
         }
     }
     for (suffix, has_gfni) in [("", false), ("-with-gfni", true)] {
-        for way in [Way::Download, Way::Upload] {
-            let name = format!("ssh-masked{suffix}-{}", way.name());
-            add(name, &SUITES[0], way, Place::Masked { has_gfni });
+        for kind in [TransferKind::Download, TransferKind::Upload] {
+            let name = format!("ssh-masked{suffix}-{}", kind.name());
+            add(name, &SUITES[0], kind, Setting::Masked { has_gfni });
         }
     }
     for suite in [&SUITES[0], &SUITES[5]] {
         let name = format!("ssh-gigabit-{}", suite.name());
-        add(name, suite, Way::Download, Place::Gigabit);
+        add(name, suite, TransferKind::Download, Setting::Gigabit);
     }
     for suite in SUITES {
         let name = format!("ssh-one-cpu-{}", suite.name());
-        add(name, suite, Way::Download, Place::OneCpu);
+        add(name, suite, TransferKind::Download, Setting::OneCpu);
     }
     for (name, files) in FILES {
-        cases.push(Case {
+        cases.push(ProgramCase {
             name: name.to_owned(),
             program: Program::Files(files),
         });
     }
-    for (name, servers) in SERVERS {
-        cases.push(Case {
-            name: name.to_owned(),
+    for (name, servers) in servers() {
+        cases.push(ProgramCase {
+            name,
             program: Program::Servers(servers),
         });
     }
     cases
 }
 
-const SERVERS: [(&str, Servers); 20] = [
-    ("server-rsa2048", Servers::Sign),
-    ("server-latency", Servers::Latency { has_tls: true }),
-    (
-        "server-latency-plaintext",
-        Servers::Latency { has_tls: false },
-    ),
-    ("server-boards-axl200", boards(Board::Axl200, true, 1)),
-    (
-        "server-boards-axl200-plaintext",
-        boards(Board::Axl200, false, 1),
-    ),
-    (
-        "server-boards-axl200-by-three",
-        boards(Board::Axl200, true, 3),
-    ),
-    (
-        "server-boards-axl200-by-three-plaintext",
-        boards(Board::Axl200, false, 3),
-    ),
-    (
-        "server-boards-nfast300-crt",
-        boards(Board::Nfast300Crt, true, 1),
-    ),
-    (
-        "server-boards-nfast300-crt-plaintext",
-        boards(Board::Nfast300Crt, false, 1),
-    ),
-    (
-        "server-boards-nfast300-crt-by-three",
-        boards(Board::Nfast300Crt, true, 3),
-    ),
-    (
-        "server-boards-nfast300-crt-by-three-plaintext",
-        boards(Board::Nfast300Crt, false, 3),
-    ),
-    ("server-boards-nfast300", boards(Board::Nfast300, true, 1)),
-    (
-        "server-boards-nfast300-plaintext",
-        boards(Board::Nfast300, false, 1),
-    ),
-    (
-        "server-boards-nfast300-by-three",
-        boards(Board::Nfast300, true, 3),
-    ),
-    (
-        "server-boards-nfast300-by-three-plaintext",
-        boards(Board::Nfast300, false, 3),
-    ),
-    ("server-boards-together", boards(Board::Together, true, 1)),
-    (
-        "server-boards-together-by-three",
-        boards(Board::Together, true, 3),
-    ),
-    ("server-load", Servers::Load),
-    ("server-overload", Servers::Overload),
-    ("server-kill", Servers::Kill),
-];
-
-const fn boards(board: Board, has_tls: bool, batch: usize) -> Servers {
-    Servers::Boards(Boards {
-        board,
-        has_tls,
-        batch,
-    })
+/// Cases of servers, with simulated boards alone and together.
+fn servers() -> Vec<(String, Servers)> {
+    let named = |name: &str, servers| (name.to_owned(), servers);
+    let boards = |name: &str, board, has_tls, batch| {
+        let by_three = if batch == 3 { "-by-three" } else { "" };
+        let plaintext = if has_tls { "" } else { "-plaintext" };
+        let boards = Boards {
+            board,
+            has_tls,
+            batch,
+        };
+        let name = format!("server-boards-{name}{by_three}{plaintext}");
+        (name, Servers::Boards(boards))
+    };
+    let mut cases = vec![
+        named("server-rsa2048", Servers::Sign),
+        named("server-latency", Servers::Latency { has_tls: true }),
+        named(
+            "server-latency-plaintext",
+            Servers::Latency { has_tls: false },
+        ),
+    ];
+    for (name, board) in [
+        ("axl200", Board::Axl200),
+        ("nfast300-crt", Board::Nfast300Crt),
+        ("nfast300", Board::Nfast300),
+    ] {
+        for batch in [1, 3] {
+            cases.extend([true, false].map(|has_tls| boards(name, board, has_tls, batch)));
+        }
+    }
+    cases.extend([1, 3].map(|batch| boards("together", Board::Together, true, batch)));
+    cases.extend([
+        named("server-load", Servers::Load),
+        named("server-overload", Servers::Overload),
+        named("server-kill", Servers::Kill),
+    ]);
+    cases
 }
 
 const FILES: [(&str, Files); 7] = [
-    ("file-encrypt", Files::One(FileWay::Encrypt)),
-    ("file-decrypt", Files::One(FileWay::Decrypt)),
-    ("file-many-encrypt", Files::Many(FileWay::Encrypt)),
-    ("file-many-decrypt", Files::Many(FileWay::Decrypt)),
+    ("file-encrypt", Files::One(Direction::Encrypt)),
+    ("file-decrypt", Files::One(Direction::Decrypt)),
+    ("file-many-encrypt", Files::Many(Direction::Encrypt)),
+    ("file-many-decrypt", Files::Many(Direction::Decrypt)),
     ("file-unlock", Files::Unlock),
-    ("pipe-encrypt", Files::Pipe(FileWay::Encrypt)),
-    ("pipe-decrypt", Files::Pipe(FileWay::Decrypt)),
+    ("pipe-encrypt", Files::Pipe(Direction::Encrypt)),
+    ("pipe-decrypt", Files::Pipe(Direction::Decrypt)),
 ];
 
-pub(super) const CIPHERS: [&str; 7] = [
+pub(crate) const CIPHERS: [&str; 7] = [
     "aes-128-ctr",
     "aes-256-ctr",
     "aes-128-gcm",
@@ -215,6 +198,13 @@ const fn aead(cipher: &'static str, operation: &'static str) -> Suite {
     }
 }
 
+/// Whether `pattern` is about whole programs.
+pub(crate) fn are_named_by(pattern: &str) -> bool {
+    ["ssh", "openssl-", "file", "pipe", "server"]
+        .iter()
+        .any(|prefix| pattern.starts_with(prefix))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,8 +214,8 @@ mod tests {
         let cases = all();
         let mut names: Vec<_> = cases.iter().map(|case| case.name.as_str()).collect();
         let (first, count) = (names[0], names.len());
-        assert!(names.iter().all(|name| super::super::are_named_by(name)));
-        assert!(!super::super::are_named_by("*"));
+        assert!(names.iter().all(|name| are_named_by(name)));
+        assert!(!are_named_by("*"));
         assert!(names.contains(&"ssh-aes128-ctr-umac-64-etm-scp"));
         assert!(names.contains(&"ssh-aes256-gcm-download"));
         assert!(names.contains(&"ssh-gigabit-aes256-gcm"));
@@ -239,7 +229,7 @@ mod tests {
     fn every_operation_exists() {
         let of_suites = SUITES.iter().map(|suite| suite.operation);
         for name in CIPHERS.into_iter().chain(of_suites) {
-            assert!(super::super::speed::operation(name).is_ok(), "{name}");
+            assert!(crate::programs::speed::operation(name).is_ok(), "{name}");
         }
     }
 }

@@ -1,28 +1,29 @@
 //! What came out for one point of a case.
 
 use oarlock_bench::Error;
-use oarlock_bench::output::{self, Line};
+use oarlock_bench::measuring::Summary;
+use oarlock_bench::output::{self, Entry};
 
 /// Samples of two sides, taken in pairs.
 #[derive(Debug)]
-pub(super) struct Compared {
-    pub(super) figure: Figure,
+pub(crate) struct Compared {
+    pub(crate) figure: Quantity,
     /// Of a request, or of what was transferred; 0 where there are none.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
     /// The other side: [`STOCK`], or another program.
-    pub(super) vs: &'static str,
+    pub(crate) vs: &'static str,
     /// That ours was given, where that is said.
-    pub(super) threads: Option<usize>,
-    pub(super) ours: Vec<f64>,
-    pub(super) theirs: Vec<f64>,
+    pub(crate) threads: Option<usize>,
+    pub(crate) ours: Vec<f64>,
+    pub(crate) theirs: Vec<f64>,
 }
 
 /// Programs as they come with the system.
-pub(super) const STOCK: &str = "openssl";
+pub(crate) const STOCK: &str = "openssl";
 
 /// What samples count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Figure {
+pub(crate) enum Quantity {
     /// 10^9 bytes a second.
     Rate,
     /// Seconds of CPU time for 2^30 bytes, of both ends and all they start.
@@ -57,7 +58,7 @@ pub(super) enum Figure {
     Descriptors,
 }
 
-impl Figure {
+impl Quantity {
     const fn unit(self) -> &'static str {
         match self {
             Self::Rate => "GB/s",
@@ -80,31 +81,49 @@ impl Figure {
 }
 
 impl Compared {
-    pub(super) const HEADING: &str = "oarlock/     least  greatest     oarlock       other";
+    /// Of no size and no number of threads.
+    pub(crate) fn new(
+        figure: Quantity,
+        vs: &'static str,
+        ours: Vec<f64>,
+        theirs: Vec<f64>,
+    ) -> Self {
+        Self {
+            figure,
+            bytes: 0,
+            vs,
+            threads: None,
+            ours,
+            theirs,
+        }
+    }
 
-    /// Least, median and greatest of what `ratio` makes of ours and theirs, pair by pair.
-    pub(super) fn spread(&self, ratio: impl Fn(f64, f64) -> f64) -> [f64; 3] {
+    pub(crate) const HEADING: &str = "oarlock/     least  greatest     oarlock       other";
+
+    /// What `ratio` makes of ours and theirs, pair by pair.
+    pub(crate) fn ratios(&self, ratio: impl Fn(f64, f64) -> f64) -> Summary {
         let pairs = self.ours.iter().zip(&self.theirs);
-        spread(pairs.map(|(ours, theirs)| ratio(*ours, *theirs)).collect())
+        let ratios: Vec<_> = pairs.map(|(ours, theirs)| ratio(*ours, *theirs)).collect();
+        Summary::of(&ratios)
     }
 
     /// As the harness records what it measures itself: two rates and a ratio, ours over theirs.
-    pub(super) fn lines(&self, case: &str) -> [Line; 3] {
+    pub(crate) fn lines(&self, case: &str) -> [Entry; 3] {
         let mode = match self.figure {
-            Figure::CpuSeconds => Some("cpu"),
-            Figure::ResidentMib | Figure::ServerMib => Some("resident"),
-            Figure::PerCpuSecond => Some("per-cpu-second"),
-            Figure::MicrosecondsP50 => Some("p50"),
-            Figure::MicrosecondsP99 | Figure::AdmittedMs => Some("p99"),
-            Figure::Right => Some("right"),
-            Figure::Descriptors => Some("descriptors"),
-            Figure::Rate
-            | Figure::Seconds
-            | Figure::Milliseconds
-            | Figure::Nanoseconds
-            | Figure::Files
-            | Figure::Operations
-            | Figure::AsTheBoard => None,
+            Quantity::CpuSeconds => Some("cpu"),
+            Quantity::ResidentMib | Quantity::ServerMib => Some("resident"),
+            Quantity::PerCpuSecond => Some("per-cpu-second"),
+            Quantity::MicrosecondsP50 => Some("p50"),
+            Quantity::MicrosecondsP99 | Quantity::AdmittedMs => Some("p99"),
+            Quantity::Right => Some("right"),
+            Quantity::Descriptors => Some("descriptors"),
+            Quantity::Rate
+            | Quantity::Seconds
+            | Quantity::Milliseconds
+            | Quantity::Nanoseconds
+            | Quantity::Files
+            | Quantity::Operations
+            | Quantity::AsTheBoard => None,
         };
         let point = (case, self.bytes, self.figure.unit());
         let threads = self.threads.unwrap_or(1);
@@ -112,13 +131,15 @@ impl Compared {
     }
 
     /// For people.
-    pub(super) fn row(&self, case: &str) -> String {
-        let [least, median, greatest] = self.spread(|ours, theirs| ours / theirs);
+    pub(crate) fn row(&self, case: &str) -> String {
+        let Summary {
+            median, min, max, ..
+        } = self.ratios(|ours, theirs| ours / theirs);
         let (ours, theirs) = self.medians();
         let unit = self.figure.unit();
         let at = match self.bytes {
             0 => String::new(),
-            bytes => format!(" {}", oarlock_bench::cli::Size(bytes)),
+            bytes => format!(" {}", oarlock_bench::cases::Size(bytes)),
         };
         let by = match self.threads {
             None => String::new(),
@@ -126,31 +147,24 @@ impl Compared {
             Some(threads) => format!(" by {threads} threads"),
         };
         format!(
-            "{median:>8.3}  {least:>8.3}  {greatest:>8.3}  {ours:>10.3}  {theirs:>10.3}  \
+            "{median:>8.3}  {min:>8.3}  {max:>8.3}  {ours:>10.3}  {theirs:>10.3}  \
              {case}{at}{by}, {unit}, over {}",
             self.vs
         )
     }
 
     /// Ours and theirs.
-    pub(super) fn medians(&self) -> (f64, f64) {
-        (spread(self.ours.clone())[1], spread(self.theirs.clone())[1])
+    pub(crate) fn medians(&self) -> (f64, f64) {
+        let median = |samples: &[f64]| Summary::of(samples).median;
+        (median(&self.ours), median(&self.theirs))
     }
 
     /// Both medians, for people.
-    pub(super) fn note(&self) -> String {
+    pub(crate) fn note(&self) -> String {
         let (ours, theirs) = self.medians();
         let unit = self.figure.unit();
         format!(" ({unit}: oarlock {ours:.3}, {} {theirs:.3})", self.vs)
     }
-}
-
-/// Least, median and greatest of at least one.
-fn spread(mut samples: Vec<f64>) -> [f64; 3] {
-    samples.sort_by(f64::total_cmp);
-    let last = samples.len() - 1;
-    let median = f64::midpoint(samples[last / 2], samples[samples.len() / 2]);
-    [samples[0], median, samples[last]]
 }
 
 /// Has each of so many sides, by number, do its round, and so many of them; each begins in turn.
@@ -172,7 +186,7 @@ pub(super) fn in_turn<T>(
 
 /// As [`in_turn`] for a figure of two, ours first.
 pub(super) fn pair(
-    figure: Figure,
+    figure: Quantity,
     bytes: usize,
     rounds: usize,
     work: impl FnMut(usize) -> Result<f64, Error>,
@@ -183,12 +197,8 @@ pub(super) fn pair(
         samples.pop().unwrap_or_default(),
     );
     Ok(Compared {
-        figure,
         bytes,
-        vs: STOCK,
-        threads: None,
-        ours,
-        theirs,
+        ..Compared::new(figure, STOCK, ours, theirs)
     })
 }
 
@@ -199,7 +209,7 @@ mod tests {
     #[test]
     fn ratios_are_of_pairs_and_sides_take_turns_to_begin() {
         let mut order = String::new();
-        let compared = pair(Figure::CpuSeconds, 1 << 30, 3, |side| {
+        let compared = pair(Quantity::CpuSeconds, 1 << 30, 3, |side| {
             order.push_str(["o", "t"][side]);
             Ok(order.len() as f64)
         })
@@ -207,13 +217,14 @@ mod tests {
         assert_eq!(order, "ottoot");
         assert_eq!(compared.ours, [1.0, 4.0, 5.0]);
         assert_eq!(compared.theirs, [2.0, 3.0, 6.0]);
-        let spread = compared.spread(|ours, theirs| ours / theirs);
-        assert_eq!(spread, [0.5, 5.0 / 6.0, 4.0 / 3.0]);
+        let ratios = compared.ratios(|ours, theirs| ours / theirs);
+        let found = (ratios.min, ratios.median, ratios.max);
+        assert_eq!(found, (0.5, 5.0 / 6.0, 4.0 / 3.0));
         assert_eq!(compared.medians(), (4.0, 3.0));
-        let [_, _, Line::Ratio(ratio)] = compared.lines("ssh-x") else {
+        let [_, _, Entry::Ratio(ratio)] = compared.lines("ssh-x") else {
             panic!("the last is the ratio");
         };
         assert_eq!((ratio.ratio_min, ratio.ratio_median), (0.5, 0.83333));
-        assert_eq!(ratio.mode.as_deref(), Some("cpu"));
+        assert_eq!(ratio.conditions.mode.as_deref(), Some("cpu"));
     }
 }

@@ -1,9 +1,9 @@
 //! Contexts of libcrypto: what a program pays for each key.
 
 use oarlock_bench::Error;
-use oarlock_bench::openssl::Provided;
+use oarlock_bench::run::provided::Provided;
 
-use super::compared::{Compared, Figure, STOCK};
+use super::compared::{Compared, Quantity, STOCK};
 use super::setup::{Setup, Side};
 use super::speed::operation;
 
@@ -12,12 +12,6 @@ use super::speed::operation;
 pub(super) fn measure(setup: &Setup, cipher: &str) -> Result<Vec<Compared>, Error> {
     let provided = Provided::open(&setup.configuration(Side::Oarlock))?;
     let (ours, theirs) = provided.context_ns(operation(cipher)?, setup.rounds(101, 31))?;
-    Ok(vec![Compared {
-        figure: Figure::Nanoseconds,
-        bytes: 0,
-        vs: STOCK,
-        threads: None,
-        ours,
-        theirs,
-    }])
+    let figure = Quantity::Nanoseconds;
+    Ok(vec![Compared::new(figure, STOCK, ours, theirs)])
 }

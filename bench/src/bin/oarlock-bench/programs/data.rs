@@ -26,7 +26,7 @@ pub(crate) fn make(path: &Path, bytes: usize, seed: u64) -> Result<(), Error> {
 }
 
 /// Whether two files hold the same. Not both at once are in our memory: the programs that we start
-/// would be said to have taken as much (see [`super::child::Ended::resident_bytes`]).
+/// would be said to have taken as much (see [`crate::system::child::Ended::resident_bytes`]).
 pub(crate) fn are_alike(a: &Path, b: &Path) -> Result<bool, Error> {
     let open = |path: &Path| File::open(path).map_err(Error::io(path.display()));
     let (mut of_a, mut of_b) = (vec![0; BLOCK_BYTES], vec![0; BLOCK_BYTES]);

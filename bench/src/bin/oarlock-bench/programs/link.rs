@@ -6,7 +6,7 @@ use std::process::Command;
 use oarlock_bench::Error;
 use rustix::process::geteuid;
 
-use super::ssh::said;
+use crate::system::child::said;
 
 /// Two namespaces and the wire between them, all gone with it.
 pub(super) struct Link {

@@ -2,43 +2,43 @@
 //! itself on files and streams, beside age, rage, openssl, gpg and cp, and as a cryptoserver.
 //!
 //! ```text
-//! cases.rs        what is measured            setup.rs    the two configurations, proof that ours is used
-//! targets.rs      what is promised of it      compared.rs what came out
+//! cases.rs        what is measured            versions.rs of the programs
 //! speed.rs        openssl speed               start.rs    what the provider adds to a program's start
-//! context.rs      contexts, call by call      child.rs    a process with its CPU time and memory
+//! context.rs      contexts, call by call      enc.rs      oarlock enc beside openssl enc
 //! ssh/            connections of our own      link.rs     a gigabit between two namespaces
-//! files/          files and streams           data.rs     files in memory
-//! server/         cryptoservers and clients
+//! files/          files and streams           server/     cryptoservers and clients
+//! compared.rs     what came out               data.rs     files in memory
+//! setup.rs        the two configurations, proof that ours is used
 //! ```
 //!
 //! All sides take turns, and another begins in each round. A round's figures of two make one ratio, and the median of the ratios counts: what slows the machine for a while slows both.
 //!
-//! They take seconds a round, so they are measured only by who names them: with a pattern that
-//! begins as their names do.
+//! They take seconds a round, so only a pattern that begins as their names do measures them.
 
 mod cases;
-mod child;
 mod compared;
 mod context;
-pub(crate) mod data;
+mod data;
+pub(crate) mod enc;
 mod files;
 mod link;
-mod server;
+pub(crate) mod server;
 mod setup;
 mod speed;
 mod ssh;
 mod start;
-mod targets;
+mod versions;
 
 use std::io::Write;
 
-use oarlock_bench::record::Record;
-use oarlock_bench::{Error, glob};
+use oarlock_bench::Error;
+use oarlock_bench::cases::glob;
+use oarlock_bench::output::{Record, json, write_out};
 
-use crate::interrupt;
-use compared::Compared;
-use setup::Setup;
-pub(crate) use targets::{names, outcomes};
+use crate::system::interrupt;
+pub(crate) use cases::{ProgramCase, all as cases, are_named_by};
+pub(crate) use compared::{Compared, Quantity, STOCK};
+pub(crate) use setup::{Named, Setup};
 
 pub(crate) const HELP: &str = "\
 Whole programs are cases and targets of their own: openssl-speed-*, openssl-context-*, openssl-start and ssh-*, stock
@@ -47,16 +47,13 @@ peers), openssl enc and gpg; file-many-* 10,000 files of 4 KiB in one call besid
 them, files a second; server-*, oarlock serve on one CPU and its clients on another. They take minutes, so only a pattern that begins as their names do measures them:
 --case 'ssh-*', --targets='file-*'. Of the other options, --quick, --json and --record count.";
 
-/// Whether `pattern` is about whole programs.
-pub(crate) fn are_named_by(pattern: &str) -> bool {
-    ["ssh", "openssl-", "file", "pipe", "server"]
-        .iter()
-        .any(|prefix| pattern.starts_with(prefix))
-}
-
 /// Measures the cases whose names match `--case`.
-pub(crate) fn run(cli: &crate::Cli, out: &mut dyn Write) -> Result<(), Error> {
-    let pattern = &cli.args.case;
+pub(crate) fn run(
+    args: &oarlock_bench::args::Args,
+    named: &Named,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let pattern = &args.case;
     let all = cases::all();
     let cases: Vec<_> = all
         .iter()
@@ -70,19 +67,14 @@ pub(crate) fn run(cli: &crate::Cli, out: &mut dyn Write) -> Result<(), Error> {
         )));
     }
     let takes_provider = cases.iter().any(|case| case.takes_provider());
-    let setup = Setup::new(cli, takes_provider)?;
-    let mut record = match cli.args.record {
-        true => Some(Record::open(&setup.versions())?),
+    let setup = Setup::new(named, args.quick, takes_provider)?;
+    let mut record = match args.record {
+        true => Some(Record::open(&versions::versions(&setup))?),
         false => None,
     };
-    let mut write = |text: String| {
-        writeln!(out, "{text}")
-            .and_then(|()| out.flush())
-            .map_err(Error::io("writing the result"))
-    };
-    if !cli.args.json {
-        write(setup.versions().join(" · "))?;
-        write(Compared::HEADING.to_owned())?;
+    if !args.json {
+        let versions = versions::versions(&setup).join(" · ");
+        write_out(out, &format!("{versions}\n{}\n", Compared::HEADING))?;
     }
     let mut left_out = 0;
     for case in cases {
@@ -101,13 +93,12 @@ pub(crate) fn run(cli: &crate::Cli, out: &mut dyn Write) -> Result<(), Error> {
                 if let Some(record) = &mut record {
                     record.add(&line)?;
                 }
-                if cli.args.json {
-                    let json = serde_json::to_string(&line).map_err(std::io::Error::from);
-                    write(json.map_err(Error::io("writing JSON"))?)?;
+                if args.json {
+                    write_out(out, &json(&line)?)?;
                 }
             }
-            if !cli.args.json {
-                write(compared.row(&case.name))?;
+            if !args.json {
+                write_out(out, &(compared.row(&case.name) + "\n"))?;
             }
         }
     }

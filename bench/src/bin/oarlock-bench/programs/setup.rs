@@ -10,21 +10,37 @@ use oarlock::device::Operation;
 use oarlock_bench::Error;
 use tempfile::TempDir;
 
-use crate::interrupt;
+use crate::system::interrupt;
+
+/// Programs that the command line names.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct Named {
+    /// The `oarlock` command to measure, in place of the one beside this program
+    #[arg(long, value_name = "PATH")]
+    pub(crate) oarlock: Option<PathBuf>,
+
+    /// The OpenSSL provider to measure whole programs with, in place of the one beside this program
+    #[arg(long, value_name = "PATH")]
+    provider: Option<PathBuf>,
+
+    /// The folder that HPN-SSH was installed in: one more peer of the cases ssh-*
+    #[arg(long, value_name = "DIR")]
+    hpn_ssh: Option<PathBuf>,
+}
 
 /// What every case needs.
-pub(super) struct Setup {
+pub(crate) struct Setup {
     pub(super) quick: bool,
     /// The folder that HPN-SSH is installed in.
     pub(super) hpn_ssh: Option<PathBuf>,
     /// The command that was named.
-    pub(super) oarlock: Option<PathBuf>,
+    oarlock: Option<PathBuf>,
     /// None where no program takes one.
     provider: Option<PathBuf>,
     folder: TempDir,
 }
 
-/// Who does a round.
+/// The side that does a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Side {
     /// Programs as they come, with the system's configuration.
@@ -37,13 +53,13 @@ pub(super) enum Side {
 
 impl Setup {
     /// For cases with the provider, or for those without.
-    pub(super) fn new(cli: &crate::Cli, takes_provider: bool) -> Result<Self, Error> {
+    pub(crate) fn new(named: &Named, quick: bool, takes_provider: bool) -> Result<Self, Error> {
         interrupt::catch()?;
-        let provider = takes_provider.then(|| provider(cli.provider.as_deref()));
+        let provider = takes_provider.then(|| provider(named.provider.as_deref()));
         let setup = Self {
-            quick: cli.args.quick,
-            hpn_ssh: cli.hpn_ssh.clone(),
-            oarlock: cli.oarlock.clone(),
+            quick,
+            hpn_ssh: named.hpn_ssh.clone(),
+            oarlock: named.oarlock.clone(),
             provider: provider.transpose()?,
             folder: tempfile::tempdir().map_err(Error::io("a temporary folder"))?,
         };
@@ -116,32 +132,16 @@ impl Setup {
         Ok(mine.map(|line| line.bytes).sum())
     }
 
-    /// Of everybody who takes part.
-    pub(super) fn versions(&self) -> Vec<String> {
-        let version = |program: &str, args: &[&str]| {
-            let output = Command::new(program)
-                .args(args)
-                .stdin(Stdio::null())
-                .output();
-            let output = output.ok()?;
-            // ssh says it on standard error.
-            let text = [output.stdout, output.stderr].concat();
-            let text = String::from_utf8_lossy(&text);
-            text.lines().next().map(str::to_owned)
-        };
-        let mut versions = vec![concat!("oarlock ", env!("CARGO_PKG_VERSION")).to_owned()];
-        versions.extend(version("openssl", &["version"]));
-        if self.provider.is_none() {
-            versions.extend(super::files::versions(&version));
-            return versions;
-        }
-        let hpn = self.hpn_ssh.as_ref().map(|folder| {
-            let program = super::ssh::hpn_client(folder);
-            (program.to_string_lossy().into_owned(), ["-V"])
-        });
-        versions.extend(version("ssh", &["-V"]));
-        versions.extend(hpn.and_then(|(program, args)| version(&program, &args)));
-        versions
+    /// Whether it is for cases with the provider.
+    pub(super) fn has_provider(&self) -> bool {
+        self.provider.is_some()
+    }
+
+    /// The command to measure.
+    pub(super) fn oarlock(&self) -> Result<PathBuf, Error> {
+        let found = oarlock(self.oarlock.as_deref())?;
+        // Programs are started in other folders, too.
+        found.canonicalize().map_err(Error::io(found.display()))
     }
 
     fn write_configuration(&self, side: Side, counting: Option<&Path>) -> Result<(), Error> {
@@ -169,25 +169,36 @@ impl Setup {
     }
 }
 
-/// The one that was named, or the one that was built beside this.
+/// The command that was named, or that lies beside this program.
+pub(super) fn oarlock(named: Option<&Path>) -> Result<PathBuf, Error> {
+    let missing = "no `oarlock` beside this program: build it (cargo build --release --package \
+                   oarlock-cli) or name it with --oarlock";
+    named_or_beside(named, "oarlock", missing)
+}
+
+/// The provider that was named, or that lies beside this program.
 fn provider(named: Option<&Path>) -> Result<PathBuf, Error> {
-    let beside = || {
-        let program = std::env::current_exe().ok()?;
-        Some(program.with_file_name("liboarlock_provider.so"))
-    };
-    let found = named.map(Path::to_owned).or_else(beside);
-    let found = found.filter(|file| file.is_file()).ok_or_else(|| {
-        Error::Unavailable(
-            "no provider beside this program: build it (cargo build --release --package \
-             oarlock-provider) or name it with --provider"
-                .to_owned(),
-        )
-    })?;
+    let missing = "no provider beside this program: build it (cargo build --release --package \
+                   oarlock-provider) or name it with --provider";
+    let found = named_or_beside(named, "liboarlock_provider.so", missing)?;
     found.canonicalize().map_err(Error::io(found.display()))
 }
 
-/// As `oarlock run` makes it for who has none: ours is preferred, but for the random numbers' own
-/// cipher.
+/// A file that was named, or that lies beside this program.
+pub(super) fn named_or_beside(
+    named: Option<&Path>,
+    file: &str,
+    missing: &str,
+) -> Result<PathBuf, Error> {
+    let beside = || Some(std::env::current_exe().ok()?.with_file_name(file));
+    let found = named.map(Path::to_owned).or_else(beside);
+    found
+        .filter(|file| file.is_file())
+        .ok_or_else(|| Error::Unavailable(missing.to_owned()))
+}
+
+/// As `oarlock run` makes it where there is none: ours is preferred, except for the cipher of the
+/// random numbers.
 fn configuration(provider: Option<&Path>, counting: Option<&Path>) -> String {
     let mut text = "openssl_conf = init\n[init]\nproviders = providers\n".to_owned();
     if provider.is_some() {

@@ -1,25 +1,25 @@
-//! `openssl speed`: what everybody measures first.
+//! `openssl speed`: the usual first measurement.
 
 use std::process::{Command, Stdio};
 
 use oarlock::device::Operation;
 use oarlock_bench::Error;
 
-use super::compared::{Compared, Figure, pair};
+use super::compared::{Compared, Quantity, pair};
 use super::setup::{Setup, Side};
 
 /// One cipher, one way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Speed {
-    pub(super) cipher: &'static str,
-    pub(super) decrypts: bool,
+pub(crate) struct Speed {
+    pub(crate) cipher: &'static str,
+    pub(crate) decrypts: bool,
 }
 
 /// Of a call.
-pub(super) const SIZES: [usize; 5] = [16, 64, 256, 1024, 16384];
+pub(crate) const SIZES: [usize; 5] = [16, 64, 256, 1024, 16384];
 
 impl Speed {
-    pub(super) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
+    pub(crate) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
         let operation = operation(self.cipher)?;
         let last = SIZES[SIZES.len() - 1];
         let through = setup.bytes_through(operation, || {
@@ -34,7 +34,7 @@ impl Speed {
         SIZES
             .iter()
             .map(|bytes| {
-                pair(Figure::Rate, *bytes, setup.rounds(5, 3), |side| {
+                pair(Quantity::Rate, *bytes, setup.rounds(5, 3), |side| {
                     let side = [Side::Oarlock, Side::Stock][side];
                     Ok(self.bytes_per_second(setup, side, *bytes)? / 1e9)
                 })
@@ -62,7 +62,7 @@ impl Speed {
 }
 
 /// The operation of that name, which is OpenSSL's too.
-pub(super) fn operation(name: &str) -> Result<Operation, Error> {
+pub(crate) fn operation(name: &str) -> Result<Operation, Error> {
     Operation::named(name).ok_or_else(|| Error::Failed(format!("{name} is no operation")))
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use oarlock_bench::Error;
 
-use super::compared::{Compared, Figure, pair};
+use super::compared::{Compared, Quantity, pair};
 use super::setup::{Setup, Side};
 
 /// Milliseconds from start to end of a program that loads the providers of its configuration and
@@ -29,6 +29,6 @@ pub(super) fn measure(setup: &Setup) -> Result<Vec<Compared>, Error> {
     // Once unmeasured: files are read from disk.
     start(0)?;
     start(1)?;
-    let compared = pair(Figure::Milliseconds, 0, setup.rounds(101, 31), start)?;
+    let compared = pair(Quantity::Milliseconds, 0, setup.rounds(101, 31), start)?;
     Ok(vec![compared])
 }

@@ -1,100 +1,96 @@
-//! `--targets`: the figures this project has promised, each measured as it was promised.
+//! `--targets`: what this project has promised, each target measured as it was promised.
 //!
 //! ```text
-//! ctr.rs aead.rs cbc.rs prefetch.rs auto.rs   what is promised     enc.rs (beside)   of the command
-//! ask.rs                                      how it is measured
-//! public_key.rs                               both, by requests in flight
-//! outcome.rs                                  what came out
+//! table.rs    the targets                  measure.rs  what they are about, measured
+//! target.rs   what a line of it says       judge.rs    whether it is met
+//! class.rs    CPU classes                  outcome.rs  what is told
 //! ```
-//! Those of whole programs are in `programs/targets.rs`.
 //!
-//! Ratios come from this program run again, in the surroundings that a target names: on all CPUs,
-//! on one, or with AES instructions hidden. A target that holds for many sizes is as good as the
-//! worst of them.
+//! Ratios come from this program run again: on all CPUs, on one, or with AES instructions hidden. A
+//! target that holds for many sizes is as good as the worst of them.
 
-mod aead;
-mod ask;
-mod auto;
-mod cbc;
-mod ctr;
+mod class;
+mod judge;
+mod measure;
 mod outcome;
-mod prefetch;
-mod public_key;
+mod table;
+mod target;
 
 use std::io::Write;
 
-use oarlock_bench::output::Ratio;
-use oarlock_bench::record::Record;
-use oarlock_bench::{Error, glob};
+use oarlock_bench::Error;
+use oarlock_bench::args::Args;
+use oarlock_bench::cases::glob;
+use oarlock_bench::output::{Record, json, write_out};
 
-use crate::{enc, programs};
-use ask::Ask;
-pub(crate) use outcome::Outcome;
-
-const GROUPS: &[&[Ask]] = &[ctr::ASKS, aead::ASKS, cbc::ASKS, prefetch::ASKS, auto::ASKS];
+use crate::peers::versions;
+use crate::programs::{self, are_named_by};
+use class::CpuClass;
+use measure::Measuring;
+use outcome::Outcome;
+use table::TARGETS;
+use target::{Comparison, Target};
 
 /// Measures the targets whose names `pattern` matches and writes a line for each.
-pub(crate) fn run(cli: &crate::Cli, pattern: &str, out: &mut dyn Write) -> Result<(), Error> {
-    let asked = |name: &str| {
-        let is_allowed = programs::are_named_by(pattern) || !programs::are_named_by(name);
-        is_allowed && glob::matches(pattern, name)
+pub(crate) fn run(
+    args: &Args,
+    named: &programs::Named,
+    pattern: &str,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let asked = |line: &NamedTarget| {
+        let is_allowed = are_named_by(pattern) || !are_named_by(&line.name);
+        is_allowed && glob::matches(pattern, &line.name)
     };
-    if !names().iter().any(|name| asked(name)) {
+    let groups = groups();
+    if !groups.iter().flat_map(|group| &group.lines).any(asked) {
+        let first = groups.first().and_then(|group| group.lines.first());
         return Err(Error::Usage(format!(
             "no target matches {pattern:?}: there are such as {:?}",
-            names().first().map_or("", String::as_str)
+            first.map_or("", |line| &line.name)
         )));
     }
-    let mut record = match cli.args.record {
+    let mut record = match args.record {
         true => Some(Record::open(&versions())?),
         false => None,
     };
-    if !cli.args.json {
-        writeln!(out, "required  measured      min     max")
-            .map_err(Error::io("writing the result"))?;
+    if !args.json {
+        write_out(out, "required  measured      min     max\n")?;
     }
-    let (mut missed, mut total) = (0, 0);
-    let mut report = |outcome: Outcome| -> Result<(), Error> {
-        total += 1;
-        missed += usize::from(!outcome.met);
-        if let Some(record) = &mut record {
-            record.add(&outcome)?;
-        }
-        let written = if cli.args.json {
-            serde_json::to_string(&outcome)
-                .map_err(std::io::Error::from)
-                .and_then(|line| writeln!(out, "{line}"))
-        } else {
-            outcome.show(out)
-        };
-        written
-            .and_then(|()| out.flush())
-            .map_err(Error::io("writing the result"))
-    };
-    for ask in GROUPS.iter().copied().flatten() {
-        let judge = |name: &str, target: &ask::Target, ratios: &[Ratio]| target.judge(name, ratios);
-        let targets = ask.targets.iter();
-        let targets = targets.map(|target| (ask.name(target), target.least, target));
-        let measure = || ask.measure(cli.args.quick);
-        outcomes(targets, &asked, measure, judge, &mut report)?;
-    }
-    for ask in public_key::ASKS {
-        let judge =
-            |name: &str, target: &public_key::Target, ratios: &[Ratio]| target.judge(name, ratios);
-        let targets = ask.targets.iter();
-        let targets = targets.map(|target| (ask.name(target), target.least, target));
-        let measure = || ask.measure(cli.args.quick);
-        outcomes(targets, &asked, measure, judge, &mut report)?;
-    }
-    if public_key::FIRSTS.iter().any(|name| asked(name)) {
-        let firsts = public_key::firsts(cli.args.quick).into_iter();
-        for outcome in firsts.filter(|outcome| asked(&outcome.target)) {
-            report(outcome)?;
+    let class = CpuClass::here();
+    let mut measuring = Measuring::new(named, args.quick);
+    let (mut missed, mut total, mut not_promised) = (0, 0, 0);
+    for Group { case, mut lines } in groups {
+        lines.retain(asked);
+        let Some(line) = lines.first() else { continue };
+        let measured = measuring.measure(&case, line.target);
+        measuring.go_on()?;
+        for NamedTarget { name, target } in lines {
+            let outcome = measured
+                .as_ref()
+                .map_err(ToString::to_string)
+                .and_then(|measured| judge::judge(&name, target, measured))
+                .unwrap_or_else(|why| Outcome::not_measured(name, target.required, why));
+            total += 1;
+            if !outcome.met {
+                missed += 1;
+                not_promised += usize::from(class.is_some_and(|class| !class.is_promised(target)));
+            }
+            if let Some(record) = &mut record {
+                record.add(&outcome)?;
+            }
+            let text = match args.json {
+                true => json(&outcome)?,
+                false => outcome.shown(),
+            };
+            write_out(out, &text)?;
         }
     }
-    programs::outcomes(cli, &asked, &mut report)?;
-    if asked(enc::NAME) {
-        report(enc::measure(cli.oarlock.as_deref(), cli.args.quick))?;
+    if let (Some(class), 1..) = (class, not_promised) {
+        eprintln!(
+            "oarlock-bench: {not_promised} of those not met are not promised for this CPU, of class {}",
+            class.letter()
+        );
     }
     if missed == 0 {
         Ok(())
@@ -105,86 +101,59 @@ pub(crate) fn run(cli: &crate::Cli, pattern: &str, out: &mut dyn Write) -> Resul
     }
 }
 
-/// Measures, if one of the targets of a run is asked for, and reports on each that is.
-fn outcomes<'a, T: 'a>(
-    targets: impl Iterator<Item = (String, f64, &'a T)>,
-    asked: &dyn Fn(&str) -> bool,
-    measure: impl FnOnce() -> Result<Vec<Ratio>, Error>,
-    judge: impl Fn(&str, &T, &[Ratio]) -> Result<Outcome, String>,
-    report: &mut dyn FnMut(Outcome) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let mut targets = targets.filter(|(name, ..)| asked(name)).peekable();
-    if targets.peek().is_none() {
-        return Ok(());
-    }
-    let ratios = measure();
-    for (name, least, target) in targets {
-        let outcome = ratios
-            .as_deref()
-            .map_err(ToString::to_string)
-            .and_then(|ratios| judge(&name, target, ratios))
-            .unwrap_or_else(|why| Outcome::not_measured(name, least, why));
-        report(outcome)?;
-    }
-    Ok(())
+/// Lines that one measurement of a case decides.
+struct Group {
+    case: String,
+    lines: Vec<NamedTarget>,
 }
 
-/// Of every peer that is here.
-fn versions() -> Vec<String> {
-    crate::PEERS
-        .iter()
-        .filter_map(|factory| (factory.open)(1).ok())
-        .map(|peer| peer.version())
-        .collect()
+struct NamedTarget {
+    name: String,
+    target: &'static Target,
 }
 
-fn names() -> Vec<String> {
-    let asks = GROUPS.iter().copied().flatten();
-    let of = |ask: &'static Ask| ask.targets.iter().map(|target| ask.name(target));
-    let of_public_key = |ask: &'static public_key::Ask| {
-        let targets = ask.targets.iter();
-        targets.map(|target| ask.name(target))
+/// All lines, in the order in which they are measured: those of whole programs case by case.
+fn groups() -> Vec<Group> {
+    let group = |case: &str, targets: &mut dyn Iterator<Item = &'static Target>| Group {
+        case: case.to_owned(),
+        lines: targets
+            .map(|target| NamedTarget {
+                name: target.name(case),
+                target,
+            })
+            .collect(),
     };
-    asks.flat_map(of)
-        .chain(public_key::ASKS.iter().flat_map(of_public_key))
-        .chain(public_key::FIRSTS.map(str::to_owned))
-        .chain([enc::NAME.to_owned()])
-        .chain(programs::names())
-        .collect()
+    let is_program = |target: &Target| matches!(target.comparison, Comparison::Program(_));
+    let mut groups = Vec::new();
+    for targets in TARGETS.chunk_by(|a, b| a.is_measured_with(b) || is_program(a) && is_program(b))
+    {
+        if !targets.iter().any(is_program) {
+            let cases = targets[0].cases.iter();
+            groups.extend(cases.map(|case| group(case, &mut targets.iter())));
+            continue;
+        }
+        for case in programs::cases() {
+            let is_of = |target: &&Target| {
+                let mut patterns = target.cases.iter();
+                patterns.any(|pattern| glob::matches(pattern, &case.name))
+            };
+            groups.push(group(&case.name, &mut targets.iter().filter(is_of)));
+        }
+    }
+    groups
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oarlock_bench::case::CASES;
-    use oarlock_bench::cli::Size;
-
-    #[test]
-    fn every_target_has_a_size_that_is_measured() {
-        for ask in GROUPS.iter().copied().flatten() {
-            for target in ask.targets {
-                let name = ask.name(target);
-                let mut sizes = ask.sizes.split(',').map(|size| size.parse::<Size>());
-                assert!(sizes.any(|size| target.covers(size.unwrap().0)), "{name}");
-                assert!(CASES.iter().any(|case| case.name == ask.case), "{name}");
-            }
-        }
-    }
 
     #[test]
     fn no_two_targets_are_named_alike() {
-        let mut names = names();
+        let lines = groups().into_iter().flat_map(|group| group.lines);
+        let mut names: Vec<_> = lines.map(|line| line.name).collect();
         let all = names.len();
         names.sort();
         names.dedup();
         assert_eq!(names.len(), all);
-    }
-
-    #[test]
-    fn every_case_is_held_to_the_best_strategy() {
-        for case in CASES.iter().filter(|case| !case.then_hmac) {
-            let held = auto::ASKS.iter().any(|ask| ask.case == case.name);
-            assert!(held, "{}", case.name);
-        }
     }
 }

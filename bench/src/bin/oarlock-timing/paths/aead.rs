@@ -6,10 +6,10 @@ use oarlock::kernels::chacha20_poly1305::ChaCha20Poly1305;
 use oarlock::kernels::cpu::{Cpu, Feature};
 use oarlock::kernels::gcm::Gcm;
 
-use super::{
-    CACHED_BYTES, Cipher, KEY_BYTES, PUBLIC_KEY, Secret, TAG_BYTES, accepted, bytes_for, ways,
+use super::keyed::{
+    self, CACHED_BYTES, Cipher, KEY_BYTES, PUBLIC_KEY, Secret, TAG_BYTES, accepted, bytes_for, ways,
 };
-use crate::measure::{Classes, Path};
+use crate::measure::{Contrast, Path};
 
 pub fn add(paths: &mut Vec<Box<dyn Path>>) {
     add_all::<Gcm>(paths, "aes-256-gcm");
@@ -32,7 +32,7 @@ fn add_length<A: Aead + 'static>(
     cpu: Cpu,
     bytes: usize,
 ) {
-    super::add(paths, name, "sealing", bytes, || {
+    keyed::add(paths, name, "sealing", bytes, || {
         Box::new(Sealing(A::new(cpu)))
     });
     for (secret, what) in [(Secret::Key, "key"), (Secret::Data, "data")] {
@@ -118,8 +118,8 @@ impl<A: Aead> Path for Opening<A> {
         &self.name
     }
 
-    fn classes(&self) -> Classes {
-        Classes::FixedAgainstRandom
+    fn classes(&self) -> Contrast {
+        Contrast::FixedAgainstRandom
     }
 
     fn secret_bytes(&self) -> usize {
@@ -156,8 +156,8 @@ impl<A: Aead> Path for Forged<A> {
         &self.name
     }
 
-    fn classes(&self) -> Classes {
-        Classes::FirstAgainstLast
+    fn classes(&self) -> Contrast {
+        Contrast::FirstAgainstLast
     }
 
     fn secret_bytes(&self) -> usize {

@@ -9,8 +9,8 @@ use oarlock::kernels::modexp::{
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::accepted;
-use crate::measure::{Classes, Path};
+use super::keyed::accepted;
+use crate::measure::{Contrast, Path};
 
 pub fn add(paths: &mut Vec<Box<dyn Path>>) {
     let Some(ifma) = Ifma::new(Cpu::detect()) else {
@@ -114,8 +114,8 @@ impl Path for Power {
         &self.name
     }
 
-    fn classes(&self) -> Classes {
-        Classes::FixedAgainstRandom
+    fn classes(&self) -> Contrast {
+        Contrast::FixedAgainstRandom
     }
 
     fn slowness(&self) -> usize {
@@ -226,8 +226,8 @@ impl Path for ByPrimes {
         &self.name
     }
 
-    fn classes(&self) -> Classes {
-        Classes::FixedAgainstRandom
+    fn classes(&self) -> Contrast {
+        Contrast::FixedAgainstRandom
     }
 
     fn slowness(&self) -> usize {

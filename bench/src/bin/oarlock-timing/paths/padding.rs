@@ -4,8 +4,8 @@ use oarlock::kernels::cbc::Cbc;
 use oarlock::kernels::cpu::Cpu;
 use oarlock::{AcceleratedCbc, Accelerator, Error};
 
-use super::{COUNTER, PUBLIC_KEY, accepted};
-use crate::measure::{Classes, Path};
+use super::keyed::{COUNTER, PUBLIC_KEY, accepted};
+use crate::measure::{Contrast, Path};
 
 pub fn add(paths: &mut Vec<Box<dyn Path>>) {
     let accelerator = accepted(Accelerator::builder().max_threads(0).build());
@@ -29,8 +29,8 @@ impl Path for Unpadding {
         "aes-256-cbc engine: wrong padding"
     }
 
-    fn classes(&self) -> Classes {
-        Classes::FirstAgainstLast
+    fn classes(&self) -> Contrast {
+        Contrast::FirstAgainstLast
     }
 
     fn secret_bytes(&self) -> usize {

@@ -11,8 +11,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 use zeroize::Zeroizing;
 
-use super::accepted;
-use crate::measure::{Classes, Path};
+use super::keyed::accepted;
+use crate::measure::{Contrast, Path};
 
 pub fn add(paths: &mut Vec<Box<dyn Path>>) {
     let ways = [(1, "a job alone"), (GROUP, "eight jobs")];
@@ -60,11 +60,8 @@ fn signing(name: String, scheme: SignatureScheme, count: usize) -> Jobs<Signing>
 /// message is shows, and may: those of the two classes are of the same lengths.
 fn pkcs1_decryption(name: String, count: usize) -> Jobs<Decryption> {
     let scheme = EncryptionScheme::Pkcs1;
-    let (accelerator, rsa) = decryptor(count);
-    let mut rng = StdRng::seed_from_u64(1024);
-    let mut ciphertexts = [Vec::new(), Vec::new()];
-    for number in 0..INPUTS {
-        let mut encoded = random(&mut rng, rsa.public().key().bytes());
+    decryption(name, &scheme, count, [false; 2], |rng, rsa, number| {
+        let mut encoded = random(rng, rsa.public().key().bytes());
         encoded.iter_mut().for_each(|byte| *byte |= 1);
         encoded[..2].copy_from_slice(&[0, 2]);
         match number % 4 {
@@ -76,78 +73,66 @@ fn pkcs1_decryption(name: String, count: usize) -> Jobs<Decryption> {
         }
         let invalid = accepted(rsa.public().raw_public(&encoded));
         let made_up = accepted(rsa.decrypt(&scheme, &invalid));
-        let message = random(&mut rng, made_up.len());
-        ciphertexts[0].push(accepted(rsa.public().encrypt(&scheme, &message)));
-        ciphertexts[1].push(invalid);
-    }
-    let keys = [vec![rsa.clone()], vec![rsa]];
-    Jobs::new(
-        name,
-        Decryption(scheme),
-        count,
-        accelerator,
-        keys,
-        ciphertexts,
-        [false; 2],
-    )
+        let message = random(rng, made_up.len());
+        let valid = accepted(rsa.public().encrypt(&scheme, &message));
+        [valid, invalid]
+    })
 }
 
-/// What is wrong in its first byte, against what is wrong elsewhere: who can tell them apart
-/// decrypts (Manger, "A Chosen Ciphertext Attack on RSA OAEP", CRYPTO 2001). Both are refused.
+/// What is wrong in its first byte, against what is wrong elsewhere: telling them apart
+/// is enough to decrypt (Manger, "A Chosen Ciphertext Attack on RSA OAEP", CRYPTO 2001). Both are refused.
 fn oaep_decryption(name: String, count: usize) -> Jobs<Decryption> {
     let scheme = EncryptionScheme::oaep(Hash::Sha256);
-    let other_label = other_label();
-    let (accelerator, rsa) = decryptor(count);
-    let mut rng = StdRng::seed_from_u64(1024);
-    let mut ciphertexts = [Vec::new(), Vec::new()];
-    for number in 0..INPUTS {
-        let message = random(&mut rng, number % 63);
+    decryption(name, &scheme, count, [true; 2], |rng, rsa, number| {
+        let message = random(rng, number % 63);
         let ciphertext = accepted(rsa.public().encrypt(&scheme, &message));
         let mut encoded = accepted(rsa.raw_private(&ciphertext)).to_vec();
         encoded[0] = 1;
-        ciphertexts[0].push(accepted(rsa.public().raw_public(&encoded)));
-        ciphertexts[1].push(if number % 2 == 0 {
-            accepted(rsa.public().encrypt(&other_label, &message))
+        let first_byte = accepted(rsa.public().raw_public(&encoded));
+        let elsewhere = if number % 2 == 0 {
+            accepted(rsa.public().encrypt(&other_label(), &message))
         } else {
             encoded[0] = 0;
             encoded[rng.random_range(1..128)] ^= 0x10;
             accepted(rsa.public().raw_public(&encoded))
-        });
-    }
-    let keys = [vec![rsa.clone()], vec![rsa]];
-    Jobs::new(
-        name,
-        Decryption(scheme),
-        count,
-        accelerator,
-        keys,
-        ciphertexts,
-        [true; 2],
-    )
+        };
+        [first_byte, elsewhere]
+    })
 }
 
 /// Messages, against those of another label, which are refused: callers are told, and nothing but
 /// the answer itself may take more or less time.
 fn oaep_valid(name: String, count: usize) -> Jobs<Decryption> {
     let scheme = EncryptionScheme::oaep(Hash::Sha256);
-    let other_label = other_label();
+    decryption(name, &scheme, count, [false, true], |rng, rsa, number| {
+        let message = random(rng, number % 63);
+        let sealed = |scheme| accepted(rsa.public().encrypt(scheme, &message));
+        [sealed(&scheme), sealed(&other_label())]
+    })
+}
+
+/// Of ciphertexts by class, of which `ciphertexts` makes those with a number.
+fn decryption(
+    name: String,
+    scheme: &EncryptionScheme,
+    count: usize,
+    is_refused: [bool; 2],
+    mut ciphertexts: impl FnMut(&mut StdRng, &AcceleratedRsa, usize) -> [Vec<u8>; 2],
+) -> Jobs<Decryption> {
     let (accelerator, rsa) = decryptor(count);
     let mut rng = StdRng::seed_from_u64(1024);
-    let mut ciphertexts = [Vec::new(), Vec::new()];
-    for number in 0..INPUTS {
-        let message = random(&mut rng, number % 63);
-        ciphertexts[0].push(accepted(rsa.public().encrypt(&scheme, &message)));
-        ciphertexts[1].push(accepted(rsa.public().encrypt(&other_label, &message)));
-    }
+    let pairs = (0..INPUTS).map(|number| ciphertexts(&mut rng, &rsa, number).into());
+    let (first, second): (_, Vec<_>) = pairs.collect();
     let keys = [vec![rsa.clone()], vec![rsa]];
+    let operation = Decryption(scheme.clone());
     Jobs::new(
         name,
-        Decryption(scheme),
+        operation,
         count,
         accelerator,
         keys,
-        ciphertexts,
-        [false, true],
+        [first, second],
+        is_refused,
     )
 }
 
@@ -160,7 +145,7 @@ fn other_label() -> EncryptionScheme {
 }
 
 /// So many jobs, entered one after the other and done by the thread that waits for the first.
-struct Jobs<O: Operation> {
+struct Jobs<O: PrivateOperation> {
     name: String,
     operation: O,
     accelerator: Accelerator,
@@ -180,7 +165,7 @@ struct Jobs<O: Operation> {
     in_groups: u64,
 }
 
-impl<O: Operation> Jobs<O> {
+impl<O: PrivateOperation> Jobs<O> {
     fn new(
         name: String,
         operation: O,
@@ -209,13 +194,13 @@ impl<O: Operation> Jobs<O> {
     }
 }
 
-impl<O: Operation> Path for Jobs<O> {
+impl<O: PrivateOperation> Path for Jobs<O> {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn classes(&self) -> Classes {
-        Classes::Marked
+    fn classes(&self) -> Contrast {
+        Contrast::Marked
     }
 
     fn slowness(&self) -> usize {
@@ -256,7 +241,7 @@ impl<O: Operation> Path for Jobs<O> {
 }
 
 /// What a private key is asked for.
-trait Operation {
+trait PrivateOperation {
     type Output;
 
     fn submit(
@@ -268,7 +253,7 @@ trait Operation {
 
 struct Signing(SignatureScheme);
 
-impl Operation for Signing {
+impl PrivateOperation for Signing {
     type Output = Vec<u8>;
 
     fn submit(
@@ -282,7 +267,7 @@ impl Operation for Signing {
 
 struct Decryption(EncryptionScheme);
 
-impl Operation for Decryption {
+impl PrivateOperation for Decryption {
     type Output = Zeroizing<Vec<u8>>;
 
     fn submit(
@@ -306,7 +291,7 @@ fn has_lanes() -> bool {
     false
 }
 
-/// Without pool threads, so that who waits for a job does all that have entered by then.
+/// Without pool threads: the thread that waits for a job does all that have entered by then.
 fn accelerator(count: usize) -> Accelerator {
     let builder = Accelerator::builder().max_threads(0);
     // Alone is by aws-lc, also where one alone is faster in lanes.

@@ -5,6 +5,7 @@
 
 use core::arch::naked_asm;
 use core::ptr;
+use core::sync::atomic::{Ordering, compiler_fence};
 
 use super::Ifma;
 
@@ -17,6 +18,14 @@ pub struct Line(pub(crate) [u64; 8]);
 impl Line {
     /// Eight digits of zero: what a workspace is made of.
     pub const ZERO: Self = Self([0; 8]);
+}
+
+/// Makes every line zero.
+pub(crate) fn wipe_lines(lines: &mut [Line]) {
+    lines.fill(Line::ZERO);
+    // The zeros are never read: the compiler must not know.
+    core::hint::black_box(lines.as_mut_ptr());
+    compiler_fence(Ordering::SeqCst);
 }
 
 /// Montgomery multiplication for one width.
@@ -144,8 +153,8 @@ impl Montgomery {
         // is as the kernel wants it. The factors are read for the last time before the result is
         // written, which may take their place.
         unsafe { kernel(a, a, b, n, scratch, digits / BLOCK) };
-        #[cfg(any(test, debug_assertions))]
-        crate::modexp::dispatch::IFMA.hit();
+        #[cfg(debug_assertions)]
+        crate::dispatch::modexp::IFMA.hit();
     }
 }
 

@@ -10,13 +10,12 @@ use std::time::{Duration, Instant};
 use oarlock_bench::Error;
 use tempfile::TempDir;
 
-use super::tools::{self, Keys, Tool, Tools};
-use crate::interrupt;
-use crate::programs::child::{Ended, Running};
+use super::tools::{Keys, Tool, Tools};
 use crate::programs::compared::in_turn;
 use crate::programs::data::{TMPFS, check_room};
 use crate::programs::setup::Setup;
-use crate::programs::ssh::said;
+use crate::system::child::{Ended, Running, said};
+use crate::system::interrupt;
 
 /// A folder in memory with keys, gone with it.
 pub(super) struct Bench<'a> {
@@ -32,7 +31,7 @@ pub(super) struct Log(PathBuf);
 
 /// What a run took.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taken {
+pub(super) struct RunCost {
     pub(super) seconds: f64,
     pub(super) cpu_seconds: f64,
     pub(super) resident_bytes: u64,
@@ -45,7 +44,7 @@ impl<'a> Bench<'a> {
         let folder = tempfile::tempdir_in(TMPFS).map_err(Error::io(TMPFS))?;
         let file = |name: &str| folder.path().join(name);
         let (identity, passphrase, gpg_home) = (file("identity"), file("passphrase"), file("gpg"));
-        let mut keygen = Command::new(tools::oarlock(setup)?);
+        let mut keygen = Command::new(setup.oarlock()?);
         said(keygen.args(["keygen", "-o"]).arg(&identity))?;
         let text = fs::read_to_string(&identity).map_err(Error::io(identity.display()))?;
         let recipient = recipient(&text)
@@ -81,7 +80,7 @@ impl<'a> Bench<'a> {
         Ok(path)
     }
 
-    /// Those of `all` who are here; says who is not.
+    /// Those of `all` that are here; reports the others.
     pub(super) fn here(&self, all: &[Tool]) -> Vec<Tool> {
         let is_here = |tool: &Tool| {
             let why = self.tools.lacks(*tool);
@@ -99,8 +98,8 @@ impl<'a> Bench<'a> {
         &self,
         rounds: usize,
         sides: usize,
-        mut work: impl FnMut(usize) -> Result<Taken, Error>,
-    ) -> Result<Vec<Vec<Taken>>, Error> {
+        mut work: impl FnMut(usize) -> Result<RunCost, Error>,
+    ) -> Result<Vec<Vec<RunCost>>, Error> {
         let mut turns = 0;
         let mut samples = in_turn(rounds + 1, sides, |side| {
             interrupt::check()?;
@@ -120,7 +119,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Runs `command` and has it write `output` anew.
-    pub(super) fn run(&self, mut command: Command, output: &Path) -> Result<Taken, Error> {
+    pub(super) fn run(&self, mut command: Command, output: &Path) -> Result<RunCost, Error> {
         remove(output)?;
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(self.log.anew()?);
@@ -198,9 +197,9 @@ impl Drop for Bench<'_> {
 }
 
 /// Of what was started at once and took so long together.
-pub(super) fn taken(seconds: f64, ended: &[Ended]) -> Taken {
+pub(super) fn taken(seconds: f64, ended: &[Ended]) -> RunCost {
     let resident = ended.iter().map(|ended| ended.resident_bytes).max();
-    Taken {
+    RunCost {
         seconds,
         cpu_seconds: ended.iter().map(|ended| ended.cpu_seconds).sum(),
         resident_bytes: resident.unwrap_or_default(),
@@ -223,7 +222,7 @@ pub(super) fn remove(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The one whose identity a file of `age-keygen`'s form holds.
+/// The recipient that belongs to the identity in a file of `age-keygen`'s form.
 fn recipient(identity: &str) -> Option<&str> {
     let mut lines = identity.lines();
     lines

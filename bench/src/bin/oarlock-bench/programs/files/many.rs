@@ -1,4 +1,4 @@
-//! Small files in one folder, and whoever takes one a call in a shell's loop.
+//! Small files in one folder; programs that take one file a call run in a shell's loop.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -6,14 +6,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use oarlock_bench::Error;
+use oarlock_bench::cases::Direction;
 
-use super::bench::{Bench, Taken, remove};
-use super::{Point, Tool, Way};
-use crate::programs::compared::{Compared, Figure};
+use super::bench::{Bench, RunCost, remove};
+use super::point::Pairing;
+use super::tools::Tool;
+use crate::programs::compared::{Compared, Quantity};
 use crate::programs::data::{are_alike, make};
 use crate::programs::setup::Setup;
 
-pub(super) fn measure(setup: &Setup, case: &str, way: Way) -> Result<Vec<Compared>, Error> {
+pub(super) fn measure(
+    setup: &Setup,
+    case: &str,
+    direction: Direction,
+) -> Result<Vec<Compared>, Error> {
     let counts = if setup.quick { QUICK } else { USUAL };
     // Plain, encrypted, and once more each; what is encrypted takes another page.
     let bench = Bench::new(setup, case, counts.all * FILE_BYTES * 6)?;
@@ -25,7 +31,7 @@ pub(super) fn measure(setup: &Setup, case: &str, way: Way) -> Result<Vec<Compare
     let rounds = setup.rounds(5, 2);
     let samples = bench.in_turn(rounds, tools.len(), |side| {
         let tool = tools[side];
-        folders.run(&bench, tool, way, counts.of(tool))
+        folders.run(&bench, tool, direction, counts.of(tool))
     })?;
     let mut sides = tools.iter().zip(&samples);
     let Some((ours, of_ours)) = sides.next() else {
@@ -33,29 +39,29 @@ pub(super) fn measure(setup: &Setup, case: &str, way: Way) -> Result<Vec<Compare
     };
     let mut compared = Vec::new();
     for (vs, of_theirs) in sides {
-        // By file, so that who had fewer is not ahead.
-        let by_file = |tool: Tool, samples: &[Taken]| {
+        // Per file, since a loop has fewer files.
+        let by_file = |tool: Tool, samples: &[RunCost]| {
             let files = counts.of(tool) as f64;
-            let by_file = samples.iter().map(|taken| Taken {
+            let by_file = samples.iter().map(|taken| RunCost {
                 seconds: taken.seconds / files,
                 ..*taken
             });
             by_file.collect::<Vec<_>>()
         };
-        let point = Point {
+        let point = Pairing {
             bytes: FILE_BYTES,
             vs: vs.name(),
             threads: None,
             ours: &by_file(*ours, of_ours),
             theirs: &by_file(*vs, of_theirs),
         };
-        compared.push(point.compared(Figure::Files, |taken| 1.0 / taken.seconds));
+        compared.push(point.compared(Quantity::Files, |taken| 1.0 / taken.seconds));
         compared.push(point.resident());
     }
     Ok(compared)
 }
 
-/// Files for who takes all in one call, and for who is started for each.
+/// Files of programs that take all in one call, and of those started for each.
 #[derive(Clone, Copy)]
 struct Counts {
     all: usize,
@@ -97,11 +103,11 @@ impl Folders {
 
     /// Has all files encrypted by ours, and moves what comes out where it is decrypted.
     fn seal(&self, bench: &Bench<'_>) -> Result<(), Error> {
-        let takes_several = self.run(bench, Tool::Oarlock, Way::Encrypt, 2);
+        let takes_several = self.run(bench, Tool::Oarlock, Direction::Encrypt, 2);
         takes_several.map_err(|error| {
             Error::Unavailable(format!("several files in one call are refused: {error}"))
         })?;
-        self.run(bench, Tool::Oarlock, Way::Encrypt, self.names.len())?;
+        self.run(bench, Tool::Oarlock, Direction::Encrypt, self.names.len())?;
         for name in &self.names {
             let [from, to] = [&self.plain, &self.sealed].map(|folder| folder.join(sealed(name)));
             fs::rename(&from, &to).map_err(Error::io(from.display()))?;
@@ -118,27 +124,33 @@ impl Folders {
             }
             Ok::<_, Error>(())
         };
-        self.run(bench, Tool::Oarlock, Way::Decrypt, self.names.len())?;
+        self.run(bench, Tool::Oarlock, Direction::Decrypt, self.names.len())?;
         come_back(&self.sealed, &self.names)?;
         for tool in tools.iter().filter(|tool| takes_one(**tool)) {
-            self.run(bench, *tool, Way::Decrypt, 1)?;
+            self.run(bench, *tool, Direction::Decrypt, 1)?;
             come_back(&self.out, &self.names[..1])?;
         }
         Ok(())
     }
 
     /// So many of the files by `tool`.
-    fn run(&self, bench: &Bench<'_>, tool: Tool, way: Way, files: usize) -> Result<Taken, Error> {
+    fn run(
+        &self,
+        bench: &Bench<'_>,
+        tool: Tool,
+        direction: Direction,
+        files: usize,
+    ) -> Result<RunCost, Error> {
         let names = self.names[..files].iter();
-        let (from, names): (_, Vec<_>) = match way {
-            Way::Encrypt => (&self.plain, names.cloned().collect()),
-            Way::Decrypt => (&self.sealed, names.map(|name| sealed(name)).collect()),
+        let (from, names): (_, Vec<_>) = match direction {
+            Direction::Encrypt => (&self.plain, names.cloned().collect()),
+            Direction::Decrypt => (&self.sealed, names.map(|name| sealed(name)).collect()),
         };
         self.clear()?;
-        let filter = bench.tools.filter(bench.setup, tool, way);
+        let filter = bench.tools.filter(bench.setup, tool, direction);
         let mut command = if takes_one(tool) {
             let mut command = Command::new("sh");
-            command.args(["-c", &script(&filter, way)?, "sh"]);
+            command.args(["-c", &script(&filter, direction)?, "sh"]);
             command
         } else {
             filter
@@ -172,7 +184,7 @@ fn sealed(name: &str) -> String {
 }
 
 /// A loop over its arguments, into `../out`.
-fn script(filter: &Command, way: Way) -> Result<String, Error> {
+fn script(filter: &Command, direction: Direction) -> Result<String, Error> {
     let quoted = |word: &OsStr| {
         let word = word.to_str().filter(|word| !word.contains('\''));
         let word = word.map(|word| format!("'{word}'"));
@@ -180,9 +192,9 @@ fn script(filter: &Command, way: Way) -> Result<String, Error> {
     };
     let words = [filter.get_program()].into_iter().chain(filter.get_args());
     let words = words.map(quoted).collect::<Result<Vec<_>, Error>>()?;
-    let output = match way {
-        Way::Encrypt => "$file.age",
-        Way::Decrypt => "${file%.age}",
+    let output = match direction {
+        Direction::Encrypt => "$file.age",
+        Direction::Decrypt => "${file%.age}",
     };
     Ok(format!(
         "for file; do {} -o \"../out/{output}\" \"$file\" || exit; done",
@@ -215,30 +227,30 @@ mod tests {
         // As age takes its arguments: -d -o OUTPUT INPUT.
         let program = folder.path().join("program");
         fs::write(&program, "#!/bin/sh\ncat \"$4\" > \"$3\"\n").unwrap();
-        let run = |way, names: &[&str]| {
+        let run = |direction, names: &[&str]| {
             let mut filter = Command::new("sh");
             filter.arg(&program).arg("-d");
             let mut command = Command::new("sh");
-            command.args(["-c", &script(&filter, way).unwrap(), "sh"]);
+            command.args(["-c", &script(&filter, direction).unwrap(), "sh"]);
             let status = command.current_dir(&from).args(names).status();
             status.unwrap().success()
         };
         for name in ["a", "b.age", "c.age"] {
             fs::write(from.join(name), name).unwrap();
         }
-        assert!(run(Way::Encrypt, &["a"]));
-        assert!(run(Way::Decrypt, &["b.age", "c.age"]));
+        assert!(run(Direction::Encrypt, &["a"]));
+        assert!(run(Direction::Decrypt, &["b.age", "c.age"]));
         for (name, text) in [("a.age", "a"), ("b", "b.age"), ("c", "c.age")] {
             assert_eq!(fs::read_to_string(out.join(name)).unwrap(), text);
         }
         fs::remove_file(out.join("a.age")).unwrap();
-        assert!(!run(Way::Encrypt, &["missing", "a"]));
+        assert!(!run(Direction::Encrypt, &["missing", "a"]));
         assert!(!out.join("a.age").exists());
     }
 
     #[test]
     fn a_script_holds_no_word_that_would_end_its_quotes() {
-        let error = script(&Command::new("/it's/rage"), Way::Encrypt);
+        let error = script(&Command::new("/it's/rage"), Direction::Encrypt);
         assert!(error.is_err());
     }
 }

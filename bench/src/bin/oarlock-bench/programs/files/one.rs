@@ -5,14 +5,20 @@ use std::path::Path;
 use std::thread::available_parallelism;
 
 use oarlock_bench::Error;
+use oarlock_bench::cases::Direction;
 
-use super::bench::{Bench, Taken, remove};
-use super::{Point, Tool, Way};
+use super::bench::{Bench, RunCost, remove};
+use super::point::Pairing;
+use super::tools::Tool;
 use crate::programs::compared::Compared;
 use crate::programs::data::{are_alike, make};
 use crate::programs::setup::Setup;
 
-pub(super) fn measure(setup: &Setup, case: &str, way: Way) -> Result<Vec<Compared>, Error> {
+pub(super) fn measure(
+    setup: &Setup,
+    case: &str,
+    direction: Direction,
+) -> Result<Vec<Compared>, Error> {
     let bytes = bytes(setup);
     // The source, its encrypted form, by gpg as well, and what is written.
     let bench = Bench::new(setup, case, bytes * 4)?;
@@ -23,23 +29,23 @@ pub(super) fn measure(setup: &Setup, case: &str, way: Way) -> Result<Vec<Compare
 
     let (output, sealed) = (bench.file("output"), bench.file("sealed"));
     let of_gpg = bench.file("sealed-by-gpg");
-    if way == Way::Decrypt {
+    if direction == Direction::Decrypt {
         for (tool, sealed) in [(Tool::Oarlock, &sealed), (Tool::Gpg, &of_gpg)] {
             if tools.contains(&tool) {
-                run(&bench, tool, Way::Encrypt, [&source, sealed])?;
+                run(&bench, tool, Direction::Encrypt, [&source, sealed])?;
             }
         }
     }
-    let input = |tool| match (way, tool) {
+    let input = |tool| match (direction, tool) {
         // openssl takes any bytes for encrypted ones.
-        (Way::Encrypt, _) | (_, Tool::OpensslAes | Tool::OpensslChaCha | Tool::Cp) => &source,
-        (Way::Decrypt, Tool::Gpg) => &of_gpg,
-        (Way::Decrypt, _) => &sealed,
+        (Direction::Encrypt, _) | (_, Tool::OpensslAes | Tool::OpensslChaCha | Tool::Cp) => &source,
+        (Direction::Decrypt, Tool::Gpg) => &of_gpg,
+        (Direction::Decrypt, _) => &sealed,
     };
     let rounds = bench.setup.rounds(7, 3);
     let samples = bench.in_turn(rounds, tools.len(), |side| {
         let tool = tools[side];
-        run(&bench, tool, way, [input(tool), &output])
+        run(&bench, tool, direction, [input(tool), &output])
     })?;
     let of = |tool| {
         let mut sides = tools.iter().zip(&samples);
@@ -52,7 +58,7 @@ pub(super) fn measure(setup: &Setup, case: &str, way: Way) -> Result<Vec<Compare
             let (Some(ours), Some(theirs)) = (of(ours), of(*vs)) else {
                 continue;
             };
-            let point = Point {
+            let point = Pairing {
                 bytes,
                 vs: vs.name(),
                 threads: Some(threads),
@@ -79,8 +85,8 @@ fn verify(bench: &Bench<'_>, tools: &[Tool], source: &Path) -> Result<(), Error>
         (other, Tool::Oarlock),
         (other, Tool::OneThread),
     ] {
-        run(bench, from, Way::Encrypt, [source, &sealed])?;
-        run(bench, to, Way::Decrypt, [&sealed, &opened])?;
+        run(bench, from, Direction::Encrypt, [source, &sealed])?;
+        run(bench, to, Direction::Decrypt, [&sealed, &opened])?;
         let what = format!("what {} made of {}'s file", to.name(), from.name());
         bench.check_alike(are_alike(source, &opened)?, &what)?;
     }
@@ -88,8 +94,16 @@ fn verify(bench: &Bench<'_>, tools: &[Tool], source: &Path) -> Result<(), Error>
     remove(&sealed)
 }
 
-fn run(bench: &Bench<'_>, tool: Tool, way: Way, files: [&Path; 2]) -> Result<Taken, Error> {
-    let taken = bench.run(bench.tools.command(bench.setup, tool, way, files), files[1])?;
+fn run(
+    bench: &Bench<'_>,
+    tool: Tool,
+    direction: Direction,
+    files: [&Path; 2],
+) -> Result<RunCost, Error> {
+    let taken = bench.run(
+        bench.tools.command(bench.setup, tool, direction, files),
+        files[1],
+    )?;
     let [input, output] = files.map(|file| fs::metadata(file).map(|metadata| metadata.len()));
     let least = input.map_err(Error::io(tool.name()))? / 2;
     match output {

@@ -1,5 +1,5 @@
 //! A stream: `cat FILE | oarlock encrypt | cat > /dev/null`, with others in the middle, and with
-//! nobody. Pipes hold 1 MiB; what a program reads and writes at once is its own affair (128 KiB with
+//! nothing. Pipes hold 1 MiB; each program chooses how much it reads and writes at once (128 KiB with
 //! cat).
 
 use std::fs::File;
@@ -9,17 +9,23 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use oarlock_bench::Error;
+use oarlock_bench::cases::Direction;
 use rustix::pipe::fcntl_setpipe_size;
 
-use super::bench::{Bench, LIMIT, Log, Taken, name, remove, taken};
+use super::bench::{Bench, LIMIT, Log, RunCost, name, remove, taken};
 use super::one::bytes;
-use super::{Point, Tool, Way};
-use crate::programs::child::Running;
+use super::point::Pairing;
+use super::tools::Tool;
 use crate::programs::compared::Compared;
 use crate::programs::data::{are_alike, make};
 use crate::programs::setup::Setup;
+use crate::system::child::Running;
 
-pub(super) fn measure(setup: &Setup, case: &str, way: Way) -> Result<Vec<Compared>, Error> {
+pub(super) fn measure(
+    setup: &Setup,
+    case: &str,
+    direction: Direction,
+) -> Result<Vec<Compared>, Error> {
     let bytes = bytes(setup);
     // The source, its encrypted form, and what a comparison writes.
     let bench = Bench::new(setup, case, bytes * 3)?;
@@ -29,19 +35,25 @@ pub(super) fn measure(setup: &Setup, case: &str, way: Way) -> Result<Vec<Compare
 
     let mut middles: Vec<_> = bench.here(TOOLS).into_iter().map(Some).collect();
     middles.push(None);
-    let input = match way {
-        Way::Encrypt => &source,
-        Way::Decrypt => &sealed,
+    let input = match direction {
+        Direction::Encrypt => &source,
+        Direction::Decrypt => &sealed,
     };
     let samples = bench.in_turn(setup.rounds(7, 3), middles.len(), |side| {
-        through(&bench, input, middles[side], way, Path::new("/dev/null"))
+        through(
+            &bench,
+            input,
+            middles[side],
+            direction,
+            Path::new("/dev/null"),
+        )
     })?;
     let mut others = middles.iter().zip(&samples);
     let Some((_, ours)) = others.next() else {
         return Ok(Vec::new());
     };
     let compared = others.flat_map(|(middle, theirs)| {
-        let point = Point {
+        let point = Pairing {
             bytes,
             vs: middle.map_or("nothing in its place", Tool::name),
             threads: None,
@@ -56,10 +68,16 @@ pub(super) fn measure(setup: &Setup, case: &str, way: Way) -> Result<Vec<Compare
 /// Makes the encrypted form of `source`, by a pipe, and sees that it comes back.
 fn verify(bench: &Bench<'_>, source: &Path) -> Result<PathBuf, Error> {
     let (sealed, opened) = (bench.file("sealed"), bench.file("opened"));
-    through(bench, source, Some(Tool::Oarlock), Way::Encrypt, &sealed)?;
+    through(
+        bench,
+        source,
+        Some(Tool::Oarlock),
+        Direction::Encrypt,
+        &sealed,
+    )?;
     let others = bench.tools.lacks(Tool::Age).is_none().then_some(Tool::Age);
     for tool in [Tool::Oarlock].into_iter().chain(others) {
-        through(bench, &sealed, Some(tool), Way::Decrypt, &opened)?;
+        through(bench, &sealed, Some(tool), Direction::Decrypt, &opened)?;
         let what = format!("what came through a pipe by {}", tool.name());
         bench.check_alike(are_alike(source, &opened)?, &what)?;
         remove(&opened)?;
@@ -67,16 +85,16 @@ fn verify(bench: &Bench<'_>, source: &Path) -> Result<PathBuf, Error> {
     Ok(sealed)
 }
 
-/// From `source` by way of `middle` to `sink`, between two of cat. CPU time is that of all, memory
-/// that of whoever took most.
+/// From `source` through `middle` to `sink`, between two of cat. CPU time is that of all processes,
+/// memory that of the largest.
 fn through(
     bench: &Bench<'_>,
     source: &Path,
     middle: Option<Tool>,
-    way: Way,
+    direction: Direction,
     sink: &Path,
-) -> Result<Taken, Error> {
-    let filter = |tool| bench.tools.filter(bench.setup, tool, way);
+) -> Result<RunCost, Error> {
+    let filter = |tool| bench.tools.filter(bench.setup, tool, direction);
     let mut first = filter(Tool::Cat);
     first.arg(source);
     let mut stages = vec![first];
@@ -86,9 +104,9 @@ fn through(
 }
 
 /// Runs commands, each of which reads what the one before it writes; the last writes to `sink`.
-fn line(log: &Log, stages: Vec<Command>, last: Command, sink: File) -> Result<Taken, Error> {
+fn line(log: &Log, stages: Vec<Command>, last: Command, sink: File) -> Result<RunCost, Error> {
     let errors = log.anew()?;
-    // By value: with a command go our copies of its ends, without which nobody would see an end.
+    // By value: with a command go our copies of its ends, or no reader would see an end.
     let start = |mut command: Command, input: Stdio, output: Stdio| {
         let errors = errors.try_clone().map_err(Error::io("a log"))?;
         command.stdin(input).stdout(output).stderr(errors);
@@ -112,7 +130,7 @@ fn line(log: &Log, stages: Vec<Command>, last: Command, sink: File) -> Result<Ta
         all.push(process.end(LIMIT)?);
     }
     let seconds = began.elapsed().as_secs_f64();
-    // Who lost its reader failed too; why is known to the reader.
+    // A process that lost its reader failed too, but the reader knows why.
     for has_lost_reader in [false, true] {
         for (name, ended) in names.iter().zip(&all) {
             if (ended.status.signal() == Some(libc::SIGPIPE)) == has_lost_reader {
@@ -162,7 +180,7 @@ mod tests {
         let stages = || vec![Command::new("yes"), sh("echo no such key >&2; exit 3")];
         let error = line(&log, stages(), sh("cat"), null()).unwrap_err();
         assert_eq!(error.to_string(), "sh: exit status: 3: no such key");
-        // Nobody else failed: the end of the first is not what anybody wants.
+        // No other process failed, so the failure of the first is the one to report.
         let error = line(&log, vec![Command::new("yes")], sh("exit 0"), null()).unwrap_err();
         assert!(error.to_string().starts_with("yes: signal: 13"), "{error}");
     }

@@ -1,22 +1,16 @@
-//! Who takes part, and their command lines.
+//! The programs that take part, and their command lines.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use oarlock_bench::Error;
+use oarlock_bench::cases::Direction;
 
 use crate::programs::setup::{Setup, Side};
-use crate::{enc, fetched};
-
-/// Which way a file goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::programs) enum Way {
-    Encrypt,
-    Decrypt,
-}
+use crate::system::fetched;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::programs) enum Tool {
+pub(crate) enum Tool {
     /// With as many threads as it takes itself.
     Oarlock,
     /// With one.
@@ -42,7 +36,7 @@ pub(super) struct Tools {
     pub(super) keys: Keys,
 }
 
-/// Of everybody.
+/// Keys of all programs.
 pub(super) struct Keys {
     /// An age identity.
     pub(super) identity: PathBuf,
@@ -53,7 +47,7 @@ pub(super) struct Keys {
 }
 
 impl Tool {
-    pub(in crate::programs) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Oarlock | Self::OneThread => "oarlock",
             Self::Cp => "cp",
@@ -70,7 +64,7 @@ impl Tool {
 impl Tools {
     pub(super) fn find(setup: &Setup, keys: Keys) -> Result<Self, Error> {
         Ok(Self {
-            oarlock: oarlock(setup)?,
+            oarlock: setup.oarlock()?,
             age: fetched::find(AGE).and_then(|file| file.canonicalize().ok()),
             rage: fetched::find(RAGE).and_then(|file| file.canonicalize().ok()),
             has_gpg: Command::new("gpg").arg("--version").output().is_ok(),
@@ -113,20 +107,20 @@ impl Tools {
     }
 
     /// `tool` as a filter, from standard input to standard output.
-    pub(super) fn filter(&self, setup: &Setup, tool: Tool, way: Way) -> Command {
+    pub(super) fn filter(&self, setup: &Setup, tool: Tool, direction: Direction) -> Command {
         let keys = &self.keys;
         let mut command = self.bare(setup, tool);
-        match (tool, way) {
-            (Tool::Oarlock | Tool::OneThread, Way::Encrypt) => {
+        match (tool, direction) {
+            (Tool::Oarlock | Tool::OneThread, Direction::Encrypt) => {
                 command.args(["encrypt", "-r", &keys.recipient]);
             }
-            (Tool::Oarlock | Tool::OneThread, Way::Decrypt) => {
+            (Tool::Oarlock | Tool::OneThread, Direction::Decrypt) => {
                 command.args(["decrypt", "-i"]).arg(&keys.identity);
             }
-            (Tool::Age | Tool::Rage, Way::Encrypt) => {
+            (Tool::Age | Tool::Rage, Direction::Encrypt) => {
                 command.args(["-r", &keys.recipient]);
             }
-            (Tool::Age | Tool::Rage, Way::Decrypt) => {
+            (Tool::Age | Tool::Rage, Direction::Decrypt) => {
                 command.args(["-d", "-i"]).arg(&keys.identity);
             }
             (Tool::OpensslAes | Tool::OpensslChaCha, _) => {
@@ -136,7 +130,7 @@ impl Tools {
                 };
                 // A key as it is: the file is what is measured, not the derivation.
                 command.args(["enc", cipher, "-K", KEY, "-iv", IV]);
-                command.args((way == Way::Decrypt).then_some("-d"));
+                command.args((direction == Direction::Decrypt).then_some("-d"));
             }
             (Tool::Gpg, _) => {
                 command.arg("--homedir").arg(&keys.gpg_home);
@@ -144,12 +138,12 @@ impl Tools {
                 command.arg("--passphrase-file").arg(&keys.passphrase);
                 // The least that it takes: as above.
                 command.args(["--s2k-count", "1024"]);
-                match way {
-                    Way::Encrypt => {
+                match direction {
+                    Direction::Encrypt => {
                         command.args(["--cipher-algo", "AES256", "--compress-algo", "none"]);
                         command.arg("--symmetric");
                     }
-                    Way::Decrypt => {
+                    Direction::Decrypt => {
                         command.arg("--decrypt");
                     }
                 }
@@ -170,10 +164,10 @@ impl Tools {
         &self,
         setup: &Setup,
         tool: Tool,
-        way: Way,
+        direction: Direction,
         [input, output]: [&Path; 2],
     ) -> Command {
-        let mut command = self.filter(setup, tool, way);
+        let mut command = self.filter(setup, tool, direction);
         match tool {
             Tool::Cp | Tool::Cat => command.arg(input).arg(output),
             Tool::OpensslAes | Tool::OpensslChaCha => {
@@ -187,17 +181,8 @@ impl Tools {
     }
 }
 
-/// The command to measure.
-pub(in crate::programs) fn oarlock(setup: &Setup) -> Result<PathBuf, Error> {
-    let found = enc::find(setup.oarlock.as_deref())?;
-    // Programs are started in other folders, too.
-    found.canonicalize().map_err(Error::io(found.display()))
-}
-
 /// Of those that are here, by what they say themselves.
-pub(in crate::programs) fn versions(
-    version: &dyn Fn(&str, &[&str]) -> Option<String>,
-) -> Vec<String> {
+pub(crate) fn versions(version: &dyn Fn(&str, &[&str]) -> Option<String>) -> Vec<String> {
     let fetched = [("age", AGE), ("rage", RAGE)].into_iter();
     let fetched = fetched.filter_map(|(name, file)| {
         let said = version(fetched::find(file)?.to_str()?, &["--version"])?;
@@ -239,9 +224,9 @@ mod tests {
         }
     }
 
-    fn line(tool: Tool, way: Way) -> String {
+    fn line(tool: Tool, direction: Direction) -> String {
         let files = [Path::new("in"), Path::new("out")];
-        let command = tools().command(&Setup::of_stock(), tool, way, files);
+        let command = tools().command(&Setup::of_stock(), tool, direction, files);
         let words = [command.get_program()]
             .into_iter()
             .chain(command.get_args());
@@ -251,21 +236,25 @@ mod tests {
 
     #[test]
     fn command_lines() {
-        for (tool, way, expected) in [
+        for (tool, direction, expected) in [
             (
                 Tool::Oarlock,
-                Way::Encrypt,
+                Direction::Encrypt,
                 "/bin/oarlock encrypt -r age1abc -o out in",
             ),
             (
                 Tool::OneThread,
-                Way::Decrypt,
+                Direction::Decrypt,
                 "/bin/oarlock decrypt -i key -T 1 -o out in",
             ),
-            (Tool::Rage, Way::Decrypt, "/bin/rage -d -i key -o out in"),
-            (Tool::Cp, Way::Decrypt, "cp in out"),
+            (
+                Tool::Rage,
+                Direction::Decrypt,
+                "/bin/rage -d -i key -o out in",
+            ),
+            (Tool::Cp, Direction::Decrypt, "cp in out"),
         ] {
-            assert_eq!(line(tool, way), expected);
+            assert_eq!(line(tool, direction), expected);
         }
     }
 
@@ -300,13 +289,16 @@ mod tests {
             .chain(gpg)
         {
             let setup = Setup::of_stock();
-            for (way, files) in [
-                (Way::Encrypt, [&*source, &*sealed]),
-                (Way::Decrypt, [&*sealed, &*opened]),
+            for (direction, files) in [
+                (Direction::Encrypt, [&*source, &*sealed]),
+                (Direction::Decrypt, [&*sealed, &*opened]),
             ] {
-                let output = tools.command(&setup, tool, way, files).output().unwrap();
+                let output = tools
+                    .command(&setup, tool, direction, files)
+                    .output()
+                    .unwrap();
                 let error = String::from_utf8_lossy(&output.stderr);
-                assert!(output.status.success(), "{tool:?} {way:?}: {error}");
+                assert!(output.status.success(), "{tool:?} {direction:?}: {error}");
             }
             assert_ne!(std::fs::read(&sealed).unwrap(), b"oar", "{tool:?}");
             assert_eq!(std::fs::read(&opened).unwrap(), b"oar", "{tool:?}");

@@ -1,4 +1,4 @@
-//! A passphrase, which everybody reads from the terminal that is theirs.
+//! A passphrase, which each program reads from its controlling terminal.
 #![allow(unsafe_code)]
 
 use std::fs;
@@ -12,12 +12,13 @@ use std::time::Instant;
 
 use oarlock_bench::Error;
 
-use super::bench::{Bench, LIMIT, PASSPHRASE, Taken, name, remove, taken};
-use super::{Point, Tool};
-use crate::programs::child::Running;
-use crate::programs::compared::{Compared, Figure};
+use super::bench::{Bench, LIMIT, PASSPHRASE, RunCost, name, remove, taken};
+use super::point::Pairing;
+use super::tools::Tool;
+use crate::programs::compared::{Compared, Quantity};
 use crate::programs::data::{are_alike, make};
 use crate::programs::setup::Setup;
+use crate::system::child::Running;
 
 pub(super) fn measure(setup: &Setup, case: &str) -> Result<Vec<Compared>, Error> {
     let bench = Bench::new(setup, case, 1 << 20)?;
@@ -52,14 +53,14 @@ pub(super) fn measure(setup: &Setup, case: &str) -> Result<Vec<Compared>, Error>
         return Ok(Vec::new());
     };
     let compared = sides.map(|(vs, theirs)| {
-        let point = Point {
+        let point = Pairing {
             bytes: 0,
             vs: vs.name(),
             threads: None,
             ours,
             theirs,
         };
-        point.compared(Figure::Seconds, |taken| taken.seconds)
+        point.compared(Quantity::Seconds, |taken| taken.seconds)
     });
     Ok(compared.collect())
 }
@@ -71,13 +72,13 @@ fn on_terminal(
     command: Command,
     times: usize,
     output: &Path,
-) -> Result<Taken, Error> {
+) -> Result<RunCost, Error> {
     remove(output)?;
     let mut command = with_terminal(&command);
-    // pinentry would be asked first (the age crate's cli_common), and there is nobody to see it.
+    // The age crate's cli_common would start pinentry first, which needs a user.
     command.env("PINENTRY_PROGRAM", "/nonexistent");
     let (ours, theirs) = terminal().map_err(Error::io("a terminal"))?;
-    // It is there to be read when the program comes to it: nobody waits for a prompt.
+    // Typed ahead: the program finds it when it reads.
     let typed = format!("{PASSPHRASE}\n").repeat(times);
     let mut ours = File::from(ours);
     ours.write_all(typed.as_bytes())
@@ -105,7 +106,7 @@ fn with_terminal(command: &Command) -> Command {
     wrapped
 }
 
-/// The end of who types, and the end of who reads.
+/// The end that types, and the end that reads.
 fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
     let (mut ours, mut theirs) = (-1, -1);
     // SAFETY: both places are good for writing; null is allowed for the rest and means defaults
@@ -117,7 +118,7 @@ fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
     if made != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: openpty has just made them, and nobody else owns them.
+    // SAFETY: openpty has just made them, and nothing else owns them.
     let (ours, theirs) = unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
     // Programs that we start must not keep our end open. SAFETY: a descriptor that is ours.
     if unsafe { libc::fcntl(ours.as_raw_fd(), libc::F_SETFD, libc::FD_CLOEXEC) } != 0 {
@@ -126,7 +127,7 @@ fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((ours, theirs))
 }
 
-/// Everybody has to do the work that age does unless told otherwise.
+/// Every program has to do the work that is age's default.
 fn check_work_factor(sealed: &Path) -> Result<(), Error> {
     let bytes = fs::read(sealed).map_err(Error::io(sealed.display()))?;
     match work_factor(&bytes) {

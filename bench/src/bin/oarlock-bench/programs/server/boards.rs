@@ -3,22 +3,22 @@
 use oarlock_bench::Error;
 
 use super::host::Home;
-use super::load::{Load, ONE, Report};
-use super::{PAPER, compared, turns};
-use crate::programs::compared::{Compared, Figure};
+use super::load::{ClientLoad, LoadReport, ONE};
+use super::sides::{PAPER, turns};
+use crate::programs::compared::{Compared, Quantity};
 use crate::programs::setup::Setup;
 
 /// A board, or both, and how they are asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::programs) struct Boards {
-    pub(in crate::programs) board: Board,
-    pub(in crate::programs) has_tls: bool,
+pub(crate) struct Boards {
+    pub(crate) board: Board,
+    pub(crate) has_tls: bool,
     /// Requests that a client sends at once.
-    pub(in crate::programs) batch: usize,
+    pub(crate) batch: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::programs) enum Board {
+pub(crate) enum Board {
     Axl200,
     Nfast300,
     /// Asked with CRT.
@@ -28,12 +28,12 @@ pub(in crate::programs) enum Board {
 }
 
 impl Boards {
-    pub(in crate::programs) fn is_together(self) -> bool {
+    pub(crate) fn is_together(self) -> bool {
         self.board == Board::Together
     }
 
     /// Table 1: client threads, and operations a second.
-    pub(in crate::programs) fn paper(self) -> &'static [(usize, f64)] {
+    pub(crate) fn paper(self) -> &'static [(usize, f64)] {
         match self.board {
             Board::Axl200 => &[(1, 10.85), (25, 265.98)],
             Board::Nfast300 => &[(1, 11.67), (10, 92.40), (30, 93.28), (32, 93.30)],
@@ -71,7 +71,7 @@ impl Boards {
             _ => self.paper().to_vec(),
         };
         let samples = turns(setup.rounds(3, 1), points.len(), |point| {
-            let load = Load {
+            let load = ClientLoad {
                 kind: match self.board {
                     Board::Nfast300Crt | Board::Together => "mod-exp-crt",
                     Board::Axl200 | Board::Nfast300 => "mod-exp",
@@ -87,16 +87,16 @@ impl Boards {
         let mut all = Vec::new();
         for ((clients, paper), reports) in points.into_iter().zip(&samples) {
             let figure = match self.board {
-                Board::Together => Figure::Operations,
-                _ => Figure::AsTheBoard,
+                Board::Together => Quantity::Operations,
+                _ => Quantity::AsTheBoard,
             };
-            let rates = reports.iter().map(Report::per_second);
+            let rates = reports.iter().map(LoadReport::per_second);
             if let (1, Some(ms)) = (clients, self.paper_ms()) {
                 let took = reports.iter().map(|report| report.us_p50 / 1e3);
                 all.push(Compared {
                     threads: Some(clients),
-                    ..compared(
-                        Figure::Milliseconds,
+                    ..Compared::new(
+                        Quantity::Milliseconds,
                         PAPER,
                         took.collect(),
                         vec![ms; reports.len()],
@@ -105,7 +105,7 @@ impl Boards {
             }
             all.push(Compared {
                 threads: Some(clients),
-                ..compared(figure, PAPER, rates.collect(), vec![paper; reports.len()])
+                ..Compared::new(figure, PAPER, rates.collect(), vec![paper; reports.len()])
             });
         }
         if self.is_together() {

@@ -3,9 +3,9 @@
 use oarlock_bench::Error;
 
 use super::host::Home;
-use super::load::{Load, ONE, Report};
-use super::{ALL, AT_FIRST, FULL_QUEUE, PEAK, TWO_THIRDS, compared, turns};
-use crate::programs::compared::{Compared, Figure};
+use super::load::{ClientLoad, LoadReport, ONE};
+use super::sides::{ALL, AT_FIRST, FULL_QUEUE, PEAK, TWO_THIRDS, turns};
+use crate::programs::compared::{Compared, Quantity};
 use crate::programs::setup::Setup;
 
 /// A thousand connections and four fifths of what the server can do, for minutes.
@@ -15,7 +15,7 @@ pub(super) fn load(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
     let device = "[[device]]\nkind = \"cpu\"\nworkers = 1\n";
     let host = home.serve(true, &format!("{limits}{device}"))?;
     // By the same clients: a request that comes by itself costs more than one of eight.
-    let most = Load {
+    let most = ClientLoad {
         kind: "mixed",
         connections: CONNECTIONS,
         warm_up: 2.0,
@@ -23,7 +23,7 @@ pub(super) fn load(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
         ..ONE
     };
     let most = home.ask(&[&host], most)?.checked()?;
-    let load = Load {
+    let load = ClientLoad {
         kind: "mixed",
         connections: CONNECTIONS,
         per_second: Some(0.8 * most.per_second()),
@@ -37,16 +37,16 @@ pub(super) fn load(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
     let [first, last] = fifths(&report.descriptors);
     let mib = |bytes: f64| vec![bytes / f64::from(1 << 20)];
     Ok(vec![
-        compared(Figure::Right, ALL, vec![report.right()], vec![1.0]),
-        compared(
-            Figure::ServerMib,
+        Compared::new(Quantity::Right, ALL, vec![report.right()], vec![1.0]),
+        Compared::new(
+            Quantity::ServerMib,
             AT_FIRST,
             mib(last_bytes),
             mib(first_bytes),
         ),
-        compared(Figure::Descriptors, AT_FIRST, vec![last], vec![first]),
-        compared(
-            Figure::Operations,
+        Compared::new(Quantity::Descriptors, AT_FIRST, vec![last], vec![first]),
+        Compared::new(
+            Quantity::Operations,
             PEAK,
             vec![report.per_second()],
             vec![most.per_second()],
@@ -60,7 +60,7 @@ pub(super) fn overload(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Erro
         format!("[limits]\nqueue_max = {QUEUE_MAX}\n[[device]]\nkind = \"cpu\"\nworkers = 1\n");
     let host = home.serve(true, &rest)?;
     let seconds = if setup.quick { 2.0 } else { 5.0 };
-    let peak = Load {
+    let peak = ClientLoad {
         connections: 16,
         in_flight: 4,
         seconds,
@@ -73,7 +73,7 @@ pub(super) fn overload(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Erro
             last_peak = report.per_second();
             return Ok(report);
         }
-        let over = Load {
+        let over = ClientLoad {
             per_second: Some(4.0 * last_peak),
             warm_up: 1.0,
             ..peak
@@ -87,8 +87,13 @@ pub(super) fn overload(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Erro
         Ok(report)
     })?;
     let [peaks, overs] = [&samples[0], &samples[1]];
-    let rates = |reports: &[Report]| reports.iter().map(Report::per_second).collect::<Vec<_>>();
-    let answered_or_refused = |report: &Report| {
+    let rates = |reports: &[LoadReport]| {
+        reports
+            .iter()
+            .map(LoadReport::per_second)
+            .collect::<Vec<_>>()
+    };
+    let answered_or_refused = |report: &LoadReport| {
         let others = report.failed + report.wrong;
         1.0 - others as f64 / report.asked.max(1) as f64
     };
@@ -96,15 +101,15 @@ pub(super) fn overload(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Erro
         .iter()
         .map(|over| QUEUE_MAX as f64 / over.per_second() * 1e3);
     Ok(vec![
-        compared(Figure::Operations, PEAK, rates(overs), rates(peaks)),
-        compared(
-            Figure::Right,
+        Compared::new(Quantity::Operations, PEAK, rates(overs), rates(peaks)),
+        Compared::new(
+            Quantity::Right,
             ALL,
             overs.iter().map(answered_or_refused).collect(),
             vec![1.0; overs.len()],
         ),
-        compared(
-            Figure::AdmittedMs,
+        Compared::new(
+            Quantity::AdmittedMs,
             FULL_QUEUE,
             overs.iter().map(|over| over.us_p99 / 1e3).collect(),
             full.collect(),
@@ -118,7 +123,7 @@ pub(super) fn kill(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
         let board = "[[device]]\nkind = \"simulated\"\npreset = \"nfast300\"\n";
         let hosts = (0..3).map(|_| home.serve(true, board));
         let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
-        let load = Load {
+        let load = ClientLoad {
             kind: "mod-exp-crt",
             // More than all three work on at once, and so more than the two that are left.
             connections: 8,
@@ -133,7 +138,7 @@ pub(super) fn kill(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
         Ok(report)
     })?;
     let reports = &samples[0];
-    let rate = |report: &Report, tenths: std::ops::Range<usize>| {
+    let rate = |report: &LoadReport, tenths: std::ops::Range<usize>| {
         let seconds = tenths.len() as f64 / 10.0;
         report.by_tenth[tenths].iter().sum::<u64>() as f64 / seconds
     };
@@ -143,14 +148,14 @@ pub(super) fn kill(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
         .iter()
         .map(|report| rate(report, 0..dies) * 2.0 / 3.0);
     Ok(vec![
-        compared(
-            Figure::Right,
+        Compared::new(
+            Quantity::Right,
             ALL,
-            reports.iter().map(Report::right).collect(),
+            reports.iter().map(LoadReport::right).collect(),
             vec![1.0; reports.len()],
         ),
-        compared(
-            Figure::Operations,
+        Compared::new(
+            Quantity::Operations,
             TWO_THIRDS,
             after.collect(),
             before.collect(),
@@ -158,9 +163,9 @@ pub(super) fn kill(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
     ])
 }
 
-/// What did not end right, for who watches.
-fn tell(case: &str, report: &Report) {
-    let Report {
+/// Prints what did not end right.
+fn tell(case: &str, report: &LoadReport) {
+    let LoadReport {
         asked,
         refused,
         failed,

@@ -7,11 +7,9 @@ use std::time::{Duration, Instant};
 
 use oarlock_bench::Error;
 
-use crate::programs::child::Running;
-use crate::programs::files::oarlock;
-use crate::programs::setup::Setup;
-use crate::programs::ssh::said;
-use crate::surroundings::on_one_cpu;
+use crate::programs::setup::{Setup, named_or_beside};
+use crate::system::child::{Running, said};
+use crate::system::surroundings::on_one_cpu;
 
 /// Certificates, keys, and the programs.
 pub(super) struct Home {
@@ -31,16 +29,10 @@ pub(super) struct Host {
 impl Home {
     /// For the case `name`.
     pub(super) fn new(setup: &Setup, name: &str) -> Result<Self, Error> {
-        let oarlock = oarlock(setup)?;
-        let load = std::env::current_exe().map_err(Error::io("this program"))?;
-        let load = load.with_file_name("oarlock-load");
-        if !load.is_file() {
-            return Err(Error::Unavailable(
-                "no `oarlock-load` beside this program: build it (cargo build --release --package \
-                 oarlock-load)"
-                    .to_owned(),
-            ));
-        }
+        let oarlock = setup.oarlock()?;
+        let missing = "no `oarlock-load` beside this program: build it (cargo build --release \
+                       --package oarlock-load)";
+        let load = named_or_beside(None, "oarlock-load", missing)?;
         let folder = setup.file(name);
         said(Command::new(&oarlock).args(["pki", "init"]).arg(&folder))?;
         let keys = RSA_2048.split_inclusive(END).map(str::trim);

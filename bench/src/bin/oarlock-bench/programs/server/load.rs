@@ -6,11 +6,11 @@ use oarlock_bench::Error;
 use serde::Deserialize;
 
 use super::host::{Home, Host};
-use crate::surroundings::{on_last_cpu, on_one_cpu};
+use crate::system::surroundings::{on_last_cpu, on_one_cpu};
 
 /// What came back; `bench/load/src/tally.rs` explains it.
 #[derive(Deserialize, Clone, Debug)]
-pub(super) struct Report {
+pub(super) struct LoadReport {
     pub(super) answered: u64,
     pub(super) seconds: f64,
     pub(super) cpu_seconds: f64,
@@ -28,7 +28,7 @@ pub(super) struct Report {
 
 /// What clients do.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load<'a> {
+pub(super) struct ClientLoad<'a> {
     pub(super) kind: &'a str,
     pub(super) connections: usize,
     pub(super) in_flight: usize,
@@ -42,7 +42,7 @@ pub(super) struct Load<'a> {
 }
 
 /// One client, one request after the other.
-pub(super) const ONE: Load<'static> = Load {
+pub(super) const ONE: ClientLoad<'static> = ClientLoad {
     kind: "sign",
     connections: 1,
     in_flight: 1,
@@ -53,7 +53,7 @@ pub(super) const ONE: Load<'static> = Load {
     kill_after: None,
 };
 
-impl Report {
+impl LoadReport {
     pub(super) fn per_second(&self) -> f64 {
         self.answered as f64 / self.seconds
     }
@@ -89,7 +89,7 @@ impl Report {
 
 impl Home {
     /// Has clients ask servers, and waits until they are done.
-    pub(super) fn ask(&self, hosts: &[&Host], load: Load<'_>) -> Result<Report, Error> {
+    pub(super) fn ask(&self, hosts: &[&Host], load: ClientLoad<'_>) -> Result<LoadReport, Error> {
         let mut command = Command::new(&self.load);
         command.args(["ask", "--kind", load.kind]);
         for host in hosts {
@@ -120,7 +120,7 @@ impl Home {
     }
 
     /// Has the library sign in the server's place, on its CPU.
-    pub(super) fn local(&self, in_flight: usize, seconds: f64) -> Result<Report, Error> {
+    pub(super) fn local(&self, in_flight: usize, seconds: f64) -> Result<LoadReport, Error> {
         let mut command = Command::new(&self.load);
         command.args(["local", "--in-flight", &in_flight.to_string()]);
         command.args(["--seconds", &seconds.to_string()]);
@@ -128,7 +128,7 @@ impl Home {
     }
 }
 
-fn report(command: &mut Command) -> Result<Report, Error> {
+fn report(command: &mut Command) -> Result<LoadReport, Error> {
     let output = command.output().map_err(Error::io("oarlock-load"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {

@@ -4,6 +4,7 @@
 //! host.rs     servers, each with a configuration of its own, on the first CPU
 //! load.rs     clients, by oarlock-load, on the last CPU; and the library in the server's place
 //! sign.rs     signatures of RSA-2048: for a CPU second, and one at a time
+//! sides.rs    what they are compared with
 //! boards.rs   simulated boards of the paper      endure.rs   much load, too much, and a server that dies
 //! ```
 //!
@@ -14,19 +15,20 @@ mod boards;
 mod endure;
 mod host;
 mod load;
+mod sides;
 mod sign;
 
 use oarlock_bench::Error;
 
-use super::compared::{Compared, Figure, in_turn};
+use super::compared::Compared;
 use super::setup::Setup;
-use crate::interrupt;
-pub(super) use boards::{Board, Boards};
+pub(crate) use boards::{Board, Boards};
 use host::Home;
+pub(crate) use sides::{ALL, AT_FIRST, FULL_QUEUE, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS};
 
 /// What is measured of servers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Servers {
+pub(crate) enum Servers {
     /// Signatures for a CPU second, 64 under way in one stream.
     Sign,
     /// What a call takes longer than in the library, one at a time.
@@ -56,36 +58,3 @@ impl Servers {
         }
     }
 }
-
-/// As [`in_turn`], unless somebody wants it to end.
-fn turns<T>(
-    rounds: usize,
-    sides: usize,
-    mut work: impl FnMut(usize) -> Result<T, Error>,
-) -> Result<Vec<Vec<T>>, Error> {
-    in_turn(rounds, sides, |side| {
-        interrupt::check()?;
-        work(side)
-    })
-}
-
-fn compared(figure: Figure, vs: &'static str, ours: Vec<f64>, theirs: Vec<f64>) -> Compared {
-    Compared {
-        figure,
-        bytes: 0,
-        vs,
-        threads: None,
-        ours,
-        theirs,
-    }
-}
-
-/// What servers are compared with.
-pub(super) const LIBRARY: &str = "the library";
-pub(super) const PLAINTEXT: &str = "plaintext";
-pub(super) const PAPER: &str = "the paper";
-pub(super) const ALL: &str = "all";
-pub(super) const AT_FIRST: &str = "at first";
-pub(super) const PEAK: &str = "the peak";
-pub(super) const FULL_QUEUE: &str = "a full queue";
-pub(super) const TWO_THIRDS: &str = "two thirds of before";

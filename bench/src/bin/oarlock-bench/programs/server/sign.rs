@@ -3,15 +3,15 @@
 use oarlock_bench::Error;
 
 use super::host::Home;
-use super::load::{Load, ONE, Report};
-use super::{LIBRARY, PLAINTEXT, compared, turns};
-use crate::programs::compared::{Compared, Figure};
+use super::load::{ClientLoad, LoadReport, ONE};
+use super::sides::{LIBRARY, PLAINTEXT, turns};
+use crate::programs::compared::{Compared, Quantity};
 use crate::programs::setup::Setup;
 
 /// Signatures for a CPU second of the server, with TLS and without, and of the library.
 pub(super) fn per_cpu_second(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
     let hosts = [home.serve(true, CPU)?, home.serve(false, CPU)?];
-    let load = Load {
+    let load = ClientLoad {
         in_flight: IN_FLIGHT,
         seconds: if setup.quick { 1.5 } else { 4.0 },
         ..ONE
@@ -24,17 +24,17 @@ pub(super) fn per_cpu_second(setup: &Setup, home: &Home) -> Result<Vec<Compared>
         Ok(report.checked()?.per_cpu_second())
     })?;
     let [local, tls, plaintext] = [0, 1, 2].map(|side| samples[side].clone());
-    let figure = Figure::PerCpuSecond;
+    let figure = Quantity::PerCpuSecond;
     Ok(vec![
-        compared(figure, LIBRARY, tls.clone(), local),
-        compared(figure, PLAINTEXT, tls, plaintext),
+        Compared::new(figure, LIBRARY, tls.clone(), local),
+        Compared::new(figure, PLAINTEXT, tls, plaintext),
     ])
 }
 
 /// What one call after the other takes, remotely and by the library.
 pub(super) fn latency(setup: &Setup, home: &Home, has_tls: bool) -> Result<Vec<Compared>, Error> {
     let host = home.serve(has_tls, CPU)?;
-    let load = Load {
+    let load = ClientLoad {
         seconds: if setup.quick { 1.5 } else { 4.0 },
         ..ONE
     };
@@ -45,11 +45,12 @@ pub(super) fn latency(setup: &Setup, home: &Home, has_tls: bool) -> Result<Vec<C
         };
         report.checked()
     })?;
-    let us = |side: usize, figure: fn(&Report) -> f64| samples[side].iter().map(figure).collect();
-    let [p50, p99]: [fn(&Report) -> f64; 2] = [|report| report.us_p50, |report| report.us_p99];
+    let us =
+        |side: usize, figure: fn(&LoadReport) -> f64| samples[side].iter().map(figure).collect();
+    let [p50, p99]: [fn(&LoadReport) -> f64; 2] = [|report| report.us_p50, |report| report.us_p99];
     Ok(vec![
-        compared(Figure::MicrosecondsP50, LIBRARY, us(1, p50), us(0, p50)),
-        compared(Figure::MicrosecondsP99, LIBRARY, us(1, p99), us(0, p99)),
+        Compared::new(Quantity::MicrosecondsP50, LIBRARY, us(1, p50), us(0, p50)),
+        Compared::new(Quantity::MicrosecondsP99, LIBRARY, us(1, p99), us(0, p99)),
     ])
 }
 

@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use oarlock_bench::Error;
 use rustix::process::geteuid;
 
-use super::{Suite, Way};
-use crate::programs::child::{Running, ready};
+use super::suite::{Suite, TransferKind};
 use crate::programs::link::Link;
 use crate::programs::setup::{Setup, Side};
-use crate::surroundings::{NO_AES_FOR_OPENSSL, in_network};
+use crate::system::child::{Running, ready, said};
+use crate::system::surroundings::{NO_AES_FOR_OPENSSL, in_network};
 
-/// Keys and configuration that both ends use, and nobody else.
-pub(super) struct Hosts {
+/// Keys and configuration of both ends.
+pub(super) struct SshHosts {
     user: String,
     key: PathBuf,
     config: PathBuf,
@@ -26,7 +26,7 @@ pub(super) struct Hosts {
 
 /// What the ends run.
 #[derive(Debug)]
-pub(super) struct Programs {
+pub(super) struct SshPrograms {
     client: PathBuf,
     copier: PathBuf,
     server: PathBuf,
@@ -34,9 +34,9 @@ pub(super) struct Programs {
 
 /// How two ends meet.
 pub(super) struct Connection<'a> {
-    pub(super) programs: &'a Programs,
+    pub(super) programs: &'a SshPrograms,
     pub(super) suite: &'static Suite,
-    pub(super) way: Way,
+    pub(super) kind: TransferKind,
     /// In place of loopback.
     pub(super) link: Option<&'a Link>,
     pub(super) client: Side,
@@ -55,7 +55,7 @@ pub(super) struct Transfer {
     pub(super) cpu_seconds: f64,
 }
 
-impl Programs {
+impl SshPrograms {
     /// Those of the system.
     pub(super) fn stock() -> Result<Self, Error> {
         let find = |name: &str, package| {
@@ -95,11 +95,11 @@ impl Programs {
     }
 }
 
-pub(in crate::programs) fn hpn_client(folder: &Path) -> PathBuf {
+pub(crate) fn hpn_client(folder: &Path) -> PathBuf {
     folder.join("bin/hpnssh")
 }
 
-impl Hosts {
+impl SshHosts {
     pub(super) fn new(setup: &Setup) -> Result<Self, Error> {
         let key = setup.file("key");
         if !key.is_file() {
@@ -175,9 +175,9 @@ impl Hosts {
         } = connection;
         let address = listener.local_addr().map_err(Error::io("a TCP port"))?;
         let log = File::create(&self.log).map_err(Error::io(self.log.display()))?;
-        let mut command = Command::new(match connection.way {
-            Way::Download | Way::Upload => &programs.client,
-            Way::Scp => &programs.copier,
+        let mut command = Command::new(match connection.kind {
+            TransferKind::Download | TransferKind::Upload => &programs.client,
+            TransferKind::Scp => &programs.copier,
         });
         setup.dress(&mut command, connection.client);
         if let Some(mask) = connection.client_mask {
@@ -199,17 +199,17 @@ impl Hosts {
             .stderr(log);
         let destination = format!("{}@{}", self.user, address.ip());
         let open = |path: &Path| File::open(path).map_err(Error::io(path.display()));
-        match connection.way {
-            Way::Download => {
+        match connection.kind {
+            TransferKind::Download => {
                 let to = File::create(to).map_err(Error::io(to.display()))?;
                 let remote = format!("exec cat '{}'", from.display());
                 command.arg(destination).arg(remote).stdout(to);
             }
-            Way::Upload => {
+            TransferKind::Upload => {
                 let remote = format!("exec cat > '{}'", to.display());
                 command.arg(destination).arg(remote).stdin(open(from)?);
             }
-            Way::Scp => {
+            TransferKind::Scp => {
                 command.arg("-q").arg("-S").arg(&programs.client).arg(from);
                 command.arg(format!("{destination}:{}", to.display()));
             }
@@ -239,21 +239,7 @@ impl Hosts {
     }
 }
 
-/// What a command writes, if it ends well.
-pub(in crate::programs) fn said(command: &mut Command) -> Result<String, Error> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(Error::io(&name))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let why = String::from_utf8_lossy(&output.stderr);
-    Err(Error::Failed(format!("{name}: {}", why.trim())))
-}
-
-/// Nobody is asked, and nothing is kept.
+/// The client asks nothing and keeps nothing.
 const CLIENT_OPTIONS: [&str; 9] = [
     "BatchMode=yes",
     "IdentitiesOnly=yes",

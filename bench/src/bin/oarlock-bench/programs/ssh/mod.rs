@@ -3,115 +3,57 @@
 //! Each connection is accepted here and handed to an `sshd -i`, as inetd did. So the server is a
 //! child of this process like the client, and `wait4` tells the CPU time of both ends and all that
 //! they start, exactly and whatever else the machine does: the file system of processes would lose
-//! those that have ended, and `/proc/stat` counts everybody. (What the kernel does for a connection
-//! in interrupts is charged to whom it interrupts, as for any program.)
+//! those that have ended, and `/proc/stat` counts every process. (What the kernel does for a connection
+//! in interrupts is charged to the process that it interrupts, as for any program.)
 
 mod connection;
+mod suite;
 
 use std::fs;
 use std::path::Path;
 
 use oarlock_bench::Error;
 
-use super::compared::{Compared, Figure, STOCK, in_turn};
+use super::compared::{Compared, Quantity, STOCK, in_turn};
 use super::data::{TMPFS, are_alike, make};
 use super::link::Link;
 use super::setup::{Setup, Side};
 use super::speed::operation;
-use crate::surroundings::on_one_cpu;
-use connection::{Connection, Hosts, Programs, Transfer};
+use crate::system::surroundings::on_one_cpu;
+use connection::{Connection, SshHosts, SshPrograms, Transfer};
+pub(crate) use suite::{Setting, Suite, TransferKind};
 
-pub(super) use connection::{hpn_client, said};
+pub(crate) use connection::hpn_client;
 
-/// One cipher and MAC, one way, at one place.
+/// One cipher and MAC, one kind of transfer, in one setting.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ssh {
-    pub(super) suite: &'static Suite,
-    pub(super) way: Way,
-    pub(super) place: Place,
-}
-
-/// What a connection is protected with.
-#[derive(Debug)]
-pub(super) struct Suite {
-    /// As OpenSSH calls it.
-    pub(super) cipher: &'static str,
-    /// `None` where the cipher is an AEAD.
-    pub(super) mac: Option<&'static str>,
-    /// What it asks of libcrypto.
-    pub(super) operation: &'static str,
-}
-
-/// How the file goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
-    /// From a command at the server.
-    Download,
-    /// To one.
-    Upload,
-    /// To a file at the server.
-    Scp,
-}
-
-/// Where it goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
-    /// Over loopback.
-    Here,
-    /// The same, with AES instructions hidden from the client on both sides, and with the stock
-    /// server on both.
-    Masked {
-        /// Whether ours may use GFNI, which has half of AES and which OpenSSL never uses.
-        has_gfni: bool,
-    },
-    /// Over a link of 1 Gbit/s.
-    Gigabit,
-    /// Over loopback, everything on one CPU.
-    OneCpu,
-}
-
-impl Suite {
-    /// Without the names of who defined them.
-    pub(super) fn name(&self) -> String {
-        let short = |name: &'static str| name.trim_end_matches("@openssh.com");
-        match self.mac {
-            Some(mac) => format!("{}-{}", self.cipher, short(mac)),
-            None => short(self.cipher).to_owned(),
-        }
-    }
-}
-
-impl Way {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Download => "download",
-            Self::Upload => "upload",
-            Self::Scp => "scp",
-        }
-    }
+pub(crate) struct Ssh {
+    pub(crate) suite: &'static Suite,
+    pub(crate) kind: TransferKind,
+    pub(crate) setting: Setting,
 }
 
 impl Ssh {
-    pub(super) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
-        let hosts = Hosts::new(setup)?;
-        let link = match self.place {
-            Place::Gigabit => Some(Link::new()?),
-            Place::Here | Place::Masked { .. } | Place::OneCpu => None,
+    pub(crate) fn measure(&self, setup: &Setup) -> Result<Vec<Compared>, Error> {
+        let hosts = SshHosts::new(setup)?;
+        let link = match self.setting {
+            Setting::Gigabit => Some(Link::new()?),
+            Setting::Here | Setting::Masked { .. } | Setting::OneCpu => None,
         };
         let folder = tempfile::tempdir_in(TMPFS).map_err(Error::io(TMPFS))?;
         let data = folder.path().join("data");
         let copy = folder.path().join("copy");
         let link = link.as_ref();
-        let stock = Programs::stock()?;
+        let stock = SshPrograms::stock()?;
         self.verify(setup, &hosts, &stock, link, [&data, &copy])?;
 
         let bytes = self.bytes(setup);
         make(&data, bytes, SEED)?;
-        let hpn = setup.hpn_ssh.as_deref().map(Programs::hpn).transpose()?;
-        let transfer = |programs: &Programs, side| {
-            let to = match self.way {
-                Way::Download | Way::Upload => Path::new("/dev/null"),
-                Way::Scp => {
+        let hpn = setup.hpn_ssh.as_deref().map(SshPrograms::hpn).transpose()?;
+        let transfer = |programs: &SshPrograms, side| {
+            let to = match self.kind {
+                TransferKind::Download | TransferKind::Upload => Path::new("/dev/null"),
+                TransferKind::Scp => {
                     // Not under the clock: to free the old pages takes as long as to write some.
                     let _ = fs::remove_file(&copy);
                     &copy
@@ -139,14 +81,14 @@ impl Ssh {
     fn verify(
         &self,
         setup: &Setup,
-        hosts: &Hosts,
-        programs: &Programs,
+        hosts: &SshHosts,
+        programs: &SshPrograms,
         link: Option<&Link>,
         [data, copy]: [&Path; 2],
     ) -> Result<(), Error> {
         make(data, VERIFIED_BYTES, SEED)?;
         let operation = operation(self.suite.operation)?;
-        let is_masked = matches!(self.place, Place::Masked { .. });
+        let is_masked = matches!(self.setting, Setting::Masked { .. });
         for (server, ends) in [(Side::Stock, 1), (Side::Oarlock, 2)] {
             let connection = Connection {
                 server,
@@ -178,34 +120,34 @@ impl Ssh {
     fn transfer(
         &self,
         setup: &Setup,
-        hosts: &Hosts,
-        programs: &Programs,
+        hosts: &SshHosts,
+        programs: &SshPrograms,
         link: Option<&Link>,
         side: Side,
         files: [&Path; 2],
     ) -> Result<Transfer, Error> {
         let connection = self.connection(programs, link, side);
         let work = || hosts.transfer(setup, &connection, files);
-        match self.place {
-            Place::OneCpu => on_one_cpu(work),
-            Place::Here | Place::Masked { .. } | Place::Gigabit => work(),
+        match self.setting {
+            Setting::OneCpu => on_one_cpu(work),
+            Setting::Here | Setting::Masked { .. } | Setting::Gigabit => work(),
         }
     }
 
     fn connection<'a>(
         &self,
-        programs: &'a Programs,
+        programs: &'a SshPrograms,
         link: Option<&'a Link>,
         side: Side,
     ) -> Connection<'a> {
-        let mask = match self.place {
-            Place::Masked { has_gfni } => Some(if has_gfni { "-aes" } else { "-aes,-gfni" }),
-            Place::Here | Place::Gigabit | Place::OneCpu => None,
+        let mask = match self.setting {
+            Setting::Masked { has_gfni } => Some(if has_gfni { "-aes" } else { "-aes,-gfni" }),
+            Setting::Here | Setting::Gigabit | Setting::OneCpu => None,
         };
         Connection {
             programs,
             suite: self.suite,
-            way: self.way,
+            kind: self.kind,
             link,
             client: side,
             client_mask: mask,
@@ -214,10 +156,10 @@ impl Ssh {
     }
 
     fn bytes(&self, setup: &Setup) -> usize {
-        let bytes = match self.place {
+        let bytes = match self.setting {
             // More takes longer and tells nothing more: it goes at the pace of the link.
-            Place::Gigabit => 256 << 20,
-            Place::Here | Place::Masked { .. } | Place::OneCpu => 1 << 30,
+            Setting::Gigabit => 256 << 20,
+            Setting::Here | Setting::Masked { .. } | Setting::OneCpu => 1 << 30,
         };
         if setup.quick { bytes / 4 } else { bytes }
     }
@@ -239,10 +181,10 @@ fn compared(
     };
     let gib = bytes as f64 / f64::from(1 << 30);
     [
-        of(Figure::Rate, &|transfer| {
+        of(Quantity::Rate, &|transfer| {
             bytes as f64 / transfer.seconds / 1e9
         }),
-        of(Figure::CpuSeconds, &|transfer| transfer.cpu_seconds / gib),
+        of(Quantity::CpuSeconds, &|transfer| transfer.cpu_seconds / gib),
     ]
 }
 
@@ -263,26 +205,33 @@ mod tests {
     #[test]
     fn a_file_arrives_whichever_way_it_goes() {
         let setup = Setup::of_stock();
-        let (hosts, stock) = (Hosts::new(&setup).unwrap(), Programs::stock().unwrap());
+        let (hosts, stock) = (
+            SshHosts::new(&setup).unwrap(),
+            SshPrograms::stock().unwrap(),
+        );
         let (data, copy) = (setup.file("data"), setup.file("copy"));
         make(&data, 3 << 20, SEED).unwrap();
-        for way in [Way::Download, Way::Upload, Way::Scp] {
+        for kind in [
+            TransferKind::Download,
+            TransferKind::Upload,
+            TransferKind::Scp,
+        ] {
             let ssh = Ssh {
                 suite: &SUITE,
-                way,
-                place: Place::Here,
+                kind,
+                setting: Setting::Here,
             };
             let connection = ssh.connection(&stock, None, Side::Stock);
             let took = hosts.transfer(&setup, &connection, [&data, &copy]).unwrap();
-            assert!(are_alike(&data, &copy).unwrap(), "{way:?}");
+            assert!(are_alike(&data, &copy).unwrap(), "{kind:?}");
             // To agree on a key alone takes two milliseconds of both.
             assert!(took.cpu_seconds > 0.002 && took.seconds > 0.0, "{took:?}");
             fs::remove_file(&copy).unwrap();
         }
         let ssh = Ssh {
             suite: &SUITE,
-            way: Way::Download,
-            place: Place::Here,
+            kind: TransferKind::Download,
+            setting: Setting::Here,
         };
         let connection = ssh.connection(&stock, None, Side::Stock);
         let missing = setup.file("missing");

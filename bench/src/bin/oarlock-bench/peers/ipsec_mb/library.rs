@@ -1,0 +1,272 @@
+//! What `bench/peers/ipsec_mb.c` offers, and a manager that it made.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use libloading::Library;
+use oarlock_bench::Error;
+use oarlock_bench::cases::Direction;
+
+use crate::system::fetched;
+
+/// Functions of the loaded library, which stays loaded as long as this lives.
+pub(super) struct Functions {
+    new: unsafe extern "C" fn() -> *mut c_void,
+    free: unsafe extern "C" fn(*mut c_void),
+    version: unsafe extern "C" fn() -> *const c_char,
+    key: MakeKey,
+    key_free: unsafe extern "C" fn(*mut c_void),
+    ctr_job: unsafe extern "C" fn(*mut c_void, *const c_void, *const u8, *const u8, *mut u8, usize),
+    cbc_job: unsafe extern "C" fn(
+        *mut c_void,
+        *const c_void,
+        c_int,
+        *const u8,
+        *const u8,
+        *mut u8,
+        usize,
+    ),
+    gcm_key: MakeKey,
+    gcm: AeadJob<()>,
+    chacha20_poly1305: AeadJob<c_int>,
+    _library: Library,
+}
+
+type MakeKey = unsafe extern "C" fn(*mut c_void, *const u8, usize) -> *mut c_void;
+type AeadJob<Done> = unsafe extern "C" fn(
+    *mut c_void,
+    *const c_void,
+    c_int,
+    *const u8,
+    *const u8,
+    usize,
+    *const u8,
+    *mut u8,
+    usize,
+    *mut u8,
+) -> Done;
+
+impl Functions {
+    pub(super) fn load() -> Result<Self, Error> {
+        let library = fetched::load(FILE)?;
+        macro_rules! symbol {
+            ($name:literal) => {
+                // SAFETY: the field's type is the function's in bench/peers/ipsec_mb.c, and the
+                // library is kept beside it.
+                *unsafe { library.get($name) }.map_err(fetched::too_early)?
+            };
+        }
+        Ok(Self {
+            new: symbol!("peer_ipsec_mb_new"),
+            free: symbol!("peer_ipsec_mb_free"),
+            version: symbol!("peer_ipsec_mb_version"),
+            key: symbol!("peer_ipsec_mb_key"),
+            key_free: symbol!("peer_ipsec_mb_key_free"),
+            ctr_job: symbol!("peer_ipsec_mb_ctr_job"),
+            cbc_job: symbol!("peer_ipsec_mb_cbc_job"),
+            gcm_key: symbol!("peer_ipsec_mb_gcm_key"),
+            gcm: symbol!("peer_ipsec_mb_gcm"),
+            chacha20_poly1305: symbol!("peer_ipsec_mb_chacha20_poly1305"),
+            _library: library,
+        })
+    }
+
+    pub(super) fn version(&self) -> String {
+        // SAFETY: takes nothing and gives a static string.
+        let text = unsafe { (self.version)() };
+        // SAFETY: it is NUL-terminated and lives as long as the library, which `self` keeps.
+        let text = unsafe { CStr::from_ptr(text) };
+        format!("intel-ipsec-mb {}", text.to_string_lossy())
+    }
+}
+
+/// A manager of its own, so one thread at a time, as `&mut` says.
+pub(super) struct Manager {
+    functions: Arc<Functions>,
+    manager: NonNull<c_void>,
+}
+
+impl Manager {
+    pub(super) fn new(functions: &Arc<Functions>) -> Result<Self, Error> {
+        // SAFETY: takes nothing; null says that it failed.
+        let manager = NonNull::new(unsafe { (functions.new)() })
+            .ok_or_else(|| Error::Failed("ipsec-mb: no code for this CPU".to_owned()))?;
+        Ok(Self {
+            functions: Arc::clone(functions),
+            manager,
+        })
+    }
+
+    /// For one of the chaining or counter modes of AES.
+    pub(super) fn aes_key(&self, key: &[u8]) -> Result<Key<Aes>, Error> {
+        self.make_key(self.functions.key, key)
+    }
+
+    pub(super) fn gcm_key(&self, key: &[u8]) -> Result<Key<Gcm>, Error> {
+        self.make_key(self.functions.gcm_key, key)
+    }
+
+    /// `make` makes keys of the kind that `Kind` says.
+    fn make_key<Kind>(&self, make: MakeKey, key: &[u8]) -> Result<Key<Kind>, Error> {
+        // SAFETY: the manager is live, and `key` has the length that is named.
+        let made = unsafe { make(self.manager.as_ptr(), key.as_ptr(), key.len()) };
+        let key = NonNull::new(made)
+            .ok_or_else(|| Error::Failed("ipsec-mb: the key is refused".to_owned()))?;
+        Ok(Key {
+            functions: Arc::clone(&self.functions),
+            key,
+            _kind: std::marker::PhantomData,
+        })
+    }
+
+    /// Whole blocks, not none, in place.
+    #[inline]
+    pub(super) fn ctr(&mut self, key: &Key<Aes>, counter: &[u8; 16], data: &mut [u8]) {
+        // SAFETY: manager and key are live and the key was made for this; `data` is good for its
+        // length, which is not 0, both ways, and may be worked on in place.
+        unsafe {
+            (self.functions.ctr_job)(
+                self.manager.as_ptr(),
+                key.key.as_ptr(),
+                counter.as_ptr(),
+                data.as_ptr(),
+                data.as_mut_ptr(),
+                data.len(),
+            );
+        }
+    }
+
+    /// Whole blocks, not none, in place.
+    #[inline]
+    pub(super) fn cbc(
+        &mut self,
+        key: &Key<Aes>,
+        direction: Direction,
+        iv: &[u8; 16],
+        data: &mut [u8],
+    ) {
+        // SAFETY: as for `ctr`; the IV has the 16 bytes that are read.
+        unsafe {
+            (self.functions.cbc_job)(
+                self.manager.as_ptr(),
+                key.key.as_ptr(),
+                decrypts(direction),
+                iv.as_ptr(),
+                data.as_ptr(),
+                data.as_mut_ptr(),
+                data.len(),
+            );
+        }
+    }
+
+    /// From `message.input`, or in place, to `data`; returns the tag of what it is.
+    #[inline]
+    pub(super) fn gcm(
+        &mut self,
+        key: &Key<Gcm>,
+        message: Message<'_>,
+        data: &mut [u8],
+    ) -> [u8; 16] {
+        let mut tag = [0; 16];
+        // SAFETY: manager and key are live and the key was made for this; the rest is as
+        // `Message::source` says.
+        unsafe {
+            (self.functions.gcm)(
+                self.manager.as_ptr(),
+                key.key.as_ptr(),
+                decrypts(message.direction),
+                message.nonce.as_ptr(),
+                message.aad.as_ptr(),
+                message.aad.len(),
+                message.source(data),
+                data.as_mut_ptr(),
+                data.len(),
+                tag.as_mut_ptr(),
+            );
+        }
+        tag
+    }
+
+    /// As [`gcm`](Self::gcm).
+    #[inline]
+    pub(super) fn chacha20_poly1305(
+        &mut self,
+        key: &[u8; 32],
+        message: Message<'_>,
+        data: &mut [u8],
+    ) -> [u8; 16] {
+        let mut tag = [0; 16];
+        // SAFETY: the manager is live, the key has its 32 bytes; the rest is as `Message::source`
+        // says.
+        let done = unsafe {
+            (self.functions.chacha20_poly1305)(
+                self.manager.as_ptr(),
+                key.as_ptr().cast::<c_void>(),
+                decrypts(message.direction),
+                message.nonce.as_ptr(),
+                message.aad.as_ptr(),
+                message.aad.len(),
+                message.source(data),
+                data.as_mut_ptr(),
+                data.len(),
+                tag.as_mut_ptr(),
+            )
+        };
+        assert_ne!(done, 0, "the job is done when it was submitted");
+        tag
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        // SAFETY: it came from `new` and is freed once; keys do not refer to it.
+        unsafe { (self.functions.free)(self.manager.as_ptr()) }
+    }
+}
+
+/// What is done with a message of an AEAD.
+#[derive(Clone, Copy)]
+pub(super) struct Message<'a> {
+    pub(super) direction: Direction,
+    pub(super) nonce: &'a [u8; 12],
+    pub(super) aad: &'a [u8],
+    /// None where it is in place.
+    pub(super) input: Option<&'a [u8]>,
+}
+
+impl Message<'_> {
+    /// Good for reads of as many bytes as `data` has, and `data` itself or apart from it.
+    #[inline]
+    fn source(&self, data: &[u8]) -> *const u8 {
+        self.input.map_or(data.as_ptr(), |input| {
+            assert_eq!(input.len(), data.len(), "as many bytes come out");
+            input.as_ptr()
+        })
+    }
+}
+
+/// Of AES in chaining and counter modes.
+pub(super) enum Aes {}
+/// Of AES-GCM.
+pub(super) enum Gcm {}
+
+/// An expanded key, of one kind.
+pub(super) struct Key<Kind> {
+    functions: Arc<Functions>,
+    key: NonNull<c_void>,
+    _kind: std::marker::PhantomData<Kind>,
+}
+
+impl<Kind> Drop for Key<Kind> {
+    fn drop(&mut self) {
+        // SAFETY: it came from the library and is freed once.
+        unsafe { (self.functions.key_free)(self.key.as_ptr()) }
+    }
+}
+
+fn decrypts(direction: Direction) -> c_int {
+    c_int::from(direction == Direction::Decrypt)
+}
+
+const FILE: &str = "libpeer_ipsec_mb.so";

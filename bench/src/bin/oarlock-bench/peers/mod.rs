@@ -1,0 +1,29 @@
+//! Peers that are built in, or loaded where `cargo xtask peers` has made them.
+
+mod aws_lc;
+mod crypto_mb;
+mod ipsec_mb;
+mod pieces;
+mod ring;
+mod rustcrypto;
+
+use oarlock_bench::peers::{PeerFactory, openssl};
+
+/// All of them, with the machine's OpenSSL.
+pub(crate) const PEERS: &[PeerFactory] = &[
+    openssl::PEER,
+    aws_lc::PEER,
+    rustcrypto::PEER,
+    ring::PEER,
+    ipsec_mb::PEER,
+    crypto_mb::PEER,
+];
+
+/// Of every peer that is here.
+pub(crate) fn versions() -> Vec<String> {
+    PEERS
+        .iter()
+        .filter_map(|factory| (factory.open)(1).ok())
+        .map(|peer| peer.version())
+        .collect()
+}

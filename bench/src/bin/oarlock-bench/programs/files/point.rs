@@ -1,0 +1,45 @@
+//! Samples of ours beside those of another.
+
+use super::bench::RunCost;
+use crate::programs::compared::{Compared, Quantity};
+
+/// Ours, by number of threads, beside one of the others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pairing<'a> {
+    /// Of a file.
+    pub(super) bytes: usize,
+    pub(super) vs: &'static str,
+    pub(super) threads: Option<usize>,
+    pub(super) ours: &'a [RunCost],
+    pub(super) theirs: &'a [RunCost],
+}
+
+impl Pairing<'_> {
+    pub(super) fn compared(&self, figure: Quantity, sample: impl Fn(&RunCost) -> f64) -> Compared {
+        Compared {
+            figure,
+            bytes: self.bytes,
+            vs: self.vs,
+            threads: self.threads,
+            ours: self.ours.iter().map(&sample).collect(),
+            theirs: self.theirs.iter().map(&sample).collect(),
+        }
+    }
+
+    /// Speed, CPU time and memory with a file of `self.bytes`.
+    pub(super) fn with_file(&self) -> [Compared; 3] {
+        let bytes = self.bytes as f64;
+        let gib = bytes / f64::from(1 << 30);
+        [
+            self.compared(Quantity::Rate, |taken| bytes / taken.seconds / 1e9),
+            self.compared(Quantity::CpuSeconds, |taken| taken.cpu_seconds / gib),
+            self.resident(),
+        ]
+    }
+
+    pub(super) fn resident(&self) -> Compared {
+        self.compared(Quantity::ResidentMib, |taken| {
+            taken.resident_bytes as f64 / f64::from(1 << 20)
+        })
+    }
+}

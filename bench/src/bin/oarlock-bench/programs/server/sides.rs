@@ -1,0 +1,28 @@
+//! What servers are compared with, in turn.
+
+use oarlock_bench::Error;
+
+use crate::programs::compared::in_turn;
+use crate::system::interrupt;
+
+/// As [`in_turn`], until a signal asks it to stop.
+pub(super) fn turns<T>(
+    rounds: usize,
+    sides: usize,
+    mut work: impl FnMut(usize) -> Result<T, Error>,
+) -> Result<Vec<Vec<T>>, Error> {
+    in_turn(rounds, sides, |side| {
+        interrupt::check()?;
+        work(side)
+    })
+}
+
+/// What servers are compared with.
+pub(crate) const LIBRARY: &str = "the library";
+pub(crate) const PLAINTEXT: &str = "plaintext";
+pub(crate) const PAPER: &str = "the paper";
+pub(crate) const ALL: &str = "all";
+pub(crate) const AT_FIRST: &str = "at first";
+pub(crate) const PEAK: &str = "the peak";
+pub(crate) const FULL_QUEUE: &str = "a full queue";
+pub(crate) const TWO_THIRDS: &str = "two thirds of before";

@@ -1,0 +1,150 @@
+//! Measures what targets are about: mostly by this program run again, on the CPUs that they name.
+
+use std::process::Command;
+
+use oarlock_bench::Error;
+use oarlock_bench::output::{Entry, Ratio};
+use oarlock_bench::run::First;
+use serde::de::DeserializeOwned;
+
+use super::target::{Comparison, CpuLimit, Target};
+use crate::programs::{self, Compared, Named, ProgramCase, Setup, enc};
+use crate::system::interrupt;
+use crate::system::surroundings::{NO_AES_FOR_OPENSSL, on_one_cpu};
+
+/// What came out for a case.
+pub(super) enum Measured {
+    Ratios(Vec<Ratio>),
+    /// Of Oarlock, OpenSSL and AWS-LC.
+    Firsts([Vec<First>; 3]),
+    Compared(Vec<Compared>),
+    /// Theirs over ours, pair by pair.
+    Enc(Vec<f64>),
+}
+
+pub(super) struct Measuring<'a> {
+    named: &'a Named,
+    quick: bool,
+    programs: Vec<ProgramCase>,
+    /// Without the provider, and with.
+    setups: [Option<Result<Setup, Error>>; 2],
+}
+
+impl<'a> Measuring<'a> {
+    pub(super) fn new(named: &'a Named, quick: bool) -> Self {
+        let programs = programs::cases();
+        Self {
+            named,
+            quick,
+            programs,
+            setups: [None, None],
+        }
+    }
+
+    /// Measures what decides `target` for `case`, and others that are measured with it.
+    pub(super) fn measure(&mut self, case: &str, target: &Target) -> Result<Measured, Error> {
+        match target.comparison {
+            Comparison::Cipher(run, _) => {
+                self.ratios(&run.args(case), run.cpu).map(Measured::Ratios)
+            }
+            Comparison::PublicKey(run, ..) => self
+                .ratios(&run.args(case), CpuLimit::None)
+                .map(Measured::Ratios),
+            Comparison::First(_) => self.firsts(case).map(Measured::Firsts),
+            Comparison::Program(_) => self.program(case).map(Measured::Compared),
+            Comparison::Enc => {
+                enc::ratios(self.named.oarlock.as_deref(), self.quick).map(Measured::Enc)
+            }
+        }
+    }
+
+    fn ratios(&self, args: &[String], cpu: CpuLimit) -> Result<Vec<Ratio>, Error> {
+        let mut command = this_program()?;
+        command.args(args).args(self.quick.then_some("--quick"));
+        let text = match cpu {
+            CpuLimit::None => output(&mut command)?,
+            CpuLimit::OneCpu => on_one_cpu(|| output(&mut command))?,
+            CpuLimit::Mask(mask) => {
+                command.env("OPENSSL_ia32cap", NO_AES_FOR_OPENSSL);
+                output(command.env("OARLOCK_CPU", mask))?
+            }
+        };
+        let mut ratios = Vec::new();
+        for line in text.lines() {
+            match read(line)? {
+                Entry::Ratio(ratio) => ratios.push(ratio),
+                Entry::Rate(rate)
+                    if matches!(cpu, CpuLimit::Mask(_))
+                        && rate.implementation == "openssl"
+                        && rate.median > NO_AES_GB_PER_S_MAX =>
+                {
+                    return Err(Error::Failed(format!(
+                        "{} makes {} GB/s: its AES instructions are not hidden",
+                        rate.implementation, rate.median
+                    )));
+                }
+                Entry::Rate(_) => {}
+            }
+        }
+        Ok(ratios)
+    }
+
+    /// Of Oarlock, OpenSSL and AWS-LC, in turn.
+    fn firsts(&self, case: &str) -> Result<[Vec<First>; 3], Error> {
+        let mut times = [Vec::new(), Vec::new(), Vec::new()];
+        for _ in 0..if self.quick { 5 } else { 15 } {
+            for (peer, times) in [None, Some("openssl"), Some("aws-lc")]
+                .into_iter()
+                .zip(&mut times)
+            {
+                let mut command = this_program()?;
+                command.args(["--first", "--case", case]);
+                command.args(peer.map(|name| format!("--peer={name}")));
+                times.push(read(output(&mut command)?.trim())?);
+            }
+        }
+        Ok(times)
+    }
+
+    fn program(&mut self, name: &str) -> Result<Vec<Compared>, Error> {
+        let mut programs = self.programs.iter();
+        let case = programs.find(|case| case.name == name);
+        let case = case.ok_or_else(|| Error::Failed(format!("no case {name}")))?;
+        let takes_provider = case.takes_provider();
+        self.setups[usize::from(takes_provider)]
+            .get_or_insert_with(|| Setup::new(self.named, self.quick, takes_provider))
+            .as_ref()
+            .map_err(|error| Error::Failed(error.to_string()))
+            .and_then(|setup| case.measure(setup))
+    }
+
+    /// Fails when a signal has asked it to stop.
+    pub(super) fn go_on(&self) -> Result<(), Error> {
+        interrupt::check()
+    }
+}
+
+/// This program, to be run again.
+fn this_program() -> Result<Command, Error> {
+    let program = std::env::current_exe().map_err(Error::io("this program"))?;
+    Ok(Command::new(program))
+}
+
+/// What a run of this program writes.
+fn output(command: &mut Command) -> Result<String, Error> {
+    let output = command.output().map_err(Error::io("this program again"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let why = String::from_utf8_lossy(&output.stderr);
+    let why = why.trim().trim_start_matches("oarlock-bench: ");
+    Err(Error::Failed(why.replace('\n', "; ")))
+}
+
+/// A line of what it writes.
+fn read<T: DeserializeOwned>(line: &str) -> Result<T, Error> {
+    serde_json::from_str(line).map_err(|error| Error::Failed(format!("{line:?}: {error}")))
+}
+
+/// More than this is made with AES instructions only: OpenSSL without them makes 0.6 to 0.8.
+const NO_AES_GB_PER_S_MAX: f64 = 2.0;

@@ -1,0 +1,271 @@
+//! What a line of the table says.
+
+use oarlock_bench::cases::Size;
+
+use crate::programs::Quantity;
+
+/// What the project promises of some cases.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    /// Names; of whole programs, patterns.
+    pub(super) cases: &'static [&'static str],
+    pub(super) comparison: Comparison,
+    /// How a line of output goes on after the case and the point.
+    pub(super) what: &'static str,
+    /// The least ratio.
+    pub(super) required: f64,
+    /// CPU classes that it is promised for, as [`CpuClass`](super::class::CpuClass) names them.
+    pub(super) classes: &'static str,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Comparison {
+    /// A cipher, at sizes of a request: the least ratio counts.
+    Cipher(&'static CipherRun, Sizes),
+    /// Public-key operations: the least ratio over one of these peers counts.
+    PublicKey(&'static PublicKeyRun, Depth, &'static [&'static str]),
+    /// The first public-key operation of a process.
+    First(Process),
+    /// A whole program.
+    Program(ProgramQuantity),
+    /// `oarlock enc`.
+    Enc,
+}
+
+/// Options of one run of this program.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct CipherRun {
+    pub(super) cpu: CpuLimit,
+    pub(super) threads: usize,
+    pub(super) fresh_nonce: bool,
+    /// Of several, the one that Oarlock compares worst with counts.
+    pub(super) peer: &'static str,
+    pub(super) sizes: &'static str,
+    pub(super) mode: &'static str,
+    /// Before a call or a burst.
+    pub(super) idle_ms: &'static str,
+    /// Forced on Oarlock, where there is one.
+    pub(super) strategy: Option<&'static str>,
+    /// Of a sample, where the usual is too short to be a steady state.
+    pub(super) sample_ms: Option<&'static str>,
+}
+
+/// What a run has of the CPUs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum CpuLimit {
+    None,
+    /// Bound to one CPU, as by `taskset`.
+    OneCpu,
+    /// Features hidden from Oarlock, AES among them, which is hidden from OpenSSL and aws-lc too.
+    Mask(&'static str),
+}
+
+/// Sizes of a request, and the pause before a call or a burst.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sizes {
+    first: &'static str,
+    last: &'static str,
+    has_last: bool,
+    idle_ms: Option<u64>,
+}
+
+/// Options of one run of this program.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct PublicKeyRun {
+    pub(super) threads: usize,
+    pub(super) depth: &'static str,
+    pub(super) beside: Beside,
+}
+
+/// Beside what Oarlock's public-key operations are measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Beside {
+    Peers(&'static str),
+    /// Its own jobs, when so many threads that wait ask it.
+    Callers(&'static str),
+    /// Itself, without a cipher to do on every CPU.
+    Mixed,
+}
+
+/// Which lines of a run count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Depth {
+    At(usize),
+    /// At each over the one before.
+    Each,
+    /// Of the cipher beside, which has none.
+    Cipher,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Process {
+    Fresh,
+    ForkedChild,
+}
+
+/// Which of the figures of a program counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ProgramQuantity {
+    pub(super) figure: Quantity,
+    /// The other side.
+    pub(super) vs: &'static str,
+    /// Of a request; `None`: whatever there is.
+    pub(super) bytes: Option<usize>,
+    /// That ours was given; `None`: as many as it takes itself.
+    pub(super) threads: Option<usize>,
+}
+
+impl Target {
+    /// Its line for `case`.
+    pub(super) fn name(&self, case: &str) -> String {
+        let point = match self.comparison {
+            Comparison::Cipher(_, sizes) => sizes.name(),
+            Comparison::PublicKey(_, Depth::At(depth), _) => format!(" depth {depth}"),
+            Comparison::PublicKey(_, Depth::Each, _) => " each depth".to_owned(),
+            Comparison::First(Process::Fresh) => " first in a process".to_owned(),
+            Comparison::First(Process::ForkedChild) => " first in a forked child".to_owned(),
+            Comparison::Program(ProgramQuantity {
+                bytes: Some(bytes), ..
+            }) => {
+                format!(" {}", Size(bytes))
+            }
+            Comparison::PublicKey(..) | Comparison::Program(_) | Comparison::Enc => String::new(),
+        };
+        format!("{case}{point}: {}", self.what)
+    }
+
+    /// Whether one measurement of a case decides both.
+    pub(super) fn is_measured_with(&self, other: &Self) -> bool {
+        self.cases == other.cases
+            && match (self.comparison, other.comparison) {
+                (Comparison::Cipher(a, _), Comparison::Cipher(b, _)) => a == b,
+                (Comparison::PublicKey(a, ..), Comparison::PublicKey(b, ..)) => a == b,
+                (Comparison::First(_), Comparison::First(_)) => true,
+                _ => false,
+            }
+    }
+}
+
+/// One size.
+pub(super) const fn at(size: &'static str) -> Sizes {
+    to(size, size)
+}
+
+/// Sizes from the first to the last.
+pub(super) const fn to(first: &'static str, last: &'static str) -> Sizes {
+    Sizes {
+        first,
+        last,
+        has_last: true,
+        idle_ms: None,
+    }
+}
+
+/// Sizes from the first on, without the last.
+pub(super) const fn below(first: &'static str, last: &'static str) -> Sizes {
+    Sizes {
+        has_last: false,
+        ..to(first, last)
+    }
+}
+
+impl Sizes {
+    /// After a pause.
+    pub(super) const fn after_ms(self, ms: u64) -> Self {
+        Self {
+            idle_ms: Some(ms),
+            ..self
+        }
+    }
+
+    fn name(self) -> String {
+        let Self { first, last, .. } = self;
+        match self.has_last {
+            true if first == last => format!(" {first}"),
+            true => format!(" {first} to {last}"),
+            false => format!(" {first} to below {last}"),
+        }
+    }
+
+    /// Whether a request of `bytes`, after such a pause, is among them.
+    pub(super) fn cover(self, bytes: usize, idle_ms: Option<u64>) -> bool {
+        let of = |size: &str| size.parse::<Size>().map_or(0, |size| size.0);
+        let (first, last) = (of(self.first), of(self.last));
+        bytes >= first
+            && (bytes < last || self.has_last && bytes == last)
+            && idle_ms == self.idle_ms
+    }
+}
+
+impl CipherRun {
+    /// The options of the command line.
+    pub(super) fn args(&self, case: &str) -> Vec<String> {
+        let mut args: Vec<String> = [
+            "--json",
+            "--case",
+            case,
+            "--peer",
+            self.peer,
+            "--threads",
+            &self.threads.to_string(),
+            "--size",
+            self.sizes,
+            "--mode",
+            self.mode,
+            "--idle-ms",
+            self.idle_ms,
+        ]
+        .map(str::to_owned)
+        .into();
+        args.extend(self.fresh_nonce.then(|| "--fresh-nonce".to_owned()));
+        args.extend(self.strategy.map(|name| format!("--strategy={name}")));
+        args.extend(self.sample_ms.map(|ms| format!("--sample-ms={ms}")));
+        args
+    }
+}
+
+impl PublicKeyRun {
+    /// The options of the command line.
+    pub(super) fn args(&self, case: &str) -> Vec<String> {
+        let threads = self.threads.to_string();
+        let beside: &[&str] = match self.beside {
+            Beside::Peers(names) => &["--peer", names],
+            Beside::Callers(callers) => &["--peer", "job", "--blocking", callers],
+            Beside::Mixed => &["--mixed"],
+        };
+        [
+            "--json",
+            "--case",
+            case,
+            "--depth",
+            self.depth,
+            "--threads",
+            &threads,
+        ]
+        .iter()
+        .chain(beside)
+        .map(|arg| (*arg).to_owned())
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_say_what_they_cover() {
+        for (sizes, name, covered, not_covered) in [
+            (at("16k"), " 16k", [16384, 16384], [64, 16385]),
+            (to("64", "1k"), " 64 to 1k", [64, 1024], [63, 1025]),
+            (below("64", "1k"), " 64 to below 1k", [64, 1023], [63, 1024]),
+        ] {
+            assert_eq!(sizes.name(), name);
+            assert!(covered.iter().all(|bytes| sizes.cover(*bytes, None)));
+            assert!(!not_covered.iter().any(|bytes| sizes.cover(*bytes, None)));
+            assert!(!sizes.cover(covered[0], Some(2)));
+            assert!(sizes.after_ms(2).cover(covered[0], Some(2)));
+        }
+    }
+}

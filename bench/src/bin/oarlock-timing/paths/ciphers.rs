@@ -1,0 +1,98 @@
+//! Ciphers without authentication.
+
+use oarlock::kernels::aes::Ctr;
+#[cfg(target_arch = "x86_64")]
+use oarlock::kernels::aes::{CachedCtr, Face};
+use oarlock::kernels::cbc::Cbc;
+use oarlock::kernels::chacha20::ChaCha20;
+use oarlock::kernels::cpu::Cpu;
+
+use super::keyed::{self, CACHED_BYTES, COUNTER, Cipher, PUBLIC_KEY, accepted, bytes_for, ways};
+use crate::measure::Path;
+
+pub fn add(paths: &mut Vec<Box<dyn Path>>) {
+    let cpu = Cpu::detect();
+    for backend in cpu.aes_backends() {
+        let of = |algorithm| format!("{algorithm} {}", backend.name());
+        let bytes = bytes_for(backend.name());
+        keyed::add(paths, &of("aes-256-ctr"), "", bytes, || {
+            Box::new(Ctr::unkeyed(backend))
+        });
+        keyed::add(paths, &of("aes-256-cbc"), "encryption", bytes, || {
+            Box::new(Encrypting(Cbc::unkeyed(backend)))
+        });
+        keyed::add(paths, &of("aes-256-cbc"), "decryption", bytes, || {
+            Box::new(Decrypting(Cbc::unkeyed(backend)))
+        });
+    }
+    #[cfg(target_arch = "x86_64")]
+    if let Some(face) = Face::new(cpu) {
+        keyed::add(paths, "aes-256-ctr face", "", CACHED_BYTES, || {
+            Box::new(CachedCtr::unkeyed(face))
+        });
+    }
+    for (backend, cpu) in ways(|cpu| accepted(ChaCha20::new(&PUBLIC_KEY, cpu)).backend().name()) {
+        keyed::add(
+            paths,
+            &format!("chacha20 {backend}"),
+            "",
+            bytes_for(backend),
+            || Box::new(accepted(ChaCha20::new(&PUBLIC_KEY, cpu))),
+        );
+    }
+}
+
+impl Cipher for Ctr {
+    fn set_key(&mut self, key: &[u8]) {
+        accepted(Self::set_key(self, key));
+    }
+
+    fn apply(&mut self, data: &mut [u8]) {
+        Self::apply(self, COUNTER, 0, data.into());
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Cipher for CachedCtr {
+    fn set_key(&mut self, key: &[u8]) {
+        accepted(Self::set_key(self, key));
+    }
+
+    fn apply(&mut self, data: &mut [u8]) {
+        Self::apply(self, COUNTER, 0, data.into());
+    }
+}
+
+impl Cipher for ChaCha20 {
+    fn set_key(&mut self, key: &[u8]) {
+        accepted(self.set_key(key));
+    }
+
+    fn apply(&mut self, data: &mut [u8]) {
+        Self::apply(self, COUNTER, 0, data.into());
+    }
+}
+
+struct Encrypting(Cbc);
+
+impl Cipher for Encrypting {
+    fn set_key(&mut self, key: &[u8]) {
+        accepted(self.0.set_key(key));
+    }
+
+    fn apply(&mut self, data: &mut [u8]) {
+        self.0.encrypt(&mut COUNTER.to_be_bytes(), data.into());
+    }
+}
+
+struct Decrypting(Cbc);
+
+impl Cipher for Decrypting {
+    fn set_key(&mut self, key: &[u8]) {
+        accepted(self.0.set_key(key));
+    }
+
+    fn apply(&mut self, data: &mut [u8]) {
+        self.0.decrypt(&mut COUNTER.to_be_bytes(), data.into());
+    }
+}

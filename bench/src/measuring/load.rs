@@ -1,0 +1,361 @@
+//! Threads that each keep some requests in flight, and the clock.
+//!
+//! ```text
+//! barrier      all threads begin at once
+//! warm up      each does as many requests as it has in flight, so that those timed met a full queue
+//! clock        one for all: it begins when the last is warm, and runs as long as a sample is
+//! company      a thread goes on until all have had an end after that: load must not fall off
+//! ```
+//!
+//! What ends in a thread is spread evenly over the time since the end before, and what of that lies
+//! under the clock counts. So a group of eight that ends just after the clock is not lost, and a
+//! thread that waits for a CPU counts as long as it waits: with a clock for each thread, begun when
+//! it was running, 64 threads on 2 CPUs came to twice what the CPUs can do.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, OnceLock};
+use std::time::{Duration, Instant};
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::error::Error;
+use crate::peers::{PublicKey, Results};
+
+/// A thread's requests, of which it keeps `depth` in flight.
+pub(crate) struct Loop {
+    subject: Box<dyn PublicKey>,
+    depth: usize,
+    requests: usize,
+    next: usize,
+    /// When those in flight entered.
+    entered: VecDeque<Instant>,
+    pub(crate) results: Results,
+}
+
+/// What one sample of a loop came to.
+pub(crate) struct Sample {
+    pub(crate) per_second: f64,
+    /// From entry to result, of requests that ended under the clock.
+    pub(crate) latencies: Vec<Duration>,
+}
+
+/// All samples of one participant, each of one or more loops at once.
+#[derive(Default)]
+pub(crate) struct LoadSamples {
+    pub(crate) per_second: Vec<f64>,
+    pub(crate) latencies: Vec<Duration>,
+}
+
+impl LoadSamples {
+    pub(crate) fn add(&mut self, of_loops: &[Sample]) {
+        let rates = of_loops.iter().map(|sample| sample.per_second);
+        self.per_second.push(rates.sum());
+        for sample in of_loops {
+            self.latencies.extend(&sample.latencies);
+        }
+    }
+}
+
+impl Loop {
+    /// Begins with the request with number `first` of so many `requests`.
+    pub(crate) fn new(
+        subject: Box<dyn PublicKey>,
+        depth: usize,
+        requests: usize,
+        first: usize,
+    ) -> Self {
+        Self {
+            subject,
+            depth,
+            requests,
+            next: first % requests,
+            entered: VecDeque::with_capacity(depth),
+            results: Results::new(requests),
+        }
+    }
+
+    /// Has every request done once, and returns the results by number.
+    pub(crate) fn answers(&mut self) -> Vec<Vec<u8>> {
+        self.forget();
+        let mut left = self.requests;
+        self.fill(left.min(self.depth));
+        while left > 0 {
+            let done = self.finish();
+            left -= done;
+            self.fill(done.min(left - self.entered.len()));
+        }
+        self.results.slots.clone()
+    }
+
+    fn fill(&mut self, count: usize) {
+        let now = Instant::now();
+        for _ in 0..count {
+            self.subject.submit(self.next);
+            self.entered.push_back(now);
+            self.next = (self.next + 1) % self.requests;
+        }
+    }
+
+    /// How many were done.
+    fn finish(&mut self) -> usize {
+        self.subject.finish(&mut self.results);
+        let count = self.results.count();
+        self.entered.drain(..count);
+        count
+    }
+
+    fn forget(&mut self) {
+        for slot in &mut self.results.slots {
+            slot.clear();
+        }
+    }
+
+    fn sample(&mut self, gate: &Gate) -> Sample {
+        self.forget();
+        let mut ends = Vec::with_capacity(ENDS);
+        let mut latencies = Vec::with_capacity(ENDS);
+        gate.barrier.wait();
+        self.fill(self.depth);
+        let mut warm = 0;
+        while warm < self.depth {
+            let done = self.finish();
+            self.fill(done);
+            warm += done;
+        }
+        ends.push((Instant::now(), 0));
+        gate.one_is_warm();
+
+        let clock = loop {
+            self.subject.finish(&mut self.results);
+            let now = Instant::now();
+            let done = self.results.count();
+            ends.push((now, done));
+            for _ in 0..done {
+                let entered = self.entered.pop_front().unwrap_or(now);
+                latencies.push(now - entered);
+                self.subject.submit(self.next);
+                self.entered.push_back(now);
+                self.next = (self.next + 1) % self.requests;
+            }
+            if let Some(clock) = gate.clock.get()
+                && now >= clock.end
+            {
+                break clock;
+            }
+        };
+
+        // Nothing is handed over with it, so no order is asked for.
+        gate.under_the_clock.fetch_sub(1, Ordering::Relaxed);
+        while gate.under_the_clock.load(Ordering::Relaxed) > 0 {
+            let done = self.finish();
+            self.fill(done);
+        }
+        self.subject.abandon();
+        self.entered.clear();
+        clock.sample(&ends, latencies)
+    }
+}
+
+/// Where the threads of a sample meet.
+struct Gate {
+    barrier: Barrier,
+    cold: AtomicUsize,
+    under_the_clock: AtomicUsize,
+    length: Duration,
+    clock: OnceLock<Clock>,
+}
+
+impl Gate {
+    fn one_is_warm(&self) {
+        // The last thread starts the clock: every thread's first end is before that.
+        if self.cold.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let begin = Instant::now();
+            let end = begin + self.length;
+            self.clock.get_or_init(|| Clock { begin, end });
+        }
+    }
+}
+
+/// From when to when ends count.
+#[derive(Clone, Copy)]
+struct Clock {
+    begin: Instant,
+    end: Instant,
+}
+
+impl Clock {
+    /// `ends` are times and how many requests ended then, one after the other, the first before the
+    /// clock begins and the last after its end; `latencies` are those of each of these requests.
+    fn sample(self, ends: &[(Instant, usize)], latencies: Vec<Duration>) -> Sample {
+        let mut count = 0.0;
+        let mut under_the_clock = Vec::with_capacity(latencies.len());
+        let mut latencies = latencies.into_iter();
+        for pair in ends.windows(2) {
+            let ((before, _), (now, done)) = (pair[0], pair[1]);
+            let counted = now
+                .min(self.end)
+                .saturating_duration_since(before.max(self.begin));
+            let part = counted.as_secs_f64() / (now - before).as_secs_f64().max(1e-9);
+            count += part * done as f64;
+            let of_these = latencies.by_ref().take(done);
+            if part > 0.0 {
+                under_the_clock.extend(of_these);
+            } else {
+                of_these.for_each(drop);
+            }
+        }
+        Sample {
+            per_second: count / (self.end - self.begin).as_secs_f64(),
+            latencies: under_the_clock,
+        }
+    }
+}
+
+/// A sample of each of `loops`, all at once, each on a thread of its own, of about `length`.
+pub(crate) fn sample(loops: &mut [Loop], length: Duration) -> Result<Vec<Sample>, Error> {
+    let gate = Gate {
+        barrier: Barrier::new(loops.len()),
+        cold: AtomicUsize::new(loops.len()),
+        under_the_clock: AtomicUsize::new(loops.len()),
+        length,
+        clock: OnceLock::new(),
+    };
+    let gate = &gate;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = loops
+            .iter_mut()
+            .map(|one| scope.spawn(move || one.sample(gate)))
+            .collect();
+        let samples = threads.into_iter().map(|thread| thread.join());
+        let samples = samples.collect::<Result<_, _>>();
+        samples.map_err(|_| Error::Failed("a request failed: see above".to_owned()))
+    })
+}
+
+/// Binds this thread, and those that it starts, to some of its CPUs until dropped: so many threads
+/// stand for so many CPUs.
+pub(crate) struct CpuBinding(CpuSet);
+
+impl CpuBinding {
+    /// To the first `count`; all, where there are no more.
+    pub(crate) fn to(count: usize) -> Result<Self, Error> {
+        let all = sched_getaffinity(None).map_err(not_bound)?;
+        let mut some = CpuSet::new();
+        let cpus = (0..CpuSet::MAX_CPU).filter(|cpu| all.is_set(*cpu));
+        for cpu in cpus.take(count) {
+            some.set(cpu);
+        }
+        sched_setaffinity(None, &some).map_err(not_bound)?;
+        Ok(Self(all))
+    }
+}
+
+impl Drop for CpuBinding {
+    fn drop(&mut self) {
+        // What it had before cannot be refused but for CPUs that have gone since.
+        let _ = sched_setaffinity(None, &self.0);
+    }
+}
+
+fn not_bound(error: rustix::io::Errno) -> Error {
+    Error::Failed(format!("binding a thread to CPUs: {error}"))
+}
+
+/// More than most samples have; made before the clock starts.
+const ENDS: usize = 1 << 15;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_across_the_edges_of_the_clock_counts_in_part() {
+        let zero = Instant::now();
+        let at = |ms| zero + Duration::from_millis(ms);
+        let clock = Clock {
+            begin: at(10),
+            end: at(20),
+        };
+        // Of 8 one half, all 8, of 8 a quarter; nothing of those before and after.
+        let ends = [
+            (at(0), 0),
+            (at(4), 8),
+            (at(8), 8),
+            (at(12), 8),
+            (at(18), 8),
+            (at(26), 8),
+        ];
+        let latencies = (0..40).map(Duration::from_millis).collect();
+        let sample = clock.sample(&ends, latencies);
+        assert!(
+            (sample.per_second - 1400.0).abs() < 1e-6,
+            "{}",
+            sample.per_second
+        );
+        let counted: Vec<_> = (16..40).map(Duration::from_millis).collect();
+        assert_eq!(sample.latencies, counted);
+    }
+
+    /// Takes a millisecond for whatever waits, and sleeps meanwhile; answers with the number.
+    struct Sleeper {
+        waiting: Vec<usize>,
+        most: usize,
+        wrong: Option<usize>,
+    }
+
+    impl PublicKey for Sleeper {
+        fn submit(&mut self, request: usize) {
+            self.waiting.push(request);
+        }
+
+        fn finish(&mut self, results: &mut Results) {
+            std::thread::sleep(Duration::from_millis(1));
+            let group = self.most.min(self.waiting.len());
+            for request in self.waiting.drain(..group) {
+                let is_wrong = self.wrong == Some(request);
+                results.done(request, 1)[0] = request as u8 ^ u8::from(is_wrong);
+            }
+        }
+
+        fn abandon(&mut self) {
+            self.waiting.clear();
+        }
+    }
+
+    fn sleeper(most: usize, depth: usize, wrong: Option<usize>) -> Loop {
+        let subject = Sleeper {
+            waiting: Vec::new(),
+            most,
+            wrong,
+        };
+        Loop::new(Box::new(subject), depth, 16, 0)
+    }
+
+    #[test]
+    fn depth_is_kept_and_latency_is_the_time_in_the_queue() {
+        let length = Duration::from_millis(40);
+        let mut one_by_one = sleeper(1, 4, None);
+        let mut in_groups = sleeper(4, 4, None);
+        let alone = sample(std::slice::from_mut(&mut one_by_one), length).unwrap();
+        let groups = sample(std::slice::from_mut(&mut in_groups), length).unwrap();
+        // A sleep is never shorter than asked for, and may be longer.
+        let (alone, groups) = (&alone[0], &groups[0]);
+        assert!(alone.per_second <= 1000.0 && groups.per_second <= 4000.0);
+        assert!(groups.per_second > alone.per_second);
+        let four = Duration::from_millis(4);
+        assert!(alone.latencies.iter().all(|one| *one >= four));
+        assert!(groups.latencies.iter().any(|one| *one < four));
+    }
+
+    #[test]
+    fn answers_are_each_request_once_and_a_wrong_one_is_found() {
+        let right: Vec<_> = (0..16).map(|number| vec![number]).collect();
+        assert_eq!(sleeper(3, 5, None).answers(), right);
+        assert_eq!(sleeper(1, 64, None).answers(), right);
+        let mut wrong = sleeper(8, 8, Some(11));
+        assert_ne!(wrong.answers(), right);
+        sample(std::slice::from_mut(&mut wrong), Duration::from_millis(20)).unwrap();
+        assert_eq!(wrong.results.first_wrong(&right), Some(11));
+    }
+}

@@ -1,0 +1,23 @@
+//! How it is measured: outputs compared, then samples in turn.
+//!
+//! ```text
+//! verify.rs      outputs, before anything is timed
+//! turns.rs       two contestants in turn            load.rs       threads with requests in flight
+//! consumer.rs    one that is busy with more         statistics.rs what samples come to
+//! buffer.rs      what all of them work on
+//! ```
+
+mod buffer;
+mod consumer;
+mod load;
+mod statistics;
+mod turns;
+mod verify;
+
+pub(crate) use buffer::Buffer;
+pub(crate) use consumer::then_hmac;
+pub(crate) use load::{CpuBinding, LoadSamples, Loop, sample};
+pub(crate) use statistics::Latency;
+pub use statistics::Summary;
+pub(crate) use turns::{Contestant, Mode, Work, in_turn};
+pub(crate) use verify::compare;

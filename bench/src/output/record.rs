@@ -1,0 +1,63 @@
+//! `bench/records/<cpu-model>/<date>.jsonl`: first the machine, then every line of a run.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::machine::Machine;
+use super::text::json;
+use crate::error::Error;
+
+/// A record that lines are added to.
+#[derive(Debug)]
+pub struct Record {
+    file: File,
+    path: PathBuf,
+}
+
+impl Record {
+    /// Begins a run in the record of today. `versions` are those of all that are measured.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] outside the repository, else [`Error::Failed`].
+    pub fn open(versions: &[String]) -> Result<Self, Error> {
+        let start = std::env::current_dir().map_err(Error::io("the current folder"))?;
+        let machine = Machine::here(versions.to_vec());
+        let folder = records(&start)?.join(machine.slug());
+        let path = folder.join(format!("{}.jsonl", machine.date));
+        let failed = |error| Error::io(path.display())(error);
+        fs::create_dir_all(&folder).map_err(failed)?;
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&path)
+            .map_err(failed)?;
+        let mut record = Self { file, path };
+        record.add(&machine)?;
+        Ok(record)
+    }
+
+    /// Adds a line.
+    ///
+    /// # Errors
+    /// [`Error::Failed`].
+    pub fn add(&mut self, line: &impl Serialize) -> Result<(), Error> {
+        self.file
+            .write_all(json(line)?.as_bytes())
+            .map_err(Error::io(self.path.display()))
+    }
+}
+
+/// The folder of records in the repository around `start`.
+fn records(start: &Path) -> Result<PathBuf, Error> {
+    start
+        .ancestors()
+        .map(|folder| folder.join("bench"))
+        .find(|bench| bench.join("Cargo.toml").is_file())
+        .map(|bench| bench.join("records"))
+        .ok_or_else(|| {
+            Error::Usage("--record writes to bench/records: run it in the repository".to_owned())
+        })
+}

@@ -1,0 +1,168 @@
+//! A table for people.
+
+use std::io::Write;
+
+use super::entries::{Entry, Rate, Row};
+use crate::error::Error;
+
+/// A table for people: sizes or depths down, implementations across, with the ratio beside each
+/// peer, and latencies below.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    heading: String,
+    columns: Vec<String>,
+}
+
+impl Table {
+    /// Prints all lines of one point as a row, and a heading where a new table begins.
+    pub(crate) fn row(
+        &mut self,
+        row: &Row,
+        lines: &[Entry],
+        out: &mut dyn Write,
+    ) -> Result<(), Error> {
+        self.write_row(row, lines, out)
+            .map_err(Error::io("writing the table"))
+    }
+
+    fn write_row(
+        &mut self,
+        row: &Row,
+        lines: &[Entry],
+        out: &mut dyn Write,
+    ) -> std::io::Result<()> {
+        let rates = || lines.iter().filter_map(Entry::as_rate);
+        let ratio_over = |name: &str| {
+            let mut ratios = lines.iter().filter_map(Entry::as_ratio);
+            ratios.find(|ratio| ratio.vs == name && ratio.vs_depth.is_none())
+        };
+        if row.heading != self.heading {
+            if !self.heading.is_empty() {
+                writeln!(out)?;
+            }
+            writeln!(out, "{}", row.heading)?;
+            write!(out, "{:>9}", row.of)?;
+            self.columns.clear();
+            for rate in rates() {
+                let name = &rate.implementation;
+                write!(out, "  {name:>WIDTH$}")?;
+                if ratio_over(name).is_some() {
+                    write!(out, "  {:>6}", "×")?;
+                }
+                self.columns.push(name.clone());
+            }
+            writeln!(out)?;
+            self.heading.clone_from(&row.heading);
+        }
+        write!(out, "{:>9}", row.at)?;
+        for name in &self.columns {
+            for rate in rates().filter(|rate| rate.implementation == *name) {
+                write!(out, "  {:>WIDTH$.*}", decimals(rate.median), rate.median)?;
+            }
+            if let Some(ratio) = ratio_over(name) {
+                write!(out, "  {:>6.2}", ratio.ratio_median)?;
+            }
+        }
+        writeln!(out)?;
+        for (label, latency) in LATENCIES {
+            if rates().all(|rate| latency(rate).is_none()) {
+                continue;
+            }
+            let mut text = format!("{label:>9}");
+            for name in &self.columns {
+                let found = rates().find(|rate| rate.implementation == *name);
+                let us = found.and_then(latency).unwrap_or_default();
+                text += &format!("  {us:>WIDTH$.1}");
+                if ratio_over(name).is_some() {
+                    text += &format!("  {:>6}", "");
+                }
+            }
+            writeln!(out, "{}", text.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+type Latencies = fn(&Rate) -> Option<f64>;
+
+/// Rows below that of a point, where it has them.
+const LATENCIES: [(&str, Latencies); 3] = [
+    ("p50", |rate| rate.latency_us_p50),
+    ("p90", |rate| rate.latency_us_p90),
+    ("p99", |rate| rate.latency_us_p99),
+];
+
+fn decimals(figure: f64) -> usize {
+    match figure {
+        ..1.0 => 3,
+        ..100.0 => 2,
+        _ => 0,
+    }
+}
+
+const WIDTH: usize = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measuring::LoadSamples;
+    use crate::output::entries::tests::{POINT, SUMMARY};
+    use crate::output::entries::{Point, PublicKeyMode, PublicKeyPoint};
+    use std::time::Duration;
+
+    #[test]
+    fn public_key_rows_have_latencies_below() {
+        let point = PublicKeyPoint {
+            case: "rsa-2048-sign",
+            bytes: 256,
+            threads: 2,
+            depth: 64,
+            mode: PublicKeyMode::InFlight,
+        };
+        let mut taken = LoadSamples {
+            per_second: vec![2.0 / 3.0, 12.0, 0.5],
+            latencies: [7, 8, 9].map(Duration::from_millis).to_vec(),
+        };
+        let mut out = Vec::new();
+        let lines = [
+            point.rate("oarlock", 2, &mut taken),
+            point.rate("openssl", 2, &mut taken),
+            point.ratio("openssl", None, &SUMMARY),
+        ];
+        Table::default()
+            .row(&point.row(), &lines, &mut out)
+            .unwrap();
+        let expected = "\
+rsa-2048-sign in op/s, 2 threads; latency in µs
+    depth     oarlock     openssl       ×
+       64       0.667       0.667    0.67
+      p50      8000.0      8000.0
+      p90      9000.0      9000.0
+      p99      9000.0      9000.0
+";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_table_has_one_heading_and_a_ratio_beside_each_peer() {
+        let mut table = Table::default();
+        let mut out = Vec::new();
+        let lines = [
+            POINT.rate("oarlock", 1, &SUMMARY),
+            POINT.rate("openssl", 1, &SUMMARY),
+            POINT.ratio("openssl", &SUMMARY),
+        ];
+        for bytes in [64, 1 << 20] {
+            table
+                .row(&Point { bytes, ..POINT }.row(), &lines, &mut out)
+                .unwrap();
+        }
+        let expected = "\
+aes-128-ctr in GB/s, one thread
+    bytes     oarlock     openssl       ×
+       64       0.667       0.667    0.67
+       1m       0.667       0.667    0.67
+";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}

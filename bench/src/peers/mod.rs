@@ -1,0 +1,18 @@
+//! The implementations that are measured.
+//!
+//! ```text
+//! chosen.rs                  the peers of a run
+//! own/  openssl/             Oarlock and its parts; the machine's OpenSSL. A binary may bring more
+//! subject.rs  public_key.rs  what a peer is: a cipher with its key, public-key requests in flight
+//! ```
+
+mod chosen;
+pub mod openssl;
+mod own;
+mod public_key;
+mod subject;
+
+pub(crate) use chosen::{ChosenPeer, choose};
+pub(crate) use own::{CallStyle, OARLOCK, Oarlock};
+pub use public_key::{LaneQueue, Lanes, PublicKey, Results, SingleRsa, SingleRsaKey};
+pub use subject::{AAD, Aead, Nonces, Peer, PeerFactory, Presence, Sealed, Stream, Subject};

@@ -1,0 +1,425 @@
+//! Functions of libcrypto, and a key in one of its contexts.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::ptr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use libloading::Library;
+
+use crate::cases::Direction;
+use crate::error::Error;
+
+/// Functions of the loaded library, which stays loaded as long as this lives.
+pub(crate) struct Libcrypto {
+    version: unsafe extern "C" fn(c_int) -> *const c_char,
+    ctx_new: unsafe extern "C" fn() -> *mut c_void,
+    ctx_free: unsafe extern "C" fn(*mut c_void),
+    ctx_ctrl: unsafe extern "C" fn(*mut c_void, c_int, c_int, *mut c_void) -> c_int,
+    set_padding: unsafe extern "C" fn(*mut c_void, c_int) -> c_int,
+    encrypt: Functions,
+    decrypt: Functions,
+    library: Library,
+}
+
+/// Those of one direction.
+#[derive(Clone, Copy)]
+struct Functions {
+    init: unsafe extern "C" fn(
+        *mut c_void,
+        *const c_void,
+        *mut c_void,
+        *const c_uchar,
+        *const c_uchar,
+    ) -> c_int,
+    update:
+        unsafe extern "C" fn(*mut c_void, *mut c_uchar, *mut c_int, *const c_uchar, c_int) -> c_int,
+    end: unsafe extern "C" fn(*mut c_void, *mut c_uchar, *mut c_int) -> c_int,
+}
+
+impl Libcrypto {
+    pub(crate) fn load() -> Result<Self, Error> {
+        let library = FILES
+            .iter()
+            // SAFETY: loading runs the initialisers of the system's own libcrypto, which may run
+            // in any process; symbols stay local, so no other library's are replaced.
+            .find_map(|file| unsafe { Library::new(*file) }.ok())
+            .ok_or_else(|| {
+                Error::Unavailable(format!(
+                    "no {} on this machine: install libssl3 (libssl3t64 from Debian 13 on)",
+                    FILES.join(" or ")
+                ))
+            })?;
+        macro_rules! symbol {
+            ($name:literal) => {
+                // SAFETY: the field's type is the function's in the headers of OpenSSL 1.1 and 3
+                // alike, and the library is kept beside it.
+                *unsafe { library.get($name) }.map_err(|error| {
+                    Error::Unavailable(format!("libcrypto is not OpenSSL's: {error}"))
+                })?
+            };
+        }
+        Ok(Self {
+            version: symbol!("OpenSSL_version"),
+            ctx_new: symbol!("EVP_CIPHER_CTX_new"),
+            ctx_free: symbol!("EVP_CIPHER_CTX_free"),
+            ctx_ctrl: symbol!("EVP_CIPHER_CTX_ctrl"),
+            set_padding: symbol!("EVP_CIPHER_CTX_set_padding"),
+            encrypt: Functions {
+                init: symbol!("EVP_EncryptInit_ex"),
+                update: symbol!("EVP_EncryptUpdate"),
+                end: symbol!("EVP_EncryptFinal_ex"),
+            },
+            decrypt: Functions {
+                init: symbol!("EVP_DecryptInit_ex"),
+                update: symbol!("EVP_DecryptUpdate"),
+                end: symbol!("EVP_DecryptFinal_ex"),
+            },
+            library,
+        })
+    }
+
+    pub(crate) fn version(&self) -> String {
+        // SAFETY: the function takes any number and gives a static string.
+        let text = unsafe { (self.version)(0) };
+        // SAFETY: it is NUL-terminated and lives as long as the library, which `self` keeps.
+        unsafe { CStr::from_ptr(text) }
+            .to_string_lossy()
+            .into_owned()
+    }
+
+    /// A function of the library.
+    ///
+    /// # Safety
+    /// `T` is the type of the function of that name in OpenSSL's headers, and what is made of it is
+    /// not used after `self` is gone.
+    pub(crate) unsafe fn function<T: Copy>(&self, name: &str) -> Result<T, Error> {
+        // SAFETY: the caller vouches for the type.
+        let symbol = unsafe { self.library.get::<T>(name) };
+        symbol
+            .map(|function| *function)
+            .map_err(|_| Error::Unavailable(format!("libcrypto has no {name}")))
+    }
+
+    /// What `EVP_aes_128_ctr` and the like give.
+    fn cipher(&self, name: &str) -> Result<*const c_void, Error> {
+        // SAFETY: functions of these names have had this type since OpenSSL 0.9.7.
+        let function = unsafe {
+            self.library
+                .get::<unsafe extern "C" fn() -> *const c_void>(name)
+        }
+        .map_err(|_| Error::Unavailable(format!("libcrypto was built without {name}")))?;
+        // SAFETY: takes nothing and gives a static description of the cipher.
+        Ok(unsafe { function() })
+    }
+}
+
+/// A key in an EVP_CIPHER_CTX, for one direction, without padding. The context is its own: one
+/// thread at a time, as `&mut` says.
+pub(crate) struct Context {
+    libcrypto: Arc<Libcrypto>,
+    functions: Functions,
+    ctx: *mut c_void,
+    /// Goes after it.
+    _world: Option<Rc<World>>,
+}
+
+/// An OSSL_LIB_CTX: providers and properties of its own, whatever the process is configured to have.
+pub(crate) struct World {
+    ctx: *mut c_void,
+    fetch: unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *const c_void,
+    free_fetched: unsafe extern "C" fn(*const c_void),
+    free: unsafe extern "C" fn(*mut c_void),
+    libcrypto: Arc<Libcrypto>,
+}
+
+impl World {
+    /// OpenSSL as it comes, or as the file `configuration` has it. OpenSSL 3 alone.
+    pub(crate) fn new(
+        libcrypto: &Arc<Libcrypto>,
+        configuration: Option<&Path>,
+    ) -> Result<Rc<Self>, Error> {
+        // SAFETY: the functions have these types in OpenSSL 3's headers, and `World` keeps the library
+        // that they are of.
+        let (new, mut world, load) = unsafe {
+            let new: unsafe extern "C" fn() -> *mut c_void =
+                libcrypto.function("OSSL_LIB_CTX_new")?;
+            let load: unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int =
+                libcrypto.function("OSSL_LIB_CTX_load_config")?;
+            let world = Self {
+                ctx: ptr::null_mut(),
+                fetch: libcrypto.function("EVP_CIPHER_fetch")?,
+                free_fetched: libcrypto.function("EVP_CIPHER_free")?,
+                free: libcrypto.function("OSSL_LIB_CTX_free")?,
+                libcrypto: Arc::clone(libcrypto),
+            };
+            (new, world, load)
+        };
+        // SAFETY: takes nothing; null says that it failed, and freeing null is nothing.
+        let ctx = unsafe { new() };
+        world.ctx = ctx;
+        if ctx.is_null() {
+            return Err(Error::Failed("openssl: OSSL_LIB_CTX_new failed".to_owned()));
+        }
+        if let Some(path) = configuration {
+            let file = CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
+            // SAFETY: the context is live and new, and the path ends with a NUL.
+            if unsafe { load(ctx, file.as_ptr()) } != 1 {
+                return Err(Error::Failed(format!(
+                    "openssl does not take {}",
+                    path.display()
+                )));
+            }
+        }
+        Ok(Rc::new(world))
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // SAFETY: it came from OSSL_LIB_CTX_new, or is null; contexts that were made in it hold it.
+        unsafe { (self.free)(self.ctx) }
+    }
+}
+
+/// A cipher of one of the providers that a world has.
+pub(crate) struct Fetched {
+    cipher: *const c_void,
+    world: Rc<World>,
+}
+
+impl Fetched {
+    /// `properties` is added to the world's own query, as in `provider=default`.
+    pub(crate) fn new(world: &Rc<World>, name: &str, properties: &str) -> Result<Self, Error> {
+        let (c_name, c_properties) = (
+            CString::new(name).unwrap_or_default(),
+            CString::new(properties).unwrap_or_default(),
+        );
+        // SAFETY: the context is live, and both texts end with a NUL.
+        let cipher = unsafe { (world.fetch)(world.ctx, c_name.as_ptr(), c_properties.as_ptr()) };
+        if cipher.is_null() {
+            return Err(Error::Unavailable(match properties {
+                "" => format!("OpenSSL has no {name}"),
+                _ => format!("OpenSSL has no {name} with {properties}"),
+            }));
+        }
+        Ok(Self {
+            cipher,
+            world: Rc::clone(world),
+        })
+    }
+
+    /// Makes a context, sets a key and an IV in it and frees it, so many times. `key` has as many
+    /// bytes as the cipher takes.
+    pub(crate) fn make_and_free(&self, key: &[u8], times: usize) -> Result<(), Error> {
+        let Libcrypto {
+            ctx_new,
+            ctx_free,
+            encrypt,
+            ..
+        } = &*self.world.libcrypto;
+        for _ in 0..times {
+            // SAFETY: takes nothing; null says that it failed.
+            let ctx = unsafe { ctx_new() };
+            if ctx.is_null() {
+                return Err(Error::Failed("openssl: no context can be made".to_owned()));
+            }
+            // SAFETY: the context is live; the cipher takes a key of just this length and an IV of up
+            // to 16 bytes; no engine is named.
+            let set = unsafe {
+                (encrypt.init)(
+                    ctx,
+                    self.cipher,
+                    ptr::null_mut(),
+                    key.as_ptr(),
+                    [0; 16].as_ptr(),
+                )
+            };
+            // SAFETY: it was made above and is freed once.
+            unsafe { ctx_free(ctx) };
+            if set != 1 {
+                return Err(Error::Failed("openssl: no key can be set".to_owned()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Fetched {
+    fn drop(&mut self) {
+        // SAFETY: it was fetched once, and is given back once; contexts hold references of their own.
+        unsafe { (self.world.free_fetched)(self.cipher) };
+    }
+}
+
+impl Context {
+    /// `cipher` is the name of the function that describes it; `key` has as many bytes as it takes.
+    pub(crate) fn new(
+        libcrypto: &Arc<Libcrypto>,
+        cipher: &str,
+        direction: Direction,
+        key: &[u8],
+    ) -> Result<Self, Error> {
+        // SAFETY: what the function gives is a cipher, and static.
+        unsafe { Self::of(libcrypto, libcrypto.cipher(cipher)?, direction, key) }
+    }
+
+    /// As [`new`](Self::new), of the cipher that `world` gives for `name`: its property query and
+    /// providers decide which it is.
+    pub(crate) fn fetched(
+        world: &Rc<World>,
+        name: &str,
+        direction: Direction,
+        key: &[u8],
+    ) -> Result<Self, Error> {
+        let fetched = Fetched::new(world, name, "")?;
+        // SAFETY: what was fetched is a cipher, and lives until this returns.
+        unsafe { Self::of(&world.libcrypto, fetched.cipher, direction, key) }.map(|mut context| {
+            // The context keeps a reference of its own to the cipher.
+            context._world = Some(Rc::clone(world));
+            context
+        })
+    }
+
+    /// # Safety
+    /// `cipher` is an EVP_CIPHER that lives until this returns.
+    unsafe fn of(
+        libcrypto: &Arc<Libcrypto>,
+        cipher: *const c_void,
+        direction: Direction,
+        key: &[u8],
+    ) -> Result<Self, Error> {
+        let failed = |function| Error::Failed(format!("openssl: {function} failed"));
+        // SAFETY: takes nothing; null says that it failed.
+        let ctx = unsafe { (libcrypto.ctx_new)() };
+        if ctx.is_null() {
+            return Err(failed("EVP_CIPHER_CTX_new"));
+        }
+        let context = Self {
+            functions: match direction {
+                Direction::Encrypt => libcrypto.encrypt,
+                Direction::Decrypt => libcrypto.decrypt,
+            },
+            libcrypto: Arc::clone(libcrypto),
+            ctx,
+            _world: None,
+        };
+        // SAFETY: the context is live; the cipher takes a key of just this length and an IV of up to
+        // 16 bytes; no engine is named.
+        let set = unsafe {
+            (context.functions.init)(ctx, cipher, ptr::null_mut(), key.as_ptr(), [0; 16].as_ptr())
+        };
+        if set != 1 {
+            return Err(failed("setting a key up"));
+        }
+        // SAFETY: the context is live and has a cipher.
+        unsafe { (context.libcrypto.set_padding)(ctx, 0) };
+        Ok(context)
+    }
+
+    /// The cipher takes as many bytes as it needs, from the first on.
+    #[inline]
+    pub(crate) fn set_iv(&mut self, iv: &[u8; 16]) {
+        // SAFETY: the context is live and has a cipher and a key, which null leaves as they are; its
+        // IV has no more bytes than this: EVP_MAX_IV_LENGTH is 16.
+        let set = unsafe {
+            (self.functions.init)(
+                self.ctx,
+                ptr::null(),
+                ptr::null_mut(),
+                ptr::null(),
+                iv.as_ptr(),
+            )
+        };
+        assert_eq!(set, 1, "an IV is taken");
+    }
+
+    /// In place; whole blocks, where the cipher works on blocks.
+    #[inline]
+    pub(crate) fn update(&mut self, data: &mut [u8]) {
+        let (from, to) = (data.as_ptr(), data.as_mut_ptr());
+        // SAFETY: `data` is good for its length both ways, and may be worked on in place.
+        unsafe { self.update_raw(from, to, data.len()) }
+    }
+
+    /// From `input` to `output`, which has as many bytes.
+    #[inline]
+    pub(crate) fn update_to(&mut self, input: &[u8], output: &mut [u8]) {
+        assert_eq!(input.len(), output.len(), "as many bytes come out as go in");
+        // SAFETY: both are good for this length, each its way, and do not overlap.
+        unsafe { self.update_raw(input.as_ptr(), output.as_mut_ptr(), input.len()) }
+    }
+
+    /// What an AEAD authenticates only.
+    #[inline]
+    pub(crate) fn update_aad(&mut self, aad: &[u8]) {
+        // SAFETY: `aad` is good for its length; without an output nothing is written.
+        unsafe { self.update_raw(aad.as_ptr(), ptr::null_mut(), aad.len()) }
+    }
+
+    /// # Safety
+    /// `from` is good for reads of `bytes`; `to` is good for writes of `bytes`, and is `from` or
+    /// does not overlap it, or, for an AEAD, is null.
+    #[inline]
+    unsafe fn update_raw(&mut self, from: *const u8, to: *mut u8, bytes: usize) {
+        let bytes = c_int::try_from(bytes).unwrap_or_default();
+        let mut written = 0;
+        // SAFETY: the context is live and keyed; as many bytes come out as go in, since without
+        // padding nothing is held back, and the caller vouches for both pointers.
+        let done = unsafe { (self.functions.update)(self.ctx, to, &mut written, from, bytes) };
+        assert!(done == 1 && written == bytes, "all bytes are taken at once");
+    }
+
+    /// Ends an AEAD's message; false where the tag set before is wrong.
+    #[inline]
+    pub(crate) fn ends(&mut self) -> bool {
+        let mut written = 0;
+        let mut nothing = [0; 16];
+        // SAFETY: the context is live, and `nothing` has room for a block, which is the most.
+        unsafe { (self.functions.end)(self.ctx, nothing.as_mut_ptr(), &mut written) == 1 }
+    }
+
+    /// As [`set_iv`](Self::set_iv), for ciphers that read no more.
+    #[inline]
+    pub(crate) fn set_nonce(&mut self, nonce: &[u8; 12]) {
+        let mut iv = [0; 16];
+        iv[..12].copy_from_slice(nonce);
+        self.set_iv(&iv);
+    }
+
+    /// The tag of the message that has ended.
+    #[inline]
+    pub(crate) fn tag(&mut self) -> [u8; 16] {
+        let mut tag = [0; 16];
+        // SAFETY: the context is live, and `tag` has room for the 16 bytes asked for.
+        let got = unsafe {
+            (self.libcrypto.ctx_ctrl)(self.ctx, GET_TAG, 16, tag.as_mut_ptr().cast::<c_void>())
+        };
+        assert_eq!(got, 1, "there is a tag");
+        tag
+    }
+
+    /// The tag that the message has to have.
+    #[inline]
+    pub(crate) fn set_tag(&mut self, tag: &[u8; 16]) {
+        let tag = tag.as_ptr().cast_mut().cast::<c_void>();
+        // SAFETY: the context is live, and the 16 bytes named are only read.
+        let set = unsafe { (self.libcrypto.ctx_ctrl)(self.ctx, SET_TAG, 16, tag) };
+        assert_eq!(set, 1, "a tag is taken");
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: it came from EVP_CIPHER_CTX_new and is freed once.
+        unsafe { (self.libcrypto.ctx_free)(self.ctx) }
+    }
+}
+
+/// The newest first. 1.1 has all functions used here with the same signatures.
+const FILES: &[&str] = &["libcrypto.so.3", "libcrypto.so.1.1"];
+/// EVP_CTRL_AEAD_GET_TAG and EVP_CTRL_AEAD_SET_TAG.
+const GET_TAG: c_int = 0x10;
+const SET_TAG: c_int = 0x11;

@@ -1,0 +1,220 @@
+//! The machine's OpenSSL beside itself with a provider: what programs gain by it, call by call through
+//! the same functions.
+
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use oarlock::device::{Kind, Operation};
+
+use crate::cases::Direction;
+use crate::error::Error;
+use crate::measuring::{self, Buffer, Contestant, Mode, Summary, Work};
+use crate::peers::openssl::{
+    Context, Fetched, Libcrypto, OpenSslAead, OpenSslChaCha20, OpenSslStream, World,
+};
+use crate::peers::{AAD, Nonces, Sealed, Subject};
+
+/// OpenSSL as it comes, and as a configuration has it.
+pub struct Provided {
+    stock: Rc<World>,
+    provided: Rc<World>,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    /// Of which algorithm.
+    pub operation: Operation,
+    /// Which way.
+    pub direction: Direction,
+    /// Bytes a call; of block modes the next whole blocks.
+    pub bytes: usize,
+}
+
+/// Bytes a second, of calls one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Rates {
+    /// Of OpenSSL as it comes.
+    pub stock: f64,
+    /// Of OpenSSL with the configuration.
+    pub provided: f64,
+}
+
+impl Provided {
+    /// Loads libcrypto, and in it the providers of the file `configuration`.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without OpenSSL 3; [`Error::Failed`] where it does not take the file.
+    pub fn open(configuration: &Path) -> Result<Self, Error> {
+        let libcrypto = Arc::new(Libcrypto::load()?);
+        Ok(Self {
+            stock: World::new(&libcrypto, None)?,
+            provided: World::new(&libcrypto, Some(configuration))?,
+        })
+    }
+
+    /// Measures both in turn, for about 20 ms unless a request takes longer than 1 ms.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] for operations that OpenSSL does not have.
+    pub fn rates(&self, request: &Request) -> Result<Rates, Error> {
+        let granule = match request.operation.kind() {
+            Kind::Cbc => 16,
+            _ => 1,
+        };
+        let bytes = request.bytes.clamp(1, BYTES_MAX).next_multiple_of(granule);
+        let mut work = Work {
+            bytes,
+            fresh_nonce: false,
+            mode: Mode::BackToBack,
+            rounds: ROUNDS,
+            sample: SAMPLE,
+            bytes_min: 0,
+            messages: Vec::new(),
+        };
+        if request.operation.kind() == Kind::Aead && request.direction == Direction::Decrypt {
+            work.messages = messages(subject(&self.stock, request)?, bytes);
+        }
+        let (provided, stock) = measuring::in_turn(
+            &|| contestant("oarlock", &self.provided, request),
+            &|| contestant("openssl", &self.stock, request),
+            &mut [Buffer::new(bytes)],
+            &work,
+        )?;
+        let per_second = |samples: &[f64]| Summary::of(samples).median * 1e9;
+        Ok(Rates {
+            stock: per_second(&stock),
+            provided: per_second(&provided),
+        })
+    }
+
+    /// Nanoseconds of a context of `operation` that is made, given a key and an IV, and freed: samples
+    /// of Oarlock's and of the default provider's, in pairs, both in the library context that has
+    /// loaded the configuration.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] for what one of the two does not have.
+    pub fn context_ns(
+        &self,
+        operation: Operation,
+        rounds: usize,
+    ) -> Result<(Vec<f64>, Vec<f64>), Error> {
+        let key: Vec<u8> = (0..operation.key_bytes() as u8).collect();
+        let fetch = |properties| Fetched::new(&self.provided, operation.name(), properties);
+        let sides = [fetch("provider=oarlock")?, fetch("provider=default")?];
+        let mut samples = (Vec::new(), Vec::new());
+        // The first finds caches cold and counts for nothing.
+        for round in 0..=rounds {
+            let mut ns = [0.0; 2];
+            for turn in 0..2 {
+                let side = (turn + round) % 2;
+                let began = Instant::now();
+                sides[side].make_and_free(&key, CONTEXTS)?;
+                ns[side] = began.elapsed().as_nanos() as f64 / CONTEXTS as f64;
+            }
+            if round > 0 {
+                samples.0.push(ns[0]);
+                samples.1.push(ns[1]);
+            }
+        }
+        Ok(samples)
+    }
+}
+
+fn contestant(
+    name: &'static str,
+    world: &Rc<World>,
+    request: &Request,
+) -> Result<Contestant, Error> {
+    Ok(Contestant::new(name, vec![subject(world, request)?]))
+}
+
+fn subject(world: &Rc<World>, request: &Request) -> Result<Subject, Error> {
+    let name = request.operation.name();
+    let key: Vec<u8> = (0..request.operation.key_bytes() as u8).collect();
+    let context = |direction| Context::fetched(world, name, direction, &key);
+    match request.operation.kind() {
+        Kind::Aead => Subject::aead(OpenSslAead {
+            sealing: context(Direction::Encrypt)?,
+            opening: context(Direction::Decrypt)?,
+        }),
+        _ if request.operation == Operation::ChaCha20 => {
+            Subject::stream(OpenSslChaCha20(context(request.direction)?))
+        }
+        _ => Subject::stream(OpenSslStream(context(request.direction)?)),
+    }
+}
+
+/// Two to open, by turns.
+fn messages(subject: Subject, bytes: usize) -> Vec<Sealed> {
+    let Subject::Aead(mut aead) = subject else {
+        return Vec::new();
+    };
+    let mut nonces = Nonces::default();
+    let mut seal = || {
+        let nonce = *nonces.next_nonce();
+        let mut data = vec![0x5a; bytes];
+        let tag = aead.seal(&nonce, &AAD, &mut data);
+        Sealed { nonce, data, tag }
+    };
+    vec![seal(), seal()]
+}
+
+/// Longer requests have the same rate.
+const BYTES_MAX: usize = 16 << 20;
+/// Odd, so that the median was seen.
+const ROUNDS: usize = 5;
+const SAMPLE: Duration = Duration::from_millis(1);
+/// Of a sample: about 1 ms.
+const CONTEXTS: usize = 2000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The configuration prefers the default provider, so that both sides are the same.
+    #[test]
+    fn both_sides_have_rates_for_every_kind() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.cnf");
+        std::fs::write(
+            &file,
+            "openssl_conf = i\n[i]\nalg_section = a\n[a]\ndefault_properties = ?provider=default\n",
+        )
+        .unwrap();
+        let provided = Provided::open(&file).unwrap();
+        for operation in [
+            Operation::Aes192Ctr,
+            Operation::Aes128Cbc,
+            Operation::Aes256Gcm,
+            Operation::ChaCha20,
+            Operation::ChaCha20Poly1305,
+            Operation::Camellia128Ctr,
+        ] {
+            for direction in [Direction::Encrypt, Direction::Decrypt] {
+                let request = Request {
+                    operation,
+                    direction,
+                    bytes: 1000,
+                };
+                let rates = provided.rates(&request).unwrap();
+                for rate in [rates.stock, rates.provided] {
+                    assert!(rate.is_finite() && rate > 0.0, "{operation}: {rates:?}");
+                }
+            }
+        }
+        let unknown = Request {
+            operation: Operation::Serpent128Ctr,
+            direction: Direction::Encrypt,
+            bytes: 64,
+        };
+        assert!(matches!(
+            provided.rates(&unknown),
+            Err(Error::Unavailable(_))
+        ));
+        std::fs::write(&file, "[").unwrap();
+        assert!(matches!(Provided::open(&file), Err(Error::Failed(_))));
+    }
+}

@@ -1,0 +1,214 @@
+//! A message under way: its position, its MAC so far, and keystream made ahead.
+
+use core::fmt;
+
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::chacha20::{BLOCK_BYTES, KeptPowers};
+use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, OneTimeKey};
+use crate::wipe::wipe;
+
+/// A message begun: its nonce, its position, and the MAC so far. Wiped on drop.
+#[derive(Clone)]
+pub struct Message {
+    pub(super) nonce: [u32; 3],
+    pub(super) one_time: OneTimeKey,
+    pub(super) value: Element,
+    pub(super) aad_bytes: u64,
+    /// As `aad_bytes` while associated data may still be added, else 0.
+    pub(super) aad_bytes_begun: u64,
+    pub(super) bytes: u64,
+    /// The keystream of the block of data of that number: no message has as many as `u64::MAX`.
+    pub(super) keystream: [u8; BLOCK_BYTES],
+    pub(super) keystream_of: u64,
+    /// The ciphertext of a MAC block begun, `pending_bytes` of them.
+    pub(super) pending: [u8; MAC_BYTES],
+    pub(super) pending_bytes: usize,
+    /// r to the power of `power_blocks`.
+    pub(super) power: Element,
+    pub(super) power_blocks: u64,
+}
+
+impl Message {
+    /// Bytes of data that it has so far.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn new(nonce: [u32; 3], block: &[u8; BLOCK_BYTES], aad: &[u8]) -> Self {
+        let (halves, _) = block.as_chunks();
+        let one_time = OneTimeKey::new(&halves[0]);
+        Self {
+            nonce,
+            value: Element::ZERO.absorb_padded(&one_time.r, aad),
+            one_time,
+            aad_bytes: aad.len() as u64,
+            aad_bytes_begun: 0,
+            bytes: 0,
+            keystream: [0; BLOCK_BYTES],
+            keystream_of: u64::MAX,
+            pending: [0; MAC_BYTES],
+            pending_bytes: 0,
+            power: Element::ONE,
+            power_blocks: 0,
+        }
+    }
+
+    /// The position, for tests.
+    #[cfg(debug_assertions)]
+    pub(crate) fn bytes_mut(&mut self) -> &mut u64 {
+        &mut self.bytes
+    }
+
+    /// Adds ciphertext to the MAC and to the position.
+    pub(super) fn absorb(&mut self, ciphertext: &[u8]) {
+        self.take_in(ciphertext);
+        self.bytes += ciphertext.len() as u64;
+    }
+
+    /// Adds associated data or ciphertext to the MAC.
+    pub(super) fn take_in(&mut self, mut bytes: &[u8]) {
+        if self.pending_bytes > 0 {
+            let (_, place) = self.pending.split_at_mut(self.pending_bytes);
+            let (first, rest) = bytes.split_at(place.len().min(bytes.len()));
+            place[..first.len()].copy_from_slice(first);
+            self.pending_bytes += first.len();
+            if self.pending_bytes < MAC_BYTES {
+                return;
+            }
+            self.value = self.value.step(&self.one_time.r, &self.pending);
+            bytes = rest;
+        }
+        let (blocks, rest) = bytes.as_chunks::<MAC_BYTES>();
+        if blocks.len() >= TWO_CHAINS_BLOCKS_MIN {
+            self.take_in_halves(blocks);
+        } else {
+            self.value = self
+                .value
+                .absorb_padded(&self.one_time.r, blocks.as_flattened());
+        }
+        self.pending[..rest.len()].copy_from_slice(rest);
+        self.pending_bytes = rest.len();
+    }
+
+    /// Each half has a chain of its own, since one waits for its products half of the time; the first
+    /// is multiplied by a power of r to join the second.
+    fn take_in_halves(&mut self, blocks: &[[u8; MAC_BYTES]]) {
+        let (odd, blocks) = blocks.split_at(blocks.len() % 2);
+        let r = &self.one_time.r;
+        let mut first = self.value.absorb_padded(r, odd.as_flattened());
+        let (one, other) = blocks.split_at(blocks.len() / 2);
+        if self.power_blocks != one.len() as u64 {
+            self.power = Element::power(r, one.len() as u64);
+            self.power_blocks = one.len() as u64;
+        }
+        let mut second = Element::ZERO;
+        for (one, other) in one.iter().zip(other) {
+            first = first.step(r, one);
+            second = second.step(r, other);
+        }
+        self.value = first.times(self.power).plus(second);
+    }
+
+    /// What is begun of the associated data is filled up with zeros before the data.
+    #[inline(always)]
+    pub(super) fn end_aad(&mut self) {
+        if self.aad_bytes_begun > 0 {
+            self.aad_bytes_begun = 0;
+            self.flush();
+        }
+    }
+
+    /// Fills a block begun up with zeros and absorbs it.
+    pub(super) fn flush(&mut self) {
+        let begun = &self.pending[..self.pending_bytes];
+        self.value = self.value.absorb_padded(&self.one_time.r, begun);
+        self.pending_bytes = 0;
+    }
+}
+
+impl ZeroizeOnDrop for Message {}
+
+impl Drop for Message {
+    #[inline]
+    fn drop(&mut self) {
+        self.value.zeroize();
+        self.power.zeroize();
+        wipe(&mut self.pending);
+        if self.keystream_of != u64::MAX {
+            wipe(&mut self.keystream);
+        }
+    }
+}
+
+/// Keystream for the next parts of a message; for
+/// [`seal_next_ahead`](super::ChaCha20Poly1305::seal_next_ahead). Wiped on drop.
+pub struct Ahead {
+    /// Of the message that it was last used for.
+    pub(super) nonce: Option<[u32; 3]>,
+    /// How many bytes of that message are before the keystream; `None` before there is any.
+    pub(super) from: Option<u64>,
+    pub(super) keystream: [u8; AHEAD_BYTES],
+    /// Of the message's r.
+    pub(super) powers: Option<KeptPowers>,
+}
+
+/// Sixteen blocks, which fill the widest registers.
+pub(super) const AHEAD_BYTES: usize = 16 * BLOCK_BYTES;
+
+impl Ahead {
+    /// What there is from a position on.
+    pub(super) fn at(&self, position: u64) -> &[u8] {
+        let at = |from| usize::try_from(position.checked_sub(from?)?).ok();
+        at(self.from)
+            .and_then(|at| self.keystream.get(at..))
+            .unwrap_or_default()
+    }
+}
+
+impl Default for Ahead {
+    fn default() -> Self {
+        Self {
+            nonce: None,
+            from: None,
+            keystream: [0; AHEAD_BYTES],
+            powers: None,
+        }
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        wipe(&mut self.keystream);
+    }
+}
+
+impl fmt::Debug for Ahead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ahead").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message")
+            .field("aad_bytes", &self.aad_bytes)
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The MAC polynomial of a stripe alone. Wiped on drop.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub struct Partial {
+    pub(super) value: Element,
+}
+
+impl fmt::Debug for Partial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Partial")
+    }
+}
+
+/// A power of r and the product that joins two chains take as long as four blocks.
+const TWO_CHAINS_BLOCKS_MIN: usize = 12;

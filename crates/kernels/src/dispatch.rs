@@ -1,0 +1,100 @@
+//! Counts of kernel calls, so that tests can prove which one ran. A release build has none of them.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Calls of one kernel since the process started.
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    pub(crate) fn hit(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The calls so far, by every thread.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+        $($(#[$doc])* pub static $name: Counter = Counter::new();)+
+    };
+}
+
+/// Counts of AES kernel calls.
+pub mod aes {
+    pub use super::Counter;
+
+    counters! {
+        /// Runs of the portable kernel.
+        PORTABLE,
+        /// Runs of the bitsliced kernel on 256-bit registers.
+        WIDE_AVX2,
+        /// Runs of the bitsliced kernel on 512-bit registers.
+        WIDE_AVX512,
+        /// Runs of the kernel made of GFNI on 256-bit registers.
+        GFNI256,
+        /// Runs of the kernel made of GFNI on 512-bit registers.
+        GFNI512,
+        /// Runs of the AES-NI kernel.
+        AES_NI,
+        /// Runs of the 256-bit VAES kernel.
+        VAES256,
+        /// Runs of the 512-bit VAES kernel.
+        VAES512,
+        /// Runs out of a FACE table.
+        FACE,
+        /// Runs that filled a FACE table.
+        FACE_FILL,
+        /// Runs of GCM composed of AES-CTR and the portable GHASH.
+        GCM_COMPOSED,
+        /// Runs of the AES-NI kernel of GCM.
+        GCM_AES_NI,
+        /// Runs of the 256-bit kernel of GCM.
+        GCM_VAES256,
+        /// Runs of the 512-bit kernel of GCM.
+        GCM_VAES512,
+        /// Runs of the 512-bit kernel of GCM out of a FACE table.
+        GCM_FACE,
+        /// Makings of a long table of powers of H.
+        GCM_POWERS,
+    }
+}
+
+/// Counts of ChaCha20 kernel calls.
+pub mod chacha20 {
+    pub use super::Counter;
+
+    counters! {
+        /// Runs of the portable cipher.
+        PORTABLE,
+        /// Runs of the cipher on AVX2.
+        AVX2,
+        /// Runs of the cipher on AVX-512.
+        AVX512,
+        /// Runs of the portable cipher with Poly1305 beside it.
+        PORTABLE_AND_MAC,
+        /// Runs of the cipher on AVX2 with Poly1305 beside it.
+        AVX2_AND_MAC,
+        /// Runs of the cipher on AVX-512 with Poly1305 beside it.
+        AVX512_AND_MAC,
+        /// Parts of messages under keystream that was ready, with stored powers of r.
+        KEPT_POWERS,
+    }
+}
+
+/// Counts of calls for modular exponentiation.
+#[cfg(target_arch = "x86_64")]
+pub mod modexp {
+    pub use super::Counter;
+
+    counters! {
+        /// Squares and products of eight lanes.
+        IFMA,
+    }
+}

@@ -1,0 +1,217 @@
+//! The key of GHASH: H and its powers, of which long messages make more.
+
+#[cfg(target_arch = "x86_64")]
+use core::{
+    cell::UnsafeCell,
+    sync::atomic::{AtomicU8, Ordering},
+};
+
+use zeroize::Zeroize;
+
+use crate::aes::Backend;
+use crate::key::BLOCK_BYTES;
+use crate::portable;
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::ghash::{LONG_BLOCKS, MIDDLE_BLOCKS, Powers, SHORT_BLOCKS, View};
+
+/// Evaluates the first block with the kernels that do CTR and GHASH in one, where the backend has
+/// such, else the second.
+macro_rules! by_backend {
+    ($backend:expr, $kernels:ident($token:ident) => $fused:expr, else $composed:expr) => {
+        match $backend {
+            #[cfg(target_arch = "x86_64")]
+            Backend::AesNi($token) => {
+                use crate::x86_64::gcm::aes_ni as $kernels;
+                $fused
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes256($token) => {
+                use crate::x86_64::gcm::vaes256 as $kernels;
+                $fused
+            }
+            #[cfg(target_arch = "x86_64")]
+            Backend::Vaes512($token) => {
+                use crate::x86_64::gcm::vaes512 as $kernels;
+                $fused
+            }
+            _ => $composed,
+        }
+    };
+}
+pub(super) use by_backend;
+
+/// The key of GHASH.
+pub(super) struct HashKey {
+    pub(super) h: u128,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) powers: UnsafeCell<Powers>,
+    /// What is there: one of the constants below.
+    #[cfg(target_arch = "x86_64")]
+    made: AtomicU8,
+}
+
+#[cfg(target_arch = "x86_64")]
+const SHORT: u8 = 0;
+/// The short table, and a thread is making the middle one.
+#[cfg(target_arch = "x86_64")]
+const TOWARDS_MIDDLE: u8 = 1;
+#[cfg(target_arch = "x86_64")]
+const MIDDLE: u8 = 2;
+#[cfg(target_arch = "x86_64")]
+const TOWARDS_LONG: u8 = 3;
+#[cfg(target_arch = "x86_64")]
+const LONG: u8 = 4;
+
+// SAFETY: of `powers`, the short table is written by `set` alone, which has the value to itself, and
+// what another has beyond it by the one thread that moves `made` towards that table; it is read
+// after `made` has been seen to have come there, with acquire and release between.
+#[cfg(target_arch = "x86_64")]
+unsafe impl Sync for HashKey {}
+
+impl HashKey {
+    #[inline(always)]
+    pub(super) const fn unkeyed() -> Self {
+        Self {
+            h: 0,
+            #[cfg(target_arch = "x86_64")]
+            powers: UnsafeCell::new(Powers::EMPTY),
+            #[cfg(target_arch = "x86_64")]
+            made: AtomicU8::new(SHORT),
+        }
+    }
+
+    pub(super) fn set(&mut self, backend: Backend, h: [u8; BLOCK_BYTES]) {
+        self.h = portable::ghash::key(h);
+        by_backend!(backend, kernels(token) => {
+            if *self.made.get_mut() != SHORT {
+                self.wipe_powers();
+            }
+            kernels::make_short(token, self.powers.get_mut(), self.h);
+        }, else {});
+    }
+
+    /// The powers that are there from the start.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn short_view(&self) -> View {
+        // SAFETY: as in `view`.
+        unsafe { View::new(self.powers.get(), SHORT_BLOCKS) }
+    }
+
+    /// The powers to use for a message of so many bytes.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn view(&self, backend: Backend, bytes: usize) -> View {
+        let made = match self.made.load(Ordering::Acquire) {
+            made @ (SHORT | MIDDLE) if bytes >= LONG_BYTES_MIN => {
+                self.make_more(backend, made, bytes)
+            }
+            made => made,
+        };
+        let limit = match made {
+            SHORT | TOWARDS_MIDDLE => SHORT_BLOCKS,
+            MIDDLE | TOWARDS_LONG => MIDDLE_BLOCKS,
+            _ => LONG_BLOCKS,
+        };
+        // SAFETY: `set` has made the short table (of a value without a key it is zero), and another
+        // has been seen to be made.
+        unsafe { View::new(self.powers.get(), limit) }
+    }
+
+    /// What there is afterwards.
+    #[cfg(target_arch = "x86_64")]
+    #[cold]
+    fn make_more(&self, backend: Backend, mut made: u8, bytes: usize) -> u8 {
+        let (relaxed, acquire) = (Ordering::Relaxed, Ordering::Acquire);
+        // At once, where the message alone earns the rest back.
+        let end = if made == SHORT && bytes < VERY_LONG_BYTES_MIN {
+            MIDDLE
+        } else {
+            LONG
+        };
+        while made < end {
+            let mine = self.made.compare_exchange(made, made + 1, acquire, relaxed);
+            if let Err(now) = mine {
+                return now;
+            }
+            #[cfg(debug_assertions)]
+            crate::dispatch::aes::GCM_POWERS.hit();
+            by_backend!(backend, kernels(token) => {
+                // SAFETY: the exchange has made this thread the only one to touch those powers, and
+                // shown that the table before has been made.
+                unsafe {
+                    match made {
+                        SHORT => kernels::make_middle(token, self.powers.get()),
+                        _ => kernels::make_long(token, self.powers.get()),
+                    }
+                }
+            }, else {});
+            made += 2;
+            self.made.store(made, Ordering::Release);
+        }
+        made
+    }
+
+    #[inline(always)]
+    pub(super) fn forget(&mut self) {
+        self.h.zeroize();
+        #[cfg(target_arch = "x86_64")]
+        self.wipe_powers();
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn wipe_powers(&mut self) {
+        let powers = self.powers.get_mut();
+        match core::mem::replace(self.made.get_mut(), SHORT) {
+            SHORT => powers.wipe::<SHORT_BLOCKS>(),
+            TOWARDS_MIDDLE | MIDDLE => powers.wipe::<MIDDLE_BLOCKS>(),
+            _ => powers.wipe::<LONG_BLOCKS>(),
+        }
+    }
+
+    /// GHASH of `data`, filled with zeros to a block, from `y` on.
+    pub(super) fn hash(&self, backend: Backend, y: u128, data: &[u8]) -> u128 {
+        by_backend!(backend, kernels(token) => {
+            kernels::hash(token, self.view(backend, data.len()), y, data)
+        }, else portable::ghash::hash(self.h, y, data))
+    }
+
+    pub(super) fn times_h(&self, backend: Backend, y: u128) -> u128 {
+        times(backend, y, self.h)
+    }
+
+    /// H to the power of `exponent`, at least 1.
+    pub(super) fn power(&self, backend: Backend, exponent: u64) -> u128 {
+        let mut power = self.h;
+        for i in (0..exponent.ilog2()).rev() {
+            power = times(backend, power, power);
+            if exponent >> i & 1 == 1 {
+                power = times(backend, power, self.h);
+            }
+        }
+        power
+    }
+}
+
+impl Drop for HashKey {
+    fn drop(&mut self) {
+        self.forget();
+    }
+}
+
+/// The product of two elements of POLYVAL's field.
+pub(super) fn times(backend: Backend, a: u128, b: u128) -> u128 {
+    by_backend!(
+        backend,
+        kernels(token) => kernels::times(token, a, b),
+        else portable::ghash::times(a, b)
+    )
+}
+
+/// A message of so many bytes makes a table longer than the one that is there.
+#[cfg(target_arch = "x86_64")]
+const LONG_BYTES_MIN: usize = 512;
+/// One of so many makes the long table at once.
+#[cfg(target_arch = "x86_64")]
+const VERY_LONG_BYTES_MIN: usize = 32 << 10;

@@ -1,0 +1,400 @@
+//! Messages in parts: pieces in order, or stripes in any order.
+
+use core::fmt;
+
+use inout::InOutBuf;
+use zeroize::ZeroizeOnDrop;
+
+#[cfg(target_arch = "x86_64")]
+use super::CACHED_BYTES_MIN;
+use super::hash::{by_backend, times};
+use super::{Gcm, MESSAGE_BYTES_MAX, check_lengths};
+use crate::aead::{AeadError, STRIPE_ALIGN, TAG_BYTES};
+#[cfg(target_arch = "x86_64")]
+use crate::aes::bytes_before_wrap;
+use crate::aes::{Backend, carry_32};
+use crate::key::BLOCK_BYTES;
+use crate::portable::xor::xor;
+use crate::wipe::wipe;
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::{gcm as kernel, gcm::CACHED_ALIGN};
+
+/// A message under way: nonce, position, GHASH so far, and the block begun. Wiped on drop.
+#[derive(Clone)]
+pub struct Message {
+    pub(crate) j0: u128,
+    pub(crate) y: u128,
+    aad_bytes: u64,
+    /// Of the associated data a block is begun, in `begun`: data may not follow before it is hashed.
+    aad_begun: bool,
+    pub(crate) bytes: u64,
+    /// Of the block begun: its keystream, and its ciphertext so far.
+    keystream: [u8; BLOCK_BYTES],
+    begun: [u8; BLOCK_BYTES],
+    /// A power of H and its exponent; see [`Gcm::append`].
+    power: u128,
+    power_blocks: u64,
+    /// The last stripe appended ended within a block: nothing can follow.
+    ended: bool,
+}
+
+/// GHASH of a stripe's ciphertext, from zero. Wiped on drop.
+#[derive(ZeroizeOnDrop)]
+pub struct Partial {
+    y: u128,
+}
+
+impl Gcm {
+    /// Begins a message: the nonce and all of the associated data.
+    ///
+    /// # Errors
+    /// [`AeadError::InvalidNonceLength`], [`AeadError::AadTooLong`].
+    pub fn begin(&self, nonce: &[u8], aad: &[u8]) -> Result<Message, AeadError> {
+        check_lengths(aad.len() as u64, 0)?;
+        Ok(Message {
+            j0: self.j0(nonce)?,
+            y: self.hash.hash(self.ctr.backend(), 0, aad),
+            aad_bytes: aad.len() as u64,
+            aad_begun: false,
+            bytes: 0,
+            keystream: [0; BLOCK_BYTES],
+            begun: [0; BLOCK_BYTES],
+            power: 0,
+            power_blocks: 0,
+            ended: false,
+        })
+    }
+
+    /// Adds associated data to a message that was begun without any, piece by piece, before its data.
+    ///
+    /// # Errors
+    /// [`AeadError::AadTooLong`]; the message is then as it was.
+    ///
+    /// # Panics
+    /// When the message has data already, or was begun with associated data that end within a
+    /// block.
+    pub fn aad_next(&self, message: &mut Message, mut aad: &[u8]) -> Result<(), AeadError> {
+        let begun = message.aad_bytes as usize % BLOCK_BYTES;
+        assert!(
+            message.bytes == 0 && message.aad_begun == (begun > 0),
+            "associated data come before the data, and after whole blocks"
+        );
+        check_lengths(message.aad_bytes.saturating_add(aad.len() as u64), 0)?;
+        message.aad_bytes += aad.len() as u64;
+        if begun > 0 {
+            let (first, rest) = aad.split_at(aad.len().min(BLOCK_BYTES - begun));
+            message.begun[begun..begun + first.len()].copy_from_slice(first);
+            if begun + first.len() < BLOCK_BYTES {
+                return Ok(());
+            }
+            self.end_aad(message);
+            aad = rest;
+        }
+        let (blocks, tail) = aad.as_chunks::<BLOCK_BYTES>();
+        if !blocks.is_empty() {
+            let backend = self.ctr.backend();
+            message.y = self.hash.hash(backend, message.y, blocks.as_flattened());
+        }
+        if !tail.is_empty() {
+            message.begun = [0; BLOCK_BYTES];
+            message.begun[..tail.len()].copy_from_slice(tail);
+            message.aad_begun = true;
+        }
+        Ok(())
+    }
+
+    /// Encrypts the next `data` of `message`, of any length.
+    ///
+    /// # Errors
+    /// [`AeadError::MessageTooLong`] if the message would exceed [`MESSAGE_BYTES_MAX`]; `data` and
+    /// `message` are then unchanged.
+    ///
+    /// # Panics
+    /// When a stripe that ended within a block has been appended.
+    pub fn seal_next(
+        &self,
+        message: &mut Message,
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Result<(), AeadError> {
+        self.next::<false>(message, data)
+    }
+
+    /// Decrypts the next `data` of `message`, of any length. Its output **is not verified**
+    /// until the tag of [`finish`](Self::finish) has been compared.
+    ///
+    /// # Errors
+    /// As [`seal_next`](Self::seal_next).
+    ///
+    /// # Panics
+    /// As [`seal_next`](Self::seal_next).
+    pub fn open_next(
+        &self,
+        message: &mut Message,
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Result<(), AeadError> {
+        self.next::<true>(message, data)
+    }
+
+    /// The tag of a complete message. To verify one, compare with
+    /// [`tags_match`](crate::aead::tags_match).
+    pub fn finish(&self, mut message: Message) -> [u8; TAG_BYTES] {
+        let backend = self.ctr.backend();
+        self.end_aad(&mut message);
+        if !message.ended && message.begun_bytes() > 0 {
+            let begun = u128::from_be_bytes(message.begun);
+            message.y = self.hash.times_h(backend, message.y ^ begun);
+        }
+        let lengths = u128::from(message.aad_bytes * 8) << 64 | u128::from(message.bytes * 8);
+        let y = self.hash.times_h(backend, message.y ^ lengths);
+        let mut tag = y.to_be_bytes();
+        self.ctr.apply32(message.j0, 0, (&mut tag[..]).into());
+        tag
+    }
+
+    /// Encrypts the part of `message` that begins `offset` bytes from its start, and returns GHASH
+    /// of that part alone. `message` is fresh from [`begin`](Self::begin); any number of threads
+    /// may each do a stripe of it.
+    ///
+    /// # Panics
+    /// When `offset` is not a multiple of [`STRIPE_ALIGN`], or the stripe ends beyond
+    /// [`MESSAGE_BYTES_MAX`].
+    pub fn seal_stripe(
+        &self,
+        message: &Message,
+        offset: u64,
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Partial {
+        self.stripe::<false>(message, offset, data)
+    }
+
+    /// As [`seal_stripe`](Self::seal_stripe), but decrypts. Its output **is not verified**; if
+    /// the tag turns out wrong, [`crypt_stripe`](Self::crypt_stripe) undoes it.
+    ///
+    /// # Panics
+    /// As [`seal_stripe`](Self::seal_stripe).
+    pub fn open_stripe(
+        &self,
+        message: &Message,
+        offset: u64,
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Partial {
+        self.stripe::<true>(message, offset, data)
+    }
+
+    /// Adds a stripe of `bytes` bytes to `message`. Stripes come in the order of their offsets and
+    /// without gaps; their lengths are multiples of [`STRIPE_ALIGN`], but for the last. A power of
+    /// H is kept from call to call, so stripes of equal length cost two multiplications each.
+    ///
+    /// # Panics
+    /// When a stripe or piece before it ended within a block, or the message passes
+    /// [`MESSAGE_BYTES_MAX`].
+    pub fn append(&self, message: &mut Message, partial: Partial, bytes: u64) {
+        assert!(
+            message.begun_bytes() == 0,
+            "a stripe follows whole blocks, not {} bytes",
+            message.bytes
+        );
+        self.end_aad(message);
+        assert_ends_within(message.bytes, bytes);
+        let blocks = bytes.div_ceil(BLOCK_BYTES as u64);
+        if blocks == 0 {
+            return;
+        }
+        let backend = self.ctr.backend();
+        if message.power_blocks != blocks {
+            message.power = self.hash.power(backend, blocks);
+            message.power_blocks = blocks;
+        }
+        message.y = times(backend, message.y, message.power) ^ partial.y;
+        message.bytes += bytes;
+        message.ended = message.begun_bytes() > 0;
+    }
+
+    /// Applies the keystream of a stripe once more, without GHASH, which undoes
+    /// [`open_stripe`](Self::open_stripe).
+    ///
+    /// # Panics
+    /// As [`seal_stripe`](Self::seal_stripe).
+    pub fn crypt_stripe(&self, message: &Message, offset: u64, data: InOutBuf<'_, '_, u8>) {
+        assert_is_stripe(offset, data.len() as u64);
+        self.ctr.apply32(message.counter(offset), 0, data);
+    }
+
+    pub(super) fn next<const OPEN: bool>(
+        &self,
+        message: &mut Message,
+        mut data: InOutBuf<'_, '_, u8>,
+    ) -> Result<(), AeadError> {
+        assert!(
+            !message.ended,
+            "nothing can follow a stripe that ended within a block"
+        );
+        let end = message.bytes.saturating_add(data.len() as u64);
+        check_lengths(0, end)?;
+        self.end_aad(message);
+        if message.begun_bytes() > 0 {
+            let bytes = data.len().min(BLOCK_BYTES - message.begun_bytes());
+            let (head, rest) = data.split_at(bytes);
+            self.crypt_begun::<OPEN>(message, head);
+            data = rest;
+        }
+        let tail = data.len() % BLOCK_BYTES;
+        let blocks = data.len() - tail;
+        let (blocks, tail) = data.split_at(blocks);
+        if !blocks.is_empty() {
+            let bytes = blocks.len() as u64;
+            message.y = self.update::<OPEN>(message, message.bytes, message.y, blocks);
+            message.bytes += bytes;
+        }
+        if !tail.is_empty() {
+            message.keystream = [0; BLOCK_BYTES];
+            message.begun = [0; BLOCK_BYTES];
+            let counter = message.counter(message.bytes);
+            let keystream = &mut message.keystream[..];
+            self.ctr.apply32(counter, 0, keystream.into());
+            self.crypt_begun::<OPEN>(message, tail);
+        }
+        Ok(())
+    }
+
+    /// Hashes what is begun of the associated data, filled up with zeros.
+    #[inline(always)]
+    fn end_aad(&self, message: &mut Message) {
+        if message.aad_begun {
+            let begun = u128::from_be_bytes(message.begun);
+            message.y = self.hash.times_h(self.ctr.backend(), message.y ^ begun);
+            message.aad_begun = false;
+        }
+    }
+
+    /// Goes on with the block begun; `data` end within it or with it.
+    fn crypt_begun<const OPEN: bool>(&self, message: &mut Message, mut data: InOutBuf<'_, '_, u8>) {
+        let at = message.begun_bytes()..message.begun_bytes() + data.len();
+        if OPEN {
+            message.begun[at.clone()].copy_from_slice(data.get_in());
+        }
+        xor(&message.keystream[at.clone()], data.reborrow());
+        if !OPEN {
+            message.begun[at.clone()].copy_from_slice(data.get_out());
+        }
+        message.bytes += at.len() as u64;
+        if at.end == BLOCK_BYTES {
+            let block = u128::from_be_bytes(message.begun);
+            message.y = self.hash.times_h(self.ctr.backend(), message.y ^ block);
+        }
+    }
+
+    fn stripe<const OPEN: bool>(
+        &self,
+        message: &Message,
+        offset: u64,
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Partial {
+        assert_is_stripe(offset, data.len() as u64);
+        Partial {
+            y: self.update::<OPEN>(message, offset, 0, data),
+        }
+    }
+
+    /// CTR from byte `offset` of the message on, and GHASH of the ciphertext from `y` on.
+    fn update<const OPEN: bool>(
+        &self,
+        message: &Message,
+        offset: u64,
+        mut y: u128,
+        mut data: InOutBuf<'_, '_, u8>,
+    ) -> u128 {
+        let backend = self.ctr.backend();
+        let counter = message.counter(offset);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(face) = self.face
+            && data.len() >= CACHED_BYTES_MIN
+            && offset.is_multiple_of(CACHED_ALIGN)
+            && message.j0 as u32 == 1
+        {
+            let (schedule, view) = (&self.ctr.schedule, self.hash.view(backend, data.len()));
+            return kernel::cached_update::<OPEN>(face, schedule, view, y, counter, data);
+        }
+        by_backend!(backend, kernels(token) => {
+            let view = self.hash.view(backend, data.len());
+            let mut counter = counter;
+            while !data.is_empty() {
+                let bytes = bytes_before_wrap(counter).min(data.len() as u64);
+                let (run, rest) = data.split_at(bytes as usize);
+                y = kernels::update::<OPEN>(token, &self.ctr.schedule, view, y, counter, run);
+                counter = carry_32(counter, bytes / BLOCK_BYTES as u64);
+                data = rest;
+            }
+        }, else {
+            #[cfg(debug_assertions)]
+            crate::dispatch::aes::GCM_COMPOSED.hit();
+            if OPEN {
+                y = self.hash.hash(backend, y, data.get_in());
+                self.ctr.apply32(counter, 0, data);
+            } else {
+                self.ctr.apply32(counter, 0, data.reborrow());
+                y = self.hash.hash(backend, y, data.get_out());
+            }
+        });
+        y
+    }
+}
+
+impl Message {
+    /// Bytes of data that it has so far.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes of the block begun, or of the last one when the message has ended.
+    fn begun_bytes(&self) -> usize {
+        self.bytes as usize % BLOCK_BYTES
+    }
+
+    /// The counter of the block that lies `offset` bytes from the start.
+    fn counter(&self, offset: u64) -> u128 {
+        carry_32(self.j0, 1 + offset / BLOCK_BYTES as u64)
+    }
+}
+
+impl ZeroizeOnDrop for Message {}
+
+impl Drop for Message {
+    #[inline]
+    fn drop(&mut self) {
+        wipe(core::slice::from_mut(&mut self.y));
+        wipe(core::slice::from_mut(&mut self.power));
+        wipe(&mut self.keystream);
+        wipe(&mut self.begun);
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message")
+            .field("aad_bytes", &self.aad_bytes)
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Partial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Partial").finish_non_exhaustive()
+    }
+}
+
+fn assert_is_stripe(offset: u64, bytes: u64) {
+    assert!(
+        offset.is_multiple_of(STRIPE_ALIGN as u64),
+        "a stripe begins at a multiple of {STRIPE_ALIGN} bytes, not at {offset}"
+    );
+    assert_ends_within(offset, bytes);
+}
+
+fn assert_ends_within(offset: u64, bytes: u64) {
+    assert!(
+        offset.saturating_add(bytes) <= MESSAGE_BYTES_MAX,
+        "a message has at most {MESSAGE_BYTES_MAX} bytes"
+    );
+}

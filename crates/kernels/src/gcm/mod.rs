@@ -1,0 +1,367 @@
+//! AES-GCM (SP 800-38D) with tags of 16 bytes.
+//!
+//! ```text
+//! J0  ->  E(K, J0)                    one block of keystream, over the tag
+//! J0 + 1, J0 + 2, ...                 CTR over the data (32 bits count)
+//! y = ... (y ^ block) * H             GHASH over AAD, ciphertext, lengths
+//! ```
+//!
+//! Where the CPU multiplies without carry, CTR and GHASH are one loop (`x86_64/gcm.rs`); elsewhere
+//! [`Ctr`] and a portable GHASH take turns. GHASH is linear in its input, so stripes of a
+//! message can be hashed apart, each from zero, and combined: y * H^blocks + stripe.
+//!
+//! Many blocks are multiplied by falling powers of H and reduced together. A key has the powers for
+//! short messages from the start. The first long message makes as many more as pay off within it, the
+//! second makes the rest. There is no lock: a thread that finds another one making them continues with
+//! the existing powers.
+
+mod hash;
+mod message;
+
+use core::fmt;
+
+use hash::{HashKey, by_backend};
+use inout::InOutBuf;
+pub use message::{Message, Partial};
+use zeroize::Zeroize;
+
+pub use crate::aead::NONCE_BYTES;
+use crate::aead::{AeadError, TAG_BYTES, tags_match};
+use crate::aes::{Backend, Ctr, carry_32};
+use crate::cpu::Cpu;
+use crate::key::{BLOCK_BYTES, InvalidKeyLength};
+use crate::portable::xor::xor;
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::{Face, gcm as kernel};
+
+/// The most bytes of plaintext under one nonce (SP 800-38D, section 5.2.1.1).
+pub const MESSAGE_BYTES_MAX: u64 = (1 << 36) - 32;
+/// The most bytes of associated data, and of a nonce (the same section).
+pub const AAD_BYTES_MAX: u64 = (1 << 61) - 1;
+
+/// One AES key in GCM, bound to the backend that runs it. Wiped on drop.
+pub struct Gcm {
+    pub(crate) ctr: Ctr,
+    hash: HashKey,
+    #[cfg(target_arch = "x86_64")]
+    face: Option<Face>,
+}
+
+impl Gcm {
+    /// Bytes that [`keystream`](Self::keystream) puts before the keystream of the data: E(K, J0).
+    pub const KEYSTREAM_HEAD_BYTES: usize = BLOCK_BYTES;
+
+    /// Expands `key` (16, 24 or 32 bytes) for the backend `cpu` prefers.
+    ///
+    /// The value is moved out to the caller, which may leave a copy on the stack. Where that matters,
+    /// place an [`unkeyed`](Self::unkeyed) value first and call [`set_key`](Self::set_key) on it.
+    ///
+    /// # Errors
+    /// [`InvalidKeyLength`].
+    pub fn new(key: &[u8], cpu: Cpu) -> Result<Self, InvalidKeyLength> {
+        let mut gcm = Self::unkeyed(Backend::preferred(cpu));
+        #[cfg(target_arch = "x86_64")]
+        if let Some(face) = Face::new(cpu) {
+            gcm = Self::unkeyed_cached(face);
+        }
+        gcm.set_key(key)?;
+        Ok(gcm)
+    }
+
+    /// Room for a key, run by `backend`. Until [`set_key`](Self::set_key) its output is worthless.
+    #[inline(always)]
+    pub const fn unkeyed(backend: Backend) -> Self {
+        Self {
+            ctr: Ctr::unkeyed(backend),
+            hash: HashKey::unkeyed(),
+            #[cfg(target_arch = "x86_64")]
+            face: None,
+        }
+    }
+
+    /// As [`unkeyed`](Self::unkeyed) on 512-bit VAES, with counter-mode caching for long messages
+    /// whose nonce has 12 bytes.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub const fn unkeyed_cached(face: Face) -> Self {
+        Self {
+            ctr: Ctr::unkeyed(Backend::Vaes512(face.vaes512())),
+            hash: HashKey::unkeyed(),
+            face: Some(face),
+        }
+    }
+
+    /// Expands `key` (16, 24 or 32 bytes), which replaces the previous one.
+    ///
+    /// # Errors
+    /// [`InvalidKeyLength`]; the old key stays.
+    pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
+        self.ctr.set_key(key)?;
+        let mut h = [0; BLOCK_BYTES];
+        self.ctr.apply32(0, 0, (&mut h[..]).into());
+        self.hash.set(self.ctr.backend(), h);
+        h.zeroize();
+        Ok(())
+    }
+
+    /// Wipes the key: the value is [`unkeyed`](Self::unkeyed) again.
+    pub fn forget_key(&mut self) {
+        self.ctr.forget_key();
+        self.hash.forget();
+    }
+
+    /// The backend that runs this key.
+    pub const fn backend(&self) -> Backend {
+        self.ctr.backend()
+    }
+
+    /// Encrypts `data` and returns the tag over `aad` and the ciphertext. A nonce of 12 bytes is
+    /// fastest; any other of 1 to 2^61 - 1 bytes works. Never use a nonce twice with a key.
+    ///
+    /// # Errors
+    /// [`AeadError::InvalidNonceLength`], [`AeadError::MessageTooLong`] beyond
+    /// [`MESSAGE_BYTES_MAX`], [`AeadError::AadTooLong`] beyond [`AAD_BYTES_MAX`]; the data are
+    /// then unchanged.
+    #[inline]
+    pub fn seal(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Result<[u8; TAG_BYTES], AeadError> {
+        check_lengths(aad.len() as u64, data.len() as u64)?;
+        self.run::<false>(nonce, aad, data)
+    }
+
+    /// Decrypts `data` if `tag` is the tag of `aad` and the ciphertext. Otherwise nothing is released: data
+    /// in place are the ciphertext again, and an output elsewhere is zero.
+    ///
+    /// # Errors
+    /// [`AeadError::AuthenticationFailed`], and those of [`seal`](Self::seal).
+    #[inline]
+    pub fn open(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        mut data: InOutBuf<'_, '_, u8>,
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<(), AeadError> {
+        check_lengths(aad.len() as u64, data.len() as u64)?;
+        let expected = self.run::<true>(nonce, aad, data.reborrow())?;
+        if tags_match(&expected, tag) {
+            Ok(())
+        } else {
+            self.take_back(nonce, data)
+        }
+    }
+
+    /// Writes to `out` the keystream that [`seal_with_keystream`](Self::seal_with_keystream) or
+    /// [`open_with_keystream`](Self::open_with_keystream) takes for this nonce:
+    /// [`KEYSTREAM_HEAD_BYTES`](Self::KEYSTREAM_HEAD_BYTES), then as many bytes as the data have.
+    ///
+    /// # Errors
+    /// [`AeadError::InvalidNonceLength`], [`AeadError::MessageTooLong`].
+    pub fn keystream(&self, nonce: &[u8], out: &mut [u8]) -> Result<(), AeadError> {
+        let j0 = self.j0(nonce)?;
+        let bytes = out.len().saturating_sub(Self::KEYSTREAM_HEAD_BYTES);
+        check_lengths(0, bytes as u64)?;
+        out.fill(0);
+        self.ctr.apply32(j0, 0, out.into());
+        Ok(())
+    }
+
+    /// As [`seal`](Self::seal), with a keystream from [`keystream`](Self::keystream) under this key; one
+    /// nonce's keystream serves one message, once.
+    ///
+    /// # Errors
+    /// [`AeadError::KeystreamTooShort`], and those of [`seal`](Self::seal).
+    pub fn seal_with_keystream(
+        &self,
+        aad: &[u8],
+        mut data: InOutBuf<'_, '_, u8>,
+        keystream: &[u8],
+    ) -> Result<[u8; TAG_BYTES], AeadError> {
+        let (head, keystream) = cut_keystream(keystream, aad, data.len())?;
+        let backend = self.ctr.backend();
+        let lengths = lengths(aad, data.len());
+        let mut y = self.hash.hash(backend, 0, aad);
+        // In pieces that stay in the first-level cache from the one step to the other.
+        for keystream in keystream.chunks(PIECE_BYTES) {
+            let (mut piece, rest) = data.split_at(keystream.len());
+            xor(keystream, piece.reborrow());
+            y = self.hash.hash(backend, y, piece.get_out());
+            data = rest;
+        }
+        let y = self.hash.times_h(backend, y ^ lengths);
+        Ok((y ^ u128::from_be_bytes(*head)).to_be_bytes())
+    }
+
+    /// As [`open`](Self::open), with a keystream from [`keystream`](Self::keystream) under this key and
+    /// the message's nonce.
+    ///
+    /// # Errors
+    /// [`AeadError::KeystreamTooShort`], and those of [`open`](Self::open).
+    pub fn open_with_keystream(
+        &self,
+        aad: &[u8],
+        mut data: InOutBuf<'_, '_, u8>,
+        keystream: &[u8],
+        tag: &[u8; TAG_BYTES],
+    ) -> Result<(), AeadError> {
+        let (head, keystream) = cut_keystream(keystream, aad, data.len())?;
+        let backend = self.ctr.backend();
+        let y = self.hash.hash(backend, 0, aad);
+        let y = self.hash.hash(backend, y, data.get_in());
+        let y = self.hash.times_h(backend, y ^ lengths(aad, data.len()));
+        if tags_match(&(y ^ u128::from_be_bytes(*head)).to_be_bytes(), tag) {
+            xor(keystream, data);
+            Ok(())
+        } else {
+            if !is_in_place(&mut data) {
+                data.get_out().fill(0);
+            }
+            Err(AeadError::AuthenticationFailed)
+        }
+    }
+
+    /// H, then its powers as they lie in memory. No other thread uses the key meanwhile.
+    #[cfg(debug_assertions)]
+    pub(crate) fn powers_of_h(&self) -> impl Iterator<Item = [u8; BLOCK_BYTES]> {
+        let h = core::iter::once(self.hash.h.to_ne_bytes());
+        #[cfg(target_arch = "x86_64")]
+        {
+            let has_powers = !matches!(self.backend(), Backend::Portable);
+            // SAFETY: no other thread uses the key, so none writes powers.
+            let powers = has_powers.then(|| unsafe { &*self.hash.powers.get() }.made());
+            h.chain(powers.into_iter().flatten())
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        h
+    }
+
+    /// The tag of a whole message, whose lengths have been checked.
+    #[inline(always)]
+    fn run<const OPEN: bool>(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Result<[u8; TAG_BYTES], AeadError> {
+        if let Ok(nonce) = <&[u8; NONCE_BYTES]>::try_from(nonce) {
+            let backend = self.ctr.backend();
+            by_backend!(backend, kernels(token) => {
+                let schedule = &self.ctr.schedule;
+                if data.len() <= kernels::SHORT_BYTES_MAX && aad.len() <= BLOCK_BYTES {
+                    let view = self.hash.short_view();
+                    return Ok(kernels::short::<OPEN>(token, schedule, view, nonce, aad, data));
+                }
+                let view = self.hash.view(backend, aad.len() + data.len());
+                if let Some(face) = self.face
+                    && data.len() >= CACHED_BYTES_MIN
+                {
+                    let j0 = j0_of(nonce);
+                    let tag = kernel::cached_message::<OPEN>(face, schedule, view, j0, aad, data);
+                    return Ok(tag.to_ne_bytes());
+                }
+                let tag = kernels::message::<OPEN>(token, schedule, view, j0_of(nonce), aad, data);
+                Ok(tag.to_ne_bytes())
+            }, else self.run_in_steps::<OPEN>(nonce, aad, data))
+        } else {
+            self.run_in_steps::<OPEN>(nonce, aad, data)
+        }
+    }
+
+    #[inline(never)]
+    fn run_in_steps<const OPEN: bool>(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Result<[u8; TAG_BYTES], AeadError> {
+        let mut message = self.begin(nonce, aad)?;
+        self.next::<OPEN>(&mut message, data)?;
+        Ok(self.finish(message))
+    }
+
+    #[cold]
+    fn take_back(&self, nonce: &[u8], mut data: InOutBuf<'_, '_, u8>) -> Result<(), AeadError> {
+        if is_in_place(&mut data) {
+            self.ctr.apply32(carry_32(self.j0(nonce)?, 1), 0, data);
+        } else {
+            data.get_out().fill(0);
+        }
+        Err(AeadError::AuthenticationFailed)
+    }
+
+    /// SP 800-38D, section 7.1, step 2.
+    fn j0(&self, nonce: &[u8]) -> Result<u128, AeadError> {
+        if let Ok(nonce) = nonce.try_into() {
+            return Ok(j0_of(nonce));
+        }
+        if nonce.is_empty() || nonce.len() as u64 > AAD_BYTES_MAX {
+            return Err(AeadError::InvalidNonceLength(nonce.len()));
+        }
+        let backend = self.ctr.backend();
+        let y = self.hash.hash(backend, 0, nonce);
+        let length = nonce.len() as u128 * 8;
+        Ok(self.hash.times_h(backend, y ^ length))
+    }
+}
+
+impl fmt::Debug for Gcm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Gcm").field(&self.ctr).finish()
+    }
+}
+
+#[inline(always)]
+fn j0_of(nonce: &[u8; NONCE_BYTES]) -> u128 {
+    let [head @ .., b8, b9, b10, b11] = *nonce;
+    let tail = u32::from_be_bytes([b8, b9, b10, b11]);
+    u128::from(u64::from_be_bytes(head)) << 64 | u128::from(tail) << 32 | 1
+}
+
+/// The last block that is hashed.
+fn lengths(aad: &[u8], bytes: usize) -> u128 {
+    (aad.len() as u128 * 8) << 64 | (bytes as u128 * 8)
+}
+
+#[inline(always)]
+pub(crate) fn check_lengths(aad_bytes: u64, bytes: u64) -> Result<(), AeadError> {
+    if bytes > MESSAGE_BYTES_MAX {
+        Err(AeadError::MessageTooLong {
+            bytes_max: MESSAGE_BYTES_MAX,
+        })
+    } else if aad_bytes > AAD_BYTES_MAX {
+        Err(AeadError::AadTooLong {
+            bytes_max: AAD_BYTES_MAX,
+        })
+    } else {
+        Ok(())
+    }
+}
+
+/// The head, and the keystream of the data.
+fn cut_keystream<'a>(
+    keystream: &'a [u8],
+    aad: &[u8],
+    bytes: usize,
+) -> Result<(&'a [u8; BLOCK_BYTES], &'a [u8]), AeadError> {
+    check_lengths(aad.len() as u64, bytes as u64)?;
+    keystream
+        .split_first_chunk()
+        .and_then(|(head, rest)| Some((head, rest.get(..bytes)?)))
+        .ok_or(AeadError::KeystreamTooShort {
+            bytes_min: Gcm::KEYSTREAM_HEAD_BYTES + bytes,
+        })
+}
+
+fn is_in_place(data: &mut InOutBuf<'_, '_, u8>) -> bool {
+    core::ptr::eq(data.get_in().as_ptr(), data.get_out().as_ptr())
+}
+
+/// Of a keystream made ahead, the bytes that are applied before they are hashed.
+const PIECE_BYTES: usize = 4096;
+/// A message of so many bytes fills a table of counter-mode caching.
+#[cfg(target_arch = "x86_64")]
+const CACHED_BYTES_MIN: usize = 12 << 10;

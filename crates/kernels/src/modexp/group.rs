@@ -1,0 +1,446 @@
+//! Up to eight lanes at work: what lies where in the workspace, windows of exponents, tables of powers.
+
+use core::fmt;
+
+use super::digits::{
+    BITS_READ_MAX, DIGIT_BITS, DIGIT_MASK, Digits, bits_of, digit_of, subtract_once,
+};
+use super::modulus::{Modulus, Width};
+use crate::x86_64::Ifma;
+use crate::x86_64::ifma::{Line, Montgomery, WINDOW, entry_lines, half, wipe_lines};
+
+/// The number of exponentiations that run at once.
+pub const LANES: usize = 8;
+
+/// Eight lanes at work. What it used of the workspace is wiped on drop.
+pub(super) struct Group<'a> {
+    montgomery: Montgomery,
+    pub(super) rooms: Rooms<'a>,
+    /// Some bits of each lane's exponent.
+    bits: Line,
+    /// Which entry of the table each lane wants.
+    index: Line,
+}
+
+/// The workspace, divided. A room has a line for each digit where nothing else is said.
+pub(super) struct Rooms<'a> {
+    /// After a line with -1 / modulus.
+    moduli: &'a mut [Line],
+    pub(super) square_of_r: &'a mut [Line],
+    /// What is squared and multiplied.
+    power: &'a mut [Line],
+    pub(super) factor: &'a mut [Line],
+    /// Two lines for each digit.
+    scratch: &'a mut [Line],
+    /// All lines of entry 0, then those of entry 1. For secret exponents, what is selected comes last.
+    table: &'a mut [Line],
+}
+
+impl<'a> Group<'a> {
+    /// With moduli of 1 in all lanes, which do no harm where a lane is not used.
+    pub(super) fn new(
+        ifma: Ifma,
+        width: Width,
+        workspace: &'a mut [Line],
+        lines: usize,
+    ) -> Result<Self, InvalidGroup> {
+        let digits = width.digits();
+        let workspace = workspace
+            .get_mut(..lines)
+            .ok_or(InvalidGroup::Workspace(lines))?;
+        let (moduli, rest) = workspace.split_at_mut(1 + digits);
+        let (square_of_r, rest) = rest.split_at_mut(digits);
+        let (power, rest) = rest.split_at_mut(digits);
+        let (factor, rest) = rest.split_at_mut(digits);
+        let (scratch, table) = rest.split_at_mut(2 * digits);
+        moduli.fill(Line::ZERO);
+        moduli[0] = Line([DIGIT_MASK; LANES]);
+        moduli[1] = Line([1; LANES]);
+        square_of_r.fill(Line::ZERO);
+        Ok(Self {
+            montgomery: Montgomery::new(ifma, digits),
+            rooms: Rooms {
+                moduli,
+                square_of_r,
+                power,
+                factor,
+                scratch,
+                table,
+            },
+            bits: Line::ZERO,
+            index: Line::ZERO,
+        })
+    }
+
+    pub(super) fn set_moduli<'m>(&mut self, moduli: impl Iterator<Item = &'m Modulus> + Clone) {
+        for (lane, modulus) in moduli.clone().enumerate() {
+            self.rooms.moduli[0].0[lane] = modulus.negative_inverse;
+            set_lane(&mut self.rooms.moduli[1..], lane, &modulus.digits);
+            set_lane(self.rooms.square_of_r, lane, &modulus.power);
+        }
+        if moduli.clone().any(|modulus| !modulus.is_prepared) {
+            self.prepare();
+            for (lane, modulus) in moduli.enumerate() {
+                if modulus.is_prepared {
+                    set_lane(self.rooms.square_of_r, lane, &modulus.power);
+                }
+            }
+        }
+    }
+
+    /// From 2 R to R^2, with R = 2^r: squares of 2^i R are 2^2i R, and a multiplication by 2^j makes
+    /// 2^(i + j) of 2^i R. In every width 2^j is below R / 2^8.
+    fn prepare(&mut self) {
+        let r = DIGIT_BITS * self.rooms.factor.len();
+        let squares = (2 * r).ilog2();
+        self.rooms.power.copy_from_slice(self.rooms.square_of_r);
+        for _ in 0..squares {
+            self.square();
+        }
+        let missing = 2 * r - (1 << squares);
+        self.rooms.factor.fill(Line::ZERO);
+        self.rooms.factor[missing / DIGIT_BITS] = Line([1 << (missing % DIGIT_BITS); LANES]);
+        self.multiply();
+        self.rooms.square_of_r.copy_from_slice(self.rooms.power);
+    }
+
+    /// The factor becomes a number for each lane, and 0 in those that are not used.
+    pub(super) fn set_factor<'b>(&mut self, bases: impl Iterator<Item = &'b [u8]>) {
+        self.rooms.factor.fill(Line::ZERO);
+        for (lane, base) in bases.enumerate() {
+            self.set_factor_lane(lane, base);
+        }
+    }
+
+    pub(super) fn set_factor_lane(&mut self, lane: usize, base: &[u8]) {
+        self.set_factor_lane_from(lane, base, 0);
+    }
+
+    /// Digits of the base from number `first` on.
+    fn set_factor_lane_from(&mut self, lane: usize, base: &[u8], first: usize) {
+        for (i, line) in self.rooms.factor.iter_mut().enumerate() {
+            line.0[lane] = digit_of(base, first + i);
+        }
+    }
+
+    pub(super) fn set_factor_to_one(&mut self) {
+        self.rooms.factor.fill(Line::ZERO);
+        self.rooms.factor[0] = Line([1; LANES]);
+    }
+
+    /// The power becomes the factor, in Montgomery's form.
+    pub(super) fn enter(&mut self) {
+        self.rooms.power.copy_from_slice(self.rooms.square_of_r);
+        self.multiply();
+    }
+
+    /// The power becomes a base for each lane, of up to twice the width, in Montgomery's form. All of
+    /// the table but its first entry is left as it is.
+    ///
+    /// With c = c1 R + c0, what is wanted, c R, is c0 R^2 / R + c1 R^3 / R. R^2 is below 5/4 N, as all
+    /// products are, c0 below R, and c1 below R / 2^8: the first term is below 9/4 N, the second
+    /// below 5/4 N, and their sum below the 8 N that a factor may be.
+    pub(super) fn begin_power<'b>(&mut self, bases: impl Iterator<Item = &'b [u8]> + Clone) {
+        let digits = self.rooms.factor.len();
+        let bytes = digits * DIGIT_BITS / 8;
+        let is_long = bases.clone().any(|base| base.len() > bytes);
+        if is_long {
+            self.rooms.factor.fill(Line::ZERO);
+            for (lane, base) in bases.clone().enumerate() {
+                self.set_factor_lane_from(lane, base, digits);
+            }
+            self.rooms.power.copy_from_slice(self.rooms.square_of_r);
+            self.square();
+            self.multiply();
+            self.store(0);
+        }
+        self.set_factor(bases);
+        self.enter();
+        if is_long {
+            let mut carry = Line::ZERO;
+            for (line, addend) in self.rooms.power.iter_mut().zip(&*self.rooms.table) {
+                for lane in 0..LANES {
+                    let (digit, addend) = (line.0[lane], addend.0[lane]);
+                    let sum = (digit & DIGIT_MASK) + (addend & DIGIT_MASK) + carry.0[lane];
+                    line.0[lane] = sum & DIGIT_MASK;
+                    carry.0[lane] = sum >> DIGIT_BITS;
+                }
+            }
+        }
+    }
+
+    /// The power becomes what it was to the power of an exponent for each lane, by the table that
+    /// `fill_table` has made of it.
+    pub(super) fn raise<'b>(&mut self, exponents: impl Iterator<Item = &'b [u8]> + Clone) {
+        let bytes = exponents.clone().map(<[u8]>::len).max();
+        let windows = (8 * bytes.unwrap_or(0)).div_ceil(WINDOW).max(1);
+        let chosen = entry_lines(self.rooms.power.len()) << WINDOW;
+        // Bits are read from exponents for many windows at once.
+        let windows_read = BITS_READ_MAX / WINDOW;
+        for number in (0..windows).rev() {
+            let later = number % windows_read;
+            if number + 1 == windows || later + 1 == windows_read {
+                let first = number - later;
+                for (exponent, lane) in exponents.clone().zip(&mut self.bits.0) {
+                    *lane = bits_of(exponent, WINDOW * first, WINDOW * windows_read);
+                }
+            }
+            for (index, lane) in self.index.0.iter_mut().zip(&self.bits.0) {
+                *index = lane >> (WINDOW * later) & ((1 << WINDOW) - 1);
+            }
+            if number + 1 == windows {
+                let (table, to) = self.rooms.table.split_at_mut(chosen);
+                self.montgomery.select(to, table, &self.index);
+                self.load_at(chosen);
+            } else {
+                for part in 0..WINDOW {
+                    self.square_and_select(part);
+                }
+                self.multiply_by_entry_at(chosen);
+            }
+        }
+    }
+
+    /// The power becomes what it is less than this entry of the table, modulo the moduli: with twice
+    /// the modulus added to the entry, since the power may be the greater one. That is below twice the
+    /// modulus and the entry below four times that, so the result is below six times.
+    pub(super) fn subtract_from(&mut self, entry: usize) {
+        let minuends = &self.rooms.table[entry * self.rooms.power.len()..];
+        let moduli = &self.rooms.moduli[1..];
+        let mut carry = [0; LANES];
+        for ((line, minuend), modulus) in self.rooms.power.iter_mut().zip(minuends).zip(moduli) {
+            for (lane, carry) in carry.iter_mut().enumerate() {
+                let (minuend, subtrahend) = (minuend.0[lane], line.0[lane]);
+                let sum = (minuend & DIGIT_MASK) + 2 * modulus.0[lane];
+                let sum = sum
+                    .wrapping_sub(subtrahend & DIGIT_MASK)
+                    .wrapping_add(*carry);
+                line.0[lane] = sum & DIGIT_MASK;
+                *carry = (sum.cast_signed() >> DIGIT_BITS).cast_unsigned();
+            }
+        }
+    }
+
+    /// The table becomes the powers of the power, from 0 on, as `multiply_by_entry` wants them.
+    ///
+    /// In a pair b is below 7/2 N, the most that `begin_power` leaves, and b / 2^(52 half) below 9/4 N:
+    /// twice N and a 32nd of 7/2 N. What is multiplied by a pair is therefore below 4 N.
+    pub(super) fn fill_table(&mut self) {
+        let digits = self.rooms.power.len();
+        let lines = entry_lines(digits);
+        self.store_at(lines);
+        self.set_factor_to_one();
+        self.enter();
+        self.store_at(0);
+        if lines > digits {
+            self.rooms.factor.fill(Line::ZERO);
+            self.rooms.factor[digits - half(digits)] = Line([1; LANES]);
+            for entry in [0, lines] {
+                self.load_at(entry);
+                self.multiply();
+                self.store_at(entry + digits);
+            }
+        }
+        for entry in (2 * lines..lines << WINDOW).step_by(lines) {
+            for part in (0..lines).step_by(digits) {
+                self.load_at(entry - lines + part);
+                self.multiply_by_entry_at(lines);
+                self.store_at(entry + part);
+            }
+        }
+    }
+
+    /// The power to the table, from this line on.
+    fn store_at(&mut self, line: usize) {
+        let digits = self.rooms.power.len();
+        self.rooms.table[line..][..digits].copy_from_slice(self.rooms.power);
+    }
+
+    /// The power from there.
+    fn load_at(&mut self, line: usize) {
+        let digits = self.rooms.power.len();
+        let table = &self.rooms.table[line..][..digits];
+        self.rooms.power.copy_from_slice(table);
+    }
+
+    fn multiply_by_entry_at(&mut self, line: usize) {
+        let Rooms {
+            moduli,
+            power,
+            scratch,
+            table,
+            ..
+        } = &mut self.rooms;
+        let entry = &table[line..][..entry_lines(power.len())];
+        self.montgomery
+            .multiply_by_entry(power, entry, moduli, scratch);
+    }
+
+    /// The power to this entry of a table whose entries have the digits alone.
+    pub(super) fn store(&mut self, entry: usize) {
+        self.store_at(entry * self.rooms.power.len());
+    }
+
+    /// The power from this entry of such a table.
+    fn load(&mut self, entry: usize) {
+        self.load_at(entry * self.rooms.power.len());
+    }
+
+    /// The power becomes, in each lane, the base or one.
+    pub(super) fn load_each(&mut self, is_base: impl Iterator<Item = bool>) {
+        self.load(BASE);
+        let one = &self.rooms.table[ONE * self.rooms.power.len()..];
+        for (lane, is_base) in is_base.enumerate() {
+            if !is_base {
+                for (line, one) in self.rooms.power.iter_mut().zip(one) {
+                    line.0[lane] = one.0[lane];
+                }
+            }
+        }
+    }
+
+    /// The power is multiplied, in each lane, by the base or one.
+    pub(super) fn multiply_each(&mut self, by_base: impl Iterator<Item = bool>) {
+        core::mem::swap(&mut self.rooms.power, &mut self.rooms.factor);
+        self.load_each(by_base);
+        core::mem::swap(&mut self.rooms.power, &mut self.rooms.factor);
+        self.multiply();
+    }
+
+    pub(super) fn square(&mut self) {
+        let Rooms {
+            moduli,
+            power,
+            scratch,
+            ..
+        } = &mut self.rooms;
+        self.montgomery.square(power, moduli, scratch);
+    }
+
+    pub(super) fn multiply(&mut self) {
+        let Rooms {
+            moduli,
+            power,
+            factor,
+            scratch,
+            ..
+        } = &mut self.rooms;
+        self.montgomery.multiply(power, factor, moduli, scratch);
+    }
+
+    /// As `square`. What is selected becomes, in each lane, the entry of the table that its index names,
+    /// when as many parts are done as a window has squares.
+    fn square_and_select(&mut self, part: usize) {
+        let Rooms {
+            moduli,
+            power,
+            scratch,
+            table,
+            ..
+        } = &mut self.rooms;
+        let (table, to) = table.split_at_mut(entry_lines(power.len()) << WINDOW);
+        self.montgomery
+            .square_and_select(power, moduli, scratch, to, table, &self.index, part);
+    }
+
+    /// The digits become the least number congruent to the power, which is below twice the modulus.
+    /// Those that the modulus has are returned.
+    pub(super) fn least<'d>(
+        &self,
+        lane: usize,
+        modulus: &Modulus,
+        digits: &'d mut Digits,
+    ) -> &'d [u64] {
+        let digits = &mut digits.0[..self.rooms.power.len()];
+        for (digit, line) in digits.iter_mut().zip(&*self.rooms.power) {
+            *digit = line.0[lane] & DIGIT_MASK;
+        }
+        subtract_once(digits, &modulus.digits[..digits.len()]);
+        digits
+    }
+}
+
+impl Drop for Group<'_> {
+    fn drop(&mut self) {
+        let Rooms {
+            moduli,
+            square_of_r,
+            power,
+            factor,
+            scratch,
+            table,
+        } = &mut self.rooms;
+        for room in [moduli, square_of_r, power, factor, scratch, table] {
+            wipe_lines(room);
+        }
+        wipe_lines(core::slice::from_mut(&mut self.bits));
+        wipe_lines(core::slice::from_mut(&mut self.index));
+    }
+}
+
+/// What lies between two exponentiations of a group. Wiped on drop.
+pub(super) struct Remainders<'a>(pub(super) &'a mut [Line]);
+
+impl<'a> Remainders<'a> {
+    pub(super) fn new(lines: &'a mut [Line]) -> Self {
+        lines.fill(Line::ZERO);
+        Self(lines)
+    }
+}
+
+impl Drop for Remainders<'_> {
+    fn drop(&mut self) {
+        wipe_lines(self.0);
+    }
+}
+
+pub(super) fn set_lane(lines: &mut [Line], lane: usize, digits: &[u64]) {
+    for (line, digit) in lines.iter_mut().zip(digits) {
+        line.0[lane] = *digit;
+    }
+}
+
+/// Why nothing was computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InvalidGroup {
+    /// No lanes, or more than [`LANES`].
+    Lanes(usize),
+    /// Two moduli were made for different widths.
+    Widths,
+    /// The workspace has fewer lines than this.
+    Workspace(usize),
+    /// The base of this lane has more than twice the bytes of the width.
+    Base(usize),
+    /// An exponent or the inverse of this lane has more bytes than the width.
+    Key(usize),
+    /// The result of this lane has no room for a number below the modulus.
+    Result(usize),
+}
+
+impl fmt::Display for InvalidGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lanes(lanes) => write!(f, "{lanes} lanes: use 1 to {LANES}"),
+            Self::Widths => f.write_str("moduli of two widths: group them by width"),
+            Self::Workspace(lines) => write!(f, "the workspace needs {lines} lines"),
+            Self::Base(lane) => write!(
+                f,
+                "the base of lane {lane} is longer than twice the width: reduce it, or remove zeros"
+            ),
+            Self::Key(lane) => write!(
+                f,
+                "dp, dq or qinv of lane {lane} is longer than the width: remove zeros, or reduce it"
+            ),
+            Self::Result(lane) => write!(
+                f,
+                "the result of lane {lane} is shorter than the modulus: use a longer buffer"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for InvalidGroup {}
+
+/// Entries of the table where the exponent is public.
+pub(super) const ONE: usize = 0;
+pub(super) const BASE: usize = 1;

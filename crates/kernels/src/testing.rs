@@ -1,0 +1,126 @@
+//! What the tests of this crate see inside of keys, messages and arithmetic. A release build has
+//! none of it.
+//!
+//! The tests are one program over the compiled library, so that kernels are compiled once.
+
+use crate::aead::AeadError;
+use crate::aes::Ctr;
+use crate::cbc::Cbc;
+use crate::gcm::{self, Gcm};
+use crate::poly1305::{Element, OneTimeKey};
+#[cfg(target_arch = "x86_64")]
+use crate::{
+    aes::CachedCtr,
+    modexp::{Line, Modulus},
+    sbox,
+};
+use crate::{chacha20_poly1305, portable};
+
+/// Round keys as they lie in memory.
+pub type RoundKeys = [[u32; 4]; 15];
+
+/// The round keys of a key.
+pub fn round_keys(ctr: &Ctr) -> &RoundKeys {
+    &ctr.schedule.round_keys
+}
+
+/// The round keys of both directions.
+pub fn cbc_round_keys(cbc: &Cbc) -> [&RoundKeys; 2] {
+    [&cbc.schedule.round_keys, &cbc.inverse.round_keys]
+}
+
+/// The key without its cache.
+#[cfg(target_arch = "x86_64")]
+pub fn uncached(ctr: &CachedCtr) -> &Ctr {
+    &ctr.ctr
+}
+
+/// The table of counter-mode caching.
+#[cfg(target_arch = "x86_64")]
+pub fn cached_states(ctr: &CachedCtr) -> &[[u8; 16]] {
+    &ctr.table.states
+}
+
+/// The cipher of a GCM key.
+pub fn gcm_cipher(gcm: &Gcm) -> &Ctr {
+    &gcm.ctr
+}
+
+/// H, then its powers as they lie in memory. No other thread uses the key meanwhile.
+pub fn powers_of_h(gcm: &Gcm) -> impl Iterator<Item = [u8; 16]> {
+    gcm.powers_of_h()
+}
+
+/// The first counter block of a message, which tests set to one that wraps early.
+pub fn gcm_j0(message: &mut gcm::Message) -> &mut u128 {
+    &mut message.j0
+}
+
+/// GHASH so far.
+pub fn gcm_hash(message: &gcm::Message) -> u128 {
+    message.y
+}
+
+/// Bytes of a message so far, which tests set to as many as would take days.
+pub fn gcm_bytes(message: &mut gcm::Message) -> &mut u64 {
+    &mut message.bytes
+}
+
+/// Whether a message may have such lengths.
+///
+/// # Errors
+/// Those of [`Gcm::seal`].
+pub fn check_gcm_lengths(aad_bytes: u64, bytes: u64) -> Result<(), AeadError> {
+    gcm::check_lengths(aad_bytes, bytes)
+}
+
+/// Bytes of a message so far, which tests set to as many as would take days.
+pub fn chacha20_poly1305_bytes(message: &mut chacha20_poly1305::Message) -> &mut u64 {
+    message.bytes_mut()
+}
+
+/// Poly1305 of `message`, whole blocks.
+pub fn poly1305(key: &[u8; 32], message: &[u8]) -> [u8; 16] {
+    let one_time = OneTimeKey::new(key);
+    one_time.tag(Element::ZERO.absorb_padded(&one_time.r, message))
+}
+
+/// Poly1305 of two parts, whole blocks, whose values a power of r joins.
+pub fn poly1305_in_parts(key: &[u8; 32], first: &[u8], second: &[u8]) -> [u8; 16] {
+    let one_time = OneTimeKey::new(key);
+    let power = Element::power(&one_time.r, second.len() as u64 / 16);
+    let value = Element::ZERO
+        .absorb_padded(&one_time.r, first)
+        .times(power)
+        .plus(Element::ZERO.absorb_padded(&one_time.r, second));
+    one_time.tag(value)
+}
+
+/// SubWord by the circuit.
+#[cfg(target_arch = "x86_64")]
+pub fn sub_word_by_circuit(word: u32) -> u32 {
+    sbox::sub_word(word)
+}
+
+/// SubWord by the reference.
+pub fn sub_word(word: u32) -> u32 {
+    portable::aes::sub_word(word)
+}
+
+/// A line of these digits.
+#[cfg(target_arch = "x86_64")]
+pub fn line(digits: [u64; 8]) -> Line {
+    Line(digits)
+}
+
+/// The digits of a line.
+#[cfg(target_arch = "x86_64")]
+pub fn digits(line: &Line) -> [u64; 8] {
+    line.0
+}
+
+/// A modulus and what is computed out of it.
+#[cfg(target_arch = "x86_64")]
+pub fn secrets(modulus: &Modulus) -> impl Iterator<Item = u64> {
+    modulus.secrets()
+}

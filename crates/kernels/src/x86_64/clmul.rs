@@ -1,0 +1,323 @@
+//! Carry-less multiplication on one to four blocks, and sums of products.
+
+use core::arch::x86_64::*;
+
+use super::lanes::Lanes;
+
+/// Carry-less multiplication of blocks, and parts of a register, for GHASH.
+///
+/// # Safety
+/// As [`Lanes`].
+pub(super) trait Clmul: Lanes {
+    /// In each block the product of two halves: bit 0 of `HALVES` picks that of `self`, bit 4 that
+    /// of `other`.
+    unsafe fn multiply<const HALVES: i32>(self, other: Self) -> Self;
+    /// Exchanges the halves of each block.
+    unsafe fn swap_halves(self) -> Self;
+    /// `block` first, zeros behind.
+    unsafe fn first(block: __m128i) -> Self;
+    /// The first block.
+    unsafe fn low(self) -> __m128i;
+    /// The XOR of the blocks.
+    unsafe fn fold(self) -> __m128i;
+    /// The sum of two products of single blocks, and zeros in blocks beyond.
+    unsafe fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self>;
+    /// Reads `bytes` bytes (at most a block), zeros behind, touching no byte beyond.
+    #[inline(always)]
+    unsafe fn load_block(from: *const u8, bytes: usize) -> __m128i {
+        // SAFETY: as the trait demands.
+        unsafe {
+            if bytes == __m128i::BYTES {
+                __m128i::load(from)
+            } else {
+                __m128i::load_partial(from, bytes)
+            }
+        }
+    }
+    /// Reads `bytes` bytes (less than `BYTES`), zeros behind, touching no byte beyond.
+    unsafe fn load_partial(from: *const u8, bytes: usize) -> Self;
+    /// Writes the first `bytes` bytes (less than `BYTES`), touching no byte beyond.
+    unsafe fn store_partial(self, to: *mut u8, bytes: usize);
+    /// The first `bytes` bytes (less than `BYTES`), zeros behind.
+    #[inline(always)]
+    unsafe fn keep(self, bytes: usize) -> Self {
+        // SAFETY: as the trait demands; a register from any of the first 65 bytes on is in MASK.
+        unsafe { self.and(Self::load(MASK.as_ptr().add(64 - bytes))) }
+    }
+    unsafe fn and(self, other: Self) -> Self;
+}
+
+/// A sum of products, not reduced, each of four multiplications: what few blocks lose by that
+/// against Karatsuba's three, they gain in latency.
+#[derive(Clone, Copy)]
+pub(super) struct Sum<V> {
+    pub(super) low: V,
+    pub(super) middle: V,
+    pub(super) high: V,
+}
+
+impl<V: Clmul> Sum<V> {
+    /// The products block by block.
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled in the caller of this and the other methods.
+    #[inline(always)]
+    pub(super) unsafe fn of(a: V, b: V) -> Self {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            Self {
+                low: a.multiply::<0x00>(b),
+                middle: a.multiply::<0x10>(b).xor(a.multiply::<0x01>(b)),
+                high: a.multiply::<0x11>(b),
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(super) unsafe fn plus(self, other: Self) -> Self {
+        // SAFETY: as `of` demands.
+        unsafe {
+            Self {
+                low: self.low.xor(other.low),
+                middle: self.middle.xor(other.middle),
+                high: self.high.xor(other.high),
+            }
+        }
+    }
+}
+
+static MASK: [u8; 128] = {
+    let mut mask = [0; 128];
+    let mut i = 0;
+    while i < 64 {
+        mask[i] = 0xff;
+        i += 1;
+    }
+    mask
+};
+
+// SAFETY (this and the next two implementations): as those of `Lanes`.
+impl Clmul for __m128i {
+    #[inline(always)]
+    unsafe fn multiply<const HALVES: i32>(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm_clmulepi64_si128::<HALVES>(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn swap_halves(self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm_shuffle_epi32::<0x4e>(self) }
+    }
+    #[inline(always)]
+    unsafe fn first(block: __m128i) -> Self {
+        block
+    }
+    #[inline(always)]
+    unsafe fn low(self) -> __m128i {
+        self
+    }
+    #[inline(always)]
+    unsafe fn fold(self) -> __m128i {
+        self
+    }
+    #[inline(always)]
+    unsafe fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self> {
+        // SAFETY: as the trait demands.
+        unsafe { Sum::of(a[0], b[0]).plus(Sum::of(a[1], b[1])) }
+    }
+    /// By way of general registers, in pieces that may overlap.
+    #[inline(always)]
+    unsafe fn load_partial(from: *const u8, bytes: usize) -> Self {
+        // SAFETY: as the trait demands; each piece lies within `bytes`.
+        unsafe {
+            let (mut low, mut high) = (0, 0);
+            if bytes >= 8 {
+                low = from.cast::<u64>().read_unaligned();
+                if bytes > 8 {
+                    let last = from.add(bytes - 8).cast::<u64>().read_unaligned();
+                    high = last >> (8 * (16 - bytes));
+                }
+            } else if bytes >= 4 {
+                let last = from.add(bytes - 4).cast::<u32>().read_unaligned();
+                low = u64::from(from.cast::<u32>().read_unaligned())
+                    | u64::from(last) << (8 * (bytes - 4));
+            } else if bytes > 0 {
+                let (middle, last) = (bytes / 2, bytes - 1);
+                low = u64::from(*from)
+                    | u64::from(*from.add(middle)) << (8 * middle)
+                    | u64::from(*from.add(last)) << (8 * last);
+            }
+            _mm_set_epi64x(high as i64, low as i64)
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_partial(self, to: *mut u8, bytes: usize) {
+        // SAFETY: as the trait demands; each piece lies within `bytes`.
+        unsafe {
+            let low = _mm_cvtsi128_si64(self) as u64;
+            if bytes >= 8 {
+                to.cast::<u64>().write_unaligned(low);
+                if bytes > 8 {
+                    let high = _mm_extract_epi64::<1>(self) as u64;
+                    let last = low >> (8 * (bytes - 8)) | high << (8 * (16 - bytes));
+                    to.add(bytes - 8).cast::<u64>().write_unaligned(last);
+                }
+            } else if bytes >= 4 {
+                to.cast::<u32>().write_unaligned(low as u32);
+                let last = (low >> (8 * (bytes - 4))) as u32;
+                to.add(bytes - 4).cast::<u32>().write_unaligned(last);
+            } else if bytes > 0 {
+                let (middle, last) = (bytes / 2, bytes - 1);
+                *to = low as u8;
+                *to.add(middle) = (low >> (8 * middle)) as u8;
+                *to.add(last) = (low >> (8 * last)) as u8;
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm_and_si128(self, other) }
+    }
+}
+
+impl Clmul for __m256i {
+    #[inline(always)]
+    unsafe fn multiply<const HALVES: i32>(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_clmulepi64_epi128::<HALVES>(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn swap_halves(self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_shuffle_epi32::<0x4e>(self) }
+    }
+    #[inline(always)]
+    unsafe fn first(block: __m128i) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_zextsi128_si256(block) }
+    }
+    #[inline(always)]
+    unsafe fn low(self) -> __m128i {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_castsi256_si128(self) }
+    }
+    #[inline(always)]
+    unsafe fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self> {
+        // SAFETY: as the trait demands.
+        unsafe { Sum::of(_mm256_set_m128i(a[1], a[0]), _mm256_set_m128i(b[1], b[0])) }
+    }
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_and_si256(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn fold(self) -> __m128i {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_castsi256_si128(self).xor(_mm256_extracti128_si256::<1>(self)) }
+    }
+    #[inline(always)]
+    unsafe fn load_partial(from: *const u8, bytes: usize) -> Self {
+        // SAFETY: as the trait demands; the low half is read whole where there are as many bytes.
+        unsafe {
+            if bytes >= 16 {
+                let low = _mm256_zextsi128_si256(__m128i::load(from));
+                let high = __m128i::load_partial(from.add(16), bytes - 16);
+                _mm256_inserti128_si256::<1>(low, high)
+            } else {
+                _mm256_zextsi128_si256(__m128i::load_partial(from, bytes))
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_partial(self, to: *mut u8, bytes: usize) {
+        // SAFETY: as the trait demands; the low half is written whole where there are as many
+        // bytes.
+        unsafe {
+            let low = _mm256_castsi256_si128(self);
+            if bytes >= 16 {
+                low.store(to);
+                let high = _mm256_extracti128_si256::<1>(self);
+                high.store_partial(to.add(16), bytes - 16);
+            } else {
+                low.store_partial(to, bytes);
+            }
+        }
+    }
+}
+
+impl Clmul for __m512i {
+    #[inline(always)]
+    unsafe fn multiply<const HALVES: i32>(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_clmulepi64_epi128::<HALVES>(self, other) }
+    }
+    #[inline(always)]
+    unsafe fn swap_halves(self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_shuffle_epi32::<0x4e>(self) }
+    }
+    #[inline(always)]
+    unsafe fn first(block: __m128i) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_zextsi128_si512(block) }
+    }
+    #[inline(always)]
+    unsafe fn low(self) -> __m128i {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_castsi512_si128(self) }
+    }
+    #[inline(always)]
+    unsafe fn fold(self) -> __m128i {
+        // SAFETY: as the trait demands.
+        unsafe {
+            let low = _mm512_castsi512_si256(self);
+            low.xor(_mm512_extracti64x4_epi64::<1>(self)).fold()
+        }
+    }
+    /// On half the width: the other half of the pipes is left to AES.
+    #[inline(always)]
+    unsafe fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self> {
+        // SAFETY: as the trait demands.
+        unsafe {
+            let sum = __m256i::two_products(a, b);
+            Sum {
+                low: _mm512_zextsi256_si512(sum.low),
+                middle: _mm512_zextsi256_si512(sum.middle),
+                high: _mm512_zextsi256_si512(sum.high),
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn load_block(from: *const u8, bytes: usize) -> __m128i {
+        // SAFETY: as the trait demands; bytes that the mask leaves out are not touched.
+        unsafe { _mm_maskz_loadu_epi8(first_bits(bytes) as __mmask16, from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn load_partial(from: *const u8, bytes: usize) -> Self {
+        // SAFETY: as in `load_block`.
+        unsafe { _mm512_maskz_loadu_epi8(first_bits(bytes), from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store_partial(self, to: *mut u8, bytes: usize) {
+        // SAFETY: as in `load_block`.
+        unsafe { _mm512_mask_storeu_epi8(to.cast(), first_bits(bytes), self) }
+    }
+    #[inline(always)]
+    unsafe fn keep(self, bytes: usize) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_maskz_mov_epi8(first_bits(bytes), self) }
+    }
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { _mm512_and_si512(self, other) }
+    }
+}
+
+/// Ones below bit `n`, less than 64.
+#[inline(always)]
+fn first_bits(n: usize) -> u64 {
+    (1 << n) - 1
+}

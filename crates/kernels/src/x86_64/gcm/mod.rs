@@ -1,0 +1,364 @@
+//! AES-GCM in one pass for every register width, written once over [`Clmul`]: while a group of
+//! registers goes through the AES rounds, GHASH takes the group before (sealing) or the same one
+//! (opening), a register after each round or two.
+//!
+//! The limit on Zen 4, in cycles for 512 bits under AES-256: 14 for the rounds, 3 for the products
+//! beside them (see [`super::ghash`]), and about 1.5 for the other arithmetic, which cannot be kept
+//! off the pipes of AES altogether. Measured: 19.5, with the reductions; 18.4 with
+//! [counter-mode caching](cache), which takes 2 rounds away and adds a load.
+
+mod cache;
+mod pass;
+mod source;
+
+use core::arch::x86_64::*;
+
+use inout::InOutBuf;
+
+pub(crate) use cache::CACHED_ALIGN;
+use cache::{Cached, Table};
+use pass::{SHORT_REGISTERS_MAX, block, hash, message, number, short, update};
+use source::Counters;
+
+use super::ghash::{self, Powers, View};
+use super::lanes::Lanes;
+use super::{AesNi, Face, Vaes256, Vaes512};
+use crate::aead::NONCE_BYTES;
+use crate::key::{BLOCK_BYTES, KeySize, Schedule};
+
+macro_rules! backend {
+    ($module:ident, $token:ty, $lanes:ty, $unroll:literal, $features:literal, $counter:ident) => {
+        pub(crate) mod $module {
+            use super::*;
+
+            /// Makes the short table out of H.
+            pub(crate) fn make_short(_: $token, powers: &mut Powers, h: u128) {
+                #[target_feature(enable = $features)]
+                unsafe fn inner(powers: *mut Powers, h: u128) {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    unsafe { ghash::make_short::<$lanes>(powers, h) }
+                }
+                // SAFETY: the token proves the features; the reference is exclusive.
+                unsafe { inner(powers, h) }
+            }
+
+            /// Makes what the middle table has beyond the short one.
+            ///
+            /// # Safety
+            /// The short one has been made; no other code uses any of the other powers.
+            pub(crate) unsafe fn make_middle(_: $token, powers: *mut Powers) {
+                #[target_feature(enable = $features)]
+                unsafe fn inner(powers: *mut Powers) {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    unsafe { ghash::make_middle::<$lanes>(powers) }
+                }
+                // SAFETY: the token proves the features; the rest as the caller vouches.
+                unsafe { inner(powers) }
+            }
+
+            /// Makes what the long table has beyond the middle one.
+            ///
+            /// # Safety
+            /// The middle one has been made; no other code uses any of the other powers.
+            pub(crate) unsafe fn make_long(_: $token, powers: *mut Powers) {
+                #[target_feature(enable = $features)]
+                unsafe fn inner(powers: *mut Powers) {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    unsafe { ghash::make_long::<$lanes>(powers) }
+                }
+                // SAFETY: the token proves the features; the rest as the caller vouches.
+                unsafe { inner(powers) }
+            }
+
+            /// The product of two elements of POLYVAL's field.
+            pub(crate) fn times(_: $token, a: u128, b: u128) -> u128 {
+                #[target_feature(enable = $features)]
+                unsafe fn inner(a: u128, b: u128) -> u128 {
+                    // SAFETY: the features are enabled here.
+                    unsafe { number(ghash::times(block(a), block(b))) }
+                }
+                // SAFETY: the token proves the features.
+                unsafe { inner(a, b) }
+            }
+
+            /// GHASH of `data`, filled with zeros to a block, from `y` on.
+            pub(crate) fn hash(_: $token, view: View, y: u128, data: &[u8]) -> u128 {
+                #[target_feature(enable = $features)]
+                unsafe fn inner(view: View, y: u128, data: &[u8]) -> u128 {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    unsafe { super::hash::<$lanes>(view, y, data.as_ptr(), data.len()) }
+                }
+                // SAFETY: the token proves the features; a view is good by itself.
+                unsafe { inner(view, y, data) }
+            }
+
+            /// CTR over `data`, in which the low 32 bits of `counter` do not wrap, and GHASH of the
+            /// ciphertext from `y` on.
+            pub(crate) fn update<const OPEN: bool>(
+                _: $token,
+                schedule: &Schedule,
+                view: View,
+                y: u128,
+                counter: u128,
+                data: InOutBuf<'_, '_, u8>,
+            ) -> u128 {
+                #[target_feature(enable = $features)]
+                unsafe fn rounds<const R: usize, const OPEN: bool>(
+                    schedule: &Schedule,
+                    view: View,
+                    y: u128,
+                    counter: u128,
+                    from: *const u8,
+                    to: *mut u8,
+                    bytes: usize,
+                ) -> u128 {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    unsafe {
+                        let source = Counters(<$lanes>::counters(counter));
+                        super::update::<$lanes, _, R, $unroll, OPEN>(
+                            schedule, view, source, y, from, to, bytes,
+                        )
+                    }
+                }
+                #[cfg(debug_assertions)]
+                crate::dispatch::aes::$counter.hit();
+                let bytes = data.len();
+                let (from, to) = data.into_raw();
+                let f = match schedule.size {
+                    KeySize::Aes128 => rounds::<10, OPEN>,
+                    KeySize::Aes192 => rounds::<12, OPEN>,
+                    KeySize::Aes256 => rounds::<14, OPEN>,
+                };
+                // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
+                // `from` and writable at `to`, the same or apart; a view is good by itself.
+                unsafe { f(schedule, view, y, counter, from, to, bytes) }
+            }
+
+            /// Bytes of data in the longest message for [`short`].
+            pub(crate) const SHORT_BYTES_MAX: usize = SHORT_REGISTERS_MAX * <$lanes>::BYTES;
+
+            /// A whole message under a nonce of 12 bytes, to its tag: at most [`SHORT_BYTES_MAX`]
+            /// of data and a block of associated data.
+            #[inline(always)]
+            pub(crate) fn short<const OPEN: bool>(
+                _: $token,
+                schedule: &Schedule,
+                view: View,
+                nonce: &[u8; NONCE_BYTES],
+                aad: &[u8],
+                data: InOutBuf<'_, '_, u8>,
+            ) -> [u8; BLOCK_BYTES] {
+                #[target_feature(enable = $features)]
+                #[expect(clippy::too_many_arguments, reason = "each in a register")]
+                unsafe fn rounds<const R: usize, const OPEN: bool>(
+                    schedule: &Schedule,
+                    view: View,
+                    nonce: &[u8; NONCE_BYTES],
+                    aad: &[u8],
+                    from: *const u8,
+                    to: *mut u8,
+                    bytes: usize,
+                    tag: &mut [u8; BLOCK_BYTES],
+                ) {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    unsafe {
+                        macro_rules! of {
+                            ($registers:literal) => {
+                                super::short::<$lanes, R, OPEN, $registers>(
+                                    schedule, view, nonce, aad, from, to, bytes, tag,
+                                )
+                            };
+                        }
+                        match bytes.div_ceil(<$lanes>::BYTES) {
+                            0 => of!(0),
+                            1 => of!(1),
+                            2 => of!(2),
+                            3 => of!(3),
+                            _ => of!(4),
+                        }
+                    }
+                }
+                debug_assert!(data.len() <= SHORT_BYTES_MAX && aad.len() <= BLOCK_BYTES);
+                #[cfg(debug_assertions)]
+                crate::dispatch::aes::$counter.hit();
+                let bytes = data.len();
+                let (from, to) = data.into_raw();
+                let mut tag = [0; BLOCK_BYTES];
+                // SAFETY: as in `update`; the message is short.
+                unsafe {
+                    match schedule.size {
+                        KeySize::Aes128 => rounds::<10, OPEN>(
+                            schedule, view, nonce, aad, from, to, bytes, &mut tag,
+                        ),
+                        KeySize::Aes192 => rounds::<12, OPEN>(
+                            schedule, view, nonce, aad, from, to, bytes, &mut tag,
+                        ),
+                        KeySize::Aes256 => rounds::<14, OPEN>(
+                            schedule, view, nonce, aad, from, to, bytes, &mut tag,
+                        ),
+                    }
+                }
+                tag
+            }
+
+            /// A whole message under a nonce of 12 bytes: the tag.
+            #[inline(always)]
+            pub(crate) fn message<const OPEN: bool>(
+                _: $token,
+                schedule: &Schedule,
+                view: View,
+                j0: u128,
+                aad: &[u8],
+                data: InOutBuf<'_, '_, u8>,
+            ) -> u128 {
+                #[target_feature(enable = $features)]
+                unsafe fn rounds<const R: usize, const OPEN: bool>(
+                    schedule: &Schedule,
+                    view: View,
+                    j0: u128,
+                    aad: &[u8],
+                    from: *const u8,
+                    to: *mut u8,
+                    bytes: usize,
+                ) -> u128 {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    unsafe {
+                        let source = Counters(<$lanes>::counters(j0.wrapping_add(1)));
+                        super::message::<$lanes, _, R, $unroll, OPEN>(
+                            schedule, view, source, j0, aad, from, to, bytes,
+                        )
+                    }
+                }
+                #[cfg(debug_assertions)]
+                crate::dispatch::aes::$counter.hit();
+                let bytes = data.len();
+                let (from, to) = data.into_raw();
+                // SAFETY: as in `update`.
+                unsafe {
+                    match schedule.size {
+                        KeySize::Aes128 => {
+                            rounds::<10, OPEN>(schedule, view, j0, aad, from, to, bytes)
+                        }
+                        KeySize::Aes192 => {
+                            rounds::<12, OPEN>(schedule, view, j0, aad, from, to, bytes)
+                        }
+                        KeySize::Aes256 => {
+                            rounds::<14, OPEN>(schedule, view, j0, aad, from, to, bytes)
+                        }
+                    }
+                }
+            }
+        }
+    };
+}
+
+backend!(
+    aes_ni,
+    AesNi,
+    __m128i,
+    8,
+    "aes,pclmulqdq,sse4.1",
+    GCM_AES_NI
+);
+backend!(
+    vaes256,
+    Vaes256,
+    __m256i,
+    8,
+    "aes,vaes,pclmulqdq,vpclmulqdq,avx2",
+    GCM_VAES256
+);
+backend!(
+    vaes512,
+    Vaes512,
+    __m512i,
+    8,
+    "aes,vaes,pclmulqdq,vpclmulqdq,avx512f,avx512bw,avx512vl",
+    GCM_VAES512
+);
+
+/// As [`vaes512::message`], with counter-mode caching.
+#[inline(never)]
+pub(crate) fn cached_message<const OPEN: bool>(
+    face: Face,
+    schedule: &Schedule,
+    view: View,
+    j0: u128,
+    aad: &[u8],
+    data: InOutBuf<'_, '_, u8>,
+) -> u128 {
+    #[target_feature(enable = "aes,vaes,pclmulqdq,vpclmulqdq,avx512f,avx512bw,avx512vl")]
+    #[expect(clippy::too_many_arguments, reason = "each in a register")]
+    unsafe fn rounds<const R: usize, const OPEN: bool>(
+        schedule: &Schedule,
+        view: View,
+        source: Cached,
+        j0: u128,
+        aad: &[u8],
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+    ) -> u128 {
+        // SAFETY: the features are enabled here; the rest as the caller vouches.
+        unsafe {
+            message::<__m512i, _, R, 8, OPEN>(schedule, view, source, j0, aad, from, to, bytes)
+        }
+    }
+    #[cfg(debug_assertions)]
+    crate::dispatch::aes::GCM_FACE.hit();
+    let bytes = data.len();
+    let (from, to) = data.into_raw();
+    let f = match schedule.size {
+        KeySize::Aes128 => rounds::<10, OPEN>,
+        KeySize::Aes192 => rounds::<12, OPEN>,
+        KeySize::Aes256 => rounds::<14, OPEN>,
+    };
+    let mut table = Table::new();
+    let source = Cached::new(&mut table, j0.wrapping_add(1));
+    // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at `from` and
+    // writable at `to`, the same or apart; a view is good by itself, and the table outlives the
+    // call.
+    let tag = unsafe { f(schedule, view, source, j0, aad, from, to, bytes) };
+    table.wipe(face);
+    tag
+}
+
+/// As [`vaes512::update`], with counter-mode caching. `counter` is 2 and a multiple of 32 blocks.
+#[inline(never)]
+pub(crate) fn cached_update<const OPEN: bool>(
+    face: Face,
+    schedule: &Schedule,
+    view: View,
+    y: u128,
+    counter: u128,
+    data: InOutBuf<'_, '_, u8>,
+) -> u128 {
+    #[target_feature(enable = "aes,vaes,pclmulqdq,vpclmulqdq,avx512f,avx512bw,avx512vl")]
+    unsafe fn rounds<const R: usize, const OPEN: bool>(
+        schedule: &Schedule,
+        view: View,
+        source: Cached,
+        y: u128,
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+    ) -> u128 {
+        // SAFETY: the features are enabled here; the rest as the caller vouches.
+        unsafe { update::<__m512i, _, R, 8, OPEN>(schedule, view, source, y, from, to, bytes) }
+    }
+    #[cfg(debug_assertions)]
+    crate::dispatch::aes::GCM_FACE.hit();
+    let bytes = data.len();
+    let (from, to) = data.into_raw();
+    let f = match schedule.size {
+        KeySize::Aes128 => rounds::<10, OPEN>,
+        KeySize::Aes192 => rounds::<12, OPEN>,
+        KeySize::Aes256 => rounds::<14, OPEN>,
+    };
+    let mut table = Table::new();
+    let source = Cached::new(&mut table, counter);
+    // SAFETY: as in `cached_message`.
+    let y = unsafe { f(schedule, view, source, y, from, to, bytes) };
+    table.wipe(face);
+    y
+}

@@ -1,0 +1,407 @@
+//! CTR and GHASH in one pass over a message, for every register width.
+
+use core::arch::{asm, x86_64::*};
+
+use super::source::Source;
+use crate::aead::NONCE_BYTES;
+use crate::key::{BLOCK_BYTES, Schedule};
+use crate::x86_64::aes::{anew, round_key};
+use crate::x86_64::clmul::{Clmul, Sum};
+use crate::x86_64::ghash::{Hash, View};
+use crate::x86_64::lanes::Lanes;
+
+/// The block for every round but the last of `$rounds`, from the one after `$passed`. Written out,
+/// so that states and sums stay in registers: the compiler does not unroll a loop of such a size,
+/// and spills the round keys.
+macro_rules! each_round {
+    ($round:ident of $rounds:ident after $passed:expr => $body:block) => {
+        each_round!(@ $round $rounds ($passed) $body 1 2 3 4 5 6 7 8 9 10 11 12 13)
+    };
+    (@ $round:ident $rounds:ident ($passed:expr) $body:block $($i:literal)+) => {
+        $(if $i > $passed && $i < $rounds {
+            let $round: usize = $i;
+            $body
+        })+
+    };
+}
+
+/// A message of `N` registers, the last of which may be begun, or of none: what does not wait for
+/// AES first, then all blocks of keystream side by side, and a single reduction.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
+/// at `to`, the same place or one that does not overlap; they are more than `N - 1` registers and
+/// at most `N`, and `aad` at most a block.
+#[expect(clippy::too_many_arguments, reason = "each in a register")]
+#[inline(always)]
+pub(super) unsafe fn short<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
+    schedule: &Schedule,
+    view: View,
+    nonce: &[u8; NONCE_BYTES],
+    aad: &[u8],
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+    tag: &mut [u8; BLOCK_BYTES],
+) {
+    // SAFETY: as the caller vouches; a message has two blocks beside the data, and the short
+    // powers reach that far; the counters of `N` registers are in the table.
+    unsafe {
+        let blocks = bytes.div_ceil(BLOCK_BYTES);
+        let begun = state_of(nonce, round_key(schedule, 0));
+        let counters = FIRST_COUNTERS.0.as_ptr();
+        let mut mask = begun.xor(__m128i::load(counters.add(16 * SHORT_BLOCKS_MAX)));
+        let mut states = [V::splat(begun); N];
+        for (i, state) in states.iter_mut().enumerate() {
+            *state = state.xor(V::load(counters.add(i * V::BYTES)));
+        }
+        let lengths = _mm_set_epi64x(aad.len() as i64 * 8, bytes as i64 * 8);
+        let aad = V::load_block(aad.as_ptr(), aad.len()).swap_bytes();
+        let powers = [view.powers::<__m128i>(blocks + 2), view.powers(1)];
+        let mut sum = V::two_products([aad, lengths], powers);
+        each_round!(round of R after 0 => {
+            let key = round_key::<V>(schedule, round);
+            for state in &mut states {
+                *state = state.round(key);
+            }
+            mask = mask.round(key.low());
+        });
+        let key = round_key::<V>(schedule, R);
+        for (i, state) in states.iter().enumerate() {
+            let done = i * V::BYTES;
+            let (from, to) = (from.add(done), to.add(done));
+            let ciphertext = if i == N - 1 && bytes < N * V::BYTES {
+                let input = V::load_partial(from, bytes - done);
+                let output = state.last_round(key).xor(input).keep(bytes - done);
+                output.store_partial(to, bytes - done);
+                if OPEN { input } else { output }
+            } else {
+                let input = V::load(from);
+                let output = state.last_round(key.xor(input));
+                output.store(to);
+                if OPEN { input } else { output }
+            };
+            let powers = view.powers::<V>(blocks + 1 - i * V::BLOCKS);
+            sum = sum.plus(Sum::of(ciphertext.swap_bytes(), powers));
+        }
+        let mask = mask.last_round(key.low());
+        sum.reduced().swap_bytes().xor(mask).store(tag.as_mut_ptr());
+    }
+}
+
+/// `nonce` with a counter of zero, and `key` added.
+///
+/// # Safety
+/// SSE4.1 is enabled in the caller.
+#[inline(always)]
+unsafe fn state_of(nonce: &[u8; NONCE_BYTES], key: __m128i) -> __m128i {
+    // SAFETY: as the caller vouches; 8 bytes and 4 are the nonce.
+    unsafe {
+        let from = nonce.as_ptr();
+        let head = _mm_loadl_epi64(from.cast());
+        let tail = from.add(8).cast::<i32>().read_unaligned();
+        _mm_insert_epi32::<2>(head, tail).xor(key)
+    }
+}
+
+/// Registers of data in the longest message for [`short`].
+pub(super) const SHORT_REGISTERS_MAX: usize = 4;
+/// Blocks in as many of the widest registers.
+const SHORT_BLOCKS_MAX: usize = SHORT_REGISTERS_MAX * __m512i::BLOCKS;
+
+/// Counters from 2 on as they lie in blocks, under a nonce of zeros; then 1.
+static FIRST_COUNTERS: Aligned = {
+    let mut counters = [0; 16 * (SHORT_BLOCKS_MAX + 1)];
+    let mut i = 0;
+    while i < SHORT_BLOCKS_MAX {
+        counters[16 * i + 15] = i as u8 + 2;
+        i += 1;
+    }
+    counters[16 * i + 15] = 1;
+    Aligned(counters)
+};
+
+#[repr(C, align(64))]
+struct Aligned([u8; 16 * (SHORT_BLOCKS_MAX + 1)]);
+
+/// # Safety
+/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from` and writable
+/// at `to`, the same place or one that does not overlap; the low 32 bits of the counters do not
+/// wrap.
+#[expect(clippy::too_many_arguments, reason = "each in a register")]
+#[inline(always)]
+pub(super) unsafe fn message<
+    V: Clmul,
+    S: Source<V>,
+    const R: usize,
+    const UNROLL: usize,
+    const OPEN: bool,
+>(
+    schedule: &Schedule,
+    view: View,
+    source: S,
+    j0: u128,
+    aad: &[u8],
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) -> u128 {
+    let aad_blocks = aad.len().div_ceil(BLOCK_BYTES);
+    let blocks = bytes.div_ceil(BLOCK_BYTES) + 1;
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let mut hash;
+        if Hash::<V>::is_one_chunk(view, aad_blocks + blocks) {
+            hash = Hash::<V>::new(view, _mm_setzero_si128(), aad_blocks + blocks);
+            hash.absorb_bytes(aad.as_ptr(), aad.len());
+        } else {
+            let y = self::hash::<V>(view, 0, aad.as_ptr(), aad.len());
+            hash = Hash::<V>::new(view, block(y), blocks);
+        }
+        let mask =
+            crypt::<V, S, R, UNROLL, OPEN>(schedule, &mut hash, source, Some(j0), from, to, bytes);
+        let lengths = _mm_set_epi64x(aad.len() as i64 * 8, bytes as i64 * 8);
+        hash.absorb_block(lengths);
+        number(hash.finish().swap_bytes().xor(mask))
+    }
+}
+
+/// # Safety
+/// As [`message`].
+#[inline(always)]
+pub(super) unsafe fn update<
+    V: Clmul,
+    S: Source<V>,
+    const R: usize,
+    const UNROLL: usize,
+    const OPEN: bool,
+>(
+    schedule: &Schedule,
+    view: View,
+    source: S,
+    y: u128,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) -> u128 {
+    if bytes == 0 {
+        return y;
+    }
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let mut hash = Hash::<V>::new(view, block(y), bytes.div_ceil(BLOCK_BYTES));
+        crypt::<V, S, R, UNROLL, OPEN>(schedule, &mut hash, source, None, from, to, bytes);
+        number(hash.finish())
+    }
+}
+
+/// # Safety
+/// The instructions of `V` are enabled in the caller; `bytes` are readable at `from`.
+#[inline(always)]
+pub(super) unsafe fn hash<V: Clmul>(view: View, y: u128, from: *const u8, bytes: usize) -> u128 {
+    if bytes == 0 {
+        return y;
+    }
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let mut hash = Hash::<V>::new(view, block(y), bytes.div_ceil(BLOCK_BYTES));
+        hash.absorb_bytes(from, bytes);
+        number(hash.finish())
+    }
+}
+
+/// CTR, and the ciphertext absorbed by `hash`. Returns the block of keystream at `j0`, where it is
+/// asked for.
+///
+/// # Safety
+/// As [`message`], and as `source` demands.
+#[inline(always)]
+unsafe fn crypt<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, const OPEN: bool>(
+    schedule: &Schedule,
+    hash: &mut Hash<V>,
+    mut source: S,
+    j0: Option<u128>,
+    mut from: *const u8,
+    mut to: *mut u8,
+    mut bytes: usize,
+) -> __m128i {
+    let group_blocks = UNROLL * V::BLOCKS;
+    let group_bytes = UNROLL * V::BYTES;
+    // SAFETY: as the caller vouches; `bytes` counts what is left, and no more than that is touched.
+    unsafe {
+        if bytes >= group_bytes && hash.takes_groups(group_blocks) {
+            if !OPEN {
+                group::<V, S, R, UNROLL, false>(schedule, hash, &mut source, from, from, to);
+                (from, to) = (from.add(group_bytes), to.add(group_bytes));
+                bytes -= group_bytes;
+            }
+            while bytes >= group_bytes {
+                let ciphertext = if OPEN {
+                    from
+                } else {
+                    to.cast_const().sub(group_bytes)
+                };
+                group::<V, S, R, UNROLL, true>(schedule, hash, &mut source, ciphertext, from, to);
+                hash.advance(group_blocks);
+                (from, to) = (from.add(group_bytes), to.add(group_bytes));
+                bytes -= group_bytes;
+            }
+            if !OPEN {
+                let ciphertext = to.cast_const().sub(group_bytes);
+                for i in 0..UNROLL {
+                    let data = V::load(ciphertext.add(i * V::BYTES));
+                    hash.add_product(data.swap_bytes(), i);
+                }
+                hash.advance(group_blocks);
+            }
+        }
+        let mut mask = _mm_setzero_si128();
+        if let Some(j0) = j0 {
+            mask = keystream::<R>(schedule, j0);
+        }
+        let mut counters = source.counters();
+        while bytes > 4 * V::BYTES {
+            tail::<V, R, OPEN, 4>(schedule, hash, counters, from, to, 4 * V::BYTES);
+            counters = counters.advance(4 * V::BLOCKS as u32);
+            (from, to) = (from.add(4 * V::BYTES), to.add(4 * V::BYTES));
+            bytes -= 4 * V::BYTES;
+        }
+        let registers = bytes.div_ceil(V::BYTES);
+        if registers > 0 {
+            let last = match registers {
+                1 => tail::<V, R, OPEN, 1>(schedule, hash, counters, from, to, bytes),
+                2 => tail::<V, R, OPEN, 2>(schedule, hash, counters, from, to, bytes),
+                3 => tail::<V, R, OPEN, 3>(schedule, hash, counters, from, to, bytes),
+                _ => tail::<V, R, OPEN, 4>(schedule, hash, counters, from, to, bytes),
+            };
+            let done = (registers - 1) * V::BYTES;
+            (from, to, bytes) = (from.add(done), to.add(done), bytes - done);
+            if bytes < V::BYTES {
+                let input = V::load_partial(from, bytes);
+                let output = last.xor(input).keep(bytes);
+                output.store_partial(to, bytes);
+                let ciphertext = if OPEN { input } else { output };
+                hash.absorb(ciphertext, bytes.div_ceil(BLOCK_BYTES));
+            }
+        }
+        mask
+    }
+}
+
+/// CTR over `N` registers, then their products. If the last is not full, its keystream is returned
+/// instead.
+///
+/// # Safety
+/// As [`message`], for `bytes`, which are more than `N - 1` registers and at most `N`.
+#[inline(always)]
+unsafe fn tail<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
+    schedule: &Schedule,
+    hash: &mut Hash<V>,
+    mut counters: V,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) -> V {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let schedule = anew(schedule);
+        let mut states = [round_key::<V>(schedule, 0); N];
+        for state in &mut states {
+            *state = state.xor(counters.swap_bytes());
+            counters = counters.advance(V::BLOCKS as u32);
+        }
+        each_round!(round of R after 0 => {
+            let key = round_key::<V>(schedule, round);
+            for state in &mut states {
+                *state = state.round(key);
+            }
+        });
+        let key = round_key::<V>(schedule, R);
+        for (i, state) in states.iter().enumerate() {
+            if i == N - 1 && bytes < N * V::BYTES {
+                return state.last_round(key);
+            }
+            let input = V::load(from.add(i * V::BYTES));
+            let output = state.last_round(key.xor(input));
+            output.store(to.add(i * V::BYTES));
+            hash.absorb(if OPEN { input } else { output }, V::BLOCKS);
+        }
+        key
+    }
+}
+
+/// The block of keystream at `counter`.
+///
+/// # Safety
+/// AES-NI and SSE4.1 are enabled in the caller.
+#[inline(always)]
+unsafe fn keystream<const R: usize>(schedule: &Schedule, counter: u128) -> __m128i {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let schedule = anew(schedule);
+        let mut state = block(counter).swap_bytes().xor(round_key(schedule, 0));
+        each_round!(round of R after 0 => {
+            state = state.round(round_key(schedule, round));
+        });
+        state = state.last_round(round_key(schedule, R));
+        // Here, not where it is used: stores between the two would take the round keys, loaded
+        // before them, to the stack.
+        asm!("/* {0} */", inout(xmm_reg) state, options(nomem, nostack, preserves_flags));
+        state
+    }
+}
+
+/// CTR over a group of registers and, with `HASH`, the products of the group at `ciphertext`, which
+/// may be the one at `from`.
+///
+/// # Safety
+/// As [`message`], for a group at each pointer.
+#[inline(always)]
+unsafe fn group<V: Clmul, S: Source<V>, const R: usize, const UNROLL: usize, const HASH: bool>(
+    schedule: &Schedule,
+    hash: &mut Hash<V>,
+    source: &mut S,
+    ciphertext: *const u8,
+    from: *const u8,
+    to: *mut u8,
+) {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let schedule = anew(schedule);
+        let mut states = source.group::<UNROLL>(schedule);
+        each_round!(round of R after S::ROUNDS => {
+            let key = round_key::<V>(schedule, round);
+            for state in &mut states {
+                *state = state.round(key);
+            }
+            if HASH {
+                let rounds = R - 1 - S::ROUNDS;
+                for i in 0..UNROLL {
+                    if i * rounds / UNROLL == round - 1 - S::ROUNDS {
+                        let data = V::load(ciphertext.add(i * V::BYTES));
+                        hash.add_product(data.swap_bytes(), i);
+                    }
+                }
+            }
+        });
+        let key = round_key::<V>(schedule, R);
+        for (i, state) in states.iter_mut().enumerate() {
+            *state = state.last_round(key.xor(V::load(from.add(i * V::BYTES))));
+        }
+        for (i, state) in states.iter().enumerate() {
+            state.store(to.add(i * V::BYTES));
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) fn block(number: u128) -> __m128i {
+    // SAFETY: both are 16 bytes of plain data.
+    unsafe { core::mem::transmute(number) }
+}
+
+#[inline(always)]
+pub(super) fn number(block: __m128i) -> u128 {
+    // SAFETY: both are 16 bytes of plain data.
+    unsafe { core::mem::transmute(block) }
+}

@@ -1,0 +1,160 @@
+//! ChaCha20, Poly1305 and ChaCha20-Poly1305, by every backend.
+
+mod aead;
+mod cipher;
+mod poly1305;
+
+use inout::InOutBuf;
+use oarlock_kernels::aes::dispatch::Counter;
+use oarlock_kernels::chacha20::{Backend, ChaCha20, dispatch};
+use oarlock_kernels::chacha20_poly1305::{Ahead, ChaCha20Poly1305};
+use oarlock_kernels::cpu::Cpu;
+use rand::{RngExt, rngs::StdRng};
+
+use super::alone;
+use super::memory::Pages;
+
+/// Makes each `fn body(backend: Backend)` a test that every backend of the machine runs.
+macro_rules! for_every_backend {
+    ($($body:ident),+ $(,)?) => {
+        mod every_backend {
+            $(#[test]
+            fn $body() {
+                let _guard = crate::with_others();
+                for backend in oarlock_kernels::chacha20::Backend::all(oarlock_kernels::cpu::Cpu::detect()) {
+                    super::$body(backend);
+                }
+            })+
+        }
+    };
+}
+use for_every_backend;
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digits: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    hex::decode(digits).unwrap()
+}
+
+fn cipher(backend: Backend, key: &[u8]) -> ChaCha20 {
+    let mut cipher = ChaCha20::unkeyed(backend);
+    cipher.set_key(key).unwrap();
+    cipher
+}
+
+fn aead(backend: Backend, key: &[u8]) -> ChaCha20Poly1305 {
+    let mut aead = ChaCha20Poly1305::unkeyed(backend);
+    aead.set_key(key).unwrap();
+    aead
+}
+
+fn counter(nonce: &[u8], block: u32) -> u128 {
+    let mut bytes = [0; 16];
+    bytes[..12].copy_from_slice(nonce);
+    u128::from_be_bytes(bytes) | u128::from(block)
+}
+
+fn random_bytes(rng: &mut StdRng, count: usize) -> Vec<u8> {
+    let mut bytes = vec![0; count];
+    rng.fill(&mut bytes[..]);
+    bytes
+}
+
+const SUNSCREEN: &[u8] = b"Ladies and Gentlemen of the class of '99: If I could offer you only \
+    one tip for the future, sunscreen would be it.";
+
+/// Buffers that end where a page without access begins, and such that begin where one ends; out of
+/// place and in place.
+fn at_the_edges_of_pages(run: impl Fn(InOutBuf<'_, '_, u8>)) {
+    let (input, output) = (Pages::new(2), Pages::new(2));
+    let lengths = (0..=300).chain([511, 512, 513, 1000, 1024, 1088, 2047, 3333, 8191, 8192]);
+    for length in lengths {
+        for at in [0, input.bytes() - length] {
+            // SAFETY: both ranges lie within pages that nothing else refers to.
+            unsafe {
+                let (from, to) = (input.start().add(at), output.start().add(at));
+                core::ptr::write_bytes(from, 0x11, length);
+                run(InOutBuf::from_raw(from, to, length));
+                run(core::slice::from_raw_parts_mut(from, length).into());
+                let in_place = core::slice::from_raw_parts(from, length);
+                assert!(
+                    in_place == core::slice::from_raw_parts(to, length),
+                    "{length} bytes"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_kernel_that_was_asked_for_ran() {
+    let _guard = alone();
+    let counts = || {
+        [
+            &dispatch::PORTABLE,
+            &dispatch::AVX2,
+            &dispatch::AVX512,
+            &dispatch::PORTABLE_AND_MAC,
+            &dispatch::AVX2_AND_MAC,
+            &dispatch::AVX512_AND_MAC,
+        ]
+        .map(Counter::get)
+    };
+    for backend in Backend::all(Cpu::detect()) {
+        let of_backend = ["portable", "avx2", "avx512"]
+            .iter()
+            .position(|name| *name == backend.name())
+            .unwrap();
+        let ran = |run: &dyn Fn()| {
+            let before = counts();
+            run();
+            let after = counts();
+            let ran: Vec<usize> = (0..6).filter(|i| after[*i] > before[*i]).collect();
+            assert!(
+                ran.iter().all(|i| i % 3 == of_backend),
+                "{backend:?} {ran:?}"
+            );
+            ran
+        };
+        let cipher = cipher(backend, &[0; 32]);
+        assert_eq!(
+            ran(&|| cipher.apply(0, 0, (&mut [0; 100][..]).into())),
+            [of_backend]
+        );
+        let aead = aead(backend, &[0; 32]);
+        let with_mac = ran(&|| {
+            aead.seal(&[0; 12], b"", (&mut [0; 5000][..]).into())
+                .unwrap();
+        });
+        assert!(with_mac.contains(&(3 + of_backend)), "{backend:?}");
+
+        let before = dispatch::KEPT_POWERS.get();
+        let mut message = aead.begin(&[0; 12], b"").unwrap();
+        let mut ahead = Ahead::default();
+        for _ in 0..10 {
+            let mut part = [0; 256];
+            aead.seal_next_ahead(&mut message, (&mut part[..]).into(), &mut ahead)
+                .unwrap();
+        }
+        // Powers are made with the second part.
+        let parts = if backend.name() == "avx512" { 9 } else { 0 };
+        assert_eq!(dispatch::KEPT_POWERS.get() - before, parts, "{backend:?}");
+    }
+}
+
+#[test]
+fn backends_are_listed_best_first_and_end_with_the_portable_one() {
+    let names = |cpu: Cpu| Backend::all(cpu).map(Backend::name).collect::<Vec<_>>();
+    let here = names(Cpu::detect());
+    assert!(["avx512", "avx2", "portable"].ends_with(&here));
+    assert_eq!(names(Cpu::PORTABLE), ["portable"]);
+    assert_eq!(Backend::preferred(Cpu::detect()).name(), here[0]);
+}
+
+const IETF_SUBMISSION: &[u8] = b"Any submission to the IETF intended by the Contributor for \
+    publication as all or part of an IETF Internet-Draft or RFC and any statement made within the \
+    context of an IETF activity is considered an \"IETF Contribution\". Such statements include \
+    oral statements in IETF sessions, as well as written and electronic communications made at any \
+    time or place, which are addressed to";
+
+const JABBERWOCKY: &[u8] = b"'Twas brillig, and the slithy toves\nDid gyre and gimble in the \
+    wabe:\nAll mimsy were the borogoves,\nAnd the mome raths outgrabe.";

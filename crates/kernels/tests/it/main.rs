@@ -1,0 +1,209 @@
+//! One body of tests, instantiated by every backend the machine has, and published vectors.
+
+#![allow(clippy::unwrap_used)]
+
+#[cfg(not(debug_assertions))]
+compile_error!("a release build counts no calls and shows nothing to tests: leave --release out");
+
+mod aes;
+mod cbc;
+mod chacha;
+mod cpu;
+mod gcm;
+mod memory;
+#[cfg(target_arch = "x86_64")]
+mod modexp;
+mod published;
+mod vectors;
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use inout::InOutBuf;
+use oarlock_kernels::aes::{Ctr, InvalidKeyLength};
+use oarlock_kernels::cpu::{Cpu, Feature};
+use oarlock_kernels::gcm::Gcm;
+
+/// What is tested: a way to run AES-CTR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Portable,
+    WideAvx2,
+    WideAvx512,
+    Gfni256,
+    Gfni512,
+    AesNi,
+    Vaes256,
+    Vaes512,
+    /// Counter-mode caching that decides itself when to fill the table.
+    Face,
+    /// Counter-mode caching by reference, the table filled beforehand.
+    FaceShared,
+}
+
+impl Way {
+    const ALL: [Self; 10] = [
+        Self::Portable,
+        Self::WideAvx2,
+        Self::WideAvx512,
+        Self::Gfni256,
+        Self::Gfni512,
+        Self::AesNi,
+        Self::Vaes256,
+        Self::Vaes512,
+        Self::Face,
+        Self::FaceShared,
+    ];
+
+    /// The CPU, with features hidden so that this way is the preferred one; `None` where it lacks
+    /// the instructions.
+    fn cpu(self) -> Option<Cpu> {
+        let (needed, mask): (&[Feature], _) = match self {
+            Self::Portable => (&[], "-aes,-avx2"),
+            Self::WideAvx2 => (&[Feature::Avx2], "-aes,-avx512,-gfni"),
+            Self::WideAvx512 => (&[Feature::Avx512], "-aes,-gfni"),
+            Self::Gfni256 => (&[Feature::Gfni], "-aes,-avx512"),
+            Self::Gfni512 => (&[Feature::Gfni, Feature::Avx512], "-aes"),
+            Self::AesNi => (&[Feature::Aes], "-vaes"),
+            Self::Vaes256 => (&[Feature::Vaes], "-avx512"),
+            Self::Vaes512 => (&[Feature::Vaes, Feature::Avx512], "-face"),
+            Self::Face | Self::FaceShared => (&[Feature::Face], ""),
+        };
+        let cpu = Cpu::detect();
+        needed
+            .iter()
+            .all(|feature| cpu.has(*feature))
+            .then(|| cpu.masked(mask).unwrap())
+    }
+
+    /// A place for a key; `None` where the CPU lacks the instructions.
+    fn subject(self) -> Option<Subject> {
+        let cpu = self.cpu()?;
+        Some(match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Face | Self::FaceShared => {
+                use oarlock_kernels::aes::{CachedCtr, Face};
+                let ctr = Box::new(CachedCtr::unkeyed(Face::new(cpu).unwrap()));
+                match self {
+                    Self::Face => Subject::Cached(ctr),
+                    _ => Subject::Shared(ctr),
+                }
+            }
+            _ => {
+                let backend = cpu.aes_backends().next().unwrap();
+                let name = match self {
+                    Self::Portable => "portable",
+                    Self::WideAvx2 => "wide-avx2",
+                    Self::WideAvx512 => "wide-avx512",
+                    Self::Gfni256 => "gfni-256",
+                    Self::Gfni512 => "gfni-512",
+                    Self::AesNi => "aes-ni",
+                    Self::Vaes256 => "vaes-256",
+                    _ => "vaes-512",
+                };
+                assert_eq!(backend.name(), name);
+                Subject::Plain(Box::new(Ctr::unkeyed(backend)))
+            }
+        })
+    }
+
+    /// The same for GCM, with a key.
+    fn gcm(self, key: &[u8]) -> Option<Box<Gcm>> {
+        let cpu = self.cpu()?;
+        let mut gcm = Box::new(match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Face | Self::FaceShared => {
+                Gcm::unkeyed_cached(oarlock_kernels::aes::Face::new(cpu).unwrap())
+            }
+            _ => Gcm::unkeyed(cpu.aes_backends().next().unwrap()),
+        });
+        gcm.set_key(key).unwrap();
+        Some(gcm)
+    }
+
+    fn subject_with(self, key: &[u8]) -> Option<Subject> {
+        let mut subject = self.subject()?;
+        subject.set_key(key).unwrap();
+        Some(subject)
+    }
+}
+
+enum Subject {
+    Plain(Box<Ctr>),
+    #[cfg(target_arch = "x86_64")]
+    Cached(Box<oarlock_kernels::aes::CachedCtr>),
+    #[cfg(target_arch = "x86_64")]
+    Shared(Box<oarlock_kernels::aes::CachedCtr>),
+}
+
+impl Subject {
+    fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
+        match self {
+            Self::Plain(ctr) => ctr.set_key(key),
+            #[cfg(target_arch = "x86_64")]
+            Self::Cached(ctr) | Self::Shared(ctr) => ctr.set_key(key),
+        }
+    }
+
+    fn ctr(&self) -> &Ctr {
+        match self {
+            Self::Plain(ctr) => ctr,
+            #[cfg(target_arch = "x86_64")]
+            Self::Cached(ctr) | Self::Shared(ctr) => oarlock_kernels::testing::uncached(ctr),
+        }
+    }
+
+    fn apply(&mut self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        match self {
+            Self::Plain(ctr) => ctr.apply(counter, skip, data),
+            #[cfg(target_arch = "x86_64")]
+            Self::Cached(ctr) => ctr.apply(counter, skip, data),
+            #[cfg(target_arch = "x86_64")]
+            Self::Shared(ctr) => {
+                ctr.prepare(counter);
+                ctr.apply_shared(counter, skip, data);
+            }
+        }
+    }
+}
+
+/// The kernels count their calls. A test that reads the counts excludes the others.
+static COUNTED: RwLock<()> = RwLock::new(());
+
+fn with_others() -> RwLockReadGuard<'static, ()> {
+    COUNTED.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn alone() -> RwLockWriteGuard<'static, ()> {
+    COUNTED.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes each `fn body(way: Way)` a test for every way; one that the CPU lacks says so.
+macro_rules! for_every_way {
+    ($($body:ident),+ $(,)?) => {
+        for_every_way! { @ portable Portable; $($body)+ }
+        for_every_way! { @ wide_avx2 WideAvx2; $($body)+ }
+        for_every_way! { @ wide_avx512 WideAvx512; $($body)+ }
+        for_every_way! { @ gfni256 Gfni256; $($body)+ }
+        for_every_way! { @ gfni512 Gfni512; $($body)+ }
+        for_every_way! { @ aes_ni AesNi; $($body)+ }
+        for_every_way! { @ vaes256 Vaes256; $($body)+ }
+        for_every_way! { @ vaes512 Vaes512; $($body)+ }
+        for_every_way! { @ face Face; $($body)+ }
+        for_every_way! { @ face_shared FaceShared; $($body)+ }
+    };
+    (@ $module:ident $way:ident; $($body:ident)+) => {
+        mod $module {
+            $(#[test]
+            fn $body() {
+                let _guard = crate::with_others();
+                let way = crate::Way::$way;
+                if way.cpu().is_some() {
+                    super::$body(way);
+                } else {
+                    oarlock_testing::skip("this CPU lacks the instructions");
+                }
+            })+
+        }
+    };
+}
+use for_every_way;

@@ -1,0 +1,331 @@
+//! What the kernels touch, and what they leave behind.
+
+use core::mem::MaybeUninit;
+use inout::InOutBuf;
+use oarlock_kernels::aes::Ctr;
+use oarlock_kernels::cbc::Cbc;
+use oarlock_kernels::chacha20::{self, ChaCha20};
+use oarlock_kernels::chacha20_poly1305::{ChaCha20Poly1305, Message, Partial};
+use oarlock_kernels::cpu::Cpu;
+use oarlock_kernels::gcm::Gcm;
+use oarlock_kernels::testing;
+
+use super::{Way, for_every_way, with_others};
+
+for_every_way!(
+    nothing_beyond_a_page_is_touched,
+    nothing_beyond_a_page_is_touched_by_gcm,
+);
+
+/// Buffers that end where a page without access begins, and such that begin where one ends.
+fn nothing_beyond_a_page_is_touched(way: Way) {
+    let input = Pages::new(3);
+    let output = Pages::new(3);
+    let mut subject = way.subject_with(&[7; 16]).unwrap();
+    let lengths = (0..=300).chain([511, 1000, 1027, 4095, 4096, 4099, 4160, 8191, 12_288]);
+    for length in lengths {
+        for counter in [0, 5, 254, 0xffff_fffd] {
+            for at in [0, input.bytes() - length] {
+                // SAFETY: both ranges lie within pages that nothing else refers to.
+                unsafe {
+                    let (from, to) = (input.start().add(at), output.start().add(at));
+                    let data = InOutBuf::from_raw(from, to, length);
+                    subject.apply(counter, 3, data);
+                    let data = core::slice::from_raw_parts_mut(from, length);
+                    subject.apply(counter, 3, data.into());
+                    let expected = core::slice::from_raw_parts(to, length);
+                    let data = core::slice::from_raw_parts(from, length);
+                    assert!(data == expected, "{way:?}, {length} bytes, {counter:#x}");
+                }
+            }
+        }
+    }
+}
+
+/// The same of CBC, in both directions.
+#[test]
+fn cbc_touches_nothing_beyond_a_page() {
+    let _guard = with_others();
+    let input = Pages::new(3);
+    let output = Pages::new(3);
+    for backend in Cpu::detect().aes_backends() {
+        let mut cbc = Cbc::unkeyed(backend);
+        cbc.set_key(&[7; 16]).unwrap();
+        for blocks in (0..=70).chain([255, 256, 257, 767, 768]) {
+            let length = 16 * blocks;
+            for at in [0, input.bytes() - length] {
+                // SAFETY: both ranges lie within pages that nothing else refers to.
+                let data = unsafe {
+                    let (from, to) = (input.start().add(at), output.start().add(at));
+                    core::slice::from_raw_parts_mut(from, length).fill(0x3e);
+                    cbc.encrypt(&mut [1; 16], InOutBuf::from_raw(from, to, length));
+                    cbc.decrypt(&mut [1; 16], InOutBuf::from_raw(to, from, length));
+                    core::slice::from_raw_parts(from, length)
+                };
+                assert!(
+                    data.iter().all(|byte| *byte == 0x3e),
+                    "{backend:?}, {length} bytes"
+                );
+            }
+        }
+    }
+}
+
+/// Data, and associated data, that end where a page without access begins, or begin where one ends.
+fn nothing_beyond_a_page_is_touched_by_gcm(way: Way) {
+    let input = Pages::new(2);
+    let output = Pages::new(2);
+    let gcm = way.gcm(&[7; 16]).unwrap();
+    for length in (0..=300).chain([511, 600, 1000, 1027, 4095, 4099, 8191, 8192]) {
+        for at in [0, input.bytes() - length] {
+            // SAFETY: both ranges lie within pages that nothing else refers to.
+            unsafe {
+                let (from, to) = (input.start().add(at), output.start().add(at));
+                let aad = core::slice::from_raw_parts(to, length.min(100));
+                let hashed = gcm.begin(&[2; 12], aad).unwrap();
+                let data = InOutBuf::from_raw(from, to, length);
+                let tag = gcm.seal(&[1; 12], &[], data).unwrap();
+                let data = core::slice::from_raw_parts_mut(from, length);
+                assert_eq!(gcm.seal(&[1; 12], &[], data.into()), Ok(tag));
+                let expected = core::slice::from_raw_parts(to, length);
+                let data = core::slice::from_raw_parts_mut(from, length);
+                assert!(data == expected, "{way:?}, {length} bytes");
+                gcm.open(&[1; 12], &[], data.into(), &tag).unwrap();
+                let data = InOutBuf::from_raw(to, from, length);
+                gcm.open(&[1; 12], &[], data, &tag).unwrap();
+                gcm.finish(hashed);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dropped_cbc_key_is_wiped() {
+    let _guard = with_others();
+    for backend in Cpu::detect().aes_backends() {
+        for key_bytes in [16, 24, 32] {
+            let mut place = MaybeUninit::<Cbc>::zeroed();
+            let cbc = place.write(Cbc::unkeyed(backend));
+            cbc.set_key(&key(key_bytes)).unwrap();
+            cbc.decrypt(&mut [0; 16], (&mut [0; 1024][..]).into());
+            let words = usize::from(key_bytes) + 28;
+            let secrets =
+                testing::cbc_round_keys(cbc).map(|keys| keys.as_flattened()[..words].to_vec());
+            let secrets = secrets.concat();
+            assert_is_wiped(&mut place, &secrets);
+        }
+    }
+}
+
+#[test]
+fn a_dropped_gcm_key_is_wiped() {
+    let _guard = with_others();
+    for backend in Cpu::detect().aes_backends() {
+        // Each long message makes more powers; then there are no more to be made.
+        let mut powers_before = 0;
+        for long_messages in 0..4 {
+            let mut place = Box::new(MaybeUninit::<Gcm>::zeroed());
+            let gcm = place.write(Gcm::unkeyed(backend));
+            gcm.set_key(&key(32)).unwrap();
+            for _ in 0..long_messages {
+                gcm.seal(&[1; 12], &[], (&mut [0; 5000][..]).into())
+                    .unwrap();
+            }
+            let mut secrets = testing::round_keys(testing::gcm_cipher(gcm))
+                .as_flattened()
+                .to_vec();
+            let mut powers: Vec<_> = testing::powers_of_h(gcm).collect();
+            powers.retain(|power| *power != [0; 16]);
+            assert!(powers.len() > powers_before || powers.len() == 1 || long_messages == 3);
+            powers_before = powers.len();
+            for power in powers {
+                let (words, _) = power.as_chunks();
+                secrets.extend(words.iter().map(|word| u32::from_ne_bytes(*word)));
+            }
+            assert_is_wiped(&mut place, &secrets);
+        }
+    }
+}
+
+#[test]
+fn a_dropped_chacha_key_is_wiped() {
+    let _guard = with_others();
+    for backend in chacha20::Backend::all(Cpu::detect()) {
+        let secrets = words(&key(32));
+        let mut place = MaybeUninit::<ChaCha20>::zeroed();
+        let cipher = place.write(ChaCha20::unkeyed(backend));
+        cipher.set_key(&key(32)).unwrap();
+        cipher.apply(1, 5, (&mut [0; 1000][..]).into());
+        assert_is_wiped(&mut place, &secrets);
+
+        let mut place = MaybeUninit::<ChaCha20Poly1305>::zeroed();
+        let aead = place.write(ChaCha20Poly1305::unkeyed(backend));
+        aead.set_key(&key(32)).unwrap();
+        aead.seal(&[1; 12], &[], (&mut [0; 5000][..]).into())
+            .unwrap();
+        assert_is_wiped(&mut place, &secrets);
+    }
+}
+
+/// The one-time key of a message, and the value of a stripe.
+#[test]
+fn a_dropped_chacha_message_is_wiped() {
+    let _guard = with_others();
+    for backend in chacha20::Backend::all(Cpu::detect()) {
+        let mut aead = ChaCha20Poly1305::unkeyed(backend);
+        aead.set_key(&key(32)).unwrap();
+        let mut one_time = [0; 32];
+        aead.keystream(&[1; 12], &mut one_time).unwrap();
+        // RFC 8439, section 2.5.
+        let clamp = 0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff_u128.to_le_bytes();
+        for (byte, clamp) in one_time.iter_mut().zip(clamp) {
+            *byte &= clamp;
+        }
+        let mut place = MaybeUninit::<Message>::zeroed();
+        let message = place.write(aead.begin(&[1; 12], b"aad").unwrap());
+        let mut data = [0; 3000];
+        let partial = aead.seal_stripe(message, 0, (&mut data[..]).into());
+        aead.seal_next(message, (&mut data[..]).into()).unwrap();
+        assert_is_wiped(&mut place, &words(&one_time));
+
+        let mut place = MaybeUninit::<Partial>::zeroed();
+        place.write(partial);
+        // SAFETY: zeroed, then written; a value has more than 16 bytes, and they are no padding.
+        let value = unsafe { place.as_ptr().cast::<[u8; 16]>().read() };
+        assert_ne!(value, [0; 16], "the stripe has a value");
+        assert_is_wiped(&mut place, &words(&value));
+    }
+}
+
+#[test]
+fn a_dropped_key_is_wiped() {
+    let _guard = with_others();
+    for backend in Cpu::detect().aes_backends() {
+        for key_bytes in [16, 24, 32] {
+            let mut place = MaybeUninit::<Ctr>::zeroed();
+            let ctr = place.write(Ctr::unkeyed(backend));
+            ctr.set_key(&key(key_bytes)).unwrap();
+            ctr.apply(1, 5, (&mut [0; 1000][..]).into());
+            let words = testing::round_keys(ctr).as_flattened().to_vec();
+            assert_is_wiped(&mut place, &words[..usize::from(key_bytes) + 28]);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_dropped_table_is_wiped() {
+    use oarlock_kernels::aes::{CachedCtr, Face};
+
+    let _guard = with_others();
+    let Some(face) = Face::new(Cpu::detect()) else {
+        return oarlock_testing::skip("this CPU lacks AVX-512 or VAES");
+    };
+    let mut place = Box::new(MaybeUninit::<CachedCtr>::zeroed());
+    let ctr = place.write(CachedCtr::unkeyed(face));
+    ctr.set_key(&key(32)).unwrap();
+    ctr.apply(1, 5, (&mut [0; 20_000][..]).into());
+    let mut secrets = testing::round_keys(testing::uncached(ctr))
+        .as_flattened()
+        .to_vec();
+    for entry in testing::cached_states(ctr) {
+        assert_ne!(*entry, [0; 16], "the table is in use");
+        let (words, _) = entry.as_chunks();
+        secrets.extend(words.iter().map(|word| u32::from_le_bytes(*word)));
+    }
+    assert_is_wiped(&mut place, &secrets);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_dropped_modulus_is_wiped() {
+    use oarlock_kernels::modexp::{Modulus, Width};
+
+    let mut place = MaybeUninit::<Modulus>::zeroed();
+    let modulus = place.write(Modulus::unset(Width::Bits512));
+    let bytes: Vec<u8> = (0..64).map(|i: u8| i.wrapping_mul(151) | 1).collect();
+    modulus.set(&bytes).unwrap();
+    let secrets: Vec<u32> = testing::secrets(modulus)
+        .flat_map(|word| words(&word.to_le_bytes()))
+        .collect();
+    assert_is_wiped(&mut place, &secrets);
+}
+
+/// Drops the value in `place` and looks for pairs of `secrets` in what it leaves behind.
+fn assert_is_wiped<T>(place: &mut MaybeUninit<T>, secrets: &[u32]) {
+    let bytes = size_of::<T>();
+    let start = place.as_mut_ptr();
+    let look = |start: *mut T| -> Vec<u8> {
+        let start = start.cast::<u8>();
+        (0..bytes)
+            // SAFETY: the place is `bytes` long, and was zeroed before it was written.
+            .map(|i| unsafe { start.add(i).read_volatile() })
+            .collect()
+    };
+    let is_seen = |memory: &[u8], pair: &[u32]| {
+        let pair: Vec<u8> = pair.iter().flat_map(|word| word.to_le_bytes()).collect();
+        memory.windows(8).any(|window| window == pair)
+    };
+    let pairs = || secrets.chunks_exact(2).filter(|pair| *pair != [0, 0]);
+    let before = look(start);
+    assert!(
+        pairs().all(|pair| is_seen(&before, pair)),
+        "the test can see secrets"
+    );
+    // SAFETY: the caller has written a value; it is not used again.
+    unsafe { place.assume_init_drop() };
+    let after = look(start);
+    assert!(
+        !pairs().any(|pair| is_seen(&after, pair)),
+        "a secret is left"
+    );
+}
+
+fn words(bytes: &[u8]) -> Vec<u32> {
+    let (words, _) = bytes.as_chunks();
+    words.iter().map(|word| u32::from_le_bytes(*word)).collect()
+}
+
+fn key(bytes: u8) -> Vec<u8> {
+    (0..bytes).map(|i| i.wrapping_mul(29) ^ 0x5c).collect()
+}
+
+/// Pages with one without access on either side.
+pub(super) struct Pages {
+    mapping: *mut u8,
+    count: usize,
+}
+
+const PAGE_BYTES: usize = 4096;
+
+impl Pages {
+    pub(super) fn new(count: usize) -> Self {
+        let bytes = (count + 2) * PAGE_BYTES;
+        // SAFETY: a fresh private mapping; the pages made accessible lie within it.
+        let mapping = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let mapping = libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0);
+            assert_ne!(mapping, libc::MAP_FAILED);
+            let inner = mapping.byte_add(PAGE_BYTES);
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            assert_eq!(libc::mprotect(inner, count * PAGE_BYTES, access), 0);
+            mapping.cast()
+        };
+        Self { mapping, count }
+    }
+
+    pub(super) fn start(&self) -> *mut u8 {
+        self.mapping.wrapping_add(PAGE_BYTES)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.count * PAGE_BYTES
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: the mapping of `new`, which nothing refers to any more.
+        unsafe { libc::munmap(self.mapping.cast(), (self.count + 2) * PAGE_BYTES) };
+    }
+}
