@@ -71,7 +71,7 @@ const RULES: &[Rule] = &[
         within: "",
         binds_tests: false,
         begins: starts_thread,
-        remedy: "ask oarlock's pool: only crates/oarlock/src/pool makes threads",
+        remedy: "ask oarlock's pool: only crates/oarlock/src/threads/pool makes threads",
     },
     Rule {
         what: "the environment",
