@@ -143,7 +143,9 @@ impl Program {
             // The seconds of each test: an option that the harness calls unstable.
             .args(["-Z", "unstable-options", "--report-time"])
             .env("RUSTC_BOOTSTRAP", "1")
+            // As cargo would: what this program inherited is about itself.
             .env("CARGO_MANIFEST_DIR", &self.folder)
+            .env("CARGO_PKG_NAME", &self.package)
             .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(writer.try_clone().map_err(failed)?)

@@ -100,7 +100,10 @@ impl Report {
             }
         } else if let Some(skipped) = line.strip_prefix("skipped: ") {
             let (test, why) = skipped.split_once(": ").unwrap_or((skipped, "no reason"));
-            self.skipped.push((test.to_owned(), why.to_owned()));
+            // With its program: one that has a file to itself names its tests without a module.
+            let target = program.rsplit(' ').next().unwrap_or_default();
+            self.skipped
+                .push((format!("{target}::{test}"), why.to_owned()));
         } else if let Some((test, seconds)) = timed(line) {
             self.slow.push((seconds, format!("{program} {test}")));
         }

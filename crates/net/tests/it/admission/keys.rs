@@ -118,7 +118,7 @@ fn encrypted_keys_need_their_passphrase() {
 
 #[test]
 fn a_key_that_cannot_sign_is_refused_when_it_is_read() {
-    let composite = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/admission/composite.pem");
+    let composite = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/admission/composite.pem");
     let key = RsaPrivateKey::from_pem(&fs::read_to_string(&composite).unwrap());
     assert!(key.is_ok(), "its numbers agree with each other");
     let refused = error(&[file("web", composite, None)], &no_tokens);
