@@ -97,6 +97,16 @@ impl Programs {
     /// Runs them all, as many at a time as there are CPUs, and prints what each one said when it has
     /// ended.
     pub fn run(&self, environment: &[(&str, &str)], report: &mut Report) -> Result<()> {
+        self.run_those(&[], environment, report)
+    }
+
+    /// The same of the tests alone whose names hold one of `filters`; of all where there is none.
+    pub fn run_those(
+        &self,
+        filters: &[&str],
+        environment: &[(&str, &str)],
+        report: &mut Report,
+    ) -> Result<()> {
         let at_once = std::thread::available_parallelism().map_or(1, usize::from);
         let queue: Mutex<VecDeque<&Program>> = Mutex::new(self.0.iter().collect());
         let report = Mutex::new(report);
@@ -106,7 +116,7 @@ impl Programs {
                     while let Some(program) =
                         queue.lock().ok().and_then(|mut queue| queue.pop_front())
                     {
-                        let ended = program.run(environment);
+                        let ended = program.run(filters, environment);
                         if let Ok(mut report) = report.lock() {
                             report.add_program(&program.name, ended);
                         }
@@ -122,9 +132,9 @@ impl Programs {
 }
 
 impl Program {
-    fn run(&self, environment: &[(&str, &str)]) -> Ended {
+    fn run(&self, filters: &[&str], environment: &[(&str, &str)]) -> Ended {
         let start = Instant::now();
-        let result = self.run_to_end(environment);
+        let result = self.run_to_end(filters, environment);
         let seconds = start.elapsed().as_secs_f64();
         let (text, fault) = result.unwrap_or_else(|error| (String::new(), Some(error)));
         Ended {
@@ -134,12 +144,17 @@ impl Program {
         }
     }
 
-    fn run_to_end(&self, environment: &[(&str, &str)]) -> Result<(String, Option<String>)> {
+    fn run_to_end(
+        &self,
+        filters: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Result<(String, Option<String>)> {
         let failed = |error: std::io::Error| format!("{}: {error}", self.file.display());
         let (mut output, writer) = std::io::pipe().map_err(failed)?;
         let mut command = Command::new(&self.file);
         command
             .current_dir(&self.folder)
+            .args(filters)
             // The seconds of each test: an option that the harness calls unstable.
             .args(["-Z", "unstable-options", "--report-time"])
             .env("RUSTC_BOOTSTRAP", "1")
