@@ -8,12 +8,12 @@ use oarlock::kernels::cpu::Cpu;
 
 use crate::failure::Failure;
 
-/// The CPU as `OARLOCK_CPU` leaves it.
+/// The CPU, less the features that `OARLOCK_CPU` hides.
 pub(crate) fn visible() -> Result<Cpu, Failure> {
     visible_cpu().map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// The kernel's name for it.
+/// The model, as the kernel names it.
 pub(crate) fn model() -> String {
     fs::read_to_string("/proc/cpuinfo")
         .ok()

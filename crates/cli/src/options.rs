@@ -5,8 +5,8 @@ use oarlock::{Accelerator, Builder, Calibration, Options};
 use crate::failure::Failure;
 use crate::{cache, cpu};
 
-/// From `name=value,...`. Unless set, a cipher may use a thread for every CPU, since the process has
-/// only one cipher.
+/// Reads `name=value,...`. Unless `cipher_threads` is set, a cipher may use a thread for every CPU, since
+/// the process has only one cipher.
 pub(crate) fn parse(text: &str) -> Result<Options, Failure> {
     format!("cipher_threads={},{text}", cpu::count())
         .parse()
@@ -33,7 +33,7 @@ pub(crate) fn build(options: Options) -> Result<Accelerator, Failure> {
     built(Accelerator::builder().options(options))
 }
 
-/// One that plans by the stored calibration, if it fits this machine.
+/// Builds an accelerator that plans by the stored calibration, if it fits this machine.
 pub(crate) fn build_calibrated(options: Options) -> Result<Accelerator, Failure> {
     match cache::read(cpu::visible()?) {
         Ok(calibration) => calibrated(options, calibration),
@@ -41,7 +41,7 @@ pub(crate) fn build_calibrated(options: Options) -> Result<Accelerator, Failure>
     }
 }
 
-/// One that plans by `calibration`.
+/// Builds an accelerator that plans by `calibration`.
 pub(crate) fn calibrated(
     options: Options,
     calibration: Calibration,

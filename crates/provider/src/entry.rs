@@ -90,7 +90,7 @@ fn accelerator(configured: Option<&str>) -> Option<Accelerator> {
         .environment()
         .build()
         .ok()?;
-    // Never in a process of others, whatever they say: it would burn their CPU time.
+    // Threads never spin in a process that is not ours, whatever the options say: it would burn CPU time.
     let mut options = accelerator.options();
     options.spin = false;
     accelerator.set_options(options).ok()?;

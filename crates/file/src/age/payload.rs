@@ -22,7 +22,7 @@ pub const NONCE_BYTES: usize = 16;
 pub const CHUNK_BYTES: usize = 64 << 10;
 /// Bytes of the tag behind each chunk.
 pub const TAG_BYTES: usize = 16;
-/// Of both.
+/// Bytes of a whole chunk and its tag.
 pub const SEALED_CHUNK_BYTES: usize = CHUNK_BYTES + TAG_BYTES;
 
 /// The key of a payload, and whether it seals or opens. Wiped on drop.
@@ -63,8 +63,8 @@ impl Payload {
         Ok(())
     }
 
-    /// Opens a chunk in place; the tag stays behind the plaintext. Nothing of a chunk that is not
-    /// authentic is released.
+    /// Opens a chunk in place; the tag stays behind the plaintext. A chunk that is not authentic releases no
+    /// plaintext.
     ///
     /// # Errors
     /// [`Error::Authentication`]; [`Error::Incomplete`] for the last chunk if it was not

@@ -14,7 +14,7 @@ use zeroize::{Zeroize as _, Zeroizing};
 pub const SALT_BYTES: usize = 8;
 /// Bytes of the IV of every cipher. That of ChaCha20 begins with its counter, little-endian, in 4.
 pub const IV_BYTES: usize = 16;
-/// openssl's default of `-iter`.
+/// Rounds of PBKDF2: openssl's default of `-iter`.
 pub const ITERATIONS: NonZeroU32 = NonZeroU32::new(10_000).unwrap();
 
 /// How a key is derived.
@@ -30,7 +30,7 @@ pub enum Derivation {
     BytesToKey,
 }
 
-/// The hash in it: `-md`.
+/// The hash that the derivation uses: `-md`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Digest {
     /// The default of openssl before 1.1.

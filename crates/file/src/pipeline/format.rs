@@ -10,7 +10,8 @@ pub trait Format: Sync {
     fn direction(&self) -> Direction;
     /// Bytes of plaintext in every chunk but the last.
     fn plain_bytes(&self) -> usize;
-    /// Bytes of a whole sealed chunk: at least as many; the last one may have up to twice as many.
+    /// Bytes of a whole sealed chunk, at least as many as of a plain one. The last chunk may have up to twice as
+    /// many.
     fn sealed_bytes(&self) -> usize;
     /// Seals or opens chunks in place, in order. Nothing of a refused chunk is released.
     fn run(&self, run: &mut Run<'_>) -> Done;
@@ -27,7 +28,7 @@ pub trait Format: Sync {
     fn overlap_bytes(&self) -> usize {
         0
     }
-    /// Whether a run must wait for the one before it; reading and writing overlap even so.
+    /// Whether a run must wait for the one before it. Reading and writing overlap all the same.
     fn is_chained(&self) -> bool {
         false
     }
@@ -74,8 +75,8 @@ impl Run<'_> {
         self.overlap
     }
 
-    /// All chunks as one slice, if sealed ones are as long as plain ones. There is room for one more
-    /// behind them.
+    /// All chunks as one slice, with room for one more behind them. For formats whose sealed chunks are as
+    /// long as their plain ones.
     pub fn whole(&mut self) -> &mut [u8] {
         &mut self.slots[..self.bytes + self.slot_bytes]
     }
@@ -103,7 +104,7 @@ impl Run<'_> {
             };
             if let Err(error) = work(number, is_last, &mut slot[..given]) {
                 // Such a chunk is authentic; only what follows it is wrong. Readers of age files that go
-                // chunk by chunk release it, as its vectors have it.
+                // chunk by chunk release it, as age's vectors demand.
                 let is_authentic = chunk == self.read_bytes
                     && matches!(error, Error::Incomplete { .. } | Error::Trailing { .. });
                 return Done {
@@ -123,5 +124,5 @@ impl Run<'_> {
     }
 }
 
-/// Of plaintext, that one thread takes at a time.
+/// Bytes of plaintext that one thread takes at a time.
 const RUN_BYTES: usize = 1 << 20;

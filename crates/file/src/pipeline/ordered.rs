@@ -73,15 +73,15 @@ pub(super) fn run_alone<F: Format, W: Watch>(
 /// Which chunks are read, and what is written of them.
 #[derive(Clone, Copy)]
 pub(super) struct Span {
-    /// The first of them.
+    /// Number of the first.
     chunk: u64,
-    /// Bytes that are read at most.
+    /// Bytes to read at most.
     read_max: u64,
-    /// Whether the file ends where these do.
+    /// Whether the file ends with the last of them.
     reaches_end: bool,
     /// The first byte that is written, counted in what is written of the whole file.
     from: u64,
-    /// The first that is not.
+    /// The first byte behind those that are written.
     to: u64,
 }
 
@@ -97,7 +97,7 @@ impl Span {
         }
     }
 
-    /// What has `range`, to be opened.
+    /// The chunks that contain `range`, to be opened.
     pub(super) fn of_range(range: Range, format: &impl Format) -> Self {
         let (plain, sealed) = (format.plain_bytes() as u64, format.sealed_bytes() as u64);
         let to = range.from + range.bytes;
@@ -127,7 +127,7 @@ fn begin<F: Format, W: Watch>(
     shared: &Shared<'_, F, W>,
     span: Span,
 ) -> Result<Mutex<Reader>, Error> {
-    // Fewer turns for both sides; where it is not a pipe or not allowed, it works as well.
+    // A larger pipe means fewer turns for both sides. Failure does no harm: it is no pipe, or has its limit.
     if shared.ends.input_bytes.is_none() {
         let _ = rustix::pipe::fcntl_setpipe_size(shared.ends.input, PIPE_BYTES);
     }
@@ -151,20 +151,20 @@ fn begin<F: Format, W: Watch>(
 }
 
 struct Reader {
-    /// The number of the next.
+    /// Number of the next chunk.
     chunk: u64,
-    /// Given out so far.
+    /// Tickets given out so far.
     tickets: u64,
     is_at_end: bool,
-    /// Whether its end is that of the file.
+    /// Whether the file ends where reading ends.
     reaches_end: bool,
     /// Bytes it may still read.
     left: u64,
-    /// What was read already of the next piece: a chunk at most.
+    /// What was already read of the next piece: a chunk at most.
     begun: Vec<u8>,
     /// What the format wants to see before that.
     overlap: Vec<u8>,
-    /// Bytes that were read in all.
+    /// Bytes read so far.
     at: u64,
 }
 
@@ -317,7 +317,8 @@ impl Reader {
         shared.read_overlap(&mut self.overlap, end)
     }
 
-    /// Some files of the kernel's hold less than the size they tell: those are whole.
+    /// Fails if the file has become shorter. Some files of the kernel hold less than their size says; those
+    /// are whole.
     fn check_length<F: Format, W: Watch>(&self, shared: &Shared<'_, F, W>) -> Result<(), Error> {
         let mut input = shared.ends.input;
         let (Some(size), Ok(at)) = (shared.ends.input_bytes, input.stream_position()) else {
@@ -381,7 +382,7 @@ fn write_all<F: Format, W: Watch>(
     Ok(())
 }
 
-/// The ticket that may write, one after the other.
+/// Whose turn it is: one ticket after the other.
 #[derive(Default)]
 struct Turns {
     state: Mutex<Turn>,
@@ -436,7 +437,7 @@ fn is_readable(file: &std::fs::File) -> bool {
     matches!(poll(&mut watched, Some(&now)), Ok(1))
 }
 
-/// What any user may ask for (/proc/sys/fs/pipe-max-size).
+/// The size of a pipe that any user may ask for (/proc/sys/fs/pipe-max-size).
 const PIPE_BYTES: usize = 1 << 20;
-/// With a writer of tiny pieces it does not wait until a buffer is full.
+/// How long a buffer is filled further with what arrives in tiny pieces.
 const FILL_TIME: Duration = Duration::from_millis(1);

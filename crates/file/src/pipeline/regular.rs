@@ -70,7 +70,7 @@ pub(super) fn run<F: Format, W: Watch>(
             write_all(shared, &buffer, output_at, done.bytes)?;
             if shared.ends.cache == Cache::Drop {
                 drop_from_cache(input, at, read_group);
-                // Of what is not on the disk yet, this begins the writing.
+                // Pages that are not on the disk yet stay; this begins to write them.
                 drop_from_cache(output, output_at, written_group);
                 if let Some(at) = output_at.checked_sub(WRITING_BYTES) {
                     drop_from_cache(output, at, written_group);
@@ -93,7 +93,7 @@ pub(super) fn run<F: Format, W: Watch>(
     Ok(groups * chunks as u64)
 }
 
-/// Advice, which some file systems refuse.
+/// Advises the system to drop these pages. Some file systems refuse.
 fn drop_from_cache(file: &File, at: u64, bytes: usize) {
     let _ = rustix::fs::fadvise(file, at, NonZeroU64::new(bytes as u64), Advice::DontNeed);
 }
@@ -154,5 +154,5 @@ fn write_all<F: Format, W: Watch>(
     Ok(())
 }
 
-/// By then the disk has what came before: some tenths of a second.
+/// Bytes after which the disk has what came before: some tenths of a second.
 const WRITING_BYTES: u64 = 128 << 20;

@@ -81,7 +81,7 @@ impl<'a, F: Format, W: Watch> Shared<'a, F, W> {
         lock(&self.failure).get_or_insert(error);
     }
 
-    /// Fails when the watch wants an end; true when another thread has failed.
+    /// Whether another thread has failed. Fails when the watch wants the work to end.
     pub(super) fn should_end(&self) -> Result<bool, Error> {
         if self.watch.is_stopped() {
             return Err(Error::Stopped);
