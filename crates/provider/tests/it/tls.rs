@@ -6,14 +6,15 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use oarlock::Usage;
 use oarlock::device::Operation;
-use oarlock_testing::{LIMIT, seeded_noise as noise};
-use tempfile::TempDir;
+use oarlock_testing::{LIMIT, seeded_noise as noise, until};
+use tempfile::{NamedTempFile, TempDir};
 
 use crate::driver::configuration;
 use crate::host::free_port;
@@ -353,8 +354,12 @@ impl Site {
             // The server of DTLS hears the client before it can answer.
             client.feed_slowly(up.clone(), bulk);
             server.feed_slowly(down.clone(), bulk);
-            got_down = client.read(bulk.bytes);
-            got_up = server.read(bulk.bytes);
+            // Both at once: an end whose output nobody reads stops sending as well.
+            (got_down, got_up) = thread::scope(|scope| {
+                let got_down = scope.spawn(|| client.read(bulk.bytes));
+                let got_up = server.read(bulk.bytes);
+                (got_down.join().unwrap(), got_up)
+            });
         }
         assert!(got_down == down, "{what}: down, {}", client.stop());
         assert!(got_up == up, "{what}: up, {}", server.stop());
@@ -371,7 +376,7 @@ impl Site {
         let is_datagrams = options.iter().any(|option| option.starts_with("-dtls"));
         let port = free_port();
         let mut command = configured.command();
-        command.args(["s_server", "-quiet", "-naccept", "1", "-cert"]);
+        command.args(["s_server", "-quiet", "-brief", "-naccept", "1", "-cert"]);
         command.arg(&self.certificate).arg("-key").arg(&self.key);
         command.args(["-accept", &format!("127.0.0.1:{port}")]);
         let program = Program::start(command.args(options), port);
@@ -388,6 +393,7 @@ impl Site {
         command.args([
             "s_client",
             "-quiet",
+            "-brief",
             "-connect",
             &format!("127.0.0.1:{port}"),
         ]);
@@ -438,20 +444,17 @@ impl Configured {
 /// One that ends with the test.
 struct Program {
     child: Child,
-    stderr: Option<ChildStderr>,
+    /// What it writes to standard error.
+    said: NamedTempFile,
     port: u16,
 }
 
 impl Program {
     fn start(command: &mut Command, port: u16) -> Self {
+        let said = NamedTempFile::new().unwrap();
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let stderr = child.stderr.take();
-        Self {
-            child,
-            stderr,
-            port,
-        }
+        let child = command.stderr(said.reopen().unwrap()).spawn().unwrap();
+        Self { child, said, port }
     }
 
     fn feed(&mut self, data: Vec<u8>) {
@@ -460,10 +463,12 @@ impl Program {
     }
 
     fn feed_slowly(&mut self, data: Vec<u8>, bulk: Bulk) {
+        // Part of what comes before the end of the handshake is lost. With `-brief` it tells of that.
+        until("the end of the handshake", || {
+            self.said().contains("Protocol version: ")
+        });
         let mut stdin = self.open_stdin();
         thread::spawn(move || {
-            // After the handshake, which takes part of what comes before its end.
-            thread::sleep(Duration::from_millis(300));
             for piece in data.chunks(bulk.piece_bytes) {
                 let _ = stdin.write_all(piece);
                 thread::sleep(bulk.pause);
@@ -477,12 +482,20 @@ impl Program {
         File::from(stdin.try_clone_to_owned().unwrap())
     }
 
-    /// So many bytes, or what there is before it ends.
+    /// So many bytes, or what there is before it ends; after [`LIMIT`] it is ended.
     fn read(&mut self, bytes: usize) -> Vec<u8> {
-        let mut data = Vec::new();
-        let stdout = self.child.stdout.as_mut().unwrap();
-        stdout.take(bytes as u64).read_to_end(&mut data).unwrap();
-        data
+        let stdout = self.child.stdout.as_ref().unwrap();
+        let stdout = File::from(stdout.as_fd().try_clone_to_owned().unwrap());
+        let (done, is_done) = mpsc::channel();
+        thread::spawn(move || {
+            let mut data = Vec::new();
+            let _ = stdout.take(bytes as u64).read_to_end(&mut data);
+            let _ = done.send(data);
+        });
+        is_done.recv_timeout(LIMIT).unwrap_or_else(|_| {
+            let _ = self.child.kill();
+            is_done.recv().unwrap()
+        })
     }
 
     /// Whether it ends by itself, and by no signal.
@@ -499,15 +512,13 @@ impl Program {
         false
     }
 
-    fn said(&mut self) -> String {
-        let mut said = String::new();
-        let stderr = self.stderr.as_mut().unwrap();
-        stderr.read_to_string(&mut said).unwrap();
-        said
+    fn said(&self) -> String {
+        fs::read_to_string(self.said.path()).unwrap()
     }
 
     fn stop(&mut self) -> String {
         let _ = self.child.kill();
+        let _ = self.child.wait();
         self.said()
     }
 }
