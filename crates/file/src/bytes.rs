@@ -13,13 +13,19 @@ pub(crate) fn random(bytes: &mut [u8]) -> Result<(), Error> {
 pub(crate) fn read_exact(input: &mut impl Read, bytes: &mut [u8], at: u64) -> Result<(), Error> {
     let mut filled = 0;
     while filled < bytes.len() {
-        let at = at + filled as u64;
-        match input.read(&mut bytes[filled..]) {
+        filled += read_some(input, &mut bytes[filled..], at + filled as u64)?;
+    }
+    Ok(())
+}
+
+/// As much as one read brings, at least a byte.
+pub(crate) fn read_some(input: &mut impl Read, bytes: &mut [u8], at: u64) -> Result<usize, Error> {
+    loop {
+        match input.read(bytes) {
             Ok(0) => return Err(Error::Truncated { at }),
-            Ok(count) => filled += count,
+            Ok(count) => return Ok(count),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(Error::Read { at, error }),
         }
     }
-    Ok(())
 }

@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 
 use super::hybrid::POST_QUANTUM_LABEL;
 use crate::Error;
-use crate::bytes::read_exact;
+use crate::bytes::read_some;
 
 /// The first line of every file of this version.
 pub const VERSION_LINE: &[u8] = b"age-encryption.org/v1\n";
@@ -64,9 +64,9 @@ impl Header {
     /// [`Error::Header`] for what is not a header, or one of more than 16 MiB; [`Error::Truncated`],
     /// [`Error::Read`].
     pub fn read(input: &mut impl Read) -> Result<Self, Error> {
-        let mut encoded = Vec::new();
-        // Line by line; the beginning of a line tells its kind.
-        let line = read_line(input, &mut encoded)?;
+        let mut lines = Lines::new(input);
+        // The beginning of a line tells its kind.
+        let line = lines.next()?;
         if line != VERSION_LINE {
             return Err(Error::Header(if line.starts_with(b"age-encryption.org/") {
                 "its version is not v1"
@@ -76,8 +76,8 @@ impl Header {
         }
         let mut stanzas = Vec::new();
         loop {
-            let start = encoded.len();
-            let line = read_line(input, &mut encoded)?;
+            let start = lines.taken;
+            let line = lines.next()?;
             if let Some(mac) = line.strip_prefix(MAC_PREFIX) {
                 let mac = parse_mac(mac).ok_or(Error::Header("malformed MAC"))?;
                 if stanzas.is_empty() {
@@ -87,14 +87,14 @@ impl Header {
                     return Err(Error::Header("a passphrase beside other recipients"));
                 }
                 return Ok(Self {
-                    encoded,
+                    encoded: lines.encoded,
                     stanzas,
                     mac,
                 });
             }
             // The first line, and lines of the body up to one that is not full.
-            while read_line(input, &mut encoded)?.len() == BODY_LINE_BYTES + 1 {}
-            match read::age_stanza(&encoded[start..]) {
+            while lines.next()?.len() == BODY_LINE_BYTES + 1 {}
+            match read::age_stanza(&lines.encoded[start..lines.taken]) {
                 Ok(([], stanza)) => stanzas.push(stanza.into()),
                 _ => return Err(Error::Header("malformed stanza")),
             }
@@ -191,28 +191,68 @@ fn parse_mac(text: &[u8]) -> Option<[u8; MAC_BYTES]> {
     mac.try_into().ok()
 }
 
-/// Appends a line to `encoded`, with its line break, and returns it.
-fn read_line<'a>(input: &mut impl Read, encoded: &'a mut Vec<u8>) -> Result<&'a [u8], Error> {
-    let start = encoded.len();
-    loop {
-        if encoded.len() >= HEADER_BYTES_MAX {
+/// The lines of a header, read without a byte of what may lie behind it: a line that is not the MAC's has
+/// the MAC's after it, whose length is known.
+struct Lines<'a, R> {
+    input: &'a mut R,
+    /// All that was read.
+    encoded: Vec<u8>,
+    /// Of these, in whole lines that were returned.
+    taken: usize,
+}
+
+impl<'a, R: Read> Lines<'a, R> {
+    fn new(input: &'a mut R) -> Self {
+        Self {
+            input,
+            encoded: Vec::new(),
+            taken: 0,
+        }
+    }
+
+    /// The next line, with its line break.
+    fn next(&mut self) -> Result<&[u8], Error> {
+        let mut searched = self.taken;
+        loop {
+            let end = self.encoded[searched..]
+                .iter()
+                .position(|byte| *byte == b'\n');
+            if let Some(end) = end {
+                let start = std::mem::replace(&mut self.taken, searched + end + 1);
+                return Ok(&self.encoded[start..self.taken]);
+            }
+            searched = self.encoded.len();
+            self.read_more()?;
+        }
+    }
+
+    fn read_more(&mut self) -> Result<(), Error> {
+        let line = &self.encoded[self.taken..];
+        let following = if self.taken == 0 {
+            // What is not a header may have no line for gigabytes.
+            if line.len() > VERSION_LINE.len() {
+                return Err(Error::Header(
+                    "it does not begin with `age-encryption.org/v1`",
+                ));
+            }
+            VERSION_LINE.len() - line.len()
+        } else if line.starts_with(MAC_PREFIX) || MAC_PREFIX.starts_with(line) {
+            MAC_LINE_BYTES.saturating_sub(line.len())
+        } else {
+            MAC_LINE_BYTES
+        };
+        let read = self.encoded.len();
+        let room = HEADER_BYTES_MAX - read;
+        if room == 0 {
             return Err(Error::Header("it is longer than 16 MiB"));
         }
-        let mut byte = [0];
-        match read_exact(input, &mut byte, encoded.len() as u64) {
-            Err(Error::Truncated { at: 0 }) => return Err(Error::Header("the file is empty")),
-            other => other?,
-        }
-        encoded.push(byte[0]);
-        let line = &encoded[start..];
-        if byte[0] == b'\n' {
-            return Ok(&encoded[start..]);
-        }
-        // What is not a header may have no line for gigabytes.
-        if start == 0 && !VERSION_LINE.starts_with(line) && line.len() > VERSION_LINE.len() {
-            return Err(Error::Header(
-                "it does not begin with `age-encryption.org/v1`",
-            ));
+        self.encoded.resize(read + following.clamp(1, room), 0);
+        let more = read_some(self.input, &mut self.encoded[read..], read as u64);
+        self.encoded.truncate(read + *more.as_ref().unwrap_or(&0));
+        match more {
+            Err(Error::Truncated { at: 0 }) => Err(Error::Header("the file is empty")),
+            Err(error) => Err(error),
+            Ok(_) => Ok(()),
         }
     }
 }
@@ -221,6 +261,8 @@ const MAC_PREFIX: &[u8] = b"---";
 const MAC_BYTES: usize = 32;
 /// In base64 without padding.
 const ENCODED_MAC_BYTES: usize = 43;
+/// With a space and the line break.
+const MAC_LINE_BYTES: usize = MAC_PREFIX.len() + 1 + ENCODED_MAC_BYTES + 1;
 /// Columns of a full line of a stanza's body.
 const BODY_LINE_BYTES: usize = 64;
 const HEADER_BYTES_MAX: usize = 16 << 20;

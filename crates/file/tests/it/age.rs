@@ -151,6 +151,45 @@ fn headers_that_are_damaged_are_refused() {
     );
 }
 
+/// A pipe has no way back: the payload must be left in it. And a header of megabytes is read by more than
+/// one byte at a time.
+#[test]
+fn a_header_is_read_in_few_pieces_and_nothing_behind_it() {
+    struct Counting<'a> {
+        input: &'a [u8],
+        bytes_max: usize,
+        reads: usize,
+    }
+    impl std::io::Read for Counting<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            self.reads += 1;
+            let bytes = buffer.len().min(self.bytes_max);
+            self.input.read(&mut buffer[..bytes])
+        }
+    }
+    let identity = x25519::Identity::generate();
+    let one = encrypt(&identity.to_public(), b"attack at dawn", Way::Files);
+    let (version, rest) = one.split_at(b"age-encryption.org/v1\n".len());
+    let unknown = b"-> unknown to us\nAAAA\n-> full\n".to_vec();
+    let full_line = [&[b'A'; 64][..], b"\n\n"].concat();
+    let many = [version, &[unknown, full_line].concat().repeat(100), rest].concat();
+    for sealed in [&one, &many] {
+        for bytes_max in [1, 2, 3, 47, 48, 49, usize::MAX] {
+            let mut reader = Counting {
+                input: sealed,
+                bytes_max,
+                reads: 0,
+            };
+            let header = Header::read(&mut reader).unwrap().encoded;
+            assert_eq!(header, sealed[..header.len()], "{bytes_max}");
+            assert_eq!(reader.input, &sealed[header.len()..], "{bytes_max}");
+            if bytes_max == usize::MAX {
+                assert!(reader.reads < 8 + header.len() / 20, "{}", reader.reads);
+            }
+        }
+    }
+}
+
 #[test]
 fn armor_goes_both_ways() {
     let identity = x25519::Identity::generate();
