@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use oarlock::{Calibration, Options, Strategy};
+use oarlock::costs::Calibration;
+use oarlock::{Options, Strategy};
 
 use crate::cases::Size;
 

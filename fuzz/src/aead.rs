@@ -11,8 +11,9 @@ use aes_gcm::AesGcm;
 use arbitrary::Arbitrary;
 use chacha20poly1305::ChaCha20Poly1305;
 use inout::InOutBuf;
+use oarlock::aead::NonceSequence;
 use oarlock::device::Operation;
-use oarlock::{Accelerator, Error, NonceSequence, Strategy};
+use oarlock::{Accelerator, Error, Strategy};
 
 fuzz_target!(|input: Input| {
     match &input.subject {

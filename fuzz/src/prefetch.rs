@@ -10,8 +10,9 @@ use chacha20::ChaCha20;
 use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use des::TdesEde3;
 use inout::InOutBuf;
+use oarlock::cipher::{AcceleratedCtr, AnyStream};
 use oarlock::device::Operation;
-use oarlock::{AcceleratedCtr, Accelerator, AnyStream, PrefetchWorker, Strategy};
+use oarlock::{Accelerator, PrefetchWorker, Strategy};
 
 fuzz_target!(|input: Input| {
     match input.cipher {

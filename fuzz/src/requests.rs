@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use arbitrary::Arbitrary;
 use num_bigint::BigUint;
 use oarlock::device::{SoftwareDevice, complete};
-use oarlock::kernels::cpu::Cpu;
+use oarlock_kernels::cpu::Cpu;
 use oarlock_net::proto::{self, request};
 use oarlock_net::server::access::{Access, Rights};
 use oarlock_net::server::config::Config;

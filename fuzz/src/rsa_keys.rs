@@ -4,9 +4,8 @@
 use std::sync::LazyLock;
 
 use arbitrary::Arbitrary;
-use oarlock::{
-    Accelerator, Error, Hash, RsaPrivateKey, RsaPrivateNumbers, RsaPublicKey, SignatureScheme,
-};
+use oarlock::rsa::{Hash, RsaPrivateKey, RsaPrivateNumbers, RsaPublicKey, SignatureScheme};
+use oarlock::{Accelerator, Error};
 use pkcs8::der::{Decode, SecretDocument};
 use pkcs8::{EncodePublicKey, PrivateKeyInfoRef};
 

@@ -1,9 +1,8 @@
 //! Requests and their expected answers.
 
 use clap::ValueEnum;
-use oarlock::{
-    Accelerator, Base, ByteOrder, EncryptionScheme, Hash, RsaPrivateKey, SignatureScheme,
-};
+use oarlock::Accelerator;
+use oarlock::rsa::{Base, ByteOrder, EncryptionScheme, Hash, RsaPrivateKey, SignatureScheme};
 use oarlock_net::client::Operation;
 use oarlock_net::proto;
 use pkcs1::RsaPrivateKeyRef;

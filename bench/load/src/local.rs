@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use oarlock::{Accelerator, JobOptions};
+use oarlock::Accelerator;
+use oarlock::job::JobOptions;
 
 use crate::asks::{SCHEME, Signing};
 use crate::tally::{Report, Tally};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use oarlock::{Accelerator, Hash, RsaPrivateKey, SignatureScheme};
+use oarlock::Accelerator;
+use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
 use pkcs1::RsaPrivateKeyRef;
 use pkcs1::der::{Decode, SecretDocument};
 use rand::rngs::StdRng;

@@ -5,8 +5,9 @@
 //! round 2   both at once      messages alone    requests alone
 //! ```
 
+use oarlock::Accelerator;
+use oarlock::aead::AcceleratedAead;
 use oarlock::device::Operation;
-use oarlock::{AcceleratedAead, Accelerator};
 
 use super::participants::{Event, Observer, Participants};
 use super::public_key::{depths, rounds, sample_length};

@@ -8,9 +8,10 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use oarlock::Accelerator;
+use oarlock::costs::{Calibration, MachineCosts, OperationCost};
 use oarlock::device::Operation;
-use oarlock::kernels::cpu::{Cpu, Feature};
-use oarlock::{Accelerator, Calibration, MachineCosts, OperationCost};
+use oarlock::device::{Cpu, Feature};
 use serde::{Deserialize, Serialize};
 
 use crate::cpu;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::thread::available_parallelism;
 
+use oarlock::device::Cpu;
 use oarlock::device::visible_cpu;
-use oarlock::kernels::cpu::Cpu;
 
 use crate::failure::Failure;
 

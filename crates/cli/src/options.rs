@@ -1,6 +1,7 @@
 //! The accelerator of this process, and its options.
 
-use oarlock::{Accelerator, Builder, Calibration, Options};
+use oarlock::costs::Calibration;
+use oarlock::{Accelerator, Builder, Options};
 
 use crate::failure::Failure;
 use crate::{cache, cpu};

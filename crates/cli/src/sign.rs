@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use oarlock::{Accelerator, Hash, RsaPublicKey, SignatureScheme};
+use oarlock::Accelerator;
+use oarlock::rsa::{Hash, RsaPublicKey, SignatureScheme};
 use oarlock_net::client::{CallOptions, Client, Operation, Settings};
 use oarlock_net::proto;
 use oarlock_net::tls::TlsFiles;

@@ -88,7 +88,8 @@ impl Accelerator {
     /// `record_bytes_max` bytes can profit from that.
     ///
     /// ```
-    /// use oarlock::{Accelerator, NonceSequence, device::Operation};
+    /// use oarlock::{Accelerator, device::Operation};
+    /// use oarlock::aead::NonceSequence;
     ///
     /// let accelerator = Accelerator::builder().build()?;
     /// let nonces = NonceSequence::Xor { iv: [9; 12] };
@@ -196,7 +197,8 @@ impl Accelerator {
     /// A private key of RSA, to sign and decrypt with.
     ///
     /// ```
-    /// use oarlock::{Accelerator, Hash, RsaPrivateKey, SignatureScheme};
+    /// use oarlock::Accelerator;
+    /// use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
     ///
     /// let accelerator = Accelerator::builder().build()?;
     /// let key = RsaPrivateKey::from_pem(include_str!("../tests/keys/rsa2048.pem"))?;
@@ -221,7 +223,8 @@ impl Accelerator {
     /// and of all numbers that are given and come back later.
     ///
     /// ```
-    /// use oarlock::{Accelerator, Base, ByteOrder};
+    /// use oarlock::Accelerator;
+    /// use oarlock::rsa::{Base, ByteOrder};
     ///
     /// let accelerator = Accelerator::builder().build()?;
     /// let modulus = accelerator.modexp(&[13], ByteOrder::BigEndian)?;

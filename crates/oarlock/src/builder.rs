@@ -144,7 +144,7 @@ impl Builder {
     }
 
     /// Most jobs that wait at once; 1024 unless set. One more is handed back:
-    /// [`QueueFull`](crate::QueueFull).
+    /// [`QueueFull`](crate::job::QueueFull).
     #[cfg(feature = "software")]
     #[must_use]
     pub fn jobs_max(mut self, count: usize) -> Self {

@@ -418,6 +418,6 @@ mod tests {
         let builder = Accelerator::builder().calibration(calibration);
         let report = builder.build().unwrap().plan(Operation::ChaCha20).unwrap();
         assert_eq!(report.bytes_per_second, 123_000_000);
-        assert_eq!(report.source, crate::CostSource::Calibrated);
+        assert_eq!(report.source, crate::costs::CostSource::Calibrated);
     }
 }

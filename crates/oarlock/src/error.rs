@@ -15,7 +15,7 @@ pub enum Error {
     AuthenticationFailed,
     /// The padding of a message is wrong: another key or IV, or the ciphertext was altered. Where,
     /// it does not say; that there is such an answer can be too much: see
-    /// [`AcceleratedCbc::decrypt_padded`](crate::AcceleratedCbc::decrypt_padded).
+    /// [`AcceleratedCbc::decrypt_padded`](crate::cipher::AcceleratedCbc::decrypt_padded).
     InvalidPadding,
     /// The signature is not that of this message under this key and scheme.
     InvalidSignature,

@@ -83,7 +83,7 @@ pub enum Reservation {
     Exclusive,
 }
 
-/// Which threads fill prefetch streams, beside [`prefill`](crate::AcceleratedCtr::prefill).
+/// Which threads fill prefetch streams, beside [`prefill`](crate::cipher::AcceleratedCtr::prefill).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrefetchWorker {
     /// Pool threads, on other cores.

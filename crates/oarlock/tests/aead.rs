@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aead::{AeadInOut, Key, KeyInit, Nonce};
 use inout::InOutBuf;
+use oarlock::aead::{AcceleratedAead, Aes256Gcm};
 use oarlock::device::{
     Device, DeviceError, DeviceSession, Offer, OpenSession, Operation, Request, SessionParams,
 };
-use oarlock::kernels::{cpu::Cpu, gcm::Gcm};
-use oarlock::{AcceleratedAead, Accelerator, Aes256Gcm, Error, Strategy};
+use oarlock::{Accelerator, Error, Strategy};
+use oarlock_kernels::{cpu::Cpu, gcm::Gcm};
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
 
 const KEY: [u8; 32] = *b"thirty-two bytes of a secret key";
@@ -271,7 +272,7 @@ fn generic_code_takes_it() {
     seal::<AcceleratedAead<Aes256Gcm>>(&mut ours);
     seal::<aes_gcm::Aes256Gcm>(&mut theirs);
     assert_eq!(ours, theirs);
-    seal::<AcceleratedAead<oarlock::ChaCha20Poly1305>>(&mut ours);
+    seal::<AcceleratedAead<oarlock::aead::ChaCha20Poly1305>>(&mut ours);
     seal::<chacha20poly1305::ChaCha20Poly1305>(&mut theirs);
     assert_eq!(ours, theirs);
 }

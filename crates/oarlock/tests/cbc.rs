@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cipher::{BlockModeDecrypt, BlockModeEncrypt, KeyIvInit, block_padding::Pkcs7};
+use oarlock::cipher::AcceleratedCbc;
 use oarlock::device::{
     Device, DeviceError, DeviceSession, Kind, Offer, OpenSession, Operation, Request, SessionParams,
 };
-use oarlock::kernels::{cbc::Cbc, cpu::Cpu};
-use oarlock::{AcceleratedCbc, Accelerator, Error, Strategy};
+use oarlock::{Accelerator, Error, Strategy};
+use oarlock_kernels::{cbc::Cbc, cpu::Cpu};
 use oarlock_testing::has_cpus;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

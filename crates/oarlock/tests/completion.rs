@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::{Duration, Instant};
 
-use oarlock::{
-    AcceleratedRsa, Accelerator, CompletionQueue, Error, Hash, Job, JobOptions, Order, Priority,
-    RsaPrivateKey, SignatureScheme,
-};
+use oarlock::job::{CompletionQueue, Job, JobOptions, Order, Priority};
+use oarlock::rsa::{AcceleratedRsa, Hash, RsaPrivateKey, SignatureScheme};
+use oarlock::{Accelerator, Error};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);

@@ -5,8 +5,10 @@ use aes_gcm::aead::{AeadInOut, KeyInit};
 use aes_gcm::{AesGcm, aes};
 use cbc::cipher::{BlockModeDecrypt, BlockModeEncrypt, KeyIvInit, StreamCipher, StreamCipherSeek};
 use inout::InOutBuf;
+use oarlock::aead::AeadContext;
+use oarlock::cipher::{CbcContext, StreamContext};
 use oarlock::device::Operation;
-use oarlock::{Accelerator, AeadContext, CbcContext, Error, Strategy, StreamContext};
+use oarlock::{Accelerator, Error, Strategy};
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
 
 /// Accelerators that go every way, on every kind of kernel.

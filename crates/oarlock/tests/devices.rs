@@ -9,9 +9,9 @@ use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use oarlock::device::{
     Device, DeviceError, DeviceSession, Offer, OpenSession, Operation, Request, SessionParams,
 };
-use oarlock::kernels::aes::Ctr;
-use oarlock::kernels::cpu::Cpu;
 use oarlock::{Accelerator, Error, Strategy};
+use oarlock_kernels::aes::Ctr;
+use oarlock_kernels::cpu::Cpu;
 
 const KEY: [u8; 32] = [3; 32];
 const IV: [u8; 16] = [0xff; 16];

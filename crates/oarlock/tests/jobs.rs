@@ -10,10 +10,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use cipher::StreamCipher;
-use oarlock::{
-    AcceleratedRsa, Accelerator, EncryptionScheme, Error, Hash, Job, JobOptions, Priority,
-    QueueFull, RsaPrivateKey, SignatureScheme,
-};
+use oarlock::job::{Job, JobOptions, Priority, QueueFull};
+use oarlock::rsa::{AcceleratedRsa, EncryptionScheme, Hash, RsaPrivateKey, SignatureScheme};
+use oarlock::{Accelerator, Error};
 use oarlock_testing::has_cpus;
 
 const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);

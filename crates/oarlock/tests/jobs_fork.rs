@@ -7,7 +7,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use oarlock::{Accelerator, Error, Hash, JobOptions, RsaPrivateKey, SignatureScheme};
+use oarlock::job::JobOptions;
+use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
+use oarlock::{Accelerator, Error};
 
 use oarlock_testing::{alone, has_cpus, skip};
 

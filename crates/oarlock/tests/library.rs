@@ -7,13 +7,12 @@ use std::process::Command;
 use std::sync::Arc;
 
 use num_bigint::BigUint;
+use oarlock::device::PublicKeyRequest;
 use oarlock::device::{
     DeviceError, LibraryDevice, PublicKeyDevice, PublicKeyOperation, Shape, complete,
 };
-use oarlock::{
-    Accelerator, Base, ByteOrder, EncryptionScheme, Error, Hash, PublicKeyRequest, RsaPrivateKey,
-    SignatureScheme,
-};
+use oarlock::rsa::{Base, ByteOrder, EncryptionScheme, Hash, RsaPrivateKey, SignatureScheme};
+use oarlock::{Accelerator, Error};
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tempfile::TempDir;
 use zeroize::Zeroizing;

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use num_bigint::{BigInt, BigUint, Sign};
-use oarlock::{AcceleratedModExp, Accelerator, Base, ByteOrder, Error, JobOptions};
+use oarlock::job::JobOptions;
+use oarlock::rsa::{AcceleratedModExp, Base, ByteOrder};
+use oarlock::{Accelerator, Error};
 use rand::RngExt;
 
 fn accelerator() -> Accelerator {

@@ -13,14 +13,14 @@ use cryptoki::object::{Attribute, KeyType, ObjectClass, ObjectHandle};
 use cryptoki::session::{Session, UserType};
 use cryptoki::slot::Slot;
 use cryptoki::types::AuthPin;
+use oarlock::device::PublicKeyRequest;
 use oarlock::device::{
     DeviceError, Pkcs11Device, Pkcs11Options, PublicKeyDevice, PublicKeyOperation, Shape, TokenKey,
     TokenName, complete,
 };
-use oarlock::{
-    Accelerator, EncryptionScheme, Error, Hash, JobOptions, PublicKeyRequest, RsaPrivateKey,
-    RsaPublicKey, SignatureScheme,
-};
+use oarlock::job::JobOptions;
+use oarlock::rsa::{EncryptionScheme, Hash, RsaPrivateKey, RsaPublicKey, SignatureScheme};
+use oarlock::{Accelerator, Error};
 use oarlock_testing::process::{alone_as, is_child};
 use oarlock_testing::skip;
 use pkcs1::der::Decode;

@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
+use oarlock::cipher::{AcceleratedCtr, AnyStream};
 use oarlock::device::Operation;
-use oarlock::{AcceleratedCtr, Accelerator, AnyStream, PrefetchWorker, Reservation, Strategy};
+use oarlock::{Accelerator, PrefetchWorker, Reservation, Strategy};
 use oarlock_testing::{has_cpus, until};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 

@@ -4,10 +4,11 @@
 
 use std::process::Command;
 
-use oarlock::{
-    Accelerator, EncryptionScheme, Error, Hash, PssSalt, RsaPrivateKey, RsaPrivateNumbers,
-    RsaPublicKey, SignatureScheme,
+use oarlock::rsa::{
+    EncryptionScheme, Hash, PssSalt, RsaPrivateKey, RsaPrivateNumbers, RsaPublicKey,
+    SignatureScheme,
 };
+use oarlock::{Accelerator, Error};
 use pkcs1::RsaPrivateKeyRef;
 use pkcs1::der::asn1::UintRef;
 use pkcs1::der::{Decode, Encode};

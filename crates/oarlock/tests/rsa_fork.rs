@@ -4,7 +4,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use oarlock::{AcceleratedRsa, Accelerator, Hash, RsaPrivateKey, SignatureScheme};
+use oarlock::Accelerator;
+use oarlock::rsa::{AcceleratedRsa, Hash, RsaPrivateKey, SignatureScheme};
 
 const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
 

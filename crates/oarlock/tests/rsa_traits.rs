@@ -6,9 +6,8 @@ use std::process::Command;
 use std::str::FromStr;
 use std::time::Duration;
 
-use oarlock::{
-    Accelerator, Hash, PssSalt, RsaPrivateKey, RsaSignature, RsaSigner, SignatureScheme,
-};
+use oarlock::Accelerator;
+use oarlock::rsa::{Hash, PssSalt, RsaPrivateKey, RsaSignature, RsaSigner, SignatureScheme};
 use pkcs8::EncodePublicKey;
 use pkcs8::der::{EncodePem, pem::LineEnding};
 use sha2::{Digest, Sha256, Sha512};

@@ -253,7 +253,7 @@ struct Expected {
     gcm_tag: [u8; 16],
     cbc: Vec<u8>,
     #[cfg(feature = "software")]
-    rsa: (oarlock::RsaPrivateKey, Vec<u8>),
+    rsa: (oarlock::rsa::RsaPrivateKey, Vec<u8>),
 }
 
 impl Expected {
@@ -349,7 +349,8 @@ fn one_of_each(accelerator: &Accelerator, expected: &Expected) -> Result<(), Str
 
 #[cfg(feature = "software")]
 mod rsa {
-    use oarlock::{Accelerator, Hash, RsaPrivateKey, SignatureScheme};
+    use oarlock::Accelerator;
+    use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
 
     const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
 

@@ -5,10 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use oarlock::aead::NonceSequence;
 use oarlock::device::{
     Device, DeviceError, DeviceSession, Offer, OpenSession, Operation, Request, SessionParams,
 };
-use oarlock::{Accelerator, Error, NonceSequence, Strategy};
+use oarlock::{Accelerator, Error, Strategy};
 use oarlock_testing::has_cpus;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 

@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use inout::InOutBuf;
+use oarlock::aead::AcceleratedAead;
 use oarlock::device::{Operation, visible_cpu};
-use oarlock::kernels::{chacha20_poly1305::ChaCha20Poly1305, gcm::Gcm};
-use oarlock::{AcceleratedAead, Accelerator, Error};
+use oarlock::{Accelerator, Error};
+use oarlock_kernels::{chacha20_poly1305::ChaCha20Poly1305, gcm::Gcm};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use cipher::StreamCipher;
-use oarlock::kernels::aes::dispatch::{self, Counter};
 use oarlock::{Accelerator, Strategy};
+use oarlock_kernels::aes::dispatch::{self, Counter};
 use oarlock_vectors::{CtrVector, cavp, short};
 
 /// Every mask with the device that then serves and the kernel whose counter must move.

@@ -6,10 +6,12 @@
 use std::collections::HashMap;
 
 use oarlock::device::visible_cpu;
-use oarlock::{
-    AcceleratedRsa, AcceleratedRsaPublic, Accelerator, EncryptionScheme, Error, Hash, Job,
-    JobOptions, PssSalt, RsaPrivateKey, RsaPublicKey, SignatureScheme,
+use oarlock::job::{Job, JobOptions};
+use oarlock::rsa::{
+    AcceleratedRsa, AcceleratedRsaPublic, EncryptionScheme, Hash, PssSalt, RsaPrivateKey,
+    RsaPublicKey, SignatureScheme,
 };
+use oarlock::{Accelerator, Error};
 use oarlock_vectors::{RsaEncryptionVector, RsaSignatureVector, cavp, wycheproof};
 
 fn hash(name: &str) -> Hash {
@@ -66,7 +68,7 @@ impl<T: PartialEq + std::fmt::Debug> Together<T> {
         let stats = self.accelerator.stats().public_key;
         assert_eq!(stats.faults, 0);
         let cpu = visible_cpu().unwrap();
-        if oarlock::kernels::modexp::Ifma::new(cpu).is_some() {
+        if oarlock_kernels::modexp::Ifma::new(cpu).is_some() {
             // Half of them are those that were made alone.
             assert!(stats.in_groups * 4 > stats.alone * 3, "{stats:?}");
         }

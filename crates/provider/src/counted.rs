@@ -5,8 +5,9 @@ use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
 
+use oarlock::Direction;
+use oarlock::costs::Usage;
 use oarlock::device::Operation;
-use oarlock::{Direction, Usage};
 
 use crate::abi::{Param, Params};
 use crate::dispatch::{Cipher, Data, Offered};

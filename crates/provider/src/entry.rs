@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::catch_unwind;
 use std::ptr::{null, null_mut};
 
-use oarlock::kernels::{aes, chacha20};
+use oarlock::cipher::{AesBackend, ChaCha20Backend};
 use oarlock::{Accelerator, Options, Strategy};
 
 use crate::abi::{
@@ -112,13 +112,10 @@ fn inert() -> Accelerator {
 fn offered(accelerator: &Accelerator, is_counted: bool) -> Vec<Algorithm> {
     let cpu = accelerator.cpu();
     let mut algorithms = Vec::new();
-    if !matches!(aes::Backend::preferred(cpu), aes::Backend::Portable) {
+    if !matches!(AesBackend::preferred(cpu), AesBackend::Portable) {
         algorithms.extend(cipher::aes(is_counted));
     }
-    if !matches!(
-        chacha20::Backend::preferred(cpu),
-        chacha20::Backend::Portable
-    ) {
+    if !matches!(ChaCha20Backend::preferred(cpu), ChaCha20Backend::Portable) {
         algorithms.extend(cipher::chacha20(is_counted));
     }
     let strategy = accelerator.options().strategy;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use oarlock::{Accelerator, Usage};
+use oarlock::Accelerator;
+use oarlock::costs::Usage;
 
 use crate::abi::Algorithm;
 use crate::error::Errors;

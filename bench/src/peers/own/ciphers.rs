@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use cipher::StreamCipher;
 use inout::InOutBuf;
+use oarlock::Accelerator;
+use oarlock::aead::AcceleratedAead;
+use oarlock::cipher::{AcceleratedCbc, AcceleratedCtr, AnyStream};
 use oarlock::device::{Kind, Operation};
-use oarlock::{AcceleratedAead, AcceleratedCbc, AcceleratedCtr, Accelerator, AnyStream};
 
 use crate::cases::{Algorithm, Case, Direction};
 use crate::error::Error;

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use oarlock::{
-    AcceleratedModExp, AcceleratedRsa, Accelerator, Base, ByteOrder, Error as OarlockError, Hash,
-    Job, JobOptions, QueueFull, RsaPrivateKey, SignatureScheme,
+use oarlock::job::{Job, JobOptions, QueueFull};
+use oarlock::rsa::{
+    AcceleratedModExp, AcceleratedRsa, Base, ByteOrder, Hash, RsaPrivateKey, SignatureScheme,
 };
+use oarlock::{Accelerator, Error as OarlockError};
 use zeroize::Zeroizing;
 
 use crate::cases::{ModExpTasks, RsaOperation, RsaRequest, RsaTasks, Tasks};

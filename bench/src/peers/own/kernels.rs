@@ -3,12 +3,12 @@
 #[cfg(target_arch = "x86_64")]
 use std::sync::Arc;
 
-use oarlock::kernels::aes::{Backend, Ctr};
+use oarlock_kernels::aes::{Backend, Ctr};
 #[cfg(target_arch = "x86_64")]
-use oarlock::kernels::aes::{CachedCtr, Face};
-use oarlock::kernels::cpu::Cpu;
+use oarlock_kernels::aes::{CachedCtr, Face};
+use oarlock_kernels::cpu::Cpu;
 #[cfg(target_arch = "x86_64")]
-use oarlock::kernels::modexp::{self, Ifma, Lane, Modulus, Width};
+use oarlock_kernels::modexp::{self, Ifma, Lane, Modulus, Width};
 
 use crate::cases::{Algorithm, Case};
 #[cfg(target_arch = "x86_64")]

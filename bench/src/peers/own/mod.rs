@@ -10,8 +10,8 @@ mod jobs;
 mod kernels;
 mod oarlock;
 
-use ::oarlock::kernels::cpu::Cpu;
 use ::oarlock::{Accelerator, Strategy};
+use ::oarlock_kernels::cpu::Cpu;
 
 use super::subject::{PeerFactory, Presence};
 use crate::error::Error;

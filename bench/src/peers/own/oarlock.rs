@@ -1,6 +1,7 @@
 //! Oarlock as it is offered, with the options of a measurement.
 
-use oarlock::{Accelerator, Calibration, Strategy};
+use oarlock::costs::Calibration;
+use oarlock::{Accelerator, Strategy};
 
 use super::ciphers;
 use super::jobs::{self, CallStyle};

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use oarlock::device::Feature;
 use oarlock::device::{Device, Operation, SessionParams};
-use oarlock::kernels::cpu::Feature;
 use oarlock::{Accelerator, Options};
 use serde::Serialize;
 

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use oarlock::Accelerator;
 use oarlock::device::Operation;
-use oarlock::{Accelerator, PlanReport};
+use oarlock::plan::PlanReport;
 use serde::Serialize;
 
 use super::rate::speed;

@@ -6,8 +6,10 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use cipher::StreamCipher as _;
+use oarlock::Accelerator;
+use oarlock::aead::AcceleratedAead;
+use oarlock::cipher::{AcceleratedCbc, AcceleratedCtr, AnyStream};
 use oarlock::device::{Device, Kind, Operation};
-use oarlock::{AcceleratedAead, AcceleratedCbc, AcceleratedCtr, Accelerator, AnyStream};
 
 /// The result of a self-test that passed.
 pub(super) const PASSED: &str = "ok";

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use oarlock::kernels::cpu::{Cpu, Feature};
-use oarlock::kernels::{aes, chacha20};
+use oarlock::cipher::{AesBackend, ChaCha20Backend};
+use oarlock::device::{Cpu, Feature};
 
 use super::finding::Finding;
 use crate::failure::Failure;
@@ -52,17 +52,14 @@ fn of_cpu() -> Vec<Finding> {
 }
 
 fn of_kernels(cpu: Cpu) -> Finding {
-    let (aes, chacha20) = (
-        aes::Backend::preferred(cpu),
-        chacha20::Backend::preferred(cpu),
-    );
+    let (aes, chacha20) = (AesBackend::preferred(cpu), ChaCha20Backend::preferred(cpu));
     let text = format!("AES by {}, ChaCha20 by {}", aes.name(), chacha20.name());
     match (aes, chacha20) {
-        (aes::Backend::Portable, chacha20::Backend::Portable) => Finding::no(
+        (AesBackend::Portable, ChaCha20Backend::Portable) => Finding::no(
             "kernels",
             "none that is faster than OpenSSL's on this CPU: only Camellia gains, by cores",
         ),
-        (aes::Backend::Portable, _) | (_, chacha20::Backend::Portable) => {
+        (AesBackend::Portable, _) | (_, ChaCha20Backend::Portable) => {
             Finding::note("kernels", format!("{text}; portable ones are not offered"))
         }
         _ => Finding::ok("kernels", text),

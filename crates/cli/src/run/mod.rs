@@ -16,7 +16,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use oarlock::Usage;
+use oarlock::costs::Usage;
 
 use self::child::OWN_FAILURE;
 pub(crate) use self::report::Report;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
-use oarlock::{Counted, CountedLine};
+use oarlock::costs::{Counted, CountedLine};
 use oarlock_bench::run::provided::{Provided, Rates, Request};
 use serde::Serialize;
 

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use oarlock::{AcceleratedRsaPublic, Accelerator, RsaPrivateKey};
+use oarlock::Accelerator;
+use oarlock::rsa::{AcceleratedRsaPublic, RsaPrivateKey};
 use oarlock_net::client::{CallOptions, Client, Operation, Settings};
 use oarlock_net::proto;
 use oarlock_net::tls::TlsFiles;

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 
 use ::age::Identity;
 use ::age::armor::{ArmoredWriter, Format as ArmorFormat};
-use oarlock::kernels::cpu::Cpu;
+use oarlock::device::Cpu;
 use zeroize::Zeroizing;
 
 pub use super::dearmored::BEGIN;

@@ -50,7 +50,7 @@ pub const POST_QUANTUM_LABEL: &str = "postquantum";
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let identity = hybrid::Identity::generate()?;
 /// let recipient: hybrid::Recipient = identity.to_public().to_string().parse()?;
-/// let cpu = oarlock::kernels::cpu::Cpu::detect();
+/// let cpu = oarlock::device::Cpu::detect();
 /// let encryptor = Encryptor::new(&[&recipient], cpu)?;
 /// Decryptor::new(&mut &encryptor.prologue[..], &[&identity], cpu)?;
 /// # Ok(())

@@ -26,7 +26,7 @@ use std::io::Read;
 use ::age::{Identity, Recipient};
 use age_core::format::FILE_KEY_BYTES;
 use oarlock::Direction;
-use oarlock::kernels::cpu::Cpu;
+use oarlock::device::Cpu;
 
 use crate::Error;
 use crate::bytes::{random, read_exact};

@@ -9,8 +9,8 @@ use age_core::format::FileKey;
 use age_core::primitives::hkdf;
 use age_core::secrecy::ExposeSecret as _;
 use oarlock::Direction;
-use oarlock::kernels::chacha20_poly1305::ChaCha20Poly1305;
-use oarlock::kernels::cpu::Cpu;
+use oarlock::device::Cpu;
+use oarlock_kernels::chacha20_poly1305::ChaCha20Poly1305;
 use zeroize::Zeroizing;
 
 use crate::Error;
@@ -39,7 +39,7 @@ impl Payload {
         cpu: Cpu,
     ) -> Self {
         let key = Zeroizing::new(hkdf(nonce, b"payload", file_key.expose_secret()));
-        let backend = oarlock::kernels::chacha20::Backend::preferred(cpu);
+        let backend = oarlock_kernels::chacha20::Backend::preferred(cpu);
         let mut payload = Self {
             aead: ChaCha20Poly1305::unkeyed(backend),
             direction,

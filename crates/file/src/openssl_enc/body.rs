@@ -3,9 +3,10 @@
 use std::sync::{Mutex, PoisonError};
 
 use cipher::{StreamCipher as _, StreamCipherSeek as _};
+use oarlock::cipher::{AcceleratedCbc, AcceleratedCtr};
 use oarlock::device::{Kind, Operation};
-use oarlock::kernels::chacha20::{Backend, ChaCha20};
-use oarlock::{AcceleratedCbc, AcceleratedCtr, Accelerator, Direction, Strategy};
+use oarlock::{Accelerator, Direction, Strategy};
+use oarlock_kernels::chacha20::{Backend, ChaCha20};
 use zeroize::Zeroizing;
 
 use super::passphrase::IV_BYTES;

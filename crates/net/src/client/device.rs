@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use oarlock::device::PublicKeyRequest;
 use oarlock::device::{
     Answer, DeviceError, PublicKeyDevice, PublicKeyOffer, PublicKeyOperation, Shape,
 };
-use oarlock::{PublicKeyRequest, RsaPrivateKey, RsaPublicKey};
+use oarlock::rsa::{RsaPrivateKey, RsaPublicKey};
 use tokio::runtime::Runtime;
 use tonic::Code;
 

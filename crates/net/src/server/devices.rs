@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use oarlock::device::PublicKeyRequest;
 use oarlock::device::{
     Answer, CpuDevice, Host, LibraryDevice, Pkcs11Device, Pkcs11Options, PublicKeyDevice,
     PublicKeyOffer, Shape, SimulatedBoard, SimulatedDevice, SoftwareDevice, TokenName, visible_cpu,
 };
-use oarlock::{PublicKeyRequest, RsaPrivateKey};
+use oarlock::rsa::RsaPrivateKey;
 
 use super::config::{DeviceConfig, DeviceEntry, Simulation};
 

@@ -16,8 +16,9 @@ use std::time::{Duration, SystemTime};
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use oarlock::device::PublicKeyRequest;
 use oarlock::device::{SoftwareDevice, complete, visible_cpu};
-use oarlock::{Hash, PublicKeyRequest, RsaPrivateKey, SignatureScheme};
+use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
 use pkcs8::{EncryptedPrivateKeyInfoRef, SecretDocument};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;

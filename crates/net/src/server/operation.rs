@@ -1,8 +1,8 @@
 //! From a message to a request that a device can compute, or the reason for its refusal.
 
-use oarlock::{
-    Base, ByteOrder, EncryptionScheme, Hash, PublicKeyRequest, RsaPrivateKey, RsaPrivateNumbers,
-    SignatureScheme,
+use oarlock::device::PublicKeyRequest;
+use oarlock::rsa::{
+    Base, ByteOrder, EncryptionScheme, Hash, RsaPrivateKey, RsaPrivateNumbers, SignatureScheme,
 };
 use tonic::Code;
 use zeroize::{Zeroize, Zeroizing};

@@ -178,7 +178,7 @@ impl AeadContext {
 
     /// Decrypts the next piece of the message. **It is not verified yet**: act on none of it until
     /// the tag of [`finish`](Self::finish) has been compared, by
-    /// [`tags_match`](crate::kernels::aead::tags_match).
+    /// [`tags_match`](oarlock_kernels::aead::tags_match).
     ///
     /// # Errors
     /// As [`seal_next`](Self::seal_next).

@@ -14,9 +14,11 @@ use std::sync::Arc;
 use ::aead::consts::{U12, U16, U24, U32};
 use ::aead::{AeadCore, AeadInOut, Key, KeyInit, KeySizeUser, Nonce, Tag, TagPosition};
 use inout::InOutBuf;
-use oarlock_kernels::aead::{AeadError, TAG_BYTES};
+use oarlock_kernels::aead::AeadError;
+pub use oarlock_kernels::aead::TAG_BYTES;
 use zeroize::ZeroizeOnDrop;
 
+pub use self::context::AeadContext;
 pub use self::sequenced::{NonceSequence, SequencedAead};
 pub use self::streamed::{Opener, Sealer};
 use self::striped::Cut;

@@ -1,4 +1,4 @@
-//! What the position in a stream counts: a parameter of [`AcceleratedCtr`](crate::AcceleratedCtr),
+//! What the position in a stream counts: a parameter of [`AcceleratedCtr`](crate::cipher::AcceleratedCtr),
 //! so that AES, whose figures are fixed, is not made to look them up.
 
 use crate::work::algorithm::{Kind, Operation};

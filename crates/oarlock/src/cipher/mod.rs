@@ -7,4 +7,11 @@ pub(crate) mod ctr;
 mod stream;
 pub(crate) mod stream_context;
 
+pub use oarlock_kernels::aes::Backend as AesBackend;
+pub use oarlock_kernels::chacha20::Backend as ChaCha20Backend;
+
 pub use algorithm::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
+pub use cbc::AcceleratedCbc;
+pub use cbc_context::CbcContext;
+pub use ctr::AcceleratedCtr;
+pub use stream_context::StreamContext;

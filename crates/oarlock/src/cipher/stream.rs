@@ -305,7 +305,7 @@ impl<A: Algorithm> Stream<A> {
         self.advance(bytes);
     }
 
-    /// See [`AcceleratedCtr::prefill`](crate::AcceleratedCtr::prefill).
+    /// See [`AcceleratedCtr::prefill`](crate::cipher::AcceleratedCtr::prefill).
     pub(super) fn prefill(&mut self, home: &Home, budget: Duration) -> usize {
         if self
             .prefetch

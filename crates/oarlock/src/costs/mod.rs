@@ -14,3 +14,8 @@ pub(crate) mod stats;
 mod table;
 mod tables;
 pub(crate) mod usage;
+
+pub use calibration::{Calibration, MachineCosts, OperationCost};
+pub use lookup::CostSource;
+pub use stats::{OperationStats, PublicKeyStats, Stats};
+pub use usage::{Counted, CountedLine, Usage};

@@ -11,7 +11,7 @@ use crate::work::algorithm::Operation;
 /// Totals of an accelerator, from [`Accelerator::stats`](crate::Accelerator::stats).
 ///
 /// Sessions count for themselves and hand in their counts with every striped request and when they
-/// are dropped; [`AcceleratedCtr::hand_in_stats`](crate::AcceleratedCtr::hand_in_stats) does it at
+/// are dropped; [`AcceleratedCtr::hand_in_stats`](crate::cipher::AcceleratedCtr::hand_in_stats) does it at
 /// any time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {

@@ -28,7 +28,8 @@ use crate::work::algorithm::{Direction, Operation};
 ///
 /// ```
 /// use oarlock::device::Operation;
-/// use oarlock::{Direction, Usage};
+/// use oarlock::Direction;
+/// use oarlock::costs::Usage;
 ///
 /// let path = std::env::temp_dir().join(format!("usage-{}", std::process::id()));
 /// let ours = Usage::create(&path)?;

@@ -50,7 +50,7 @@ impl RsaPrivateKey {
     /// what the device knows it by ([`held_id`](Self::held_id)).
     ///
     /// The device is asked for a power at once, which shows whether it has the key, and is what
-    /// implicit rejection ([`AcceleratedRsa::decrypt`](crate::AcceleratedRsa::decrypt)) is keyed with.
+    /// implicit rejection ([`AcceleratedRsa::decrypt`](crate::rsa::AcceleratedRsa::decrypt)) is keyed with.
     ///
     /// # Errors
     /// [`Error::DeviceFailed`] where it has not, or has another one.

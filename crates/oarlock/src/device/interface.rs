@@ -10,7 +10,8 @@ use crate::work::algorithm::Operation;
 /// A device that offers a rate nobody can match, and computes with the library's own kernels:
 /// ```
 /// use std::sync::Arc;
-/// use oarlock::{Accelerator, Error, device::*, kernels::{aes::Ctr, cpu::Cpu}};
+/// use oarlock_kernels::{aes::Ctr, cpu::Cpu};
+/// use oarlock::{Accelerator, Error, device::*};
 ///
 /// struct Bench;
 /// struct Slot(Ctr);

@@ -376,11 +376,12 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+    use crate::Accelerator;
     use crate::aws_lc::rsa::{PrivateNumbers, SoftwareRsa, fill_random};
+    use crate::rsa::{Hash, SignatureScheme};
     use crate::threads::process::visible_cpu;
     use crate::work::modulus::{Base, ByteOrder};
     use crate::work::request::{Purpose, Target};
-    use crate::{Accelerator, Hash, SignatureScheme};
 
     thread_local! {
         /// Lanes whose results are to be wrong on this thread, as bits.

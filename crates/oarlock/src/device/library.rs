@@ -31,7 +31,8 @@ use crate::work::shape::{PublicKeyOperation, Shape};
 ///
 /// ```no_run
 /// use oarlock::device::{LibraryDevice, complete};
-/// use oarlock::{Hash, PublicKeyRequest, RsaPrivateKey, SignatureScheme};
+/// use oarlock::device::PublicKeyRequest;
+/// use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
 ///
 /// let device = LibraryDevice::open("/usr/lib/oarlock/openssl.so", "capacity=2", None)?;
 /// let key = RsaPrivateKey::from_pem(&std::fs::read_to_string("key.pem").expect("a key"))

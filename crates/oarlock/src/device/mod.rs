@@ -27,6 +27,8 @@ mod simulated;
 #[cfg(feature = "software")]
 mod software;
 
+pub use oarlock_kernels::cpu::{Cpu, Feature};
+
 pub use self::cpu::CpuDevice;
 pub use self::interface::{Device, Offer, OpenSession, SessionParams};
 #[cfg(feature = "library")]
@@ -42,5 +44,7 @@ pub use self::simulated::{Fault, Host, Injection, Pauses, SimulatedBoard, Simula
 pub use self::software::SoftwareDevice;
 pub use crate::threads::process::visible_cpu;
 pub use crate::work::algorithm::{Kind, Operation};
+#[cfg(feature = "software")]
+pub use crate::work::request::PublicKeyRequest;
 #[cfg(feature = "software")]
 pub use crate::work::shape::{PublicKeyOperation, Shape};

@@ -30,7 +30,9 @@ use crate::work::shape::Shape;
 /// use oarlock::device::{
 ///     Answer, PublicKeyDevice, PublicKeyOffer, Shape, SoftwareDevice, complete,
 /// };
-/// use oarlock::{Hash, PublicKeyRequest, RsaPrivateKey, SignatureScheme, kernels::cpu::Cpu};
+/// use oarlock_kernels::cpu::Cpu;
+/// use oarlock::device::PublicKeyRequest;
+/// use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
 ///
 /// struct Counter(SoftwareDevice, AtomicUsize);
 ///

@@ -46,7 +46,9 @@ use crate::work::shape::Shape;
 /// use oarlock::device::{
 ///     Fault, Host, Injection, PublicKeyDevice, SimulatedBoard, SimulatedDevice, When, complete,
 /// };
-/// use oarlock::{PublicKeyRequest, RsaPrivateKey, kernels::cpu::Cpu};
+/// use oarlock_kernels::cpu::Cpu;
+/// use oarlock::device::PublicKeyRequest;
+/// use oarlock::rsa::RsaPrivateKey;
 ///
 /// let board = SimulatedBoard {
 ///     coprocessors: 4,

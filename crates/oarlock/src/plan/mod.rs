@@ -28,3 +28,5 @@ pub(crate) mod shared_route;
 mod strategy;
 mod stripe;
 mod wake;
+
+pub use report::{MadeAhead, PlanReport};

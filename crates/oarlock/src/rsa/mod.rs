@@ -10,12 +10,19 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
+pub use self::modexp::AcceleratedModExp;
+pub use self::traits::{RsaSignature, RsaSigner, RsaVerifier};
 use crate::Error;
+pub use crate::aws_lc::rsa::{
+    PrivateNumbers as RsaPrivateNumbers, RsaSecretNumbers, RsaSecretPrimes,
+};
 use crate::plan::engine::Engine;
 use crate::threads::job::{Job, JobOptions, QueueFull};
+pub use crate::work::modulus::{Base, ByteOrder};
 use crate::work::request::{Buffer, PublicKeyRequest, Purpose, Target, TargetRef};
-use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
-use crate::work::rsa::scheme::{EncryptionScheme, SignatureScheme};
+pub use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
+pub use crate::work::rsa::padding::{Hash, PssSalt};
+pub use crate::work::rsa::scheme::{EncryptionScheme, SignatureScheme};
 
 /// A private RSA key with an accelerator. Threads may share it; clones are cheap, and keep both.
 ///
@@ -27,7 +34,9 @@ use crate::work::rsa::scheme::{EncryptionScheme, SignatureScheme};
 /// waits for what is under way, though not for more than 50 ms.
 ///
 /// ```
-/// use oarlock::{Accelerator, Hash, JobOptions, RsaPrivateKey, SignatureScheme};
+/// use oarlock::Accelerator;
+/// use oarlock::job::JobOptions;
+/// use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
 ///
 /// let accelerator = Accelerator::builder().build()?;
 /// let key = RsaPrivateKey::from_pem(include_str!("../../tests/keys/rsa2048.pem"))?;
@@ -54,7 +63,8 @@ pub struct AcceleratedRsa {
 /// A public RSA key with an accelerator. Threads may share it; clones are cheap.
 ///
 /// ```
-/// use oarlock::{Accelerator, EncryptionScheme, Hash, RsaPrivateKey};
+/// use oarlock::Accelerator;
+/// use oarlock::rsa::{EncryptionScheme, Hash, RsaPrivateKey};
 ///
 /// let accelerator = Accelerator::builder().build()?;
 /// let key = RsaPrivateKey::from_pem(include_str!("../../tests/keys/rsa2048.pem"))?;

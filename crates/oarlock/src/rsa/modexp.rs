@@ -20,7 +20,9 @@ use crate::work::request::{PublicKeyRequest, Purpose, Target, TargetRef};
 /// than it is divided by it first, which takes time by what it is.
 ///
 /// ```
-/// use oarlock::{Accelerator, Base, ByteOrder, JobOptions};
+/// use oarlock::Accelerator;
+/// use oarlock::job::JobOptions;
+/// use oarlock::rsa::{Base, ByteOrder};
 ///
 /// let accelerator = Accelerator::builder().build()?;
 /// let modulus = accelerator.modexp(&[0xf1, 0x01], ByteOrder::LittleEndian)?; // 0x01f1

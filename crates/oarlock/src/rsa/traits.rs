@@ -37,7 +37,8 @@ use crate::work::rsa::scheme::{
 /// from the caller, which become the salt of PSS. Threads may share it; clones are cheap.
 ///
 /// ```
-/// use oarlock::{Accelerator, Hash, RsaPrivateKey, RsaSignature, SignatureScheme};
+/// use oarlock::Accelerator;
+/// use oarlock::rsa::{Hash, RsaPrivateKey, RsaSignature, SignatureScheme};
 /// use signature::{Keypair, Signer, Verifier};
 ///
 /// fn is_signed<S>(key: &(impl Signer<S> + Keypair<VerifyingKey: Verifier<S>>)) -> bool {

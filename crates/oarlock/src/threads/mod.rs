@@ -1,7 +1,7 @@
 //! Threads, and memory for them and for secrets. Nothing here knows an algorithm.
 
 #[cfg(feature = "software")]
-pub(crate) mod job;
+pub mod job;
 #[cfg(feature = "software")]
 pub(crate) mod locked;
 pub(crate) mod pool;

@@ -7,7 +7,7 @@ use std::fmt;
 #[non_exhaustive]
 pub enum Kind {
     /// Makes a keystream out of a counter: sessions are
-    /// [`AcceleratedCtr`](crate::AcceleratedCtr).
+    /// [`AcceleratedCtr`](crate::cipher::AcceleratedCtr).
     Stream {
         /// Bytes that one counter block makes: 8, 16 or 64.
         block_bytes: usize,
@@ -16,9 +16,9 @@ pub enum Kind {
         /// Bytes of the IV.
         iv_bytes: usize,
     },
-    /// Encrypts and authenticates: sessions are [`AcceleratedAead`](crate::AcceleratedAead).
+    /// Encrypts and authenticates: sessions are [`AcceleratedAead`](crate::aead::AcceleratedAead).
     Aead,
-    /// Chains blocks: sessions are [`AcceleratedCbc`](crate::AcceleratedCbc).
+    /// Chains blocks: sessions are [`AcceleratedCbc`](crate::cipher::AcceleratedCbc).
     Cbc,
 }
 

@@ -291,7 +291,7 @@ impl PublicKeyRequest {
     /// For the signature of `message`.
     ///
     /// # Errors
-    /// As [`AcceleratedRsa::sign`](crate::AcceleratedRsa::sign).
+    /// As [`AcceleratedRsa::sign`](crate::rsa::AcceleratedRsa::sign).
     pub fn sign(
         key: &RsaPrivateKey,
         scheme: SignatureScheme,
@@ -304,7 +304,7 @@ impl PublicKeyRequest {
     /// For the signature of a message whose digest, by the hash of the scheme, is `digest`.
     ///
     /// # Errors
-    /// As [`AcceleratedRsa::sign_digest`](crate::AcceleratedRsa::sign_digest).
+    /// As [`AcceleratedRsa::sign_digest`](crate::rsa::AcceleratedRsa::sign_digest).
     pub fn sign_digest(
         key: &RsaPrivateKey,
         scheme: SignatureScheme,
@@ -317,7 +317,7 @@ impl PublicKeyRequest {
     /// For the message in `ciphertext`.
     ///
     /// # Errors
-    /// As [`AcceleratedRsa::decrypt`](crate::AcceleratedRsa::decrypt).
+    /// As [`AcceleratedRsa::decrypt`](crate::rsa::AcceleratedRsa::decrypt).
     pub fn decrypt(
         key: &RsaPrivateKey,
         scheme: &EncryptionScheme,
@@ -331,7 +331,7 @@ impl PublicKeyRequest {
     /// For `number` ^ d mod n.
     ///
     /// # Errors
-    /// As [`AcceleratedRsa::raw_private`](crate::AcceleratedRsa::raw_private).
+    /// As [`AcceleratedRsa::raw_private`](crate::rsa::AcceleratedRsa::raw_private).
     pub fn raw_private(key: &RsaPrivateKey, number: &[u8]) -> Result<Self, Error> {
         let number = Zeroizing::new(number.to_vec());
         Self::private(key, Purpose::Raw { number })
@@ -365,7 +365,7 @@ impl PublicKeyRequest {
     ///
     /// # Errors
     /// As [`Accelerator::modexp`](crate::Accelerator::modexp) and
-    /// [`AcceleratedModExp::power`](crate::AcceleratedModExp::power).
+    /// [`AcceleratedModExp::power`](crate::rsa::AcceleratedModExp::power).
     pub fn power(
         modulus: &[u8],
         base: Base<&[u8]>,

@@ -1,8 +1,9 @@
 //! AES-CBC: with PKCS #7 padding, without, and as TLS 1.2 and older use it.
 #![allow(unsafe_code)]
 
+use oarlock::Direction;
+use oarlock::cipher::CbcContext;
 use oarlock::device::Operation;
-use oarlock::{CbcContext, Direction};
 use zeroize::Zeroize;
 
 use super::tls_padding::{self, Mac};

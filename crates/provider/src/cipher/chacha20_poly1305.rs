@@ -2,9 +2,10 @@
 #![allow(unsafe_code)]
 
 use inout::InOutBuf;
+use oarlock::Direction;
+use oarlock::aead::AeadContext;
+use oarlock::aead::TAG_BYTES;
 use oarlock::device::Operation;
-use oarlock::kernels::aead::TAG_BYTES;
-use oarlock::{AeadContext, Direction};
 use zeroize::Zeroize;
 
 use super::secret::are_equal;

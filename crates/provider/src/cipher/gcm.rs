@@ -1,9 +1,10 @@
 //! AES-GCM: message by message, and as TLS 1.2 and SSH use it.
 #![allow(unsafe_code)]
 
+use oarlock::Direction;
+use oarlock::aead::AeadContext;
+use oarlock::aead::TAG_BYTES;
 use oarlock::device::Operation;
-use oarlock::kernels::aead::TAG_BYTES;
-use oarlock::{AeadContext, Direction};
 use zeroize::Zeroize;
 
 use super::secret::{are_equal, fill_with_random_bytes};

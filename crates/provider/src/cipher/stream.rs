@@ -3,8 +3,9 @@
 
 use std::ptr::null;
 
+use oarlock::Direction;
+use oarlock::cipher::StreamContext;
 use oarlock::device::Operation;
-use oarlock::{Direction, StreamContext};
 
 use super::values::{got, set};
 use crate::abi::{Param, Params, Value};

@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use oarlock::Usage;
+use oarlock::costs::Usage;
 use oarlock::device::Operation;
 use oarlock_testing::{LIMIT, seeded_noise as noise, until};
 use tempfile::{NamedTempFile, TempDir};

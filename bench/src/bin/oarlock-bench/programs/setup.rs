@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use oarlock::Usage;
+use oarlock::costs::Usage;
 use oarlock::device::Operation;
 use oarlock_bench::Error;
 use tempfile::TempDir;

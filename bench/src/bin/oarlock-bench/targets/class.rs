@@ -1,7 +1,7 @@
 //! Which CPU classes targets are for.
 
 use oarlock::Accelerator;
-use oarlock::kernels::cpu::Feature;
+use oarlock_kernels::cpu::Feature;
 
 use super::target::Target;
 

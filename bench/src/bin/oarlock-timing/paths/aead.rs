@@ -2,9 +2,9 @@
 
 use std::hint::black_box;
 
-use oarlock::kernels::chacha20_poly1305::ChaCha20Poly1305;
-use oarlock::kernels::cpu::{Cpu, Feature};
-use oarlock::kernels::gcm::Gcm;
+use oarlock_kernels::chacha20_poly1305::ChaCha20Poly1305;
+use oarlock_kernels::cpu::{Cpu, Feature};
+use oarlock_kernels::gcm::Gcm;
 
 use super::keyed::{
     self, CACHED_BYTES, Cipher, KEY_BYTES, PUBLIC_KEY, Secret, TAG_BYTES, accepted, bytes_for, ways,

@@ -1,11 +1,11 @@
 //! Ciphers without authentication.
 
-use oarlock::kernels::aes::Ctr;
+use oarlock_kernels::aes::Ctr;
 #[cfg(target_arch = "x86_64")]
-use oarlock::kernels::aes::{CachedCtr, Face};
-use oarlock::kernels::cbc::Cbc;
-use oarlock::kernels::chacha20::ChaCha20;
-use oarlock::kernels::cpu::Cpu;
+use oarlock_kernels::aes::{CachedCtr, Face};
+use oarlock_kernels::cbc::Cbc;
+use oarlock_kernels::chacha20::ChaCha20;
+use oarlock_kernels::cpu::Cpu;
 
 use super::keyed::{self, CACHED_BYTES, COUNTER, Cipher, PUBLIC_KEY, accepted, bytes_for, ways};
 use crate::measure::Path;

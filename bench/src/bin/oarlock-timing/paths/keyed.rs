@@ -2,8 +2,8 @@
 
 use std::hint::black_box;
 
-use oarlock::kernels::aes::Backend;
-use oarlock::kernels::cpu::{Cpu, Feature};
+use oarlock_kernels::aes::Backend;
+use oarlock_kernels::cpu::{Cpu, Feature};
 
 use crate::measure::{Contrast, Path};
 

@@ -33,7 +33,7 @@ pub fn leaky_control() -> Box<dyn Path> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use oarlock::kernels::cpu::Cpu;
+    use oarlock_kernels::cpu::Cpu;
 
     #[test]
     fn paths_have_names_of_their_own_and_run() {

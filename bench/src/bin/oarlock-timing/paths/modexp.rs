@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use oarlock::kernels::cpu::Cpu;
-use oarlock::kernels::modexp::{
+use oarlock_kernels::cpu::Cpu;
+use oarlock_kernels::modexp::{
     CrtLane, Ifma, LANES, Lane, Line, Modulus, Width, exponentiate, exponentiate_crt, prepare,
 };
 use rand::rngs::StdRng;

@@ -1,8 +1,9 @@
 //! PKCS#7 padding, where the engine takes it off.
 
-use oarlock::kernels::cbc::Cbc;
-use oarlock::kernels::cpu::Cpu;
-use oarlock::{AcceleratedCbc, Accelerator, Error};
+use oarlock::cipher::AcceleratedCbc;
+use oarlock::{Accelerator, Error};
+use oarlock_kernels::cbc::Cbc;
+use oarlock_kernels::cpu::Cpu;
 
 use super::keyed::{COUNTER, PUBLIC_KEY, accepted};
 use crate::measure::{Contrast, Path};

@@ -3,10 +3,9 @@
 
 use std::hint::black_box;
 
-use oarlock::{
-    AcceleratedRsa, Accelerator, EncryptionScheme, Error, Hash, Job, JobOptions, QueueFull,
-    RsaPrivateKey, SignatureScheme,
-};
+use oarlock::job::{Job, JobOptions, QueueFull};
+use oarlock::rsa::{AcceleratedRsa, EncryptionScheme, Hash, RsaPrivateKey, SignatureScheme};
+use oarlock::{Accelerator, Error};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 use zeroize::Zeroizing;
@@ -281,7 +280,7 @@ impl PrivateOperation for Decryption {
 
 #[cfg(target_arch = "x86_64")]
 fn has_lanes() -> bool {
-    use oarlock::kernels::{cpu::Cpu, modexp::Ifma};
+    use oarlock_kernels::{cpu::Cpu, modexp::Ifma};
 
     Ifma::new(Cpu::detect()).is_some()
 }

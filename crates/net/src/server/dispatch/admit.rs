@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oarlock::PublicKeyRequest;
+use oarlock::device::PublicKeyRequest;
 use oarlock::device::Shape;
 use tonic::Code;
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::answer::{Answered, Responder};
-use oarlock::PublicKeyRequest;
+use oarlock::device::PublicKeyRequest;
 
 /// The number of a shape.
 pub(super) type ShapeId = usize;

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use oarlock::Error;
+use oarlock::device::PublicKeyRequest;
 use oarlock::device::complete;
-use oarlock::{Error, PublicKeyRequest};
 use tonic::Code;
 
 use super::super::devices::DeviceWorkers;

@@ -3,7 +3,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use oarlock::RsaPrivateKey;
+use oarlock::rsa::RsaPrivateKey;
 use oarlock_net::server::config::{KeyConfig, Secret, TokenKey};
 use oarlock_net::server::keys::{KeyStore, Tokens};
 use oarlock_testing::until;

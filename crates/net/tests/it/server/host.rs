@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use oarlock::RsaPrivateKey;
+use oarlock::rsa::RsaPrivateKey;
 use oarlock_net::client::{CallOptions, Client, ClientError, Operation, Settings};
 use oarlock_net::pki::PkiRequest;
 use oarlock_net::server::Server;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use oarlock::{Accelerator, EncryptionScheme, Hash, PublicKeyRequest, SignatureScheme};
+use oarlock::Accelerator;
+use oarlock::device::PublicKeyRequest;
+use oarlock::rsa::{EncryptionScheme, Hash, SignatureScheme};
 use oarlock_net::client::{Client, Fallback, Operation, RemoteDevice, Settings};
 use oarlock_net::proto;
 use oarlock_net::server::Server;
@@ -138,7 +140,7 @@ async fn keys_are_listed_as_far_as_they_are_allowed() {
     assert_eq!(listed.len(), 1);
     assert_eq!((&listed[0].id[..], listed[0].bits), ("rsa2048", 2048));
     assert_eq!(listed[0].permissions, [proto::Permission::Sign as i32]);
-    let public = oarlock::RsaPublicKey::from_der(&listed[0].public_key).unwrap();
+    let public = oarlock::rsa::RsaPublicKey::from_der(&listed[0].public_key).unwrap();
     assert_eq!(&public, key("rsa2048").public_key());
 
     let scheme = proto::SignatureScheme::RsaPkcs1Sha256;
@@ -207,11 +209,11 @@ async fn numbers_of_the_clients_own_in_any_form() {
         ] {
             for order in [proto::ByteOrder::BigEndian, proto::ByteOrder::LittleEndian] {
                 let own = match order {
-                    proto::ByteOrder::BigEndian => oarlock::ByteOrder::BigEndian,
-                    proto::ByteOrder::LittleEndian => oarlock::ByteOrder::LittleEndian,
+                    proto::ByteOrder::BigEndian => oarlock::rsa::ByteOrder::BigEndian,
+                    proto::ByteOrder::LittleEndian => oarlock::rsa::ByteOrder::LittleEndian,
                 };
                 let accelerator = Accelerator::builder().build().unwrap();
-                let signed = oarlock::Base {
+                let signed = oarlock::rsa::Base {
                     magnitude: &base[..],
                     is_negative,
                 };

@@ -45,7 +45,7 @@ impl TokenKey {
     }
 
     /// What the token's device knows it by, for
-    /// [`RsaPrivateKey::held`](crate::RsaPrivateKey::held): what it is shown by.
+    /// [`RsaPrivateKey::held`](crate::rsa::RsaPrivateKey::held): what it is shown by.
     pub fn held_id(&self) -> Vec<u8> {
         self.to_string().into_bytes()
     }

@@ -42,7 +42,8 @@ use crate::work::shape::{PublicKeyOperation, Shape};
 ///
 /// ```no_run
 /// use oarlock::device::{Pkcs11Device, Pkcs11Options, TokenName};
-/// use oarlock::{Accelerator, Hash, SignatureScheme};
+/// use oarlock::Accelerator;
+/// use oarlock::rsa::{Hash, SignatureScheme};
 /// use zeroize::Zeroizing;
 ///
 /// let pin = Zeroizing::new(std::fs::read_to_string("pin").expect("a PIN"));

@@ -33,7 +33,7 @@ struct State {
     place: Option<(Slot, TokenInfo)>,
     /// Of the token that was found in a slot: the one in it later may be another.
     serial: Option<String>,
-    /// By what [`RsaPrivateKey::held_id`](crate::RsaPrivateKey::held_id) says.
+    /// By what [`RsaPrivateKey::held_id`](crate::rsa::RsaPrivateKey::held_id) says.
     keys: BTreeMap<Vec<u8>, CachedKey>,
     idle: Vec<Session>,
     /// Of this generation: idle ones, those that are lent, and those about to be opened.

@@ -9,7 +9,7 @@ use oarlock_testing::until;
 
 use super::*;
 use crate::device::{PublicKeyOperation, complete, visible_cpu};
-use crate::{Base, ByteOrder, RsaPrivateKey};
+use crate::rsa::{Base, ByteOrder, RsaPrivateKey};
 
 /// Table 1 of the paper: threads, each making one request after the other, and operations a second.
 /// A test that needs another figure of it has another model.

@@ -30,7 +30,9 @@ pub enum Order {
 /// result may be had. Jobs that are left when it is dropped are dropped.
 ///
 /// ```
-/// use oarlock::{Accelerator, CompletionQueue, Hash, JobOptions, Order, RsaPrivateKey, SignatureScheme};
+/// use oarlock::Accelerator;
+/// use oarlock::job::{CompletionQueue, JobOptions, Order};
+/// use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
 ///
 /// let accelerator = Accelerator::builder().build()?;
 /// let rsa = accelerator.rsa(&RsaPrivateKey::from_pem(include_str!("../../../tests/keys/rsa2048.pem"))?);

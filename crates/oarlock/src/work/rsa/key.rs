@@ -21,7 +21,7 @@ use crate::work::lane_numbers::{LaneModulus, LanePrivate};
 /// An RSA public key (RFC 8017, 3.1) of 1024 to 4096 bits.
 ///
 /// ```
-/// let key = oarlock::RsaPublicKey::from_pem(include_str!("../../../tests/keys/rsa2048.pub.pem"))?;
+/// let key = oarlock::rsa::RsaPublicKey::from_pem(include_str!("../../../tests/keys/rsa2048.pub.pem"))?;
 /// assert_eq!(key.bits(), 2048);
 /// # Ok::<(), oarlock::Error>(())
 /// ```
@@ -43,7 +43,7 @@ pub(crate) struct Public {
 ///
 /// ```
 /// let pem = include_str!("../../../tests/keys/rsa2048.pem");
-/// let key = oarlock::RsaPrivateKey::from_pem(pem)?;
+/// let key = oarlock::rsa::RsaPrivateKey::from_pem(pem)?;
 /// assert_eq!(key.public_key().bits(), 2048);
 /// # Ok::<(), oarlock::Error>(())
 /// ```

@@ -58,7 +58,7 @@ pub(crate) enum SignaturePadding {
 #[non_exhaustive]
 pub enum EncryptionScheme {
     /// RSAES-PKCS1-v1_5 (7.2), for what exists: new protocols take OAEP. Decryption rejects
-    /// implicitly: see [`AcceleratedRsa::decrypt`](crate::AcceleratedRsa::decrypt).
+    /// implicitly: see [`AcceleratedRsa::decrypt`](crate::rsa::AcceleratedRsa::decrypt).
     Pkcs1,
     /// RSAES-OAEP (7.1).
     Oaep {

@@ -13,8 +13,9 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use oarlock::Direction;
+use oarlock::costs::{Counted, Usage};
 use oarlock::device::Operation;
-use oarlock::{Counted, Direction, Usage};
 use oarlock_testing::{LIMIT, lossy, until};
 use tempfile::TempDir;
 

@@ -8,10 +8,11 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use oarlock::device::PublicKeyRequest;
 use oarlock::device::{
     Answer, DeviceError, PublicKeyDevice, PublicKeyOffer, Shape, SoftwareDevice, visible_cpu,
 };
-use oarlock::{Base, ByteOrder, PublicKeyRequest};
+use oarlock::rsa::{Base, ByteOrder};
 use tonic::Code;
 
 use super::admit::BACK_OFF_MAX;

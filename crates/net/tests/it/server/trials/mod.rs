@@ -13,7 +13,8 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use oarlock::{AcceleratedRsaPublic, Accelerator};
+use oarlock::Accelerator;
+use oarlock::rsa::AcceleratedRsaPublic;
 use oarlock_net::proto::cryptoserver_client::CryptoserverClient;
 use oarlock_net::proto::{self, reply, request};
 use oarlock_net::server::Server;
