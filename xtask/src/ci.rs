@@ -95,7 +95,7 @@ fn mask(hidden: &'static str) -> [(&'static str, &'static str); 1] {
     [("OARLOCK_CPU", hidden)]
 }
 
-/// Built apart, because `--cfg loom` changes every crate; without `software`, because loom cannot
+/// Built apart, because `--cfg loom` changes every crate; without the default features, because loom cannot
 /// see into C. No kernel runs in it, so none is optimized.
 fn run_model(report: &mut Report) -> Result<()> {
     let target = Metadata::load()?.target_directory.join("loom");

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use oarlock_net::server::config::Config;
 use oarlock_net::server::{self, Server};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::failure::Failure;
 use crate::stdout;
@@ -89,16 +91,18 @@ fn announce(server: &Server) {
 }
 
 fn start_log(args: &Args) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(&args.log)
+    let filter: Targets = args
+        .log
+        .parse()
         .map_err(|error| Failure::usage(format!("--log {}: {error}", args.log)))?;
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let log = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());
+    let filtered = tracing_subscriber::registry().with(filter);
     if args.log_json {
-        log.json().init();
+        filtered.with(log.json()).init();
     } else {
-        log.init();
+        filtered.with(log).init();
     }
     Ok(())
 }

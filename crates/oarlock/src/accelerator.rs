@@ -22,13 +22,13 @@ use crate::device::{Device, Operation};
 use crate::options::Options;
 use crate::plan::engine::Engine;
 use crate::plan::report::PlanReport;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 use crate::rsa::modexp::AcceleratedModExp;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 use crate::rsa::{AcceleratedRsa, AcceleratedRsaPublic};
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 use crate::work::modulus::ByteOrder;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
 
 /// Devices, a pool and a plan. A handle: clones share all of it. Sessions keep it alive, and its
@@ -208,13 +208,13 @@ impl Accelerator {
     /// rsa.public().verify(scheme, b"message", &signature)?;
     /// # Ok::<(), oarlock::Error>(())
     /// ```
-    #[cfg(feature = "software")]
+    #[cfg(feature = "rsa")]
     pub fn rsa(&self, key: &RsaPrivateKey) -> AcceleratedRsa {
         AcceleratedRsa::new(&self.0, key)
     }
 
     /// A public key of RSA, to verify and encrypt with.
-    #[cfg(feature = "software")]
+    #[cfg(feature = "rsa")]
     pub fn rsa_public(&self, key: &RsaPublicKey) -> AcceleratedRsaPublic {
         AcceleratedRsaPublic::new(&self.0, key)
     }
@@ -235,7 +235,7 @@ impl Accelerator {
     /// # Errors
     /// [`Error::InvalidInput`] unless the modulus is odd and has 2 to 4096 bits; leading zeros do not
     /// count.
-    #[cfg(feature = "software")]
+    #[cfg(feature = "rsa")]
     pub fn modexp(&self, modulus: &[u8], order: ByteOrder) -> Result<AcceleratedModExp, Error> {
         AcceleratedModExp::new(&self.0, modulus, order)
     }
@@ -339,7 +339,7 @@ impl Accelerator {
     /// What went where, as far as sessions have handed it in.
     pub fn stats(&self) -> Stats {
         let stats = self.0.totals.get();
-        #[cfg(feature = "software")]
+        #[cfg(feature = "rsa")]
         let stats = Stats {
             public_key: self.0.jobs.stats(),
             ..stats
@@ -396,7 +396,7 @@ impl fmt::Debug for Accelerator {
     }
 }
 
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 impl AcceleratedRsa {
     /// The accelerator that it was made with.
     pub fn accelerator(&self) -> Accelerator {

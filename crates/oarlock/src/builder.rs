@@ -6,7 +6,7 @@ use crate::accelerator::Accelerator;
 use crate::costs::calibration::Calibration;
 use crate::costs::lookup::Costs;
 use crate::device::CpuDevice;
-#[cfg(feature = "software")]
+#[cfg(feature = "aws-lc")]
 use crate::device::SoftwareDevice;
 use crate::error::{Error, OptionsError};
 use crate::options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
@@ -38,7 +38,7 @@ pub struct Builder {
     cpu_mask: Option<String>,
     environment: bool,
     calibration: Option<Calibration>,
-    #[cfg(feature = "software")]
+    #[cfg(feature = "rsa")]
     jobs_max: Option<usize>,
 }
 
@@ -145,7 +145,7 @@ impl Builder {
 
     /// Most jobs that wait at once; 1024 unless set. One more is handed back:
     /// [`QueueFull`](crate::job::QueueFull).
-    #[cfg(feature = "software")]
+    #[cfg(feature = "rsa")]
     #[must_use]
     pub fn jobs_max(mut self, count: usize) -> Self {
         self.jobs_max = Some(count);
@@ -187,11 +187,11 @@ impl Builder {
             self.options,
             cpu,
             costs.clone(),
-            #[cfg(feature = "software")]
+            #[cfg(feature = "rsa")]
             self.jobs_max.unwrap_or(JOBS_MAX),
         )));
         accelerator.register(Arc::new(CpuDevice::with_costs(cpu, costs.clone())))?;
-        #[cfg(feature = "software")]
+        #[cfg(feature = "aws-lc")]
         accelerator.register(Arc::new(SoftwareDevice::with_costs(cpu, costs)))?;
         if min_threads > 0 {
             accelerator.0.pool();
@@ -200,7 +200,7 @@ impl Builder {
     }
 }
 
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 const JOBS_MAX: usize = 1024;
 
 #[cfg(test)]

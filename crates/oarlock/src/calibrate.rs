@@ -9,7 +9,7 @@ use inout::InOutBuf;
 use oarlock_kernels::xor::Xor;
 
 use crate::costs::calibration::{Calibration, MachineCosts, OperationCost};
-#[cfg(feature = "software")]
+#[cfg(feature = "aws-lc")]
 use crate::device::SoftwareDevice;
 use crate::device::keyed::Opened;
 use crate::device::{CpuDevice, Device, SessionParams};
@@ -25,11 +25,11 @@ use crate::work::counter::Geometry;
 pub(crate) fn measure(engine: &Engine) -> Calibration {
     let machine = measure_machine(engine);
     let cpu = CpuDevice::new(engine.cpu);
-    #[cfg(feature = "software")]
+    #[cfg(feature = "aws-lc")]
     let software = SoftwareDevice::new(engine.cpu);
     let devices: &[&dyn Device] = &[
         &cpu,
-        #[cfg(feature = "software")]
+        #[cfg(feature = "aws-lc")]
         &software,
     ];
     let offered: Vec<_> = devices

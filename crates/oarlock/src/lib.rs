@@ -31,7 +31,7 @@
 
 mod accelerator;
 pub mod aead;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 mod aws_lc;
 mod builder;
 mod calibrate;
@@ -41,7 +41,7 @@ pub mod device;
 mod error;
 mod options;
 pub mod plan;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 pub mod rsa;
 mod threads;
 mod work;
@@ -50,6 +50,6 @@ pub use accelerator::Accelerator;
 pub use builder::Builder;
 pub use error::{Error, OptionsError};
 pub use options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 pub use threads::job;
 pub use work::algorithm::Direction;

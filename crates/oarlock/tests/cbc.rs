@@ -28,7 +28,7 @@ const MASKS: [(&str, Option<&str>); 6] = [
     ("-aes,-gfni", None),
     (
         "-aes,-avx2",
-        if cfg!(feature = "software") {
+        if cfg!(feature = "aws-lc") {
             Some("software")
         } else {
             Some("cpu")
@@ -546,7 +546,7 @@ fn a_withdrawn_device_is_left_with_the_next_request() {
     cipher.decrypt(head.into()).unwrap();
     accelerator.withdraw("cpu");
     cipher.decrypt(middle.into()).unwrap();
-    if cfg!(feature = "software") {
+    if cfg!(feature = "aws-lc") {
         assert_eq!(cipher.device(), "software");
         accelerator.withdraw("software");
     }

@@ -1,5 +1,5 @@
 //! Results by callback, by a queue of results and by its descriptor; and callers who meet.
-#![cfg(feature = "software")]
+#![cfg(feature = "rsa")]
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashSet;

@@ -131,7 +131,7 @@ fn devices_that_fail_one_after_the_other_are_passed() {
     }
     let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
     accelerator.withdraw("cpu");
-    #[cfg(feature = "software")]
+    #[cfg(feature = "aws-lc")]
     accelerator.withdraw("software");
     // Those left all fail; the kernels remain.
     accelerator.withdraw("second");
@@ -225,7 +225,7 @@ fn a_withdrawn_device_is_left_with_the_next_request() {
 }
 
 #[test]
-#[cfg(feature = "software")]
+#[cfg(feature = "aws-lc")]
 fn a_session_on_cpu_moves_to_software_and_stays_right() {
     let accelerator = accelerator();
     let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();

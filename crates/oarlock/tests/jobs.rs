@@ -1,5 +1,5 @@
 //! Jobs: whoever does them, each resolves once, with its own result.
-#![cfg(feature = "software")]
+#![cfg(feature = "rsa")]
 #![allow(clippy::unwrap_used, unsafe_code)]
 
 use std::future::Future;

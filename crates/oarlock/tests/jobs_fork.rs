@@ -1,5 +1,5 @@
 //! Jobs and fork. Alone in their program: a child has the locks of every thread that was about.
-#![cfg(feature = "software")]
+#![cfg(feature = "rsa")]
 #![allow(clippy::unwrap_used, unsafe_code)]
 
 use std::ffi::c_void;

@@ -1,5 +1,5 @@
 //! Modular exponentiation beside that of num-bigint.
-#![cfg(feature = "software")]
+#![cfg(feature = "rsa")]
 #![allow(clippy::unwrap_used)]
 
 use num_bigint::{BigInt, BigUint, Sign};

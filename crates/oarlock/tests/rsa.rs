@@ -1,5 +1,5 @@
 //! RSA: keys, signatures, encryption, the bare operation.
-#![cfg(feature = "software")]
+#![cfg(feature = "rsa")]
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;

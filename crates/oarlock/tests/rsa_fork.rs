@@ -1,5 +1,5 @@
 //! RSA keys and fork. Alone in its program: a child has the locks of every thread that was about.
-#![cfg(feature = "software")]
+#![cfg(feature = "rsa")]
 #![allow(clippy::unwrap_used, unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
 //! RSA behind RustCrypto's traits, used by code that knows nothing else.
-#![cfg(feature = "software")]
+#![cfg(feature = "rsa")]
 #![allow(clippy::unwrap_used)]
 
 use std::process::Command;

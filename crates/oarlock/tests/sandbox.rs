@@ -252,7 +252,7 @@ struct Expected {
     gcm: Vec<u8>,
     gcm_tag: [u8; 16],
     cbc: Vec<u8>,
-    #[cfg(feature = "software")]
+    #[cfg(feature = "rsa")]
     rsa: (oarlock::rsa::RsaPrivateKey, Vec<u8>),
 }
 
@@ -270,7 +270,7 @@ impl Expected {
             gcm,
             gcm_tag: gcm_tag.into(),
             cbc,
-            #[cfg(feature = "software")]
+            #[cfg(feature = "rsa")]
             rsa: rsa::key_and_signature(),
         }
     }
@@ -296,7 +296,7 @@ fn requests(
             one_of_each(accelerator, expected).map_err(|error| format!("{error}: {what}"))?;
             threads = threads.max(count());
         }
-        #[cfg(feature = "software")]
+        #[cfg(feature = "rsa")]
         rsa::sign(accelerator, &expected.rsa).map_err(|error| format!("{error}: {what}"))?;
     }
     Ok(threads)
@@ -347,7 +347,7 @@ fn one_of_each(accelerator: &Accelerator, expected: &Expected) -> Result<(), Str
     is(done.into_inner() > 0, "work together")
 }
 
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 mod rsa {
     use oarlock::Accelerator;
     use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};

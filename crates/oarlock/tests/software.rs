@@ -1,5 +1,5 @@
 //! The device `software` by itself: what it gives is what the kernels give, to the last refusal.
-#![cfg(feature = "software")]
+#![cfg(feature = "aws-lc")]
 #![allow(clippy::unwrap_used)]
 
 use inout::InOutBuf;

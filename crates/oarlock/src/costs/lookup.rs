@@ -118,7 +118,7 @@ pub(crate) fn kernel_backend(cpu: Cpu, operation: Operation) -> &'static str {
 }
 
 /// The cost of `operation` by aws-lc; `None` for what is not asked of it.
-#[cfg(feature = "software")]
+#[cfg(feature = "aws-lc")]
 pub(crate) fn software_cost(costs: &Costs, cpu: Cpu, operation: Operation) -> Option<Cost> {
     match operation {
         Operation::Aes128Ctr
@@ -140,7 +140,7 @@ pub(crate) fn software_cost(costs: &Costs, cpu: Cpu, operation: Operation) -> Op
 
 /// What aws-lc does by itself. It sees the CPU as it is; a mask only makes this library expect
 /// what a CPU without these instructions would give.
-#[cfg(feature = "software")]
+#[cfg(feature = "aws-lc")]
 pub(crate) fn software_backend(cpu: Cpu) -> &'static str {
     if !cpu.has(Feature::Aes) {
         "aws-lc-no-aes"

@@ -4,11 +4,11 @@
 pub(crate) mod calibration;
 pub(crate) mod choice;
 pub(crate) mod cost;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 pub(crate) mod lanes;
 pub(crate) mod live;
 pub(crate) mod lookup;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 pub(crate) mod median;
 pub(crate) mod stats;
 mod table;

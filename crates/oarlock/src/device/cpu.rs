@@ -1,10 +1,10 @@
 //! The kernels of this library on the CPU's own units.
 
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 use std::sync::OnceLock;
 
 use oarlock_kernels::cpu::Cpu;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 use oarlock_kernels::modexp::LANES;
 
 use super::interface::{Device, Offer, OpenSession, SessionParams};
@@ -12,26 +12,26 @@ use super::keyed::Opened;
 use super::keyed::aead::AeadKey;
 use super::keyed::cbc::CbcKey;
 use super::keyed::stream::StreamKey;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 use super::lanes::Lanes;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
 use super::request::DeviceError;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 use super::software::public_key::reason;
 use crate::costs::cost::Cost;
 use crate::costs::lookup::{self, Costs};
 use crate::work::algorithm::Kind;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 use crate::work::request::PublicKeyRequest;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 use crate::work::shape::Shape;
 
 /// The device `cpu`: each algorithm by the best kernel that the CPU, less what a mask hides, can run.
 pub struct CpuDevice {
     cpu: Cpu,
     costs: Costs,
-    #[cfg(feature = "software")]
+    #[cfg(feature = "rsa")]
     lanes: OnceLock<Lanes>,
 }
 
@@ -45,13 +45,13 @@ impl CpuDevice {
         Self {
             cpu,
             costs,
-            #[cfg(feature = "software")]
+            #[cfg(feature = "rsa")]
             lanes: OnceLock::new(),
         }
     }
 
     /// For public-key requests that do not come by way of an accelerator.
-    #[cfg(feature = "software")]
+    #[cfg(feature = "rsa")]
     pub(crate) fn lanes(&self) -> &Lanes {
         self.lanes.get_or_init(|| Lanes::new(self.cpu))
     }
@@ -101,7 +101,7 @@ impl Device for CpuDevice {
 }
 
 /// Up to eight at once, in lanes, where that pays, and else one after the other by aws-lc.
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 impl PublicKeyDevice for CpuDevice {
     fn name(&self) -> &str {
         "cpu"

@@ -5,26 +5,26 @@
 //! is withdrawn, the session moves to the next one with its key and position: no request is lost.
 
 mod cpu;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 pub(crate) mod held;
 mod interface;
 pub(crate) mod keyed;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 pub(crate) mod lanes;
 #[cfg(feature = "library")]
 mod library;
 #[cfg(feature = "pkcs11")]
 mod pkcs11;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 mod public_key;
 #[cfg(any(feature = "library", feature = "pkcs11"))]
 mod rates;
 pub(crate) mod registry;
 mod request;
 pub(crate) mod session;
-#[cfg(feature = "software")]
+#[cfg(feature = "simulated")]
 mod simulated;
-#[cfg(feature = "software")]
+#[cfg(feature = "aws-lc")]
 mod software;
 
 pub use oarlock_kernels::cpu::{Cpu, Feature};
@@ -35,16 +35,16 @@ pub use self::interface::{Device, Offer, OpenSession, SessionParams};
 pub use self::library::LibraryDevice;
 #[cfg(feature = "pkcs11")]
 pub use self::pkcs11::{Pkcs11Device, Pkcs11Options, TokenKey, TokenName};
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 pub use self::public_key::{Answer, PublicKeyDevice, PublicKeyOffer, complete};
 pub use self::request::{AeadRequest, CbcRequest, CtrRequest, DeviceError, DeviceSession, Request};
-#[cfg(feature = "software")]
+#[cfg(feature = "simulated")]
 pub use self::simulated::{Fault, Host, Injection, Pauses, SimulatedBoard, SimulatedDevice, When};
-#[cfg(feature = "software")]
+#[cfg(feature = "aws-lc")]
 pub use self::software::SoftwareDevice;
 pub use crate::threads::process::visible_cpu;
 pub use crate::work::algorithm::{Kind, Operation};
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 pub use crate::work::request::PublicKeyRequest;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 pub use crate::work::shape::{PublicKeyOperation, Shape};

@@ -21,7 +21,7 @@ pub(crate) fn cpus() -> usize {
 
 /// How many callers may compute public-key requests at once: each needs a CPU. In a sandbox nobody
 /// knows how many there are, and nobody is to wait for another.
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 pub(super) fn callers_max() -> usize {
     if process::is_sandboxed() {
         usize::MAX

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use oarlock_kernels::cpu::Cpu;
 
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 use super::batches::Jobs;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 use super::cores::callers_max;
 use super::cores::{Busy, Callers, cpus};
 use crate::Error;
@@ -16,13 +16,13 @@ use crate::costs::lookup::Costs;
 use crate::costs::stats::Totals;
 use crate::device::registry::Registry;
 use crate::options::{Options, PrefetchWorker, Reservation, Threads};
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 use crate::threads::job::{Job, JobOptions, QueueFull};
 use crate::threads::pool::board::Background;
 use crate::threads::pool::{Limits, Pool, Scheduling};
 use crate::threads::prefetch::{Budget, Ring};
 use crate::threads::process;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 use crate::work::request::{Buffer, PublicKeyRequest};
 
 /// What all sessions of an accelerator share: options, costs, devices, counts, the pool and the queue
@@ -38,7 +38,7 @@ pub(crate) struct Engine {
     pub(crate) totals: Totals,
     /// Before the pool, so that it is dropped first: a thread that waits for a job then need not wait
     /// for the pool.
-    #[cfg(feature = "software")]
+    #[cfg(feature = "rsa")]
     pub(crate) jobs: Jobs,
     /// Made when first needed: making it reads how many CPUs there are.
     pool: OnceLock<Pool>,
@@ -89,7 +89,7 @@ impl Engine {
         options: Options,
         cpu: Cpu,
         costs: Costs,
-        #[cfg(feature = "software")] jobs_max: usize,
+        #[cfg(feature = "rsa")] jobs_max: usize,
     ) -> Self {
         let live = Live::default();
         live.set(&options);
@@ -101,7 +101,7 @@ impl Engine {
             costs,
             registry: Arc::default(),
             totals: Totals::default(),
-            #[cfg(feature = "software")]
+            #[cfg(feature = "rsa")]
             jobs: Jobs::new(cpu, jobs_max, callers_max),
             pool: OnceLock::new(),
             idle_pool: OnceLock::new(),
@@ -248,7 +248,7 @@ impl Engine {
     }
 
     /// Has pool threads come for the jobs that wait, where there may be any.
-    #[cfg(feature = "software")]
+    #[cfg(feature = "rsa")]
     pub(crate) fn serve_jobs(&self, for_call: bool) {
         if let Some(work) = self.jobs.enlist(self.threads_busy_max(), for_call) {
             self.pool().in_jobs(work);
@@ -256,7 +256,7 @@ impl Engine {
     }
 
     /// Puts what `make` makes of `buffers` into the queue of jobs, unless that is full.
-    #[cfg(feature = "software")]
+    #[cfg(feature = "rsa")]
     pub(crate) fn submit<R, T>(
         &self,
         buffers: R,
@@ -317,6 +317,6 @@ impl Drop for Reserved {
 
 /// Called by pool threads before they end.
 fn leave_thread() {
-    #[cfg(feature = "software")]
+    #[cfg(feature = "rsa")]
     crate::aws_lc::leave_thread();
 }

@@ -12,7 +12,7 @@
 //! 50 ns when these are in the cache and up to 2 µs when not.
 
 pub(crate) mod ahead;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 pub(crate) mod batches;
 pub(crate) mod cores;
 mod cut;

@@ -265,7 +265,7 @@ mod tests {
             Options::default(),
             cpu,
             Costs::default(),
-            #[cfg(feature = "software")]
+            #[cfg(feature = "rsa")]
             1,
         ));
         engine

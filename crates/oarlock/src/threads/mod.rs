@@ -1,8 +1,8 @@
 //! Threads, and memory for them and for secrets. Nothing here knows an algorithm.
 
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 pub mod job;
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 pub(crate) mod locked;
 pub(crate) mod pool;
 pub(crate) mod prefetch;

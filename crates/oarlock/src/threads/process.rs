@@ -166,7 +166,7 @@ pub(crate) fn undivided<T>(section: impl FnOnce() -> T) -> T {
 /// wait for more than 50 ms: it may have been called by a signal handler in the middle of one. While
 /// it waits, nobody enters a section of either kind. For code of others that takes locks of its own
 /// and does not fork; it calls nothing that is [`undivided`].
-#[cfg(feature = "software")]
+#[cfg(feature = "rsa")]
 pub(crate) fn forks_wait_for<T>(section: impl FnOnce() -> T) -> T {
     within(LONG, section)
 }

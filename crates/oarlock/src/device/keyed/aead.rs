@@ -36,7 +36,7 @@ pub(crate) enum AeadKey {
     Gcm(Box<Gcm>),
     ChaCha20Poly1305(Box<ChaCha20Poly1305>),
     /// AEADs by aws-lc.
-    #[cfg_attr(not(feature = "software"), allow(dead_code))]
+    #[cfg_attr(not(feature = "aws-lc"), allow(dead_code))]
     Other(Arc<dyn Aead>),
     Driver(Box<dyn DeviceSession>),
 }

@@ -33,7 +33,7 @@ pub(crate) fn chain(
 pub(crate) enum CbcKey {
     Kernel(Box<Cbc>),
     /// By aws-lc.
-    #[cfg_attr(not(feature = "software"), allow(dead_code))]
+    #[cfg_attr(not(feature = "aws-lc"), allow(dead_code))]
     Other(Box<dyn BlockChain>),
     Driver(Box<dyn DeviceSession>),
 }

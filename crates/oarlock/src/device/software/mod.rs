@@ -3,6 +3,7 @@
 
 mod aead;
 mod aes;
+#[cfg(feature = "rsa")]
 pub(crate) mod public_key;
 
 use oarlock_kernels::cpu::Cpu;

@@ -221,7 +221,7 @@ impl Board {
 
     /// Puts up jobs. Returns whether a helper must be woken for them, or made. The caller
     /// bounds how many there are.
-    #[cfg_attr(not(feature = "software"), allow(dead_code))]
+    #[cfg_attr(not(feature = "rsa"), allow(dead_code))]
     pub(crate) fn post_job(&self, work: Arc<dyn Background>) -> Lacking {
         let mut state = self.lock();
         state.jobs.push_back(work);

@@ -200,7 +200,7 @@ impl Pool {
 
     /// Has `work`, which waits in a queue of its own, done by a helper, by turns with what others
     /// post by [`run`](Self::run). Refuses where there is no helper and can be none.
-    #[cfg(feature = "software")]
+    #[cfg(feature = "rsa")]
     pub(crate) fn in_jobs(&self, work: Arc<dyn Background>) {
         let crew = self.crew();
         if self.limits.max_threads() == 0 || crew.is_helpless() {

@@ -22,12 +22,12 @@ pub(super) fn pause() {
     loom::thread::yield_now();
 }
 
-#[cfg(any(loom, feature = "software"))]
+#[cfg(any(loom, feature = "rsa"))]
 #[cfg_attr(loom, allow(unused_imports))]
 pub(crate) use self::waiting::{Parker, lock};
 
 /// What jobs wait with, where there are jobs.
-#[cfg(any(loom, feature = "software"))]
+#[cfg(any(loom, feature = "rsa"))]
 #[cfg_attr(loom, allow(dead_code))]
 mod waiting {
     use std::sync::PoisonError;
