@@ -260,26 +260,32 @@ impl Gcm {
                     && data.len() >= CACHED_BYTES_MIN
                 {
                     let j0 = j0_of(nonce);
-                    let tag = kernel::cached_message::<OPEN>(face, schedule, view, j0, aad, data);
+                    let cached_message = kernel::CACHED_MESSAGE[usize::from(OPEN)];
+                    let tag = cached_message(face, schedule, view, j0, aad, data);
                     return Ok(tag.to_ne_bytes());
                 }
                 let tag = kernels::message::<OPEN>(token, schedule, view, j0_of(nonce), aad, data);
                 Ok(tag.to_ne_bytes())
-            }, else self.run_in_steps::<OPEN>(nonce, aad, data))
+            }, else self.run_in_steps(OPEN, nonce, aad, data))
         } else {
-            self.run_in_steps::<OPEN>(nonce, aad, data)
+            self.run_in_steps(OPEN, nonce, aad, data)
         }
     }
 
     #[inline(never)]
-    fn run_in_steps<const OPEN: bool>(
+    fn run_in_steps(
         &self,
+        open: bool,
         nonce: &[u8],
         aad: &[u8],
         data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], AeadError> {
         let mut message = self.begin(nonce, aad)?;
-        self.next::<OPEN>(&mut message, data)?;
+        if open {
+            self.open_next(&mut message, data)?;
+        } else {
+            self.seal_next(&mut message, data)?;
+        }
         Ok(self.finish(message))
     }
 

@@ -26,6 +26,23 @@ use super::{AesNi, Face, Vaes256, Vaes512};
 use crate::aead::NONCE_BYTES;
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 
+/// A kernel of a short message: schedule, view, nonce, associated data, input, output, their bytes, tag.
+///
+/// The kernels stand in tables, which are not generic, and so are compiled here alone. Called by their names out of
+/// functions that are inlined into other crates, each of those crates would compile all of them again.
+type ShortRounds = unsafe fn(
+    &Schedule,
+    View,
+    &[u8; NONCE_BYTES],
+    &[u8],
+    *const u8,
+    *mut u8,
+    usize,
+    &mut [u8; BLOCK_BYTES],
+);
+/// A kernel of a message: schedule, view, first counter, associated data, input, output, their bytes. Returns the tag.
+type MessageRounds = unsafe fn(&Schedule, View, u128, &[u8], *const u8, *mut u8, usize) -> u128;
+
 macro_rules! backend {
     ($module:ident, $token:ty, $lanes:ty, $unroll:literal, $features:literal, $counter:ident) => {
         pub(crate) mod $module {
@@ -178,26 +195,23 @@ macro_rules! backend {
                         }
                     }
                 }
+                static ROUNDS: [[ShortRounds; 3]; 2] = [
+                    [
+                        rounds::<10, false>,
+                        rounds::<12, false>,
+                        rounds::<14, false>,
+                    ],
+                    [rounds::<10, true>, rounds::<12, true>, rounds::<14, true>],
+                ];
                 debug_assert!(data.len() <= SHORT_BYTES_MAX && aad.len() <= BLOCK_BYTES);
                 #[cfg(debug_assertions)]
                 crate::dispatch::aes::$counter.hit();
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
                 let mut tag = [0; BLOCK_BYTES];
+                let f = ROUNDS[usize::from(OPEN)][schedule.size as usize];
                 // SAFETY: as in `update`; the message is short.
-                unsafe {
-                    match schedule.size {
-                        KeySize::Aes128 => rounds::<10, OPEN>(
-                            schedule, view, nonce, aad, from, to, bytes, &mut tag,
-                        ),
-                        KeySize::Aes192 => rounds::<12, OPEN>(
-                            schedule, view, nonce, aad, from, to, bytes, &mut tag,
-                        ),
-                        KeySize::Aes256 => rounds::<14, OPEN>(
-                            schedule, view, nonce, aad, from, to, bytes, &mut tag,
-                        ),
-                    }
-                }
+                unsafe { f(schedule, view, nonce, aad, from, to, bytes, &mut tag) };
                 tag
             }
 
@@ -229,24 +243,21 @@ macro_rules! backend {
                         )
                     }
                 }
+                static ROUNDS: [[MessageRounds; 3]; 2] = [
+                    [
+                        rounds::<10, false>,
+                        rounds::<12, false>,
+                        rounds::<14, false>,
+                    ],
+                    [rounds::<10, true>, rounds::<12, true>, rounds::<14, true>],
+                ];
                 #[cfg(debug_assertions)]
                 crate::dispatch::aes::$counter.hit();
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
+                let f = ROUNDS[usize::from(OPEN)][schedule.size as usize];
                 // SAFETY: as in `update`.
-                unsafe {
-                    match schedule.size {
-                        KeySize::Aes128 => {
-                            rounds::<10, OPEN>(schedule, view, j0, aad, from, to, bytes)
-                        }
-                        KeySize::Aes192 => {
-                            rounds::<12, OPEN>(schedule, view, j0, aad, from, to, bytes)
-                        }
-                        KeySize::Aes256 => {
-                            rounds::<14, OPEN>(schedule, view, j0, aad, from, to, bytes)
-                        }
-                    }
-                }
+                unsafe { f(schedule, view, j0, aad, from, to, bytes) }
             }
         }
     };
@@ -277,9 +288,12 @@ backend!(
     GCM_VAES512
 );
 
-/// As [`vaes512::message`], with counter-mode caching.
-#[inline(never)]
-pub(crate) fn cached_message<const OPEN: bool>(
+/// As [`vaes512::message`], with counter-mode caching: sealing, and opening.
+pub(crate) static CACHED_MESSAGE: [CachedMessage; 2] =
+    [cached_message::<false>, cached_message::<true>];
+type CachedMessage = fn(Face, &Schedule, View, u128, &[u8], InOutBuf<'_, '_, u8>) -> u128;
+
+fn cached_message<const OPEN: bool>(
     face: Face,
     schedule: &Schedule,
     view: View,
