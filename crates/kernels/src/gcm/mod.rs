@@ -122,7 +122,7 @@ impl Gcm {
     /// [`AeadError::InvalidNonceLength`], [`AeadError::MessageTooLong`] beyond
     /// [`MESSAGE_BYTES_MAX`], [`AeadError::AadTooLong`] beyond [`AAD_BYTES_MAX`]; the data are
     /// then unchanged.
-    #[inline]
+    #[inline(always)]
     pub fn seal(
         &self,
         nonce: &[u8],
@@ -130,7 +130,9 @@ impl Gcm {
         data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], AeadError> {
         check_lengths(aad.len() as u64, data.len() as u64)?;
-        self.run::<false>(nonce, aad, data)
+        let mut tag = [0; TAG_BYTES];
+        self.run::<false>(nonce, aad, data, &mut tag)?;
+        Ok(tag)
     }
 
     /// Decrypts `data` if `tag` is the tag of `aad` and the ciphertext. Otherwise nothing is released: data
@@ -138,7 +140,7 @@ impl Gcm {
     ///
     /// # Errors
     /// [`AeadError::AuthenticationFailed`], and those of [`seal`](Self::seal).
-    #[inline]
+    #[inline(always)]
     pub fn open(
         &self,
         nonce: &[u8],
@@ -147,7 +149,8 @@ impl Gcm {
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), AeadError> {
         check_lengths(aad.len() as u64, data.len() as u64)?;
-        let expected = self.run::<true>(nonce, aad, data.reborrow())?;
+        let mut expected = [0; TAG_BYTES];
+        self.run::<true>(nonce, aad, data.reborrow(), &mut expected)?;
         if tags_match(&expected, tag) {
             Ok(())
         } else {
@@ -239,36 +242,40 @@ impl Gcm {
         h
     }
 
-    /// The tag of a whole message, whose lengths have been checked.
+    /// The tag of a whole message, whose lengths have been checked, written where it stays: moved about in two halves it
+    /// would be waited for when it is loaded whole. For the same reason functions that are not inlined get copies of
+    /// `data`, which otherwise lies in memory from the start.
     #[inline(always)]
     fn run<const OPEN: bool>(
         &self,
         nonce: &[u8],
         aad: &[u8],
-        data: InOutBuf<'_, '_, u8>,
-    ) -> Result<[u8; TAG_BYTES], AeadError> {
+        mut data: InOutBuf<'_, '_, u8>,
+        tag: &mut [u8; TAG_BYTES],
+    ) -> Result<(), AeadError> {
         if let Ok(nonce) = <&[u8; NONCE_BYTES]>::try_from(nonce) {
             let backend = self.ctr.backend();
             by_backend!(backend, kernels(token) => {
                 let schedule = &self.ctr.schedule;
                 if data.len() <= kernels::SHORT_BYTES_MAX && aad.len() <= BLOCK_BYTES {
                     let view = self.hash.short_view();
-                    return Ok(kernels::short::<OPEN>(token, schedule, view, nonce, aad, data));
+                    kernels::short::<OPEN>(token, schedule, view, nonce, aad, data, tag);
+                    return Ok(());
                 }
                 let view = self.hash.view(backend, aad.len() + data.len());
                 if let Some(face) = self.face
                     && data.len() >= CACHED_BYTES_MIN
                 {
-                    let j0 = j0_of(nonce);
                     let cached_message = kernel::CACHED_MESSAGE[usize::from(OPEN)];
-                    let tag = cached_message(face, schedule, view, j0, aad, data);
-                    return Ok(tag.to_ne_bytes());
+                    let data = data.reborrow();
+                    *tag = cached_message(face, schedule, view, j0_of(nonce), aad, data).to_ne_bytes();
+                    return Ok(());
                 }
-                let tag = kernels::message::<OPEN>(token, schedule, view, j0_of(nonce), aad, data);
-                Ok(tag.to_ne_bytes())
-            }, else self.run_in_steps(OPEN, nonce, aad, data))
+                kernels::message::<OPEN>(token, schedule, view, j0_of(nonce), aad, data, tag);
+                Ok(())
+            }, else self.run_in_steps(OPEN, nonce, aad, data.reborrow(), tag))
         } else {
-            self.run_in_steps(OPEN, nonce, aad, data)
+            self.run_in_steps(OPEN, nonce, aad, data.reborrow(), tag)
         }
     }
 
@@ -279,14 +286,16 @@ impl Gcm {
         nonce: &[u8],
         aad: &[u8],
         data: InOutBuf<'_, '_, u8>,
-    ) -> Result<[u8; TAG_BYTES], AeadError> {
+        tag: &mut [u8; TAG_BYTES],
+    ) -> Result<(), AeadError> {
         let mut message = self.begin(nonce, aad)?;
         if open {
             self.open_next(&mut message, data)?;
         } else {
             self.seal_next(&mut message, data)?;
         }
-        Ok(self.finish(message))
+        *tag = self.finish(message);
+        Ok(())
     }
 
     #[cold]

@@ -117,17 +117,19 @@ impl<A> AcceleratedAead<A> {
         &self,
         nonce: &[u8],
         aad: &[u8],
-        data: InOutBuf<'_, '_, u8>,
+        mut data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], Error> {
         let bytes = data.len();
         if !self.route.is_short(bytes) {
-            return self.seal_long(nonce, aad, data);
+            return self.seal_long(nonce, aad, data.reborrow());
         }
         self.route.counts.add(bytes);
         match self.route.at_home() {
             Some(AeadKey::Gcm(gcm)) => gcm.seal(nonce, aad, data).map_err(refused),
-            Some(AeadKey::ChaCha20Poly1305(aead)) => aead.seal(nonce, aad, data).map_err(refused),
-            _ => self.seal_by_the_device(nonce, aad, data),
+            Some(AeadKey::ChaCha20Poly1305(aead)) => {
+                aead.seal(nonce, aad, data.reborrow()).map_err(refused)
+            }
+            _ => self.seal_by_the_device(nonce, aad, data.reborrow()),
         }
     }
 
@@ -144,7 +146,7 @@ impl<A> AcceleratedAead<A> {
         &self,
         nonce: &[u8],
         aad: &[u8],
-        data: InOutBuf<'_, '_, u8>,
+        mut data: InOutBuf<'_, '_, u8>,
         tag: &[u8],
     ) -> Result<(), Error> {
         let Ok(tag) = tag.try_into() else {
@@ -152,15 +154,15 @@ impl<A> AcceleratedAead<A> {
         };
         let bytes = data.len();
         if !self.route.is_short(bytes) {
-            return self.open_long(nonce, aad, data, tag);
+            return self.open_long(nonce, aad, data.reborrow(), tag);
         }
         self.route.counts.add(bytes);
         match self.route.at_home() {
             Some(AeadKey::Gcm(gcm)) => gcm.open(nonce, aad, data, tag).map_err(refused),
             Some(AeadKey::ChaCha20Poly1305(aead)) => {
-                aead.open(nonce, aad, data, tag).map_err(refused)
+                aead.open(nonce, aad, data.reborrow(), tag).map_err(refused)
             }
-            _ => self.open_by_the_device(nonce, aad, data, tag),
+            _ => self.open_by_the_device(nonce, aad, data.reborrow(), tag),
         }
     }
 

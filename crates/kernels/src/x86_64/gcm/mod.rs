@@ -40,8 +40,10 @@ type ShortRounds = unsafe fn(
     usize,
     &mut [u8; BLOCK_BYTES],
 );
-/// A kernel of a message: schedule, view, first counter, associated data, input, output, their bytes. Returns the tag.
-type MessageRounds = unsafe fn(&Schedule, View, u128, &[u8], *const u8, *mut u8, usize) -> u128;
+/// As [`ShortRounds`], with the first counter in place of the nonce. The tag is stored whole: as a number it would come back
+/// in two registers, and a load of all of it would wait for both stores.
+type MessageRounds =
+    unsafe fn(&Schedule, View, u128, &[u8], *const u8, *mut u8, usize, &mut [u8; BLOCK_BYTES]);
 
 macro_rules! backend {
     ($module:ident, $token:ty, $lanes:ty, $unroll:literal, $features:literal, $counter:ident) => {
@@ -157,6 +159,7 @@ macro_rules! backend {
             /// A whole message under a nonce of 12 bytes, to its tag: at most [`SHORT_BYTES_MAX`]
             /// of data and a block of associated data.
             #[inline(always)]
+            #[expect(clippy::too_many_arguments, reason = "it is inlined")]
             pub(crate) fn short<const OPEN: bool>(
                 _: $token,
                 schedule: &Schedule,
@@ -164,7 +167,8 @@ macro_rules! backend {
                 nonce: &[u8; NONCE_BYTES],
                 aad: &[u8],
                 data: InOutBuf<'_, '_, u8>,
-            ) -> [u8; BLOCK_BYTES] {
+                tag: &mut [u8; BLOCK_BYTES],
+            ) {
                 #[target_feature(enable = $features)]
                 #[expect(clippy::too_many_arguments, reason = "each in a register")]
                 unsafe fn rounds<const R: usize, const OPEN: bool>(
@@ -208,15 +212,14 @@ macro_rules! backend {
                 crate::dispatch::aes::$counter.hit();
                 let bytes = data.len();
                 let (from, to) = data.into_raw();
-                let mut tag = [0; BLOCK_BYTES];
                 let f = ROUNDS[usize::from(OPEN)][schedule.size as usize];
                 // SAFETY: as in `update`; the message is short.
-                unsafe { f(schedule, view, nonce, aad, from, to, bytes, &mut tag) };
-                tag
+                unsafe { f(schedule, view, nonce, aad, from, to, bytes, tag) };
             }
 
-            /// A whole message under a nonce of 12 bytes: the tag.
+            /// A whole message under a nonce of 12 bytes, to its tag.
             #[inline(always)]
+            #[expect(clippy::too_many_arguments, reason = "it is inlined")]
             pub(crate) fn message<const OPEN: bool>(
                 _: $token,
                 schedule: &Schedule,
@@ -224,8 +227,10 @@ macro_rules! backend {
                 j0: u128,
                 aad: &[u8],
                 data: InOutBuf<'_, '_, u8>,
-            ) -> u128 {
+                tag: &mut [u8; BLOCK_BYTES],
+            ) {
                 #[target_feature(enable = $features)]
+                #[expect(clippy::too_many_arguments, reason = "each in a register")]
                 unsafe fn rounds<const R: usize, const OPEN: bool>(
                     schedule: &Schedule,
                     view: View,
@@ -234,13 +239,15 @@ macro_rules! backend {
                     from: *const u8,
                     to: *mut u8,
                     bytes: usize,
-                ) -> u128 {
+                    tag: &mut [u8; BLOCK_BYTES],
+                ) {
                     // SAFETY: the features are enabled here; the rest as the caller vouches.
                     unsafe {
                         let source = Counters(<$lanes>::counters(j0.wrapping_add(1)));
-                        super::message::<$lanes, _, R, $unroll, OPEN>(
+                        *tag = super::message::<$lanes, _, R, $unroll, OPEN>(
                             schedule, view, source, j0, aad, from, to, bytes,
                         )
+                        .to_ne_bytes();
                     }
                 }
                 static ROUNDS: [[MessageRounds; 3]; 2] = [
@@ -257,7 +264,7 @@ macro_rules! backend {
                 let (from, to) = data.into_raw();
                 let f = ROUNDS[usize::from(OPEN)][schedule.size as usize];
                 // SAFETY: as in `update`.
-                unsafe { f(schedule, view, j0, aad, from, to, bytes) }
+                unsafe { f(schedule, view, j0, aad, from, to, bytes, tag) };
             }
         }
     };
