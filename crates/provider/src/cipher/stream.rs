@@ -120,7 +120,7 @@ impl Cipher for Stream {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn update(&mut self, data: Data) -> Result<usize, Reason> {
         let bytes = self.cipher(data)?;
         if self.tls_version > 0
@@ -141,7 +141,7 @@ impl Cipher for Stream {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn cipher(&mut self, data: Data) -> Result<usize, Reason> {
         if !self.context.is_keyed() {
             return Err(Reason::NoKeySet);
