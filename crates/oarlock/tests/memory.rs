@@ -1,4 +1,5 @@
 //! What allocations show: none on the inline path, and no secret left in memory that is freed.
+//! A program of its own, because a program has one allocator, and this one searches what is freed.
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used)]
 

@@ -1,7 +1,6 @@
 //! Processes that may make no thread, or not as many as asked for: long requests go on all the same,
 //! on their caller, and leave errno as it was.
 #![allow(unsafe_code)]
-#![allow(clippy::unwrap_used)]
 
 use std::fs::{self, File};
 use std::io;
@@ -30,7 +29,7 @@ fn a_filter_that_kills_sees_no_call_that_is_not_on_its_list() {
     if alone(&[]) {
         return;
     }
-    no_thread_but_right(sandbox::enter);
+    no_thread_but_right(filter::enter);
 }
 
 /// Else the test above would prove nothing.
@@ -40,14 +39,14 @@ fn the_filter_of_these_tests_kills() {
         return;
     }
     let status = in_child(|| {
-        sandbox::enter()?;
+        filter::enter()?;
         std::thread::available_parallelism().map_err(|error| error.to_string())?;
         Ok(())
     });
     assert!(libc::WIFSIGNALED(status), "{status:x}");
     assert_eq!(libc::WTERMSIG(status), libc::SIGSYS);
     let status = in_child(|| {
-        sandbox::enter()?;
+        filter::enter()?;
         match fs::read("/proc/self/status") {
             Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(()),
             other => Err(format!("{other:?}")),
@@ -84,7 +83,7 @@ fn a_process_that_goes_into_a_sandbox_later_makes_no_more_threads() {
         // Makes threads, which end with it.
         requests(&accelerators(|builder| builder)?, &expected, task_count)?;
         let accelerators = accelerators(|builder| builder)?;
-        sandbox::enter()?;
+        filter::enter()?;
         requests(&accelerators, &expected, || 0)?;
         nobody_has_threads(&accelerators)
     });
@@ -355,7 +354,7 @@ mod rsa {
     const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
 
     pub fn key_and_signature() -> (RsaPrivateKey, Vec<u8>) {
-        let key = RsaPrivateKey::from_pem(include_str!("keys/rsa2048.pem")).unwrap();
+        let key = RsaPrivateKey::from_pem(include_str!("../keys/rsa2048.pem")).unwrap();
         let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
         let signature = accelerator.rsa(&key).sign(SCHEME, b"message").unwrap();
         (key, signature)
@@ -463,7 +462,7 @@ fn task_count() -> usize {
 
 /// A filter of system calls after that of OpenSSH's processes before authentication.
 /// Source: openssh-portable, sandbox-seccomp-filter.c, `preauth_insns`.
-mod sandbox {
+mod filter {
     use std::io;
 
     use libc::{c_long, sock_filter};

@@ -1,7 +1,5 @@
 //! Devices come, fail and go; no request is lost.
 
-#![allow(clippy::unwrap_used)]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,6 +1,5 @@
 //! The process model (docs/process-model.md), each case in a process of its own.
 #![allow(unsafe_code)]
-#![allow(clippy::unwrap_used)]
 
 use std::collections::HashSet;
 use std::fs;

@@ -1,7 +1,6 @@
 //! Tokens: SoftHSM, and kryoptic where `cargo xtask peers tokens` has built it. Each test runs in a
 //! process of its own, with tokens of its own, once for each module.
-#![cfg(feature = "pkcs11")]
-#![allow(clippy::unwrap_used, unsafe_code)]
+#![allow(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,10 +26,10 @@ use pkcs1::der::Decode;
 use zeroize::Zeroizing;
 
 const KEYS: [(&str, &str); 4] = [
-    ("rsa1024", include_str!("keys/rsa1024.pem")),
-    ("rsa2048", include_str!("keys/rsa2048.pem")),
-    ("rsa3072", include_str!("keys/rsa3072.pem")),
-    ("rsa4096", include_str!("keys/rsa4096.pem")),
+    ("rsa1024", include_str!("../../keys/rsa1024.pem")),
+    ("rsa2048", include_str!("../../keys/rsa2048.pem")),
+    ("rsa3072", include_str!("../../keys/rsa3072.pem")),
+    ("rsa4096", include_str!("../../keys/rsa4096.pem")),
 ];
 const RSA2048: &str = KEYS[1].1;
 const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);

@@ -1,6 +1,5 @@
 //! Authenticated ciphers: the same bytes and tags whoever computes them, and nothing released that
 //! is not authentic.
-#![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

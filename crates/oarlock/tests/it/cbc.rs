@@ -1,7 +1,5 @@
 //! `AcceleratedCbc` against RustCrypto's `cbc`, for every strategy and device.
 
-#![allow(clippy::unwrap_used)]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

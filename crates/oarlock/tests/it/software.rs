@@ -1,6 +1,4 @@
 //! The device `software` by itself: what it gives is what the kernels give, to the last refusal.
-#![cfg(feature = "aws-lc")]
-#![allow(clippy::unwrap_used)]
 
 use inout::InOutBuf;
 use oarlock::aead::AcceleratedAead;

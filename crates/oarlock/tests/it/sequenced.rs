@@ -1,5 +1,4 @@
 //! Messages under a sequence of nonces: what an AEAD gives message by message, whatever was ready.
-#![allow(clippy::unwrap_used)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

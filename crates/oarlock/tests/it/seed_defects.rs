@@ -1,8 +1,6 @@
 //! What the software accelerator of 2008 got wrong, one test each (see docs/process-model.md and
 //! the project's design: "Do better than the seed where it is weak").
 
-#![allow(clippy::unwrap_used)]
-
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 

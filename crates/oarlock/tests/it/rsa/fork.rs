@@ -1,11 +1,12 @@
-//! RSA keys and fork. Alone in its program: a child has the locks of every thread that was about.
-#![cfg(feature = "rsa")]
-#![allow(clippy::unwrap_used, unsafe_code)]
+//! RSA keys and fork. The test is alone in its process: a child has the locks of every thread that was
+//! about.
+#![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use oarlock::Accelerator;
 use oarlock::rsa::{AcceleratedRsa, Hash, RsaPrivateKey, SignatureScheme};
+use oarlock_testing::alone;
 
 const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
 
@@ -13,9 +14,12 @@ const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
 /// long key do not, and the children find them under way.
 #[test]
 fn a_child_uses_a_key_that_was_in_use_at_the_fork() {
+    if alone(&[]) {
+        return;
+    }
     for (pem, threads, forks) in [
-        (include_str!("keys/rsa2048.pem"), 1, 200),
-        (include_str!("keys/rsa4096.pem"), 40, 20),
+        (include_str!("../../keys/rsa2048.pem"), 1, 200),
+        (include_str!("../../keys/rsa4096.pem"), 40, 20),
     ] {
         let key = RsaPrivateKey::from_pem(pem).unwrap();
         let rsa = Accelerator::builder().build().unwrap().rsa(&key);

@@ -1,6 +1,4 @@
 //! Results by callback, by a queue of results and by its descriptor; and callers who meet.
-#![cfg(feature = "rsa")]
-#![allow(clippy::unwrap_used)]
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
 
 fn rsa(max_threads: usize) -> AcceleratedRsa {
-    let key = RsaPrivateKey::from_pem(include_str!("keys/rsa2048.pem")).unwrap();
+    let key = RsaPrivateKey::from_pem(include_str!("../../keys/rsa2048.pem")).unwrap();
     let accelerator = Accelerator::builder().max_threads(max_threads).build();
     accelerator.unwrap().rsa(&key)
 }
@@ -183,7 +181,7 @@ fn a_queue_that_is_dropped_cancels_what_is_left() {
 fn callers_who_meet_get_each_his_own() {
     for max_threads in [0, 2] {
         let rsa = rsa(max_threads);
-        let small = RsaPrivateKey::from_pem(include_str!("keys/rsa1024.pem")).unwrap();
+        let small = RsaPrivateKey::from_pem(include_str!("../../keys/rsa1024.pem")).unwrap();
         let small = rsa.accelerator().rsa(&small);
         let (begin, done) = (Barrier::new(24), AtomicUsize::new(0));
         std::thread::scope(|scope| {

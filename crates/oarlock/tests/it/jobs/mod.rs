@@ -1,6 +1,7 @@
 //! Jobs: whoever does them, each resolves once, with its own result.
-#![cfg(feature = "rsa")]
-#![allow(clippy::unwrap_used, unsafe_code)]
+
+mod completion;
+mod fork;
 
 use std::future::Future;
 use std::pin::pin;
@@ -18,7 +19,7 @@ use oarlock_testing::has_cpus;
 const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
 
 fn key() -> RsaPrivateKey {
-    RsaPrivateKey::from_pem(include_str!("keys/rsa2048.pem")).unwrap()
+    RsaPrivateKey::from_pem(include_str!("../../keys/rsa2048.pem")).unwrap()
 }
 
 fn rsa(max_threads: usize) -> AcceleratedRsa {
@@ -202,7 +203,7 @@ fn urgent_jobs_go_first() {
     if !has_cpus() {
         return;
     }
-    let key = RsaPrivateKey::from_pem(include_str!("keys/rsa4096.pem")).unwrap();
+    let key = RsaPrivateKey::from_pem(include_str!("../../keys/rsa4096.pem")).unwrap();
     let rsa = accelerator.rsa(&key);
     let urgent = JobOptions {
         priority: Priority::Urgent,

@@ -1,6 +1,4 @@
 //! Devices that are shared libraries: the example in C, and libraries that are not as they should be.
-#![cfg(feature = "library")]
-#![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,7 +16,7 @@ use tempfile::TempDir;
 use zeroize::Zeroizing;
 
 const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
-const RSA2048: &str = include_str!("keys/rsa2048.pem");
+const RSA2048: &str = include_str!("../keys/rsa2048.pem");
 const SHORT: usize = 17;
 
 #[test]
@@ -344,11 +342,11 @@ fn keys() -> Vec<RsaPrivateKey> {
         .unwrap();
     let odd = String::from_utf8(output.stdout).unwrap();
     let pems = [
-        include_str!("keys/rsa1024.pem"),
+        include_str!("../keys/rsa1024.pem"),
         &odd,
         RSA2048,
-        include_str!("keys/rsa3072.pem"),
-        include_str!("keys/rsa4096.pem"),
+        include_str!("../keys/rsa3072.pem"),
+        include_str!("../keys/rsa4096.pem"),
     ];
     let keys: Vec<_> = pems.map(|pem| RsaPrivateKey::from_pem(pem).unwrap()).into();
     assert_eq!(keys[1].public_key().bits(), 1030);

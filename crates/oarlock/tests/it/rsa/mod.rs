@@ -1,6 +1,7 @@
 //! RSA: keys, signatures, encryption, the bare operation.
-#![cfg(feature = "rsa")]
-#![allow(clippy::unwrap_used)]
+
+mod fork;
+mod traits;
 
 use std::process::Command;
 
@@ -31,12 +32,12 @@ const NAMES: [&str; 6] = [
     "sha512-256",
 ];
 const KEYS: [&str; 4] = [
-    include_str!("keys/rsa1024.pem"),
-    include_str!("keys/rsa2048.pem"),
-    include_str!("keys/rsa3072.pem"),
-    include_str!("keys/rsa4096.pem"),
+    include_str!("../../keys/rsa1024.pem"),
+    include_str!("../../keys/rsa2048.pem"),
+    include_str!("../../keys/rsa3072.pem"),
+    include_str!("../../keys/rsa4096.pem"),
 ];
-const PKCS1: &str = include_str!("keys/rsa2048.pkcs1.pem");
+const PKCS1: &str = include_str!("../../keys/rsa2048.pkcs1.pem");
 
 fn accelerator() -> Accelerator {
     Accelerator::builder().build().unwrap()
@@ -237,7 +238,7 @@ fn every_format_holds_the_same_key() {
     let (_, pkcs1) = pkcs1::der::SecretDocument::from_pem(PKCS1).unwrap();
     for other in [
         RsaPrivateKey::from_pem(PKCS1),
-        RsaPrivateKey::from_pem(include_str!("keys/rsa2048.openssh")),
+        RsaPrivateKey::from_pem(include_str!("../../keys/rsa2048.openssh")),
         RsaPrivateKey::from_pem(&format!("\n{PKCS1}\n")),
         RsaPrivateKey::from_der(pkcs8.as_bytes()),
         RsaPrivateKey::from_der(pkcs1.as_bytes()),
@@ -249,14 +250,14 @@ fn every_format_holds_the_same_key() {
             signature
         );
     }
-    let of_3072 = RsaPrivateKey::from_pem(include_str!("keys/rsa3072.openssh")).unwrap();
+    let of_3072 = RsaPrivateKey::from_pem(include_str!("../../keys/rsa3072.openssh")).unwrap();
     assert_eq!(of_3072.public_key(), self::key(KEYS[2]).public_key());
-    let public = include_str!("keys/rsa2048.pub.pem");
+    let public = include_str!("../../keys/rsa2048.pub.pem");
     let (_, spki) = pkcs1::der::Document::from_pem(public).unwrap();
     for public in [
         RsaPublicKey::from_pem(public),
-        RsaPublicKey::from_pem(include_str!("keys/rsa2048.pub.pkcs1.pem")),
-        RsaPublicKey::from_pem(include_str!("keys/rsa2048.ssh.pub")),
+        RsaPublicKey::from_pem(include_str!("../../keys/rsa2048.pub.pkcs1.pem")),
+        RsaPublicKey::from_pem(include_str!("../../keys/rsa2048.ssh.pub")),
         RsaPublicKey::from_der(spki.as_bytes()),
     ] {
         assert_eq!(&public.unwrap(), key.public_key());
@@ -691,7 +692,7 @@ fn what_is_made_up_for_a_ciphertext_without_a_message_is_what_openssl_makes_up()
 fn factors_that_are_no_primes_give_an_error_and_no_result() {
     // p is the product of two primes of 256 bits. All that keys are checked for holds, n = p q and
     // d e = 1 modulo p - 1 and q - 1 included; powers are wrong all the same.
-    let numbers: Vec<Vec<u8>> = include_str!("keys/composite.txt")
+    let numbers: Vec<Vec<u8>> = include_str!("../../keys/composite.txt")
         .lines()
         .map(|line| {
             let digits = line.as_bytes().chunks(2);

@@ -1,5 +1,4 @@
 //! Keystream made ahead: the same bytes whatever is ready when, and no trouble at the edges.
-#![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
 //! Contexts against RustCrypto's ciphers, call by call.
-#![allow(clippy::unwrap_used)]
 
 use aes_gcm::aead::{AeadInOut, KeyInit};
 use aes_gcm::{AesGcm, aes};

@@ -1,7 +1,5 @@
 //! The stream of `AcceleratedCtr` against RustCrypto's, for every strategy and device.
 
-#![allow(clippy::unwrap_used)]
-
 use ::ctr::Ctr128BE;
 use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use oarlock::{Accelerator, Strategy};

@@ -1,6 +1,4 @@
 //! Modular exponentiation beside that of num-bigint.
-#![cfg(feature = "rsa")]
-#![allow(clippy::unwrap_used)]
 
 use num_bigint::{BigInt, BigUint, Sign};
 use oarlock::job::JobOptions;

@@ -1,7 +1,5 @@
 //! The pool from outside: panics, nesting, and many threads at once.
 
-#![allow(clippy::unwrap_used)]
-
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
