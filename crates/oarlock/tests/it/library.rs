@@ -5,18 +5,20 @@ use std::process::Command;
 use std::sync::Arc;
 
 use num_bigint::BigUint;
+use oarlock::Error;
 use oarlock::device::PublicKeyRequest;
 use oarlock::device::{
     DeviceError, LibraryDevice, PublicKeyDevice, PublicKeyOperation, Shape, complete,
 };
 use oarlock::rsa::{Base, ByteOrder, EncryptionScheme, Hash, RsaPrivateKey, SignatureScheme};
-use oarlock::{Accelerator, Error};
-use rand::{Rng, SeedableRng, rngs::StdRng};
+use rand::{SeedableRng, rngs::StdRng};
 use tempfile::TempDir;
 use zeroize::Zeroizing;
 
+use crate::common::keys::{RSA1024, RSA2048, RSA3072, RSA4096};
+use crate::common::{accelerator, random_bytes};
+
 const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
-const RSA2048: &str = include_str!("../keys/rsa2048.pem");
 const SHORT: usize = 17;
 
 #[test]
@@ -25,11 +27,7 @@ fn powers_are_those_of_any_other_device() {
     let device = example.open().unwrap();
     assert_eq!((device.name(), device.capacity()), ("openssl", 8));
     let mut random = StdRng::seed_from_u64(7);
-    let mut number = |bytes: usize| {
-        let mut number = vec![0; bytes];
-        random.fill_bytes(&mut number);
-        number
-    };
+    let mut number = |bytes| random_bytes(&mut random, bytes);
     for bits in [
         512, 521, 1024, 1030, 1031, 2047, 2048, 3072, 4090, 4096_usize,
     ] {
@@ -66,7 +64,7 @@ fn powers_are_those_of_any_other_device() {
 
 #[test]
 fn keys_with_primes_and_without_sign_and_decrypt() {
-    let accelerator = Accelerator::builder().build().unwrap();
+    let accelerator = accelerator();
     for defines in [&[][..], &["WITHOUT_CRT"]] {
         let example = Built::example(defines);
         let device = example.open().unwrap();
@@ -130,7 +128,7 @@ fn threads_share_a_device() {
     let device = LibraryDevice::open(&example.path, "capacity=3", Some("shared")).unwrap();
     assert_eq!((device.name(), device.capacity()), ("shared", 3));
     let key = RsaPrivateKey::from_pem(RSA2048).unwrap();
-    let accelerator = Accelerator::builder().build().unwrap();
+    let accelerator = accelerator();
     std::thread::scope(|scope| {
         for thread in 0..16_u8 {
             let (device, key, software) = (&device, &key, accelerator.rsa(&key));
@@ -341,13 +339,7 @@ fn keys() -> Vec<RsaPrivateKey> {
         .output()
         .unwrap();
     let odd = String::from_utf8(output.stdout).unwrap();
-    let pems = [
-        include_str!("../keys/rsa1024.pem"),
-        &odd,
-        RSA2048,
-        include_str!("../keys/rsa3072.pem"),
-        include_str!("../keys/rsa4096.pem"),
-    ];
+    let pems = [RSA1024, &odd, RSA2048, RSA3072, RSA4096];
     let keys: Vec<_> = pems.map(|pem| RsaPrivateKey::from_pem(pem).unwrap()).into();
     assert_eq!(keys[1].public_key().bits(), 1030);
     keys

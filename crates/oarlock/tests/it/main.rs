@@ -7,6 +7,8 @@
 
 mod aead;
 mod cbc;
+mod child;
+mod common;
 mod contexts;
 mod ctr;
 mod devices;

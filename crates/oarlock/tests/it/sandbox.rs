@@ -10,8 +10,10 @@ use aead::{AeadInOut, KeyInit};
 use cipher::{BlockModeEncrypt, KeyIvInit, StreamCipher};
 use oarlock::device::Operation;
 use oarlock::{Accelerator, Builder, PrefetchWorker, Strategy};
-
 use oarlock_testing::{alone, has_cpus, is_root};
+
+use crate::child::{end_of, fork, leave};
+use crate::common::reference;
 
 const KEY: [u8; 16] = *b"sixteen secret b";
 const IV: [u8; 16] = [0x35; 16];
@@ -144,7 +146,7 @@ fn where_memory_is_short_of_a_stack_there_is_no_thread() {
     if alone(&[]) || !has_cpus() {
         return;
     }
-    let mut expected = reference_ctr();
+    let mut expected = reference(&KEY, &IV, BYTES);
     let status = in_child(|| {
         // All that is asked of the allocator is had before.
         let accelerator = Accelerator::builder()
@@ -265,7 +267,7 @@ impl Expected {
         let (blocks, _) = cipher::array::Array::slice_as_chunks_mut(&mut cbc);
         cbc::Encryptor::<aes::Aes128>::new(&KEY.into(), &IV.into()).encrypt_blocks(blocks);
         Self {
-            ctr: reference_ctr(),
+            ctr: reference(&KEY, &IV, BYTES),
             gcm,
             gcm_tag: gcm_tag.into(),
             cbc,
@@ -273,12 +275,6 @@ impl Expected {
             rsa: rsa::key_and_signature(),
         }
     }
-}
-
-fn reference_ctr() -> Vec<u8> {
-    let mut data = vec![0; BYTES];
-    ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &IV.into()).apply_keystream(&mut data);
-    data
 }
 
 /// Has each accelerator do some of everything, some times over. Returns the most threads that `count`
@@ -354,7 +350,7 @@ mod rsa {
     const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
 
     pub fn key_and_signature() -> (RsaPrivateKey, Vec<u8>) {
-        let key = RsaPrivateKey::from_pem(include_str!("../keys/rsa2048.pem")).unwrap();
+        let key = RsaPrivateKey::from_pem(crate::common::keys::RSA2048).unwrap();
         let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
         let signature = accelerator.rsa(&key).sign(SCHEME, b"message").unwrap();
         (key, signature)
@@ -383,25 +379,18 @@ mod rsa {
 
 /// Runs `run` in a forked child of one thread. Returns how that ended; 0 where it was well.
 fn in_child(run: impl FnOnce() -> Result<(), String>) -> i32 {
-    // SAFETY: the child does what a forked child of a threaded program may do with this library, and
-    // ends; the alarm ends it where it would wait for ever.
-    let child = unsafe { libc::fork() };
+    // SAFETY: the child uses this library, as is being tested, and leaves.
+    let child = unsafe { fork() };
     if child == 0 {
-        // SAFETY: no precondition.
-        unsafe { libc::alarm(60) };
         let result = run();
         if let Err(error) = &result {
             let said = format!("{error}\n");
             // SAFETY: the text is there. Not by the standard library, whose locks may be taken.
             unsafe { libc::write(2, said.as_ptr().cast(), said.len()) };
         }
-        // SAFETY: ends the child without running the parent's exit handlers.
-        unsafe { libc::_exit(result.is_err().into()) };
+        leave(result.is_err().into());
     }
-    let mut status = 0;
-    // SAFETY: `status` is writable and the child is ours.
-    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    status
+    end_of(child)
 }
 
 /// This user, who had no process before, may have so many threads and processes.
@@ -455,7 +444,7 @@ fn set_errno(value: i32) {
     unsafe { *libc::__errno_location() = value };
 }
 
-/// Threads of this process, by the kernel's list.
+/// Threads of this process; 0 where the kernel shows none.
 fn task_count() -> usize {
     fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
 }

@@ -16,10 +16,12 @@ use oarlock::rsa::{AcceleratedRsa, EncryptionScheme, Hash, RsaPrivateKey, Signat
 use oarlock::{Accelerator, Error};
 use oarlock_testing::has_cpus;
 
+use crate::common::keys;
+
 const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
 
 fn key() -> RsaPrivateKey {
-    RsaPrivateKey::from_pem(include_str!("../../keys/rsa2048.pem")).unwrap()
+    RsaPrivateKey::from_pem(keys::RSA2048).unwrap()
 }
 
 fn rsa(max_threads: usize) -> AcceleratedRsa {
@@ -203,7 +205,7 @@ fn urgent_jobs_go_first() {
     if !has_cpus() {
         return;
     }
-    let key = RsaPrivateKey::from_pem(include_str!("../../keys/rsa4096.pem")).unwrap();
+    let key = RsaPrivateKey::from_pem(keys::RSA4096).unwrap();
     let rsa = accelerator.rsa(&key);
     let urgent = JobOptions {
         priority: Priority::Urgent,
