@@ -4,7 +4,6 @@ use std::process::Command;
 use std::str::FromStr;
 use std::time::Duration;
 
-use oarlock::Accelerator;
 use oarlock::rsa::{Hash, PssSalt, RsaPrivateKey, RsaSignature, RsaSigner, SignatureScheme};
 use pkcs8::EncodePublicKey;
 use pkcs8::der::{EncodePem, pem::LineEnding};
@@ -21,6 +20,8 @@ use x509_cert::serial_number::SerialNumber;
 use x509_cert::spki::SubjectPublicKeyInfo;
 use x509_cert::time::Validity;
 
+use crate::common::{accelerator, keys};
+
 const SCHEMES: [SignatureScheme; 4] = [
     SignatureScheme::Pkcs1(Hash::Sha256),
     SignatureScheme::Pkcs1(Hash::Sha512_256),
@@ -33,9 +34,8 @@ const SCHEMES: [SignatureScheme; 4] = [
 ];
 
 fn signer(scheme: SignatureScheme) -> RsaSigner {
-    let key = RsaPrivateKey::from_pem(include_str!("../../keys/rsa2048.pem")).unwrap();
-    let accelerator = Accelerator::builder().build().unwrap();
-    accelerator.rsa(&key).signer(scheme)
+    let key = RsaPrivateKey::from_pem(keys::RSA2048).unwrap();
+    accelerator().rsa(&key).signer(scheme)
 }
 
 /// A certificate authority of another crate signs with the key, and OpenSSL takes what it made.
