@@ -79,8 +79,7 @@ fn keys_with_primes_and_without_sign_and_decrypt() {
             for key in [&key, &plain.unwrap()] {
                 let bits = key.public_key().bits();
                 let request = PublicKeyRequest::sign(key, SCHEME, b"message").unwrap();
-                let offer = device.offer(&request.shape()).unwrap();
-                assert!(offer.per_second > 1.0, "{offer:?}");
+                assert!(device.offer(&request.shape()).is_some());
                 let signature = only(&*device, &request).unwrap();
                 assert_eq!(
                     *signature,
@@ -128,6 +127,8 @@ fn threads_share_a_device() {
     let device = LibraryDevice::open(&example.path, "capacity=3", Some("shared")).unwrap();
     assert_eq!((device.name(), device.capacity()), ("shared", 3));
     let key = RsaPrivateKey::from_pem(RSA2048).unwrap();
+    let shape = PublicKeyRequest::sign(&key, SCHEME, b"").unwrap().shape();
+    let first = device.offer(&shape).unwrap();
     let accelerator = accelerator();
     std::thread::scope(|scope| {
         for thread in 0..16_u8 {
@@ -142,12 +143,8 @@ fn threads_share_a_device() {
             });
         }
     });
-    let shape = PublicKeyRequest::sign(&key, SCHEME, b"").unwrap().shape();
     let offer = device.offer(&shape).unwrap();
-    assert!(
-        offer.latency.as_micros() > 50 && offer.per_second < 1e5,
-        "{offer:?}"
-    );
+    assert_ne!(offer, first, "it learns what requests take");
 }
 
 #[test]
@@ -205,7 +202,8 @@ fn errors_of_a_library_come_with_its_words() {
         reason(only(&*device, &request)),
         "open, 1 at once, 256 bytes"
     );
-    // Of eight callers, two at a time.
+    // Of eight callers two at a time: the first is held up until a second is there.
+    let device = LibraryDevice::open(&odd.path, "together", None).unwrap();
     let reasons: Vec<_> = std::thread::scope(|scope| {
         let call = || scope.spawn(|| reason(only(&*device, &request)));
         let threads: Vec<_> = (0..8).map(|_| call()).collect();

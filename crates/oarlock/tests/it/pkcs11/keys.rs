@@ -107,6 +107,8 @@ fn many_threads_share_a_few_sessions() {
         options.sessions_max = 3;
         let device = Pkcs11Device::open(options).unwrap();
         let key = held(&device, "key");
+        let shape = PublicKeyRequest::sign(&key, SCHEME, b"").unwrap().shape();
+        let first = device.offer(&shape).unwrap();
         let accelerator = accelerator();
         let token = accelerator.rsa(&key);
         let software = accelerator.rsa(&RsaPrivateKey::from_pem(RSA2048).unwrap());
@@ -127,16 +129,8 @@ fn many_threads_share_a_few_sessions() {
             let fewest = u64::from(bench.is_softhsm());
             assert!((fewest..=3).contains(&open), "{open} sessions");
         }
-        let shape = PublicKeyRequest::sign(&key, SCHEME, b"").unwrap().shape();
         let offer = device.offer(&shape).unwrap();
-        assert!(
-            offer.latency.as_micros() > 10 && offer.latency.as_secs() == 0,
-            "{offer:?}"
-        );
-        assert!(
-            offer.per_second > 10.0 && offer.per_second < 1e5,
-            "{offer:?}"
-        );
+        assert_ne!(offer, first, "it learns what requests take");
         for operation in [
             PublicKeyOperation::Held("another".into()),
             PublicKeyOperation::PrivateByPrimes,
