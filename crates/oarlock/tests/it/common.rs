@@ -70,6 +70,12 @@ pub fn reference_from(key: &[u8], iv: &[u8; 16], position: u64, bytes: usize) ->
     stream
 }
 
+/// Why a device refused.
+#[cfg(any(feature = "library", feature = "pkcs11"))]
+pub fn failure<T>(refused: Result<T, oarlock::device::DeviceError>) -> String {
+    refused.map(drop).unwrap_err().0
+}
+
 pub fn random_bytes(random: &mut impl Rng, bytes: usize) -> Vec<u8> {
     let mut data = vec![0; bytes];
     random.fill_bytes(&mut data);

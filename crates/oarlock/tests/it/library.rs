@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use zeroize::Zeroizing;
 
 use crate::common::keys::{RSA1024, RSA2048, RSA3072, RSA4096};
-use crate::common::{accelerator, random_bytes};
+use crate::common::{accelerator, failure, random_bytes};
 
 const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
 const SHORT: usize = 17;
@@ -351,8 +351,4 @@ fn only(
     complete(device, &[request], &mut |_, result| results.push(result));
     assert_eq!(results.len(), 1);
     results.remove(0)
-}
-
-fn failure(opened: Result<Arc<LibraryDevice>, DeviceError>) -> String {
-    opened.map(drop).unwrap_err().0
 }

@@ -270,10 +270,6 @@ fn held(device: &Arc<Pkcs11Device>, label: &str) -> RsaPrivateKey {
         .unwrap()
 }
 
-fn failure(opened: Result<Arc<Pkcs11Device>, DeviceError>) -> String {
-    opened.map(drop).unwrap_err().0
-}
-
 fn sign_with(key: &RsaPrivateKey) {
     let rsa = accelerator().rsa(key);
     let signature = rsa.sign(SCHEME, b"message").unwrap();

@@ -4,10 +4,10 @@
 use oarlock::device::{Pkcs11Device, Pkcs11Options, PublicKeyRequest, TokenName, complete};
 use zeroize::Zeroizing;
 
-use super::{PIN, SCHEME, create, each, each_pullable, failure, held, pin, sign_with, usage};
+use super::{PIN, SCHEME, create, each, each_pullable, held, pin, sign_with, usage};
 use crate::child::{end_of, fork, leave};
-use crate::common::accelerator;
 use crate::common::keys::{RSA1024, RSA2048};
+use crate::common::{accelerator, failure};
 
 #[test]
 fn a_wrong_pin_is_named_and_given_once() {
@@ -20,7 +20,7 @@ fn a_wrong_pin_is_named_and_given_once() {
         options.pin = Some(Zeroizing::new(wrong.into()));
         assert!(!format!("{options:?}").contains(wrong));
         let before = bench.logins();
-        let refusal = Pkcs11Device::open(options).map(drop).unwrap_err().0;
+        let refusal = failure(Pkcs11Device::open(options));
         assert!(
             refusal.contains("PIN") && refusal.contains("CKR_PIN_INCORRECT"),
             "{refusal}"
@@ -70,7 +70,7 @@ fn a_token_that_goes_and_comes_back_is_used_again() {
                 assert!(said.contains("no token with label \"card\""), "{said}");
                 assert!(said.contains("there are none"), "{said}");
             }
-            let listing = device.keys().map(drop).unwrap_err().0;
+            let listing = failure(device.keys());
             assert!(listing.contains("no token"), "{listing}");
             bench.plug_in();
             let before = bench.logins();
@@ -130,7 +130,7 @@ fn a_token_that_is_not_there_is_told_from_those_that_are() {
             TokenName::Slot(slot.wrapping_add(77)),
         ] {
             let meant = format!("no token with {token}");
-            let said = bench.open_as(token, PIN).map(drop).unwrap_err().0;
+            let said = failure(bench.open_as(token, PIN));
             for part in [&meant, "\"one\"", &serial, &format!("slot {slot}")] {
                 assert!(said.contains(part), "{said}: {part}");
             }
@@ -157,7 +157,7 @@ fn what_is_no_module_does_not_load() {
     ] {
         let token = TokenName::Slot(0);
         let options = Pkcs11Options::new(&module, token, None);
-        let error = Pkcs11Device::open(options).map(drop).unwrap_err().0;
+        let error = failure(Pkcs11Device::open(options));
         assert!(error.starts_with(&module.display().to_string()), "{error}");
         assert!(error.contains(said), "{error}");
     }
