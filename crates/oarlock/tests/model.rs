@@ -1,4 +1,5 @@
 //! The pool's protocol under loom: every interleaving of a few threads.
+//! A program of its own, because `--cfg loom` changes every crate that it is built with.
 //!
 //! `cargo xtask ci` runs it; by hand:
 //! `RUSTFLAGS="--cfg loom" cargo test -p oarlock --no-default-features --release --test model`.

@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use age::x25519;
-use oarlock::Accelerator;
 use oarlock_file::age::{
     CHUNK_BYTES, Decryptor, Encryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES, armored,
 };
 use oarlock_file::{Cache, Ends, Error, Format, Watch, run};
+use oarlock_testing::noise;
 use rand::rngs::StdRng;
-use rand::{Rng as _, RngExt as _, SeedableRng as _};
+use rand::{RngExt as _, SeedableRng as _};
 use rustix::event::PollFlags;
 
-use crate::common::{Never, file_with, pipe};
+use crate::common::{Never, accelerator, file_with, pipe};
 
 /// Around a chunk, a buffer of 16 of them, and more than two threads have buffers for.
 const SIZES: [usize; 14] = [
@@ -40,7 +40,7 @@ const SIZES: [usize; 14] = [
 fn the_age_crate_reads_what_is_written() {
     let identity = x25519::Identity::generate();
     for size in SIZES {
-        let plain = random(size);
+        let plain = noise(size);
         for way in WAYS {
             let sealed = encrypt(&identity.to_public(), &plain, way);
             let opened = age::decrypt(&identity, &sealed).unwrap();
@@ -53,7 +53,7 @@ fn the_age_crate_reads_what_is_written() {
 fn what_the_age_crate_writes_is_read() {
     let identity = x25519::Identity::generate();
     for size in SIZES {
-        let plain = random(size);
+        let plain = noise(size);
         let sealed = age::encrypt(&identity.to_public(), &plain).unwrap();
         for way in WAYS {
             let (opened, result) = decrypt(&identity, &sealed, way);
@@ -67,7 +67,7 @@ fn what_the_age_crate_writes_is_read() {
 #[test]
 fn nothing_is_put_out_that_is_not_authentic() {
     let identity = x25519::Identity::generate();
-    let plain = random(40 * CHUNK_BYTES + 100);
+    let plain = noise(40 * CHUNK_BYTES + 100);
     let sealed = encrypt(&identity.to_public(), &plain, Way::Files);
     let head = sealed.len() - (plain.len() + 41 * TAG_BYTES);
     let chunk_at = |number: usize| head + number * SEALED_CHUNK_BYTES;
@@ -119,7 +119,7 @@ fn nothing_is_put_out_that_is_not_authentic() {
 fn what_follows_the_last_chunk_is_refused() {
     let identity = x25519::Identity::generate();
     for size in [0, 10, CHUNK_BYTES, 33 * CHUNK_BYTES] {
-        let mut sealed = encrypt(&identity.to_public(), &random(size), Way::Pipes);
+        let mut sealed = encrypt(&identity.to_public(), &noise(size), Way::Pipes);
         sealed.push(0);
         for way in WAYS {
             let (_, result) = decrypt(&identity, &sealed, way);
@@ -195,7 +195,7 @@ fn armor_goes_both_ways() {
     let identity = x25519::Identity::generate();
     let cpu = accelerator().cpu();
     for size in SIZES {
-        let plain = random(size);
+        let plain = noise(size);
         let encryptor = Encryptor::new(&[&identity.to_public()], cpu).unwrap();
         let mut text = Vec::new();
         armored::seal(&encryptor, &mut &plain[..], &mut text, &mut |_| true).unwrap();
@@ -230,7 +230,7 @@ fn the_watch_stops_it() {
     }
     let identity = x25519::Identity::generate();
     let encryptor = Encryptor::new(&[&identity.to_public()], accelerator().cpu()).unwrap();
-    let input = file_with(&random(200 * CHUNK_BYTES));
+    let input = file_with(&noise(200 * CHUNK_BYTES));
     let output = tempfile::tempfile().unwrap();
     let ends = Ends {
         input_bytes: Some(input.metadata().unwrap().len()),
@@ -252,7 +252,7 @@ fn files_that_are_told_to_leave_no_trace_in_memory_are_not_left_there() {
     // Longer than what may wait for the disk.
     let chunks = 200 * 16;
     let mut input = tempfile::NamedTempFile::new().unwrap();
-    let block = random(CHUNK_BYTES);
+    let block = noise(CHUNK_BYTES);
     for _ in 0..chunks {
         input.write_all(&block).unwrap();
     }
@@ -407,21 +407,8 @@ fn through(
     }
 }
 
-fn accelerator() -> &'static Accelerator {
-    use std::sync::LazyLock;
-    static ACCELERATOR: LazyLock<Accelerator> =
-        LazyLock::new(|| Accelerator::builder().max_threads(2).build().unwrap());
-    &ACCELERATOR
-}
-
 fn flipped(data: &[u8], at: usize) -> Vec<u8> {
     let mut flipped = data.to_vec();
     flipped[at] ^= 1;
     flipped
-}
-
-fn random(bytes: usize) -> Vec<u8> {
-    let mut data = vec![0; bytes];
-    StdRng::seed_from_u64(bytes as u64).fill_bytes(&mut data);
-    data
 }

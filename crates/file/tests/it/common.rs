@@ -1,11 +1,19 @@
-//! What both need: pipes, files, and a run that nothing stops.
+//! What both need: an accelerator, pipes, files, and a run that nothing stops.
 
 use std::fs::File;
 use std::io::{Seek as _, Write as _};
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::LazyLock;
 
+use oarlock::Accelerator;
 use oarlock_file::Watch;
 use rustix::event::PollFlags;
+
+pub fn accelerator() -> &'static Accelerator {
+    static ACCELERATOR: LazyLock<Accelerator> =
+        LazyLock::new(|| Accelerator::builder().max_threads(4).build().unwrap());
+    &ACCELERATOR
+}
 
 /// Never stops a run.
 pub struct Never;

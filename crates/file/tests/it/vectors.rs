@@ -2,18 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Seek as _, Write as _};
-use std::sync::LazyLock;
 use std::thread;
 
 use age::secrecy::SecretString;
 use age::{DecryptError, Identity, scrypt, x25519};
-use oarlock::Accelerator;
 use oarlock_file::age::{Decryptor, armored, hybrid};
 use oarlock_file::{Cache, Ends, Error, run};
 use oarlock_vectors::age::{AgeExpectation, AgeVector, all};
 use sha2::{Digest as _, Sha256};
 
-use crate::common::{Never, file_with, pipe};
+use crate::common::{Never, accelerator, file_with, pipe};
 
 #[test]
 fn every_vector_ends_as_it_must() {
@@ -159,10 +157,4 @@ fn identities(vector: &AgeVector) -> Vec<Box<dyn Identity>> {
         identities.push(Box::new(identity));
     }
     identities
-}
-
-fn accelerator() -> &'static Accelerator {
-    static ACCELERATOR: LazyLock<Accelerator> =
-        LazyLock::new(|| Accelerator::builder().max_threads(4).build().unwrap());
-    &ACCELERATOR
 }

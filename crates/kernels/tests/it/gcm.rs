@@ -10,7 +10,7 @@ use oarlock_kernels::testing::{check_gcm_lengths, gcm_bytes, gcm_cipher, gcm_has
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::sync::Barrier;
 
-use super::{Way, alone, for_every_way};
+use super::{Way, alone, for_every_way, random_bytes};
 
 for_every_way!(
     mcgrew_viega,
@@ -658,9 +658,8 @@ fn values_cross_threads_and_show_no_secret() {
 }
 
 fn random(rng: &mut StdRng, longest: usize) -> Vec<u8> {
-    let mut data = vec![0; rng.random_range(0..=longest)];
-    rng.fill(&mut data[..]);
-    data
+    let bytes = rng.random_range(0..=longest);
+    random_bytes(rng, bytes)
 }
 
 fn apart<'a>(from: &'a [u8], to: &'a mut [u8]) -> InOutBuf<'a, 'a, u8> {

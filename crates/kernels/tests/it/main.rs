@@ -22,6 +22,7 @@ use inout::InOutBuf;
 use oarlock_kernels::aes::{Ctr, InvalidKeyLength};
 use oarlock_kernels::cpu::{Cpu, Feature};
 use oarlock_kernels::gcm::Gcm;
+use rand::{RngExt, rngs::StdRng};
 
 /// What is tested: a way to run AES-CTR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,6 +165,12 @@ impl Subject {
             }
         }
     }
+}
+
+fn random_bytes(rng: &mut StdRng, bytes: usize) -> Vec<u8> {
+    let mut data = vec![0; bytes];
+    rng.fill(&mut data[..]);
+    data
 }
 
 /// The kernels count their calls. A test that reads the counts excludes the others.

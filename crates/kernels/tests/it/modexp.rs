@@ -7,7 +7,9 @@ use oarlock_kernels::modexp::{
     dispatch, exponentiate, exponentiate_crt, exponentiate_public, prepare,
 };
 use oarlock_kernels::testing::{digits, line};
-use rand::{RngExt, SeedableRng, rngs::StdRng};
+use rand::{SeedableRng, rngs::StdRng};
+
+use crate::random_bytes;
 
 #[test]
 fn random_numbers_in_every_width_and_number_of_lanes() {
@@ -18,7 +20,7 @@ fn random_numbers_in_every_width_and_number_of_lanes() {
             let exponent_bytes = if lanes == LANES { width.bytes() } else { 9 };
             let cases: Vec<Case> = (0..lanes)
                 .map(|lane| {
-                    let mut modulus = random(&mut rng, width.bytes());
+                    let mut modulus = random_bytes(&mut rng, width.bytes());
                     // Longest, random and short ones.
                     match lane % 3 {
                         0 => modulus[0] |= 0x80,
@@ -29,8 +31,8 @@ fn random_numbers_in_every_width_and_number_of_lanes() {
                     Case {
                         modulus,
                         // Of up to twice the width in every other call.
-                        base: random(&mut rng, (1 + lanes % 2) * width.bytes() - lane),
-                        exponent: random(&mut rng, exponent_bytes - lane),
+                        base: random_bytes(&mut rng, (1 + lanes % 2) * width.bytes() - lane),
+                        exponent: random_bytes(&mut rng, exponent_bytes - lane),
                     }
                 })
                 .collect();
@@ -286,8 +288,8 @@ fn crt_of_random_keys_in_every_width_and_number_of_lanes() {
             let keys: Vec<Key> = (0..lanes)
                 .map(|lane| {
                     let (mut p, mut q) = (
-                        random(&mut rng, width.bytes()),
-                        random(&mut rng, width.bytes()),
+                        random_bytes(&mut rng, width.bytes()),
+                        random_bytes(&mut rng, width.bytes()),
                     );
                     (p[0], q[0]) = (p[0] | 0x80, q[0] | 0x80);
                     match lane {
@@ -304,10 +306,10 @@ fn crt_of_random_keys_in_every_width_and_number_of_lanes() {
                     *p.last_mut().unwrap() |= 1;
                     *q.last_mut().unwrap() |= 3;
                     Key {
-                        qinv: random(&mut rng, width.bytes() - lane),
-                        dp: random(&mut rng, exponent_bytes - lane),
-                        dq: random(&mut rng, exponent_bytes - lane / 2),
-                        base: random(&mut rng, 2 * width.bytes() - lane * lane),
+                        qinv: random_bytes(&mut rng, width.bytes() - lane),
+                        dp: random_bytes(&mut rng, exponent_bytes - lane),
+                        dq: random_bytes(&mut rng, exponent_bytes - lane / 2),
+                        base: random_bytes(&mut rng, 2 * width.bytes() - lane * lane),
                         p,
                         q,
                     }
@@ -657,10 +659,4 @@ fn set(width: Width, modulus: &[u8]) -> Modulus {
 
 fn workspace(width: Width) -> Vec<Line> {
     vec![Line::ZERO; width.workspace_lines()]
-}
-
-fn random(rng: &mut StdRng, bytes: usize) -> Vec<u8> {
-    let mut random = vec![0; bytes];
-    rng.fill(&mut random[..]);
-    random
 }

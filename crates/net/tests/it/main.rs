@@ -4,3 +4,4 @@
 
 mod admission;
 mod server;
+mod waiting;

@@ -430,7 +430,7 @@ mod tests {
         RsaPrivateKey::from_pem(&std::fs::read_to_string(path).unwrap()).unwrap()
     }
 
-    /// One whose prime p is none: see tests/rsa.rs.
+    /// One whose prime p is none: see tests/it/rsa.
     fn bad_key() -> RsaPrivateKey {
         let numbers: Vec<Vec<u8>> = include_str!("../../tests/keys/composite.txt")
             .lines()

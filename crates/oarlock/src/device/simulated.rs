@@ -80,6 +80,8 @@ pub struct SimulatedDevice {
 struct State {
     schedule: Schedule,
     is_dead: bool,
+    /// Requests whose time has not come.
+    waiting: usize,
     hanging: usize,
     /// Calls of [`SimulatedDevice::release`].
     releases: u64,
@@ -97,6 +99,7 @@ impl SimulatedDevice {
         let state = State {
             schedule: Schedule::new(board.coprocessors),
             is_dead: false,
+            waiting: 0,
             hanging: 0,
             releases: 0,
         };
@@ -182,17 +185,20 @@ impl SimulatedDevice {
     /// Of the board's time; returns early when it dies.
     fn wait_until(&self, done_at: Duration) -> Result<(), DeviceError> {
         let mut state = self.locked();
-        loop {
+        state.waiting += 1;
+        let outcome = loop {
             if state.is_dead {
-                return Err(died());
+                break Err(died());
             }
             let left = done_at.saturating_sub(self.began.elapsed());
             if left.is_zero() {
-                return Ok(());
+                break Ok(());
             }
             let woken = self.changed.wait_timeout(state, left);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        };
+        state.waiting -= 1;
+        outcome
     }
 
     fn hang(&self) -> Result<(), DeviceError> {

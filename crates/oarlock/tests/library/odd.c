@@ -19,6 +19,9 @@
 #endif
 
 static int under_way;
+// Whether calls wait until two have been under way at once.
+static int together;
+static int have_met;
 static int opened = 1;
 
 static int open_device(const char *options, void **device, char *error, size_t error_len) {
@@ -36,6 +39,9 @@ static int open_device(const char *options, void **device, char *error, size_t e
   }
   if (strcmp(options, "null") == 0) {
     *device = NULL;
+  }
+  if (strcmp(options, "together") == 0) {
+    together = 1;
   }
   return 1;
 }
@@ -59,6 +65,14 @@ static int power(void *device, const uint8_t *base, const uint8_t *exponent, siz
                  size_t error_len) {
   (void)base, (void)exponent, (void)exponent_len, (void)modulus, (void)result;
   int beside = __sync_add_and_fetch(&under_way, 1);
+  if (beside > 1) {
+    __sync_lock_test_and_set(&have_met, 1);
+  }
+  // A minute at most, where the second never comes.
+  for (int left = 60000; together && left > 0 && !__sync_fetch_and_add(&have_met, 0); left--) {
+    usleep(1000);
+  }
+  // One too many would come now.
   usleep(20000);
   snprintf(error, error_len, "%s, %d at once, %zu bytes", *(int *)device ? "open" : "closed", beside,
            modulus_len);

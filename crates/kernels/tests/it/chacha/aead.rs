@@ -8,7 +8,8 @@ use oarlock_kernels::chacha20_poly1305::{Ahead, ChaCha20Poly1305, DATA_BYTES_MAX
 use oarlock_kernels::testing::chacha20_poly1305_bytes;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
-use super::{SUNSCREEN, aead, at_the_edges_of_pages, for_every_backend, random_bytes, unhex};
+use super::{SUNSCREEN, aead, at_the_edges_of_pages, for_every_backend, unhex};
+use crate::random_bytes;
 use crate::with_others;
 
 for_every_backend!(

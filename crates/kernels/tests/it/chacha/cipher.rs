@@ -7,9 +7,9 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use super::{
     IETF_SUBMISSION, JABBERWOCKY, SUNSCREEN, aead, at_the_edges_of_pages, cipher, counter,
-    for_every_backend, random_bytes, unhex,
+    for_every_backend, unhex,
 };
-use crate::with_others;
+use crate::{random_bytes, with_others};
 
 for_every_backend!(
     rfc8439_block,

@@ -9,7 +9,6 @@ use oarlock_kernels::aes::dispatch::Counter;
 use oarlock_kernels::chacha20::{Backend, ChaCha20, dispatch};
 use oarlock_kernels::chacha20_poly1305::{Ahead, ChaCha20Poly1305};
 use oarlock_kernels::cpu::Cpu;
-use rand::{RngExt, rngs::StdRng};
 
 use super::alone;
 use super::memory::Pages;
@@ -51,12 +50,6 @@ fn counter(nonce: &[u8], block: u32) -> u128 {
     let mut bytes = [0; 16];
     bytes[..12].copy_from_slice(nonce);
     u128::from_be_bytes(bytes) | u128::from(block)
-}
-
-fn random_bytes(rng: &mut StdRng, count: usize) -> Vec<u8> {
-    let mut bytes = vec![0; count];
-    rng.fill(&mut bytes[..]);
-    bytes
 }
 
 const SUNSCREEN: &[u8] = b"Ladies and Gentlemen of the class of '99: If I could offer you only \

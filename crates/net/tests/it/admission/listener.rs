@@ -29,6 +29,7 @@ use tokio_stream::StreamExt;
 use tonic::transport::server::Connected;
 
 use super::common::{FAR, Log, pki, revocation_list, tls_files};
+use crate::waiting::until;
 
 struct Server {
     address: SocketAddr,
@@ -86,14 +87,6 @@ async fn refusal(address: SocketAddr, files: &TlsFiles) -> String {
         }
     };
     timeout(LIMIT, refused).await.unwrap()
-}
-
-async fn until(what: &str, is_so: impl Fn() -> bool) {
-    let end = Instant::now() + LIMIT;
-    while !is_so() {
-        assert!(Instant::now() < end, "never: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 /// An authority, and a client of it whose certificate ended in 2002.

@@ -12,7 +12,8 @@ use oarlock_net::server::Server;
 use oarlock_net::server::dispatch::DeviceWorkers;
 use tonic::Code;
 
-use super::{batch, connect, exchange, metric, page, plaintext, raw, tally, until};
+use super::{batch, connect, exchange, metric, page, plaintext, raw, tally};
+use crate::waiting::until_some;
 
 /// Four coprocessors that take a millisecond, and are at fault.
 fn board(fault: Fault, when: When) -> Arc<SimulatedDevice> {
@@ -103,7 +104,7 @@ async fn alone_with_a_faulty_device_every_request_is_right_or_refused_by_name() 
         // It goes on: with what is right, unless the device is of no use at all.
         if !matches!((fault, when), (Fault::Death, _) | (_, When::Every(1))) {
             let mut client = connect(&server).await;
-            until("a result again", async || {
+            until_some("a result again", async || {
                 let reply = client.call(raw(1, 9)).await;
                 reply
                     .ok()
@@ -125,12 +126,12 @@ async fn what_hangs_goes_to_another_device_and_comes_once() {
         .await
         .unwrap();
     // The other device may do all of them before this one has been asked five times.
-    until("a request that hangs", async || {
+    until_some("a request that hangs", async || {
         assert_eq!(load(&server).await, HashMap::from([(Code::Ok, 300)]));
         (hanging.hanging() > 0).then_some(())
     })
     .await;
-    until("the device is left alone", async || {
+    until_some("the device is left alone", async || {
         (metric(&server, "oarlock_device_up", &["board"]).await == 0).then_some(())
     })
     .await;
@@ -138,7 +139,7 @@ async fn what_hangs_goes_to_another_device_and_comes_once() {
     assert_eq!(page(server.metrics().unwrap(), "/healthz").await.0, 200);
     assert_eq!(load(&server).await, HashMap::from([(Code::Ok, 300)]));
     hanging.release();
-    until("the workers are back", async || {
+    until_some("the workers are back", async || {
         (metric(&server, "oarlock_device_in_work", &["board"]).await == 0).then_some(())
     })
     .await;
@@ -160,7 +161,7 @@ async fn where_the_only_device_hangs_deadlines_are_kept_and_the_end_comes() {
     let refused = answers.get(&Code::Unavailable).copied().unwrap_or(0);
     assert_eq!(late + refused, 300, "{answers:?}");
     assert!(late >= 4, "{answers:?}");
-    until("the server says that it is not well", async || {
+    until_some("the server says that it is not well", async || {
         let (status, said) = page(server.metrics().unwrap(), "/healthz").await;
         (status == 503 && said.contains("out of order")).then_some(())
     })
@@ -191,7 +192,7 @@ async fn a_device_that_dies_is_out_of_order_for_balancers_and_for_clients() {
     dying.kill();
     let answers = load(&server).await;
     assert_eq!(answers, HashMap::from([(Code::Unavailable, 300)]));
-    until("NOT_SERVING", async || {
+    until_some("NOT_SERVING", async || {
         (health().await == ServingStatus::NotServing).then_some(())
     })
     .await;

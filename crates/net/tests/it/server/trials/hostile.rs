@@ -9,9 +9,8 @@ use tokio::net::TcpStream;
 use tonic::Code;
 use tonic::codegen::http::uri::PathAndQuery;
 
-use super::{
-    asked, batch, channel, connect, exchange, is_right, metric, plaintext, raw, soon, until,
-};
+use super::{asked, batch, channel, connect, exchange, is_right, metric, plaintext, raw, soon};
+use crate::waiting::until_some;
 
 async fn assert_serves(server: &Server) {
     let mut client = connect(server).await;
@@ -34,7 +33,7 @@ async fn a_client_that_never_reads_holds_no_more_than_a_stream_may() {
     let requests = tokio_stream::wrappers::ReceiverStream::new(receiver);
     let unread = client.exchange(requests).await.unwrap();
     let answered = async || metric(&server, "oarlock_requests_total", &["random"]).await;
-    until("as many as there are places", async || {
+    until_some("as many as there are places", async || {
         (answered().await >= 16).then_some(())
     })
     .await;
@@ -44,7 +43,7 @@ async fn a_client_that_never_reads_holds_no_more_than_a_stream_may() {
     // Beside the places, a message is on its way, and one is being sent.
     assert!(answered().await <= 16 + 4, "{}", answered().await);
     drop((unread, sender, client));
-    until("the connection is gone", async || {
+    until_some("the connection is gone", async || {
         (metric(&server, "oarlock_connections", &[]).await == 0).then_some(())
     })
     .await;
@@ -64,7 +63,7 @@ async fn a_client_that_never_reads_does_not_keep_a_server_from_ending() {
     sender.send(requests).await.unwrap();
     let requests = tokio_stream::wrappers::ReceiverStream::new(receiver);
     let unread = client.exchange(requests).await.unwrap();
-    until("replies that wait to be read", async || {
+    until_some("replies that wait to be read", async || {
         let answered = metric(&server, "oarlock_requests_total", &["random"]).await;
         (answered == 100).then_some(())
     })

@@ -11,7 +11,6 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
 
 use oarlock::Accelerator;
 use oarlock::rsa::AcceleratedRsaPublic;
@@ -129,18 +128,6 @@ fn tally(replies: &[proto::Reply], ids: std::ops::Range<u64>) -> HashMap<Code, u
 async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     let done = tokio::time::timeout(LIMIT, future).await;
     done.unwrap_or_else(|_| panic!("never: {what}"))
-}
-
-/// Asks again and again, until `ask` gives something.
-async fn until<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = ask().await {
-            return found;
-        }
-        assert!(began.elapsed() < LIMIT, "never: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 /// Status and body of a page.

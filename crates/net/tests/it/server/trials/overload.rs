@@ -12,6 +12,7 @@ use tonic::Code;
 
 use super::super::host::{EVERYTHING, Home, call};
 use super::{PUBLIC, soon};
+use crate::waiting::until_some;
 
 fn raw(number: u64) -> Operation {
     Operation::RawPrivate(proto::RawPrivate {
@@ -86,7 +87,7 @@ async fn four_times_too_much_is_refused_by_name_and_the_rest_is_served() {
         flood(&mut tasks, &client, 34, &counts, &is_over);
     }
     // Both have been seen, many times over.
-    super::until("served and refused", async || {
+    until_some("served and refused", async || {
         let (right, refused) = (&counts.right, &counts.refused);
         (right.load(Ordering::Relaxed) > 300 && refused.load(Ordering::Relaxed) > 300).then_some(())
     })
@@ -113,7 +114,7 @@ async fn a_client_that_asks_for_little_is_served_beside_a_flood() {
         let client = home.client(name, &[&server]).await;
         flood(&mut tasks, &client, 60, &counts, &is_over);
     }
-    super::until("a flood", async || {
+    until_some("a flood", async || {
         (counts.refused.load(Ordering::Relaxed) > 100).then_some(())
     })
     .await;

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::super::host::{EVERYTHING, Home, KEYS, call};
 use super::{batch, channel, connect, exchange, metric, page, plaintext, raw, tally};
+use crate::waiting::until_some;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_page_of_metrics_counts_what_was_asked() {
@@ -195,7 +196,7 @@ async fn the_audit_has_a_line_for_each_request_and_no_secrets() {
         let text = fs::read_to_string(&path).unwrap();
         (text.lines().count() >= 40).then_some(text)
     };
-    let text = super::until("all lines", lines).await;
+    let text = until_some("all lines", lines).await;
     let mut codes: HashMap<(String, String), usize> = HashMap::new();
     for line in text.lines() {
         let entry: Value = serde_json::from_str(line).unwrap();
@@ -257,7 +258,7 @@ async fn a_client_that_nothing_matches_is_in_the_audit() {
             .next()
             .map(str::to_owned)
     };
-    let line = super::until("a line", line).await;
+    let line = until_some("a line", line).await;
     let entry: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(entry["client"], "mallory");
     assert_eq!(entry["code"], "PERMISSION_DENIED");

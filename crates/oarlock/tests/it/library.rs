@@ -1,24 +1,24 @@
 //! Devices that are shared libraries: the example in C, and libraries that are not as they should be.
-#![cfg(feature = "library")]
-#![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
 use num_bigint::BigUint;
+use oarlock::Error;
 use oarlock::device::PublicKeyRequest;
 use oarlock::device::{
     DeviceError, LibraryDevice, PublicKeyDevice, PublicKeyOperation, Shape, complete,
 };
 use oarlock::rsa::{Base, ByteOrder, EncryptionScheme, Hash, RsaPrivateKey, SignatureScheme};
-use oarlock::{Accelerator, Error};
-use rand::{Rng, SeedableRng, rngs::StdRng};
+use rand::{SeedableRng, rngs::StdRng};
 use tempfile::TempDir;
 use zeroize::Zeroizing;
 
+use crate::common::keys::{RSA1024, RSA2048, RSA3072, RSA4096};
+use crate::common::{accelerator, failure, random_bytes};
+
 const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
-const RSA2048: &str = include_str!("keys/rsa2048.pem");
 const SHORT: usize = 17;
 
 #[test]
@@ -27,11 +27,7 @@ fn powers_are_those_of_any_other_device() {
     let device = example.open().unwrap();
     assert_eq!((device.name(), device.capacity()), ("openssl", 8));
     let mut random = StdRng::seed_from_u64(7);
-    let mut number = |bytes: usize| {
-        let mut number = vec![0; bytes];
-        random.fill_bytes(&mut number);
-        number
-    };
+    let mut number = |bytes| random_bytes(&mut random, bytes);
     for bits in [
         512, 521, 1024, 1030, 1031, 2047, 2048, 3072, 4090, 4096_usize,
     ] {
@@ -68,7 +64,7 @@ fn powers_are_those_of_any_other_device() {
 
 #[test]
 fn keys_with_primes_and_without_sign_and_decrypt() {
-    let accelerator = Accelerator::builder().build().unwrap();
+    let accelerator = accelerator();
     for defines in [&[][..], &["WITHOUT_CRT"]] {
         let example = Built::example(defines);
         let device = example.open().unwrap();
@@ -83,8 +79,7 @@ fn keys_with_primes_and_without_sign_and_decrypt() {
             for key in [&key, &plain.unwrap()] {
                 let bits = key.public_key().bits();
                 let request = PublicKeyRequest::sign(key, SCHEME, b"message").unwrap();
-                let offer = device.offer(&request.shape()).unwrap();
-                assert!(offer.per_second > 1.0, "{offer:?}");
+                assert!(device.offer(&request.shape()).is_some());
                 let signature = only(&*device, &request).unwrap();
                 assert_eq!(
                     *signature,
@@ -132,7 +127,9 @@ fn threads_share_a_device() {
     let device = LibraryDevice::open(&example.path, "capacity=3", Some("shared")).unwrap();
     assert_eq!((device.name(), device.capacity()), ("shared", 3));
     let key = RsaPrivateKey::from_pem(RSA2048).unwrap();
-    let accelerator = Accelerator::builder().build().unwrap();
+    let shape = PublicKeyRequest::sign(&key, SCHEME, b"").unwrap().shape();
+    let first = device.offer(&shape).unwrap();
+    let accelerator = accelerator();
     std::thread::scope(|scope| {
         for thread in 0..16_u8 {
             let (device, key, software) = (&device, &key, accelerator.rsa(&key));
@@ -146,12 +143,8 @@ fn threads_share_a_device() {
             });
         }
     });
-    let shape = PublicKeyRequest::sign(&key, SCHEME, b"").unwrap().shape();
     let offer = device.offer(&shape).unwrap();
-    assert!(
-        offer.latency.as_micros() > 50 && offer.per_second < 1e5,
-        "{offer:?}"
-    );
+    assert_ne!(offer, first, "it learns what requests take");
 }
 
 #[test]
@@ -209,7 +202,8 @@ fn errors_of_a_library_come_with_its_words() {
         reason(only(&*device, &request)),
         "open, 1 at once, 256 bytes"
     );
-    // Of eight callers, two at a time.
+    // Of eight callers two at a time: the first is held up until a second is there.
+    let device = LibraryDevice::open(&odd.path, "together", None).unwrap();
     let reasons: Vec<_> = std::thread::scope(|scope| {
         let call = || scope.spawn(|| reason(only(&*device, &request)));
         let threads: Vec<_> = (0..8).map(|_| call()).collect();
@@ -343,13 +337,7 @@ fn keys() -> Vec<RsaPrivateKey> {
         .output()
         .unwrap();
     let odd = String::from_utf8(output.stdout).unwrap();
-    let pems = [
-        include_str!("keys/rsa1024.pem"),
-        &odd,
-        RSA2048,
-        include_str!("keys/rsa3072.pem"),
-        include_str!("keys/rsa4096.pem"),
-    ];
+    let pems = [RSA1024, &odd, RSA2048, RSA3072, RSA4096];
     let keys: Vec<_> = pems.map(|pem| RsaPrivateKey::from_pem(pem).unwrap()).into();
     assert_eq!(keys[1].public_key().bits(), 1030);
     keys
@@ -363,8 +351,4 @@ fn only(
     complete(device, &[request], &mut |_, result| results.push(result));
     assert_eq!(results.len(), 1);
     results.remove(0)
-}
-
-fn failure(opened: Result<Arc<LibraryDevice>, DeviceError>) -> String {
-    opened.map(drop).unwrap_err().0
 }

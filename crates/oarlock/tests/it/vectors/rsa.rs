@@ -1,7 +1,5 @@
 //! Published vectors of RSA: Project Wycheproof's and NIST's. Each request is made alone and, as a
 //! job, together with others, which compute in lanes where there are lanes.
-#![cfg(feature = "rsa")]
-#![allow(clippy::unwrap_used)]
 
 use std::collections::HashMap;
 

@@ -1,11 +1,12 @@
 //! Jobs: whoever does them, each resolves once, with its own result.
-#![cfg(feature = "rsa")]
-#![allow(clippy::unwrap_used, unsafe_code)]
+
+mod completion;
+mod fork;
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
@@ -13,12 +14,14 @@ use cipher::StreamCipher;
 use oarlock::job::{Job, JobOptions, Priority, QueueFull};
 use oarlock::rsa::{AcceleratedRsa, EncryptionScheme, Hash, RsaPrivateKey, SignatureScheme};
 use oarlock::{Accelerator, Error};
-use oarlock_testing::has_cpus;
+use oarlock_testing::{LIMIT, has_cpus, until};
+
+use crate::common::{keys, meet};
 
 const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
 
 fn key() -> RsaPrivateKey {
-    RsaPrivateKey::from_pem(include_str!("keys/rsa2048.pem")).unwrap()
+    RsaPrivateKey::from_pem(keys::RSA2048).unwrap()
 }
 
 fn rsa(max_threads: usize) -> AcceleratedRsa {
@@ -197,26 +200,50 @@ fn a_deadline_that_has_passed_ends_a_job_that_has_not_begun() {
 
 #[test]
 fn urgent_jobs_go_first() {
-    // All that is submitted before the helper is free; then one thread takes them in order.
     let accelerator = Accelerator::builder().max_threads(1).build().unwrap();
     if !has_cpus() {
         return;
     }
-    let key = RsaPrivateKey::from_pem(include_str!("keys/rsa4096.pem")).unwrap();
-    let rsa = accelerator.rsa(&key);
+    let rsa = accelerator.rsa(&key());
     let urgent = JobOptions {
         priority: Priority::Urgent,
         deadline: None,
     };
-    let normal: Vec<_> = (0..40u8).map(|i| submit(&rsa, &[i])).collect();
-    let job = rsa.submit_sign(SCHEME, b"urgent".to_vec(), urgent).unwrap();
-    while !job.is_finished() {
-        std::thread::yield_now();
-    }
-    assert!(!normal.last().unwrap().is_finished());
-    for job in normal {
-        job.wait().unwrap();
-    }
+    let (done, order) = mpsc::channel();
+    let (arrived, are_submitted) = (AtomicUsize::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        // The one helper does something else until all of them wait; then it takes them in order.
+        scope.spawn(|| {
+            accelerator.work_together(1, &|| {
+                meet(&arrived, 2);
+                until("all are submitted", || {
+                    are_submitted.load(Ordering::Relaxed)
+                });
+            });
+        });
+        until("the helper is busy", || {
+            arrived.load(Ordering::Relaxed) == 2
+        });
+        for number in 0..=40_u8 {
+            let options = if number == 40 {
+                urgent
+            } else {
+                JobOptions::default()
+            };
+            let job = rsa.submit_sign(SCHEME, vec![number], options).unwrap();
+            let done = done.clone();
+            job.on_completion(move |signature| done.send((number, signature)).unwrap());
+        }
+        are_submitted.store(true, Ordering::Relaxed);
+    });
+    let order: Vec<_> = (0..=40)
+        .map(|_| {
+            let (number, signature) = order.recv_timeout(LIMIT).unwrap();
+            verify(&rsa, &[number], &signature.unwrap());
+            number
+        })
+        .collect();
+    assert_eq!((order[0], order[40]), (40, 39), "{order:?}");
 }
 
 #[test]

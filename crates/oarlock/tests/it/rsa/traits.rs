@@ -1,12 +1,9 @@
 //! RSA behind RustCrypto's traits, used by code that knows nothing else.
-#![cfg(feature = "rsa")]
-#![allow(clippy::unwrap_used)]
 
 use std::process::Command;
 use std::str::FromStr;
 use std::time::Duration;
 
-use oarlock::Accelerator;
 use oarlock::rsa::{Hash, PssSalt, RsaPrivateKey, RsaSignature, RsaSigner, SignatureScheme};
 use pkcs8::EncodePublicKey;
 use pkcs8::der::{EncodePem, pem::LineEnding};
@@ -23,6 +20,8 @@ use x509_cert::serial_number::SerialNumber;
 use x509_cert::spki::SubjectPublicKeyInfo;
 use x509_cert::time::Validity;
 
+use crate::common::{accelerator, keys};
+
 const SCHEMES: [SignatureScheme; 4] = [
     SignatureScheme::Pkcs1(Hash::Sha256),
     SignatureScheme::Pkcs1(Hash::Sha512_256),
@@ -35,9 +34,8 @@ const SCHEMES: [SignatureScheme; 4] = [
 ];
 
 fn signer(scheme: SignatureScheme) -> RsaSigner {
-    let key = RsaPrivateKey::from_pem(include_str!("keys/rsa2048.pem")).unwrap();
-    let accelerator = Accelerator::builder().build().unwrap();
-    accelerator.rsa(&key).signer(scheme)
+    let key = RsaPrivateKey::from_pem(keys::RSA2048).unwrap();
+    accelerator().rsa(&key).signer(scheme)
 }
 
 /// A certificate authority of another crate signs with the key, and OpenSSL takes what it made.
@@ -199,6 +197,6 @@ fn a_public_key_is_written_as_openssl_writes_it() {
     let verifier = signer(SCHEMES[0]).verifying_key();
     assert_eq!(
         verifier.to_public_key_pem(LineEnding::LF).unwrap(),
-        include_str!("keys/rsa2048.pub.pem")
+        include_str!("../../keys/rsa2048.pub.pem")
     );
 }

@@ -1,6 +1,6 @@
-//! Jobs and fork. Alone in their program: a child has the locks of every thread that was about.
-#![cfg(feature = "rsa")]
-#![allow(clippy::unwrap_used, unsafe_code)]
+//! Jobs and fork. Each test is alone in its process: a child has the locks of every thread that was
+//! about.
+#![allow(unsafe_code)]
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -10,16 +10,19 @@ use std::sync::mpsc;
 use oarlock::job::JobOptions;
 use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
 use oarlock::{Accelerator, Error};
-
 use oarlock_testing::{alone, has_cpus, skip};
+
+use crate::child::{end_of, fork, leave};
+use crate::common::keys;
 
 const SCHEME: SignatureScheme = SignatureScheme::Pss(Hash::Sha256);
 
-const PEM: &str = include_str!("keys/rsa2048.pem");
-
 #[test]
 fn a_child_finds_its_parents_jobs_cancelled_and_its_own_done() {
-    let key = RsaPrivateKey::from_pem(PEM).unwrap();
+    if alone(&[]) {
+        return;
+    }
+    let key = RsaPrivateKey::from_pem(keys::RSA2048).unwrap();
     for max_threads in [0, 2] {
         let accelerator = Accelerator::builder().max_threads(max_threads).build();
         let rsa = accelerator.unwrap().rsa(&key);
@@ -30,8 +33,8 @@ fn a_child_finds_its_parents_jobs_cancelled_and_its_own_done() {
         for _ in 0..20 {
             let jobs: Vec<_> = (0..16).map(submit).collect();
             // SAFETY: the child touches nothing that another thread may have left half done, as is
-            // being tested, and leaves by _exit.
-            let child = unsafe { libc::fork() };
+            // being tested, and leaves.
+            let child = unsafe { fork() };
             let results = jobs.into_iter().map(|job| job.wait());
             if child == 0 {
                 let is_expected = results
@@ -42,14 +45,10 @@ fn a_child_finds_its_parents_jobs_cancelled_and_its_own_done() {
                     .map(|i| own.submit_sign(SCHEME, vec![i], JobOptions::default()))
                     .collect();
                 let is_done = own.into_iter().all(|job| job.unwrap().wait().is_ok());
-                // SAFETY: no preconditions.
-                unsafe { libc::_exit(i32::from(!(is_expected && is_done))) };
+                leave(i32::from(!(is_expected && is_done)));
             }
             assert!(results.into_iter().all(|result| result.is_ok()));
-            let mut status = 0;
-            // SAFETY: a child of this process, and a place for its status.
-            unsafe { libc::waitpid(child, &mut status, 0) };
-            assert_eq!(status, 0);
+            assert_eq!(end_of(child), 0);
         }
     }
 }
@@ -66,11 +65,8 @@ fn a_helper_that_has_signed_leaves_nothing_to_its_threads_end() {
             (0..KEYS_MAX).filter(|key| !unsafe { libc::pthread_getspecific(*key) }.is_null());
         LEFT.store(others.count(), Ordering::SeqCst);
     }
-    // Alone, for else another test may have aws-lc make its key first.
-    if alone(&[]) {
-        return;
-    }
-    if !has_cpus() {
+    // Another test may have had aws-lc make its key first.
+    if alone(&[]) || !has_cpus() {
         return;
     }
     if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
@@ -85,7 +81,7 @@ fn a_helper_that_has_signed_leaves_nothing_to_its_threads_end() {
     let thread = || unsafe { libc::pthread_self() };
     let (caller, (tell, told)) = (thread(), mpsc::channel());
     let accelerator = Accelerator::builder().max_threads(1).build().unwrap();
-    let rsa = accelerator.rsa(&RsaPrivateKey::from_pem(PEM).unwrap());
+    let rsa = accelerator.rsa(&RsaPrivateKey::from_pem(keys::RSA2048).unwrap());
     // What is done before it is asked for is told here.
     let is_told_by_helper = (0..1000).any(|_| {
         let tell = tell.clone();

@@ -1,5 +1,4 @@
 //! Contexts against RustCrypto's ciphers, call by call.
-#![allow(clippy::unwrap_used)]
 
 use aes_gcm::aead::{AeadInOut, KeyInit};
 use aes_gcm::{AesGcm, aes};
@@ -9,7 +8,9 @@ use oarlock::aead::AeadContext;
 use oarlock::cipher::{CbcContext, StreamContext};
 use oarlock::device::Operation;
 use oarlock::{Accelerator, Error, Strategy};
-use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+use crate::common::{accelerator, random_bytes};
 
 /// Accelerators that go every way, on every kind of kernel.
 fn accelerators() -> Vec<(String, Accelerator)> {
@@ -85,8 +86,8 @@ fn check_stream(
     };
     context.set_counter(start, 0);
     for call in 0..8 {
-        let mut expected: Vec<u8> = vec![0; length(rng)];
-        rng.fill_bytes(&mut expected);
+        let bytes = length(rng);
+        let mut expected = random_bytes(rng, bytes);
         let mut data = expected.clone();
         oracle.apply_keystream(&mut expected);
         if rng.random_ratio(1, 3) {
@@ -119,7 +120,7 @@ fn block(operation: Operation) -> usize {
 
 #[test]
 fn chacha20_carries_into_the_nonce() {
-    let accelerator = Accelerator::builder().build().unwrap();
+    let accelerator = accelerator();
     let mut context = accelerator.stream_context(Operation::ChaCha20).unwrap();
     context.set_key(&[7; 32]).unwrap();
     // Words of the nonce are little-endian: ff ff 00 00 carries to 00 00 01 00.
@@ -158,10 +159,9 @@ fn check_chain(
     key: &[u8; 32],
     iv: [u8; 16],
 ) {
-    let mut plain: Vec<u8> = vec![0; length(rng).next_multiple_of(16)];
-    rng.fill_bytes(&mut plain);
+    let bytes = length(rng).next_multiple_of(16);
+    let plain = random_bytes(rng, bytes);
     let mut cipher = plain.clone();
-    let bytes = cipher.len();
     cbc::Encryptor::<aes::Aes256>::new(&(*key).into(), &iv.into())
         .encrypt_padded::<cbc::cipher::block_padding::NoPadding>(&mut cipher, bytes)
         .unwrap();
@@ -223,11 +223,10 @@ fn check_message(
     key: &[u8; 32],
 ) {
     let nonce: [u8; 12] = rng.random();
-    let mut aad: Vec<u8> = vec![0; rng.random_range(0..70)];
-    rng.fill_bytes(&mut aad);
+    let aad_bytes = rng.random_range(0..70);
+    let aad = random_bytes(rng, aad_bytes);
     let bytes = rng.random_range(0..4) * length(rng);
-    let mut plain = vec![0; bytes];
-    rng.fill_bytes(&mut plain);
+    let plain = random_bytes(rng, bytes);
     let mut cipher = plain.clone();
     let data = InOutBuf::from(cipher.as_mut_slice());
     let tag: [u8; 16] = if operation == Operation::ChaCha20Poly1305 {
@@ -289,7 +288,7 @@ fn check_message(
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let accelerator = Accelerator::builder().build().unwrap();
+    let accelerator = accelerator();
     let invalid_input = |error: Option<Error>| matches!(error, Some(Error::InvalidInput(_)));
     assert!(invalid_input(
         accelerator.stream_context(Operation::Aes128Gcm).err()
@@ -375,7 +374,7 @@ fn without_a_key_nothing_is_written() {
 
 #[test]
 fn a_message_ends_once() {
-    let accelerator = Accelerator::builder().build().unwrap();
+    let accelerator = accelerator();
     for operation in [Operation::Aes128Gcm, Operation::ChaCha20Poly1305] {
         let key = vec![7; operation.key_bytes()];
         let mut context = accelerator.aead_context(operation).unwrap();

@@ -1,34 +1,18 @@
 //! Results by callback, by a queue of results and by its descriptor; and callers who meet.
-#![cfg(feature = "rsa")]
-#![allow(clippy::unwrap_used)]
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::time::{Duration, Instant};
 
-use oarlock::job::{CompletionQueue, Job, JobOptions, Order, Priority};
-use oarlock::rsa::{AcceleratedRsa, Hash, RsaPrivateKey, SignatureScheme};
+use oarlock::job::{CompletionQueue, JobOptions, Order, Priority};
+use oarlock::rsa::{AcceleratedRsa, RsaPrivateKey};
 use oarlock::{Accelerator, Error};
+use oarlock_testing::LIMIT;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
-
-fn rsa(max_threads: usize) -> AcceleratedRsa {
-    let key = RsaPrivateKey::from_pem(include_str!("keys/rsa2048.pem")).unwrap();
-    let accelerator = Accelerator::builder().max_threads(max_threads).build();
-    accelerator.unwrap().rsa(&key)
-}
-
-fn submit(rsa: &AcceleratedRsa, number: u8) -> Job<Vec<u8>> {
-    rsa.submit_sign(SCHEME, vec![number], JobOptions::default())
-        .unwrap()
-}
-
-fn verify(rsa: &AcceleratedRsa, number: u8, signature: Result<Vec<u8>, Error>) {
-    let signature = signature.unwrap();
-    rsa.public().verify(SCHEME, &[number], &signature).unwrap();
-}
+use super::{SCHEME, rsa, submit, verify};
+use crate::common::keys;
 
 #[test]
 fn every_job_calls_once() {
@@ -37,7 +21,7 @@ fn every_job_calls_once() {
         let (sender, receiver) = mpsc::channel();
         for number in 0..40u8 {
             let sender = sender.clone();
-            submit(&rsa, number).on_completion(move |result| {
+            submit(&rsa, &[number]).on_completion(move |result| {
                 sender.send((number, result)).unwrap();
             });
         }
@@ -45,7 +29,7 @@ fn every_job_calls_once() {
         let mut called = HashSet::new();
         // It ends when the last function is gone.
         for (number, signature) in receiver {
-            verify(&rsa, number, signature);
+            verify(&rsa, &[number], &signature.unwrap());
             assert!(called.insert(number));
         }
         assert_eq!(called.len(), 40);
@@ -56,8 +40,8 @@ fn every_job_calls_once() {
 fn a_function_may_submit_the_next_job() {
     fn again(rsa: &Arc<AcceleratedRsa>, left: u8, done: mpsc::Sender<()>) {
         let next = Arc::clone(rsa);
-        submit(rsa, left).on_completion(move |signature| {
-            verify(&next, left, signature);
+        submit(rsa, &[left]).on_completion(move |signature| {
+            verify(&next, &[left], &signature.unwrap());
             match left {
                 0 => done.send(()).unwrap(),
                 left => again(&next, left - 1, done),
@@ -67,7 +51,7 @@ fn a_function_may_submit_the_next_job() {
     for max_threads in [0, 2] {
         let (sender, receiver) = mpsc::channel();
         again(&Arc::new(rsa(max_threads)), 30, sender);
-        receiver.recv_timeout(Duration::from_secs(60)).unwrap();
+        receiver.recv_timeout(LIMIT).unwrap();
     }
 }
 
@@ -81,24 +65,24 @@ fn a_function_is_called_with_the_error_of_a_job_that_is_not_done() {
     let (sender, receiver) = mpsc::channel();
     let job = rsa.submit_sign(SCHEME, vec![1], options).unwrap();
     job.on_completion(move |result| sender.send(result).unwrap());
-    let result = receiver.recv_timeout(Duration::from_secs(60)).unwrap();
+    let result = receiver.recv_timeout(LIMIT).unwrap();
     assert_eq!(result, Err(Error::DeadlinePassed));
 }
 
 #[test]
 fn a_function_that_panics_harms_no_other_job() {
     let rsa = rsa(1);
-    let jobs: Vec<_> = (0..16).map(|number| submit(&rsa, number)).collect();
+    let jobs: Vec<_> = (0..16).map(|number| submit(&rsa, &[number])).collect();
     for (number, job) in (0..16u8).zip(jobs) {
         if number % 5 == 1 {
             let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 job.on_completion(|_| panic!("on purpose"));
             }));
         } else {
-            verify(&rsa, number, job.wait());
+            verify(&rsa, &[number], &job.wait().unwrap());
         }
     }
-    verify(&rsa, 99, submit(&rsa, 99).wait());
+    verify(&rsa, &[99], &submit(&rsa, &[99]).wait().unwrap());
 }
 
 #[test]
@@ -110,17 +94,17 @@ fn results_come_in_the_order_asked_for() {
             assert!(queue.next_blocking().is_none() && queue.try_next().is_none());
             let mut taken = Vec::new();
             for number in 0..50u8 {
-                queue.push(submit(&rsa, number), number);
+                queue.push(submit(&rsa, &[number]), number);
                 if number % 3 == 0
                     && let Some((number, signature)) = queue.try_next()
                 {
-                    verify(&rsa, number, signature);
+                    verify(&rsa, &[number], &signature.unwrap());
                     taken.push(number);
                 }
             }
             assert_eq!(queue.len() + taken.len(), 50);
             while let Some((number, signature)) = queue.next_blocking() {
-                verify(&rsa, number, signature);
+                verify(&rsa, &[number], &signature.unwrap());
                 taken.push(number);
             }
             assert!(queue.is_empty());
@@ -148,12 +132,12 @@ fn the_descriptor_is_readable_as_long_as_there_is_something_to_take() {
             assert!(!readable(&queue, Duration::ZERO));
             let mut taken = 0;
             for number in 0..30u8 {
-                queue.push(submit(&rsa, number), number);
+                queue.push(submit(&rsa, &[number]), number);
             }
             while taken < 30 {
-                assert!(readable(&queue, Duration::from_secs(60)), "{taken}");
+                assert!(readable(&queue, LIMIT), "{taken}");
                 while let Some((number, signature)) = queue.try_next() {
-                    verify(&rsa, number, signature);
+                    verify(&rsa, &[number], &signature.unwrap());
                     taken += 1;
                 }
             }
@@ -167,15 +151,15 @@ fn a_queue_that_is_dropped_cancels_what_is_left() {
     let rsa = rsa(0);
     let mut queue = CompletionQueue::new(Order::Completion);
     for number in 0..20 {
-        queue.push(submit(&rsa, number), ());
+        queue.push(submit(&rsa, &[number]), ());
     }
     drop(queue);
     let stats = |rsa: &AcceleratedRsa| rsa.accelerator().stats().public_key;
     assert_eq!(stats(&rsa).waiting, 0);
-    let signature = submit(&rsa, 1).wait();
+    let signature = submit(&rsa, &[1]).wait();
     // That one alone, before the request that verifies it.
     assert_eq!(stats(&rsa).alone + stats(&rsa).in_groups, 1);
-    verify(&rsa, 1, signature);
+    verify(&rsa, &[1], &signature.unwrap());
 }
 
 /// Blocking callers of several keys and kinds, more of them than CPUs, with threads and without.
@@ -183,7 +167,7 @@ fn a_queue_that_is_dropped_cancels_what_is_left() {
 fn callers_who_meet_get_each_his_own() {
     for max_threads in [0, 2] {
         let rsa = rsa(max_threads);
-        let small = RsaPrivateKey::from_pem(include_str!("keys/rsa1024.pem")).unwrap();
+        let small = RsaPrivateKey::from_pem(keys::RSA1024).unwrap();
         let small = rsa.accelerator().rsa(&small);
         let (begin, done) = (Barrier::new(24), AtomicUsize::new(0));
         std::thread::scope(|scope| {
@@ -218,15 +202,15 @@ fn a_cpu_without_lanes_gives_the_same() {
         .map(|number| {
             (
                 number,
-                submit(&with_lanes, number),
-                submit(&without, number),
+                submit(&with_lanes, &[number]),
+                submit(&without, &[number]),
             )
         })
         .collect();
     for (number, one, other) in jobs {
         let signature = one.wait();
         assert_eq!(signature, other.wait());
-        verify(&without, number, signature);
+        verify(&without, &[number], &signature.unwrap());
     }
     let stats = without.accelerator().stats().public_key;
     assert_eq!((stats.groups, stats.faults), (0, 0));

@@ -1,7 +1,5 @@
 //! Options: names, defaults, ranges, and errors that say what to do.
 
-#![allow(clippy::unwrap_used)]
-
 use oarlock::{Accelerator, Error, Options, Threads};
 
 #[test]

@@ -1,17 +1,17 @@
 //! Devices come, fail and go; no request is lost.
 
-#![allow(clippy::unwrap_used)]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
+use cipher::StreamCipher;
 use oarlock::device::{
     Device, DeviceError, DeviceSession, Offer, OpenSession, Operation, Request, SessionParams,
 };
-use oarlock::{Accelerator, Error, Strategy};
+use oarlock::{Error, Strategy};
 use oarlock_kernels::aes::Ctr;
 use oarlock_kernels::cpu::Cpu;
+
+use crate::common::{accelerator, reference_from};
 
 const KEY: [u8; 32] = [3; 32];
 const IV: [u8; 16] = [0xff; 16];
@@ -75,18 +75,6 @@ impl DeviceSession for FlakySession {
     }
 }
 
-fn reference(from: u64, bytes: usize) -> Vec<u8> {
-    let mut cipher = ctr::Ctr128BE::<aes::Aes256>::new(&KEY.into(), &IV.into());
-    cipher.seek(from);
-    let mut data = vec![0; bytes];
-    cipher.apply_keystream(&mut data);
-    data
-}
-
-fn accelerator() -> Accelerator {
-    Accelerator::builder().max_threads(2).build().unwrap()
-}
-
 #[test]
 fn a_session_moves_with_its_position_when_its_device_fails() {
     for strategy in [Strategy::Auto, Strategy::Stripe] {
@@ -105,7 +93,10 @@ fn a_session_moves_with_its_position_when_its_device_fails() {
         for (call, bytes) in [1000, 77, 90_001, 5, 300_000, 40].into_iter().enumerate() {
             let mut data = vec![0; bytes];
             cipher.apply_keystream(&mut data);
-            assert!(data == reference(position, bytes), "call {call}");
+            assert!(
+                data == reference_from(&KEY, &IV, position, bytes),
+                "call {call}"
+            );
             position += bytes as u64;
             assert_eq!(cipher.device(), if call < 3 { "flaky" } else { "cpu" });
         }
@@ -137,7 +128,7 @@ fn devices_that_fail_one_after_the_other_are_passed() {
     accelerator.withdraw("second");
     let mut data = vec![0; 500];
     cipher.apply_keystream(&mut data);
-    assert!(data == reference(0, 500));
+    assert!(data == reference_from(&KEY, &IV, 0, 500));
 }
 
 #[test]
@@ -155,7 +146,7 @@ fn two_devices_that_open_and_then_fail_do_not_pass_a_request_to_and_fro() {
     let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
     let mut data = vec![0; 500];
     cipher.apply_keystream(&mut data);
-    assert!(data == reference(0, 500));
+    assert!(data == reference_from(&KEY, &IV, 0, 500));
     assert_eq!(cipher.device(), "cpu");
 }
 
@@ -200,7 +191,7 @@ fn a_request_whose_data_its_driver_took_away_is_done_whole() {
     let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
     let mut data = vec![0; 500];
     cipher.apply_keystream(&mut data);
-    assert!(data == reference(0, 500));
+    assert!(data == reference_from(&KEY, &IV, 0, 500));
 }
 
 #[test]
@@ -221,7 +212,10 @@ fn a_withdrawn_device_is_left_with_the_next_request() {
     let mut rest = vec![0; 200_000];
     cipher.apply_keystream(&mut rest);
     assert_eq!(cipher.device(), "cpu");
-    assert!(data == reference(0, 1001) && rest == reference(1001, 200_000));
+    assert!(
+        data == reference_from(&KEY, &IV, 0, 1001)
+            && rest == reference_from(&KEY, &IV, 1001, 200_000)
+    );
 }
 
 #[test]
@@ -235,7 +229,10 @@ fn a_session_on_cpu_moves_to_software_and_stays_right() {
     let mut rest = vec![0; 3_000_000];
     cipher.apply_keystream(&mut rest);
     assert_eq!(cipher.device(), "software");
-    assert!(data == reference(0, 333) && rest == reference(333, 3_000_000));
+    assert!(
+        data == reference_from(&KEY, &IV, 0, 333)
+            && rest == reference_from(&KEY, &IV, 333, 3_000_000)
+    );
 }
 
 #[test]

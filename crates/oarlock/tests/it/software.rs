@@ -1,6 +1,4 @@
 //! The device `software` by itself: what it gives is what the kernels give, to the last refusal.
-#![cfg(feature = "aws-lc")]
-#![allow(clippy::unwrap_used)]
 
 use inout::InOutBuf;
 use oarlock::aead::AcceleratedAead;
@@ -8,7 +6,9 @@ use oarlock::device::{Operation, visible_cpu};
 use oarlock::{Accelerator, Error};
 use oarlock_kernels::{chacha20_poly1305::ChaCha20Poly1305, gcm::Gcm};
 use rand::rngs::StdRng;
-use rand::{Rng, RngExt, SeedableRng};
+use rand::{RngExt, SeedableRng};
+
+use crate::common::{accelerator, random_bytes};
 
 const KEY: [u8; 32] = *b"thirty-two bytes of a secret key";
 const OPERATIONS: [Operation; 4] = [
@@ -19,15 +19,15 @@ const OPERATIONS: [Operation; 4] = [
 ];
 
 /// With no other device.
-fn accelerator() -> Accelerator {
-    let accelerator = Accelerator::builder().build().unwrap();
+fn software() -> Accelerator {
+    let accelerator = accelerator();
     assert!(accelerator.withdraw("cpu"));
     accelerator
 }
 
 fn open_session(operation: Operation) -> AcceleratedAead {
     let key = &KEY[..operation.key_bytes()];
-    let aead = accelerator().aead(operation, key).unwrap();
+    let aead = software().aead(operation, key).unwrap();
     assert_eq!(aead.device(), "software");
     aead
 }
@@ -44,12 +44,6 @@ fn sealed(operation: Operation, nonce: &[u8], aad: &[u8], data: &[u8]) -> (Vec<u
         gcm.seal(nonce, aad, in_place)
     };
     (data, tag.unwrap())
-}
-
-fn random_bytes(random: &mut StdRng, bytes: usize) -> Vec<u8> {
-    let mut data = vec![0; bytes];
-    random.fill_bytes(&mut data);
-    data
 }
 
 #[test]
@@ -193,7 +187,7 @@ fn one_key_serves_many_threads() {
 
 #[test]
 fn keys_that_do_not_fit_open_nothing() {
-    let accelerator = accelerator();
+    let accelerator = software();
     for operation in OPERATIONS {
         for bytes in [0, 15, 17, 31, 33] {
             let error = accelerator.aead(operation, &vec![0; bytes]).unwrap_err();

@@ -1,31 +1,17 @@
 //! What the software accelerator of 2008 got wrong, one test each (see docs/process-model.md and
 //! the project's design: "Do better than the seed where it is weak").
 
-#![allow(clippy::unwrap_used)]
-
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cipher::{KeyIvInit, StreamCipher};
-use oarlock::{Accelerator, Error, Options, Reservation, Strategy};
+use cipher::StreamCipher;
+use oarlock::{Accelerator, Error, Options, Reservation};
 use oarlock_testing::until;
+
+use crate::common::{reference, striped};
 
 const KEY: [u8; 16] = [0x2b; 16];
 const IV: [u8; 16] = [0xf0; 16];
-
-fn reference(key: &[u8; 16], iv: &[u8; 16], bytes: usize) -> Vec<u8> {
-    let mut data = vec![0; bytes];
-    ctr::Ctr128BE::<aes::Aes128>::new(key.into(), iv.into()).apply_keystream(&mut data);
-    data
-}
-
-fn striped() -> Accelerator {
-    Accelerator::builder()
-        .max_threads(3)
-        .strategy(Strategy::Stripe)
-        .build()
-        .unwrap()
-}
 
 #[test]
 fn an_iv_given_with_a_call_is_used() {

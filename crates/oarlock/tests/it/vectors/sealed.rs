@@ -1,6 +1,5 @@
 //! Published vectors of AEADs and of AES-CBC (CAVP, RFC 8439, Wycheproof) through every mask and
 //! strategy of the engine; crates/kernels/tests/it/published runs them through every way into a kernel.
-#![allow(clippy::unwrap_used)]
 
 use oarlock::device::Operation;
 use oarlock::{Accelerator, Error, Strategy};

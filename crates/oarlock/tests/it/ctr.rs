@@ -1,31 +1,12 @@
 //! The stream of `AcceleratedCtr` against RustCrypto's, for every strategy and device.
 
-#![allow(clippy::unwrap_used)]
-
-use ::ctr::Ctr128BE;
-use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
+use cipher::{StreamCipher, StreamCipherSeek};
 use oarlock::{Accelerator, Strategy};
 use oarlock_testing::has_cpus;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-fn expected(key: &[u8], iv: &[u8; 16], position: u64, data: &mut [u8]) {
-    fn run<C: KeyIvInit + StreamCipher + StreamCipherSeek>(
-        key: &[u8],
-        iv: &[u8; 16],
-        position: u64,
-        data: &mut [u8],
-    ) {
-        let mut cipher = C::new_from_slices(key, iv).unwrap();
-        cipher.seek(position);
-        cipher.apply_keystream(data);
-    }
-    match key.len() {
-        16 => run::<Ctr128BE<aes::Aes128>>(key, iv, position, data),
-        24 => run::<Ctr128BE<aes::Aes192>>(key, iv, position, data),
-        _ => run::<Ctr128BE<aes::Aes256>>(key, iv, position, data),
-    }
-}
+use crate::common::{apply_reference, reference};
 
 #[test]
 fn any_split_and_seek_agrees_with_rustcrypto_whatever_the_strategy_and_device() {
@@ -62,7 +43,7 @@ fn any_split_and_seek_agrees_with_rustcrypto_whatever_the_strategy_and_device() 
                     let mut data = vec![0; bytes];
                     rng.fill(&mut data[..]);
                     let mut oracle = data.clone();
-                    expected(&key, &iv, position, &mut oracle);
+                    apply_reference(&key, &iv, position, &mut oracle);
                     if rng.random() {
                         cipher.apply_keystream(&mut data);
                     } else {
@@ -98,8 +79,7 @@ fn carries_run_through_stripes_and_calls() {
                     let end = if bits == 128 { 0 } else { 1u128 << bits };
                     let iv = end.wrapping_sub(blocks_before).to_be_bytes();
                     let key = [0x5a; 16];
-                    let mut oracle = vec![0; 200_000];
-                    expected(&key, &iv, 0, &mut oracle);
+                    let oracle = reference(&key, &iv, 200_000);
                     let mut data = vec![0; 200_000];
                     let mut cipher = accelerator.ctr(&key, &iv).unwrap();
                     let (head, rest) = data.split_at_mut(77);
@@ -128,9 +108,7 @@ fn stripes_that_are_asked_for_are_made_of_short_requests_too() {
     let mut cipher = accelerator.ctr(&[1; 16], &[2; 16]).unwrap();
     let mut data = vec![0; 150_000];
     cipher.apply_keystream(&mut data);
-    let mut oracle = vec![0; 150_000];
-    expected(&[1; 16], &[2; 16], 0, &mut oracle);
-    assert!(data == oracle);
+    assert!(data == reference(&[1; 16], &[2; 16], 150_000));
     let stats = accelerator.stats().operations;
     let striped: u64 = stats.values().map(|it| it.striped_requests).sum();
     assert_eq!(striped, 1);

@@ -1,7 +1,5 @@
 //! `AcceleratedCbc` against RustCrypto's `cbc`, for every strategy and device.
 
-#![allow(clippy::unwrap_used)]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,6 +13,8 @@ use oarlock_kernels::{cbc::Cbc, cpu::Cpu};
 use oarlock_testing::has_cpus;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+
+use crate::common::accelerator_by;
 
 const KEY: [u8; 16] = *b"sixteen secret b";
 const IV: [u8; 16] = [0x35; 16];
@@ -114,21 +114,12 @@ fn run(
     }
 }
 
-fn accelerator(mask: &str, strategy: Strategy) -> Accelerator {
-    Accelerator::builder()
-        .max_threads(3)
-        .strategy(strategy)
-        .cpu_mask(mask)
-        .build()
-        .unwrap()
-}
-
 #[test]
 fn any_split_agrees_with_rustcrypto_whatever_the_strategy_and_device() {
     let mut rng = StdRng::seed_from_u64(11);
     for (mask, device) in MASKS {
         for strategy in STRATEGIES {
-            let accelerator = accelerator(mask, strategy);
+            let accelerator = accelerator_by(mask, strategy);
             for key_bytes in [16, 24, 32] {
                 let mut key = vec![0; key_bytes];
                 let mut iv = [0; 16];
@@ -163,7 +154,7 @@ fn any_split_agrees_with_rustcrypto_whatever_the_strategy_and_device() {
 #[test]
 fn forced_stripes_are_stripes_and_encryption_has_none() {
     for (mask, _) in MASKS {
-        let accelerator = accelerator(mask, Strategy::Stripe);
+        let accelerator = accelerator_by(mask, Strategy::Stripe);
         if !has_cpus() {
             return;
         }
@@ -189,7 +180,7 @@ fn forced_stripes_are_stripes_and_encryption_has_none() {
 
 #[test]
 fn a_session_asked_for_stripes_by_itself_stripes_and_one_asked_not_to_does_not() {
-    let accelerator = accelerator("", Strategy::Inline);
+    let accelerator = accelerator_by("", Strategy::Inline);
     if !has_cpus() {
         return;
     }
@@ -227,7 +218,7 @@ fn a_session_asked_for_stripes_by_itself_stripes_and_one_asked_not_to_does_not()
 #[test]
 fn what_is_not_whole_blocks_is_refused_and_nothing_has_changed() {
     for strategy in STRATEGIES {
-        let accelerator = accelerator("", strategy);
+        let accelerator = accelerator_by("", strategy);
         let mut cipher = accelerator.cbc(&KEY, &IV).unwrap();
         for bytes in [1, 15, 17, 31, 1000, 100_001, 3_000_005] {
             let mut data = vec![7; bytes];
@@ -256,7 +247,7 @@ fn what_is_not_whole_blocks_is_refused_and_nothing_has_changed() {
 
 #[test]
 fn no_data_change_nothing() {
-    let accelerator = accelerator("", Strategy::Auto);
+    let accelerator = accelerator_by("", Strategy::Auto);
     let mut cipher = accelerator.cbc(&KEY, &IV).unwrap();
     cipher.encrypt((&mut [][..]).into()).unwrap();
     cipher.decrypt((&mut [][..]).into()).unwrap();
@@ -268,7 +259,7 @@ fn no_data_change_nothing() {
 #[test]
 fn every_length_is_padded_as_rustcrypto_does_and_comes_back() {
     for (mask, _) in MASKS {
-        let accelerator = accelerator(mask, Strategy::Auto);
+        let accelerator = accelerator_by(mask, Strategy::Auto);
         let mut cipher = accelerator.cbc(&KEY, &IV).unwrap();
         for bytes in 0..64 {
             let message: Vec<u8> = (0..bytes).collect();
@@ -301,7 +292,7 @@ fn every_length_is_padded_as_rustcrypto_does_and_comes_back() {
 
 #[test]
 fn every_corrupted_padding_is_refused_and_the_data_wiped() {
-    let accelerator = accelerator("", Strategy::Auto);
+    let accelerator = accelerator_by("", Strategy::Auto);
     let mut cipher = accelerator.cbc(&KEY, &IV).unwrap();
     for before in [0, 16, 32] {
         for last in 0..=255u8 {
@@ -340,7 +331,7 @@ fn every_corrupted_padding_is_refused_and_the_data_wiped() {
 
 #[test]
 fn a_message_that_has_ended_goes_on_with_no_data_but_a_new_iv_or_key() {
-    let accelerator = accelerator("", Strategy::Stripe);
+    let accelerator = accelerator_by("", Strategy::Stripe);
     let mut cipher = accelerator.cbc(&KEY, &IV).unwrap();
     let is_refused = |result| matches!(result, Err(Error::InvalidInput(_)));
     let mut good = encrypted(&KEY, &IV, &[1; 16]);
@@ -375,7 +366,7 @@ fn a_message_that_has_ended_goes_on_with_no_data_but_a_new_iv_or_key() {
 
 #[test]
 fn a_new_key_or_iv_starts_anew_and_one_that_does_not_fit_changes_nothing() {
-    let accelerator = accelerator("", Strategy::Auto);
+    let accelerator = accelerator_by("", Strategy::Auto);
     for (key_bytes, iv_bytes) in [(0, 16), (15, 16), (17, 16), (33, 16), (16, 15), (16, 17)] {
         let error = accelerator.cbc(&vec![0; key_bytes], &vec![0; iv_bytes]);
         let error = error.unwrap_err();
@@ -493,7 +484,7 @@ fn a_session_moves_with_its_chain_when_its_devices_fail() {
     for strategy in STRATEGIES {
         for encrypts in [true, false] {
             for in_place in [true, false] {
-                let accelerator = accelerator("", strategy);
+                let accelerator = accelerator_by("", strategy);
                 for (name, works) in [("second", 0), ("first", 3)] {
                     let flaky = Flaky { name, works };
                     accelerator.register(Arc::new(flaky)).unwrap();
@@ -537,7 +528,7 @@ fn a_session_moves_with_its_chain_when_its_devices_fail() {
 
 #[test]
 fn a_withdrawn_device_is_left_with_the_next_request() {
-    let accelerator = accelerator("", Strategy::Auto);
+    let accelerator = accelerator_by("", Strategy::Auto);
     let mut cipher = accelerator.cbc(&KEY, &IV).unwrap();
     let mut data = vec![0x11; 16 * 40_000];
     let oracle = decrypted(&KEY, &IV, &data);

@@ -1,29 +1,22 @@
 //! The process model (docs/process-model.md), each case in a process of its own.
 #![allow(unsafe_code)]
-#![allow(clippy::unwrap_used)]
 
-use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use cipher::{KeyIvInit, StreamCipher};
+use cipher::StreamCipher;
 use oarlock::{Accelerator, PrefetchWorker, Strategy};
 use oarlock_testing::process::{alone_as, as_child, is_child};
 use oarlock_testing::{alone, has_cpus, is_root, skip, until};
 
+use crate::child::{end_of, fork, leave};
+use crate::common::{reference, striped, tasks};
+
 const KEY: [u8; 16] = [0x2b; 16];
 const IV: [u8; 16] = [0xf0; 16];
-
-fn striped() -> Accelerator {
-    Accelerator::builder()
-        .max_threads(3)
-        .strategy(Strategy::Stripe)
-        .build()
-        .unwrap()
-}
 
 fn prefetching(worker: PrefetchWorker) -> Accelerator {
     Accelerator::builder()
@@ -32,20 +25,6 @@ fn prefetching(worker: PrefetchWorker) -> Accelerator {
         .prefetch_worker(worker)
         .build()
         .unwrap()
-}
-
-fn reference(bytes: usize) -> Vec<u8> {
-    let mut data = vec![0; bytes];
-    ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &IV.into()).apply_keystream(&mut data);
-    data
-}
-
-/// The kernel's list of this process's threads.
-fn tasks() -> HashSet<String> {
-    fs::read_dir("/proc/self/task")
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect()
 }
 
 fn cpus() -> usize {
@@ -125,7 +104,7 @@ fn one_cpu_means_inline() {
         .ctr(&KEY, &IV)
         .unwrap()
         .apply_keystream(&mut data);
-    assert!(data == reference(5_000_000));
+    assert!(data == reference(&KEY, &IV, 5_000_000));
     assert_eq!((accelerator.threads(), accelerator.parallelism()), (0, 1));
     prefetch_on_one_cpu();
 }
@@ -137,7 +116,7 @@ fn prefetch_on_one_cpu() {
         let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
         let before = tasks().len();
         let idle = worker == PrefetchWorker::Idle;
-        let expected = reference(1_000_000);
+        let expected = reference(&KEY, &IV, 1_000_000);
         let mut pass = || {
             let mut data = vec![0; 1_000_000];
             cipher.set_iv(&IV).unwrap();
@@ -215,7 +194,7 @@ fn a_fork_in_the_middle_of_a_stream_disturbs_neither() {
     if alone(&[]) {
         return;
     }
-    let expected = reference(3_000_000);
+    let expected = reference(&KEY, &IV, 3_000_000);
     for round in 0..50 {
         let accelerator = striped();
         let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
@@ -229,22 +208,17 @@ fn a_fork_in_the_middle_of_a_stream_disturbs_neither() {
                     others.apply_keystream(&mut vec![0; 200_000]);
                 }
             });
-            // SAFETY: the child does what a forked child of a threaded program may do with this
-            // library: go on with the stream and end.
-            let child = unsafe { libc::fork() };
+            // SAFETY: the child goes on with the stream, and leaves.
+            let child = unsafe { fork() };
             if child == 0 {
                 cipher.apply_keystream(&mut data[1_000_001..]);
                 let good = data == expected && (accelerator.threads() > 0 || cpus() == 1);
                 drop((cipher, accelerator.clone()));
-                // SAFETY: ends the child without running the parent's exit handlers.
-                unsafe { libc::_exit(if good { 0 } else { 1 }) };
+                leave(i32::from(!good));
             }
             cipher.apply_keystream(&mut data[1_000_001..]);
             assert!(data == expected);
-            let mut status = 0;
-            // SAFETY: `status` is writable and the child is ours.
-            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-            assert_eq!(status, 0, "the child of round {round}");
+            assert_eq!(end_of(child), 0, "the child of round {round}");
         });
     }
 }
@@ -254,7 +228,7 @@ fn a_fork_leaves_parent_and_child_with_streams_of_their_own() {
     if alone(&[]) {
         return;
     }
-    let expected = reference(3_000_000);
+    let expected = reference(&KEY, &IV, 3_000_000);
     for worker in [PrefetchWorker::Pool, PrefetchWorker::Idle] {
         for round in 0..20 {
             let accelerator = prefetching(worker);
@@ -262,27 +236,18 @@ fn a_fork_leaves_parent_and_child_with_streams_of_their_own() {
             let mut data = vec![0; 3_000_000];
             let (head, tail) = data.split_at_mut(1_000_001);
             cipher.apply_keystream(head);
-            // SAFETY: the child does what a forked child of a threaded program may do with this
-            // library: go on with the stream and end; the alarm ends it where it would wait.
-            let child = unsafe { libc::fork() };
-            if child == 0 {
-                // SAFETY: no precondition.
-                unsafe { libc::alarm(20) };
-            }
+            // SAFETY: the child goes on with the stream, and leaves.
+            let child = unsafe { fork() };
             for piece in tail.chunks_mut(70_000) {
                 cipher.apply_keystream(piece);
             }
             let good = data == expected;
             if child == 0 {
                 drop(cipher);
-                // SAFETY: ends the child without running the parent's exit handlers.
-                unsafe { libc::_exit(if good { 0 } else { 1 }) };
+                leave(i32::from(!good));
             }
             assert!(good);
-            let mut status = 0;
-            // SAFETY: `status` is writable and the child is ours.
-            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-            assert_eq!(status, 0, "{worker:?}, the child of round {round}");
+            assert_eq!(end_of(child), 0, "{worker:?}, the child of round {round}");
         }
     }
 }
@@ -326,21 +291,15 @@ fn no_lock_is_lost_in_a_fork() {
             }
         });
         for round in 0..rounds {
-            // SAFETY: the child does what a forked child of a threaded program may do with this
-            // library, and ends; the alarm ends it where it would wait for ever.
-            let child = unsafe { libc::fork() };
+            // SAFETY: the child uses all that this library has, as is being tested, and leaves.
+            let child = unsafe { fork() };
             if child == 0 {
-                // SAFETY: no precondition.
-                unsafe { libc::alarm(5) };
                 // The parent's other thread may have had its device there.
                 accelerator.withdraw("parents");
                 use_all("childs");
-                // SAFETY: ends the child without running the parent's exit handlers.
-                unsafe { libc::_exit(0) };
+                leave(0);
             }
-            let mut status = 0;
-            // SAFETY: `status` is writable and the child is ours.
-            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+            let status = end_of(child);
             if status != 0 {
                 done.store(true, std::sync::atomic::Ordering::Relaxed);
             }
@@ -360,7 +319,7 @@ fn a_forked_child_has_its_streams_filled_by_whom_the_parent_had_them() {
         .strategy(Strategy::Prefetch)
         .build()
         .unwrap();
-    let expected = reference(200_000);
+    let expected = reference(&KEY, &IV, 200_000);
     let mut prefilled = accelerator.ctr(&KEY, &IV).unwrap();
     prefilled.set_strategy(Strategy::Inline);
     assert!(prefilled.prefill(Duration::MAX) > 0);
@@ -368,8 +327,8 @@ fn a_forked_child_has_its_streams_filled_by_whom_the_parent_had_them() {
     let (mut first, mut second) = (vec![0; 200_000], vec![0; 200_000]);
     prefilled.apply_keystream(&mut first[..1001]);
     filled.apply_keystream(&mut second[..1001]);
-    // SAFETY: the child does what a forked child of a threaded program may do with this library.
-    let child = unsafe { libc::fork() };
+    // SAFETY: the child goes on with its streams, and leaves.
+    let child = unsafe { fork() };
     if child == 0 {
         prefilled.apply_keystream(&mut first[1001..]);
         let nobody_came = accelerator.threads() == 0;
@@ -377,13 +336,9 @@ fn a_forked_child_has_its_streams_filled_by_whom_the_parent_had_them() {
         filled.apply_keystream(&mut second[1001..]);
         let somebody_came = accelerator.threads() > 0 || cpus() == 1;
         let good = first == expected && second == expected && nobody_came && somebody_came;
-        // SAFETY: ends the child without running the parent's exit handlers.
-        unsafe { libc::_exit(if good { 0 } else { 1 }) };
+        leave(i32::from(!good));
     }
-    let mut status = 0;
-    // SAFETY: `status` is writable and the child is ours.
-    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    assert_eq!(status, 0);
+    assert_eq!(end_of(child), 0);
 }
 
 #[test]
@@ -403,8 +358,8 @@ fn a_forked_child_has_the_room_for_streams_to_itself() {
         .unwrap();
     let mut parents = accelerator.ctr(&KEY, &IV).unwrap();
     assert_eq!(accelerator.prefetch_bytes(), of_one);
-    // SAFETY: the child does what a forked child of a threaded program may do with this library.
-    let child = unsafe { libc::fork() };
+    // SAFETY: the child goes on with its streams, and leaves.
+    let child = unsafe { fork() };
     if child == 0 {
         let is_free = accelerator.prefetch_bytes() == 0;
         let own = accelerator.ctr(&KEY, &IV).unwrap();
@@ -420,16 +375,12 @@ fn a_forked_child_has_the_room_for_streams_to_itself() {
             has_room,
             is_full,
             is_counted,
-            data == reference(200_000),
+            data == reference(&KEY, &IV, 200_000),
         ];
         let failed = good.iter().position(|good| !good);
-        // SAFETY: ends the child without running the parent's exit handlers.
-        unsafe { libc::_exit(failed.map_or(0, |at| 1 + at as i32)) };
+        leave(failed.map_or(0, |at| 1 + at as i32));
     }
-    let mut status = 0;
-    // SAFETY: `status` is writable and the child is ours.
-    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    assert_eq!(status, 0);
+    assert_eq!(end_of(child), 0);
     assert_eq!(accelerator.prefetch_bytes(), of_one);
 }
 
@@ -463,17 +414,13 @@ fn a_forked_child_can_drop_what_it_never_used() {
     let accelerator = striped();
     let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
     cipher.apply_keystream(&mut vec![0; 1_000_000]);
-    // SAFETY: the child only drops and ends.
-    let child = unsafe { libc::fork() };
+    // SAFETY: the child only drops, and leaves.
+    let child = unsafe { fork() };
     if child == 0 {
         drop((cipher, accelerator));
-        // SAFETY: ends the child.
-        unsafe { libc::_exit(0) };
+        leave(0);
     }
-    let mut status = 0;
-    // SAFETY: `status` is writable and the child is ours.
-    unsafe { libc::waitpid(child, &mut status, 0) };
-    assert_eq!(status, 0);
+    assert_eq!(end_of(child), 0);
 }
 
 #[test]

@@ -1,29 +1,20 @@
 //! The pool from outside: panics, nesting, and many threads at once.
 
-#![allow(clippy::unwrap_used)]
-
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
+use cipher::{StreamCipher, StreamCipherSeek};
 use oarlock::{Accelerator, Strategy};
-use oarlock_testing::until;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+
+use crate::common::{meet, reference};
 
 const KEY: [u8; 16] = [0x5a; 16];
 const IV: [u8; 16] = [0xff; 16];
 
 fn accelerator() -> Accelerator {
     Accelerator::builder().max_threads(3).build().unwrap()
-}
-
-/// Until as many threads have come as work at once here.
-fn meet(arrived: &AtomicUsize, threads: usize) {
-    arrived.fetch_add(1, Ordering::Relaxed);
-    until("all have come", || {
-        arrived.load(Ordering::Relaxed) >= threads
-    });
 }
 
 #[test]
@@ -74,9 +65,7 @@ fn work_may_ask_for_help_itself() {
 
 #[test]
 fn many_threads_and_sessions_at_once() {
-    let mut expected = vec![0; 2_000_000];
-    let mut oracle = ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &IV.into());
-    oracle.apply_keystream(&mut expected);
+    let expected = reference(&KEY, &IV, 2_000_000);
     for round in 1..=100_u64 {
         let accelerator = Accelerator::builder()
             .max_threads(1 + round as usize % 4)

@@ -1,6 +1,4 @@
 //! Modular exponentiation beside that of num-bigint.
-#![cfg(feature = "rsa")]
-#![allow(clippy::unwrap_used)]
 
 use num_bigint::{BigInt, BigUint, Sign};
 use oarlock::job::JobOptions;
@@ -8,19 +6,11 @@ use oarlock::rsa::{AcceleratedModExp, Base, ByteOrder};
 use oarlock::{Accelerator, Error};
 use rand::RngExt;
 
-fn accelerator() -> Accelerator {
-    Accelerator::builder().build().unwrap()
-}
-
-fn random(bytes: usize) -> Vec<u8> {
-    let mut random = vec![0; bytes];
-    rand::fill(&mut random[..]);
-    random
-}
+use crate::common::{accelerator, random_bytes};
 
 /// An odd number of exactly so many bits.
 fn modulus(bits: usize) -> BigUint {
-    let mut number = BigUint::from_bytes_be(&random(bits.div_ceil(8)));
+    let mut number = BigUint::from_bytes_be(&random_bytes(&mut rand::rng(), bits.div_ceil(8)));
     for bit in bits as u64..number.bits() {
         number.set_bit(bit, false);
     }
@@ -92,8 +82,12 @@ fn powers_are_those_of_num_bigint() {
         let modulus = modulus(bits);
         let sessions = sessions(&accelerator, &modulus);
         for _ in 0..if bits <= 80 { 20 } else { 2 } {
-            let base = random(rng.random_range(0..2 * bits.div_ceil(8) + 2));
-            let exponent = random(rng.random_range(0..bits.div_ceil(8) + 2));
+            let base = random_bytes(
+                &mut rand::rng(),
+                rng.random_range(0..2 * bits.div_ceil(8) + 2),
+            );
+            let exponent =
+                random_bytes(&mut rand::rng(), rng.random_range(0..bits.div_ceil(8) + 2));
             let is_negative = rng.random();
             let base = Base {
                 magnitude: &base[..],

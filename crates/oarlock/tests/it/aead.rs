@@ -1,6 +1,5 @@
 //! Authenticated ciphers: the same bytes and tags whoever computes them, and nothing released that
 //! is not authentic.
-#![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +12,9 @@ use oarlock::device::{
 };
 use oarlock::{Accelerator, Error, Strategy};
 use oarlock_kernels::{cpu::Cpu, gcm::Gcm};
-use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+use crate::common::{accelerator_by, random_bytes};
 
 const KEY: [u8; 32] = *b"thirty-two bytes of a secret key";
 const MASKS: [&str; 6] = ["", "-face", "-avx512", "-vaes", "-aes", "-aes,-avx2"];
@@ -55,23 +56,8 @@ fn open_session(accelerator: &Accelerator, operation: Operation) -> AcceleratedA
         .unwrap()
 }
 
-fn accelerator(mask: &str, strategy: Strategy) -> Accelerator {
-    Accelerator::builder()
-        .max_threads(3)
-        .cpu_mask(mask)
-        .strategy(strategy)
-        .build()
-        .unwrap()
-}
-
 fn buffers<'a>(from: &'a [u8], to: &'a mut [u8]) -> InOutBuf<'a, 'a, u8> {
     InOutBuf::new(from, to).unwrap()
-}
-
-fn random_bytes(random: &mut StdRng, bytes: usize) -> Vec<u8> {
-    let mut data = vec![0; bytes];
-    random.fill_bytes(&mut data);
-    data
 }
 
 #[test]
@@ -92,7 +78,7 @@ fn every_way_gives_the_same_message() {
                     Strategy::Prefetch,
                 ] {
                     let what = format!("{operation} {bytes} {mask:?} {strategy:?}");
-                    let aead = open_session(&accelerator(mask, strategy), operation);
+                    let aead = open_session(&accelerator_by(mask, strategy), operation);
                     let mut data = plaintext.clone();
                     let tag = aead.seal(&nonce, &aad, (&mut data[..]).into()).unwrap();
                     assert!(data == expected && tag == expected_tag, "{what}");
@@ -122,7 +108,7 @@ fn what_is_not_authentic_is_not_released() {
             for mask in ["", "-avx512", "-aes,-avx2"] {
                 for bytes in [0, 5, 100, 5000, 300_000] {
                     let what = format!("{operation} {strategy:?} {mask:?} {bytes}");
-                    let aead = open_session(&accelerator(mask, strategy), operation);
+                    let aead = open_session(&accelerator_by(mask, strategy), operation);
                     let plaintext = random_bytes(&mut random, bytes);
                     let nonce = [7; 12];
                     let (ciphertext, tag) = oracle(operation, &nonce, b"aad", &plaintext);
@@ -163,7 +149,7 @@ fn what_is_not_authentic_is_not_released() {
 
 #[test]
 fn arguments_that_do_not_fit_are_named() {
-    let accelerator = accelerator("", Strategy::Auto);
+    let accelerator = accelerator_by("", Strategy::Auto);
     let text = |error: Error| error.to_string();
     for operation in OPERATIONS {
         let aead = open_session(&accelerator, operation);
@@ -204,7 +190,7 @@ fn pieces_give_the_message_that_one_call_gives() {
     let mut random = StdRng::seed_from_u64(5);
     for operation in OPERATIONS {
         for mask in MASKS {
-            let aead = open_session(&accelerator(mask, Strategy::Auto), operation);
+            let aead = open_session(&accelerator_by(mask, Strategy::Auto), operation);
             let plaintext = random_bytes(&mut random, 10_000);
             let nonce: [u8; 12] = random.random();
             let (expected, expected_tag) = oracle(operation, &nonce, b"x", &plaintext);
@@ -239,7 +225,7 @@ fn pieces_give_the_message_that_one_call_gives() {
 
 #[test]
 fn one_key_serves_many_threads() {
-    let accelerator = accelerator("", Strategy::Auto);
+    let accelerator = accelerator_by("", Strategy::Auto);
     let aead = open_session(&accelerator, Operation::Aes256Gcm);
     std::thread::scope(|scope| {
         for number in 0..4u8 {
@@ -279,7 +265,7 @@ fn generic_code_takes_it() {
 
 #[test]
 fn statistics_say_what_went_where() {
-    let accelerator = accelerator("", Strategy::Stripe);
+    let accelerator = accelerator_by("", Strategy::Stripe);
     let aead = open_session(&accelerator, Operation::Aes128Gcm);
     let mut data = vec![0; 1 << 20];
     aead.seal(&[1; 12], b"", (&mut data[..]).into()).unwrap();
@@ -346,7 +332,7 @@ impl DeviceSession for FlakySession {
 #[test]
 fn a_device_that_fails_loses_no_message() {
     for left in [0, 1, 2, 3, 4, 100] {
-        let accelerator = accelerator("", Strategy::Auto);
+        let accelerator = accelerator_by("", Strategy::Auto);
         let flaky = Flaky(Arc::new(AtomicUsize::new(left)));
         accelerator.register(Arc::new(flaky)).unwrap();
         let aead = open_session(&accelerator, Operation::Aes256Gcm);
@@ -410,7 +396,7 @@ fn a_device_that_fails_is_asked_once_however_long_the_message() {
     }
     for bytes in [100, 3_000_000] {
         let asked = Arc::new(AtomicUsize::new(0));
-        let accelerator = accelerator("", Strategy::Stripe);
+        let accelerator = accelerator_by("", Strategy::Stripe);
         accelerator
             .register(Arc::new(Dead(Arc::clone(&asked))))
             .unwrap();

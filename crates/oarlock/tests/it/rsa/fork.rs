@@ -1,11 +1,15 @@
-//! RSA keys and fork. Alone in its program: a child has the locks of every thread that was about.
-#![cfg(feature = "rsa")]
-#![allow(clippy::unwrap_used, unsafe_code)]
+//! RSA keys and fork. The test is alone in its process: a child has the locks of every thread that was
+//! about.
+#![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use oarlock::Accelerator;
 use oarlock::rsa::{AcceleratedRsa, Hash, RsaPrivateKey, SignatureScheme};
+use oarlock_testing::{alone, until};
+
+use crate::child::{end_of, fork, leave};
+use crate::common::keys;
 
 const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
 
@@ -13,10 +17,10 @@ const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
 /// long key do not, and the children find them under way.
 #[test]
 fn a_child_uses_a_key_that_was_in_use_at_the_fork() {
-    for (pem, threads, forks) in [
-        (include_str!("keys/rsa2048.pem"), 1, 200),
-        (include_str!("keys/rsa4096.pem"), 40, 20),
-    ] {
+    if alone(&[]) {
+        return;
+    }
+    for (pem, threads, forks) in [(keys::RSA2048, 1, 200), (keys::RSA4096, 40, 20)] {
         let key = RsaPrivateKey::from_pem(pem).unwrap();
         let rsa = Accelerator::builder().build().unwrap().rsa(&key);
         // What drops the accelerated key in a child drops the key.
@@ -44,26 +48,19 @@ fn fork_beside(rsa: &AcceleratedRsa, threads: usize, forks: u32) -> Option<i32> 
                 }
             });
         }
-        while signing.load(Ordering::Relaxed) < threads {
-            std::thread::yield_now();
-        }
+        until("all threads sign", || {
+            signing.load(Ordering::Relaxed) == threads
+        });
         let mut ends = (0..forks).map(|_| {
-            // SAFETY: the child does what a forked child of a threaded program may do with this
-            // library, and ends; the alarm ends it where it would wait for ever.
-            let child = unsafe { libc::fork() };
+            // SAFETY: the child uses and drops the key, as is being tested, and leaves.
+            let child = unsafe { fork() };
             if child == 0 {
-                // SAFETY: no precondition.
-                unsafe { libc::alarm(10) };
                 let is_good = is_right() && is_right();
                 // SAFETY: not used again: the process ends. Its drop is part of what is tested.
                 drop(unsafe { std::ptr::read(rsa) });
-                // SAFETY: ends the child without running the parent's exit handlers.
-                unsafe { libc::_exit(i32::from(!is_good)) };
+                leave(i32::from(!is_good));
             }
-            let mut status = 0;
-            // SAFETY: a child of this process, and a place for its status.
-            unsafe { libc::waitpid(child, &mut status, 0) };
-            status
+            end_of(child)
         });
         let bad_end = ends.find(|status| *status != 0);
         is_done.store(true, Ordering::Relaxed);

@@ -1,7 +1,6 @@
 //! Processes that may make no thread, or not as many as asked for: long requests go on all the same,
 //! on their caller, and leave errno as it was.
 #![allow(unsafe_code)]
-#![allow(clippy::unwrap_used)]
 
 use std::fs::{self, File};
 use std::io;
@@ -11,8 +10,10 @@ use aead::{AeadInOut, KeyInit};
 use cipher::{BlockModeEncrypt, KeyIvInit, StreamCipher};
 use oarlock::device::Operation;
 use oarlock::{Accelerator, Builder, PrefetchWorker, Strategy};
-
 use oarlock_testing::{alone, has_cpus, is_root};
+
+use crate::child::{end_of, fork, leave};
+use crate::common::reference;
 
 const KEY: [u8; 16] = *b"sixteen secret b";
 const IV: [u8; 16] = [0x35; 16];
@@ -30,7 +31,7 @@ fn a_filter_that_kills_sees_no_call_that_is_not_on_its_list() {
     if alone(&[]) {
         return;
     }
-    no_thread_but_right(sandbox::enter);
+    no_thread_but_right(filter::enter);
 }
 
 /// Else the test above would prove nothing.
@@ -40,14 +41,14 @@ fn the_filter_of_these_tests_kills() {
         return;
     }
     let status = in_child(|| {
-        sandbox::enter()?;
+        filter::enter()?;
         std::thread::available_parallelism().map_err(|error| error.to_string())?;
         Ok(())
     });
     assert!(libc::WIFSIGNALED(status), "{status:x}");
     assert_eq!(libc::WTERMSIG(status), libc::SIGSYS);
     let status = in_child(|| {
-        sandbox::enter()?;
+        filter::enter()?;
         match fs::read("/proc/self/status") {
             Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(()),
             other => Err(format!("{other:?}")),
@@ -84,7 +85,7 @@ fn a_process_that_goes_into_a_sandbox_later_makes_no_more_threads() {
         // Makes threads, which end with it.
         requests(&accelerators(|builder| builder)?, &expected, task_count)?;
         let accelerators = accelerators(|builder| builder)?;
-        sandbox::enter()?;
+        filter::enter()?;
         requests(&accelerators, &expected, || 0)?;
         nobody_has_threads(&accelerators)
     });
@@ -145,7 +146,7 @@ fn where_memory_is_short_of_a_stack_there_is_no_thread() {
     if alone(&[]) || !has_cpus() {
         return;
     }
-    let mut expected = reference_ctr();
+    let mut expected = reference(&KEY, &IV, BYTES);
     let status = in_child(|| {
         // All that is asked of the allocator is had before.
         let accelerator = Accelerator::builder()
@@ -266,7 +267,7 @@ impl Expected {
         let (blocks, _) = cipher::array::Array::slice_as_chunks_mut(&mut cbc);
         cbc::Encryptor::<aes::Aes128>::new(&KEY.into(), &IV.into()).encrypt_blocks(blocks);
         Self {
-            ctr: reference_ctr(),
+            ctr: reference(&KEY, &IV, BYTES),
             gcm,
             gcm_tag: gcm_tag.into(),
             cbc,
@@ -274,12 +275,6 @@ impl Expected {
             rsa: rsa::key_and_signature(),
         }
     }
-}
-
-fn reference_ctr() -> Vec<u8> {
-    let mut data = vec![0; BYTES];
-    ctr::Ctr128BE::<aes::Aes128>::new(&KEY.into(), &IV.into()).apply_keystream(&mut data);
-    data
 }
 
 /// Has each accelerator do some of everything, some times over. Returns the most threads that `count`
@@ -355,7 +350,7 @@ mod rsa {
     const SCHEME: SignatureScheme = SignatureScheme::Pkcs1(Hash::Sha256);
 
     pub fn key_and_signature() -> (RsaPrivateKey, Vec<u8>) {
-        let key = RsaPrivateKey::from_pem(include_str!("keys/rsa2048.pem")).unwrap();
+        let key = RsaPrivateKey::from_pem(crate::common::keys::RSA2048).unwrap();
         let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
         let signature = accelerator.rsa(&key).sign(SCHEME, b"message").unwrap();
         (key, signature)
@@ -384,25 +379,18 @@ mod rsa {
 
 /// Runs `run` in a forked child of one thread. Returns how that ended; 0 where it was well.
 fn in_child(run: impl FnOnce() -> Result<(), String>) -> i32 {
-    // SAFETY: the child does what a forked child of a threaded program may do with this library, and
-    // ends; the alarm ends it where it would wait for ever.
-    let child = unsafe { libc::fork() };
+    // SAFETY: the child uses this library, as is being tested, and leaves.
+    let child = unsafe { fork() };
     if child == 0 {
-        // SAFETY: no precondition.
-        unsafe { libc::alarm(60) };
         let result = run();
         if let Err(error) = &result {
             let said = format!("{error}\n");
             // SAFETY: the text is there. Not by the standard library, whose locks may be taken.
             unsafe { libc::write(2, said.as_ptr().cast(), said.len()) };
         }
-        // SAFETY: ends the child without running the parent's exit handlers.
-        unsafe { libc::_exit(result.is_err().into()) };
+        leave(result.is_err().into());
     }
-    let mut status = 0;
-    // SAFETY: `status` is writable and the child is ours.
-    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-    status
+    end_of(child)
 }
 
 /// This user, who had no process before, may have so many threads and processes.
@@ -456,14 +444,14 @@ fn set_errno(value: i32) {
     unsafe { *libc::__errno_location() = value };
 }
 
-/// Threads of this process, by the kernel's list.
+/// Threads of this process; 0 where the kernel shows none.
 fn task_count() -> usize {
     fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
 }
 
 /// A filter of system calls after that of OpenSSH's processes before authentication.
 /// Source: openssh-portable, sandbox-seccomp-filter.c, `preauth_insns`.
-mod sandbox {
+mod filter {
     use std::io;
 
     use libc::{c_long, sock_filter};

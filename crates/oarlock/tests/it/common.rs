@@ -1,0 +1,99 @@
+//! What several modules need.
+
+use std::collections::HashSet;
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
+use ctr::Ctr128BE;
+use oarlock::{Accelerator, Strategy};
+use oarlock_testing::until;
+use rand::Rng;
+
+/// RSA keys that protect nothing.
+#[cfg(feature = "rsa")]
+pub mod keys {
+    pub const RSA1024: &str = include_str!("../keys/rsa1024.pem");
+    pub const RSA2048: &str = include_str!("../keys/rsa2048.pem");
+    pub const RSA3072: &str = include_str!("../keys/rsa3072.pem");
+    pub const RSA4096: &str = include_str!("../keys/rsa4096.pem");
+}
+
+/// As it is without options.
+pub fn accelerator() -> Accelerator {
+    Accelerator::builder().build().unwrap()
+}
+
+/// By `strategy`, on a CPU that lacks what `mask` hides.
+pub fn accelerator_by(mask: &str, strategy: Strategy) -> Accelerator {
+    Accelerator::builder()
+        .max_threads(3)
+        .cpu_mask(mask)
+        .strategy(strategy)
+        .build()
+        .unwrap()
+}
+
+/// Cuts every request of some length into stripes.
+pub fn striped() -> Accelerator {
+    accelerator_by("", Strategy::Stripe)
+}
+
+/// RustCrypto's AES-CTR over `data`, which begin at `position` of the stream.
+pub fn apply_reference(key: &[u8], iv: &[u8; 16], position: u64, data: &mut [u8]) {
+    fn run<C: KeyIvInit + StreamCipher + StreamCipherSeek>(
+        key: &[u8],
+        iv: &[u8; 16],
+        position: u64,
+        data: &mut [u8],
+    ) {
+        let mut cipher = C::new_from_slices(key, iv).unwrap();
+        cipher.seek(position);
+        cipher.apply_keystream(data);
+    }
+    match key.len() {
+        16 => run::<Ctr128BE<aes::Aes128>>(key, iv, position, data),
+        24 => run::<Ctr128BE<aes::Aes192>>(key, iv, position, data),
+        _ => run::<Ctr128BE<aes::Aes256>>(key, iv, position, data),
+    }
+}
+
+/// The first bytes of that stream.
+pub fn reference(key: &[u8], iv: &[u8; 16], bytes: usize) -> Vec<u8> {
+    reference_from(key, iv, 0, bytes)
+}
+
+/// Those from `position` on.
+pub fn reference_from(key: &[u8], iv: &[u8; 16], position: u64, bytes: usize) -> Vec<u8> {
+    let mut stream = vec![0; bytes];
+    apply_reference(key, iv, position, &mut stream);
+    stream
+}
+
+/// Why a device refused.
+#[cfg(any(feature = "library", feature = "pkcs11"))]
+pub fn failure<T>(refused: Result<T, oarlock::device::DeviceError>) -> String {
+    refused.map(drop).unwrap_err().0
+}
+
+pub fn random_bytes(random: &mut impl Rng, bytes: usize) -> Vec<u8> {
+    let mut data = vec![0; bytes];
+    random.fill_bytes(&mut data);
+    data
+}
+
+/// Returns when so many `threads` have come.
+pub fn meet(arrived: &AtomicUsize, threads: usize) {
+    arrived.fetch_add(1, Ordering::Relaxed);
+    until("all have come", || {
+        arrived.load(Ordering::Relaxed) >= threads
+    });
+}
+
+/// The kernel's list of this process's threads.
+pub fn tasks() -> HashSet<String> {
+    fs::read_dir("/proc/self/task")
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
