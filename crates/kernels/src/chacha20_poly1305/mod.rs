@@ -204,7 +204,14 @@ impl ChaCha20Poly1305 {
     }
 
     /// The tag. When opening, compare it with [`tags_match`].
+    #[inline]
     pub fn finish(&self, mut message: Message) -> [u8; TAG_BYTES] {
+        self.finish_in_place(&mut message)
+    }
+
+    /// As [`finish`](Self::finish), for a message that is dropped where it lies: it need not be moved. Only dropping
+    /// it is of use afterwards.
+    pub fn finish_in_place(&self, message: &mut Message) -> [u8; TAG_BYTES] {
         message.flush();
         let lengths = u128::from(message.aad_bytes) | u128::from(message.bytes) << 64;
         let value = message

@@ -49,6 +49,7 @@ impl Gcm {
     ///
     /// # Errors
     /// [`AeadError::InvalidNonceLength`], [`AeadError::AadTooLong`].
+    #[inline]
     pub fn begin(&self, nonce: &[u8], aad: &[u8]) -> Result<Message, AeadError> {
         check_lengths(aad.len() as u64, 0)?;
         Ok(Message {
@@ -137,9 +138,16 @@ impl Gcm {
 
     /// The tag of a complete message. To verify one, compare with
     /// [`tags_match`](crate::aead::tags_match).
+    #[inline]
     pub fn finish(&self, mut message: Message) -> [u8; TAG_BYTES] {
+        self.finish_in_place(&mut message)
+    }
+
+    /// As [`finish`](Self::finish), for a message that is dropped where it lies: it need not be moved. Only dropping
+    /// it is of use afterwards.
+    pub fn finish_in_place(&self, message: &mut Message) -> [u8; TAG_BYTES] {
         let backend = self.ctr.backend();
-        self.end_aad(&mut message);
+        self.end_aad(message);
         if !message.ended && message.begun_bytes() > 0 {
             let begun = u128::from_be_bytes(message.begun);
             message.y = self.hash.times_h(backend, message.y ^ begun);
