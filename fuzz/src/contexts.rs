@@ -116,9 +116,10 @@ impl Input {
             Size::Aes256 => (Operation::Aes256Ctr, 16),
         };
         let mut key = self.key;
-        let mut ours = self.server.accelerator().stream_context(operation).unwrap();
-        ours.set_key(&key[..operation.key_bytes()]).unwrap();
-        ours.set_counter(0, 0);
+        let accelerator = self.server.accelerator();
+        let mut ours = accelerator
+            .stream_context(operation, &key[..operation.key_bytes()])
+            .unwrap();
         let (mut counter, mut skip) = (0, 0);
         for step in steps.iter().take(STEPS_MAX) {
             match step {
@@ -148,7 +149,7 @@ impl Input {
                             .zip(&keystream[skip..])
                             .map(|(a, b)| a ^ b)
                             .collect();
-                        let found = self.apply(&plaintext, |data| ours.apply(data).unwrap());
+                        let found = self.apply(&plaintext, |data| ours.apply(data));
                         assert!(found == expected, "{bytes} bytes at {counter:x}: {self:?}");
                         for _ in 0..(skip + bytes) / block_bytes {
                             counter = next(is_chacha, counter);
@@ -210,10 +211,11 @@ impl Input {
             Size::Aes256 => Operation::Aes256Cbc,
         };
         let mut key = self.key;
-        let mut ours = self.server.accelerator().cbc_context(operation).unwrap();
-        ours.set_key(&key[..operation.key_bytes()]).unwrap();
+        let accelerator = self.server.accelerator();
+        let mut ours = accelerator
+            .cbc_context(operation, &key[..operation.key_bytes()])
+            .unwrap();
         let mut iv = [0; 16];
-        ours.set_iv(iv);
         for step in steps.iter().take(STEPS_MAX) {
             let (decrypts, blocks) = match step {
                 CbcStep::Encrypt(blocks) => (false, usize::from(*blocks)),
@@ -265,8 +267,10 @@ impl Input {
             Size::Aes256 => Operation::Aes256Gcm,
         };
         let mut key = self.key;
-        let mut ours = self.server.accelerator().aead_context(operation).unwrap();
-        ours.set_key(&key[..operation.key_bytes()]).unwrap();
+        let accelerator = self.server.accelerator();
+        let mut ours = accelerator
+            .aead_context(operation, &key[..operation.key_bytes()])
+            .unwrap();
         for message in messages.iter().take(STEPS_MAX) {
             if let Some(other) = message.key {
                 key[0] = other;

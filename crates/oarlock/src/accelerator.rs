@@ -166,32 +166,75 @@ impl Accelerator {
         AcceleratedCbc::open(&self.0, key, iv)
     }
 
-    /// The stream cipher `operation` without a key yet, for programs that set key and position
-    /// apart. See [`StreamContext`].
+    /// The stream cipher `operation` under `key`, at position 0, for programs that change key and
+    /// position apart. See [`StreamContext`].
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for what is no stream cipher, or not built in.
-    #[inline(always)]
-    pub fn stream_context(&self, operation: Operation) -> Result<StreamContext, Error> {
-        StreamContext::new(&self.0, operation)
+    /// [`Error::InvalidInput`] for what is no stream cipher, or not built in; [`Error::InvalidKey`] unless
+    /// `key` has [`Operation::key_bytes`].
+    pub fn stream_context(&self, operation: Operation, key: &[u8]) -> Result<StreamContext, Error> {
+        StreamContext::new(&self.0, operation, key)
     }
 
-    /// AES-CBC without a key yet, likewise. See [`CbcContext`].
+    /// As [`stream_context`](Self::stream_context), made in `place`, for programs that learn the key
+    /// later than the rest. A context that is moved leaves a copy of its key behind; one that stays in its
+    /// place leaves none.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for what is not CBC.
-    #[inline(always)]
-    pub fn cbc_context(&self, operation: Operation) -> Result<CbcContext, Error> {
-        CbcContext::new(&self.0, operation)
+    /// As there; `place` is empty then.
+    pub fn stream_context_in(
+        &self,
+        place: &mut Option<StreamContext>,
+        operation: Operation,
+        key: &[u8],
+    ) -> Result<(), Error> {
+        StreamContext::put(place, &self.0, operation, key)
     }
 
-    /// An authenticated cipher without a key yet, likewise. See [`AeadContext`].
+    /// AES-CBC under `key` and an IV of zeros, likewise. See [`CbcContext`].
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for what is no AEAD.
-    #[inline(always)]
-    pub fn aead_context(&self, operation: Operation) -> Result<AeadContext, Error> {
-        AeadContext::new(&self.0, operation)
+    /// [`Error::InvalidInput`] for what is not CBC; [`Error::InvalidKey`] unless `key` has
+    /// [`Operation::key_bytes`].
+    pub fn cbc_context(&self, operation: Operation, key: &[u8]) -> Result<CbcContext, Error> {
+        CbcContext::new(&self.0, operation, key)
+    }
+
+    /// As [`cbc_context`](Self::cbc_context), made in `place`, as
+    /// [`stream_context_in`](Self::stream_context_in) does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn cbc_context_in(
+        &self,
+        place: &mut Option<CbcContext>,
+        operation: Operation,
+        key: &[u8],
+    ) -> Result<(), Error> {
+        CbcContext::put(place, &self.0, operation, key)
+    }
+
+    /// An authenticated cipher under `key`, likewise. See [`AeadContext`].
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`] for what is no AEAD; [`Error::InvalidKey`] unless `key` has
+    /// [`Operation::key_bytes`].
+    pub fn aead_context(&self, operation: Operation, key: &[u8]) -> Result<AeadContext, Error> {
+        AeadContext::new(&self.0, operation, key)
+    }
+
+    /// As [`aead_context`](Self::aead_context), made in `place`, as
+    /// [`stream_context_in`](Self::stream_context_in) does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn aead_context_in(
+        &self,
+        place: &mut Option<AeadContext>,
+        operation: Operation,
+        key: &[u8],
+    ) -> Result<(), Error> {
+        AeadContext::put(place, &self.0, operation, key)
     }
 
     /// A private key of RSA, to sign and decrypt with.

@@ -169,6 +169,116 @@ fn no_key_of_cbc_and_no_plaintext_that_was_padded_is_left_in_freed_memory() {
     }
 }
 
+/// Of none that stays in its place and has opened no session; a copy is moved.
+#[test]
+fn no_key_of_a_context_is_left_in_freed_memory() {
+    let _alone = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut keys = 0;
+    for mask in ["", "-face", "-avx512", "-vaes", "-aes"] {
+        let accelerator = Accelerator::builder().cpu_mask(mask).build().unwrap();
+        for operation in [
+            Operation::Aes256Ctr,
+            Operation::ChaCha20,
+            Operation::Camellia256Ctr,
+            Operation::Aes256Cbc,
+            Operation::Aes256Gcm,
+            Operation::ChaCha20Poly1305,
+        ] {
+            for other_key in [None, Some([9; 32])] {
+                // One for each: a kernel leaves some of its key on the stack, where the next context is made.
+                keys += 1;
+                let half = *format!("secret number {keys:02}")
+                    .as_bytes()
+                    .as_array()
+                    .unwrap();
+                let key = [half; 2].as_flattened().to_vec();
+                let found = freed_with(&[half], || {
+                    use_in_place(&accelerator, operation, &key, other_key);
+                });
+                assert_eq!(found, 0, "{mask}, {operation}, {other_key:?}");
+            }
+        }
+    }
+}
+
+fn use_in_place(
+    accelerator: &Accelerator,
+    operation: Operation,
+    key: &[u8],
+    other_key: Option<[u8; 32]>,
+) {
+    let mut data = [0x55; 1008];
+    match operation {
+        Operation::Aes256Cbc => {
+            let mut place = Box::new(None);
+            accelerator
+                .cbc_context_in(&mut place, operation, key)
+                .unwrap();
+            let context = place.as_mut().as_mut().unwrap();
+            context.decrypt((&mut data[..]).into()).unwrap();
+            if let Some(key) = other_key {
+                context.set_key(&key).unwrap();
+            }
+        }
+        Operation::Aes256Gcm | Operation::ChaCha20Poly1305 => {
+            let mut place = Box::new(None);
+            accelerator
+                .aead_context_in(&mut place, operation, key)
+                .unwrap();
+            let context = place.as_mut().as_mut().unwrap();
+            context.begin(&[1; 12]).unwrap();
+            context.seal_next((&mut data[..5]).into()).unwrap();
+            context.seal_next((&mut data[5..]).into()).unwrap();
+            if let Some(key) = other_key {
+                context.set_key(&key).unwrap();
+            }
+        }
+        _ => {
+            let mut place = Box::new(None);
+            accelerator
+                .stream_context_in(&mut place, operation, key)
+                .unwrap();
+            let context = place.as_mut().as_mut().unwrap();
+            context.apply((&mut data[..5]).into());
+            context.apply((&mut data[5..]).into());
+            if let Some(key) = other_key {
+                context.set_key(&key).unwrap();
+            }
+        }
+    }
+}
+
+/// Nor does the first one, in a place. GCM's tables come from the thread's last context.
+#[test]
+fn a_new_key_of_a_context_allocates_nothing() {
+    let _alone = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
+    for mask in ["", "-avx512", "-vaes", "-aes"] {
+        let accelerator = Accelerator::builder().cpu_mask(mask).build().unwrap();
+        drop(accelerator.aead_context(Operation::Aes256Gcm, &[7; 32]));
+        let before = ALLOCATIONS.get();
+        for operation in [Operation::Aes256Ctr, Operation::ChaCha20] {
+            let mut place = None;
+            accelerator
+                .stream_context_in(&mut place, operation, &[1; 32])
+                .unwrap();
+            place.as_mut().unwrap().set_key(&[2; 32]).unwrap();
+        }
+        let mut place = None;
+        accelerator
+            .cbc_context_in(&mut place, Operation::Aes256Cbc, &[1; 32])
+            .unwrap();
+        place.as_mut().unwrap().set_key(&[2; 32]).unwrap();
+        for operation in [Operation::Aes256Gcm, Operation::ChaCha20Poly1305] {
+            let mut place = None;
+            accelerator
+                .aead_context_in(&mut place, operation, &[1; 32])
+                .unwrap();
+            place.as_mut().unwrap().set_key(&[2; 32]).unwrap();
+        }
+        assert_eq!(ALLOCATIONS.get(), before, "{mask}");
+    }
+}
+
 #[test]
 fn inline_requests_allocate_nothing() {
     // The data freed here is keystream, which a search under way would find.

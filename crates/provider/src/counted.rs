@@ -60,12 +60,13 @@ impl<C: Cipher> Cipher for Counted<C> {
 
     fn init(
         &mut self,
+        provider: &Provider,
         direction: Direction,
         key: Option<&[u8]>,
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
         self.direction = direction;
-        self.cipher.init(direction, key, iv)
+        self.cipher.init(provider, direction, key, iv)
     }
 
     fn update(&mut self, data: Data) -> Result<usize, Reason> {

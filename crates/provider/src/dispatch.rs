@@ -11,7 +11,7 @@ use oarlock::Direction;
 use oarlock::device::Operation;
 
 use crate::abi::{Dispatch, Param, Params, cipher_function};
-use crate::error::{Errors, Reason};
+use crate::error::Reason;
 use crate::provider::Provider;
 
 /// The context of a cipher.
@@ -24,9 +24,10 @@ pub(crate) trait Cipher: Clone {
 
     fn new(provider: &Provider, operation: Operation) -> Option<Self>;
 
-    /// Either key or IV may come later, or stay.
+    /// Either key or IV may come later, or stay. The first key needs the provider.
     fn init(
         &mut self,
+        provider: &Provider,
         direction: Direction,
         key: Option<&[u8]>,
         iv: Option<&[u8]>,
@@ -120,7 +121,8 @@ pub(crate) trait Offered {
 /// A context as OpenSSL holds it.
 struct Context<C> {
     cipher: C,
-    errors: Errors,
+    /// Lives as long as the context: the core tears no provider down that has one.
+    provider: *const Provider,
 }
 
 /// The functions of an algorithm.
@@ -161,12 +163,10 @@ unsafe extern "C" fn newctx<A: Offered>(provider: *mut c_void) -> *mut c_void {
     catching(null_mut(), || {
         // SAFETY: the core hands over what `OSSL_provider_init` gave it.
         let provider = unsafe { &*provider.cast::<Provider>() };
+        // A place first: most of a context is room for its key, and not worth a copy.
+        let place = Box::new_uninit();
         match A::Cipher::new(provider, A::OPERATION) {
-            Some(cipher) => Box::into_raw(Box::new(Context {
-                cipher,
-                errors: provider.errors,
-            }))
-            .cast(),
+            Some(cipher) => Box::into_raw(Box::write(place, Context { cipher, provider })).cast(),
             None => null_mut(),
         }
     })
@@ -190,7 +190,7 @@ unsafe extern "C" fn dupctx<C: Cipher>(context: *mut c_void) -> *mut c_void {
         let context = unsafe { &*context.cast::<Context<C>>() };
         Box::into_raw(Box::new(Context {
             cipher: context.cipher.clone(),
-            errors: context.errors,
+            provider: context.provider,
         }))
         .cast()
     })
@@ -259,8 +259,8 @@ unsafe fn init<C: Cipher>(
     };
     // SAFETY: as the core promises of a context and of parameters.
     unsafe {
-        with::<C>(context, |cipher| {
-            cipher.init(direction, given(key), given(iv))?;
+        with::<C>(context, |cipher, provider| {
+            cipher.init(provider, direction, given(key), given(iv))?;
             let params = Params::new(params);
             if params.is_empty() {
                 Ok(())
@@ -333,7 +333,7 @@ unsafe extern "C" fn get_params<A: Offered>(params: *mut Param) -> c_int {
 
 unsafe extern "C" fn get_ctx_params<C: Cipher>(context: *mut c_void, params: *mut Param) -> c_int {
     // SAFETY: as the core promises of a context and of parameters.
-    unsafe { with::<C>(context, |cipher| cipher.get_params(Params::new(params))) }
+    unsafe { with::<C>(context, |cipher, _| cipher.get_params(Params::new(params))) }
 }
 
 unsafe extern "C" fn set_ctx_params<C: Cipher>(context: *mut c_void, params: *mut Param) -> c_int {
@@ -343,7 +343,7 @@ unsafe extern "C" fn set_ctx_params<C: Cipher>(context: *mut c_void, params: *mu
         if params.is_empty() {
             return 1;
         }
-        with::<C>(context, |cipher| cipher.set_params(params))
+        with::<C>(context, |cipher, _| cipher.set_params(params))
     }
 }
 
@@ -388,7 +388,7 @@ unsafe fn writing<C: Cipher>(
 ) -> c_int {
     // SAFETY: the caller says of `context` what `with` demands, and that `written` is a place for a length.
     unsafe {
-        with::<C>(context, |cipher| {
+        with::<C>(context, |cipher, _| {
             *written = 0;
             *written = run(cipher)?;
             Ok(())
@@ -402,17 +402,19 @@ unsafe fn writing<C: Cipher>(
 #[inline(always)]
 unsafe fn with<C: Cipher>(
     context: *mut c_void,
-    run: impl FnOnce(&mut C) -> Result<(), Reason>,
+    run: impl FnOnce(&mut C, &Provider) -> Result<(), Reason>,
 ) -> c_int {
     if context.is_null() {
         return 0;
     }
     // SAFETY: it is not null, so it is a `Context<C>` that no other call uses now, as the caller says.
     let context = unsafe { &mut *context.cast::<Context<C>>() };
-    catching(0, || match run(&mut context.cipher) {
+    // SAFETY: `newctx` was given the provider, which is torn down after its last context.
+    let provider = unsafe { &*context.provider };
+    catching(0, || match run(&mut context.cipher, provider) {
         Ok(()) => 1,
         Err(reason) => {
-            context.errors.raise(reason);
+            provider.errors.raise(reason);
             0
         }
     })

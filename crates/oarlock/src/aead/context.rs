@@ -15,7 +15,7 @@ use crate::device::keyed::aead::KeyInParts;
 use crate::plan::engine::Engine;
 use crate::plan::first_look::FirstLook;
 use crate::work::algorithm::{Direction, Kind, Operation};
-use crate::work::key_bytes::{KeyBytes, no_key};
+use crate::work::key_bytes::{self, KeyBytes};
 
 /// An authenticated cipher whose key and nonce are set apart and whose messages come in pieces, from
 /// [`Accelerator::aead_context`](crate::Accelerator::aead_context).
@@ -23,8 +23,8 @@ use crate::work::key_bytes::{KeyBytes, no_key};
 /// ```
 /// use oarlock::{Accelerator, device::Operation};
 ///
-/// let mut aead = Accelerator::builder().build()?.aead_context(Operation::Aes256Gcm)?;
-/// aead.set_key(&[7; 32])?;
+/// let accelerator = Accelerator::builder().build()?;
+/// let mut aead = accelerator.aead_context(Operation::Aes256Gcm, &[7; 32])?;
 /// aead.begin(&[1; 12])?;
 /// aead.aad(b"header")?;
 /// let mut data = *b"attack at dawn";
@@ -40,7 +40,6 @@ pub struct AeadContext {
     engine: Arc<Engine>,
     operation: Operation,
     key: KeyBytes,
-    is_keyed: bool,
     kernel: Kernel,
     message: Message,
     /// Keystream for the next pieces of a message that has several.
@@ -63,12 +62,27 @@ enum Message {
 }
 
 impl AeadContext {
-    #[inline(always)]
-    pub(crate) fn new(engine: &Arc<Engine>, operation: Operation) -> Result<Self, Error> {
-        if operation.kind() != Kind::Aead {
-            return Err(Error::InvalidInput(format!("{operation} is no AEAD")));
-        }
-        Ok(Self::unkeyed(engine, operation))
+    pub(crate) fn new(
+        engine: &Arc<Engine>,
+        operation: Operation,
+        key: &[u8],
+    ) -> Result<Self, Error> {
+        check(operation)?;
+        let mut context = Self::unkeyed(engine, operation);
+        context.set_key(key)?;
+        Ok(context)
+    }
+
+    pub(crate) fn put(
+        place: &mut Option<Self>,
+        engine: &Arc<Engine>,
+        operation: Operation,
+        key: &[u8],
+    ) -> Result<(), Error> {
+        *place = None;
+        check(operation)?;
+        let unkeyed = || Self::unkeyed(engine, operation);
+        key_bytes::put(place, unkeyed, |context| context.set_key(key))
     }
 
     #[inline(always)]
@@ -85,7 +99,6 @@ impl AeadContext {
             engine: Arc::clone(engine),
             operation,
             key: KeyBytes::default(),
-            is_keyed: false,
             kernel,
             message: Message::None,
             ahead: None,
@@ -106,28 +119,17 @@ impl AeadContext {
         self.session = None;
         self.kernel_bytes_left = FirstLook::AEAD.kernel_bytes;
         match &mut self.kernel {
-            Kernel::Gcm(gcm) => gcm.set_key(key).map_err(|error| error.to_string()),
-            Kernel::ChaCha20Poly1305(aead) => aead.set_key(key).map_err(|error| error.to_string()),
+            Kernel::Gcm(gcm) => gcm.set_key(key).map_err(key_bytes::refused),
+            Kernel::ChaCha20Poly1305(aead) => aead.set_key(key).map_err(key_bytes::refused),
         }
-        .map_err(Error::InvalidKey)?;
-        self.is_keyed = true;
-        Ok(())
-    }
-
-    /// Whether a key has been set.
-    pub fn is_keyed(&self) -> bool {
-        self.is_keyed
     }
 
     /// Begins a message, in place of the one before. Under one key no nonce may seal twice.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] without a key, and for a nonce that the cipher does not take: GCM takes
-    /// any length but 0, ChaCha20-Poly1305 takes 12 bytes.
+    /// [`Error::InvalidInput`] for a nonce that the cipher does not take: GCM takes any length but 0,
+    /// ChaCha20-Poly1305 takes 12 bytes.
     pub fn begin(&mut self, nonce: &[u8]) -> Result<(), Error> {
-        if !self.is_keyed {
-            return Err(no_key());
-        }
         self.message = match &self.kernel {
             Kernel::Gcm(gcm) => Message::Gcm(gcm.begin(nonce, b"").map_err(refused)?),
             Kernel::ChaCha20Poly1305(aead) => {
@@ -203,22 +205,21 @@ impl AeadContext {
     /// # Errors
     /// [`Error::InvalidInput`] where no message has begun.
     pub fn finish(&mut self) -> Result<[u8; TAG_BYTES], Error> {
-        match (
-            &self.kernel,
-            std::mem::replace(&mut self.message, Message::None),
-        ) {
-            (Kernel::Gcm(gcm), Message::Gcm(message)) => Ok(gcm.finish(message)),
+        let tag = match (&self.kernel, &mut self.message) {
+            (Kernel::Gcm(gcm), Message::Gcm(message)) => gcm.finish_in_place(message),
             (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(message)) => {
-                Ok(aead.finish(message))
+                aead.finish_in_place(message)
             }
-            _ => Err(no_message()),
-        }
+            _ => return Err(no_message()),
+        };
+        self.message = Message::None;
+        Ok(tag)
     }
 
     /// A whole message at once: as [`AcceleratedAead::seal`].
     ///
     /// # Errors
-    /// As there, and [`Error::InvalidInput`] without a key; nothing has been written then.
+    /// As there.
     #[inline]
     pub fn seal(
         &mut self,
@@ -226,9 +227,6 @@ impl AeadContext {
         aad: &[u8],
         data: InOutBuf<'_, '_, u8>,
     ) -> Result<[u8; TAG_BYTES], Error> {
-        if !self.is_keyed {
-            return Err(no_key());
-        }
         if data.len() >= FirstLook::AEAD.short_bytes
             && let Some(session) = self.session(data.len())
         {
@@ -244,7 +242,7 @@ impl AeadContext {
     /// A whole message at once: as [`AcceleratedAead::open`].
     ///
     /// # Errors
-    /// As there, and [`Error::InvalidInput`] without a key; nothing has been written then.
+    /// As there.
     #[inline]
     pub fn open(
         &mut self,
@@ -253,9 +251,6 @@ impl AeadContext {
         data: InOutBuf<'_, '_, u8>,
         tag: &[u8; TAG_BYTES],
     ) -> Result<(), Error> {
-        if !self.is_keyed {
-            return Err(no_key());
-        }
         if data.len() >= FirstLook::AEAD.short_bytes
             && let Some(session) = self.session(data.len())
         {
@@ -358,7 +353,7 @@ impl AeadContext {
     /// Opened once there is work enough for one; `None` before, and where none can be had, as under
     /// `reservation=exclusive`.
     fn session(&mut self, bytes: usize) -> Option<&AcceleratedAead> {
-        if self.session.is_none() && self.is_keyed {
+        if self.session.is_none() {
             if let Some(left) = self.kernel_bytes_left.checked_sub(bytes) {
                 self.kernel_bytes_left = left;
                 return None;
@@ -369,6 +364,15 @@ impl AeadContext {
             self.session = session.ok().map(Box::new);
         }
         self.session.as_deref()
+    }
+}
+
+#[inline(always)]
+fn check(operation: Operation) -> Result<(), Error> {
+    if operation.kind() == Kind::Aead {
+        Ok(())
+    } else {
+        Err(Error::InvalidInput(format!("{operation} is no AEAD")))
     }
 }
 
@@ -412,10 +416,8 @@ fn no_message() -> Error {
 impl Clone for AeadContext {
     fn clone(&self) -> Self {
         let mut copy = Self::unkeyed(&self.engine, self.operation);
-        if self.is_keyed {
-            // A key that was taken once is taken again.
-            let _ = self.key.with(|key| copy.set_key(key));
-        }
+        // A key that was taken once is taken again.
+        let _ = self.key.with(|key| copy.set_key(key));
         copy.message = self.message.clone();
         copy
     }

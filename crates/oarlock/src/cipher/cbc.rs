@@ -211,6 +211,13 @@ impl AcceleratedCbc {
     }
 }
 
+#[cold]
+pub(super) fn no_whole_blocks(bytes: usize) -> Error {
+    Error::InvalidInput(format!(
+        "CBC takes whole blocks of 16 bytes, not {bytes} bytes: pad them"
+    ))
+}
+
 impl Chain {
     #[inline(always)]
     fn check(&self, bytes: usize) -> Result<(), Error> {
@@ -223,11 +230,12 @@ impl Chain {
 
     #[cold]
     fn refusal(&self, bytes: usize) -> Error {
-        Error::InvalidInput(if self.has_ended {
-            "the message has ended with its padding: begin the next one by set_iv".into()
-        } else {
-            format!("CBC takes whole blocks of 16 bytes, not {bytes} bytes: pad them")
-        })
+        if !self.has_ended {
+            return no_whole_blocks(bytes);
+        }
+        Error::InvalidInput(
+            "the message has ended with its padding: begin the next one by set_iv".into(),
+        )
     }
 
     /// The whole of a request on this thread.

@@ -7,12 +7,12 @@ use inout::InOutBuf;
 use oarlock_kernels::aes::{BLOCK_BYTES, Backend};
 use oarlock_kernels::cbc::Cbc;
 
-use super::cbc::AcceleratedCbc;
+use super::cbc::{AcceleratedCbc, no_whole_blocks};
 use crate::Error;
 use crate::plan::engine::Engine;
 use crate::plan::first_look::FirstLook;
 use crate::work::algorithm::{Kind, Operation};
-use crate::work::key_bytes::{KeyBytes, no_key};
+use crate::work::key_bytes::{self, KeyBytes};
 
 /// AES-CBC whose key and IV are set apart, from [`Accelerator::cbc_context`](crate::Accelerator::cbc_context). It knows whole blocks
 /// and no padding; what is said of CBC at [`AcceleratedCbc`] holds here.
@@ -20,8 +20,8 @@ use crate::work::key_bytes::{KeyBytes, no_key};
 /// ```
 /// use oarlock::{Accelerator, device::Operation};
 ///
-/// let mut cipher = Accelerator::builder().build()?.cbc_context(Operation::Aes128Cbc)?;
-/// cipher.set_key(&[7; 16])?;
+/// let accelerator = Accelerator::builder().build()?;
+/// let mut cipher = accelerator.cbc_context(Operation::Aes128Cbc, &[7; 16])?;
 /// cipher.set_iv([1; 16]);
 /// let mut data = *b"attack at dawn!!";
 /// cipher.encrypt((&mut data[..]).into())?;
@@ -38,7 +38,6 @@ pub struct CbcContext {
     operation: Operation,
     key: KeyBytes,
     kernel: Cbc,
-    is_keyed: bool,
     /// The kernel has only what encryption needs.
     is_to_encrypt: bool,
     iv: [u8; BLOCK_BYTES],
@@ -49,12 +48,27 @@ pub struct CbcContext {
 }
 
 impl CbcContext {
-    #[inline(always)]
-    pub(crate) fn new(engine: &Arc<Engine>, operation: Operation) -> Result<Self, Error> {
-        if operation.kind() != Kind::Cbc {
-            return Err(Error::InvalidInput(format!("{operation} is not CBC")));
-        }
-        Ok(Self::unkeyed(engine, operation))
+    pub(crate) fn new(
+        engine: &Arc<Engine>,
+        operation: Operation,
+        key: &[u8],
+    ) -> Result<Self, Error> {
+        check(operation)?;
+        let mut context = Self::unkeyed(engine, operation);
+        context.set_key(key)?;
+        Ok(context)
+    }
+
+    pub(crate) fn put(
+        place: &mut Option<Self>,
+        engine: &Arc<Engine>,
+        operation: Operation,
+        key: &[u8],
+    ) -> Result<(), Error> {
+        *place = None;
+        check(operation)?;
+        let unkeyed = || Self::unkeyed(engine, operation);
+        key_bytes::put(place, unkeyed, |context| context.set_key(key))
     }
 
     #[inline(always)]
@@ -66,7 +80,6 @@ impl CbcContext {
             operation,
             key: KeyBytes::default(),
             kernel: Cbc::unkeyed(backend),
-            is_keyed: false,
             is_to_encrypt: false,
             iv: [0; BLOCK_BYTES],
             session: None,
@@ -85,15 +98,9 @@ impl CbcContext {
         self.kernel_bytes_left = self.first_look.kernel_bytes;
         self.kernel
             .set_key_to_encrypt(key)
-            .map_err(|error| Error::InvalidKey(error.to_string()))?;
-        self.is_keyed = true;
+            .map_err(key_bytes::refused)?;
         self.is_to_encrypt = true;
         Ok(())
-    }
-
-    /// Whether a key has been set.
-    pub fn is_keyed(&self) -> bool {
-        self.is_keyed
     }
 
     /// Takes `iv` for the ciphertext block before the next one.
@@ -109,17 +116,17 @@ impl CbcContext {
     /// Encrypts whole blocks.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] without a key; nothing has been written then.
-    ///
-    /// # Panics
-    /// When the length of `data` is no multiple of 16 bytes.
+    /// [`Error::InvalidInput`] unless `data` is whole blocks of 16 bytes; nothing has changed then.
     #[inline]
     pub fn encrypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
-        if !self.is_keyed {
-            return Err(no_key());
+        if !data.len().is_multiple_of(BLOCK_BYTES) {
+            return Err(no_whole_blocks(data.len()));
         }
-        if self.first_look.short_bytes == 0 && self.has_session() {
-            return self.by_session(data, AcceleratedCbc::encrypt);
+        if self.first_look.short_bytes == 0
+            && self.has_session()
+            && let Some(session) = &mut self.session
+        {
+            return by_session(session, &mut self.iv, data, AcceleratedCbc::encrypt);
         }
         self.kernel.encrypt(&mut self.iv, data);
         Ok(())
@@ -128,43 +135,23 @@ impl CbcContext {
     /// Decrypts whole blocks.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] without a key; nothing has been written then.
-    ///
-    /// # Panics
-    /// When the length of `data` is no multiple of 16 bytes.
+    /// As [`encrypt`](Self::encrypt).
     #[inline]
     pub fn decrypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
-        if !self.is_keyed {
-            return Err(no_key());
+        if !data.len().is_multiple_of(BLOCK_BYTES) {
+            return Err(no_whole_blocks(data.len()));
         }
-        if data.len() >= self.first_look.short_bytes && self.is_worth_a_session(data.len()) {
-            return self.by_session(data, AcceleratedCbc::decrypt);
+        if data.len() >= self.first_look.short_bytes
+            && self.is_worth_a_session(data.len())
+            && let Some(session) = &mut self.session
+        {
+            return by_session(session, &mut self.iv, data, AcceleratedCbc::decrypt);
         }
         if self.is_to_encrypt {
             self.is_to_encrypt = false;
             self.kernel.make_ready_to_decrypt();
         }
         self.kernel.decrypt(&mut self.iv, data);
-        Ok(())
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn by_session(
-        &mut self,
-        data: InOutBuf<'_, '_, u8>,
-        crypt: impl FnOnce(&mut AcceleratedCbc, InOutBuf<'_, '_, u8>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        assert!(
-            data.len().is_multiple_of(BLOCK_BYTES),
-            "CBC takes whole blocks of 16 bytes, not {} bytes",
-            data.len()
-        );
-        // The callers have opened one.
-        let session = self.session.as_mut().ok_or_else(no_key)?;
-        session.set_iv(&self.iv)?;
-        crypt(session, data)?;
-        self.iv = session.iv();
         Ok(())
     }
 
@@ -185,7 +172,7 @@ impl CbcContext {
     #[cold]
     #[inline(never)]
     fn has_session(&mut self) -> bool {
-        if self.session.is_none() && self.is_keyed {
+        if self.session.is_none() {
             let session = self
                 .key
                 .with(|key| AcceleratedCbc::open(&self.engine, key, &self.iv));
@@ -195,13 +182,34 @@ impl CbcContext {
     }
 }
 
+#[inline(always)]
+fn check(operation: Operation) -> Result<(), Error> {
+    if operation.kind() == Kind::Cbc {
+        Ok(())
+    } else {
+        Err(Error::InvalidInput(format!("{operation} is not CBC")))
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn by_session(
+    session: &mut AcceleratedCbc,
+    iv: &mut [u8; BLOCK_BYTES],
+    data: InOutBuf<'_, '_, u8>,
+    crypt: impl FnOnce(&mut AcceleratedCbc, InOutBuf<'_, '_, u8>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    session.set_iv(iv)?;
+    crypt(session, data)?;
+    *iv = session.iv();
+    Ok(())
+}
+
 impl Clone for CbcContext {
     fn clone(&self) -> Self {
         let mut copy = Self::unkeyed(&self.engine, self.operation);
-        if self.is_keyed {
-            // A key that was taken once is taken again.
-            let _ = self.key.with(|key| copy.set_key(key));
-        }
+        // A key that was taken once is taken again.
+        let _ = self.key.with(|key| copy.set_key(key));
         copy.iv = self.iv;
         copy
     }

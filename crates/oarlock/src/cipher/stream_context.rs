@@ -7,6 +7,7 @@ use cipher::StreamCipher;
 use inout::InOutBuf;
 use oarlock_kernels::aes::{Backend, Ctr};
 use oarlock_kernels::chacha20::{self, ChaCha20};
+use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::xor::Xor;
 
 use super::algorithm::{Algorithm, AnyStream};
@@ -19,20 +20,19 @@ use crate::plan::engine::Engine;
 use crate::plan::first_look::FirstLook;
 use crate::work::algorithm::{Kind, Operation};
 use crate::work::counter::advanced;
-use crate::work::key_bytes::{KeyBytes, no_key};
+use crate::work::key_bytes::{self, KeyBytes};
 
 /// A stream cipher whose key and position are set apart, from [`Accelerator::stream_context`](crate::Accelerator::stream_context).
 ///
 /// ```
 /// use oarlock::{Accelerator, device::Operation};
 ///
-/// let mut cipher = Accelerator::builder().build()?.stream_context(Operation::Aes128Ctr)?;
-/// cipher.set_key(&[7; 16])?;
-/// cipher.set_counter(0, 0);
+/// let accelerator = Accelerator::builder().build()?;
+/// let mut cipher = accelerator.stream_context(Operation::Aes128Ctr, &[7; 16])?;
 /// let mut data = *b"attack at dawn";
-/// cipher.apply((&mut data[..]).into())?;
+/// cipher.apply((&mut data[..]).into());
 /// cipher.set_counter(0, 0);
-/// cipher.apply((&mut data[..]).into())?;
+/// cipher.apply((&mut data[..]).into());
 /// assert_eq!(&data, b"attack at dawn");
 /// # Ok::<(), oarlock::Error>(())
 /// ```
@@ -68,26 +68,54 @@ pub struct StreamContext {
 // A box would cost as much as the key that is put there.
 #[allow(clippy::large_enum_variant)]
 enum Kernel {
-    Unkeyed,
     Aes(Ctr),
     ChaCha20(ChaCha20),
     Other(Arc<dyn Keystream>),
 }
 
 impl StreamContext {
-    #[inline(always)]
-    pub(crate) fn new(engine: &Arc<Engine>, operation: Operation) -> Result<Self, Error> {
-        let Some(algorithm) = AnyStream::of(operation).filter(|_| operation.is_built_in()) else {
-            return Err(Error::InvalidInput(format!(
-                "{operation} is not a stream cipher that is built in"
-            )));
+    pub(crate) fn new(
+        engine: &Arc<Engine>,
+        operation: Operation,
+        key: &[u8],
+    ) -> Result<Self, Error> {
+        let algorithm = algorithm(operation)?;
+        let other = Kernel::made_with_key(engine.cpu, operation, key)?;
+        let kernel = Kernel::unkeyed(engine.cpu, operation, other);
+        let mut context = Self::with_kernel(engine, operation, algorithm, kernel);
+        context.take_key(key)?;
+        Ok(context)
+    }
+
+    pub(crate) fn put(
+        place: &mut Option<Self>,
+        engine: &Arc<Engine>,
+        operation: Operation,
+        key: &[u8],
+    ) -> Result<(), Error> {
+        *place = None;
+        let algorithm = algorithm(operation)?;
+        let other = Kernel::made_with_key(engine.cpu, operation, key)?;
+        let unkeyed = || {
+            let kernel = Kernel::unkeyed(engine.cpu, operation, other);
+            Self::with_kernel(engine, operation, algorithm, kernel)
         };
-        Ok(Self {
+        key_bytes::put(place, unkeyed, |context| context.take_key(key))
+    }
+
+    #[inline(always)]
+    fn with_kernel(
+        engine: &Arc<Engine>,
+        operation: Operation,
+        algorithm: AnyStream,
+        kernel: Kernel,
+    ) -> Self {
+        Self {
             engine: Arc::clone(engine),
             operation,
             algorithm,
             key: KeyBytes::default(),
-            kernel: Kernel::Unkeyed,
+            kernel,
             counter: 0,
             skip: 0,
             begun: None,
@@ -99,7 +127,7 @@ impl StreamContext {
             kernel_bytes_left: 0,
             session: None,
             xor: Xor::new(engine.cpu),
-        })
+        }
     }
 
     /// Takes `key`, of [`Operation::key_bytes`], in place of the one before. The position stays.
@@ -107,48 +135,32 @@ impl StreamContext {
     /// # Errors
     /// [`Error::InvalidKey`] for another length; nothing has changed then.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
+        if let Kernel::Other(kernel) = &mut self.kernel {
+            *kernel = other(self.engine.cpu, self.operation, key)?;
+        }
+        self.take_key(key)
+    }
+
+    /// As [`set_key`](Self::set_key), where a kernel that is made with its key has it already.
+    fn take_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.key.set(self.operation, key)?;
         self.session = None;
         self.forget_begun();
-        let cpu = self.engine.cpu;
-        let invalid = |error: &dyn ToString| Error::InvalidKey(error.to_string());
-        let first_look = match self.operation {
-            Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
-                let backend = Backend::preferred(cpu);
-                // In its place: a schedule that is moved leaves a copy behind.
-                if !matches!(self.kernel, Kernel::Aes(_)) {
-                    self.kernel = Kernel::Aes(Ctr::unkeyed(backend));
-                }
-                if let Kernel::Aes(ctr) = &mut self.kernel {
-                    ctr.set_key(key).map_err(|error| invalid(&error))?;
-                }
-                FirstLook::aes_ctr(backend)
+        let first_look = match &mut self.kernel {
+            Kernel::Aes(ctr) => {
+                ctr.set_key(key).map_err(key_bytes::refused)?;
+                FirstLook::aes_ctr(ctr.backend())
             }
-            Operation::ChaCha20 => {
-                if !matches!(self.kernel, Kernel::ChaCha20(_)) {
-                    let backend = chacha20::Backend::preferred(cpu);
-                    self.kernel = Kernel::ChaCha20(ChaCha20::unkeyed(backend));
-                }
-                if let Kernel::ChaCha20(chacha) = &mut self.kernel {
-                    chacha.set_key(key).map_err(|error| invalid(&error))?;
-                }
+            Kernel::ChaCha20(chacha) => {
+                chacha.set_key(key).map_err(key_bytes::refused)?;
                 FirstLook::CHACHA20
             }
-            _ => {
-                let kernel = keystream(cpu, self.operation, key);
-                self.kernel = Kernel::Other(kernel.map_err(|error| invalid(&error.0))?);
-                FirstLook::OTHER_STREAM
-            }
+            Kernel::Other(_) => FirstLook::OTHER_STREAM,
         };
         self.short_bytes = first_look.short_bytes;
         self.helped_bytes = first_look.helped_bytes;
         self.kernel_bytes_left = first_look.kernel_bytes;
         Ok(())
-    }
-
-    /// Whether a key has been set.
-    pub fn is_keyed(&self) -> bool {
-        !matches!(self.kernel, Kernel::Unkeyed)
     }
 
     /// Goes to byte `skip` of the block that is made of `counter`: for AES and other block ciphers
@@ -175,52 +187,46 @@ impl StreamContext {
 
     /// XORs keystream onto `data` and goes on behind it. The counter wraps: that of ChaCha20 into
     /// the first word of the nonce, as OpenSSL's does.
-    ///
-    /// # Errors
-    /// [`Error::InvalidInput`] without a key; nothing has been written then.
-    pub fn apply(&mut self, mut data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+    pub fn apply(&mut self, mut data: InOutBuf<'_, '_, u8>) {
         if self.operation == Operation::ChaCha20 {
             let blocks_left = (1 << 32) - u64::from(self.counter as u32);
             let bytes_left = blocks_left * CHACHA_BLOCK_BYTES - self.skip as u64;
             if data.len() as u64 >= bytes_left {
                 let (before, after) = data.split_at(bytes_left as usize);
-                self.run(before)?;
+                self.run(before);
                 let (word, rest) = (self.counter >> 96, self.counter & (u128::MAX >> 32));
                 let carried = (word as u32).swap_bytes().wrapping_add(1).swap_bytes();
                 self.set_counter(u128::from(carried) << 96 | rest, 0);
                 data = after;
             }
         }
-        self.run(data)
+        self.run(data);
     }
 
     #[inline(always)]
-    fn run(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+    fn run(&mut self, data: InOutBuf<'_, '_, u8>) {
         let bytes = data.len();
         if bytes < self.short_bytes
             && let Kernel::Aes(ctr) = &self.kernel
         {
             ctr.apply(self.counter, self.skip, data);
             self.advance(bytes);
-            Ok(())
-        } else if !self.is_keyed() {
-            Err(no_key())
         } else if bytes < self.short_bytes || bytes <= self.kernel_bytes_left {
             self.kernel_bytes_left = self.kernel_bytes_left.saturating_sub(bytes);
-            self.run_by_blocks(data)
+            self.run_by_blocks(data);
         } else {
-            self.run_by_session(data)
+            self.run_by_session(data);
         }
     }
 
     /// A block begun is made once and, where short requests follow each other, some more with it.
-    fn run_by_blocks(&mut self, mut data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+    fn run_by_blocks(&mut self, mut data: InOutBuf<'_, '_, u8>) {
         let block_bytes = self.block_bytes();
         if let Kernel::Aes(ctr) = &self.kernel {
             let bytes = data.len();
             ctr.apply(self.counter, self.skip, data);
             self.advance(bytes);
-            return Ok(());
+            return;
         }
         let follows_short = self.follows_short;
         self.follows_short = data.len() < BEGUN_BYTES;
@@ -233,13 +239,13 @@ impl StreamContext {
             if self.begun_left == 0 && self.skip == 0 && data.len() >= whole_blocks_min {
                 let whole = data.len() - data.len() % block_bytes;
                 let (blocks, rest) = data.split_at(whole);
-                self.kernel.apply(self.counter, blocks)?;
+                self.kernel.apply(self.counter, blocks);
                 self.advance(whole);
                 data = rest;
                 continue;
             }
             if self.begun_left == 0 {
-                self.begin_blocks(follows_short && self.skip == 0)?;
+                self.begin_blocks(follows_short && self.skip == 0);
             }
             let at = self.begun_bytes - self.begun_left;
             let bytes = data.len().min(self.begun_left);
@@ -251,11 +257,10 @@ impl StreamContext {
             self.advance(bytes);
             data = rest;
         }
-        Ok(())
     }
 
     /// Keystream from the position on, of one block or of more.
-    fn begin_blocks(&mut self, is_more: bool) -> Result<(), Error> {
+    fn begin_blocks(&mut self, is_more: bool) {
         let block_bytes = self.block_bytes();
         self.begun_bytes = match self.operation {
             _ if !is_more => block_bytes,
@@ -268,15 +273,14 @@ impl StreamContext {
         // From zeros that lie elsewhere: it would wait for those just written to its own place.
         let zeros = &[0; BEGUN_BYTES][..self.begun_bytes];
         if let Ok(begun) = InOutBuf::new(zeros, &mut begun[..self.begun_bytes]) {
-            self.kernel.apply(self.counter, begun)?;
+            self.kernel.apply(self.counter, begun);
         }
         self.begun_left = self.begun_bytes - self.skip;
-        Ok(())
     }
 
     #[cold]
     #[inline(never)]
-    fn run_by_session(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+    fn run_by_session(&mut self, data: InOutBuf<'_, '_, u8>) {
         self.kernel_bytes_left = 0;
         self.follows_short = false;
         let bytes = data.len();
@@ -306,7 +310,6 @@ impl StreamContext {
                 session.unchecked_apply_keystream_inout(data);
                 self.begun_left = 0;
                 self.advance(bytes);
-                Ok(())
             }
             None => self.run_by_blocks(data),
         }
@@ -348,28 +351,15 @@ impl StreamContext {
 
 impl Clone for StreamContext {
     fn clone(&self) -> Self {
-        let mut copy = Self {
-            engine: Arc::clone(&self.engine),
-            operation: self.operation,
-            algorithm: self.algorithm,
-            key: KeyBytes::default(),
-            kernel: Kernel::Unkeyed,
-            counter: self.counter,
-            skip: self.skip,
-            begun: None,
-            begun_bytes: 0,
-            begun_left: 0,
-            follows_short: false,
-            short_bytes: 0,
-            helped_bytes: 0,
-            kernel_bytes_left: 0,
-            session: None,
-            xor: self.xor,
+        let kernel = match &self.kernel {
+            Kernel::Aes(ctr) => Kernel::Aes(Ctr::unkeyed(ctr.backend())),
+            Kernel::ChaCha20(chacha) => Kernel::ChaCha20(ChaCha20::unkeyed(chacha.backend())),
+            Kernel::Other(kernel) => Kernel::Other(Arc::clone(kernel)),
         };
-        if self.is_keyed() {
-            // A key that was taken once is taken again.
-            let _ = self.key.with(|key| copy.set_key(key));
-        }
+        let mut copy = Self::with_kernel(&self.engine, self.operation, self.algorithm, kernel);
+        (copy.counter, copy.skip) = (self.counter, self.skip);
+        // A key that was taken once is taken again.
+        let _ = self.key.with(|key| copy.take_key(key));
         copy
     }
 }
@@ -388,16 +378,57 @@ impl fmt::Debug for StreamContext {
     }
 }
 
+#[inline(always)]
+fn algorithm(operation: Operation) -> Result<AnyStream, Error> {
+    match AnyStream::of(operation) {
+        Some(algorithm) if operation.is_built_in() => Ok(algorithm),
+        _ => Err(Error::InvalidInput(format!(
+            "{operation} is not a stream cipher that is built in"
+        ))),
+    }
+}
+
+fn other(cpu: Cpu, operation: Operation, key: &[u8]) -> Result<Arc<dyn Keystream>, Error> {
+    key_bytes::check(operation, key)?;
+    keystream(cpu, operation, key).map_err(|error| Error::InvalidKey(error.0.to_string()))
+}
+
 impl Kernel {
+    /// The kernel of ciphers that have no place for a key before they get it.
+    #[inline(always)]
+    fn made_with_key(
+        cpu: Cpu,
+        operation: Operation,
+        key: &[u8],
+    ) -> Result<Option<Arc<dyn Keystream>>, Error> {
+        match operation {
+            Operation::Aes128Ctr
+            | Operation::Aes192Ctr
+            | Operation::Aes256Ctr
+            | Operation::ChaCha20 => Ok(None),
+            _ => other(cpu, operation, key).map(Some),
+        }
+    }
+
+    /// For [`take_key`](StreamContext::take_key).
+    #[inline(always)]
+    fn unkeyed(cpu: Cpu, operation: Operation, other: Option<Arc<dyn Keystream>>) -> Self {
+        match other {
+            Some(kernel) => Self::Other(kernel),
+            None if operation == Operation::ChaCha20 => {
+                Self::ChaCha20(ChaCha20::unkeyed(chacha20::Backend::preferred(cpu)))
+            }
+            None => Self::Aes(Ctr::unkeyed(Backend::preferred(cpu))),
+        }
+    }
+
     /// From the start of a block on.
-    fn apply(&self, counter: u128, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+    fn apply(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
         match self {
-            Self::Unkeyed => return Err(no_key()),
             Self::Aes(ctr) => ctr.apply(counter, 0, data),
             Self::ChaCha20(chacha) => chacha.apply(counter, 0, data),
             Self::Other(cipher) => cipher.apply(counter, 0, data),
         }
-        Ok(())
     }
 }
 

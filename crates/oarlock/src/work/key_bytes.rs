@@ -5,9 +5,44 @@ use zeroize::Zeroize;
 use super::algorithm::Operation;
 use crate::Error;
 
+/// Makes a context that gets its key in the place where it stays, which is empty before and after an error.
+/// One that is moved with its key leaves a copy of it behind, which nobody wipes.
+#[inline(always)]
+pub(crate) fn put<C>(
+    place: &mut Option<C>,
+    unkeyed: impl FnOnce() -> C,
+    take_key: impl FnOnce(&mut C) -> Result<(), Error>,
+) -> Result<(), Error> {
+    // Not by `insert`, which would make it elsewhere and copy it.
+    let taken = take_key(place.get_or_insert_with(unkeyed));
+    if taken.is_err() {
+        *place = None;
+    }
+    taken
+}
+
+/// # Errors
+/// [`Error::InvalidKey`], if `key` is not as long as the operation's keys are.
+#[inline(always)]
+pub(crate) fn check(operation: Operation, key: &[u8]) -> Result<(), Error> {
+    if key.len() != operation.key_bytes() {
+        return Err(wrong_length(operation, key.len()));
+    }
+    Ok(())
+}
+
 #[cold]
-pub(crate) fn no_key() -> Error {
-    Error::InvalidInput("the context has no key: call set_key first".into())
+fn wrong_length(operation: Operation, bytes: usize) -> Error {
+    Error::InvalidKey(format!(
+        "a key of {operation} has {} bytes, this one has {bytes}",
+        operation.key_bytes()
+    ))
+}
+
+/// What a kernel says of a key.
+#[cold]
+pub(crate) fn refused(error: impl ToString) -> Error {
+    Error::InvalidKey(error.to_string())
 }
 
 /// A key of up to 32 bytes, kept for the session that may be opened and for copies. Wiped on drop.
@@ -22,13 +57,7 @@ impl KeyBytes {
     /// Takes `key`, if it is as long as the operation's keys are.
     #[inline]
     pub(crate) fn set(&mut self, operation: Operation, key: &[u8]) -> Result<(), Error> {
-        if key.len() != operation.key_bytes() {
-            return Err(Error::InvalidKey(format!(
-                "a key of {operation} has {} bytes, this one has {}",
-                operation.key_bytes(),
-                key.len()
-            )));
-        }
+        check(operation, key)?;
         let (head, tail) = key.split_at(key.len().min(16));
         self.words = [head, tail].map(|part| {
             let mut word = [0; 16];

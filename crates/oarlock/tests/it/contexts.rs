@@ -44,18 +44,23 @@ fn streams_go_on_from_call_to_call() {
             Operation::Aes256Ctr,
             Operation::ChaCha20,
         ] {
-            let mut context = accelerator.stream_context(operation).unwrap();
-            assert!(!context.is_keyed());
+            let mut context: Option<StreamContext> = None;
             for _ in 0..3 {
                 let key: Vec<u8> = (0..operation.key_bytes()).map(|_| rng.random()).collect();
-                context.set_key(&key).unwrap();
+                match &mut context {
+                    Some(context) => context.set_key(&key).unwrap(),
+                    place => accelerator
+                        .stream_context_in(place, operation, &key)
+                        .unwrap(),
+                }
+                let context = context.as_mut().unwrap();
                 for _ in 0..2 {
                     let start = match operation {
                         // Near a wrap of the part that counts.
                         Operation::ChaCha20 => rng.random::<u128>() & !0xffff_ffff | 5,
                         _ => u128::MAX - u128::from(rng.random_range(0..3000u32)),
                     };
-                    check_stream(&name, &mut rng, operation, &mut context, &key, start);
+                    check_stream(&name, &mut rng, operation, context, &key, start);
                 }
             }
         }
@@ -94,8 +99,7 @@ fn check_stream(
             // A copy goes on by itself.
             let mut copy = context.clone();
             let mut copied = vec![0; data.len()];
-            copy.apply(InOutBuf::new(&data, &mut copied).unwrap())
-                .unwrap();
+            copy.apply(InOutBuf::new(&data, &mut copied).unwrap());
             assert!(
                 copied == expected,
                 "{name}, {operation}, copy at call {call}"
@@ -105,7 +109,7 @@ fn check_stream(
                 (context.counter().1 + data.len()) % block(operation)
             );
         }
-        context.apply(data.as_mut_slice().into()).unwrap();
+        context.apply(data.as_mut_slice().into());
         assert!(data == expected, "{name}, {operation}, call {call}");
     }
 }
@@ -121,20 +125,21 @@ fn block(operation: Operation) -> usize {
 #[test]
 fn chacha20_carries_into_the_nonce() {
     let accelerator = accelerator();
-    let mut context = accelerator.stream_context(Operation::ChaCha20).unwrap();
-    context.set_key(&[7; 32]).unwrap();
+    let mut context = accelerator
+        .stream_context(Operation::ChaCha20, &[7; 32])
+        .unwrap();
     // Words of the nonce are little-endian: ff ff 00 00 carries to 00 00 01 00.
     let nonce = |first: [u8; 4]| u128::from(u32::from_be_bytes(first)) << 96;
     for bytes_before in [0, 1, 63, 64, 100, 200_000] {
         context.set_counter(nonce([0xff, 0xff, 0, 0]) | 0xffff_f000, 0);
         let mut data = vec![0; (0x1000 << 6) + 64];
         let (head, tail) = data.split_at_mut(bytes_before);
-        context.apply(head.into()).unwrap();
-        context.apply(tail.into()).unwrap();
+        context.apply(head.into());
+        context.apply(tail.into());
         assert_eq!(context.counter(), (nonce([0, 0, 1, 0]) | 1, 0));
         let mut alone = vec![0; 64];
         context.set_counter(nonce([0, 0, 1, 0]), 0);
-        context.apply(alone.as_mut_slice().into()).unwrap();
+        context.apply(alone.as_mut_slice().into());
         assert_eq!(data[data.len() - 64..], alone, "{bytes_before}");
     }
 }
@@ -143,11 +148,15 @@ fn chacha20_carries_into_the_nonce() {
 fn chains_go_on_from_call_to_call() {
     let mut rng = StdRng::seed_from_u64(2);
     for (name, accelerator) in accelerators() {
-        let mut context = accelerator.cbc_context(Operation::Aes256Cbc).unwrap();
+        let (operation, mut context) = (Operation::Aes256Cbc, None::<CbcContext>);
         for _ in 0..4 {
             let (key, iv): ([u8; 32], [u8; 16]) = (rng.random(), rng.random());
-            context.set_key(&key).unwrap();
-            check_chain(&name, &mut rng, &mut context, &key, iv);
+            match &mut context {
+                Some(context) => context.set_key(&key).unwrap(),
+                place => accelerator.cbc_context_in(place, operation, &key).unwrap(),
+            }
+            let context = context.as_mut().unwrap();
+            check_chain(&name, &mut rng, context, &key, iv);
         }
     }
 }
@@ -203,12 +212,16 @@ fn messages_come_in_pieces() {
     let mut rng = StdRng::seed_from_u64(3);
     for (name, accelerator) in accelerators() {
         for operation in [Operation::Aes256Gcm, Operation::ChaCha20Poly1305] {
-            let mut context = accelerator.aead_context(operation).unwrap();
+            let mut context: Option<AeadContext> = None;
             for _ in 0..3 {
                 let key: [u8; 32] = rng.random();
-                context.set_key(&key).unwrap();
+                match &mut context {
+                    Some(context) => context.set_key(&key).unwrap(),
+                    place => accelerator.aead_context_in(place, operation, &key).unwrap(),
+                }
+                let context = context.as_mut().unwrap();
                 for _ in 0..3 {
-                    check_message(&name, &mut rng, operation, &mut context, &key);
+                    check_message(&name, &mut rng, operation, context, &key);
                 }
             }
         }
@@ -290,30 +303,28 @@ fn check_message(
 fn what_does_not_fit_is_refused() {
     let accelerator = accelerator();
     let invalid_input = |error: Option<Error>| matches!(error, Some(Error::InvalidInput(_)));
+    let key = [0; 16];
     assert!(invalid_input(
-        accelerator.stream_context(Operation::Aes128Gcm).err()
+        accelerator.stream_context(Operation::Aes128Gcm, &key).err()
     ));
     assert!(invalid_input(
-        accelerator.cbc_context(Operation::Aes128Ctr).err()
+        accelerator.cbc_context(Operation::Aes128Ctr, &key).err()
     ));
     assert!(invalid_input(
-        accelerator.aead_context(Operation::Aes128Ctr).err()
+        accelerator.aead_context(Operation::Aes128Ctr, &key).err()
     ));
 
-    let mut stream = accelerator.stream_context(Operation::Aes128Ctr).unwrap();
-    assert!(matches!(
-        stream.set_key(&[0; 32]),
-        Err(Error::InvalidKey(_))
-    ));
-    let mut cbc = accelerator.cbc_context(Operation::Aes256Cbc).unwrap();
-    assert!(matches!(cbc.set_key(&[0; 16]), Err(Error::InvalidKey(_))));
-    assert!(!cbc.is_keyed());
+    let mut cbc = accelerator.cbc_context(Operation::Aes128Cbc, &key).unwrap();
+    for bytes in [1, 15, 17, 70_001] {
+        let mut data = vec![7; bytes];
+        assert!(invalid_input(cbc.encrypt(data.as_mut_slice().into()).err()));
+        assert!(invalid_input(cbc.decrypt(data.as_mut_slice().into()).err()));
+        assert_eq!((data, cbc.iv()), (vec![7; bytes], [0; 16]));
+    }
 
     let mut aead = accelerator
-        .aead_context(Operation::ChaCha20Poly1305)
+        .aead_context(Operation::ChaCha20Poly1305, &[0; 32])
         .unwrap();
-    assert!(matches!(aead.set_key(&[0; 16]), Err(Error::InvalidKey(_))));
-    aead.set_key(&[0; 32]).unwrap();
     assert!(invalid_input(aead.begin(&[0; 8]).err()));
     assert!(invalid_input(aead.aad(b"none has begun").err()));
     assert!(invalid_input(
@@ -324,50 +335,64 @@ fn what_does_not_fit_is_refused() {
     assert!(invalid_input(aead.aad(b"too late").err()));
 }
 
+/// What a wrong key leaves: no context, or the one before with its key.
 #[test]
-fn without_a_key_nothing_is_written() {
-    let is_refused = |result: Result<(), Error>| matches!(result, Err(Error::InvalidInput(what)) if what.contains("set_key"));
+fn without_a_key_there_is_no_context() {
+    let is_refused = |result: Result<(), Error>| matches!(result, Err(Error::InvalidKey(_)));
     for (name, accelerator) in accelerators() {
-        for bytes in [0, 16, 1 << 10, 100 << 10, 1 << 20] {
-            let plain = vec![7; bytes];
-            let mut data = plain.clone();
+        for wrong_bytes in [0, 5, 15, 17, 31, 33, 64] {
+            let wrong = vec![1; wrong_bytes];
             for operation in [
                 Operation::Aes128Ctr,
                 Operation::ChaCha20,
                 Operation::Camellia256Ctr,
             ] {
-                let context = accelerator.stream_context(operation).unwrap();
-                for mut context in [context.clone(), context] {
-                    context.set_counter(1, 3);
-                    assert!(context.set_key(&[0; 5]).is_err());
-                    let done = context.apply(data.as_mut_slice().into());
-                    assert!(is_refused(done), "{name}, {operation}, {bytes}");
-                    assert_eq!(context.counter(), (1, 3));
-                }
+                let what = format!("{name}, {operation}, {wrong_bytes}");
+                let key = vec![7; operation.key_bytes()];
+                let new = accelerator.stream_context(operation, &wrong);
+                assert!(is_refused(new.map(|_| ())), "{what}");
+                let mut context = accelerator.stream_context(operation, &key).unwrap();
+                context.set_counter(1, 3);
+                let mut expected = [0; 100];
+                context.clone().apply((&mut expected[..]).into());
+                assert!(is_refused(context.set_key(&wrong)), "{what}");
+                assert_eq!(context.counter(), (1, 3), "{what}");
+                let mut found = [0; 100];
+                context.apply((&mut found[..]).into());
+                assert_eq!(found, expected, "{what}");
+                let mut place = Some(context);
+                let put = accelerator.stream_context_in(&mut place, operation, &wrong);
+                assert!(is_refused(put) && place.is_none(), "{what}");
             }
-            let context = accelerator.cbc_context(Operation::Aes256Cbc).unwrap();
-            for mut context in [context.clone(), context] {
-                context.set_iv([1; 16]);
-                assert!(is_refused(context.encrypt(data.as_mut_slice().into())));
-                assert!(is_refused(context.decrypt(data.as_mut_slice().into())));
-                assert_eq!(context.iv(), [1; 16]);
-            }
+            let operation = Operation::Aes256Cbc;
+            let what = format!("{name}, {operation}, {wrong_bytes}");
+            let new = accelerator.cbc_context(operation, &wrong);
+            assert!(is_refused(new.map(|_| ())), "{what}");
+            let mut context = accelerator.cbc_context(operation, &[7; 32]).unwrap();
+            context.set_iv([1; 16]);
+            let mut expected = [0; 96];
+            context.clone().encrypt((&mut expected[..]).into()).unwrap();
+            assert!(is_refused(context.set_key(&wrong)), "{what}");
+            assert_eq!(context.iv(), [1; 16], "{what}");
+            let mut found = [0; 96];
+            context.encrypt((&mut found[..]).into()).unwrap();
+            assert_eq!(found, expected, "{what}");
+            let mut place = Some(context);
+            let put = accelerator.cbc_context_in(&mut place, operation, &wrong);
+            assert!(is_refused(put) && place.is_none(), "{what}");
             for operation in [Operation::Aes256Gcm, Operation::ChaCha20Poly1305] {
-                let context = accelerator.aead_context(operation).unwrap();
-                for mut context in [context.clone(), context] {
-                    assert!(is_refused(context.begin(&[1; 12])), "{name}, {operation}");
-                    assert!(!context.has_message());
-                    let sealed = context.seal(&[1; 12], b"", data.as_mut_slice().into());
-                    assert!(is_refused(sealed.map(|_| ())), "{name}, {operation}");
-                    let opened = context.open(&[1; 12], b"", data.as_mut_slice().into(), &[0; 16]);
-                    assert!(is_refused(opened), "{name}, {operation}");
-                    assert!(context.seal_next(data.as_mut_slice().into()).is_err());
-                    assert!(context.open_next(data.as_mut_slice().into()).is_err());
-                    assert!(context.aad(b"header").is_err());
-                    assert!(context.finish().is_err());
-                }
+                let what = format!("{name}, {operation}, {wrong_bytes}");
+                let new = accelerator.aead_context(operation, &wrong);
+                assert!(is_refused(new.map(|_| ())), "{what}");
+                let mut context = accelerator.aead_context(operation, &[7; 32]).unwrap();
+                context.begin(&[1; 12]).unwrap();
+                let expected = context.clone().finish().unwrap();
+                assert!(is_refused(context.set_key(&wrong)), "{what}");
+                assert_eq!(context.finish().unwrap(), expected, "{what}");
+                let mut place = Some(context);
+                let put = accelerator.aead_context_in(&mut place, operation, &wrong);
+                assert!(is_refused(put) && place.is_none(), "{what}");
             }
-            assert!(data == plain, "{name}, {bytes}");
         }
     }
 }
@@ -377,8 +402,7 @@ fn a_message_ends_once() {
     let accelerator = accelerator();
     for operation in [Operation::Aes128Gcm, Operation::ChaCha20Poly1305] {
         let key = vec![7; operation.key_bytes()];
-        let mut context = accelerator.aead_context(operation).unwrap();
-        context.set_key(&key).unwrap();
+        let mut context = accelerator.aead_context(operation, &key).unwrap();
         let is_refused = |context: &mut AeadContext| {
             let mut data = [9; 20];
             assert!(context.seal_next((&mut data[..]).into()).is_err());

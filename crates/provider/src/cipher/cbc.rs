@@ -17,7 +17,8 @@ const BLOCK_BYTES: usize = 16;
 
 #[derive(Clone)]
 pub(super) struct Cbc {
-    context: CbcContext,
+    /// Once there is a key.
+    context: Option<CbcContext>,
     operation: Operation,
     direction: Direction,
     /// The IV as set: each init without an IV returns to it.
@@ -67,9 +68,9 @@ impl Cipher for Cbc {
     }
 
     #[inline(always)]
-    fn new(provider: &Provider, operation: Operation) -> Option<Self> {
+    fn new(_provider: &Provider, operation: Operation) -> Option<Self> {
         Some(Self {
-            context: provider.accelerator.cbc_context(operation).ok()?,
+            context: None,
             operation,
             direction: Direction::Encrypt,
             iv: [0; BLOCK_BYTES],
@@ -87,6 +88,7 @@ impl Cipher for Cbc {
 
     fn init(
         &mut self,
+        provider: &Provider,
         direction: Direction,
         key: Option<&[u8]>,
         iv: Option<&[u8]>,
@@ -98,20 +100,25 @@ impl Cipher for Cbc {
             self.iv = iv.try_into().map_err(|_| Reason::InvalidIvLength)?;
             self.has_iv = true;
         }
-        if self.has_iv {
-            self.context.set_iv(self.iv);
+        let keyed = match (&mut self.context, key) {
+            (_, None) => Ok(()),
+            (Some(context), Some(key)) => context.set_key(key),
+            (place, Some(key)) => {
+                let accelerator = &provider.accelerator;
+                accelerator.cbc_context_in(place, self.operation, key)
+            }
+        };
+        if self.has_iv
+            && let Some(context) = &mut self.context
+        {
+            context.set_iv(self.iv);
         }
-        if let Some(key) = key {
-            self.context
-                .set_key(key)
-                .map_err(|_| Reason::InvalidKeyLength)?;
-        }
-        Ok(())
+        keyed.map_err(|_| Reason::InvalidKeyLength)
     }
 
     #[inline]
     fn update(&mut self, data: Data) -> Result<usize, Reason> {
-        if !self.context.is_keyed() {
+        if self.context.is_none() {
             return Err(Reason::NoKeySet);
         }
         if self.tls_version > 0 {
@@ -137,7 +144,7 @@ impl Cipher for Cbc {
     }
 
     fn finish(&mut self, data: Data) -> Result<usize, Reason> {
-        if !self.context.is_keyed() {
+        if self.context.is_none() {
             return Err(Reason::NoKeySet);
         }
         // A record is whole when its update returns.
@@ -151,7 +158,7 @@ impl Cipher for Cbc {
     }
 
     fn cipher(&mut self, data: Data) -> Result<usize, Reason> {
-        if !self.context.is_keyed() {
+        if self.context.is_none() {
             return Err(Reason::NoKeySet);
         }
         if !data.input_bytes.is_multiple_of(BLOCK_BYTES) {
@@ -169,7 +176,7 @@ impl Cipher for Cbc {
                 b"num" => value.set_number(self.num),
                 b"iv" => value.set_octets_or_ptr(&self.iv),
                 b"updated-iv" => {
-                    self.updated_iv = self.context.iv();
+                    self.updated_iv = self.context.as_ref().map_or(self.iv, CbcContext::iv);
                     value.set_octets_or_ptr(&self.updated_iv)
                 }
                 b"tls-mac" => {
@@ -216,11 +223,12 @@ impl Cbc {
     /// Whole blocks from `at` on, in a buffer with room for them.
     #[inline(always)]
     fn crypt(&mut self, data: Data, at: usize, bytes: usize) -> Result<(), Reason> {
+        let context = self.context.as_mut().ok_or(Reason::NoKeySet)?;
         // SAFETY: the callers have looked at the lengths, and OpenSSL's caller vouches for the rest.
         unsafe {
             match self.direction {
-                Direction::Encrypt => data.crypt(at, bytes, |data| self.context.encrypt(data)),
-                Direction::Decrypt => data.crypt(at, bytes, |data| self.context.decrypt(data)),
+                Direction::Encrypt => data.crypt(at, bytes, |data| context.encrypt(data)),
+                Direction::Decrypt => data.crypt(at, bytes, |data| context.decrypt(data)),
             }
         }
         .map_err(|_| Reason::CipherOperationFailed)
@@ -228,6 +236,7 @@ impl Cbc {
 
     fn crypt_held(&mut self) -> Result<(), Reason> {
         let Self { context, held, .. } = self;
+        let context = context.as_mut().ok_or(Reason::NoKeySet)?;
         match self.direction {
             Direction::Encrypt => context.encrypt((&mut held[..]).into()),
             Direction::Decrypt => context.decrypt((&mut held[..]).into()),

@@ -21,7 +21,8 @@ const TLS_AAD_BYTES: usize = 13;
 
 #[derive(Clone)]
 pub(super) struct ChaCha20Poly1305 {
-    context: AeadContext,
+    /// Once there is a key.
+    context: Option<AeadContext>,
     direction: Direction,
     /// As it was set, and with the sequence number of a TLS record.
     iv: [u8; IV_BYTES],
@@ -73,9 +74,9 @@ impl Cipher for ChaCha20Poly1305 {
     }
 
     #[inline(always)]
-    fn new(provider: &Provider, operation: Operation) -> Option<Self> {
+    fn new(_provider: &Provider, _operation: Operation) -> Option<Self> {
         Some(Self {
-            context: provider.accelerator.aead_context(operation).ok()?,
+            context: None,
             direction: Direction::Encrypt,
             iv: [0; IV_BYTES],
             nonce: [0; IV_BYTES],
@@ -90,6 +91,7 @@ impl Cipher for ChaCha20Poly1305 {
 
     fn init(
         &mut self,
+        provider: &Provider,
         direction: Direction,
         key: Option<&[u8]>,
         iv: Option<&[u8]>,
@@ -100,9 +102,14 @@ impl Cipher for ChaCha20Poly1305 {
             self.nonce = self.iv;
         }
         if let Some(key) = key {
-            self.context
-                .set_key(key)
-                .map_err(|_| Reason::InvalidKeyLength)?;
+            match &mut self.context {
+                Some(context) => context.set_key(key),
+                place => {
+                    let accelerator = &provider.accelerator;
+                    accelerator.aead_context_in(place, Operation::ChaCha20Poly1305, key)
+                }
+            }
+            .map_err(|_| Reason::InvalidKeyLength)?;
         }
         if key.is_some() || iv.is_some() {
             self.give_up();
@@ -128,21 +135,22 @@ impl Cipher for ChaCha20Poly1305 {
         if self.is_record_due() && !data.output.is_null() {
             return Err(Reason::Silent);
         }
-        self.begin()?;
+        let (direction, tag_bytes) = (self.direction, self.tag_bytes);
+        let context = self.begin()?;
         // The message stays open: its tag may still be set.
-        if self.direction == Direction::Decrypt && self.tag_bytes == 0 {
+        if direction == Direction::Decrypt && tag_bytes == 0 {
             return Err(Reason::TagNotSet);
         }
-        let found = self.context.finish().map_err(|_| Reason::Silent)?;
+        let found = context.finish().map_err(|_| Reason::Silent)?;
         self.tls = None;
         self.has_ended = true;
-        match self.direction {
+        match direction {
             Direction::Encrypt => {
                 self.tag = found;
                 self.has_sealed_tag = true;
             }
             Direction::Decrypt => {
-                if !are_equal(&found[..self.tag_bytes], &self.tag[..self.tag_bytes]) {
+                if !are_equal(&found[..tag_bytes], &self.tag[..tag_bytes]) {
                     return Err(Reason::Silent);
                 }
             }
@@ -241,11 +249,12 @@ impl ChaCha20Poly1305 {
         {
             return self.record(data, &record);
         }
-        self.begin()?;
+        let direction = self.direction;
+        let context = self.begin()?;
         if data.is_aad() {
             // SAFETY: the caller of OpenSSL vouches for the input, and nothing is written.
             let aad = unsafe { data.input() };
-            self.context.aad(aad).map_err(|_| Reason::Silent)?;
+            context.aad(aad).map_err(|_| Reason::Silent)?;
             return Ok(data.input_bytes);
         }
         if data.input.is_null() {
@@ -253,12 +262,12 @@ impl ChaCha20Poly1305 {
         }
         // SAFETY: neither is null, and the output has room.
         let done = unsafe {
-            match self.direction {
+            match direction {
                 Direction::Encrypt => {
-                    data.crypt(0, data.input_bytes, |data| self.context.seal_next(data))
+                    data.crypt(0, data.input_bytes, |data| context.seal_next(data))
                 }
                 Direction::Decrypt => {
-                    data.crypt(0, data.input_bytes, |data| self.context.open_next(data))
+                    data.crypt(0, data.input_bytes, |data| context.open_next(data))
                 }
             }
         };
@@ -268,34 +277,37 @@ impl ChaCha20Poly1305 {
 
     /// The next data are a record of which nothing has come yet.
     fn is_record_due(&self) -> bool {
-        self.tls.is_some() && !self.context.has_message()
+        self.tls.is_some() && !self.has_message()
+    }
+
+    fn has_message(&self) -> bool {
+        let context = self.context.as_ref();
+        context.is_some_and(AeadContext::has_message)
     }
 
     /// Begins the message of the nonce, unless it is under way. One that has ended is not begun again.
     #[inline(always)]
-    fn begin(&mut self) -> Result<(), Reason> {
-        if self.context.has_message() {
-            return Ok(());
-        }
-        if !self.context.is_keyed() {
-            return Err(Reason::NoKeySet);
+    fn begin(&mut self) -> Result<&mut AeadContext, Reason> {
+        let context = self.context.as_mut().ok_or(Reason::NoKeySet)?;
+        if context.has_message() {
+            return Ok(context);
         }
         if self.has_ended {
             return Err(Reason::CipherOperationFailed);
         }
         self.has_sealed_tag = false;
-        self.context
-            .begin(&self.nonce)
-            .map_err(|_| Reason::Silent)?;
-        match &self.tls {
-            Some(record) => self.context.aad(&record.aad).map_err(|_| Reason::Silent),
-            None => Ok(()),
+        context.begin(&self.nonce).map_err(|_| Reason::Silent)?;
+        if let Some(record) = &self.tls {
+            context.aad(&record.aad).map_err(|_| Reason::Silent)?;
         }
+        Ok(context)
     }
 
     fn give_up(&mut self) {
-        if self.context.has_message() {
-            _ = self.context.finish().map(|mut tag| tag.zeroize());
+        if let Some(context) = &mut self.context
+            && context.has_message()
+        {
+            _ = context.finish().map(|mut tag| tag.zeroize());
         }
     }
 
@@ -325,10 +337,11 @@ impl ChaCha20Poly1305 {
     /// `fragment | tag`, in place or not.
     fn record(&mut self, data: Data, record: &Record) -> Result<usize, Reason> {
         let bytes = record.fragment_bytes;
-        if !self.context.is_keyed() || self.has_ended || data.input.is_null() {
+        let context = self.context.as_mut().ok_or(Reason::Silent)?;
+        if self.has_ended || data.input.is_null() {
             return Err(Reason::Silent);
         }
-        let has_message = self.context.has_message();
+        let has_message = context.has_message();
         if data.input_bytes != bytes + TAG_BYTES {
             if has_message {
                 self.tls = None;
@@ -340,11 +353,17 @@ impl ChaCha20Poly1305 {
         self.has_sealed_tag = false;
         // SAFETY: the input has a tag behind the fragment, which the output may overlap.
         let expected = unsafe { data.input.add(bytes).cast::<[u8; TAG_BYTES]>().read() };
+        // The record's tag; when one is opened, the one that is expected, or an error.
         // SAFETY: neither is null, and the output has room.
         let found = unsafe {
             data.crypt(0, bytes, |data| match has_message {
-                true => self.rest_of_record(data),
-                false => self.whole_record(data, &record.aad, &expected),
+                true => rest_of_record(context, self.direction, data),
+                false => match self.direction {
+                    Direction::Encrypt => context.seal(&self.nonce, &record.aad, data),
+                    Direction::Decrypt => context
+                        .open(&self.nonce, &record.aad, data, &expected)
+                        .map(|()| expected),
+                },
             })
         };
         if self.direction == Direction::Encrypt {
@@ -365,33 +384,18 @@ impl ChaCha20Poly1305 {
         }
         Ok(bytes)
     }
+}
 
-    /// Returns the record's tag: when one is opened, the one that is expected or an error.
-    fn whole_record(
-        &mut self,
-        data: InOutBuf<'_, '_, u8>,
-        aad: &[u8],
-        expected: &[u8; TAG_BYTES],
-    ) -> Result<[u8; TAG_BYTES], oarlock::Error> {
-        match self.direction {
-            Direction::Encrypt => self.context.seal(&self.nonce, aad, data),
-            Direction::Decrypt => self
-                .context
-                .open(&self.nonce, aad, data, expected)
-                .map(|()| *expected),
-        }
+/// The tag of a record that more associated data came before than a record has.
+#[cold]
+fn rest_of_record(
+    context: &mut AeadContext,
+    direction: Direction,
+    data: InOutBuf<'_, '_, u8>,
+) -> Result<[u8; TAG_BYTES], oarlock::Error> {
+    match direction {
+        Direction::Encrypt => context.seal_next(data)?,
+        Direction::Decrypt => context.open_next(data)?,
     }
-
-    /// As [`whole_record`](Self::whole_record), after more associated data than a record has.
-    #[cold]
-    fn rest_of_record(
-        &mut self,
-        data: InOutBuf<'_, '_, u8>,
-    ) -> Result<[u8; TAG_BYTES], oarlock::Error> {
-        match self.direction {
-            Direction::Encrypt => self.context.seal_next(data)?,
-            Direction::Decrypt => self.context.open_next(data)?,
-        }
-        self.context.finish()
-    }
+    context.finish()
 }

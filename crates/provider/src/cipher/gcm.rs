@@ -25,7 +25,8 @@ const TLS_AAD_BYTES: usize = 13;
 
 #[derive(Clone)]
 pub(super) struct Gcm {
-    context: AeadContext,
+    /// Once there is a key.
+    context: Option<AeadContext>,
     operation: Operation,
     direction: Direction,
     iv: [u8; IV_BYTES_MAX],
@@ -84,9 +85,9 @@ impl Cipher for Gcm {
     }
 
     #[inline(always)]
-    fn new(provider: &Provider, operation: Operation) -> Option<Self> {
+    fn new(_provider: &Provider, operation: Operation) -> Option<Self> {
         Some(Self {
-            context: provider.accelerator.aead_context(operation).ok()?,
+            context: None,
             operation,
             direction: Direction::Encrypt,
             iv: [0; IV_BYTES_MAX],
@@ -103,6 +104,7 @@ impl Cipher for Gcm {
 
     fn init(
         &mut self,
+        provider: &Provider,
         direction: Direction,
         key: Option<&[u8]>,
         iv: Option<&[u8]>,
@@ -117,9 +119,14 @@ impl Cipher for Gcm {
             self.iv_state = IvState::Set;
         }
         if let Some(key) = key {
-            self.context
-                .set_key(key)
-                .map_err(|_| Reason::InvalidKeyLength)?;
+            match &mut self.context {
+                Some(context) => context.set_key(key),
+                place => {
+                    let accelerator = &provider.accelerator;
+                    accelerator.aead_context_in(place, self.operation, key)
+                }
+            }
+            .map_err(|_| Reason::InvalidKeyLength)?;
             self.tls_records = 0;
             // The message that it was in was of the old key.
             if self.iv_state == IvState::InUse {
@@ -247,10 +254,11 @@ impl Gcm {
         if self.iv_state != IvState::InUse {
             self.begin()?;
         }
+        let context = self.context.as_mut().ok_or(Reason::Silent)?;
         if data.is_aad() {
             // SAFETY: the caller of OpenSSL vouches for the input, and nothing is written.
             let aad = unsafe { data.input() };
-            self.context.aad(aad).map_err(|_| Reason::Silent)?;
+            context.aad(aad).map_err(|_| Reason::Silent)?;
             return Ok(data.input_bytes);
         }
         if data.input.is_null() {
@@ -260,10 +268,10 @@ impl Gcm {
         let done = unsafe {
             match self.direction {
                 Direction::Encrypt => {
-                    data.crypt(0, data.input_bytes, |data| self.context.seal_next(data))
+                    data.crypt(0, data.input_bytes, |data| context.seal_next(data))
                 }
                 Direction::Decrypt => {
-                    data.crypt(0, data.input_bytes, |data| self.context.open_next(data))
+                    data.crypt(0, data.input_bytes, |data| context.open_next(data))
                 }
             }
         };
@@ -273,7 +281,8 @@ impl Gcm {
 
     /// Begins the message of the present IV; of a random one if none was ever set.
     fn begin(&mut self) -> Result<(), Reason> {
-        if !self.context.is_keyed() || self.iv_state == IvState::Used {
+        let context = self.context.as_mut().ok_or(Reason::Silent)?;
+        if self.iv_state == IvState::Used {
             return Err(Reason::Silent);
         }
         if self.iv_state == IvState::None {
@@ -282,7 +291,7 @@ impl Gcm {
             }
             fill_with_random_bytes(&mut self.iv[..self.iv_bytes])?;
         }
-        self.context
+        context
             .begin(&self.iv[..self.iv_bytes])
             .map_err(|_| Reason::Silent)?;
         self.iv_state = IvState::InUse;
@@ -293,14 +302,15 @@ impl Gcm {
         if self.iv_state != IvState::InUse {
             self.begin()?;
         }
+        let context = self.context.as_mut().ok_or(Reason::Silent)?;
         match self.direction {
             Direction::Encrypt => {
-                self.tag = self.context.finish().map_err(|_| Reason::Silent)?;
+                self.tag = context.finish().map_err(|_| Reason::Silent)?;
                 self.tag_bytes = Some(TAG_BYTES);
             }
             Direction::Decrypt => {
                 let bytes = self.tag_bytes.ok_or(Reason::Silent)?;
-                let expected = self.context.finish().map_err(|_| Reason::Silent)?;
+                let expected = context.finish().map_err(|_| Reason::Silent)?;
                 self.iv_state = IvState::Used;
                 if !are_equal(&expected[..bytes], &self.tag[..bytes]) {
                     return Err(Reason::Silent);
@@ -345,12 +355,12 @@ impl Gcm {
 
     /// Begins the next message of a sequence; returns its IV.
     fn next_iv(&mut self) -> Result<[u8; IV_BYTES_MAX], Reason> {
-        let has_room = self.iv_bytes >= TLS_EXPLICIT_BYTES;
-        if !self.counts_ivs || !has_room || !self.context.is_keyed() {
+        let context = self.context.as_mut().ok_or(Reason::Silent)?;
+        if !self.counts_ivs || self.iv_bytes < TLS_EXPLICIT_BYTES {
             return Err(Reason::Silent);
         }
         let iv = self.iv;
-        self.context
+        context
             .begin(&iv[..self.iv_bytes])
             .map_err(|_| Reason::Silent)?;
         self.count_iv();
@@ -365,11 +375,12 @@ impl Gcm {
     }
 
     fn take_explicit_iv(&mut self, explicit: &[u8]) -> Result<(), Reason> {
-        if !self.counts_ivs || !self.context.is_keyed() || self.direction == Direction::Encrypt {
+        let context = self.context.as_mut().ok_or(Reason::Silent)?;
+        if !self.counts_ivs || self.direction == Direction::Encrypt {
             return Err(Reason::Silent);
         }
         self.iv[self.iv_bytes - explicit.len()..self.iv_bytes].copy_from_slice(explicit);
-        self.context
+        context
             .begin(&self.iv[..self.iv_bytes])
             .map_err(|_| Reason::Silent)?;
         self.iv_state = IvState::InUse;
@@ -419,8 +430,8 @@ impl Gcm {
     fn record(&mut self, data: Data) -> Result<usize, Reason> {
         let overhead = TLS_EXPLICIT_BYTES + TAG_BYTES;
         let aad = &self.tag[..TLS_AAD_BYTES];
-        if !self.context.is_keyed()
-            || data.input.is_null()
+        let context = self.context.as_mut().ok_or(Reason::Silent)?;
+        if data.input.is_null()
             || !data.is_in_place()
             || data.input_bytes < overhead
             || self.iv_bytes < TLS_EXPLICIT_BYTES
@@ -443,7 +454,7 @@ impl Gcm {
                     .ok_or(Reason::TooManyRecords)?;
                 explicit.copy_from_slice(&self.iv[at..self.iv_bytes]);
                 let nonce = &self.iv[..self.iv_bytes];
-                let sealed = self.context.seal(nonce, aad, fragment.into());
+                let sealed = context.seal(nonce, aad, fragment.into());
                 tag.copy_from_slice(&sealed.map_err(|_| Reason::Silent)?);
                 self.count_iv();
                 Ok(data.input_bytes)
@@ -452,7 +463,7 @@ impl Gcm {
                 self.iv[at..self.iv_bytes].copy_from_slice(explicit);
                 let nonce = &self.iv[..self.iv_bytes];
                 let tag = (&*tag).try_into().map_err(|_| Reason::Silent)?;
-                let opened = self.context.open(nonce, aad, (&mut *fragment).into(), tag);
+                let opened = context.open(nonce, aad, (&mut *fragment).into(), tag);
                 if opened.is_err() {
                     fragment.zeroize();
                     return Err(Reason::Silent);

@@ -15,7 +15,8 @@ use crate::provider::Provider;
 
 #[derive(Clone)]
 pub(super) struct Stream {
-    context: StreamContext,
+    /// Once there is a key.
+    context: Option<StreamContext>,
     operation: Operation,
     direction: Direction,
     /// The IV as set.
@@ -83,9 +84,9 @@ impl Cipher for Stream {
     }
 
     #[inline(always)]
-    fn new(provider: &Provider, operation: Operation) -> Option<Self> {
+    fn new(_provider: &Provider, operation: Operation) -> Option<Self> {
         Some(Self {
-            context: provider.accelerator.stream_context(operation).ok()?,
+            context: None,
             operation,
             direction: Direction::Encrypt,
             iv: [0; IV_BYTES],
@@ -99,25 +100,33 @@ impl Cipher for Stream {
 
     fn init(
         &mut self,
+        provider: &Provider,
         direction: Direction,
         key: Option<&[u8]>,
         iv: Option<&[u8]>,
     ) -> Result<(), Reason> {
         self.direction = direction;
-        if let Some(iv) = iv {
+        let counter = if let Some(iv) = iv {
             self.iv = iv.try_into().map_err(|_| Reason::InvalidIvLength)?;
-            let counter = self.counter_of(self.iv);
-            self.context.set_counter(counter, 0);
+            Some(self.counter_of(self.iv))
         } else if !self.is_chacha() || key.is_some() {
             // What was left of a block is not used any more.
-            self.context.set_counter(self.next_counter(), 0);
+            Some(self.next_counter())
+        } else {
+            None
+        };
+        let keyed = match (&mut self.context, key) {
+            (_, None) => Ok(()),
+            (Some(context), Some(key)) => context.set_key(key),
+            (place, Some(key)) => {
+                let accelerator = &provider.accelerator;
+                accelerator.stream_context_in(place, self.operation, key)
+            }
+        };
+        if let (Some(context), Some(counter)) = (&mut self.context, counter) {
+            context.set_counter(counter, 0);
         }
-        if let Some(key) = key {
-            self.context
-                .set_key(key)
-                .map_err(|_| Reason::InvalidKeyLength)?;
-        }
-        Ok(())
+        keyed.map_err(|_| Reason::InvalidKeyLength)
     }
 
     #[inline(always)]
@@ -134,7 +143,7 @@ impl Cipher for Stream {
     }
 
     fn finish(&mut self, _data: Data) -> Result<usize, Reason> {
-        if self.context.is_keyed() {
+        if self.context.is_some() {
             Ok(0)
         } else {
             Err(Reason::NoKeySet)
@@ -143,9 +152,7 @@ impl Cipher for Stream {
 
     #[inline(always)]
     fn cipher(&mut self, data: Data) -> Result<usize, Reason> {
-        if !self.context.is_keyed() {
-            return Err(Reason::NoKeySet);
-        }
+        let context = self.context.as_mut().ok_or(Reason::NoKeySet)?;
         if data.input_bytes == 0 {
             return Ok(0);
         }
@@ -156,8 +163,7 @@ impl Cipher for Stream {
             return Err(Reason::CipherOperationFailed);
         }
         // SAFETY: neither is null, and the output has room.
-        unsafe { data.crypt(0, data.input_bytes, |data| self.context.apply(data)) }
-            .map_err(|_| Reason::CipherOperationFailed)?;
+        unsafe { data.crypt(0, data.input_bytes, |data| context.apply(data)) };
         Ok(data.input_bytes)
     }
 
@@ -172,7 +178,7 @@ impl Cipher for Stream {
                 }
                 _ if self.is_chacha() => true,
                 b"padding" => value.set_number(u32::from(self.has_padding)),
-                b"num" => value.set_number(self.context.counter().1 as u32),
+                b"num" => value.set_number(self.counter().1 as u32),
                 b"iv" => value.set_octets_or_ptr(&self.iv),
                 b"tls-mac" => value.set_octet_ptr(self.tls_mac, self.tls_mac_bytes),
                 _ => true,
@@ -192,7 +198,7 @@ impl Cipher for Stream {
                 b"tls-version" => self.tls_version = got(value.number())?,
                 b"tls-mac-size" => self.tls_mac_bytes = got(value.number::<u64>())? as usize,
                 // The default provider continues within a keystream that no caller could have saved.
-                b"num" if got(value.number::<u32>())? as usize != self.context.counter().1 => {
+                b"num" if got(value.number::<u32>())? as usize != self.counter().1 => {
                     return Err(Reason::FailedToGetParameter);
                 }
                 _ => {}
@@ -248,9 +254,17 @@ impl Stream {
         }
     }
 
+    /// Without a key it is where the IV points.
+    fn counter(&self) -> (u128, usize) {
+        match &self.context {
+            Some(context) => context.counter(),
+            None => (self.counter_of(self.iv), 0),
+        }
+    }
+
     /// Of the first block that is not begun.
     fn next_counter(&self) -> u128 {
-        let (counter, skip) = self.context.counter();
+        let (counter, skip) = self.counter();
         if skip == 0 {
             counter
         } else if self.is_chacha() && counter as u32 == u32::MAX {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use oarlock_testing::seeded_noise as noise;
 
 use crate::driver::script::{Algorithm, Difference, End};
-use crate::driver::{Cipher, NAMES, Param, ctrl, libcrypto};
+use crate::driver::{Cipher, Context, NAMES, Param, ctrl, libcrypto};
 
 #[test]
 fn descriptions_are_the_default_providers() {
@@ -71,6 +71,59 @@ fn random_sequences_look_the_same() {
         differences.len()
     );
     assert!(calls > 10_000, "{calls}");
+}
+
+/// With an IV and no key every call fails with the default provider's error and leaves output alone, in a
+/// copy too. The IV waits for the key.
+#[test]
+fn an_iv_waits_for_its_key() {
+    for name in NAMES {
+        let ciphers = fetched(name);
+        let key = noise(1, ciphers[0].key_bytes());
+        let iv = noise(2, if is_aead(name) { 12 } else { 16 });
+        for (bytes, encrypts) in [0, 16, 1 << 10, 1 << 20]
+            .into_iter()
+            .flat_map(|bytes| [(bytes, 0), (bytes, 1)])
+        {
+            let input = noise(3, bytes);
+            let run = |context: &Context, output: &mut [u8], call: u32| {
+                let (place, mut made) = (output.as_mut_ptr(), -7);
+                let done = match call {
+                    0 => context.update(place, &mut made, input.as_ptr(), bytes as i32),
+                    1 => context.cipher(place, input.as_ptr(), bytes),
+                    _ => context.finish(place, &mut made),
+                };
+                (done, made, libcrypto().errors())
+            };
+            let [default, ours] = [0, 1].map(|provider| {
+                let context = ciphers[provider].context();
+                assert_eq!(context.init(None, None, Some(&iv), encrypts), 1);
+                let (copy, done) = context.copy();
+                assert_eq!(done, 1);
+                let mut unkeyed = Vec::new();
+                for context in [&copy, &context] {
+                    for call in 0..3 {
+                        let mut output = vec![0xaa; bytes + 32];
+                        unkeyed.push(run(context, &mut output, call));
+                        // The default provider's ChaCha20-Poly1305 encrypts under zeros.
+                        let is_untouched = output.iter().all(|byte| *byte == 0xaa);
+                        assert!(is_untouched || provider == 0, "{name}, {call}");
+                    }
+                }
+                // Of an AEAD a call that failed may use up the IV.
+                let iv = is_aead(name).then_some(&iv[..]);
+                assert_eq!(context.init(None, Some(&key), iv, encrypts), 1);
+                let mut output = vec![0xaa; bytes + 32];
+                (unkeyed, run(&context, &mut output, 0), output)
+            });
+            let what = format!("{name}, {bytes} bytes, {encrypts}");
+            if name != "ChaCha20-Poly1305" {
+                assert_eq!(ours.0, default.0, "{what}");
+            }
+            assert_eq!(ours.1, default.1, "{what}");
+            assert!(ours.2 == default.2, "{what}");
+        }
+    }
 }
 
 /// Whole messages under the default provider's tag, opened by both in pieces: the tag right, cut off
