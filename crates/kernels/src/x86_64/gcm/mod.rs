@@ -159,7 +159,6 @@ macro_rules! backend {
             /// A whole message under a nonce of 12 bytes, to its tag: at most [`SHORT_BYTES_MAX`]
             /// of data and a block of associated data.
             #[inline(always)]
-            #[expect(clippy::too_many_arguments, reason = "it is inlined")]
             pub(crate) fn short<const OPEN: bool>(
                 _: $token,
                 schedule: &Schedule,
@@ -219,7 +218,6 @@ macro_rules! backend {
 
             /// A whole message under a nonce of 12 bytes, to its tag.
             #[inline(always)]
-            #[expect(clippy::too_many_arguments, reason = "it is inlined")]
             pub(crate) fn message<const OPEN: bool>(
                 _: $token,
                 schedule: &Schedule,
