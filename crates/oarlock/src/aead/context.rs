@@ -54,11 +54,27 @@ enum Kernel {
     ChaCha20Poly1305(ChaCha20Poly1305),
 }
 
+/// The message of a cipher, once it has begun. It begins and ends in its place: the whole of the larger one is not moved.
 #[derive(Clone)]
 enum Message {
-    None,
-    Gcm(gcm::Message),
-    ChaCha20Poly1305(chacha20_poly1305::Message),
+    Gcm(Option<gcm::Message>),
+    ChaCha20Poly1305(Option<chacha20_poly1305::Message>),
+}
+
+impl Message {
+    fn has_begun(&self) -> bool {
+        match self {
+            Self::Gcm(message) => message.is_some(),
+            Self::ChaCha20Poly1305(message) => message.is_some(),
+        }
+    }
+
+    fn end(&mut self) {
+        match self {
+            Self::Gcm(message) => *message = None,
+            Self::ChaCha20Poly1305(message) => *message = None,
+        }
+    }
 }
 
 impl AeadContext {
@@ -95,12 +111,16 @@ impl AeadContext {
             }
             _ => Kernel::Gcm(spare::take(cpu)),
         };
+        let message = match kernel {
+            Kernel::Gcm(_) => Message::Gcm(None),
+            Kernel::ChaCha20Poly1305(_) => Message::ChaCha20Poly1305(None),
+        };
         Self {
             engine: Arc::clone(engine),
             operation,
             key: KeyBytes::default(),
             kernel,
-            message: Message::None,
+            message,
             ahead: None,
             kernel_bytes_left: 0,
             session: None,
@@ -114,7 +134,7 @@ impl AeadContext {
     /// [`Error::InvalidKey`] for another length; nothing has changed then.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.key.set(self.operation, key)?;
-        self.message = Message::None;
+        self.message.end();
         self.ahead = None;
         self.session = None;
         self.kernel_bytes_left = FirstLook::AEAD.kernel_bytes;
@@ -130,12 +150,15 @@ impl AeadContext {
     /// [`Error::InvalidInput`] for a nonce that the cipher does not take: GCM takes any length but 0,
     /// ChaCha20-Poly1305 takes 12 bytes.
     pub fn begin(&mut self, nonce: &[u8]) -> Result<(), Error> {
-        self.message = match &self.kernel {
-            Kernel::Gcm(gcm) => Message::Gcm(gcm.begin(nonce, b"").map_err(refused)?),
-            Kernel::ChaCha20Poly1305(aead) => {
-                Message::ChaCha20Poly1305(aead.begin(nonce, b"").map_err(refused)?)
+        match (&self.kernel, &mut self.message) {
+            (Kernel::Gcm(gcm), Message::Gcm(message)) => {
+                *message = Some(gcm.begin(nonce, b"").map_err(refused)?);
             }
-        };
+            (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(message)) => {
+                *message = Some(aead.begin(nonce, b"").map_err(refused)?);
+            }
+            _ => return Err(no_message()),
+        }
         Ok(())
     }
 
@@ -146,16 +169,16 @@ impl AeadContext {
     /// allows no more.
     pub fn aad(&mut self, aad: &[u8]) -> Result<(), Error> {
         match (&self.kernel, &mut self.message) {
-            (Kernel::Gcm(gcm), Message::Gcm(message)) if message.bytes() == 0 => {
+            (Kernel::Gcm(gcm), Message::Gcm(Some(message))) if message.bytes() == 0 => {
                 gcm.aad_next(message, aad).map_err(refused)
             }
-            (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(message))
+            (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(Some(message)))
                 if message.bytes() == 0 =>
             {
                 aead.aad_next(message, aad);
                 Ok(())
             }
-            (_, Message::None) => Err(no_message()),
+            (_, message) if !message.has_begun() => Err(no_message()),
             _ => Err(Error::InvalidInput(
                 "associated data come before the data of a message".into(),
             )),
@@ -197,7 +220,7 @@ impl AeadContext {
 
     /// Whether a message has begun and not ended.
     pub fn has_message(&self) -> bool {
-        !matches!(self.message, Message::None)
+        self.message.has_begun()
     }
 
     /// Ends the message and returns its tag.
@@ -206,13 +229,13 @@ impl AeadContext {
     /// [`Error::InvalidInput`] where no message has begun.
     pub fn finish(&mut self) -> Result<[u8; TAG_BYTES], Error> {
         let tag = match (&self.kernel, &mut self.message) {
-            (Kernel::Gcm(gcm), Message::Gcm(message)) => gcm.finish_in_place(message),
-            (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(message)) => {
+            (Kernel::Gcm(gcm), Message::Gcm(Some(message))) => gcm.finish_in_place(message),
+            (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(Some(message))) => {
                 aead.finish_in_place(message)
             }
             _ => return Err(no_message()),
         };
-        self.message = Message::None;
+        self.message.end();
         Ok(tag)
     }
 
@@ -274,7 +297,7 @@ impl AeadContext {
         &mut Ahead,
     )> {
         match (&self.kernel, &mut self.message) {
-            (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(message))
+            (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(Some(message)))
                 if message.bytes() > 0 =>
             {
                 Some((aead, message, self.ahead.get_or_insert_default()))
@@ -292,9 +315,9 @@ impl AeadContext {
         mut data: InOutBuf<'_, '_, u8>,
     ) -> Result<(), Error> {
         let bytes_before = match &self.message {
-            Message::None => return Err(no_message()),
-            Message::Gcm(message) => message.bytes(),
-            Message::ChaCha20Poly1305(message) => message.bytes(),
+            Message::Gcm(Some(message)) => message.bytes(),
+            Message::ChaCha20Poly1305(Some(message)) => message.bytes(),
+            _ => return Err(no_message()),
         };
         let bytes_max = match &self.kernel {
             Kernel::Gcm(_) => gcm::MESSAGE_BYTES_MAX,
@@ -335,12 +358,13 @@ impl AeadContext {
             },
             |data, cut, key| {
                 match (key, &mut **message.borrow_mut()) {
-                    (KeyInParts::Gcm(gcm), Message::Gcm(message)) => {
+                    (KeyInParts::Gcm(gcm), Message::Gcm(Some(message))) => {
                         cut.next(gcm, message, direction, data.reborrow());
                     }
-                    (KeyInParts::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(message)) => {
-                        cut.next(aead, message, direction, data.reborrow())
-                    }
+                    (
+                        KeyInParts::ChaCha20Poly1305(aead),
+                        Message::ChaCha20Poly1305(Some(message)),
+                    ) => cut.next(aead, message, direction, data.reborrow()),
                     // The session is of this context's operation.
                     _ => unreachable!("a session of another algorithm"),
                 }
@@ -383,24 +407,24 @@ fn next(
     data: InOutBuf<'_, '_, u8>,
 ) -> Result<(), Error> {
     // Data that are none do not end the associated data.
-    if data.is_empty() && !matches!(message, Message::None) {
+    if data.is_empty() && message.has_begun() {
         return Ok(());
     }
     match (kernel, message, direction) {
-        (Kernel::Gcm(gcm), Message::Gcm(message), Direction::Encrypt) => {
+        (Kernel::Gcm(gcm), Message::Gcm(Some(message)), Direction::Encrypt) => {
             gcm.seal_next(message, data)
         }
-        (Kernel::Gcm(gcm), Message::Gcm(message), Direction::Decrypt) => {
+        (Kernel::Gcm(gcm), Message::Gcm(Some(message)), Direction::Decrypt) => {
             gcm.open_next(message, data)
         }
         (
             Kernel::ChaCha20Poly1305(aead),
-            Message::ChaCha20Poly1305(message),
+            Message::ChaCha20Poly1305(Some(message)),
             Direction::Encrypt,
         ) => aead.seal_next(message, data),
         (
             Kernel::ChaCha20Poly1305(aead),
-            Message::ChaCha20Poly1305(message),
+            Message::ChaCha20Poly1305(Some(message)),
             Direction::Decrypt,
         ) => aead.open_next(message, data),
         _ => return Err(no_message()),
