@@ -23,8 +23,8 @@ usage: cargo xtask COMMAND
   ci             run every step of CI in order; stop at the first failure. With --long run the
                  steps of `make test-long`
   structure      check which crate and which module uses which, which files hold unsafe, intrinsics
-                 and threads, and that generated files are up to date; with `--modules [CRATE]`
-                 print rooms, arrows and circles
+                 and threads, how long files are, and that generated files are up to date; with
+                 `--modules [CRATE]` print rooms, arrows and circles
   kernels        write the assembly of the kernels; with --check only compare it
   plan           measure this machine and write its entry of the plan's tables
   performance    write docs/performance.md from the records of the benchmark

@@ -2,12 +2,14 @@
 //!
 //! Three checks are tables: [`edges`] lists which crate may depend on which, [`floors`] which module of
 //! a crate may use which ([`modules`] looks), and [`rooms`] which files may hold `unsafe`, intrinsics,
-//! threads and the environment. A fourth compares generated tables, assembly and the page of figures
-//! with what their generators write. Every check fails when it finds nothing to look at, so that it
-//! cannot pass by looking in the wrong place.
+//! threads and the environment. A fourth, [`lengths`], bounds the lines of a file. A fifth compares
+//! generated tables, assembly and the page of figures with what their generators write. Every check
+//! fails when it finds nothing to look at, so that it cannot pass by looking in the wrong place.
 
 mod edges;
+mod files;
 mod floors;
+mod lengths;
 mod modules;
 mod rooms;
 
@@ -21,6 +23,7 @@ pub fn run() -> Result<()> {
     findings.extend(in_rooms);
     let (seen, in_modules) = modules::check(&metadata)?;
     findings.extend(in_modules);
+    findings.extend(lengths::check(&metadata.workspace_root)?);
     findings.extend(plan::check(&metadata.workspace_root).err());
     findings.extend(kernels::check(&metadata.workspace_root).err());
     findings.extend(performance::check(&metadata.workspace_root).err());

@@ -1,9 +1,10 @@
 //! Which files may hold what. Sources are read as tokens: a word in a comment or a string is none.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
+use super::files;
 use crate::tool::{Metadata, Result};
 
 /// Something that only some rooms may hold.
@@ -116,8 +117,8 @@ pub fn check(metadata: &Metadata) -> Result<(usize, Vec<String>)> {
     let mut findings = Vec::new();
     for package in &metadata.packages {
         let folder = package.manifest_path.parent().unwrap_or(Path::new("/"));
-        let mut files = Vec::new();
-        sources(folder, &mut files)?;
+        // A package below has its own turn.
+        let files = files::sources(folder, &|path| path.join("Cargo.toml").exists())?;
         if files.is_empty() {
             return Err(format!(
                 "{}: found no Rust source to check",
@@ -278,25 +279,6 @@ fn flatten(stream: TokenStream, in_test: bool, into: &mut Vec<Token>) {
         }
         after_hash = false;
     }
-}
-
-/// Every Rust source below `folder` that belongs to the package there.
-fn sources(folder: &Path, into: &mut Vec<PathBuf>) -> Result<()> {
-    let entries =
-        std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            let skipped = path.ends_with("target") || path.join("Cargo.toml").exists();
-            if !skipped {
-                sources(&path, into)?;
-            }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            into.push(path);
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

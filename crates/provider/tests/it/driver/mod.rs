@@ -4,7 +4,7 @@
 mod libcrypto;
 pub mod script;
 
-pub use libcrypto::{Cipher, Context, Libcrypto, Param, configuration, libcrypto};
+pub use libcrypto::{Cipher, Context, Param, configuration, libcrypto};
 
 /// Of `EVP_CIPHER_CTX_ctrl` (evp.h).
 pub mod ctrl {

@@ -1,0 +1,200 @@
+//! Differences that are meant (docs/provider.md, "Differences"), and calls that are not made.
+
+use super::call::{Call, Family};
+use super::seen::Seen;
+use super::state::State;
+use crate::driver::{Param, ctrl};
+
+/// What the default provider does not look at, and reads or writes where nothing is.
+pub fn is_undefined(call: Call, state: State, iv_bytes: i32) -> bool {
+    match call {
+        Call::Ctrl(ctrl::GCM_SET_IV_INV, bytes, _) => bytes > iv_bytes || iv_bytes < 8,
+        Call::Ctrl(ctrl::GCM_IV_GEN, ..) => iv_bytes < 8,
+        Call::Ctrl(ctrl::AEAD_SET_IV_FIXED, -1, _) => iv_bytes < 8,
+        // 3.0 fills what is left of the IV with random bytes, and takes less than nothing for much.
+        Call::Ctrl(ctrl::AEAD_SET_IV_FIXED, bytes, _) => bytes > iv_bytes,
+        Call::SetOctets(key, bytes, is_null) => {
+            let is_of_tls = key == c"tlsivfixed" || key == c"tlsaad";
+            is_of_tls && is_null || key == c"tlsivfixed" && bytes as i32 > iv_bytes
+        }
+        Call::Ctrl(ctrl::AEAD_SET_IV_BYTES, bytes, _) => state.counts_ivs && bytes < 8,
+        Call::SetNumber(key, ..) => state.counts_ivs && key == c"ivlen",
+        // 3.0 looks at the byte before a number without bytes.
+        Call::Get(_, Param::UNSIGNED_INTEGER | Param::INTEGER, 0) => true,
+        _ => false,
+    }
+}
+
+/// Calls after which the two have IVs of their own.
+pub fn is_random(family: Family, call: Call, state: State, encrypts: bool) -> Option<&'static str> {
+    if family != Family::Gcm || !encrypts {
+        return None;
+    }
+    match call {
+        Call::Ctrl(ctrl::AEAD_SET_IV_FIXED, bytes, _) if bytes != -1 => {
+            Some("the part of the IV that is not fixed is random")
+        }
+        Call::SetOctets(key, ..) | Call::SetNumber(key, ..) if key == c"tlsivfixed" => {
+            Some("the part of the IV that is not fixed is random")
+        }
+        _ if state.has_iv => None,
+        Call::Update(..)
+        | Call::Aad(_)
+        | Call::Finish
+        | Call::Cipher(..)
+        | Call::CipherAad(_)
+        | Call::CipherEnd
+        | Call::Look(_)
+        | Call::Get(..) => Some("an IV that was never set is random"),
+        _ => None,
+    }
+}
+
+/// Calls after which the two are in states that are not the same, and meant not to be.
+pub fn parts(family: Family, call: Call, state: State) -> Option<&'static str> {
+    match (family, call) {
+        (
+            Family::ChaCha20,
+            Call::Init {
+                key: Some(_),
+                iv: None,
+                has_cipher: false,
+                ..
+            },
+        ) if state.is_under_way => Some("a new key does not take the begun block again"),
+        (
+            Family::Gcm,
+            Call::Init {
+                key: Some(_),
+                iv: None,
+                has_cipher: false,
+                ..
+            },
+        ) if state.is_under_way => Some("a new key begins the message again"),
+        (Family::Gcm, Call::Aad(_) | Call::CipherAad(_)) if state.has_empty_data => {
+            Some("data of no bytes end no associated data")
+        }
+        (Family::Gcm, _) if state.has_failed => Some("what follows a wrong tag is refused"),
+        (Family::ChaCha20Poly1305, Call::Ctrl(ctrl::AEAD_SET_IV_FIXED, ..))
+            if state.is_under_way =>
+        {
+            Some("a fixed IV begins a message")
+        }
+        (Family::ChaCha20Poly1305, Call::SetOctets(key, ..))
+            if state.is_under_way && key == c"tlsivfixed" =>
+        {
+            Some("a fixed IV begins a message")
+        }
+        _ => None,
+    }
+}
+
+/// The reason why a difference is meant (docs/provider.md, "Differences").
+pub fn excuse(
+    family: Family,
+    call: Call,
+    state: State,
+    num: i32,
+    encrypts: bool,
+) -> Option<&'static str> {
+    let sets_num = match call {
+        Call::Num(other) => other != num,
+        Call::SetNumber(key, _, _, other) => key == c"num" && other != i64::from(num),
+        _ => false,
+    };
+    match (family, call) {
+        (Family::Ctr, _) if sets_num => Some("num is not set"),
+        (Family::Cbc, Call::Cipher(bytes, _)) if bytes % 16 != 0 => {
+            Some("EVP_Cipher takes whole blocks")
+        }
+        (Family::Cbc, _) if state.keyed_to_encrypt != encrypts => {
+            Some("a key serves both directions")
+        }
+        (Family::ChaCha20, Call::Get(key, ..)) if key == c"updated-iv" => {
+            Some("the updated IV of ChaCha20 is given")
+        }
+        (Family::ChaCha20, Call::Look(_)) => Some("the updated IV of ChaCha20 is given"),
+        (Family::ChaCha20Poly1305, _) if !state.is_keyed => {
+            Some("without a key nothing is encrypted")
+        }
+        (Family::ChaCha20Poly1305, Call::Aad(_) | Call::CipherAad(_)) if state.has_data => {
+            Some("associated data after data are refused")
+        }
+        _ => None,
+    }
+}
+
+/// The reason why ours refuses, in just this way, what the default provider of 3.0 lets pass.
+pub fn refusal(
+    family: Family,
+    call: Call,
+    state: State,
+    encrypts: bool,
+    expected: &Seen,
+    found: &Seen,
+) -> Option<&'static str> {
+    let is_chacha = family == Family::ChaCha20Poly1305;
+    // Wrong tags it refuses without a word.
+    if !expected.errors.is_empty() {
+        return None;
+    }
+    let has_passed = match call {
+        Call::Cipher(..) => expected.written >= 0,
+        Call::CipherAad(_) | Call::CipherEnd => expected.done >= 0,
+        _ => expected.done == 1,
+    };
+    let is_refused = |reasons: &[u32]| {
+        let errors: Vec<_> = reasons.iter().map(|reason| (PROV, *reason)).collect();
+        let has_failed = match call {
+            Call::Cipher(..) => found.written == -1,
+            Call::CipherAad(_) | Call::CipherEnd => found.done == -1,
+            _ => found.done == 0,
+        };
+        has_failed && found.errors == errors
+    };
+    let is_untouched = found.output.iter().all(|byte| *byte == 0xaa);
+    match call {
+        Call::Finish | Call::CipherEnd
+            if is_chacha
+                && !encrypts
+                && !state.has_tag
+                && has_passed
+                && is_refused(&[TAG_NOT_SET]) =>
+        {
+            Some("no message opens without a tag")
+        }
+        Call::Update(..) | Call::Cipher(..)
+            if is_chacha
+                && state.has_ended
+                && has_passed
+                && is_untouched
+                && (is_refused(&[CIPHER_OPERATION_FAILED])
+                    || state.has_record && is_refused(&[])) =>
+        {
+            Some("a nonce serves one message")
+        }
+        Call::Aad(_) | Call::CipherAad(_) | Call::Finish | Call::CipherEnd
+            if is_chacha && state.has_ended && is_refused(&[CIPHER_OPERATION_FAILED]) =>
+        {
+            Some("a nonce serves one message")
+        }
+        Call::Cipher(0, _) if is_chacha && state.has_record && has_passed && is_refused(&[]) => {
+            Some("no record is empty")
+        }
+        Call::Ctrl(ctrl::AEAD_GET_TAG, ..) if encrypts && !state.has_sealed_tag => {
+            let reason = if is_chacha { TAG_NOT_SET } else { INVALID_TAG };
+            (has_passed && is_refused(&[reason])).then_some("a message under way has no tag")
+        }
+        Call::Get(key, ..) if key == c"tag" && encrypts && !state.has_sealed_tag => {
+            let reason = if is_chacha { TAG_NOT_SET } else { INVALID_TAG };
+            (has_passed && is_refused(&[reason])).then_some("a message under way has no tag")
+        }
+        _ => None,
+    }
+}
+
+/// ERR_LIB_PROV and its reasons.
+const PROV: u32 = 57;
+const CIPHER_OPERATION_FAILED: u32 = 102;
+const INVALID_TAG: u32 = 110;
+const TAG_NOT_SET: u32 = 119;

@@ -1,0 +1,154 @@
+//! Sequences of calls, made of bytes, on the default provider and on ours at once. After each call
+//! everything that can be seen must be the same: what was returned, written and raised.
+
+mod call;
+mod dice;
+mod meant;
+mod seen;
+mod side;
+mod state;
+
+use std::fmt;
+
+use self::call::{Call, Family};
+use self::dice::Dice;
+use self::seen::Seen;
+use self::side::Side;
+use self::state::State;
+use super::{Cipher, Context, libcrypto};
+
+/// The same algorithm twice.
+pub struct Algorithm {
+    name: String,
+    family: Family,
+    default: Cipher,
+    ours: Cipher,
+}
+
+/// How a script ended.
+pub enum End {
+    /// So many calls.
+    Done(usize),
+    /// At a difference that is meant.
+    Excused(usize, &'static str),
+}
+
+/// The first call that differs, with all before it.
+pub struct Difference {
+    pub name: String,
+    pub calls: Vec<Call>,
+    pub expected: Seen,
+    pub found: Seen,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}:", self.name)?;
+        for call in &self.calls {
+            writeln!(f, "    {call:?}")?;
+        }
+        writeln!(f, "  default {:?}", self.expected)?;
+        write!(f, "  oarlock {:?}", self.found)
+    }
+}
+
+impl Algorithm {
+    /// Ours with long requests in stripes where `has_stripes`.
+    pub fn new(name: &str, has_stripes: bool) -> Self {
+        Self {
+            name: name.to_owned(),
+            family: Family::of(name),
+            default: libcrypto().fetch(name, "default"),
+            ours: libcrypto().fetch_as(name, "oarlock", has_stripes),
+        }
+    }
+
+    /// Does what `script` says, to its end, or to the first difference.
+    pub fn run(&self, script: &[u8]) -> Result<End, Box<Difference>> {
+        let family = self.family;
+        let mut dice = Dice(script);
+        let mut pairs = vec![Pair {
+            default: self.default.context(),
+            ours: self.ours.context(),
+            state: State::default(),
+        }];
+        let mut at = 0;
+        let mut calls = Vec::new();
+        // Most begin with a key and an IV.
+        let mut next = (dice.below(8) > 0).then(|| Call::Init {
+            has_cipher: false,
+            key: Some(0),
+            iv: (dice.below(8) > 0).then(|| dice.iv()),
+            encrypts: dice.below(2) as i32,
+        });
+        while !dice.0.is_empty() {
+            let call = next.take().unwrap_or_else(|| dice.call(family));
+            if let Call::Turn(to) = call {
+                at = to % pairs.len();
+                continue;
+            }
+            if meant::is_undefined(call, pairs[at].state, pairs[at].default.numbers()[1]) {
+                continue;
+            }
+            calls.push(call);
+            if let Call::Copy = call {
+                let pair = &pairs[at];
+                let ((default, one), (ours, other)) = (pair.default.copy(), pair.ours.copy());
+                assert_eq!((one, other), (1, 1), "a copy");
+                let state = pair.state;
+                pairs.push(Pair {
+                    default,
+                    ours,
+                    state,
+                });
+                continue;
+            }
+            let pair = &mut pairs[at];
+            let encrypts = pair.default.numbers()[5] == 1;
+            let num = pair.default.numbers()[4];
+            let ends = meant::is_random(family, call, pair.state, encrypts);
+            if let Some(reason) = ends.or_else(|| meant::parts(family, call, pair.state)) {
+                return Ok(End::Excused(calls.len(), reason));
+            }
+            let expected = self.side(pair, true).make(call, pair.state);
+            let found = self.side(pair, false).make(call, pair.state);
+            if expected != found {
+                let excuse = meant::excuse(family, call, pair.state, num, encrypts).or_else(|| {
+                    meant::refusal(family, call, pair.state, encrypts, &expected, &found)
+                });
+                return match excuse {
+                    Some(reason) => Ok(End::Excused(calls.len(), reason)),
+                    None => Err(Box::new(Difference {
+                        name: self.name.clone(),
+                        calls,
+                        expected,
+                        found,
+                    })),
+                };
+            }
+            let encrypts = pair.default.numbers()[5] == 1;
+            pair.state.note(family, call, &expected, encrypts);
+        }
+        Ok(End::Done(calls.len()))
+    }
+
+    fn side<'a>(&'a self, pair: &'a Pair, is_default: bool) -> Side<'a> {
+        let (cipher, context) = match is_default {
+            true => (&self.default, &pair.default),
+            false => (&self.ours, &pair.ours),
+        };
+        Side {
+            family: self.family,
+            cipher,
+            context,
+            is_default,
+        }
+    }
+}
+
+/// Two contexts that have seen the same.
+struct Pair {
+    default: Context,
+    ours: Context,
+    state: State,
+}

@@ -1,0 +1,192 @@
+//! One record: its lines arranged as tables and targets.
+
+use std::fmt::Write as _;
+
+use super::class::class_of;
+use super::line::{Line, Machine, Outcome};
+use super::table::Table;
+use super::text::figure;
+use crate::tool::Result;
+
+/// One file.
+pub struct Record {
+    /// From the root of the repository.
+    pub path: String,
+    pub class: &'static str,
+    cpu: String,
+    cores: usize,
+    kernel: String,
+    pub date: String,
+    /// Of all runs, each once.
+    versions: Vec<String>,
+    tables: Vec<Table>,
+    targets: Vec<Target>,
+}
+
+impl Record {
+    pub fn parse(path: &str, text: &str) -> Result<Self> {
+        let mut lines = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let line: Line = serde_json::from_str(line)
+                .map_err(|_| format!("{path}:{}: not a line of a record", number + 1))?;
+            lines.push(line);
+        }
+        let Some(Line::Machine(machine)) = lines.first() else {
+            return Err(format!("{path}: does not begin with the machine"));
+        };
+        let machines = lines.iter().filter_map(|line| match line {
+            Line::Machine(machine) => Some(machine),
+            _ => None,
+        });
+        let features = machines.clone().filter_map(Machine::features);
+        let features = features.max_by_key(|features| features.split(' ').count());
+        let features = features.ok_or_else(|| {
+            format!("{path}: no run names the features of the CPU: record a case of the harness")
+        })?;
+        let mut record = Self {
+            path: path.to_owned(),
+            class: class_of(features),
+            cpu: machine.cpu.clone(),
+            cores: machine.cores,
+            kernel: machine.kernel.clone(),
+            date: machine.date.clone(),
+            versions: Vec::new(),
+            tables: Vec::new(),
+            targets: Vec::new(),
+        };
+        for version in machines.flat_map(|machine| &machine.versions) {
+            if !record.versions.contains(version) {
+                record.versions.push(version.clone());
+            }
+        }
+        record.add(&lines, features);
+        Ok(record)
+    }
+
+    /// Arranges `lines`, of which those of a machine begin a run. `features` are those that the CPU
+    /// has when none is hidden.
+    fn add(&mut self, lines: &[Line], features: &str) {
+        let mut hidden = String::new();
+        // Peers have one thread whatever Oarlock has, whose line comes first.
+        let mut threads = 1;
+        for line in lines {
+            match line {
+                Line::Machine(machine) => {
+                    let run = machine.features().unwrap_or(features);
+                    hidden = match run == features {
+                        true => String::new(),
+                        false => format!(", with {run} alone"),
+                    };
+                }
+                Line::Rate(rate) => {
+                    if rate.implementation == OARLOCK {
+                        threads = rate.at.threads;
+                    }
+                    let title = rate.at.title(&rate.unit, threads, &hidden);
+                    let point = rate.at.point();
+                    self.table(title).rate(point, rate);
+                }
+                Line::Ratio(ratio) => {
+                    let ending = ratio.at.title("", threads, &hidden);
+                    let point = ratio.at.point();
+                    let mut tables = self.tables.iter_mut();
+                    let table = tables.find(|table| {
+                        let is_beside = table.title.ends_with(&ending);
+                        is_beside && table.has_row(&point)
+                    });
+                    if let Some(table) = table {
+                        table.ratio(point, ratio);
+                    }
+                }
+                Line::Outcome(outcome) => self.outcome(outcome),
+            }
+        }
+    }
+
+    fn table(&mut self, title: String) -> &mut Table {
+        let tables = &mut self.tables;
+        let at = tables.iter().position(|table| table.title == title);
+        let at = at.unwrap_or_else(|| {
+            tables.push(Table::new(title));
+            tables.len() - 1
+        });
+        &mut tables[at]
+    }
+
+    fn outcome(&mut self, outcome: &Outcome) {
+        let verdict = match outcome.measured {
+            Some(measured) => figure(measured) + &outcome.note,
+            None => format!("not measured: {}", outcome.note),
+        };
+        let targets = &mut self.targets;
+        match targets.iter_mut().find(|one| one.name == outcome.target) {
+            Some(target) => {
+                target.required = outcome.required;
+                target.measured.push(verdict);
+                target.met = outcome.met;
+            }
+            None => targets.push(Target {
+                name: outcome.target.clone(),
+                required: outcome.required,
+                measured: vec![verdict],
+                met: outcome.met,
+            }),
+        }
+    }
+
+    pub fn write(&self, out: &mut String) {
+        let Self {
+            path,
+            cpu,
+            cores,
+            kernel,
+            date,
+            ..
+        } = self;
+        let versions = self.versions.join("; ");
+        let _ = writeln!(out, "### {cpu}, {cores} cores, {date}\n");
+        let _ = writeln!(
+            out,
+            "[Record](../{path}). Linux {kernel}. Measured: {versions}.\n"
+        );
+        for table in &self.tables {
+            table.write(out);
+        }
+        if !self.targets.is_empty() {
+            out.push_str(TARGETS);
+            for target in &self.targets {
+                target.write(out);
+            }
+            out.push('\n');
+        }
+    }
+}
+
+/// A promise of the project's to itself, and what came of it in each run.
+struct Target {
+    name: String,
+    required: f64,
+    measured: Vec<String>,
+    /// In the last run.
+    met: bool,
+}
+
+impl Target {
+    fn write(&self, out: &mut String) {
+        let met = if self.met { "yes" } else { "**no**" };
+        let Self { name, required, .. } = self;
+        let required = figure(*required);
+        let measured = self.measured.join(", then ");
+        let _ = writeln!(out, "| {name} | {required} | {measured} | {met} |");
+    }
+}
+
+const OARLOCK: &str = "oarlock";
+const TARGETS: &str = "\
+#### Targets
+
+What the project requires of itself, and the ratio that each run of the targets reached.
+
+| target | required | measured | met |
+|---|--:|--:|---|
+";
