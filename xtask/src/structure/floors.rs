@@ -1,4 +1,4 @@
-//! The rooms of each crate, floor by floor, and how much is not in order yet.
+//! The rooms of each crate, floor by floor.
 
 /// The rooms of a target, from the top floor to the bottom. A room is a module and all below it;
 /// `device::software` is a room of its own beside `device` where both have a line. A room uses
@@ -159,9 +159,3 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
         ],
     ),
 ];
-
-/// Targets that are not in order yet: how many arrows lie on circles, and how many run up.
-///
-/// Both numbers have to be as they are found, so that none grows and each improvement stays. A
-/// target that is in order has no line here.
-pub const KNOWN: &[(&str, usize, usize)] = &[];

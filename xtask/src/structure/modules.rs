@@ -27,38 +27,19 @@ use source::Source;
 /// The floors of one target, from the top.
 type Table = [&'static [&'static str]];
 
-/// What was looked at.
-#[derive(Default)]
-pub struct Seen {
-    pub modules: usize,
-    pub circles: usize,
-}
-
-/// What was looked at, and one line for everything that is not in order.
-pub fn check(metadata: &Metadata) -> Result<(Seen, Vec<String>)> {
+/// The number of modules, and one line for everything that is not in order.
+pub fn check(metadata: &Metadata) -> Result<(usize, Vec<String>)> {
     let graphs = load(metadata)?;
-    let mut seen = Seen::default();
-    let mut findings = Vec::new();
-    for graph in &graphs {
-        seen.modules += graph.source.files.len();
-        seen.circles += graph.circles.len();
-        let (_, tangled, up) = floors::KNOWN
-            .iter()
-            .find(|(name, ..)| *name == graph.name)
-            .copied()
-            .unwrap_or(("", 0, 0));
-        findings.extend(graph.judge((tangled, up)));
-    }
-    let tables = floors::FLOORS.iter().map(|(name, _)| ("FLOORS", *name));
-    let known = floors::KNOWN.iter().map(|(name, ..)| ("KNOWN", *name));
-    for (table, name) in tables.chain(known) {
-        if !graphs.iter().any(|graph| graph.name == name) {
+    let mut findings: Vec<String> = graphs.iter().flat_map(Graph::judge).collect();
+    for (name, _) in floors::FLOORS {
+        if !graphs.iter().any(|graph| graph.name == *name) {
             findings.push(format!(
-                "{PLACE}: {table} names {name:?}, which is no library and no program – remove it"
+                "{PLACE}: FLOORS names {name:?}, which is no library and no program – remove it"
             ));
         }
     }
-    Ok((seen, findings))
+    let modules = graphs.iter().map(|graph| graph.source.files.len()).sum();
+    Ok((modules, findings))
 }
 
 /// Prints rooms, arrows and circles of the packages named, or of all.
@@ -232,9 +213,8 @@ impl Graph {
         }
     }
 
-    /// One line for everything that is not in order, where as many arrows on circles and as many
-    /// arrows up are known as `known` says.
-    fn judge(&self, known: (usize, usize)) -> Vec<String> {
+    /// One line for everything that is not in order.
+    fn judge(&self) -> Vec<String> {
         let mut findings = Vec::new();
         for line in &self.empty_rooms {
             findings.push(format!(
@@ -253,38 +233,8 @@ impl Graph {
                 }
             }
         }
-        let up: Vec<(usize, usize)> = self.up().collect();
-        let tangled = self.tangled();
-        let name = &self.name;
-        if (tangled, up.len()) == known {
-            return findings;
-        }
-        if tangled <= known.0 && up.len() <= known.1 {
-            let now = if tangled + up.len() == 0 {
-                "remove its line from".to_owned()
-            } else {
-                format!("write (\"{name}\", {tangled}, {}) into", up.len())
-            };
-            findings.push(format!(
-                "{PLACE}: {name} has {tangled} arrows on circles and {} up, less than the {} and {} \
-                 that are known – {now} KNOWN",
-                up.len(),
-                known.0,
-                known.1
-            ));
-            return findings;
-        }
         findings.extend(self.circles.iter().map(|circle| self.say_circle(circle)));
-        findings.extend(up.into_iter().map(|arrow| self.say_up(arrow)));
-        if known != (0, 0) {
-            findings.push(format!(
-                "{PLACE}: {name} has {tangled} arrows on circles and {} up, where {} and {} are known \
-                 – take the new ones back: `cargo xtask structure --modules {name}` shows all",
-                self.up().count(),
-                known.0,
-                known.1
-            ));
-        }
+        findings.extend(self.up().map(|arrow| self.say_up(arrow)));
         findings
     }
 
