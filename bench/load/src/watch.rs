@@ -33,15 +33,18 @@ pub(crate) fn held(pid: u32) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Instant;
+    use oarlock_testing::until;
 
     #[test]
     fn this_process_takes_time_and_room() {
         let pid = std::process::id();
-        let (before, began) = (cpu_seconds(pid).unwrap(), Instant::now());
-        while cpu_seconds(pid).unwrap() - before < 0.05 {
-            assert!(began.elapsed().as_secs() < 60);
-        }
+        let mut least = f64::MAX;
+        until("ten milliseconds of CPU time", || {
+            let now = cpu_seconds(pid).unwrap();
+            // It falls when a thread of another test ends.
+            least = least.min(now);
+            now > least + 0.01
+        });
         let (bytes, descriptors) = held(pid);
         assert!(bytes > 1 << 20 && descriptors >= 3, "{bytes} {descriptors}");
         assert_eq!(held(u32::MAX), (0, 0));

@@ -268,6 +268,7 @@ const ENDS: usize = 1 << 15;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::{Arc, Mutex};
 
     #[test]
     fn what_lies_across_the_edges_of_the_clock_counts_in_part() {
@@ -297,65 +298,124 @@ mod tests {
         assert_eq!(sample.latencies, counted);
     }
 
-    /// Takes a millisecond for whatever waits, and sleeps meanwhile; answers with the number.
-    struct Sleeper {
-        waiting: Vec<usize>,
-        most: usize,
-        wrong: Option<usize>,
-    }
-
-    impl PublicKey for Sleeper {
-        fn submit(&mut self, request: usize) {
-            self.waiting.push(request);
-        }
-
-        fn finish(&mut self, results: &mut Results) {
-            std::thread::sleep(Duration::from_millis(1));
-            let group = self.most.min(self.waiting.len());
-            for request in self.waiting.drain(..group) {
-                let is_wrong = self.wrong == Some(request);
-                results.done(request, 1)[0] = request as u8 ^ u8::from(is_wrong);
-            }
-        }
-
-        fn abandon(&mut self) {
-            self.waiting.clear();
-        }
-    }
-
-    fn sleeper(most: usize, depth: usize, wrong: Option<usize>) -> Loop {
-        let subject = Sleeper {
-            waiting: Vec::new(),
-            most,
-            wrong,
-        };
-        Loop::new(Box::new(subject), depth, 16, 0)
-    }
-
+    /// Latencies are compared with the times of the calls, so that it does not matter how long those
+    /// take. A request is in the queue at least from its submission to the end of its group, and at
+    /// most from the end of the group before it was submitted to the call after its own group.
     #[test]
     fn depth_is_kept_and_latency_is_the_time_in_the_queue() {
-        let length = Duration::from_millis(40);
-        let mut one_by_one = sleeper(1, 4, None);
-        let mut in_groups = sleeper(4, 4, None);
-        let alone = sample(std::slice::from_mut(&mut one_by_one), length).unwrap();
-        let groups = sample(std::slice::from_mut(&mut in_groups), length).unwrap();
-        // A sleep is never shorter than asked for, and may be longer.
-        let (alone, groups) = (&alone[0], &groups[0]);
-        assert!(alone.per_second <= 1000.0 && groups.per_second <= 4000.0);
-        assert!(groups.per_second > alone.per_second);
-        let four = Duration::from_millis(4);
-        assert!(alone.latencies.iter().all(|one| *one >= four));
-        assert!(groups.latencies.iter().any(|one| *one < four));
+        for (most, depth) in [(1, 4), (4, 4), (3, 5), (8, 2)] {
+            let (mut one, events) = recorded(most, depth, None);
+            let [sample] = &sample(std::slice::from_mut(&mut one), LENGTH).unwrap()[..] else {
+                panic!("one loop has one sample");
+            };
+            let events = events.lock().unwrap();
+            let (mut submitted, mut made_room) = (VecDeque::new(), None);
+            let mut bounds = Vec::new();
+            for (number, (at, event)) in events.iter().enumerate() {
+                match event {
+                    Event::Submit => submitted.push_back((*at, made_room)),
+                    Event::Finish(group) => {
+                        assert_eq!(submitted.len(), depth);
+                        let (after, _) = events[number + 1];
+                        for (entered, made_room) in submitted.drain(..group) {
+                            let at_most = made_room.map(|room| after - room);
+                            bounds.push((*at - entered, at_most));
+                        }
+                        made_room = Some(*at);
+                    }
+                    Event::Abandon => submitted.clear(),
+                }
+            }
+            let group = most.min(depth);
+            let counted = bounds.split_off(depth.next_multiple_of(group));
+            assert_eq!(
+                sample.latencies.len(),
+                counted.len(),
+                "all after the warm-up"
+            );
+            for (latency, (at_least, at_most)) in sample.latencies.iter().zip(counted) {
+                assert!((at_least..=at_most.unwrap()).contains(latency));
+            }
+            // Of the first group and of the last a part counts.
+            let count = sample.per_second * LENGTH.as_secs_f64();
+            let all = sample.latencies.len() as f64;
+            let parts = 2.0 * group as f64;
+            assert!(
+                (all - parts - 1e-6..=all + 1e-6).contains(&count),
+                "{count} of {all}"
+            );
+        }
     }
 
     #[test]
     fn answers_are_each_request_once_and_a_wrong_one_is_found() {
         let right: Vec<_> = (0..16).map(|number| vec![number]).collect();
-        assert_eq!(sleeper(3, 5, None).answers(), right);
-        assert_eq!(sleeper(1, 64, None).answers(), right);
-        let mut wrong = sleeper(8, 8, Some(11));
+        assert_eq!(recorded(3, 5, None).0.answers(), right);
+        assert_eq!(recorded(1, 64, None).0.answers(), right);
+        let (mut wrong, _) = recorded(8, 8, Some(11));
         assert_ne!(wrong.answers(), right);
-        sample(std::slice::from_mut(&mut wrong), Duration::from_millis(20)).unwrap();
+        sample(std::slice::from_mut(&mut wrong), LENGTH).unwrap();
         assert_eq!(wrong.results.first_wrong(&right), Some(11));
     }
+
+    fn recorded(most: usize, depth: usize, wrong: Option<usize>) -> (Loop, Events) {
+        let events = Events::default();
+        let subject = Recorder {
+            waiting: VecDeque::new(),
+            most,
+            wrong,
+            events: Arc::clone(&events),
+        };
+        (Loop::new(Box::new(subject), depth, 16, 0), events)
+    }
+
+    /// Does up to `most` requests at once; answers with the number, and notes when it was called.
+    struct Recorder {
+        waiting: VecDeque<usize>,
+        most: usize,
+        wrong: Option<usize>,
+        events: Events,
+    }
+
+    type Events = Arc<Mutex<Vec<(Instant, Event)>>>;
+
+    enum Event {
+        Submit,
+        /// At its end, of so many.
+        Finish(usize),
+        Abandon,
+    }
+
+    impl PublicKey for Recorder {
+        fn submit(&mut self, request: usize) {
+            self.note(Event::Submit);
+            self.waiting.push_back(request);
+        }
+
+        fn finish(&mut self, results: &mut Results) {
+            let group = self.most.min(self.waiting.len());
+            for request in self.waiting.drain(..group) {
+                let is_wrong = self.wrong == Some(request);
+                results.done(request, 1)[0] = request as u8 ^ u8::from(is_wrong);
+            }
+            // No group takes no time, however coarse the machine's clock is.
+            let began = Instant::now();
+            while Instant::now() == began {}
+            self.note(Event::Finish(group));
+        }
+
+        fn abandon(&mut self) {
+            self.note(Event::Abandon);
+            self.waiting.clear();
+        }
+    }
+
+    impl Recorder {
+        fn note(&self, event: Event) {
+            self.events.lock().unwrap().push((Instant::now(), event));
+        }
+    }
+
+    /// However short, a group ends after it.
+    const LENGTH: Duration = Duration::from_millis(1);
 }

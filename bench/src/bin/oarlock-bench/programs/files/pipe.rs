@@ -148,6 +148,7 @@ const TOOLS: &[Tool] = &[Tool::Oarlock, Tool::Cat, Tool::Age, Tool::Rage];
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::child::{BUSY, BUSY_SECONDS_MIN};
 
     fn sh(script: &str) -> Command {
         let mut command = Command::new("sh");
@@ -162,12 +163,13 @@ mod tests {
             Log::at(&folder.path().join("log")),
             folder.path().join("out"),
         );
-        let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; tr a-z A-Z";
+        let busy = |script| sh(&format!("{BUSY}; {script}"));
         let sink = File::create(&out).unwrap();
-        let taken = line(&log, vec![sh("echo oar"), sh(busy)], sh("cat"), sink).unwrap();
+        let stages = vec![busy("echo oar"), busy("tr a-z A-Z")];
+        let taken = line(&log, stages, busy("cat"), sink).unwrap();
         assert_eq!(std::fs::read_to_string(&out).unwrap(), "OAR\n");
         assert!(
-            taken.cpu_seconds > 0.005 && taken.resident_bytes > 0,
+            taken.cpu_seconds >= 3.0 * BUSY_SECONDS_MIN && taken.resident_bytes > 0,
             "{taken:?}"
         );
     }

