@@ -8,7 +8,8 @@ use std::process::{Child, Command, Stdio};
 use oarlock_testing::{names, noise};
 use rustix::process::Signal;
 
-use crate::common::age::{CHUNK_BYTES, Home, SEALED_CHUNK_BYTES, on_a_terminal, succeeded};
+use crate::common::age::{CHUNK_BYTES, Home, SEALED_CHUNK_BYTES, succeeded};
+use crate::common::terminal::{on_a_terminal, typing};
 use crate::common::{
     SmallDisk, assert_fails, endless, ends_soon, oarlock, read_soon, run, signal, stderr,
     until_at_work, until_full, until_taken,
@@ -156,10 +157,10 @@ fn headers_that_are_none_are_refused_at_once() {
         home.write("file", &scrypt(work));
         let ours = oarlock().get_program().to_owned();
         let script = format!("{} decrypt file", ours.display());
-        let (succeeded, shown) = on_a_terminal(home.folder(), &script, "x");
+        let (status, shown) = on_a_terminal(home.folder(), &script, typing(&["x"]));
         let said = shown.lines().last().unwrap();
         assert!(
-            !succeeded && said.starts_with("oarlock: file: "),
+            !status.success() && said.starts_with("oarlock: file: "),
             "{work}: {shown}"
         );
     }

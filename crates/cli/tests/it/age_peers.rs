@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 
 use oarlock_testing::noise;
 
-use crate::common::age::{Home, age, on_a_terminal, rage, succeeded};
+use crate::common::age::{Home, age, rage, succeeded};
+use crate::common::terminal::{on_a_terminal, typing};
 use crate::common::{oarlock, stderr};
 
 /// Around a chunk of 64 KiB, and more than all threads have buffers for.
@@ -162,8 +163,9 @@ fn passphrases_are_those_of(peer: &Command) {
     let plain = noise(65_537);
     home.write("plain", &plain);
     let run = |script: &str| {
-        let (succeeded, shown) = on_a_terminal(home.folder(), script, "correct horse battery");
-        assert!(succeeded, "{script}: {shown}");
+        let typed = typing(&["correct horse battery"]);
+        let (status, shown) = on_a_terminal(home.folder(), script, typed);
+        assert!(status.success(), "{script}: {shown}");
         assert!(!shown.contains("battery"), "{shown}");
     };
     let oarlock = oarlock();
@@ -176,8 +178,8 @@ fn passphrases_are_those_of(peer: &Command) {
     assert!(home.read("opened") == plain, "the peer writes");
 
     let script = format!("{ours} decrypt -o wrong sealed");
-    let (succeeded, shown) = on_a_terminal(home.folder(), &script, "incorrect horse");
-    assert!(!succeeded && !home.path("wrong").exists());
+    let (status, shown) = on_a_terminal(home.folder(), &script, typing(&["incorrect horse"]));
+    assert!(!status.success() && !home.path("wrong").exists());
     let said = shown.lines().last().unwrap();
     assert!(
         said.starts_with("oarlock: sealed: it was encrypted with another"),

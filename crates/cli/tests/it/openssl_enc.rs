@@ -7,9 +7,10 @@ use std::process::{Command, Output, Stdio};
 use oarlock_testing::{names, noise};
 use rustix::process::Signal;
 
+use crate::common::terminal::{on_a_terminal, typing};
 use crate::common::{
-    IV, KEY, SmallDisk, assert_fails, assert_one_line, endless, ends_soon, has_script, oarlock,
-    run, signal, stderr, until_at_work,
+    IV, KEY, SmallDisk, assert_fails, assert_one_line, endless, ends_soon, oarlock, run, signal,
+    stderr, until_at_work,
 };
 
 const CIPHERS: [(&str, usize); 7] = [
@@ -254,21 +255,8 @@ fn the_passphrase_comes_from_where_it_is_said_to() {
     assert_fails(&result, 2, &["--pass", "--key"]);
 }
 
-/// Runs a shell command on a terminal of its own on which `typed` is typed.
-fn on_a_terminal(script: &str, typed: &str) -> Output {
-    let mut command = Command::new("script");
-    command.args(["-qec", script, "/dev/null"]);
-    command.env("OARLOCK", env!("CARGO_BIN_EXE_oarlock"));
-    // Not one that would ask elsewhere.
-    command.env("PINENTRY_PROGRAM", "/nonexistent");
-    run(&mut command, typed.as_bytes())
-}
-
 #[test]
 fn the_passphrase_is_asked_for_on_a_terminal() {
-    if !has_script() {
-        return;
-    }
     let directory = tempfile::tempdir().unwrap();
     let (plain, salted) = (directory.path().join("in"), directory.path().join("out"));
     fs::write(&plain, "data").unwrap();
@@ -277,8 +265,9 @@ fn the_passphrase_is_asked_for_on_a_terminal() {
         plain.display(),
         salted.display()
     );
-    let result = on_a_terminal(&enc, &format!("{PASSPHRASE}\n{PASSPHRASE}\n"));
-    assert!(result.status.success(), "{result:?}");
+    let ask = |script: &str, typed: &[&str]| on_a_terminal(directory.path(), script, typing(typed));
+    let (status, shown) = ask(&enc, &[PASSPHRASE, PASSPHRASE]);
+    assert!(status.success(), "{shown}");
     let file = fs::read(&salted).unwrap();
     assert_eq!(theirs("aes-256-cbc", &DECRYPT, &file), b"data");
 
@@ -288,13 +277,13 @@ fn the_passphrase_is_asked_for_on_a_terminal() {
         plain.display()
     );
     fs::remove_file(&plain).unwrap();
-    let result = on_a_terminal(&dec, &format!("{PASSPHRASE}\n"));
-    assert!(result.status.success(), "{result:?}");
+    let (status, shown) = ask(&dec, &[PASSPHRASE]);
+    assert!(status.success(), "{shown}");
     assert_eq!(fs::read(&plain).unwrap(), b"data");
 
     fs::remove_file(&salted).unwrap();
-    let result = on_a_terminal(&enc, &format!("{PASSPHRASE}\nanother\n"));
-    assert_eq!(result.status.code(), Some(1), "{result:?}");
+    let (status, shown) = ask(&enc, &[PASSPHRASE, "another"]);
+    assert_eq!(status.code(), Some(1), "{shown}");
     assert_eq!(names(directory.path()), ["in"]);
 }
 

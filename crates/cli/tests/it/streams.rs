@@ -7,9 +7,10 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use oarlock_testing::{lossy, noise};
+use oarlock_testing::noise;
 
-use crate::common::{IV, KEY, enc, has_script, openssl, read_soon, run, stderr};
+use crate::common::terminal::on_a_terminal;
+use crate::common::{IV, KEY, enc, openssl, read_soon, run, stderr};
 
 #[test]
 fn a_few_bytes_come_out_as_soon_as_they_went_in() {
@@ -101,56 +102,31 @@ fn a_named_pipe_and_the_name_of_standard_output_are_written_directly() {
     assert!(result.stdout == expected);
 }
 
-/// Runs a shell command on a terminal of its own and returns what that shows.
-fn on_a_terminal(script: &str) -> String {
-    let output = script_command(script).output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    lossy(&output.stdout)
-}
-
-/// The same; makes the file `seen` as soon as the terminal shows `part`.
-fn on_a_terminal_until(script: &str, part: &str, seen: &Path) -> String {
-    let mut child = script_command(script)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdout = child.stdout.take().unwrap();
-    let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
-    loop {
-        match stdout.read(&mut buffer).unwrap() {
-            0 => break,
-            bytes => shown.extend_from_slice(&buffer[..bytes]),
-        }
-        if !seen.exists() && lossy(&shown).contains(part) {
-            fs::write(seen, "").unwrap();
-        }
-    }
-    assert!(child.wait().unwrap().success());
-    lossy(&shown)
-}
-
-fn script_command(script: &str) -> Command {
-    let mut command = Command::new("script");
-    command
-        .args(["-qec", script, "/dev/null"])
-        .env("OARLOCK", env!("CARGO_BIN_EXE_oarlock"))
-        .stdin(Stdio::null());
-    command
-}
-
 #[test]
 fn the_bar_is_for_terminals() {
-    if !has_script() {
-        return;
-    }
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("in");
     fs::write(&file, noise(20 << 20)).unwrap();
     let enc = format!("$OARLOCK enc --cipher aes-256-ctr -K {KEY} --iv {IV}");
+    // Makes the file `seen` as soon as the terminal shows `part`.
+    let until_seen = |script: &str, part: &str, seen: &Path| {
+        let (status, shown) = on_a_terminal(directory.path(), script, |_, shown| {
+            if !seen.exists() && shown.contains(part) {
+                fs::write(seen, "").unwrap();
+            }
+        });
+        assert!(status.success(), "{shown}");
+        shown
+    };
+    let without_bar = |script: &str| {
+        let (status, shown) = on_a_terminal(directory.path(), script, |_, _| {});
+        assert!(status.success(), "{shown}");
+        shown
+    };
 
     // The reader takes little at a time until the bar is seen.
     let seen = directory.path().join("seen");
-    let shown = on_a_terminal_until(
+    let shown = until_seen(
         &format!(
             "{enc} {} | (while [ ! -e {} ] && [ $(head -c 100000 | wc -c) != 0 ]; \
              do sleep 0.05; done; cat > /dev/null)",
@@ -166,7 +142,7 @@ fn the_bar_is_for_terminals() {
 
     // An input that comes slowly until the bar is seen.
     let seen = directory.path().join("seen-again");
-    let shown = on_a_terminal_until(
+    let shown = until_seen(
         &format!(
             "(for i in $(seq 600); do [ -e {} ] && break; head -c 100000 /dev/zero; \
              sleep 0.1; done) | {enc} > /dev/null",
@@ -178,8 +154,8 @@ fn the_bar_is_for_terminals() {
     assert!(shown.contains("iB/s"), "{shown:?}");
 
     let slowly = "(for i in 1 2 3 4 5; do head -c 100000 /dev/zero; sleep 0.15; done)";
-    let shown = on_a_terminal(&format!("{slowly} | {enc} --progress never > /dev/null"));
+    let shown = without_bar(&format!("{slowly} | {enc} --progress never > /dev/null"));
     assert_eq!(shown, "");
-    let shown = on_a_terminal(&format!("{slowly} | {enc} 2>&1 >/dev/null | cat"));
+    let shown = without_bar(&format!("{slowly} | {enc} 2>&1 >/dev/null | cat"));
     assert_eq!(shown, "", "stderr is a pipe");
 }

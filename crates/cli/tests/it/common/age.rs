@@ -1,13 +1,11 @@
 //! What the tests of age files share: a folder with keys, and the real age and rage.
 
-use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
+use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use oarlock_testing::skip;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use super::{oarlock, stderr};
 
@@ -112,50 +110,4 @@ pub fn succeeded(command: &mut Command) -> Output {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", stderr(&output));
     output
-}
-
-/// Runs `script` in a shell on a terminal of its own, at which `typed` is typed each time that a
-/// passphrase is asked for. Returns whether it succeeded, and what was shown.
-pub fn on_a_terminal(folder: &Path, script: &str, typed: &str) -> (bool, String) {
-    // Closed in what other tests start meanwhile.
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let terminal = openpt(flags).unwrap();
-    grantpt(&terminal).unwrap();
-    unlockpt(&terminal).unwrap();
-    let name = ptsname(&terminal, Vec::new()).unwrap();
-    let theirs = fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(name.to_str().unwrap())
-        .unwrap();
-    let mut child = Command::new("setsid")
-        .args(["--ctty", "--wait", "sh", "-c", script])
-        .current_dir(folder)
-        // Else the `age` crate takes what this machine has to ask with.
-        .env("PINENTRY_PROGRAM", "/nonexistent")
-        .stdin(theirs.try_clone().unwrap())
-        .stdout(theirs.try_clone().unwrap())
-        .stderr(theirs)
-        .spawn()
-        .unwrap();
-    let mut terminal = File::from(terminal);
-    let (mut shown, mut answered) = (Vec::new(), 0);
-    let mut buffer = [0; 4096];
-    // It ends with EIO when the last of them has closed it.
-    while let Ok(bytes @ 1..) = terminal.read(&mut buffer) {
-        shown.extend(&buffer[..bytes]);
-        let asked = String::from_utf8_lossy(&shown[answered..]).to_lowercase();
-        if asked.contains("passphrase") && asked.trim_end().ends_with(':') {
-            answered = shown.len();
-            // It is asked first, and then what is typed is hidden.
-            super::until("a terminal that shows nothing", || {
-                let modes = rustix::termios::tcgetattr(&terminal).unwrap().local_modes;
-                !modes.contains(rustix::termios::LocalModes::ECHO)
-            });
-            terminal.write_all(typed.as_bytes()).unwrap();
-            terminal.write_all(b"\n").unwrap();
-        }
-    }
-    let shown = String::from_utf8_lossy(&shown).into_owned();
-    (child.wait().unwrap().success(), shown)
 }

@@ -1,6 +1,7 @@
 //! What the tests share: the real command, the real openssl, and inputs.
 
 pub mod age;
+pub mod terminal;
 
 use std::fs;
 use std::io::{Read, Write as _};
@@ -220,13 +221,4 @@ pub fn ends_soon(mut child: Child) -> Output {
         stdout: Vec::new(),
         stderr: text,
     }
-}
-
-/// Whether there is `script`, which gives a program a terminal; where not, the test is skipped.
-pub fn has_script() -> bool {
-    let has_script = Command::new("script").arg("--version").output().is_ok();
-    if !has_script {
-        skip("`script` (util-linux) is not installed");
-    }
-    has_script
 }

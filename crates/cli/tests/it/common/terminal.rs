@@ -1,0 +1,69 @@
+//! Commands on a terminal of their own.
+
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+
+use oarlock_testing::{lossy, until};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, tcgetattr};
+
+/// Runs `script` in a shell on a terminal of its own, where `$OARLOCK` is the command under test.
+/// Returns how it ended, and what was shown. `watch` gets the terminal and all that it shows, each
+/// time that this is more.
+pub fn on_a_terminal(
+    folder: &Path,
+    script: &str,
+    mut watch: impl FnMut(&mut File, &str),
+) -> (ExitStatus, String) {
+    // Closed in what other tests start meanwhile.
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let terminal = openpt(flags).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let theirs = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(name.to_str().unwrap())
+        .unwrap();
+    let mut child = Command::new("setsid")
+        .args(["--ctty", "--wait", "sh", "-c", script])
+        .current_dir(folder)
+        .env("OARLOCK", env!("CARGO_BIN_EXE_oarlock"))
+        // Else the `age` crate takes what this machine has to ask with.
+        .env("PINENTRY_PROGRAM", "/nonexistent")
+        .stdin(theirs.try_clone().unwrap())
+        .stdout(theirs.try_clone().unwrap())
+        .stderr(theirs)
+        .spawn()
+        .unwrap();
+    let mut terminal = File::from(terminal);
+    let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
+    // It ends with EIO when the last of them has closed it.
+    while let Ok(bytes @ 1..) = terminal.read(&mut buffer) {
+        shown.extend(&buffer[..bytes]);
+        watch(&mut terminal, &lossy(&shown));
+    }
+    (child.wait().unwrap(), lossy(&shown))
+}
+
+/// Types the passphrases in turn, one each time that one is asked for, and then the last again.
+pub fn typing(passphrases: &[&str]) -> impl FnMut(&mut File, &str) {
+    let (mut number, mut answered) = (0, 0);
+    move |terminal, shown| {
+        let asked = shown[answered..].to_lowercase();
+        if asked.contains("passphrase") && asked.trim_end().ends_with(':') {
+            answered = shown.len();
+            // It is asked first, and then what is typed is hidden.
+            until("a terminal that shows nothing", || {
+                let modes = tcgetattr(&*terminal).unwrap().local_modes;
+                !modes.contains(LocalModes::ECHO)
+            });
+            let typed = passphrases[number.min(passphrases.len() - 1)];
+            terminal.write_all(format!("{typed}\n").as_bytes()).unwrap();
+            number += 1;
+        }
+    }
+}
