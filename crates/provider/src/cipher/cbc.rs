@@ -124,13 +124,18 @@ impl Cipher for Cbc {
         if self.tls_version > 0 {
             return self.record(data);
         }
+        let holds_back = self.direction == Direction::Decrypt && self.has_padding;
         if data.input_bytes == 0 {
-            return Ok(0);
+            // It was held back, and no longer needs to be: padding has been switched off meanwhile.
+            return if self.held_bytes == BLOCK_BYTES && !holds_back {
+                self.late_block(data)
+            } else {
+                Ok(0)
+            };
         }
         if data.input.is_null() || data.output.is_null() {
             return Err(Reason::CipherOperationFailed);
         }
-        let holds_back = self.direction == Direction::Decrypt && self.has_padding;
         if self.held_bytes == 0 && !holds_back && data.input_bytes.is_multiple_of(BLOCK_BYTES) {
             return self.whole_blocks(data);
         }
@@ -284,6 +289,27 @@ impl Cbc {
             self.held_bytes = last_bytes;
         }
         Ok(first + whole)
+    }
+
+    /// The block that is held, without input.
+    #[cold]
+    fn late_block(&mut self, data: Data) -> Result<usize, Reason> {
+        if data.output_bytes < BLOCK_BYTES {
+            return Err(Reason::OutputBufferTooSmall);
+        }
+        if data.output.is_null() {
+            return Err(Reason::CipherOperationFailed);
+        }
+        self.crypt_held()?;
+        // SAFETY: the output has room for a block, and is not ours.
+        unsafe {
+            self.held
+                .as_ptr()
+                .copy_to_nonoverlapping(data.output, BLOCK_BYTES)
+        };
+        self.held.zeroize();
+        self.held_bytes = 0;
+        Ok(BLOCK_BYTES)
     }
 
     /// Whole blocks where one is held back already: what a long message that may be padded comes to.

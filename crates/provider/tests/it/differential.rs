@@ -292,6 +292,29 @@ fn tls_records_of_aeads_are_the_same() {
 
 /// Records of CBC: padding and MAC are put on and taken off as the default provider does.
 #[test]
+fn a_block_held_back_comes_when_padding_is_switched_off() {
+    for name in NAMES.iter().filter(|name| name.ends_with("CBC")) {
+        let [default, ours] = fetched(name).map(|cipher| {
+            let context = cipher.context();
+            let (key, iv) = (noise(5, cipher.key_bytes()), noise(6, 16));
+            assert_eq!(context.init(None, Some(&key), Some(&iv), 0), 1);
+            let (mut output, mut made) = ([0xaa; 96], [0; 3]);
+            let place = output.as_mut_ptr();
+            let input = noise(7, 48);
+            let first = context.update(place, &mut made[0], input.as_ptr(), 48);
+            context.set_padding(0);
+            let place = output[48..].as_mut_ptr();
+            let second = context.update(place, &mut made[1], input.as_ptr(), 0);
+            let place = output[64..].as_mut_ptr();
+            let end = context.finish(place, &mut made[2]);
+            ([first, second, end], made, output, libcrypto().errors())
+        });
+        assert_eq!(ours, default, "{name}");
+        assert_eq!(ours.1, [32, 16, 0], "{name}");
+    }
+}
+
+#[test]
 fn tls_records_of_cbc_are_the_same() {
     let mut good = 0;
     for name in NAMES.iter().filter(|name| name.ends_with("CBC")) {

@@ -27,6 +27,8 @@ pub struct State {
     pub has_ended: bool,
     /// The next data are a TLS record.
     pub has_record: bool,
+    /// A TLS record was announced, and nothing has been done since: data of another length were refused.
+    pub awaits_record: bool,
 }
 
 impl State {
@@ -80,8 +82,8 @@ impl State {
                 self.has_iv = true;
                 self.counts_ivs = true;
             }
-            Call::SetNumber(key, ..) if key == c"tls-version" => {
-                self.has_tls_version |= seen.done == 1;
+            Call::SetNumber(key, _, _, version) if key == c"tls-version" && seen.done == 1 => {
+                self.has_tls_version = version != 0;
             }
             Call::Ctrl(ctrl::GCM_IV_GEN | ctrl::GCM_SET_IV_INV, ..) => self.is_under_way = true,
             Call::Get(key, ..) if key == c"tlsivgen" => self.is_under_way = true,
@@ -101,10 +103,12 @@ impl State {
             Call::Init { key, iv, .. } if key.is_some() || iv.is_some() => {
                 self.has_ended = false;
                 self.has_record = false;
+                self.awaits_record = false;
             }
             Call::Update(bytes, _) | Call::Cipher(bytes, _) if bytes > 0 => {
                 // One that fails may have been of another length than was said, and is still due.
                 let is_record = std::mem::take(&mut self.has_record);
+                self.awaits_record &= !is_done;
                 self.has_ended |= is_record;
                 self.has_sealed_tag = is_record && is_done && encrypts;
             }
@@ -140,5 +144,6 @@ impl State {
     fn note_nonce(&mut self, is_record: bool) {
         self.has_ended = false;
         self.has_record |= is_record;
+        self.awaits_record |= is_record;
     }
 }
