@@ -11,12 +11,12 @@ help:
 	@echo 'make run              build a release, encrypt a file with oarlock and with openssl,'
 	@echo '                      compare bytes and speeds, then a short benchmark'
 	@echo 'make run FILE=PATH    the same with your own file of at least 256 MiB'
-	@echo 'make test             everything CI runs: 15 minutes from nothing, 4 when built'
+	@echo 'make test             everything CI runs: 10 to 15 minutes from nothing, 4 when built'
 	@echo 'make test-long        that, the exchange with rage, more rounds, fuzzing: up to an hour'
 
 run:
 	@scripts/system-packages run
-	@echo 'building the oarlock command: 2 to 3 minutes on two cores the first time, seconds after that'
+	@echo 'building the oarlock command: about 3 minutes on two cores the first time, seconds after that'
 	@cargo build --release --locked --package oarlock-cli
 	@scripts/main-job
 
