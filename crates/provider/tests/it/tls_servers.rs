@@ -109,8 +109,9 @@ fn a_reload_in_the_middle_disturbs_no_transfer() {
     ] {
         let nginx = Nginx::start(Some(&on_server));
         let data = fs::read(nginx.folder.path().join("down")).unwrap();
+        // It listens before it has forked all of them.
+        until("there are workers", || nginx.workers().len() == 3);
         let workers = nginx.workers();
-        assert_eq!(workers.len(), 3);
         assert!(workers.iter().all(|pid| has_loaded(*pid, &module())));
         assert_eq!(threads(nginx.program.pid()), 1, "the master has a helper");
 

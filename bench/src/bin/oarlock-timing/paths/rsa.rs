@@ -280,9 +280,9 @@ impl PrivateOperation for Decryption {
 
 #[cfg(target_arch = "x86_64")]
 fn has_lanes() -> bool {
-    use oarlock_kernels::{cpu::Cpu, modexp::Ifma};
+    use oarlock_kernels::modexp::Ifma;
 
-    Ifma::new(Cpu::detect()).is_some()
+    Ifma::new(accepted(oarlock::device::visible_cpu())).is_some()
 }
 
 #[cfg(not(target_arch = "x86_64"))]
