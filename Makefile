@@ -11,7 +11,7 @@ help:
 	@echo 'make run              build a release, encrypt a file with oarlock and with openssl,'
 	@echo '                      compare bytes and speeds, then a short benchmark'
 	@echo 'make run FILE=PATH    the same with your own file of at least 256 MiB'
-	@echo 'make test             everything CI runs: 10 to 15 minutes from nothing, 4 when built'
+	@echo 'make test             everything CI runs: 10 to 15 minutes from nothing, 4 to 5 when built'
 	@echo 'make test-long        that, the exchange with rage, more rounds, fuzzing: up to an hour'
 
 run:

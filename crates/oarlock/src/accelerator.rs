@@ -170,18 +170,17 @@ impl Accelerator {
     /// position apart. See [`StreamContext`].
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for what is no stream cipher, or not built in; [`Error::InvalidKey`] unless
-    /// `key` has [`Operation::key_bytes`].
+    /// [`Error::InvalidInput`] unless `operation` is a stream cipher that is built in;
+    /// [`Error::InvalidKey`] unless `key` has [`Operation::key_bytes`].
     pub fn stream_context(&self, operation: Operation, key: &[u8]) -> Result<StreamContext, Error> {
         StreamContext::new(&self.0, operation, key)
     }
 
-    /// As [`stream_context`](Self::stream_context), made in `place`, for programs that learn the key
-    /// later than the rest. A context that is moved leaves a copy of its key behind; one that stays in its
-    /// place leaves none.
+    /// As [`stream_context`](Self::stream_context), but creates the context in `place`. Moving a context
+    /// leaves a copy of its key behind; one that stays in its place leaves none.
     ///
     /// # Errors
-    /// As there; `place` is empty then.
+    /// Those of [`stream_context`](Self::stream_context); `place` is empty then.
     pub fn stream_context_in(
         &self,
         place: &mut Option<StreamContext>,
@@ -194,17 +193,17 @@ impl Accelerator {
     /// AES-CBC under `key` and an IV of zeros, likewise. See [`CbcContext`].
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for what is not CBC; [`Error::InvalidKey`] unless `key` has
+    /// [`Error::InvalidInput`] unless `operation` is AES-CBC; [`Error::InvalidKey`] unless `key` has
     /// [`Operation::key_bytes`].
     pub fn cbc_context(&self, operation: Operation, key: &[u8]) -> Result<CbcContext, Error> {
         CbcContext::new(&self.0, operation, key)
     }
 
-    /// As [`cbc_context`](Self::cbc_context), made in `place`, as
-    /// [`stream_context_in`](Self::stream_context_in) does.
+    /// As [`cbc_context`](Self::cbc_context), but creates the context in `place`; see
+    /// [`stream_context_in`](Self::stream_context_in).
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`cbc_context`](Self::cbc_context); `place` is empty then.
     pub fn cbc_context_in(
         &self,
         place: &mut Option<CbcContext>,
@@ -217,17 +216,17 @@ impl Accelerator {
     /// An authenticated cipher under `key`, likewise. See [`AeadContext`].
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for what is no AEAD; [`Error::InvalidKey`] unless `key` has
+    /// [`Error::InvalidInput`] unless `operation` is an AEAD; [`Error::InvalidKey`] unless `key` has
     /// [`Operation::key_bytes`].
     pub fn aead_context(&self, operation: Operation, key: &[u8]) -> Result<AeadContext, Error> {
         AeadContext::new(&self.0, operation, key)
     }
 
-    /// As [`aead_context`](Self::aead_context), made in `place`, as
-    /// [`stream_context_in`](Self::stream_context_in) does.
+    /// As [`aead_context`](Self::aead_context), but creates the context in `place`; see
+    /// [`stream_context_in`](Self::stream_context_in).
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`aead_context`](Self::aead_context); `place` is empty then.
     pub fn aead_context_in(
         &self,
         place: &mut Option<AeadContext>,

@@ -58,6 +58,8 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli, out: &mut dyn Write) -> Result<(), String> {
+    // The paths take for granted that it is valid.
+    oarlock::device::visible_cpu().map_err(|error| error.to_string())?;
     let mut paths = paths::all();
     let samples = if cli.quick {
         QUICK_SAMPLES

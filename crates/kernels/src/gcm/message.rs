@@ -143,8 +143,8 @@ impl Gcm {
         self.finish_in_place(&mut message)
     }
 
-    /// As [`finish`](Self::finish), for a message that is dropped where it lies: it need not be moved. Only dropping
-    /// it is of use afterwards.
+    /// As [`finish`](Self::finish), but leaves the message where it is, so that it need not be moved. Drop it afterwards:
+    /// any other use of it gives meaningless results.
     pub fn finish_in_place(&self, message: &mut Message) -> [u8; TAG_BYTES] {
         let backend = self.ctr.backend();
         self.end_aad(message);

@@ -242,9 +242,9 @@ impl Gcm {
         h
     }
 
-    /// The tag of a whole message, whose lengths have been checked, written where it stays: moved about in two halves it
-    /// would be waited for when it is loaded whole. For the same reason functions that are not inlined get copies of
-    /// `data`, which otherwise lies in memory from the start.
+    /// Computes the tag of a whole message, whose lengths have been checked, straight into `tag`. Returned by value it would
+    /// be stored in two halves and then loaded whole, and the load would wait for both stores. Functions that are not
+    /// inlined get a copy of `data`, so that its fields stay in registers here, for the same reason.
     #[inline(always)]
     fn run<const OPEN: bool>(
         &self,

@@ -54,7 +54,8 @@ enum Kernel {
     ChaCha20Poly1305(ChaCha20Poly1305),
 }
 
-/// The message of a cipher, once it has begun. It begins and ends in its place: the whole of the larger one is not moved.
+/// The message, once it has begun. Each kind begins and ends in its own place: moving the enum would also copy the unused
+/// bytes of the larger kind, in which the stack may have left parts of a key.
 #[derive(Clone)]
 enum Message {
     Gcm(Option<gcm::Message>),

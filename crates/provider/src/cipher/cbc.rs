@@ -126,7 +126,7 @@ impl Cipher for Cbc {
         }
         let holds_back = self.direction == Direction::Decrypt && self.has_padding;
         if data.input_bytes == 0 {
-            // It was held back, and no longer needs to be: padding has been switched off meanwhile.
+            // A block was held back, and padding has been switched off since.
             return if self.held_bytes == BLOCK_BYTES && !holds_back {
                 self.late_block(data)
             } else {

@@ -141,7 +141,8 @@ fn openssl_takes_what_is_made_here_and_the_other_way_round() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Made by OpenSSL 4.0 with the same keys: where there is no message, both make up the same one.
+/// Ciphertexts made by OpenSSL 4.0 with the same keys. Where the padding is invalid, both derive the same random message
+/// (implicit rejection).
 #[test]
 fn what_is_made_up_for_a_ciphertext_without_a_message_is_what_openssl_makes_up() {
     for (pem, ciphertext, bytes, digest) in [
