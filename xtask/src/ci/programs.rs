@@ -31,6 +31,8 @@ const FIRST: [&str; 4] = ["oarlock-provider", "oarlock-cli", "oarlock-net", "oar
 /// A program that takes longer hangs. Those of the provider take the longest: in the long form their
 /// differential test alone takes some 12 minutes.
 const PROGRAM_SECONDS_MAX: u64 = 1800;
+/// A program's output ends with it, unless it leaves a process behind.
+const LEFT_BEHIND: Duration = Duration::from_secs(10);
 
 impl Programs {
     /// Compiles the whole workspace: libraries, programs, the provider and every test.
@@ -150,9 +152,13 @@ impl Program {
         environment: &[(&str, &str)],
     ) -> Result<(String, Option<String>)> {
         let failed = |error: std::io::Error| format!("{}: {error}", self.file.display());
-        let (mut output, writer) = std::io::pipe().map_err(failed)?;
-        let mut command = Command::new(&self.file);
+        let (output, writer) = std::io::pipe().map_err(failed)?;
+        // A shell starts its background jobs with SIGINT ignored, and so would the commands be whose
+        // signals are tested.
+        let mut command = Command::new("env");
         command
+            .arg("--default-signal=INT,QUIT,TERM,PIPE")
+            .arg(&self.file)
             .current_dir(&self.folder)
             .args(filters)
             // The seconds of each test: an option that the harness calls unstable.
@@ -167,6 +173,7 @@ impl Program {
             .stderr(writer);
         let mut child = command.spawn().map_err(failed)?;
         drop(command); // its ends of the pipe with it
+        let reader = Reader::start(output);
         let process = child.id();
         let (done, is_done) = std::sync::mpsc::channel::<()>();
         let watch = std::thread::spawn(move || {
@@ -177,15 +184,52 @@ impl Program {
                     .status();
             }
         });
-        let mut bytes = Vec::new();
-        let read = output.read_to_end(&mut bytes);
         let status = child.wait().map_err(failed)?;
         drop(done);
         let _ = watch.join();
-        read.map_err(failed)?;
+        let (bytes, is_whole) = reader.rest();
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        let fault = (!status.success()).then(|| status.to_string());
+        let fault = if !status.success() {
+            Some(status.to_string())
+        } else if !is_whole {
+            Some("a process that it started goes on and holds its output".to_owned())
+        } else {
+            None
+        };
         Ok((text, fault))
+    }
+}
+
+/// Reads what a program says, on a thread of its own: what the program leaves behind may hold the
+/// other end open.
+struct Reader(std::sync::mpsc::Receiver<Vec<u8>>);
+
+impl Reader {
+    fn start(mut output: std::io::PipeReader) -> Self {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let mut piece = vec![0; 64 << 10];
+            while let Ok(read @ 1..) = output.read(&mut piece) {
+                if sender.send(piece[..read].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self(receiver)
+    }
+
+    /// What was said, now that the program has ended, and whether that is all.
+    fn rest(self) -> (Vec<u8>, bool) {
+        let mut bytes = Vec::new();
+        let until = Instant::now() + LEFT_BEHIND;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.0.recv_timeout(left) {
+                Ok(piece) => bytes.extend(piece),
+                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => return (bytes, true),
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => return (bytes, false),
+            }
+        }
     }
 }
 
