@@ -198,7 +198,7 @@ impl Identity {
     }
 
     /// The identity in a certificate; `None` if it has no name, or one with control characters,
-    /// which could forge log lines.
+    /// which could forge log lines, or one of more than 2048 bytes (the limit of SPIFFE ids).
     pub fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
         let certificate = Certificate::from_der(certificate).ok()?;
         let certificate = certificate.tbs_certificate();
@@ -219,18 +219,14 @@ impl Identity {
         let common = certificate.subject().common_name().ok().flatten();
         let common = common.as_ref().map(DirectoryString::value);
         let name = uri.or_else(dns).or(common.as_deref())?;
-        let is_plain = !name.is_empty() && !name.contains(char::is_control);
+        let is_plain = (1..=IDENTITY_BYTES_MAX).contains(&name.len());
+        let is_plain = is_plain && !name.contains(char::is_control);
         is_plain.then(|| Self::new(name))
     }
 
     /// The identity as text.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// The same text without a copy.
-    pub(crate) fn shared(&self) -> Arc<str> {
-        Arc::clone(&self.0)
     }
 }
 
@@ -356,3 +352,5 @@ fn check_validity(certificate: &CertificateDer<'_>) -> Result<(), String> {
 
 const HTTP_2: &[u8] = b"h2";
 const LABELS_MAX: usize = 4;
+/// As SPIFFE ids have (SPIFFE-ID, 2.3).
+const IDENTITY_BYTES_MAX: usize = 2048;

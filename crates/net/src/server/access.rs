@@ -20,6 +20,7 @@ impl Access {
                 keys: client.keys.clone(),
                 operations: client.operations.clone(),
                 weight: client.weight,
+                entry: client.identity.as_str().into(),
             }));
             (client.identity.clone(), rights)
         };
@@ -46,6 +47,7 @@ struct Granted {
     keys: Vec<Pattern>,
     operations: Vec<Operation>,
     weight: u32,
+    entry: Arc<str>,
 }
 
 impl Rights {
@@ -63,6 +65,11 @@ impl Rights {
     /// Whether the key of this id may be used for the allowed operations.
     pub fn allows_key(&self, key_id: &str) -> bool {
         self.0.keys.iter().any(|pattern| pattern.fits(key_id))
+    }
+
+    /// The pattern of the entry that grants them.
+    pub fn entry(&self) -> Arc<str> {
+        Arc::clone(&self.0.entry)
     }
 
     /// The client's fair share relative to other clients'; at least 1.

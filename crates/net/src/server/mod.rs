@@ -11,29 +11,32 @@
 //! ```
 
 pub mod access;
+mod accounts;
 pub mod config;
 mod devices;
 pub mod dispatch;
 pub mod keys;
 pub mod listener;
+mod log_limit;
 mod observe;
 pub mod operation;
 mod outbox;
 mod page;
 mod service;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tower::util::MapResponseLayer;
 
 use self::access::Access;
+use self::accounts::{Accounts, ReplyBounds, keep_until_sent};
 use self::config::{Config, Limits};
 use self::devices::Devices;
 use self::dispatch::{Bounds, DeviceWorkers, Dispatcher};
@@ -148,7 +151,7 @@ impl Server {
             keys: Box::new(move || store.current()),
             observer,
             random: rustls::crypto::aws_lc_rs::default_provider().secure_random,
-            clients: Mutex::new(HashMap::new()),
+            accounts: Accounts::new(reply_bounds(&config.limits)),
             closing: closing.clone(),
         });
         let mut stop = closing.clone();
@@ -171,6 +174,7 @@ impl Server {
             .max_concurrent_streams(STREAMS_MAX)
             .http2_keepalive_interval(Some(KEEP_ALIVE))
             .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
+            .layer(MapResponseLayer::new(keep_until_sent))
             .add_service(service)
             .add_service(health_service)
             .add_service(reflection);
@@ -363,6 +367,7 @@ async fn tell_health(
                 .await;
         }
         was_well = is_well;
+        shared.accounts.sweep(&shared.dispatcher);
         if is_closing {
             return;
         }
@@ -398,6 +403,14 @@ fn bounds(limits: &Limits) -> Bounds {
         per_client_max: limits.per_client_max,
         hang: HANG.min(limits.timeout_max / 2),
     }
+}
+
+fn reply_bounds(limits: &Limits) -> ReplyBounds {
+    ReplyBounds::of(
+        limits.per_stream_max,
+        limits.per_client_max,
+        limits.queue_max,
+    )
 }
 
 impl Config {

@@ -18,23 +18,33 @@ use prometheus_client::registry::{Registry, Unit};
 use serde::Serialize;
 use tonic::Code;
 
+use super::accounts::Account;
 use super::config::AuditConfig;
 use super::dispatch::{Answered, Dispatcher, Refusal};
 use super::listener::Counts;
+use super::log_limit::LogLimit;
 use crate::tls::Identity;
 
 /// What a request was about. Holds no secrets.
 pub(super) struct Note {
     pub(super) identity: Identity,
+    /// Its account, which stays open until the note is written.
+    pub(super) _account: Option<Arc<Account>>,
+    /// The pattern of the entry of the access list that matches it.
+    pub(super) entry: Arc<str>,
     pub(super) peer: Arc<str>,
     pub(super) operation: &'static str,
+    /// The id of the key as asked for, if the client may use keys of that name.
     pub(super) key: Arc<str>,
+    /// Whether there is such a key: others are no label, of which there would be no end.
+    pub(super) is_key_known: bool,
 }
 
 /// Counts requests and writes the audit.
 pub(super) struct Observer {
     metrics: Metrics,
     audit: Option<Audit>,
+    log: LogLimit,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -70,6 +80,7 @@ struct Metrics {
     unanswered: Gauge,
     connections: Gauge,
     refused: Gauge,
+    clients: Gauge,
 }
 
 impl Observer {
@@ -81,6 +92,7 @@ impl Observer {
         Ok(Self {
             metrics: Metrics::new(),
             audit: audit.map(Audit::start).transpose()?,
+            log: LogLimit::default(),
         })
     }
 
@@ -99,17 +111,23 @@ impl Observer {
     /// Records a call of a client that no entry of the access list matches.
     pub(super) fn stranger(&self, identity: &Identity, peer: &str, refusal: Refusal) {
         self.metrics.strangers.inc();
-        tracing::warn!(
-            identity = identity.as_str(),
-            peer,
-            "a client that no [[client]] matches"
-        );
+        self.log.tell(|untold| {
+            let identity = identity.as_str();
+            tracing::warn!(
+                identity,
+                peer,
+                "a client that no [[client]] matches{untold}"
+            );
+        });
         if let Some(audit) = &self.audit {
             let note = Note {
                 identity: identity.clone(),
+                _account: None,
+                entry: "".into(),
                 peer: peer.into(),
                 operation: "none",
                 key: "".into(),
+                is_key_known: false,
             };
             let code = refusal.code;
             audit.write(&note, code, &Answered::refused(refusal, Duration::ZERO));
@@ -150,11 +168,12 @@ impl Metrics {
             unanswered: Gauge::default(),
             connections: Gauge::default(),
             refused: Gauge::default(),
+            clients: Gauge::default(),
             registry: Registry::default(),
         };
         registry.register(
             "requests",
-            "Requests answered, by client, operation, key and gRPC code",
+            "Requests answered, by entry of the access list, operation, key and gRPC code",
             metrics.requests.clone(),
         );
         registry.register(
@@ -214,6 +233,11 @@ impl Metrics {
             "Connections refused, for their handshakes or for lack of a place",
             metrics.refused.clone(),
         );
+        registry.register(
+            "clients",
+            "Clients that have something here: a stream, a request, an unread reply",
+            metrics.clients.clone(),
+        );
         Self {
             registry,
             ..metrics
@@ -222,9 +246,13 @@ impl Metrics {
 
     fn count(&self, note: &Note, code: Code, answered: &Answered) {
         let labels = RequestLabels {
-            client: note.identity.shared(),
+            client: Arc::clone(&note.entry),
             operation: note.operation,
-            key: Arc::clone(&note.key),
+            key: if note.is_key_known {
+                Arc::clone(&note.key)
+            } else {
+                "".into()
+            },
             code: name(code),
         };
         self.requests.get_or_create(&labels).inc();
@@ -246,6 +274,7 @@ impl Metrics {
         let gauge = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         self.connections.set(gauge(counts.open()));
         self.refused.set(gauge(counts.refused()));
+        self.clients.set(gauge(dispatcher.clients() as u64));
         self.waiting.set(gauge(dispatcher.waiting() as u64));
         self.unanswered.set(gauge(dispatcher.unanswered() as u64));
         for status in dispatcher.devices() {
@@ -328,11 +357,9 @@ impl Audit {
             operation: note.operation,
             key: &note.key,
             code: name(code),
-            message: answered
-                .outcome
-                .as_ref()
-                .err()
-                .map(|refusal| refusal.message.as_str()),
+            message: answered.outcome.as_ref().err().map(|refusal| {
+                &refusal.message[..refusal.message.floor_char_boundary(MESSAGE_BYTES_MAX)]
+            }),
             device: answered.device.as_deref(),
             waited_us: answered.waited.as_micros(),
             served_us: answered.served.as_micros(),
@@ -441,6 +468,7 @@ fn name(code: Code) -> &'static str {
     }
 }
 
-/// Lines that may be queued.
-const LINES_MAX: usize = 8192;
+/// Lines that may be queued, each of a few KiB at most: what is in them is bounded.
+const LINES_MAX: usize = 2048;
+const MESSAGE_BYTES_MAX: usize = 1024;
 const WRITE_BYTES: usize = 64 << 10;

@@ -1,6 +1,7 @@
 //! From a message to a request that a device can compute, or the reason for its refusal.
 
-use oarlock::device::PublicKeyRequest;
+use oarlock::Error;
+use oarlock::device::{PublicKeyRequest, Shape};
 use oarlock::rsa::{
     Base, ByteOrder, EncryptionScheme, Hash, RsaPrivateKey, RsaPrivateNumbers, SignatureScheme,
 };
@@ -8,7 +9,9 @@ use tonic::Code;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::access::{Operation, Rights};
-use super::dispatch::{Origin, Refusal, refusal_of};
+use super::accounts::REPLY_BYTES;
+use super::config::ID_BYTES_MAX;
+use super::dispatch::{Origin, Refusal, Work, refusal_of};
 use super::keys::Keys;
 use crate::proto;
 
@@ -18,7 +21,7 @@ pub enum Prepared {
     /// Work for a device.
     Power {
         /// What the device computes.
-        request: Box<PublicKeyRequest>,
+        work: Work,
         /// Where the numbers of its key come from.
         origin: Origin,
         /// Whether the bytes of the result are reversed.
@@ -41,8 +44,18 @@ pub fn subject(request: &proto::Request) -> Option<(Operation, &str)> {
     })
 }
 
-/// Checks a request of a client with these rights against these keys. It wipes the numbers that
-/// came with the request.
+/// How many bytes the reply to a request may have.
+pub(super) fn reply_bytes(request: &proto::Request) -> usize {
+    match &request.operation {
+        Some(proto::request::Operation::Random(random)) => {
+            REPLY_BYTES + (random.bytes as usize).min(RANDOM_BYTES_MAX)
+        }
+        _ => REPLY_BYTES,
+    }
+}
+
+/// Checks a request of a client with these rights against these keys. Numbers that came with the
+/// request are checked by a worker; they are wiped in any case.
 ///
 /// # Errors
 /// PERMISSION_DENIED for what the client may not do, including keys that do not exist: a client
@@ -59,6 +72,12 @@ pub fn prepare(
             "the request has no operation, or one unknown to this server",
         ));
     };
+    if key_id.len() > ID_BYTES_MAX {
+        return Err(invalid(format!(
+            "the key id has {} bytes: ids have at most {ID_BYTES_MAX}",
+            key_id.len()
+        )));
+    }
     if !rights.allows(key_id, operation) {
         let what = if operation.needs_key() {
             format!("{} with key {key_id:?}", name(operation))
@@ -100,72 +119,128 @@ pub fn prepare(
         _ => return Err(missing()),
     };
     Ok(Prepared::Power {
-        request: Box::new(prepared.map_err(refusal_of)?),
+        work: Work::Request(Box::new(prepared.map_err(refusal_of)?)),
         origin: Origin::Server,
         reverses: false,
     })
 }
 
 fn mod_exp(request: &mut proto::Request) -> Result<Prepared, Refusal> {
-    let Some(proto::request::Operation::ModExp(numbers)) = &mut request.operation else {
+    let Some(proto::request::Operation::ModExp(numbers)) = request.operation.take() else {
         return Err(invalid("the request has no operation"));
     };
-    let prepared = power(numbers);
-    for number in [
-        &mut numbers.base,
-        &mut numbers.exponent,
-        &mut numbers.modulus,
-    ] {
-        number.zeroize();
-    }
-    if let Some(crt) = &mut numbers.crt {
-        for number in [
-            &mut crt.p,
-            &mut crt.q,
-            &mut crt.dp,
-            &mut crt.dq,
-            &mut crt.qinv,
-        ] {
-            number.zeroize();
-        }
-    }
-    prepared
-}
-
-fn power(numbers: &proto::ModExp) -> Result<Prepared, Refusal> {
-    let order = match proto::ByteOrder::try_from(numbers.byte_order) {
+    let numbers = Numbers(numbers);
+    let order = match proto::ByteOrder::try_from(numbers.0.byte_order) {
         Ok(proto::ByteOrder::BigEndian) => ByteOrder::BigEndian,
         Ok(proto::ByteOrder::LittleEndian) => ByteOrder::LittleEndian,
-        Err(_) => return Err(unknown("byte order", numbers.byte_order)),
+        Err(_) => return Err(unknown("byte order", numbers.0.byte_order)),
     };
-    for (what, number) in [("base", &numbers.base), ("exponent", &numbers.exponent)] {
-        if number.len() > NUMBER_BYTES_MAX {
+    let modulus = &numbers.0.modulus;
+    let longest = (NUMBER_PER_MODULUS * modulus.len()).max(NUMBER_BYTES_MIN);
+    if modulus.len() > MODULUS_BYTES_MAX {
+        return Err(invalid(format!(
+            "the modulus has {} bytes: the limit is {MODULUS_BYTES_MAX}",
+            modulus.len()
+        )));
+    }
+    let lengths = [
+        ("base", numbers.0.base.len(), BASE_BYTES_MAX),
+        ("exponent", numbers.0.exponent.len(), longest),
+    ];
+    for (what, length, limit) in lengths {
+        if length > limit {
             return Err(invalid(format!(
-                "the {what} has {} bytes: the limit is {NUMBER_BYTES_MAX}",
-                number.len()
+                "the {what} has {length} bytes: with this modulus the limit is {limit}"
             )));
         }
     }
+    let bits = bits(modulus, order);
+    let (shape, reverses) = match &numbers.0.crt {
+        // A request without primes keeps the byte order by itself.
+        None => (Shape::of_power(bits, numbers.0.exponent.len()), false),
+        Some(crt) if crt.public_exponent.is_empty() => {
+            return Err(invalid(
+                "crt without public_exponent, which the result is checked with because a wrong one would \
+                 reveal the primes: send it, or leave crt out",
+            ));
+        }
+        Some(crt) => {
+            let all = [
+                &crt.public_exponent,
+                &crt.p,
+                &crt.q,
+                &crt.dp,
+                &crt.dq,
+                &crt.qinv,
+            ];
+            if all.iter().any(|number| number.len() > longest) {
+                return Err(invalid("a number of crt is longer than twice the modulus"));
+            }
+            let reverses = order == ByteOrder::LittleEndian;
+            (Shape::of_private_by_primes(bits), reverses)
+        }
+    };
+    let make = Box::new(move || power(&numbers.0, order).map_err(refusal_of));
+    Ok(Prepared::Power {
+        work: Work::Numbers { shape, make },
+        origin: Origin::Client,
+        reverses,
+    })
+}
+
+/// The numbers of a client, wiped when they are dropped.
+struct Numbers(proto::ModExp);
+
+impl Drop for Numbers {
+    fn drop(&mut self) {
+        let numbers = &mut self.0;
+        for number in [
+            &mut numbers.base,
+            &mut numbers.exponent,
+            &mut numbers.modulus,
+        ] {
+            number.zeroize();
+        }
+        if let Some(crt) = &mut numbers.crt {
+            for number in [
+                &mut crt.p,
+                &mut crt.q,
+                &mut crt.dp,
+                &mut crt.dq,
+                &mut crt.qinv,
+            ] {
+                number.zeroize();
+            }
+        }
+    }
+}
+
+/// The bits of a number without its leading zeros.
+fn bits(number: &[u8], order: ByteOrder) -> usize {
+    let bits = |mut bytes: std::slice::Iter<'_, u8>, is_reversed| loop {
+        let top = if is_reversed {
+            bytes.next_back()
+        } else {
+            bytes.next()
+        };
+        match top {
+            None => return 0,
+            Some(0) => {}
+            Some(top) => return 8 * bytes.len() + (8 - top.leading_zeros() as usize),
+        }
+    };
+    bits(number.iter(), order == ByteOrder::LittleEndian)
+}
+
+/// Checks the numbers of a client. With primes that takes a millisecond of a core.
+fn power(numbers: &proto::ModExp, order: ByteOrder) -> Result<PublicKeyRequest, Error> {
     let base = Base {
         magnitude: &numbers.base[..],
         is_negative: numbers.base_is_negative,
     };
     let Some(crt) = &numbers.crt else {
-        let request = PublicKeyRequest::power(&numbers.modulus, base, &numbers.exponent, order)
-            .map_err(refusal_of)?;
-        // This request keeps the byte order by itself.
-        return Ok(Prepared::Power {
-            request: Box::new(request),
-            origin: Origin::Client,
-            reverses: false,
-        });
+        return PublicKeyRequest::power(&numbers.modulus, base, &numbers.exponent, order);
     };
-    if crt.public_exponent.is_empty() {
-        return Err(invalid(
-            "crt without public_exponent, which the result is checked with because a wrong one would \
-             reveal the primes: send it, or leave crt out",
-        ));
-    }
     let big_endian = |number: &[u8]| {
         let mut number = Zeroizing::new(number.to_vec());
         if order == ByteOrder::LittleEndian {
@@ -193,14 +268,8 @@ fn power(numbers: &proto::ModExp) -> Result<Prepared, Refusal> {
         dp: &dp,
         dq: &dq,
         qinv: &qinv,
-    })
-    .map_err(refusal_of)?;
-    let request = PublicKeyRequest::raw_private_of_any(&key, base, order).map_err(refusal_of)?;
-    Ok(Prepared::Power {
-        request: Box::new(request),
-        origin: Origin::Client,
-        reverses: order == ByteOrder::LittleEndian,
-    })
+    })?;
+    PublicKeyRequest::raw_private_of_any(&key, base, order)
 }
 
 fn signature_scheme(number: i32) -> Result<SignatureScheme, Refusal> {
@@ -254,6 +323,12 @@ fn invalid(message: impl Into<String>) -> Refusal {
 }
 
 const RANDOM_BYTES_MAX: usize = 65_536;
-/// For a base or an exponent: sixteen times the longest modulus. A longer one would occupy a device
-/// in proportion.
-const NUMBER_BYTES_MAX: usize = 8192;
+/// Of a modulus with leading zeros: twice the longest one.
+const MODULUS_BYTES_MAX: usize = 1024;
+/// Sixteen times the longest modulus: a base is reduced once.
+const BASE_BYTES_MAX: usize = 8192;
+/// An exponent may have this many times the bytes of the modulus, as blinded ones have. A longer one
+/// would occupy a device in proportion.
+const NUMBER_PER_MODULUS: usize = 2;
+/// An exponent may have this many bytes, however short the modulus is.
+const NUMBER_BYTES_MIN: usize = 64;

@@ -10,12 +10,15 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
+use super::accounts::Reserved;
 use crate::proto;
 
-/// A reply that its client has not read yet, with its place among those of the stream.
+/// A reply that its client has not read yet, with its place among those of the stream and the room
+/// reserved for it.
 pub(super) struct Queued {
     pub(super) reply: proto::Reply,
     pub(super) _place: OwnedSemaphorePermit,
+    pub(super) _reserved: Option<Reserved>,
 }
 
 /// Accepts the replies of a stream.
@@ -128,6 +131,7 @@ mod tests {
         Queued {
             reply: proto::Reply { id, outcome: None },
             _place: places.try_acquire_owned().unwrap(),
+            _reserved: None,
         }
     }
 

@@ -1,12 +1,12 @@
 //! The gRPC service: receives messages, admits requests, sends replies.
 //!
 //! Each stream has a task that receives and checks requests; tonic takes replies as the client
-//! reads them. Between the two stands a bounded number of requests. While a stream has that many,
-//! nothing more is read from it, so a client that never reads holds no more than that.
+//! reads them. Between the two stands a bounded number of requests, and of bytes of replies. While a
+//! stream, or its client, has that many, nothing more is read from it, so a client that never reads
+//! holds no more than that.
 
-use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,9 @@ use tonic::{Code, Request, Response, Status, Streaming};
 use zeroize::Zeroizing;
 
 use super::access::{Access, Operation, Rights};
-use super::dispatch::{Answered, ClientId, Dispatcher, Refusal, Submission};
+use super::accounts::{Account, Accounts, Kept, REPLY_BYTES, Reserved};
+use super::config::ID_BYTES_MAX;
+use super::dispatch::{Answered, Dispatcher, Refusal, Submission};
 use super::keys::Keys;
 use super::listener::{Backoff, ConnectionInfo};
 use super::observe::{Note, Observer};
@@ -43,7 +45,7 @@ pub(super) struct Shared {
     pub(super) keys: Box<dyn Fn() -> Arc<Keys> + Send + Sync>,
     pub(super) observer: Observer,
     pub(super) random: &'static dyn SecureRandom,
-    pub(super) clients: Mutex<HashMap<Identity, ClientId>>,
+    pub(super) accounts: Accounts,
     /// True once streams admit no more requests.
     pub(super) closing: watch::Receiver<bool>,
 }
@@ -84,16 +86,24 @@ impl Cryptoserver for Service {
             // Nobody waits if the client has gone.
             let _ = sender.send(outcome);
         };
-        let submission = self.0.examine(&caller, &mut asked, None, respond);
+        let bytes = operation::reply_bytes(&asked);
+        let reserved = caller.account.try_reserve(None, bytes);
+        let refusal = reserved.is_none().then(no_space);
+        let submission = self
+            .0
+            .examine(&caller, &mut asked, refusal.as_ref(), respond);
         self.0.admit(&caller, submission);
         let outcome = receiver
             .await
             .map_err(|_| Status::internal("the request was lost"))?;
         match outcome {
-            Ok(mut bytes) => Ok(Response::new(proto::Reply {
-                id,
-                outcome: Some(reply::Outcome::Result(std::mem::take(&mut *bytes))),
-            })),
+            Ok(mut bytes) => Ok(kept(
+                proto::Reply {
+                    id,
+                    outcome: Some(reply::Outcome::Result(std::mem::take(&mut *bytes))),
+                },
+                reserved,
+            )),
             Err(refusal) => Err(refusal.status()),
         }
     }
@@ -103,21 +113,23 @@ impl Cryptoserver for Service {
         request: Request<proto::ListKeysRequest>,
     ) -> Result<Response<proto::ListKeysReply>, Status> {
         let caller = self.0.caller(&request)?;
-        let outcome = if caller.rights.allows_operation(Operation::List) {
-            Ok(Zeroizing::default())
-        } else {
+        let keys = (self.0.keys)();
+        let reserved = caller
+            .account
+            .try_reserve(None, (1 + keys.iter().count()) * REPLY_BYTES);
+        let outcome = if !caller.rights.allows_operation(Operation::List) {
             Err(Refusal::new(
                 Code::PermissionDenied,
                 "the certificate of this client does not allow list",
             ))
+        } else if reserved.is_none() {
+            Err(no_space())
+        } else {
+            Ok(Zeroizing::default())
         };
         let refused = outcome.as_ref().err().cloned();
-        let note = Note {
-            identity: caller.identity.clone(),
-            peer: Arc::clone(&caller.peer),
-            operation: operation::name(Operation::List),
-            key: "".into(),
-        };
+        self.0.charge(&caller, AT_ONCE_COST);
+        let note = caller.note(operation::name(Operation::List), "", false);
         self.0.observer.note(
             &note,
             &Answered {
@@ -130,7 +142,6 @@ impl Cryptoserver for Service {
         if let Some(refusal) = refused {
             return Err(refusal.status());
         }
-        let keys = (self.0.keys)();
         let allowed = keys.iter().filter(|(id, _)| caller.rights.allows_key(id));
         let keys = allowed.map(|(id, key)| {
             let public = key.public_key();
@@ -146,7 +157,7 @@ impl Cryptoserver for Service {
             })
         });
         let keys = keys.collect::<Result<_, Status>>()?;
-        Ok(Response::new(proto::ListKeysReply { keys }))
+        Ok(kept(proto::ListKeysReply { keys }, reserved))
     }
 }
 
@@ -156,12 +167,24 @@ struct Caller {
     identity: Identity,
     peer: Arc<str>,
     backoff: Arc<Backoff>,
-    client: ClientId,
+    account: Arc<Account>,
     rights: Rights,
     policy: Arc<Policy>,
 }
 
 impl Caller {
+    fn note(&self, operation: &'static str, key: &str, is_key_known: bool) -> Note {
+        Note {
+            identity: self.identity.clone(),
+            _account: Some(Arc::clone(&self.account)),
+            entry: self.rights.entry(),
+            peer: Arc::clone(&self.peer),
+            operation,
+            key: key.into(),
+            is_key_known,
+        }
+    }
+
     fn permissions(&self) -> impl Iterator<Item = proto::Permission> {
         let named = [
             (Operation::Sign, proto::Permission::Sign),
@@ -206,18 +229,15 @@ impl Shared {
             return Err(status);
         };
         let weight = rights.weight();
-        let client = {
-            let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-            *clients
-                .entry(identity.clone())
-                .or_insert_with(|| self.dispatcher.add_client(weight))
-        };
-        self.dispatcher.set_weight(client, weight);
+        let account = self
+            .accounts
+            .of(&identity, || self.dispatcher.add_client(weight));
+        self.dispatcher.set_weight(account.client, weight);
         Ok(Caller {
             identity,
             peer: info.peer.to_string().into(),
             backoff: Arc::clone(&info.backoff),
-            client,
+            account,
             rights,
             policy,
         })
@@ -232,7 +252,8 @@ impl Shared {
         let Some(rights) = policy.access.of(&caller.identity) else {
             return false;
         };
-        self.dispatcher.set_weight(caller.client, rights.weight());
+        self.dispatcher
+            .set_weight(caller.account.client, rights.weight());
         (caller.rights, caller.policy) = (rights, policy);
         true
     }
@@ -246,6 +267,7 @@ impl Shared {
         end: oneshot::Sender<Status>,
     ) {
         let places = Arc::new(Semaphore::new(caller.policy.per_stream_max));
+        let space = caller.account.stream();
         let mut closing = self.closing.clone();
         loop {
             let received = tokio::select! {
@@ -268,42 +290,70 @@ impl Shared {
                 let _ = end.send(stranger(&caller.identity).status());
                 break;
             }
-            let no_room = self.dispatcher.no_room(caller.client);
+            let no_room = self.dispatcher.no_room(caller.account.client);
             let no_room = no_room.map(|(refusal, pause)| {
                 caller.backoff.begin(pause);
                 refusal
             });
             let mut submissions = Vec::with_capacity(batch.requests.len());
-            for mut asked in batch.requests {
-                let place = match Arc::clone(&places).try_acquire_owned() {
-                    Ok(place) => place,
-                    Err(_) => {
-                        // Waiting for a place must not delay requests already checked.
+            for (number, mut asked) in batch.requests.into_iter().enumerate() {
+                if number % YIELD_EVERY == YIELD_EVERY - 1 {
+                    // Other clients have their turn.
+                    self.admit(&caller, submissions.drain(..));
+                    tokio::task::yield_now().await;
+                }
+                let bytes = operation::reply_bytes(&asked);
+                let place = Arc::clone(&places).try_acquire_owned().ok();
+                let (place, reserved) = match place {
+                    Some(place) => (Some(place), caller.account.try_reserve(Some(&space), bytes)),
+                    None => (None, None),
+                };
+                let (place, reserved) = match (place, reserved) {
+                    (Some(place), Some(reserved)) => (place, Some(reserved)),
+                    (place, _) => {
+                        // Waiting must not delay requests already checked.
                         self.admit(&caller, submissions.drain(..));
-                        let place = tokio::select! {
-                            place = Arc::clone(&places).acquire_owned() => place,
+                        let wait = async {
+                            let place = match place {
+                                Some(place) => place,
+                                None => Arc::clone(&places).acquire_owned().await.ok()?,
+                            };
+                            Some((place, caller.account.reserve(&space, bytes).await))
+                        };
+                        let waited = tokio::select! {
+                            waited = wait => waited,
                             () = outbox.closed() => return,
                         };
-                        let Ok(place) = place else { return };
-                        place
+                        let Some(waited) = waited else { return };
+                        waited
                     }
                 };
+                let refusal = reserved.is_none().then(no_space);
                 let (id, outbox) = (asked.id, outbox.clone());
                 let respond = move |outcome| {
                     outbox.put(Queued {
                         reply: reply_of(id, outcome),
                         _place: place,
+                        _reserved: reserved,
                     });
                 };
-                submissions.extend(self.examine(&caller, &mut asked, no_room.as_ref(), respond));
+                let refusal = refusal.as_ref().or(no_room.as_ref());
+                submissions.extend(self.examine(&caller, &mut asked, refusal, respond));
             }
             self.admit(&caller, submissions);
         }
     }
 
+    /// Charges a client for an answer that no device gave. One that owes too much is not read from.
+    fn charge(&self, caller: &Caller, cost: Duration) {
+        if let Some(pause) = caller.account.charge(cost) {
+            caller.backoff.begin(pause.min(PAUSE_MAX));
+        }
+    }
+
     /// Admits requests. A client refused for lack of room is not read from for a moment.
     fn admit(&self, caller: &Caller, submissions: impl IntoIterator<Item = Submission>) {
-        if let Some(pause) = self.dispatcher.admit(caller.client, submissions) {
+        if let Some(pause) = self.dispatcher.admit(caller.account.client, submissions) {
             caller.backoff.begin(pause);
         }
     }
@@ -321,26 +371,21 @@ impl Shared {
         let subject = operation::subject(asked);
         let no_room = no_room.filter(|_| {
             subject.is_some_and(|(operation, key)| {
-                operation.needs_key() && caller.rights.allows(key, operation)
+                let is_refused = operation.needs_key() || operation == Operation::Random;
+                is_refused && caller.rights.allows(key, operation)
             })
         });
         let (operation, key) = subject.map_or(("none", ""), |(operation, key)| {
             (operation::name(operation), key)
         });
-        let note = Note {
-            identity: caller.identity.clone(),
-            peer: Arc::clone(&caller.peer),
-            operation,
-            // A key that is not allowed may be any text at all.
-            key: if caller.rights.allows_key(key) {
-                key.into()
-            } else {
-                "".into()
-            },
-        };
+        let keys = (self.keys)();
+        // A key that is not allowed may be any text at all, and so may one that does not exist.
+        let is_allowed = key.len() <= ID_BYTES_MAX && caller.rights.allows_key(key);
+        let is_known = is_allowed && keys.get(key).is_some();
+        let note = caller.note(operation, if is_allowed { key } else { "" }, is_known);
         let prepared = match no_room {
             Some(refusal) => Err(refusal.clone()),
-            None => operation::prepare(asked, &caller.rights, &(self.keys)()),
+            None => operation::prepare(asked, &caller.rights, &keys),
         };
         let shared = Arc::clone(self);
         let finish = move |mut answered: Answered, reverses: bool| {
@@ -359,8 +404,14 @@ impl Shared {
             device: None,
         };
         match prepared {
-            Err(refusal) => finish(at_once(Err(refusal)), false),
+            Err(refusal) => {
+                if no_room.is_none() {
+                    self.charge(caller, AT_ONCE_COST);
+                }
+                finish(at_once(Err(refusal)), false);
+            }
             Ok(Prepared::Random(bytes)) => {
+                self.charge(caller, RANDOM_COST * bytes as u32);
                 let mut random = Zeroizing::new(vec![0; bytes]);
                 let outcome = match self.random.fill(&mut random) {
                     Ok(()) => Ok(random),
@@ -372,7 +423,7 @@ impl Shared {
                 finish(at_once(outcome), false);
             }
             Ok(Prepared::Power {
-                request,
+                work,
                 origin,
                 reverses,
             }) => {
@@ -382,7 +433,7 @@ impl Shared {
                     some => Duration::from_millis(some.into()).min(longest),
                 };
                 return Some(Submission {
-                    request: *request,
+                    work,
                     origin,
                     is_urgent: asked.priority == proto::Priority::Urgent as i32,
                     deadline: began + timeout,
@@ -392,6 +443,22 @@ impl Shared {
         }
         None
     }
+}
+
+/// A response that keeps what was reserved for it until it has been sent.
+fn kept<T>(message: T, reserved: Option<Reserved>) -> Response<T> {
+    let mut response = Response::new(message);
+    if let Some(reserved) = reserved {
+        response.extensions_mut().insert(Kept(Arc::new(reserved)));
+    }
+    response
+}
+
+fn no_space() -> Refusal {
+    Refusal::new(
+        Code::ResourceExhausted,
+        "too many replies wait to be read: read them, then send it again",
+    )
 }
 
 fn stranger(identity: &Identity) -> Refusal {
@@ -450,3 +517,11 @@ impl Stream for Replies {
 
 /// A message of this size gets no more replies.
 const REPLY_BYTES_MAX: usize = 64 << 10;
+/// Requests of one message that are looked at before other clients have their turn.
+const YIELD_EVERY: usize = 64;
+/// What a client is charged for an answer that takes no device: several times what it takes.
+const AT_ONCE_COST: Duration = Duration::from_micros(50);
+/// The same for a random byte.
+const RANDOM_COST: Duration = Duration::from_nanos(4);
+/// A client that owes is not read from for at most this long at a time.
+const PAUSE_MAX: Duration = Duration::from_secs(1);

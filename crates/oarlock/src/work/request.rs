@@ -253,16 +253,7 @@ impl<'a> TargetRef<'a> {
             Self::Public(key) => Width::for_bits(key.bits()).map_or(BatchKey::ALONE, |width| {
                 BatchKey::of(BatchKind::Public, width)
             }),
-            Self::Power(modulus, exponent) => match Width::for_bits(modulus.bits()) {
-                Some(width)
-                    if modulus.bits() > POWER_BITS_MIN
-                        && exponent.len() <= width.bytes()
-                        && exponent.len() > width.bytes() / 2 =>
-                {
-                    BatchKey::of(BatchKind::Power, width)
-                }
-                _ => BatchKey::ALONE,
-            },
+            Self::Power(modulus, exponent) => power_batch_key(modulus.bits(), exponent.len()),
         }
     }
 
@@ -284,6 +275,52 @@ impl<'a> TargetRef<'a> {
             Self::Power(modulus, _) => return modulus.lanes(ifma),
         };
         key.parts().lanes.prepared(ifma, key.modulus(), key.bits())
+    }
+}
+
+/// What powers can be computed together with.
+fn power_batch_key(modulus_bits: usize, exponent_bytes: usize) -> BatchKey {
+    match Width::for_bits(modulus_bits) {
+        Some(width)
+            if modulus_bits > POWER_BITS_MIN
+                && exponent_bytes <= width.bytes()
+                && exponent_bytes > width.bytes() / 2 =>
+        {
+            BatchKey::of(BatchKind::Power, width)
+        }
+        _ => BatchKey::ALONE,
+    }
+}
+
+impl Shape {
+    /// The shape of a power by numbers that belong to no key, known before they are checked.
+    pub fn of_power(modulus_bits: usize, exponent_bytes: usize) -> Self {
+        let exact = modulus_bits.next_multiple_of(64);
+        let full = power_batch_key(modulus_bits, exponent_bytes)
+            .modulus_bits()
+            .unwrap_or(exact);
+        Self {
+            operation: PublicKeyOperation::Power,
+            modulus_bits: full,
+            exponent_bits: match 8 * exponent_bytes {
+                bits if bits > full / 2 && bits <= full => full,
+                bits => bits.next_power_of_two(),
+            },
+        }
+    }
+
+    /// The shape of a private operation with primes of half the modulus each, known before the key is
+    /// checked.
+    pub fn of_private_by_primes(modulus_bits: usize) -> Self {
+        let full = match Width::for_bits(modulus_bits.div_ceil(2)) {
+            Some(half) => 2 * half.bits(),
+            None => modulus_bits.next_multiple_of(64),
+        };
+        Self {
+            operation: PublicKeyOperation::PrivateByPrimes,
+            modulus_bits: full,
+            exponent_bits: full,
+        }
     }
 }
 
@@ -431,12 +468,8 @@ impl PublicKeyRequest {
                 (operation, full)
             }
             TargetRef::Public(_) => (PublicKeyOperation::Public, PUBLIC_EXPONENT_BITS),
-            TargetRef::Power(_, exponent) => {
-                let bits = match 8 * exponent.len() {
-                    bits if bits > full / 2 && bits <= full => full,
-                    bits => bits.next_power_of_two(),
-                };
-                (PublicKeyOperation::Power, bits)
+            TargetRef::Power(modulus, exponent) => {
+                return Shape::of_power(modulus.bits(), exponent.len());
             }
         };
         Shape {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use toml::Spanned;
 
+use super::super::dispatch::DEVICES_MAX;
 use super::model::{
     AuditConfig, ClientConfig, Config, DeviceConfig, DeviceEntry, KeyConfig, Limits, Operation,
     PRESETS, Pattern, Secret, Simulation, TlsConfig, TokenKey, WORKERS, id_of_file,
@@ -191,6 +192,10 @@ impl Reader<'_> {
     }
 
     fn devices(&self, raw: &[Spanned<RawDevice>]) -> Checked<Vec<DeviceEntry>> {
+        if let Some(surplus) = raw.get(DEVICES_MAX) {
+            let what = format!("more than {DEVICES_MAX} devices: let several servers share them");
+            return Err(self.error(surplus.span(), what));
+        }
         let mut devices = Vec::new();
         let mut names = Names::new("device");
         for raw in raw {

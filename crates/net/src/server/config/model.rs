@@ -403,4 +403,4 @@ pub(super) fn out_of_range<T: fmt::Display>(
 
 pub(super) const PRESETS: &str = "axl200 or nfast300";
 pub(super) const WORKERS: RangeInclusive<u64> = 1..=1024;
-pub(super) const ID_BYTES_MAX: usize = 255;
+pub(in crate::server) const ID_BYTES_MAX: usize = 255;

@@ -1,5 +1,6 @@
 //! Admission: which requests enter the queue, and why the others are refused.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,10 +14,50 @@ use super::health::out_of_order;
 use super::state::{Origin, PER_SECOND_MIN, State};
 use super::task::{ClientId, ShapeId, Task};
 
+/// What is to be computed.
+pub enum Work {
+    /// A request that is known to be valid.
+    Request(Box<PublicKeyRequest>),
+    /// Numbers that a client sent. A worker checks them, at the cost of the client's share.
+    Numbers {
+        /// The shape that the request will have.
+        shape: Shape,
+        /// Makes the request, or says what is wrong with the numbers.
+        make: Box<dyn FnOnce() -> Result<PublicKeyRequest, Refusal> + Send>,
+    },
+}
+
+impl Work {
+    /// The request itself.
+    ///
+    /// # Errors
+    /// What is wrong with the numbers.
+    pub fn into_request(self) -> Result<PublicKeyRequest, Refusal> {
+        match self {
+            Self::Request(request) => Ok(*request),
+            Self::Numbers { make, .. } => make(),
+        }
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        match self {
+            Self::Request(request) => request.shape(),
+            Self::Numbers { shape, .. } => shape.clone(),
+        }
+    }
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Numbers may be secret.
+        f.debug_tuple("Work").field(&self.shape()).finish()
+    }
+}
+
 /// A request to be admitted.
 pub struct Submission {
     /// What to compute.
-    pub request: PublicKeyRequest,
+    pub work: Work,
     /// Where the numbers of its key come from.
     pub origin: Origin,
     /// Whether it precedes the client's other requests.
@@ -115,7 +156,7 @@ impl State {
         self.unanswered += 1;
         self.of_client[client] += 1;
         let task = Task::new(
-            submission.request,
+            submission.work,
             (shape, client, self.arrived),
             submission.is_urgent,
             (now, submission.deadline),

@@ -15,7 +15,7 @@ use super::health::out_of_order;
 use super::queue::Queue;
 use super::spin::Spin;
 use super::state::{Bounds, DeviceState, State};
-use super::task::{ClientId, DeviceId, Task};
+use super::task::{ClientId, DEVICES_MAX, DeviceId, Task};
 use super::workers::{Inner, lock};
 
 /// Admits requests and has devices compute them.
@@ -43,8 +43,12 @@ impl Dispatcher {
     /// Starts the workers of every device.
     ///
     /// # Errors
-    /// The system cannot start another thread.
+    /// There are more than 64 devices, or the system cannot start another thread.
     pub fn start(drivers: Vec<DeviceWorkers>, bounds: Bounds) -> std::io::Result<Self> {
+        if drivers.len() > DEVICES_MAX {
+            let what = format!("{} devices: at most {DEVICES_MAX}", drivers.len());
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, what));
+        }
         let devices = drivers
             .iter()
             .map(|driver| DeviceState::new(driver.workers));
@@ -90,8 +94,23 @@ impl Dispatcher {
     /// Adds a client with a share of the devices in proportion to `weight`.
     pub fn add_client(&self, weight: u32) -> ClientId {
         let mut state = self.inner.lock();
-        state.of_client.push(0);
-        state.queue.add_client(weight)
+        let client = state.queue.add_client(weight);
+        if client == state.of_client.len() {
+            state.of_client.push(0);
+        }
+        client
+    }
+
+    /// Forgets a client that has nothing under way; its number goes to another one. Returns false if it
+    /// has something.
+    pub fn remove_client(&self, client: ClientId) -> bool {
+        let mut state = self.inner.lock();
+        state.of_client[client] == 0 && state.queue.remove_client(client)
+    }
+
+    /// The number of clients it knows.
+    pub fn clients(&self) -> usize {
+        self.inner.lock().queue.clients()
     }
 
     /// Changes a client's share.
@@ -120,7 +139,7 @@ impl Dispatcher {
             let mut shapes = Vec::new();
             for submission in submissions {
                 let shape = state.shape(
-                    submission.request.shape(),
+                    submission.work.shape(),
                     submission.origin,
                     &self.inner.drivers,
                 );

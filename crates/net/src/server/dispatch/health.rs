@@ -8,7 +8,7 @@ use tonic::Code;
 use super::super::devices::DeviceWorkers;
 use super::answer::Refusal;
 use super::queue::Expected;
-use super::state::{DeviceState, Origin, State, offered};
+use super::state::{DeviceState, InWork, Origin, State, offered};
 use super::task::{DeviceId, Task};
 
 impl DeviceState {
@@ -34,12 +34,13 @@ impl DeviceState {
 }
 
 impl State {
-    /// Records that a worker has finished its batch, in which `failed` requests failed.
+    /// Records that a worker has finished its batch: how many requests the device was given, and how
+    /// many of them failed. Numbers that failed their check were not given to it.
     pub(super) fn leave(
         &mut self,
         device: DeviceId,
         worker: usize,
-        failed: usize,
+        (given, failed): (usize, usize),
         drivers: &[DeviceWorkers],
     ) {
         let state = &mut self.devices[device];
@@ -54,7 +55,7 @@ impl State {
             return;
         };
         let entry = &mut self.shapes[shape];
-        if failed > 0 && entry.origin == Origin::Client {
+        if given == 0 || failed > 0 && entry.origin == Origin::Client {
             return;
         }
         state.failures += failed as u64;
@@ -111,13 +112,22 @@ impl State {
     /// there was anything. Requests with a client's numbers stay with the device until their
     /// deadline: on another device they might hang too.
     pub(super) fn give_up_hung(&mut self, device: DeviceId, now: Instant) -> bool {
-        let hang = self.bounds.hang;
+        let (hang, shapes) = (self.bounds.hang, &self.shapes);
+        // A device that is known to be slow does not hang because deadlines are short.
+        let limit = |batch: &InWork| {
+            let expected = batch
+                .tasks
+                .first()
+                .and_then(|task| shapes[task.shape].expected[device])
+                .map(|expected| expected.latency.saturating_mul(HANG_FACTOR));
+            hang.max(expected.unwrap_or_default())
+        };
         let mut given_up = Vec::new();
         for batch in self.devices[device].batches.iter_mut().flatten() {
-            if !batch.is_given_up && now.saturating_duration_since(batch.began) >= hang {
+            if !batch.is_given_up && now.saturating_duration_since(batch.began) >= limit(batch) {
                 batch.is_given_up = true;
                 let tasks = batch.tasks.iter();
-                let own = tasks.filter(|task| self.shapes[task.shape].origin == Origin::Server);
+                let own = tasks.filter(|task| shapes[task.shape].origin == Origin::Server);
                 given_up.extend(own.cloned());
             }
         }
@@ -197,3 +207,6 @@ const FAILURES_MAX: u32 = 3;
 
 /// How long it is left alone at first. The time doubles with each doubling of the failures.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
+
+/// A device hangs only after this many times the time that the shape of its batch is expected to take.
+const HANG_FACTOR: u32 = 16;

@@ -15,7 +15,7 @@
 //! can make any device fail: composite "primes" give a result that fails its check. [`Origin`]
 //! tells the two apart. They are queued apart, so they never share a batch. A failure with a
 //! client's numbers is answered with INVALID_ARGUMENT, counts against no device and is tried on no
-//! other.
+//! other. Such numbers are checked by a worker, so that the check costs their client's share.
 
 mod admit;
 mod answer;
@@ -29,10 +29,11 @@ mod task;
 mod tests;
 mod workers;
 
-pub use self::admit::Submission;
+pub use self::admit::{Submission, Work};
 pub(crate) use self::answer::refusal_of;
 pub use self::answer::{Answered, Refusal};
 pub use self::dispatcher::{DeviceStatus, Dispatcher};
 pub use self::state::{Bounds, Origin};
 pub use self::task::ClientId;
+pub(super) use self::task::DEVICES_MAX;
 pub use super::devices::DeviceWorkers;

@@ -34,6 +34,8 @@ impl Expected {
 #[derive(Default)]
 pub(super) struct Queue {
     clients: Vec<Client>,
+    /// Numbers of clients that were removed.
+    free: Vec<ClientId>,
     /// Clients with waiting requests by virtual time, the furthest behind first.
     order: BTreeSet<(u64, ClientId)>,
     /// The virtual time of the client served last.
@@ -55,13 +57,36 @@ struct Client {
 impl Queue {
     /// Adds a client with a share in proportion to `weight`.
     pub(super) fn add_client(&mut self, weight: u32) -> ClientId {
-        self.clients.push(Client {
+        let client = Client {
             time: 0,
             weight: weight.max(1),
             waiting: [Vec::new(), Vec::new()],
             count: 0,
-        });
-        self.clients.len() - 1
+        };
+        match self.free.pop() {
+            Some(id) => {
+                self.clients[id] = client;
+                id
+            }
+            None => {
+                self.clients.push(client);
+                self.clients.len() - 1
+            }
+        }
+    }
+
+    /// Forgets a client with nothing waiting. Returns false if something waits.
+    pub(super) fn remove_client(&mut self, client: ClientId) -> bool {
+        let is_empty = self.clients[client].count == 0;
+        if is_empty {
+            self.clients[client].waiting = [Vec::new(), Vec::new()];
+            self.free.push(client);
+        }
+        is_empty
+    }
+
+    pub(super) fn clients(&self) -> usize {
+        self.clients.len() - self.free.len()
     }
 
     pub(super) fn set_weight(&mut self, client: ClientId, weight: u32) {

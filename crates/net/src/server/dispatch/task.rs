@@ -1,11 +1,14 @@
 //! A request in the server. It is answered exactly once.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use super::answer::{Answered, Responder};
+use super::admit::Work;
+use super::answer::{Answered, Refusal, Responder};
 use oarlock::device::PublicKeyRequest;
+use tonic::Code;
 
 /// The number of a shape.
 pub(super) type ShapeId = usize;
@@ -14,9 +17,14 @@ pub(super) type DeviceId = usize;
 /// The number of a client.
 pub type ClientId = usize;
 
+/// Makes a request from a client's numbers.
+pub(super) type Numbers = Box<dyn FnOnce() -> Result<PublicKeyRequest, Refusal> + Send>;
+
 /// A request that was admitted.
 pub(super) struct Task {
-    pub(super) request: PublicKeyRequest,
+    /// Empty until a worker has made it from a client's numbers.
+    request: OnceLock<PublicKeyRequest>,
+    numbers: Mutex<Option<Numbers>>,
     pub(super) shape: ShapeId,
     pub(super) client: ClientId,
     pub(super) is_urgent: bool,
@@ -32,14 +40,19 @@ pub(super) struct Task {
 
 impl Task {
     pub(super) fn new(
-        request: PublicKeyRequest,
+        work: Work,
         (shape, client, number): (ShapeId, ClientId, u64),
         is_urgent: bool,
         (arrived, deadline): (Instant, Instant),
         responder: Responder,
     ) -> Self {
+        let (request, numbers) = match work {
+            Work::Request(request) => (OnceLock::from(*request), None),
+            Work::Numbers { make, .. } => (OnceLock::new(), Some(make)),
+        };
         Self {
             request,
+            numbers: Mutex::new(numbers),
             shape,
             client,
             is_urgent,
@@ -49,6 +62,25 @@ impl Task {
             tried: AtomicU64::new(0),
             responder: Mutex::new(Some(responder)),
         }
+    }
+
+    /// The request, which is made now if it comes as numbers.
+    pub(super) fn request(&self) -> Result<&PublicKeyRequest, Refusal> {
+        let numbers = self
+            .numbers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(make) = numbers {
+            let made = std::panic::catch_unwind(AssertUnwindSafe(make));
+            let made =
+                made.map_err(|_| Refusal::new(Code::Internal, "the check of the numbers failed"))?;
+            // Nobody else has these numbers, so the place is empty.
+            let _ = self.request.set(made?);
+        }
+        self.request
+            .get()
+            .ok_or_else(|| Refusal::new(Code::InvalidArgument, "the numbers were refused before"))
     }
 
     /// Answers the task unless it is answered already. `before` runs just before the answer is
@@ -85,5 +117,8 @@ impl Task {
 }
 
 fn bit(device: DeviceId) -> u64 {
-    1 << device.min(63)
+    1 << device
 }
+
+/// A task has a bit for each device.
+pub(crate) const DEVICES_MAX: usize = 64;

@@ -125,10 +125,28 @@ impl Inner {
         let driver = &self.drivers[device].device;
         let name = &self.names[device];
         let began = Instant::now();
-        let requests: Vec<_> = batch.iter().map(|task| &task.request).collect();
+        let mut tasks = Vec::with_capacity(batch.len());
+        let mut requests = Vec::with_capacity(batch.len());
+        for task in batch {
+            match task.request() {
+                Ok(request) => {
+                    tasks.push(task);
+                    requests.push(request);
+                }
+                Err(refusal) => self.answer(
+                    task,
+                    Answered {
+                        outcome: Err(refusal),
+                        waited: began.saturating_duration_since(task.arrived),
+                        served: began.elapsed(),
+                        device: None,
+                    },
+                ),
+            }
+        }
         let mut failed = Vec::new();
         let mut answer = |place: usize, result| {
-            let task = &batch[place];
+            let task = tasks[place];
             match result {
                 Err(Error::DeviceFailed { reason, .. }) => failed.push((place, reason)),
                 result => self.answer(
@@ -142,16 +160,19 @@ impl Inner {
                 ),
             }
         };
-        complete(&**driver, &requests, &mut answer);
+        if !requests.is_empty() {
+            complete(&**driver, &requests, &mut answer);
+        }
         let (mut given_up, mut to_wake) = (Vec::new(), Vec::new());
         {
             let mut state = self.lock();
-            state.leave(device, worker, failed.len(), &self.drivers);
+            let counts = (requests.len(), failed.len());
+            state.leave(device, worker, counts, &self.drivers);
             for (place, reason) in failed {
-                let task = &batch[place];
+                let task = tasks[place];
                 if state.origin_of(task) == Origin::Client {
                     tracing::debug!(device = &**name, reason, "failed with a client's numbers");
-                    given_up.push((task, unfit(&task.request, name, &reason)));
+                    given_up.push((task, unfit(requests[place], name, &reason)));
                     continue;
                 }
                 tracing::warn!(device = &**name, reason, "failed at a request");

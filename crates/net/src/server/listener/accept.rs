@@ -6,21 +6,22 @@ use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_stream::Stream;
 
 use super::super::config::Limits;
+use super::super::log_limit::LogLimit;
 use super::connection::{Connection, Io};
-use super::counts::{Counts, Place, lock};
+use super::counts::{Counts, Place};
 use crate::tls::{Identity, ServerTls};
 
 /// Listening sockets.
@@ -312,44 +313,6 @@ impl Refusal {
     }
 }
 
-/// Logs the first few events of a kind in every ten seconds and counts the others, so that no
-/// client can fill a disk.
-#[derive(Default)]
-struct LogLimit(Mutex<Window>);
-
-#[derive(Default)]
-struct Window {
-    since: Option<Instant>,
-    told: u32,
-    untold: u64,
-}
-
-impl LogLimit {
-    /// `say` gets a text about the events that were not logged.
-    fn tell(&self, say: impl FnOnce(String)) {
-        let mut window = lock(&self.0);
-        let now = Instant::now();
-        if window
-            .since
-            .is_none_or(|since| now - since >= LOGGED_WITHIN)
-        {
-            window.since = Some(now);
-            window.told = 0;
-        }
-        if window.told == LOGGED_MAX {
-            window.untold += 1;
-            return;
-        }
-        window.told += 1;
-        let untold = match std::mem::take(&mut window.untold) {
-            0 => String::new(),
-            untold => format!(" ({untold} earlier ones were not logged)"),
-        };
-        drop(window);
-        say(untold);
-    }
-}
-
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     if address.is_ipv6() {
@@ -387,5 +350,3 @@ const BACKLOG: i32 = 1024;
 const KEEPALIVE_TIME: Duration = Duration::from_secs(60);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
-const LOGGED_MAX: u32 = 10;
-const LOGGED_WITHIN: Duration = Duration::from_secs(10);

@@ -237,6 +237,22 @@ async fn numbers_of_the_clients_own_in_any_form() {
             }
         }
     }
+    // A device would be occupied in proportion to the exponent.
+    for (bytes, is_fine) in [(256, true), (257, false), (8192, false)] {
+        let asked = Operation::ModExp(proto::ModExp {
+            base: vec![2],
+            exponent: vec![1; bytes],
+            modulus: modulus.clone(),
+            ..Default::default()
+        });
+        match call(&client, asked).await {
+            Ok(_) => assert!(is_fine, "{bytes}"),
+            Err(error) => {
+                assert!(!is_fine && error.code == Code::InvalidArgument, "{error:?}");
+                assert!(error.message.contains("exponent"), "{}", error.message);
+            }
+        }
+    }
     for (what, modulus) in [
         ("even", vec![4; 128]),
         ("zero", vec![0; 128]),

@@ -103,7 +103,7 @@ fn submissions_of(
         .map(|exponent| {
             let sender = sender.clone();
             Submission {
-                request: request(exponent),
+                work: Work::Request(Box::new(request(exponent))),
                 origin,
                 is_urgent: false,
                 deadline: Instant::now() + timeout,

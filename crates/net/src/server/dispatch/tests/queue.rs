@@ -12,7 +12,7 @@ fn task(number: u64, client: ClientId, shape: ShapeId, is_urgent: bool) -> Arc<T
     let place = (shape, client, number);
     let respond = Box::new(|_: Answered| ());
     Arc::new(Task::new(
-        request(1),
+        Work::Request(Box::new(request(1))),
         place,
         is_urgent,
         (now, deadline),

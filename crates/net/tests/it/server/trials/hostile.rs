@@ -9,7 +9,9 @@ use tokio::net::TcpStream;
 use tonic::Code;
 use tonic::codegen::http::uri::PathAndQuery;
 
-use super::{asked, batch, channel, connect, exchange, is_right, metric, plaintext, raw, soon};
+use super::{
+    asked, batch, channel, connect, exchange, is_right, metric, page, plaintext, raw, soon,
+};
 use crate::waiting::until_some;
 
 async fn assert_serves(server: &Server) {
@@ -65,14 +67,58 @@ async fn a_client_that_never_reads_does_not_keep_a_server_from_ending() {
     let unread = client.exchange(requests).await.unwrap();
     until_some("replies that wait to be read", async || {
         let answered = metric(&server, "oarlock_requests_total", &["random"]).await;
-        (answered == 100).then_some(())
+        (answered >= 10).then_some(())
     })
     .await;
+    for _ in 0..20 {
+        assert_serves(&server).await;
+    }
+    // A stream has a mebibyte of replies, and some are in the buffers of the connection.
+    let answered = metric(&server, "oarlock_requests_total", &["random"]).await;
+    assert!(answered <= 50, "{answered}");
     assert_eq!(
         soon("the end after a second's drain", server.stop()).await,
         0
     );
     drop((unread, sender));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_that_a_client_makes_up_are_kept_nowhere() {
+    let server = Server::start(plaintext("", "")).await.unwrap();
+    let mut client = connect(&server).await;
+    let sign = |key_id: String| {
+        let sign = proto::Sign {
+            key_id,
+            scheme: proto::SignatureScheme::RsaPkcs1Sha256.into(),
+            digest: vec![0; 32],
+        };
+        asked(1, request::Operation::Sign(sign))
+    };
+    let page_of = async || page(server.metrics().unwrap(), "/metrics").await.1;
+    let refused = client.call(sign("nothing".to_owned())).await.unwrap_err();
+    assert_eq!(refused.code(), Code::NotFound);
+    let series = page_of().await.lines().count();
+    for number in 0..200 {
+        let refused = client
+            .call(sign(format!("none-{number}")))
+            .await
+            .unwrap_err();
+        assert_eq!(refused.code(), Code::NotFound);
+    }
+    assert_eq!(page_of().await.lines().count(), series);
+    assert!(!page_of().await.contains("none-7"));
+    let refused = client.call(sign("k".repeat(900_000))).await.unwrap_err();
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert!(refused.message().len() < 200, "{}", refused.message().len());
+    assert_eq!(metric(&server, "oarlock_clients", &[]).await, 1);
+    drop(client);
+    until_some("the account is closed", async || {
+        (metric(&server, "oarlock_clients", &[]).await == 0).then_some(())
+    })
+    .await;
+    assert_serves(&server).await;
+    assert_eq!(server.stop().await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -59,7 +59,7 @@ async fn the_page_of_metrics_counts_what_was_asked() {
         );
     }
     let labels = [
-        "client=\"anonymous\"",
+        "client=\"*\"",
         "operation=\"raw_private\"",
         "key=\"rsa1024\"",
         "code=\"OK\"",

@@ -1,0 +1,291 @@
+//! What the server keeps for each client: its number in the dispatcher, and bounds on the bytes of
+//! replies that it has not read. An entry goes when its client has nothing left here.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use hyper::body::{Frame, SizeHint};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tonic::body::Body;
+use tonic::codegen::{Bytes, http};
+
+use super::dispatch::{ClientId, Dispatcher};
+use crate::tls::Identity;
+
+/// How many bytes of replies may be under way: reserved by requests that are not answered, or
+/// answered and not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ReplyBounds {
+    pub(super) stream: usize,
+    pub(super) client: usize,
+    pub(super) server: usize,
+}
+
+impl ReplyBounds {
+    /// At least those below, and enough for replies of ordinary size to as many requests as the limits
+    /// on requests admit.
+    pub(super) fn of(per_stream_max: usize, per_client_max: usize, queue_max: usize) -> Self {
+        let room = |requests: usize, least: usize| {
+            let bytes = requests.saturating_mul(REPLY_BYTES).max(least);
+            bytes.min(Semaphore::MAX_PERMITS)
+        };
+        Self {
+            stream: room(per_stream_max, 1 << 20),
+            client: room(per_client_max, 4 << 20),
+            server: room(queue_max.saturating_mul(4), 64 << 20),
+        }
+    }
+}
+
+/// Reserved for a reply that is no random text and no list: more than the longest of them.
+pub(super) const REPLY_BYTES: usize = 1024;
+
+/// The accounts of all clients that have something here.
+pub(super) struct Accounts {
+    by_identity: Mutex<HashMap<Identity, Arc<Account>>>,
+    bounds: ReplyBounds,
+    server: Arc<Semaphore>,
+}
+
+/// A client's account.
+pub(super) struct Account {
+    pub(super) client: ClientId,
+    bounds: ReplyBounds,
+    replies: Arc<Semaphore>,
+    server: Arc<Semaphore>,
+    opened: Instant,
+    /// Until when the client owes time for what was answered at once, in nanoseconds since `opened`.
+    owes_until: AtomicU64,
+}
+
+impl Accounts {
+    pub(super) fn new(bounds: ReplyBounds) -> Self {
+        Self {
+            by_identity: Mutex::default(),
+            bounds,
+            server: Arc::new(Semaphore::new(bounds.server)),
+        }
+    }
+
+    /// The account of a client, opened if there is none.
+    pub(super) fn of(&self, identity: &Identity, open: impl FnOnce() -> ClientId) -> Arc<Account> {
+        let mut accounts = self.lock();
+        if let Some(account) = accounts.get(identity) {
+            return Arc::clone(account);
+        }
+        let account = Arc::new(Account {
+            client: open(),
+            bounds: self.bounds,
+            replies: Arc::new(Semaphore::new(self.bounds.client)),
+            server: Arc::clone(&self.server),
+            opened: Instant::now(),
+            owes_until: AtomicU64::new(0),
+        });
+        accounts.insert(identity.clone(), Arc::clone(&account));
+        account
+    }
+
+    /// Closes the accounts of clients that have no stream, no request and no unread reply here, and
+    /// owe nothing. Call it every now and then.
+    pub(super) fn sweep(&self, dispatcher: &Dispatcher) {
+        self.lock().retain(|_, account| {
+            let is_in_use = Arc::strong_count(account) > 1
+                || account.replies.available_permits() < account.bounds.client
+                || account.debt().is_some();
+            is_in_use || !dispatcher.remove_client(account.client)
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Identity, Arc<Account>>> {
+        self.by_identity
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Room for a reply, until it is read.
+#[derive(Debug)]
+pub(super) struct Reserved {
+    _stream: Option<OwnedSemaphorePermit>,
+    _client: OwnedSemaphorePermit,
+    _server: OwnedSemaphorePermit,
+}
+
+impl Account {
+    /// Room for the replies of one stream.
+    pub(super) fn stream(&self) -> Arc<Semaphore> {
+        Arc::new(Semaphore::new(self.bounds.stream))
+    }
+
+    /// Reserves room for a reply if there is some at once.
+    pub(super) fn try_reserve(
+        &self,
+        stream: Option<&Arc<Semaphore>>,
+        bytes: usize,
+    ) -> Option<Reserved> {
+        let count = u32::try_from(bytes).ok()?;
+        let stream = match stream {
+            None => None,
+            Some(stream) => Some(Arc::clone(stream).try_acquire_many_owned(count).ok()?),
+        };
+        let client = Arc::clone(&self.replies)
+            .try_acquire_many_owned(count)
+            .ok()?;
+        Some(Reserved {
+            _stream: stream,
+            _client: client,
+            _server: self.of_server(bytes)?,
+        })
+    }
+
+    /// Waits until the client has read enough; `None` if the server has no room, which a client that
+    /// reads may find later.
+    pub(super) async fn reserve(&self, stream: &Arc<Semaphore>, bytes: usize) -> Option<Reserved> {
+        let count = u32::try_from(bytes).ok()?;
+        let stream = Arc::clone(stream).acquire_many_owned(count).await.ok()?;
+        let client = Arc::clone(&self.replies)
+            .acquire_many_owned(count)
+            .await
+            .ok()?;
+        Some(Reserved {
+            _stream: Some(stream),
+            _client: client,
+            _server: self.of_server(bytes)?,
+        })
+    }
+
+    /// A client may hold as much as it leaves to others (dynamic thresholds, Choudhury and Hahne 1998),
+    /// so that some that never read leave room for the rest.
+    fn of_server(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let held = self.bounds.client - self.replies.available_permits();
+        if held > self.server.available_permits() {
+            return None;
+        }
+        let count = u32::try_from(bytes).ok()?;
+        Arc::clone(&self.server).try_acquire_many_owned(count).ok()
+    }
+
+    /// Charges the client for work that no device did. Returns how long it is not to be read from, if
+    /// it owes more than a moment.
+    pub(super) fn charge(&self, cost: Duration) -> Option<Duration> {
+        let now = nanoseconds(self.opened.elapsed());
+        let until = self.owes_until.load(Ordering::Relaxed).max(now);
+        let until = until.saturating_add(nanoseconds(cost));
+        // Charges of streams that run at the same time may be lost; those of a flood are many.
+        self.owes_until.store(until, Ordering::Relaxed);
+        let debt = Duration::from_nanos(until - now);
+        (debt > DEBT_MAX).then_some(debt)
+    }
+
+    fn debt(&self) -> Option<Duration> {
+        let now = nanoseconds(self.opened.elapsed());
+        let debt = self.owes_until.load(Ordering::Relaxed).checked_sub(now)?;
+        (debt > 0).then(|| Duration::from_nanos(debt))
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Keeps what was reserved for a reply until its body has been handed to the connection. Put it into
+/// the extensions of the response.
+#[derive(Clone)]
+pub(super) struct Kept(#[expect(dead_code, reason = "kept, not read")] pub(super) Arc<Reserved>);
+
+/// For a layer around all services: moves [`Kept`] from the response to its body.
+pub(super) fn keep_until_sent(response: http::Response<Body>) -> http::Response<Body> {
+    let (mut parts, body) = response.into_parts();
+    let body = match parts.extensions.remove::<Kept>() {
+        None => body,
+        Some(kept) => Body::new(KeptBody { body, _kept: kept }),
+    };
+    http::Response::from_parts(parts, body)
+}
+
+struct KeptBody {
+    body: Body,
+    _kept: Kept,
+}
+
+impl hyper::body::Body for KeptBody {
+    type Data = Bytes;
+    type Error = tonic::Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, tonic::Status>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A client may owe this much before it is not read from.
+const DEBT_MAX: Duration = Duration::from_millis(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUNDS: ReplyBounds = ReplyBounds {
+        stream: 100,
+        client: 300,
+        server: 500,
+    };
+
+    fn account(accounts: &Accounts, name: &str) -> Arc<Account> {
+        accounts.of(&Identity::new(name), || 0)
+    }
+
+    #[test]
+    fn replies_are_bounded_by_stream_client_and_server() {
+        let accounts = Accounts::new(BOUNDS);
+        let one = account(&accounts, "one");
+        let streams = [one.stream(), one.stream(), one.stream(), one.stream()];
+        assert!(one.try_reserve(Some(&streams[0]), 101).is_none());
+        let held: Vec<_> = streams[..2]
+            .iter()
+            .map(|stream| one.try_reserve(Some(stream), 100).unwrap())
+            .collect();
+        assert!(
+            one.try_reserve(Some(&streams[0]), 1).is_none(),
+            "the stream is full"
+        );
+        let third = one.try_reserve(Some(&streams[2]), 100).unwrap();
+        assert!(
+            one.try_reserve(Some(&streams[3]), 1).is_none(),
+            "the client is full"
+        );
+        // Others have what the first one leaves.
+        let other = account(&accounts, "other");
+        let _some = other.try_reserve(None, 100).unwrap();
+        assert!(
+            other.try_reserve(None, 101).is_none(),
+            "the server has 100 left"
+        );
+        drop((held, third));
+        assert!(other.try_reserve(None, 101).is_some());
+    }
+
+    #[test]
+    fn who_owes_is_not_read_from() {
+        let accounts = Accounts::new(BOUNDS);
+        let one = account(&accounts, "one");
+        assert_eq!(one.charge(DEBT_MAX / 2), None);
+        let hour = Duration::from_secs(3600);
+        assert!(one.charge(hour).unwrap() > hour / 2);
+        assert!(one.debt().is_some());
+    }
+}

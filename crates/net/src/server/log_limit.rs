@@ -1,0 +1,45 @@
+//! A bound on what clients can make the server log.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Logs the first few events of a kind in every ten seconds and counts the others, so that no
+/// client can fill a disk.
+#[derive(Default)]
+pub(super) struct LogLimit(Mutex<Window>);
+
+#[derive(Default)]
+struct Window {
+    since: Option<Instant>,
+    told: u32,
+    untold: u64,
+}
+
+impl LogLimit {
+    /// `say` gets a text about the events that were not logged.
+    pub(super) fn tell(&self, say: impl FnOnce(String)) {
+        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if window
+            .since
+            .is_none_or(|since| now - since >= LOGGED_WITHIN)
+        {
+            window.since = Some(now);
+            window.told = 0;
+        }
+        if window.told == LOGGED_MAX {
+            window.untold += 1;
+            return;
+        }
+        window.told += 1;
+        let untold = match std::mem::take(&mut window.untold) {
+            0 => String::new(),
+            untold => format!(" ({untold} earlier ones were not logged)"),
+        };
+        drop(window);
+        say(untold);
+    }
+}
+
+const LOGGED_MAX: u32 = 10;
+const LOGGED_WITHIN: Duration = Duration::from_secs(10);
