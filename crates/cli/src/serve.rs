@@ -51,8 +51,9 @@ everything that it has accepted, and ends.";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     start_log(args)?;
-    let change = |config: Config| match &args.device {
-        Some(device) => config.single_device(device, args.workers),
+    let (device, workers) = (args.device.clone(), args.workers);
+    let change = move |config: Config| match &device {
+        Some(device) => config.single_device(device, workers),
         None => Ok(config),
     };
     let fail = |error: &dyn std::fmt::Display| Failure::new(error.to_string());

@@ -168,10 +168,14 @@ impl ServerTls {
     /// # Errors
     /// As [`TlsFiles::server`]; then nothing changes.
     pub fn reload(&self, files: &TlsFiles) -> Result<(), TlsError> {
-        let new = files.server()?;
+        self.replace(files.server()?);
+        Ok(())
+    }
+
+    /// Takes over a configuration for connections from now on.
+    pub fn replace(&self, new: Arc<ServerConfig>) {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         *current = new;
-        Ok(())
     }
 
     /// The configuration for a new connection.

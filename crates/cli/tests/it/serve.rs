@@ -430,6 +430,24 @@ fn who_is_told_to_end_answers_all_that_it_has_accepted() {
 }
 
 #[test]
+fn a_reload_that_waits_for_its_file_keeps_no_signal_waiting() {
+    let home = Home::new();
+    let mut server = home.serve();
+    let config = home.path().join("cryptoserver.toml");
+    fs::remove_file(&config).unwrap();
+    // Whoever opens it for reading waits for a writer.
+    let made = Command::new("mkfifo").arg(&config).status().unwrap();
+    assert!(made.success());
+    server.signal(Signal::HUP);
+    let runtime = runtime();
+    let client = connected(&runtime, home.settings(&[server.address]), 1);
+    assert!(runtime.block_on(client.list_keys()).is_ok());
+    server.signal(Signal::HUP);
+    server.signal(Signal::TERM);
+    assert_eq!(server.ends(), Some(0), "{}", server.log());
+}
+
+#[test]
 fn all_is_read_again_on_a_signal_and_a_broken_file_changes_nothing() {
     let home = Home::new();
     let server = home.serve();

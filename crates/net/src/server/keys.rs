@@ -70,6 +70,12 @@ struct Entry {
     origin: String,
 }
 
+/// Keys that were read again and are not in use yet.
+pub(super) struct FreshKeys {
+    state: State,
+    keys: Keys,
+}
+
 /// A file as it was last read.
 #[derive(Clone, Debug)]
 struct Seen {
@@ -84,7 +90,7 @@ impl KeyStore {
     /// # Errors
     /// The first key that cannot be read, or two keys with one id.
     pub fn load(keys: &[KeyConfig], tokens: &Tokens<'_>) -> Result<Self, KeyError> {
-        let (state, keys) = State::read(keys, tokens, None)?;
+        let (state, keys) = State::read(keys, tokens, &HashMap::new())?;
         Ok(Self {
             current: RwLock::new(Arc::new(keys)),
             state: Mutex::new(state),
@@ -99,12 +105,33 @@ impl KeyStore {
     /// # Errors
     /// As [`load`](Self::load); then all keys stay as they were.
     pub fn reload(&self, keys: &[KeyConfig], tokens: &Tokens<'_>) -> Result<(), KeyError> {
-        let mut state = self.state();
-        let (new, keys) = State::read(keys, tokens, Some(&state))?;
-        *state = new;
-        self.replace(keys);
-        self.changed.notify_one();
+        let fresh = self.read_again(keys, tokens)?;
+        self.take_over(fresh);
         Ok(())
+    }
+
+    /// The first half of [`reload`](Self::reload): reads all keys, and changes nothing. Meanwhile the
+    /// directories may be read as well: a token may take its time.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub(super) fn read_again(
+        &self,
+        keys: &[KeyConfig],
+        tokens: &Tokens<'_>,
+    ) -> Result<FreshKeys, KeyError> {
+        let seen = self.state().seen.clone();
+        let (state, keys) = State::read(keys, tokens, &seen)?;
+        Ok(FreshKeys { state, keys })
+    }
+
+    /// The second half of [`reload`](Self::reload).
+    pub(super) fn take_over(&self, fresh: FreshKeys) {
+        let mut state = self.state();
+        *state = fresh.state;
+        self.replace(fresh.keys);
+        drop(state);
+        self.changed.notify_one();
     }
 
     /// The current keys. Requests keep the snapshot they began with.
@@ -221,7 +248,7 @@ impl State {
     fn read(
         configs: &[KeyConfig],
         tokens: &Tokens<'_>,
-        before: Option<&Self>,
+        before: &HashMap<PathBuf, Seen>,
     ) -> Result<(Self, Keys), KeyError> {
         let mut state = Self::default();
         for config in configs {
@@ -253,7 +280,7 @@ impl State {
         let mut keys = Keys(state.fixed.clone());
         for (directory, passphrase) in &state.directories {
             for path in files(directory).map_err(|what| of_file(directory, &what))? {
-                let old = before.and_then(|before| before.seen.get(&path));
+                let old = before.get(&path);
                 let seen = match (look(&path, passphrase.as_ref()), old) {
                     (Ok(seen), _) => seen,
                     (Err((_, what)), None) => return Err(of_file(&path, &what)),

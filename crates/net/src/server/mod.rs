@@ -27,7 +27,7 @@ mod service;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -58,7 +58,8 @@ pub struct Server {
     addresses: Vec<SocketAddr>,
     metrics: Option<SocketAddr>,
     close: watch::Sender<bool>,
-    serving: JoinHandle<Result<(), tonic::transport::Error>>,
+    /// `None` once it was stopped.
+    serving: Mutex<Option<JoinHandle<Result<(), tonic::transport::Error>>>>,
     tasks: Vec<JoinHandle<()>>,
     _watch: KeyWatch,
 }
@@ -207,7 +208,7 @@ impl Server {
             addresses,
             metrics,
             close,
-            serving,
+            serving: Mutex::new(Some(serving)),
             tasks,
             _watch: watch,
         })
@@ -233,15 +234,15 @@ impl Server {
     /// # Errors
     /// The first thing that is wrong; then nothing changes.
     pub fn reload(&self, config: &Config) -> Result<(), ServerError> {
+        // Everything is read once, and taken over when nothing can fail any more.
         let files = tls_files(config);
-        if let Some(files) = &files {
-            // Keys must not change if certificates are wrong.
-            files.server().map_err(failed)?;
-        }
+        let fresh_tls = files.map(|files| files.server()).transpose();
+        let fresh_tls = fresh_tls.map_err(failed)?;
         let tokens = |name: &str| self.devices.keys_of(name);
-        self.keys.reload(&config.keys, &tokens).map_err(failed)?;
-        if let (Some(tls), Some(files)) = (&self.tls, &files) {
-            tls.reload(files).map_err(failed)?;
+        let fresh_keys = self.keys.read_again(&config.keys, &tokens);
+        self.keys.take_over(fresh_keys.map_err(failed)?);
+        if let (Some(tls), Some(fresh)) = (&self.tls, fresh_tls) {
+            tls.replace(fresh);
         }
         let fresh = Arc::new(policy(config));
         *self
@@ -259,7 +260,7 @@ impl Server {
 
     /// Admits no more requests, answers those it has, and ends, after `drain_ms` even if some are
     /// left. Returns how many were left.
-    pub async fn stop(self) -> usize {
+    pub async fn stop(&self) -> usize {
         let deadline = Instant::now() + self.started_with.limits.drain;
         let _ = self.close.send(true);
         while self.shared.dispatcher.unanswered() > 0 && Instant::now() < deadline {
@@ -269,11 +270,14 @@ impl Server {
         self.shared.dispatcher.end();
         // Replies still have to be sent, to clients that read them.
         let rest = deadline.saturating_duration_since(Instant::now());
-        let abort = self.serving.abort_handle();
-        if timeout(rest.max(SEND_MIN), self.serving).await.is_err() {
-            abort.abort();
+        let serving = self.serving.lock().map(|mut serving| serving.take());
+        if let Ok(Some(mut serving)) = serving
+            && timeout(rest.max(SEND_MIN), &mut serving).await.is_err()
+        {
+            serving.abort();
         }
         self.tasks.iter().for_each(JoinHandle::abort);
+        self.shared.observer.flush();
         left
     }
 }
@@ -285,13 +289,14 @@ impl Server {
 /// Why the server cannot start.
 pub fn serve(
     path: &Path,
-    change: impl Fn(Config) -> Result<Config, String>,
+    change: impl Fn(Config) -> Result<Config, String> + Send + Sync + 'static,
     started: impl FnOnce(&Server),
 ) -> Result<(), ServerError> {
-    let read = || {
-        let config = Config::read(path).map_err(failed)?;
+    let path = path.to_owned();
+    let read = Arc::new(move || {
+        let config = Config::read(&path).map_err(failed)?;
         change(config).map_err(ServerError)
-    };
+    });
     let config = read()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.io_threads)
@@ -300,7 +305,7 @@ pub fn serve(
         .enable_all()
         .build()
         .map_err(|error| ServerError(format!("no runtime: {error}")))?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         use tokio::signal::unix::{SignalKind, signal};
         let signal = |kind| signal(kind).map_err(|error| ServerError(format!("signals: {error}")));
         let mut terminate = signal(SignalKind::terminate())?;
@@ -308,14 +313,23 @@ pub fn serve(
         let mut hang_up = signal(SignalKind::hangup())?;
         let server = Arc::new(Server::start(config).await?);
         started(&server);
+        let start_reload = || {
+            let (server, read) = (Arc::clone(&server), Arc::clone(&read));
+            tokio::task::spawn_blocking(move || server.reload(&read()?))
+        };
+        // A file or a token may keep a reload waiting, and signals are heard all the same.
+        let (mut reload, mut is_wanted) = (None, false);
         loop {
+            if is_wanted && reload.is_none() {
+                (reload, is_wanted) = (Some(start_reload()), false);
+            }
             tokio::select! {
                 _ = terminate.recv() => break,
                 _ = interrupt.recv() => break,
-                _ = hang_up.recv() => {
-                    let (server, config) = (Arc::clone(&server), read());
-                    let reloaded = tokio::task::spawn_blocking(move || server.reload(&config?));
-                    match reloaded.await.unwrap_or_else(|error| Err(failed(error))) {
+                _ = hang_up.recv() => is_wanted = true,
+                done = ended(&mut reload) => {
+                    reload = None;
+                    match done {
                         Ok(()) => tracing::info!("reloaded"),
                         Err(error) => tracing::error!(%error, "not reloaded: nothing has changed"),
                     }
@@ -323,16 +337,25 @@ pub fn serve(
             }
         }
         tracing::info!("shutting down");
-        // Nobody reloads any more.
-        let Ok(server) = Arc::try_unwrap(server).map_err(drop) else {
-            return Ok(());
-        };
         match server.stop().await {
             0 => {}
             left => tracing::warn!(left, "requests were given up: drain_ms has passed"),
         }
         Ok(())
-    })
+    });
+    // A reload that still waits ends with the process.
+    runtime.shutdown_timeout(REST_MAX);
+    served
+}
+
+/// The end of a reload; never, if there is none.
+async fn ended(
+    reload: &mut Option<JoinHandle<Result<(), ServerError>>>,
+) -> Result<(), ServerError> {
+    match reload {
+        Some(reload) => reload.await.unwrap_or_else(|error| Err(failed(error))),
+        None => std::future::pending().await,
+    }
 }
 
 async fn enforce_deadlines(shared: Arc<Shared>) {
@@ -451,6 +474,8 @@ const HEALTH_EVERY: Duration = Duration::from_secs(1);
 const HANG: Duration = Duration::from_secs(3);
 /// Time to send the last replies.
 const SEND_MIN: Duration = Duration::from_millis(200);
+/// What the runtime's threads have to end takes less.
+const REST_MAX: Duration = Duration::from_millis(500);
 const WINDOW_BYTES: u32 = 1 << 20;
 /// Streams of one connection.
 const STREAMS_MAX: u32 = 128;

@@ -141,6 +141,16 @@ impl Observer {
         }
     }
 
+    /// Waits until the audit is written, for some seconds at most.
+    pub(super) fn flush(&self) {
+        if let Some(audit) = &self.audit {
+            let (sender, written) = sync_channel(1);
+            audit.send(AuditMessage::Flush(sender));
+            // A disk that takes longer may never answer.
+            let _ = written.recv_timeout(FLUSH_MAX);
+        }
+    }
+
     /// The page that Prometheus reads, in the OpenMetrics text format.
     pub(super) fn page(&self, dispatcher: &Dispatcher, counts: &Counts) -> String {
         self.metrics.look_at(dispatcher, counts);
@@ -313,6 +323,8 @@ struct Audit {
 enum AuditMessage {
     Text(String),
     Reopen,
+    /// Says when everything before it is written.
+    Flush(SyncSender<()>),
 }
 
 /// One line of the audit.
@@ -415,15 +427,23 @@ impl Output {
                 match next {
                     AuditMessage::Text(next) => text.push_str(&next),
                     AuditMessage::Reopen => self.reopen(),
+                    AuditMessage::Flush(written) => {
+                        self.write(&std::mem::take(&mut text));
+                        let _ = written.send(());
+                    }
                 }
                 if text.len() < WRITE_BYTES {
                     line = receiver.try_recv().ok();
                 }
             }
-            if let Err(error) = self.writer.write_all(text.as_bytes()) {
-                // The log is the last place left; the text must not be lost with the error.
-                tracing::error!(%error, lines = text, "the audit cannot be written");
-            }
+            self.write(&text);
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        if let Err(error) = self.writer.write_all(text.as_bytes()) {
+            // The log is the last place left; the text must not be lost with the error.
+            tracing::error!(%error, lines = text, "the audit cannot be written");
         }
     }
 
@@ -471,4 +491,5 @@ fn name(code: Code) -> &'static str {
 /// Lines that may be queued, each of a few KiB at most: what is in them is bounded.
 const LINES_MAX: usize = 2048;
 const MESSAGE_BYTES_MAX: usize = 1024;
+const FLUSH_MAX: Duration = Duration::from_secs(5);
 const WRITE_BYTES: usize = 64 << 10;

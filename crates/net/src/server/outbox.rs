@@ -1,10 +1,9 @@
 //! Replies on their way from workers to the task that sends them.
 //!
 //! A reply wakes the runtime's thread. On a CPU that both share it displaces the worker: eight
-//! answers one after the other wake it eight times, and each goes out in a message of its own.
-//! Replies held back by a [`Hold`] are handed over together.
+//! answers one after the other wake it eight times, and each goes out in a message of its own. So
+//! the replies of a batch are collected in [`Outgoing`].
 
-use std::cell::RefCell;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -34,28 +33,6 @@ pub(super) fn outbox() -> (Outbox, Waiting) {
 }
 
 impl Outbox {
-    /// Queues a reply. It is dropped if the client has gone.
-    pub(super) fn put(&self, reply: Queued) {
-        let reply = HELD.with_borrow_mut(|held| {
-            let Some(held) = held else {
-                return Some(reply);
-            };
-            held.since.get_or_insert_with(Instant::now);
-            match held
-                .by_stream
-                .iter_mut()
-                .find(|(outbox, _)| outbox.0.same_channel(&self.0))
-            {
-                Some((_, replies)) => replies.push(reply),
-                None => held.by_stream.push((self.clone(), vec![reply])),
-            }
-            None
-        });
-        if let Some(reply) = reply {
-            let _ = self.0.send(vec![reply]);
-        }
-    }
-
     /// Waits until the client has gone.
     pub(super) async fn closed(&self) {
         self.0.closed().await;
@@ -74,48 +51,43 @@ impl Waiting {
     }
 }
 
-/// Holds back the replies of this thread, then wakes each stream once. At most one per thread.
-pub(super) struct Hold(());
+/// Replies that go out together: each stream is woken once, when they are released or dropped.
+#[derive(Default)]
+pub struct Outgoing {
+    since: Option<Instant>,
+    by_stream: Vec<(Outbox, Vec<Queued>)>,
+}
 
-impl Hold {
-    pub(super) fn new() -> Self {
-        HELD.set(Some(Held::default()));
-        Self(())
+impl Outgoing {
+    /// Adds a reply. It is dropped if the client has gone.
+    pub(super) fn put(&mut self, outbox: &Outbox, reply: Queued) {
+        self.since.get_or_insert_with(Instant::now);
+        let mut streams = self.by_stream.iter_mut();
+        match streams.find(|(other, _)| other.0.same_channel(&outbox.0)) {
+            Some((_, replies)) => replies.push(reply),
+            None => self.by_stream.push((outbox.clone(), vec![reply])),
+        }
     }
 
     /// Time since the first reply that is held back.
     pub(super) fn age(&self) -> Option<Duration> {
-        HELD.with_borrow(|held| Some(held.as_ref()?.since?.elapsed()))
+        Some(self.since?.elapsed())
     }
 
-    /// Hands over what is held back, and goes on holding back.
-    pub(super) fn release(&self) {
-        for (outbox, replies) in HELD
-            .replace(Some(Held::default()))
-            .unwrap_or_default()
-            .by_stream
-        {
+    /// Hands over what is held back.
+    pub(super) fn release(&mut self) {
+        self.since = None;
+        for (outbox, replies) in self.by_stream.drain(..) {
             let _ = outbox.0.send(replies);
         }
     }
 }
 
-impl Drop for Hold {
+impl Drop for Outgoing {
     /// Runs on a panic, too.
     fn drop(&mut self) {
         self.release();
-        HELD.set(None);
     }
-}
-
-#[derive(Default)]
-struct Held {
-    since: Option<Instant>,
-    by_stream: Vec<(Outbox, Vec<Queued>)>,
-}
-
-thread_local! {
-    static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
 }
 
 #[cfg(test)]
@@ -144,33 +116,36 @@ mod tests {
     #[test]
     fn what_comes_together_goes_together_by_stream() {
         let ((one, mut of_one), (other, mut of_other)) = (outbox(), outbox());
-        let hold = Hold::new();
-        assert_eq!(hold.age(), None);
-        one.put(reply(1));
-        other.put(reply(2));
-        one.put(reply(3));
-        assert!(of_one.more().is_none() && hold.age().is_some());
-        hold.release();
-        assert_eq!(hold.age(), None);
-        one.put(reply(4));
-        one.put(reply(5));
+        let mut outgoing = Outgoing::default();
+        assert_eq!(outgoing.age(), None);
+        outgoing.put(&one, reply(1));
+        outgoing.put(&other, reply(2));
+        outgoing.put(&one, reply(3));
+        assert!(of_one.more().is_none() && outgoing.age().is_some());
+        outgoing.release();
+        assert_eq!(outgoing.age(), None);
+        outgoing.put(&one, reply(4));
+        outgoing.put(&one, reply(5));
         assert_eq!(ids(&mut of_one), [[1, 3]]);
         assert_eq!(ids(&mut of_other), [[2]]);
-        drop(hold);
-        one.put(reply(6));
-        assert_eq!(ids(&mut of_one), [vec![4, 5], vec![6]]);
+        // Another batch on the same thread is another matter.
+        let mut another = Outgoing::default();
+        another.put(&other, reply(6));
+        drop(another);
+        assert_eq!(ids(&mut of_other), [[6]]);
+        drop(outgoing);
+        assert_eq!(ids(&mut of_one), [[4, 5]]);
     }
 
     #[test]
     fn a_panic_keeps_nothing_back() {
         let (one, mut of_one) = outbox();
         let work = std::panic::AssertUnwindSafe(|| {
-            let _hold = Hold::new();
-            one.put(reply(1));
+            let mut outgoing = Outgoing::default();
+            outgoing.put(&one, reply(1));
             panic!("as planned");
         });
         assert!(std::panic::catch_unwind(work).is_err());
-        one.put(reply(2));
-        assert_eq!(ids(&mut of_one), [[1], [2]]);
+        assert_eq!(ids(&mut of_one), [[1]]);
     }
 }

@@ -26,7 +26,7 @@ use super::keys::Keys;
 use super::listener::{Backoff, ConnectionInfo};
 use super::observe::{Note, Observer};
 use super::operation::{self, Prepared};
-use super::outbox::{Outbox, Queued, Waiting, outbox};
+use super::outbox::{Outbox, Outgoing, Queued, Waiting, outbox};
 use crate::proto::cryptoserver_server::Cryptoserver;
 use crate::proto::{self, reply};
 use crate::tls::Identity;
@@ -70,6 +70,7 @@ impl Cryptoserver for Service {
         tokio::spawn(async move { shared.receive(caller, inbound, outbox, end).await });
         Ok(Response::new(Replies {
             replies,
+            rest: Vec::new().into_iter(),
             end: Some(ended),
         }))
     }
@@ -82,16 +83,21 @@ impl Cryptoserver for Service {
         let mut asked = request.into_inner();
         let (sender, receiver) = oneshot::channel();
         let id = asked.id;
-        let respond = move |outcome| {
+        let respond = move |outcome, _: &mut Outgoing| {
             // Nobody waits if the client has gone.
             let _ = sender.send(outcome);
         };
         let bytes = operation::reply_bytes(&asked);
         let reserved = caller.account.try_reserve(None, bytes);
         let refusal = reserved.is_none().then(no_space);
-        let submission = self
-            .0
-            .examine(&caller, &mut asked, refusal.as_ref(), respond);
+        let mut outgoing = Outgoing::default();
+        let submission = self.0.examine(
+            &caller,
+            &mut asked,
+            refusal.as_ref(),
+            respond,
+            &mut outgoing,
+        );
         self.0.admit(&caller, submission);
         let outcome = receiver
             .await
@@ -296,10 +302,12 @@ impl Shared {
                 refusal
             });
             let mut submissions = Vec::with_capacity(batch.requests.len());
+            let mut outgoing = Outgoing::default();
             for (number, mut asked) in batch.requests.into_iter().enumerate() {
                 if number % YIELD_EVERY == YIELD_EVERY - 1 {
                     // Other clients have their turn.
                     self.admit(&caller, submissions.drain(..));
+                    outgoing.release();
                     tokio::task::yield_now().await;
                 }
                 let bytes = operation::reply_bytes(&asked);
@@ -313,6 +321,7 @@ impl Shared {
                     (place, _) => {
                         // Waiting must not delay requests already checked.
                         self.admit(&caller, submissions.drain(..));
+                        outgoing.release();
                         let wait = async {
                             let place = match place {
                                 Some(place) => place,
@@ -330,15 +339,17 @@ impl Shared {
                 };
                 let refusal = reserved.is_none().then(no_space);
                 let (id, outbox) = (asked.id, outbox.clone());
-                let respond = move |outcome| {
-                    outbox.put(Queued {
+                let respond = move |outcome, outgoing: &mut Outgoing| {
+                    let queued = Queued {
                         reply: reply_of(id, outcome),
                         _place: place,
                         _reserved: reserved,
-                    });
+                    };
+                    outgoing.put(&outbox, queued);
                 };
                 let refusal = refusal.as_ref().or(no_room.as_ref());
-                submissions.extend(self.examine(&caller, &mut asked, refusal, respond));
+                let submission = self.examine(&caller, &mut asked, refusal, respond, &mut outgoing);
+                submissions.extend(submission);
             }
             self.admit(&caller, submissions);
         }
@@ -365,7 +376,8 @@ impl Shared {
         caller: &Caller,
         asked: &mut proto::Request,
         no_room: Option<&Refusal>,
-        respond: impl FnOnce(Outcome) + Send + 'static,
+        respond: impl FnOnce(Outcome, &mut Outgoing) + Send + 'static,
+        outgoing: &mut Outgoing,
     ) -> Option<Submission> {
         let began = Instant::now();
         let subject = operation::subject(asked);
@@ -388,14 +400,14 @@ impl Shared {
             None => operation::prepare(asked, &caller.rights, &keys),
         };
         let shared = Arc::clone(self);
-        let finish = move |mut answered: Answered, reverses: bool| {
+        let finish = move |mut answered: Answered, reverses: bool, outgoing: &mut Outgoing| {
             if let Ok(result) = &mut answered.outcome
                 && reverses
             {
                 result.reverse();
             }
             shared.observer.note(&note, &answered);
-            respond(answered.outcome);
+            respond(answered.outcome, outgoing);
         };
         let at_once = |outcome: Outcome| Answered {
             outcome,
@@ -408,7 +420,7 @@ impl Shared {
                 if no_room.is_none() {
                     self.charge(caller, AT_ONCE_COST);
                 }
-                finish(at_once(Err(refusal)), false);
+                finish(at_once(Err(refusal)), false, outgoing);
             }
             Ok(Prepared::Random(bytes)) => {
                 self.charge(caller, RANDOM_COST * bytes as u32);
@@ -420,7 +432,7 @@ impl Shared {
                         "the system's random generator failed",
                     )),
                 };
-                finish(at_once(outcome), false);
+                finish(at_once(outcome), false, outgoing);
             }
             Ok(Prepared::Power {
                 work,
@@ -437,7 +449,9 @@ impl Shared {
                     origin,
                     is_urgent: asked.priority == proto::Priority::Urgent as i32,
                     deadline: began + timeout,
-                    respond: Box::new(move |answered| finish(answered, reverses)),
+                    respond: Box::new(move |answered, outgoing| {
+                        finish(answered, reverses, outgoing)
+                    }),
                 });
             }
         }
@@ -486,6 +500,8 @@ fn reply_of(id: u64, outcome: Outcome) -> proto::Reply {
 /// The replies of a stream. A message holds as many as are ready when it is made.
 pub(super) struct Replies {
     replies: Waiting,
+    /// Those that came together with the last ones sent.
+    rest: std::vec::IntoIter<Queued>,
     /// The status that ends the stream, if not OK.
     end: Option<oneshot::Receiver<Status>>,
 }
@@ -494,22 +510,26 @@ impl Stream for Replies {
     type Item = Result<proto::ReplyBatch, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(first) = ready!(self.replies.poll(context)) else {
-            let end = self.end.take().and_then(|mut end| end.try_recv().ok());
-            return Poll::Ready(end.map(Err));
-        };
-        let mut replies = Vec::with_capacity(first.len());
-        let (mut bytes, mut some) = (0, Some(first));
-        while let Some(next) = some {
-            for queued in next {
-                bytes += queued.reply.encoded_len();
-                replies.push(queued.reply);
-            }
-            some = if bytes < REPLY_BYTES_MAX {
-                self.replies.more()
-            } else {
-                None
+        if self.rest.len() == 0 {
+            let Some(first) = ready!(self.replies.poll(context)) else {
+                let end = self.end.take().and_then(|mut end| end.try_recv().ok());
+                return Poll::Ready(end.map(Err));
             };
+            self.rest = first.into_iter();
+        }
+        let mut replies = Vec::with_capacity(self.rest.len());
+        let mut bytes = 0;
+        // The rest keeps its places until the client has read this.
+        while bytes < REPLY_BYTES_MAX {
+            let Some(queued) = self.rest.next() else {
+                let Some(more) = self.replies.more() else {
+                    break;
+                };
+                self.rest = more.into_iter();
+                continue;
+            };
+            bytes += queued.reply.encoded_len();
+            replies.push(queued.reply);
         }
         Poll::Ready(Some(Ok(proto::ReplyBatch { replies })))
     }

@@ -9,7 +9,7 @@ use oarlock::device::Shape;
 use tonic::Code;
 
 use super::super::devices::DeviceWorkers;
-use super::answer::{Answered, Refusal};
+use super::answer::{Refusal, Responder};
 use super::health::out_of_order;
 use super::state::{Origin, PER_SECOND_MIN, State};
 use super::task::{ClientId, ShapeId, Task};
@@ -64,8 +64,8 @@ pub struct Submission {
     pub is_urgent: bool,
     /// When its answer is no longer wanted.
     pub deadline: Instant,
-    /// Receives the answer, on the thread that has it. It must not block.
-    pub respond: Box<dyn FnOnce(Answered) + Send>,
+    /// Receives the answer, on the thread that has it, and what goes out with it. It must not block.
+    pub respond: Responder,
 }
 
 impl State {

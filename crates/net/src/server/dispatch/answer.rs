@@ -7,6 +7,8 @@ use oarlock::Error;
 use tonic::{Code, Status};
 use zeroize::Zeroizing;
 
+use super::super::outbox::Outgoing;
+
 /// Why a request failed, as its client is told. Holds no secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -27,8 +29,8 @@ impl Refusal {
     }
 }
 
-/// Receives the answer to a request.
-pub(super) type Responder = Box<dyn FnOnce(Answered) + Send>;
+/// Receives the answer to a request, and what goes out with it.
+pub type Responder = Box<dyn FnOnce(Answered, &mut Outgoing) + Send>;
 
 /// An answer, and how it came about.
 pub struct Answered {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tonic::Code;
 
 use super::super::devices::DeviceWorkers;
-use super::super::outbox::Hold;
+use super::super::outbox::Outgoing;
 use super::admit::{ENDS, Submission};
 use super::answer::{Answered, Refusal};
 use super::health::out_of_order;
@@ -166,9 +166,9 @@ impl Dispatcher {
             }
         }
         self.inner.wake(to_wake);
-        let _hold = Hold::new();
+        let mut outgoing = Outgoing::default();
         for (respond, refusal) in refused {
-            respond(Answered::refused(refusal, Duration::ZERO));
+            respond(Answered::refused(refusal, Duration::ZERO), &mut outgoing);
         }
         pause
     }
@@ -212,10 +212,12 @@ impl Dispatcher {
             }
         }
         self.inner.wake(to_wake);
+        let mut outgoing = Outgoing::default();
         for (task, able) in unserved {
             let refusal = out_of_order(&able, &self.inner.drivers);
             let waited = now.saturating_duration_since(task.arrived);
-            self.inner.answer(&task, Answered::refused(refusal, waited));
+            self.inner
+                .answer(&task, Answered::refused(refusal, waited), &mut outgoing);
         }
         for (task, device) in late {
             let waited = now.saturating_duration_since(task.arrived);
@@ -234,6 +236,7 @@ impl Dispatcher {
                     device,
                     ..Answered::refused(refusal, waited)
                 },
+                &mut outgoing,
             );
         }
     }
@@ -290,11 +293,14 @@ impl Dispatcher {
             left
         };
         self.inner.wakeups.iter().for_each(Condvar::notify_all);
+        let mut outgoing = Outgoing::default();
         for task in left {
             let refusal = Refusal::new(Code::Unavailable, ENDS);
             let waited = task.arrived.elapsed();
-            self.inner.answer(&task, Answered::refused(refusal, waited));
+            self.inner
+                .answer(&task, Answered::refused(refusal, waited), &mut outgoing);
         }
+        drop(outgoing);
         for thread in std::mem::take(&mut *lock(&self.threads)) {
             // A thread that a device holds is left behind.
             let deadline = Instant::now() + Duration::from_millis(100);

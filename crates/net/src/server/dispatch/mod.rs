@@ -31,9 +31,10 @@ mod workers;
 
 pub use self::admit::{Submission, Work};
 pub(crate) use self::answer::refusal_of;
-pub use self::answer::{Answered, Refusal};
+pub use self::answer::{Answered, Refusal, Responder};
 pub use self::dispatcher::{DeviceStatus, Dispatcher};
 pub use self::state::{Bounds, Origin};
 pub use self::task::ClientId;
 pub(super) use self::task::DEVICES_MAX;
 pub use super::devices::DeviceWorkers;
+pub use super::outbox::Outgoing;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
+use super::super::outbox::Outgoing;
 use super::admit::Work;
 use super::answer::{Answered, Refusal, Responder};
 use oarlock::device::PublicKeyRequest;
@@ -85,11 +86,16 @@ impl Task {
 
     /// Answers the task unless it is answered already. `before` runs just before the answer is
     /// given.
-    pub(super) fn answer(&self, answered: Answered, before: impl FnOnce(ClientId)) {
+    pub(super) fn answer(
+        &self,
+        answered: Answered,
+        outgoing: &mut Outgoing,
+        before: impl FnOnce(ClientId),
+    ) {
         let responder = self.locked().take();
         if let Some(respond) = responder {
             before(self.client);
-            respond(answered);
+            respond(answered, outgoing);
         }
     }
 

@@ -9,7 +9,7 @@ use oarlock::device::complete;
 use tonic::Code;
 
 use super::super::devices::DeviceWorkers;
-use super::super::outbox::Hold;
+use super::super::outbox::Outgoing;
 use super::answer::{Answered, Refusal, refusal_of};
 use super::queue::left_to;
 use super::spin::Spin;
@@ -51,14 +51,12 @@ impl Inner {
     }
 
     pub(super) fn work(&self, device: DeviceId, worker: usize) {
-        let driver = &self.drivers[device].device;
-        let hold = driver.answers_together().then(Hold::new);
-        let release = || hold.iter().for_each(Hold::release);
+        let mut outgoing = Outgoing::default();
         let mut last = Duration::ZERO;
         loop {
             let next = match self.next(device, worker, false) {
                 Next::Nothing => {
-                    release();
+                    outgoing.release();
                     self.next(device, worker, true)
                 }
                 next => next,
@@ -72,12 +70,12 @@ impl Inner {
             };
             // While many requests wait, the replies of one batch go out with those of the next:
             // their reader is woken once for both.
-            let age = hold.as_ref().and_then(Hold::age);
+            let age = outgoing.age();
             if age.is_some_and(|age| !are_many_left || age + last > HOLD_MAX) {
-                release();
+                outgoing.release();
             }
             let began = Instant::now();
-            self.run(device, worker, &tasks);
+            self.run(device, worker, &tasks, &mut outgoing);
             last = began.elapsed();
         }
     }
@@ -121,7 +119,8 @@ impl Inner {
         }
     }
 
-    fn run(&self, device: DeviceId, worker: usize, batch: &[Arc<Task>]) {
+    fn run(&self, device: DeviceId, worker: usize, batch: &[Arc<Task>], outgoing: &mut Outgoing) {
+        let is_together = self.drivers[device].device.answers_together();
         let driver = &self.drivers[device].device;
         let name = &self.names[device];
         let began = Instant::now();
@@ -141,6 +140,7 @@ impl Inner {
                         served: began.elapsed(),
                         device: None,
                     },
+                    outgoing,
                 ),
             }
         }
@@ -149,15 +149,18 @@ impl Inner {
             let task = tasks[place];
             match result {
                 Err(Error::DeviceFailed { reason, .. }) => failed.push((place, reason)),
-                result => self.answer(
-                    task,
-                    Answered {
+                result => {
+                    let answered = Answered {
                         outcome: result.map_err(refusal_of),
                         waited: began.saturating_duration_since(task.arrived),
                         served: began.elapsed(),
                         device: Some(Arc::clone(name)),
-                    },
-                ),
+                    };
+                    self.answer(task, answered, outgoing);
+                    if !is_together {
+                        outgoing.release();
+                    }
+                }
             }
         };
         if !requests.is_empty() {
@@ -202,14 +205,18 @@ impl Inner {
                     served: began.elapsed(),
                     device: Some(Arc::clone(name)),
                 },
+                outgoing,
             );
+        }
+        if !is_together {
+            outgoing.release();
         }
     }
 
     /// Answers a task. It stops counting before its client knows, because the client may then send
     /// another.
-    pub(super) fn answer(&self, task: &Task, answered: Answered) {
-        task.answer(answered, |client| self.lock().forget(client));
+    pub(super) fn answer(&self, task: &Task, answered: Answered, outgoing: &mut Outgoing) {
+        task.answer(answered, outgoing, |client| self.lock().forget(client));
     }
 }
 

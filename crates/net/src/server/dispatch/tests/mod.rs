@@ -107,7 +107,7 @@ fn submissions_of(
                 origin,
                 is_urgent: false,
                 deadline: Instant::now() + timeout,
-                respond: Box::new(move |answered| {
+                respond: Box::new(move |answered, _: &mut Outgoing| {
                     let _ = sender.send((exponent, answered));
                 }),
             }

@@ -10,7 +10,7 @@ fn task(number: u64, client: ClientId, shape: ShapeId, is_urgent: bool) -> Arc<T
     let now = Instant::now();
     let deadline = now + Duration::from_secs(60);
     let place = (shape, client, number);
-    let respond = Box::new(|_: Answered| ());
+    let respond = Box::new(|_: Answered, _: &mut Outgoing| ());
     Arc::new(Task::new(
         Work::Request(Box::new(request(1))),
         place,
