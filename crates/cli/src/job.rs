@@ -34,6 +34,7 @@ impl Job {
         // Files that may block while they are opened come before the signals are caught, files that
         // must be removed after.
         let interrupt = Interrupt::catch(target.is_direct())?;
+        interrupt.leaves_something();
         let output = target.open(Naming::Replace)?;
         output.check_apart_from(&input.file)?;
         Ok(Self {

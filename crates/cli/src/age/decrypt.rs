@@ -12,11 +12,12 @@ use oarlock_file::age::{
 use oarlock_file::{Error, Range, Waiting};
 use zeroize::Zeroizing;
 
-use super::job::{self, Call, Hands};
+use super::job::{self, Call, Destination, Hands};
 use super::keys::WORK_FACTOR_MAX;
 use super::report::Outcome;
 use super::{EXTENSION, keys, many, no_passphrase};
 use crate::failure::Failure;
+use crate::folder::Place;
 use crate::input::Input;
 use crate::job::refused;
 
@@ -80,7 +81,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
     fn file(
         &self,
         mut input: Input,
-        output: Option<&Path>,
+        output: Destination<'_>,
         hands: Hands<'_>,
     ) -> Result<Outcome, Failure> {
         let call = self.call;
@@ -174,8 +175,8 @@ impl<I: AsIdentity> many::Work for Decrypt<'_, I> {
         "a name that does not end in .age"
     }
 
-    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Outcome, Failure> {
-        self.file(input, Some(output), hands)
+    fn run(&self, input: Input, output: Place, hands: Hands<'_>) -> Result<Outcome, Failure> {
+        self.file(input, Destination::Place(output), hands)
     }
 }
 

@@ -7,11 +7,12 @@ use age::cli_common::{Passphrase, read_or_generate_passphrase};
 use age::{Recipient, scrypt};
 use oarlock_file::age::{Encryptor, armored};
 
-use super::job::{self, Call, Hands};
+use super::job::{self, Call, Destination, Hands};
 use super::keys::SharedRecipient;
 use super::report::Outcome;
 use super::{EXTENSION, keys, many, no_passphrase};
 use crate::failure::Failure;
+use crate::folder::Place;
 use crate::input::Input;
 use crate::job::refused;
 
@@ -79,7 +80,7 @@ impl Encrypt<'_> {
     fn file(
         &self,
         input: Input,
-        output: Option<&Path>,
+        output: Destination<'_>,
         hands: Hands<'_>,
     ) -> Result<Outcome, Failure> {
         let recipients: Vec<&dyn Recipient> = self.recipients.iter().map(|r| &**r as _).collect();
@@ -121,8 +122,8 @@ impl many::Work for Encrypt<'_> {
         "a name that ends in .age, as if encrypted already"
     }
 
-    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Outcome, Failure> {
-        self.file(input, Some(output), hands)
+    fn run(&self, input: Input, output: Place, hands: Hands<'_>) -> Result<Outcome, Failure> {
+        self.file(input, Destination::Place(output), hands)
     }
 }
 
