@@ -133,9 +133,11 @@ pub(crate) fn refused(name: &str, error: Error) -> Failure {
     Failure::new(format!("{name}: {what}{advice}"))
 }
 
-/// The `age` crate's messages may have several lines; the first says what is wrong.
+/// The `age` crate's messages may have several lines, the first of which says what is wrong, and marks of
+/// direction around what they repeat.
 pub(crate) fn one_line(text: &str) -> String {
-    text.lines()
+    text.replace(['\u{2068}', '\u{2069}'], "")
+        .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty())
         .collect::<Vec<_>>()

@@ -1,7 +1,10 @@
-//! Files and folders made by somebody who means harm: nothing is written or removed but what was asked for.
+//! Files and folders made by somebody who means harm: what they cost has a bound, what they
+//! say is shown without what a terminal acts on, and nothing is written or removed but what was asked for.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
@@ -9,7 +12,93 @@ use oarlock_testing::until;
 use rustix::process::Signal;
 
 use crate::common::age::{Home, succeeded};
-use crate::common::{ends_soon, oarlock, signal, stderr};
+use crate::common::{assert_fails, ends_soon, oarlock, run, signal, stderr};
+
+#[test]
+fn headers_take_little_memory_whatever_they_hold() {
+    let home = Home::new();
+    let sealed = home.sealed(b"attack at dawn");
+    let (version, rest) = sealed.split_at(b"age-encryption.org/v1\n".len());
+    let row = [b"A".repeat(64), b"\n".to_vec()].concat();
+    let cases: [(&str, Vec<u8>, &str); 4] = [
+        (
+            "stanzas",
+            b"-> a\n\n".repeat(2_700_000),
+            "too many recipients",
+        ),
+        (
+            "words",
+            [&b"-> a"[..], &b" b".repeat(8_000_000), b"\n\n"].concat(),
+            "too many recipients",
+        ),
+        (
+            "a body",
+            [&b"-> a\n"[..], &row.repeat(250_000), b"\n"].concat(),
+            "the header was changed",
+        ),
+        (
+            "no end",
+            [&b"-> a\n"[..], &row.repeat(260_000)].concat(),
+            "longer than 16 MiB",
+        ),
+    ];
+    for (what, stanzas, part) in cases {
+        home.write("file", &[version, &stanzas, rest].concat());
+        let decrypt = ["decrypt", "-i", "key.txt", "-o", "out", "file"];
+        let output = bounded(&home, &decrypt).output().unwrap();
+        assert_fails(&output, 1, &["file: ", part]);
+        assert!(!home.path("out").exists(), "{what}");
+        let inspected = bounded(&home, &["inspect", "file"]).output().unwrap();
+        if part == "the header was changed" {
+            assert!(inspected.status.success());
+        } else {
+            assert_fails(&inspected, 1, &["file: ", part]);
+        }
+    }
+}
+
+#[test]
+fn armor_is_read_line_by_line() {
+    let home = Home::new();
+    let encrypt = ["encrypt", "-a", "-r", &home.recipient];
+    let text = run(&mut home.oarlock(&encrypt), b"attack at dawn").stdout;
+    let begin = b"-----BEGIN AGE ENCRYPTED FILE-----\n";
+    let cases: [(&str, Vec<u8>, &str); 6] = [
+        (
+            "a long beginning",
+            [&b"\n".repeat(1 << 20)[..], &text].concat(),
+            "not an age file",
+        ),
+        (
+            "a long line",
+            [&begin[..], &b"A".repeat(32 << 20)].concat(),
+            "line 2 is longer",
+        ),
+        (
+            "two",
+            [&text[..], &text].concat(),
+            "something follows the end",
+        ),
+        (
+            "a rest",
+            [&text[..], b"rest"].concat(),
+            "something follows the end",
+        ),
+        (
+            "a long end",
+            [&text[..], &b" ".repeat(1 << 20)].concat(),
+            "something follows the end",
+        ),
+        ("no end", text[..text.len() - 20].to_vec(), "line "),
+    ];
+    for (what, file, part) in cases {
+        home.write("file", &file);
+        let decrypt = ["decrypt", "-i", "key.txt", "-o", "out", "file"];
+        let output = bounded(&home, &decrypt).output().unwrap();
+        assert_fails(&output, 1, &["file: ", part]);
+        assert!(!home.path("out").exists(), "{what}");
+    }
+}
 
 /// Where nobody writes, and a signal must end the wait.
 #[test]
@@ -45,6 +134,66 @@ fn a_wait_for_a_pipe_ends_with_a_signal() {
         );
         assert!(!home.path("out").exists());
     }
+}
+
+#[test]
+fn names_are_shown_and_not_acted_on() {
+    let home = Home::new();
+    let names: [&[u8]; 6] = [
+        b"two\nlines",
+        b"\x1b[31mred\x1b]0;title\x07",
+        "left\u{202e}right\u{2066}".as_bytes(),
+        b"not \xff\xfe text",
+        b"-o",
+        b"--rm",
+    ];
+    fs::create_dir(home.path("tree")).unwrap();
+    for name in names {
+        let path = home.path("tree").join(OsStr::from_bytes(name));
+        fs::write(&path, name).unwrap();
+    }
+    let args = [
+        "encrypt",
+        "--recursive",
+        "-r",
+        &home.recipient,
+        "-o",
+        "sealed",
+        "tree",
+    ];
+    succeeded(&mut home.oarlock(&args));
+    let decrypt = [
+        "decrypt",
+        "--recursive",
+        "-i",
+        "key.txt",
+        "-o",
+        "opened",
+        "sealed/tree",
+    ];
+    succeeded(&mut home.oarlock(&decrypt));
+    for name in names {
+        let opened = home.path("opened/tree").join(OsStr::from_bytes(name));
+        assert_eq!(fs::read(opened).unwrap(), name);
+    }
+    let again = home.oarlock(&args).output().unwrap();
+    assert_eq!(again.status.code(), Some(1));
+    let told = stderr(&again);
+    assert_eq!(
+        told.lines()
+            .filter(|line| line.ends_with("--force replaces it"))
+            .count(),
+        names.len()
+    );
+    let acts = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202e}' | '\u{2066}');
+    assert!(
+        told.lines().all(|line| line.starts_with("oarlock: ")),
+        "{told}"
+    );
+    assert!(!told.contains(acts), "{told:?}");
+    // A file whose name looks like an option is no option behind --.
+    let mut inspect = home.oarlock(&["inspect", "--", "--rm.age"]);
+    succeeded(inspect.current_dir(home.path("sealed/tree")));
 }
 
 #[test]
@@ -179,6 +328,18 @@ fn an_output_beside_its_input_follows_no_link() {
         "{}",
         stderr(&output)
     );
+}
+
+/// The command in 512 MiB of address space: it has far less in use.
+fn bounded(home: &Home, arguments: &[&str]) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -v 524288; exec \"$0\" \"$@\""]);
+    command.arg(oarlock().get_program()).args(arguments);
+    // Else each thread reserves some 64 MiB.
+    command.env("MALLOC_ARENA_MAX", "1");
+    command.env("XDG_CACHE_HOME", "/nonexistent");
+    command.current_dir(home.folder());
+    command
 }
 
 /// As /proc/PID/syscall gives it (proc_pid_syscall(5)).
