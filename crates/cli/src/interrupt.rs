@@ -3,22 +3,24 @@
 //! if they were not caught: it may be waiting where nothing looks for them.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use oarlock_file::Watch;
 use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::failure::{Failure, reason};
 
 /// Signals that end the command in order.
+#[derive(Clone)]
 pub(crate) struct Interrupt {
     /// The last of them, or 0.
     signal: Arc<AtomicUsize>,
     leaves_nothing: Arc<AtomicBool>,
     /// Readable from the first signal on. It is never read from, so that every waiter sees it.
-    seen: OwnedFd,
+    seen: Arc<OwnedFd>,
 }
 
 impl Interrupt {
@@ -59,7 +61,7 @@ impl Interrupt {
         Ok(Self {
             signal,
             leaves_nothing,
-            seen: seen.into(),
+            seen: Arc::new(seen.into()),
         })
     }
 
@@ -80,7 +82,7 @@ impl Interrupt {
     pub(crate) fn wait(&self, file: impl AsFd, what: PollFlags) -> Result<(), Failure> {
         let mut watched = [
             PollFd::new(&file, what),
-            PollFd::new(&self.seen, PollFlags::IN),
+            PollFd::new(&*self.seen, PollFlags::IN),
         ];
         loop {
             match poll(&mut watched, None) {
@@ -96,6 +98,18 @@ impl Interrupt {
             }
         }
     }
+}
+
+impl Watch for Interrupt {
+    fn is_stopped(&self) -> bool {
+        self.check().is_err()
+    }
+
+    fn wait(&self, file: BorrowedFd<'_>, what: PollFlags) -> bool {
+        self.wait(file, what).is_ok()
+    }
+
+    fn advanced(&self, _: u64) {}
 }
 
 /// Whether this process ignores the signal, as one started by nohup does SIGHUP.

@@ -112,6 +112,11 @@ pub(crate) fn failed(
                 "{refused}: {name} has already received what came before"
             ))
         }
+        // A plugin was waited for.
+        Error::Identity(error) => match interrupt.check() {
+            Err(interrupted) => interrupted,
+            Ok(()) => refused(&input.name, Error::Identity(error)),
+        },
         other => refused(&input.name, other),
     }
 }

@@ -13,7 +13,7 @@ use oarlock_file::{Error, Range, Waiting};
 use zeroize::Zeroizing;
 
 use super::job::{self, Call, Destination, Hands};
-use super::keys::WORK_FACTOR_MAX;
+use super::keys::{KEY_FILE_BYTES_MAX, WORK_FACTOR_MAX};
 use super::report::Outcome;
 use super::{EXTENSION, keys, many, no_passphrase};
 use crate::failure::Failure;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let call = Call::new(&args.common)?;
     if !args.common.is_many() {
         return job::one(&call, |input, output, hands| {
-            let keys = Keys::new(args, identities(args)?);
+            let keys = Keys::new(args, identities(&call, args)?);
             Decrypt::new(&call, args, keys).file(input, output, hands)
         });
     }
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             many::run_on_threads(&call, &decrypt)
         }
         None => {
-            let decrypt = Decrypt::new(&call, args, Keys::new(args, identities(args)?));
+            let decrypt = Decrypt::new(&call, args, Keys::new(args, identities(&call, args)?));
             many::run_on_one_thread(&call, &decrypt)
         }
     }
@@ -340,8 +340,8 @@ impl AsIdentity for Box<dyn Identity + Send + Sync> {
     }
 }
 
-fn identities(args: &Args) -> Result<Vec<Box<dyn Identity>>, Failure> {
-    keys::identities(&args.identity, args.common.reads_stdin())
+fn identities(call: &Call<'_>, args: &Args) -> Result<Vec<Box<dyn Identity>>, Failure> {
+    keys::identities(&args.identity, args.common.reads_stdin(), &call.interrupt)
 }
 
 /// Identities that several threads may use: not those that ask for a passphrase or a plugin, nor what
@@ -349,7 +349,8 @@ fn identities(args: &Args) -> Result<Vec<Box<dyn Identity>>, Failure> {
 fn shared_identities(paths: &[String]) -> Option<Vec<Box<dyn Identity + Send + Sync>>> {
     let mut identities: Vec<Box<dyn Identity + Send + Sync>> = Vec::new();
     for path in paths {
-        if !std::fs::metadata(path).ok()?.is_file() {
+        let metadata = std::fs::metadata(path).ok()?;
+        if !metadata.is_file() || metadata.len() > KEY_FILE_BYTES_MAX {
             return None;
         }
         let text = Zeroizing::new(std::fs::read_to_string(path).ok()?);

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.common.is_many() {
         let encrypt = Encrypt {
             call: &call,
-            recipients: recipients(args)?,
+            recipients: recipients(&call, args)?,
             armor: args.armor,
         };
         return many::run_on_threads(&call, &encrypt);
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     job::one(&call, |input, output, hands| {
         let encrypt = Encrypt {
             call: &call,
-            recipients: recipients(args)?,
+            recipients: recipients(&call, args)?,
             armor: args.armor,
         };
         encrypt.file(input, output, hands)
@@ -84,8 +84,15 @@ impl Encrypt<'_> {
         hands: Hands<'_>,
     ) -> Result<Outcome, Failure> {
         let recipients: Vec<&dyn Recipient> = self.recipients.iter().map(|r| &**r as _).collect();
-        let encryptor = Encryptor::new(&recipients, self.call.accelerator.cpu())
-            .map_err(|error| refused("recipients", error))?;
+        let encryptor =
+            Encryptor::new(&recipients, self.call.accelerator.cpu()).map_err(|error| match self
+                .call
+                .interrupt
+                .check()
+            {
+                Err(interrupted) => interrupted,
+                Ok(()) => refused("recipients", error),
+            })?;
         let job = self.call.job(input, output, self.armor)?;
         let result = if self.armor {
             armored::seal(&encryptor, &mut job.read(), job.written(), &mut |bytes| {
@@ -127,7 +134,7 @@ impl many::Work for Encrypt<'_> {
     }
 }
 
-fn recipients(args: &Args) -> Result<Vec<SharedRecipient>, Failure> {
+fn recipients(call: &Call<'_>, args: &Args) -> Result<Vec<SharedRecipient>, Failure> {
     if args.passphrase {
         let passphrase = match read_or_generate_passphrase() {
             Ok(Passphrase::Typed(passphrase)) => passphrase,
@@ -156,7 +163,7 @@ fn recipients(args: &Args) -> Result<Vec<SharedRecipient>, Failure> {
         files: &args.recipients_file,
         identity_files: &args.identity,
     };
-    let recipients = recipients.read(args.common.reads_stdin())?;
+    let recipients = recipients.read(args.common.reads_stdin(), &call.interrupt)?;
     Ok(recipients)
 }
 

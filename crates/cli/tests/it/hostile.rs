@@ -1,18 +1,20 @@
-//! Files and folders made by somebody who means harm: what they cost has a bound, what they
+//! Files, folders, keys and plugins made by somebody who means harm: what they cost has a bound, what they
 //! say is shown without what a terminal acts on, and nothing is written or removed but what was asked for.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
 use oarlock_testing::until;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, test_kill_process};
 
 use crate::common::age::{Home, succeeded};
-use crate::common::{assert_fails, ends_soon, oarlock, run, signal, stderr};
+use crate::common::{
+    assert_fails, assert_one_line, ends_soon, oarlock, run, signal, stderr, write_program,
+};
 
 #[test]
 fn headers_take_little_memory_whatever_they_hold() {
@@ -100,6 +102,34 @@ fn armor_is_read_line_by_line() {
     }
 }
 
+#[test]
+fn keys_without_end_are_refused() {
+    let home = Home::new();
+    home.write("plain", b"attack at dawn");
+    home.write("sealed", &home.sealed(b"attack at dawn"));
+    File::create(home.path("huge"))
+        .unwrap()
+        .set_len(1 << 40)
+        .unwrap();
+    for keys in ["/dev/zero", "huge"] {
+        for arguments in [
+            &["decrypt", "-i", keys, "sealed"][..],
+            &["decrypt", "-i", keys, "--each", "-o", "opened", "sealed"],
+            &["encrypt", "-i", keys, "plain"],
+            &["encrypt", "-R", keys, "plain"],
+        ] {
+            let output = bounded(&home, arguments).output().unwrap();
+            assert_fails(&output, 2, &[keys, "longer than 16 MiB"]);
+        }
+        let output = bounded(&home, &["keygen", "-y", keys]).output().unwrap();
+        assert_fails(&output, 1, &[keys, "longer than 16 MiB"]);
+    }
+    let enc = ["enc", "--cipher", "aes-256-cbc", "--pass", "stdin", "plain"];
+    let zeros = File::open("/dev/zero").unwrap();
+    let output = bounded(&home, &enc).stdin(zeros).output().unwrap();
+    assert_fails(&output, 2, &["standard input: ", "longer than 1023 bytes"]);
+}
+
 /// Where nobody writes, and a signal must end the wait.
 #[test]
 fn a_wait_for_a_pipe_ends_with_a_signal() {
@@ -133,6 +163,222 @@ fn a_wait_for_a_pipe_ends_with_a_signal() {
             "{arguments:?}: {status}"
         );
         assert!(!home.path("out").exists());
+    }
+}
+
+/// Its stanza is the file key; what it asks and tells besides, it does not need.
+const WELL_BEHAVED: &str = r#"#!/usr/bin/env python3
+import base64, sys
+
+def read():
+    words = sys.stdin.readline().split()[1:]
+    text = ""
+    while True:
+        line = sys.stdin.readline().rstrip("\n")
+        text += line
+        if len(line) < 64:
+            return words, base64.b64decode(text + "=" * (-len(text) % 4))
+
+def ask(words, body=b""):
+    text = base64.b64encode(body).decode().rstrip("=")
+    lines = [text[at:at + 64] for at in range(0, len(text) + 1, 64)]
+    print("-> " + words, *lines, sep="\n", flush=True)
+    return read()[0]
+
+told = []
+while not told or told[-1][0] != ["done"]:
+    told.append(read())
+assert ask("msg", b"a message of " + b"many " * 20 + b"words") == ["ok"]
+assert ask("what-nobody-knows a b", b"c" * 48) == ["unsupported"]
+added = [words[1] for words, body in told if words[0] in ("add-recipient", "add-identity")]
+if sys.argv[1] == "--age-plugin=recipient-v1":
+    assert ["extension-labels"] in [words for words, body in told]
+    key = [body for words, body in told if words == ["wrap-file-key"]]
+    for number, who in enumerate(added):
+        assert ask("recipient-stanza 0 test %d" % number, key[0]) == ["ok"]
+else:
+    assert sys.argv[1] == "--age-plugin=identity-v1"
+    assert added == ["AGE-PLUGIN-TEST-1M7420Z"]
+    keys = [body for words, body in told if words[:3] == ["recipient-stanza", "0", "test"]]
+    if keys:
+        assert ask("file-key 0", keys[-1]) == ["ok"]
+print("-> done\n")
+"#;
+
+#[test]
+fn a_plugin_that_behaves_wraps_and_unwraps() {
+    let home = Home::new();
+    home.write("plain", b"attack at dawn");
+    home.write("id.txt", IDENTITY.as_bytes());
+    home.write("others", &home.sealed(b"attack at dawn"));
+    write_program(&home.path("age-plugin-test"), WELL_BEHAVED);
+    let in_order = |arguments: &[&str]| {
+        let mut command = with_plugins(&home, home.oarlock(arguments));
+        let output = succeeded(&mut command);
+        assert!(stderr(&output).contains("a message of many many"));
+    };
+    // Alone, by its identity, and beside a recipient of another kind.
+    let to = &home.recipient;
+    for recipients in [
+        &["-r", RECIPIENT][..],
+        &["-i", "id.txt"],
+        &["-r", to, "-r", RECIPIENT, "-r", RECIPIENT],
+    ] {
+        in_order(&[&["encrypt", "-f", "-o", "sealed", "plain"], recipients].concat());
+        in_order(&["decrypt", "-f", "-i", "id.txt", "-o", "out", "sealed"]);
+        assert_eq!(home.read("out"), b"attack at dawn");
+    }
+    // It has no key for this one.
+    let decrypt = ["decrypt", "-i", "id.txt", "others"];
+    let output = with_plugins(&home, home.oarlock(&decrypt))
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let last = stderr(&output)
+        .lines()
+        .last()
+        .unwrap_or_default()
+        .to_owned();
+    assert_one_line(&format!("{last}\n"), &["others: "]);
+}
+
+/// What a plugin does, in sh, and a part of what is said of it.
+const PLUGINS: [(&str, &str, &str); 8] = [
+    ("exits", "exit 0", "it ended too early"),
+    (
+        "sends a line without end",
+        "yes | tr -d '\\n'",
+        "it sends a command without end",
+    ),
+    (
+        "sends a body without end",
+        "echo '-> msg'; yes -- \"$row\"",
+        "it sends a command without end",
+    ),
+    (
+        "sends messages without end",
+        "yes -- \"$msg\"",
+        "it sends messages without end",
+    ),
+    (
+        "sends stanzas without end",
+        "yes -- \"$stanza\"",
+        "it sends ",
+    ),
+    (
+        "sends what nobody knows",
+        "yes -- \"$unknown\"",
+        "it sends commands without end",
+    ),
+    (
+        "sends no text",
+        "printf -- '-> \\377\\376\\n\\n'",
+        "what it sends is malformed",
+    ),
+    (
+        "fails",
+        "printf -- '-> error internal\\nG1szMW3igK5vb3BzCg\\n'; cat >/dev/null",
+        "oops",
+    ),
+];
+
+#[test]
+fn plugins_that_misbehave_are_stopped() {
+    let home = Home::new();
+    home.write("sealed", &home.sealed(b"attack at dawn"));
+    home.write("plain", b"attack at dawn");
+    home.write("id.txt", IDENTITY.as_bytes());
+    for (what, script, part) in PLUGINS {
+        let text = format!(
+            "#!/bin/sh\nrow={}\nmsg='-> msg\nG1szMW3igK5vb3BzCg'\n\
+             stanza='-> recipient-stanza 0 a\n'\nunknown='-> unknown\n'\n\
+             exec 3<&0\ncat <&3 >/dev/null &\n{script}\n",
+            "A".repeat(64)
+        );
+        write_program(&home.path("age-plugin-test"), &text);
+        for arguments in [
+            &["encrypt", "-i", "id.txt", "-o", "out", "plain"][..],
+            &["encrypt", "-r", RECIPIENT, "-o", "out", "plain"],
+            &["decrypt", "-i", "id.txt", "-o", "out", "sealed"],
+        ] {
+            let output = with_plugins(&home, bounded(&home, arguments))
+                .output()
+                .unwrap();
+            let told = stderr(&output);
+            assert_eq!(output.status.code(), Some(1), "{what}: {told}");
+            let last = told.lines().last().unwrap_or_default();
+            assert_one_line(&format!("{last}\n"), &["age-plugin-test: ", part]);
+            assert!(told.lines().count() <= 101, "{what}: {told}");
+            let acts = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            assert!(!told.contains(acts), "{what}: {told:?}");
+            assert!(!home.path("out").exists(), "{what}");
+        }
+    }
+}
+
+/// Also one that does not mind its input's end or an interrupt.
+#[test]
+fn a_plugin_that_hangs_ends_with_the_command() {
+    let home = Home::new();
+    home.write("sealed", &home.sealed(b"attack at dawn"));
+    home.write("plain", b"attack at dawn");
+    home.write("id.txt", IDENTITY.as_bytes());
+    let text = "#!/bin/sh\ntrap '' INT\necho $$ >\"$HANGS\"\nexec sleep 1000 >/dev/null\n";
+    write_program(
+        &home.path("age-plugin-test"),
+        &text.replace(" >/dev/null", ""),
+    );
+    for arguments in [
+        &["encrypt", "-i", "id.txt", "-o", "out", "plain"][..],
+        &["decrypt", "-i", "id.txt", "-o", "out", "sealed"],
+    ] {
+        let file = home.path("pid");
+        let _ = fs::remove_file(&file);
+        let mut command = with_plugins(&home, home.oarlock(arguments));
+        let child = command
+            .env("HANGS", &file)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut pid = String::new();
+        until("the plugin hangs", || {
+            pid = fs::read_to_string(&file).unwrap_or_default();
+            pid.ends_with('\n')
+        });
+        signal(&child, Signal::TERM);
+        assert_fails(&ends_soon(child), 143, &["interrupted"]);
+        let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+        assert!(test_kill_process(pid).is_err(), "the plugin runs on");
+        assert!(!home.path("out").exists());
+    }
+}
+
+/// Their names become those of programs.
+#[test]
+fn a_plugin_is_a_program_in_a_folder_of_path() {
+    let home = Home::new();
+    home.write("plain", b"attack at dawn");
+    home.write("sealed", &home.sealed(b"attack at dawn"));
+    // The first is well-formed Bech32.
+    for recipient in ["age1../../x1gc5wx2", "age1\nx1aaaaaa", "age1test1aaaaaa"] {
+        let output = home
+            .oarlock(&["encrypt", "-r", recipient, "plain"])
+            .output()
+            .unwrap();
+        assert_fails(&output, 2, &["invalid recipient"]);
+    }
+    // In the current folder, which is in no PATH by its own name.
+    write_program(
+        &home.path("age-plugin-test"),
+        "#!/bin/sh\ntouch \"$HANGS\"\n",
+    );
+    home.write("id.txt", IDENTITY.as_bytes());
+    for path in ["", ".", "/nonexistent"] {
+        let decrypt = ["decrypt", "-i", "id.txt", "sealed"];
+        let mut command = home.oarlock(&decrypt);
+        command.env("PATH", path).env("HANGS", home.path("started"));
+        assert_fails(&command.output().unwrap(), 2, &["age-plugin-test"]);
+        assert!(!home.path("started").exists(), "{path:?}");
     }
 }
 
@@ -342,9 +588,19 @@ fn bounded(home: &Home, arguments: &[&str]) -> Command {
     command
 }
 
+/// With the plugins in the folder.
+fn with_plugins(home: &Home, mut command: Command) -> Command {
+    let path = std::env::var("PATH").unwrap();
+    command.env("PATH", format!("{}:{path}", home.folder().display()));
+    command
+}
+
 /// As /proc/PID/syscall gives it (proc_pid_syscall(5)).
 const OPENAT: &str = if cfg!(target_arch = "x86_64") {
     "257 "
 } else {
     "56 "
 };
+/// Of the plugin `test`, made with [`age::plugin::Identity::default_for_plugin`].
+const IDENTITY: &str = "AGE-PLUGIN-TEST-1M7420Z";
+const RECIPIENT: &str = "age1test1dzqdan";
