@@ -60,7 +60,8 @@ pub(crate) struct Args {
     input: Option<PathBuf>,
 
     /// File to write; standard output if absent or `-`. It is replaced only on success, and may be the
-    /// same as INPUT
+    /// same as INPUT. The new one has the owner, group, mode and ACL of the old one; where that is not
+    /// permitted, fewer users may use it
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 

@@ -52,12 +52,22 @@ impl Failure {
 
 /// A line on stderr.
 pub(crate) fn note(message: &str) {
-    let line: String = message
-        .chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect();
+    let line = printable(message);
     // When stderr is closed, no one can be told.
     let _ = writeln!(io::stderr(), "oarlock: {line}");
+}
+
+/// `text` without characters that a terminal acts on, in place of showing them: control characters, and
+/// those that change the direction of text or hide in it.
+pub(crate) fn printable(text: &str) -> String {
+    let acts = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    };
+    text.chars()
+        .map(|c| if acts(c) { '?' } else { c })
+        .collect()
 }
 
 impl fmt::Display for Failure {

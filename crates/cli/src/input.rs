@@ -1,12 +1,15 @@
 //! Where bytes come from.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use rustix::fs::OFlags;
 
 use crate::failure::{Failure, reason};
+use crate::folder::{Place, identity, kind};
 
 /// An open file, pipe, terminal or other input.
 pub(crate) struct Input {
@@ -16,7 +19,7 @@ pub(crate) struct Input {
     /// Size of a regular file in bytes when it was opened.
     pub(crate) size: Option<u64>,
     /// None for standard input.
-    path: Option<PathBuf>,
+    place: Option<Place>,
     opened: Metadata,
 }
 
@@ -32,9 +35,38 @@ impl Input {
             Some(path) => File::open(path),
             None => io::stdin().as_fd().try_clone_to_owned().map(File::from),
         };
-        let fail = |error: io::Error| Failure::new(format!("{name}: {}", reason(&error)));
-        let file = opened.map_err(fail)?;
-        let metadata = file.metadata().map_err(fail)?;
+        let file = opened.map_err(|error| cannot_open(&name, &error))?;
+        Self::of(file, name, path.and_then(|path| Place::of(path).ok()))
+    }
+
+    /// Opens what `place` names, and what a link there leads to.
+    pub(crate) fn at(place: Place) -> Result<Self, Failure> {
+        let name = place.path().display().to_string();
+        let file = place.folder.open_file(&place.name, OFlags::RDONLY);
+        let file = file.map_err(|error| cannot_open(&name, &error))?;
+        Self::of(file, name, Some(place))
+    }
+
+    /// Opens the regular file at `place`, where another may have come to be since it was seen.
+    pub(crate) fn found(place: Place) -> Result<Self, Failure> {
+        let name = place.path().display().to_string();
+        // The open of a pipe would wait for a writer.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file = place.folder.open_file(&place.name, flags);
+        let file = file.map_err(|error| cannot_open(&name, &error))?;
+        let input = Self::of(file, name, Some(place))?;
+        match input.size {
+            Some(_) => Ok(input),
+            None => Err(Failure::new(format!(
+                "{}: is no regular file any more",
+                input.name
+            ))),
+        }
+    }
+
+    fn of(file: File, name: String, place: Option<Place>) -> Result<Self, Failure> {
+        let metadata = file.metadata();
+        let metadata = metadata.map_err(|error| cannot_open(&name, &error))?;
         if metadata.is_dir() {
             return Err(Failure::new(format!(
                 "{name}: is a directory: give a file, or `-` for standard input"
@@ -42,7 +74,7 @@ impl Input {
         }
         Ok(Self {
             size: metadata.is_file().then_some(metadata.len()),
-            path: path.map(Path::to_path_buf),
+            place,
             opened: metadata,
             file,
             name,
@@ -65,18 +97,20 @@ impl Input {
 
     /// Removes the file, unless another now has its name, or it was written to meanwhile.
     pub(crate) fn remove(&self) -> Result<(), Failure> {
-        let Some(path) = &self.path else {
+        let Some(place) = &self.place else {
             return Ok(());
         };
         self.check_unchanged()?;
         let fail = |what: &str| Failure::new(format!("{}: not removed: {what}", self.name));
-        let identity = |of: &Metadata| (of.dev(), of.ino());
-        match fs::symlink_metadata(path) {
-            Ok(now) if now.is_symlink() => Err(fail("its name is a symbolic link")),
-            Ok(now) if identity(&now) != identity(&self.opened) => {
+        match place.look() {
+            Ok(now) if kind(&now).is_symlink() => Err(fail("its name is a symbolic link")),
+            Ok(now) if identity(&now) != (self.opened.dev(), self.opened.ino()) => {
                 Err(fail("another file now has its name"))
             }
-            _ => fs::remove_file(path).map_err(|error| fail(&reason(&error))),
+            _ => {
+                let removed = place.folder.remove(&place.name);
+                removed.map_err(|error| fail(&reason(&error)))
+            }
         }
     }
 
@@ -98,4 +132,8 @@ impl Input {
             self.name
         ))
     }
+}
+
+fn cannot_open(name: &str, error: &io::Error) -> Failure {
+    Failure::new(format!("{name}: {}", reason(error)))
 }

@@ -1,22 +1,26 @@
 //! Ctrl-C and similar signals, seen without a thread: a flag for code that computes, and a descriptor
-//! that turns readable for code that waits.
+//! that turns readable for code that waits. As long as nothing has to be cleaned up, they end the process as
+//! if they were not caught: it may be waiting where nothing looks for them.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use oarlock_file::Watch;
 use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::failure::{Failure, reason};
 
 /// Signals that end the command in order.
+#[derive(Clone)]
 pub(crate) struct Interrupt {
     /// The last of them, or 0.
     signal: Arc<AtomicUsize>,
+    leaves_nothing: Arc<AtomicBool>,
     /// Readable from the first signal on. It is never read from, so that every waiter sees it.
-    seen: OwnedFd,
+    seen: Arc<OwnedFd>,
 }
 
 impl Interrupt {
@@ -27,10 +31,13 @@ impl Interrupt {
         let fail = |error: io::Error| Failure::new(format!("signals: {}", reason(&error)));
         let (seen, notify) = io::pipe().map_err(fail)?;
         let signal = Arc::new(AtomicUsize::new(0));
+        let leaves_nothing = Arc::new(AtomicBool::new(true));
         for number in [SIGINT, SIGTERM, SIGHUP] {
             if is_ignored(number) {
                 continue;
             }
+            let condition = Arc::clone(&leaves_nothing);
+            signal_hook::flag::register_conditional_default(number, condition).map_err(fail)?;
             // They run in this order: the flag is set when the pipe turns readable, and the first
             // signal finds the shutdown not armed yet.
             if second_kills {
@@ -53,8 +60,14 @@ impl Interrupt {
         signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map_err(fail)?;
         Ok(Self {
             signal,
-            seen: seen.into(),
+            leaves_nothing,
+            seen: Arc::new(seen.into()),
         })
+    }
+
+    /// From now on a signal must not end the process without cleaning up, and is to be looked for.
+    pub(crate) fn leaves_something(&self) {
+        self.leaves_nothing.store(false, Ordering::SeqCst);
     }
 
     /// Fails when a signal has come.
@@ -69,7 +82,7 @@ impl Interrupt {
     pub(crate) fn wait(&self, file: impl AsFd, what: PollFlags) -> Result<(), Failure> {
         let mut watched = [
             PollFd::new(&file, what),
-            PollFd::new(&self.seen, PollFlags::IN),
+            PollFd::new(&*self.seen, PollFlags::IN),
         ];
         loop {
             match poll(&mut watched, None) {
@@ -85,6 +98,18 @@ impl Interrupt {
             }
         }
     }
+}
+
+impl Watch for Interrupt {
+    fn is_stopped(&self) -> bool {
+        self.check().is_err()
+    }
+
+    fn wait(&self, file: BorrowedFd<'_>, what: PollFlags) -> bool {
+        self.wait(file, what).is_ok()
+    }
+
+    fn advanced(&self, _: u64) {}
 }
 
 /// Whether this process ignores the signal, as one started by nohup does SIGHUP.

@@ -34,6 +34,7 @@ impl Job {
         // Files that may block while they are opened come before the signals are caught, files that
         // must be removed after.
         let interrupt = Interrupt::catch(target.is_direct())?;
+        interrupt.leaves_something();
         let output = target.open(Naming::Replace)?;
         output.check_apart_from(&input.file)?;
         Ok(Self {
@@ -111,6 +112,11 @@ pub(crate) fn failed(
                 "{refused}: {name} has already received what came before"
             ))
         }
+        // A plugin was waited for.
+        Error::Identity(error) => match interrupt.check() {
+            Err(interrupted) => interrupted,
+            Ok(()) => refused(&input.name, Error::Identity(error)),
+        },
         other => refused(&input.name, other),
     }
 }
@@ -132,9 +138,11 @@ pub(crate) fn refused(name: &str, error: Error) -> Failure {
     Failure::new(format!("{name}: {what}{advice}"))
 }
 
-/// The `age` crate's messages may have several lines; the first says what is wrong.
+/// The `age` crate's messages may have several lines, the first of which says what is wrong, and marks of
+/// direction around what they repeat.
 pub(crate) fn one_line(text: &str) -> String {
-    text.lines()
+    text.replace(['\u{2068}', '\u{2069}'], "")
+        .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty())
         .collect::<Vec<_>>()

@@ -3,7 +3,8 @@
 //! ```text
 //! enc.rs        enc, dec: files of openssl enc        keys.rs       hexadecimal, key files
 //! job.rs        a file from one end to the other      passphrase.rs from a file, asked for
-//! input.rs      where bytes come from                 output.rs     where they go: temporary name, rename
+//! input.rs      where bytes come from                 output/       where they go: temporary name, rights, rename
+//! folder.rs     a directory that is held open
 //! interrupt.rs  Ctrl-C seen without a thread          progress.rs   the bar
 //! options.rs    the accelerator                       cache.rs      a stored calibration
 //! cpu.rs        the CPU of this machine               stdout.rs     text and JSON on standard output
@@ -25,6 +26,7 @@ mod devices;
 mod doctor;
 mod enc;
 mod failure;
+mod folder;
 mod input;
 mod interrupt;
 mod job;

@@ -97,7 +97,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
                 "passphrase",
                 "progress",
             ],
-            &["cpu", "stdout"],
+            &["cpu", "folder", "stdout"],
             &["failure"],
         ],
     ),

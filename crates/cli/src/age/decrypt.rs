@@ -12,11 +12,12 @@ use oarlock_file::age::{
 use oarlock_file::{Error, Range, Waiting};
 use zeroize::Zeroizing;
 
-use super::job::{self, Call, Hands};
-use super::keys::WORK_FACTOR_MAX;
+use super::job::{self, Call, Destination, Hands};
+use super::keys::{KEY_FILE_BYTES_MAX, WORK_FACTOR_MAX};
 use super::report::Outcome;
 use super::{EXTENSION, keys, many, no_passphrase};
 use crate::failure::Failure;
+use crate::folder::Place;
 use crate::input::Input;
 use crate::job::refused;
 
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let call = Call::new(&args.common)?;
     if !args.common.is_many() {
         return job::one(&call, |input, output, hands| {
-            let keys = Keys::new(args, identities(args)?);
+            let keys = Keys::new(args, identities(&call, args)?);
             Decrypt::new(&call, args, keys).file(input, output, hands)
         });
     }
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             many::run_on_threads(&call, &decrypt)
         }
         None => {
-            let decrypt = Decrypt::new(&call, args, Keys::new(args, identities(args)?));
+            let decrypt = Decrypt::new(&call, args, Keys::new(args, identities(&call, args)?));
             many::run_on_one_thread(&call, &decrypt)
         }
     }
@@ -80,7 +81,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
     fn file(
         &self,
         mut input: Input,
-        output: Option<&Path>,
+        output: Destination<'_>,
         hands: Hands<'_>,
     ) -> Result<Outcome, Failure> {
         let call = self.call;
@@ -174,8 +175,8 @@ impl<I: AsIdentity> many::Work for Decrypt<'_, I> {
         "a name that does not end in .age"
     }
 
-    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Outcome, Failure> {
-        self.file(input, Some(output), hands)
+    fn run(&self, input: Input, output: Place, hands: Hands<'_>) -> Result<Outcome, Failure> {
+        self.file(input, Destination::Place(output), hands)
     }
 }
 
@@ -339,8 +340,8 @@ impl AsIdentity for Box<dyn Identity + Send + Sync> {
     }
 }
 
-fn identities(args: &Args) -> Result<Vec<Box<dyn Identity>>, Failure> {
-    keys::identities(&args.identity, args.common.reads_stdin())
+fn identities(call: &Call<'_>, args: &Args) -> Result<Vec<Box<dyn Identity>>, Failure> {
+    keys::identities(&args.identity, args.common.reads_stdin(), &call.interrupt)
 }
 
 /// Identities that several threads may use: not those that ask for a passphrase or a plugin, nor what
@@ -348,7 +349,8 @@ fn identities(args: &Args) -> Result<Vec<Box<dyn Identity>>, Failure> {
 fn shared_identities(paths: &[String]) -> Option<Vec<Box<dyn Identity + Send + Sync>>> {
     let mut identities: Vec<Box<dyn Identity + Send + Sync>> = Vec::new();
     for path in paths {
-        if !std::fs::metadata(path).ok()?.is_file() {
+        let metadata = std::fs::metadata(path).ok()?;
+        if !metadata.is_file() || metadata.len() > KEY_FILE_BYTES_MAX {
             return None;
         }
         let text = Zeroizing::new(std::fs::read_to_string(path).ok()?);

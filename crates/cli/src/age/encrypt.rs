@@ -7,11 +7,12 @@ use age::cli_common::{Passphrase, read_or_generate_passphrase};
 use age::{Recipient, scrypt};
 use oarlock_file::age::{Encryptor, armored};
 
-use super::job::{self, Call, Hands};
+use super::job::{self, Call, Destination, Hands};
 use super::keys::SharedRecipient;
 use super::report::Outcome;
 use super::{EXTENSION, keys, many, no_passphrase};
 use crate::failure::Failure;
+use crate::folder::Place;
 use crate::input::Input;
 use crate::job::refused;
 
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.common.is_many() {
         let encrypt = Encrypt {
             call: &call,
-            recipients: recipients(args)?,
+            recipients: recipients(&call, args)?,
             armor: args.armor,
         };
         return many::run_on_threads(&call, &encrypt);
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     job::one(&call, |input, output, hands| {
         let encrypt = Encrypt {
             call: &call,
-            recipients: recipients(args)?,
+            recipients: recipients(&call, args)?,
             armor: args.armor,
         };
         encrypt.file(input, output, hands)
@@ -79,12 +80,19 @@ impl Encrypt<'_> {
     fn file(
         &self,
         input: Input,
-        output: Option<&Path>,
+        output: Destination<'_>,
         hands: Hands<'_>,
     ) -> Result<Outcome, Failure> {
         let recipients: Vec<&dyn Recipient> = self.recipients.iter().map(|r| &**r as _).collect();
-        let encryptor = Encryptor::new(&recipients, self.call.accelerator.cpu())
-            .map_err(|error| refused("recipients", error))?;
+        let encryptor =
+            Encryptor::new(&recipients, self.call.accelerator.cpu()).map_err(|error| match self
+                .call
+                .interrupt
+                .check()
+            {
+                Err(interrupted) => interrupted,
+                Ok(()) => refused("recipients", error),
+            })?;
         let job = self.call.job(input, output, self.armor)?;
         let result = if self.armor {
             armored::seal(&encryptor, &mut job.read(), job.written(), &mut |bytes| {
@@ -121,12 +129,12 @@ impl many::Work for Encrypt<'_> {
         "a name that ends in .age, as if encrypted already"
     }
 
-    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Outcome, Failure> {
-        self.file(input, Some(output), hands)
+    fn run(&self, input: Input, output: Place, hands: Hands<'_>) -> Result<Outcome, Failure> {
+        self.file(input, Destination::Place(output), hands)
     }
 }
 
-fn recipients(args: &Args) -> Result<Vec<SharedRecipient>, Failure> {
+fn recipients(call: &Call<'_>, args: &Args) -> Result<Vec<SharedRecipient>, Failure> {
     if args.passphrase {
         let passphrase = match read_or_generate_passphrase() {
             Ok(Passphrase::Typed(passphrase)) => passphrase,
@@ -155,7 +163,7 @@ fn recipients(args: &Args) -> Result<Vec<SharedRecipient>, Failure> {
         files: &args.recipients_file,
         identity_files: &args.identity,
     };
-    let recipients = recipients.read(args.common.reads_stdin())?;
+    let recipients = recipients.read(args.common.reads_stdin(), &call.interrupt)?;
     Ok(recipients)
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use oarlock_file::age::armored::{Armored, BEGIN};
 use oarlock_file::age::{Header, NONCE_BYTES, SEALED_CHUNK_BYTES, TAG_BYTES};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, printable};
 use crate::input::Input;
 use crate::job::refused;
 use crate::stdout;
@@ -157,7 +157,8 @@ impl Findings {
     }
 
     fn to_text(&self) -> String {
-        let mut text = format!("{}: an age file, version {}", self.file, self.version);
+        let name = printable(&self.file);
+        let mut text = format!("{name}: an age file, version {}", self.version);
         text.push_str(match self.armored {
             true => ", armored\n\n",
             false => "\n\n",

@@ -11,10 +11,11 @@ use rustix::event::PollFlags;
 
 use super::report::{FileReport, Outcome};
 use crate::failure::Failure;
+use crate::folder::Place;
 use crate::input::Input;
 use crate::interrupt::Interrupt;
 use crate::job::{Threads, failed};
-use crate::output::{Naming, Output, Target};
+use crate::output::{Naming, Output, Target, Wanted};
 use crate::progress::{Progress, When};
 use crate::{options, stdout};
 
@@ -39,7 +40,8 @@ pub(crate) struct Common {
     #[arg(long)]
     pub(super) recursive: bool,
 
-    /// Replace existing outputs
+    /// Replace existing outputs. A new one has the owner, group, mode and ACL of the old one; where that
+    /// is not permitted, fewer users may use it
     #[arg(short, long)]
     pub(super) force: bool,
 
@@ -51,7 +53,8 @@ pub(crate) struct Common {
     #[arg(long)]
     pub(super) sync: bool,
 
-    /// Give the output the mode, times, extended attributes and, as root, owner of the input
+    /// Give the output the mode, ACL, times and extended attributes of the input and, where that is
+    /// permitted, its owner and group
     #[arg(long)]
     pub(super) preserve: bool,
 
@@ -76,6 +79,11 @@ impl Common {
     /// Whether standard input is read for data.
     pub(super) fn reads_stdin(&self) -> bool {
         self.inputs.is_empty() || self.inputs.iter().any(|path| path.as_os_str() == "-")
+    }
+
+    /// Whether an output is to be on the disk before the command goes on.
+    pub(super) fn lasts(&self) -> bool {
+        self.sync || self.rm
     }
 
     /// Whether every input has an output of its own.
@@ -103,6 +111,14 @@ pub(super) enum Hands<'a> {
     All,
     /// The calling thread; the others have other files.
     This(&'a mut Workspace),
+}
+
+/// Where the output of a file goes.
+pub(super) enum Destination<'a> {
+    /// To standard output or to what -o names.
+    Path(Option<&'a Path>),
+    /// To a name that the command chose.
+    Place(Place),
 }
 
 /// One file on its way.
@@ -138,24 +154,29 @@ impl<'a> Call<'a> {
     pub(super) fn job(
         &'a self,
         input: Input,
-        output: Option<&Path>,
+        output: Destination<'_>,
         is_text: bool,
     ) -> Result<FileJob<'a>, Failure> {
-        if output.is_none() && !is_text && std::io::stdout().is_terminal() {
+        if matches!(output, Destination::Path(None)) && !is_text && std::io::stdout().is_terminal()
+        {
             return Err(Failure::usage(
                 "encrypted bytes do not go to a terminal: name a file with -o, or write text with -a",
             ));
         }
-        let target = self.target(output)?;
+        let mut target = self.target(output)?;
         if self.args.rm && target.is_direct() {
             return Err(Failure::usage(
                 "--rm needs an output that lasts, and a device or a pipe does not: name a file with -o",
             ));
         }
+        if self.args.preserve {
+            target.set_rights_of(&input.file)?;
+        }
         let naming = match self.args.force {
             true => Naming::Replace,
             false => Naming::New,
         };
+        self.interrupt.leaves_something();
         let output = target.open(naming)?;
         output.check_apart_from(&input.file)?;
         Ok(FileJob {
@@ -165,11 +186,15 @@ impl<'a> Call<'a> {
         })
     }
 
-    fn target(&self, output: Option<&Path>) -> Result<Target, Failure> {
-        match Target::find(output)? {
+    fn target(&self, output: Destination<'_>) -> Result<Target, Failure> {
+        let target = match output {
+            Destination::Path(path) => Target::find(path),
+            Destination::Place(place) => Target::at(place),
+        };
+        match target? {
             Target::Named {
                 name,
-                mode: Some(_),
+                wanted: Wanted::OfReplaced(_),
                 ..
             } if !self.args.force => Err(Failure::usage(format!(
                 "{name}: exists already: --force replaces it"
@@ -259,7 +284,7 @@ impl<'a> FileJob<'a> {
         if args.preserve {
             self.output.preserve(&self.input.file)?;
         }
-        self.output.commit(args.sync || args.rm)?;
+        self.output.commit(args.lasts())?;
         if args.rm {
             self.input.remove()?;
         }
@@ -273,7 +298,7 @@ impl<'a> FileJob<'a> {
 /// One input to one output.
 pub(super) fn one(
     call: &Call<'_>,
-    work: impl FnOnce(Input, Option<&Path>, Hands<'_>) -> Result<Outcome, Failure>,
+    work: impl FnOnce(Input, Destination<'_>, Hands<'_>) -> Result<Outcome, Failure>,
 ) -> Result<(), Failure> {
     let args = call.args;
     let output = args
@@ -292,11 +317,11 @@ pub(super) fn one(
     }
     let began = Instant::now();
     // Before a passphrase is asked for.
-    call.target(output)?;
+    call.target(Destination::Path(output))?;
     let result = Input::open(args.input()).and_then(|input| {
         call.progress.expect(input.size);
         let name = input.name.clone();
-        work(input, output, Hands::All).map(|outcome| (name, outcome))
+        work(input, Destination::Path(output), Hands::All).map(|outcome| (name, outcome))
     });
     call.progress.clear();
     let (name, outcome) = result?;

@@ -1,7 +1,7 @@
 //! `oarlock keygen`.
 
 use std::fs::OpenOptions;
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::{IsTerminal as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
@@ -87,12 +87,10 @@ fn generate(is_post_quantum: bool) -> Result<(SecretString, String), Failure> {
 
 /// Of the identities that a file has, a line each.
 fn recipients(args: &Args) -> Result<String, Failure> {
-    let mut input = Input::open(args.input.as_deref())?;
-    let mut text = Zeroizing::new(String::new());
-    input
-        .file
-        .read_to_string(&mut text)
-        .map_err(|error| input.failed(0, &error))?;
+    let input = Input::open(args.input.as_deref())?;
+    let bytes = keys::read_all(&input)?;
+    let text = std::str::from_utf8(&bytes);
+    let text = text.map_err(|_| Failure::new(format!("{}: not text", input.name)))?;
     let mut recipients = String::new();
     for (number, line) in text.lines().enumerate() {
         if line.is_empty() || line.starts_with('#') {

@@ -5,24 +5,24 @@
 //! passphrase encrypts, an SSH key, or lines. We read the lines that are ours; the crate reads the rest.
 
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{self, BufReader, Read as _};
 use std::iter;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use age::armor::ArmoredReader;
-use age::cli_common::{ReadError, StdinGuard, UiCallbacks, read_recipients};
-use age::{
-    Callbacks as _, DecryptError, EncryptError, Identity, IdentityFile, Recipient, scrypt, ssh,
-    x25519,
-};
+use age::cli_common::{ReadError, StdinGuard, read_recipients};
+use age::{Callbacks as _, DecryptError, EncryptError, Identity, Recipient, scrypt, ssh, x25519};
+use oarlock_file::age::plugin::Plugin;
 use oarlock_file::age::{FileKey, Stanza, hybrid};
 use zeroize::Zeroizing;
 
+use super::ui::Ui;
 use super::unreadable;
-use crate::failure::{Failure, reason};
+use crate::failure::Failure;
 use crate::input::Input;
+use crate::interrupt::Interrupt;
 use crate::job::one_line;
 
 /// A recipient that several threads may share.
@@ -40,9 +40,14 @@ pub(super) struct Recipients<'a> {
 
 impl Recipients<'_> {
     /// `reads_stdin`: standard input is what is encrypted.
-    pub(super) fn read(&self, reads_stdin: bool) -> Result<Vec<SharedRecipient>, Failure> {
+    pub(super) fn read(
+        &self,
+        reads_stdin: bool,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<SharedRecipient>, Failure> {
         let mut stdin = Stdin(reads_stdin);
         let mut recipients: Vec<SharedRecipient> = Vec::new();
+        let mut plugins = Plugins::new(interrupt);
         let mut others = Vec::new();
         for text in self.strings {
             if text.starts_with(HYBRID_RECIPIENT) {
@@ -53,6 +58,8 @@ impl Recipients<'_> {
                 recipients.push(Box::new(recipient));
             } else if let Ok(recipient) = text.parse::<x25519::Recipient>() {
                 recipients.push(Box::new(recipient));
+            } else if let Ok(recipient) = text.parse::<age::plugin::Recipient>() {
+                plugins.of(recipient.plugin()).add_recipient(text);
             } else {
                 others.push(KeyLine::argument(text));
             }
@@ -63,28 +70,32 @@ impl Recipients<'_> {
         }
         let mut identity_files = Vec::new();
         for name in self.identity_files {
-            identity_files.push(IdentitySource::read(name, &mut stdin)?);
+            identity_files.push(IdentitySource::read(name, &mut stdin, interrupt)?);
         }
         for (name, bytes) in &files {
-            let found = recipients.len() + others.len();
+            let mut is_empty = true;
             for line in lines(name, bytes)? {
+                is_empty = false;
                 if line.text.starts_with(HYBRID_RECIPIENT) {
                     let recipient: Result<hybrid::Recipient, _> = line.text.parse();
                     let recipient = recipient.map_err(|error| line.is_no("recipient", &error))?;
                     recipients.push(Box::new(recipient));
                 } else if let Ok(recipient) = line.text.parse::<x25519::Recipient>() {
                     recipients.push(Box::new(recipient));
+                } else if let Ok(recipient) = line.text.parse::<age::plugin::Recipient>() {
+                    plugins.of(recipient.plugin()).add_recipient(line.text);
                 } else {
                     others.push(line);
                 }
             }
-            if recipients.len() + others.len() == found {
+            if is_empty {
                 return Err(Failure::usage(format!("{name}: contains no recipient")));
             }
         }
         recipients.extend(other_recipients(&others)?);
+        recipients.extend(plugins.into_recipients().map_err(refused)?);
         for source in identity_files {
-            recipients.extend(source.into_recipients()?);
+            recipients.extend(source.into_recipients(interrupt)?);
         }
         Ok(recipients)
     }
@@ -94,11 +105,13 @@ impl Recipients<'_> {
 pub(super) fn identities(
     names: &[String],
     reads_stdin: bool,
+    interrupt: &Interrupt,
 ) -> Result<Vec<Box<dyn Identity>>, Failure> {
     let mut stdin = Stdin(reads_stdin);
     let mut identities = Vec::new();
     for name in names {
-        identities.extend(IdentitySource::read(name, &mut stdin)?.into_identities()?);
+        let source = IdentitySource::read(name, &mut stdin, interrupt)?;
+        identities.extend(source.into_identities(interrupt)?);
     }
     Ok(identities)
 }
@@ -112,8 +125,7 @@ pub(super) fn native_recipient(line: &str) -> Option<String> {
     Some(identity.to_public().to_string())
 }
 
-/// Those that the `age` crate knows. It gets all at once, because it runs a plugin once for all of its
-/// recipients; to find a wrong one, it gets each alone.
+/// Those that the `age` crate knows. To find a wrong one, it gets each alone.
 fn other_recipients(lines: &[KeyLine<'_>]) -> Result<Vec<SharedRecipient>, Failure> {
     let read = |lines: &[KeyLine<'_>]| {
         let texts = lines.iter().map(|line| line.text.to_owned()).collect();
@@ -128,6 +140,43 @@ fn other_recipients(lines: &[KeyLine<'_>]) -> Result<Vec<SharedRecipient>, Failu
         alone.unwrap_or_else(|| unreadable(error))
     })?;
     Ok(recipients.into_iter().map(Locked::shared).collect())
+}
+
+/// Plugins by their names, each of which runs once for all of its recipients.
+struct Plugins<'a> {
+    by_name: BTreeMap<String, Plugin<Ui, Interrupt>>,
+    interrupt: &'a Interrupt,
+}
+
+impl<'a> Plugins<'a> {
+    fn new(interrupt: &'a Interrupt) -> Self {
+        Self {
+            by_name: BTreeMap::new(),
+            interrupt,
+        }
+    }
+
+    fn of(&mut self, name: &str) -> &mut Plugin<Ui, Interrupt> {
+        // It must not outlive the command.
+        self.interrupt.leaves_something();
+        let plugin = || Plugin::new(name, Ui, self.interrupt.clone());
+        self.by_name.entry(name.to_owned()).or_insert_with(plugin)
+    }
+
+    fn into_recipients(self) -> Result<Vec<SharedRecipient>, EncryptError> {
+        let plugins = self.by_name.into_values().map(|plugin| {
+            if !plugin.is_installed() {
+                let binary_name = plugin.name().to_owned();
+                return Err(EncryptError::MissingPlugin { binary_name });
+            }
+            Ok(Locked::shared(Box::new(plugin)))
+        });
+        plugins.collect()
+    }
+}
+
+fn refused(error: impl std::fmt::Display) -> Failure {
+    Failure::usage(one_line(&error.to_string()))
 }
 
 /// Those of plugins answer one at a time.
@@ -157,11 +206,11 @@ enum IdentitySource {
 }
 
 impl IdentitySource {
-    fn read(name: &str, stdin: &mut Stdin) -> Result<Self, Failure> {
+    fn read(name: &str, stdin: &mut Stdin, interrupt: &Interrupt) -> Result<Self, Failure> {
         let bytes = stdin.read(name, "no such identity file")?;
         let begin = bytes.trim_ascii_start();
         if begin.starts_with(ARMOR) || bytes.starts_with(VERSION) {
-            return Encrypted::new(name, bytes).map(Self::Encrypted);
+            return Encrypted::new(name, bytes, interrupt).map(Self::Encrypted);
         }
         if begin.starts_with(b"-----BEGIN") {
             if bytes.len() > SSH_BYTES_MAX {
@@ -179,18 +228,15 @@ impl IdentitySource {
         Listed::of_lines(name, &bytes).map(Self::Listed)
     }
 
-    fn into_identities(self) -> Result<Vec<Box<dyn Identity>>, Failure> {
+    fn into_identities(self, interrupt: &Interrupt) -> Result<Vec<Box<dyn Identity>>, Failure> {
         match self {
             Self::Encrypted(encrypted) => Ok(vec![Box::new(encrypted)]),
-            Self::Ssh(_, identity) => Ok(vec![Box::new(identity.with_callbacks(UiCallbacks))]),
-            Self::Listed(listed) => {
-                let identities = listed.into_identities();
-                identities.map_err(|error| Failure::usage(one_line(&error.to_string())))
-            }
+            Self::Ssh(_, identity) => Ok(vec![Box::new(identity.with_callbacks(Ui))]),
+            Self::Listed(listed) => listed.into_identities(interrupt).map_err(refused),
         }
     }
 
-    fn into_recipients(self) -> Result<Vec<SharedRecipient>, Failure> {
+    fn into_recipients(self, interrupt: &Interrupt) -> Result<Vec<SharedRecipient>, Failure> {
         let listed = match self {
             Self::Encrypted(encrypted) => encrypted.decrypt().map_err(|error| {
                 let why = one_line(&error.to_string());
@@ -208,8 +254,7 @@ impl IdentitySource {
             }
             Self::Listed(listed) => listed,
         };
-        let recipients = listed.into_recipients();
-        recipients.map_err(|error| Failure::usage(one_line(&error.to_string())))
+        listed.into_recipients(interrupt).map_err(refused)
     }
 }
 
@@ -224,57 +269,69 @@ fn ssh_refusal(error: &ssh::ParseRecipientKeyError) -> String {
 }
 
 /// The lines of an identity file.
+#[derive(Default)]
 struct Listed {
     hybrid: Vec<hybrid::Identity>,
-    others: IdentityFile<UiCallbacks>,
+    x25519: Vec<x25519::Identity>,
+    of_plugins: Vec<age::plugin::Identity>,
 }
 
 impl Listed {
     fn of_lines(name: &str, bytes: &[u8]) -> Result<Self, Failure> {
-        let mut hybrid = Vec::new();
-        let mut others = Zeroizing::new(String::with_capacity(bytes.len() + 1));
+        let mut listed = Self::default();
+        let mut is_empty = true;
         for line in lines(name, bytes)? {
+            is_empty = false;
             if line.text.starts_with(HYBRID_IDENTITY) {
                 let identity: Result<hybrid::Identity, _> = line.text.parse();
-                hybrid.push(identity.map_err(|error| line.is_no("identity", &error))?);
-            } else if IdentityFile::from_buffer(line.text.as_bytes()).is_ok() {
-                others.push_str(line.text);
-                others.push('\n');
+                let identity = identity.map_err(|error| line.is_no("identity", &error))?;
+                listed.hybrid.push(identity);
+            } else if let Ok(identity) = line.text.parse() {
+                listed.x25519.push(identity);
+            } else if let Ok(identity) = line.text.parse() {
+                listed.of_plugins.push(identity);
             } else if line.text.starts_with("age1") {
                 return Err(line.is_no("identity", &"it is a recipient"));
             } else {
                 return Err(line.is_no("identity", &"age knows no such kind"));
             }
         }
-        if hybrid.is_empty() && others.is_empty() {
+        if is_empty {
             return Err(Failure::usage(format!("{name}: contains no identity")));
         }
-        let others = IdentityFile::from_buffer(others.as_bytes());
-        let others =
-            others.map_err(|error| Failure::usage(format!("{name}: {}", reason(&error))))?;
-        Ok(Self {
-            hybrid,
-            others: others.with_callbacks(UiCallbacks),
-        })
+        Ok(listed)
     }
 
-    fn into_identities(self) -> Result<Vec<Box<dyn Identity>>, DecryptError> {
-        let hybrid = self
-            .hybrid
-            .into_iter()
-            .map(|identity| Box::new(identity) as _);
-        let mut identities: Vec<Box<dyn Identity>> = hybrid.collect();
-        identities.extend(self.others.into_identities()?);
+    fn into_identities(
+        self,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<Box<dyn Identity>>, DecryptError> {
+        let mut identities: Vec<Box<dyn Identity>> = Vec::new();
+        identities.extend(self.hybrid.into_iter().map(|one| Box::new(one) as _));
+        identities.extend(self.x25519.into_iter().map(|one| Box::new(one) as _));
+        for identity in self.of_plugins {
+            interrupt.leaves_something();
+            let mut plugin = Plugin::new(identity.plugin(), Ui, interrupt.clone());
+            plugin.add_identity(identity.to_string());
+            if !plugin.is_installed() {
+                let binary_name = plugin.name().to_owned();
+                return Err(DecryptError::MissingPlugin { binary_name });
+            }
+            identities.push(Box::new(plugin));
+        }
         Ok(identities)
     }
 
-    fn into_recipients(self) -> Result<Vec<SharedRecipient>, EncryptError> {
-        let hybrid = self
-            .hybrid
-            .iter()
-            .map(|identity| Box::new(identity.to_public()) as _);
-        let mut recipients: Vec<SharedRecipient> = hybrid.collect();
-        recipients.extend(self.others.to_recipients()?.into_iter().map(Locked::shared));
+    fn into_recipients(self, interrupt: &Interrupt) -> Result<Vec<SharedRecipient>, EncryptError> {
+        let mut recipients: Vec<SharedRecipient> = Vec::new();
+        recipients.extend(self.hybrid.iter().map(|one| Box::new(one.to_public()) as _));
+        recipients.extend(self.x25519.iter().map(|one| Box::new(one.to_public()) as _));
+        let mut plugins = Plugins::new(interrupt);
+        for identity in &self.of_plugins {
+            let plugin = plugins.of(identity.plugin());
+            plugin.add_identity(identity.to_string());
+        }
+        recipients.extend(plugins.into_recipients()?);
         Ok(recipients)
     }
 }
@@ -284,11 +341,13 @@ impl Listed {
 struct Encrypted {
     name: String,
     bytes: Zeroizing<Vec<u8>>,
+    /// Ends the plugins of its identities.
+    interrupt: Interrupt,
     opened: OnceCell<Result<Vec<Box<dyn Identity>>, DecryptError>>,
 }
 
 impl Encrypted {
-    fn new(name: &str, bytes: Zeroizing<Vec<u8>>) -> Result<Self, Failure> {
+    fn new(name: &str, bytes: Zeroizing<Vec<u8>>, interrupt: &Interrupt) -> Result<Self, Failure> {
         let decryptor = age::Decryptor::new(ArmoredReader::new(&bytes[..]));
         let decryptor = decryptor.map_err(|error| {
             let why = one_line(&error.to_string());
@@ -303,13 +362,14 @@ impl Encrypted {
         Ok(Self {
             name: name.to_owned(),
             bytes,
+            interrupt: interrupt.clone(),
             opened: OnceCell::new(),
         })
     }
 
     fn decrypt(&self) -> Result<Listed, DecryptError> {
         let prompt = format!("Passphrase of the identity file {}", self.name);
-        let passphrase = UiCallbacks.request_passphrase(&prompt);
+        let passphrase = Ui.request_passphrase(&prompt);
         let passphrase = passphrase.ok_or(DecryptError::KeyDecryptionFailed)?;
         let mut identity = scrypt::Identity::new(passphrase);
         identity.set_max_work_factor(WORK_FACTOR_MAX);
@@ -333,7 +393,7 @@ impl Encrypted {
         let is_asked_now = self.opened.get().is_none();
         let opened = self
             .opened
-            .get_or_init(|| self.decrypt()?.into_identities());
+            .get_or_init(|| self.decrypt()?.into_identities(&self.interrupt));
         let identities = match opened {
             Ok(identities) => identities,
             Err(error) => return Some(Err(error.clone())),
@@ -341,8 +401,8 @@ impl Encrypted {
         let found = identities.iter().find_map(|identity| unwrap(&**identity));
         if is_asked_now && found.is_none() {
             let name = &self.name;
-            UiCallbacks.display_message(&format!(
-                "oarlock: {name}: none of these identities can decrypt the file"
+            Ui.display_message(&format!(
+                "{name}: none of these identities can decrypt the file"
             ));
         }
         found
@@ -420,19 +480,25 @@ impl Stdin {
             return Err(Failure::usage(format!("{name}: {missing}")));
         }
         let input = Input::open(Some(Path::new(name))).map_err(|failure| failure.with_status(2))?;
-        let size = input.size.unwrap_or_default().min(KEY_FILE_BYTES_MAX);
-        // So that it need not move while it grows.
-        let capacity = usize::try_from(size).unwrap_or(0).max(SSH_BYTES_MAX) + 1;
-        let mut bytes = Zeroizing::new(Vec::with_capacity(capacity));
-        (&input.file)
-            .take(KEY_FILE_BYTES_MAX + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| input.failed(0, &error))?;
-        if bytes.len() as u64 > KEY_FILE_BYTES_MAX {
-            return Err(Failure::usage(format!("{name}: is longer than 16 MiB")));
-        }
-        Ok(bytes)
+        read_all(&input).map_err(|failure| failure.with_status(2))
     }
+}
+
+/// All of a file of keys, which is short.
+pub(super) fn read_all(input: &Input) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    let size = input.size.unwrap_or_default().min(KEY_FILE_BYTES_MAX);
+    // So that it need not move while it grows.
+    let capacity = usize::try_from(size).unwrap_or(0).max(SSH_BYTES_MAX) + 1;
+    let mut bytes = Zeroizing::new(Vec::with_capacity(capacity));
+    (&input.file)
+        .take(KEY_FILE_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| input.failed(0, &error))?;
+    if bytes.len() as u64 > KEY_FILE_BYTES_MAX {
+        let name = &input.name;
+        return Err(Failure::new(format!("{name}: is longer than 16 MiB")));
+    }
+    Ok(bytes)
 }
 
 /// A key of two thousand characters, shortened for a message.
@@ -451,6 +517,6 @@ const HYBRID_IDENTITY: &str = "AGE-SECRET-KEY-PQ-1";
 const ARMOR: &[u8] = b"-----BEGIN AGE ENCRYPTED FILE-----";
 const VERSION: &[u8] = b"age-encryption.org/";
 /// The limits of age.
-const KEY_FILE_BYTES_MAX: u64 = 16 << 20;
+pub(super) const KEY_FILE_BYTES_MAX: u64 = 16 << 20;
 const SSH_BYTES_MAX: usize = 16 << 10;
 const SHOWN_CHARACTERS: usize = 24;

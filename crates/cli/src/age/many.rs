@@ -3,9 +3,11 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use oarlock_file::Workspace;
@@ -14,6 +16,7 @@ use walkdir::WalkDir;
 use super::job::{Call, Common, Hands};
 use super::report::{FileReport, Outcome};
 use crate::failure::{Failure, reason};
+use crate::folder::{Folder, Place, identity, names};
 use crate::input::Input;
 use crate::stdout;
 
@@ -24,7 +27,7 @@ pub(super) trait Work {
     /// Why a file is skipped.
     fn passed_over(&self) -> &'static str;
     /// Does it.
-    fn run(&self, input: Input, output: &Path, hands: Hands<'_>) -> Result<Outcome, Failure>;
+    fn run(&self, input: Input, output: Place, hands: Hands<'_>) -> Result<Outcome, Failure>;
 }
 
 /// Processes all files of the command line. A failure is reported at once, and the others go on.
@@ -47,6 +50,8 @@ struct Batch<'a, W> {
     call: &'a Call<'a>,
     work: &'a W,
     sources: Mutex<Candidates<'a>>,
+    /// None: beside the inputs.
+    outputs: Option<Outputs>,
     /// Left for all threads together.
     long: Mutex<Vec<Pair>>,
     tally: Mutex<Tally>,
@@ -62,9 +67,13 @@ struct Tally {
     outputs: HashSet<PathBuf>,
 }
 
+/// A file and where its output goes. Both are opened when its turn comes: there may be more of them than a
+/// process may have open files.
 struct Pair {
-    input: PathBuf,
+    input: Source,
     output: PathBuf,
+    /// Below the directory for the outputs.
+    output_below: PathBuf,
 }
 
 impl<'a, W: Work> Batch<'a, W> {
@@ -74,15 +83,16 @@ impl<'a, W: Work> Batch<'a, W> {
                 "--each, --recursive and several files need names, and standard input has none",
             ));
         }
-        if let Some(directory) = &call.args.output {
-            fs::create_dir_all(directory).map_err(|error| {
+        let outputs = call.args.output.as_deref().map(|directory| {
+            Outputs::open(directory, call.args.lasts()).map_err(|error| {
                 let (name, reason) = (directory.display(), reason(&error));
                 Failure::new(format!("{name}: not a directory for the outputs: {reason}"))
-            })?;
-        }
+            })
+        });
         Ok(Self {
             call,
             work,
+            outputs: outputs.transpose()?,
             sources: Mutex::new(Candidates::new(call.args)),
             long: Mutex::new(Vec::new()),
             tally: Mutex::new(Tally::default()),
@@ -134,7 +144,8 @@ impl<'a, W: Work> Batch<'a, W> {
     }
 
     fn do_short_one(&self, pair: Pair, workspace: &mut Workspace) {
-        let is_long = fs::metadata(&pair.input).is_ok_and(|metadata| metadata.len() >= LONG_BYTES);
+        let is_long =
+            fs::metadata(pair.input.path()).is_ok_and(|metadata| metadata.len() >= LONG_BYTES);
         if is_long {
             lock(&self.long).push(pair);
         } else {
@@ -147,60 +158,71 @@ impl<'a, W: Work> Batch<'a, W> {
             return;
         }
         let began = Instant::now();
-        let result = Input::open(Some(&pair.input))
-            .and_then(|input| self.work.run(input, &pair.output, hands));
+        let path = pair.input.path();
+        let result = self
+            .open(pair)
+            .and_then(|(input, output)| self.work.run(input, output, hands));
         match result {
             Ok(done) => {
                 lock(&self.tally).done += 1;
-                self.tell(&FileReport::done(
-                    &pair.input,
-                    &pair.output,
-                    done,
-                    began.elapsed(),
-                ));
+                self.tell(&FileReport::done(path, &pair.output, done, began.elapsed()));
             }
-            Err(failure) => self.failed(Some(&pair.input), failure),
+            Err(failure) => self.failed(Some(path), failure),
         }
+    }
+
+    /// The input, and where its output goes: where nothing else is meant, the folder of the input itself.
+    fn open(&self, pair: &Pair) -> Result<(Input, Place), Failure> {
+        let place = pair.input.place()?;
+        let folder = match &self.outputs {
+            None => place.folder.clone(),
+            Some(outputs) => {
+                let folder = pair.output_below.parent().unwrap_or(Path::new(""));
+                outputs.folder(folder).map_err(|error| {
+                    let (name, reason) = (pair.output.display(), reason(&error));
+                    Failure::new(format!("{name}: has no directory: {reason}"))
+                })?
+            }
+        };
+        let name = pair.output.file_name().unwrap_or_default().to_owned();
+        let input = match &pair.input {
+            Source::Given(_) => Input::at(place),
+            Source::Found { .. } => Input::found(place),
+        };
+        Ok((input?, Place { folder, name }))
     }
 
     /// Where the output goes.
     fn pair(&self, source: Candidate) -> Option<Pair> {
-        let Candidate { path, base, found } = source;
-        let Some(output) = self.work.output_name(&path) else {
-            if found {
+        let Candidate { input, base } = source;
+        let path = input.path();
+        let Some(output) = self.work.output_name(path) else {
+            if let Source::Found { .. } = input {
                 lock(&self.tally).passed_over += 1;
             } else {
                 let (name, why) = (path.display(), self.work.passed_over());
                 let failure = Failure::usage(format!("{name}: skipped, for {why}"));
-                self.failed(Some(&path), failure);
+                self.failed(Some(path), failure);
             }
             return None;
         };
+        let below: PathBuf = names(output.strip_prefix(&base).unwrap_or(&output)).collect();
         let output = match &self.call.args.output {
             None => output,
-            Some(directory) => {
-                let output = directory.join(output.strip_prefix(&base).unwrap_or(&output));
-                let made = output.parent().map_or(Ok(()), fs::create_dir_all);
-                if let Err(error) = made {
-                    let (name, reason) = (output.display(), reason(&error));
-                    let failure = Failure::new(format!("{name}: has no directory: {reason}"));
-                    self.failed(Some(&path), failure);
-                    return None;
-                }
-                output
-            }
+            Some(directory) => directory.join(&below),
         };
         if self.call.args.output.is_some() && !lock(&self.tally).outputs.insert(output.clone()) {
             let (name, output) = (path.display(), output.display());
             let failure = Failure::usage(format!(
                 "{name}: would be written to {output}, as another file was"
             ));
-            self.failed(Some(&path), failure);
+            self.failed(Some(path), failure);
             return None;
         }
         Some(Pair {
-            input: path,
+            input,
             output,
+            output_below: below,
         })
     }
 
@@ -229,19 +251,132 @@ impl<'a, W: Work> Batch<'a, W> {
     }
 }
 
+/// The directory for the outputs. Directories are made in it as they are needed, and links in it are not
+/// followed.
+struct Outputs {
+    folder: Folder,
+    /// Whether they are to be on the disk before an input is removed.
+    last: bool,
+    /// Those that this call has made and that are not known to be on the disk. Locked while one is made,
+    /// so that no thread relies on what another has not done yet.
+    made: Mutex<HashSet<PathBuf>>,
+}
+
+impl Outputs {
+    fn open(directory: &Path, last: bool) -> io::Result<Self> {
+        let is_ours = |path: &Path| path.components().next_back().is_some() && !path.exists();
+        let missing: Vec<&Path> = directory
+            .ancestors()
+            .take_while(|path| is_ours(path))
+            .collect();
+        fs::create_dir_all(directory)?;
+        // From the top: the entry of each is in the one above.
+        for path in missing.iter().rev().filter(|_| last) {
+            Folder::open(path.parent().unwrap_or(Path::new("")))?.sync()?;
+        }
+        Ok(Self {
+            folder: Folder::open(directory)?,
+            last,
+            made: Mutex::default(),
+        })
+    }
+
+    /// The directory `relative` in it, which is made if it is missing.
+    fn folder(&self, relative: &Path) -> io::Result<Folder> {
+        let mut made = lock(&self.made);
+        let mut folder = self.folder.clone();
+        let mut path = PathBuf::new();
+        for name in names(relative) {
+            path.push(name);
+            let child = match folder.child(name) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    if folder.make(name)? {
+                        made.insert(path.clone());
+                    }
+                    folder.child(name)?
+                }
+                other => other?,
+            };
+            if self.last && made.contains(&path) {
+                folder.sync()?;
+                made.remove(&path);
+            }
+            folder = child;
+        }
+        Ok(folder)
+    }
+}
+
 /// A file of the command line, or one that was found in a directory.
 struct Candidate {
-    path: PathBuf,
+    input: Source,
     /// The part of its path that is dropped below -o.
     base: PathBuf,
-    found: bool,
+}
+
+enum Source {
+    Given(PathBuf),
+    Found { root: Arc<Root>, path: PathBuf },
+}
+
+/// A directory of the command line. It is opened again for each file; the number of directories has no
+/// bound.
+struct Root {
+    path: PathBuf,
+    identity: (u64, u64),
+}
+
+impl Root {
+    fn new(path: &Path) -> io::Result<Self> {
+        let metadata = fs::metadata(path)?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            identity: (metadata.dev(), metadata.ino()),
+        })
+    }
+
+    fn open(&self) -> io::Result<Folder> {
+        let folder = Folder::open(&self.path)?;
+        match identity(&rustix::fs::fstat(&folder)?) == self.identity {
+            true => Ok(folder),
+            false => Err(io::Error::other("another directory has its name now")),
+        }
+    }
+}
+
+impl Source {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Given(path) | Self::Found { path, .. } => path,
+        }
+    }
+
+    /// Where it is. Below a directory of the command line no link is followed, also where one has taken the
+    /// place of a directory that was seen before.
+    fn place(&self) -> Result<Place, Failure> {
+        let place = match self {
+            Self::Given(path) => Place::of(path),
+            Self::Found { root, path } => {
+                let relative = path.strip_prefix(&root.path).unwrap_or(path);
+                let folder = relative.parent().unwrap_or(Path::new(""));
+                let name = relative.file_name().unwrap_or_default().to_owned();
+                root.open()
+                    .and_then(|root| root.below(folder))
+                    .map(|folder| Place { folder, name })
+            }
+        };
+        place.map_err(|error| {
+            let (name, reason) = (self.path().display(), reason(&error));
+            Failure::new(format!("{name}: its directory cannot be opened: {reason}"))
+        })
+    }
 }
 
 /// The files of the command line and of directories, one after the other.
 struct Candidates<'a> {
     args: &'a Common,
     arguments: std::slice::Iter<'a, PathBuf>,
-    walk: Option<(PathBuf, walkdir::IntoIter)>,
+    walk: Option<(PathBuf, Arc<Root>, walkdir::IntoIter)>,
 }
 
 impl<'a> Candidates<'a> {
@@ -259,14 +394,16 @@ impl Iterator for Candidates<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some((base, walk)) = &mut self.walk {
+            if let Some((base, root, walk)) = &mut self.walk {
                 match walk.next() {
                     None => self.walk = None,
                     Some(Ok(entry)) if entry.file_type().is_file() => {
                         return Some(Ok(Candidate {
                             base: base.clone(),
-                            path: entry.into_path(),
-                            found: true,
+                            input: Source::Found {
+                                root: Arc::clone(root),
+                                path: entry.into_path(),
+                            },
                         }));
                     }
                     Some(Ok(_)) => {}
@@ -282,11 +419,8 @@ impl Iterator for Candidates<'_> {
             let path = self.arguments.next()?;
             let base = path.parent().unwrap_or(Path::new("")).to_path_buf();
             if !path.is_dir() {
-                return Some(Ok(Candidate {
-                    path: path.clone(),
-                    base,
-                    found: false,
-                }));
+                let input = Source::Given(path.clone());
+                return Some(Ok(Candidate { input, base }));
             }
             if !self.args.recursive {
                 let name = path.display();
@@ -294,9 +428,16 @@ impl Iterator for Candidates<'_> {
                     "{name}: is a directory: --recursive processes the files in it"
                 ))));
             }
+            let root = match Root::new(path) {
+                Ok(root) => Arc::new(root),
+                Err(error) => {
+                    let (name, reason) = (path.display(), reason(&error));
+                    return Some(Err(Failure::new(format!("{name}: {reason}"))));
+                }
+            };
             // Sorted, so a directory is read whole before an output comes to be in it.
             let walk = WalkDir::new(path).sort_by_file_name().into_iter();
-            self.walk = Some((base, walk));
+            self.walk = Some((base, root, walk));
         }
     }
 }

@@ -5,7 +5,7 @@
 //! keygen.rs     a new identity                       inspect.rs   what a file shows without a key
 //! keys.rs       recipients and identities, in arguments and files
 //! job.rs        one file: ends, signals, bar         many.rs      files side by side, directories
-//! report.rs     what became of a file
+//! report.rs     what became of a file            ui.rs        what plugins tell and ask
 //! ```
 
 pub(crate) mod decrypt;
@@ -16,6 +16,7 @@ pub(crate) mod keygen;
 mod keys;
 mod many;
 mod report;
+mod ui;
 
 use age::cli_common::ReadError;
 

@@ -1,15 +1,16 @@
 //! Changes a file: shows the difference, asks, keeps a copy, and replaces the file in one step.
 
 use std::ffi::OsString;
-use std::fs::{self, File, Permissions};
+use std::fs::{File, Permissions};
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use similar::TextDiff;
 use tempfile::NamedTempFile;
 
 use crate::failure::{Failure, reason};
+use crate::output::Rights;
 use crate::stdout;
 
 /// A file and its new content.
@@ -43,7 +44,7 @@ impl<'a> Change<'a> {
 
     /// Keeps the file as it is now.
     pub(super) fn back_up(&self) -> Result<(), Failure> {
-        write_like(&self.backup(), self.before, self.path)
+        write_like(&self.backup(), self.before, Some(self.path))
     }
 
     /// Where that is.
@@ -55,7 +56,7 @@ impl<'a> Change<'a> {
 
     /// The new file, under a temporary name that disappears unless it is committed.
     pub(super) fn prepare(&self) -> Result<NamedTempFile, Failure> {
-        prepared(self.path, self.after, self.path)
+        prepared(self.path, self.after, Some(self.path))
     }
 
     pub(super) fn commit(&self, made: NamedTempFile) -> Result<(), Failure> {
@@ -82,10 +83,10 @@ pub(super) fn ask(yes: bool) -> Result<(), Failure> {
     }
 }
 
-/// Replaces `path` by `bytes` in one step, with the mode and the owner of the present file, or else of
-/// `model`.
-pub(super) fn write_like(path: &Path, bytes: &[u8], model: &Path) -> Result<(), Failure> {
-    let model = if path.exists() { path } else { model };
+/// Replaces `path` by `bytes` in one step, with the rights of the present file; without one, with those of
+/// `model`, or else as a file that everybody may read.
+pub(super) fn write_like(path: &Path, bytes: &[u8], model: Option<&Path>) -> Result<(), Failure> {
+    let model = if path.exists() { Some(path) } else { model };
     commit(prepared(path, bytes, model)?, path)
 }
 
@@ -101,22 +102,25 @@ pub(super) fn failed(path: &Path) -> impl Fn(io::Error) -> Failure {
     }
 }
 
-fn prepared(path: &Path, bytes: &[u8], model: &Path) -> Result<NamedTempFile, Failure> {
+fn prepared(path: &Path, bytes: &[u8], model: Option<&Path>) -> Result<NamedTempFile, Failure> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let make = || {
+        // With mode 0600.
         let mut made = tempfile::Builder::new()
             .prefix(".oarlock-")
             .tempfile_in(folder)?;
         made.write_all(bytes)?;
-        let metadata = fs::metadata(model)?;
-        // Others than root may own the folder, and cannot give files away.
-        if made.as_file().metadata()?.uid() != metadata.uid()
-            || made.as_file().metadata()?.gid() != metadata.gid()
-        {
-            fchown(made.as_file(), Some(metadata.uid()), Some(metadata.gid()))?;
+        match model {
+            // Programs of all users read it. Fewer than before would be less, not safer.
+            Some(model) => {
+                if !Rights::of(&File::open(model)?)?.grant(made.as_file())? {
+                    return Err(rustix::io::Errno::PERM.into());
+                }
+            }
+            None => made
+                .as_file()
+                .set_permissions(Permissions::from_mode(0o644))?,
         }
-        made.as_file()
-            .set_permissions(Permissions::from_mode(metadata.mode() & 0o7777))?;
         made.as_file().sync_all()?;
         Ok(made)
     };

@@ -141,12 +141,12 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
         change.back_up()?;
     }
     let replaced = fs::read(&target).ok();
-    change::write_like(&target, &module, &found)?;
+    change::write_like(&target, &module, None)?;
     let made = change.prepare()?;
     if let Err(why) = works(made.path()) {
         // As if nothing had been.
         match replaced {
-            Some(bytes) => change::write_like(&target, &bytes, &found)?,
+            Some(bytes) => change::write_like(&target, &bytes, None)?,
             None => fs::remove_file(&target).map_err(failed(&target))?,
         }
         if own.block.is_none() {

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `enc` and `dec` beside openssl | `agreement`, `openssl_enc`, `streams`, `failures` |
 //! | age files beside age and rage | `age`, `age_damage`, `age_failures`, `age_hybrid`, `age_peers` |
-//! | many files, directories, ranges | `files` |
+//! | many files, directories, ranges | `files`, `durable` |
+//! | whose an output is; hostile files, folders and plugins | `rights`, `hostile` |
 //! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor` |
 //! | the cryptoserver's `serve`, `sign` and `pki` | `serve` |
 //! | `devices`, `completions`, `bench --report` | `listing`, `report` |
@@ -20,12 +21,15 @@ mod age_peers;
 mod agreement;
 mod common;
 mod doctor;
+mod durable;
 mod failures;
 mod files;
+mod hostile;
 mod listing;
 mod openssl_enc;
 mod provider;
 mod report;
+mod rights;
 mod run;
 mod serve;
 mod stats;

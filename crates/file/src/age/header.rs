@@ -61,8 +61,8 @@ impl Header {
     /// Reads a header, and no byte behind it.
     ///
     /// # Errors
-    /// [`Error::Header`] for what is not a header, or one of more than 16 MiB; [`Error::Truncated`],
-    /// [`Error::Read`].
+    /// [`Error::Header`] for what is not a header, or one of more than 16 MiB, 65536 stanzas or four times
+    /// as many words; [`Error::Truncated`], [`Error::Read`].
     pub fn read(input: &mut impl Read) -> Result<Self, Error> {
         let mut lines = Lines::new(input);
         // The beginning of a line tells its kind.
@@ -75,6 +75,7 @@ impl Header {
             }));
         }
         let mut stanzas = Vec::new();
+        let mut words = 0;
         loop {
             let start = lines.taken;
             let line = lines.next()?;
@@ -91,6 +92,11 @@ impl Header {
                     stanzas,
                     mac,
                 });
+            }
+            // Each takes many times its bytes of memory, and a stanza some tenths of a millisecond to try.
+            words += line.iter().filter(|byte| **byte == b' ').count();
+            if stanzas.len() == STANZAS_MAX || words > WORDS_MAX {
+                return Err(Error::Header("it has too many recipients"));
             }
             // The first line, and lines of the body up to one that is not full.
             while lines.next()?.len() == BODY_LINE_BYTES + 1 {}
@@ -266,3 +272,5 @@ const MAC_LINE_BYTES: usize = MAC_PREFIX.len() + 1 + ENCODED_MAC_BYTES + 1;
 /// Columns of a full line of a stanza's body.
 const BODY_LINE_BYTES: usize = 64;
 const HEADER_BYTES_MAX: usize = 16 << 20;
+const STANZAS_MAX: usize = 1 << 16;
+const WORDS_MAX: usize = 4 * STANZAS_MAX;

@@ -8,14 +8,15 @@
 //! chunk chunk ... chunk        64 KiB of ciphertext and a tag each, the last one shorter or equal
 //! ```
 //!
-//! Recipients and identities are those of the `age` crate, and the post-quantum ones in [`hybrid`];
-//! header and payload are implemented here.
+//! Recipients and identities are those of the `age` crate, the post-quantum ones in [`hybrid`], and those
+//! that a [`plugin`] serves; header and payload are implemented here.
 
 pub mod armored;
 mod dearmored;
 mod header;
 pub mod hybrid;
 mod payload;
+pub mod plugin;
 
 pub use age_core::format::{FileKey, Stanza};
 pub use header::{Header, VERSION_LINE};

@@ -1,17 +1,20 @@
 //! Where bytes go. A file gets its name when it is whole; until then it is a temporary file beside
 //! it, which is removed when anything goes wrong.
 
-use std::fs::{self, File, Metadata, Permissions};
+mod rights;
+
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::fd::AsFd as _;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, OFlags, access};
-use tempfile::NamedTempFile;
+use rustix::fs::{Access, AtFlags, OFlags, accessat};
+use rustix::io::Errno;
 
-use crate::failure::{Failure, reason};
+use crate::failure::{Failure, note, reason};
+use crate::folder::{Place, Temporary, identity, is_for_folder, kind};
+pub(crate) use rights::Rights;
 
 /// What `-o` names, examined but not touched.
 pub(crate) enum Target {
@@ -20,12 +23,21 @@ pub(crate) enum Target {
     /// A regular file, existing or not.
     Named {
         /// After all symbolic links.
-        path: PathBuf,
+        place: Place,
         /// As it was given, for messages.
         name: String,
-        /// Of the file that is there.
-        mode: Option<u32>,
+        wanted: Wanted,
     },
+}
+
+/// The rights that an output gets.
+pub(crate) enum Wanted {
+    /// Those of any new file.
+    OfNew,
+    /// Those of the file that it replaces; what they were at the start.
+    OfReplaced(Rights),
+    /// These.
+    Exactly(Rights),
 }
 
 /// An open output.
@@ -41,9 +53,10 @@ pub(crate) struct Output {
 enum Sink {
     Direct(File),
     Temporary {
-        file: NamedTempFile,
-        path: PathBuf,
+        file: Temporary,
+        place: Place,
         naming: Naming,
+        wanted: Wanted,
     },
 }
 
@@ -79,34 +92,63 @@ impl Target {
                 "{name}: is a directory: give the name of a file in it"
             ))),
             Ok(metadata) if metadata.is_file() => {
-                // The directory would allow to replace it, but a file that may not be written is
-                // not to be replaced.
-                access(&resolved, Access::WRITE_OK).map_err(|error| fail(error.into()))?;
-                Ok(Self::Named {
-                    path: resolved,
-                    name,
-                    mode: Some(metadata.mode() & 0o777),
-                })
+                let place = Place::of(&resolved).map_err(fail)?;
+                Self::existing(place, name)
             }
             Ok(_) => {
                 let file = open()?;
                 Ok(Self::Direct { file, name })
             }
             // A rename would refuse it, but not before all the work is done.
-            Err(error)
-                if error.kind() == io::ErrorKind::NotFound && is_for_directory(&resolved) =>
-            {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && is_for_folder(&resolved) => {
                 Err(Failure::new(format!(
                     "{name}: not a directory: give the name of a file"
                 )))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::Named {
-                path: resolved,
+                place: Place::of(&resolved).map_err(fail)?,
                 name,
-                mode: None,
+                wanted: Wanted::OfNew,
             }),
             Err(error) => Err(fail(error)),
         }
+    }
+
+    /// Finds out what is at `place`, a name that the command chose. Where a link or a pipe has it, somebody
+    /// else did.
+    pub(crate) fn at(place: Place) -> Result<Self, Failure> {
+        let name = place.path().display().to_string();
+        match place.look() {
+            Ok(found) if kind(&found).is_file() => Self::existing(place, name),
+            Ok(found) => Err(Failure::new(match kind(&found).is_symlink() {
+                true => format!("{name}: is a symbolic link: name what it leads to with -o"),
+                false => format!("{name}: is there and no regular file: name another with -o"),
+            })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::Named {
+                place,
+                name,
+                wanted: Wanted::OfNew,
+            }),
+            Err(error) => Err(Failure::new(format!("{name}: {}", reason(&error)))),
+        }
+    }
+
+    fn existing(place: Place, name: String) -> Result<Self, Failure> {
+        let fail = |error: io::Error| Failure::new(format!("{name}: {}", reason(&error)));
+        // The directory would allow to replace it, but a file that may not be written is not to be
+        // replaced.
+        let (folder, flags) = (&place.folder, AtFlags::empty());
+        accessat(folder, &place.name, Access::WRITE_OK, flags)
+            .map_err(|error| fail(error.into()))?;
+        let wanted = match Rights::at(&place).map_err(fail)? {
+            Some(rights) => Wanted::OfReplaced(rights),
+            None => Wanted::OfNew,
+        };
+        Ok(Self::Named {
+            place,
+            name,
+            wanted,
+        })
     }
 
     /// Whether nothing needs to be cleaned up when the command ends early.
@@ -116,13 +158,23 @@ impl Target {
 
     /// Whether it is the file at `other`.
     pub(crate) fn is_file(&self, other: &Path) -> bool {
-        let Self::Named { path, .. } = self else {
+        let Self::Named { place, .. } = self else {
             return false;
         };
-        match (fs::metadata(path), fs::metadata(other)) {
-            (Ok(one), Ok(other)) => is_same(&one, &other),
+        match (place.look(), fs::metadata(other)) {
+            (Ok(one), Ok(other)) => identity(&one) == (other.dev(), other.ino()),
             _ => false,
         }
+    }
+
+    /// Gives the output the rights of `input`, whatever has its name.
+    pub(crate) fn set_rights_of(&mut self, input: &File) -> Result<(), Failure> {
+        if let Self::Named { wanted, name, .. } = self {
+            let rights = Rights::of(input);
+            let rights = rights.map_err(|error| not_kept(name, "mode", &error))?;
+            *wanted = Wanted::Exactly(rights);
+        }
+        Ok(())
     }
 
     /// Opens it; from here on a signal must not end the process without a `drop`.
@@ -141,32 +193,31 @@ impl Target {
                     name,
                 })
             }
-            Self::Named { path, name, mode } => {
-                let directory = match path.parent() {
-                    Some(parent) if !parent.as_os_str().is_empty() => parent,
-                    _ => Path::new("."),
+            Self::Named {
+                place,
+                name,
+                wanted,
+            } => {
+                // A new file gets at once what the folder and the process's mask give; any other is this
+                // user's alone until it is whole.
+                let mode = match wanted {
+                    Wanted::OfNew => 0o666,
+                    Wanted::OfReplaced(_) | Wanted::Exactly(_) => 0o600,
                 };
-                let file = tempfile::Builder::new()
-                    .prefix(".oarlock-")
-                    .permissions(Permissions::from_mode(mode.unwrap_or(0o666)))
-                    .tempfile_in(directory)
-                    .and_then(|file| {
-                        // The umask is for new files only.
-                        if let Some(mode) = mode {
-                            file.as_file()
-                                .set_permissions(Permissions::from_mode(mode))?;
-                        }
-                        Ok(file)
-                    })
-                    .map_err(|error| {
-                        Failure::new(format!(
-                            "{name}: cannot make a temporary file in {}: {}",
-                            directory.display(),
-                            reason(&error)
-                        ))
-                    })?;
+                let file = place.folder.temporary(mode).map_err(|error| {
+                    Failure::new(format!(
+                        "{name}: cannot make a temporary file in {}: {}",
+                        place.folder.path().display(),
+                        reason(&error)
+                    ))
+                })?;
                 Ok(Output {
-                    sink: Sink::Temporary { file, path, naming },
+                    sink: Sink::Temporary {
+                        file,
+                        place,
+                        naming,
+                        wanted,
+                    },
                     name,
                     is_positional: true,
                     is_regular: true,
@@ -180,7 +231,7 @@ impl Output {
     pub(crate) fn file(&self) -> &File {
         match &self.sink {
             Sink::Direct(file) => file,
-            Sink::Temporary { file, .. } => file.as_file(),
+            Sink::Temporary { file, .. } => file.file(),
         }
     }
 
@@ -217,62 +268,78 @@ impl Output {
         metadata.is_file().then_some(metadata.len())
     }
 
-    /// Copies the attributes of `input`: mode, times, extended attributes, and the owner, if this process
-    /// may.
+    /// Copies extended attributes and times of `input`.
     pub(crate) fn preserve(&self, input: &File) -> Result<(), Failure> {
-        let fail = |what: &str, error: io::Error| {
-            let reason = reason(&error);
-            Failure::new(format!(
-                "{}: its {what} cannot be kept: {reason}",
-                self.name
-            ))
-        };
-        let metadata = input.metadata().map_err(|error| fail("mode", error))?;
         let file = self.file();
-        copy_attributes(input, file).map_err(|error| fail("extended attributes", error))?;
-        if rustix::process::geteuid().is_root() {
-            std::os::unix::fs::fchown(file, Some(metadata.uid()), Some(metadata.gid()))
-                .map_err(|error| fail("owner", error))?;
-        }
-        // After the owner, whose change takes set-user-ID bits away: those are not kept.
-        file.set_permissions(Permissions::from_mode(metadata.mode() & 0o777))
-            .map_err(|error| fail("mode", error))?;
-        let times = metadata.accessed().and_then(|accessed| {
-            let times = fs::FileTimes::new().set_accessed(accessed);
+        copy_attributes(input, file)
+            .map_err(|error| not_kept(&self.name, "extended attributes", &error))?;
+        let times = input.metadata().and_then(|metadata| {
+            let times = fs::FileTimes::new().set_accessed(metadata.accessed()?);
             Ok(times.set_modified(metadata.modified()?))
         });
         times
             .and_then(|times| file.set_times(times))
-            .map_err(|error| fail("times", error))
+            .map_err(|error| not_kept(&self.name, "times", &error))
     }
 
-    /// Gives the file its name; with `durable`, after the data are on the disk, and waits until the name
-    /// is, too.
+    /// Gives the file its rights and its name; with `durable`, after the data are on the disk, and waits
+    /// until the name is, too.
     pub(crate) fn commit(self, durable: bool) -> Result<(), Failure> {
         let fail = |what: &str, error: &io::Error| {
             Failure::new(format!("{}: {what}: {}", self.name, reason(error)))
         };
+        if let Sink::Temporary {
+            file,
+            place,
+            wanted,
+            naming,
+        } = &self.sink
+        {
+            let now = match naming {
+                Naming::Replace => Rights::at(place),
+                Naming::New => Ok(None),
+            };
+            let now = now.map_err(|error| fail("its mode cannot be kept", &error))?;
+            let rights = match (wanted, &now) {
+                (Wanted::Exactly(rights), _) => Some(rights),
+                // They may have been made narrower meanwhile.
+                (_, Some(now)) => Some(now),
+                (Wanted::OfReplaced(rights), None) => Some(rights),
+                (Wanted::OfNew, None) => None,
+            };
+            let granted = rights.map_or(Ok(true), |rights| rights.grant(file.file()));
+            if !granted.map_err(|error| fail("its mode cannot be kept", &error))? {
+                note(&format!(
+                    "warning: {}: its owner, group or ACL cannot be kept: fewer users may use it",
+                    self.name
+                ));
+            }
+        }
         if durable && self.is_regular {
             let synced = self.file().sync_all();
             synced.map_err(|error| fail("cannot be flushed to the disk", &error))?;
         }
-        let Sink::Temporary { file, path, naming } = self.sink else {
+        let Sink::Temporary {
+            file,
+            place,
+            naming,
+            ..
+        } = self.sink
+        else {
             return Ok(());
         };
+        let Place { folder, name } = &place;
         match naming {
-            Naming::Replace => file.persist(&path),
-            Naming::New => file.persist_noclobber(&path),
+            Naming::Replace => file.replace(name),
+            Naming::New => file.name_new(name),
         }
-        .map_err(|error| match error.error.kind() {
-            io::ErrorKind::AlreadyExists => fail("has appeared meanwhile and stays", &error.error),
-            _ => fail("cannot be given its name", &error.error),
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => fail("has appeared meanwhile and stays", &error),
+            _ => fail("cannot be given its name", &error),
         })?;
         if durable {
-            let parent = path
-                .parent()
-                .filter(|parent| !parent.as_os_str().is_empty());
-            File::open(parent.unwrap_or(Path::new(".")))
-                .and_then(|directory| directory.sync_all())
+            folder
+                .sync()
                 .map_err(|error| fail("its name cannot be flushed to the disk", &error))?;
         }
         Ok(())
@@ -293,10 +360,15 @@ impl Output {
     }
 }
 
-/// The attributes that this process may see and set.
+fn not_kept(name: &str, what: &str, error: &io::Error) -> Failure {
+    let reason = reason(error);
+    Failure::new(format!("{name}: its {what} cannot be kept: {reason}"))
+}
+
+/// Those that users give to their files. All others belong to the system: security.capability is no right
+/// of other content, and an ACL is one of the [`Rights`].
 fn copy_attributes(from: &File, to: &File) -> io::Result<()> {
     use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
-    use rustix::io::Errno;
     let mut names = vec![0; ATTRIBUTE_BYTES_MAX];
     let names = match flistxattr(from, &mut names[..]) {
         Ok(bytes) => &names[..bytes],
@@ -306,23 +378,13 @@ fn copy_attributes(from: &File, to: &File) -> io::Result<()> {
     };
     for name in names
         .split(|&byte| byte == 0)
-        .filter(|name| !name.is_empty())
+        .filter(|name| name.starts_with(b"user."))
     {
         let mut value = vec![0; ATTRIBUTE_BYTES_MAX];
         let bytes = fgetxattr(from, name, &mut value[..])?;
-        match fsetxattr(to, name, &value[..bytes], XattrFlags::empty()) {
-            // security.* and trusted.* belong to the system.
-            Ok(()) | Err(Errno::PERM) => {}
-            Err(error) => return Err(error.into()),
-        }
+        fsetxattr(to, name, &value[..bytes], XattrFlags::empty())?;
     }
     Ok(())
-}
-
-/// Whether only a directory can have this name.
-fn is_for_directory(path: &Path) -> bool {
-    let name = path.as_os_str().as_bytes();
-    name.ends_with(b"/") || name.ends_with(b"/.")
 }
 
 fn is_same(one: &Metadata, other: &Metadata) -> bool {
@@ -337,21 +399,30 @@ fn resolve(path: &Path) -> io::Result<Option<PathBuf>> {
         match fs::symlink_metadata(&path) {
             Ok(metadata) if metadata.is_symlink() => {
                 let parent = path.parent().unwrap_or(Path::new("")).to_path_buf();
-                if fs::canonicalize(if parent.as_os_str().is_empty() {
-                    Path::new(".")
-                } else {
-                    &parent
-                })?
-                .starts_with("/proc")
-                {
+                let folder = match parent.as_os_str().is_empty() {
+                    true => Path::new("."),
+                    false => &parent,
+                };
+                if fs::canonicalize(folder)?.starts_with("/proc") {
                     return Ok(None);
+                }
+                if is_trap(&metadata, &fs::metadata(folder)?) {
+                    return Err(Errno::ACCESS.into());
                 }
                 path = parent.join(fs::read_link(&path)?);
             }
             _ => return Ok(Some(path)),
         }
     }
-    Err(rustix::io::Errno::LOOP.into())
+    Err(Errno::LOOP.into())
+}
+
+/// Whether somebody else may have put a link where everybody may make files. Linux follows no such link
+/// either (fs.protected_symlinks in proc_sys_fs(5)).
+fn is_trap(link: &Metadata, folder: &Metadata) -> bool {
+    let is_everybodys = folder.mode() & 0o1002 == 0o1002;
+    let owners = [folder.uid(), rustix::process::geteuid().as_raw()];
+    is_everybodys && !owners.contains(&link.uid())
 }
 
 const LINKS_MAX: usize = 40;

@@ -1,0 +1,236 @@
+//! A directory that is held open. What is done in it by name happens there, wherever its path leads
+//! meanwhile: others may own what `--recursive` goes through, and put a link in the place of a folder.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+
+/// An open directory.
+#[derive(Clone)]
+pub(crate) struct Folder {
+    descriptor: Arc<OwnedFd>,
+    /// For messages.
+    path: PathBuf,
+}
+
+/// A name in a directory.
+pub(crate) struct Place {
+    pub(crate) folder: Folder,
+    pub(crate) name: OsString,
+}
+
+/// A file under a name of its own making, which is removed unless it is given another.
+pub(crate) struct Temporary {
+    folder: Folder,
+    /// None once it has another name.
+    name: Option<OsString>,
+    file: File,
+}
+
+impl Folder {
+    /// Opens `path` as any path is followed; an empty one is the current directory.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let descriptor = rustix::fs::open(or_here(path), FOLDER, Mode::empty())?;
+        Ok(Self {
+            descriptor: Arc::new(descriptor),
+            path: path.to_path_buf(),
+        })
+    }
+
+    /// Opens the directory `name` in this one, which is no link.
+    pub(crate) fn child(&self, name: &OsStr) -> io::Result<Self> {
+        let flags = FOLDER | OFlags::NOFOLLOW;
+        let opened = rustix::fs::openat(self, name, flags, Mode::empty());
+        let descriptor = opened.map_err(|error| match error {
+            Errno::NOTDIR | Errno::LOOP => self.why_not_a_folder(name),
+            other => other.into(),
+        })?;
+        Ok(Self {
+            descriptor: Arc::new(descriptor),
+            path: self.path.join(name),
+        })
+    }
+
+    fn why_not_a_folder(&self, name: &OsStr) -> io::Error {
+        match self.look(name) {
+            Ok(found) if kind(&found).is_symlink() => io::Error::other("a symbolic link"),
+            _ => Errno::NOTDIR.into(),
+        }
+    }
+
+    /// The directory to which the names of `relative` lead; none of them is a link.
+    pub(crate) fn below(&self, relative: &Path) -> io::Result<Self> {
+        let mut folder = self.clone();
+        for name in names(relative) {
+            folder = folder.child(name)?;
+        }
+        Ok(folder)
+    }
+
+    /// Makes the directory `name`; false if it is there.
+    pub(crate) fn make(&self, name: &OsStr) -> io::Result<bool> {
+        match rustix::fs::mkdirat(self, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What has the name `name`, itself and not what a link leads to.
+    pub(crate) fn look(&self, name: &OsStr) -> io::Result<Stat> {
+        Ok(rustix::fs::statat(self, name, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    pub(crate) fn open_file(&self, name: &OsStr, flags: OFlags) -> io::Result<File> {
+        let flags = flags | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(self, name, flags, Mode::empty())?;
+        Ok(opened.into())
+    }
+
+    /// Removes the name of a file.
+    pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(self, name, AtFlags::empty())?)
+    }
+
+    /// Waits until the names in it are on the disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        // The descriptor that is held serves for names alone.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        self.open_file(OsStr::new("."), flags)?.sync_all()
+    }
+
+    /// Makes a file that is removed on drop, with the mode `mode` as far as the process's mask and the
+    /// folder's ACL allow.
+    pub(crate) fn temporary(&self, mode: u32) -> io::Result<Temporary> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        loop {
+            // It need not be hard to guess: a file that is there is never opened.
+            let number = RandomState::new().hash_one(std::process::id());
+            let name = OsString::from(format!(".oarlock-{number:016x}"));
+            match rustix::fs::openat(self, &name, flags, Mode::from_raw_mode(mode)) {
+                Ok(file) => {
+                    return Ok(Temporary {
+                        folder: self.clone(),
+                        name: Some(name),
+                        file: file.into(),
+                    });
+                }
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// For messages.
+    pub(crate) fn path(&self) -> &Path {
+        or_here(&self.path)
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl Place {
+    /// Where `path` is, which has a name at its end.
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        let name = path.file_name().ok_or(Errno::ISDIR)?.to_owned();
+        let folder = Folder::open(path.parent().unwrap_or(Path::new("")))?;
+        Ok(Self { folder, name })
+    }
+
+    pub(crate) fn look(&self) -> io::Result<Stat> {
+        self.folder.look(&self.name)
+    }
+
+    /// For messages.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path.join(&self.name)
+    }
+}
+
+impl Temporary {
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Gives it the name `name`, in place of a file that has it.
+    pub(crate) fn replace(mut self, name: &OsStr) -> io::Result<()> {
+        if let Some(own) = &self.name {
+            rustix::fs::renameat(&self.folder, own, &self.folder, name)?;
+        }
+        self.name = None;
+        Ok(())
+    }
+
+    /// Gives it the name `name`, which no file has.
+    pub(crate) fn name_new(mut self, name: &OsStr) -> io::Result<()> {
+        let Some(own) = &self.name else {
+            return Ok(());
+        };
+        let folder = &self.folder;
+        match rustix::fs::renameat_with(folder, own, folder, name, RenameFlags::NOREPLACE) {
+            // Not every file system can.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                rustix::fs::linkat(folder, own, folder, name, AtFlags::empty())?;
+            }
+            other => {
+                other?;
+                self.name = None;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Some(name) = &self.name {
+            let _ = self.folder.remove(name);
+        }
+    }
+}
+
+/// Which file it is: its device, and its number there.
+pub(crate) fn identity(of: &Stat) -> (u64, u64) {
+    (of.st_dev, of.st_ino)
+}
+
+pub(crate) fn kind(of: &Stat) -> FileType {
+    FileType::from_raw_mode(of.st_mode)
+}
+
+/// An empty path is the current directory's.
+fn or_here(path: &Path) -> &Path {
+    match path.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => path,
+    }
+}
+
+/// The names in a path, without `.`, `..` and the root.
+pub(crate) fn names(path: &Path) -> impl Iterator<Item = &OsStr> {
+    path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name),
+        _ => None,
+    })
+}
+
+/// Whether only a directory can have this name.
+pub(crate) fn is_for_folder(path: &Path) -> bool {
+    let name = path.as_os_str().as_bytes();
+    name.ends_with(b"/") || name.ends_with(b"/.")
+}
+
+/// A descriptor for names alone, which a folder that may be written but not read gives, too.
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);

@@ -1,0 +1,219 @@
+//! What users may do with a file: its owner, group, mode and POSIX ACL. They stay when another file takes
+//! its place, as far as this process may give them; where it may not, nobody may do more than before.
+//!
+//! ```text
+//! acl(5), as system.posix_acl_access has it      version 2, and for each entry: tag, rights, id
+//! group bits of the mode                         the owning group's, or with an ACL the mask's
+//! ```
+
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
+
+use rustix::fs::{OFlags, XattrFlags, fgetxattr, fremovexattr, fsetxattr, getxattr};
+use rustix::io::Errno;
+
+use crate::folder::{Place, kind};
+
+/// What users may do with a file.
+#[derive(Clone)]
+pub(crate) struct Rights {
+    uid: u32,
+    gid: u32,
+    /// Without set-user-ID, set-group-ID and sticky bits: new content does not get them.
+    mode: u32,
+    acl: Acl,
+}
+
+#[derive(Clone)]
+enum Acl {
+    None,
+    Entries(Vec<Entry>),
+    /// There may be one that this process cannot read.
+    Unknown,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    tag: u16,
+    rights: u16,
+    id: u32,
+}
+
+impl Rights {
+    /// Those of the regular file at `place`; none where there is no such file.
+    pub(crate) fn at(place: &Place) -> io::Result<Option<Self>> {
+        let found = match place.look() {
+            Ok(found) if kind(&found).is_file() => found,
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => return Ok(None),
+        };
+        Ok(Some(Self {
+            uid: found.st_uid,
+            gid: found.st_gid,
+            mode: found.st_mode & 0o777,
+            acl: Acl::at(place),
+        }))
+    }
+
+    /// Those of an open file.
+    pub(crate) fn of(file: &File) -> io::Result<Self> {
+        let metadata = file.metadata()?;
+        Ok(Self {
+            uid: metadata.uid(),
+            gid: metadata.gid(),
+            mode: metadata.mode() & 0o777,
+            acl: Acl::read(|value| fgetxattr(file, ACL, value)),
+        })
+    }
+
+    /// Gives them to `file`, which this process has made. Returns whether all of them could be given; else
+    /// it has fewer.
+    pub(crate) fn grant(&self, file: &File) -> io::Result<bool> {
+        // First it is its owner's alone, and what the folder's default ACL gave is gone: a mode that has group
+        // bits would bring it to life.
+        match fremovexattr(file, ACL) {
+            Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
+            Err(error) => return Err(error.into()),
+        }
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        let (is_owner, is_group) = self.give_away(file)?;
+        let mut mode = self.mode;
+        let mut is_all = is_owner && is_group;
+        match &self.acl {
+            Acl::None if is_group => {}
+            Acl::None => mode = without_group(mode),
+            Acl::Unknown => {
+                mode &= OWNER;
+                is_all = false;
+            }
+            Acl::Entries(entries) => {
+                let mut entries = entries.clone();
+                if !is_group {
+                    drop_group(&mut entries);
+                }
+                match fsetxattr(file, ACL, &encoded(&entries), XattrFlags::empty()) {
+                    Ok(()) => mode = mode_of(&entries),
+                    // Without it no bit says what its entries did.
+                    Err(_) => {
+                        mode &= OWNER;
+                        is_all = false;
+                    }
+                }
+            }
+        }
+        match file.set_permissions(Permissions::from_mode(mode)) {
+            Ok(()) => Ok(is_all),
+            // Given away by a process that may no longer change it.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes owner and group the file's, as far as this process may; whether each is.
+    fn give_away(&self, file: &File) -> io::Result<(bool, bool)> {
+        let is_it = || -> io::Result<_> {
+            let now = file.metadata()?;
+            Ok((now.uid() == self.uid, now.gid() == self.gid))
+        };
+        if is_it()? == (true, true) || fchown(file, Some(self.uid), Some(self.gid)).is_ok() {
+            return Ok((true, true));
+        }
+        let _ = fchown(file, None, Some(self.gid));
+        is_it()
+    }
+}
+
+impl Acl {
+    fn at(place: &Place) -> Self {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW;
+        if let Ok(file) = place.folder.open_file(&place.name, flags) {
+            return Self::read(|value| fgetxattr(&file, ACL, value));
+        }
+        // It may be written but not read; its attributes need neither.
+        let flags = OFlags::PATH | OFlags::NOFOLLOW;
+        let Ok(file) = place.folder.open_file(&place.name, flags) else {
+            return Self::Unknown;
+        };
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        Self::read(|value| getxattr(&path, ACL, value))
+    }
+
+    fn read(get: impl FnOnce(&mut [u8]) -> rustix::io::Result<usize>) -> Self {
+        let mut value = vec![0; ACL_BYTES_MAX];
+        match get(&mut value) {
+            Ok(bytes) => decoded(&value[..bytes]).map_or(Self::Unknown, Self::Entries),
+            Err(Errno::NODATA | Errno::OPNOTSUPP) => Self::None,
+            Err(_) => Self::Unknown,
+        }
+    }
+}
+
+/// For a file of another group: its members were others before, and the old group's are others now. Both get
+/// what group and others had in common.
+fn without_group(mode: u32) -> u32 {
+    let common = mode >> 3 & mode & 0o7;
+    mode & OWNER | common << 3 | common
+}
+
+/// The same with an ACL. Here nothing is common: an entry may keep members of the new group out.
+fn drop_group(entries: &mut [Entry]) {
+    let of = |tag| entries.iter().find(|entry| entry.tag == tag);
+    let mask = of(TAG_MASK).map_or(0o7, |entry| entry.rights);
+    let group = of(TAG_GROUP).map_or(0, |entry| entry.rights) & mask;
+    for entry in entries {
+        match entry.tag {
+            TAG_GROUP => entry.rights = 0,
+            TAG_OTHER => entry.rights &= group,
+            _ => {}
+        }
+    }
+}
+
+/// The mode that goes with an ACL.
+fn mode_of(entries: &[Entry]) -> u32 {
+    let of = |tag| entries.iter().find(|entry| entry.tag == tag);
+    let rights = |tag| of(tag).map_or(0, |entry| u32::from(entry.rights));
+    let group = match of(TAG_MASK) {
+        Some(_) => rights(TAG_MASK),
+        None => rights(TAG_GROUP),
+    };
+    rights(TAG_OWNER) << 6 | group << 3 | rights(TAG_OTHER)
+}
+
+fn decoded(value: &[u8]) -> Option<Vec<Entry>> {
+    let (version, entries) = value.split_first_chunk()?;
+    let (entries, rest) = entries.as_chunks::<ENTRY_BYTES>();
+    if *version != ACL_VERSION.to_le_bytes() || !rest.is_empty() {
+        return None;
+    }
+    let entry = |&[t0, t1, r0, r1, i0, i1, i2, i3]: &[u8; ENTRY_BYTES]| Entry {
+        tag: u16::from_le_bytes([t0, t1]),
+        rights: u16::from_le_bytes([r0, r1]),
+        id: u32::from_le_bytes([i0, i1, i2, i3]),
+    };
+    Some(entries.iter().map(entry).collect())
+}
+
+fn encoded(entries: &[Entry]) -> Vec<u8> {
+    let mut value = ACL_VERSION.to_le_bytes().to_vec();
+    for Entry { tag, rights, id } in entries {
+        value.extend(tag.to_le_bytes());
+        value.extend(rights.to_le_bytes());
+        value.extend(id.to_le_bytes());
+    }
+    value
+}
+
+const OWNER: u32 = 0o700;
+/// include/uapi/linux/posix_acl_xattr.h and posix_acl.h.
+const ACL: &str = "system.posix_acl_access";
+const ACL_VERSION: u32 = 2;
+const ENTRY_BYTES: usize = 8;
+const TAG_OWNER: u16 = 0x01;
+const TAG_GROUP: u16 = 0x04;
+const TAG_MASK: u16 = 0x10;
+const TAG_OTHER: u16 = 0x20;
+/// XATTR_SIZE_MAX.
+const ACL_BYTES_MAX: usize = 64 << 10;
