@@ -198,7 +198,14 @@ impl Cipher for Cbc {
         params.each(|key, value| {
             match key {
                 b"padding" => self.has_padding = got(value.number::<u32>())? != 0,
-                b"num" => self.num = got(value.number())?,
+                // Releases before 3.0.22 take any: it is the place within a block.
+                b"num" => {
+                    let num = got(value.number::<u32>())?;
+                    if num as usize >= BLOCK_BYTES {
+                        return Err(Reason::FailedToGetParameter);
+                    }
+                    self.num = num;
+                }
                 // Of modes that work on bits.
                 b"use-bits" => _ = got(value.number::<u32>())?,
                 b"tls-version" => self.tls_version = got(value.number())?,

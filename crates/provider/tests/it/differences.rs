@@ -29,6 +29,18 @@ fn num_stays() {
     assert_eq!(update(&context, &[0; 35]).unwrap(), stream[5..]);
 }
 
+/// As 3.0.22 has it; releases before it take any number.
+#[test]
+fn num_of_cbc_is_within_a_block() {
+    let context = keyed("AES-128-CBC", 1);
+    for num in [16, 17, i32::MAX, -1] {
+        assert_eq!(context.set_num(num), 0, "{num}");
+        assert_eq!(context.numbers()[4], 0, "{num}");
+    }
+    assert_eq!(context.set_num(15), 1);
+    assert_eq!(context.numbers()[4], 15);
+}
+
 #[test]
 fn associated_data_come_before_data() {
     let context = keyed("ChaCha20-Poly1305", 1);

@@ -176,6 +176,47 @@ fn messages_open_with_the_right_tag_alone() {
     }
 }
 
+/// A length of the IV that comes with key and IV holds for that IV (CVE-2023-5363).
+#[test]
+fn the_length_of_an_iv_may_come_with_it() {
+    for name in NAMES.iter().filter(|name| name.ends_with("GCM")) {
+        let ciphers = fetched(name);
+        let (key, plaintext) = (noise(1, ciphers[0].key_bytes()), noise(2, 100));
+        for bytes in [1, 8, 11, 12, 13, 16, 128] {
+            let iv = noise(3, bytes);
+            let sealed = ciphers.each_ref().map(|cipher| {
+                [true, false].map(|comes_with_it| {
+                    let context = Context::empty(libcrypto());
+                    let mut length = bytes;
+                    let place = std::ptr::from_mut(&mut length).cast();
+                    let param = Param::new(c"ivlen", Param::UNSIGNED_INTEGER, place, 8);
+                    let params = [param, Param::END];
+                    if comes_with_it {
+                        let (key, iv) = (Some(&key[..]), Some(&iv[..]));
+                        let done = context.init_with(Some(cipher), key, iv, 1, params.as_ptr());
+                        assert_eq!(done, 1, "{name}, {bytes} bytes");
+                    } else {
+                        let [param, _] = params;
+                        assert_eq!(context.init(Some(cipher), None, None, 1), 1);
+                        assert_eq!(context.set(param), 1);
+                        assert_eq!(context.init(None, Some(&key), Some(&iv), 1), 1);
+                    }
+                    let (mut output, mut tag, mut made) = ([0; 100], [0; 16], 0);
+                    let place = output.as_mut_ptr();
+                    assert_eq!(context.update(place, &mut made, plaintext.as_ptr(), 100), 1);
+                    assert_eq!(context.finish(place, &mut made), 1);
+                    let done = context.ctrl(ctrl::AEAD_GET_TAG, 16, tag.as_mut_ptr());
+                    assert_eq!(done, 1);
+                    (output, tag)
+                })
+            });
+            let what = format!("{name}, {bytes} bytes");
+            assert!(sealed[0] == sealed[1], "{what}");
+            assert!(sealed[1][0] == sealed[1][1], "{what}");
+        }
+    }
+}
+
 /// Records as libssl makes and opens them (RFC 5288 and 7905), by contexts of both providers, also
 /// one by the other; broken ones are refused alike.
 #[test]
@@ -290,7 +331,6 @@ fn tls_records_of_aeads_are_the_same() {
     }
 }
 
-/// Records of CBC: padding and MAC are put on and taken off as the default provider does.
 #[test]
 fn a_block_held_back_comes_when_padding_is_switched_off() {
     for name in NAMES.iter().filter(|name| name.ends_with("CBC")) {
@@ -314,6 +354,7 @@ fn a_block_held_back_comes_when_padding_is_switched_off() {
     }
 }
 
+/// Records of CBC: padding and MAC are put on and taken off as the default provider does.
 #[test]
 fn tls_records_of_cbc_are_the_same() {
     let mut good = 0;

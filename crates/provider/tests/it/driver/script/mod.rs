@@ -113,9 +113,10 @@ impl Algorithm {
             let expected = self.side(pair, true).make(call, pair.state);
             let found = self.side(pair, false).make(call, pair.state);
             if expected != found {
-                let excuse = meant::excuse(family, call, pair.state, num, encrypts).or_else(|| {
-                    meant::refusal(family, call, pair.state, encrypts, &expected, &found)
-                });
+                let state = pair.state;
+                let excuse = meant::excuse(family, call, state, num, encrypts)
+                    .or_else(|| meant::refusal(family, call, state, encrypts, &expected, &found))
+                    .or_else(|| meant::allowance(family, call, num, &expected, &found));
                 return match excuse {
                     Some(reason) => Ok(End::Excused(calls.len(), reason)),
                     None => Err(Box::new(Difference {
