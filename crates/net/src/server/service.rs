@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 use super::access::{Access, Operation, Rights};
 use super::dispatch::{Answered, ClientId, Dispatcher, Refusal, Submission};
 use super::keys::Keys;
-use super::listener::{Backoff, ConnectionInfo};
+use super::listener::{Activity, Backoff, ConnectionInfo};
 use super::observe::{Note, Observer};
 use super::operation::{self, Prepared};
 use super::outbox::{Outbox, Queued, Waiting, outbox};
@@ -61,6 +61,7 @@ impl Cryptoserver for Service {
         request: Request<Streaming<proto::RequestBatch>>,
     ) -> Result<Response<Replies>, Status> {
         let caller = self.0.caller(&request)?;
+        let activity = Arc::clone(&caller.activity);
         let inbound = request.into_inner();
         let (outbox, replies) = outbox();
         let (end, ended) = oneshot::channel();
@@ -68,6 +69,7 @@ impl Cryptoserver for Service {
         tokio::spawn(async move { shared.receive(caller, inbound, outbox, end).await });
         Ok(Response::new(Replies {
             replies,
+            activity,
             end: Some(ended),
         }))
     }
@@ -89,6 +91,7 @@ impl Cryptoserver for Service {
         let outcome = receiver
             .await
             .map_err(|_| Status::internal("the request was lost"))?;
+        caller.activity.touch();
         match outcome {
             Ok(mut bytes) => Ok(Response::new(proto::Reply {
                 id,
@@ -156,6 +159,7 @@ struct Caller {
     identity: Identity,
     peer: Arc<str>,
     backoff: Arc<Backoff>,
+    activity: Arc<Activity>,
     client: ClientId,
     rights: Rights,
     policy: Arc<Policy>,
@@ -196,6 +200,7 @@ impl Shared {
     fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Status> {
         let info = request.extensions().get::<ConnectionInfo>();
         let info = info.ok_or_else(|| Status::internal("a connection without a peer"))?;
+        info.touch();
         let policy = self.policy();
         let identity = info.identity.clone();
         let Some(rights) = policy.access.of(&identity) else {
@@ -217,6 +222,7 @@ impl Shared {
             identity,
             peer: info.peer.to_string().into(),
             backoff: Arc::clone(&info.backoff),
+            activity: Arc::clone(&info.activity),
             client,
             rights,
             policy,
@@ -264,6 +270,7 @@ impl Shared {
                     break;
                 }
             };
+            caller.activity.touch();
             if !self.renew(&mut caller) {
                 let _ = end.send(stranger(&caller.identity).status());
                 break;
@@ -419,6 +426,7 @@ fn reply_of(id: u64, outcome: Outcome) -> proto::Reply {
 /// The replies of a stream. A message holds as many as are ready when it is made.
 pub(super) struct Replies {
     replies: Waiting,
+    activity: Arc<Activity>,
     /// The status that ends the stream, if not OK.
     end: Option<oneshot::Receiver<Status>>,
 }
@@ -431,6 +439,7 @@ impl Stream for Replies {
             let end = self.end.take().and_then(|mut end| end.try_recv().ok());
             return Poll::Ready(end.map(Err));
         };
+        self.activity.touch();
         let mut replies = Vec::with_capacity(first.len());
         let (mut bytes, mut some) = (0, Some(first));
         while let Some(next) = some {
