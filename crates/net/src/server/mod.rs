@@ -43,6 +43,7 @@ use self::dispatch::{Bounds, DeviceWorkers, Dispatcher};
 use self::keys::{KeyStore, KeyWatch};
 use self::listener::Listener;
 use self::observe::Observer;
+use self::page::Pages;
 use self::service::{Policy, Service, Shared};
 use crate::proto;
 use crate::proto::cryptoserver_server::CryptoserverServer;
@@ -56,7 +57,7 @@ pub struct Server {
     tls: Option<Arc<ServerTls>>,
     started_with: Config,
     addresses: Vec<SocketAddr>,
-    metrics: Option<SocketAddr>,
+    pages: Option<Pages>,
     close: watch::Sender<bool>,
     /// `None` once it was stopped.
     serving: Mutex<Option<JoinHandle<Result<(), tonic::transport::Error>>>>,
@@ -175,6 +176,8 @@ impl Server {
             .max_concurrent_streams(STREAMS_MAX)
             .http2_keepalive_interval(Some(KEEP_ALIVE))
             .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
+            .max_connection_age(config.limits.connection_age)
+            .max_connection_age_grace(AGE_GRACE.min(config.limits.connection_age))
             .layer(MapResponseLayer::new(keep_until_sent))
             .add_service(service)
             .add_service(health_service)
@@ -183,19 +186,16 @@ impl Server {
         let serving = tokio::spawn(router.serve_with_incoming_shutdown(incoming, async move {
             let _ = stop.wait_for(|is_closing| *is_closing).await;
         }));
-        let mut tasks = vec![
+        let tasks = vec![
             tokio::spawn(enforce_deadlines(Arc::clone(&shared))),
             tokio::spawn(spin_between_requests(Arc::clone(&shared))),
             tokio::spawn(tell_health(Arc::clone(&shared), health, closing)),
         ];
-        let metrics = match config.metrics {
+        let pages = match config.metrics {
             None => None,
             Some(address) => {
-                let (address, task) = page::serve(address, Arc::clone(&shared), counts)
-                    .await
-                    .map_err(|error| ServerError(format!("metrics: {address}: {error}")))?;
-                tasks.push(task);
-                Some(address)
+                let pages = Pages::serve(address, Arc::clone(&shared), counts).await;
+                Some(pages.map_err(|error| ServerError(format!("metrics: {address}: {error}")))?)
             }
         };
         let watch = keys.watch();
@@ -206,7 +206,7 @@ impl Server {
             tls,
             started_with: config,
             addresses,
-            metrics,
+            pages,
             close,
             serving: Mutex::new(Some(serving)),
             tasks,
@@ -221,7 +221,7 @@ impl Server {
 
     /// The address of the metrics page, if there is one.
     pub fn metrics(&self) -> Option<SocketAddr> {
-        self.metrics
+        self.pages.as_ref().map(|pages| pages.address)
     }
 
     /// Takes over the keys, clients, certificates and request limits (`queue_max`,
@@ -481,3 +481,5 @@ const WINDOW_BYTES: u32 = 1 << 20;
 const STREAMS_MAX: u32 = 128;
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+/// From the end of a connection's age, when it gets no more requests, until it is closed.
+const AGE_GRACE: Duration = Duration::from_secs(30);

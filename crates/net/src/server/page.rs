@@ -1,9 +1,13 @@
 //! Two pages over HTTP: `GET /metrics`, and `GET /healthz` for balancers and probes that have no
 //! certificate for the health service.
+//!
+//! They have a thread of their own, so that asking for pages takes no time from the threads that
+//! move requests.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -12,53 +16,111 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
-use super::listener::Counts;
+use super::listener::{Counts, Crowd, Member};
 use super::service::Shared;
 
-/// Serves on `address`. Returns the address with the port the system chose.
-pub(super) async fn serve(
-    address: SocketAddr,
-    shared: Arc<Shared>,
-    counts: Arc<Counts>,
-) -> std::io::Result<(SocketAddr, JoinHandle<()>)> {
-    let listener = TcpListener::bind(address).await?;
-    let address = listener.local_addr()?;
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let task = tokio::spawn(async move {
-        loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-                return;
-            };
-            let socket = match listener.accept().await {
-                Ok((socket, _)) => socket,
-                Err(_) => {
-                    // Most likely no descriptor is left; later there may be.
-                    sleep(Duration::from_millis(100)).await;
-                    continue;
-                }
-            };
-            let (shared, counts) = (Arc::clone(&shared), Arc::clone(&counts));
-            tokio::spawn(async move {
-                let _place = place;
-                let answer = service_fn(move |request: Request<Incoming>| {
-                    let response = respond(&request, &shared, &counts);
-                    async move { Ok::<_, Infallible>(response) }
+/// The thread of the pages. Dropping it ends the thread and closes the address.
+pub(super) struct Pages {
+    pub(super) address: SocketAddr,
+    stop: Option<oneshot::Sender<Infallible>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Pages {
+    /// Serves on `address`.
+    pub(super) async fn serve(
+        address: SocketAddr,
+        shared: Arc<Shared>,
+        counts: Arc<Counts>,
+    ) -> std::io::Result<Self> {
+        // Bound before the thread starts, so that errors are the caller's.
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        let listener = listener.into_std()?;
+        let (stop, stopped) = oneshot::channel();
+        let (started, is_started) = oneshot::channel();
+        let thread = thread::Builder::new()
+            .name("oarlock-pages".to_owned())
+            .spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build();
+                let runtime = match runtime {
+                    Ok(runtime) => runtime,
+                    Err(error) => return drop(started.send(Err(error))),
+                };
+                runtime.block_on(async move {
+                    let listener = match TcpListener::from_std(listener) {
+                        Ok(listener) => listener,
+                        Err(error) => return drop(started.send(Err(error))),
+                    };
+                    let _ = started.send(Ok(()));
+                    tokio::select! {
+                        _ = stopped => {}
+                        () = accept(listener, shared, counts) => {}
+                    }
                 });
-                let connection = http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(TIME_MAX)
-                    .serve_connection(TokioIo::new(socket), answer);
-                // A client that leaves early misses the page.
-                let _ = timeout(10 * TIME_MAX, connection).await;
-            });
+            })?;
+        is_started.await.map_err(std::io::Error::other)??;
+        Ok(Self {
+            address,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // It has said why if it panicked.
+            let _ = thread.join();
         }
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>, counts: Arc<Counts>) {
+    let crowd = Crowd::new(CONNECTIONS_MAX);
+    loop {
+        let (socket, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(_) => {
+                // Most likely no descriptor is left; later there may be.
+                sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let (place, displaced) = crowd.join(peer.ip());
+        let (shared, counts) = (Arc::clone(&shared), Arc::clone(&counts));
+        tokio::spawn(async move {
+            tokio::select! {
+                () = answer(socket, place, shared, counts) => {}
+                _ = displaced => {}
+            }
+        });
+    }
+}
+
+/// Answers one request.
+async fn answer(socket: TcpStream, place: Member, shared: Arc<Shared>, counts: Arc<Counts>) {
+    let answer = service_fn(move |request: Request<Incoming>| {
+        place.heard();
+        let response = respond(&request, &shared, &counts);
+        async move { Ok::<_, Infallible>(response) }
     });
-    Ok((address, task))
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME_MAX)
+        .max_buf_size(HEADER_BYTES_MAX)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(socket), answer);
+    // A client that leaves early misses the page.
+    let _ = timeout(TIME_MAX, connection).await;
 }
 
 fn respond(request: &Request<Incoming>, shared: &Shared, counts: &Counts) -> Response<String> {
@@ -89,5 +151,9 @@ fn respond(request: &Request<Incoming>, shared: &Shared, counts: &Counts) -> Res
     response
 }
 
-const CONNECTIONS_MAX: usize = 16;
-const TIME_MAX: Duration = Duration::from_secs(5);
+/// Open connections; a further one displaces one of them.
+const CONNECTIONS_MAX: usize = 64;
+const HEADER_TIME_MAX: Duration = Duration::from_secs(2);
+const HEADER_BYTES_MAX: usize = 8 << 10;
+/// For a whole connection.
+const TIME_MAX: Duration = Duration::from_secs(30);

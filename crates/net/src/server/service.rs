@@ -23,7 +23,7 @@ use super::accounts::{Account, Accounts, Kept, REPLY_BYTES, Reserved};
 use super::config::ID_BYTES_MAX;
 use super::dispatch::{Answered, Dispatcher, Refusal, Submission};
 use super::keys::Keys;
-use super::listener::{Backoff, ConnectionInfo};
+use super::listener::{Activity, Backoff, ConnectionInfo};
 use super::observe::{Note, Observer};
 use super::operation::{self, Prepared};
 use super::outbox::{Outbox, Outgoing, Queued, Waiting, outbox};
@@ -63,6 +63,7 @@ impl Cryptoserver for Service {
         request: Request<Streaming<proto::RequestBatch>>,
     ) -> Result<Response<Replies>, Status> {
         let caller = self.0.caller(&request)?;
+        let activity = Arc::clone(&caller.activity);
         let inbound = request.into_inner();
         let (outbox, replies) = outbox();
         let (end, ended) = oneshot::channel();
@@ -71,6 +72,7 @@ impl Cryptoserver for Service {
         Ok(Response::new(Replies {
             replies,
             rest: Vec::new().into_iter(),
+            activity,
             end: Some(ended),
         }))
     }
@@ -102,6 +104,7 @@ impl Cryptoserver for Service {
         let outcome = receiver
             .await
             .map_err(|_| Status::internal("the request was lost"))?;
+        caller.activity.touch();
         match outcome {
             Ok(mut bytes) => Ok(kept(
                 proto::Reply {
@@ -174,6 +177,7 @@ struct Caller {
     peer: Arc<str>,
     backoff: Arc<Backoff>,
     account: Arc<Account>,
+    activity: Arc<Activity>,
     rights: Rights,
     policy: Arc<Policy>,
 }
@@ -225,6 +229,7 @@ impl Shared {
     fn caller<T>(&self, request: &Request<T>) -> Result<Caller, Status> {
         let info = request.extensions().get::<ConnectionInfo>();
         let info = info.ok_or_else(|| Status::internal("a connection without a peer"))?;
+        info.touch();
         let policy = self.policy();
         let identity = info.identity.clone();
         let Some(rights) = policy.access.of(&identity) else {
@@ -244,6 +249,7 @@ impl Shared {
             peer: info.peer.to_string().into(),
             backoff: Arc::clone(&info.backoff),
             account,
+            activity: Arc::clone(&info.activity),
             rights,
             policy,
         })
@@ -292,6 +298,7 @@ impl Shared {
                     break;
                 }
             };
+            caller.activity.touch();
             if !self.renew(&mut caller) {
                 let _ = end.send(stranger(&caller.identity).status());
                 break;
@@ -502,6 +509,7 @@ pub(super) struct Replies {
     replies: Waiting,
     /// Those that came together with the last ones sent.
     rest: std::vec::IntoIter<Queued>,
+    activity: Arc<Activity>,
     /// The status that ends the stream, if not OK.
     end: Option<oneshot::Receiver<Status>>,
 }
@@ -517,6 +525,7 @@ impl Stream for Replies {
             };
             self.rest = first.into_iter();
         }
+        self.activity.touch();
         let mut replies = Vec::with_capacity(self.rest.len());
         let mut bytes = 0;
         // The rest keeps its places until the client has read this.

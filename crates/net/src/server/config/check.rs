@@ -157,11 +157,10 @@ impl Reader<'_> {
                 default.per_stream_max,
             )?,
             connections_max,
-            // One client alone cannot take every place.
             client_connections_max: number(
                 &raw.client_connections_max,
                 "client_connections_max",
-                connections_max.div_ceil(2),
+                Limits::client_connections_max_of(connections_max),
             )?,
             handshake_timeout: time(
                 &raw.handshake_timeout_ms,
@@ -174,6 +173,12 @@ impl Reader<'_> {
                 "idle_timeout_ms",
                 100..=86_400_000,
                 default.idle_timeout,
+            )?,
+            connection_age: time(
+                &raw.connection_age_ms,
+                "connection_age_ms",
+                1000..=604_800_000,
+                default.connection_age,
             )?,
             message_bytes_max: self.number(
                 &raw.message_bytes_max,

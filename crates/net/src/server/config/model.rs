@@ -60,8 +60,10 @@ pub struct Limits {
     pub client_connections_max: usize,
     /// From connection to the end of the handshake.
     pub handshake_timeout: Duration,
-    /// Time without a request until a connection is closed.
+    /// Time without a request or a reply until a connection is closed.
     pub idle_timeout: Duration,
+    /// The age at which a connection gets no more requests.
+    pub connection_age: Duration,
     /// Size of one message: a batch with all its requests.
     pub message_bytes_max: usize,
     /// The longest deadline, and that of requests without one.
@@ -319,6 +321,14 @@ impl Config {
     }
 }
 
+impl Limits {
+    /// The default: enough for many processes, and little enough that no client alone can take
+    /// every place, or much memory.
+    pub(super) fn client_connections_max_of(connections_max: usize) -> usize {
+        connections_max.div_ceil(2).min(256)
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -326,9 +336,10 @@ impl Default for Limits {
             per_client_max: 1024,
             per_stream_max: 256,
             connections_max: 4096,
-            client_connections_max: 2048,
+            client_connections_max: Self::client_connections_max_of(4096),
             handshake_timeout: Duration::from_secs(5),
             idle_timeout: Duration::from_secs(300),
+            connection_age: Duration::from_secs(3600),
             message_bytes_max: 1 << 20,
             timeout_max: Duration::from_secs(10),
             drain: Duration::from_secs(10),

@@ -219,6 +219,7 @@ pub(super) struct RawLimits {
     pub(super) client_connections_max: Option<Spanned<u64>>,
     pub(super) handshake_timeout_ms: Option<Spanned<u64>>,
     pub(super) idle_timeout_ms: Option<Spanned<u64>>,
+    pub(super) connection_age_ms: Option<Spanned<u64>>,
     pub(super) message_bytes_max: Option<Spanned<u64>>,
     pub(super) timeout_ms_max: Option<Spanned<u64>>,
     pub(super) drain_ms: Option<Spanned<u64>>,

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_stream::Stream;
@@ -22,6 +22,8 @@ use super::super::config::Limits;
 use super::super::log_limit::LogLimit;
 use super::connection::{Connection, Io};
 use super::counts::{Counts, Place};
+use super::crowd::{Crowd, Member};
+use super::turns::Turns;
 use crate::tls::{Identity, ServerTls};
 
 /// Listening sockets.
@@ -71,7 +73,8 @@ impl Listener {
             tls,
             handshake_timeout: limits.handshake_timeout,
             idle_timeout: limits.idle_timeout,
-            handshakes: Arc::new(Semaphore::new(handshakes_max)),
+            handshakes: Crowd::new(handshakes_max),
+            turns: Turns::new(),
             places: Arc::new(Semaphore::new(limits.connections_max)),
             client_connections_max: limits.client_connections_max,
             done: done.clone(),
@@ -148,7 +151,8 @@ struct Acceptor {
     tls: Option<Arc<ServerTls>>,
     handshake_timeout: Duration,
     idle_timeout: Duration,
-    handshakes: Arc<Semaphore>,
+    handshakes: Arc<Crowd>,
+    turns: Turns,
     places: Arc<Semaphore>,
     client_connections_max: usize,
     done: mpsc::Sender<Connection>,
@@ -162,18 +166,16 @@ impl Acceptor {
     async fn accept(self: Arc<Self>, socket: TcpListener) {
         let mut stopped = self.stopped.clone();
         loop {
-            let next = async {
-                let turn = Arc::clone(&self.handshakes).acquire_owned().await;
-                (turn, socket.accept().await)
-            };
-            let (turn, accepted) = tokio::select! {
+            let accepted = tokio::select! {
                 biased;
                 _ = stopped.wait_for(|is_stopped| *is_stopped) => return,
-                next = next => next,
+                accepted = socket.accept() => accepted,
             };
             match accepted {
                 Ok((stream, peer)) => {
-                    tokio::spawn(Arc::clone(&self).admit(stream, peer, turn.ok()));
+                    // In the order of acceptance, which a spawned task would not keep.
+                    let place = self.handshakes.join(peer.ip());
+                    tokio::spawn(Arc::clone(&self).admit(stream, peer, place));
                 }
                 // The connection ended while it was queued.
                 Err(error) if is_of_connection(error.kind()) => {}
@@ -198,15 +200,18 @@ impl Acceptor {
         self: Arc<Self>,
         stream: TcpStream,
         peer: SocketAddr,
-        turn: Option<OwnedSemaphorePermit>,
+        (place, displaced): (Member, oneshot::Receiver<()>),
     ) {
         let mut stopped = self.stopped.clone();
         let admitted = tokio::select! {
             biased;
             _ = stopped.wait_for(|is_stopped| *is_stopped) => return,
             admitted = self.greet(stream, peer) => admitted,
+            _ = displaced => Err(Refusal::new(
+                "a newer connection displaced its handshake, since too many are under way, most of them from its network",
+            )),
         };
-        drop(turn);
+        drop(place);
         match admitted {
             Ok(connection) => {
                 self.counts.admitted.fetch_add(1, Ordering::Relaxed);
@@ -235,7 +240,12 @@ impl Acceptor {
         let (io, identity) = match &self.tls {
             None => (Io::Plain(stream), Identity::anonymous()),
             Some(tls) => {
-                let accepting = TlsAcceptor::from(tls.current()).accept(stream);
+                let accepting = async {
+                    // A silent connection needs no turn.
+                    stream.readable().await?;
+                    let accepting = TlsAcceptor::from(tls.current()).accept(stream);
+                    self.turns.run(accepting).await
+                };
                 let stream = timeout(self.handshake_timeout, accepting)
                     .await
                     .map_err(|_| {

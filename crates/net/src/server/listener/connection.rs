@@ -29,6 +29,43 @@ pub struct ConnectionInfo {
     pub identity: Identity,
     /// Delays reading from it.
     pub backoff: Arc<Backoff>,
+    /// When it last asked for something or got something.
+    pub activity: Arc<Activity>,
+}
+
+impl ConnectionInfo {
+    /// Notes a request that has arrived, or a reply that is handed out.
+    pub fn touch(&self) {
+        self.activity.touch();
+    }
+}
+
+/// The time since a connection's last request or reply. Bytes alone do not count: PINGs would keep a
+/// connection open for ever.
+#[derive(Debug)]
+pub struct Activity {
+    since: Instant,
+    /// Microseconds since `since`.
+    last: AtomicU64,
+}
+
+impl Activity {
+    fn new() -> Self {
+        Self {
+            since: Instant::now(),
+            last: AtomicU64::new(0),
+        }
+    }
+
+    /// Notes a request that has arrived, or a reply that is handed out.
+    pub fn touch(&self) {
+        let last = u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.last.fetch_max(last, Ordering::Relaxed);
+    }
+
+    fn last(&self) -> Instant {
+        self.since + Duration::from_micros(self.last.load(Ordering::Relaxed))
+    }
 }
 
 /// When a connection is read from again. Refusing requests takes time from those that were
@@ -70,7 +107,7 @@ impl Backoff {
 }
 
 /// A connection whose handshake is done. It fails with [`ErrorKind::TimedOut`] after
-/// `idle_timeout_ms` in which nothing was sent or received.
+/// `idle_timeout_ms` without [activity](ConnectionInfo::touch).
 pub struct Connection {
     io: Io,
     info: ConnectionInfo,
@@ -133,14 +170,16 @@ impl Connection {
         idle: Duration,
         place: Place,
     ) -> Self {
+        let activity = Arc::new(Activity::new());
         Self {
             io,
+            idle: Idle::new(idle, Arc::clone(&activity)),
             info: ConnectionInfo {
                 peer,
                 identity,
                 backoff: Arc::new(Backoff::new()),
+                activity,
             },
-            idle: Idle::new(idle),
             rest: None,
             _place: place,
         }
@@ -224,30 +263,32 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// The time since the last byte. The alarm is reset only when it rings; resetting it for every
+/// Ends a connection without activity. The alarm is reset only when it rings; resetting it for every
 /// request would cost more.
 struct Idle {
     limit: Duration,
-    last: Instant,
+    activity: Arc<Activity>,
     alarm: Pin<Box<Sleep>>,
 }
 
 impl Idle {
-    fn new(limit: Duration) -> Self {
+    fn new(limit: Duration, activity: Arc<Activity>) -> Self {
         Self {
             limit,
-            last: Instant::now(),
+            activity,
             alarm: Box::pin(sleep(limit)),
         }
     }
 
-    /// Records activity, or checks for too long without any.
+    /// Passes a result on unless there was no activity for too long.
     fn watch<T>(&mut self, cx: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         match poll {
-            Poll::Ready(result) => {
-                self.last = Instant::now();
-                Poll::Ready(result)
+            // Bytes that never pause would keep the alarm from being polled. A request among them
+            // has a moment to be noted.
+            Poll::Ready(Ok(_)) if self.activity.last().elapsed() >= self.limit + NOTED_WITHIN => {
+                Poll::Ready(Err(ErrorKind::TimedOut.into()))
             }
+            Poll::Ready(result) => Poll::Ready(result),
             Poll::Pending => self.poll(cx),
         }
     }
@@ -256,7 +297,7 @@ impl Idle {
     fn poll<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         loop {
             ready!(self.alarm.as_mut().poll(cx));
-            let due = self.last + self.limit;
+            let due = self.activity.last() + self.limit;
             if due <= Instant::now() {
                 return Poll::Ready(Err(ErrorKind::TimedOut.into()));
             }
@@ -265,4 +306,5 @@ impl Idle {
     }
 }
 
+const NOTED_WITHIN: Duration = Duration::from_secs(1);
 const MODERATION: Duration = Duration::from_millis(2);

@@ -1,14 +1,18 @@
 //! The listener: accepts connections, does their handshakes, and hands on those of known clients
 //! with their identities.
 //!
-//! At most 256 handshakes run at a time; while that many are under way, further connections wait in
-//! the system's queue. So clients that begin a handshake and fall silent delay others by one
-//! handshake timeout at most, and take no place of an established connection.
+//! At most 256 handshakes run at a time; while that many are under way, a further connection displaces
+//! the oldest one of the network that has the most (`crowd`). So clients that begin a handshake and
+//! fall silent delay nobody, and take no place of an established connection. Handshakes take turns
+//! (`turns`), so that a flood of them does not delay open connections.
 
 mod accept;
 mod connection;
 mod counts;
+mod crowd;
+mod turns;
 
 pub use self::accept::{Incoming, ListenError, Listener};
-pub use self::connection::{Backoff, Connection, ConnectionInfo, moderate};
+pub use self::connection::{Activity, Backoff, Connection, ConnectionInfo, moderate};
 pub use self::counts::Counts;
+pub(super) use self::crowd::{Crowd, Member};

@@ -57,6 +57,7 @@ connections_max = 4
 client_connections_max = 3
 handshake_timeout_ms = 500
 idle_timeout_ms = 600
+connection_age_ms = 7000
 message_bytes_max = 7000
 timeout_ms_max = 8
 drain_ms = 0
@@ -133,6 +134,7 @@ file = "audit.jsonl"
             client_connections_max: 3,
             handshake_timeout: Duration::from_millis(500),
             idle_timeout: Duration::from_millis(600),
+            connection_age: Duration::from_secs(7),
             message_bytes_max: 7000,
             timeout_max: Duration::from_millis(8),
             drain: Duration::ZERO,
@@ -232,12 +234,14 @@ fn what_is_left_out_has_its_default() {
 }
 
 #[test]
-fn one_client_has_half_of_the_connections_unless_it_is_said() {
+fn one_client_has_half_of_few_connections_unless_it_is_said() {
     let limits = |text: &str| {
         let text = format!("{HEAD}{CLIENT}[limits]\n{text}");
         Config::parse(&text, folder().path()).unwrap().limits
     };
-    assert_eq!(limits("").client_connections_max, 2048);
+    assert_eq!(limits("").client_connections_max, 256);
+    assert_eq!(limits("connections_max = 511").client_connections_max, 256);
+    assert_eq!(limits("connections_max = 510").client_connections_max, 255);
     assert_eq!(limits("connections_max = 5").client_connections_max, 3);
     assert_eq!(
         limits("client_connections_max = 5").client_connections_max,
@@ -257,7 +261,7 @@ fn errors_name_line_and_column() {
         (
             "[limits]\nqueue = 1",
             "4:1: unknown field `queue`, expected one of `queue_max`, `per_client_max`, `per_stream_max`, \
-             `connections_max`, `client_connections_max`, `handshake_timeout_ms`, `idle_timeout_ms`, `message_bytes_max`, \
+             `connections_max`, `client_connections_max`, `handshake_timeout_ms`, `idle_timeout_ms`, `connection_age_ms`, `message_bytes_max`, \
              `timeout_ms_max`, `drain_ms`",
         ),
         ("io_threads = 0", "3:14: io_threads = 0: choose 1 to 256"),

@@ -3,6 +3,7 @@
 mod access;
 mod common;
 mod config;
+mod handshakes;
 mod keys;
 mod listener;
 mod tls;

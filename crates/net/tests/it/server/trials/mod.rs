@@ -3,7 +3,9 @@
 mod evidence;
 mod faults;
 mod hostile;
+mod lasting;
 mod overload;
+mod pages;
 mod watched;
 
 use std::collections::HashMap;

@@ -1,0 +1,90 @@
+//! Clients of the pages that mean harm.
+
+use std::fs;
+use std::io::ErrorKind;
+
+use oarlock_net::server::Server;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::{page, plaintext, soon};
+
+/// Ended by the server, in one way or the other, without an answer.
+async fn assert_ended(mut socket: TcpStream) {
+    let mut answer = Vec::new();
+    let _ = soon("the end of a connection", socket.read_to_end(&mut answer)).await;
+    assert!(answer.is_empty(), "{}", String::from_utf8_lossy(&answer));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_connections_to_the_pages_keep_nobody_out() {
+    let server = Server::start(plaintext("", "")).await.unwrap();
+    let address = server.metrics().unwrap();
+    for beginning in ["", "GET /healthz HTTP/1.1\r\nhost:"] {
+        let mut idle = Vec::new();
+        for _ in 0..100 {
+            let mut socket = TcpStream::connect(address).await.unwrap();
+            // The first ones may have been ended already.
+            let _ = socket.write_all(beginning.as_bytes()).await;
+            idle.push(socket);
+        }
+        for _ in 0..3 {
+            let (status, said) = page(address, "/healthz").await;
+            assert_eq!((status, said.as_str()), (200, "serving\n"));
+        }
+        for socket in idle {
+            assert_ended(socket).await;
+        }
+    }
+    let threads = fs::read_dir("/proc/self/task").unwrap();
+    let names =
+        threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+    assert!(names.into_iter().any(|name| name == "oarlock-pages\n"));
+    assert_eq!(server.stop().await, 0);
+    let refused = TcpStream::connect(address).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_to_the_pages_is_for_one_request_of_some_length() {
+    let server = Server::start(plaintext("", "")).await.unwrap();
+    let address = server.metrics().unwrap();
+    let ask = "GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n";
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    let _ = socket.write_all(ask.repeat(3).as_bytes()).await;
+    let mut answer = Vec::new();
+    let _ = soon("the end of a connection", socket.read_to_end(&mut answer)).await;
+    let answer = String::from_utf8_lossy(&answer);
+    assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    let long = format!(
+        "GET /healthz HTTP/1.1\r\nlong: {}\r\n\r\n",
+        "x".repeat(1 << 20)
+    );
+    let _ = socket.write_all(long.as_bytes()).await;
+    let mut answer = Vec::new();
+    let _ = soon("the end of a connection", socket.read_to_end(&mut answer)).await;
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(!answer.contains("200 OK"), "{answer}");
+
+    assert_eq!(page(address, "/healthz").await.0, 200);
+    assert_eq!(server.stop().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_that_nobody_reads_keep_nobody_out() {
+    let server = Server::start(plaintext("", "")).await.unwrap();
+    let address = server.metrics().unwrap();
+    let mut unread = Vec::new();
+    for _ in 0..100 {
+        let mut socket = TcpStream::connect(address).await.unwrap();
+        let ask = b"GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n";
+        let _ = socket.write_all(ask).await;
+        unread.push(socket);
+    }
+    assert_eq!(page(address, "/healthz").await.0, 200);
+    drop(unread);
+    assert_eq!(server.stop().await, 0);
+}
