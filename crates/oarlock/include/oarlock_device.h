@@ -7,6 +7,10 @@
 //
 // All numbers are not negative and big-endian. Pointers that functions are given are valid, not NULL
 // and not aligned in any way, until the function returns, and belong to the caller.
+//
+// A function may write to |*out_device|, |result| and |error| alone, and no further than they are long.
+// Oarlock looks at the bytes around |result| and |error| after every call, and aborts the process with
+// a line that names the library where they have changed: what else has, nobody knows.
 
 #ifndef OARLOCK_DEVICE_H
 #define OARLOCK_DEVICE_H
@@ -46,7 +50,8 @@ typedef struct oarlock_device_table_v1 {
   uint32_t abi_version;
 
   // name is what the device is called in statistics and errors unless its user calls it otherwise:
-  // a NUL-terminated string in UTF-8, which is not empty. It belongs to the library.
+  // a NUL-terminated string in UTF-8 of 1 to 255 bytes, without control characters. It belongs to the
+  // library.
   const char *name;
 
   // open makes a device, sets |*out_device| to what the other functions are to be given, and returns

@@ -2,11 +2,13 @@
 //! what each of them does, and what it may expect.
 #![allow(unsafe_code)]
 
+mod guarded;
+
 use std::error::Error;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
 use std::mem::ManuallyDrop;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,6 +16,7 @@ use std::time::Duration;
 use libloading::Library;
 use zeroize::Zeroizing;
 
+use self::guarded::Guarded;
 use super::public_key::{Answer, PublicKeyDevice, PublicKeyOffer};
 use super::rates::Rates;
 use super::request::DeviceError;
@@ -27,6 +30,7 @@ use crate::work::shape::{PublicKeyOperation, Shape};
 ///
 /// The library becomes a part of this process, and stays loaded: it can do whatever the process can,
 /// and what it does wrong, the process has done. Load those alone that you trust as your own code. A
+/// library that writes beside the buffers for its result or its error ends the process (`abort`). A
 /// forked child has to open devices of its own.
 ///
 /// ```no_run
@@ -44,6 +48,7 @@ use crate::work::shape::{PublicKeyOperation, Shape};
 /// ```
 pub struct LibraryDevice {
     name: String,
+    path: PathBuf,
     functions: Functions,
     /// What the library's `open` has made.
     device: NonNull<c_void>,
@@ -83,7 +88,7 @@ impl LibraryDevice {
         let options = CString::new(options)
             .map_err(|_| refused("options cannot have a zero byte in them".into()))?;
         let mut device = ptr::null_mut();
-        let opened = said_by(|error, error_len| {
+        let opened = said_by(path, |error, error_len| {
             // SAFETY: a string, a place for the device, and room for as many bytes as are said.
             unsafe { (functions.open)(options.as_ptr(), &mut device, error, error_len) }
         });
@@ -94,6 +99,7 @@ impl LibraryDevice {
         let capacity = unsafe { (functions.capacity)(device.as_ptr()) };
         let device = Self {
             name: name.map_or(own_name, str::to_owned),
+            path: path.to_owned(),
             functions,
             device,
             capacity,
@@ -169,8 +175,8 @@ impl LibraryDevice {
         exponent: &[u8],
     ) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
         let (base, modulus) = (request.base(), request.modulus());
-        let mut result = Zeroizing::new(vec![0; modulus.len()]);
-        let done = said_by(|error, error_len| {
+        let mut result = Guarded::new(modulus.len());
+        let done = said_by(&self.path, |error, error_len| {
             // SAFETY: the device is open; base, modulus and result have as many bytes as are said to
             // be in the modulus, and the exponent and the error as many as are said of them.
             unsafe {
@@ -187,7 +193,9 @@ impl LibraryDevice {
                 )
             }
         });
-        done.map(|()| result).map_err(DeviceError)
+        let result = result.checked(&self.path, "result");
+        done.map_err(DeviceError)?;
+        Ok(Zeroizing::new(result.to_vec()))
     }
 
     fn call_crt(
@@ -197,8 +205,8 @@ impl LibraryDevice {
         primes: &RsaSecretPrimes,
     ) -> Result<Zeroizing<Vec<u8>>, DeviceError> {
         let (base, modulus) = (request.base(), request.modulus());
-        let mut result = Zeroizing::new(vec![0; modulus.len()]);
-        let done = said_by(|error, error_len| {
+        let mut result = Guarded::new(modulus.len());
+        let done = said_by(&self.path, |error, error_len| {
             // SAFETY: the device is open; base, modulus and result have as many bytes as are said to
             // be in the modulus, the five numbers as many as the first of them (RsaSecretPrimes),
             // and the error as many as are said of it.
@@ -220,7 +228,9 @@ impl LibraryDevice {
                 )
             }
         });
-        done.map(|()| result).map_err(DeviceError)
+        let result = result.checked(&self.path, "result");
+        done.map_err(DeviceError)?;
+        Ok(Zeroizing::new(result.to_vec()))
     }
 
     /// Waits until the library may be given another call.
@@ -410,10 +420,21 @@ fn load(path: &Path) -> Result<(Functions, String), String> {
     if table.name.is_null() {
         return Err(lacks("name"));
     }
-    // SAFETY: a string that belongs to the library, which stays loaded.
-    let name = unsafe { CStr::from_ptr(table.name) };
-    let name = name.to_str().ok().filter(|name| !name.is_empty());
-    let name = name.ok_or("its name is empty, or not in UTF-8")?;
+    // SAFETY: a string that belongs to the library, which stays loaded; no byte is read behind its
+    // end, nor more than one too many.
+    let name = unsafe {
+        let len = libc::strnlen(table.name, NAME_BYTES_MAX + 1);
+        std::slice::from_raw_parts(table.name.cast::<u8>(), len)
+    };
+    if name.is_empty() || name.len() > NAME_BYTES_MAX {
+        return Err(format!(
+            "its name is empty or longer than {NAME_BYTES_MAX} bytes"
+        ));
+    }
+    let name = std::str::from_utf8(name).map_err(|_| "its name is not in UTF-8")?;
+    if name.contains(char::is_control) {
+        return Err(format!("its name has a control character: {name:?}"));
+    }
     let functions = Functions {
         open: table.open.ok_or_else(|| lacks("open"))?,
         close: table.close.ok_or_else(|| lacks("close"))?,
@@ -425,13 +446,15 @@ fn load(path: &Path) -> Result<(Functions, String), String> {
     Ok((functions, name.to_owned()))
 }
 
-/// Calls something that returns one, or zero and a reason in a buffer.
-fn said_by(call: impl FnOnce(*mut c_char, usize) -> c_int) -> Result<(), String> {
-    let mut buffer = [0_u8; ERROR_BYTES];
-    if call(buffer.as_mut_ptr().cast(), buffer.len()) == 1 {
+/// Calls something of the library at `path` that returns one, or zero and a reason in a buffer.
+fn said_by(path: &Path, call: impl FnOnce(*mut c_char, usize) -> c_int) -> Result<(), String> {
+    let mut buffer = Guarded::new(ERROR_BYTES);
+    let is_done = call(buffer.as_mut_ptr().cast(), buffer.len()) == 1;
+    let buffer = buffer.checked(path, "error");
+    if is_done {
         return Ok(());
     }
-    let said = CStr::from_bytes_until_nul(&buffer).map_or(&buffer[..], CStr::to_bytes);
+    let said = CStr::from_bytes_until_nul(buffer).map_or(buffer, CStr::to_bytes);
     // One line in a log, whatever it is.
     let said: String = String::from_utf8_lossy(said)
         .chars()
@@ -446,5 +469,6 @@ fn said_by(call: impl FnOnce(*mut c_char, usize) -> c_int) -> Result<(), String>
 
 const ABI_VERSION: u32 = 1;
 const ERROR_BYTES: usize = 256;
+const NAME_BYTES_MAX: usize = 255;
 /// OARLOCK_DEVICE_POWER_SHORT.
 const SHORT_BITS_MAX: usize = 64;

@@ -19,6 +19,11 @@ struct Medians {
     alone: AtomicU32,
     /// Of others, divided by how many were under way.
     share: AtomicU32,
+    /// How often the time is doubled for requests that have failed: each adds one, and each that
+    /// succeeds takes one back.
+    doublings: AtomicU32,
+    /// What the longest of those took.
+    failed: AtomicU32,
 }
 
 impl<const KINDS: usize> Rates<KINDS> {
@@ -45,13 +50,23 @@ impl<const KINDS: usize> Rates<KINDS> {
         };
         let latency = known(&medians.alone).unwrap_or(first);
         let share = known(&medians.share).unwrap_or(latency / u32::try_from(parallel).unwrap_or(1));
+        let slowed = |time: Duration| match medians.doublings.load(Ordering::Relaxed) {
+            0 => time,
+            doublings => {
+                let failed = medians.failed.load(Ordering::Relaxed);
+                let time = time.max(Duration::from_nanos(failed.into()));
+                time.saturating_mul(1 << doublings.min(DOUBLINGS_MAX))
+            }
+        };
+        let share = slowed(share).max(Duration::from_nanos(1));
         PublicKeyOffer {
-            latency,
-            per_second: share.max(Duration::from_nanos(1)).as_secs_f64().recip(),
+            latency: slowed(latency),
+            per_second: share.as_secs_f64().recip(),
         }
     }
 
-    /// Runs a request, and learns from it if it succeeds.
+    /// Runs a request, and learns from it. Failures are quick on many a device: by their time alone
+    /// one that serves nothing would be the fastest of all.
     pub(crate) fn time<T, E>(
         &self,
         kind: usize,
@@ -67,9 +82,11 @@ impl<const KINDS: usize> Rates<KINDS> {
         let began = Instant::now();
         let before = self.under_way.fetch_add(1, Ordering::Relaxed);
         let _under_way = UnderWay(&self.under_way);
-        let result = run()?;
+        let result = run();
         let took = began.elapsed();
         let medians = &self.medians[kind][length(bits)];
+        medians.count(result.is_ok(), took);
+        let result = result?;
         // Whoever came later has been beside it, too.
         let beside = before.max(self.under_way.load(Ordering::Relaxed) - 1);
         match u32::try_from(beside) {
@@ -78,6 +95,24 @@ impl<const KINDS: usize> Rates<KINDS> {
             Err(_) => {}
         }
         Ok(result)
+    }
+}
+
+impl Medians {
+    fn count(&self, is_ok: bool, took: Duration) {
+        let before = self.doublings.load(Ordering::Relaxed);
+        // Of two threads that count at once one may be lost.
+        if !is_ok {
+            let took = u32::try_from(took.as_nanos()).unwrap_or(u32::MAX);
+            self.failed.fetch_max(took, Ordering::Relaxed);
+            let doublings = (before + 1).min(DOUBLINGS_MAX);
+            self.doublings.store(doublings, Ordering::Relaxed);
+        } else if before > 0 {
+            self.doublings.store(before - 1, Ordering::Relaxed);
+            if before == 1 {
+                self.failed.store(0, Ordering::Relaxed);
+            }
+        }
     }
 }
 
@@ -93,3 +128,62 @@ fn length(bits: usize) -> usize {
 }
 
 const LENGTHS: usize = 5;
+/// 65,536 times the time: 1 us looks like 66 ms.
+const DOUBLINGS_MAX: u32 = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: Duration = Duration::from_micros(1);
+
+    fn fail(rates: &Rates<1>) {
+        rates.time(0, 2048, || Err::<(), _>(())).unwrap_err();
+    }
+
+    #[test]
+    fn what_fails_looks_slower_each_time_up_to_a_bound() {
+        let rates = Rates::<1>::new();
+        let offer = || rates.offer(0, 2048, FIRST, 1);
+        let mut before = offer();
+        assert_eq!(before.latency, FIRST);
+        for failures in 1..=DOUBLINGS_MAX {
+            fail(&rates);
+            let now = offer();
+            assert!(now.latency >= FIRST * (1 << failures), "{now:?}");
+            assert!(now.latency >= 2 * before.latency, "{before:?}, {now:?}");
+            assert!(now.per_second <= before.per_second / 1.9, "{now:?}");
+            before = now;
+        }
+        let median = &rates.medians[0][length(2048)];
+        fail(&rates);
+        assert_eq!(median.doublings.load(Ordering::Relaxed), DOUBLINGS_MAX);
+        // Those of another length know nothing of it.
+        assert_eq!(rates.offer(0, 1024, FIRST, 1).latency, FIRST);
+    }
+
+    #[test]
+    fn a_failure_counts_for_as_long_as_it_took() {
+        let rates = Rates::<1>::new();
+        let place = &rates.medians[0][length(2048)];
+        place.count(false, Duration::from_millis(30));
+        place.count(false, Duration::from_millis(10));
+        let offer = rates.offer(0, 2048, FIRST, 1);
+        assert_eq!(offer.latency, Duration::from_millis(120));
+    }
+
+    #[test]
+    fn as_many_successes_as_failures_make_up_for_them() {
+        let rates = Rates::<1>::new();
+        for _ in 0..3 {
+            fail(&rates);
+        }
+        for _ in 0..3 {
+            rates.time(0, 2048, || Ok::<_, ()>(())).unwrap();
+        }
+        let median = &rates.medians[0][length(2048)];
+        let known = median.alone.load(Ordering::Relaxed);
+        let latency = rates.offer(0, 2048, FIRST, 1).latency;
+        assert_eq!(latency, Duration::from_nanos(known.into()));
+    }
+}

@@ -1,8 +1,10 @@
 //! Devices that are shared libraries: the example in C, and libraries that are not as they should be.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use num_bigint::BigUint;
 use oarlock::Error;
@@ -11,6 +13,7 @@ use oarlock::device::{
     DeviceError, LibraryDevice, PublicKeyDevice, PublicKeyOperation, Shape, complete,
 };
 use oarlock::rsa::{Base, ByteOrder, EncryptionScheme, Hash, RsaPrivateKey, SignatureScheme};
+use oarlock_testing::process::{as_child, is_child};
 use rand::{SeedableRng, rngs::StdRng};
 use tempfile::TempDir;
 use zeroize::Zeroizing;
@@ -271,15 +274,85 @@ fn what_is_no_device_is_refused() {
         ("SIZE=0", "its table has 0 bytes"),
         ("WITHOUT_POWER", "its table has no power"),
         ("NAME=NULL", "its table has no name"),
-        ("NAME=\"\"", "its name is empty"),
+        ("NAME=\"\"", "its name is empty or longer than 255 bytes"),
+        (
+            &format!("NAME=\"{}\"", "n".repeat(256)),
+            "its name is empty or longer than 255 bytes",
+        ),
+        (
+            "NAME=\"odd\\none\"",
+            "its name has a control character: \"odd\\none\"",
+        ),
         ("NAME=\"\\xff\"", "not in UTF-8"),
         ("CAPACITY=0", "a capacity of 0"),
     ] {
         let said = failure(Built::odd(&[define]).open());
         assert!(said.contains(expected), "{define}: {said}");
     }
+    let longest = "n".repeat(255);
+    let device = Built::odd(&[&format!("NAME=\"{longest}\"")])
+        .open()
+        .unwrap();
+    assert_eq!(device.name(), longest);
     // What a later header adds at the end is no obstacle.
     assert!(Built::odd(&["SIZE=4096"]).open().is_ok());
+}
+
+#[test]
+fn a_library_that_writes_beside_its_buffers_ends_the_process() {
+    let key = || RsaPrivateKey::from_pem(RSA2048).unwrap();
+    if is_child() {
+        let variable = |name| std::env::var(name).unwrap();
+        let device = LibraryDevice::open(variable("LIBRARY"), &variable("STRAY"), None).unwrap();
+        let request = PublicKeyRequest::sign(&key(), SCHEME, b"message").unwrap();
+        // An answer would be a signature or an error that the device may not give any more.
+        panic!("answered: {:?}", only(&*device, &request).is_ok());
+    }
+    let odd = Built::odd(&[]);
+    for (stray, expected) in [
+        ("open-before", "before the error"),
+        ("open-behind", "behind the error"),
+        ("error-before", "before the error"),
+        ("error-behind", "behind the error"),
+        ("result-before", "before the result"),
+        ("result-behind", "behind the result"),
+        ("done-error-behind", "behind the error"),
+        ("done-result-before", "before the result"),
+        ("done-result-behind", "behind the result"),
+    ] {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.env("LIBRARY", &odd.path).env("STRAY", stray);
+        let output = as_child(&mut child).arg("--nocapture").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let aborted = Some(rustix::process::Signal::ABORT.as_raw());
+        assert_eq!(output.status.signal(), aborted, "{stray}: {said}");
+        let line = said.lines().last().unwrap_or_default();
+        assert!(
+            line.contains(&format!("device library {:?} has written", odd.path)),
+            "{stray}: {said}"
+        );
+        assert!(line.contains(expected), "{stray}: {said}");
+    }
+}
+
+#[test]
+fn a_device_that_only_fails_does_not_keep_its_offer() {
+    let odd = Built::odd(&["LATENCY_US=1"]);
+    let device = odd.open().unwrap();
+    let key = RsaPrivateKey::from_pem(RSA2048).unwrap();
+    let request = PublicKeyRequest::sign(&key, SCHEME, b"message").unwrap();
+    let offer = || device.offer(&request.shape()).unwrap();
+    let mut before = offer();
+    assert_eq!(before.latency, Duration::from_micros(1));
+    for _ in 0..3 {
+        only(&*device, &request).unwrap_err();
+        let now = offer();
+        assert!(now.latency >= 2 * before.latency, "{before:?}, {now:?}");
+        assert!(now.per_second < before.per_second, "{before:?}, {now:?}");
+        before = now;
+    }
+    // Each has slept for 20 ms in the library.
+    assert!(before.latency >= Duration::from_millis(20), "{before:?}");
 }
 
 /// A library of its own.

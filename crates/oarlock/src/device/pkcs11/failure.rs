@@ -1,5 +1,6 @@
 //! What tokens answer, by what is to be done about it.
 
+use cryptoki::context::Function;
 use cryptoki::error::{Error, RvError};
 
 use crate::device::request::DeviceError;
@@ -21,7 +22,7 @@ pub(super) enum Failure {
 impl Failure {
     pub(super) fn of(error: &Error) -> Self {
         let said = said(error);
-        let Error::Pkcs11(code, _) = error else {
+        let Error::Pkcs11(code, function) = error else {
             return Self::Final(DeviceError(said));
         };
         match code {
@@ -40,6 +41,9 @@ impl Failure {
             }
             RvError::SessionCount => {
                 Self::SessionsSpent(format!("the token has no session left: {said}"))
+            }
+            RvError::DeviceMemory if matches!(function, Function::OpenSession) => {
+                Self::SessionsSpent(format!("the token has no room for a session: {said}"))
             }
             _ => Self::Final(DeviceError(said)),
         }
@@ -83,8 +87,6 @@ pub(super) fn said(error: &Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use cryptoki::context::Function;
-
     use super::*;
 
     #[test]

@@ -78,6 +78,10 @@ impl Module {
         }))
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(super) fn context(&self) -> &Pkcs11 {
         &self.context
     }

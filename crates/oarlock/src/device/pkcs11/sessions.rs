@@ -5,6 +5,7 @@
 //! for the token anew, opens a session and logs in.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use cryptoki::context::Pkcs11;
@@ -21,6 +22,7 @@ pub(super) struct Sessions {
     module: Arc<Module>,
     token: TokenName,
     pin: Option<Arc<Zeroizing<String>>>,
+    sessions_max: usize,
     /// Held while somebody opens a session and logs in.
     login: Mutex<()>,
     state: Mutex<State>,
@@ -38,7 +40,12 @@ struct State {
     idle: Vec<Session>,
     /// Of this generation: idle ones, those that are lent, and those about to be opened.
     open: usize,
+    /// What the options and the token's limit allow.
+    ceiling: usize,
+    /// Less than `ceiling` after a shortage: others use the token's sessions, and may close them.
     open_max: usize,
+    /// Calls since `open_max` has last changed.
+    done: u32,
     /// What the token said when it refused the PIN.
     refused: Option<String>,
 }
@@ -69,12 +76,14 @@ impl Sessions {
         module: Arc<Module>,
         token: TokenName,
         pin: Option<Zeroizing<String>>,
-        open_max: usize,
+        sessions_max: usize,
     ) -> Self {
+        let sessions_max = sessions_max.max(1);
         Self {
             module,
             token,
             pin: pin.map(Arc::new),
+            sessions_max,
             login: Mutex::new(()),
             state: Mutex::new(State {
                 generation: 0,
@@ -83,7 +92,9 @@ impl Sessions {
                 keys: BTreeMap::new(),
                 idle: Vec::new(),
                 open: 0,
-                open_max: open_max.max(1),
+                ceiling: sessions_max,
+                open_max: sessions_max,
+                done: 0,
                 refused: None,
             }),
             changed: Condvar::new(),
@@ -115,7 +126,7 @@ impl Sessions {
     ) -> Result<T, Failure> {
         self.module.check_process().map_err(Failure::Final)?;
         let (room, session) = self.lend()?;
-        let mut result = call(&session, &room);
+        let mut result = self.contained(|| call(&session, &room));
         // Without a login private keys are just not there.
         if let Err(failure) = &result
             && !matches!(failure, Failure::Gone(_))
@@ -140,6 +151,20 @@ impl Sessions {
             }
         }
         result
+    }
+
+    /// A module that announces an absurd length or count makes the code panic that reads it; with
+    /// the error, the session is closed.
+    fn contained<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+            // Its drop may panic in its turn.
+            std::mem::forget(panic);
+            Err(Failure::Final(DeviceError(format!(
+                "{}: token with {}: an answer that PKCS#11 does not allow; ask the module's maker",
+                self.module.path().display(),
+                self.token
+            ))))
+        })
     }
 
     /// An idle session or, as long as there are not too many, a new one; else the next that is given
@@ -168,16 +193,20 @@ impl Sessions {
             state.open += 1;
             let room = room();
             drop(state);
-            match self.open(&room) {
+            match self.contained(|| self.open(&room)) {
                 Ok(session) => return Ok((room, session)),
                 Err(Failure::SessionsSpent(said)) => {
                     drop(room);
                     state = lock(&self.state);
+                    if state.generation != generation {
+                        continue;
+                    }
                     if state.open == 0 {
                         return Err(Failure::SessionsSpent(said));
                     }
                     // Others use them: the token, or what else does, leaves no more than these.
                     state.open_max = state.open;
+                    state.done = 0;
                 }
                 Err(Failure::Gone(said)) => {
                     drop(room);
@@ -204,7 +233,7 @@ impl Sessions {
         // So that none is opened while another thread is about to log in.
         let _one = lock(&self.login);
         let session = self.module.context().open_ro_session_no_drop(slot)?;
-        if let Err(failure) = self.log_in(&session, &token) {
+        if let Err(failure) = self.contained(|| self.log_in(&session, &token)) {
             close(session);
             return Err(failure);
         }
@@ -212,7 +241,8 @@ impl Sessions {
         if state.generation == room.generation && state.place.is_none() {
             if let Limit::Max(max) = token.max_session_count() {
                 let max = usize::try_from(max).unwrap_or(usize::MAX);
-                state.open_max = state.open_max.min(max).max(1);
+                state.ceiling = self.sessions_max.min(max).max(1);
+                state.open_max = state.open_max.min(state.ceiling);
             }
             state.serial = Some(token.serial_number().to_owned());
             state.place = Some((slot, token));
@@ -258,6 +288,9 @@ impl Sessions {
             state.place = None;
             state.keys.clear();
             state.open = 0;
+            state.ceiling = self.sessions_max;
+            state.open_max = self.sessions_max;
+            state.done = 0;
             std::mem::take(&mut state.idle)
         };
         idle.into_iter().for_each(close);
@@ -287,8 +320,18 @@ impl Room<'_> {
             return close(session);
         };
         state.idle.push(session);
+        state.done = state.done.saturating_add(1);
+        let is_raised = state.open_max < state.ceiling && state.done >= CALLS_UNTIL_RAISED;
+        if is_raised {
+            state.open_max += 1;
+            state.done = 0;
+        }
         drop(state);
-        self.sessions.changed.notify_one();
+        if is_raised {
+            self.sessions.changed.notify_all();
+        } else {
+            self.sessions.changed.notify_one();
+        }
         std::mem::forget(self);
     }
 
@@ -330,3 +373,5 @@ fn close(session: Session) {
 }
 
 const MENDED_MAX: u32 = 2;
+/// After a shortage one more session is tried then: a failed C_OpenSession costs a call.
+const CALLS_UNTIL_RAISED: u32 = 64;

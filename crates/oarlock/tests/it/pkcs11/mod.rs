@@ -2,6 +2,7 @@
 //! process of its own, with tokens of its own, once for each module.
 
 mod keys;
+mod sessions;
 mod tokens;
 
 use std::path::{Path, PathBuf};
@@ -100,9 +101,24 @@ impl Bench {
         std::fs::remove_file(self.folder.join("pulled")).unwrap();
     }
 
+    fn steer(&self, name: &str, content: &str) {
+        // At once: the module reads it all the time.
+        let made = self.folder.join("steering");
+        std::fs::write(&made, content).unwrap();
+        std::fs::rename(made, self.folder.join(name)).unwrap();
+    }
+
+    fn let_go(&self, name: &str) {
+        let _ = std::fs::remove_file(self.folder.join(name));
+    }
+
+    fn count(&self, name: &str) -> u64 {
+        std::fs::metadata(self.folder.join(name)).map_or(0, |file| file.len())
+    }
+
     /// So far, through the module that tokens can be pulled out of.
     fn logins(&self) -> u64 {
-        std::fs::metadata(self.folder.join("logins")).map_or(0, |file| file.len())
+        self.count("logins")
     }
 }
 
@@ -150,6 +166,7 @@ fn child(module: &Path, folder: &Path) -> Command {
         .env("OARLOCK_TEST_REAL_MODULE", module)
         .env("OARLOCK_TEST_FOLDER", folder)
         .env("PULLED", folder.join("pulled"))
+        .env("STEERING", folder)
         .env("LOGINS", folder.join("logins"))
         .env("SOFTHSM2_CONF", folder.join("softhsm2.conf"))
         .env("KRYOPTIC_CONF", folder.join("kryoptic.conf"));
