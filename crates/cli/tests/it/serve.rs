@@ -536,6 +536,7 @@ fn all_is_read_again_on_a_signal_and_a_broken_file_changes_nothing() {
 #[test]
 fn three_hundred_connections_leave_nothing_behind() {
     let home = Home::new();
+    home.configure(|text| text + "\n[limits]\nclient_connections_max = 300\n");
     let server = home.serve();
     let runtime = runtime();
     let before = server.descriptors();

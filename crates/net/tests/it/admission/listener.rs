@@ -308,6 +308,14 @@ async fn silent_connections_end_and_busy_ones_do_not() {
         .unwrap();
     assert_eq!(kind, ErrorKind::TimedOut);
 
+    // Nor does it help that bytes are there whenever the server looks.
+    let mut client = connect(server.address, &files, "localhost").await.unwrap();
+    let mut connection = server.next().await;
+    client.write_all(&[0; 1000]).await.unwrap();
+    tokio::time::sleep(idle + Duration::from_secs(1)).await;
+    let kind = connection.read_u8().await.unwrap_err().kind();
+    assert_eq!(kind, ErrorKind::TimedOut);
+
     // A client that never reads.
     let _client = connect(server.address, &files, "localhost").await.unwrap();
     let mut connection = server.next().await;
