@@ -57,7 +57,9 @@ pub struct Server {
     tls: Option<Arc<ServerTls>>,
     started_with: Config,
     addresses: Vec<SocketAddr>,
-    pages: Option<Pages>,
+    metrics: Option<SocketAddr>,
+    /// `None` once it was stopped.
+    pages: Mutex<Option<Pages>>,
     close: watch::Sender<bool>,
     /// `None` once it was stopped.
     serving: Mutex<Option<JoinHandle<Result<(), tonic::transport::Error>>>>,
@@ -206,7 +208,8 @@ impl Server {
             tls,
             started_with: config,
             addresses,
-            pages,
+            metrics: pages.as_ref().map(|pages| pages.address),
+            pages: Mutex::new(pages),
             close,
             serving: Mutex::new(Some(serving)),
             tasks,
@@ -221,7 +224,7 @@ impl Server {
 
     /// The address of the metrics page, if there is one.
     pub fn metrics(&self) -> Option<SocketAddr> {
-        self.pages.as_ref().map(|pages| pages.address)
+        self.metrics
     }
 
     /// Takes over the keys, clients, certificates and request limits (`queue_max`,
@@ -277,6 +280,9 @@ impl Server {
             serving.abort();
         }
         self.tasks.iter().for_each(JoinHandle::abort);
+        if let Ok(mut pages) = self.pages.lock() {
+            *pages = None;
+        }
         self.shared.observer.flush();
         left
     }
