@@ -14,6 +14,7 @@ use tonic::body::Body;
 use tonic::codegen::{Bytes, http};
 
 use super::dispatch::{ClientId, Dispatcher};
+use super::outbox::{REPLY_BYTES, Reserved};
 use crate::tls::Identity;
 
 /// How many bytes of replies may be under way: reserved by requests that are not answered, or
@@ -40,9 +41,6 @@ impl ReplyBounds {
         }
     }
 }
-
-/// Reserved for a reply that is no random text and no list: more than the longest of them.
-pub(super) const REPLY_BYTES: usize = 1024;
 
 /// The accounts of all clients that have something here.
 pub(super) struct Accounts {
@@ -107,14 +105,6 @@ impl Accounts {
     }
 }
 
-/// Room for a reply, until it is read.
-#[derive(Debug)]
-pub(super) struct Reserved {
-    _stream: Option<OwnedSemaphorePermit>,
-    _client: OwnedSemaphorePermit,
-    _server: OwnedSemaphorePermit,
-}
-
 impl Account {
     /// Room for the replies of one stream.
     pub(super) fn stream(&self) -> Arc<Semaphore> {
@@ -136,9 +126,9 @@ impl Account {
             .try_acquire_many_owned(count)
             .ok()?;
         Some(Reserved {
-            _stream: stream,
-            _client: client,
-            _server: self.of_server(bytes)?,
+            stream,
+            client,
+            server: self.of_server(bytes)?,
         })
     }
 
@@ -152,9 +142,9 @@ impl Account {
             .await
             .ok()?;
         Some(Reserved {
-            _stream: Some(stream),
-            _client: client,
-            _server: self.of_server(bytes)?,
+            stream: Some(stream),
+            client,
+            server: self.of_server(bytes)?,
         })
     }
 

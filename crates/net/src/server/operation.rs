@@ -9,10 +9,10 @@ use tonic::Code;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::access::{Operation, Rights};
-use super::accounts::REPLY_BYTES;
 use super::config::ID_BYTES_MAX;
 use super::dispatch::{Origin, Refusal, Work, refusal_of};
 use super::keys::Keys;
+use super::outbox::REPLY_BYTES;
 use crate::proto;
 
 /// A request that is valid and that its client may make.

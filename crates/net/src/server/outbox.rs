@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-use super::accounts::Reserved;
 use crate::proto;
 
 /// A reply that its client has not read yet, with its place among those of the stream and the room
@@ -19,6 +18,18 @@ pub(super) struct Queued {
     pub(super) _place: OwnedSemaphorePermit,
     pub(super) _reserved: Option<Reserved>,
 }
+
+/// Room for a reply, until it is read.
+#[derive(Debug)]
+#[expect(dead_code, reason = "kept, not read")]
+pub(super) struct Reserved {
+    pub(super) stream: Option<OwnedSemaphorePermit>,
+    pub(super) client: OwnedSemaphorePermit,
+    pub(super) server: OwnedSemaphorePermit,
+}
+
+/// Reserved for a reply that is neither random text nor a list: more than the longest of them.
+pub(super) const REPLY_BYTES: usize = 1024;
 
 /// Accepts the replies of a stream.
 #[derive(Clone)]

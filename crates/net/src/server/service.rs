@@ -19,14 +19,14 @@ use tonic::{Code, Request, Response, Status, Streaming};
 use zeroize::Zeroizing;
 
 use super::access::{Access, Operation, Rights};
-use super::accounts::{Account, Accounts, Kept, REPLY_BYTES, Reserved};
+use super::accounts::{Account, Accounts, Kept};
 use super::config::ID_BYTES_MAX;
 use super::dispatch::{Answered, Dispatcher, Refusal, Submission};
 use super::keys::Keys;
 use super::listener::{Activity, Backoff, ConnectionInfo};
 use super::observe::{Note, Observer};
 use super::operation::{self, Prepared};
-use super::outbox::{Outbox, Outgoing, Queued, Waiting, outbox};
+use super::outbox::{Outbox, Outgoing, Queued, REPLY_BYTES, Reserved, Waiting, outbox};
 use crate::proto::cryptoserver_server::Cryptoserver;
 use crate::proto::{self, reply};
 use crate::tls::Identity;

@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-use super::super::dispatch::DEVICES_MAX;
 use super::model::{
-    AuditConfig, ClientConfig, Config, DeviceConfig, DeviceEntry, KeyConfig, Limits, Operation,
-    PRESETS, Pattern, Secret, Simulation, TlsConfig, TokenKey, WORKERS, id_of_file,
+    AuditConfig, ClientConfig, Config, DEVICES_MAX, DeviceConfig, DeviceEntry, KeyConfig, Limits,
+    Operation, PRESETS, Pattern, Secret, Simulation, TlsConfig, TokenKey, WORKERS, id_of_file,
     workers_default,
 };
 use super::read::{

@@ -415,3 +415,5 @@ pub(super) fn out_of_range<T: fmt::Display>(
 pub(super) const PRESETS: &str = "axl200 or nfast300";
 pub(super) const WORKERS: RangeInclusive<u64> = 1..=1024;
 pub(in crate::server) const ID_BYTES_MAX: usize = 255;
+/// The dispatcher notes in 64 bits which devices have failed at a request.
+pub(in crate::server) const DEVICES_MAX: usize = 64;

@@ -1,10 +1,8 @@
 //! Admission: which requests enter the queue, and why the others are refused.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oarlock::device::PublicKeyRequest;
 use oarlock::device::Shape;
 use tonic::Code;
 
@@ -12,47 +10,7 @@ use super::super::devices::DeviceWorkers;
 use super::answer::{Refusal, Responder};
 use super::health::out_of_order;
 use super::state::{Origin, PER_SECOND_MIN, State};
-use super::task::{ClientId, ShapeId, Task};
-
-/// What is to be computed.
-pub enum Work {
-    /// A request that is known to be valid.
-    Request(Box<PublicKeyRequest>),
-    /// Numbers that a client sent. A worker checks them, at the cost of the client's share.
-    Numbers {
-        /// The shape that the request will have.
-        shape: Shape,
-        /// Makes the request, or says what is wrong with the numbers.
-        make: Box<dyn FnOnce() -> Result<PublicKeyRequest, Refusal> + Send>,
-    },
-}
-
-impl Work {
-    /// The request itself.
-    ///
-    /// # Errors
-    /// What is wrong with the numbers.
-    pub fn into_request(self) -> Result<PublicKeyRequest, Refusal> {
-        match self {
-            Self::Request(request) => Ok(*request),
-            Self::Numbers { make, .. } => make(),
-        }
-    }
-
-    pub(super) fn shape(&self) -> Shape {
-        match self {
-            Self::Request(request) => request.shape(),
-            Self::Numbers { shape, .. } => shape.clone(),
-        }
-    }
-}
-
-impl fmt::Debug for Work {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Numbers may be secret.
-        f.debug_tuple("Work").field(&self.shape()).finish()
-    }
-}
+use super::task::{ClientId, ShapeId, Task, Work};
 
 /// A request to be admitted.
 pub struct Submission {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tonic::Code;
 
+use super::super::config::DEVICES_MAX;
 use super::super::devices::DeviceWorkers;
 use super::super::outbox::Outgoing;
 use super::admit::{ENDS, Submission};
@@ -15,7 +16,7 @@ use super::health::out_of_order;
 use super::queue::Queue;
 use super::spin::Spin;
 use super::state::{Bounds, DeviceState, State};
-use super::task::{ClientId, DEVICES_MAX, DeviceId, Task};
+use super::task::{ClientId, DeviceId, Task};
 use super::workers::{Inner, lock};
 
 /// Admits requests and has devices compute them.

@@ -29,12 +29,11 @@ mod task;
 mod tests;
 mod workers;
 
-pub use self::admit::{Submission, Work};
+pub use self::admit::Submission;
 pub(crate) use self::answer::refusal_of;
 pub use self::answer::{Answered, Refusal, Responder};
 pub use self::dispatcher::{DeviceStatus, Dispatcher};
 pub use self::state::{Bounds, Origin};
-pub use self::task::ClientId;
-pub(super) use self::task::DEVICES_MAX;
+pub use self::task::{ClientId, Work};
 pub use super::devices::DeviceWorkers;
 pub use super::outbox::Outgoing;

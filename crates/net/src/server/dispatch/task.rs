@@ -1,14 +1,14 @@
 //! A request in the server. It is answered exactly once.
 
+use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use super::super::outbox::Outgoing;
-use super::admit::Work;
 use super::answer::{Answered, Refusal, Responder};
-use oarlock::device::PublicKeyRequest;
+use oarlock::device::{PublicKeyRequest, Shape};
 use tonic::Code;
 
 /// The number of a shape.
@@ -17,6 +17,46 @@ pub(super) type ShapeId = usize;
 pub(super) type DeviceId = usize;
 /// The number of a client.
 pub type ClientId = usize;
+
+/// What is to be computed.
+pub enum Work {
+    /// A request that is known to be valid.
+    Request(Box<PublicKeyRequest>),
+    /// Numbers that a client sent. A worker checks them, at the cost of the client's share.
+    Numbers {
+        /// The shape that the request will have.
+        shape: Shape,
+        /// Makes the request, or says what is wrong with the numbers.
+        make: Box<dyn FnOnce() -> Result<PublicKeyRequest, Refusal> + Send>,
+    },
+}
+
+impl Work {
+    /// The request itself.
+    ///
+    /// # Errors
+    /// What is wrong with the numbers.
+    pub fn into_request(self) -> Result<PublicKeyRequest, Refusal> {
+        match self {
+            Self::Request(request) => Ok(*request),
+            Self::Numbers { make, .. } => make(),
+        }
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        match self {
+            Self::Request(request) => request.shape(),
+            Self::Numbers { shape, .. } => shape.clone(),
+        }
+    }
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Numbers may be secret.
+        f.debug_tuple("Work").field(&self.shape()).finish()
+    }
+}
 
 /// Makes a request from a client's numbers.
 pub(super) type Numbers = Box<dyn FnOnce() -> Result<PublicKeyRequest, Refusal> + Send>;
@@ -123,8 +163,6 @@ impl Task {
 }
 
 fn bit(device: DeviceId) -> u64 {
+    // There are no more devices than bits: the configuration sees to it, and so does the dispatcher.
     1 << device
 }
-
-/// A task has a bit for each device.
-pub(crate) const DEVICES_MAX: usize = 64;
