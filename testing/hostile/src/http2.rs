@@ -106,9 +106,9 @@ pub(crate) enum Reading {
     Everything,
     /// Reads it, and never opens a window. The server's PINGs get their answers.
     NoMore,
-    /// A byte now and then.
+    /// A byte now and then, after the settings.
     Slowly,
-    /// Reads nothing from the socket.
+    /// Reads nothing from the socket after the settings.
     Nothing,
 }
 
@@ -143,7 +143,7 @@ impl Peer {
         let (read, write) = tokio::io::split(target.connect(client).await?);
         let (frames, to_write) = mpsc::channel(1);
         let (replies, to_reply) = mpsc::unbounded_channel();
-        let flow = Arc::new(Flow::new(reading));
+        let flow = Arc::new(Flow::new());
         let mut tasks = JoinSet::new();
         tasks.spawn(write_all(write, to_write, to_reply, Arc::clone(&flow)));
         tasks.spawn(read_all(read, replies, Arc::clone(&flow), reading));
@@ -317,12 +317,8 @@ struct Credit {
 }
 
 impl Flow {
-    fn new(reading: Reading) -> Self {
-        // Who reads nothing cannot know, and goes by what our servers offer.
-        let initial = match reading {
-            Reading::Nothing | Reading::Slowly => 1 << 20,
-            Reading::Everything | Reading::NoMore => 65_535,
-        };
+    fn new() -> Self {
+        let initial = 65_535;
         Self {
             credit: Mutex::new(Credit {
                 is_closed: false,
@@ -374,22 +370,30 @@ async fn read_all(
 ) {
     match reading {
         Reading::Nothing => {
-            // Keeps its half, and with it the connection.
-            std::future::pending::<()>().await;
+            // An error is the end of the connection.
+            if read_frames(&mut read, &replies, &flow, reading)
+                .await
+                .is_ok()
+            {
+                // Keeps its half, and with it the connection.
+                std::future::pending::<()>().await;
+            }
         }
         Reading::Slowly => {
+            let _ = read_frames(&mut read, &replies, &flow, reading).await;
             while read.read_u8().await.is_ok() {
                 sleep(SLOWLY).await;
             }
         }
         Reading::Everything | Reading::NoMore => {
-            // An error is the end of the connection.
             let _ = read_frames(&mut read, &replies, &flow, reading).await;
         }
     }
     flow.change(|credit| credit.is_closed = true);
 }
 
+/// Until the end of the connection; who then reads no more, until both sides know the other's
+/// settings: before, the server's windows are too small for an attack.
 async fn read_frames(
     read: &mut (impl AsyncRead + Unpin),
     replies: &mpsc::UnboundedSender<Vec<u8>>,
@@ -437,6 +441,7 @@ async fn read_frames(
                 }
                 reply(frame(SETTINGS, ACK, 0, &[]));
             }
+            SETTINGS if matches!(reading, Reading::Nothing | Reading::Slowly) => return Ok(()),
             PING if flags & ACK == 0 => reply(frame(PING, ACK, 0, &payload)),
             WINDOW_UPDATE => {
                 let more = i64::from(number(0) & 0x7fff_ffff);

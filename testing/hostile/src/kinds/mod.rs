@@ -157,9 +157,9 @@ const KINDS: &[Kind] = table! {
     "client-per-request": "a client of its own for each request, each with a certificate that a pattern matches", 60 actions, 2 connections, like Newcomers => connections::client_per_request;
     "expiring": "a stream that goes on when its certificate has expired", 60 actions, 2 connections, like Quiet => connections::expiring;
     "idle-pages": "connections to the metrics port that ask for nothing", 120 actions, 4 connections, like Quiet => pages::idle;
-    "slow-pages": "requests to the metrics port, a byte now and then", 400 actions, 32 connections, like Quiet => pages::slow;
+    "slow-pages": "requests to the metrics port, a byte now and then", 400 actions, 64 connections, like Quiet => pages::slow;
     "flood-pages": "pages of metrics, as fast as they come", 200 actions, 4 connections, like Calls => pages::flood;
-    "unread-pages": "pages of metrics asked for on one connection, and not read", 3000 actions, 32 connections, like Calls => pages::unread;
+    "unread-pages": "pages of metrics asked for on one connection, and not read", 3000 actions, 64 connections, like Calls => pages::unread;
     "odd-pages": "requests to the metrics port with huge headers, long bodies, and no HTTP at all", 200 actions, 4 connections, like Calls => pages::odd;
 };
 
