@@ -7,6 +7,8 @@ use crate::tool::{Dependency, Metadata, Package, Result};
 /// Where a crate stands. A new crate gets its line here.
 const HOUSE: &[(&str, Place)] = &[
     ("oarlock-kernels", Place::Floor(1)),
+    // Clients that attack the cryptoserver. They know nothing of its code; its tests and the harness use them.
+    ("oarlock-hostile", Place::Floor(1)),
     ("oarlock", Place::Floor(2)),
     ("oarlock-file", Place::Floor(3)),
     ("oarlock-net", Place::Floor(3)),

@@ -1,5 +1,5 @@
 //! The whole way: a client, mutual TLS, the server, its devices, and back.
 
-mod host;
+pub mod host;
 mod operations;
 mod trials;

@@ -1,0 +1,269 @@
+//! Hostile clients beside an honest one, on a server in a process of its own.
+//!
+//! Each kind of `oarlock-hostile` has a test. It holds that the honest client gets every answer, and
+//! that the server stays well and small.
+
+mod host;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use oarlock::Accelerator;
+use oarlock::rsa::{AcceleratedRsaPublic, Hash, SignatureScheme};
+use oarlock_hostile::{Course, Kind, kind, kinds, watch};
+use oarlock_net::client::{Client, Operation};
+use oarlock_net::proto;
+use oarlock_testing::process::is_child;
+use oarlock_testing::{LIMIT, skip};
+use tokio::task::spawn_blocking;
+
+use self::host::{HOSTILE, Host, KEY};
+use crate::server::host::{call, key};
+use crate::waiting::until_some;
+
+/// Kinds that harm others today, and how. Each is skipped, and thus named by every run.
+const NOT_YET: &[(&str, &str)] = &[
+    (
+        "key-names",
+        "each name of a key that does not exist adds a series to the page of metrics: 4,000 for 4,000",
+    ),
+    (
+        "long-key-ids",
+        "48 requests with long key ids take 79 to 102 MiB",
+    ),
+    (
+        "unfinished-messages",
+        "256 messages without their last byte take 264 MiB",
+    ),
+    (
+        "random-unread",
+        "replies that are not read take 203 to 257 MiB",
+    ),
+    (
+        "client-per-request",
+        "each client with a certificate adds a series to the page of metrics",
+    ),
+    (
+        "idle-pages",
+        "/healthz waits 35 s behind 120 idle connections to the metrics port",
+    ),
+    (
+        "slow-pages",
+        "/healthz has no answer within 9 s behind 64 slow requests to the metrics port, and waited 10 s behind 32",
+    ),
+    (
+        "unread-pages",
+        "/healthz has no answer within 9 s behind 64 connections that do not read their pages, and waited 10 s behind 32",
+    ),
+];
+
+/// Kinds whose requests the server has to have counted, with their operations. Else a client that
+/// the server does not understand would pass for one that it withstands.
+const COUNTED: &[(&str, &str)] = &[
+    ("composite-primes", "mod_exp"),
+    ("checked-primes", "mod_exp"),
+    ("long-exponents", "mod_exp"),
+    ("key-names", "sign"),
+    ("long-key-ids", "sign"),
+    ("odd-names", "sign"),
+    ("nothing", "mod_exp"),
+    ("odd-deadlines", "sign"),
+    ("flood-sign", "sign"),
+    ("flood-decrypt", "decrypt"),
+    ("flood-raw-private", "raw_private"),
+    ("flood-mod-exp", "mod_exp"),
+    ("flood-random", "random"),
+    ("flood-list", "list"),
+    ("flood-calls", "random"),
+    ("random-unread", "random"),
+    ("replies-unread", "sign"),
+    ("slow-reader", "random"),
+    ("zero-windows", "random"),
+    ("cancelled", "sign"),
+    ("many-streams", "sign"),
+    ("churn", "sign"),
+];
+
+macro_rules! tests {
+    ($($name:ident)+) => {
+        $(#[test]
+        fn $name() {
+            withstands(stringify!($name));
+        })+
+
+        const TESTED: &[&str] = &[$(stringify!($name)),+];
+    };
+}
+
+tests! {
+    composite_primes
+    checked_primes
+    long_exponents
+    key_names
+    long_key_ids
+    odd_names
+    nothing
+    odd_deadlines
+    at_the_limit
+    unfinished_messages
+    flood_sign
+    flood_decrypt
+    flood_raw_private
+    flood_mod_exp
+    flood_random
+    flood_list
+    flood_calls
+    flood_health
+    flood_reflection
+    random_unread
+    replies_unread
+    slow_reader
+    zero_windows
+    cancelled
+    many_streams
+    rapid_reset
+    made_reset
+    huge_headers
+    many_headers
+    continuations
+    pings
+    settings
+    window_updates
+    priorities
+    empty_frames
+    odd_paths
+    junk
+    many_connections
+    churn
+    broken_handshakes
+    silent
+    slow_writer
+    half_open
+    key_updates
+    renegotiation
+    client_per_request
+    expiring
+    idle_pages
+    slow_pages
+    flood_pages
+    unread_pages
+    odd_pages
+}
+
+#[test]
+fn every_kind_has_a_test() {
+    let tested = TESTED.iter().map(|name| name.replace('_', "-"));
+    assert!(tested.eq(kinds().iter().map(|kind| kind.name.to_owned())));
+    for (name, _) in NOT_YET.iter().chain(COUNTED) {
+        assert!(kind(name).is_some(), "no kind {name}");
+    }
+}
+
+fn withstands(test: &str) {
+    if is_child() {
+        return host::serve();
+    }
+    let name = test.replace('_', "-");
+    if let Some((_, why)) = NOT_YET.iter().find(|(listed, _)| *listed == name) {
+        return skip(why);
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let host = Host::start();
+    runtime.block_on(beside_a_victim(&host, kind(&name).unwrap()));
+}
+
+async fn beside_a_victim(host: &Host, kind: &'static Kind) {
+    let victim = host.victim().await;
+    for id in 0..ANSWERS_MIN {
+        assert_signs(host, kind, &victim, id).await;
+    }
+    let series = watch::series(&page(host.metrics, "/metrics").await);
+    let before = host.forget_peak();
+
+    let course = Arc::new(Course::new(kind.actions));
+    let hostile = tokio::spawn({
+        let (target, course) = (host.target(), Arc::clone(&course));
+        async move { kind.run(&target, &course).await }
+    });
+    let began = Instant::now();
+    let mut answers = 0;
+    while answers < ANSWERS_MIN || !course.is_spent() {
+        let asked = Instant::now();
+        assert_signs(host, kind, &victim, answers).await;
+        answers += 1;
+        assert!(began.elapsed() < LIMIT, "never: the end of {course:?}");
+        // A fifth of a worker, and no more than its share.
+        tokio::time::sleep(4 * asked.elapsed()).await;
+    }
+    if let Some((_, operation)) = COUNTED.iter().find(|(name, _)| *name == kind.name) {
+        let sample =
+            format!("oarlock_requests_total{{client=\"{HOSTILE}\",operation=\"{operation}\"");
+        until_some("a request that the server understands", async || {
+            let text = page(host.metrics, "/metrics").await;
+            text.contains(&sample).then_some(())
+        })
+        .await;
+    }
+    // While everything is held that the client could get hold of.
+    assert_eq!(page(host.metrics, "/healthz").await, "serving\n");
+    let text = page(host.metrics, "/metrics").await;
+    let memory = host.memory();
+    course.end();
+    hostile.await.unwrap();
+    assert_signs(host, kind, &victim, answers).await;
+
+    assert!(course.done() > 0, "{course:?}");
+    let grown = memory.peak.saturating_sub(before.now);
+    let more = watch::series(&text).saturating_sub(series);
+    assert!(
+        grown <= MEMORY_BYTES_MAX,
+        "{} KiB more for {course:?}",
+        grown >> 10
+    );
+    assert!(more <= SERIES_MAX, "{more} series more:\n{text}");
+}
+
+/// The victim's request is answered, and rightly.
+async fn assert_signs(host: &Host, kind: &Kind, victim: &Client, id: u64) {
+    let mut digest = vec![1; 32];
+    digest[..8].copy_from_slice(&id.to_be_bytes());
+    let sign = Operation::Sign(proto::Sign {
+        key_id: KEY.into(),
+        scheme: proto::SignatureScheme::RsaPkcs1Sha256.into(),
+        digest: digest.clone(),
+    });
+    let signature = call(victim, sign).await.unwrap_or_else(|error| {
+        panic!("{id} beside {}: {error}\n{}", kind.name, host.log());
+    });
+    let scheme = SignatureScheme::Pkcs1(Hash::Sha256);
+    PUBLIC.verify_digest(scheme, &digest, &signature).unwrap();
+}
+
+/// A page of the metrics port, of status 200. It has to come before the server closes connections
+/// that hold the port.
+async fn page(address: SocketAddr, path: &'static str) -> String {
+    let page = spawn_blocking(move || watch::page(address, path, PAGE_LIMIT));
+    let (status, body) = page.await.unwrap().unwrap();
+    assert_eq!(status, 200, "{path}: {body}");
+    body
+}
+
+static PUBLIC: LazyLock<AcceleratedRsaPublic> = LazyLock::new(|| {
+    let accelerator = Accelerator::builder().build().unwrap();
+    accelerator.rsa_public(key(KEY).public_key())
+});
+
+/// Answers that the victim gets before a kind counts as withstood.
+const ANSWERS_MIN: u64 = 10;
+/// What the server's process may take more than before; a debug build takes twice what a release does.
+const MEMORY_BYTES_MAX: u64 = if cfg!(debug_assertions) { 64 } else { 32 } << 20;
+/// What a client adds to the page by asking, whatever it asks for.
+const SERIES_MAX: u64 = 32;
+/// The server closes silent connections to the metrics port after 5 s, 16 at a time: behind those of
+/// the kinds for that port, a page takes 15 s at least.
+const PAGE_LIMIT: Duration = Duration::from_secs(9);
