@@ -45,7 +45,7 @@ impl Folder {
         })
     }
 
-    /// Opens the directory `name` in this one, which is no link.
+    /// Opens the directory `name` in this one. A symbolic link of that name is an error.
     pub(crate) fn child(&self, name: &OsStr) -> io::Result<Self> {
         let flags = FOLDER | OFlags::NOFOLLOW;
         let opened = rustix::fs::openat(self, name, flags, Mode::empty());

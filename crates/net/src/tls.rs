@@ -11,11 +11,12 @@ use std::time::SystemTime;
 
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
 use rustls::version::TLS13;
-use rustls::{ClientConfig, InconsistentKeys, RootCertStore, ServerConfig};
+use rustls::{CertificateError, ClientConfig, InconsistentKeys, RootCertStore, ServerConfig};
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, UnixTime};
 use x509_cert::Certificate;
 use x509_cert::crl::CertificateList;
 use x509_cert::der::Decode;
@@ -43,6 +44,11 @@ impl TlsFiles {
     /// # Errors
     /// Which file cannot be read, holds something else, has expired, or does not match.
     pub fn server(&self) -> Result<Arc<ServerConfig>, TlsError> {
+        Ok(self.server_side()?.config)
+    }
+
+    /// The same with what verifies clients.
+    pub(crate) fn server_side(&self) -> Result<ServerSide, TlsError> {
         let (chain, key) = self.own()?;
         let roots = Arc::new(self.roots()?);
         let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider())
@@ -53,13 +59,16 @@ impl TlsFiles {
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])
             .map_err(|error| TlsError::new(&self.certificate, error))?
-            .with_client_cert_verifier(verifier)
+            .with_client_cert_verifier(Arc::clone(&verifier))
             .with_single_cert(chain, key)
             .map_err(|error| self.mismatch(error))?;
         config.alpn_protocols = vec![HTTP_2.to_vec()];
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        Ok(Arc::new(config))
+        Ok(ServerSide {
+            config: Arc::new(config),
+            verifier,
+        })
     }
 
     /// The configuration of a client.
@@ -146,11 +155,18 @@ impl TlsFiles {
     }
 }
 
+/// A server's TLS configuration, and what verifies its clients.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerSide {
+    config: Arc<ServerConfig>,
+    verifier: Arc<dyn ClientCertVerifier>,
+}
+
 /// A server's TLS configuration, which can be replaced while the server runs. New connections get
 /// the new one; open connections keep theirs.
 #[derive(Debug)]
 pub struct ServerTls {
-    current: RwLock<Arc<ServerConfig>>,
+    current: RwLock<ServerSide>,
 }
 
 impl ServerTls {
@@ -159,7 +175,7 @@ impl ServerTls {
     /// # Errors
     /// As [`TlsFiles::server`].
     pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
-        let current = RwLock::new(files.server()?);
+        let current = RwLock::new(files.server_side()?);
         Ok(Self { current })
     }
 
@@ -168,21 +184,56 @@ impl ServerTls {
     /// # Errors
     /// As [`TlsFiles::server`]; then nothing changes.
     pub fn reload(&self, files: &TlsFiles) -> Result<(), TlsError> {
-        self.replace(files.server()?);
+        self.replace(files.server_side()?);
         Ok(())
     }
 
     /// Takes over a configuration for connections from now on.
-    pub fn replace(&self, new: Arc<ServerConfig>) {
+    pub(crate) fn replace(&self, new: ServerSide) {
         let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
         *current = new;
     }
 
     /// The configuration for a new connection.
     pub fn current(&self) -> Arc<ServerConfig> {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&current)
+        Arc::clone(&self.side().config)
     }
+
+    /// Whether the current files withdraw a client's certificate: it is on a revocation list, its authority is
+    /// gone, or it has expired. Lists that cannot be used withdraw nothing; they keep new connections out.
+    pub fn withdraws(&self, chain: &[CertificateDer<'_>]) -> bool {
+        let Some((own, between)) = chain.split_first() else {
+            return true;
+        };
+        let verifier = self.side().verifier;
+        let verified = verifier.verify_client_cert(own, between, UnixTime::now());
+        use CertificateError as Error;
+        matches!(
+            verified,
+            Err(rustls::Error::InvalidCertificate(
+                Error::Revoked
+                    | Error::UnknownIssuer
+                    | Error::Expired
+                    | Error::ExpiredContext { .. }
+            ))
+        )
+    }
+
+    fn side(&self) -> ServerSide {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        current.clone()
+    }
+}
+
+/// When the first of these certificates expires; `None` if one cannot be read.
+pub(crate) fn expiry(chain: &[CertificateDer<'_>]) -> Option<SystemTime> {
+    let of = |certificate: &CertificateDer<'_>| {
+        let certificate = Certificate::from_der(certificate).ok()?;
+        let validity = certificate.tbs_certificate().validity();
+        Some(validity.not_after.to_system_time())
+    };
+    let all: Option<Vec<_>> = chain.iter().map(of).collect();
+    all?.into_iter().min()
 }
 
 /// The identity of a client: the first URI among the alternative names of its certificate, else the

@@ -365,8 +365,8 @@ fn not_kept(name: &str, what: &str, error: &io::Error) -> Failure {
     Failure::new(format!("{name}: its {what} cannot be kept: {reason}"))
 }
 
-/// Those that users give to their files. All others belong to the system: security.capability is no right
-/// of other content, and an ACL is one of the [`Rights`].
+/// Copies the attributes that users give to their files (`user.*`). The system owns all others: a
+/// capability was given to other content, and an ACL belongs to the [`Rights`].
 fn copy_attributes(from: &File, to: &File) -> io::Result<()> {
     use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
     let mut names = vec![0; ATTRIBUTE_BYTES_MAX];

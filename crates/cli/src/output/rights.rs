@@ -42,7 +42,7 @@ struct Entry {
 }
 
 impl Rights {
-    /// Those of the regular file at `place`; none where there is no such file.
+    /// Reads the rights of the regular file at `place`; `None` if there is no such file.
     pub(crate) fn at(place: &Place) -> io::Result<Option<Self>> {
         let found = match place.look() {
             Ok(found) if kind(&found).is_file() => found,
@@ -57,7 +57,7 @@ impl Rights {
         }))
     }
 
-    /// Those of an open file.
+    /// Reads the rights of an open file.
     pub(crate) fn of(file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         Ok(Self {
@@ -68,8 +68,8 @@ impl Rights {
         })
     }
 
-    /// Gives them to `file`, which this process has made. Returns whether all of them could be given; else
-    /// it has fewer.
+    /// Gives these rights to `file`, which this process has made. Returns whether it could give all of
+    /// them; if not, the file has fewer.
     pub(crate) fn grant(&self, file: &File) -> io::Result<bool> {
         // First it is its owner's alone, and what the folder's default ACL gave is gone: a mode that has group
         // bits would bring it to life.

@@ -378,7 +378,7 @@ struct User {
     may: Vec<&'static str>,
 }
 
-/// Runs a command as another user, who is in no other group or in those of `--groups=`.
+/// A command as another user, whose further groups `groups` names as an option of `setpriv`.
 fn as_user(uid: u32, gid: u32, groups: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.args([&format!("--reuid={uid}"), &format!("--regid={gid}"), groups]);

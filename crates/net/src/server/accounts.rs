@@ -111,12 +111,14 @@ impl Account {
         Arc::new(Semaphore::new(self.bounds.stream))
     }
 
-    /// Reserves room for a reply if there is some at once.
+    /// Reserves room for a reply if there is some at once. One that is larger than the client's whole room
+    /// takes all of it.
     pub(super) fn try_reserve(
         &self,
         stream: Option<&Arc<Semaphore>>,
         bytes: usize,
     ) -> Option<Reserved> {
+        let bytes = bytes.min(self.bounds.client);
         let count = u32::try_from(bytes).ok()?;
         let stream = match stream {
             None => None,
@@ -267,6 +269,16 @@ mod tests {
         );
         drop((held, third));
         assert!(other.try_reserve(None, 101).is_some());
+    }
+
+    #[test]
+    fn a_reply_that_is_larger_than_all_bounds_goes_alone() {
+        let accounts = Accounts::new(BOUNDS);
+        let one = account(&accounts, "one");
+        let whole = one.try_reserve(None, 10_000).unwrap();
+        assert!(one.try_reserve(None, 1).is_none());
+        drop(whole);
+        assert!(one.try_reserve(None, 1).is_some());
     }
 
     #[test]

@@ -28,7 +28,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -41,7 +41,7 @@ use self::config::{Config, Limits};
 use self::devices::Devices;
 use self::dispatch::{Bounds, DeviceWorkers, Dispatcher};
 use self::keys::{KeyStore, KeyWatch};
-use self::listener::Listener;
+use self::listener::{Listener, Standing};
 use self::observe::Observer;
 use self::page::Pages;
 use self::service::{Policy, Service, Shared};
@@ -55,6 +55,7 @@ pub struct Server {
     keys: Arc<KeyStore>,
     devices: Devices,
     tls: Option<Arc<ServerTls>>,
+    standing: Arc<Standing>,
     started_with: Config,
     addresses: Vec<SocketAddr>,
     metrics: Option<SocketAddr>,
@@ -162,7 +163,7 @@ impl Server {
         let incoming = listener.incoming(tls.clone(), &config.limits, async move {
             let _ = stop.wait_for(|is_closing| *is_closing).await;
         });
-        let counts = incoming.counts();
+        let (counts, standing) = (incoming.counts(), incoming.standing());
         let (health, health_service) = tonic_health::server::health_reporter();
         health.set_serving::<CryptoserverServer<Service>>().await;
         let reflection = tonic_reflection::server::Builder::configure()
@@ -179,7 +180,6 @@ impl Server {
             .http2_keepalive_interval(Some(KEEP_ALIVE))
             .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
             .max_connection_age(config.limits.connection_age)
-            .max_connection_age_grace(AGE_GRACE.min(config.limits.connection_age))
             .layer(MapResponseLayer::new(keep_until_sent))
             .add_service(service)
             .add_service(health_service)
@@ -192,6 +192,7 @@ impl Server {
             tokio::spawn(enforce_deadlines(Arc::clone(&shared))),
             tokio::spawn(spin_between_requests(Arc::clone(&shared))),
             tokio::spawn(tell_health(Arc::clone(&shared), health, closing)),
+            tokio::spawn(end_expired(Arc::clone(&standing))),
         ];
         let pages = match config.metrics {
             None => None,
@@ -206,6 +207,7 @@ impl Server {
             keys,
             devices,
             tls,
+            standing,
             started_with: config,
             addresses,
             metrics: pages.as_ref().map(|pages| pages.address),
@@ -231,21 +233,27 @@ impl Server {
     /// `per_client_max`, `per_stream_max`, `timeout_ms_max`) of a configuration. Devices,
     /// addresses, threads and the other limits stay; a warning in the log names those that differ.
     /// Open streams use the new settings from their next message on, except that `per_stream_max`
-    /// applies to new streams. If the audit file was moved away, the audit continues in a new one.
-    /// Blocks: it reads files and may ask tokens.
+    /// applies to new streams. Connections end whose certificates the new TLS files withdraw. If the
+    /// audit file was moved away, the audit continues in a new one. Blocks: it reads files and may ask tokens.
     ///
     /// # Errors
     /// The first thing that is wrong; then nothing changes.
     pub fn reload(&self, config: &Config) -> Result<(), ServerError> {
         // Everything is read once, and taken over when nothing can fail any more.
         let files = tls_files(config);
-        let fresh_tls = files.map(|files| files.server()).transpose();
+        let fresh_tls = files.map(|files| files.server_side()).transpose();
         let fresh_tls = fresh_tls.map_err(failed)?;
         let tokens = |name: &str| self.devices.keys_of(name);
         let fresh_keys = self.keys.read_again(&config.keys, &tokens);
         self.keys.take_over(fresh_keys.map_err(failed)?);
         if let (Some(tls), Some(fresh)) = (&self.tls, fresh_tls) {
             tls.replace(fresh);
+            match self.standing.review(|chain| tls.withdraws(chain)) {
+                0 => {}
+                count => {
+                    tracing::info!(count, "ended connections: their certificates are withdrawn")
+                }
+            }
         }
         let fresh = Arc::new(policy(config));
         *self
@@ -377,6 +385,19 @@ async fn spin_between_requests(shared: Arc<Shared>) {
     shared.dispatcher.spin_between_requests().await
 }
 
+/// Ends connections when their certificates expire.
+async fn end_expired(standing: Arc<Standing>) {
+    let mut ticks = interval(LOOK_AT_TIME_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        match standing.expire(SystemTime::now()) {
+            0 => {}
+            count => tracing::info!(count, "ended connections: their certificates have expired"),
+        }
+    }
+}
+
 /// Reports NOT_SERVING while no device is well, and from shutdown on.
 async fn tell_health(
     shared: Arc<Shared>,
@@ -476,6 +497,7 @@ impl Config {
 /// How exactly deadlines are kept.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const HEALTH_EVERY: Duration = Duration::from_secs(1);
+const LOOK_AT_TIME_EVERY: Duration = Duration::from_secs(1);
 /// A device that has held a batch this long counts as hanging.
 const HANG: Duration = Duration::from_secs(3);
 /// Time to send the last replies.
@@ -487,5 +509,3 @@ const WINDOW_BYTES: u32 = 1 << 20;
 const STREAMS_MAX: u32 = 128;
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// From the end of a connection's age, when it gets no more requests, until it is closed.
-const AGE_GRACE: Duration = Duration::from_secs(30);

@@ -15,6 +15,7 @@ use pkcs8::EncodePublicKey as _;
 use prost::Message as _;
 use rustls::crypto::SecureRandom;
 use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::time::sleep_until;
 use tonic::{Code, Request, Response, Status, Streaming};
 use zeroize::Zeroizing;
 
@@ -270,7 +271,7 @@ impl Shared {
         true
     }
 
-    /// Receives requests from a stream until it ends, breaks, or the server closes.
+    /// Receives requests from a stream until it ends or breaks, its connection is old, or the server closes.
     async fn receive(
         self: Arc<Self>,
         mut caller: Caller,
@@ -281,11 +282,15 @@ impl Shared {
         let places = Arc::new(Semaphore::new(caller.policy.per_stream_max));
         let space = caller.account.stream();
         let mut closing = self.closing.clone();
+        // Its client asks for the rest on another connection.
+        let due = sleep_until(caller.activity.is_due_at());
+        tokio::pin!(due);
         loop {
             let received = tokio::select! {
                 received = inbound.message() => received,
                 _ = closing.wait_for(|is_closing| *is_closing) => break,
                 () = outbox.closed() => break,
+                () = &mut due => break,
             };
             let batch = match received {
                 Ok(Some(batch)) => batch,
@@ -365,7 +370,7 @@ impl Shared {
     /// Charges a client for an answer that no device gave. One that owes too much is not read from.
     fn charge(&self, caller: &Caller, cost: Duration) {
         if let Some(pause) = caller.account.charge(cost) {
-            caller.backoff.begin(pause.min(PAUSE_MAX));
+            caller.backoff.rest(pause.min(PAUSE_MAX));
         }
     }
 

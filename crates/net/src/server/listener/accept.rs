@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use rustls_pki_types::CertificateDer;
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
@@ -20,11 +21,12 @@ use tokio_stream::Stream;
 
 use super::super::config::Limits;
 use super::super::log_limit::LogLimit;
-use super::connection::{Connection, Io};
+use super::connection::{Activity, Connection, Io};
 use super::counts::{Counts, Place};
 use super::crowd::{Crowd, Member};
+use super::standing::{Standing, Stay};
 use super::turns::Turns;
-use crate::tls::{Identity, ServerTls};
+use crate::tls::{Identity, ServerTls, expiry};
 
 /// Listening sockets.
 #[derive(Debug)]
@@ -68,11 +70,13 @@ impl Listener {
         let (done, connections) = mpsc::channel(1);
         let (stopping, stopped) = watch::channel(false);
         let counts = Arc::new(Counts::default());
+        let standing = Arc::new(Standing::default());
         let handshakes_max = HANDSHAKES_MAX.min(limits.connections_max);
         let acceptor = Arc::new(Acceptor {
             tls,
             handshake_timeout: limits.handshake_timeout,
             idle_timeout: limits.idle_timeout,
+            connection_age: limits.connection_age,
             handshakes: Crowd::new(handshakes_max),
             turns: Turns::new(),
             places: Arc::new(Semaphore::new(limits.connections_max)),
@@ -80,6 +84,7 @@ impl Listener {
             done: done.clone(),
             stopped,
             counts: Arc::clone(&counts),
+            standing: Arc::clone(&standing),
             refusals: LogLimit::default(),
             failures: LogLimit::default(),
         });
@@ -97,6 +102,7 @@ impl Listener {
         Incoming {
             connections,
             counts,
+            standing,
         }
     }
 }
@@ -106,12 +112,18 @@ impl Listener {
 pub struct Incoming {
     connections: mpsc::Receiver<Connection>,
     counts: Arc<Counts>,
+    standing: Arc<Standing>,
 }
 
 impl Incoming {
     /// The counts of its connections.
     pub fn counts(&self) -> Arc<Counts> {
         Arc::clone(&self.counts)
+    }
+
+    /// Its open connections with certificates.
+    pub fn standing(&self) -> Arc<Standing> {
+        Arc::clone(&self.standing)
     }
 }
 
@@ -151,6 +163,7 @@ struct Acceptor {
     tls: Option<Arc<ServerTls>>,
     handshake_timeout: Duration,
     idle_timeout: Duration,
+    connection_age: Duration,
     handshakes: Arc<Crowd>,
     turns: Turns,
     places: Arc<Semaphore>,
@@ -158,6 +171,7 @@ struct Acceptor {
     done: mpsc::Sender<Connection>,
     stopped: watch::Receiver<bool>,
     counts: Arc<Counts>,
+    standing: Arc<Standing>,
     refusals: LogLimit,
     failures: LogLimit,
 }
@@ -237,13 +251,15 @@ impl Acceptor {
 
     async fn greet(&self, stream: TcpStream, peer: SocketAddr) -> Result<Connection, Refusal> {
         set_options(&stream).map_err(|error| Refusal::new(error.to_string()))?;
-        let (io, identity) = match &self.tls {
-            None => (Io::Plain(stream), Identity::anonymous()),
+        let activity = Arc::new(Activity::new(self.connection_age));
+        let (io, identity, stay) = match &self.tls {
+            None => (Io::Plain(stream), Identity::anonymous(), None),
             Some(tls) => {
+                let config = tls.current();
                 let accepting = async {
                     // A silent connection needs no turn.
                     stream.readable().await?;
-                    let accepting = TlsAcceptor::from(tls.current()).accept(stream);
+                    let accepting = TlsAcceptor::from(Arc::clone(&config)).accept(stream);
                     self.turns.run(accepting).await
                 };
                 let stream = timeout(self.handshake_timeout, accepting)
@@ -254,11 +270,16 @@ impl Acceptor {
                     })?
                     .map_err(|error| Refusal::of(&error))?;
                 let (_, session) = stream.get_ref();
-                let certificate = session.peer_certificates().and_then(<[_]>::first);
-                let identity = certificate.and_then(Identity::of).ok_or_else(|| {
+                let chain = session.peer_certificates().unwrap_or_default();
+                let identity = chain.first().and_then(Identity::of).ok_or_else(|| {
                     Refusal::new("the client's certificate has no name: it needs a URI, a DNS name or a common name")
                 })?;
-                (Io::Tls(Box::new(stream)), identity)
+                let stay = self.enter(chain, &activity)?;
+                // The files were replaced during the handshake.
+                if !Arc::ptr_eq(&config, &tls.current()) && tls.withdraws(chain) {
+                    return Err(Refusal::new("the client's certificate was withdrawn"));
+                }
+                (Io::Tls(Box::new(stream)), identity, Some(stay))
             }
         };
         let permit = Arc::clone(&self.places).try_acquire_owned().map_err(|_| {
@@ -277,7 +298,21 @@ impl Acceptor {
             identity,
             self.idle_timeout,
             place,
+            activity,
+            stay,
         ))
+    }
+
+    /// Has a connection end with its certificates.
+    fn enter(
+        &self,
+        chain: &[CertificateDer<'_>],
+        activity: &Arc<Activity>,
+    ) -> Result<Stay, Refusal> {
+        let expires = expiry(chain)
+            .ok_or_else(|| Refusal::new("a certificate that the client sent cannot be read"))?;
+        let chain = chain.iter().map(|it| it.clone().into_owned()).collect();
+        Ok(self.standing.enter(chain, expires, Arc::clone(activity)))
     }
 }
 

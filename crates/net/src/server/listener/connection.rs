@@ -7,10 +7,11 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use futures_util::task::AtomicWaker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
@@ -18,6 +19,7 @@ use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
 use super::counts::Place;
+use super::standing::Stay;
 use crate::tls::Identity;
 
 /// The client at the other end of a connection.
@@ -40,27 +42,56 @@ impl ConnectionInfo {
     }
 }
 
-/// The time since a connection's last request or reply. Bytes alone do not count: PINGs would keep a
-/// connection open for ever.
+/// How long a connection may last: for a time after its last request or reply, and never beyond an age. Bytes
+/// alone do not count: PINGs would keep a connection open for ever.
 #[derive(Debug)]
 pub struct Activity {
     since: Instant,
     /// Microseconds since `since`.
     last: AtomicU64,
+    age: Duration,
+    is_ended: AtomicBool,
+    /// The task of the connection.
+    waker: AtomicWaker,
 }
 
 impl Activity {
-    fn new() -> Self {
+    pub(super) fn new(age: Duration) -> Self {
         Self {
             since: Instant::now(),
             last: AtomicU64::new(0),
+            age,
+            is_ended: AtomicBool::new(false),
+            waker: AtomicWaker::new(),
         }
+    }
+
+    /// Ends the connection now. Returns false if it was ended before.
+    pub(super) fn end(&self) -> bool {
+        let was_ended = self.is_ended.swap(true, Ordering::AcqRel);
+        self.waker.wake();
+        !was_ended
+    }
+
+    fn is_ended(&self) -> bool {
+        self.is_ended.load(Ordering::Acquire)
     }
 
     /// Notes a request that has arrived, or a reply that is handed out.
     pub fn touch(&self) {
         let last = u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.last.fetch_max(last, Ordering::Relaxed);
+    }
+
+    /// When its client should have another connection. Some time later this one ends.
+    pub fn is_due_at(&self) -> Instant {
+        self.since + self.age
+    }
+
+    /// When it ends if nothing more happens.
+    fn ends_at(&self, idle: Duration) -> Instant {
+        let grace = AGE_GRACE.min(self.age);
+        (self.last() + idle).min(self.is_due_at() + grace)
     }
 
     fn last(&self) -> Instant {
@@ -85,9 +116,15 @@ impl Backoff {
         }
     }
 
-    /// Reads nothing from the connection for this long.
+    /// Reads nothing from the connection for this long, and has the thread handle its bytes
+    /// [together](moderate).
     pub fn begin(&self, pause: Duration) {
         MODERATED_UNTIL.set(Instant::now().checked_add(pause));
+        self.rest(pause);
+    }
+
+    /// Reads nothing from the connection for this long. Others do not notice.
+    pub fn rest(&self, pause: Duration) {
         let until = self.since.elapsed().saturating_add(pause).as_micros();
         let until = u64::try_from(until).unwrap_or(u64::MAX);
         self.until.store(until, Ordering::Relaxed);
@@ -107,13 +144,17 @@ impl Backoff {
 }
 
 /// A connection whose handshake is done. It fails with [`ErrorKind::TimedOut`] after
-/// `idle_timeout_ms` without [activity](ConnectionInfo::touch).
+/// `idle_timeout_ms` without [activity](ConnectionInfo::touch) or some time after `connection_age_ms`, and with
+/// [`ErrorKind::ConnectionAborted`] once its client's certificate is no longer good.
 pub struct Connection {
     io: Io,
     info: ConnectionInfo,
     idle: Idle,
     rest: Option<Pin<Box<Sleep>>>,
+    /// Set once all was written: how long to wait for the client to close.
+    farewell: Option<Pin<Box<Sleep>>>,
     _place: Place,
+    _stay: Option<Stay>,
 }
 
 pub(super) enum Io {
@@ -169,8 +210,9 @@ impl Connection {
         identity: Identity,
         idle: Duration,
         place: Place,
+        activity: Arc<Activity>,
+        stay: Option<Stay>,
     ) -> Self {
-        let activity = Arc::new(Activity::new());
         Self {
             io,
             idle: Idle::new(idle, Arc::clone(&activity)),
@@ -181,7 +223,32 @@ impl Connection {
                 activity,
             },
             rest: None,
+            farewell: None,
             _place: place,
+            _stay: stay,
+        }
+    }
+
+    /// Ready when the client has closed, or took too long. Closing a socket that has unread bytes, or gets
+    /// some later, resets the connection, and replies that the client has not read yet are lost
+    /// (RFC 9112, section 9.6).
+    fn poll_farewell(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let socket = match &mut self.io {
+            Io::Plain(socket) => socket,
+            Io::Tls(stream) => stream.get_mut().0,
+        };
+        let mut unread = [0; 4096];
+        loop {
+            let mut unread = ReadBuf::new(&mut unread);
+            match Pin::new(&mut *socket).poll_read(cx, &mut unread) {
+                Poll::Ready(Ok(())) if !unread.filled().is_empty() => {}
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => break,
+            }
+        }
+        match &mut self.farewell {
+            Some(farewell) => farewell.as_mut().poll(cx),
+            None => Poll::Ready(()),
         }
     }
 
@@ -244,14 +311,18 @@ impl AsyncWrite for Connection {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let poll = match &mut self.io {
-            Io::Plain(io) => Pin::new(io).poll_shutdown(cx),
-            Io::Tls(io) => Pin::new(io).poll_shutdown(cx),
-        };
-        match poll {
-            Poll::Pending => self.idle.poll(cx),
-            ready => ready,
+        if self.farewell.is_none() {
+            let poll = match &mut self.io {
+                Io::Plain(io) => Pin::new(io).poll_shutdown(cx),
+                Io::Tls(io) => Pin::new(io).poll_shutdown(cx),
+            };
+            match poll {
+                Poll::Pending => return self.idle.poll(cx),
+                Poll::Ready(Ok(())) => self.farewell = Some(Box::pin(sleep(FAREWELL_MAX))),
+                failed => return failed,
+            }
         }
+        self.poll_farewell(cx).map(Ok)
     }
 }
 
@@ -263,7 +334,7 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// Ends a connection without activity. The alarm is reset only when it rings; resetting it for every
+/// Ends a connection without activity, one that is too old, and one that is [ended](Activity::end). The alarm is reset only when it rings; resetting it for every
 /// request would cost more.
 struct Idle {
     limit: Duration,
@@ -273,19 +344,25 @@ struct Idle {
 
 impl Idle {
     fn new(limit: Duration, activity: Arc<Activity>) -> Self {
+        let ends_at = activity.ends_at(limit);
         Self {
             limit,
             activity,
-            alarm: Box::pin(sleep(limit)),
+            alarm: Box::pin(sleep_until(ends_at)),
         }
     }
 
-    /// Passes a result on unless there was no activity for too long.
+    /// Passes a result on unless the connection is over.
     fn watch<T>(&mut self, cx: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         match poll {
+            Poll::Ready(Ok(_)) if self.activity.is_ended() => {
+                Poll::Ready(Err(ErrorKind::ConnectionAborted.into()))
+            }
             // Bytes that never pause would keep the alarm from being polled. A request among them
             // has a moment to be noted.
-            Poll::Ready(Ok(_)) if self.activity.last().elapsed() >= self.limit + NOTED_WITHIN => {
+            Poll::Ready(Ok(_))
+                if self.activity.ends_at(self.limit + NOTED_WITHIN) <= Instant::now() =>
+            {
                 Poll::Ready(Err(ErrorKind::TimedOut.into()))
             }
             Poll::Ready(result) => Poll::Ready(result),
@@ -293,11 +370,15 @@ impl Idle {
         }
     }
 
-    /// Ready with an error after too long without activity.
+    /// Ready with an error when the connection is over.
     fn poll<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        self.activity.waker.register(cx.waker());
+        if self.activity.is_ended() {
+            return Poll::Ready(Err(ErrorKind::ConnectionAborted.into()));
+        }
         loop {
             ready!(self.alarm.as_mut().poll(cx));
-            let due = self.activity.last() + self.limit;
+            let due = self.activity.ends_at(self.limit);
             if due <= Instant::now() {
                 return Poll::Ready(Err(ErrorKind::TimedOut.into()));
             }
@@ -306,5 +387,9 @@ impl Idle {
     }
 }
 
+/// For replies, after the age.
+const AGE_GRACE: Duration = Duration::from_secs(30);
 const NOTED_WITHIN: Duration = Duration::from_secs(1);
+/// A client that has read all closes at once.
+const FAREWELL_MAX: Duration = Duration::from_secs(1);
 const MODERATION: Duration = Duration::from_millis(2);

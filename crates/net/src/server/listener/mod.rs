@@ -10,9 +10,11 @@ mod accept;
 mod connection;
 mod counts;
 mod crowd;
+mod standing;
 mod turns;
 
 pub use self::accept::{Incoming, ListenError, Listener};
 pub use self::connection::{Activity, Backoff, Connection, ConnectionInfo, moderate};
 pub use self::counts::Counts;
 pub(super) use self::crowd::{Crowd, Member};
+pub use self::standing::Standing;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use oarlock_net::server::config::Limits;
 use oarlock_net::server::listener::{Connection, Incoming, Listener, moderate};
@@ -489,6 +489,67 @@ async fn revoked_clients_stay_out() {
     let told = connect(server.address, &careful, "localhost").await;
     let told = told.unwrap_err().to_string();
     assert!(told.contains("invalid peer certificate: Revoked"), "{told}");
+}
+
+#[tokio::test]
+async fn open_connections_end_with_their_certificates() {
+    let folder = pki(&["web", "lost"]);
+    let mut files = tls_files(folder.path(), "server");
+    let mut server = Server::start(Some(&files), |_| {});
+    let [web, lost] = ["web", "lost"].map(|name| tls_files(folder.path(), name));
+    let _web = connect(server.address, &web, "localhost").await.unwrap();
+    let mut of_web = server.next().await;
+    let _lost = connect(server.address, &lost, "localhost").await.unwrap();
+    let mut of_lost = server.next().await;
+    let mut hello = [0; 5];
+    of_web.read_exact(&mut hello).await.unwrap();
+    of_lost.read_exact(&mut hello).await.unwrap();
+
+    let tls = server.tls.clone().unwrap();
+    let standing = server.incoming.standing();
+    let review = || standing.review(|chain| tls.withdraws(chain));
+    assert_eq!(review(), 0);
+    let waiting = tokio::spawn(async move { of_lost.read_u8().await.unwrap_err().kind() });
+    files.revoked = Some(revocation_list(folder.path(), &["lost"], FAR));
+    tls.reload(&files).unwrap();
+    assert_eq!(review(), 1);
+    let ended = timeout(LIMIT, waiting).await.unwrap().unwrap();
+    assert_eq!(ended, ErrorKind::ConnectionAborted);
+
+    // A list that nothing can be checked with withdraws nothing.
+    let foreign = pki(&[]);
+    files.revoked = Some(revocation_list(foreign.path(), &[], FAR));
+    tls.reload(&files).unwrap();
+    assert_eq!(review(), 0);
+
+    let day = Duration::from_secs(24 * 3600);
+    assert_eq!(standing.expire(SystemTime::now() + 29 * day), 0);
+    assert_eq!(standing.expire(SystemTime::now() + 31 * day), 1);
+    let ended = timeout(LIMIT, of_web.read_u8()).await.unwrap().unwrap_err();
+    assert_eq!(ended.kind(), ErrorKind::ConnectionAborted);
+    // Writing, too, and it is ended once.
+    assert!(of_web.write_all(b"!").await.is_err());
+    assert_eq!(standing.expire(SystemTime::now() + 31 * day), 0);
+}
+
+#[tokio::test]
+async fn what_was_sent_last_arrives_whatever_the_client_sends() {
+    let mut server = Server::start(None, |_| {});
+    let mut client = TcpStream::connect(server.address).await.unwrap();
+    let mut connection = server.next().await;
+    client.write_all(b"unread").await.unwrap();
+    connection.write_all(&[7; 1000]).await.unwrap();
+    let closing = tokio::spawn(async move { connection.shutdown().await });
+    let mut received = Vec::new();
+    for _ in 0..10 {
+        client.write_all(b"later").await.unwrap();
+        client.read_buf(&mut received).await.unwrap();
+    }
+    client.read_to_end(&mut received).await.unwrap();
+    assert_eq!(received, [7; 1000]);
+    assert!(!closing.is_finished());
+    drop(client);
+    timeout(LIMIT, closing).await.unwrap().unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Who is let in, and to what: configuration, certificates, keys, access list and listener.
 
 mod access;
-mod common;
+pub(crate) mod common;
 mod config;
 mod handshakes;
 mod keys;

@@ -23,40 +23,7 @@ use crate::server::host::{call, key};
 use crate::waiting::until_some;
 
 /// Kinds that harm others today, and how. Each is skipped, and thus named by every run.
-const NOT_YET: &[(&str, &str)] = &[
-    (
-        "key-names",
-        "each name of a key that does not exist adds a series to the page of metrics: 4,000 for 4,000",
-    ),
-    (
-        "long-key-ids",
-        "48 requests with long key ids take 79 to 102 MiB",
-    ),
-    (
-        "unfinished-messages",
-        "256 messages without their last byte take 264 MiB",
-    ),
-    (
-        "random-unread",
-        "replies that are not read take 203 to 257 MiB",
-    ),
-    (
-        "client-per-request",
-        "each client with a certificate adds a series to the page of metrics",
-    ),
-    (
-        "idle-pages",
-        "/healthz waits 35 s behind 120 idle connections to the metrics port",
-    ),
-    (
-        "slow-pages",
-        "/healthz has no answer within 9 s behind 64 slow requests to the metrics port, and waited 10 s behind 32",
-    ),
-    (
-        "unread-pages",
-        "/healthz has no answer within 9 s behind 64 connections that do not read their pages, and waited 10 s behind 32",
-    ),
-];
+const NOT_YET: &[(&str, &str)] = &[];
 
 /// Kinds whose requests the server has to have counted, with their operations. Else a client that
 /// the server does not understand would pass for one that it withstands.

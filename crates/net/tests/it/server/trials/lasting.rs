@@ -13,7 +13,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 
-use super::super::host::{EVERYTHING, Home};
+use super::super::host::{EVERYTHING, Home, call};
+use crate::admission::common::{FAR, revocation_list};
+use crate::waiting::until;
+
 use super::{batch, connect, is_right, plaintext, raw, soon};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -132,5 +135,53 @@ async fn a_client_goes_on_when_its_connection_reaches_its_age() {
     };
     soon("a third connection", calls).await;
     assert!(asked > 2);
+    assert_eq!(server.stop().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_revoked_is_out_and_others_stay() {
+    let home = Home::new(&["alice", "mallory"]);
+    let mut config = home.config(EVERYTHING);
+    let server = Server::start(config.clone()).await.unwrap();
+    let alice = home.client("alice", &[&server]).await;
+    let mallory = home.client("mallory", &[&server]).await;
+    let one = || {
+        request::Operation::RawPrivate(proto::RawPrivate {
+            key_id: "rsa1024".into(),
+            number: vec![1],
+        })
+    };
+    for client in [&alice, &mallory] {
+        assert_eq!(call(client, one()).await.unwrap().last(), Some(&1));
+    }
+    let connections = alice.connected();
+    let list = revocation_list(home.path(), &["mallory"], FAR);
+    config.tls.as_mut().unwrap().client_crl = Some(list);
+    server.reload(&config).unwrap();
+    until("the end of all connections", || mallory.connected() == 0).await;
+    assert!(call(&mallory, one()).await.is_err());
+    assert_eq!(alice.connected(), connections);
+    assert_eq!(call(&alice, one()).await.unwrap().last(), Some(&1));
+    assert_eq!(server.stop().await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_ends_without_an_error_when_its_connection_is_old() {
+    let server = Server::start(plaintext("", "[limits]\nconnection_age_ms = 1000\n"))
+        .await
+        .unwrap();
+    let mut client = connect(&server).await;
+    let (sender, receiver) = tokio::sync::mpsc::channel(1);
+    let requests = tokio_stream::wrappers::ReceiverStream::new(receiver);
+    let mut replies = client.exchange(requests).await.unwrap().into_inner();
+    let mut answered = 0;
+    // One that the server has not received is for the next connection.
+    while sender.send(batch([raw(1, 5)])).await.is_ok() {
+        let Some(batch) = soon("a reply", replies.message()).await.unwrap() else {
+            break;
+        };
+        answered += batch.replies.len();
+    }
+    assert!(answered > 0);
     assert_eq!(server.stop().await, 0);
 }
