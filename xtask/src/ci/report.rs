@@ -39,15 +39,6 @@ const MAY_BE_SKIPPED: &[(&str, &str)] = &[
     ),
     ("a_quota_of_one_cpu_means_inline", GROUPS),
     ("pkcs11::", KRYOPTIC),
-    // oarlock-net: hostile clients that the server does not withstand yet.
-    ("hostile::key_names", NOT_YET),
-    ("hostile::long_key_ids", NOT_YET),
-    ("hostile::unfinished_messages", NOT_YET),
-    ("hostile::random_unread", NOT_YET),
-    ("hostile::client_per_request", NOT_YET),
-    ("hostile::idle_pages", NOT_YET),
-    ("hostile::slow_pages", NOT_YET),
-    ("hostile::unread_pages", NOT_YET),
 ];
 
 const RAGE: &str = "`make test-long` builds rage, and runs them";
@@ -55,7 +46,6 @@ const INSTRUCTIONS: &str =
     "the CPU, or OARLOCK_CPU, has not the instructions; CI has machines that have";
 const GROUPS: &str = "in a container /sys/fs/cgroup may be read-only, for root too";
 const KRYOPTIC: &str = "all of them run with SoftHSM; kryoptic takes minutes to build";
-const NOT_YET: &str = "a known fault: NOT_YET in crates/net/tests/it/hostile has the figures";
 
 const SLOWEST_SHOWN: usize = 20;
 

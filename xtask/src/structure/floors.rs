@@ -57,11 +57,11 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["server::page"],     // metrics and health over HTTP
             &["server::service"],  // messages to requests, and replies to messages
             &["server::observe", "server::operation"],
-            &["server::accounts"], // what is kept for each client
-            &["server::dispatch"], // which device computes what, and when
+            &["server::accounts", "server::calls"], // what is kept for each client
+            &["server::dispatch"],                  // which device computes what, and when
             &["server::devices", "server::listener", "server::outbox"],
             &["server::access", "server::keys"],
-            &["server::config", "server::log_limit"],
+            &["server::allowance", "server::config", "server::log_limit"],
             &["pki", "proto", "tls"],
             &["codec"],
         ],

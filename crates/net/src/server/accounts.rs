@@ -2,17 +2,13 @@
 //! replies that it has not read. An entry goes when its client has nothing left here.
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use hyper::body::{Frame, SizeHint};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tonic::body::Body;
-use tonic::codegen::{Bytes, http};
+use tokio::sync::Semaphore;
 
+use super::allowance::Allowance;
 use super::dispatch::{ClientId, Dispatcher};
 use super::outbox::{REPLY_BYTES, Reserved};
 use crate::tls::Identity;
@@ -53,8 +49,7 @@ pub(super) struct Accounts {
 pub(super) struct Account {
     pub(super) client: ClientId,
     bounds: ReplyBounds,
-    replies: Arc<Semaphore>,
-    server: Arc<Semaphore>,
+    replies: Allowance,
     opened: Instant,
     /// Until when the client owes time for what was answered at once, in nanoseconds since `opened`.
     owes_until: AtomicU64,
@@ -78,8 +73,7 @@ impl Accounts {
         let account = Arc::new(Account {
             client: open(),
             bounds: self.bounds,
-            replies: Arc::new(Semaphore::new(self.bounds.client)),
-            server: Arc::clone(&self.server),
+            replies: Allowance::new(self.bounds.client, &self.server),
             opened: Instant::now(),
             owes_until: AtomicU64::new(0),
         });
@@ -92,7 +86,7 @@ impl Accounts {
     pub(super) fn sweep(&self, dispatcher: &Dispatcher) {
         self.lock().retain(|_, account| {
             let is_in_use = Arc::strong_count(account) > 1
-                || account.replies.available_permits() < account.bounds.client
+                || !account.replies.is_whole()
                 || account.debt().is_some();
             is_in_use || !dispatcher.remove_client(account.client)
         });
@@ -124,14 +118,8 @@ impl Account {
             None => None,
             Some(stream) => Some(Arc::clone(stream).try_acquire_many_owned(count).ok()?),
         };
-        let client = Arc::clone(&self.replies)
-            .try_acquire_many_owned(count)
-            .ok()?;
-        Some(Reserved {
-            stream,
-            client,
-            server: self.of_server(bytes)?,
-        })
+        let replies = self.replies.try_take(bytes)?;
+        Some(Reserved { stream, replies })
     }
 
     /// Waits until the client has read enough; `None` if the server has no room, which a client that
@@ -139,26 +127,11 @@ impl Account {
     pub(super) async fn reserve(&self, stream: &Arc<Semaphore>, bytes: usize) -> Option<Reserved> {
         let count = u32::try_from(bytes).ok()?;
         let stream = Arc::clone(stream).acquire_many_owned(count).await.ok()?;
-        let client = Arc::clone(&self.replies)
-            .acquire_many_owned(count)
-            .await
-            .ok()?;
+        let replies = self.replies.take(bytes).await?;
         Some(Reserved {
             stream: Some(stream),
-            client,
-            server: self.of_server(bytes)?,
+            replies,
         })
-    }
-
-    /// A client may hold as much as it leaves to others (dynamic thresholds, Choudhury and Hahne 1998),
-    /// so that some that never read leave room for the rest.
-    fn of_server(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        let held = self.bounds.client - self.replies.available_permits();
-        if held > self.server.available_permits() {
-            return None;
-        }
-        let count = u32::try_from(bytes).ok()?;
-        Arc::clone(&self.server).try_acquire_many_owned(count).ok()
     }
 
     /// Charges the client for work that no device did. Returns how long it is not to be read from, if
@@ -182,46 +155,6 @@ impl Account {
 
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// Keeps what was reserved for a reply until its body has been handed to the connection. Put it into
-/// the extensions of the response.
-#[derive(Clone)]
-pub(super) struct Kept(#[expect(dead_code, reason = "kept, not read")] pub(super) Arc<Reserved>);
-
-/// For a layer around all services: moves [`Kept`] from the response to its body.
-pub(super) fn keep_until_sent(response: http::Response<Body>) -> http::Response<Body> {
-    let (mut parts, body) = response.into_parts();
-    let body = match parts.extensions.remove::<Kept>() {
-        None => body,
-        Some(kept) => Body::new(KeptBody { body, _kept: kept }),
-    };
-    http::Response::from_parts(parts, body)
-}
-
-struct KeptBody {
-    body: Body,
-    _kept: Kept,
-}
-
-impl hyper::body::Body for KeptBody {
-    type Data = Bytes;
-    type Error = tonic::Status;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, tonic::Status>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }
 
 /// A client may owe this much before it is not read from.

@@ -12,6 +12,8 @@
 
 pub mod access;
 mod accounts;
+mod allowance;
+mod calls;
 pub mod config;
 mod devices;
 pub mod dispatch;
@@ -33,10 +35,10 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
-use tower::util::MapResponseLayer;
 
 use self::access::Access;
-use self::accounts::{Accounts, ReplyBounds, keep_until_sent};
+use self::accounts::{Accounts, ReplyBounds};
+use self::calls::Bounded;
 use self::config::{Config, Limits};
 use self::devices::Devices;
 use self::dispatch::{Bounds, DeviceWorkers, Dispatcher};
@@ -180,7 +182,9 @@ impl Server {
             .http2_keepalive_interval(Some(KEEP_ALIVE))
             .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
             .max_connection_age(config.limits.connection_age)
-            .layer(MapResponseLayer::new(keep_until_sent))
+            .layer(Bounded {
+                message_bytes_max: config.limits.message_bytes_max,
+            })
             .add_service(service)
             .add_service(health_service)
             .add_service(reflection);
@@ -504,7 +508,8 @@ const HANG: Duration = Duration::from_secs(3);
 const SEND_MIN: Duration = Duration::from_millis(200);
 /// What the runtime's threads have to end takes less.
 const REST_MAX: Duration = Duration::from_millis(500);
-const WINDOW_BYTES: u32 = 1 << 20;
+/// What a connection may send before the server takes it.
+const WINDOW_BYTES: u32 = 128 << 10;
 /// Streams of one connection.
 const STREAMS_MAX: u32 = 128;
 const KEEP_ALIVE: Duration = Duration::from_secs(20);

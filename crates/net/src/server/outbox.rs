@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
+use super::allowance::Taken;
 use crate::proto;
 
 /// A reply that its client has not read yet, with its place among those of the stream and the room
@@ -24,8 +25,7 @@ pub(super) struct Queued {
 #[expect(dead_code, reason = "kept, not read")]
 pub(super) struct Reserved {
     pub(super) stream: Option<OwnedSemaphorePermit>,
-    pub(super) client: OwnedSemaphorePermit,
-    pub(super) server: OwnedSemaphorePermit,
+    pub(super) replies: Taken,
 }
 
 /// Reserved for a reply that is neither random text nor a list: more than the longest of them.

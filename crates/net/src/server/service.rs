@@ -20,7 +20,8 @@ use tonic::{Code, Request, Response, Status, Streaming};
 use zeroize::Zeroizing;
 
 use super::access::{Access, Operation, Rights};
-use super::accounts::{Account, Accounts, Kept};
+use super::accounts::{Account, Accounts};
+use super::calls::Kept;
 use super::config::ID_BYTES_MAX;
 use super::dispatch::{Answered, Dispatcher, Refusal, Submission};
 use super::keys::Keys;

@@ -69,7 +69,8 @@ impl Listener {
     ) -> Incoming {
         let (done, connections) = mpsc::channel(1);
         let (stopping, stopped) = watch::channel(false);
-        let counts = Arc::new(Counts::default());
+        let allowed = ALLOWED.max(2 * limits.message_bytes_max);
+        let counts = Arc::new(Counts::new(allowed, 8 * allowed));
         let standing = Arc::new(Standing::default());
         let handshakes_max = HANDSHAKES_MAX.min(limits.connections_max);
         let acceptor = Arc::new(Acceptor {
@@ -390,6 +391,8 @@ fn is_of_connection(kind: ErrorKind) -> bool {
 /// Handshakes under way at the same time. One takes less than a millisecond of a core.
 const HANDSHAKES_MAX: usize = 256;
 
+/// Bytes of streams, and of messages that are not complete, of one client: enough for a thousand streams.
+const ALLOWED: usize = 8 << 20;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const BACKLOG: i32 = 1024;
 const KEEPALIVE_TIME: Duration = Duration::from_secs(60);

@@ -18,6 +18,7 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
+use super::super::allowance::Allowance;
 use super::counts::Place;
 use super::standing::Stay;
 use crate::tls::Identity;
@@ -33,6 +34,8 @@ pub struct ConnectionInfo {
     pub backoff: Arc<Backoff>,
     /// When it last asked for something or got something.
     pub activity: Arc<Activity>,
+    /// What its calls may make the server keep, on all connections of the identity.
+    pub allowance: Arc<Allowance>,
 }
 
 impl ConnectionInfo {
@@ -221,6 +224,7 @@ impl Connection {
                 identity,
                 backoff: Arc::new(Backoff::new()),
                 activity,
+                allowance: Arc::clone(&place.allowance),
             },
             rest: None,
             farewell: None,

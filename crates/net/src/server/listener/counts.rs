@@ -4,21 +4,42 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::super::allowance::Allowance;
 use crate::tls::Identity;
 
 /// Counts of connections.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Counts {
     open: AtomicU64,
-    /// Open connections of each client.
-    of_client: Mutex<HashMap<Identity, usize>>,
+    by_client: Mutex<HashMap<Identity, OfClient>>,
+    /// What each client may make the server keep, and all of them together.
+    allowed: usize,
+    allowed_all: Arc<Semaphore>,
     pub(super) admitted: AtomicU64,
     pub(super) refused: AtomicU64,
 }
 
+/// What the connections of a client have in common.
+#[derive(Debug)]
+struct OfClient {
+    open: usize,
+    allowance: Arc<Allowance>,
+}
+
 impl Counts {
+    pub(super) fn new(allowed: usize, allowed_all: usize) -> Self {
+        Self {
+            open: AtomicU64::new(0),
+            by_client: Mutex::default(),
+            allowed,
+            allowed_all: Arc::new(Semaphore::new(allowed_all.min(Semaphore::MAX_PERMITS))),
+            admitted: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        }
+    }
+
     /// Open connections whose handshake is done.
     pub fn open(&self) -> u64 {
         self.open.load(Ordering::Relaxed)
@@ -42,6 +63,7 @@ pub(super) struct Place {
     identity: Identity,
     /// How many places its client had when it was taken, including this one.
     pub(super) of_client: usize,
+    pub(super) allowance: Arc<Allowance>,
 }
 
 impl Place {
@@ -51,14 +73,18 @@ impl Place {
         identity: Identity,
     ) -> Self {
         counts.open.fetch_add(1, Ordering::Relaxed);
-        let mut clients = lock(&counts.of_client);
-        let count = clients.entry(identity.clone()).or_default();
-        *count += 1;
+        let mut clients = lock(&counts.by_client);
+        let client = clients.entry(identity.clone()).or_insert_with(|| OfClient {
+            open: 0,
+            allowance: Arc::new(Allowance::new(counts.allowed, &counts.allowed_all)),
+        });
+        client.open += 1;
         Self {
             _permit: permit,
             counts: Arc::clone(counts),
             identity,
-            of_client: *count,
+            of_client: client.open,
+            allowance: Arc::clone(&client.allowance),
         }
     }
 }
@@ -66,10 +92,10 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.counts.open.fetch_sub(1, Ordering::Relaxed);
-        let mut clients = lock(&self.counts.of_client);
-        if let Some(count) = clients.get_mut(&self.identity) {
-            *count -= 1;
-            if *count == 0 {
+        let mut clients = lock(&self.counts.by_client);
+        if let Some(client) = clients.get_mut(&self.identity) {
+            client.open -= 1;
+            if client.open == 0 {
                 clients.remove(&self.identity);
             }
         }

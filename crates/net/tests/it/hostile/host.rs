@@ -29,7 +29,8 @@ impl Host {
     pub fn start() -> Self {
         let home = Home::new(&[VICTIM, HOSTILE]);
         let config = format!(
-            "listen = [\"127.0.0.1:0\"]\n{EVERYTHING}\
+            "listen = [\"127.0.0.1:0\"]\n\
+             [[client]]\nidentity = \"{VICTIM}\"\nkeys = [\"*\"]\noperations = [\"sign\"]\n{EVERYTHING}\
              [limits]\ntimeout_ms_max = {}\n\
              [tls]\ncertificate = \"server.pem\"\nkey = \"server.key\"\nclient_ca = \"ca.pem\"\n\
              [[key]]\nfile = \"keys/{KEY}.pem\"\n\
@@ -122,7 +123,9 @@ fn log_of(folder: &Path) -> String {
     fs::read_to_string(folder.join("log")).unwrap()
 }
 
-pub const HOSTILE: &str = "hostile";
+const HOSTILE: &str = "hostile";
+/// Its entry, and that of the clients whose certificates it makes.
+pub const OTHERS: &str = "*";
 pub const KEY: &str = "rsa2048";
 const VICTIM: &str = "victim";
 const FOLDER: &str = "OARLOCK_TEST_FOLDER";
