@@ -21,7 +21,8 @@ use tokio_stream::Stream;
 
 use super::super::config::Limits;
 use super::super::log_limit::LogLimit;
-use super::connection::{Activity, Connection, Io};
+use super::activity::Activity;
+use super::connection::{Connection, Io};
 use super::counts::{Counts, Place};
 use super::crowd::{Crowd, Member};
 use super::standing::{Standing, Stay};

@@ -7,11 +7,10 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use futures_util::task::AtomicWaker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
@@ -19,6 +18,7 @@ use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
 use super::super::allowance::Allowance;
+use super::activity::Activity;
 use super::counts::Place;
 use super::standing::Stay;
 use crate::tls::Identity;
@@ -42,63 +42,6 @@ impl ConnectionInfo {
     /// Notes a request that has arrived, or a reply that is handed out.
     pub fn touch(&self) {
         self.activity.touch();
-    }
-}
-
-/// How long a connection may last: for a time after its last request or reply, and never beyond an age. Bytes
-/// alone do not count: PINGs would keep a connection open for ever.
-#[derive(Debug)]
-pub struct Activity {
-    since: Instant,
-    /// Microseconds since `since`.
-    last: AtomicU64,
-    age: Duration,
-    is_ended: AtomicBool,
-    /// The task of the connection.
-    waker: AtomicWaker,
-}
-
-impl Activity {
-    pub(super) fn new(age: Duration) -> Self {
-        Self {
-            since: Instant::now(),
-            last: AtomicU64::new(0),
-            age,
-            is_ended: AtomicBool::new(false),
-            waker: AtomicWaker::new(),
-        }
-    }
-
-    /// Ends the connection now. Returns false if it was ended before.
-    pub(super) fn end(&self) -> bool {
-        let was_ended = self.is_ended.swap(true, Ordering::AcqRel);
-        self.waker.wake();
-        !was_ended
-    }
-
-    fn is_ended(&self) -> bool {
-        self.is_ended.load(Ordering::Acquire)
-    }
-
-    /// Notes a request that has arrived, or a reply that is handed out.
-    pub fn touch(&self) {
-        let last = u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.last.fetch_max(last, Ordering::Relaxed);
-    }
-
-    /// When its client should have another connection. Some time later this one ends.
-    pub fn is_due_at(&self) -> Instant {
-        self.since + self.age
-    }
-
-    /// When it ends if nothing more happens.
-    fn ends_at(&self, idle: Duration) -> Instant {
-        let grace = AGE_GRACE.min(self.age);
-        (self.last() + idle).min(self.is_due_at() + grace)
-    }
-
-    fn last(&self) -> Instant {
-        self.since + Duration::from_micros(self.last.load(Ordering::Relaxed))
     }
 }
 
@@ -376,8 +319,7 @@ impl Idle {
 
     /// Ready with an error when the connection is over.
     fn poll<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
-        self.activity.waker.register(cx.waker());
-        if self.activity.is_ended() {
+        if self.activity.is_ended_or_wakes(cx) {
             return Poll::Ready(Err(ErrorKind::ConnectionAborted.into()));
         }
         loop {
@@ -391,8 +333,6 @@ impl Idle {
     }
 }
 
-/// For replies, after the age.
-const AGE_GRACE: Duration = Duration::from_secs(30);
 const NOTED_WITHIN: Duration = Duration::from_secs(1);
 /// A client that has read all closes at once.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);

@@ -7,6 +7,7 @@
 //! (`turns`), so that a flood of them does not delay open connections.
 
 mod accept;
+mod activity;
 mod connection;
 mod counts;
 mod crowd;
@@ -14,7 +15,8 @@ mod standing;
 mod turns;
 
 pub use self::accept::{Incoming, ListenError, Listener};
-pub use self::connection::{Activity, Backoff, Connection, ConnectionInfo, moderate};
+pub use self::activity::Activity;
+pub use self::connection::{Backoff, Connection, ConnectionInfo, moderate};
 pub use self::counts::Counts;
 pub(super) use self::crowd::{Crowd, Member};
 pub use self::standing::Standing;

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use rustls_pki_types::CertificateDer;
 
-use super::connection::Activity;
+use super::activity::Activity;
 use super::counts::lock;
 
 /// The connections of clients with certificates.
