@@ -25,6 +25,10 @@ pub(crate) struct Args {
     #[arg(long)]
     pki: Option<PathBuf>,
 
+    /// Name of the clients' certificate there
+    #[arg(long, default_value = "client")]
+    client: String,
+
     #[arg(long, value_enum)]
     kind: Kind,
 
@@ -109,8 +113,8 @@ async fn ask(args: &Args, asks: Arc<[Ask]>) -> Result<Report, String> {
 
 async fn connect(args: &Args) -> Result<Vec<Client>, String> {
     let files = args.pki.as_ref().map(|folder| TlsFiles {
-        certificate: folder.join("client.pem"),
-        key: folder.join("client.key"),
+        certificate: folder.join(format!("{}.pem", args.client)),
+        key: folder.join(format!("{}.key", args.client)),
         roots: folder.join("ca.pem"),
         revoked: None,
     });

@@ -4,6 +4,7 @@ use oarlock_bench::Error;
 
 use super::compared::Compared;
 use oarlock_bench::cases::Direction;
+use oarlock_hostile::kinds;
 
 use super::files::Files;
 use super::server::{Board, Boards, Servers};
@@ -110,7 +111,7 @@ pub(crate) fn all() -> Vec<ProgramCase> {
     cases
 }
 
-/// Cases of servers, with simulated boards alone and together.
+/// Cases of servers, with simulated boards alone and together, and with hostile clients.
 fn servers() -> Vec<(String, Servers)> {
     let named = |name: &str, servers| (name.to_owned(), servers);
     let boards = |name: &str, board, has_tls, batch| {
@@ -147,6 +148,10 @@ fn servers() -> Vec<(String, Servers)> {
         named("server-overload", Servers::Overload),
         named("server-kill", Servers::Kill),
     ]);
+    cases.extend(kinds().iter().map(|kind| {
+        let name = format!("hostile-{}", kind.name);
+        (name, Servers::Beside(kind.name))
+    }));
     cases
 }
 
@@ -200,7 +205,7 @@ const fn aead(cipher: &'static str, operation: &'static str) -> Suite {
 
 /// Whether `pattern` is about whole programs.
 pub(crate) fn are_named_by(pattern: &str) -> bool {
-    ["ssh", "openssl-", "file", "pipe", "server"]
+    ["ssh", "openssl-", "file", "pipe", "server", "hostile"]
         .iter()
         .any(|prefix| pattern.starts_with(prefix))
 }

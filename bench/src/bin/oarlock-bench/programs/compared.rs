@@ -56,6 +56,18 @@ pub(crate) enum Quantity {
     ServerMib,
     /// Descriptors likewise.
     Descriptors,
+    /// What the victim of a hostile client waits, and beside an honest one.
+    VictimP99,
+    /// The part of answers to `/healthz` that were 200.
+    Healthy,
+    /// 2^20 bytes more than before: beside a hostile client, and as many as there may be.
+    GrownMib,
+    /// The same when the client has left.
+    LeftMib,
+    /// On the page of metrics.
+    Series,
+    /// That the server keeps something of.
+    Clients,
 }
 
 impl Quantity {
@@ -76,6 +88,12 @@ impl Quantity {
             Self::Right => "of requests ended right",
             Self::ServerMib => "MiB resident",
             Self::Descriptors => "descriptors",
+            Self::VictimP99 => "us, 99th percentile of the victim",
+            Self::Healthy => "of /healthz is 200",
+            Self::GrownMib => "MiB more",
+            Self::LeftMib => "MiB more, 10 s after",
+            Self::Series => "series",
+            Self::Clients => "clients",
         }
     }
 }
@@ -111,10 +129,14 @@ impl Compared {
     pub(crate) fn lines(&self, case: &str) -> [Entry; 3] {
         let mode = match self.figure {
             Quantity::CpuSeconds => Some("cpu"),
-            Quantity::ResidentMib | Quantity::ServerMib => Some("resident"),
+            Quantity::ResidentMib | Quantity::ServerMib | Quantity::GrownMib => Some("resident"),
+            Quantity::LeftMib => Some("resident-after"),
+            Quantity::Healthy => Some("healthy"),
+            Quantity::Series => Some("series"),
+            Quantity::Clients => Some("clients"),
             Quantity::PerCpuSecond => Some("per-cpu-second"),
             Quantity::MicrosecondsP50 => Some("p50"),
-            Quantity::MicrosecondsP99 | Quantity::AdmittedMs => Some("p99"),
+            Quantity::MicrosecondsP99 | Quantity::AdmittedMs | Quantity::VictimP99 => Some("p99"),
             Quantity::Right => Some("right"),
             Quantity::Descriptors => Some("descriptors"),
             Quantity::Rate

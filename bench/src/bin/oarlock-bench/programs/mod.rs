@@ -44,7 +44,9 @@ pub(crate) const HELP: &str = "\
 Whole programs are cases and targets of their own: openssl-speed-*, openssl-context-*, openssl-start and ssh-*, stock
 and with the OpenSSL provider in turn; file-* and pipe-*, oarlock encrypt and decrypt beside cp, age, rage (cargo xtask
 peers), openssl enc and gpg; file-many-* 10,000 files of 4 KiB in one call beside loops of rage and age over 500 of
-them, files a second; server-*, oarlock serve on one CPU and its clients on another. They take minutes, so only a pattern that begins as their names do measures them:
+them, files a second; server-*, oarlock serve on one CPU and its clients on another;
+hostile-*, a client that attacks it beside one that does not. They take minutes, so only a pattern that begins as
+their names do measures them:
 --case 'ssh-*', --targets='file-*'. Of the other options, --quick, --json and --record count.";
 
 /// Measures the cases whose names match `--case`.

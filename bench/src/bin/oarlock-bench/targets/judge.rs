@@ -113,13 +113,18 @@ fn program(wanted: &ProgramQuantity, compared: &[Compared]) -> Result<Judged, St
         | Quantity::Files
         | Quantity::PerCpuSecond
         | Quantity::Operations
-        | Quantity::Right => ours / theirs,
+        | Quantity::Right
+        | Quantity::Healthy => ours / theirs,
         Quantity::CpuSeconds
         | Quantity::Nanoseconds
         | Quantity::Seconds
         | Quantity::AdmittedMs
         | Quantity::ServerMib
-        | Quantity::Descriptors => theirs / ours,
+        | Quantity::Descriptors
+        | Quantity::VictimP99
+        | Quantity::Series
+        | Quantity::Clients => theirs / ours,
+        Quantity::GrownMib | Quantity::LeftMib => theirs / ours.max(0.01),
         Quantity::AsTheBoard => (ours / theirs).min(theirs / ours),
         Quantity::MicrosecondsP50 => ADDED_US_P50_MAX / (ours - theirs).max(1.0),
         Quantity::MicrosecondsP99 => ADDED_US_P99_MAX / (ours - theirs).max(1.0),
@@ -265,6 +270,8 @@ mod tests {
             ("server-latency", "median", (Quantity::MicrosecondsP50, "the library", None, vec![600.0], 500.0), Some(1.5), true),
             ("server-latency", "99th", (Quantity::MicrosecondsP99, "the library", None, vec![1100.0], 500.0), Some(0.5), false),
             ("server-boards-axl200", "25 clients", (Quantity::AsTheBoard, "the paper", Some(25), vec![250.0], 200.0), Some(0.8), false),
+            ("hostile-pings", "99th", (Quantity::VictimP99, "an honest client", None, vec![250.0], 100.0), Some(0.4), false),
+            ("hostile-pings", "MiB, over", (Quantity::GrownMib, "at first", None, vec![16.0], 32.0), Some(2.0), true),
             ("server-load", "memory", (Quantity::ServerMib, "at first", None, vec![104.0], 104.0), Some(1.0), true),
         ];
         for (case, what, (figure, vs, threads, ours, theirs), ratio, met) in cases {

@@ -6,7 +6,7 @@ use super::target::{
     below, to,
 };
 use crate::programs::server::{
-    ALL as REQUESTS, AT_FIRST, FULL_QUEUE, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
+    ALL as REQUESTS, AT_FIRST, FULL_QUEUE, HONEST, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
 };
 use crate::programs::{Quantity, STOCK};
 
@@ -168,6 +168,14 @@ pub(super) const TARGETS: &[Target] = &[
     target(&["server-overload"], Program(over(Quantity::AdmittedMs, FULL_QUEUE)), ADMITTED, 2.0 / 3.0, ANY),
     target(&["server-kill"], Program(RIGHT), "requests that end right", 1.0, ANY),
     target(&["server-kill"], Program(over(Quantity::Operations, TWO_THIRDS)), AFTER_A_SECOND, 0.97, ANY),
+    // Hostile clients, each beside a victim.
+    target(HOSTILE, Program(RIGHT), "requests of the victim that end right", 1.0, ANY),
+    target(HOSTILE, Program(over(Quantity::VictimP99, HONEST)), VICTIM_P99, 0.5, ANY),
+    target(HOSTILE, Program(over(Quantity::Healthy, REQUESTS)), "answers of /healthz that are 200", 1.0, ANY),
+    target(HOSTILE, Program(over(Quantity::GrownMib, AT_FIRST)), "32 MiB, over what it has more", 1.0, ANY),
+    target(HOSTILE, Program(over(Quantity::LeftMib, AT_FIRST)), "8 MiB, over what is left of that after 10 s", 1.0, ANY),
+    target(HOSTILE, Program(over(Quantity::Series, AT_FIRST)), "series before and 32, over those after", 1.0, ANY),
+    target(HOSTILE, Program(over(Quantity::Clients, AT_FIRST)), "clients known before over those after", 1.0, ANY),
     target(&["oarlock enc of 1 GiB in tmpfs"], Enc, "over openssl enc, aes-128-ctr", 1.7, WIDE),
 ];
 
@@ -212,6 +220,9 @@ const DEEPER: &[&str] = &[
 ];
 const SSH_OTHERS: &[&str] = &["ssh-aes128-*", "ssh-aes256-ctr-*", "ssh-chacha20-*"];
 const ENCRYPT_DECRYPT: &[&str] = &["file-encrypt", "file-decrypt"];
+const HOSTILE: &[&str] = &["hostile-*"];
+const VICTIM_P99: &str =
+    "the victim's 99th percentile beside an honest client, over that beside this one";
 // The paper has no figures of clients that send three requests at once.
 const AXL200: &[&str] = &["server-boards-axl200", "server-boards-axl200-plaintext"];
 const NFAST300: &[&str] = &[

@@ -1,6 +1,7 @@
 //! Servers, each with a configuration of its own, on the first CPU.
 
 use std::fs::{self, File};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -23,6 +24,8 @@ pub(super) struct Host {
     running: Running,
     /// Where it listens.
     pub(super) address: String,
+    /// Its metrics page.
+    pub(super) metrics: SocketAddr,
     pub(super) has_tls: bool,
 }
 
@@ -34,7 +37,13 @@ impl Home {
                        --package oarlock-load)";
         let load = named_or_beside(None, "oarlock-load", missing)?;
         let folder = setup.file(name);
-        said(Command::new(&oarlock).args(["pki", "init"]).arg(&folder))?;
+        let clients = ["client", "hostile"].map(|name| format!("--client={name}"));
+        said(
+            Command::new(&oarlock)
+                .args(["pki", "init"])
+                .args(clients)
+                .arg(&folder),
+        )?;
         let keys = RSA_2048.split_inclusive(END).map(str::trim);
         let keys = keys.filter(|pem| !pem.is_empty());
         for (number, pem) in keys.enumerate() {
@@ -63,9 +72,10 @@ impl Home {
         let plaintext = !has_tls;
         let text = format!(
             "listen = [\"127.0.0.1:0\"]\nplaintext = {plaintext}\n{tls}{rest}\n\
+             [metrics]\nlisten = \"127.0.0.1:0\"\n\
              [[key]]\ndirectory = \"keys\"\n\
-             [[client]]\nidentity = \"*\"\nkeys = [\"*\"]\noperations = [\"sign\", \"decrypt\", \
-             \"raw_private\", \"mod_exp\", \"random\", \"list\"]\n"
+             [[client]]\nidentity = \"client\"\nkeys = [\"*\"]\noperations = {OPERATIONS}\n\
+             [[client]]\nidentity = \"*\"\nkeys = [\"*\"]\noperations = {OPERATIONS}\n"
         );
         let config = self.folder.join("server.toml");
         fs::write(&config, text).map_err(Error::io(config.display()))?;
@@ -79,12 +89,14 @@ impl Home {
         let began = Instant::now();
         loop {
             let text = fs::read_to_string(&output).map_err(Error::io(output.display()))?;
-            if let Some(line) = text.strip_prefix("listening on ")
-                && let Some((address, _)) = line.split_once('\n')
-            {
+            let address = line_of(&text, "listening on ");
+            let metrics = line_of(&text, "metrics on http://");
+            let metrics = metrics.and_then(|url| url.strip_suffix("/metrics")?.parse().ok());
+            if let (Some(address), Some(metrics)) = (address, metrics) {
                 return Ok(Host {
                     running,
                     address: address.to_owned(),
+                    metrics,
                     has_tls,
                 });
             }
@@ -103,6 +115,14 @@ impl Host {
     }
 }
 
+/// How a whole line goes on after `start`.
+fn line_of<'a>(text: &'a str, start: &str) -> Option<&'a str> {
+    let (whole, _) = text.rsplit_once('\n')?;
+    whole.lines().find_map(|line| line.strip_prefix(start))
+}
+
+const OPERATIONS: &str =
+    "[\"sign\", \"decrypt\", \"raw_private\", \"mod_exp\", \"random\", \"list\"]";
 /// Keys of the benchmark, which protect nothing.
 const RSA_2048: &str = include_str!("../../../../../keys/rsa2048.pem");
 const END: &str = "-----END RSA PRIVATE KEY-----";

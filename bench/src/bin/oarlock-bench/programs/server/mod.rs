@@ -6,6 +6,7 @@
 //! sign.rs     signatures of RSA-2048: for a CPU second, and one at a time
 //! sides.rs    what they are compared with
 //! boards.rs   simulated boards of the paper      endure.rs   much load, too much, and a server that dies
+//! hostile.rs  hostile clients beside a victim
 //! ```
 //!
 //! Servers are processes, and so are clients, one for all clients of a server. Every answer is
@@ -14,6 +15,7 @@
 mod boards;
 mod endure;
 mod host;
+mod hostile;
 mod load;
 mod sides;
 mod sign;
@@ -24,7 +26,9 @@ use super::compared::Compared;
 use super::setup::Setup;
 pub(crate) use boards::{Board, Boards};
 use host::Home;
-pub(crate) use sides::{ALL, AT_FIRST, FULL_QUEUE, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS};
+pub(crate) use sides::{
+    ALL, AT_FIRST, FULL_QUEUE, HONEST, LIBRARY, PAPER, PEAK, PLAINTEXT, TWO_THIRDS,
+};
 
 /// What is measured of servers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +46,8 @@ pub(crate) enum Servers {
     Overload,
     /// One of three dies.
     Kill,
+    /// A hostile client of this kind, beside a victim.
+    Beside(&'static str),
 }
 
 impl Servers {
@@ -55,6 +61,7 @@ impl Servers {
             Self::Load => endure::load(setup, &home),
             Self::Overload => endure::overload(setup, &home),
             Self::Kill => endure::kill(setup, &home),
+            Self::Beside(kind) => hostile::beside(setup, &home, kind),
         }
     }
 }

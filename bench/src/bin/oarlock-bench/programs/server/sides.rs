@@ -22,6 +22,7 @@ pub(crate) const LIBRARY: &str = "the library";
 pub(crate) const PLAINTEXT: &str = "plaintext";
 pub(crate) const PAPER: &str = "the paper";
 pub(crate) const ALL: &str = "all";
+pub(crate) const HONEST: &str = "an honest client";
 pub(crate) const AT_FIRST: &str = "at first";
 pub(crate) const PEAK: &str = "the peak";
 pub(crate) const FULL_QUEUE: &str = "a full queue";
