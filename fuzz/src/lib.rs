@@ -15,6 +15,7 @@ pub mod ctr;
 pub mod prefetch;
 pub mod requests;
 pub mod rsa_keys;
+pub mod tenants;
 
 /// A target: bytes in, a panic where it finds a fault.
 pub type Target = fn(&[u8]);
@@ -28,4 +29,5 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("prefetch", prefetch::run),
     ("requests", requests::run),
     ("rsa_keys", rsa_keys::run),
+    ("tenants", tenants::run),
 ];

@@ -17,89 +17,19 @@ use oarlock_net::tls::Identity;
 use prost::Message as _;
 
 fuzz_target!(|input: Input| {
-    match input {
-        Input::Any(bytes) => {
-            if let Ok(request) = proto::Request::decode(&bytes[..]) {
-                check(request);
-            }
-            if let Ok(batch) = proto::RequestBatch::decode(&bytes[..]) {
-                batch.requests.into_iter().take(8).for_each(check);
-            }
-        }
-        Input::Power {
-            base,
-            is_negative,
-            exponent,
-            modulus,
-            order,
-        } => {
-            let power = proto::ModExp {
-                base,
-                base_is_negative: is_negative,
-                exponent,
-                modulus,
-                byte_order: order.into(),
-                crt: None,
-            };
-            check_power(&power);
-            check(of(request::Operation::ModExp(power)));
-        }
-        Input::Crt {
-            numbers,
-            base,
-            order,
-        } => {
-            let [p, q, dp, dq, qinv, public_exponent, modulus, exponent] = numbers;
-            let power = proto::ModExp {
-                base,
-                exponent,
-                modulus,
-                byte_order: order.into(),
-                crt: Some(proto::Crt {
-                    p,
-                    q,
-                    dp,
-                    dq,
-                    qinv,
-                    public_exponent,
-                }),
-                ..Default::default()
-            };
-            check(of(request::Operation::ModExp(power)));
-        }
-        Input::Sign {
-            is_known,
-            scheme,
-            digest,
-        } => check(of(request::Operation::Sign(proto::Sign {
-            key_id: id(is_known),
-            scheme: scheme.into(),
-            digest,
-        }))),
-        Input::Decrypt {
-            is_known,
-            scheme,
-            ciphertext,
-            label,
-        } => {
-            check(of(request::Operation::Decrypt(proto::Decrypt {
-                key_id: id(is_known),
-                scheme: scheme.into(),
-                ciphertext,
-                label,
-            })));
-        }
-        Input::Raw { is_known, number } => {
-            check(of(request::Operation::RawPrivate(proto::RawPrivate {
-                key_id: id(is_known),
-                number,
-            })));
-        }
+    if let Input::Power { .. } = &input {
+        let power = input.clone().requests().pop().and_then(|it| it.operation);
+        let Some(request::Operation::ModExp(power)) = power else {
+            unreachable!("a power is asked for")
+        };
+        check_power(&power);
     }
+    input.requests().into_iter().for_each(check);
 });
 
-#[derive(Arbitrary, Debug)]
-enum Input {
+/// What a client sends.
+#[derive(Arbitrary, Clone, Debug)]
+pub(crate) enum Input {
     Any(Vec<u8>),
     Power {
         base: Vec<u8>,
@@ -128,6 +58,81 @@ enum Input {
         is_known: bool,
         number: Vec<u8>,
     },
+}
+
+impl Input {
+    /// The requests that it holds.
+    pub(crate) fn requests(self) -> Vec<proto::Request> {
+        let operation = match self {
+            Self::Any(bytes) => {
+                let one = proto::Request::decode(&bytes[..]).into_iter();
+                let batch = proto::RequestBatch::decode(&bytes[..]);
+                let some = batch.into_iter().flat_map(|batch| batch.requests);
+                return one.chain(some.take(8)).collect();
+            }
+            Self::Power {
+                base,
+                is_negative,
+                exponent,
+                modulus,
+                order,
+            } => request::Operation::ModExp(proto::ModExp {
+                base,
+                base_is_negative: is_negative,
+                exponent,
+                modulus,
+                byte_order: order.into(),
+                crt: None,
+            }),
+            Self::Crt {
+                numbers,
+                base,
+                order,
+            } => {
+                let [p, q, dp, dq, qinv, public_exponent, modulus, exponent] = numbers;
+                request::Operation::ModExp(proto::ModExp {
+                    base,
+                    exponent,
+                    modulus,
+                    byte_order: order.into(),
+                    crt: Some(proto::Crt {
+                        p,
+                        q,
+                        dp,
+                        dq,
+                        qinv,
+                        public_exponent,
+                    }),
+                    ..Default::default()
+                })
+            }
+            Self::Sign {
+                is_known,
+                scheme,
+                digest,
+            } => request::Operation::Sign(proto::Sign {
+                key_id: id(is_known),
+                scheme: scheme.into(),
+                digest,
+            }),
+            Self::Decrypt {
+                is_known,
+                scheme,
+                ciphertext,
+                label,
+            } => request::Operation::Decrypt(proto::Decrypt {
+                key_id: id(is_known),
+                scheme: scheme.into(),
+                ciphertext,
+                label,
+            }),
+            Self::Raw { is_known, number } => request::Operation::RawPrivate(proto::RawPrivate {
+                key_id: id(is_known),
+                number,
+            }),
+        };
+        vec![of(operation)]
+    }
 }
 
 fn of(operation: request::Operation) -> proto::Request {
@@ -210,10 +215,11 @@ fn check_power(power: &proto::ModExp) {
     });
 }
 
-static DEVICE: LazyLock<SoftwareDevice> = LazyLock::new(|| SoftwareDevice::new(Cpu::detect()));
+pub(crate) static DEVICE: LazyLock<SoftwareDevice> =
+    LazyLock::new(|| SoftwareDevice::new(Cpu::detect()));
 
 /// The rights of a client that may do everything, and the keys of the server.
-static SERVER: LazyLock<(Rights, std::sync::Arc<Keys>)> = LazyLock::new(|| {
+pub(crate) static SERVER: LazyLock<(Rights, std::sync::Arc<Keys>)> = LazyLock::new(|| {
     let text = "listen = [\"127.0.0.1:0\"]\nplaintext = true\n[[key]]\nfile = \"rsa1024.pem\"\n\
          [[client]]\nidentity = \"*\"\nkeys = [\"*\"]\n\
          operations = [\"sign\", \"decrypt\", \"raw_private\", \"mod_exp\", \"random\", \"list\"]\n";

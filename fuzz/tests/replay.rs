@@ -44,8 +44,13 @@ fn rsa_keys() {
 }
 
 #[test]
+fn tenants() {
+    replay("tenants");
+}
+
+#[test]
 fn every_target_is_replayed() {
-    assert_eq!(TARGETS.len(), 7, "add a test above for each target");
+    assert_eq!(TARGETS.len(), 8, "add a test above for each target");
 }
 
 fn replay(name: &str) {

@@ -1,15 +1,17 @@
 //! Clients of servers: closed loops, or a fixed number of requests a second.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use oarlock_hostile::watch::page;
 use oarlock_net::client::{CallOptions, Client, ClientError, Settings};
 use oarlock_net::tls::TlsFiles;
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval, sleep_until, timeout};
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::{MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
 use crate::asks::{self, Ask, Kind};
 use crate::tally::{Report, Tally};
@@ -63,6 +65,10 @@ pub(crate) struct Args {
     #[arg(long)]
     pid: Vec<u32>,
 
+    /// The metrics page of a server whose /healthz is asked for every half second
+    #[arg(long)]
+    health: Option<SocketAddr>,
+
     /// The process to kill
     #[arg(long, requires = "kill_after")]
     kill: Option<i32>,
@@ -92,6 +98,7 @@ async fn ask(args: &Args, asks: Arc<[Ask]>) -> Result<Report, String> {
         ends: begins + length,
     };
     let watching = tokio::spawn(watch(args.pid.clone(), begins, length));
+    let health = args.health.map(|at| tokio::spawn(health(at, run.ends)));
     if let (Some(pid), Some(after)) = (args.kill, args.kill_after) {
         let pid = Pid::from_raw(pid).ok_or("0 is no process")?;
         let at = begins + Duration::from_secs_f64(after);
@@ -106,9 +113,13 @@ async fn ask(args: &Args, asks: Arc<[Ask]>) -> Result<Report, String> {
         Some(rate) => run.at_rate(&clients, rate).await,
     }
     let (cpu_seconds, seen) = watching.await.map_err(|error| error.to_string())??;
+    let healthy = match health {
+        None => None,
+        Some(health) => Some(health.await.map_err(|error| error.to_string())?),
+    };
     let mut tally = run.locked();
     let tally = std::mem::replace(&mut *tally, Tally::of(begins, length));
-    Ok(tally.report(cpu_seconds, &seen))
+    Ok(tally.report(cpu_seconds, &seen, healthy))
 }
 
 async fn connect(args: &Args) -> Result<Vec<Client>, String> {
@@ -146,6 +157,18 @@ async fn connect(args: &Args) -> Result<Vec<Client>, String> {
         clients.extend(fresh);
     }
     Ok(clients)
+}
+
+/// The part of answers to `/healthz` that are of status 200.
+async fn health(metrics: SocketAddr, ends: Instant) -> f64 {
+    let (mut asked, mut well) = (0, 0);
+    while Instant::now() < ends {
+        let page = spawn_blocking(move || page(metrics, "/healthz", PAGE_LIMIT)).await;
+        asked += 1;
+        well += u32::from(matches!(page, Ok(Ok((200, _)))));
+        sleep(HEALTH_EVERY).await;
+    }
+    f64::from(well) / f64::from(asked.max(1))
 }
 
 /// CPU seconds of the window, and the memory and descriptors held in each second of it.
@@ -245,6 +268,8 @@ impl Run {
     }
 }
 
+const HEALTH_EVERY: Duration = Duration::from_millis(500);
+const PAGE_LIMIT: Duration = Duration::from_secs(9);
 const CONNECTING_MAX: usize = 32;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 const TICK: Duration = Duration::from_millis(1);

@@ -75,6 +75,25 @@ pub(crate) fn run(args: &Args) -> Result<Done, String> {
 }
 
 async fn hostile(args: &Args, ends: Instant) -> Result<Done, String> {
+    during(args, ends, async |target, course| {
+        args.kind.run(target, course).await
+    })
+    .await
+}
+
+/// Each is a call of its own: our client has one stream for all.
+async fn calls(args: &Args, ends: Instant) -> Result<Done, String> {
+    during(args, ends, async |target, course| {
+        oarlock_hostile::calls(target, course).await
+    })
+    .await
+}
+
+async fn during(
+    args: &Args,
+    ends: Instant,
+    act: impl AsyncFnOnce(&Arc<Target>, &Arc<Course>),
+) -> Result<Done, String> {
     let target = Target::new(
         args.server,
         args.metrics,
@@ -83,7 +102,7 @@ async fn hostile(args: &Args, ends: Instant) -> Result<Done, String> {
         &args.key,
     )?;
     let (target, course) = (Arc::new(target), Arc::new(Course::new(u64::MAX)));
-    tokio::join!(args.kind.run(&target, &course), async {
+    tokio::join!(act(&target, &course), async {
         sleep_until(ends.into()).await;
         course.end();
     });
@@ -102,11 +121,20 @@ async fn honest(args: &Args, ends: Instant) -> Result<Done, String> {
         scheme: proto::SignatureScheme::RsaPkcs1Sha256.into(),
         digest: vec![7; 32],
     });
-    let random = Operation::Random(proto::Random { bytes: 32 });
+    let power = Operation::ModExp(proto::ModExp {
+        base: vec![3; 512],
+        exponent: vec![0xff; 512],
+        modulus: vec![0xff; 512],
+        byte_order: proto::ByteOrder::BigEndian.into(),
+        ..Default::default()
+    });
+    let [random, bytes] = [32, 65_536].map(|bytes| Operation::Random(proto::Random { bytes }));
     let (operation, loops, pause) = match args.kind.neighbour {
         Neighbour::Quiet => (sign, 1, NOW_AND_THEN),
         Neighbour::Signatures => (sign, UNDER_WAY, Duration::ZERO),
-        Neighbour::Calls => (random, UNDER_WAY, Duration::ZERO),
+        Neighbour::Powers => (power, UNDER_WAY, Duration::ZERO),
+        Neighbour::Bytes => (bytes, UNDER_WAY, Duration::ZERO),
+        Neighbour::Calls => return calls(args, ends).await,
         Neighbour::Newcomers => return newcomers(&settings, &random, ends).await,
     };
     let client = connected(&settings).await?;

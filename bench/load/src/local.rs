@@ -65,5 +65,5 @@ pub(crate) fn run(args: &Args) -> Result<Report, String> {
         }
     }
     let cpu = watch::cpu_seconds(pid)? - cpu_before.unwrap_or_default();
-    Ok(tally.report(cpu, &[]))
+    Ok(tally.report(cpu, &[], None))
 }

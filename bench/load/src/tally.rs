@@ -32,6 +32,8 @@ pub(crate) struct Report {
     /// For each second of the window, the servers' resident bytes and descriptors.
     resident_bytes: Vec<u64>,
     descriptors: Vec<u64>,
+    /// The part of answers to `/healthz` that were of status 200, if they were asked for.
+    healthy: Option<f64>,
 }
 
 /// Counts results.
@@ -94,7 +96,12 @@ impl Tally {
     }
 
     /// Adds what was seen of the servers: CPU seconds, resident bytes and descriptors.
-    pub(crate) fn report(mut self, cpu_seconds: f64, seen: &[(u64, u64)]) -> Report {
+    pub(crate) fn report(
+        mut self,
+        cpu_seconds: f64,
+        seen: &[(u64, u64)],
+        healthy: Option<f64>,
+    ) -> Report {
         self.latencies.sort_unstable();
         let at = |part: f64| match self.latencies.len().checked_sub(1) {
             None => 0.0,
@@ -118,6 +125,7 @@ impl Tally {
             by_tenth: self.by_tenth,
             resident_bytes: seen.iter().map(|seen| seen.0).collect(),
             descriptors: seen.iter().map(|seen| seen.1).collect(),
+            healthy,
         }
     }
 }
@@ -135,7 +143,7 @@ mod tests {
         for (asked, ended) in [(90, 99), (90, 100), (196, 199), (420, 449), (440, 450)] {
             tally.count(at(asked), at(ended), Ok(true));
         }
-        let report = tally.report(0.0, &[]);
+        let report = tally.report(0.0, &[], None);
         assert_eq!((report.asked, report.answered), (5, 3));
         assert_eq!(report.by_tenth, [2, 0, 0, 1]);
         assert_eq!(report.seconds, 0.35);
@@ -156,7 +164,7 @@ mod tests {
         tally.note(now, Ok(false));
         tally.note(now, failure(Code::ResourceExhausted));
         tally.note(now, failure(Code::Internal));
-        let report = tally.report(0.5, &[(7, 3)]);
+        let report = tally.report(0.5, &[(7, 3)], Some(1.0));
         assert_eq!((report.asked, report.answered), (3, 0));
         assert_eq!((report.wrong, report.refused, report.failed), (1, 1, 1));
         assert_eq!(report.first_failure.as_deref(), Some("Internal: so"));

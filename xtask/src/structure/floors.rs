@@ -130,7 +130,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
     ),
     (
         "oarlock-load",
-        &[&["ask", "local"], &["asks", "tally", "watch"]],
+        &[&["ask", "attack", "local"], &["asks", "tally", "watch"]],
     ),
     (
         "oarlock-vectors",

@@ -2,9 +2,7 @@
 //! replies that it has not read. An entry goes when its client has nothing left here.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
@@ -50,9 +48,6 @@ pub(super) struct Account {
     pub(super) client: ClientId,
     bounds: ReplyBounds,
     replies: Allowance,
-    opened: Instant,
-    /// Until when the client owes time for what was answered at once, in nanoseconds since `opened`.
-    owes_until: AtomicU64,
 }
 
 impl Accounts {
@@ -74,20 +69,15 @@ impl Accounts {
             client: open(),
             bounds: self.bounds,
             replies: Allowance::new(self.bounds.client, &self.server),
-            opened: Instant::now(),
-            owes_until: AtomicU64::new(0),
         });
         accounts.insert(identity.clone(), Arc::clone(&account));
         account
     }
 
-    /// Closes the accounts of clients that have no stream, no request and no unread reply here, and
-    /// owe nothing. Call it every now and then.
+    /// Closes the accounts of clients that have no stream, no request and no unread reply here. Call it every now and then.
     pub(super) fn sweep(&self, dispatcher: &Dispatcher) {
         self.lock().retain(|_, account| {
-            let is_in_use = Arc::strong_count(account) > 1
-                || !account.replies.is_whole()
-                || account.debt().is_some();
+            let is_in_use = Arc::strong_count(account) > 1 || !account.replies.is_whole();
             is_in_use || !dispatcher.remove_client(account.client)
         });
     }
@@ -133,32 +123,7 @@ impl Account {
             replies,
         })
     }
-
-    /// Charges the client for work that no device did. Returns how long it is not to be read from, if
-    /// it owes more than a moment.
-    pub(super) fn charge(&self, cost: Duration) -> Option<Duration> {
-        let now = nanoseconds(self.opened.elapsed());
-        let until = self.owes_until.load(Ordering::Relaxed).max(now);
-        let until = until.saturating_add(nanoseconds(cost));
-        // Charges of streams that run at the same time may be lost; those of a flood are many.
-        self.owes_until.store(until, Ordering::Relaxed);
-        let debt = Duration::from_nanos(until - now);
-        (debt > DEBT_MAX).then_some(debt)
-    }
-
-    fn debt(&self) -> Option<Duration> {
-        let now = nanoseconds(self.opened.elapsed());
-        let debt = self.owes_until.load(Ordering::Relaxed).checked_sub(now)?;
-        (debt > 0).then(|| Duration::from_nanos(debt))
-    }
 }
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// A client may owe this much before it is not read from.
-const DEBT_MAX: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
 mod tests {
@@ -212,15 +177,5 @@ mod tests {
         assert!(one.try_reserve(None, 1).is_none());
         drop(whole);
         assert!(one.try_reserve(None, 1).is_some());
-    }
-
-    #[test]
-    fn who_owes_is_not_read_from() {
-        let accounts = Accounts::new(BOUNDS);
-        let one = account(&accounts, "one");
-        assert_eq!(one.charge(DEBT_MAX / 2), None);
-        let hour = Duration::from_secs(3600);
-        assert!(one.charge(hour).unwrap() > hour / 2);
-        assert!(one.debt().is_some());
     }
 }

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use hyper::body::{Frame, SizeHint};
 use tonic::Status;
@@ -54,11 +55,12 @@ where
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         let info = request.extensions().get::<ConnectionInfo>();
-        let allowance = info.map(|info| Arc::clone(&info.allowance));
-        let Some(allowance) = allowance else {
+        let info = info.map(|info| (Arc::clone(&info.allowance), Arc::clone(&info.debt)));
+        let Some((allowance, debt)) = info else {
             let status = Status::internal("a connection without a peer");
             return Box::pin(async move { Ok(status.into_http()) });
         };
+        debt.charge(CALL_COST);
         let Some(stream) = allowance.try_take(STREAM_BYTES) else {
             let status = Status::resource_exhausted(
                 "too many calls of this client are open: let some end, then try again",
@@ -205,6 +207,8 @@ impl hyper::body::Body for Outbound {
     }
 }
 
+/// What a call takes of a thread, with its headers: about as much.
+const CALL_COST: Duration = Duration::from_micros(60);
 /// What a stream takes, with its headers and its task.
 pub(super) const STREAM_BYTES: usize = 8 << 10;
 

@@ -43,7 +43,7 @@ use self::config::{Config, Limits};
 use self::devices::Devices;
 use self::dispatch::{Bounds, DeviceWorkers, Dispatcher};
 use self::keys::{KeyStore, KeyWatch};
-use self::listener::{Listener, Standing};
+use self::listener::{Counts, Listener, Standing};
 use self::observe::Observer;
 use self::page::Pages;
 use self::service::{Policy, Service, Shared};
@@ -197,6 +197,7 @@ impl Server {
             tokio::spawn(spin_between_requests(Arc::clone(&shared))),
             tokio::spawn(tell_health(Arc::clone(&shared), health, closing)),
             tokio::spawn(end_expired(Arc::clone(&standing))),
+            tokio::spawn(count_busy(Arc::clone(&counts))),
         ];
         let pages = match config.metrics {
             None => None,
@@ -389,6 +390,16 @@ async fn spin_between_requests(shared: Arc<Shared>) {
     shared.dispatcher.spin_between_requests().await
 }
 
+/// Keeps the number of clients that share the threads.
+async fn count_busy(counts: Arc<Counts>) {
+    let mut ticks = interval(COUNT_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        counts.look();
+    }
+}
+
 /// Ends connections when their certificates expire.
 async fn end_expired(standing: Arc<Standing>) {
     let mut ticks = interval(LOOK_AT_TIME_EVERY);
@@ -501,6 +512,7 @@ impl Config {
 /// How exactly deadlines are kept.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const HEALTH_EVERY: Duration = Duration::from_secs(1);
+const COUNT_EVERY: Duration = Duration::from_millis(50);
 const LOOK_AT_TIME_EVERY: Duration = Duration::from_secs(1);
 /// A device that has held a batch this long counts as hanging.
 const HANG: Duration = Duration::from_secs(3);

@@ -25,7 +25,7 @@ use super::calls::Kept;
 use super::config::ID_BYTES_MAX;
 use super::dispatch::{Answered, Dispatcher, Refusal, Submission};
 use super::keys::Keys;
-use super::listener::{Activity, Backoff, ConnectionInfo};
+use super::listener::{Activity, Backoff, ConnectionInfo, Debt};
 use super::observe::{Note, Observer};
 use super::operation::{self, Prepared};
 use super::outbox::{Outbox, Outgoing, Queued, REPLY_BYTES, Reserved, Waiting, outbox};
@@ -139,7 +139,9 @@ impl Cryptoserver for Service {
             Ok(Zeroizing::default())
         };
         let refused = outcome.as_ref().err().cloned();
-        self.0.charge(&caller, AT_ONCE_COST);
+        caller
+            .debt
+            .charge(AT_ONCE_COST * (1 + keys.iter().count() as u32));
         let note = caller.note(operation::name(Operation::List), "", false);
         self.0.observer.note(
             &note,
@@ -180,6 +182,7 @@ struct Caller {
     backoff: Arc<Backoff>,
     account: Arc<Account>,
     activity: Arc<Activity>,
+    debt: Arc<Debt>,
     rights: Rights,
     policy: Arc<Policy>,
 }
@@ -252,6 +255,7 @@ impl Shared {
             backoff: Arc::clone(&info.backoff),
             account,
             activity: Arc::clone(&info.activity),
+            debt: Arc::clone(&info.debt),
             rights,
             policy,
         })
@@ -305,6 +309,7 @@ impl Shared {
                 }
             };
             caller.activity.touch();
+            caller.debt.touch();
             if !self.renew(&mut caller) {
                 let _ = end.send(stranger(&caller.identity).status());
                 break;
@@ -316,14 +321,23 @@ impl Shared {
             });
             let mut submissions = Vec::with_capacity(batch.requests.len());
             let mut outgoing = Outgoing::default();
-            for (number, mut asked) in batch.requests.into_iter().enumerate() {
-                if number % YIELD_EVERY == YIELD_EVERY - 1 {
+            let mut number = 0;
+            for mut asked in batch.requests {
+                let bytes = operation::reply_bytes(&asked);
+                let rest = caller.debt.rests_until();
+                number += 1;
+                if number % YIELD_EVERY == 0 || rest.is_some() {
                     // Other clients have their turn.
                     self.admit(&caller, submissions.drain(..));
                     outgoing.release();
-                    tokio::task::yield_now().await;
+                    match rest {
+                        None => tokio::task::yield_now().await,
+                        Some(until) => tokio::select! {
+                            () = sleep_until(until) => {}
+                            () = outbox.closed() => return,
+                        },
+                    }
                 }
-                let bytes = operation::reply_bytes(&asked);
                 let place = Arc::clone(&places).try_acquire_owned().ok();
                 let (place, reserved) = match place {
                     Some(place) => (Some(place), caller.account.try_reserve(Some(&space), bytes)),
@@ -365,13 +379,6 @@ impl Shared {
                 submissions.extend(submission);
             }
             self.admit(&caller, submissions);
-        }
-    }
-
-    /// Charges a client for an answer that no device gave. One that owes too much is not read from.
-    fn charge(&self, caller: &Caller, cost: Duration) {
-        if let Some(pause) = caller.account.charge(cost) {
-            caller.backoff.rest(pause.min(PAUSE_MAX));
         }
     }
 
@@ -431,12 +438,14 @@ impl Shared {
         match prepared {
             Err(refusal) => {
                 if no_room.is_none() {
-                    self.charge(caller, AT_ONCE_COST);
+                    caller.debt.charge(AT_ONCE_COST);
                 }
                 finish(at_once(Err(refusal)), false, outgoing);
             }
             Ok(Prepared::Random(bytes)) => {
-                self.charge(caller, RANDOM_COST * bytes as u32);
+                caller
+                    .debt
+                    .charge(AT_ONCE_COST + RANDOM_COST * bytes as u32);
                 let mut random = Zeroizing::new(vec![0; bytes]);
                 let outcome = match self.random.fill(&mut random) {
                     Ok(()) => Ok(random),
@@ -554,9 +563,7 @@ impl Stream for Replies {
 const REPLY_BYTES_MAX: usize = 64 << 10;
 /// Requests of one message that are looked at before other clients have their turn.
 const YIELD_EVERY: usize = 64;
-/// What a client is charged for an answer that takes no device: several times what it takes.
-const AT_ONCE_COST: Duration = Duration::from_micros(50);
+/// What a client is charged for an answer that takes no device: somewhat more than it takes.
+const AT_ONCE_COST: Duration = Duration::from_micros(20);
 /// The same for a random byte.
 const RANDOM_COST: Duration = Duration::from_nanos(4);
-/// A client that owes is not read from for at most this long at a time.
-const PAUSE_MAX: Duration = Duration::from_secs(1);

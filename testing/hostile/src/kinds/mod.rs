@@ -47,8 +47,12 @@ pub enum Neighbour {
     Quiet,
     /// It asks for as many signatures as the server makes.
     Signatures,
-    /// It makes as many short calls as the server answers.
+    /// It asks for as many powers of 4096 bits as the server makes.
+    Powers,
+    /// It makes as many short calls as the server answers: [`calls`](crate::calls).
     Calls,
+    /// It asks for as many random bytes as the server sends.
+    Bytes,
     /// It connects, makes a call and leaves, again and again.
     Newcomers,
 }
@@ -84,6 +88,15 @@ impl Kind {
     }
 }
 
+/// An honest client of short calls, up to 64 of them under way. It reads every answer.
+pub async fn calls(target: &Arc<Target>, course: &Arc<Course>) {
+    tokio::select! {
+        // An error is the end of its connection.
+        _ = requests::honest_calls(target, course) => {}
+        () = course.ended() => {}
+    }
+}
+
 /// All kinds.
 pub fn kinds() -> &'static [Kind] {
     KINDS
@@ -116,14 +129,14 @@ const KINDS: &[Kind] = table! {
     "long-key-ids": "a signature with a key id of 900 KB", 48 actions, 1 connections, like Calls => requests::long_key_ids;
     "odd-names": "key ids with control characters, quotes and invalid UTF-8", 500 actions, 1 connections, like Calls => requests::odd_names;
     "nothing": "empty messages, batches, requests, names and numbers", 500 actions, 1 connections, like Calls => requests::nothing;
-    "odd-deadlines": "deadlines of zero, of years, and no deadlines at all, in both places for them", 500 actions, 1 connections, like Calls => requests::odd_deadlines;
-    "at-the-limit": "messages as long as allowed, a byte longer, and of 4 GiB by their own account", 40 actions, 2 connections, like Calls => requests::at_the_limit;
-    "unfinished-messages": "long messages on every stream, each without its last byte", 256 actions, 4 connections, like Quiet => requests::unfinished_messages;
+    "odd-deadlines": "deadlines of zero, of years, and no deadlines at all, in both places for them", 500 actions, 1 connections, like Signatures => requests::odd_deadlines;
+    "at-the-limit": "messages as long as allowed, a byte longer, and of 4 GiB by their own account", 40 actions, 2 connections, like Bytes => requests::at_the_limit;
+    "unfinished-messages": "long messages on every stream, each without its last byte", 256 actions, 4 connections, like Bytes => requests::unfinished_messages;
     "flood-sign": "signatures, as fast as the server takes requests", 1500 actions, 2 connections, like Signatures => requests::flood_sign;
     "flood-decrypt": "decryptions, as fast as the server takes requests", 1500 actions, 2 connections, like Signatures => requests::flood_decrypt;
     "flood-raw-private": "raw private operations, as fast as the server takes requests", 1500 actions, 2 connections, like Signatures => requests::flood_raw_private;
-    "flood-mod-exp": "powers of 4096 bits, as fast as the server takes requests", 600 actions, 2 connections, like Signatures => requests::flood_mod_exp;
-    "flood-random": "64 KiB of random bytes, as fast as the server takes requests", 1500 actions, 2 connections, like Calls => requests::flood_random;
+    "flood-mod-exp": "powers of 4096 bits, as fast as the server takes requests", 600 actions, 2 connections, like Powers => requests::flood_mod_exp;
+    "flood-random": "64 KiB of random bytes, as fast as the server takes requests", 1500 actions, 2 connections, like Bytes => requests::flood_random;
     "flood-list": "lists of keys, a hundred under way", 1500 actions, 2 connections, like Calls => requests::flood_list;
     "flood-calls": "short calls, a hundred under way", 1500 actions, 2 connections, like Calls => requests::flood_calls;
     "flood-health": "health checks, and as many watches as there are streams", 1500 actions, 2 connections, like Calls => requests::flood_health;

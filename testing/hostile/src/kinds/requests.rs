@@ -206,6 +206,18 @@ pub(super) async fn flood_calls(target: Arc<Target>, course: Arc<Course>) -> End
     calls(&target, &course, grpc::CALL, &grpc::framed(&random)).await
 }
 
+/// Short calls, at most 64 under way.
+pub(super) async fn honest_calls(target: &Target, course: &Arc<Course>) -> Ended {
+    let mut peer = honest(target, course).await?;
+    let headers = grpc_headers(grpc::CALL);
+    let random = grpc::framed(&grpc::request(1, 0, &grpc::random(32)));
+    while course.goes_on() {
+        peer.call(&headers, &random, 64).await?;
+        course.did(1);
+    }
+    peer.all_ended().await
+}
+
 pub(super) async fn flood_health(target: Arc<Target>, course: Arc<Course>) -> Ended {
     let mut peer = honest(&target, &course).await?;
     let service = grpc::text(b"oarlock.v1.Cryptoserver");

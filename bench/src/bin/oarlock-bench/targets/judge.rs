@@ -122,8 +122,8 @@ fn program(wanted: &ProgramQuantity, compared: &[Compared]) -> Result<Judged, St
         | Quantity::ServerMib
         | Quantity::Descriptors
         | Quantity::VictimP99
-        | Quantity::Series
-        | Quantity::Clients => theirs / ours,
+        | Quantity::Series => theirs / ours,
+        Quantity::Clients => (theirs + 1.0) / (ours + 1.0),
         Quantity::GrownMib | Quantity::LeftMib => theirs / ours.max(0.01),
         Quantity::AsTheBoard => (ours / theirs).min(theirs / ours),
         Quantity::MicrosecondsP50 => ADDED_US_P50_MAX / (ours - theirs).max(1.0),

@@ -49,6 +49,8 @@ struct Client {
     /// In nanoseconds.
     time: u64,
     weight: u32,
+    /// Above zero, its numbers are computed with alone: they have failed of late.
+    suspicion: u8,
     /// By priority, then by shape.
     waiting: [Vec<(ShapeId, VecDeque<Arc<Task>>)>; 2],
     count: usize,
@@ -60,6 +62,7 @@ impl Queue {
         let client = Client {
             time: 0,
             weight: weight.max(1),
+            suspicion: 0,
             waiting: [Vec::new(), Vec::new()],
             count: 0,
         };
@@ -131,25 +134,31 @@ impl Queue {
     }
 
     /// Takes the next task that `may` accepts, leaving `skip` tasks of each shape to other devices,
-    /// and up to `size` tasks of the same shape in all. Each costs its client `cost`.
+    /// and up to `size` tasks of the same shape in all. Each costs its client `cost`. With shapes that are
+    /// `of_numbers`, clients under suspicion share no batch.
     pub(super) fn take(
         &mut self,
         may: impl Fn(&Task) -> bool,
         skip: impl Fn(ShapeId) -> usize,
         size: impl FnOnce(ShapeId, usize) -> usize,
         cost: impl Fn(ShapeId) -> Duration,
+        of_numbers: impl Fn(ShapeId) -> bool,
     ) -> Vec<Arc<Task>> {
         let Some((client, first)) = self.find(&may, &skip, None) else {
             return Vec::new();
         };
         let shape = first.shape;
-        let size = size(shape, self.len_of(shape)).max(1);
+        let of_numbers = of_numbers(shape);
+        let size = match of_numbers && self.clients[client].suspicion > 0 {
+            true => 1,
+            false => size(shape, self.len_of(shape)).max(1),
+        };
         let cost = cost(shape);
         let mut batch = Vec::with_capacity(size);
         self.charge(client, cost);
         batch.push(first);
         while batch.len() < size
-            && let Some((client, next)) = self.find(&may, &skip, Some(shape))
+            && let Some((client, next)) = self.find(&may, &skip, Some((shape, of_numbers)))
         {
             self.charge(client, cost);
             batch.push(next);
@@ -194,11 +203,14 @@ impl Queue {
         &mut self,
         may: &impl Fn(&Task) -> bool,
         skip: &impl Fn(ShapeId) -> usize,
-        only: Option<ShapeId>,
+        only: Option<(ShapeId, bool)>,
     ) -> Option<(ClientId, Arc<Task>)> {
         let mut left: HashMap<ShapeId, usize> = HashMap::new();
         let mut found = None;
         'search: for (_, id) in &self.order {
+            if only.is_some_and(|(_, of_numbers)| of_numbers) && self.clients[*id].suspicion > 0 {
+                continue;
+            }
             for (priority, queues) in self.clients[*id].waiting.iter().enumerate() {
                 // The oldest of all shapes, then the second oldest, and so on.
                 let mut heads: Vec<usize> = vec![0; queues.len()];
@@ -207,7 +219,7 @@ impl Queue {
                         .iter()
                         .zip(&heads)
                         .enumerate()
-                        .filter(|(_, ((shape, _), _))| only.is_none_or(|only| only == *shape))
+                        .filter(|(_, ((shape, _), _))| only.is_none_or(|(only, _)| only == *shape))
                         .filter_map(|(at, ((_, queue), head))| Some((queue.get(*head)?.number, at)))
                         .min();
                     let Some((_, at)) = oldest else { break };
@@ -233,13 +245,27 @@ impl Queue {
         Some((id, task))
     }
 
+    /// Notes whether a client's own numbers could be computed with.
+    pub(super) fn judge(&mut self, client: ClientId, were_right: bool) {
+        let suspicion = &mut self.clients[client].suspicion;
+        *suspicion = match were_right {
+            true => suspicion.saturating_sub(1),
+            false => suspicion.saturating_add(SUSPICION).min(SUSPICION_MAX),
+        };
+    }
+
     fn charge(&mut self, id: ClientId, cost: Duration) {
+        self.now = self.now.max(self.clients[id].time);
+        self.charge_more(id, cost);
+    }
+
+    /// Has a client pay for what its requests took beyond the cost of their shapes.
+    pub(super) fn charge_more(&mut self, id: ClientId, cost: Duration) {
         let client = &mut self.clients[id];
         let is_waiting = client.count > 0;
         if is_waiting {
             self.order.remove(&(client.time, id));
         }
-        self.now = self.now.max(client.time);
         let cost = u64::try_from(cost.as_nanos()).unwrap_or(u64::MAX);
         client.time = client.time.saturating_add(cost / u64::from(client.weight));
         if is_waiting {
@@ -259,6 +285,10 @@ impl Queue {
         }
     }
 }
+
+/// For numbers that failed, so many of the client's next ones are computed with alone.
+const SUSPICION: u8 = 8;
+const SUSPICION_MAX: u8 = 64;
 
 /// How many requests at the front a device leaves to a faster one that has `in_work` already: as
 /// many as that one will have completed by the time this device had completed one.

@@ -105,6 +105,11 @@ impl Task {
         }
     }
 
+    /// Whether its numbers have not been looked at.
+    pub(super) fn is_to_be_checked(&self) -> bool {
+        self.request.get().is_none()
+    }
+
     /// The request, which is made now if it comes as numbers.
     pub(super) fn request(&self) -> Result<&PublicKeyRequest, Refusal> {
         let numbers = self

@@ -126,24 +126,45 @@ impl Inner {
         let began = Instant::now();
         let mut tasks = Vec::with_capacity(batch.len());
         let mut requests = Vec::with_capacity(batch.len());
+        let mut refused = Vec::new();
+        let mut checked = Vec::new();
         for task in batch {
-            match task.request() {
+            let began = Instant::now();
+            let is_check = task.is_to_be_checked();
+            let request = task.request();
+            if is_check {
+                checked.push((task.client, began.elapsed(), request.is_ok()));
+            }
+            match request {
                 Ok(request) => {
                     tasks.push(task);
                     requests.push(request);
                 }
-                Err(refusal) => self.answer(
-                    task,
-                    Answered {
-                        outcome: Err(refusal),
-                        waited: began.saturating_duration_since(task.arrived),
-                        served: began.elapsed(),
-                        device: None,
-                    },
-                    outgoing,
-                ),
+                Err(refusal) => refused.push((task, refusal)),
             }
         }
+        if !checked.is_empty() {
+            let mut state = self.lock();
+            for (client, time, were_right) in checked {
+                state.queue.charge_more(client, time);
+                if !were_right {
+                    state.queue.judge(client, false);
+                }
+            }
+        }
+        for (task, refusal) in refused {
+            self.answer(
+                task,
+                Answered {
+                    outcome: Err(refusal),
+                    waited: began.saturating_duration_since(task.arrived),
+                    served: began.elapsed(),
+                    device: None,
+                },
+                outgoing,
+            );
+        }
+        let given = Instant::now();
         let mut failed = Vec::new();
         let mut answer = |place: usize, result| {
             let task = tasks[place];
@@ -170,7 +191,20 @@ impl Inner {
         {
             let mut state = self.lock();
             let counts = (requests.len(), failed.len());
+            let more = state.more_than_usual(device, &tasks, given.elapsed());
             state.leave(device, worker, counts, &self.drivers);
+            // A batch has one shape.
+            let first = tasks.first().map(|task| state.origin_of(task));
+            if first == Some(Origin::Client) {
+                let each = more / u32::try_from(failed.len().max(1)).unwrap_or(u32::MAX);
+                for (place, task) in tasks.iter().enumerate() {
+                    let has_failed = failed.iter().any(|(failed, _)| *failed == place);
+                    if has_failed {
+                        state.queue.charge_more(task.client, each);
+                    }
+                    state.queue.judge(task.client, !has_failed);
+                }
+            }
             for (place, reason) in failed {
                 let task = tasks[place];
                 if state.origin_of(task) == Origin::Client {
@@ -249,11 +283,22 @@ impl State {
                     Duration::from_secs_f64(own.per_second.recip())
                 })
             },
+            |shape| shapes[shape].origin == Origin::Client,
         );
         if is_down && batch.is_empty() {
             self.devices[device].is_on_trial = false;
         }
         batch
+    }
+
+    /// What a batch of one shape has taken beyond what is expected of the device.
+    fn more_than_usual(&self, device: DeviceId, tasks: &[&Arc<Task>], took: Duration) -> Duration {
+        let shape = tasks.first().map(|task| task.shape);
+        let expected = shape.and_then(|shape| self.shapes[shape].expected[device]);
+        expected.map_or(Duration::ZERO, |expected| {
+            let all = Duration::from_secs_f64(tasks.len() as f64 / expected.per_second);
+            took.saturating_sub(expected.latency.max(all))
+        })
     }
 
     /// Adds to `to_wake` the idle workers that have work, now that requests of this shape wait.

@@ -14,6 +14,7 @@ use std::time::Duration;
 use rustls_pki_types::CertificateDer;
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -71,7 +72,8 @@ impl Listener {
         let (done, connections) = mpsc::channel(1);
         let (stopping, stopped) = watch::channel(false);
         let allowed = ALLOWED.max(2 * limits.message_bytes_max);
-        let counts = Arc::new(Counts::new(allowed, 8 * allowed));
+        let threads = Handle::current().metrics().num_workers();
+        let counts = Arc::new(Counts::new(allowed, 8 * allowed, threads));
         let standing = Arc::new(Standing::default());
         let handshakes_max = HANDSHAKES_MAX.min(limits.connections_max);
         let acceptor = Arc::new(Acceptor {

@@ -20,6 +20,7 @@ use tonic::transport::server::Connected;
 use super::super::allowance::Allowance;
 use super::activity::Activity;
 use super::counts::Place;
+use super::debt::Debt;
 use super::standing::Stay;
 use crate::tls::Identity;
 
@@ -36,12 +37,15 @@ pub struct ConnectionInfo {
     pub activity: Arc<Activity>,
     /// What its calls may make the server keep, on all connections of the identity.
     pub allowance: Arc<Allowance>,
+    /// What it owes, on all connections of the identity.
+    pub debt: Arc<Debt>,
 }
 
 impl ConnectionInfo {
     /// Notes a request that has arrived, or a reply that is handed out.
     pub fn touch(&self) {
         self.activity.touch();
+        self.debt.touch();
     }
 }
 
@@ -66,11 +70,6 @@ impl Backoff {
     /// [together](moderate).
     pub fn begin(&self, pause: Duration) {
         MODERATED_UNTIL.set(Instant::now().checked_add(pause));
-        self.rest(pause);
-    }
-
-    /// Reads nothing from the connection for this long. Others do not notice.
-    pub fn rest(&self, pause: Duration) {
         let until = self.since.elapsed().saturating_add(pause).as_micros();
         let until = u64::try_from(until).unwrap_or(u64::MAX);
         self.until.store(until, Ordering::Relaxed);
@@ -97,6 +96,9 @@ pub struct Connection {
     info: ConnectionInfo,
     idle: Idle,
     rest: Option<Pin<Box<Sleep>>>,
+    has_had_its_turn: bool,
+    /// Bytes written since others had their turn.
+    written: usize,
     /// Set once all was written: how long to wait for the client to close.
     farewell: Option<Pin<Box<Sleep>>>,
     _place: Place,
@@ -123,9 +125,9 @@ impl AsyncRead for Connection {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         ready!(self.poll_rest(cx));
-        let poll = match &mut self.io {
-            Io::Plain(io) => Pin::new(io).poll_read(cx, buffer),
-            Io::Tls(io) => Pin::new(io).poll_read(cx, buffer),
+        let poll = match self.info.debt.owed().is_zero() {
+            true => self.poll_some(cx, buffer),
+            false => self.poll_little(cx, buffer),
         };
         self.idle.watch(cx, poll)
     }
@@ -168,8 +170,11 @@ impl Connection {
                 backoff: Arc::new(Backoff::new()),
                 activity,
                 allowance: Arc::clone(&place.allowance),
+                debt: Arc::clone(&place.debt),
             },
             rest: None,
+            has_had_its_turn: false,
+            written: 0,
             farewell: None,
             _place: place,
             _stay: stay,
@@ -199,9 +204,63 @@ impl Connection {
         }
     }
 
+    fn poll_some(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let poll = match &mut self.io {
+            Io::Plain(io) => Pin::new(io).poll_read(cx, buffer),
+            Io::Tls(io) => Pin::new(io).poll_read(cx, buffer),
+        };
+        let count = (buffer.filled().len() - before) as u32;
+        self.info.debt.charge(BYTE_COST * count);
+        poll
+    }
+
+    /// Reads a few requests, and then others have their turn. A connection may send hundreds at once.
+    fn poll_little(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if std::mem::replace(&mut self.has_had_its_turn, false) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let length = buffer.remaining().min(TURN_BYTES);
+        let mut little = ReadBuf::new(buffer.initialize_unfilled_to(length));
+        ready!(self.poll_some(cx, &mut little))?;
+        let length = little.filled().len();
+        buffer.advance(length);
+        self.has_had_its_turn = true;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Ready when the connection may write more. While its client owes, others have their turn in between.
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.written < WRITTEN_MAX || self.info.debt.owed().is_zero() {
+            return Poll::Ready(());
+        }
+        self.written = 0;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn note_written(&mut self, poll: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(count)) = poll {
+            self.written += count;
+        }
+    }
+
+    fn rests_until(&self) -> Option<Instant> {
+        self.info.backoff.until().max(self.info.debt.rests_until())
+    }
+
     /// Ready when the connection may be read from.
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while let Some(until) = self.info.backoff.until() {
+        while let Some(until) = self.rests_until() {
             let rest = self
                 .rest
                 .get_or_insert_with(|| Box::pin(sleep_until(until)));
@@ -220,10 +279,12 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_turn(cx));
         let poll = match &mut self.io {
             Io::Plain(io) => Pin::new(io).poll_write(cx, bytes),
             Io::Tls(io) => Pin::new(io).poll_write(cx, bytes),
         };
+        self.note_written(&poll);
         self.idle.watch(cx, poll)
     }
 
@@ -232,10 +293,12 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_turn(cx));
         let poll = match &mut self.io {
             Io::Plain(io) => Pin::new(io).poll_write_vectored(cx, slices),
             Io::Tls(io) => Pin::new(io).poll_write_vectored(cx, slices),
         };
+        self.note_written(&poll);
         self.idle.watch(cx, poll)
     }
 
@@ -334,6 +397,12 @@ impl Idle {
 }
 
 const NOTED_WITHIN: Duration = Duration::from_secs(1);
+/// About ten calls.
+const TURN_BYTES: usize = 512;
+/// Less than a millisecond of a thread.
+const WRITTEN_MAX: usize = 128 << 10;
+/// What a byte takes of a thread, in frames and messages of some length.
+const BYTE_COST: Duration = Duration::from_nanos(5);
 /// A client that has read all closes at once.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
 const MODERATION: Duration = Duration::from_millis(2);

@@ -1,12 +1,13 @@
 //! The number of connections, in all and of each client.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::super::allowance::Allowance;
+use super::debt::{Debt, Sharing};
 use crate::tls::Identity;
 
 /// Counts of connections.
@@ -17,6 +18,7 @@ pub struct Counts {
     /// What each client may make the server keep, and all of them together.
     allowed: usize,
     allowed_all: Arc<Semaphore>,
+    sharing: Arc<Sharing>,
     pub(super) admitted: AtomicU64,
     pub(super) refused: AtomicU64,
 }
@@ -26,18 +28,33 @@ pub struct Counts {
 struct OfClient {
     open: usize,
     allowance: Arc<Allowance>,
+    debt: Arc<Debt>,
 }
 
 impl Counts {
-    pub(super) fn new(allowed: usize, allowed_all: usize) -> Self {
+    /// For a server with so many threads that move requests.
+    pub(super) fn new(allowed: usize, allowed_all: usize, threads: usize) -> Self {
         Self {
             open: AtomicU64::new(0),
             by_client: Mutex::default(),
             allowed,
             allowed_all: Arc::new(Semaphore::new(allowed_all.min(Semaphore::MAX_PERMITS))),
+            sharing: Arc::new(Sharing {
+                threads: threads.max(1),
+                busy: AtomicUsize::new(0),
+            }),
             admitted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
         }
+    }
+
+    /// Counts the clients that ask for something, and forgets those that have left and owe nothing. Call it
+    /// every now and then.
+    pub fn look(&self) {
+        let mut clients = lock(&self.by_client);
+        clients.retain(|_, client| client.open > 0 || !client.debt.owed().is_zero());
+        let busy = clients.values().filter(|client| client.debt.is_busy());
+        self.sharing.busy.store(busy.count(), Ordering::Relaxed);
     }
 
     /// Open connections whose handshake is done.
@@ -64,6 +81,7 @@ pub(super) struct Place {
     /// How many places its client had when it was taken, including this one.
     pub(super) of_client: usize,
     pub(super) allowance: Arc<Allowance>,
+    pub(super) debt: Arc<Debt>,
 }
 
 impl Place {
@@ -77,6 +95,7 @@ impl Place {
         let client = clients.entry(identity.clone()).or_insert_with(|| OfClient {
             open: 0,
             allowance: Arc::new(Allowance::new(counts.allowed, &counts.allowed_all)),
+            debt: Arc::new(Debt::new(&counts.sharing)),
         });
         client.open += 1;
         Self {
@@ -85,6 +104,7 @@ impl Place {
             identity,
             of_client: client.open,
             allowance: Arc::clone(&client.allowance),
+            debt: Arc::clone(&client.debt),
         }
     }
 }
@@ -95,7 +115,8 @@ impl Drop for Place {
         let mut clients = lock(&self.counts.by_client);
         if let Some(client) = clients.get_mut(&self.identity) {
             client.open -= 1;
-            if client.open == 0 {
+            // Who comes back finds its debt.
+            if client.open == 0 && client.debt.owed().is_zero() {
                 clients.remove(&self.identity);
             }
         }

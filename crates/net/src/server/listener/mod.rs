@@ -11,6 +11,7 @@ mod activity;
 mod connection;
 mod counts;
 mod crowd;
+mod debt;
 mod standing;
 mod turns;
 
@@ -19,4 +20,5 @@ pub use self::activity::Activity;
 pub use self::connection::{Backoff, Connection, ConnectionInfo, moderate};
 pub use self::counts::Counts;
 pub(super) use self::crowd::{Crowd, Member};
+pub use self::debt::Debt;
 pub use self::standing::Standing;

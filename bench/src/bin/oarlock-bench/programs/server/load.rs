@@ -24,6 +24,8 @@ pub(super) struct LoadReport {
     pub(super) by_tenth: Vec<u64>,
     pub(super) resident_bytes: Vec<u64>,
     pub(super) descriptors: Vec<u64>,
+    /// The part of answers to `/healthz` that were 200, if asked for.
+    pub(super) healthy: Option<f64>,
 }
 
 /// What clients do.
@@ -39,6 +41,8 @@ pub(super) struct ClientLoad<'a> {
     pub(super) seconds: f64,
     /// Seconds after which the first server is killed.
     pub(super) kill_after: Option<f64>,
+    /// Whether `/healthz` of the first server is asked for, too.
+    pub(super) asks_for_health: bool,
 }
 
 /// One client, one request after the other.
@@ -51,6 +55,7 @@ pub(super) const ONE: ClientLoad<'static> = ClientLoad {
     warm_up: 0.5,
     seconds: 3.0,
     kill_after: None,
+    asks_for_health: false,
 };
 
 impl LoadReport {
@@ -115,6 +120,9 @@ impl Home {
         if let (Some(after), Some(host)) = (load.kill_after, hosts.first()) {
             option("--kill", host.pid().to_string());
             option("--kill-after", after.to_string());
+        }
+        if let (true, Some(host)) = (load.asks_for_health, hosts.first()) {
+            option("--health", host.metrics.to_string());
         }
         on_last_cpu(|| report(&mut command))
     }

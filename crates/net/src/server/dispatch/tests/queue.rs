@@ -23,7 +23,7 @@ fn task(number: u64, client: ClientId, shape: ShapeId, is_urgent: bool) -> Arc<T
 /// Numbers of the tasks that a device takes one after the other.
 fn order(queue: &mut Queue, skip: usize) -> Vec<u64> {
     let millisecond = |_| Duration::from_millis(1);
-    let next = || queue.take(|_| true, |_| skip, |_, _| 1, millisecond);
+    let next = || queue.take(|_| true, |_| skip, |_, _| 1, millisecond, |_| false);
     std::iter::repeat_with(next)
         .take_while(|batch| !batch.is_empty())
         .map(|batch| batch[0].number)
@@ -41,7 +41,7 @@ fn clients_are_served_by_their_weights_and_nobody_saves_up() {
     let millisecond = |_| Duration::from_millis(1);
     let mut served = HashMap::new();
     for _ in 0..40 {
-        let batch = queue.take(|_| true, |_| 0, |_, _| 1, millisecond);
+        let batch = queue.take(|_| true, |_| 0, |_, _| 1, millisecond, |_| false);
         *served.entry(batch[0].client).or_insert(0) += 1;
     }
     assert_eq!((served[&light], served[&heavy]), (10, 30));
@@ -53,7 +53,7 @@ fn clients_are_served_by_their_weights_and_nobody_saves_up() {
     }
     served.clear();
     for _ in 0..20 {
-        let batch = queue.take(|_| true, |_| 0, |_, _| 1, millisecond);
+        let batch = queue.take(|_| true, |_| 0, |_, _| 1, millisecond, |_| false);
         *served.entry(batch[0].client).or_insert(0) += 1;
     }
     assert!((4..=6).contains(&served[&late]), "{served:?}");
@@ -94,6 +94,7 @@ fn a_batch_is_of_one_shape_and_of_all_clients() {
         |_| 0,
         |_, waiting| waiting.min(8),
         |_| Duration::from_millis(1),
+        |_| false,
     );
     let numbers: Vec<_> = batch.iter().map(|task| task.number).collect();
     assert_eq!(numbers, [0, 10, 1, 12, 2, 14, 3, 4]);
