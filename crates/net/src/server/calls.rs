@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::body::{Frame, SizeHint};
 use tonic::Status;
@@ -14,7 +14,7 @@ use tonic::codegen::{Bytes, http};
 use tower::{Layer, Service};
 
 use super::allowance::{Allowance, Taken};
-use super::listener::ConnectionInfo;
+use super::listener::{ConnectionInfo, Debt, TIMED_MAX};
 use super::outbox::Reserved;
 
 /// Around all services: refuses a call that its client has no bytes left for.
@@ -77,7 +77,10 @@ where
                 taken: None,
             })
         }));
-        Box::pin(async move { Ok(keep_until_sent(response.await?, stream)) })
+        Box::pin(async move {
+            let response = debt.timed(response).await?;
+            Ok(keep_until_sent(response, stream, debt))
+        })
     }
 }
 
@@ -170,13 +173,18 @@ impl Message {
 pub(super) struct Kept(#[expect(dead_code, reason = "kept, not read")] pub(super) Arc<Reserved>);
 
 /// Moves [`Kept`] from the response to its body.
-fn keep_until_sent(response: http::Response<Body>, stream: Taken) -> http::Response<Body> {
+fn keep_until_sent(
+    response: http::Response<Body>,
+    stream: Taken,
+    debt: Arc<Debt>,
+) -> http::Response<Body> {
     let (mut parts, body) = response.into_parts();
     let reply = parts.extensions.remove::<Kept>();
     let body = Body::new(Outbound {
         body,
         _reply: reply,
         _stream: stream,
+        debt,
     });
     http::Response::from_parts(parts, body)
 }
@@ -185,6 +193,7 @@ struct Outbound {
     body: Body,
     _reply: Option<Kept>,
     _stream: Taken,
+    debt: Arc<Debt>,
 }
 
 impl hyper::body::Body for Outbound {
@@ -195,7 +204,10 @@ impl hyper::body::Body for Outbound {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        let began = Instant::now();
+        let poll = Pin::new(&mut self.body).poll_frame(context);
+        self.debt.charge(began.elapsed().min(TIMED_MAX));
+        poll
     }
 
     fn is_end_stream(&self) -> bool {
@@ -207,8 +219,8 @@ impl hyper::body::Body for Outbound {
     }
 }
 
-/// What a call takes of a thread, with its headers: about as much.
-const CALL_COST: Duration = Duration::from_micros(60);
+/// What a call takes of a thread beside what is timed: about as much.
+const CALL_COST: Duration = Duration::from_micros(30);
 /// What a stream takes, with its headers and its task.
 pub(super) const STREAM_BYTES: usize = 8 << 10;
 

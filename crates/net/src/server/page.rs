@@ -1,8 +1,8 @@
 //! Two pages over HTTP: `GET /metrics`, and `GET /healthz` for balancers and probes that have no
 //! certificate for the health service.
 //!
-//! They have a thread of their own, so that asking for pages takes no time from the threads that
-//! move requests.
+//! They have a thread of their own, of lower priority, so that asking for pages takes no time from the
+//! threads that move requests.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -46,6 +46,8 @@ impl Pages {
         let thread = thread::Builder::new()
             .name("oarlock-pages".to_owned())
             .spawn(move || {
+                // If it may not, it has the CPU as often as the others.
+                let _ = rustix::process::nice(NICE);
                 let runtime = tokio::runtime::Builder::new_current_thread()
                     .enable_all()
                     .build();
@@ -157,3 +159,5 @@ const HEADER_TIME_MAX: Duration = Duration::from_secs(2);
 const HEADER_BYTES_MAX: usize = 8 << 10;
 /// For a whole connection.
 const TIME_MAX: Duration = Duration::from_secs(30);
+/// About a tenth of the weight of other threads (sched(7)).
+const NICE: i32 = 10;

@@ -16,7 +16,8 @@ use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
-use tokio::time::{sleep, timeout};
+use tokio::task::yield_now;
+use tokio::time::{sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_stream::Stream;
 
@@ -194,6 +195,19 @@ impl Acceptor {
                     // In the order of acceptance, which a spawned task would not keep.
                     let place = self.handshakes.join(peer.ip());
                     tokio::spawn(Arc::clone(&self).admit(stream, peer, place));
+                    self.counts.newcomers.charge(ACCEPT_COST);
+                    let rest = self.counts.newcomers.rests_until();
+                    let rest = async {
+                        match rest {
+                            None => yield_now().await,
+                            Some(until) => sleep_until(until).await,
+                        }
+                    };
+                    tokio::select! {
+                        biased;
+                        _ = stopped.wait_for(|is_stopped| *is_stopped) => return,
+                        () = rest => {}
+                    }
                 }
                 // The connection ended while it was queued.
                 Err(error) if is_of_connection(error.kind()) => {}
@@ -224,7 +238,7 @@ impl Acceptor {
         let admitted = tokio::select! {
             biased;
             _ = stopped.wait_for(|is_stopped| *is_stopped) => return,
-            admitted = self.greet(stream, peer) => admitted,
+            admitted = self.counts.newcomers.timed(self.greet(stream, peer)) => admitted,
             _ = displaced => Err(Refusal::new(
                 "a newer connection displaced its handshake, since too many are under way, most of them from its network",
             )),
@@ -396,6 +410,8 @@ const HANDSHAKES_MAX: usize = 256;
 
 /// Bytes of streams, and of messages that are not complete, of one client: enough for a thousand streams.
 const ALLOWED: usize = 8 << 20;
+/// What a connection takes of a thread beside its handshake.
+const ACCEPT_COST: Duration = Duration::from_micros(40);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const BACKLOG: i32 = 1024;
 const KEEPALIVE_TIME: Duration = Duration::from_secs(60);

@@ -21,6 +21,7 @@ use super::super::allowance::Allowance;
 use super::activity::Activity;
 use super::counts::Place;
 use super::debt::Debt;
+use super::slice::Slice;
 use super::standing::Stay;
 use crate::tls::Identity;
 
@@ -97,8 +98,7 @@ pub struct Connection {
     idle: Idle,
     rest: Option<Pin<Box<Sleep>>>,
     has_had_its_turn: bool,
-    /// Bytes written since others had their turn.
-    written: usize,
+    slice: Slice,
     /// Set once all was written: how long to wait for the client to close.
     farewell: Option<Pin<Box<Sleep>>>,
     _place: Place,
@@ -108,6 +108,19 @@ pub struct Connection {
 pub(super) enum Io {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Io {
+    fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self {
+            Self::Plain(io) => Pin::new(io).poll_read(cx, buffer),
+            Self::Tls(io) => Pin::new(io).poll_read(cx, buffer),
+        }
+    }
 }
 
 impl Connected for Connection {
@@ -124,12 +137,16 @@ impl AsyncRead for Connection {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        ready!(self.poll_rest(cx));
-        let poll = match self.info.debt.owed().is_zero() {
-            true => self.poll_some(cx, buffer),
-            false => self.poll_little(cx, buffer),
+        let this = &mut *self;
+        let rest = this.poll_rest(cx);
+        ready!(this.slice.note(rest, &this.info.debt));
+        ready!(this.slice.poll(cx, &this.info.debt));
+        let poll = match this.info.debt.owed().is_zero() {
+            true => this.io.poll_read(cx, buffer),
+            false => this.poll_little(cx, buffer),
         };
-        self.idle.watch(cx, poll)
+        let poll = this.slice.note(poll, &this.info.debt);
+        this.idle.watch(cx, poll)
     }
 }
 
@@ -174,7 +191,7 @@ impl Connection {
             },
             rest: None,
             has_had_its_turn: false,
-            written: 0,
+            slice: Slice::default(),
             farewell: None,
             _place: place,
             _stay: stay,
@@ -204,21 +221,6 @@ impl Connection {
         }
     }
 
-    fn poll_some(
-        &mut self,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let poll = match &mut self.io {
-            Io::Plain(io) => Pin::new(io).poll_read(cx, buffer),
-            Io::Tls(io) => Pin::new(io).poll_read(cx, buffer),
-        };
-        let count = (buffer.filled().len() - before) as u32;
-        self.info.debt.charge(BYTE_COST * count);
-        poll
-    }
-
     /// Reads a few requests, and then others have their turn. A connection may send hundreds at once.
     fn poll_little(
         &mut self,
@@ -231,27 +233,11 @@ impl Connection {
         }
         let length = buffer.remaining().min(TURN_BYTES);
         let mut little = ReadBuf::new(buffer.initialize_unfilled_to(length));
-        ready!(self.poll_some(cx, &mut little))?;
+        ready!(self.io.poll_read(cx, &mut little))?;
         let length = little.filled().len();
         buffer.advance(length);
         self.has_had_its_turn = true;
         Poll::Ready(Ok(()))
-    }
-
-    /// Ready when the connection may write more. While its client owes, others have their turn in between.
-    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.written < WRITTEN_MAX || self.info.debt.owed().is_zero() {
-            return Poll::Ready(());
-        }
-        self.written = 0;
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    }
-
-    fn note_written(&mut self, poll: &Poll<io::Result<usize>>) {
-        if let Poll::Ready(Ok(count)) = poll {
-            self.written += count;
-        }
     }
 
     fn rests_until(&self) -> Option<Instant> {
@@ -279,13 +265,14 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        ready!(self.poll_turn(cx));
-        let poll = match &mut self.io {
+        let this = &mut *self;
+        ready!(this.slice.poll(cx, &this.info.debt));
+        let poll = match &mut this.io {
             Io::Plain(io) => Pin::new(io).poll_write(cx, bytes),
             Io::Tls(io) => Pin::new(io).poll_write(cx, bytes),
         };
-        self.note_written(&poll);
-        self.idle.watch(cx, poll)
+        let poll = this.slice.note(poll, &this.info.debt);
+        this.idle.watch(cx, poll)
     }
 
     fn poll_write_vectored(
@@ -293,13 +280,14 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        ready!(self.poll_turn(cx));
-        let poll = match &mut self.io {
+        let this = &mut *self;
+        ready!(this.slice.poll(cx, &this.info.debt));
+        let poll = match &mut this.io {
             Io::Plain(io) => Pin::new(io).poll_write_vectored(cx, slices),
             Io::Tls(io) => Pin::new(io).poll_write_vectored(cx, slices),
         };
-        self.note_written(&poll);
-        self.idle.watch(cx, poll)
+        let poll = this.slice.note(poll, &this.info.debt);
+        this.idle.watch(cx, poll)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -399,10 +387,6 @@ impl Idle {
 const NOTED_WITHIN: Duration = Duration::from_secs(1);
 /// About ten calls.
 const TURN_BYTES: usize = 512;
-/// Less than a millisecond of a thread.
-const WRITTEN_MAX: usize = 128 << 10;
-/// What a byte takes of a thread, in frames and messages of some length.
-const BYTE_COST: Duration = Duration::from_nanos(5);
 /// A client that has read all closes at once.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
 const MODERATION: Duration = Duration::from_millis(2);

@@ -19,6 +19,8 @@ pub struct Counts {
     allowed: usize,
     allowed_all: Arc<Semaphore>,
     sharing: Arc<Sharing>,
+    /// What those owe that are not connected yet.
+    pub(super) newcomers: Debt,
     pub(super) admitted: AtomicU64,
     pub(super) refused: AtomicU64,
 }
@@ -34,15 +36,17 @@ struct OfClient {
 impl Counts {
     /// For a server with so many threads that move requests.
     pub(super) fn new(allowed: usize, allowed_all: usize, threads: usize) -> Self {
+        let sharing = Arc::new(Sharing {
+            threads: threads.max(1),
+            busy: AtomicUsize::new(0),
+        });
         Self {
             open: AtomicU64::new(0),
             by_client: Mutex::default(),
             allowed,
             allowed_all: Arc::new(Semaphore::new(allowed_all.min(Semaphore::MAX_PERMITS))),
-            sharing: Arc::new(Sharing {
-                threads: threads.max(1),
-                busy: AtomicUsize::new(0),
-            }),
+            newcomers: Debt::new(&sharing),
+            sharing,
             admitted: AtomicU64::new(0),
             refused: AtomicU64::new(0),
         }
@@ -54,7 +58,8 @@ impl Counts {
         let mut clients = lock(&self.by_client);
         clients.retain(|_, client| client.open > 0 || !client.debt.owed().is_zero());
         let busy = clients.values().filter(|client| client.debt.is_busy());
-        self.sharing.busy.store(busy.count(), Ordering::Relaxed);
+        let busy = busy.count() + usize::from(self.newcomers.is_busy());
+        self.sharing.busy.store(busy, Ordering::Relaxed);
     }
 
     /// Open connections whose handshake is done.

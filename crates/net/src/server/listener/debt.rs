@@ -1,5 +1,7 @@
 //! What clients owe for the threads that move their requests. Work for devices is shared by the dispatcher.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -53,6 +55,19 @@ impl Debt {
             .store(paid_at.saturating_add(cost), Ordering::Relaxed);
     }
 
+    /// Charges the client for what a future takes of its thread.
+    pub async fn timed<F: Future>(&self, future: F) -> F::Output {
+        let mut future = pin!(future);
+        poll_fn(|context| {
+            let began = Instant::now();
+            let poll = future.as_mut().poll(context);
+            // More than that, and the thread itself had to wait.
+            self.charge(began.elapsed().min(TIMED_MAX));
+            poll
+        })
+        .await
+    }
+
     /// Until when the client is not to be read from: for a while, if it owes more than a moment.
     pub fn rests_until(&self) -> Option<Instant> {
         let owed = self.owed();
@@ -93,6 +108,8 @@ fn nanoseconds(time: Duration) -> u64 {
 
 /// A client may owe this much before it is not read from.
 const DEBT_MAX: Duration = Duration::from_millis(1);
+/// A handshake takes less.
+pub const TIMED_MAX: Duration = Duration::from_millis(2);
 /// The longest rest at a time.
 const REST_MAX: Duration = Duration::from_secs(1);
 /// How long a client counts as busy.

@@ -102,6 +102,43 @@ fn a_batch_is_of_one_shape_and_of_all_clients() {
 }
 
 #[test]
+fn a_client_whose_numbers_failed_has_no_part_in_batches() {
+    let mut queue = Queue::default();
+    let [good, bad] = [queue.add_client(1), queue.add_client(1)];
+    for number in 0..8 {
+        queue.push(task(number, good, 0, false), false);
+        queue.push(task(10 + number, bad, 0, false), false);
+    }
+    queue.judge(bad, false);
+    let batch = |queue: &mut Queue| -> Vec<u64> {
+        let millisecond = |_| Duration::from_millis(1);
+        let batch = queue.take(|_| true, |_| 0, |_, _| 4, millisecond, |_| true);
+        batch.iter().map(|task| task.number).collect()
+    };
+    assert_eq!(batch(&mut queue), [0, 1, 2, 3]);
+    assert_eq!(batch(&mut queue), [10]);
+    for _ in 0..8 {
+        queue.judge(bad, true);
+    }
+    assert_eq!(batch(&mut queue), [11, 12, 13, 4]);
+}
+
+#[test]
+fn who_takes_more_than_its_shape_costs_comes_later() {
+    let mut queue = Queue::default();
+    let [good, bad] = [queue.add_client(1), queue.add_client(1)];
+    for number in 0..6 {
+        queue.push(task(number, good, 0, false), false);
+        queue.push(task(10 + number, bad, 0, false), false);
+    }
+    queue.charge_more(bad, Duration::from_micros(3500));
+    assert_eq!(
+        order(&mut queue, 0),
+        [0, 1, 2, 3, 10, 4, 11, 5, 12, 13, 14, 15]
+    );
+}
+
+#[test]
 fn a_slow_device_takes_what_faster_ones_would_not_have_done_by_then() {
     let [board, fast] = [(92, 283.0), (27, 300.0)].map(|(latency, per_second)| Expected {
         latency: Duration::from_millis(latency),
