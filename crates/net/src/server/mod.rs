@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use self::access::Access;
@@ -197,7 +197,7 @@ impl Server {
             tokio::spawn(spin_between_requests(Arc::clone(&shared))),
             tokio::spawn(tell_health(Arc::clone(&shared), health, closing)),
             tokio::spawn(end_expired(Arc::clone(&standing))),
-            tokio::spawn(count_busy(Arc::clone(&counts))),
+            tokio::spawn(share_threads(Arc::clone(&counts))),
         ];
         let pages = match config.metrics {
             None => None,
@@ -390,13 +390,26 @@ async fn spin_between_requests(shared: Arc<Shared>) {
     shared.dispatcher.spin_between_requests().await
 }
 
-/// Keeps the number of clients that share the threads.
-async fn count_busy(counts: Arc<Counts>) {
-    let mut ticks = interval(COUNT_EVERY);
+/// Has clients share the threads while tasks have to wait for them.
+async fn share_threads(counts: Arc<Counts>) {
+    let mut ticks = interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut waited_last: Option<Instant> = None;
+    let mut shared_last = Instant::now();
     loop {
         ticks.tick().await;
-        counts.look();
+        let began = Instant::now();
+        yield_now().await;
+        let had_to_wait = began.elapsed() > WAIT_MAX;
+        let is_new = had_to_wait && waited_last.is_none();
+        if had_to_wait {
+            waited_last = Some(began);
+        }
+        waited_last = waited_last.filter(|last| last.elapsed() < SHARED_FOR);
+        if is_new || shared_last.elapsed() >= SHARE_EVERY {
+            shared_last = Instant::now();
+            counts.share(waited_last.is_some());
+        }
     }
 }
 
@@ -512,7 +525,11 @@ impl Config {
 /// How exactly deadlines are kept.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const HEALTH_EVERY: Duration = Duration::from_secs(1);
-const COUNT_EVERY: Duration = Duration::from_millis(50);
+/// A task that waits longer for its turn has too many others before it.
+const WAIT_MAX: Duration = Duration::from_millis(1);
+/// How long clients share the threads after that. A flood would begin again in between.
+const SHARED_FOR: Duration = Duration::from_secs(10);
+const SHARE_EVERY: Duration = Duration::from_millis(50);
 const LOOK_AT_TIME_EVERY: Duration = Duration::from_secs(1);
 /// A device that has held a batch this long counts as hanging.
 const HANG: Duration = Duration::from_secs(3);

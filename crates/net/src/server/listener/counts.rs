@@ -1,7 +1,7 @@
 //! The number of connections, in all and of each client.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -36,10 +36,7 @@ struct OfClient {
 impl Counts {
     /// For a server with so many threads that move requests.
     pub(super) fn new(allowed: usize, allowed_all: usize, threads: usize) -> Self {
-        let sharing = Arc::new(Sharing {
-            threads: threads.max(1),
-            busy: AtomicUsize::new(0),
-        });
+        let sharing = Arc::new(Sharing::new(threads));
         Self {
             open: AtomicU64::new(0),
             by_client: Mutex::default(),
@@ -52,14 +49,14 @@ impl Counts {
         }
     }
 
-    /// Counts the clients that ask for something, and forgets those that have left and owe nothing. Call it
-    /// every now and then.
-    pub fn look(&self) {
+    /// Divides the threads among the clients that ask for something, if tasks have to wait for them, and
+    /// forgets clients that have left and owe nothing. Call it every now and then.
+    pub fn share(&self, do_tasks_wait: bool) {
         let mut clients = lock(&self.by_client);
         clients.retain(|_, client| client.open > 0 || !client.debt.owed().is_zero());
         let busy = clients.values().filter(|client| client.debt.is_busy());
         let busy = busy.count() + usize::from(self.newcomers.is_busy());
-        self.sharing.busy.store(busy, Ordering::Relaxed);
+        self.sharing.divide(busy, do_tasks_wait);
     }
 
     /// Open connections whose handshake is done.

@@ -3,13 +3,14 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 /// What one client owes. A client that owes is not read from until that time has passed, so that it has
-/// no more of the threads' time than others that ask for something.
+/// no more of the threads' time than others that ask for something. Nothing is charged while tasks of
+/// all clients have their turns at once.
 #[derive(Debug)]
 pub struct Debt {
     since: Instant,
@@ -23,9 +24,9 @@ pub struct Debt {
 /// Who shares the threads.
 #[derive(Debug)]
 pub(super) struct Sharing {
-    pub(super) threads: usize,
-    /// Clients that ask for something at the moment.
-    pub(super) busy: AtomicUsize,
+    threads: u64,
+    /// For each nanosecond of a thread so many are owed; 0 while nobody waits for one.
+    shares: AtomicU64,
 }
 
 impl Debt {
@@ -47,8 +48,8 @@ impl Debt {
     pub fn charge(&self, cost: Duration) {
         let now = self.now();
         self.last.store(now, Ordering::Relaxed);
-        let cost = nanoseconds(cost).saturating_mul(self.sharing.twice_the_shares())
-            / (2 * self.sharing.threads as u64);
+        let shares = self.sharing.shares.load(Ordering::Relaxed);
+        let cost = nanoseconds(cost).saturating_mul(shares) / self.sharing.threads;
         let paid_at = self.paid_at.load(Ordering::Relaxed).max(now);
         // Charges of connections that run at the same time may be lost; those of a flood are many.
         self.paid_at
@@ -92,13 +93,20 @@ impl Debt {
 }
 
 impl Sharing {
-    /// Of the threads' time a client has one share. Alone it has twice as much as there is, so that a cost that
-    /// is too high does not hold it up.
-    fn twice_the_shares(&self) -> u64 {
-        match self.busy.load(Ordering::Relaxed) {
-            0 | 1 => 1,
-            busy => 2 * busy.min(SHARES_MAX) as u64,
+    pub(super) fn new(threads: usize) -> Self {
+        Self {
+            threads: threads.max(1) as u64,
+            shares: AtomicU64::new(0),
         }
+    }
+
+    /// Divides the threads among so many clients, if tasks have to wait for them.
+    pub(super) fn divide(&self, busy: usize, do_tasks_wait: bool) {
+        let shares = match do_tasks_wait && busy > 1 {
+            true => busy.min(SHARES_MAX) as u64,
+            false => 0,
+        };
+        self.shares.store(shares, Ordering::Relaxed);
     }
 }
 
@@ -122,24 +130,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_owes_is_not_read_from_and_shares_count() {
-        let sharing = |threads, busy| {
-            let busy = AtomicUsize::new(busy);
-            Debt::new(&Arc::new(Sharing { threads, busy }))
-        };
-        let debt = sharing(1, 0);
-        assert!(!debt.is_busy());
-        debt.charge(DEBT_MAX / 2);
-        assert!(debt.is_busy() && debt.rests_until().is_none());
+    fn who_owes_is_not_read_from() {
         let hour = Duration::from_secs(3600);
-        debt.charge(2 * hour);
-        assert!(debt.owed() > hour / 2 && debt.owed() < hour * 3 / 2);
-        assert!(debt.rests_until().unwrap() < Instant::now() + 2 * REST_MAX);
-        // Two clients on one thread, and on two.
-        for (threads, owed) in [(1, 2 * hour), (2, hour)] {
-            let shared = sharing(threads, 2);
-            shared.charge(hour);
-            assert!(shared.owed() > owed - hour / 2 && shared.owed() < owed + hour / 2);
-        }
+        let owed = |threads, busy, do_tasks_wait| {
+            let sharing = Arc::new(Sharing::new(threads));
+            sharing.divide(busy, do_tasks_wait);
+            let debt = Debt::new(&sharing);
+            debt.charge(hour);
+            assert!(debt.is_busy());
+            assert_eq!(debt.rests_until().is_some(), !debt.owed().is_zero());
+            let rest = debt.rests_until();
+            assert!(rest.is_none_or(|until| until < Instant::now() + 2 * REST_MAX));
+            (debt.owed().as_secs_f64() / hour.as_secs_f64()).round()
+        };
+        assert_eq!(owed(1, 1, true), 0.0);
+        assert_eq!(owed(1, 2, false), 0.0);
+        assert_eq!(owed(1, 2, true), 2.0);
+        assert_eq!(owed(2, 2, true), 1.0);
+        assert_eq!(owed(1, 100, true), SHARES_MAX as f64);
+    }
+
+    #[test]
+    fn who_has_asked_for_nothing_is_not_busy_and_a_moment_is_no_debt() {
+        let sharing = Arc::new(Sharing::new(1));
+        sharing.divide(2, true);
+        let debt = Debt::new(&sharing);
+        assert!(!debt.is_busy());
+        debt.charge(DEBT_MAX / 4);
+        assert!(debt.rests_until().is_none());
     }
 }
