@@ -186,8 +186,8 @@ impl Server {
                 message_bytes_max: config.limits.message_bytes_max,
             })
             .add_service(service)
-            .add_service(health_service)
-            .add_service(reflection);
+            .add_service(health_service.max_decoding_message_size(SHORT_BYTES_MAX))
+            .add_service(reflection.max_decoding_message_size(SHORT_BYTES_MAX));
         let mut stop = closing.clone();
         let serving = tokio::spawn(router.serve_with_incoming_shutdown(incoming, async move {
             let _ = stop.wait_for(|is_closing| *is_closing).await;
@@ -539,6 +539,8 @@ const SEND_MIN: Duration = Duration::from_millis(200);
 const REST_MAX: Duration = Duration::from_millis(500);
 /// What a connection may send before the server takes it.
 const WINDOW_BYTES: u32 = 128 << 10;
+/// Of a message to the health service, or for reflection.
+const SHORT_BYTES_MAX: usize = 4096;
 /// Streams of one connection.
 const STREAMS_MAX: u32 = 128;
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
