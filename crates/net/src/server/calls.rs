@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hyper::body::{Frame, SizeHint};
 use tonic::Status;
@@ -14,7 +14,7 @@ use tonic::codegen::{Bytes, http};
 use tower::{Layer, Service};
 
 use super::allowance::{Allowance, Taken};
-use super::listener::{ConnectionInfo, Debt, TIMED_MAX};
+use super::listener::{ConnectionInfo, Debt};
 use super::outbox::Reserved;
 
 /// Around all services: refuses a call that its client has no bytes left for.
@@ -204,9 +204,9 @@ impl hyper::body::Body for Outbound {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        let began = Instant::now();
+        let began = self.debt.moment();
         let poll = Pin::new(&mut self.body).poll_frame(context);
-        self.debt.charge(began.elapsed().min(TIMED_MAX));
+        self.debt.charge(began.elapsed());
         poll
     }
 

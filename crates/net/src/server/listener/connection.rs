@@ -138,14 +138,15 @@ impl AsyncRead for Connection {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        let rest = this.poll_rest(cx);
-        ready!(this.slice.note(rest, &this.info.debt));
-        ready!(this.slice.poll(cx, &this.info.debt));
+        ready!(this.poll_rest(cx));
+        ready!(this.slice.poll(cx));
         let poll = match this.info.debt.owed().is_zero() {
-            true => this.io.poll_read(cx, buffer),
+            true => {
+                let (slice, io) = (&mut this.slice, &mut this.io);
+                slice.read(&this.info.debt, || io.poll_read(cx, buffer))
+            }
             false => this.poll_little(cx, buffer),
         };
-        let poll = this.slice.note(poll, &this.info.debt);
         this.idle.watch(cx, poll)
     }
 }
@@ -233,7 +234,8 @@ impl Connection {
         }
         let length = buffer.remaining().min(TURN_BYTES);
         let mut little = ReadBuf::new(buffer.initialize_unfilled_to(length));
-        ready!(self.io.poll_read(cx, &mut little))?;
+        let (slice, io) = (&mut self.slice, &mut self.io);
+        ready!(slice.read(&self.info.debt, || io.poll_read(cx, &mut little)))?;
         let length = little.filled().len();
         buffer.advance(length);
         self.has_had_its_turn = true;
@@ -266,12 +268,12 @@ impl AsyncWrite for Connection {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = &mut *self;
-        ready!(this.slice.poll(cx, &this.info.debt));
-        let poll = match &mut this.io {
+        ready!(this.slice.poll(cx));
+        let io = &mut this.io;
+        let poll = this.slice.write(&this.info.debt, || match io {
             Io::Plain(io) => Pin::new(io).poll_write(cx, bytes),
             Io::Tls(io) => Pin::new(io).poll_write(cx, bytes),
-        };
-        let poll = this.slice.note(poll, &this.info.debt);
+        });
         this.idle.watch(cx, poll)
     }
 
@@ -281,12 +283,12 @@ impl AsyncWrite for Connection {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = &mut *self;
-        ready!(this.slice.poll(cx, &this.info.debt));
-        let poll = match &mut this.io {
+        ready!(this.slice.poll(cx));
+        let io = &mut this.io;
+        let poll = this.slice.write(&this.info.debt, || match io {
             Io::Plain(io) => Pin::new(io).poll_write_vectored(cx, slices),
             Io::Tls(io) => Pin::new(io).poll_write_vectored(cx, slices),
-        };
-        let poll = this.slice.note(poll, &this.info.debt);
+        });
         this.idle.watch(cx, poll)
     }
 

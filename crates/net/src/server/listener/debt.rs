@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
 
 /// What one client owes. A client that owes is not read from until that time has passed, so that it has
@@ -60,13 +61,21 @@ impl Debt {
     pub async fn timed<F: Future>(&self, future: F) -> F::Output {
         let mut future = pin!(future);
         poll_fn(|context| {
-            let began = Instant::now();
+            let began = self.moment();
             let poll = future.as_mut().poll(context);
-            // More than that, and the thread itself had to wait.
-            self.charge(began.elapsed().min(TIMED_MAX));
+            self.charge(began.elapsed());
             poll
         })
         .await
+    }
+
+    /// Now, to measure what is done from now on.
+    pub fn moment(&self) -> Moment {
+        // The first costs ten times as much, and the second counts time in which the thread had to wait.
+        match self.sharing.shares.load(Ordering::Relaxed) {
+            0 => Moment::Clock(Instant::now()),
+            _ => Moment::Spent(spent()),
+        }
     }
 
     /// Until when the client is not to be read from: for a while, if it owes more than a moment.
@@ -90,6 +99,32 @@ impl Debt {
     fn now(&self) -> u64 {
         nanoseconds(self.since.elapsed())
     }
+}
+
+/// The beginning of something that a thread does.
+#[derive(Debug)]
+pub enum Moment {
+    /// By the thread's time.
+    Spent(Duration),
+    /// By the clock.
+    Clock(Instant),
+}
+
+impl Moment {
+    /// What this thread has taken since then.
+    pub fn elapsed(&self) -> Duration {
+        match self {
+            Self::Spent(before) => spent().saturating_sub(*before),
+            Self::Clock(before) => before.elapsed(),
+        }
+        .min(TIMED_MAX)
+    }
+}
+
+/// The CPU time of this thread.
+fn spent() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
 }
 
 impl Sharing {
@@ -116,8 +151,8 @@ fn nanoseconds(time: Duration) -> u64 {
 
 /// A client may owe this much before it is not read from.
 const DEBT_MAX: Duration = Duration::from_millis(1);
-/// A handshake takes less.
-pub const TIMED_MAX: Duration = Duration::from_millis(2);
+/// A handshake takes less. By the clock, more than that and the thread itself had to wait.
+const TIMED_MAX: Duration = Duration::from_millis(2);
 /// The longest rest at a time.
 const REST_MAX: Duration = Duration::from_secs(1);
 /// How long a client counts as busy.

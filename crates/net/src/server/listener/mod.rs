@@ -21,5 +21,5 @@ pub use self::activity::Activity;
 pub use self::connection::{Backoff, Connection, ConnectionInfo, moderate};
 pub use self::counts::Counts;
 pub(super) use self::crowd::{Crowd, Member};
-pub use self::debt::{Debt, TIMED_MAX};
+pub use self::debt::Debt;
 pub use self::standing::Standing;
