@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oarlock_hostile::{Course, Kind, Neighbour, Target, kind};
+use oarlock_hostile::{Course, Kind, Neighbour, Target, calls, kind, lists};
 use oarlock_net::client::{CallOptions, Client, Operation, Settings};
 use oarlock_net::proto;
 use oarlock_net::tls::TlsFiles;
@@ -81,14 +81,6 @@ async fn hostile(args: &Args, ends: Instant) -> Result<Done, String> {
     .await
 }
 
-/// Each is a call of its own: our client has one stream for all.
-async fn calls(args: &Args, ends: Instant) -> Result<Done, String> {
-    during(args, ends, async |target, course| {
-        oarlock_hostile::calls(target, course).await
-    })
-    .await
-}
-
 async fn during(
     args: &Args,
     ends: Instant,
@@ -129,12 +121,24 @@ async fn honest(args: &Args, ends: Instant) -> Result<Done, String> {
         ..Default::default()
     });
     let [random, bytes] = [32, 65_536].map(|bytes| Operation::Random(proto::Random { bytes }));
+    // Calls are no requests of the stream that our client has.
     let (operation, loops, pause) = match args.kind.neighbour {
         Neighbour::Quiet => (sign, 1, NOW_AND_THEN),
         Neighbour::Signatures => (sign, UNDER_WAY, Duration::ZERO),
         Neighbour::Powers => (power, UNDER_WAY, Duration::ZERO),
         Neighbour::Bytes => (bytes, UNDER_WAY, Duration::ZERO),
-        Neighbour::Calls => return calls(args, ends).await,
+        Neighbour::Calls => {
+            return during(args, ends, async |target, course| {
+                calls(target, course).await
+            })
+            .await;
+        }
+        Neighbour::Lists => {
+            return during(args, ends, async |target, course| {
+                lists(target, course).await
+            })
+            .await;
+        }
         Neighbour::Newcomers => return newcomers(&settings, &random, ends).await,
     };
     let client = connected(&settings).await?;

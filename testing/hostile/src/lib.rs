@@ -24,5 +24,5 @@ mod target;
 pub mod watch;
 
 pub use course::Course;
-pub use kinds::{Kind, Neighbour, calls, kind, kinds};
+pub use kinds::{Kind, Neighbour, calls, kind, kinds, lists};
 pub use target::Target;

@@ -51,6 +51,8 @@ pub enum Neighbour {
     Powers,
     /// It makes as many short calls as the server answers: [`calls`](crate::calls).
     Calls,
+    /// It asks for the list of keys as often as the server answers: [`lists`](crate::lists).
+    Lists,
     /// It asks for as many random bytes as the server sends.
     Bytes,
     /// It connects, makes a call and leaves, again and again.
@@ -97,6 +99,14 @@ pub async fn calls(target: &Arc<Target>, course: &Arc<Course>) {
     }
 }
 
+/// The same of lists of keys.
+pub async fn lists(target: &Arc<Target>, course: &Arc<Course>) {
+    tokio::select! {
+        _ = requests::honest_lists(target, course) => {}
+        () = course.ended() => {}
+    }
+}
+
 /// All kinds.
 pub fn kinds() -> &'static [Kind] {
     KINDS
@@ -137,7 +147,7 @@ const KINDS: &[Kind] = table! {
     "flood-raw-private": "raw private operations, as fast as the server takes requests", 1500 actions, 2 connections, like Signatures => requests::flood_raw_private;
     "flood-mod-exp": "powers of 4096 bits, as fast as the server takes requests", 600 actions, 2 connections, like Powers => requests::flood_mod_exp;
     "flood-random": "64 KiB of random bytes, as fast as the server takes requests", 1500 actions, 2 connections, like Bytes => requests::flood_random;
-    "flood-list": "lists of keys, a hundred under way", 1500 actions, 2 connections, like Calls => requests::flood_list;
+    "flood-list": "lists of keys, a hundred under way", 1500 actions, 2 connections, like Lists => requests::flood_list;
     "flood-calls": "short calls, a hundred under way", 1500 actions, 2 connections, like Calls => requests::flood_calls;
     "flood-health": "health checks, and as many watches as there are streams", 1500 actions, 2 connections, like Calls => requests::flood_health;
     "flood-reflection": "reflection streams, and requests on them", 1000 actions, 2 connections, like Calls => requests::flood_reflection;

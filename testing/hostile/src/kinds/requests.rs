@@ -206,13 +206,21 @@ pub(super) async fn flood_calls(target: Arc<Target>, course: Arc<Course>) -> End
     calls(&target, &course, grpc::CALL, &grpc::framed(&random)).await
 }
 
-/// Short calls, at most 64 under way.
 pub(super) async fn honest_calls(target: &Target, course: &Arc<Course>) -> Ended {
-    let mut peer = honest(target, course).await?;
-    let headers = grpc_headers(grpc::CALL);
     let random = grpc::framed(&grpc::request(1, 0, &grpc::random(32)));
+    some_calls(target, course, grpc::CALL, &random).await
+}
+
+pub(super) async fn honest_lists(target: &Target, course: &Arc<Course>) -> Ended {
+    some_calls(target, course, grpc::LIST_KEYS, &grpc::framed(&[])).await
+}
+
+/// Calls, at most 64 under way.
+async fn some_calls(target: &Target, course: &Arc<Course>, path: &str, message: &[u8]) -> Ended {
+    let mut peer = honest(target, course).await?;
+    let headers = grpc_headers(path);
     while course.goes_on() {
-        peer.call(&headers, &random, 64).await?;
+        peer.call(&headers, message, 64).await?;
         course.did(1);
     }
     peer.all_ended().await
