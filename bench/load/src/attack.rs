@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oarlock_hostile::{Course, Kind, Neighbour, Target, calls, kind, lists};
+use oarlock_hostile::{Course, Kind, Neighbour, Target, calls, kind, lists, signatures};
 use oarlock_net::client::{CallOptions, Client, Operation, Settings};
 use oarlock_net::proto;
 use oarlock_net::tls::TlsFiles;
@@ -132,6 +132,10 @@ async fn honest(args: &Args, ends: Instant) -> Result<Done, String> {
                 calls(target, course).await
             })
             .await;
+        }
+        Neighbour::SignatureCalls => {
+            let signing = async |target: &_, course: &_| signatures(target, course).await;
+            return during(args, ends, signing).await;
         }
         Neighbour::Lists => {
             return during(args, ends, async |target, course| {

@@ -24,5 +24,5 @@ mod target;
 pub mod watch;
 
 pub use course::Course;
-pub use kinds::{Kind, Neighbour, calls, kind, kinds, lists};
+pub use kinds::{Kind, Neighbour, calls, kind, kinds, lists, signatures};
 pub use target::Target;

@@ -51,6 +51,9 @@ pub enum Neighbour {
     Powers,
     /// It makes as many short calls as the server answers: [`calls`](crate::calls).
     Calls,
+    /// It asks for as many signatures as the server makes, each in a call of its own:
+    /// [`signatures`](crate::signatures).
+    SignatureCalls,
     /// It asks for the list of keys as often as the server answers: [`lists`](crate::lists).
     Lists,
     /// It asks for as many random bytes as the server sends.
@@ -99,6 +102,14 @@ pub async fn calls(target: &Arc<Target>, course: &Arc<Course>) {
     }
 }
 
+/// The same of signatures.
+pub async fn signatures(target: &Arc<Target>, course: &Arc<Course>) {
+    tokio::select! {
+        _ = requests::honest_signatures(target, course) => {}
+        () = course.ended() => {}
+    }
+}
+
 /// The same of lists of keys.
 pub async fn lists(target: &Arc<Target>, course: &Arc<Course>) {
     tokio::select! {
@@ -139,7 +150,7 @@ const KINDS: &[Kind] = table! {
     "long-key-ids": "a signature with a key id of 900 KB", 48 actions, 1 connections, like Calls => requests::long_key_ids;
     "odd-names": "key ids with control characters, quotes and invalid UTF-8", 500 actions, 1 connections, like Calls => requests::odd_names;
     "nothing": "empty messages, batches, requests, names and numbers", 500 actions, 1 connections, like Calls => requests::nothing;
-    "odd-deadlines": "deadlines of zero, of years, and no deadlines at all, in both places for them", 500 actions, 1 connections, like Signatures => requests::odd_deadlines;
+    "odd-deadlines": "deadlines of zero, of years, and no deadlines at all, in both places for them", 500 actions, 1 connections, like SignatureCalls => requests::odd_deadlines;
     "at-the-limit": "messages as long as allowed, a byte longer, and of 4 GiB by their own account", 40 actions, 2 connections, like Bytes => requests::at_the_limit;
     "unfinished-messages": "long messages on every stream, each without its last byte", 256 actions, 4 connections, like Bytes => requests::unfinished_messages;
     "flood-sign": "signatures, as fast as the server takes requests", 1500 actions, 2 connections, like Signatures => requests::flood_sign;

@@ -211,6 +211,12 @@ pub(super) async fn honest_calls(target: &Target, course: &Arc<Course>) -> Ended
     some_calls(target, course, grpc::CALL, &random).await
 }
 
+pub(super) async fn honest_signatures(target: &Target, course: &Arc<Course>) -> Ended {
+    let sign = grpc::sign(target.key.as_bytes(), &digest(0));
+    let sign = grpc::framed(&grpc::request(1, 0, &sign));
+    some_calls(target, course, grpc::CALL, &sign).await
+}
+
 pub(super) async fn honest_lists(target: &Target, course: &Arc<Course>) -> Ended {
     some_calls(target, course, grpc::LIST_KEYS, &grpc::framed(&[])).await
 }
