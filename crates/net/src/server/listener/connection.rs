@@ -229,7 +229,7 @@ impl Connection {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if std::mem::replace(&mut self.has_had_its_turn, false) {
-            cx.waker().wake_by_ref();
+            self.slice.end(cx);
             return Poll::Pending;
         }
         let length = buffer.remaining().min(TURN_BYTES);

@@ -1,7 +1,11 @@
 //! How long a connection has a thread to itself.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
+
+use tokio::task::yield_now;
 
 use super::debt::{Debt, Moment};
 
@@ -12,17 +16,39 @@ pub(super) struct Slice {
     used: Duration,
     /// When bytes were handed out. Until it asks for more, the task works on these.
     read_at: Option<Moment>,
+    /// Set while others have their turn; true once they have had it.
+    turn: Option<Arc<AtomicBool>>,
 }
 
 impl Slice {
     /// Ready if the connection may go on; else others have their turn first.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.used <= SLICE {
-            return Poll::Ready(());
+        match &self.turn {
+            Some(turn) if !turn.load(Ordering::Acquire) => return Poll::Pending,
+            Some(_) => self.turn = None,
+            None if self.used > SLICE => {
+                self.end(cx);
+                return Poll::Pending;
+            }
+            None => {}
         }
-        *self = Self::default();
-        cx.waker().wake_by_ref();
-        Poll::Pending
+        Poll::Ready(())
+    }
+
+    /// Gives others their turn. The task may go on to poll its connection all the same, for h2 reads again for each
+    /// stream that it hands out; so a task of its own says when they have had it.
+    pub(super) fn end(&mut self, cx: &Context<'_>) {
+        let turn = Arc::new(AtomicBool::new(false));
+        *self = Self {
+            turn: Some(Arc::clone(&turn)),
+            ..Self::default()
+        };
+        let waker = cx.waker().clone();
+        tokio::spawn(async move {
+            yield_now().await;
+            turn.store(true, Ordering::Release);
+            waker.wake();
+        });
     }
 
     /// Reads, after the work on what was read before.
@@ -42,8 +68,10 @@ impl Slice {
         let began = debt.moment();
         let poll = write();
         // Within the work on what was read, it is charged with that.
-        if self.read_at.is_none() {
-            self.spend(debt, &began);
+        match self.read_at.take() {
+            None => self.spend(debt, &began),
+            Some(read_at) if poll.is_pending() => self.spend(debt, &read_at),
+            read_at => self.read_at = read_at,
         }
         if poll.is_pending() {
             *self = Self::default();
