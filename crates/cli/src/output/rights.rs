@@ -42,7 +42,7 @@ struct Entry {
 }
 
 impl Rights {
-    /// Reads the rights of the regular file at `place`; `None` if there is no such file.
+    /// Reads the rights of the regular file at `place`. Returns `None` if there is no such file.
     pub(crate) fn at(place: &Place) -> io::Result<Option<Self>> {
         let found = match place.look() {
             Ok(found) if kind(&found).is_file() => found,

@@ -62,6 +62,9 @@ impl Allowance {
     }
 }
 
+/// What a stream takes, with its headers and its task.
+pub(super) const STREAM_BYTES: usize = 8 << 10;
+
 #[cfg(test)]
 mod tests {
     use super::*;

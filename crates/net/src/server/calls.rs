@@ -13,7 +13,7 @@ use tonic::body::Body;
 use tonic::codegen::{Bytes, http};
 use tower::{Layer, Service};
 
-use super::allowance::{Allowance, Taken};
+use super::allowance::{Allowance, STREAM_BYTES, Taken};
 use super::listener::{ConnectionInfo, Debt};
 use super::outbox::Reserved;
 
@@ -221,8 +221,6 @@ impl hyper::body::Body for Outbound {
 
 /// What a call takes of a thread beside what is timed: about as much.
 const CALL_COST: Duration = Duration::from_micros(30);
-/// What a stream takes, with its headers and its task.
-pub(super) const STREAM_BYTES: usize = 8 << 10;
 
 #[cfg(test)]
 mod tests {

@@ -21,6 +21,7 @@ use tokio::time::{sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_stream::Stream;
 
+use super::super::allowance::STREAM_BYTES;
 use super::super::config::Limits;
 use super::super::log_limit::LogLimit;
 use super::activity::Activity;
@@ -72,7 +73,8 @@ impl Listener {
     ) -> Incoming {
         let (done, connections) = mpsc::channel(1);
         let (stopping, stopped) = watch::channel(false);
-        let allowed = ALLOWED.max(2 * limits.message_bytes_max);
+        let streams = STREAMS_PER_CONNECTION * limits.client_connections_max;
+        let allowed = (streams * STREAM_BYTES).max(2 * limits.message_bytes_max);
         let threads = Handle::current().metrics().num_workers();
         let counts = Arc::new(Counts::new(allowed, 8 * allowed, threads));
         let standing = Arc::new(Standing::default());
@@ -408,8 +410,8 @@ fn is_of_connection(kind: ErrorKind) -> bool {
 /// Handshakes under way at the same time. One takes less than a millisecond of a core.
 const HANDSHAKES_MAX: usize = 256;
 
-/// Bytes of streams, and of messages that are not complete, of one client: enough for a thousand streams.
-const ALLOWED: usize = 8 << 20;
+/// Of a client that has all its connections open.
+const STREAMS_PER_CONNECTION: usize = 4;
 /// What a connection takes of a thread beside its handshake.
 const ACCEPT_COST: Duration = Duration::from_micros(40);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

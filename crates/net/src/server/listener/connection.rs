@@ -91,7 +91,7 @@ impl Backoff {
 
 /// A connection whose handshake is done. It fails with [`ErrorKind::TimedOut`] after
 /// `idle_timeout_ms` without [activity](ConnectionInfo::touch) or some time after `connection_age_ms`, and with
-/// [`ErrorKind::ConnectionAborted`] once its client's certificate is no longer good.
+/// [`ErrorKind::ConnectionAborted`] once its client's certificate has expired or was revoked.
 pub struct Connection {
     io: Io,
     info: ConnectionInfo,

@@ -11,7 +11,8 @@ use crate::programs::setup::Setup;
 /// A thousand connections and four fifths of what the server can do, for minutes.
 pub(super) fn load(setup: &Setup, home: &Home) -> Result<Vec<Compared>, Error> {
     // One certificate is a thousand clients here.
-    let limits = "[limits]\nper_client_max = 4096\n";
+    let limits =
+        format!("[limits]\nper_client_max = 4096\nclient_connections_max = {CONNECTIONS}\n");
     let device = "[[device]]\nkind = \"cpu\"\nworkers = 1\n";
     let host = home.serve(true, &format!("{limits}{device}"))?;
     // By the same clients: a request that comes by itself costs more than one of eight.

@@ -1,4 +1,5 @@
-//! A hostile client of each kind beside a victim, who asks for a fifth of what the server can do.
+//! Each kind of hostile client, beside a victim: an honest client that asks for a fifth of the signatures
+//! that the server can make.
 
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
