@@ -50,6 +50,7 @@ pub use accelerator::Accelerator;
 pub use builder::Builder;
 pub use error::{Error, OptionsError};
 pub use options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
+pub use threads::heap;
 #[cfg(feature = "rsa")]
 pub use threads::job;
 pub use work::algorithm::Direction;

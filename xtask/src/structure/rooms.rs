@@ -31,6 +31,7 @@ const RULES: &[Rule] = &[
             "crates/oarlock/src/device/library.rs", // functions of a C library
             "crates/oarlock/src/aws_lc/",       // aws-lc
             "crates/oarlock/src/device/software/", // aws-lc
+            "crates/oarlock/src/threads/heap.rs", // malloc_trim
             "crates/oarlock/src/threads/locked.rs", // memory for secrets
             "crates/oarlock/src/threads/process.rs", // fork and AT_SECURE
             "crates/oarlock/src/costs/usage.rs", // a file that processes map together

@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::watch;
-use tokio::task::{JoinHandle, yield_now};
+use tokio::task::{JoinHandle, spawn_blocking, yield_now};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use self::access::Access;
@@ -198,6 +198,7 @@ impl Server {
             tokio::spawn(tell_health(Arc::clone(&shared), health, closing)),
             tokio::spawn(end_expired(Arc::clone(&standing))),
             tokio::spawn(share_threads(Arc::clone(&counts))),
+            tokio::spawn(give_back_memory(Arc::clone(&counts))),
         ];
         let pages = match config.metrics {
             None => None,
@@ -334,7 +335,7 @@ pub fn serve(
         started(&server);
         let start_reload = || {
             let (server, read) = (Arc::clone(&server), Arc::clone(&read));
-            tokio::task::spawn_blocking(move || server.reload(&read()?))
+            spawn_blocking(move || server.reload(&read()?))
         };
         // A file or a token may keep a reload waiting, and signals are heard all the same.
         let (mut reload, mut is_wanted) = (None, false);
@@ -422,6 +423,21 @@ async fn end_expired(standing: Arc<Standing>) {
         match standing.expire(SystemTime::now()) {
             0 => {}
             count => tracing::info!(count, "ended connections: their certificates have expired"),
+        }
+    }
+}
+
+/// Gives back the memory of connections that have ended.
+async fn give_back_memory(counts: Arc<Counts>) {
+    let mut ended = 0;
+    let mut ticks = interval(GIVE_BACK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        if counts.ended() != ended {
+            ended = counts.ended();
+            // It fails only while the runtime shuts down.
+            let _ = spawn_blocking(oarlock::heap::give_back).await;
         }
     }
 }
@@ -531,6 +547,8 @@ const WAIT_MAX: Duration = Duration::from_millis(1);
 const SHARED_FOR: Duration = Duration::from_secs(10);
 const SHARE_EVERY: Duration = Duration::from_millis(50);
 const LOOK_AT_TIME_EVERY: Duration = Duration::from_secs(1);
+/// A server with many short connections gives up little speed for it.
+const GIVE_BACK_EVERY: Duration = Duration::from_secs(4);
 /// A device that has held a batch this long counts as hanging.
 const HANG: Duration = Duration::from_secs(3);
 /// Time to send the last replies.

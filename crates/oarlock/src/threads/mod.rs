@@ -1,5 +1,6 @@
 //! Threads, and memory for them and for secrets. Nothing here knows an algorithm.
 
+pub mod heap;
 #[cfg(feature = "rsa")]
 pub mod job;
 #[cfg(feature = "rsa")]

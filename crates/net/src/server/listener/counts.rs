@@ -69,6 +69,11 @@ impl Counts {
         self.admitted.load(Ordering::Relaxed)
     }
 
+    /// Connections that have come and gone since the start.
+    pub fn ended(&self) -> u64 {
+        (self.admitted() + self.refused()).saturating_sub(self.open())
+    }
+
     /// Connections refused since the start, for their handshake or for lack of a place.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
