@@ -57,20 +57,24 @@ pub struct Backoff {
     since: Instant,
     /// Microseconds since `since`.
     until: AtomicU64,
+    debt: Arc<Debt>,
 }
 
 impl Backoff {
-    fn new() -> Self {
+    fn new(debt: &Arc<Debt>) -> Self {
         Self {
+            debt: Arc::clone(debt),
             since: Instant::now(),
             until: AtomicU64::new(0),
         }
     }
 
-    /// Reads nothing from the connection for this long, and has the thread handle its bytes
-    /// [together](moderate).
+    /// Reads nothing from the connection for this long. If all clients are refused, the thread handles their
+    /// bytes [together](moderate); one that is not would have to wait for it.
     pub fn begin(&self, pause: Duration) {
-        MODERATED_UNTIL.set(Instant::now().checked_add(pause));
+        if self.debt.refuse() {
+            MODERATED_UNTIL.set(Instant::now().checked_add(pause));
+        }
         let until = self.since.elapsed().saturating_add(pause).as_micros();
         let until = u64::try_from(until).unwrap_or(u64::MAX);
         self.until.store(until, Ordering::Relaxed);
@@ -156,7 +160,7 @@ thread_local! {
     static MODERATED_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// For `tokio::runtime::Builder::on_thread_park`. While connections back off, bytes for them would
+/// For `tokio::runtime::Builder::on_thread_park`. While all connections back off, bytes for them would
 /// wake the thread each time without effect. It sleeps for a moment instead and then handles
 /// everything at once (as network drivers moderate interrupts).
 pub fn moderate() {
@@ -185,7 +189,7 @@ impl Connection {
             info: ConnectionInfo {
                 peer,
                 identity,
-                backoff: Arc::new(Backoff::new()),
+                backoff: Arc::new(Backoff::new(&place.debt)),
                 activity,
                 allowance: Arc::clone(&place.allowance),
                 debt: Arc::clone(&place.debt),

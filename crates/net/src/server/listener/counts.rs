@@ -54,8 +54,11 @@ impl Counts {
     pub fn share(&self, do_tasks_wait: bool) {
         let mut clients = lock(&self.by_client);
         clients.retain(|_, client| client.open > 0 || !client.debt.owed().is_zero());
-        let busy = clients.values().filter(|client| client.debt.is_busy());
-        let busy = busy.count() + usize::from(self.newcomers.is_busy());
+        let busy = clients.values().map(|client| &client.debt);
+        let busy: Vec<_> = busy.filter(|debt| debt.is_busy()).collect();
+        let is_overloaded = !busy.is_empty() && busy.iter().all(|debt| debt.is_refused());
+        self.sharing.set_overloaded(is_overloaded);
+        let busy = busy.len() + usize::from(self.newcomers.is_busy());
         self.sharing.divide(busy, do_tasks_wait);
     }
 
@@ -132,4 +135,39 @@ impl Drop for Place {
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(counts: &Arc<Counts>, client: &str) -> Place {
+        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        Place::new(permit, counts, Identity::new(client))
+    }
+
+    #[test]
+    fn all_are_refused_only_if_each_that_asks_is() {
+        let counts = Arc::new(Counts::new(1 << 20, 1 << 23, 1));
+        let [flood, other] = ["flood", "other"].map(|client| place(&counts, client));
+        flood.debt.touch();
+        assert!(!flood.debt.refuse(), "nobody has looked yet");
+        // On a machine that stands still for a moment they count as gone: each is tried often.
+        let asked = |of_other: &dyn Fn()| {
+            flood.debt.touch();
+            flood.debt.refuse();
+            of_other();
+            counts.share(false);
+            flood.debt.refuse()
+        };
+        let mut tries = 0..100;
+        assert!(tries.any(|_| asked(&|| ())), "the other asks for nothing");
+        let asks = || other.debt.touch();
+        assert!(tries.any(|_| !asked(&asks)), "the other is not refused");
+        let is_refused = || {
+            other.debt.touch();
+            other.debt.refuse();
+        };
+        assert!(tries.any(|_| asked(&is_refused)));
+    }
 }

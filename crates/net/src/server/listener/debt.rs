@@ -3,7 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -19,6 +19,8 @@ pub struct Debt {
     paid_at: AtomicU64,
     /// When it last asked for something, likewise.
     last: AtomicU64,
+    /// When it was last refused for lack of room, likewise.
+    refused_last: AtomicU64,
     sharing: Arc<Sharing>,
 }
 
@@ -28,6 +30,8 @@ pub(super) struct Sharing {
     threads: u64,
     /// For each nanosecond of a thread so many are owed; 0 while nobody waits for one.
     shares: AtomicU64,
+    /// Whether all clients that ask for something are refused some of it.
+    is_overloaded: AtomicBool,
 }
 
 impl Debt {
@@ -36,6 +40,7 @@ impl Debt {
             since: Instant::now(),
             paid_at: AtomicU64::new(0),
             last: AtomicU64::new(0),
+            refused_last: AtomicU64::new(0),
             sharing: Arc::clone(sharing),
         }
     }
@@ -43,6 +48,12 @@ impl Debt {
     /// Notes that the client asks for something.
     pub fn touch(&self) {
         self.last.store(self.now(), Ordering::Relaxed);
+    }
+
+    /// Notes that the client is refused for lack of room. Returns whether all are that ask for something.
+    pub fn refuse(&self) -> bool {
+        self.refused_last.store(self.now(), Ordering::Relaxed);
+        self.sharing.is_overloaded.load(Ordering::Relaxed)
     }
 
     /// Charges the client for what took a thread this long.
@@ -92,8 +103,17 @@ impl Debt {
 
     /// Whether it has asked for something lately.
     pub(super) fn is_busy(&self) -> bool {
-        let last = self.last.load(Ordering::Relaxed);
-        last > 0 && self.now().saturating_sub(last) < nanoseconds(BUSY)
+        self.is_recent(&self.last)
+    }
+
+    /// Whether it was refused for lack of room lately.
+    pub(super) fn is_refused(&self) -> bool {
+        self.is_recent(&self.refused_last)
+    }
+
+    fn is_recent(&self, moment: &AtomicU64) -> bool {
+        let moment = moment.load(Ordering::Relaxed);
+        moment > 0 && self.now().saturating_sub(moment) < nanoseconds(BUSY)
     }
 
     fn now(&self) -> u64 {
@@ -132,6 +152,7 @@ impl Sharing {
         Self {
             threads: threads.max(1) as u64,
             shares: AtomicU64::new(0),
+            is_overloaded: AtomicBool::new(false),
         }
     }
 
@@ -142,6 +163,10 @@ impl Sharing {
             false => 0,
         };
         self.shares.store(shares, Ordering::Relaxed);
+    }
+
+    pub(super) fn set_overloaded(&self, is_overloaded: bool) {
+        self.is_overloaded.store(is_overloaded, Ordering::Relaxed);
     }
 }
 

@@ -358,7 +358,7 @@ async fn a_connection_that_rests_is_written_to_and_read_from_later() {
 }
 
 #[tokio::test]
-async fn a_thread_sleeps_while_connections_of_its_rest_and_no_longer() {
+async fn a_thread_sleeps_while_all_its_connections_rest_and_no_longer() {
     // No sleep is shorter than it was asked to be, but any call may take long on a busy machine: it
     // is asked often, until one call was short where none is to sleep.
     let is_short = || {
@@ -369,10 +369,22 @@ async fn a_thread_sleeps_while_connections_of_its_rest_and_no_longer() {
     until("no sleep before a rest", is_short).await;
     let mut server = Server::start(None, |_| {});
     let _client = TcpStream::connect(server.address).await.unwrap();
-    let backoff = server.next().await.connect_info().backoff;
-    backoff.begin(Duration::from_secs(3600));
+    let connection = server.next().await;
+    let info = connection.connect_info();
+    info.backoff.begin(Duration::from_secs(3600));
+    until("no sleep for one of many", is_short).await;
+    let counts = server.incoming.counts();
+    // On a machine that stands still for a moment, the client asks for nothing for too long.
+    until("a sleep where all rest", || {
+        info.touch();
+        info.backoff.begin(Duration::from_secs(3600));
+        counts.share(false);
+        info.backoff.begin(Duration::from_secs(3600));
+        !is_short()
+    })
+    .await;
     assert!((0..20).all(|_| !is_short()));
-    backoff.begin(Duration::ZERO);
+    info.backoff.begin(Duration::ZERO);
     until("no sleep after the rest", is_short).await;
 }
 
