@@ -11,7 +11,7 @@ mod report;
 use std::process::Command;
 use std::time::Instant;
 
-use self::programs::Programs;
+use self::programs::{Programs, Variable};
 use self::report::Report;
 use crate::tool::{self, Metadata, Result, cargo};
 use crate::{constant_time, peers, proto, structure, vectors};
@@ -21,27 +21,24 @@ const MASKS: [&str; 3] = ["-avx512", "-avx512,-vaes", "-avx512,-vaes,-aes"];
 /// The crates whose tests depend on what the CPU can do.
 const CPU_PACKAGES: [&str; 3] = ["oarlock-kernels", "oarlock", "oarlock-provider"];
 /// Rounds of the differential test of the provider in the long form, by environment variable.
-const LONG_ROUNDS: (&str, &str) = ("OARLOCK_DIFFERENTIAL_ROUNDS", "20000");
+const LONG_ROUNDS: Variable = ("OARLOCK_DIFFERENTIAL_ROUNDS", "20000");
 
 /// The short form: at most 15 minutes on two cores from an empty target folder.
 pub fn run() -> Result<()> {
     let mut run = Run::new()?;
-    let programs = run.checks_and_build()?;
+    let (programs, model) = run.checks_and_build()?;
     run.step("test vectors", |_| vectors::run())?;
     run.step("age, which the tests exchange files with", |_| {
         peers::run_age()
     })?;
-    run.step("tests", |report| programs.run(&[], report))?;
-    run.step("tests as on a CPU without AVX-512", |report| {
-        let [kernels, engine, provider] = CPU_PACKAGES;
-        programs
-            .of(&[kernels, engine])
-            .run(&mask(MASKS[0]), report)?;
-        // The rest of the provider's tests start programs, which take minutes.
-        let those = ["differences::", "differential::", "vectors::"];
-        programs
-            .of(&[provider])
-            .run_those(&those, &mask(MASKS[0]), report)
+    let [kernels, engine, provider] = CPU_PACKAGES;
+    // The rest of the provider's tests start programs, which take minutes.
+    let those = &["differences::", "differential::", "vectors::"];
+    let masked = programs.of(&[kernels, engine]);
+    let masked = masked.and(programs.of(&[provider]).only(those));
+    let all = programs.and(model).and(masked.with(mask(MASKS[0])));
+    run.step("tests, and those of a CPU without AVX-512", |report| {
+        all.run(report)
     })?;
     run.step("examples in the documentation", |report| {
         report::shown(
@@ -49,35 +46,31 @@ pub fn run() -> Result<()> {
             report,
         )
     })?;
-    run.step("model check of the pool", run_model)?;
     run.finish()
 }
 
 /// The long form: at most 60 minutes. Before each release, and after changes to what it covers.
 pub fn run_long() -> Result<()> {
     let mut run = Run::new()?;
-    let programs = run.checks_and_build()?;
+    let (programs, model) = run.checks_and_build()?;
     run.step("test vectors", |_| vectors::run())?;
     run.step("age and rage, which the tests exchange files with", |_| {
         peers::run_age()?;
         peers::run_rage()
     })?;
-    let rounds = [LONG_ROUNDS];
-    run.step("tests, differential ones at length", |report| {
-        programs.run(&rounds, report)
-    })?;
+    let mut all = programs.clone().with(LONG_ROUNDS).and(model);
     for hidden in MASKS {
-        run.step(&format!("tests with OARLOCK_CPU={hidden}"), |report| {
-            programs.of(&CPU_PACKAGES).run(&mask(hidden), report)
-        })?;
+        all = all.and(programs.of(&CPU_PACKAGES).with(mask(hidden)));
     }
+    run.step("tests at length, and those of lesser CPUs", |report| {
+        all.run(report)
+    })?;
     run.step("examples in the documentation", |report| {
         report::shown(
             cargo().args(["test", "--workspace", "--doc", "--locked"]),
             report,
         )
     })?;
-    run.step("model check of the pool", run_model)?;
     run.step("times that depend on secrets, the short form", |_| {
         constant_time::check()
     })?;
@@ -91,28 +84,8 @@ pub fn run_long() -> Result<()> {
     run.finish()
 }
 
-fn mask(hidden: &'static str) -> [(&'static str, &'static str); 1] {
-    [("OARLOCK_CPU", hidden)]
-}
-
-/// Built apart, because `--cfg loom` changes every crate; without the default features, because loom cannot
-/// see into C. No kernel runs in it, so none is optimized.
-fn run_model(report: &mut Report) -> Result<()> {
-    let target = Metadata::load()?.target_directory.join("loom");
-    let mut command = cargo();
-    command
-        .args(["test", "--locked", "--package", "oarlock"])
-        .args(["--no-default-features", "--test", "model"])
-        .args([
-            "--config",
-            "profile.dev.package.oarlock-kernels.opt-level=0",
-        ])
-        .args(["--config", "profile.dev.package.oarlock.opt-level=2"])
-        .args(["--config", "profile.dev.package.loom.opt-level=3"])
-        .args(["--config", "profile.dev.package.generator.opt-level=3"])
-        .env("RUSTFLAGS", "--cfg loom")
-        .env("CARGO_TARGET_DIR", target);
-    report::shown(&mut command, report)
+fn mask(hidden: &'static str) -> Variable {
+    ("OARLOCK_CPU", hidden)
 }
 
 /// The steps so far.
@@ -129,15 +102,16 @@ impl Run {
         })
     }
 
-    /// What both forms begin with. Returns the test programs.
-    fn checks_and_build(&mut self) -> Result<Programs> {
+    /// What both forms begin with. Returns the test programs, and the model check.
+    fn checks_and_build(&mut self) -> Result<(Programs, Programs)> {
         self.step("formatting", |_| {
             tool::status(cargo().args(["fmt", "--all", "--check"]))
         })?;
         self.step("structure", |_| structure::run())?;
         let programs = self.step("build", |_| Programs::build())?;
+        let model = self.step("build of the model check", |_| Programs::build_model())?;
         self.step("lints", |_| tool::status(&mut lints()))?;
-        Ok(programs)
+        Ok((programs, model))
     }
 
     fn step<T>(&mut self, name: &str, run: impl FnOnce(&mut Report) -> Result<T>) -> Result<T> {

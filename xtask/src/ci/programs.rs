@@ -18,16 +18,24 @@ pub struct Programs(Vec<Program>);
 
 #[derive(Clone)]
 struct Program {
-    /// The package and the target, as in `oarlock-cli it`.
+    /// The package and the target, as in `oarlock-cli it`, and what `environment` adds.
     name: String,
     package: String,
     file: PathBuf,
     /// The folder of its package, where cargo would start it.
     folder: PathBuf,
+    /// The tests whose names hold one of these; all of them where there is none.
+    filters: &'static [&'static str],
+    environment: Vec<Variable>,
 }
+
+/// A name and a value.
+pub type Variable = (&'static str, &'static str);
 
 /// Of these the programs start first: they wait for real programs, and so take longest.
 const FIRST: [&str; 4] = ["oarlock-provider", "oarlock-cli", "oarlock-net", "oarlock"];
+/// The target that checks the model of the pool.
+const MODEL: &str = "model";
 /// A program that takes longer hangs. Those of the provider take the longest: in the long form their
 /// differential test alone takes some 12 minutes.
 const PROGRAM_SECONDS_MAX: u64 = 1800;
@@ -37,48 +45,11 @@ const LEFT_BEHIND: Duration = Duration::from_secs(10);
 impl Programs {
     /// Compiles the whole workspace: libraries, programs, the provider and every test.
     pub fn build() -> Result<Self> {
-        let metadata = Metadata::load()?;
-        let json = tool::output_shown(cargo().args([
-            "build",
-            "--workspace",
-            "--all-targets",
-            "--locked",
-            "--message-format=json-render-diagnostics",
-        ]))?;
-        let mut programs = Vec::new();
-        for line in json.lines() {
-            let Ok(artifact) = serde_json::from_str::<Artifact>(line) else {
-                continue; // a message of another kind
-            };
-            let Some(file) = artifact.executable.filter(|_| artifact.profile.test) else {
-                continue;
-            };
-            let package = metadata
-                .packages
-                .iter()
-                .find(|package| package.manifest_path == artifact.manifest_path)
-                .ok_or_else(|| format!("{}: no package has it", file.display()))?;
-            // Loom has a build of its own.
-            if artifact.target.name == "model" {
-                continue;
-            }
-            let kind = artifact.target.kind.first().map_or("", String::as_str);
-            let name = match kind {
-                "test" => format!("{} {}", package.name, artifact.target.name),
-                "bin" => format!("{} unit tests of {}", package.name, artifact.target.name),
-                _ => format!("{} unit tests", package.name),
-            };
-            programs.push(Program {
-                name,
-                package: package.name.clone(),
-                file,
-                folder: artifact
-                    .manifest_path
-                    .parent()
-                    .map(PathBuf::from)
-                    .unwrap_or_default(),
-            });
-        }
+        let mut command = cargo();
+        command.args(["build", "--workspace", "--all-targets"]);
+        let mut programs = built(&mut command)?;
+        // Loom has a build of its own.
+        programs.retain(|program| !program.name.ends_with(MODEL));
         if programs.is_empty() {
             return Err("the build made no test program".to_owned());
         }
@@ -90,25 +61,61 @@ impl Programs {
         Ok(Self(programs))
     }
 
+    /// Compiles the model check of the pool. It is built apart, because `--cfg loom` changes every crate;
+    /// without the default features, because loom cannot see into C. No kernel runs in it, so none is
+    /// optimized.
+    pub fn build_model() -> Result<Self> {
+        let target = Metadata::load()?.target_directory.join("loom");
+        let mut command = cargo();
+        command
+            .args(["test", "--no-run", "--package", "oarlock"])
+            .args(["--no-default-features", "--test", MODEL]);
+        for option in [
+            "package.oarlock-kernels.opt-level=0",
+            "package.oarlock.opt-level=2",
+            "package.loom.opt-level=3",
+            "package.generator.opt-level=3",
+        ] {
+            command.args(["--config", &format!("profile.dev.{option}")]);
+        }
+        command
+            .env("RUSTFLAGS", "--cfg loom")
+            .env("CARGO_TARGET_DIR", target);
+        Ok(Self(built(&mut command)?))
+    }
+
     /// Those of some packages.
     pub fn of(&self, packages: &[&str]) -> Self {
         let is_of = |program: &&Program| packages.contains(&program.package.as_str());
         Self(self.0.iter().filter(is_of).cloned().collect())
     }
 
-    /// Runs them all, as many at a time as there are CPUs, and prints what each one said when it has
-    /// ended.
-    pub fn run(&self, environment: &[(&str, &str)], report: &mut Report) -> Result<()> {
-        self.run_those(&[], environment, report)
+    /// Those alone of their tests whose names hold one of `filters`.
+    pub fn only(mut self, filters: &'static [&'static str]) -> Self {
+        for program in &mut self.0 {
+            program.filters = filters;
+        }
+        self
     }
 
-    /// The same of the tests alone whose names hold one of `filters`; of all where there is none.
-    pub fn run_those(
-        &self,
-        filters: &[&str],
-        environment: &[(&str, &str)],
-        report: &mut Report,
-    ) -> Result<()> {
+    /// The same with a variable in their environment.
+    pub fn with(mut self, variable: Variable) -> Self {
+        for program in &mut self.0 {
+            program.environment.push(variable);
+            program.name = format!("{} with {}={}", program.name, variable.0, variable.1);
+        }
+        self
+    }
+
+    /// These, then others.
+    pub fn and(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+
+    /// Runs them all, as many at a time as there are CPUs, and prints what each one said when it has
+    /// ended.
+    pub fn run(&self, report: &mut Report) -> Result<()> {
         let at_once = std::thread::available_parallelism().map_or(1, usize::from);
         let queue: Mutex<VecDeque<&Program>> = Mutex::new(self.0.iter().collect());
         let report = Mutex::new(report);
@@ -118,7 +125,7 @@ impl Programs {
                     while let Some(program) =
                         queue.lock().ok().and_then(|mut queue| queue.pop_front())
                     {
-                        let ended = program.run(filters, environment);
+                        let ended = program.run();
                         if let Ok(mut report) = report.lock() {
                             report.add_program(&program.name, ended);
                         }
@@ -134,9 +141,9 @@ impl Programs {
 }
 
 impl Program {
-    fn run(&self, filters: &[&str], environment: &[(&str, &str)]) -> Ended {
+    fn run(&self) -> Ended {
         let start = Instant::now();
-        let result = self.run_to_end(filters, environment);
+        let result = self.run_to_end();
         let seconds = start.elapsed().as_secs_f64();
         let (text, fault) = result.unwrap_or_else(|error| (String::new(), Some(error)));
         Ended {
@@ -146,11 +153,7 @@ impl Program {
         }
     }
 
-    fn run_to_end(
-        &self,
-        filters: &[&str],
-        environment: &[(&str, &str)],
-    ) -> Result<(String, Option<String>)> {
+    fn run_to_end(&self) -> Result<(String, Option<String>)> {
         let failed = |error: std::io::Error| format!("{}: {error}", self.file.display());
         let (output, writer) = std::io::pipe().map_err(failed)?;
         // A shell starts its background jobs with SIGINT ignored, and so would the commands be whose
@@ -160,14 +163,14 @@ impl Program {
             .arg("--default-signal=INT,QUIT,TERM,PIPE")
             .arg(&self.file)
             .current_dir(&self.folder)
-            .args(filters)
+            .args(self.filters)
             // The seconds of each test: an option that the harness calls unstable.
             .args(["-Z", "unstable-options", "--report-time"])
             .env("RUSTC_BOOTSTRAP", "1")
             // As cargo would: what this program inherited is about itself.
             .env("CARGO_MANIFEST_DIR", &self.folder)
             .env("CARGO_PKG_NAME", &self.package)
-            .envs(environment.iter().copied())
+            .envs(self.environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(writer.try_clone().map_err(failed)?)
             .stderr(writer);
@@ -198,6 +201,46 @@ impl Program {
         };
         Ok((text, fault))
     }
+}
+
+/// Runs cargo with a build of tests. Returns the test programs that it made.
+fn built(command: &mut Command) -> Result<Vec<Program>> {
+    let metadata = Metadata::load()?;
+    let json =
+        tool::output_shown(command.args(["--locked", "--message-format=json-render-diagnostics"]))?;
+    let mut programs = Vec::new();
+    for line in json.lines() {
+        let Ok(artifact) = serde_json::from_str::<Artifact>(line) else {
+            continue; // a message of another kind
+        };
+        let Some(file) = artifact.executable.filter(|_| artifact.profile.test) else {
+            continue;
+        };
+        let package = metadata
+            .packages
+            .iter()
+            .find(|package| package.manifest_path == artifact.manifest_path)
+            .ok_or_else(|| format!("{}: no package has it", file.display()))?;
+        let kind = artifact.target.kind.first().map_or("", String::as_str);
+        let name = match kind {
+            "test" => format!("{} {}", package.name, artifact.target.name),
+            "bin" => format!("{} unit tests of {}", package.name, artifact.target.name),
+            _ => format!("{} unit tests", package.name),
+        };
+        programs.push(Program {
+            name,
+            package: package.name.clone(),
+            file,
+            folder: artifact
+                .manifest_path
+                .parent()
+                .map(PathBuf::from)
+                .unwrap_or_default(),
+            filters: &[],
+            environment: Vec::new(),
+        });
+    }
+    Ok(programs)
 }
 
 /// Reads what a program says, on a thread of its own: what the program leaves behind may hold the

@@ -101,7 +101,11 @@ impl Report {
         } else if let Some(skipped) = line.strip_prefix("skipped: ") {
             let (test, why) = skipped.split_once(": ").unwrap_or((skipped, "no reason"));
             // With its program: one that has a file to itself names its tests without a module.
-            let target = program.rsplit(' ').next().unwrap_or_default();
+            let target = program
+                .split(" with ")
+                .next()
+                .and_then(|it| it.rsplit(' ').next());
+            let target = target.unwrap_or_default();
             self.skipped
                 .push((format!("{target}::{test}"), why.to_owned()));
         } else if let Some((test, seconds)) = timed(line) {
