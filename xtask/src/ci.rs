@@ -21,7 +21,9 @@ const MASKS: [&str; 3] = ["-avx512", "-avx512,-vaes", "-avx512,-vaes,-aes"];
 /// The crates whose tests depend on what the CPU can do.
 const CPU_PACKAGES: [&str; 3] = ["oarlock-kernels", "oarlock", "oarlock-provider"];
 /// Rounds of the differential test of the provider in the long form, by environment variable.
-const LONG_ROUNDS: Variable = ("OARLOCK_DIFFERENTIAL_ROUNDS", "20000");
+const LONG_ROUNDS: Variable<'_> = ("OARLOCK_DIFFERENTIAL_ROUNDS", "20000");
+/// Preemptions of each interleaving of a ring with helpers, in the long form.
+const LONG_PREEMPTIONS: Variable<'_> = ("OARLOCK_MODEL_PREEMPTIONS", "2");
 
 /// The short form: at most 15 minutes on two cores from an empty target folder.
 pub fn run() -> Result<()> {
@@ -58,10 +60,16 @@ pub fn run_long() -> Result<()> {
         peers::run_age()?;
         peers::run_rage()
     })?;
-    let mut all = programs.clone().with(LONG_ROUNDS).and(model);
+    let mut all = programs
+        .clone()
+        .with(LONG_ROUNDS)
+        .and(model.with(LONG_PREEMPTIONS));
     for hidden in MASKS {
         all = all.and(programs.of(&CPU_PACKAGES).with(mask(hidden)));
     }
+    let openssl = run.step("the newest OpenSSL 3.0", |_| peers::newest_openssl())?;
+    let openssl = ("LD_LIBRARY_PATH", &*openssl.to_string_lossy());
+    all = all.and(programs.of(&["oarlock-provider"]).with(openssl));
     run.step("tests at length, and those of lesser CPUs", |report| {
         all.run(report)
     })?;
@@ -84,7 +92,7 @@ pub fn run_long() -> Result<()> {
     run.finish()
 }
 
-fn mask(hidden: &'static str) -> Variable {
+fn mask(hidden: &str) -> Variable<'_> {
     ("OARLOCK_CPU", hidden)
 }
 

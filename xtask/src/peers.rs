@@ -60,6 +60,29 @@ pub fn run_rage() -> Result<()> {
     Ok(())
 }
 
+/// The folder of the newest libcrypto and libssl that the machine's package index has, for programs of the
+/// installed one.
+pub fn newest_openssl() -> Result<PathBuf> {
+    const PACKAGE: &str = "libssl3";
+    let folder = Metadata::load()?.target_directory.join("peers/libssl");
+    // Newer than one of last month's run.
+    tool::remove_dir(&folder)?;
+    let deb = download_deb(PACKAGE, &folder)?;
+    tool::output(
+        Command::new("dpkg-deb")
+            .arg("--extract")
+            .arg(&deb)
+            .arg(&folder),
+    )?;
+    let library = find(&folder, "libcrypto.so.3")
+        .ok_or_else(|| format!("{} holds no libcrypto.so.3", deb.display()))?;
+    let libraries = library.parent().unwrap_or(&folder);
+    let mut version = Command::new("openssl");
+    version.arg("version").env("LD_LIBRARY_PATH", libraries);
+    print!("{}", tool::output(&mut version)?);
+    Ok(libraries.to_owned())
+}
+
 /// Debian's static library behind our C interface, as a library the harness loads at run time.
 fn ipsec_mb(root: &Path, peers: &Path) -> Result<String> {
     const PACKAGE: &str = "libipsec-mb-dev";

@@ -26,11 +26,11 @@ struct Program {
     folder: PathBuf,
     /// The tests whose names hold one of these; all of them where there is none.
     filters: &'static [&'static str],
-    environment: Vec<Variable>,
+    environment: Vec<(&'static str, String)>,
 }
 
 /// A name and a value.
-pub type Variable = (&'static str, &'static str);
+pub type Variable<'a> = (&'static str, &'a str);
 
 /// Of these the programs start first: they wait for real programs, and so take longest.
 const FIRST: [&str; 4] = ["oarlock-provider", "oarlock-cli", "oarlock-net", "oarlock"];
@@ -99,10 +99,10 @@ impl Programs {
     }
 
     /// The same with a variable in their environment.
-    pub fn with(mut self, variable: Variable) -> Self {
+    pub fn with(mut self, (name, value): Variable<'_>) -> Self {
         for program in &mut self.0 {
-            program.environment.push(variable);
-            program.name = format!("{} with {}={}", program.name, variable.0, variable.1);
+            program.environment.push((name, value.to_owned()));
+            program.name = format!("{} with {name}={value}", program.name);
         }
         self
     }
@@ -170,7 +170,7 @@ impl Program {
             // As cargo would: what this program inherited is about itself.
             .env("CARGO_MANIFEST_DIR", &self.folder)
             .env("CARGO_PKG_NAME", &self.package)
-            .envs(self.environment.iter().copied())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(writer.try_clone().map_err(failed)?)
             .stderr(writer);

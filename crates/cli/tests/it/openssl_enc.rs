@@ -131,7 +131,7 @@ fn long_files_go_both_ways() {
 #[test]
 fn keys_and_ivs_that_are_given_make_no_header() {
     let directory = tempfile::tempdir().unwrap();
-    // Counters of ChaCha20 that carry into its nonce, and on within that.
+    // Counters of ChaCha20 that carry into its nonce, and on within that; then one of AES that carries.
     let ivs = [
         IV,
         "feffffff0123456789abcdef00112233",
@@ -140,6 +140,12 @@ fn keys_and_ivs_that_are_given_make_no_header() {
     ];
     for (cipher, bits) in CIPHERS {
         let key = &KEY[..bits / 4];
+        let ivs = match cipher.rsplit_once('-') {
+            None => &ivs[..],
+            Some((_, "ctr")) => &[ivs[0], ivs[3]],
+            // Nothing counts in CBC.
+            Some(_) => &ivs[..1],
+        };
         for iv in ivs {
             for bytes in [0, 1, 16, 100, 129, (3 << 20) + 5] {
                 let data = noise(bytes);

@@ -20,7 +20,19 @@ fn cryptography_of_debian() {
 /// The package index's wheel brings an OpenSSL of its own, linked statically.
 #[test]
 fn cryptography_of_the_package_index() {
-    ciphers_of_python(&python_with_wheel());
+    ciphers_of_python(&python_with("cryptography"));
+}
+
+/// One of a year ago brings OpenSSL 3.5, as Debian 13 has it.
+#[test]
+fn cryptography_with_openssl_3_5() {
+    let python = python_with("cryptography==46.0.7");
+    let mut version = Command::new(&python);
+    let said = "from cryptography.hazmat.backends.openssl import backend; \
+                print(backend.openssl_version_text())";
+    let said = lossy(&succeeds(version.args(["-I", "-c", said])));
+    assert!(said.starts_with("OpenSSL 3.5."), "{said}");
+    ciphers_of_python(&python);
 }
 
 #[test]
@@ -133,10 +145,10 @@ fn script(name: &str) -> PathBuf {
 }
 
 /// A Python with the wheel, below the target folder, where it is made once.
-fn python_with_wheel() -> PathBuf {
+fn python_with(wheel: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let target = test.ancestors().nth(3).unwrap();
-    let folder = target.join("python-cryptography");
+    let folder = target.join(format!("python-{wheel}"));
     let python = folder.join("bin/python");
     let has_wheel = |python: &Path| {
         python.exists() && {
@@ -151,7 +163,7 @@ fn python_with_wheel() -> PathBuf {
         succeeds(venv.args(["-m", "venv", "--clear"]).arg(&folder));
         let mut pip = Command::new(&python);
         pip.args(["-m", "pip", "install", "--quiet", "--only-binary", ":all:"]);
-        succeeds(pip.arg("cryptography"));
+        succeeds(pip.arg(wheel));
     }
     let mut import = Command::new(&python);
     let place = "import cryptography; print(cryptography.__file__)";
