@@ -21,7 +21,7 @@ use super::super::allowance::Allowance;
 use super::activity::Activity;
 use super::counts::Place;
 use super::debt::Debt;
-use super::slice::Slice;
+use super::slice::{Frames, Slice};
 use super::standing::Stay;
 use crate::tls::Identity;
 
@@ -103,6 +103,7 @@ pub struct Connection {
     rest: Option<Pin<Box<Sleep>>>,
     has_had_its_turn: bool,
     slice: Slice,
+    frames: Frames,
     /// Set once all was written: how long to wait for the client to close.
     farewell: Option<Pin<Box<Sleep>>>,
     _place: Place,
@@ -144,13 +145,7 @@ impl AsyncRead for Connection {
         let this = &mut *self;
         ready!(this.poll_rest(cx));
         ready!(this.slice.poll(cx));
-        let poll = match this.info.debt.owed().is_zero() {
-            true => {
-                let (slice, io) = (&mut this.slice, &mut this.io);
-                slice.read(&this.info.debt, || io.poll_read(cx, buffer))
-            }
-            false => this.poll_little(cx, buffer),
-        };
+        let poll = this.poll_piece(cx, buffer);
         this.idle.watch(cx, poll)
     }
 }
@@ -197,6 +192,7 @@ impl Connection {
             rest: None,
             has_had_its_turn: false,
             slice: Slice::default(),
+            frames: Frames::new(),
             farewell: None,
             _place: place,
             _stay: stay,
@@ -226,8 +222,8 @@ impl Connection {
         }
     }
 
-    /// Reads a few requests, and then others have their turn. A connection may send hundreds at once.
-    fn poll_little(
+    /// Reads all there is, or while others wait a few requests: a connection may send hundreds at once.
+    fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
@@ -236,13 +232,25 @@ impl Connection {
             self.slice.end(cx);
             return Poll::Pending;
         }
-        let length = buffer.remaining().min(TURN_BYTES);
-        let mut little = ReadBuf::new(buffer.initialize_unfilled_to(length));
+        let debt = &self.info.debt;
+        let is_alone = !debt.is_shared();
+        let owes = !debt.owed().is_zero();
+        let most = match (is_alone, owes) {
+            (true, _) => usize::MAX,
+            (false, false) => PIECE_BYTES,
+            (false, true) => TURN_BYTES,
+        };
+        let length = buffer.remaining().min(most);
+        let mut piece = ReadBuf::new(buffer.initialize_unfilled_to(length));
         let (slice, io) = (&mut self.slice, &mut self.io);
-        ready!(slice.read(&self.info.debt, || io.poll_read(cx, &mut little)))?;
-        let length = little.filled().len();
+        ready!(slice.read(debt, || io.poll_read(cx, &mut piece)))?;
+        let begun = self.frames.follow(piece.filled());
+        let length = piece.filled().len();
         buffer.advance(length);
-        self.has_had_its_turn = true;
+        if !is_alone {
+            self.slice.count(begun);
+            self.has_had_its_turn = owes;
+        }
         Poll::Ready(Ok(()))
     }
 
@@ -391,7 +399,8 @@ impl Idle {
 }
 
 const NOTED_WITHIN: Duration = Duration::from_secs(1);
-/// About ten calls.
+/// About ten requests. The turn goes on after them, unless they were as many.
+const PIECE_BYTES: usize = 1024;
 const TURN_BYTES: usize = 512;
 /// A client that has read all closes at once.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);

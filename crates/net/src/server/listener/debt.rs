@@ -96,6 +96,11 @@ impl Debt {
     }
 
     /// What it owes.
+    /// Whether tasks have to wait for the threads.
+    pub(super) fn is_shared(&self) -> bool {
+        self.sharing.shares.load(Ordering::Relaxed) > 0
+    }
+
     pub(super) fn owed(&self) -> Duration {
         let paid_at = self.paid_at.load(Ordering::Relaxed);
         Duration::from_nanos(paid_at.saturating_sub(self.now()))

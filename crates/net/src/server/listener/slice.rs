@@ -14,6 +14,8 @@ use super::debt::{Debt, Moment};
 #[derive(Debug, Default)]
 pub(super) struct Slice {
     used: Duration,
+    /// Frames that have begun in it, each of which may wake a task.
+    frames: usize,
     /// When bytes were handed out. Until it asks for more, the task works on these.
     read_at: Option<Moment>,
     /// Set while others have their turn; true once they have had it.
@@ -26,7 +28,7 @@ impl Slice {
         match &self.turn {
             Some(turn) if !turn.load(Ordering::Acquire) => return Poll::Pending,
             Some(_) => self.turn = None,
-            None if self.used > SLICE => {
+            None if self.used > SLICE || self.frames > FRAMES => {
                 self.end(cx);
                 return Poll::Pending;
             }
@@ -49,6 +51,11 @@ impl Slice {
             turn.store(true, Ordering::Release);
             waker.wake();
         });
+    }
+
+    /// Counts frames that the connection will handle.
+    pub(super) fn count(&mut self, frames: usize) {
+        self.frames += frames;
     }
 
     /// Reads, after the work on what was read before.
@@ -86,5 +93,73 @@ impl Slice {
     }
 }
 
+/// Where the frames of a connection begin (RFC 9113, sections 3.4 and 4.1).
+#[derive(Debug)]
+pub(super) struct Frames {
+    length: [u8; 3],
+    /// How many bytes of the header there were.
+    of_header: usize,
+    left: usize,
+}
+
+impl Frames {
+    pub(super) fn new() -> Self {
+        Self {
+            length: [0; 3],
+            of_header: 0,
+            left: PREFACE_BYTES,
+        }
+    }
+
+    /// Goes through the next bytes. Returns how many frames begin in them.
+    pub(super) fn follow(&mut self, mut bytes: &[u8]) -> usize {
+        let mut begun = 0;
+        while !bytes.is_empty() {
+            if self.left > 0 {
+                let some = self.left.min(bytes.len());
+                self.left -= some;
+                bytes = &bytes[some..];
+                continue;
+            }
+            if let Some(byte) = self.length.get_mut(self.of_header) {
+                *byte = bytes[0];
+            }
+            self.of_header += 1;
+            bytes = &bytes[1..];
+            if self.of_header == HEADER_BYTES {
+                let [a, b, c] = self.length.map(usize::from);
+                self.left = a << 16 | b << 8 | c;
+                self.of_header = 0;
+                begun += 1;
+            }
+        }
+        begun
+    }
+}
+
+const PREFACE_BYTES: usize = 24;
+const HEADER_BYTES: usize = 9;
+/// The tasks that they wake take about as long as a slice.
+const FRAMES: usize = 8;
 /// Some hundreds of frames.
 const SLICE: Duration = Duration::from_micros(250);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_counted_wherever_the_bytes_are_cut() {
+        let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+        for length in [0_u32, 1, 300, 70_000] {
+            bytes.extend(&length.to_be_bytes()[1..]);
+            bytes.extend([0; 6]);
+            bytes.extend(vec![0xff; length as usize]);
+        }
+        for piece in [1, 2, 7, 9, 10, 4096, bytes.len()] {
+            let mut frames = Frames::new();
+            let begun = bytes.chunks(piece).map(|bytes| frames.follow(bytes));
+            assert_eq!(begun.sum::<usize>(), 4, "pieces of {piece}");
+        }
+    }
+}
