@@ -173,7 +173,7 @@ pub(super) const TARGETS: &[Target] = &[
     target(HOSTILE, Program(over(Quantity::VictimP99, HONEST)), VICTIM_P99, 0.5, ANY),
     target(HOSTILE, Program(over(Quantity::Healthy, REQUESTS)), "answers of /healthz that are 200", 1.0, ANY),
     target(HOSTILE, Program(over(Quantity::GrownMib, AT_FIRST)), "32 MiB, over what it has more", 1.0, ANY),
-    target(HOSTILE, Program(over(Quantity::LeftMib, AT_FIRST)), "8 MiB, over what is left of that after 10 s", 1.0, ANY),
+    target(HOSTILE, Program(over(Quantity::LeftMib, AT_FIRST)), "4 MiB, over what is left of that after 10 s", 1.0, ANY),
     target(HOSTILE, Program(over(Quantity::Series, AT_FIRST)), "series before and 32, over those after", 1.0, ANY),
     target(HOSTILE, Program(over(Quantity::Clients, AT_FIRST)), "clients known before over those after", 1.0, ANY),
     target(&["oarlock enc of 1 GiB in tmpfs"], Enc, "over openssl enc, aes-128-ctr", 1.7, WIDE),

@@ -193,6 +193,6 @@ const BACK_WITHIN: Duration = Duration::from_secs(10);
 const PAGE_LIMIT: Duration = Duration::from_secs(9);
 const GROWN_BYTES_MAX: u64 = 32 << 20;
 /// What an allocator keeps for the next client.
-const LEFT_BYTES_MAX: u64 = 8 << 20;
+const LEFT_BYTES_MAX: u64 = 4 << 20;
 /// A series for each pattern of clients, operation, key that exists and code.
 const SERIES_MORE_MAX: u64 = 32;
