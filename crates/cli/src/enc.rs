@@ -15,12 +15,14 @@ use zeroize::Zeroizing;
 
 use crate::failure::{Failure, note, without_keys};
 use crate::input::Input;
+use crate::interrupt::Interrupt;
 use crate::job::{Job, Threads, refused};
 use crate::keys::{self, Secret};
 use crate::options;
 use crate::output::Target;
-use crate::passphrase::{self, Source};
-use crate::progress::When;
+use crate::passphrase::{self, Given, Source};
+use crate::progress::{Progress, When};
+use crate::terminal::Asker;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -29,9 +31,12 @@ pub(crate) struct Args {
     cipher: Operation,
 
     /// Take the passphrase from `file:PATH` (its first line), `env:NAME` or `stdin`, as -pass of
-    /// openssl does. Without this and without a key it is asked for
-    #[arg(long, value_name = "SOURCE", value_parser = Source::parse, conflicts_with_all = RAW)]
+    /// openssl does. Without this and without a key it is asked for on the terminal, twice for a new file
+    #[arg(long, value_name = "SOURCE", value_parser = Source::parse, conflicts_with_all = OTHERS)]
     pass: Option<Source>,
+
+    #[command(flatten)]
+    given: Given,
 
     /// Rounds of PBKDF2, which make each guess at the passphrase slower; not kept in the file
     #[arg(long, value_name = "N", default_value_t = ITERATIONS, conflicts_with_all = RAW)]
@@ -118,29 +123,52 @@ pub(crate) fn decrypt(args: &DecArgs) -> Result<(), Failure> {
 
 fn run(args: &Args, direction: Direction, is_legacy: bool) -> Result<(), Failure> {
     let accelerator = accelerator(args)?;
-    let (input, header, KeyAndIv { key, iv }) = if args.is_raw()? {
-        let raw = raw(args)?;
-        (Input::open(args.input.as_deref())?, None, raw)
-    } else {
-        if args.pass.as_ref().is_some_and(Source::is_stdin) && args.reads_stdin() {
-            return Err(Failure::usage(
-                "--pass stdin: standard input cannot be both the passphrase and INPUT",
-            ));
-        }
-        let input = Input::open(args.input.as_deref())?;
-        let header = match direction {
-            Direction::Encrypt => Header::new(),
-            Direction::Decrypt => Header::read(&mut &input.file),
-        };
-        let header = header.map_err(|error| refused(&input.name, error))?;
-        let made = from_passphrase(args, direction, is_legacy, &header)?;
-        (input, Some(header), made)
-    };
+    let source = args.source()?;
+    let is_raw = args.is_raw(source.as_ref())?;
+    let raw = is_raw.then(|| raw(args)).transpose()?;
+    let input = Input::open(args.input.as_deref())?;
+    // Files that may block while they are opened come before the signals are caught, files that must be
+    // removed after.
     let target = Target::find(args.output.as_deref())?;
-    args.check_apart(&target)?;
+    args.check_apart(&target, source.as_ref())?;
+    let interrupt = Interrupt::catch(target.is_direct())?;
+    let progress = Progress::new(args.progress, input.size);
+    let (header, KeyAndIv { key, iv }) = match raw {
+        Some(raw) => (None, raw),
+        None => {
+            let header = match direction {
+                Direction::Encrypt => Header::new(),
+                Direction::Decrypt => Header::read(&mut &input.file),
+            };
+            let header = header.map_err(|error| refused(&input.name, error))?;
+            let asker = Asker::new(&interrupt, &progress);
+            let passphrase = match (source, direction) {
+                (Some(source), _) => source.read(),
+                (None, Direction::Encrypt) => passphrase::ask_for_new(&asker),
+                (None, Direction::Decrypt) => passphrase::ask(&asker),
+            }?;
+            warn(direction);
+            let derivation = match is_legacy {
+                true => Derivation::BytesToKey,
+                false => Derivation::Pbkdf2 {
+                    iterations: args.iter,
+                },
+            };
+            let (cipher, salt) = (args.cipher, &header.salt);
+            let made = derive(cipher, passphrase.bytes(), salt, derivation, args.md);
+            (Some(header), made)
+        }
+    };
     let body = Body::new(&accelerator, args.cipher, &key, &iv, direction)
         .map_err(|error| Failure::new(error.to_string()))?;
-    let job = Job::begin(accelerator, args.threads, args.progress, input, target)?;
+    let job = Job::begin(
+        accelerator,
+        args.threads,
+        progress,
+        interrupt,
+        input,
+        target,
+    )?;
     let begun = match header {
         Some(header) if direction == Direction::Encrypt => job
             .output
@@ -159,9 +187,28 @@ impl Args {
         path.is_none_or(|path| path.as_os_str() == "-")
     }
 
+    /// Where the passphrase comes from, unless it is asked for.
+    fn source(&self) -> Result<Option<Source>, Failure> {
+        let reads_stdin = self.reads_stdin();
+        if reads_stdin && self.pass.as_ref().is_some_and(Source::is_stdin) {
+            return Err(Failure::usage(
+                "--pass stdin: standard input cannot be both the passphrase and INPUT",
+            ));
+        }
+        match &self.pass {
+            Some(source) => Ok(Some(source.clone())),
+            None => self.given.source(reads_stdin),
+        }
+    }
+
     /// Whether key and IV are given.
-    fn is_raw(&self) -> Result<bool, Failure> {
+    fn is_raw(&self, passphrase: Option<&Source>) -> Result<bool, Failure> {
         let has_key = self.key.is_some() || self.key_file.is_some();
+        if has_key && passphrase.is_some() {
+            return Err(Failure::usage(
+                "both a key and a passphrase: leave one of them out",
+            ));
+        }
         if self.iv.is_some() && !has_key {
             return Err(self.no_key());
         }
@@ -175,11 +222,11 @@ impl Args {
     }
 
     /// Fails where the output would replace what it is encrypted with.
-    fn check_apart(&self, target: &Target) -> Result<(), Failure> {
+    fn check_apart(&self, target: &Target, passphrase: Option<&Source>) -> Result<(), Failure> {
         let is_output = |path: Option<&Path>| path.is_some_and(|path| target.is_file(path));
         let what = if is_output(self.key_file.as_deref()) {
             "the key file: the key"
-        } else if is_output(self.pass.as_ref().and_then(Source::path)) {
+        } else if is_output(passphrase.and_then(Source::path)) {
             "the passphrase file: the passphrase"
         } else {
             return Ok(());
@@ -221,28 +268,6 @@ fn raw(args: &Args) -> Result<KeyAndIv, Failure> {
         (None, None) => Err(args.no_key()),
     }?;
     Ok(KeyAndIv { key, iv })
-}
-
-fn from_passphrase(
-    args: &Args,
-    direction: Direction,
-    is_legacy: bool,
-    header: &Header,
-) -> Result<KeyAndIv, Failure> {
-    let derivation = if is_legacy {
-        Derivation::BytesToKey
-    } else {
-        Derivation::Pbkdf2 {
-            iterations: args.iter,
-        }
-    };
-    let passphrase = match &args.pass {
-        Some(source) => source.read(),
-        None => passphrase::ask(direction == Direction::Encrypt),
-    }?;
-    warn(direction);
-    let salt = &header.salt;
-    Ok(derive(args.cipher, &passphrase, salt, derivation, args.md))
 }
 
 /// Warns of what a user with a passphrase may not expect.
@@ -296,3 +321,5 @@ const DIGESTS: [(&str, Digest); 6] = [
 
 /// Options that need a key, not a passphrase.
 const RAW: [&str; 3] = ["key", "key_file", "iv"];
+/// What there is in place of --pass.
+const OTHERS: [&str; 5] = ["key", "key_file", "iv", "passphrase_file", "passphrase_fd"];

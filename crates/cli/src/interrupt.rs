@@ -18,7 +18,9 @@ use crate::failure::{Failure, reason};
 pub(crate) struct Interrupt {
     /// The last of them, or 0.
     signal: Arc<AtomicUsize>,
-    leaves_nothing: Arc<AtomicBool>,
+    leaves_something: Arc<AtomicBool>,
+    /// Whether a signal ends the process at once.
+    acts_at_once: Arc<AtomicBool>,
     /// Readable from the first signal on. It is never read from, so that every waiter sees it.
     seen: Arc<OwnedFd>,
 }
@@ -31,12 +33,12 @@ impl Interrupt {
         let fail = |error: io::Error| Failure::new(format!("signals: {}", reason(&error)));
         let (seen, notify) = io::pipe().map_err(fail)?;
         let signal = Arc::new(AtomicUsize::new(0));
-        let leaves_nothing = Arc::new(AtomicBool::new(true));
+        let acts_at_once = Arc::new(AtomicBool::new(true));
         for number in [SIGINT, SIGTERM, SIGHUP] {
             if is_ignored(number) {
                 continue;
             }
-            let condition = Arc::clone(&leaves_nothing);
+            let condition = Arc::clone(&acts_at_once);
             signal_hook::flag::register_conditional_default(number, condition).map_err(fail)?;
             // They run in this order: the flag is set when the pipe turns readable, and the first
             // signal finds the shutdown not armed yet.
@@ -60,14 +62,22 @@ impl Interrupt {
         signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))).map_err(fail)?;
         Ok(Self {
             signal,
-            leaves_nothing,
+            leaves_something: Arc::new(AtomicBool::new(false)),
+            acts_at_once,
             seen: Arc::new(seen.into()),
         })
     }
 
     /// From now on a signal must not end the process without cleaning up, and is to be looked for.
     pub(crate) fn leaves_something(&self) {
-        self.leaves_nothing.store(false, Ordering::SeqCst);
+        self.leaves_something.store(true, Ordering::SeqCst);
+        self.acts_at_once.store(false, Ordering::SeqCst);
+    }
+
+    /// Has signals wait, where they would end the process at once, until the returned value is dropped.
+    pub(crate) fn hold(&self) -> Held<'_> {
+        self.acts_at_once.store(false, Ordering::SeqCst);
+        Held(self)
     }
 
     /// Fails when a signal has come.
@@ -96,6 +106,34 @@ impl Interrupt {
             if !watched[0].revents().is_empty() {
                 return Ok(());
             }
+        }
+    }
+}
+
+/// Something that is undone soon, before a signal may act.
+pub(crate) struct Held<'a>(&'a Interrupt);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        let Interrupt {
+            signal,
+            leaves_something,
+            acts_at_once,
+            ..
+        } = self.0;
+        if leaves_something.load(Ordering::SeqCst) {
+            return;
+        }
+        acts_at_once.store(true, Ordering::SeqCst);
+        // Another thread may have begun an output between the two lines.
+        if leaves_something.load(Ordering::SeqCst) {
+            acts_at_once.store(false, Ordering::SeqCst);
+            return;
+        }
+        let signal = signal.load(Ordering::SeqCst);
+        if signal != 0 {
+            // It ends the process.
+            let _ = signal_hook::low_level::emulate_default_handler(signal as i32);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::failure::{Failure, reason};
 use crate::input::Input;
 use crate::interrupt::Interrupt;
 use crate::output::{Naming, Output, Target};
-use crate::progress::{Progress, When};
+use crate::progress::Progress;
 
 /// One file from input to output, on all threads.
 pub(crate) struct Job {
@@ -23,23 +23,21 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Catches signals and opens the output, which replaces an existing file only on success.
+    /// Opens the output, which replaces an existing file only on success.
     pub(crate) fn begin(
         accelerator: Accelerator,
         threads: Threads,
-        progress: When,
+        progress: Progress,
+        interrupt: Interrupt,
         input: Input,
         target: Target,
     ) -> Result<Self, Failure> {
-        // Files that may block while they are opened come before the signals are caught, files that
-        // must be removed after.
-        let interrupt = Interrupt::catch(target.is_direct())?;
         interrupt.leaves_something();
         let output = target.open(Naming::Replace)?;
         output.check_apart_from(&input.file)?;
         Ok(Self {
             helpers: threads.helpers(&accelerator),
-            progress: Progress::new(progress, input.size),
+            progress,
             accelerator,
             input,
             output,

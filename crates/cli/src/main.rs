@@ -4,7 +4,7 @@
 //! enc.rs        enc, dec: files of openssl enc        keys.rs       hexadecimal, key files
 //! job.rs        a file from one end to the other      passphrase.rs from a file, asked for
 //! input.rs      where bytes come from                 output/       where they go: temporary name, rights, rename
-//! folder.rs     a directory that is held open
+//! folder.rs     a directory that is held open           terminal.rs   questions to the user
 //! interrupt.rs  Ctrl-C seen without a thread          progress.rs   the bar
 //! options.rs    the accelerator                       cache.rs      a stored calibration
 //! cpu.rs        the CPU of this machine               stdout.rs     text and JSON on standard output
@@ -44,6 +44,7 @@ mod run;
 mod serve;
 mod sign;
 mod stdout;
+mod terminal;
 
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;

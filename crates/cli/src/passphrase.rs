@@ -1,4 +1,4 @@
-//! Where a passphrase comes from: a terminal, or a source in openssl's notation.
+//! Where a passphrase comes from: the terminal, a file, a descriptor, or a source in openssl's notation.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -7,17 +7,79 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use age::cli_common::read_secret;
-use age::secrecy::ExposeSecret as _;
+use age::cli_common::Passphrase as OfWords;
+use age::secrecy::{ExposeSecret as _, SecretString};
+use rand_core::OsRng;
+use rustix::fs::OFlags;
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, reason};
+use crate::terminal::{Asker, NoAnswer};
+
+/// Options that give a passphrase to scripts.
+#[derive(Clone, clap::Args)]
+pub(crate) struct Given {
+    /// Read the passphrase from FILE, its first line, instead of asking for it; `-` reads it from standard
+    /// input
+    #[arg(long, value_name = "FILE")]
+    passphrase_file: Option<PathBuf>,
+
+    /// Read the passphrase from the open descriptor N, up to the end of a line, instead of asking for it
+    #[arg(long, value_name = "N", conflicts_with = "passphrase_file")]
+    passphrase_fd: Option<u32>,
+}
+
+impl Given {
+    /// `reads_stdin`: standard input is data.
+    pub(crate) fn source(&self, reads_stdin: bool) -> Result<Option<Source>, Failure> {
+        let source = match (&self.passphrase_file, self.passphrase_fd) {
+            (Some(path), _) if path.as_os_str() == "-" => Source::Stdin,
+            (Some(path), _) => Source::File(path.clone()),
+            (None, Some(0)) => Source::Stdin,
+            (None, Some(number)) => Source::Descriptor(number),
+            (None, None) => return Ok(None),
+        };
+        if source.is_stdin() && reads_stdin {
+            return Err(Failure::usage(
+                "standard input cannot be both the passphrase and the data: name a file for one of them",
+            ));
+        }
+        Ok(Some(source))
+    }
+
+    pub(crate) fn read(&self, reads_stdin: bool) -> Result<Option<Passphrase>, Failure> {
+        let source = self.source(reads_stdin)?;
+        source.map(|source| source.read()).transpose()
+    }
+}
+
+/// A passphrase, which is wiped on drop.
+#[derive(Clone)]
+pub(crate) struct Passphrase(Zeroizing<Vec<u8>>);
+
+impl Passphrase {
+    pub(crate) fn new(bytes: Zeroizing<Vec<u8>>) -> Self {
+        Self(bytes)
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// For age, whose passphrases are text.
+    pub(crate) fn secret(&self) -> Result<SecretString, Failure> {
+        let text = std::str::from_utf8(&self.0);
+        let text = text.map_err(|_| Failure::usage("the passphrase: is not UTF-8 text"))?;
+        Ok(SecretString::from(text))
+    }
+}
 
 /// As `-pass` of openssl names it.
 #[derive(Clone)]
 pub(crate) enum Source {
     File(PathBuf),
     Environment(OsString),
+    Descriptor(u32),
     Stdin,
     /// Anything else, and what to do.
     Wrong(&'static str),
@@ -51,12 +113,20 @@ impl Source {
     }
 
     /// The first line of a file, or all of a variable.
-    pub(crate) fn read(&self) -> Result<Zeroizing<Vec<u8>>, Failure> {
+    pub(crate) fn read(&self) -> Result<Passphrase, Failure> {
         let (name, passphrase) = match self {
             Self::File(path) => {
                 let name = format!("passphrase file {}", path.display());
                 let line = File::open(path).and_then(|mut file| first_line(&mut file));
                 (name, line)
+            }
+            Self::Descriptor(number) => {
+                let name = format!("descriptor {number}");
+                if !was_passed_on(*number) {
+                    return Err(Failure::usage(format!("{name}: is not open")));
+                }
+                let line = File::open(format!("/dev/fd/{number}"));
+                (name, line.and_then(|mut file| first_line(&mut file)))
             }
             Self::Stdin => ("standard input".into(), first_line(&mut io::stdin())),
             Self::Wrong(advice) => return Err(Failure::usage(format!("--pass: {advice}"))),
@@ -71,23 +141,55 @@ impl Source {
         let passphrase =
             passphrase.map_err(|error| Failure::new(format!("{name}: {}", reason(&error))))?;
         check(&name, &passphrase)?;
-        Ok(passphrase)
+        Ok(Passphrase(passphrase))
     }
 }
 
-/// Asks for it, twice if it `is_new`.
-pub(crate) fn ask(is_new: bool) -> Result<Zeroizing<Vec<u8>>, Failure> {
-    let confirm = is_new.then_some("Passphrase again");
-    let passphrase = read_secret("Passphrase", "Passphrase", confirm).map_err(|error| {
-        let error = error.to_string();
-        let error = error.split(" (os error").next().unwrap_or_default();
-        Failure::new(format!(
-            "no passphrase: {error}: without a terminal give --pass file:PATH or env:NAME"
-        ))
-    })?;
-    let passphrase = Zeroizing::new(passphrase.expose_secret().as_bytes().to_vec());
+/// Asks for the passphrase of something that is there.
+pub(crate) fn ask(asker: &Asker) -> Result<Passphrase, Failure> {
+    let passphrase = asker.secret("Passphrase: ").map_err(none)?;
     check("the passphrase", &passphrase)?;
-    Ok(passphrase)
+    Ok(Passphrase(passphrase))
+}
+
+/// Asks for a new one, twice. Who gives none gets one of ten random words, as from age.
+pub(crate) fn ask_for_new(asker: &Asker) -> Result<Passphrase, Failure> {
+    let question = "Passphrase (leave it empty to get one of random words): ";
+    let passphrase = asker.secret(question).map_err(none)?;
+    if passphrase.is_empty() {
+        let (OfWords::Typed(words) | OfWords::Generated(words)) = OfWords::random(OsRng);
+        let words = words.expose_secret();
+        asker
+            .tell(&format!("Your passphrase is: {words}"))
+            .map_err(none)?;
+        return Ok(Passphrase(Zeroizing::new(words.as_bytes().to_vec())));
+    }
+    check("the passphrase", &passphrase)?;
+    if asker.secret("Passphrase again: ").map_err(none)? != passphrase {
+        return Err(Failure::new(
+            "the two passphrases differ: nothing was encrypted",
+        ));
+    }
+    Ok(Passphrase(passphrase))
+}
+
+fn none(why: NoAnswer) -> Failure {
+    match why {
+        NoAnswer::Failed(failure) => failure,
+        NoAnswer::NoTerminal => Failure::new(
+            "no passphrase: there is no terminal to ask on: give --passphrase-file FILE or --passphrase-fd N",
+        ),
+    }
+}
+
+/// Whether the process that started this one has passed on the descriptor: all that it opens itself close
+/// when it starts another program.
+fn was_passed_on(number: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).is_ok_and(|info| {
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+        flags.is_some_and(|flags| flags & OFlags::CLOEXEC.bits() == 0)
+    })
 }
 
 /// Without its line break.
@@ -107,7 +209,7 @@ fn first_line(source: &mut dyn Read) -> io::Result<Zeroizing<Vec<u8>>> {
     Ok(line)
 }
 
-/// Refuses passphrases that openssl would read differently.
+/// Refuses passphrases that openssl would read differently; others have the same limits.
 fn check(name: &str, passphrase: &[u8]) -> Result<(), Failure> {
     let what = if passphrase.is_empty() {
         "is empty"

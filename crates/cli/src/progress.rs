@@ -1,7 +1,7 @@
 //! The bar on a terminal. The thread that has just finished a piece of work draws it, so no thread ticks.
 
 use std::io::{self, IsTerminal as _};
-use std::sync::Once;
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -16,7 +16,8 @@ pub(crate) enum When {
 }
 
 /// A bar, or nothing.
-pub(crate) struct Progress(Option<Bar>);
+#[derive(Clone)]
+pub(crate) struct Progress(Option<Arc<Bar>>);
 
 struct Bar {
     bar: ProgressBar,
@@ -32,16 +33,16 @@ impl Progress {
         }
         let bar = ProgressBar::with_draw_target(bytes, ProgressDrawTarget::hidden());
         bar.set_style(style(bytes.is_some()));
-        Self(Some(Bar {
+        Self(Some(Arc::new(Bar {
             bar,
             began: Instant::now(),
             shown: Once::new(),
-        }))
+        })))
     }
 
     /// Counts bytes that are written; any thread.
     pub(crate) fn add(&self, bytes: u64) {
-        let Some(Bar { bar, began, shown }) = &self.0 else {
+        let Some(Bar { bar, began, shown }) = self.0.as_deref() else {
             return;
         };
         bar.inc(bytes);
@@ -52,15 +53,20 @@ impl Progress {
 
     /// Writes to stderr without mixing with the bar.
     pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
-        match &self.0 {
+        match self.0.as_deref() {
             Some(Bar { bar, .. }) => bar.suspend(write),
             None => write(),
         }
     }
 
+    /// Lets the user answer something.
+    pub(crate) fn pause<T>(&self, ask: impl FnOnce() -> T) -> T {
+        self.suspend(ask)
+    }
+
     /// Sets the number of bytes, once the input is known.
     pub(crate) fn expect(&self, bytes: Option<u64>) {
-        if let (Some(Bar { bar, .. }), Some(bytes)) = (&self.0, bytes) {
+        if let (Some(Bar { bar, .. }), Some(bytes)) = (self.0.as_deref(), bytes) {
             bar.set_length(bytes);
             bar.set_style(style(true));
         }
@@ -68,7 +74,7 @@ impl Progress {
 
     /// Clears the line.
     pub(crate) fn clear(&self) {
-        if let Some(Bar { bar, .. }) = &self.0 {
+        if let Some(Bar { bar, .. }) = self.0.as_deref() {
             bar.finish_and_clear();
         }
     }

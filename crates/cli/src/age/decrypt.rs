@@ -4,7 +4,6 @@ use std::io::{BufReader, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
-use age::cli_common::read_secret;
 use age::{Identity, scrypt, ssh, x25519};
 use oarlock_file::age::{
     CHUNK_BYTES, Decryptor, Header, SEALED_CHUNK_BYTES, TAG_BYTES, armored, hybrid,
@@ -15,17 +14,22 @@ use zeroize::Zeroizing;
 use super::job::{self, Call, Destination, Hands};
 use super::keys::{KEY_FILE_BYTES_MAX, WORK_FACTOR_MAX};
 use super::report::Outcome;
-use super::{EXTENSION, keys, many, no_passphrase};
+use super::ui::Ui;
+use super::{EXTENSION, keys, many};
 use crate::failure::Failure;
 use crate::folder::Place;
 use crate::input::Input;
 use crate::job::refused;
+use crate::passphrase::{self, Given, Passphrase};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Decrypt with the identities in FILE (age's, or an SSH private key); repeat for several
     #[arg(short, long, value_name = "FILE")]
     identity: Vec<String>,
+
+    #[command(flatten)]
+    given: Given,
 
     /// Decrypt only LENGTH bytes of the plaintext from byte OFFSET on; without LENGTH, to its end. K, M,
     /// G and T mean KiB to TiB. Needs a file without armor, and reads only that part of it
@@ -45,9 +49,12 @@ Examples:
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let call = Call::new(&args.common)?;
+    let given = args.given.read(args.common.reads_stdin())?;
+    let ui = Ui::new(call.asker(), given.clone());
+    let keys = || identities(&call, args, &ui);
     if !args.common.is_many() {
         return job::one(&call, |input, output, hands| {
-            let keys = Keys::new(args, identities(&call, args)?);
+            let keys = Keys::new(&call, args, given, keys()?);
             Decrypt::new(&call, args, keys).file(input, output, hands)
         });
     }
@@ -56,11 +63,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     match shared_identities(&args.identity) {
         Some(identities) => {
-            let decrypt = Decrypt::new(&call, args, Keys::new(args, identities));
+            let decrypt = Decrypt::new(&call, args, Keys::new(&call, args, given, identities));
             many::run_on_threads(&call, &decrypt)
         }
         None => {
-            let decrypt = Decrypt::new(&call, args, Keys::new(args, identities(&call, args)?));
+            let decrypt = Decrypt::new(&call, args, Keys::new(&call, args, given, keys()?));
             many::run_on_one_thread(&call, &decrypt)
         }
     }
@@ -266,18 +273,27 @@ fn first_bytes(call: &Call<'_>, input: &Input) -> Result<Vec<u8>, Failure> {
 
 /// What opens headers.
 struct Keys<'a, I> {
+    call: &'a Call<'a>,
     args: &'a Args,
     identities: Vec<I>,
-    /// Asked for when the first file needs it.
+    given: Option<Passphrase>,
+    /// Asked for, unless it was given, when the first file needs it.
     passphrase: OnceLock<scrypt::Identity>,
     asking: Mutex<()>,
 }
 
 impl<'a, I: AsIdentity> Keys<'a, I> {
-    fn new(args: &'a Args, identities: Vec<I>) -> Self {
+    fn new(
+        call: &'a Call<'a>,
+        args: &'a Args,
+        given: Option<Passphrase>,
+        identities: Vec<I>,
+    ) -> Self {
         Self {
+            call,
             args,
             identities,
+            given,
             passphrase: OnceLock::new(),
             asking: Mutex::new(()),
         }
@@ -313,8 +329,10 @@ impl<'a, I: AsIdentity> Keys<'a, I> {
         if let Some(identity) = self.passphrase.get() {
             return Ok(identity);
         }
-        let passphrase = read_secret("Passphrase", "Passphrase", None);
-        let passphrase = passphrase.map_err(|error| no_passphrase(&error))?;
+        let passphrase = match &self.given {
+            Some(given) => given.secret(),
+            None => passphrase::ask(&self.call.asker())?.secret(),
+        }?;
         Ok(self.passphrase.get_or_init(|| {
             let mut identity = scrypt::Identity::new(passphrase);
             identity.set_max_work_factor(WORK_FACTOR_MAX);
@@ -340,8 +358,9 @@ impl AsIdentity for Box<dyn Identity + Send + Sync> {
     }
 }
 
-fn identities(call: &Call<'_>, args: &Args) -> Result<Vec<Box<dyn Identity>>, Failure> {
-    keys::identities(&args.identity, args.common.reads_stdin(), &call.interrupt)
+fn identities(call: &Call<'_>, args: &Args, ui: &Ui) -> Result<Vec<Box<dyn Identity>>, Failure> {
+    let reads_stdin = args.common.reads_stdin();
+    keys::identities(&args.identity, reads_stdin, &call.interrupt, ui)
 }
 
 /// Identities that several threads may use: not those that ask for a passphrase or a plugin, nor what

@@ -3,18 +3,19 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use age::cli_common::{Passphrase, read_or_generate_passphrase};
 use age::{Recipient, scrypt};
 use oarlock_file::age::{Encryptor, armored};
 
 use super::job::{self, Call, Destination, Hands};
 use super::keys::SharedRecipient;
 use super::report::Outcome;
-use super::{EXTENSION, keys, many, no_passphrase};
+use super::ui::Ui;
+use super::{EXTENSION, keys, many};
 use crate::failure::Failure;
 use crate::folder::Place;
 use crate::input::Input;
 use crate::job::refused;
+use crate::passphrase::{self, Given};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -30,9 +31,13 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE")]
     identity: Vec<String>,
 
-    /// Ask for a passphrase and encrypt with it
+    /// Encrypt with a passphrase, which is asked for twice on the terminal. An empty one asks for ten
+    /// random words
     #[arg(short, long, conflicts_with_all = ["recipient", "recipients_file", "identity"])]
     passphrase: bool,
+
+    #[command(flatten)]
+    given: Given,
 
     /// Write text (PEM), a third longer
     #[arg(short, long)]
@@ -135,27 +140,27 @@ impl many::Work for Encrypt<'_> {
 }
 
 fn recipients(call: &Call<'_>, args: &Args) -> Result<Vec<SharedRecipient>, Failure> {
-    if args.passphrase {
-        let passphrase = match read_or_generate_passphrase() {
-            Ok(Passphrase::Typed(passphrase)) => passphrase,
-            Ok(Passphrase::Generated(passphrase)) => {
-                use age::secrecy::ExposeSecret as _;
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "oarlock: generated a passphrase: {}",
-                    passphrase.expose_secret()
-                );
-                passphrase
-            }
-            Err(error) => return Err(no_passphrase(&error)),
+    let reads_stdin = args.common.reads_stdin();
+    let has_recipients =
+        !(args.recipient.is_empty() && args.recipients_file.is_empty() && args.identity.is_empty());
+    let given = args.given.read(reads_stdin)?;
+    if given.is_some() && has_recipients {
+        return Err(Failure::usage(
+            "a file has either a passphrase or recipients: leave out -r, -R and -i, or --passphrase-file and --passphrase-fd",
+        ));
+    }
+    if args.passphrase || given.is_some() {
+        let passphrase = match given {
+            Some(passphrase) => passphrase,
+            None => passphrase::ask_for_new(&call.asker())?,
         };
-        let mut recipient = scrypt::Recipient::new(passphrase);
+        let mut recipient = scrypt::Recipient::new(passphrase.secret()?);
         recipient.set_work_factor(WORK_FACTOR);
         return Ok(vec![Box::new(recipient)]);
     }
-    if args.recipient.is_empty() && args.recipients_file.is_empty() && args.identity.is_empty() {
+    if !has_recipients {
         return Err(Failure::usage(
-            "no recipient: give -r RECIPIENT, -R FILE, -i IDENTITY, or -p for a passphrase",
+            "no recipient: give -r RECIPIENT, -R FILE, -i IDENTITY, or -p or --passphrase-file for a passphrase",
         ));
     }
     let recipients = keys::Recipients {
@@ -163,8 +168,8 @@ fn recipients(call: &Call<'_>, args: &Args) -> Result<Vec<SharedRecipient>, Fail
         files: &args.recipients_file,
         identity_files: &args.identity,
     };
-    let recipients = recipients.read(args.common.reads_stdin(), &call.interrupt)?;
-    Ok(recipients)
+    let ui = Ui::new(call.asker(), None);
+    recipients.read(reads_stdin, &call.interrupt, &ui)
 }
 
 /// scrypt's log2 N, the value of age: 256 MiB and about a second.

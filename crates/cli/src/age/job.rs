@@ -17,6 +17,7 @@ use crate::interrupt::Interrupt;
 use crate::job::{Threads, failed};
 use crate::output::{Naming, Output, Target, Wanted};
 use crate::progress::{Progress, When};
+use crate::terminal::Asker;
 use crate::{options, stdout};
 
 /// Arguments that `encrypt` and `decrypt` share.
@@ -148,6 +149,11 @@ impl<'a> Call<'a> {
     /// Beside the calling thread.
     pub(super) fn helpers(&self) -> usize {
         self.args.threads.helpers(&self.accelerator)
+    }
+
+    /// Asks the user.
+    pub(super) fn asker(&self) -> Asker {
+        Asker::new(&self.interrupt, &self.progress)
     }
 
     /// Opens the output for what `input` has. `is_text`: a terminal may be shown it.

@@ -44,10 +44,11 @@ impl Recipients<'_> {
         &self,
         reads_stdin: bool,
         interrupt: &Interrupt,
+        ui: &Ui,
     ) -> Result<Vec<SharedRecipient>, Failure> {
         let mut stdin = Stdin(reads_stdin);
         let mut recipients: Vec<SharedRecipient> = Vec::new();
-        let mut plugins = Plugins::new(interrupt);
+        let mut plugins = Plugins::new(interrupt, ui);
         let mut others = Vec::new();
         for text in self.strings {
             if text.starts_with(HYBRID_RECIPIENT) {
@@ -70,7 +71,7 @@ impl Recipients<'_> {
         }
         let mut identity_files = Vec::new();
         for name in self.identity_files {
-            identity_files.push(IdentitySource::read(name, &mut stdin, interrupt)?);
+            identity_files.push(IdentitySource::read(name, &mut stdin, interrupt, ui)?);
         }
         for (name, bytes) in &files {
             let mut is_empty = true;
@@ -95,7 +96,7 @@ impl Recipients<'_> {
         recipients.extend(other_recipients(&others)?);
         recipients.extend(plugins.into_recipients().map_err(refused)?);
         for source in identity_files {
-            recipients.extend(source.into_recipients(interrupt)?);
+            recipients.extend(source.into_recipients(interrupt, ui)?);
         }
         Ok(recipients)
     }
@@ -106,12 +107,13 @@ pub(super) fn identities(
     names: &[String],
     reads_stdin: bool,
     interrupt: &Interrupt,
+    ui: &Ui,
 ) -> Result<Vec<Box<dyn Identity>>, Failure> {
     let mut stdin = Stdin(reads_stdin);
     let mut identities = Vec::new();
     for name in names {
-        let source = IdentitySource::read(name, &mut stdin, interrupt)?;
-        identities.extend(source.into_identities(interrupt)?);
+        let source = IdentitySource::read(name, &mut stdin, interrupt, ui)?;
+        identities.extend(source.into_identities(interrupt, ui)?);
     }
     Ok(identities)
 }
@@ -146,20 +148,22 @@ fn other_recipients(lines: &[KeyLine<'_>]) -> Result<Vec<SharedRecipient>, Failu
 struct Plugins<'a> {
     by_name: BTreeMap<String, Plugin<Ui, Interrupt>>,
     interrupt: &'a Interrupt,
+    ui: &'a Ui,
 }
 
 impl<'a> Plugins<'a> {
-    fn new(interrupt: &'a Interrupt) -> Self {
+    fn new(interrupt: &'a Interrupt, ui: &'a Ui) -> Self {
         Self {
             by_name: BTreeMap::new(),
             interrupt,
+            ui,
         }
     }
 
     fn of(&mut self, name: &str) -> &mut Plugin<Ui, Interrupt> {
         // It must not outlive the command.
         self.interrupt.leaves_something();
-        let plugin = || Plugin::new(name, Ui, self.interrupt.clone());
+        let plugin = || Plugin::new(name, self.ui.for_plugins(), self.interrupt.clone());
         self.by_name.entry(name.to_owned()).or_insert_with(plugin)
     }
 
@@ -206,11 +210,16 @@ enum IdentitySource {
 }
 
 impl IdentitySource {
-    fn read(name: &str, stdin: &mut Stdin, interrupt: &Interrupt) -> Result<Self, Failure> {
+    fn read(
+        name: &str,
+        stdin: &mut Stdin,
+        interrupt: &Interrupt,
+        ui: &Ui,
+    ) -> Result<Self, Failure> {
         let bytes = stdin.read(name, "no such identity file")?;
         let begin = bytes.trim_ascii_start();
         if begin.starts_with(ARMOR) || bytes.starts_with(VERSION) {
-            return Encrypted::new(name, bytes, interrupt).map(Self::Encrypted);
+            return Encrypted::new(name, bytes, interrupt, ui).map(Self::Encrypted);
         }
         if begin.starts_with(b"-----BEGIN") {
             if bytes.len() > SSH_BYTES_MAX {
@@ -228,15 +237,23 @@ impl IdentitySource {
         Listed::of_lines(name, &bytes).map(Self::Listed)
     }
 
-    fn into_identities(self, interrupt: &Interrupt) -> Result<Vec<Box<dyn Identity>>, Failure> {
+    fn into_identities(
+        self,
+        interrupt: &Interrupt,
+        ui: &Ui,
+    ) -> Result<Vec<Box<dyn Identity>>, Failure> {
         match self {
             Self::Encrypted(encrypted) => Ok(vec![Box::new(encrypted)]),
-            Self::Ssh(_, identity) => Ok(vec![Box::new(identity.with_callbacks(Ui))]),
-            Self::Listed(listed) => listed.into_identities(interrupt).map_err(refused),
+            Self::Ssh(_, identity) => Ok(vec![Box::new(identity.with_callbacks(ui.clone()))]),
+            Self::Listed(listed) => listed.into_identities(interrupt, ui).map_err(refused),
         }
     }
 
-    fn into_recipients(self, interrupt: &Interrupt) -> Result<Vec<SharedRecipient>, Failure> {
+    fn into_recipients(
+        self,
+        interrupt: &Interrupt,
+        ui: &Ui,
+    ) -> Result<Vec<SharedRecipient>, Failure> {
         let listed = match self {
             Self::Encrypted(encrypted) => encrypted.decrypt().map_err(|error| {
                 let why = one_line(&error.to_string());
@@ -254,7 +271,7 @@ impl IdentitySource {
             }
             Self::Listed(listed) => listed,
         };
-        listed.into_recipients(interrupt).map_err(refused)
+        listed.into_recipients(interrupt, ui).map_err(refused)
     }
 }
 
@@ -305,13 +322,14 @@ impl Listed {
     fn into_identities(
         self,
         interrupt: &Interrupt,
+        ui: &Ui,
     ) -> Result<Vec<Box<dyn Identity>>, DecryptError> {
         let mut identities: Vec<Box<dyn Identity>> = Vec::new();
         identities.extend(self.hybrid.into_iter().map(|one| Box::new(one) as _));
         identities.extend(self.x25519.into_iter().map(|one| Box::new(one) as _));
         for identity in self.of_plugins {
             interrupt.leaves_something();
-            let mut plugin = Plugin::new(identity.plugin(), Ui, interrupt.clone());
+            let mut plugin = Plugin::new(identity.plugin(), ui.for_plugins(), interrupt.clone());
             plugin.add_identity(identity.to_string());
             if !plugin.is_installed() {
                 let binary_name = plugin.name().to_owned();
@@ -322,11 +340,15 @@ impl Listed {
         Ok(identities)
     }
 
-    fn into_recipients(self, interrupt: &Interrupt) -> Result<Vec<SharedRecipient>, EncryptError> {
+    fn into_recipients(
+        self,
+        interrupt: &Interrupt,
+        ui: &Ui,
+    ) -> Result<Vec<SharedRecipient>, EncryptError> {
         let mut recipients: Vec<SharedRecipient> = Vec::new();
         recipients.extend(self.hybrid.iter().map(|one| Box::new(one.to_public()) as _));
         recipients.extend(self.x25519.iter().map(|one| Box::new(one.to_public()) as _));
-        let mut plugins = Plugins::new(interrupt);
+        let mut plugins = Plugins::new(interrupt, ui);
         for identity in &self.of_plugins {
             let plugin = plugins.of(identity.plugin());
             plugin.add_identity(identity.to_string());
@@ -343,11 +365,17 @@ struct Encrypted {
     bytes: Zeroizing<Vec<u8>>,
     /// Ends the plugins of its identities.
     interrupt: Interrupt,
+    ui: Ui,
     opened: OnceCell<Result<Vec<Box<dyn Identity>>, DecryptError>>,
 }
 
 impl Encrypted {
-    fn new(name: &str, bytes: Zeroizing<Vec<u8>>, interrupt: &Interrupt) -> Result<Self, Failure> {
+    fn new(
+        name: &str,
+        bytes: Zeroizing<Vec<u8>>,
+        interrupt: &Interrupt,
+        ui: &Ui,
+    ) -> Result<Self, Failure> {
         let decryptor = age::Decryptor::new(ArmoredReader::new(&bytes[..]));
         let decryptor = decryptor.map_err(|error| {
             let why = one_line(&error.to_string());
@@ -363,13 +391,14 @@ impl Encrypted {
             name: name.to_owned(),
             bytes,
             interrupt: interrupt.clone(),
+            ui: ui.clone(),
             opened: OnceCell::new(),
         })
     }
 
     fn decrypt(&self) -> Result<Listed, DecryptError> {
         let prompt = format!("Passphrase of the identity file {}", self.name);
-        let passphrase = Ui.request_passphrase(&prompt);
+        let passphrase = self.ui.request_passphrase(&prompt);
         let passphrase = passphrase.ok_or(DecryptError::KeyDecryptionFailed)?;
         let mut identity = scrypt::Identity::new(passphrase);
         identity.set_max_work_factor(WORK_FACTOR_MAX);
@@ -393,7 +422,7 @@ impl Encrypted {
         let is_asked_now = self.opened.get().is_none();
         let opened = self
             .opened
-            .get_or_init(|| self.decrypt()?.into_identities(&self.interrupt));
+            .get_or_init(|| self.decrypt()?.into_identities(&self.interrupt, &self.ui));
         let identities = match opened {
             Ok(identities) => identities,
             Err(error) => return Some(Err(error.clone())),
@@ -401,7 +430,7 @@ impl Encrypted {
         let found = identities.iter().find_map(|identity| unwrap(&**identity));
         if is_asked_now && found.is_none() {
             let name = &self.name;
-            Ui.display_message(&format!(
+            self.ui.display_message(&format!(
                 "{name}: none of these identities can decrypt the file"
             ));
         }

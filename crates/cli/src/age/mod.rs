@@ -34,10 +34,5 @@ fn unreadable(error: ReadError) -> Failure {
     })
 }
 
-/// What pinentry or the terminal said.
-fn no_passphrase(error: &impl std::fmt::Display) -> Failure {
-    Failure::new(format!("passphrase: {}", one_line(&error.to_string())))
-}
-
 /// The extension of encrypted files.
 const EXTENSION: &str = "age";

@@ -7,7 +7,8 @@ use std::process::Command;
 use oarlock_testing::{names, noise as data};
 
 use crate::common::age::{age, age_keygen, succeeded};
-use crate::common::{oarlock, run, stderr, write_program};
+use crate::common::terminal::{on_a_terminal, typing};
+use crate::common::{oarlock, run, stderr};
 
 const AGE: &str = "age";
 const AGE_KEYGEN: &str = "age-keygen";
@@ -146,24 +147,25 @@ fn identities_under_a_passphrase_are_asked_for_it() {
         home.command(OARLOCK)
             .args(["keygen", "--pq", "-o", "key.txt"]),
     );
-    succeeded(
-        home.passphrase("sesame")
-            .args(["encrypt", "-p", "-a", "-o", "locked", "key.txt"]),
-    );
     home.write("plain", b"dawn");
-    let mut sealing = home.passphrase("sesame");
-    succeeded(sealing.args(["encrypt", "-i", "locked", "-o", "sealed", "plain"]));
-    let mut opening = home.passphrase("sesame");
-    let opened = succeeded(opening.args(["decrypt", "-i", "locked", "sealed"]));
-    assert_eq!(opened.stdout, b"dawn");
-    let mut wrong = home.passphrase("simsim");
-    let wrong = wrong
-        .args(["decrypt", "-i", "locked", "sealed"])
-        .output()
-        .unwrap();
-    assert_eq!(wrong.status.code(), Some(1));
-    assert!(wrong.stdout.is_empty());
-    assert_eq!(stderr(&wrong).lines().count(), 1, "{}", stderr(&wrong));
+    let typed = |script: &str, passphrase: &str| {
+        let (status, shown) = on_a_terminal(home.0.path(), script, typing(&[passphrase]));
+        assert!(!shown.contains(passphrase), "{shown}");
+        (status.code(), shown)
+    };
+    for script in [
+        "$OARLOCK encrypt -p -a -o locked key.txt",
+        "$OARLOCK encrypt -i locked -o sealed plain",
+        "$OARLOCK decrypt -i locked -o opened sealed",
+    ] {
+        let (status, shown) = typed(script, "sesame");
+        assert_eq!(status, Some(0), "{script}: {shown}");
+    }
+    assert_eq!(home.text("opened"), "dawn");
+    let (status, shown) = typed("$OARLOCK decrypt -i locked -o wrong sealed", "simsim");
+    assert_eq!(status, Some(1), "{shown}");
+    assert!(!home.path("wrong").exists());
+    assert_eq!(shown.matches("oarlock: ").count(), 1, "{shown}");
 }
 
 #[test]
@@ -320,19 +322,6 @@ impl Home {
             _ => age(),
         };
         command.current_dir(self.0.path());
-        command
-    }
-
-    /// `oarlock`, to which a pinentry says the passphrase.
-    fn passphrase(&self, passphrase: &str) -> Command {
-        let script = format!(
-            "#!/bin/sh\necho OK\nwhile read -r line; do case $line in\n\
-             GETPIN*) echo 'D {passphrase}'; echo OK;;\n\
-             BYE*) echo OK; exit;;\n*) echo OK;; esac; done\n"
-        );
-        write_program(&self.path("pinentry"), &script);
-        let mut command = self.command(OARLOCK);
-        command.env("PINENTRY_PROGRAM", self.path("pinentry"));
         command
     }
 }

@@ -5,6 +5,7 @@
 //! | `enc` and `dec` beside openssl | `agreement`, `openssl_enc`, `streams`, `failures` |
 //! | age files beside age and rage | `age`, `age_damage`, `age_failures`, `age_hybrid`, `age_peers` |
 //! | many files, directories, ranges | `files`, `durable` |
+//! | passphrases, typed and given | `passphrases` |
 //! | whose an output is; hostile files, folders and plugins | `rights`, `hostile` |
 //! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor` |
 //! | the cryptoserver's `serve`, `sign` and `pki` | `serve` |
@@ -27,6 +28,7 @@ mod files;
 mod hostile;
 mod listing;
 mod openssl_enc;
+mod passphrases;
 mod provider;
 mod report;
 mod rights;

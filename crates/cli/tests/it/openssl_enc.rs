@@ -298,9 +298,8 @@ fn nobody_waits_for_a_passphrase_without_a_terminal() {
     let mut command = Command::new("setsid");
     command.arg("--wait").arg(env!("CARGO_BIN_EXE_oarlock"));
     command.args(["enc", "--cipher", "aes-256-cbc"]);
-    command.env("PINENTRY_PROGRAM", "/nonexistent");
     let result = run(&mut command, b"data");
-    assert_fails(&result, 1, &["no passphrase", "--pass file:PATH"]);
+    assert_fails(&result, 1, &["no passphrase", "--passphrase-file FILE"]);
 }
 
 /// The warning, and then one line of failure with all of `parts` in it.

@@ -32,8 +32,6 @@ pub fn on_a_terminal(
         .args(["--ctty", "--wait", "sh", "-c", script])
         .current_dir(folder)
         .env("OARLOCK", env!("CARGO_BIN_EXE_oarlock"))
-        // Else the `age` crate takes what this machine has to ask with.
-        .env("PINENTRY_PROGRAM", "/nonexistent")
         .stdin(theirs.try_clone().unwrap())
         .stdout(theirs.try_clone().unwrap())
         .stderr(theirs)

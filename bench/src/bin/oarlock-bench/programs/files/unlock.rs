@@ -75,7 +75,7 @@ fn on_terminal(
 ) -> Result<RunCost, Error> {
     remove(output)?;
     let mut command = with_terminal(&command);
-    // The age crate's cli_common would start pinentry first, which needs a user.
+    // rage would start pinentry first, which needs a user.
     command.env("PINENTRY_PROGRAM", "/nonexistent");
     let (ours, theirs) = terminal().map_err(Error::io("a terminal"))?;
     // Typed ahead: the program finds it when it reads.
