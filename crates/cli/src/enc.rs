@@ -131,8 +131,11 @@ fn run(args: &Args, direction: Direction, is_legacy: bool) -> Result<(), Failure
     // removed after.
     let target = Target::find(args.output.as_deref())?;
     args.check_apart(&target, source.as_ref())?;
+    if direction == Direction::Encrypt {
+        target.check_takes_ciphertext()?;
+    }
     let interrupt = Interrupt::catch(target.is_direct())?;
-    let progress = Progress::new(args.progress, input.size);
+    let progress = Progress::new(args.progress, input.size, args.writes_stdout());
     let (header, KeyAndIv { key, iv }) = match raw {
         Some(raw) => (None, raw),
         None => {
@@ -184,6 +187,11 @@ fn run(args: &Args, direction: Direction, is_legacy: bool) -> Result<(), Failure
 impl Args {
     fn reads_stdin(&self) -> bool {
         let path = self.input.as_deref();
+        path.is_none_or(|path| path.as_os_str() == "-")
+    }
+
+    fn writes_stdout(&self) -> bool {
+        let path = self.output.as_deref();
         path.is_none_or(|path| path.as_os_str() == "-")
     }
 

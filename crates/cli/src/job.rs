@@ -76,7 +76,7 @@ impl Job {
 
 impl Watch for Job {
     fn is_stopped(&self) -> bool {
-        self.interrupt.check().is_err()
+        self.interrupt.check().is_err() || self.output.is_full().is_some()
     }
 
     fn wait(&self, file: BorrowedFd<'_>, what: PollFlags) -> bool {
@@ -98,7 +98,10 @@ pub(crate) fn failed(
     match error {
         Error::Stopped => match interrupt.check() {
             Err(interrupted) => interrupted,
-            Ok(()) => Failure::new("stopped before the end"),
+            Ok(()) => {
+                let full = output.is_full();
+                full.unwrap_or_else(|| Failure::new("stopped before the end"))
+            }
         },
         Error::Read { at, error } => input.failed(at, &error),
         Error::Write { at, error } => output.failed(at, &error),

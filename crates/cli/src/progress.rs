@@ -26,9 +26,10 @@ struct Bar {
 }
 
 impl Progress {
-    /// For `bytes` bytes, where they are known.
-    pub(crate) fn new(when: When, bytes: Option<u64>) -> Self {
-        if when == When::Never || !io::stderr().is_terminal() {
+    /// For `bytes` bytes, where they are known. `on_stdout`: that is where they go.
+    pub(crate) fn new(when: When, bytes: Option<u64>, on_stdout: bool) -> Self {
+        let is_mixed = on_stdout && io::stdout().is_terminal();
+        if when == When::Never || !io::stderr().is_terminal() || is_mixed {
             return Self(None);
         }
         let bar = ProgressBar::with_draw_target(bytes, ProgressDrawTarget::hidden());

@@ -11,7 +11,7 @@ use oarlock_file::age::{
 use oarlock_file::{Error, Range, Waiting};
 use zeroize::Zeroizing;
 
-use super::job::{self, Call, Destination, Hands};
+use super::job::{self, Call, Content, Destination, Hands};
 use super::keys::{KEY_FILE_BYTES_MAX, WORK_FACTOR_MAX};
 use super::report::Outcome;
 use super::ui::Ui;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let ui = Ui::new(call.asker(), given.clone());
     let keys = || identities(&call, args, &ui);
     if !args.common.is_many() {
-        return job::one(&call, |input, output, hands| {
+        return job::one(&call, Content::Plaintext, |input, output, hands| {
             let keys = Keys::new(&call, args, given, keys()?);
             Decrypt::new(&call, args, keys).file(input, output, hands)
         });
@@ -115,7 +115,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
             let armored = armored::Armored::new(std::io::Cursor::new(begun).chain(rest));
             let armored = armored.map_err(fail(&input.name))?;
             let identities = self.keys.of(&input.name, &armored.header)?;
-            let job = call.job(input, output, true)?;
+            let job = call.job(input, output, Content::Plaintext)?;
             let result = armored
                 .open(&identities, cpu, job.written(), &mut |bytes| {
                     job.advance(bytes)
@@ -161,7 +161,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
                 .seek(SeekFrom::Start(at))
                 .map_err(|error| input.failed(at, &error))?;
         }
-        let job = call.job(input, output, true)?;
+        let job = call.job(input, output, Content::Plaintext)?;
         let result = match range {
             Some(range) if range.bytes == 0 => Ok(()),
             range => job.run(&decryptor.payload, hands, range),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use age::{Recipient, scrypt};
 use oarlock_file::age::{Encryptor, armored};
 
-use super::job::{self, Call, Destination, Hands};
+use super::job::{self, Call, Content, Destination, Hands};
 use super::keys::SharedRecipient;
 use super::report::Outcome;
 use super::ui::Ui;
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         };
         return many::run_on_threads(&call, &encrypt);
     }
-    job::one(&call, |input, output, hands| {
+    job::one(&call, content(args.armor), |input, output, hands| {
         let encrypt = Encrypt {
             call: &call,
             recipients: recipients(&call, args)?,
@@ -98,7 +98,7 @@ impl Encrypt<'_> {
                 Err(interrupted) => interrupted,
                 Ok(()) => refused("recipients", error),
             })?;
-        let job = self.call.job(input, output, self.armor)?;
+        let job = self.call.job(input, output, content(self.armor))?;
         let result = if self.armor {
             armored::seal(&encryptor, &mut job.read(), job.written(), &mut |bytes| {
                 job.advance(bytes)
@@ -136,6 +136,13 @@ impl many::Work for Encrypt<'_> {
 
     fn run(&self, input: Input, output: Place, hands: Hands<'_>) -> Result<Outcome, Failure> {
         self.file(input, Destination::Place(output), hands)
+    }
+}
+
+fn content(armor: bool) -> Content {
+    match armor {
+        true => Content::Armor,
+        false => Content::Ciphertext,
     }
 }
 

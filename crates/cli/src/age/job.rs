@@ -1,6 +1,5 @@
 //! What `encrypt` and `decrypt` share: the ends of one file, signals, the bar.
 
-use std::io::IsTerminal as _;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -122,6 +121,15 @@ pub(super) enum Destination<'a> {
     Place(Place),
 }
 
+/// What an output is to hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    Plaintext,
+    Ciphertext,
+    /// Ciphertext as text.
+    Armor,
+}
+
 /// One file on its way.
 pub(super) struct FileJob<'a> {
     call: &'a Call<'a>,
@@ -133,7 +141,7 @@ impl<'a> Call<'a> {
     pub(super) fn new(args: &'a Common) -> Result<Self, Failure> {
         let mut options = options::parse("")?;
         options.reservation = Reservation::Shared;
-        let leaves_nothing = !args.is_many()
+        let on_stdout = !args.is_many()
             && args
                 .output
                 .as_deref()
@@ -141,8 +149,8 @@ impl<'a> Call<'a> {
         Ok(Self {
             args,
             accelerator: options::build(options)?,
-            interrupt: Interrupt::catch(leaves_nothing)?,
-            progress: Progress::new(args.progress, None),
+            interrupt: Interrupt::catch(on_stdout)?,
+            progress: Progress::new(args.progress, None, on_stdout),
         })
     }
 
@@ -156,20 +164,14 @@ impl<'a> Call<'a> {
         Asker::new(&self.interrupt, &self.progress)
     }
 
-    /// Opens the output for what `input` has. `is_text`: a terminal may be shown it.
+    /// Opens the output for what `input` has.
     pub(super) fn job(
         &'a self,
         input: Input,
         output: Destination<'_>,
-        is_text: bool,
+        content: Content,
     ) -> Result<FileJob<'a>, Failure> {
-        if matches!(output, Destination::Path(None)) && !is_text && std::io::stdout().is_terminal()
-        {
-            return Err(Failure::usage(
-                "encrypted bytes do not go to a terminal: name a file with -o, or write text with -a",
-            ));
-        }
-        let mut target = self.target(output)?;
+        let mut target = self.target(output, content)?;
         if self.args.rm && target.is_direct() {
             return Err(Failure::usage(
                 "--rm needs an output that lasts, and a device or a pipe does not: name a file with -o",
@@ -192,12 +194,15 @@ impl<'a> Call<'a> {
         })
     }
 
-    fn target(&self, output: Destination<'_>) -> Result<Target, Failure> {
+    fn target(&self, output: Destination<'_>, content: Content) -> Result<Target, Failure> {
         let target = match output {
             Destination::Path(path) => Target::find(path),
             Destination::Place(place) => Target::at(place),
-        };
-        match target? {
+        }?;
+        if content == Content::Ciphertext {
+            target.check_takes_ciphertext()?;
+        }
+        match target {
             Target::Named {
                 name,
                 wanted: Wanted::OfReplaced(_),
@@ -250,11 +255,11 @@ impl<'a> FileJob<'a> {
         let (accelerator, helpers) = (&call.accelerator, call.helpers());
         match (range, hands) {
             (Some(range), _) => {
-                oarlock_file::run_range(accelerator, helpers, &ends, format, call, range)
+                oarlock_file::run_range(accelerator, helpers, &ends, format, self, range)
             }
-            (None, Hands::All) => oarlock_file::run(accelerator, helpers, &ends, format, call),
+            (None, Hands::All) => oarlock_file::run(accelerator, helpers, &ends, format, self),
             (None, Hands::This(workspace)) => {
-                oarlock_file::run_alone(workspace, &ends, format, call)
+                oarlock_file::run_alone(workspace, &ends, format, self)
             }
         }
         .map_err(|error| self.failed(error))
@@ -277,8 +282,8 @@ impl<'a> FileJob<'a> {
 
     /// So many bytes done; whether to go on.
     pub(super) fn advance(&self, bytes: u64) -> bool {
-        self.call.advanced(bytes);
-        !self.call.is_stopped()
+        self.advanced(bytes);
+        !self.is_stopped()
     }
 
     /// Gives the output its name, when all has gone well, and removes the input if that is asked for.
@@ -301,29 +306,42 @@ impl<'a> FileJob<'a> {
     }
 }
 
+impl Watch for FileJob<'_> {
+    fn is_stopped(&self) -> bool {
+        self.call.is_stopped() || self.output.is_full().is_some()
+    }
+
+    fn wait(&self, file: BorrowedFd<'_>, what: PollFlags) -> bool {
+        self.call.wait(file, what)
+    }
+
+    fn advanced(&self, bytes: u64) {
+        self.call.advanced(bytes);
+    }
+}
+
 /// One input to one output.
 pub(super) fn one(
     call: &Call<'_>,
+    content: Content,
     work: impl FnOnce(Input, Destination<'_>, Hands<'_>) -> Result<Outcome, Failure>,
 ) -> Result<(), Failure> {
     let args = call.args;
-    let output = args
-        .output
-        .as_deref()
-        .filter(|path| path.as_os_str() != "-");
-    if args.rm && (output.is_none() || args.reads_stdin()) {
+    let output = args.output.as_deref();
+    let named = output.filter(|path| path.as_os_str() != "-");
+    if args.rm && (named.is_none() || args.reads_stdin()) {
         return Err(Failure::usage(
             "--rm needs a FILE to remove, and -o or --each for its output",
         ));
     }
-    if args.json && output.is_none() {
+    if args.json && named.is_none() {
         return Err(Failure::usage(
             "--json and the data would both go to standard output: name a file for the data with -o",
         ));
     }
     let began = Instant::now();
     // Before a passphrase is asked for.
-    call.target(Destination::Path(output))?;
+    call.target(Destination::Path(output), content)?;
     let result = Input::open(args.input()).and_then(|input| {
         call.progress.expect(input.size);
         let name = input.name.clone();
@@ -331,7 +349,7 @@ pub(super) fn one(
     });
     call.progress.clear();
     let (name, outcome) = result?;
-    if let Some(output) = output.filter(|_| args.json) {
+    if let Some(output) = named.filter(|_| args.json) {
         let report = FileReport::done(Path::new(&name), output, outcome, began.elapsed());
         stdout::write(report.to_string())?;
     }

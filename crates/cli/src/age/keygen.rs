@@ -1,9 +1,7 @@
 //! `oarlock keygen`.
 
-use std::fs::OpenOptions;
-use std::io::{IsTerminal as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use age::secrecy::{ExposeSecret as _, SecretString};
@@ -14,12 +12,13 @@ use zeroize::Zeroizing;
 
 use super::keys;
 use crate::failure::{Failure, reason};
+use crate::folder::Place;
 use crate::input::Input;
 use crate::stdout;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// File to write; it must not exist, and only its owner may read it. Standard output if absent
+    /// File to write; it must not exist, and only its owner may read it. Standard output if absent or `-`
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -36,6 +35,14 @@ pub(crate) struct Args {
     input: Option<PathBuf>,
 }
 
+impl Args {
+    /// The file to write, unless that is standard output.
+    fn file(&self) -> Option<&Path> {
+        let path = self.output.as_deref();
+        path.filter(|path| path.as_os_str() != "-")
+    }
+}
+
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   oarlock keygen -o key.txt
@@ -43,35 +50,48 @@ Examples:
   oarlock keygen -y key.txt > recipients.txt";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let text = if args.converts {
-        Zeroizing::new(recipients(args)?)
-    } else {
-        let (secret, public) = generate(args.pq)?;
-        let shown = match &args.output {
-            Some(_) => true,
-            None => !std::io::stdout().is_terminal(),
-        };
-        if shown {
-            let _ = writeln!(std::io::stderr(), "Public key: {public}");
-        }
-        let now = UNIX_EPOCH.elapsed().unwrap_or_default();
-        let created = DateTime::from_unix_duration(now);
-        let created = created.map_err(|_| Failure::new("the clock is beyond the year 9999"))?;
-        Zeroizing::new(format!(
-            "# created: {created}\n# public key: {public}\n{}\n",
-            secret.expose_secret()
-        ))
+    if args.file().is_none() {
+        stdout::check_open()?;
+    }
+    if args.converts {
+        return write(args, recipients(args)?.as_bytes());
+    }
+    let (secret, public) = generate(args.pq)?;
+    let now = UNIX_EPOCH.elapsed().unwrap_or_default();
+    let created = DateTime::from_unix_duration(now);
+    let created = created.map_err(|_| Failure::new("the clock is beyond the year 9999"))?;
+    let text = Zeroizing::new(format!(
+        "# created: {created}\n# public key: {public}\n{}\n",
+        secret.expose_secret()
+    ));
+    write(args, text.as_bytes())?;
+    // Who reads this may encrypt to it at once, so the identity is on the disk by now.
+    if args.file().is_some() || !std::io::stdout().is_terminal() {
+        let _ = writeln!(std::io::stderr(), "Public key: {public}");
+    }
+    Ok(())
+}
+
+/// To a new file, which is on the disk afterwards, or to standard output.
+fn write(args: &Args, text: &[u8]) -> Result<(), Failure> {
+    let Some(path) = args.file() else {
+        return stdout::write(text);
     };
-    let Some(path) = &args.output else {
-        return stdout::write(&text);
+    let fail = |error: io::Error| {
+        let name = path.display();
+        Failure::new(match error.kind() {
+            io::ErrorKind::AlreadyExists => format!("{name}: exists already: give another name"),
+            _ => format!("{name}: {}", reason(&error)),
+        })
     };
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| Failure::new(format!("{}: {}", path.display(), reason(&error))))
+    let place = Place::of(path).map_err(fail)?;
+    let file = place.folder.temporary(0o600).map_err(fail)?;
+    let written = file.file().write_all(text);
+    written
+        .and_then(|()| file.file().sync_all())
+        .and_then(|()| file.name_new(&place.name))
+        .and_then(|()| place.folder.sync())
+        .map_err(fail)
 }
 
 /// An identity and its recipient.

@@ -2,9 +2,10 @@
 //! it, which is removed when anything goes wrong.
 
 mod rights;
+mod shown;
 
 use std::fs::{self, File, Metadata};
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -14,12 +15,16 @@ use rustix::io::Errno;
 
 use crate::failure::{Failure, note, reason};
 use crate::folder::{Place, Temporary, identity, is_for_folder, kind};
+use crate::stdout;
 pub(crate) use rights::Rights;
+use shown::Shown;
 
 /// What `-o` names, examined but not touched.
 pub(crate) enum Target {
     /// Standard output, or a device, pipe or the like, open for writing.
     Direct { file: File, name: String },
+    /// A terminal that is standard output, and was not named with `-o -`.
+    Terminal { file: File },
     /// A regular file, existing or not.
     Named {
         /// After all symbolic links.
@@ -52,6 +57,7 @@ pub(crate) struct Output {
 
 enum Sink {
     Direct(File),
+    Shown(Shown),
     Temporary {
         file: Temporary,
         place: Place,
@@ -72,13 +78,16 @@ pub(crate) enum Naming {
 impl Target {
     /// Finds out what `path` is; none and `-` are standard output.
     pub(crate) fn find(path: Option<&Path>) -> Result<Self, Failure> {
+        let given = path;
         let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
+            stdout::check_open()?;
             let name = "standard output".to_string();
             let file = io::stdout().as_fd().try_clone_to_owned().map(File::from);
-            return match file {
-                Ok(file) => Ok(Self::Direct { file, name }),
-                Err(error) => Err(Failure::new(format!("{name}: {}", reason(&error)))),
-            };
+            let file = file.map_err(|error| Failure::new(format!("{name}: {}", reason(&error))))?;
+            return Ok(match given {
+                None if file.is_terminal() => Self::Terminal { file },
+                _ => Self::Direct { file, name },
+            });
         };
         let name = path.display().to_string();
         let fail = |error: io::Error| Failure::new(format!("{name}: {}", reason(&error)));
@@ -153,7 +162,18 @@ impl Target {
 
     /// Whether nothing needs to be cleaned up when the command ends early.
     pub(crate) fn is_direct(&self) -> bool {
-        matches!(self, Self::Direct { .. })
+        matches!(self, Self::Direct { .. } | Self::Terminal { .. })
+    }
+
+    /// Fails where ciphertext would go to a terminal.
+    pub(crate) fn check_takes_ciphertext(&self) -> Result<(), Failure> {
+        match self {
+            Self::Terminal { .. } => Err(Failure::usage(
+                "standard output is a terminal, and encrypted data are not text: \
+                 name a file with -o, or show them all the same with -o -",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Whether it is the file at `other`.
@@ -190,6 +210,18 @@ impl Target {
                     is_regular: metadata.is_file(),
                     is_positional: metadata.is_file() && !appends,
                     sink: Sink::Direct(file),
+                    name,
+                })
+            }
+            Self::Terminal { file } => {
+                let name = "standard output".to_string();
+                let shown = Shown::new(file);
+                let shown =
+                    shown.map_err(|error| Failure::new(format!("{name}: {}", reason(&error))))?;
+                Ok(Output {
+                    is_regular: true,
+                    is_positional: true,
+                    sink: Sink::Shown(shown),
                     name,
                 })
             }
@@ -231,6 +263,7 @@ impl Output {
     pub(crate) fn file(&self) -> &File {
         match &self.sink {
             Sink::Direct(file) => file,
+            Sink::Shown(shown) => shown.file(),
             Sink::Temporary { file, .. } => file.file(),
         }
     }
@@ -238,6 +271,14 @@ impl Output {
     /// Whether writes are visible at once, and stay when anything goes wrong.
     pub(crate) fn is_direct(&self) -> bool {
         matches!(self.sink, Sink::Direct(_))
+    }
+
+    /// Why it takes no more, though nothing has failed.
+    pub(crate) fn is_full(&self) -> Option<Failure> {
+        match &self.sink {
+            Sink::Shown(shown) => shown.is_overfull().then(shown::too_long),
+            _ => None,
+        }
     }
 
     /// Fails if every write would make `input` longer.
@@ -319,14 +360,15 @@ impl Output {
             let synced = self.file().sync_all();
             synced.map_err(|error| fail("cannot be flushed to the disk", &error))?;
         }
-        let Sink::Temporary {
-            file,
-            place,
-            naming,
-            ..
-        } = self.sink
-        else {
-            return Ok(());
+        let (file, place, naming) = match self.sink {
+            Sink::Direct(_) => return Ok(()),
+            Sink::Shown(shown) => return shown.show(),
+            Sink::Temporary {
+                file,
+                place,
+                naming,
+                ..
+            } => (file, place, naming),
         };
         let Place { folder, name } = &place;
         match naming {

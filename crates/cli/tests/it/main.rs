@@ -6,6 +6,7 @@
 //! | age files beside age and rage | `age`, `age_damage`, `age_failures`, `age_hybrid`, `age_peers` |
 //! | many files, directories, ranges | `files`, `durable` |
 //! | passphrases, typed and given | `passphrases` |
+//! | closed outputs, terminals | `outputs` |
 //! | whose an output is; hostile files, folders and plugins | `rights`, `hostile` |
 //! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor` |
 //! | the cryptoserver's `serve`, `sign` and `pki` | `serve` |
@@ -28,6 +29,7 @@ mod files;
 mod hostile;
 mod listing;
 mod openssl_enc;
+mod outputs;
 mod passphrases;
 mod provider;
 mod report;
