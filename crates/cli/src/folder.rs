@@ -6,11 +6,11 @@ use std::fs::File;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 
 /// An open directory.
@@ -75,9 +75,10 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Makes the directory `name`; false if it is there.
-    pub(crate) fn make(&self, name: &OsStr) -> io::Result<bool> {
-        match rustix::fs::mkdirat(self, name, Mode::from_raw_mode(0o777)) {
+    /// Makes the directory `name`, with the mode `mode` as far as the process's mask and the ACL of this one
+    /// allow; false if it is there.
+    pub(crate) fn make(&self, name: &OsStr, mode: u32) -> io::Result<bool> {
+        match rustix::fs::mkdirat(self, name, Mode::from_raw_mode(mode)) {
             Ok(()) => Ok(true),
             Err(Errno::EXIST) => Ok(false),
             Err(error) => Err(error.into()),
@@ -93,6 +94,42 @@ impl Folder {
         let flags = flags | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(self, name, flags, Mode::empty())?;
         Ok(opened.into())
+    }
+
+    /// What the symbolic link `name` says.
+    pub(crate) fn link_target(&self, name: &OsStr) -> io::Result<OsString> {
+        let target = rustix::fs::readlinkat(self, name, Vec::new())?;
+        Ok(OsString::from_vec(target.into_bytes()))
+    }
+
+    /// Makes the symbolic link `name`, which nothing is called yet.
+    pub(crate) fn make_link(&self, target: &OsStr, name: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::symlinkat(target, self, name)?)
+    }
+
+    /// The same in place of what is called `name`.
+    pub(crate) fn replace_by_link(&self, target: &OsStr, name: &OsStr) -> io::Result<()> {
+        let own = unused_name();
+        self.make_link(target, &own)?;
+        let renamed = rustix::fs::renameat(self, &own, self, name);
+        if renamed.is_err() {
+            let _ = self.remove(&own);
+        }
+        Ok(renamed?)
+    }
+
+    /// Gives the name `name`, itself and not what a link leads to, the times of `original`.
+    pub(crate) fn set_times(&self, name: &OsStr, original: &Stat) -> io::Result<()> {
+        let time = |seconds, nanoseconds: u64| Timespec {
+            tv_sec: seconds,
+            tv_nsec: nanoseconds as _,
+        };
+        let times = Timestamps {
+            last_access: time(original.st_atime, original.st_atime_nsec),
+            last_modification: time(original.st_mtime, original.st_mtime_nsec),
+        };
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        Ok(rustix::fs::utimensat(self, name, &times, flags)?)
     }
 
     /// Removes the name of a file.
@@ -112,9 +149,7 @@ impl Folder {
     pub(crate) fn temporary(&self, mode: u32) -> io::Result<Temporary> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         loop {
-            // It need not be hard to guess: a file that is there is never opened.
-            let number = RandomState::new().hash_one(std::process::id());
-            let name = OsString::from(format!(".oarlock-{number:016x}"));
+            let name = unused_name();
             match rustix::fs::openat(self, &name, flags, Mode::from_raw_mode(mode)) {
                 Ok(file) => {
                     return Ok(Temporary {
@@ -199,6 +234,12 @@ impl Drop for Temporary {
             let _ = self.folder.remove(name);
         }
     }
+}
+
+/// A name for something that gets another soon. It need not be hard to guess: what is there is never opened.
+fn unused_name() -> OsString {
+    let number = RandomState::new().hash_one(std::process::id());
+    OsString::from(format!(".oarlock-{number:016x}"))
 }
 
 /// Which file it is: its device, and its number there.

@@ -1,10 +1,12 @@
 //! The bar on a terminal. The thread that has just finished a piece of work draws it, so no thread ticks.
 
+use std::fmt;
 use std::io::{self, IsTerminal as _};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// When to draw one.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -15,46 +17,80 @@ pub(crate) enum When {
     Never,
 }
 
-/// A bar, or nothing.
+/// A bar, or none, and a clock that stands still while the user is asked.
 #[derive(Clone)]
-pub(crate) struct Progress(Option<Arc<Bar>>);
+pub(crate) struct Progress {
+    clock: Arc<Clock>,
+    bar: Option<Arc<Bar>>,
+}
 
 struct Bar {
     bar: ProgressBar,
-    began: Instant,
+    clock: Arc<Clock>,
     shown: Once,
+}
+
+struct Clock {
+    began: Instant,
+    /// Nanoseconds for which the user was waited for.
+    waited: AtomicU64,
+}
+
+impl Clock {
+    fn working(&self) -> Duration {
+        let waited = Duration::from_nanos(self.waited.load(Ordering::Relaxed));
+        self.began.elapsed().saturating_sub(waited)
+    }
 }
 
 impl Progress {
     /// For `bytes` bytes, where they are known. `on_stdout`: that is where they go.
     pub(crate) fn new(when: When, bytes: Option<u64>, on_stdout: bool) -> Self {
+        let clock = Arc::new(Clock {
+            began: Instant::now(),
+            waited: AtomicU64::new(0),
+        });
         let is_mixed = on_stdout && io::stdout().is_terminal();
         if when == When::Never || !io::stderr().is_terminal() || is_mixed {
-            return Self(None);
+            return Self { clock, bar: None };
         }
         let bar = ProgressBar::with_draw_target(bytes, ProgressDrawTarget::hidden());
-        bar.set_style(style(bytes.is_some()));
-        Self(Some(Arc::new(Bar {
+        bar.set_style(style(bytes.is_some(), &clock));
+        let bar = Bar {
             bar,
-            began: Instant::now(),
+            clock: Arc::clone(&clock),
             shown: Once::new(),
-        })))
+        };
+        Self {
+            clock,
+            bar: Some(Arc::new(bar)),
+        }
+    }
+
+    /// Whether there is a bar.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.bar.is_some()
+    }
+
+    /// How long this process has worked, without waiting for the user.
+    pub(crate) fn working(&self) -> Duration {
+        self.clock.working()
     }
 
     /// Counts bytes that are written; any thread.
     pub(crate) fn add(&self, bytes: u64) {
-        let Some(Bar { bar, began, shown }) = self.0.as_deref() else {
+        let Some(Bar { bar, clock, shown }) = self.bar.as_deref() else {
             return;
         };
         bar.inc(bytes);
-        if !shown.is_completed() && began.elapsed() > MOMENT {
+        if !shown.is_completed() && clock.working() > MOMENT {
             shown.call_once(|| bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10)));
         }
     }
 
     /// Writes to stderr without mixing with the bar.
     pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
-        match self.0.as_deref() {
+        match self.bar.as_deref() {
             Some(Bar { bar, .. }) => bar.suspend(write),
             None => write(),
         }
@@ -62,32 +98,46 @@ impl Progress {
 
     /// Lets the user answer something.
     pub(crate) fn pause<T>(&self, ask: impl FnOnce() -> T) -> T {
-        self.suspend(ask)
+        let asked = Instant::now();
+        let answer = self.suspend(ask);
+        let waited = u64::try_from(asked.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.clock.waited.fetch_add(waited, Ordering::Relaxed);
+        if let Some(Bar { bar, .. }) = self.bar.as_deref() {
+            // Its estimate has a clock of its own.
+            bar.reset_eta();
+        }
+        answer
     }
 
     /// Sets the number of bytes, once the input is known.
     pub(crate) fn expect(&self, bytes: Option<u64>) {
-        if let (Some(Bar { bar, .. }), Some(bytes)) = (self.0.as_deref(), bytes) {
+        if let (Some(Bar { bar, clock, .. }), Some(bytes)) = (self.bar.as_deref(), bytes) {
             bar.set_length(bytes);
-            bar.set_style(style(true));
+            bar.set_style(style(true, clock));
         }
     }
 
     /// Clears the line.
     pub(crate) fn clear(&self) {
-        if let Some(Bar { bar, .. }) = self.0.as_deref() {
+        if let Some(Bar { bar, .. }) = self.bar.as_deref() {
             bar.finish_and_clear();
         }
     }
 }
 
-fn style(knows_end: bool) -> ProgressStyle {
+fn style(knows_end: bool, clock: &Arc<Clock>) -> ProgressStyle {
     let template = if knows_end {
         "{bar:30} {percent:>3} %  {binary_bytes} of {binary_total_bytes}  {binary_bytes_per_sec}  ETA {eta}"
     } else {
-        "{spinner} {binary_bytes}  {binary_bytes_per_sec}  {elapsed}"
+        "{spinner} {binary_bytes}  {binary_bytes_per_sec}  {working}"
     };
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+    let clock = Arc::clone(clock);
+    let working = move |_: &ProgressState, text: &mut dyn fmt::Write| {
+        let _ = write!(text, "{:#}", HumanDuration(clock.working()));
+    };
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .with_key("working", working)
 }
 
 /// Shorter work shows no bar.

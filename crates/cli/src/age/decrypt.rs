@@ -42,17 +42,24 @@ pub(crate) struct Args {
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  oarlock decrypt -i key.txt -o disk.img disk.img.age
-  oarlock decrypt -i ~/.ssh/id_ed25519 backup.tar.age | tar x
-  oarlock decrypt -i key.txt --recursive -o photos sealed
-  oarlock decrypt -i key.txt --range 1G:512 disk.img.age | xxd";
+  oarlock decrypt -i key.txt disk.img.age                    to disk.img
+  oarlock decrypt -i ~/.ssh/id_ed25519 -o - backup.tar.age | tar x
+  oarlock decrypt -i key.txt --recursive -o . sealed/photos  to photos
+  oarlock decrypt -i key.txt --range 1G:512 disk.img.age | xxd
+
+age writes the output of a FILE to standard output, and so does -o - here; --range does without it.
+
+Exit status: 0 done, 1 something failed, 2 wrong arguments, 3 all done but what --recursive leaves out and
+names, 128 and its number after a signal.";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let call = Call::new(&args.common)?;
+    // A part of a file does not get the name of the whole.
+    let is_part = args.range.is_some() && args.common.inputs.len() == 1;
+    let call = Call::new(&args.common, is_part)?;
     let given = args.given.read(args.common.reads_stdin())?;
     let ui = Ui::new(call.asker(), given.clone());
     let keys = || identities(&call, args, &ui);
-    if !args.common.is_many() {
+    if !call.is_many {
         return job::one(&call, Content::Plaintext, |input, output, hands| {
             let keys = Keys::new(&call, args, given, keys()?);
             Decrypt::new(&call, args, keys).file(input, output, hands)
@@ -61,6 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.range.is_some() {
         return Err(Failure::usage("--range takes one FILE"));
     }
+    many::check_one(&call, output_name)?;
     match shared_identities(&args.identity) {
         Some(identities) => {
             let decrypt = Decrypt::new(&call, args, Keys::new(&call, args, given, identities));
@@ -171,11 +179,8 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
 }
 
 impl<I: AsIdentity> many::Work for Decrypt<'_, I> {
-    fn output_name(&self, input: &Path) -> Option<PathBuf> {
-        let is_ours = input
-            .extension()
-            .is_some_and(|extension| extension == EXTENSION);
-        is_ours.then(|| input.with_extension(""))
+    fn output_name(&self, input: &Path, _: bool) -> Option<PathBuf> {
+        output_name(input)
     }
 
     fn passed_over(&self) -> &'static str {
@@ -185,6 +190,13 @@ impl<I: AsIdentity> many::Work for Decrypt<'_, I> {
     fn run(&self, input: Input, output: Place, hands: Hands<'_>) -> Result<Outcome, Failure> {
         self.file(input, Destination::Place(output), hands)
     }
+}
+
+fn output_name(input: &Path) -> Option<PathBuf> {
+    let is_ours = input
+        .extension()
+        .is_some_and(|extension| extension == EXTENSION);
+    is_ours.then(|| input.with_extension(""))
 }
 
 /// `--range OFFSET:LENGTH`, in bytes of the plaintext.

@@ -49,15 +49,21 @@ pub(crate) struct Args {
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  oarlock encrypt -r age1... -o disk.img.age disk.img
+  oarlock encrypt -r age1... disk.img                        to disk.img.age
   oarlock encrypt -r age1... --rm *.log
-  oarlock encrypt -r age1... --recursive -o sealed photos
+  oarlock encrypt -r age1... --recursive -o sealed photos    to sealed/photos
   tar c . | oarlock encrypt -R ~/.ssh/id_ed25519.pub > backup.tar.age
-  age -d -i key.txt backup.tar.age | tar x";
+  age -d -i key.txt backup.tar.age | tar x
+
+age writes the output of a FILE to standard output, and so does -o - here.
+
+Exit status: 0 done, 1 something failed, 2 wrong arguments, 3 all done but what --recursive leaves out and
+names, 128 and its number after a signal.";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let call = Call::new(&args.common)?;
-    if args.common.is_many() {
+    let call = Call::new(&args.common, false)?;
+    if call.is_many {
+        many::check_one(&call, |input| output_name(input, true))?;
         let encrypt = Encrypt {
             call: &call,
             recipients: recipients(&call, args)?,
@@ -117,17 +123,8 @@ impl Encrypt<'_> {
 }
 
 impl many::Work for Encrypt<'_> {
-    fn output_name(&self, input: &Path) -> Option<PathBuf> {
-        if input
-            .extension()
-            .is_some_and(|extension| extension == EXTENSION)
-        {
-            return None;
-        }
-        let mut name = input.as_os_str().to_os_string();
-        name.push(".");
-        name.push(EXTENSION);
-        Some(name.into())
+    fn output_name(&self, input: &Path, is_beside: bool) -> Option<PathBuf> {
+        output_name(input, is_beside)
     }
 
     fn passed_over(&self) -> &'static str {
@@ -137,6 +134,19 @@ impl many::Work for Encrypt<'_> {
     fn run(&self, input: Input, output: Place, hands: Hands<'_>) -> Result<Outcome, Failure> {
         self.file(input, Destination::Place(output), hands)
     }
+}
+
+fn output_name(input: &Path, is_beside: bool) -> Option<PathBuf> {
+    let is_ours = input
+        .extension()
+        .is_some_and(|extension| extension == EXTENSION);
+    if is_beside && is_ours {
+        return None;
+    }
+    let mut name = input.as_os_str().to_os_string();
+    name.push(".");
+    name.push(EXTENSION);
+    Some(name.into())
 }
 
 fn content(armor: bool) -> Content {

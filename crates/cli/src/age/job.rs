@@ -2,7 +2,6 @@
 
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use oarlock::{Accelerator, Reservation};
 use oarlock_file::{Cache, Ends, Error, Format, Range, Waiting, Watch, Workspace};
@@ -10,7 +9,7 @@ use rustix::event::PollFlags;
 
 use super::report::{FileReport, Outcome};
 use crate::failure::Failure;
-use crate::folder::Place;
+use crate::folder::{Place, is_for_folder};
 use crate::input::Input;
 use crate::interrupt::Interrupt;
 use crate::job::{Threads, failed};
@@ -22,21 +21,24 @@ use crate::{options, stdout};
 /// Arguments that `encrypt` and `decrypt` share.
 #[derive(clap::Args)]
 pub(crate) struct Common {
-    /// Files to read; standard input if absent or `-`. One file goes to standard output or to -o;
-    /// several go each to a file of its own, whose name gains or loses `.age`
+    /// Files to read; standard input if absent or `-`. Without -o each goes to a file beside it, whose name
+    /// gains or loses `.age`; a pipe or a device, as standard input, goes to standard output
     #[arg(value_name = "FILE")]
     pub(super) inputs: Vec<PathBuf>,
 
-    /// File to write; standard output if absent or `-`. It appears under its name only on success.
-    /// With several inputs, the directory for the outputs; without it they go beside the inputs
+    /// File to write, or `-` for standard output. A directory, or a name with a slash at its end, gets a file
+    /// for each FILE instead; with several FILEs it must be one. A file appears under its name only on success
     #[arg(short, long, value_name = "PATH")]
     pub(super) output: Option<PathBuf>,
 
-    /// Write each FILE to a file of its own, even if there is only one
+    /// Take the PATH of -o for a directory, and make it if it is missing
     #[arg(long)]
     pub(super) each: bool,
 
-    /// Process the files in directories too. Symbolic links in directories are skipped
+    /// Process directories and all that is in them. Below -o the tree is made again: directories and files
+    /// with the modes of the old ones, less the umask, and symbolic links that say the same. They are not
+    /// followed. Pipes, sockets and devices are left out and named. DIRECTORY/. stands for what is in it, as
+    /// for cp
     #[arg(long)]
     pub(super) recursive: bool,
 
@@ -86,9 +88,21 @@ impl Common {
         self.sync || self.rm
     }
 
-    /// Whether every input has an output of its own.
-    pub(super) fn is_many(&self) -> bool {
-        self.each || self.recursive || self.inputs.len() > 1
+    /// Whether the command chooses the names of the outputs.
+    fn is_many(&self) -> bool {
+        if self.each || self.recursive || self.inputs.len() > 1 {
+            return true;
+        }
+        let Some(input) = self.inputs.first().filter(|path| path.as_os_str() != "-") else {
+            return false;
+        };
+        match self.output.as_deref() {
+            Some(path) => is_for_folder(path) || path.is_dir(),
+            // A pipe or a device is read as standard input is.
+            None => {
+                std::fs::metadata(input).map_or(true, |found| found.is_file() || found.is_dir())
+            }
+        }
     }
 
     /// The only input, if it has a name.
@@ -100,6 +114,8 @@ impl Common {
 /// One call of the command.
 pub(super) struct Call<'a> {
     pub(super) args: &'a Common,
+    /// Whether the command chooses the names of the outputs.
+    pub(super) is_many: bool,
     pub(super) accelerator: Accelerator,
     pub(super) interrupt: Interrupt,
     pub(super) progress: Progress,
@@ -138,16 +154,19 @@ pub(super) struct FileJob<'a> {
 }
 
 impl<'a> Call<'a> {
-    pub(super) fn new(args: &'a Common) -> Result<Self, Failure> {
+    /// `is_part`: the output has a name from -o, or none.
+    pub(super) fn new(args: &'a Common, is_part: bool) -> Result<Self, Failure> {
+        let is_many = args.is_many() && !is_part;
         let mut options = options::parse("")?;
         options.reservation = Reservation::Shared;
-        let on_stdout = !args.is_many()
+        let on_stdout = !is_many
             && args
                 .output
                 .as_deref()
                 .is_none_or(|path| path.as_os_str() == "-");
         Ok(Self {
             args,
+            is_many,
             accelerator: options::build(options)?,
             interrupt: Interrupt::catch(on_stdout)?,
             progress: Progress::new(args.progress, None, on_stdout),
@@ -171,11 +190,15 @@ impl<'a> Call<'a> {
         output: Destination<'_>,
         content: Content,
     ) -> Result<FileJob<'a>, Failure> {
+        let is_chosen = matches!(output, Destination::Place(_));
         let mut target = self.target(output, content)?;
         if self.args.rm && target.is_direct() {
             return Err(Failure::usage(
                 "--rm needs an output that lasts, and a device or a pipe does not: name a file with -o",
             ));
+        }
+        if is_chosen {
+            target.set_mode_of(&input.file);
         }
         if self.args.preserve {
             target.set_rights_of(&input.file)?;
@@ -194,7 +217,11 @@ impl<'a> Call<'a> {
         })
     }
 
-    fn target(&self, output: Destination<'_>, content: Content) -> Result<Target, Failure> {
+    pub(super) fn target(
+        &self,
+        output: Destination<'_>,
+        content: Content,
+    ) -> Result<Target, Failure> {
         let target = match output {
             Destination::Path(path) => Target::find(path),
             Destination::Place(place) => Target::at(place),
@@ -331,7 +358,7 @@ pub(super) fn one(
     let named = output.filter(|path| path.as_os_str() != "-");
     if args.rm && (named.is_none() || args.reads_stdin()) {
         return Err(Failure::usage(
-            "--rm needs a FILE to remove, and -o or --each for its output",
+            "--rm needs a FILE to remove, and its output in a file",
         ));
     }
     if args.json && named.is_none() {
@@ -339,7 +366,7 @@ pub(super) fn one(
             "--json and the data would both go to standard output: name a file for the data with -o",
         ));
     }
-    let began = Instant::now();
+    let began = call.progress.working();
     // Before a passphrase is asked for.
     call.target(Destination::Path(output), content)?;
     let result = Input::open(args.input()).and_then(|input| {
@@ -350,7 +377,8 @@ pub(super) fn one(
     call.progress.clear();
     let (name, outcome) = result?;
     if let Some(output) = named.filter(|_| args.json) {
-        let report = FileReport::done(Path::new(&name), output, outcome, began.elapsed());
+        let took = call.progress.working().saturating_sub(began);
+        let report = FileReport::done(Path::new(&name), output, outcome, took);
         stdout::write(report.to_string())?;
     }
     Ok(())

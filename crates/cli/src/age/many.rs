@@ -4,26 +4,27 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oarlock_file::Workspace;
-use walkdir::WalkDir;
+use rustix::fs::FileType;
 
-use super::job::{Call, Common, Hands};
+use super::job::{Call, Content, Destination, Hands};
+use super::outputs::Outputs;
 use super::report::{FileReport, Outcome};
-use crate::failure::{Failure, reason};
-use crate::folder::{Folder, Place, identity, names};
+use super::walk::{Entry, Kind, Source, Walk};
+use crate::failure::{Failure, note, reason};
+use crate::folder::{Place, kind, names};
 use crate::input::Input;
 use crate::stdout;
 
 /// What to do with each.
 pub(super) trait Work {
-    /// The name of a file's output; none for a file that is skipped in a directory.
-    fn output_name(&self, input: &Path) -> Option<PathBuf>;
+    /// The name of a file's output; none for a file that is skipped. `is_beside`: it will lie beside the input,
+    /// perhaps with the outputs of an earlier call.
+    fn output_name(&self, input: &Path, is_beside: bool) -> Option<PathBuf>;
     /// Why a file is skipped.
     fn passed_over(&self) -> &'static str;
     /// Does it.
@@ -46,10 +47,40 @@ pub(super) fn run_on_one_thread(call: &Call<'_>, work: &impl Work) -> Result<(),
     batch.end()
 }
 
+/// Fails where the only file of the command line cannot be read or its output not be made, before a passphrase
+/// is asked for.
+pub(super) fn check_one(
+    call: &Call<'_>,
+    output_name: impl Fn(&Path) -> Option<PathBuf>,
+) -> Result<(), Failure> {
+    let [input] = &call.args.inputs[..] else {
+        return Ok(());
+    };
+    // A pipe can be opened but once.
+    if fs::metadata(input).is_ok_and(|found| !found.is_file()) {
+        return Ok(());
+    }
+    Input::open(Some(input))?;
+    let Some(name) = output_name(input) else {
+        return Ok(());
+    };
+    let name = match &call.args.output {
+        None => name,
+        Some(directory) => directory.join(name.file_name().unwrap_or_default()),
+    };
+    match Place::of(&name) {
+        // The directory comes later.
+        Err(_) => Ok(()),
+        Ok(place) => call
+            .target(Destination::Place(place), Content::Plaintext)
+            .map(|_| ()),
+    }
+}
+
 struct Batch<'a, W> {
     call: &'a Call<'a>,
     work: &'a W,
-    sources: Mutex<Candidates<'a>>,
+    sources: Mutex<Walk<'a>>,
     /// None: beside the inputs.
     outputs: Option<Outputs>,
     /// Left for all threads together.
@@ -61,8 +92,17 @@ struct Batch<'a, W> {
 #[derive(Default)]
 struct Tally {
     done: u64,
+    /// Directories and links.
+    copied: u64,
     failed: u64,
+    /// Beside which no output is wanted.
     passed_over: u64,
+    /// In place, where they stay.
+    not_regular: u64,
+    /// Of directories that are to be whole at another place.
+    left_out: u64,
+    /// Of the only file.
+    failure: Option<Failure>,
     /// Outputs of this call: two inputs may lead to one name.
     outputs: HashSet<PathBuf>,
 }
@@ -83,17 +123,29 @@ impl<'a, W: Work> Batch<'a, W> {
                 "--each, --recursive and several files need names, and standard input has none",
             ));
         }
-        let outputs = call.args.output.as_deref().map(|directory| {
-            Outputs::open(directory, call.args.lasts()).map_err(|error| {
-                let (name, reason) = (directory.display(), reason(&error));
-                Failure::new(format!("{name}: not a directory for the outputs: {reason}"))
-            })
-        });
+        let args = call.args;
+        if args
+            .output
+            .as_deref()
+            .is_some_and(|path| path.as_os_str() == "-")
+        {
+            return Err(Failure::usage(
+                "-o -: standard output takes the output of one FILE, without --each and --recursive",
+            ));
+        }
+        let outputs = args.output.as_deref();
+        let outputs = outputs
+            .map(|path| Outputs::open(path, args.each || args.recursive, args.lasts()))
+            .transpose()?;
+        let identity = outputs.as_ref().and_then(Outputs::identity);
+        if call.progress.is_drawn() {
+            call.progress.expect(Some(expected(call, work, identity)));
+        }
         Ok(Self {
             call,
             work,
-            outputs: outputs.transpose()?,
-            sources: Mutex::new(Candidates::new(call.args)),
+            outputs,
+            sources: Mutex::new(Walk::new(args, identity)),
             long: Mutex::new(Vec::new()),
             tally: Mutex::new(Tally::default()),
             is_ended: AtomicBool::new(false),
@@ -107,22 +159,66 @@ impl<'a, W: Work> Batch<'a, W> {
             self.do_one(pair, Hands::All);
         }
         self.call.progress.clear();
+        let unfinished = self.outputs.as_ref().map(Outputs::finish);
         self.call.interrupt.check()?;
-        let tally = lock(&self.tally);
-        if tally.passed_over > 0 {
-            crate::failure::note(&format!(
-                "skipped in directories: {}, for {}",
-                tally.passed_over,
-                self.work.passed_over()
-            ));
+        for failure in unfinished.into_iter().flatten() {
+            self.failed(None, failure);
         }
-        match (tally.failed, tally.done) {
-            (0, 0) => Err(Failure::new("there was no file to process")),
-            (0, _) => Ok(()),
-            (failed, done) => Err(Failure::new(format!(
+        let mut tally = lock(&self.tally);
+        if let Some(failure) = tally.failure.take() {
+            return Err(failure);
+        }
+        for (count, why) in [
+            (tally.passed_over, self.work.passed_over()),
+            (tally.not_regular, "not being regular files"),
+        ] {
+            if count > 0 {
+                note(&format!("skipped in directories: {count}, for {why}"));
+            }
+        }
+        let Tally {
+            done,
+            copied,
+            failed,
+            left_out,
+            ..
+        } = *tally;
+        let done = done + copied;
+        match (failed, left_out, done) {
+            (0, 0, 0) => Err(Failure::new("there was no file to process")),
+            (0, 0, _) => {
+                self.tell_where();
+                Ok(())
+            }
+            (0, _, _) => Err(Failure::new(format!(
+                "{left_out} of {} left out: the outputs are not all of the directory",
+                left_out + done
+            ))
+            .with_status(LEFT_OUT)),
+            _ => Err(Failure::new(format!(
                 "{failed} of {} files failed",
-                failed + done
+                failed + done + left_out
             ))),
+        }
+    }
+
+    /// Whoever has sent standard output somewhere may expect the data there, as from age.
+    fn tell_where(&self) {
+        let args = self.call.args;
+        let [input] = &args.inputs[..] else {
+            return;
+        };
+        let is_meant = args.output.is_some() || args.each || args.recursive || args.rm || args.json;
+        let is_sent = rustix::fs::fstat(io::stdout())
+            .is_ok_and(|found| matches!(kind(&found), FileType::RegularFile | FileType::Fifo));
+        if let Some(output) = self.work.output_name(input, true)
+            && is_sent
+            && !is_meant
+        {
+            let output = output.display();
+            note(&format!(
+                "{output} is written: -o - writes to standard output"
+            ));
         }
     }
 
@@ -130,17 +226,144 @@ impl<'a, W: Work> Batch<'a, W> {
     fn do_short_ones(&self) {
         let mut workspace = Workspace::default();
         while !self.is_ended() {
-            let next = lock(&self.sources).next();
-            match next {
+            match self.next() {
                 None => break,
-                Some(Ok(source)) => {
-                    if let Some(pair) = self.pair(source) {
-                        self.do_short_one(pair, &mut workspace);
-                    }
-                }
                 Some(Err(failure)) => self.failed(None, failure),
+                Some(Ok(entry)) => match entry.kind {
+                    Kind::Folder => {}
+                    Kind::File => {
+                        if let Some(pair) = self.pair(entry) {
+                            self.do_short_one(pair, &mut workspace);
+                        }
+                    }
+                    Kind::Link | Kind::Other(_) if !entry.source.is_copied() => {
+                        lock(&self.tally).not_regular += 1;
+                    }
+                    Kind::Link => self.do_link(&entry),
+                    Kind::Other(what) => self.leave_out(entry.source.path(), what),
+                },
             }
         }
+    }
+
+    fn next(&self) -> Option<Result<Entry, Failure>> {
+        let mut sources = lock(&self.sources);
+        let next = sources.next();
+        // Before another thread comes to what is in it.
+        if let Some(Ok(entry)) = &next
+            && entry.kind == Kind::Folder
+        {
+            self.do_folder(entry);
+        }
+        next
+    }
+
+    fn do_folder(&self, entry: &Entry) {
+        let Some(outputs) = self.outputs.as_ref().filter(|_| entry.source.is_copied()) else {
+            return;
+        };
+        let below = below(entry.source.path(), &entry.base);
+        let made = entry
+            .source
+            .folder()
+            .and_then(|original| outputs.copy(&original, &below, self.call.args.preserve));
+        match made {
+            Ok(()) => lock(&self.tally).copied += 1,
+            Err(error) => {
+                let path = entry.source.path();
+                let (name, reason) = (path.display(), reason(&error));
+                let failure = Failure::new(format!("{name}: its copy cannot be made: {reason}"));
+                self.failed(Some(path), failure);
+            }
+        }
+    }
+
+    fn do_link(&self, entry: &Entry) {
+        let path = entry.source.path();
+        let (Some(outputs), Some(directory)) = (&self.outputs, &self.call.args.output) else {
+            return;
+        };
+        let below = below(path, &entry.base);
+        let output = directory.join(&below);
+        let began = self.call.progress.working();
+        let result = self
+            .claim(path, &output)
+            .and_then(|()| self.copy_link(&entry.source, outputs, &below, &output));
+        match result {
+            Ok(()) => {
+                lock(&self.tally).copied += 1;
+                let outcome = Outcome {
+                    bytes_read: None,
+                    bytes_written: None,
+                };
+                let took = self.call.progress.working().saturating_sub(began);
+                self.tell(&FileReport::done(path, &output, outcome, took));
+            }
+            Err(failure) => self.failed(Some(path), failure),
+        }
+    }
+
+    /// Makes a link again that says the same. It is not followed.
+    fn copy_link(
+        &self,
+        source: &Source,
+        outputs: &Outputs,
+        below: &Path,
+        output: &Path,
+    ) -> Result<(), Failure> {
+        let args = self.call.args;
+        let Place { folder: from, name } = source.place()?;
+        let fail = |what: &Path, error: io::Error| {
+            let (name, reason) = (what.display(), reason(&error));
+            Failure::new(format!("{name}: {reason}"))
+        };
+        let target = from.link_target(&name);
+        let target = target.map_err(|error| fail(source.path(), error))?;
+        let folder = outputs
+            .folder(below.parent().unwrap_or(Path::new("")))
+            .map_err(|error| no_directory(output, &error))?;
+        let own = below.file_name().unwrap_or_default();
+        let make = || match folder.make_link(&target, own) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let there = folder.look(own)?;
+                let is_link = kind(&there).is_symlink();
+                if is_link && folder.link_target(own)? == target {
+                    Ok(true)
+                } else if args.force && (is_link || kind(&there).is_file()) {
+                    folder.replace_by_link(&target, own).map(|()| true)
+                } else {
+                    Ok(false)
+                }
+            }
+            other => other.map(|()| true),
+        };
+        if !make().map_err(|error| fail(output, error))? {
+            let name = output.display();
+            return Err(Failure::usage(format!(
+                "{name}: exists already: --force replaces files and links"
+            )));
+        }
+        if args.preserve {
+            let kept = from.look(&name).and_then(|of| folder.set_times(own, &of));
+            kept.map_err(|error| fail(output, error))?;
+        }
+        if args.lasts() {
+            folder.sync().map_err(|error| fail(output, error))?;
+        }
+        match args.rm && from.link_target(&name).is_ok_and(|now| now == target) {
+            true => from
+                .remove(&name)
+                .map_err(|error| fail(source.path(), error)),
+            false => Ok(()),
+        }
+    }
+
+    /// Names something that the outputs lack.
+    fn leave_out(&self, path: &Path, why: &str) {
+        lock(&self.tally).left_out += 1;
+        let text = format!("{}: left out: {why}", path.display());
+        self.call.progress.suspend(|| note(&text));
+        self.tell(&FileReport::left_out(path, why));
     }
 
     fn do_short_one(&self, pair: Pair, workspace: &mut Workspace) {
@@ -157,7 +380,7 @@ impl<'a, W: Work> Batch<'a, W> {
         if self.is_ended() {
             return;
         }
-        let began = Instant::now();
+        let began = self.call.progress.working();
         let path = pair.input.path();
         let result = self
             .open(pair)
@@ -165,7 +388,8 @@ impl<'a, W: Work> Batch<'a, W> {
         match result {
             Ok(done) => {
                 lock(&self.tally).done += 1;
-                self.tell(&FileReport::done(path, &pair.output, done, began.elapsed()));
+                let took = self.call.progress.working().saturating_sub(began);
+                self.tell(&FileReport::done(path, &pair.output, done, took));
             }
             Err(failure) => self.failed(Some(path), failure),
         }
@@ -178,10 +402,9 @@ impl<'a, W: Work> Batch<'a, W> {
             None => place.folder.clone(),
             Some(outputs) => {
                 let folder = pair.output_below.parent().unwrap_or(Path::new(""));
-                outputs.folder(folder).map_err(|error| {
-                    let (name, reason) = (pair.output.display(), reason(&error));
-                    Failure::new(format!("{name}: has no directory: {reason}"))
-                })?
+                outputs
+                    .folder(folder)
+                    .map_err(|error| no_directory(&pair.output, &error))?
             }
         };
         let name = pair.output.file_name().unwrap_or_default().to_owned();
@@ -193,37 +416,51 @@ impl<'a, W: Work> Batch<'a, W> {
     }
 
     /// Where the output goes.
-    fn pair(&self, source: Candidate) -> Option<Pair> {
-        let Candidate { input, base } = source;
-        let path = input.path();
-        let Some(output) = self.work.output_name(path) else {
-            if let Source::Found { .. } = input {
-                lock(&self.tally).passed_over += 1;
-            } else {
-                let (name, why) = (path.display(), self.work.passed_over());
-                let failure = Failure::usage(format!("{name}: skipped, for {why}"));
-                self.failed(Some(path), failure);
+    fn pair(&self, entry: Entry) -> Option<Pair> {
+        let Entry { source, base, .. } = entry;
+        let path = source.path();
+        let Some(output) = self.work.output_name(path, !source.is_copied()) else {
+            let why = self.work.passed_over();
+            match &source {
+                _ if source.is_copied() => self.leave_out(path, why),
+                Source::Found { .. } => lock(&self.tally).passed_over += 1,
+                Source::Given(_) => {
+                    let name = path.display();
+                    let failure = format!("{name}: skipped, for {why}: name its output with -o");
+                    self.failed(Some(path), Failure::usage(failure));
+                }
             }
             return None;
         };
-        let below: PathBuf = names(output.strip_prefix(&base).unwrap_or(&output)).collect();
+        let below = below(&output, &base);
         let output = match &self.call.args.output {
             None => output,
             Some(directory) => directory.join(&below),
         };
-        if self.call.args.output.is_some() && !lock(&self.tally).outputs.insert(output.clone()) {
-            let (name, output) = (path.display(), output.display());
-            let failure = Failure::usage(format!(
-                "{name}: would be written to {output}, as another file was"
-            ));
+        if self.call.args.output.is_some()
+            && let Err(failure) = self.claim(path, &output)
+        {
             self.failed(Some(path), failure);
             return None;
         }
         Some(Pair {
-            input,
+            input: source,
             output,
             output_below: below,
         })
+    }
+
+    /// Fails where another input has the same output.
+    fn claim(&self, input: &Path, output: &Path) -> Result<(), Failure> {
+        match lock(&self.tally).outputs.insert(output.to_path_buf()) {
+            true => Ok(()),
+            false => {
+                let (name, output) = (input.display(), output.display());
+                Err(Failure::usage(format!(
+                    "{name}: would be written to {output}, as another file was"
+                )))
+            }
+        }
     }
 
     fn failed(&self, input: Option<&Path>, failure: Failure) {
@@ -233,7 +470,13 @@ impl<'a, W: Work> Batch<'a, W> {
             return;
         }
         let error = failure.to_string();
-        self.call.progress.suspend(|| failure.report());
+        let args = self.call.args;
+        if args.inputs.len() == 1 && !args.recursive {
+            // There is nothing to sum up.
+            lock(&self.tally).failure = Some(failure);
+        } else {
+            self.call.progress.suspend(|| failure.report());
+        }
         if let Some(input) = input {
             self.tell(&FileReport::failed(input, error));
         }
@@ -251,201 +494,38 @@ impl<'a, W: Work> Batch<'a, W> {
     }
 }
 
-/// The directory for the outputs. Directories are made in it as they are needed, and links in it are not
-/// followed.
-struct Outputs {
-    folder: Folder,
-    /// Whether they are to be on the disk before an input is removed.
-    last: bool,
-    /// Those that this call has made and that are not known to be on the disk. Locked while one is made,
-    /// so that no thread relies on what another has not done yet.
-    made: Mutex<HashSet<PathBuf>>,
-}
-
-impl Outputs {
-    fn open(directory: &Path, last: bool) -> io::Result<Self> {
-        let is_ours = |path: &Path| path.components().next_back().is_some() && !path.exists();
-        let missing: Vec<&Path> = directory
-            .ancestors()
-            .take_while(|path| is_ours(path))
-            .collect();
-        fs::create_dir_all(directory)?;
-        // From the top: the entry of each is in the one above.
-        for path in missing.iter().rev().filter(|_| last) {
-            Folder::open(path.parent().unwrap_or(Path::new("")))?.sync()?;
-        }
-        Ok(Self {
-            folder: Folder::open(directory)?,
-            last,
-            made: Mutex::default(),
+/// The bytes of all inputs.
+fn expected(call: &Call<'_>, work: &impl Work, outputs: Option<(u64, u64)>) -> u64 {
+    Walk::new(call.args, outputs)
+        .take_while(|_| call.interrupt.check().is_ok())
+        .flatten()
+        .filter(|entry| entry.kind == Kind::File)
+        .filter(|Entry { source, .. }| {
+            let name = work.output_name(source.path(), !source.is_copied());
+            name.is_some()
         })
-    }
-
-    /// The directory `relative` in it, which is made if it is missing.
-    fn folder(&self, relative: &Path) -> io::Result<Folder> {
-        let mut made = lock(&self.made);
-        let mut folder = self.folder.clone();
-        let mut path = PathBuf::new();
-        for name in names(relative) {
-            path.push(name);
-            let child = match folder.child(name) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    if folder.make(name)? {
-                        made.insert(path.clone());
-                    }
-                    folder.child(name)?
-                }
-                other => other?,
-            };
-            if self.last && made.contains(&path) {
-                folder.sync()?;
-                made.remove(&path);
-            }
-            folder = child;
-        }
-        Ok(folder)
-    }
+        .filter_map(|entry| fs::metadata(entry.source.path()).ok())
+        .filter(fs::Metadata::is_file)
+        .map(|metadata| metadata.len())
+        .sum()
 }
 
-/// A file of the command line, or one that was found in a directory.
-struct Candidate {
-    input: Source,
-    /// The part of its path that is dropped below -o.
-    base: PathBuf,
+/// Where the output for `path` lies in the directory for the outputs.
+fn below(path: &Path, base: &Path) -> PathBuf {
+    names(path.strip_prefix(base).unwrap_or(path)).collect()
 }
 
-enum Source {
-    Given(PathBuf),
-    Found { root: Arc<Root>, path: PathBuf },
-}
-
-/// A directory of the command line. It is opened again for each file; the number of directories has no
-/// bound.
-struct Root {
-    path: PathBuf,
-    identity: (u64, u64),
-}
-
-impl Root {
-    fn new(path: &Path) -> io::Result<Self> {
-        let metadata = fs::metadata(path)?;
-        Ok(Self {
-            path: path.to_path_buf(),
-            identity: (metadata.dev(), metadata.ino()),
-        })
-    }
-
-    fn open(&self) -> io::Result<Folder> {
-        let folder = Folder::open(&self.path)?;
-        match identity(&rustix::fs::fstat(&folder)?) == self.identity {
-            true => Ok(folder),
-            false => Err(io::Error::other("another directory has its name now")),
-        }
-    }
-}
-
-impl Source {
-    fn path(&self) -> &Path {
-        match self {
-            Self::Given(path) | Self::Found { path, .. } => path,
-        }
-    }
-
-    /// Where it is. Below a directory of the command line no link is followed, also where one has taken the
-    /// place of a directory that was seen before.
-    fn place(&self) -> Result<Place, Failure> {
-        let place = match self {
-            Self::Given(path) => Place::of(path),
-            Self::Found { root, path } => {
-                let relative = path.strip_prefix(&root.path).unwrap_or(path);
-                let folder = relative.parent().unwrap_or(Path::new(""));
-                let name = relative.file_name().unwrap_or_default().to_owned();
-                root.open()
-                    .and_then(|root| root.below(folder))
-                    .map(|folder| Place { folder, name })
-            }
-        };
-        place.map_err(|error| {
-            let (name, reason) = (self.path().display(), reason(&error));
-            Failure::new(format!("{name}: its directory cannot be opened: {reason}"))
-        })
-    }
-}
-
-/// The files of the command line and of directories, one after the other.
-struct Candidates<'a> {
-    args: &'a Common,
-    arguments: std::slice::Iter<'a, PathBuf>,
-    walk: Option<(PathBuf, Arc<Root>, walkdir::IntoIter)>,
-}
-
-impl<'a> Candidates<'a> {
-    fn new(args: &'a Common) -> Self {
-        Self {
-            args,
-            arguments: args.inputs.iter(),
-            walk: None,
-        }
-    }
-}
-
-impl Iterator for Candidates<'_> {
-    type Item = Result<Candidate, Failure>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some((base, root, walk)) = &mut self.walk {
-                match walk.next() {
-                    None => self.walk = None,
-                    Some(Ok(entry)) if entry.file_type().is_file() => {
-                        return Some(Ok(Candidate {
-                            base: base.clone(),
-                            input: Source::Found {
-                                root: Arc::clone(root),
-                                path: entry.into_path(),
-                            },
-                        }));
-                    }
-                    Some(Ok(_)) => {}
-                    Some(Err(error)) => {
-                        let name = error.path().map(|path| path.display().to_string());
-                        let name = name.unwrap_or_default();
-                        let reason = error.io_error().map_or("a loop".into(), reason);
-                        return Some(Err(Failure::new(format!("{name}: {reason}"))));
-                    }
-                }
-                continue;
-            }
-            let path = self.arguments.next()?;
-            let base = path.parent().unwrap_or(Path::new("")).to_path_buf();
-            if !path.is_dir() {
-                let input = Source::Given(path.clone());
-                return Some(Ok(Candidate { input, base }));
-            }
-            if !self.args.recursive {
-                let name = path.display();
-                return Some(Err(Failure::usage(format!(
-                    "{name}: is a directory: --recursive processes the files in it"
-                ))));
-            }
-            let root = match Root::new(path) {
-                Ok(root) => Arc::new(root),
-                Err(error) => {
-                    let (name, reason) = (path.display(), reason(&error));
-                    return Some(Err(Failure::new(format!("{name}: {reason}"))));
-                }
-            };
-            // Sorted, so a directory is read whole before an output comes to be in it.
-            let walk = WalkDir::new(path).sort_by_file_name().into_iter();
-            self.walk = Some((base, root, walk));
-        }
-    }
+fn no_directory(output: &Path, error: &io::Error) -> Failure {
+    let (name, reason) = (output.display(), reason(error));
+    Failure::new(format!("{name}: has no directory: {reason}"))
 }
 
 /// A thread that panics ends the whole command; what it held is not looked at again.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The exit status where everything was done but what can only be left out.
+const LEFT_OUT: u8 = 3;
 /// From this size on all threads share a file: some four buffers each.
 const LONG_BYTES: u64 = 8 << 20;

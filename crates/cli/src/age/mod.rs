@@ -4,7 +4,8 @@
 //! encrypt.rs    to recipients or a passphrase        decrypt.rs   with identities or a passphrase
 //! keygen.rs     a new identity                       inspect.rs   what a file shows without a key
 //! keys.rs       recipients and identities, in arguments and files
-//! job.rs        one file: ends, signals, bar         many.rs      files side by side, directories
+//! job.rs        one file: ends, signals, bar         many.rs      files side by side
+//! walk.rs       what the command line names          outputs.rs   the directory for the outputs
 //! report.rs     what became of a file            ui.rs        what plugins tell and ask
 //! ```
 
@@ -15,8 +16,10 @@ mod job;
 pub(crate) mod keygen;
 mod keys;
 mod many;
+mod outputs;
 mod report;
 mod ui;
+mod walk;
 
 use age::cli_common::ReadError;
 

@@ -28,6 +28,9 @@ pub(super) struct FileReport {
     seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// Why there is no output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<String>,
 }
 
 impl FileReport {
@@ -39,6 +42,7 @@ impl FileReport {
             bytes_written: outcome.bytes_written,
             seconds: Some(took.as_secs_f64()),
             error: None,
+            left_out: None,
         }
     }
 
@@ -50,6 +54,15 @@ impl FileReport {
             bytes_written: None,
             seconds: None,
             error: Some(error),
+            left_out: None,
+        }
+    }
+
+    pub(super) fn left_out(input: &Path, why: &str) -> Self {
+        Self {
+            error: None,
+            left_out: Some(why.to_owned()),
+            ..Self::failed(input, String::new())
         }
     }
 }

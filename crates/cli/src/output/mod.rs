@@ -37,8 +37,8 @@ pub(crate) enum Target {
 
 /// The rights that an output gets.
 pub(crate) enum Wanted {
-    /// Those of any new file.
-    OfNew,
+    /// Those of any new file that is made with this mode.
+    OfNew(u32),
     /// Those of the file that it replaces; what they were at the start.
     OfReplaced(Rights),
     /// These.
@@ -117,7 +117,7 @@ impl Target {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::Named {
                 place: Place::of(&resolved).map_err(fail)?,
                 name,
-                wanted: Wanted::OfNew,
+                wanted: Wanted::OfNew(0o666),
             }),
             Err(error) => Err(fail(error)),
         }
@@ -136,7 +136,7 @@ impl Target {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::Named {
                 place,
                 name,
-                wanted: Wanted::OfNew,
+                wanted: Wanted::OfNew(0o666),
             }),
             Err(error) => Err(Failure::new(format!("{name}: {}", reason(&error)))),
         }
@@ -151,7 +151,7 @@ impl Target {
             .map_err(|error| fail(error.into()))?;
         let wanted = match Rights::at(&place).map_err(fail)? {
             Some(rights) => Wanted::OfReplaced(rights),
-            None => Wanted::OfNew,
+            None => Wanted::OfNew(0o666),
         };
         Ok(Self::Named {
             place,
@@ -197,6 +197,16 @@ impl Target {
         Ok(())
     }
 
+    /// Makes a new file with the mode of `input`.
+    pub(crate) fn set_mode_of(&mut self, input: &File) {
+        if let (Self::Named { wanted, .. }, Ok(input)) = (self, input.metadata())
+            && let Wanted::OfNew(mode) = wanted
+            && input.is_file()
+        {
+            *mode = input.mode() & 0o777;
+        }
+    }
+
     /// Opens it; from here on a signal must not end the process without a `drop`.
     pub(crate) fn open(self, naming: Naming) -> Result<Output, Failure> {
         match self {
@@ -233,7 +243,7 @@ impl Target {
                 // A new file gets at once what the folder and the process's mask give; any other is this
                 // user's alone until it is whole.
                 let mode = match wanted {
-                    Wanted::OfNew => 0o666,
+                    Wanted::OfNew(mode) => mode,
                     Wanted::OfReplaced(_) | Wanted::Exactly(_) => 0o600,
                 };
                 let file = place.folder.temporary(mode).map_err(|error| {
@@ -346,7 +356,7 @@ impl Output {
                 // They may have been made narrower meanwhile.
                 (_, Some(now)) => Some(now),
                 (Wanted::OfReplaced(rights), None) => Some(rights),
-                (Wanted::OfNew, None) => None,
+                (Wanted::OfNew(_), None) => None,
             };
             let granted = rights.map_or(Ok(true), |rights| rights.grant(file.file()));
             if !granted.map_err(|error| fail("its mode cannot be kept", &error))? {

@@ -110,7 +110,7 @@ fn ssh_keys_are_recipients_and_identities() {
         succeeded(&mut home.oarlock(&["encrypt", "-f", "-R", &public, "-o", "sealed", "plain"]));
         let theirs = succeeded(&mut home.run_here(age(), &["-d", "-i", &name, "sealed"]));
         assert_eq!(theirs.stdout, b"attack at dawn", "{kind}");
-        let ours = succeeded(&mut home.oarlock(&["decrypt", "-i", &name, "sealed"]));
+        let ours = succeeded(&mut home.oarlock(&["decrypt", "-i", &name, "-o", "-", "sealed"]));
         assert_eq!(ours.stdout, b"attack at dawn", "{kind}");
     }
 }
@@ -185,7 +185,7 @@ fn what_is_wrong_is_said_in_a_line_and_leaves_nothing_behind() {
     assert_eq!(home.read("there"), b"before");
     // Through a pipe come the chunks that are authentic, and then the error.
     let output = home
-        .oarlock(&["decrypt", "-i", "key.txt", "flipped"])
+        .oarlock(&["decrypt", "-i", "key.txt", "-o", "-", "flipped"])
         .output()
         .unwrap();
     assert!(

@@ -85,7 +85,7 @@ fn check(home: &Home, what: &str, sealed: &[u8], authentic: &[u8]) {
         result.stdout.len()
     );
 
-    let mut alone = home.oarlock(&["decrypt", "-T", "1", "-i", "key.txt", "damaged"]);
+    let mut alone = home.oarlock(&["decrypt", "-T", "1", "-i", "key.txt", "-o", "-", "damaged"]);
     let result = alone.output().unwrap();
     assert_refused(what, &result, "damaged: ");
     assert!(
@@ -111,7 +111,7 @@ fn armored_files_that_are_damaged_are_refused() {
     let home = Home::new();
     let plain = noise(3 * CHUNK_BYTES);
     home.write("plain", &plain);
-    let mut encrypt = home.oarlock(&["encrypt", "-a", "-r", &home.recipient, "plain"]);
+    let mut encrypt = home.oarlock(&["encrypt", "-a", "-r", &home.recipient, "-o", "-", "plain"]);
     let text = String::from_utf8(encrypt.output().unwrap().stdout).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let middle = lines.len() / 2;
@@ -171,7 +171,7 @@ fn every_vector_ends_as_it_must() {
         }
         home.write("file", &vector.file);
         let to_pipe = ["decrypt", "-i", "theirs.txt"];
-        let mut from_file = home.oarlock(&[&to_pipe[..], &["file"]].concat());
+        let mut from_file = home.oarlock(&[&to_pipe[..], &["-o", "-", "file"]].concat());
         let results = [
             run(&mut home.oarlock(&to_pipe), &vector.file),
             from_file.stdin(Stdio::null()).output().unwrap(),

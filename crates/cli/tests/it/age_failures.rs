@@ -34,21 +34,33 @@ fn keys_that_are_none_are_named() {
     let line = format!("line {line}");
     fs::create_dir(home.path("folder")).unwrap();
     let cases: [(&[&str], i32, &[&str]); 12] = [
-        (&["decrypt", "sealed"], 2, &["identity is missing", "-i"]),
         (
-            &["decrypt", "-i", "second.txt", "sealed"],
+            &["decrypt", "-o", "-", "sealed"],
+            2,
+            &["identity is missing", "-i"],
+        ),
+        (
+            &["decrypt", "-i", "second.txt", "-o", "-", "sealed"],
             2,
             &["second.txt", &line],
         ),
-        (&["decrypt", "-i", "noise.txt", "sealed"], 2, &["noise.txt"]),
-        (&["decrypt", "-i", "folder", "sealed"], 2, &["folder"]),
         (
-            &["decrypt", "-i", "empty.txt", "sealed"],
+            &["decrypt", "-i", "noise.txt", "-o", "-", "sealed"],
+            2,
+            &["noise.txt"],
+        ),
+        (
+            &["decrypt", "-i", "folder", "-o", "-", "sealed"],
+            2,
+            &["folder"],
+        ),
+        (
+            &["decrypt", "-i", "empty.txt", "-o", "-", "sealed"],
             2,
             &["empty.txt: contains no identity"],
         ),
         (
-            &["decrypt", "-i", "recipients.txt", "sealed"],
+            &["decrypt", "-i", "recipients.txt", "-o", "-", "sealed"],
             2,
             &["recipients.txt", "line 1"],
         ),
@@ -251,7 +263,7 @@ fn a_limit_of_the_file_size_is_told() {
 fn outputs_that_cannot_be_made_are_named() {
     let home = Home::new();
     home.write("plain", b"attack at dawn");
-    home.write("sealed", &home.sealed(b"attack at dawn"));
+    home.write("sealed.age", &home.sealed(b"attack at dawn"));
     let Some(disk) = SmallDisk::mount() else {
         return;
     };
@@ -269,7 +281,7 @@ fn outputs_that_cannot_be_made_are_named() {
         "/proc/out",
     ] {
         let encrypt = ["encrypt", "-f", "-r", &home.recipient, "-o", out, "plain"];
-        let decrypt = ["decrypt", "-f", "-i", "key.txt", "-o", out, "sealed"];
+        let decrypt = ["decrypt", "-f", "-i", "key.txt", "-o", out, "sealed.age"];
         for arguments in [&encrypt, &decrypt] {
             assert_fails(&home.oarlock(arguments).output().unwrap(), 1, &[out]);
         }
@@ -398,10 +410,10 @@ fn an_interrupt_ends_a_wait_for_the_reader() {
         "plain",
     ];
     succeeded(&mut home.oarlock(&encrypt));
-    let encrypt = ["encrypt", "-r", &home.recipient, "plain"];
-    let armor = ["encrypt", "-a", "-r", &home.recipient, "plain"];
-    let decrypt = ["decrypt", "-i", "key.txt", "sealed"];
-    let of_text = ["decrypt", "-i", "key.txt", "text"];
+    let encrypt = ["encrypt", "-r", &home.recipient, "-o", "-", "plain"];
+    let armor = ["encrypt", "-a", "-r", &home.recipient, "-o", "-", "plain"];
+    let decrypt = ["decrypt", "-i", "key.txt", "-o", "-", "sealed"];
+    let of_text = ["decrypt", "-i", "key.txt", "-o", "-", "text"];
     for arguments in [&encrypt[..], &armor, &decrypt, &of_text] {
         for (number, status) in SIGNALS {
             let mut child = to_pipe(&home, arguments);
@@ -449,7 +461,16 @@ fn an_input_that_is_cut_short_meanwhile_is_told() {
         assert_eq!(home.names(), before);
 
         let input = endless(home.folder());
-        let encrypt = ["encrypt", "-T", threads, "-r", &home.recipient, "endless"];
+        let encrypt = [
+            "encrypt",
+            "-T",
+            threads,
+            "-r",
+            &home.recipient,
+            "-o",
+            "-",
+            "endless",
+        ];
         let mut child = to_pipe(&home, &encrypt);
         let mut stdout = child.stdout.take().unwrap();
         stdout.read_exact(&mut [0; 200_000]).unwrap();
@@ -477,7 +498,7 @@ fn a_file_is_not_made_of_itself() {
         let path = home.path("file");
         fs::OpenOptions::new().append(true).open(path).unwrap()
     };
-    let mut encrypt = home.oarlock(&["encrypt", "-r", &home.recipient, "file"]);
+    let mut encrypt = home.oarlock(&["encrypt", "-r", &home.recipient, "-o", "-", "file"]);
     let child = encrypt.stdout(appends()).stderr(Stdio::piped()).spawn();
     let parts = ["standard output", "its own INPUT"];
     assert_fails(&ends_soon(child.unwrap()), 2, &parts);

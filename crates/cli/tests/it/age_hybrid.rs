@@ -105,12 +105,14 @@ fn identities_of_both_kinds_share_a_file() {
         home.write("sealed", &sealed.stdout);
         for program in [&["decrypt"][..], &["decrypt", "-T", "1"]] {
             let mut opening = home.command(OARLOCK);
-            opening.args(program).args(["-i", "both.txt", "sealed"]);
+            opening
+                .args(program)
+                .args(["-i", "both.txt", "-o", "-", "sealed"]);
             assert_eq!(succeeded(&mut opening).stdout, b"dawn");
         }
         // Identities from a pipe, which can be read but once.
         let mut opening = home.command(OARLOCK);
-        opening.args(["decrypt", "-i", "-", "sealed"]);
+        opening.args(["decrypt", "-i", "-", "-o", "-", "sealed"]);
         assert_eq!(run(&mut opening, both.as_bytes()).stdout, b"dawn");
         let mut opening = home.command(AGE);
         opening.args(["-d", "-i", "both.txt", "sealed"]);

@@ -39,7 +39,7 @@ fn several_files_become_several_and_come_back() {
         let sealed: Vec<String> = names.iter().map(|name| format!("{name}.age")).collect();
         let sealed: Vec<&str> = sealed.iter().map(String::as_str).collect();
         let decrypt = [
-            "decrypt", "-f", "-i", "key.txt", "-o", "opened", "-T", threads,
+            "decrypt", "-f", "-i", "key.txt", "-o", "opened/", "-T", threads,
         ];
         succeeds(&home, &[&decrypt, &sealed[..]].concat());
         for (name, size) in names.iter().zip(SIZES) {
@@ -52,52 +52,23 @@ fn several_files_become_several_and_come_back() {
 }
 
 #[test]
-fn directories_are_gone_through_and_links_in_them_are_not() {
+fn files_in_directories_are_processed_beside_them_and_what_is_sealed_is_not_sealed_again() {
     let home = Home::new();
-    for name in ["photos/a", "photos/b/c", "photos/b/d.age", "elsewhere"] {
+    for name in ["photos/b/c", "photos/b/d.age", "elsewhere"] {
         fs::create_dir_all(home.path(name).parent().unwrap()).unwrap();
         home.write(name, name.as_bytes());
     }
-    symlink(home.path("elsewhere"), home.path("photos/link")).unwrap();
-    let encrypt = [
-        "encrypt",
-        "-r",
-        &home.recipient,
-        "--recursive",
-        "-o",
-        "sealed",
-        "photos",
-    ];
+    symlink(home.path("elsewhere"), home.path("photos/b/link")).unwrap();
+    let encrypt = ["encrypt", "-r", &home.recipient, "--recursive", "photos/b"];
     let output = succeeds(&home, &encrypt);
     assert_eq!(
         stderr(&output),
-        "oarlock: skipped in directories: 1, for a name that ends in .age, as if encrypted already\n"
+        "oarlock: skipped in directories: 1, for a name that ends in .age, as if encrypted already\n\
+         oarlock: skipped in directories: 1, for not being regular files\n"
     );
-    assert_eq!(tree(&home, "sealed"), ["photos/a.age", "photos/b/c.age"]);
-    succeeds(
-        &home,
-        &[
-            "decrypt",
-            "-i",
-            "key.txt",
-            "--recursive",
-            "-o",
-            "opened",
-            "sealed/photos",
-        ],
-    );
-    assert_eq!(tree(&home, "opened"), ["photos/a", "photos/b/c"]);
-    assert_eq!(home.read("opened/photos/b/c"), b"photos/b/c");
-    // In place, twice: what is there already is kept, and said.
-    succeeds(
-        &home,
-        &["encrypt", "-r", &home.recipient, "--recursive", "photos/b"],
-    );
+    // Twice: what is there already is kept, and said.
     let before = home.read("photos/b/c.age");
-    let again = ran(
-        &home,
-        &["encrypt", "-r", &home.recipient, "--recursive", "photos/b"],
-    );
+    let again = ran(&home, &encrypt);
     assert_eq!(again.status.code(), Some(1));
     assert!(
         stderr(&again).contains("photos/b/c.age: exists already"),
@@ -106,6 +77,13 @@ fn directories_are_gone_through_and_links_in_them_are_not() {
     );
     assert_eq!(home.read("photos/b/c.age"), before);
     assert!(!home.path("photos/b/d.age.age").exists());
+    // The same, when -o names where they are.
+    let output = ran(&home, &[&encrypt[..], &["-f", "-o", "photos"]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(
+        tree(&home, "photos"),
+        ["b/c", "b/c.age", "b/d.age", "b/link"]
+    );
 }
 
 #[test]
@@ -193,9 +171,12 @@ fn inputs_are_removed_when_their_outputs_are_there_and_not_before() {
     assert!(home.path("sealed").exists() && !home.path("a").exists());
     // Nothing is removed for what may be lost.
     home.write("a", b"a");
-    let output = ran(&home, &["encrypt", "--rm", "-r", &home.recipient, "a"]);
-    assert_fails(&output, 2, &["--rm needs a FILE to remove, and -o"]);
-    assert!(home.path("a").exists());
+    for output in [&["a", "-o", "-"][..], &["-o", "b.age"], &["-"]] {
+        let rm = ["encrypt", "--rm", "-r", &home.recipient];
+        let output = ran(&home, &[&rm, output].concat());
+        assert_fails(&output, 2, &["--rm needs a FILE to remove"]);
+        assert!(home.path("a").exists());
+    }
     for output in ["/dev/null", "/dev/stdout"] {
         let args = ["encrypt", "--rm", "-r", &home.recipient, "-o", output, "a"];
         assert_fails(&ran(&home, &args), 2, &["--rm needs an output that lasts"]);
@@ -450,7 +431,15 @@ fn zeros_become_holes_on_request() {
             .write(true)
             .open(home.path("there"))
             .unwrap();
-        let mut decrypt = home.oarlock(&["decrypt", "-i", "key.txt", "--sparse", "plain.age"]);
+        let mut decrypt = home.oarlock(&[
+            "decrypt",
+            "-i",
+            "key.txt",
+            "--sparse",
+            "-o",
+            "-",
+            "plain.age",
+        ]);
         succeeded(decrypt.stdout(there));
         assert!(home.read("there") == *plain);
     }
@@ -523,7 +512,7 @@ fn contradictions_are_refused() {
         ),
         (&["encrypt", "-r", r, "--each"], "standard input has none"),
         (
-            &["encrypt", "-r", r, "--json", "a"],
+            &["encrypt", "-r", r, "--json", "-o", "-", "a"],
             "--json and the data would both go to standard output",
         ),
         (
@@ -553,7 +542,7 @@ fn contradictions_are_refused() {
     }
     let output = ran(
         &home,
-        &["encrypt", "-f", "-r", r, "-o", "out", "x/same", "y/same"],
+        &["encrypt", "-f", "-r", r, "-o", "out/", "x/same", "y/same"],
     );
     assert_eq!(output.status.code(), Some(1));
     assert!(

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `enc` and `dec` beside openssl | `agreement`, `openssl_enc`, `streams`, `failures` |
 //! | age files beside age and rage | `age`, `age_damage`, `age_failures`, `age_hybrid`, `age_peers` |
-//! | many files, directories, ranges | `files`, `durable` |
+//! | many files, directories, ranges | `files`, `trees`, `durable` |
 //! | passphrases, typed and given | `passphrases` |
 //! | closed outputs, terminals | `outputs` |
 //! | whose an output is; hostile files, folders and plugins | `rights`, `hostile` |
@@ -38,3 +38,4 @@ mod run;
 mod serve;
 mod stats;
 mod streams;
+mod trees;

@@ -1,0 +1,178 @@
+//! The directory for the outputs. Directories are made in it as they are needed, and links in it are not
+//! followed.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::{self, File, FileTimes, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use rustix::fs::OFlags;
+
+use super::many::lock;
+use crate::failure::{Failure, note, reason};
+use crate::folder::{Folder, identity, is_for_folder, names};
+use crate::output::Rights;
+
+pub(super) struct Outputs {
+    folder: Folder,
+    /// Whether they are to be on the disk before an input is removed.
+    last: bool,
+    /// Those that this call has made and that are not known to be on the disk. Locked while one is made,
+    /// so that no thread relies on what another has not done yet.
+    made: Mutex<HashSet<PathBuf>>,
+    /// Those that get what belongs to their originals at the end.
+    copies: Mutex<Vec<Copy>>,
+}
+
+/// A directory that stands for another one.
+struct Copy {
+    /// In the directory for the outputs.
+    path: PathBuf,
+    mode: u32,
+    /// On request.
+    kept: Option<(Rights, FileTimes)>,
+}
+
+impl Outputs {
+    /// `makes`: the directory may be made. It is anyway if its name can be no file's.
+    pub(super) fn open(directory: &Path, makes: bool, last: bool) -> Result<Self, Failure> {
+        let name = directory.display();
+        if !makes && !is_for_folder(directory) && !directory.is_dir() {
+            return Err(Failure::usage(format!(
+                "{name}: not a directory: with several FILEs, -o names one that exists or, with a slash, one to make: -o {name}/"
+            )));
+        }
+        Self::make_and_open(directory, last).map_err(|error| {
+            let reason = reason(&error);
+            Failure::new(format!("{name}: not a directory for the outputs: {reason}"))
+        })
+    }
+
+    fn make_and_open(directory: &Path, last: bool) -> io::Result<Self> {
+        let is_ours = |path: &Path| path.components().next_back().is_some() && !path.exists();
+        let missing: Vec<&Path> = directory
+            .ancestors()
+            .take_while(|path| is_ours(path))
+            .collect();
+        fs::create_dir_all(directory)?;
+        // From the top: the entry of each is in the one above.
+        for path in missing.iter().rev().filter(|_| last) {
+            Folder::open(path.parent().unwrap_or(Path::new("")))?.sync()?;
+        }
+        Ok(Self {
+            folder: Folder::open(directory)?,
+            last,
+            made: Mutex::default(),
+            copies: Mutex::default(),
+        })
+    }
+
+    pub(super) fn identity(&self) -> Option<(u64, u64)> {
+        rustix::fs::fstat(&self.folder).ok().as_ref().map(identity)
+    }
+
+    /// The directory `relative` in it, which is made if it is missing.
+    pub(super) fn folder(&self, relative: &Path) -> io::Result<Folder> {
+        let mut made = lock(&self.made);
+        let mut folder = self.folder.clone();
+        let mut path = PathBuf::new();
+        for name in names(relative) {
+            path.push(name);
+            let child = match folder.child(name) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    if folder.make(name, 0o777)? {
+                        made.insert(path.clone());
+                    }
+                    folder.child(name)?
+                }
+                other => other?,
+            };
+            if self.last && made.contains(&path) {
+                folder.sync()?;
+                made.remove(&path);
+            }
+            folder = child;
+        }
+        Ok(folder)
+    }
+
+    /// Makes `relative` as `original` is, unless it is there.
+    pub(super) fn copy(&self, original: &Folder, relative: &Path, keeps: bool) -> io::Result<()> {
+        let Some(name) = relative.file_name() else {
+            return Ok(());
+        };
+        let parent = self.folder(relative.parent().unwrap_or(Path::new("")))?;
+        let original = opened(original)?;
+        let metadata = original.metadata()?;
+        // Its owner has to make files in it.
+        let is_new = parent.make(name, metadata.mode() & 0o777 | 0o700)?;
+        parent.child(name)?;
+        if !is_new {
+            return Ok(());
+        }
+        if self.last {
+            parent.sync()?;
+        }
+        let kept = match keeps {
+            false => None,
+            true => {
+                let times = FileTimes::new().set_accessed(metadata.accessed()?);
+                let times = times.set_modified(metadata.modified()?);
+                Some((Rights::of(&original)?, times))
+            }
+        };
+        lock(&self.copies).push(Copy {
+            path: relative.to_path_buf(),
+            mode: metadata.mode(),
+            kept,
+        });
+        Ok(())
+    }
+
+    /// Gives the copies, when nothing more comes into them, what belongs to their originals. Returns what
+    /// failed.
+    pub(super) fn finish(&self) -> Vec<Failure> {
+        let copies = std::mem::take(&mut *lock(&self.copies));
+        // The innermost first: its modification changes the times of the one above.
+        let finished = copies.iter().rev().map(|copy| {
+            copy.finish(&self.folder).map_err(|error| {
+                let (name, reason) = (self.folder.path().join(&copy.path), reason(&error));
+                let name = name.display();
+                Failure::new(format!(
+                    "{name}: its mode or times cannot be kept: {reason}"
+                ))
+            })
+        });
+        finished.filter_map(Result::err).collect()
+    }
+}
+
+impl Copy {
+    fn finish(&self, outputs: &Folder) -> io::Result<()> {
+        let file = opened(&outputs.below(&self.path)?)?;
+        if let Some((rights, times)) = &self.kept {
+            if !rights.grant(&file)? {
+                let name = outputs.path().join(&self.path);
+                note(&format!(
+                    "warning: {}: its owner, group or ACL cannot be kept: fewer users may use it",
+                    name.display()
+                ));
+            }
+            return file.set_times(*times);
+        }
+        let now = file.metadata()?.mode();
+        let wanted = now & !(0o700 & !self.mode);
+        match wanted == now {
+            true => Ok(()),
+            false => file.set_permissions(Permissions::from_mode(wanted & 0o7777)),
+        }
+    }
+}
+
+/// For more than names.
+fn opened(folder: &Folder) -> io::Result<File> {
+    folder.open_file(OsStr::new("."), OFlags::RDONLY | OFlags::DIRECTORY)
+}
