@@ -2,14 +2,15 @@
 //! that turns readable for code that waits. As long as nothing has to be cleaned up, they end the process as
 //! if they were not caught: it may be waiting where nothing looks for them.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use oarlock_file::Watch;
 use rustix::event::{PollFd, PollFlags, poll};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::SigId;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::failure::{Failure, reason};
 
@@ -90,21 +91,26 @@ impl Interrupt {
 
     /// Waits until `file` is ready for `what`, or has ended; fails when a signal comes first.
     pub(crate) fn wait(&self, file: impl AsFd, what: PollFlags) -> Result<(), Failure> {
-        let mut watched = [
-            PollFd::new(&file, what),
-            PollFd::new(&*self.seen, PollFlags::IN),
-        ];
+        self.wait_for_one(&[PollFd::new(&file, what)]).map(|_| ())
+    }
+
+    /// Waits until one of `files` is ready, or has ended, and returns the place of the first that is; fails when
+    /// a signal comes first.
+    pub(crate) fn wait_for_one(&self, files: &[PollFd<'_>]) -> Result<usize, Failure> {
+        let mut watched: Vec<PollFd<'_>> = files.to_vec();
+        watched.push(PollFd::new(&*self.seen, PollFlags::IN));
         loop {
             match poll(&mut watched, None) {
                 Ok(_) => {}
                 Err(rustix::io::Errno::INTR) => {}
                 // Out of memory, or a descriptor that cannot be waited for: the caller's read or
                 // write will tell.
-                Err(_) => return self.check(),
+                Err(_) => return self.check().map(|()| files.len() - 1),
             }
             self.check()?;
-            if !watched[0].revents().is_empty() {
-                return Ok(());
+            let ready = watched.iter().position(|file| !file.revents().is_empty());
+            if let Some(place) = ready {
+                return Ok(place);
             }
         }
     }
@@ -135,6 +141,36 @@ impl Drop for Held<'_> {
             // It ends the process.
             let _ = signal_hook::low_level::emulate_default_handler(signal as i32);
         }
+    }
+}
+
+/// Sees, as long as it lives, that the process goes on after it was stopped.
+pub(crate) struct Resumed {
+    seen: io::PipeReader,
+    handler: SigId,
+}
+
+impl Resumed {
+    pub(crate) fn watch() -> io::Result<Self> {
+        let (seen, notify) = io::pipe()?;
+        let handler = signal_hook::low_level::pipe::register(SIGCONT, OwnedFd::from(notify))?;
+        Ok(Self { seen, handler })
+    }
+
+    /// Readable when it has happened.
+    pub(crate) fn readable(&self) -> PollFd<'_> {
+        PollFd::new(&self.seen, PollFlags::IN)
+    }
+
+    /// Forgets that it has.
+    pub(crate) fn forget(&mut self) {
+        let _ = self.seen.read(&mut [0; 64]);
+    }
+}
+
+impl Drop for Resumed {
+    fn drop(&mut self) {
+        signal_hook::low_level::unregister(self.handler);
     }
 }
 

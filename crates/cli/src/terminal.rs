@@ -5,13 +5,13 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::fd::AsFd as _;
 
-use rustix::event::PollFlags;
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, printable, reason};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, Resumed};
 use crate::progress::Progress;
 
 /// Asks the user.
@@ -58,9 +58,14 @@ impl Asker {
         let mut terminal = Terminal::open()?;
         self.progress.pause(|| {
             let _held = self.interrupt.hold();
-            let _hidden = is_secret.then(|| Hidden::hide(&terminal)).transpose()?;
-            terminal.show(&printable(question))?;
-            terminal.read_line(&self.interrupt)
+            let hidden = is_secret.then(|| Hidden::hide(&terminal)).transpose()?;
+            let question = printable(question);
+            terminal.show(&question)?;
+            terminal.read_line(&self.interrupt, |terminal| {
+                // The shell may have shown what is typed meanwhile, and the question is out of sight.
+                hidden.as_ref().map_or(Ok(()), Hidden::hide_again)?;
+                terminal.show(&question)
+            })
         })
     }
 }
@@ -93,13 +98,23 @@ impl Terminal {
         self.output.write_all(text.as_bytes()).map_err(broken)
     }
 
-    /// Up to the end of the line, without it.
-    fn read_line(&self, interrupt: &Interrupt) -> Result<Zeroizing<Vec<u8>>, NoAnswer> {
+    /// Up to the end of the line, without it. `resume` is called when the process was stopped and goes on.
+    fn read_line(
+        &mut self,
+        interrupt: &Interrupt,
+        resume: impl Fn(&mut Self) -> Result<(), NoAnswer>,
+    ) -> Result<Zeroizing<Vec<u8>>, NoAnswer> {
+        let mut resumed = Resumed::watch().map_err(broken)?;
         let mut line = Zeroizing::new(Vec::with_capacity(LINE_BYTES_MAX));
         let mut piece = Zeroizing::new([0; LINE_BYTES_MAX]);
         loop {
-            let waited = interrupt.wait(&self.input, PollFlags::IN);
-            waited.map_err(NoAnswer::Failed)?;
+            let typed = PollFd::new(&self.input, PollFlags::IN);
+            let ready = interrupt.wait_for_one(&[resumed.readable(), typed]);
+            if ready.map_err(NoAnswer::Failed)? == 0 {
+                resumed.forget();
+                resume(self)?;
+                continue;
+            }
             let bytes = match rustix::io::read(&self.input, &mut piece[..]) {
                 Ok(bytes) => bytes,
                 Err(Errno::INTR | Errno::AGAIN) => continue,
@@ -127,6 +142,7 @@ impl Terminal {
 struct Hidden {
     terminal: Terminal,
     before: Termios,
+    now: Termios,
 }
 
 impl Hidden {
@@ -136,13 +152,22 @@ impl Hidden {
             output: terminal.output.try_clone().map_err(broken)?,
         };
         let before = tcgetattr(&terminal.input).map_err(|error| broken(error.into()))?;
-        let mut modes = before.clone();
-        modes.local_modes -= LocalModes::ECHO;
-        modes.local_modes |= LocalModes::ICANON | LocalModes::ISIG;
+        let mut now = before.clone();
+        now.local_modes -= LocalModes::ECHO;
+        now.local_modes |= LocalModes::ICANON | LocalModes::ISIG;
+        let hidden = Self {
+            terminal,
+            before,
+            now,
+        };
+        hidden.hide_again()?;
+        Ok(hidden)
+    }
+
+    fn hide_again(&self) -> Result<(), NoAnswer> {
         // What has been typed already stays.
-        tcsetattr(&terminal.input, OptionalActions::Now, &modes)
-            .map_err(|error| broken(error.into()))?;
-        Ok(Self { terminal, before })
+        tcsetattr(&self.terminal.input, OptionalActions::Now, &self.now)
+            .map_err(|error| broken(error.into()))
     }
 }
 

@@ -157,6 +157,9 @@ impl<'a> Call<'a> {
     /// `is_part`: the output has a name from -o, or none.
     pub(super) fn new(args: &'a Common, is_part: bool) -> Result<Self, Failure> {
         let is_many = args.is_many() && !is_part;
+        if args.json {
+            stdout::check_open()?;
+        }
         let mut options = options::parse("")?;
         options.reservation = Reservation::Shared;
         let on_stdout = !is_many

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use oarlock_file::Workspace;
 use rustix::fs::FileType;
 
 use super::job::{Call, Content, Destination, Hands};
-use super::outputs::Outputs;
+use super::outputs::{Outputs, lock};
 use super::report::{FileReport, Outcome};
 use super::walk::{Entry, Kind, Source, Walk};
 use crate::failure::{Failure, note, reason};
@@ -518,11 +518,6 @@ fn below(path: &Path, base: &Path) -> PathBuf {
 fn no_directory(output: &Path, error: &io::Error) -> Failure {
     let (name, reason) = (output.display(), reason(error));
     Failure::new(format!("{name}: has no directory: {reason}"))
-}
-
-/// A thread that panics ends the whole command; what it held is not looked at again.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The exit status where everything was done but what can only be left out.

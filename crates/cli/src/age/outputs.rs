@@ -7,11 +7,10 @@ use std::fs::{self, File, FileTimes, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::OFlags;
 
-use super::many::lock;
 use crate::failure::{Failure, note, reason};
 use crate::folder::{Folder, identity, is_for_folder, names};
 use crate::output::Rights;
@@ -175,4 +174,9 @@ impl Copy {
 /// For more than names.
 fn opened(folder: &Folder) -> io::Result<File> {
     folder.open_file(OsStr::new("."), OFlags::RDONLY | OFlags::DIRECTORY)
+}
+
+/// A thread that panics ends the whole command; what it held is not looked at again.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

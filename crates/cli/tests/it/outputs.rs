@@ -79,6 +79,10 @@ fn a_closed_standard_output_is_an_error_as_for_cat() {
         format!("dec {raw} < plain"),
         "keygen".to_owned(),
     ];
+    let json = format!("$OARLOCK encrypt --json -r {recipient} -o out plain >&-");
+    let output = shell(&home, &json).output().unwrap();
+    assert_fails(&output, 1, &["standard output: is closed"]);
+    assert!(!home.path("out").exists());
     assert!(
         !shell(&home, "cat plain >&-")
             .output()

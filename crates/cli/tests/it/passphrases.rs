@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use oarlock_testing::until;
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::termios::{LocalModes, tcgetattr};
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 use crate::common::age::{Home, age, succeeded};
 use crate::common::terminal::{on_a_terminal, typing};
@@ -41,7 +41,7 @@ fn a_new_passphrase_is_typed_twice_whatever_is_installed() {
         home.write("plain", b"data");
         let script = match command.starts_with("enc ") {
             true => format!("{installed} $OARLOCK dec --cipher aes-256-cbc sealed"),
-            false => format!("{installed} $OARLOCK decrypt sealed"),
+            false => format!("{installed} $OARLOCK decrypt < sealed"),
         };
         let script = format!("{script} > opened");
         let (status, shown) = on_a_terminal(home.folder(), &script, typing(&[SECRET]));
@@ -268,4 +268,46 @@ fn a_signal_at_the_prompt_ends_the_command_and_gives_the_terminal_back() {
             assert_eq!(home.names(), before, "{command}");
         }
     }
+}
+
+#[test]
+fn a_prompt_that_was_stopped_hides_what_is_typed_again() {
+    let home = Home::new();
+    home.write("plain", b"data");
+    home.write("secret", SECRET.as_bytes());
+    let encrypt = ["encrypt", "--passphrase-file", "secret", "plain"];
+    succeeded(&mut home.oarlock(&encrypt));
+    let script = "sh -c 'echo $$ > pid; exec \"$OARLOCK\" decrypt -o out plain.age'";
+    let mut is_stopped = false;
+    let mut types = typing(&[SECRET]);
+    let (status, shown) = on_a_terminal(home.folder(), script, |terminal, shown| {
+        let asked = shown.matches("Passphrase:").count();
+        if asked == 1 && !is_stopped {
+            is_stopped = true;
+            let echoes = |terminal: &fs::File| {
+                let modes = tcgetattr(terminal).unwrap().local_modes;
+                modes.contains(LocalModes::ECHO)
+            };
+            until("a terminal that shows nothing", || !echoes(terminal));
+            let pid = String::from_utf8(home.read("pid")).unwrap();
+            let pid = pid.trim();
+            let number = Pid::from_raw(pid.parse().unwrap()).unwrap();
+            kill_process(number, Signal::STOP).unwrap();
+            until("a process that stands still", || {
+                let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+                stat.contains(") T ")
+            });
+            // As a shell does that takes the terminal over.
+            let mut modes = tcgetattr(&*terminal).unwrap();
+            modes.local_modes |= LocalModes::ECHO;
+            tcsetattr(&*terminal, OptionalActions::Now, &modes).unwrap();
+            kill_process(number, Signal::CONT).unwrap();
+            until("a terminal that shows nothing again", || !echoes(terminal));
+        } else if asked == 2 {
+            types(terminal, shown);
+        }
+    });
+    assert!(status.success(), "{shown}");
+    assert!(!shown.contains("horse"), "{shown}");
+    assert_eq!(home.read("out"), b"data");
 }
