@@ -13,7 +13,7 @@ use crate::folder::{Place, is_for_folder};
 use crate::input::Input;
 use crate::interrupt::Interrupt;
 use crate::job::{Threads, failed};
-use crate::output::{Naming, Output, Target, Wanted};
+use crate::output::{Naming, Output, Target, Wanted, is_open_file};
 use crate::progress::{Progress, When};
 use crate::terminal::Asker;
 use crate::{options, stdout};
@@ -98,7 +98,8 @@ impl Common {
         };
         match self.output.as_deref() {
             Some(path) => is_for_folder(path) || path.is_dir(),
-            // A pipe or a device is read as standard input is.
+            // A pipe, a device or an open file is read as standard input is.
+            None if is_open_file(input) => false,
             None => {
                 std::fs::metadata(input).map_or(true, |found| found.is_file() || found.is_dir())
             }

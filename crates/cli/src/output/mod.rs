@@ -443,6 +443,11 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
+/// Whether `path` names an open file and no place for others beside it, as /dev/stdin does.
+pub(crate) fn is_open_file(path: &Path) -> bool {
+    matches!(resolve(path), Ok(None))
+}
+
 /// Follows symbolic links, also to a name that is not there yet. None for links that are not made
 /// of names, as /dev/stdout is.
 fn resolve(path: &Path) -> io::Result<Option<PathBuf>> {

@@ -79,6 +79,11 @@ fn a_closed_standard_output_is_an_error_as_for_cat() {
         format!("dec {raw} < plain"),
         "keygen".to_owned(),
     ];
+    // The same is seen where another program opens it like Rust's runtime.
+    let both_ways = "$OARLOCK decrypt -i key.txt < sealed 1<>/dev/null";
+    let output = shell(&home, both_ways).output().unwrap();
+    assert_fails(&output, 1, &["-o /dev/null"]);
+    succeeded(&mut shell(&home, &format!("{both_ways} -o /dev/null")));
     let json = format!("$OARLOCK encrypt --json -r {recipient} -o out plain >&-");
     let output = shell(&home, &json).output().unwrap();
     assert_fails(&output, 1, &["standard output: is closed"]);

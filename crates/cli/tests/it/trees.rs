@@ -422,6 +422,9 @@ fn one_file_goes_beside_itself_as_several_do() {
     assert_eq!(data(&[], &sealed), b"a");
     assert_eq!(data(&["-"], &sealed), b"a");
     assert_eq!(data(&["/dev/stdin"], &sealed), b"a");
+    let mut from_file = home.oarlock(&["decrypt", "-i", "key.txt", "/dev/stdin"]);
+    from_file.stdin(fs::File::open(home.path("a.log.age")).unwrap());
+    assert_eq!(succeeded(&mut from_file).stdout, b"a");
     assert_eq!(data(&["--range", "0:", "a.log.age"], b""), b"a");
     // Whoever expects it there all the same is told.
     fs::remove_file(home.path("a.log")).unwrap();
