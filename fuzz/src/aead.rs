@@ -11,8 +11,8 @@ use aes_gcm::AesGcm;
 use arbitrary::Arbitrary;
 use chacha20poly1305::ChaCha20Poly1305;
 use inout::InOutBuf;
+use oarlock::Algorithm;
 use oarlock::aead::NonceSequence;
-use oarlock::device::Operation;
 use oarlock::{Accelerator, Error, Strategy};
 
 fuzz_target!(|input: Input| {
@@ -25,7 +25,7 @@ fuzz_target!(|input: Input| {
 
 #[derive(Arbitrary, Debug)]
 struct Input {
-    algorithm: Algorithm,
+    algorithm: Aead,
     key: [u8; 32],
     nonce: [u8; 16],
     /// ChaCha20-Poly1305 takes 12 bytes.
@@ -41,7 +41,7 @@ struct Input {
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
-enum Algorithm {
+enum Aead {
     Aes128Gcm,
     Aes192Gcm,
     Aes256Gcm,
@@ -124,7 +124,7 @@ impl Input {
         let aead = self
             .server
             .accelerator(way)
-            .aead(self.operation(), self.key())
+            .aead(self.algorithm(), self.key())
             .unwrap();
         let plaintext = self.plaintext(self.bytes());
         let (expected, expected_tag) = self.by_rustcrypto(self.nonce(), &plaintext);
@@ -158,7 +158,7 @@ impl Input {
 
     fn in_pieces(&self, lengths: &[u16], damage: Damage) {
         let accelerator = self.server.accelerator(Way::Auto);
-        let aead = accelerator.aead(self.operation(), self.key()).unwrap();
+        let aead = accelerator.aead(self.algorithm(), self.key()).unwrap();
         let plaintext = self.plaintext(self.bytes());
         let (expected, expected_tag) = self.by_rustcrypto(self.nonce(), &plaintext);
 
@@ -197,7 +197,7 @@ impl Input {
         let mut ours = self
             .server
             .accelerator(Way::Prefetch)
-            .sequenced_aead(self.operation(), self.key(), nonces, RECORD_BYTES_MAX)
+            .sequenced_aead(self.algorithm(), self.key(), nonces, RECORD_BYTES_MAX)
             .unwrap();
         let mut number = first;
         ours.set_sequence(number);
@@ -315,15 +315,15 @@ impl Input {
 
     fn by_rustcrypto_12(&self, nonce: &[u8], plaintext: &[u8]) -> Sealed {
         match self.algorithm {
-            Algorithm::ChaCha20Poly1305 => self.by::<ChaCha20Poly1305>(nonce, plaintext),
+            Aead::ChaCha20Poly1305 => self.by::<ChaCha20Poly1305>(nonce, plaintext),
             _ => self.by_gcm::<U12>(nonce, plaintext),
         }
     }
 
     fn by_gcm<N: aead::array::ArraySize>(&self, nonce: &[u8], plaintext: &[u8]) -> Sealed {
         match self.algorithm {
-            Algorithm::Aes128Gcm => self.by::<AesGcm<Aes128, N>>(nonce, plaintext),
-            Algorithm::Aes192Gcm => self.by::<AesGcm<Aes192, N>>(nonce, plaintext),
+            Aead::Aes128Gcm => self.by::<AesGcm<Aes128, N>>(nonce, plaintext),
+            Aead::Aes192Gcm => self.by::<AesGcm<Aes192, N>>(nonce, plaintext),
             _ => self.by::<AesGcm<Aes256, N>>(nonce, plaintext),
         }
     }
@@ -338,22 +338,22 @@ impl Input {
         (data, tag[..].try_into().unwrap())
     }
 
-    fn operation(&self) -> Operation {
+    fn algorithm(&self) -> Algorithm {
         match self.algorithm {
-            Algorithm::Aes128Gcm => Operation::Aes128Gcm,
-            Algorithm::Aes192Gcm => Operation::Aes192Gcm,
-            Algorithm::Aes256Gcm => Operation::Aes256Gcm,
-            Algorithm::ChaCha20Poly1305 => Operation::ChaCha20Poly1305,
+            Aead::Aes128Gcm => Algorithm::Aes128Gcm,
+            Aead::Aes192Gcm => Algorithm::Aes192Gcm,
+            Aead::Aes256Gcm => Algorithm::Aes256Gcm,
+            Aead::ChaCha20Poly1305 => Algorithm::ChaCha20Poly1305,
         }
     }
 
     fn key(&self) -> &[u8] {
-        &self.key[..self.operation().key_bytes()]
+        &self.key[..self.algorithm().key_bytes()]
     }
 
     fn nonce(&self) -> &[u8] {
         match (self.algorithm, self.nonce_bytes) {
-            (Algorithm::ChaCha20Poly1305, _) | (_, NonceBytes::Twelve) => &self.nonce[..12],
+            (Aead::ChaCha20Poly1305, _) | (_, NonceBytes::Twelve) => &self.nonce[..12],
             (_, NonceBytes::Eight) => &self.nonce[..8],
             (_, NonceBytes::Sixteen) => &self.nonce,
         }

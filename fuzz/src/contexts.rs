@@ -13,7 +13,7 @@ use chacha20poly1305::ChaCha20Poly1305;
 use cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyIvInit, StreamCipherCore};
 use inout::InOutBuf;
 use oarlock::Accelerator;
-use oarlock::device::Operation;
+use oarlock::Algorithm;
 
 fuzz_target!(|input: Input| {
     match &input.subject {
@@ -110,10 +110,10 @@ struct Message {
 impl Input {
     fn stream(&self, is_chacha: bool, steps: &[StreamStep]) {
         let (operation, block_bytes) = match self.size {
-            _ if is_chacha => (Operation::ChaCha20, 64),
-            Size::Aes128 => (Operation::Aes128Ctr, 16),
-            Size::Aes192 => (Operation::Aes192Ctr, 16),
-            Size::Aes256 => (Operation::Aes256Ctr, 16),
+            _ if is_chacha => (Algorithm::ChaCha20, 64),
+            Size::Aes128 => (Algorithm::Aes128Ctr, 16),
+            Size::Aes192 => (Algorithm::Aes192Ctr, 16),
+            Size::Aes256 => (Algorithm::Aes256Ctr, 16),
         };
         let mut key = self.key;
         let accelerator = self.server.accelerator();
@@ -206,9 +206,9 @@ impl Input {
 
     fn cbc(&self, steps: &[CbcStep]) {
         let operation = match self.size {
-            Size::Aes128 => Operation::Aes128Cbc,
-            Size::Aes192 => Operation::Aes192Cbc,
-            Size::Aes256 => Operation::Aes256Cbc,
+            Size::Aes128 => Algorithm::Aes128Cbc,
+            Size::Aes192 => Algorithm::Aes192Cbc,
+            Size::Aes256 => Algorithm::Aes256Cbc,
         };
         let mut key = self.key;
         let accelerator = self.server.accelerator();
@@ -261,10 +261,10 @@ impl Input {
 
     fn aead(&self, is_chacha: bool, messages: &[Message]) {
         let operation = match self.size {
-            _ if is_chacha => Operation::ChaCha20Poly1305,
-            Size::Aes128 => Operation::Aes128Gcm,
-            Size::Aes192 => Operation::Aes192Gcm,
-            Size::Aes256 => Operation::Aes256Gcm,
+            _ if is_chacha => Algorithm::ChaCha20Poly1305,
+            Size::Aes128 => Algorithm::Aes128Gcm,
+            Size::Aes192 => Algorithm::Aes192Gcm,
+            Size::Aes256 => Algorithm::Aes256Gcm,
         };
         let mut key = self.key;
         let accelerator = self.server.accelerator();
@@ -282,13 +282,13 @@ impl Input {
             let aad = message.aad.concat();
             let key = &key[..operation.key_bytes()];
             let (sealed, tag) = match operation {
-                Operation::Aes128Gcm => {
+                Algorithm::Aes128Gcm => {
                     seal::<AesGcm<Aes128, U12>>(key, &message.nonce, &aad, &plaintext)
                 }
-                Operation::Aes192Gcm => {
+                Algorithm::Aes192Gcm => {
                     seal::<AesGcm<Aes192, U12>>(key, &message.nonce, &aad, &plaintext)
                 }
-                Operation::Aes256Gcm => {
+                Algorithm::Aes256Gcm => {
                     seal::<AesGcm<Aes256, U12>>(key, &message.nonce, &aad, &plaintext)
                 }
                 _ => seal::<ChaCha20Poly1305>(key, &message.nonce, &aad, &plaintext),

@@ -10,15 +10,15 @@ use chacha20::ChaCha20;
 use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use des::TdesEde3;
 use inout::InOutBuf;
+use oarlock::Algorithm;
 use oarlock::cipher::{AcceleratedCtr, AnyStream};
-use oarlock::device::Operation;
 use oarlock::{Accelerator, PrefetchWorker, Strategy};
 
 fuzz_target!(|input: Input| {
     match input.cipher {
-        Cipher::Aes => input.run::<ctr::Ctr128BE<Aes128>>(Operation::Aes128Ctr, 16),
-        Cipher::ChaCha20 => input.run::<ChaCha20>(Operation::ChaCha20, 12),
-        Cipher::TripleDes => input.run::<ctr::Ctr64BE<TdesEde3>>(Operation::TripleDesCtr, 8),
+        Cipher::Aes => input.run::<ctr::Ctr128BE<Aes128>>(Algorithm::Aes128Ctr, 16),
+        Cipher::ChaCha20 => input.run::<ChaCha20>(Algorithm::ChaCha20, 12),
+        Cipher::TripleDes => input.run::<ctr::Ctr64BE<TdesEde3>>(Algorithm::TripleDesCtr, 8),
     }
 });
 
@@ -96,7 +96,7 @@ enum Way {
 impl Input {
     fn run<C: KeyIvInit + StreamCipher + StreamCipherSeek>(
         &self,
-        operation: Operation,
+        operation: Algorithm,
         iv_bytes: usize,
     ) {
         let accelerator = self.shape.accelerator();

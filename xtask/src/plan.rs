@@ -16,7 +16,7 @@ use crate::tool::{self, Metadata, Result, cargo};
 
 const TABLES: &str = "crates/oarlock/src/costs/tables.rs";
 /// The order of rows.
-const OPERATIONS: &str = "crates/oarlock/src/work/algorithm.rs";
+const ALGORITHMS: &str = "crates/oarlock/src/work/algorithm.rs";
 /// A feature that makes no difference to what is measured.
 const NO_CIPHER: &str = "ifma";
 /// Of every mask: one may fall into a moment when the machine is busy.
@@ -147,10 +147,10 @@ struct Operations(Vec<(String, String)>);
 
 impl Operations {
     fn read(root: &Path) -> Result<Self> {
-        let text = read(&root.join(OPERATIONS))?;
+        let text = read(&root.join(ALGORITHMS))?;
         let found: Vec<_> = text.lines().filter_map(Self::of_line).collect();
         if found.is_empty() {
-            return Err(format!("{OPERATIONS}: found no operation"));
+            return Err(format!("{ALGORITHMS}: found no operation"));
         }
         Ok(Self(found))
     }
@@ -169,7 +169,7 @@ impl Operations {
 
     fn find(&self, name: &str) -> Result<Key> {
         let number = self.0.iter().position(|(known, _)| known == name);
-        let number = number.ok_or_else(|| format!("{OPERATIONS}: there is no {name:?}"))?;
+        let number = number.ok_or_else(|| format!("{ALGORITHMS}: there is no {name:?}"))?;
         Ok((number, self.0[number].1.clone()))
     }
 }
@@ -495,7 +495,7 @@ const HEAD: &str = "\
 //! edited by hand but for names and ranges of models.
 
 use super::table::{Table, machine, row};
-use crate::work::algorithm::Operation::*;
+use crate::work::algorithm::Algorithm::*;
 
 /// Rows: setup in nanoseconds and megabytes a second. Machines: nanoseconds of a hand-off and of a
 /// wake-up, megabytes a second of keystream from another core and from the same.

@@ -6,8 +6,8 @@
 //! ```
 
 use oarlock::Accelerator;
+use oarlock::Algorithm;
 use oarlock::aead::AcceleratedAead;
-use oarlock::device::Operation;
 
 use super::participants::{Event, Observer, Participants};
 use super::public_key::{depths, rounds, sample_length};
@@ -167,7 +167,7 @@ impl Sealing {
     fn new() -> Result<Self, Error> {
         let accelerator = Accelerator::builder().max_threads(0).build()?;
         Ok(Self {
-            aead: accelerator.aead(Operation::Aes256Gcm, &[0x5a; 32])?,
+            aead: accelerator.aead(Algorithm::Aes256Gcm, &[0x5a; 32])?,
             nonces: Nonces::default(),
             message: vec![0; MESSAGE_BYTES],
         })

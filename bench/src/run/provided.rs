@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use oarlock::device::{Kind, Operation};
+use oarlock::{Algorithm, Kind};
 
 use crate::cases::Direction;
 use crate::error::Error;
@@ -26,7 +26,7 @@ pub struct Provided {
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// Of which algorithm.
-    pub operation: Operation,
+    pub operation: Algorithm,
     /// Which way.
     pub direction: Direction,
     /// Bytes a call; of block modes the next whole blocks.
@@ -98,7 +98,7 @@ impl Provided {
     /// [`Error::Unavailable`] for what one of the two does not have.
     pub fn context_ns(
         &self,
-        operation: Operation,
+        operation: Algorithm,
         rounds: usize,
     ) -> Result<(Vec<f64>, Vec<f64>), Error> {
         let key: Vec<u8> = (0..operation.key_bytes() as u8).collect();
@@ -140,7 +140,7 @@ fn subject(world: &Rc<World>, request: &Request) -> Result<Subject, Error> {
             sealing: context(Direction::Encrypt)?,
             opening: context(Direction::Decrypt)?,
         }),
-        _ if request.operation == Operation::ChaCha20 => {
+        _ if request.operation == Algorithm::ChaCha20 => {
             Subject::stream(OpenSslChaCha20(context(request.direction)?))
         }
         _ => Subject::stream(OpenSslStream(context(request.direction)?)),
@@ -186,12 +186,12 @@ mod tests {
         .unwrap();
         let provided = Provided::open(&file).unwrap();
         for operation in [
-            Operation::Aes192Ctr,
-            Operation::Aes128Cbc,
-            Operation::Aes256Gcm,
-            Operation::ChaCha20,
-            Operation::ChaCha20Poly1305,
-            Operation::Camellia128Ctr,
+            Algorithm::Aes192Ctr,
+            Algorithm::Aes128Cbc,
+            Algorithm::Aes256Gcm,
+            Algorithm::ChaCha20,
+            Algorithm::ChaCha20Poly1305,
+            Algorithm::Camellia128Ctr,
         ] {
             for direction in [Direction::Encrypt, Direction::Decrypt] {
                 let request = Request {
@@ -206,7 +206,7 @@ mod tests {
             }
         }
         let unknown = Request {
-            operation: Operation::Serpent128Ctr,
+            operation: Algorithm::Serpent128Ctr,
             direction: Direction::Encrypt,
             bytes: 64,
         };

@@ -9,8 +9,8 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use oarlock::Accelerator;
-use oarlock::costs::{Calibration, MachineCosts, OperationCost};
-use oarlock::device::Operation;
+use oarlock::Algorithm;
+use oarlock::costs::{AlgorithmCost, Calibration, MachineCosts};
 use oarlock::device::{Cpu, Feature};
 use serde::{Deserialize, Serialize};
 
@@ -83,10 +83,10 @@ impl Stored {
                 own_core_bytes_per_second,
             },
             operations: calibration
-                .operations
+                .algorithms
                 .iter()
                 .map(|one| Cost {
-                    operation: one.operation.name().into(),
+                    operation: one.algorithm.name().into(),
                     device: one.device.clone(),
                     backend: one.backend.clone(),
                     setup_ns: one.setup_ns,
@@ -133,10 +133,10 @@ impl Stored {
             own_core_bytes_per_second,
         } = self.machine;
         let operations = self.operations.into_iter().map(|one| {
-            let operation = Operation::named(&one.operation)
+            let algorithm = Algorithm::named(&one.operation)
                 .ok_or_else(|| format!("unknown operation {:?}", one.operation))?;
-            Ok(OperationCost {
-                operation,
+            Ok(AlgorithmCost {
+                algorithm,
                 device: one.device,
                 backend: one.backend,
                 setup_ns: one.setup_ns,
@@ -150,7 +150,7 @@ impl Stored {
                 other_core_bytes_per_second,
                 own_core_bytes_per_second,
             },
-            operations: operations.collect::<Result<_, String>>()?,
+            algorithms: operations.collect::<Result<_, String>>()?,
         })
     }
 }
@@ -230,8 +230,8 @@ mod tests {
                 other_core_bytes_per_second: 9_000_000_000,
                 own_core_bytes_per_second: 30_000_000_000,
             },
-            operations: vec![OperationCost {
-                operation: Operation::ChaCha20,
+            algorithms: vec![AlgorithmCost {
+                algorithm: Algorithm::ChaCha20,
                 device: "cpu".into(),
                 backend: "portable".into(),
                 setup_ns: 12,

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use oarlock::device::Operation;
+use oarlock::Algorithm;
 use oarlock::{Accelerator, Reservation};
 use oarlock_file::openssl_enc::{
     Body, Derivation, Digest, Header, ITERATIONS, IV_BYTES, KeyAndIv, derive,
@@ -28,7 +28,7 @@ use crate::terminal::Asker;
 pub(crate) struct Args {
     /// Algorithm and key size
     #[arg(long, value_name = "NAME", value_parser = ciphers())]
-    cipher: Operation,
+    cipher: Algorithm,
 
     /// Take the passphrase from `file:PATH` (its first line), `env:NAME` or `stdin`, as -pass of
     /// openssl does. Without this and without a key it is asked for on the terminal, twice for a new file
@@ -292,8 +292,8 @@ fn warn(direction: Direction) {
     note(&format!("warning: {text}"));
 }
 
-fn ciphers() -> impl TypedValueParser<Value = Operation> {
-    PossibleValuesParser::new(CIPHERS.map(Operation::name)).try_map(|name| {
+fn ciphers() -> impl TypedValueParser<Value = Algorithm> {
+    PossibleValuesParser::new(CIPHERS.map(Algorithm::name)).try_map(|name| {
         CIPHERS
             .into_iter()
             .find(|operation| operation.name() == name)
@@ -308,14 +308,14 @@ fn digests() -> impl TypedValueParser<Value = Digest> {
     })
 }
 
-const CIPHERS: [Operation; 7] = [
-    Operation::Aes128Ctr,
-    Operation::Aes192Ctr,
-    Operation::Aes256Ctr,
-    Operation::Aes128Cbc,
-    Operation::Aes192Cbc,
-    Operation::Aes256Cbc,
-    Operation::ChaCha20,
+const CIPHERS: [Algorithm; 7] = [
+    Algorithm::Aes128Ctr,
+    Algorithm::Aes192Ctr,
+    Algorithm::Aes256Ctr,
+    Algorithm::Aes128Cbc,
+    Algorithm::Aes192Cbc,
+    Algorithm::Aes256Cbc,
+    Algorithm::ChaCha20,
 ];
 
 const DIGESTS: [(&str, Digest); 6] = [

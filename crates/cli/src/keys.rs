@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use oarlock::device::Operation;
+use oarlock::Algorithm;
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, reason, without_keys};
@@ -66,7 +66,7 @@ pub(crate) fn decode(
     what: &str,
     text: &str,
     bytes: usize,
-    cipher: Operation,
+    cipher: Algorithm,
 ) -> Result<Zeroizing<Vec<u8>>, Failure> {
     if let Some((at, wrong)) = text
         .chars()

@@ -5,12 +5,12 @@ use std::error::Error;
 use std::time::Instant;
 
 use oarlock::Accelerator;
-use oarlock::device::Operation;
+use oarlock::Algorithm;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mib: usize = std::env::args().nth(1).map_or(Ok(64), |mib| mib.parse())?;
     let accelerator = Accelerator::builder().build()?;
-    let aead = accelerator.aead(Operation::Aes256Gcm, &[7; 32])?;
+    let aead = accelerator.aead(Algorithm::Aes256Gcm, &[7; 32])?;
     let (nonce, header) = ([1; 12], b"not secret, but authentic");
     let mut message = vec![0x5a; mib << 20];
 

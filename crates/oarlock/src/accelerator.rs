@@ -18,7 +18,7 @@ use crate::cipher::{AnyAes, AnyStream};
 use crate::costs::calibration::{Calibration, MachineCosts};
 use crate::costs::lookup::CostSource;
 use crate::costs::stats::Stats;
-use crate::device::{Device, Operation};
+use crate::device::Device;
 use crate::options::Options;
 use crate::plan::engine::Engine;
 use crate::plan::report::PlanReport;
@@ -26,6 +26,7 @@ use crate::plan::report::PlanReport;
 use crate::rsa::modexp::AcceleratedModExp;
 #[cfg(feature = "rsa")]
 use crate::rsa::{AcceleratedRsa, AcceleratedRsaPublic};
+use crate::work::algorithm::Algorithm;
 #[cfg(feature = "rsa")]
 use crate::work::modulus::ByteOrder;
 #[cfg(feature = "rsa")]
@@ -47,57 +48,57 @@ impl Accelerator {
         AcceleratedCtr::open(&self.0, key, iv)
     }
 
-    /// The stream cipher `operation`, at `iv`.
+    /// The stream cipher `algorithm`, at `iv`.
     ///
     /// ```
     /// use cipher::StreamCipher;
-    /// use oarlock::{Accelerator, device::Operation};
+    /// use oarlock::{Accelerator, Algorithm};
     ///
     /// let accelerator = Accelerator::builder().build()?;
-    /// let mut cipher = accelerator.stream(Operation::Camellia128Ctr, &[7; 16], &[0; 16])?;
+    /// let mut cipher = accelerator.stream(Algorithm::Camellia128Ctr, &[7; 16], &[0; 16])?;
     /// cipher.apply_keystream(&mut [0; 100]);
     /// # Ok::<(), oarlock::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] unless `key` has [`Operation::key_bytes`], [`Error::InvalidInput`]
-    /// for an `iv` of another length than [`Kind::Stream`](crate::device::Kind) says and for what
+    /// [`Error::InvalidKey`] unless `key` has [`Algorithm::key_bytes`], [`Error::InvalidInput`]
+    /// for an `iv` of another length than [`Kind::Stream`](crate::Kind) says and for what
     /// is no stream cipher; [`Error::DeviceFailed`] where no device offers it;
     /// [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
     pub fn stream(
         &self,
-        operation: Operation,
+        algorithm: Algorithm,
         key: &[u8],
         iv: &[u8],
     ) -> Result<AcceleratedCtr<AnyStream>, Error> {
-        AcceleratedCtr::open_stream(&self.0, operation, key, iv)
+        AcceleratedCtr::open_stream(&self.0, algorithm, key, iv)
     }
 
-    /// The authenticated cipher `operation`: AES-GCM or ChaCha20-Poly1305.
+    /// The authenticated cipher `algorithm`: AES-GCM or ChaCha20-Poly1305.
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] unless `key` has [`Operation::key_bytes`], [`Error::InvalidInput`]
+    /// [`Error::InvalidKey`] unless `key` has [`Algorithm::key_bytes`], [`Error::InvalidInput`]
     /// for what is no AEAD; [`Error::DeviceFailed`] where no device offers it;
     /// [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
-    pub fn aead(&self, operation: Operation, key: &[u8]) -> Result<AcceleratedAead, Error> {
-        AcceleratedAead::open_session(&self.0, operation, key)
+    pub fn aead(&self, algorithm: Algorithm, key: &[u8]) -> Result<AcceleratedAead, Error> {
+        AcceleratedAead::open_session(&self.0, algorithm, key)
     }
 
-    /// The authenticated cipher `operation` for messages whose nonces are a sequence, from number 0
+    /// The authenticated cipher `algorithm` for messages whose nonces are a sequence, from number 0
     /// on, so that the keystream of those to come can be made ahead. Messages of up to
     /// `record_bytes_max` bytes can profit from that.
     ///
     /// ```
-    /// use oarlock::{Accelerator, device::Operation};
+    /// use oarlock::{Accelerator, Algorithm};
     /// use oarlock::aead::NonceSequence;
     ///
     /// let accelerator = Accelerator::builder().build()?;
     /// let nonces = NonceSequence::Xor { iv: [9; 12] };
-    /// let mut tls = accelerator.sequenced_aead(Operation::ChaCha20Poly1305, &[7; 32], nonces, 16 << 10)?;
+    /// let mut tls = accelerator.sequenced_aead(Algorithm::ChaCha20Poly1305, &[7; 32], nonces, 16 << 10)?;
     /// let mut record = *b"a record";
     /// let tag = tls.seal_next(b"header", (&mut record[..]).into())?;
     ///
-    /// let plain = accelerator.aead(Operation::ChaCha20Poly1305, &[7; 32])?;
+    /// let plain = accelerator.aead(Algorithm::ChaCha20Poly1305, &[7; 32])?;
     /// plain.open(&nonces.nonce(0), b"header", (&mut record[..]).into(), &tag)?;
     /// assert_eq!(&record, b"a record");
     /// # Ok::<(), oarlock::Error>(())
@@ -107,12 +108,12 @@ impl Accelerator {
     /// As [`aead`](Self::aead).
     pub fn sequenced_aead(
         &self,
-        operation: Operation,
+        algorithm: Algorithm,
         key: &[u8],
         nonces: NonceSequence,
         record_bytes_max: usize,
     ) -> Result<SequencedAead, Error> {
-        SequencedAead::open_session(&self.0, operation, key, nonces, record_bytes_max)
+        SequencedAead::open_session(&self.0, algorithm, key, nonces, record_bytes_max)
     }
 
     /// A block cipher of the caller's in counter mode (SP 800-38A, 6.5), all bits of the block
@@ -166,14 +167,14 @@ impl Accelerator {
         AcceleratedCbc::open(&self.0, key, iv)
     }
 
-    /// The stream cipher `operation` under `key`, at position 0, for programs that change key and
+    /// The stream cipher `algorithm` under `key`, at position 0, for programs that change key and
     /// position apart. See [`StreamContext`].
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] unless `operation` is a stream cipher that is built in;
-    /// [`Error::InvalidKey`] unless `key` has [`Operation::key_bytes`].
-    pub fn stream_context(&self, operation: Operation, key: &[u8]) -> Result<StreamContext, Error> {
-        StreamContext::new(&self.0, operation, key)
+    /// [`Error::InvalidInput`] unless `algorithm` is a stream cipher that is built in;
+    /// [`Error::InvalidKey`] unless `key` has [`Algorithm::key_bytes`].
+    pub fn stream_context(&self, algorithm: Algorithm, key: &[u8]) -> Result<StreamContext, Error> {
+        StreamContext::new(&self.0, algorithm, key)
     }
 
     /// As [`stream_context`](Self::stream_context), but creates the context in `place`. Moving a context
@@ -184,19 +185,19 @@ impl Accelerator {
     pub fn stream_context_in(
         &self,
         place: &mut Option<StreamContext>,
-        operation: Operation,
+        algorithm: Algorithm,
         key: &[u8],
     ) -> Result<(), Error> {
-        StreamContext::put(place, &self.0, operation, key)
+        StreamContext::put(place, &self.0, algorithm, key)
     }
 
     /// AES-CBC under `key` and an IV of zeros, likewise. See [`CbcContext`].
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] unless `operation` is AES-CBC; [`Error::InvalidKey`] unless `key` has
-    /// [`Operation::key_bytes`].
-    pub fn cbc_context(&self, operation: Operation, key: &[u8]) -> Result<CbcContext, Error> {
-        CbcContext::new(&self.0, operation, key)
+    /// [`Error::InvalidInput`] unless `algorithm` is AES-CBC; [`Error::InvalidKey`] unless `key` has
+    /// [`Algorithm::key_bytes`].
+    pub fn cbc_context(&self, algorithm: Algorithm, key: &[u8]) -> Result<CbcContext, Error> {
+        CbcContext::new(&self.0, algorithm, key)
     }
 
     /// As [`cbc_context`](Self::cbc_context), but creates the context in `place`; see
@@ -207,19 +208,19 @@ impl Accelerator {
     pub fn cbc_context_in(
         &self,
         place: &mut Option<CbcContext>,
-        operation: Operation,
+        algorithm: Algorithm,
         key: &[u8],
     ) -> Result<(), Error> {
-        CbcContext::put(place, &self.0, operation, key)
+        CbcContext::put(place, &self.0, algorithm, key)
     }
 
     /// An authenticated cipher under `key`, likewise. See [`AeadContext`].
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] unless `operation` is an AEAD; [`Error::InvalidKey`] unless `key` has
-    /// [`Operation::key_bytes`].
-    pub fn aead_context(&self, operation: Operation, key: &[u8]) -> Result<AeadContext, Error> {
-        AeadContext::new(&self.0, operation, key)
+    /// [`Error::InvalidInput`] unless `algorithm` is an AEAD; [`Error::InvalidKey`] unless `key` has
+    /// [`Algorithm::key_bytes`].
+    pub fn aead_context(&self, algorithm: Algorithm, key: &[u8]) -> Result<AeadContext, Error> {
+        AeadContext::new(&self.0, algorithm, key)
     }
 
     /// As [`aead_context`](Self::aead_context), but creates the context in `place`; see
@@ -230,10 +231,10 @@ impl Accelerator {
     pub fn aead_context_in(
         &self,
         place: &mut Option<AeadContext>,
-        operation: Operation,
+        algorithm: Algorithm,
         key: &[u8],
     ) -> Result<(), Error> {
-        AeadContext::put(place, &self.0, operation, key)
+        AeadContext::put(place, &self.0, algorithm, key)
     }
 
     /// A private key of RSA, to sign and decrypt with.
@@ -344,7 +345,7 @@ impl Accelerator {
             .collect()
     }
 
-    /// Measures what the plan goes by: every operation of the devices `cpu` and `software`, and, where
+    /// Measures what the plan goes by: every algorithm of the devices `cpu` and `software`, and, where
     /// a helper may run, the ways between cores. Takes up to 20 ms, in which other work on the
     /// machine shows. It changes nothing here: give the result to [`Builder::calibration`].
     ///
@@ -359,12 +360,12 @@ impl Accelerator {
         calibrate::measure(&self.0)
     }
 
-    /// How a new session of `operation` would be planned, now and under these options.
+    /// How a new session of `algorithm` would be planned, now and under these options.
     ///
     /// # Errors
     /// [`Error::DeviceFailed`] where no device offers it.
-    pub fn plan(&self, operation: Operation) -> Result<PlanReport, Error> {
-        PlanReport::of(&self.0, operation)
+    pub fn plan(&self, algorithm: Algorithm) -> Result<PlanReport, Error> {
+        PlanReport::of(&self.0, algorithm)
     }
 
     /// What the ways between cores cost, as far as is known now, and from where.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use inout::InOutBuf;
 use oarlock_kernels::xor::Xor;
 
-use crate::costs::calibration::{Calibration, MachineCosts, OperationCost};
+use crate::costs::calibration::{AlgorithmCost, Calibration, MachineCosts};
 #[cfg(feature = "aws-lc")]
 use crate::device::SoftwareDevice;
 use crate::device::keyed::Opened;
@@ -18,7 +18,7 @@ use crate::plan::prefetch::Consumer;
 use crate::threads::pool::Pool;
 use crate::threads::pool::tickets::{Role, Tickets};
 use crate::threads::prefetch::{Reader, Ring, RingSize, Source};
-use crate::work::algorithm::{Kind, Operation};
+use crate::work::algorithm::{Algorithm, Kind};
 use crate::work::counter::Geometry;
 
 /// Everything, within 20 ms where the machine is free.
@@ -34,24 +34,24 @@ pub(crate) fn measure(engine: &Engine) -> Calibration {
     ];
     let offered: Vec<_> = devices
         .iter()
-        .flat_map(|device| Operation::ALL.iter().map(move |one| (device, *one)))
-        .filter(|(device, operation)| {
-            let operation = *operation;
-            device.probe(&SessionParams { operation }).is_some()
+        .flat_map(|device| Algorithm::ALL.iter().map(move |one| (device, *one)))
+        .filter(|(device, algorithm)| {
+            let algorithm = *algorithm;
+            device.probe(&SessionParams { algorithm }).is_some()
         })
         .collect();
     let each = TIME_OF_OPERATIONS / offered.len().max(1) as u32;
     let mut data = vec![0; LONG_BYTES_MAX];
-    let operations = offered
+    let algorithms = offered
         .into_iter()
-        .filter_map(|(device, operation)| {
-            let params = SessionParams { operation };
-            let key: Vec<u8> = (0..operation.key_bytes() as u8).collect();
-            let mut request = request(device.open_session(&params, &key).ok()?.0, operation);
+        .filter_map(|(device, algorithm)| {
+            let params = SessionParams { algorithm };
+            let key: Vec<u8> = (0..algorithm.key_bytes() as u8).collect();
+            let mut request = request(device.open_session(&params, &key).ok()?.0, algorithm);
             let expected = device.probe(&params)?.bytes_per_second as f64 / 1e9;
             let (setup_ns, bytes_per_ns) = measure_one(&mut request, expected, each, &mut data);
-            Some(OperationCost {
-                operation,
+            Some(AlgorithmCost {
+                algorithm,
                 device: device.name().into(),
                 backend: device.backend(&params).into(),
                 setup_ns: setup_ns as u64,
@@ -61,17 +61,17 @@ pub(crate) fn measure(engine: &Engine) -> Calibration {
         .collect();
     Calibration {
         machine,
-        operations,
+        algorithms,
     }
 }
 
 /// One request after the other.
 type Apply = Box<dyn FnMut(&mut [u8])>;
 
-fn request(opened: Opened, operation: Operation) -> Apply {
+fn request(opened: Opened, algorithm: Algorithm) -> Apply {
     match opened {
         Opened::Stream(mut key) => {
-            let Kind::Stream { block_bytes, .. } = operation.kind() else {
+            let Kind::Stream { block_bytes, .. } = algorithm.kind() else {
                 return Box::new(|_| ());
             };
             let mut counter = 0;
@@ -335,7 +335,7 @@ fn nanos(duration: Duration) -> u64 {
     duration.as_nanos() as u64
 }
 
-/// Shared by all operations; with what opens sessions and what helpers take, 20 ms in all.
+/// Shared by all algorithms; with what opens sessions and what helpers take, 20 ms in all.
 const TIME_OF_OPERATIONS: Duration = Duration::from_millis(11);
 /// For each way between cores, of which one takes twice as long.
 const TIME_OF_WAY: Duration = Duration::from_micros(1_300);
@@ -380,14 +380,14 @@ mod tests {
             println!("{mask:?}, {threads} threads: {:?}", began.elapsed());
             calibration.validate().unwrap();
             for device in accelerator.devices() {
-                for &operation in Operation::ALL {
-                    let is_offered = device.probe(&SessionParams { operation }).is_some();
+                for &algorithm in Algorithm::ALL {
+                    let is_offered = device.probe(&SessionParams { algorithm }).is_some();
                     let measured = calibration
-                        .operations
+                        .algorithms
                         .iter()
-                        .filter(|one| (one.operation, &*one.device) == (operation, device.name()))
+                        .filter(|one| (one.algorithm, &*one.device) == (algorithm, device.name()))
                         .count();
-                    assert_eq!(measured, usize::from(is_offered), "{operation} {mask}");
+                    assert_eq!(measured, usize::from(is_offered), "{algorithm} {mask}");
                 }
             }
         }
@@ -399,8 +399,8 @@ mod tests {
         let spoilt: [fn(&mut Calibration); 4] = [
             |it| it.machine.handoff_ns = 0,
             |it| it.machine.wake_ns = u64::MAX,
-            |it| it.operations[0].bytes_per_second = 0,
-            |it| it.operations[0].setup_ns = u64::MAX,
+            |it| it.algorithms[0].bytes_per_second = 0,
+            |it| it.algorithms[0].setup_ns = u64::MAX,
         ];
         for spoil in spoilt {
             let mut calibration = measured.clone();
@@ -410,13 +410,13 @@ mod tests {
         }
         let mut calibration = measured;
         let entry = calibration
-            .operations
+            .algorithms
             .iter_mut()
-            .find(|one| (one.operation, &*one.device) == (Operation::ChaCha20, "cpu"))
+            .find(|one| (one.algorithm, &*one.device) == (Algorithm::ChaCha20, "cpu"))
             .unwrap();
         entry.bytes_per_second = 123_000_000;
         let builder = Accelerator::builder().calibration(calibration);
-        let report = builder.build().unwrap().plan(Operation::ChaCha20).unwrap();
+        let report = builder.build().unwrap().plan(Algorithm::ChaCha20).unwrap();
         assert_eq!(report.bytes_per_second, 123_000_000);
         assert_eq!(report.source, crate::costs::CostSource::Calibrated);
     }

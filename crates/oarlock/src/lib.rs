@@ -53,4 +53,4 @@ pub use options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
 pub use threads::heap;
 #[cfg(feature = "rsa")]
 pub use threads::job;
-pub use work::algorithm::Direction;
+pub use work::algorithm::{Algorithm, Direction, Kind};

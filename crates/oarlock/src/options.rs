@@ -104,7 +104,7 @@ pub enum Strategy {
     /// In stripes over the pool, however short the request.
     Stripe,
     /// With keystream made ahead, from the start, however fast the cipher; what is not ready is
-    /// computed on the calling thread. Of operations that make no keystream, inline.
+    /// computed on the calling thread. Of algorithms that make no keystream, inline.
     Prefetch,
 }
 

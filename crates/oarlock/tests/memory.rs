@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use cipher::{StreamCipher, StreamCipherSeek};
-use oarlock::device::Operation;
+use oarlock::Algorithm;
 use oarlock::{Accelerator, Strategy};
 
 struct Watching;
@@ -177,12 +177,12 @@ fn no_key_of_a_context_is_left_in_freed_memory() {
     for mask in ["", "-face", "-avx512", "-vaes", "-aes"] {
         let accelerator = Accelerator::builder().cpu_mask(mask).build().unwrap();
         for operation in [
-            Operation::Aes256Ctr,
-            Operation::ChaCha20,
-            Operation::Camellia256Ctr,
-            Operation::Aes256Cbc,
-            Operation::Aes256Gcm,
-            Operation::ChaCha20Poly1305,
+            Algorithm::Aes256Ctr,
+            Algorithm::ChaCha20,
+            Algorithm::Camellia256Ctr,
+            Algorithm::Aes256Cbc,
+            Algorithm::Aes256Gcm,
+            Algorithm::ChaCha20Poly1305,
         ] {
             for other_key in [None, Some([9; 32])] {
                 // One for each: a kernel leaves some of its key on the stack, where the next context is made.
@@ -203,13 +203,13 @@ fn no_key_of_a_context_is_left_in_freed_memory() {
 
 fn use_in_place(
     accelerator: &Accelerator,
-    operation: Operation,
+    operation: Algorithm,
     key: &[u8],
     other_key: Option<[u8; 32]>,
 ) {
     let mut data = [0x55; 1008];
     match operation {
-        Operation::Aes256Cbc => {
+        Algorithm::Aes256Cbc => {
             let mut place = Box::new(None);
             accelerator
                 .cbc_context_in(&mut place, operation, key)
@@ -220,7 +220,7 @@ fn use_in_place(
                 context.set_key(&key).unwrap();
             }
         }
-        Operation::Aes256Gcm | Operation::ChaCha20Poly1305 => {
+        Algorithm::Aes256Gcm | Algorithm::ChaCha20Poly1305 => {
             let mut place = Box::new(None);
             accelerator
                 .aead_context_in(&mut place, operation, key)
@@ -254,9 +254,9 @@ fn a_new_key_of_a_context_allocates_nothing() {
     let _alone = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
     for mask in ["", "-avx512", "-vaes", "-aes"] {
         let accelerator = Accelerator::builder().cpu_mask(mask).build().unwrap();
-        drop(accelerator.aead_context(Operation::Aes256Gcm, &[7; 32]));
+        drop(accelerator.aead_context(Algorithm::Aes256Gcm, &[7; 32]));
         let before = ALLOCATIONS.get();
-        for operation in [Operation::Aes256Ctr, Operation::ChaCha20] {
+        for operation in [Algorithm::Aes256Ctr, Algorithm::ChaCha20] {
             let mut place = None;
             accelerator
                 .stream_context_in(&mut place, operation, &[1; 32])
@@ -265,10 +265,10 @@ fn a_new_key_of_a_context_allocates_nothing() {
         }
         let mut place = None;
         accelerator
-            .cbc_context_in(&mut place, Operation::Aes256Cbc, &[1; 32])
+            .cbc_context_in(&mut place, Algorithm::Aes256Cbc, &[1; 32])
             .unwrap();
         place.as_mut().unwrap().set_key(&[2; 32]).unwrap();
-        for operation in [Operation::Aes256Gcm, Operation::ChaCha20Poly1305] {
+        for operation in [Algorithm::Aes256Gcm, Algorithm::ChaCha20Poly1305] {
             let mut place = None;
             accelerator
                 .aead_context_in(&mut place, operation, &[1; 32])
@@ -323,7 +323,7 @@ fn inline_requests_allocate_nothing() {
         [plan.looked_at_from, longest]
             .map(|bytes| bytes.map_or(300_000, |bytes| bytes.next_multiple_of(16)))
     };
-    for bytes in lengths(Operation::Aes128Ctr) {
+    for bytes in lengths(Algorithm::Aes128Ctr) {
         let mut cipher = accelerator.ctr(&KEY, &IV).unwrap();
         let mut data = vec![0; bytes];
         let before = ALLOCATIONS.get();
@@ -332,7 +332,7 @@ fn inline_requests_allocate_nothing() {
         cipher.apply_keystream(&mut data);
         assert_eq!(ALLOCATIONS.get(), before, "{bytes}");
     }
-    for bytes in lengths(Operation::Aes128Cbc) {
+    for bytes in lengths(Algorithm::Aes128Cbc) {
         let mut cipher = accelerator.cbc(&KEY, &IV).unwrap();
         let mut data = vec![0; bytes];
         let before = ALLOCATIONS.get();

@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 use std::path::Path;
 use std::sync::Arc;
 
+use oarlock::Algorithm;
 use oarlock::Direction;
 use oarlock::costs::Usage;
-use oarlock::device::Operation;
 
 use crate::abi::{Param, Params};
 use crate::dispatch::{Cipher, Data, Offered};
@@ -25,7 +25,7 @@ pub(crate) struct CountedOffer<A>(PhantomData<A>);
 
 impl<A: Offered> Offered for CountedOffer<A> {
     type Cipher = Counted<A::Cipher>;
-    const OPERATION: Operation = A::OPERATION;
+    const OPERATION: Algorithm = A::OPERATION;
 
     fn get_params(params: Params<'_>) -> Result<(), Reason> {
         A::get_params(params)
@@ -36,20 +36,20 @@ impl<A: Offered> Offered for CountedOffer<A> {
 pub(crate) struct Counted<C> {
     cipher: C,
     usage: Arc<Usage>,
-    operation: Operation,
+    operation: Algorithm,
     direction: Direction,
 }
 
 impl<C: Cipher> Cipher for Counted<C> {
-    fn gettable(operation: Operation) -> &'static [Param] {
+    fn gettable(operation: Algorithm) -> &'static [Param] {
         C::gettable(operation)
     }
 
-    fn settable(operation: Operation) -> &'static [Param] {
+    fn settable(operation: Algorithm) -> &'static [Param] {
         C::settable(operation)
     }
 
-    fn new(provider: &Provider, operation: Operation) -> Option<Self> {
+    fn new(provider: &Provider, operation: Algorithm) -> Option<Self> {
         Some(Self {
             cipher: C::new(provider, operation)?,
             usage: provider.usage.clone()?,

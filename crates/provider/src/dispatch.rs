@@ -7,8 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
 use inout::InOutBuf;
+use oarlock::Algorithm;
 use oarlock::Direction;
-use oarlock::device::Operation;
 
 use crate::abi::{Dispatch, Param, Params, cipher_function};
 use crate::error::Reason;
@@ -17,12 +17,12 @@ use crate::provider::Provider;
 /// The context of a cipher.
 pub(crate) trait Cipher: Clone {
     /// The parameters that a caller can get from a context, up to [`Param::END`].
-    fn gettable(operation: Operation) -> &'static [Param];
+    fn gettable(operation: Algorithm) -> &'static [Param];
 
     /// The parameters that a caller can set in a context, up to [`Param::END`].
-    fn settable(operation: Operation) -> &'static [Param];
+    fn settable(operation: Algorithm) -> &'static [Param];
 
-    fn new(provider: &Provider, operation: Operation) -> Option<Self>;
+    fn new(provider: &Provider, operation: Algorithm) -> Option<Self>;
 
     /// Either key or IV may come later, or stay. The first key needs the provider.
     fn init(
@@ -112,7 +112,7 @@ impl Data {
 /// An algorithm that is offered: which cipher, with which key size.
 pub(crate) trait Offered {
     type Cipher: Cipher;
-    const OPERATION: Operation;
+    const OPERATION: Algorithm;
 
     /// The properties that all contexts share.
     fn get_params(params: Params<'_>) -> Result<(), Reason>;

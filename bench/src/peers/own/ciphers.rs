@@ -4,40 +4,39 @@ use std::time::Duration;
 
 use cipher::StreamCipher;
 use inout::InOutBuf;
-use oarlock::Accelerator;
 use oarlock::aead::AcceleratedAead;
 use oarlock::cipher::{AcceleratedCbc, AcceleratedCtr, AnyStream};
-use oarlock::device::{Kind, Operation};
+use oarlock::{Accelerator, Algorithm, Kind};
 
-use crate::cases::{Algorithm, Case, Direction};
+use crate::cases::{self, Case, Direction};
 use crate::error::Error;
 use crate::peers::subject::{Aead, Sealed, Stream, Subject};
 
 /// `key` set up for `case`.
 pub(super) fn subject(ciphers: &Accelerator, case: &Case, key: &[u8]) -> Result<Subject, Error> {
-    let aead = |operation| Subject::aead(ciphers.aead(operation, key).map_err(no_device)?);
-    let stream = |operation| any_stream(ciphers, operation, key);
+    let aead = |algorithm| Subject::aead(ciphers.aead(algorithm, key).map_err(no_device)?);
+    let stream = |algorithm| any_stream(ciphers, algorithm, key);
     match case.algorithm {
-        Algorithm::AesCtr { .. } => Subject::stream(ciphers.ctr(key, &[0; 16])?),
-        Algorithm::ChaCha20 => stream(Operation::ChaCha20),
-        Algorithm::Camellia128Ctr => stream(Operation::Camellia128Ctr),
-        Algorithm::TripleDesCtr => stream(Operation::TripleDesCtr),
-        Algorithm::AesGcm { key_bytes: 16 } => aead(Operation::Aes128Gcm),
-        Algorithm::AesGcm { .. } => aead(Operation::Aes256Gcm),
-        Algorithm::ChaCha20Poly1305 => aead(Operation::ChaCha20Poly1305),
-        Algorithm::AesCbc { .. } => Subject::stream(Cbc {
+        cases::Algorithm::AesCtr { .. } => Subject::stream(ciphers.ctr(key, &[0; 16])?),
+        cases::Algorithm::ChaCha20 => stream(Algorithm::ChaCha20),
+        cases::Algorithm::Camellia128Ctr => stream(Algorithm::Camellia128Ctr),
+        cases::Algorithm::TripleDesCtr => stream(Algorithm::TripleDesCtr),
+        cases::Algorithm::AesGcm { key_bytes: 16 } => aead(Algorithm::Aes128Gcm),
+        cases::Algorithm::AesGcm { .. } => aead(Algorithm::Aes256Gcm),
+        cases::Algorithm::ChaCha20Poly1305 => aead(Algorithm::ChaCha20Poly1305),
+        cases::Algorithm::AesCbc { .. } => Subject::stream(Cbc {
             chain: ciphers.cbc(key, &[0; 16])?,
             direction: case.direction,
         }),
     }
 }
 
-fn any_stream(ciphers: &Accelerator, operation: Operation, key: &[u8]) -> Result<Subject, Error> {
-    let Kind::Stream { iv_bytes, .. } = operation.kind() else {
-        return Err(Error::Failed(format!("{operation} is no stream cipher")));
+fn any_stream(ciphers: &Accelerator, algorithm: Algorithm, key: &[u8]) -> Result<Subject, Error> {
+    let Kind::Stream { iv_bytes, .. } = algorithm.kind() else {
+        return Err(Error::Failed(format!("{algorithm} is no stream cipher")));
     };
     let stream = ciphers
-        .stream(operation, key, &[0; 16][..iv_bytes])
+        .stream(algorithm, key, &[0; 16][..iv_bytes])
         .map_err(no_device)?;
     Subject::stream(OfAnyBlock { stream, iv_bytes })
 }

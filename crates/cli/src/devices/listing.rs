@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use oarlock::Algorithm;
 use oarlock::device::Feature;
-use oarlock::device::{Device, Operation, SessionParams};
+use oarlock::device::{Device, SessionParams};
 use oarlock::{Accelerator, Options};
 use serde::Serialize;
 
@@ -54,7 +55,7 @@ struct BackendEntry {
 impl Listing {
     pub(super) fn of(accelerator: &Accelerator) -> Result<Self, Failure> {
         let accelerators = masked(accelerator)?;
-        let operations = Operation::ALL
+        let operations = Algorithm::ALL
             .iter()
             .filter_map(|&operation| {
                 let plan = accelerator.plan(operation).ok()?;
@@ -194,8 +195,10 @@ fn masked(accelerator: &Accelerator) -> Result<Vec<Accelerator>, Failure> {
 }
 
 /// Each backend of each device that offers `operation`, with a unit of its own.
-fn units(accelerators: &[Accelerator], operation: Operation) -> Vec<(String, String, Unit)> {
-    let params = SessionParams { operation };
+fn units(accelerators: &[Accelerator], operation: Algorithm) -> Vec<(String, String, Unit)> {
+    let params = SessionParams {
+        algorithm: operation,
+    };
     let mut units: Vec<(String, String, Unit)> = Vec::new();
     for accelerator in accelerators {
         for device in accelerator.devices() {
@@ -211,8 +214,10 @@ fn units(accelerators: &[Accelerator], operation: Operation) -> Vec<(String, Str
     units
 }
 
-fn unit(device: Arc<dyn Device>, operation: Operation) -> (String, String, Unit) {
-    let params = SessionParams { operation };
+fn unit(device: Arc<dyn Device>, operation: Algorithm) -> (String, String, Unit) {
+    let params = SessionParams {
+        algorithm: operation,
+    };
     let names = (
         device.name().to_string(),
         device.backend(&params).to_string(),
@@ -221,7 +226,7 @@ fn unit(device: Arc<dyn Device>, operation: Operation) -> (String, String, Unit)
 }
 
 /// The best of a few runs.
-fn measure(unit: &Unit, operation: Operation) -> u64 {
+fn measure(unit: &Unit, operation: Algorithm) -> u64 {
     let began = Instant::now();
     let Ok(mut keyed) = unit.key(&vec![0x5a; operation.key_bytes()]) else {
         return 0;

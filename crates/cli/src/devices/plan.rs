@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use oarlock::Accelerator;
-use oarlock::device::Operation;
+use oarlock::Algorithm;
 use oarlock::plan::PlanReport;
 use serde::Serialize;
 
@@ -60,7 +60,7 @@ struct PlanEntry {
 impl From<PlanReport> for PlanEntry {
     fn from(report: PlanReport) -> Self {
         Self {
-            operation: report.operation.name(),
+            operation: report.algorithm.name(),
             device: report.device,
             backend: report.backend,
             setup_ns: report.setup_ns,
@@ -91,7 +91,7 @@ impl Plan {
                 own_core_bytes_per_second: machine.own_core_bytes_per_second,
                 source: source.to_string(),
             },
-            operations: Operation::ALL
+            operations: Algorithm::ALL
                 .iter()
                 // An operation that no device offers, or that only a caller can bring, has no plan.
                 .filter_map(|operation| accelerator.plan(*operation).ok())

@@ -9,7 +9,8 @@ use cipher::StreamCipher as _;
 use oarlock::Accelerator;
 use oarlock::aead::AcceleratedAead;
 use oarlock::cipher::{AcceleratedCbc, AcceleratedCtr, AnyStream};
-use oarlock::device::{Device, Kind, Operation};
+use oarlock::device::Device;
+use oarlock::{Algorithm, Kind};
 
 /// The result of a self-test that passed.
 pub(super) const PASSED: &str = "ok";
@@ -33,7 +34,7 @@ pub(super) trait Keyed {
 
 impl Unit {
     /// One that `device` alone serves, on the calling thread.
-    pub(super) fn of_device(device: Arc<dyn Device>, operation: Operation) -> Self {
+    pub(super) fn of_device(device: Arc<dyn Device>, operation: Algorithm) -> Self {
         Self(Box::new(move |key| {
             let built = Accelerator::builder().max_threads(0).build();
             let alone = built.map_err(|error| error.to_string())?;
@@ -137,7 +138,7 @@ impl Keyed for Messages {
 }
 
 /// [`PASSED`], or what was wrong.
-pub(super) fn self_test(unit: &Unit, operation: Operation, oracle: Option<&Unit>) -> String {
+pub(super) fn self_test(unit: &Unit, operation: Algorithm, oracle: Option<&Unit>) -> String {
     let test = || {
         let mut tried = 0;
         for vector in VECTORS.iter().filter(|it| it.operation == operation) {
@@ -180,7 +181,7 @@ impl Vector {
 }
 
 /// Splits within blocks, a run long enough for a table, and the counter's carry into the upper half.
-fn random_message(unit: &Unit, operation: Operation, oracle: &Unit) -> Result<(), String> {
+fn random_message(unit: &Unit, operation: Algorithm, oracle: &Unit) -> Result<(), String> {
     let key = random(operation.key_bytes());
     let iv = match operation.kind() {
         Kind::Stream { iv_bytes: 16, .. } => (u128::from(u64::MAX) - 500).to_be_bytes().to_vec(),
@@ -230,7 +231,7 @@ const MESSAGE_BYTES: usize = (16 << 10) + 7;
 /// A published result. Of a block cipher it is that of one block: the counter block is what was
 /// encrypted, the data are zero.
 struct Vector {
-    operation: Operation,
+    operation: Algorithm,
     source: &'static str,
     key: &'static str,
     iv: &'static str,
@@ -240,7 +241,7 @@ struct Vector {
 }
 
 const fn block(
-    operation: Operation,
+    operation: Algorithm,
     source: &'static str,
     key: &'static str,
     block: &'static str,
@@ -260,7 +261,7 @@ const fn block(
     }
 }
 
-const fn ctr(operation: Operation, key: &'static str, ciphertext: &'static str) -> Vector {
+const fn ctr(operation: Algorithm, key: &'static str, ciphertext: &'static str) -> Vector {
     Vector {
         operation,
         source: "SP 800-38A, F.5",
@@ -273,7 +274,7 @@ const fn ctr(operation: Operation, key: &'static str, ciphertext: &'static str) 
     }
 }
 
-const fn cbc(operation: Operation, key: &'static str, ciphertext: &'static str) -> Vector {
+const fn cbc(operation: Algorithm, key: &'static str, ciphertext: &'static str) -> Vector {
     Vector {
         operation,
         source: "SP 800-38A, F.2",
@@ -286,7 +287,7 @@ const fn cbc(operation: Operation, key: &'static str, ciphertext: &'static str) 
 }
 
 /// Test cases 4, 10 and 16 of the GCM specification.
-const fn gcm(operation: Operation, key: &'static str, tag: &'static str) -> Vector {
+const fn gcm(operation: Algorithm, key: &'static str, tag: &'static str) -> Vector {
     Vector {
         operation,
         source: "the GCM specification",
@@ -305,25 +306,25 @@ const ARIA_BLOCK: &str = "00112233445566778899aabbccddeeff";
 
 const VECTORS: &[Vector] = &[
     ctr(
-        Operation::Aes128Ctr,
+        Algorithm::Aes128Ctr,
         "2b7e151628aed2a6abf7158809cf4f3c",
         "874d6191b620e3261bef6864990db6ce9806f66b7970fdff8617187bb9fffdff\
          5ae4df3edbd5d35e5b4f09020db03eab1e031dda2fbe03d1792170a0f3009cee",
     ),
     ctr(
-        Operation::Aes192Ctr,
+        Algorithm::Aes192Ctr,
         "8e73b0f7da0e6452c810f32b809079e562f8ead2522c6b7b",
         "1abc932417521ca24f2b0459fe7e6e0b090339ec0aa6faefd5ccc2c6f4ce8e94\
          1e36b26bd1ebc670d1bd1d665620abf74f78a7f6d29809585a97daec58c6b050",
     ),
     ctr(
-        Operation::Aes256Ctr,
+        Algorithm::Aes256Ctr,
         "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4",
         "601ec313775789a5b7a7f504bbf3d228f443e3ca4d62b59aca84e990cacaf5c5\
          2b0930daa23de94ce87017ba2d84988ddfc9c58db67aada613c2dd08457941a6",
     ),
     Vector {
-        operation: Operation::ChaCha20,
+        operation: Algorithm::ChaCha20,
         source: "RFC 8439, A.1",
         key: "0000000000000000000000000000000000000000000000000000000000000000",
         iv: "000000000000000000000000",
@@ -332,22 +333,22 @@ const VECTORS: &[Vector] = &[
         ends_in: "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7",
     },
     gcm(
-        Operation::Aes128Gcm,
+        Algorithm::Aes128Gcm,
         "feffe9928665731c6d6a8f9467308308",
         "5bc94fbc3221a5db94fae95ae7121a47",
     ),
     gcm(
-        Operation::Aes192Gcm,
+        Algorithm::Aes192Gcm,
         "feffe9928665731c6d6a8f9467308308feffe9928665731c",
         "2519498e80f1478f37ba55bd6d27618c",
     ),
     gcm(
-        Operation::Aes256Gcm,
+        Algorithm::Aes256Gcm,
         "feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308",
         "76fc6ece0f4e1768cddf8853bb2d551b",
     ),
     Vector {
-        operation: Operation::ChaCha20Poly1305,
+        operation: Algorithm::ChaCha20Poly1305,
         source: "RFC 8439, 2.8.2",
         key: "808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f",
         iv: "070000004041424344454647",
@@ -359,113 +360,113 @@ const VECTORS: &[Vector] = &[
         ends_in: "1ae10b594f09e26a7e902ecbd0600691",
     },
     cbc(
-        Operation::Aes128Cbc,
+        Algorithm::Aes128Cbc,
         "2b7e151628aed2a6abf7158809cf4f3c",
         "7649abac8119b246cee98e9b12e9197d",
     ),
     cbc(
-        Operation::Aes192Cbc,
+        Algorithm::Aes192Cbc,
         "8e73b0f7da0e6452c810f32b809079e562f8ead2522c6b7b",
         "4f021db243bc633d7178183a9fa071e8",
     ),
     cbc(
-        Operation::Aes256Cbc,
+        Algorithm::Aes256Cbc,
         "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4",
         "f58c4c04d6e5f1ba779eabfb5f7bfbd6",
     ),
     block(
-        Operation::Camellia128Ctr,
+        Algorithm::Camellia128Ctr,
         "RFC 3713, A",
         NUMBERS,
         NUMBERS,
         "67673138549669730857065648eabe43",
     ),
     block(
-        Operation::Camellia192Ctr,
+        Algorithm::Camellia192Ctr,
         "RFC 3713, A",
         "0123456789abcdeffedcba98765432100011223344556677",
         NUMBERS,
         "b4993401b3e996f84ee5cee7d79b09b9",
     ),
     block(
-        Operation::Camellia256Ctr,
+        Algorithm::Camellia256Ctr,
         "RFC 3713, A",
         "0123456789abcdeffedcba987654321000112233445566778899aabbccddeeff",
         NUMBERS,
         "9acc237dff16d76c20ef7c919e3a7509",
     ),
     block(
-        Operation::Twofish128Ctr,
+        Algorithm::Twofish128Ctr,
         "the Twofish submission",
         ZERO_BLOCK,
         ZERO_BLOCK,
         "9f589f5cf6122c32b6bfec2f2ae8c35a",
     ),
     block(
-        Operation::Twofish256Ctr,
+        Algorithm::Twofish256Ctr,
         "the Twofish submission",
         "0123456789abcdeffedcba987654321000112233445566778899aabbccddeeff",
         ZERO_BLOCK,
         "37527be0052334b89f0cfccae87cfa20",
     ),
     block(
-        Operation::Serpent128Ctr,
+        Algorithm::Serpent128Ctr,
         "the Serpent submission",
         "80000000000000000000000000000000",
         ZERO_BLOCK,
         "264e5481eff42a4606abda06c0bfda3d",
     ),
     block(
-        Operation::Serpent256Ctr,
+        Algorithm::Serpent256Ctr,
         "the Serpent submission",
         "8000000000000000000000000000000000000000000000000000000000000000",
         ZERO_BLOCK,
         "a223aa1288463c0e2be38ebd825616c0",
     ),
     block(
-        Operation::Aria128Ctr,
+        Algorithm::Aria128Ctr,
         "RFC 5794, A",
         "000102030405060708090a0b0c0d0e0f",
         ARIA_BLOCK,
         "d718fbd6ab644c739da95f3be6451778",
     ),
     block(
-        Operation::Aria192Ctr,
+        Algorithm::Aria192Ctr,
         "RFC 5794, A",
         "000102030405060708090a0b0c0d0e0f1011121314151617",
         ARIA_BLOCK,
         "26449c1805dbe7aa25a468ce263a9e79",
     ),
     block(
-        Operation::Aria256Ctr,
+        Algorithm::Aria256Ctr,
         "RFC 5794, A",
         "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
         ARIA_BLOCK,
         "f92bd7c79fb72e2f2b8f80c1972d24fc",
     ),
     block(
-        Operation::Sm4Ctr,
+        Algorithm::Sm4Ctr,
         "GB/T 32907, A.1",
         NUMBERS,
         NUMBERS,
         "681edf34d206965e86b3e94f536e4246",
     ),
     block(
-        Operation::Cast5Ctr,
+        Algorithm::Cast5Ctr,
         "RFC 2144, B.1",
         "0123456712345678234567893456789a",
         "0123456789abcdef",
         "238b4fe5847e44b2",
     ),
     block(
-        Operation::BlowfishCtr,
+        Algorithm::BlowfishCtr,
         "the author's vectors",
         "f0e1d2c3b4a5968778695a4b3c2d1e0f",
         "fedcba9876543210",
         "93142887ee3be15c",
     ),
     block(
-        Operation::TripleDesCtr,
+        Algorithm::TripleDesCtr,
         "SP 800-67, B.1",
         "0123456789abcdef23456789abcdef01456789abcdef0123",
         "5468652071756663",
@@ -497,13 +498,13 @@ mod tests {
         fn measured(&mut self, _: &mut [u8]) {}
     }
 
-    fn unit(operation: Operation) -> Unit {
+    fn unit(operation: Algorithm) -> Unit {
         let accelerator = Accelerator::builder().build().unwrap();
         let device = Arc::clone(&accelerator.devices()[0]);
         Unit::of_device(device, operation)
     }
 
-    fn broken(operation: Operation, when: fn(usize) -> bool) -> Unit {
+    fn broken(operation: Algorithm, when: fn(usize) -> bool) -> Unit {
         let right = unit(operation);
         Unit(Box::new(move |key| {
             Ok(Box::new(Broken(right.key(key)?, when)))
@@ -513,7 +514,7 @@ mod tests {
     #[test]
     fn every_operation_has_a_vector_and_passes() {
         let accelerator = Accelerator::builder().build().unwrap();
-        for &operation in Operation::ALL {
+        for &operation in Algorithm::ALL {
             if accelerator.plan(operation).is_ok() {
                 let right = unit(operation);
                 assert_eq!(self_test(&right, operation, None), PASSED, "{operation}");
@@ -525,7 +526,7 @@ mod tests {
 
     #[test]
     fn a_unit_with_one_wrong_bit_fails_its_self_test() {
-        for operation in [Operation::Aes128Ctr, Operation::Aes256Gcm] {
+        for operation in [Algorithm::Aes128Ctr, Algorithm::Aes256Gcm] {
             let oracle = unit(operation);
             let said = |when| self_test(&broken(operation, when), operation, Some(&oracle));
             assert_eq!(said(|_| false), PASSED);
@@ -538,8 +539,8 @@ mod tests {
 
     #[test]
     fn what_has_no_vector_does_not_pass_unseen() {
-        let right = unit(Operation::Aes128Ctr);
-        let said = self_test(&right, Operation::OtherCtr, None);
+        let right = unit(Algorithm::Aes128Ctr);
+        let said = self_test(&right, Algorithm::OtherCtr, None);
         assert!(said.contains("no vector"), "{said}");
     }
 }

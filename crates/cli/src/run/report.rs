@@ -135,7 +135,7 @@ impl Report {
 impl ReportLine {
     fn of(line: &CountedLine) -> Self {
         Self {
-            operation: line.operation.name(),
+            operation: line.algorithm.name(),
             direction: line.direction.name(),
             size_class_bytes: line.size_class(),
             requests: line.requests,
@@ -147,7 +147,7 @@ impl ReportLine {
 
 fn measured(provided: &Provided, line: &CountedLine) -> Option<Measured> {
     let request = Request {
-        operation: line.operation,
+        operation: line.algorithm,
         direction: line.direction,
         bytes: line.bytes.div_ceil(line.requests) as usize,
     };

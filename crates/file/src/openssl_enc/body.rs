@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use cipher::{StreamCipher as _, StreamCipherSeek as _};
 use oarlock::cipher::{AcceleratedCbc, AcceleratedCtr};
-use oarlock::device::{Kind, Operation};
 use oarlock::{Accelerator, Direction, Strategy};
+use oarlock::{Algorithm, Kind};
 use oarlock_kernels::chacha20::{Backend, ChaCha20};
 use zeroize::Zeroizing;
 
@@ -37,7 +37,7 @@ impl Body {
     /// `aes-{128,192,256}-{ctr,cbc}`, `chacha20`.
     pub fn new(
         accelerator: &Accelerator,
-        cipher: Operation,
+        cipher: Algorithm,
         key: &[u8],
         iv: &[u8; IV_BYTES],
         direction: Direction,
@@ -51,8 +51,8 @@ impl Body {
             ))));
         }
         let cipher = match cipher {
-            Operation::ChaCha20 => Cipher::ChaCha20(ChaChaStream::new(accelerator, key, iv)),
-            Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => Cipher::Ctr(
+            Algorithm::ChaCha20 => Cipher::ChaCha20(ChaChaStream::new(accelerator, key, iv)),
+            Algorithm::Aes128Ctr | Algorithm::Aes192Ctr | Algorithm::Aes256Ctr => Cipher::Ctr(
                 Sessions::new(accelerator, key, iv, |accelerator, key, iv| {
                     let mut ctr = accelerator.ctr(key, iv)?;
                     ctr.set_strategy(Strategy::Inline);

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use hmac::EagerHash;
 use md5::Md5;
-use oarlock::device::Operation;
+use oarlock::Algorithm;
 use pbkdf2::pbkdf2_hmac;
 use sha1::Sha1;
 use sha2::{Sha224, Sha256, Sha384, Sha512};
@@ -59,18 +59,18 @@ pub struct KeyAndIv {
 /// openssl has as a default.
 ///
 /// ```
-/// use oarlock::device::Operation;
+/// use oarlock::Algorithm;
 /// use oarlock_file::openssl_enc::{Derivation, Digest, derive};
 ///
 /// // openssl enc -aes-128-cbc -md md5 -S 0011223344556677 -pass pass:secret -P
 /// let salt = [0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77];
-/// let cipher = Operation::Aes128Cbc;
+/// let cipher = Algorithm::Aes128Cbc;
 /// let made = derive(cipher, b"secret", &salt, Derivation::BytesToKey, Digest::Md5);
 /// assert_eq!(made.key[..4], [0x6c, 0x63, 0x4f, 0x48]);
 /// assert_eq!(made.iv[..4], [0x9b, 0xae, 0xf0, 0x3e]);
 /// ```
 pub fn derive(
-    cipher: Operation,
+    cipher: Algorithm,
     passphrase: &[u8],
     salt: &[u8; SALT_BYTES],
     derivation: Derivation,

@@ -14,17 +14,17 @@ use crate::Error;
 use crate::device::keyed::aead::KeyInParts;
 use crate::plan::engine::Engine;
 use crate::plan::first_look::FirstLook;
-use crate::work::algorithm::{Direction, Kind, Operation};
+use crate::work::algorithm::{Algorithm, Direction, Kind};
 use crate::work::key_bytes::{self, KeyBytes};
 
 /// An authenticated cipher whose key and nonce are set apart and whose messages come in pieces, from
 /// [`Accelerator::aead_context`](crate::Accelerator::aead_context).
 ///
 /// ```
-/// use oarlock::{Accelerator, device::Operation};
+/// use oarlock::{Accelerator, Algorithm};
 ///
 /// let accelerator = Accelerator::builder().build()?;
-/// let mut aead = accelerator.aead_context(Operation::Aes256Gcm, &[7; 32])?;
+/// let mut aead = accelerator.aead_context(Algorithm::Aes256Gcm, &[7; 32])?;
 /// aead.begin(&[1; 12])?;
 /// aead.aad(b"header")?;
 /// let mut data = *b"attack at dawn";
@@ -38,7 +38,7 @@ use crate::work::key_bytes::{self, KeyBytes};
 /// Key, schedule, tables and what is known of a message are wiped on drop.
 pub struct AeadContext {
     engine: Arc<Engine>,
-    operation: Operation,
+    algorithm: Algorithm,
     key: KeyBytes,
     kernel: Kernel,
     message: Message,
@@ -81,11 +81,11 @@ impl Message {
 impl AeadContext {
     pub(crate) fn new(
         engine: &Arc<Engine>,
-        operation: Operation,
+        algorithm: Algorithm,
         key: &[u8],
     ) -> Result<Self, Error> {
-        check(operation)?;
-        let mut context = Self::unkeyed(engine, operation);
+        check(algorithm)?;
+        let mut context = Self::unkeyed(engine, algorithm);
         context.set_key(key)?;
         Ok(context)
     }
@@ -93,20 +93,20 @@ impl AeadContext {
     pub(crate) fn put(
         place: &mut Option<Self>,
         engine: &Arc<Engine>,
-        operation: Operation,
+        algorithm: Algorithm,
         key: &[u8],
     ) -> Result<(), Error> {
         *place = None;
-        check(operation)?;
-        let unkeyed = || Self::unkeyed(engine, operation);
+        check(algorithm)?;
+        let unkeyed = || Self::unkeyed(engine, algorithm);
         key_bytes::put(place, unkeyed, |context| context.set_key(key))
     }
 
     #[inline(always)]
-    fn unkeyed(engine: &Arc<Engine>, operation: Operation) -> Self {
+    fn unkeyed(engine: &Arc<Engine>, algorithm: Algorithm) -> Self {
         let cpu = engine.cpu;
-        let kernel = match operation {
-            Operation::ChaCha20Poly1305 => {
+        let kernel = match algorithm {
+            Algorithm::ChaCha20Poly1305 => {
                 let backend = chacha20::Backend::preferred(cpu);
                 Kernel::ChaCha20Poly1305(ChaCha20Poly1305::unkeyed(backend))
             }
@@ -118,7 +118,7 @@ impl AeadContext {
         };
         Self {
             engine: Arc::clone(engine),
-            operation,
+            algorithm,
             key: KeyBytes::default(),
             kernel,
             message,
@@ -128,13 +128,13 @@ impl AeadContext {
         }
     }
 
-    /// Takes `key`, of [`Operation::key_bytes`], in place of the one before. A message under way is
+    /// Takes `key`, of [`Algorithm::key_bytes`], in place of the one before. A message under way is
     /// given up.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] for another length; nothing has changed then.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.key.set(self.operation, key)?;
+        self.key.set(self.algorithm, key)?;
         self.message.end();
         self.ahead = None;
         self.session = None;
@@ -366,7 +366,7 @@ impl AeadContext {
                         KeyInParts::ChaCha20Poly1305(aead),
                         Message::ChaCha20Poly1305(Some(message)),
                     ) => cut.next(aead, message, direction, data.reborrow()),
-                    // The session is of this context's operation.
+                    // The session is of this context's algorithm.
                     _ => unreachable!("a session of another algorithm"),
                 }
                 Ok(())
@@ -384,7 +384,7 @@ impl AeadContext {
                 return None;
             }
             let open =
-                |key: &[u8]| AcceleratedAead::open_session(&self.engine, self.operation, key);
+                |key: &[u8]| AcceleratedAead::open_session(&self.engine, self.algorithm, key);
             let session = self.key.with(open);
             self.session = session.ok().map(Box::new);
         }
@@ -393,11 +393,11 @@ impl AeadContext {
 }
 
 #[inline(always)]
-fn check(operation: Operation) -> Result<(), Error> {
-    if operation.kind() == Kind::Aead {
+fn check(algorithm: Algorithm) -> Result<(), Error> {
+    if algorithm.kind() == Kind::Aead {
         Ok(())
     } else {
-        Err(Error::InvalidInput(format!("{operation} is no AEAD")))
+        Err(Error::InvalidInput(format!("{algorithm} is no AEAD")))
     }
 }
 
@@ -440,7 +440,7 @@ fn no_message() -> Error {
 
 impl Clone for AeadContext {
     fn clone(&self) -> Self {
-        let mut copy = Self::unkeyed(&self.engine, self.operation);
+        let mut copy = Self::unkeyed(&self.engine, self.algorithm);
         // A key that was taken once is taken again.
         let _ = self.key.with(|key| copy.set_key(key));
         copy.message = self.message.clone();
@@ -464,7 +464,7 @@ impl Drop for AeadContext {
 impl fmt::Debug for AeadContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AeadContext")
-            .field("operation", &self.operation)
+            .field("algorithm", &self.algorithm)
             .finish_non_exhaustive()
     }
 }

@@ -23,7 +23,7 @@ pub use self::sequenced::{NonceSequence, SequencedAead};
 pub use self::streamed::{Opener, Sealer};
 use self::striped::Cut;
 use crate::Error;
-use crate::costs::stats::OperationStats;
+use crate::costs::stats::AlgorithmStats;
 use crate::device::SessionParams;
 use crate::device::keyed::aead::{AeadKey, Failure, KeyInParts};
 use crate::device::session::Session;
@@ -32,7 +32,7 @@ use crate::plan::engine::Engine;
 use crate::plan::long::{Look, look};
 use crate::plan::pace::Way;
 use crate::plan::shared_route::{SharedRoute, Undone};
-use crate::work::algorithm::{Kind, Operation};
+use crate::work::algorithm::{Algorithm, Kind};
 
 /// AES-GCM (SP 800-38D) or ChaCha20-Poly1305 (RFC 8439), from [`Accelerator::aead`]; tags have 16
 /// bytes and are detached.
@@ -69,20 +69,20 @@ pub struct ChaCha20Poly1305(());
 impl AcceleratedAead<AnyAead> {
     pub(crate) fn open_session(
         engine: &Arc<Engine>,
-        operation: Operation,
+        algorithm: Algorithm,
         key: &[u8],
     ) -> Result<Self, Error> {
-        if operation.kind() != Kind::Aead {
-            return Err(Error::InvalidInput(format!("{operation} is no AEAD")));
+        if algorithm.kind() != Kind::Aead {
+            return Err(Error::InvalidInput(format!("{algorithm} is no AEAD")));
         }
-        if key.len() != operation.key_bytes() {
+        if key.len() != algorithm.key_bytes() {
             return Err(Error::InvalidKey(format!(
-                "a key of {operation} has {} bytes, this one has {}",
-                operation.key_bytes(),
+                "a key of {algorithm} has {} bytes, this one has {}",
+                algorithm.key_bytes(),
                 key.len()
             )));
         }
-        let route = SharedRoute::open(engine, operation, key, STRIPE_BYTES_MIN)?;
+        let route = SharedRoute::open(engine, algorithm, key, STRIPE_BYTES_MIN)?;
         Ok(Self::of(route))
     }
 }
@@ -98,9 +98,9 @@ impl<A> AcceleratedAead<A> {
     /// Encrypts `data` and returns the tag.
     ///
     /// ```
-    /// use oarlock::{Accelerator, device::Operation};
+    /// use oarlock::{Accelerator, Algorithm};
     ///
-    /// let aead = Accelerator::builder().build()?.aead(Operation::Aes256Gcm, &[7; 32])?;
+    /// let aead = Accelerator::builder().build()?.aead(Algorithm::Aes256Gcm, &[7; 32])?;
     /// let mut data = *b"attack at dawn";
     /// let tag = aead.seal(&[1; 12], b"header", (&mut data[..]).into())?;
     /// aead.open(&[1; 12], b"header", (&mut data[..]).into(), &tag)?;
@@ -303,7 +303,7 @@ impl<A> AcceleratedAead<A> {
             }
             (Look::At(request, way), stripe_bytes) => (request, way, stripe_bytes),
         };
-        let mut counts = OperationStats::default();
+        let mut counts = AlgorithmStats::default();
         let result = match way {
             Way::Stripe { helpers } if bytes > stripe_bytes => {
                 let cut = Cut {
@@ -370,7 +370,7 @@ macro_rules! typed {
         impl KeyInit for AcceleratedAead<$algorithm> {
             fn new(key: &Key<Self>) -> Self {
                 let params = SessionParams {
-                    operation: Operation::$algorithm,
+                    algorithm: Algorithm::$algorithm,
                 };
                 let session = Session::on_kernels(params, key);
                 Self::of(SharedRoute::new(session, None, None, STRIPE_BYTES_MIN))
@@ -392,7 +392,7 @@ impl<A> Drop for AcceleratedAead<A> {
 impl<A> fmt::Debug for AcceleratedAead<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AcceleratedAead")
-            .field("operation", &self.route.session().params().operation)
+            .field("algorithm", &self.route.session().params().algorithm)
             .field("device", &self.device())
             .finish_non_exhaustive()
     }

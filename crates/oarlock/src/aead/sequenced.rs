@@ -20,7 +20,7 @@ use crate::plan::ahead::keystream_is_slower_than_its_way;
 use crate::plan::engine::Engine;
 use crate::plan::prefetch::Records;
 use crate::threads::prefetch::{Reader, RingSize, Source};
-use crate::work::algorithm::Operation;
+use crate::work::algorithm::Algorithm;
 
 /// How a nonce is made of a sequence number.
 #[derive(Clone, Copy)]
@@ -108,9 +108,9 @@ enum Kernel {
 }
 
 impl Kernel {
-    fn new(cpu: Cpu, operation: Operation, key: &[u8]) -> Result<Arc<Self>, Error> {
-        let mut kernel = Arc::new(match operation {
-            Operation::ChaCha20Poly1305 => {
+    fn new(cpu: Cpu, algorithm: Algorithm, key: &[u8]) -> Result<Arc<Self>, Error> {
+        let mut kernel = Arc::new(match algorithm {
+            Algorithm::ChaCha20Poly1305 => {
                 Self::ChaCha20Poly1305(ChaCha20Poly1305::unkeyed(chacha20::Backend::preferred(cpu)))
             }
             _ => Self::Gcm(*unkeyed_gcm(cpu)),
@@ -180,14 +180,14 @@ impl Source for RecordSource {
 impl SequencedAead {
     pub(crate) fn open_session(
         engine: &Arc<Engine>,
-        operation: Operation,
+        algorithm: Algorithm,
         key: &[u8],
         nonces: NonceSequence,
         record_bytes_max: usize,
     ) -> Result<Self, Error> {
-        let aead = AcceleratedAead::open_session(engine, operation, key)?;
+        let aead = AcceleratedAead::open_session(engine, algorithm, key)?;
         let options = engine.options();
-        let gains = keystream_is_slower_than_its_way(engine, operation);
+        let gains = keystream_is_slower_than_its_way(engine, algorithm);
         let worker = match options.strategy {
             Strategy::Prefetch => Some(options.prefetch_worker),
             Strategy::Auto if gains && engine.helpers_max() > 0 => Some(options.prefetch_worker),
@@ -198,7 +198,7 @@ impl SequencedAead {
             nonces: Arc::new(Zeroizing::new(nonces)),
             next: 0,
             record_bytes_max,
-            key: Kernel::new(engine.cpu, operation, key)?,
+            key: Kernel::new(engine.cpu, algorithm, key)?,
             worker,
             records: None,
             prefetched: 0,
@@ -394,7 +394,7 @@ mod tests {
                 .build()
                 .unwrap();
             let session = accelerator
-                .sequenced_aead(Operation::Aes128Gcm, &[7; 16], nonces, 100)
+                .sequenced_aead(Algorithm::Aes128Gcm, &[7; 16], nonces, 100)
                 .unwrap();
             is_wiped_on_drop(&*session.nonces);
             let held = Arc::downgrade(&session.nonces);

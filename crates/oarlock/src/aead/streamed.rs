@@ -8,15 +8,15 @@ use oarlock_kernels::gcm::{self, Gcm};
 use super::{AcceleratedAead, refused, wrong_tag_length};
 use crate::Error;
 use crate::device::keyed::aead::{AeadKey, InParts};
-use crate::work::algorithm::Operation;
+use crate::work::algorithm::Algorithm;
 
 impl<A> AcceleratedAead<A> {
     /// Begins to seal a message that comes in pieces. They are done on the calling thread.
     ///
     /// ```
-    /// use oarlock::{Accelerator, device::Operation};
+    /// use oarlock::{Accelerator, Algorithm};
     ///
-    /// let aead = Accelerator::builder().build()?.aead(Operation::ChaCha20Poly1305, &[7; 32])?;
+    /// let aead = Accelerator::builder().build()?.aead(Algorithm::ChaCha20Poly1305, &[7; 32])?;
     /// let (mut first, mut second) = (*b"attack ", *b"at dawn");
     /// let mut sealer = aead.sealer(&[1; 12], b"")?;
     /// sealer.update((&mut first[..]).into())?;
@@ -47,7 +47,7 @@ impl<A> AcceleratedAead<A> {
     }
 
     fn streamed(&self, nonce: &[u8], aad: &[u8]) -> Result<Streamed<'_>, Error> {
-        let operation = self.route.session().params().operation;
+        let algorithm = self.route.session().params().algorithm;
         let owned = match &self.route.session().keyed {
             AeadKey::Gcm(gcm) => return Streamed::begin(Key::Gcm(Ref::Shared(gcm)), nonce, aad),
             AeadKey::ChaCha20Poly1305(aead) => {
@@ -59,7 +59,7 @@ impl<A> AcceleratedAead<A> {
                     .route
                     .engine()
                     .map_or_else(oarlock_kernels::cpu::Cpu::detect, |engine| engine.cpu);
-                AeadKey::kernel(cpu, operation, self.route.session().key())
+                AeadKey::kernel(cpu, algorithm, self.route.session().key())
                     .map_err(|error| Error::InvalidKey(error.0))?
             }
         };
@@ -68,7 +68,7 @@ impl<A> AcceleratedAead<A> {
             AeadKey::ChaCha20Poly1305(aead) => {
                 Streamed::begin(Key::ChaCha(Ref::Owned(aead)), nonce, aad)
             }
-            AeadKey::Other(_) | AeadKey::Driver(_) => Err(not_in_parts(operation)),
+            AeadKey::Other(_) | AeadKey::Driver(_) => Err(not_in_parts(algorithm)),
         }
     }
 }
@@ -176,6 +176,6 @@ impl<'a> Streamed<'a> {
 }
 
 #[cold]
-fn not_in_parts(operation: Operation) -> Error {
-    Error::InvalidInput(format!("{operation} cannot be done in pieces"))
+fn not_in_parts(algorithm: Algorithm) -> Error {
+    Error::InvalidInput(format!("{algorithm} cannot be done in pieces"))
 }

@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, TAG_BYTES, tags_match};
 
-use crate::costs::stats::OperationStats;
+use crate::costs::stats::AlgorithmStats;
 use crate::device::keyed::aead::{InParts, is_in_place};
 use crate::plan::long::LongRequest;
 use crate::threads::pool::Stripes;
@@ -29,7 +29,7 @@ pub(crate) struct Cut<'a> {
     /// A multiple of 64.
     pub(super) stripe_bytes: usize,
     /// What was counted of it.
-    pub(super) counts: RefCell<OperationStats>,
+    pub(super) counts: RefCell<AlgorithmStats>,
 }
 
 /// What is done with a stripe: its message, where it begins, and its data.

@@ -1,10 +1,10 @@
 //! What the position in a stream counts: a parameter of [`AcceleratedCtr`](crate::cipher::AcceleratedCtr),
 //! so that AES, whose figures are fixed, is not made to look them up.
 
-use crate::work::algorithm::{Kind, Operation};
+use crate::work::algorithm::{Algorithm, Kind};
 
 /// A stream cipher's block size and counter. Only this crate implements it.
-pub trait Algorithm: Copy + private::Sealed {
+pub trait StreamKind: Copy + private::Sealed {
     /// log2 of the bytes that one counter block makes.
     #[doc(hidden)]
     fn block_shift(self) -> u32;
@@ -25,7 +25,7 @@ macro_rules! aes {
 
         impl private::Sealed for $name {}
 
-        impl Algorithm for $name {
+        impl StreamKind for $name {
             #[inline(always)]
             fn block_shift(self) -> u32 {
                 4
@@ -58,8 +58,8 @@ pub struct AnyStream {
 
 impl AnyStream {
     /// `None` for what is no stream cipher.
-    pub(crate) fn of(operation: Operation) -> Option<Self> {
-        match operation.kind() {
+    pub(crate) fn of(algorithm: Algorithm) -> Option<Self> {
+        match algorithm.kind() {
             Kind::Stream {
                 block_bytes,
                 counter_bits,
@@ -75,7 +75,7 @@ impl AnyStream {
 
 impl private::Sealed for AnyStream {}
 
-impl Algorithm for AnyStream {
+impl StreamKind for AnyStream {
     #[inline(always)]
     fn block_shift(self) -> u32 {
         self.block_shift

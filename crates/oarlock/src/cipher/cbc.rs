@@ -19,7 +19,7 @@ use crate::plan::long::{LongRequest, Look, look};
 use crate::plan::pace::Way;
 use crate::plan::route::{self, Route};
 use crate::threads::pool::Stripes;
-use crate::work::algorithm::{Direction, Operation};
+use crate::work::algorithm::{Algorithm, Direction};
 
 /// AES-CBC (SP 800-38A, 6.2), from [`Accelerator::cbc`]: a chain of blocks that goes on from call to
 /// call. Its bytes are those of RustCrypto's `cbc` and of `openssl enc -aes-128-cbc` (`-nopad`
@@ -55,10 +55,10 @@ struct Chain {
 
 impl AcceleratedCbc {
     pub(crate) fn open(engine: &Arc<Engine>, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
-        let operation = aes_cbc(key)?;
+        let algorithm = aes_cbc(key)?;
         let iv = block(iv)?;
         let mut chain = Chain {
-            route: Route::open(engine, operation, key)?,
+            route: Route::open(engine, algorithm, key)?,
             iv,
             has_ended: false,
             long_bytes: 0,
@@ -172,9 +172,9 @@ impl AcceleratedCbc {
     /// # Errors
     /// As [`Accelerator::cbc`]; nothing has changed then.
     pub fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), Error> {
-        let operation = aes_cbc(key)?;
+        let algorithm = aes_cbc(key)?;
         let iv = block(iv)?;
-        let session = route::open(&self.engine, operation, key)?;
+        let session = route::open(&self.engine, algorithm, key)?;
         self.chain.route.replace(Some(&self.engine), session);
         self.chain.iv = iv;
         self.chain.has_ended = false;
@@ -389,7 +389,7 @@ impl Drop for AcceleratedCbc {
 impl fmt::Debug for AcceleratedCbc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AcceleratedCbc")
-            .field("operation", &self.chain.route.session.params().operation)
+            .field("algorithm", &self.chain.route.session.params().algorithm)
             .field("device", &self.device())
             .finish_non_exhaustive()
     }
@@ -412,8 +412,8 @@ fn all_ones_if_below(a: u8, b: u8) -> u8 {
     ((u16::from(a).wrapping_sub(b.into())) >> 8) as u8
 }
 
-fn aes_cbc(key: &[u8]) -> Result<Operation, Error> {
-    Operation::aes_cbc(key.len()).ok_or_else(|| {
+fn aes_cbc(key: &[u8]) -> Result<Algorithm, Error> {
+    Algorithm::aes_cbc(key.len()).ok_or_else(|| {
         Error::InvalidKey(format!(
             "an AES key has 16, 24 or 32 bytes, this one has {}",
             key.len()

@@ -11,17 +11,17 @@ use super::cbc::{AcceleratedCbc, no_whole_blocks};
 use crate::Error;
 use crate::plan::engine::Engine;
 use crate::plan::first_look::FirstLook;
-use crate::work::algorithm::{Kind, Operation};
+use crate::work::algorithm::{Algorithm, Kind};
 use crate::work::key_bytes::{self, KeyBytes};
 
 /// AES-CBC whose key and IV are set apart, from [`Accelerator::cbc_context`](crate::Accelerator::cbc_context). It knows whole blocks
 /// and no padding; what is said of CBC at [`AcceleratedCbc`] holds here.
 ///
 /// ```
-/// use oarlock::{Accelerator, device::Operation};
+/// use oarlock::{Accelerator, Algorithm};
 ///
 /// let accelerator = Accelerator::builder().build()?;
-/// let mut cipher = accelerator.cbc_context(Operation::Aes128Cbc, &[7; 16])?;
+/// let mut cipher = accelerator.cbc_context(Algorithm::Aes128Cbc, &[7; 16])?;
 /// cipher.set_iv([1; 16]);
 /// let mut data = *b"attack at dawn!!";
 /// cipher.encrypt((&mut data[..]).into())?;
@@ -35,7 +35,7 @@ use crate::work::key_bytes::{self, KeyBytes};
 /// Key and schedules are wiped on drop.
 pub struct CbcContext {
     engine: Arc<Engine>,
-    operation: Operation,
+    algorithm: Algorithm,
     key: KeyBytes,
     kernel: Cbc,
     /// The kernel has only what encryption needs.
@@ -50,11 +50,11 @@ pub struct CbcContext {
 impl CbcContext {
     pub(crate) fn new(
         engine: &Arc<Engine>,
-        operation: Operation,
+        algorithm: Algorithm,
         key: &[u8],
     ) -> Result<Self, Error> {
-        check(operation)?;
-        let mut context = Self::unkeyed(engine, operation);
+        check(algorithm)?;
+        let mut context = Self::unkeyed(engine, algorithm);
         context.set_key(key)?;
         Ok(context)
     }
@@ -62,22 +62,22 @@ impl CbcContext {
     pub(crate) fn put(
         place: &mut Option<Self>,
         engine: &Arc<Engine>,
-        operation: Operation,
+        algorithm: Algorithm,
         key: &[u8],
     ) -> Result<(), Error> {
         *place = None;
-        check(operation)?;
-        let unkeyed = || Self::unkeyed(engine, operation);
+        check(algorithm)?;
+        let unkeyed = || Self::unkeyed(engine, algorithm);
         key_bytes::put(place, unkeyed, |context| context.set_key(key))
     }
 
     #[inline(always)]
-    fn unkeyed(engine: &Arc<Engine>, operation: Operation) -> Self {
+    fn unkeyed(engine: &Arc<Engine>, algorithm: Algorithm) -> Self {
         let backend = Backend::preferred(engine.cpu);
         let first_look = FirstLook::cbc(backend);
         Self {
             engine: Arc::clone(engine),
-            operation,
+            algorithm,
             key: KeyBytes::default(),
             kernel: Cbc::unkeyed(backend),
             is_to_encrypt: false,
@@ -88,12 +88,12 @@ impl CbcContext {
         }
     }
 
-    /// Takes `key`, of [`Operation::key_bytes`], in place of the one before. The IV stays.
+    /// Takes `key`, of [`Algorithm::key_bytes`], in place of the one before. The IV stays.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] for another length; nothing has changed then.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.key.set(self.operation, key)?;
+        self.key.set(self.algorithm, key)?;
         self.session = None;
         self.kernel_bytes_left = self.first_look.kernel_bytes;
         self.kernel
@@ -183,11 +183,11 @@ impl CbcContext {
 }
 
 #[inline(always)]
-fn check(operation: Operation) -> Result<(), Error> {
-    if operation.kind() == Kind::Cbc {
+fn check(algorithm: Algorithm) -> Result<(), Error> {
+    if algorithm.kind() == Kind::Cbc {
         Ok(())
     } else {
-        Err(Error::InvalidInput(format!("{operation} is not CBC")))
+        Err(Error::InvalidInput(format!("{algorithm} is not CBC")))
     }
 }
 
@@ -207,7 +207,7 @@ fn by_session(
 
 impl Clone for CbcContext {
     fn clone(&self) -> Self {
-        let mut copy = Self::unkeyed(&self.engine, self.operation);
+        let mut copy = Self::unkeyed(&self.engine, self.algorithm);
         // A key that was taken once is taken again.
         let _ = self.key.with(|key| copy.set_key(key));
         copy.iv = self.iv;
@@ -218,7 +218,7 @@ impl Clone for CbcContext {
 impl fmt::Debug for CbcContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CbcContext")
-            .field("operation", &self.operation)
+            .field("algorithm", &self.algorithm)
             .finish_non_exhaustive()
     }
 }

@@ -12,7 +12,7 @@ use cipher::{
 use inout::InOutBuf;
 use zeroize::ZeroizeOnDrop;
 
-use super::algorithm::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
+use super::algorithm::{Aes128, Aes192, Aes256, AnyAes, AnyStream, StreamKind};
 use super::stream::Stream;
 use crate::Error;
 use crate::costs::lookup::kernel_cost;
@@ -23,7 +23,7 @@ use crate::device::session::Session;
 use crate::options::Strategy;
 use crate::plan::engine::Engine;
 use crate::plan::route::{self, Route};
-use crate::work::algorithm::{Kind, Operation};
+use crate::work::algorithm::{Algorithm, Kind};
 use crate::work::counter::advanced;
 
 /// A stream cipher: AES in counter mode, from [`Accelerator::ctr`], or any other, from
@@ -35,7 +35,7 @@ use crate::work::counter::advanced;
 ///
 /// With a key size, as in `AcceleratedCtr<Aes128>`, it can also be made by [`KeyIvInit`] where
 /// generic code demands it; it then belongs to no accelerator and is always inline.
-pub struct AcceleratedCtr<A: Algorithm = AnyAes> {
+pub struct AcceleratedCtr<A: StreamKind = AnyAes> {
     pub(super) stream: Stream<A>,
     /// `None` of one that belongs to no accelerator.
     pub(super) engine: Option<Arc<Engine>>,
@@ -43,9 +43,9 @@ pub struct AcceleratedCtr<A: Algorithm = AnyAes> {
 
 impl AcceleratedCtr<AnyAes> {
     pub(crate) fn open(engine: &Arc<Engine>, key: &[u8], iv: &[u8]) -> Result<Self, Error> {
-        let operation = aes_ctr(key)?;
-        let iv = counter_block(operation, iv)?;
-        let route = Route::open(engine, operation, key)?;
+        let algorithm = aes_ctr(key)?;
+        let iv = counter_block(algorithm, iv)?;
+        let route = Route::open(engine, algorithm, key)?;
         Ok(Self::of(route, AnyAes(()), iv, Some(Arc::clone(engine))))
     }
 
@@ -54,11 +54,11 @@ impl AcceleratedCtr<AnyAes> {
     /// # Errors
     /// As [`Accelerator::ctr`](crate::Accelerator::ctr); nothing has changed then.
     pub fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), Error> {
-        let operation = aes_ctr(key)?;
-        let iv = counter_block(operation, iv)?;
+        let algorithm = aes_ctr(key)?;
+        let iv = counter_block(algorithm, iv)?;
         let session = match &self.engine {
-            Some(engine) => route::open(engine, operation, key)?,
-            None => Session::on_kernels(SessionParams { operation }, key),
+            Some(engine) => route::open(engine, algorithm, key)?,
+            None => Session::on_kernels(SessionParams { algorithm }, key),
         };
         self.stream.replace(&self.engine, session, iv);
         Ok(())
@@ -68,64 +68,64 @@ impl AcceleratedCtr<AnyAes> {
 impl AcceleratedCtr<AnyStream> {
     pub(crate) fn open_stream(
         engine: &Arc<Engine>,
-        operation: Operation,
+        algorithm: Algorithm,
         key: &[u8],
         iv: &[u8],
     ) -> Result<Self, Error> {
         // A stream cannot fail, so there must be a kernel for when every device has.
-        let Some(algorithm) = AnyStream::of(operation).filter(|_| operation.is_built_in()) else {
+        let Some(kind) = AnyStream::of(algorithm).filter(|_| algorithm.is_built_in()) else {
             return Err(Error::InvalidInput(format!(
-                "{operation} is not a stream cipher that is built in"
+                "{algorithm} is not a stream cipher that is built in"
             )));
         };
-        if key.len() != operation.key_bytes() {
+        if key.len() != algorithm.key_bytes() {
             return Err(Error::InvalidKey(format!(
-                "a key of {operation} has {} bytes, this one has {}",
-                operation.key_bytes(),
+                "a key of {algorithm} has {} bytes, this one has {}",
+                algorithm.key_bytes(),
                 key.len()
             )));
         }
-        let iv = counter_block(operation, iv)?;
-        let route = Route::open(engine, operation, key)?;
-        Ok(Self::of(route, algorithm, iv, Some(Arc::clone(engine))))
+        let iv = counter_block(algorithm, iv)?;
+        let route = Route::open(engine, algorithm, key)?;
+        Ok(Self::of(route, kind, iv, Some(Arc::clone(engine))))
     }
 
     pub(crate) fn open_block<C>(engine: &Arc<Engine>, key: &[u8], iv: &[u8]) -> Result<Self, Error>
     where
         C: BlockCipherEncrypt + KeyInit + Send + Sync + 'static,
     {
-        let operation = match C::block_size() {
-            16 => Operation::OtherCtr,
-            8 => Operation::OtherCtr64,
+        let algorithm = match C::block_size() {
+            16 => Algorithm::OtherCtr,
+            8 => Algorithm::OtherCtr64,
             other => {
                 return Err(Error::InvalidInput(format!(
                     "counter mode is built for blocks of 16 and 8 bytes, not of {other}"
                 )));
             }
         };
-        let iv = counter_block(operation, iv)?;
+        let iv = counter_block(algorithm, iv)?;
         let cipher = BlockCtr::<C>::new(key).ok_or_else(|| {
             Error::InvalidKey(format!("the cipher takes no key of {} bytes", key.len()))
         })?;
         let reserved = engine.reserve()?;
         let session = Session::settled(
             StreamKey::Other(Arc::new(cipher)),
-            SessionParams { operation },
+            SessionParams { algorithm },
             &[],
-            kernel_cost(&engine.costs, engine.cpu, operation),
+            kernel_cost(&engine.costs, engine.cpu, algorithm),
         );
-        // `operation` is one of two streams.
-        let Some(algorithm) = AnyStream::of(operation) else {
-            return Err(Error::InvalidInput(format!("{operation} is no stream")));
+        // `algorithm` is one of two streams.
+        let Some(kind) = AnyStream::of(algorithm) else {
+            return Err(Error::InvalidInput(format!("{algorithm} is no stream")));
         };
         let route = Route::new(session, reserved);
-        Ok(Self::of(route, algorithm, iv, Some(Arc::clone(engine))))
+        Ok(Self::of(route, kind, iv, Some(Arc::clone(engine))))
     }
 }
 
-impl<A: Algorithm> AcceleratedCtr<A> {
-    fn of(route: Route<StreamKey>, algorithm: A, iv: u128, engine: Option<Arc<Engine>>) -> Self {
-        let mut stream = Stream::new(route, algorithm, iv);
+impl<A: StreamKind> AcceleratedCtr<A> {
+    fn of(route: Route<StreamKey>, kind: A, iv: u128, engine: Option<Arc<Engine>>) -> Self {
+        let mut stream = Stream::new(route, kind, iv);
         stream.follow_options(&engine);
         Self { stream, engine }
     }
@@ -172,8 +172,8 @@ impl<A: Algorithm> AcceleratedCtr<A> {
     /// # Errors
     /// [`Error::InvalidInput`] for another length; nothing has changed then.
     pub fn set_iv(&mut self, iv: &[u8]) -> Result<(), Error> {
-        let operation = self.stream.route.session.params().operation;
-        self.begin_at(counter_block(operation, iv)?, 0);
+        let algorithm = self.stream.route.session.params().algorithm;
+        self.begin_at(counter_block(algorithm, iv)?, 0);
         Ok(())
     }
 
@@ -216,7 +216,7 @@ impl<A: Algorithm> AcceleratedCtr<A> {
     }
 }
 
-impl<A: Algorithm> StreamCipher for AcceleratedCtr<A> {
+impl<A: StreamKind> StreamCipher for AcceleratedCtr<A> {
     #[inline(always)]
     fn check_remaining(&self, data_len: usize) -> Result<(), StreamCipherError> {
         self.stream.check_remaining(data_len)
@@ -233,7 +233,7 @@ impl<A: Algorithm> StreamCipher for AcceleratedCtr<A> {
     }
 }
 
-impl<A: Algorithm> StreamCipherSeek for AcceleratedCtr<A> {
+impl<A: StreamKind> StreamCipherSeek for AcceleratedCtr<A> {
     fn try_current_pos<T: SeekNum>(&self) -> Result<T, OverflowError> {
         let (block, block_bytes) = (self.stream.block(), self.stream.block_bytes() as u8);
         // `SeekNum` counts bytes back from the end of a block that is begun.
@@ -251,14 +251,14 @@ impl<A: Algorithm> StreamCipherSeek for AcceleratedCtr<A> {
         if block > self.stream.last_block() || byte != 0 && block == self.stream.last_block() {
             return Err(StreamCipherError);
         }
-        let counter = advanced(self.stream.iv, block, self.stream.algorithm.counter_bits());
+        let counter = advanced(self.stream.iv, block, self.stream.kind.counter_bits());
         self.stream.place(&self.engine, counter, byte.into());
         Ok(())
     }
 }
 
 macro_rules! sized_key {
-    ($size:ident, $bytes:ty, $operation:ident) => {
+    ($size:ident, $bytes:ty, $algorithm:ident) => {
         impl KeySizeUser for AcceleratedCtr<$size> {
             type KeySize = $bytes;
         }
@@ -270,7 +270,7 @@ macro_rules! sized_key {
         impl KeyIvInit for AcceleratedCtr<$size> {
             fn new(key: &Key<Self>, iv: &Iv<Self>) -> Self {
                 let params = SessionParams {
-                    operation: Operation::$operation,
+                    algorithm: Algorithm::$algorithm,
                 };
                 let session = Session::on_kernels(params, key);
                 let iv = u128::from_be_bytes((*iv).into());
@@ -284,25 +284,25 @@ sized_key!(Aes128, U16, Aes128Ctr);
 sized_key!(Aes192, U24, Aes192Ctr);
 sized_key!(Aes256, U32, Aes256Ctr);
 
-impl<A: Algorithm> ZeroizeOnDrop for AcceleratedCtr<A> {}
+impl<A: StreamKind> ZeroizeOnDrop for AcceleratedCtr<A> {}
 
-impl<A: Algorithm> Drop for AcceleratedCtr<A> {
+impl<A: StreamKind> Drop for AcceleratedCtr<A> {
     fn drop(&mut self) {
         self.hand_in_stats();
     }
 }
 
-impl<A: Algorithm> fmt::Debug for AcceleratedCtr<A> {
+impl<A: StreamKind> fmt::Debug for AcceleratedCtr<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AcceleratedCtr")
-            .field("operation", &self.stream.route.session.params().operation)
+            .field("algorithm", &self.stream.route.session.params().algorithm)
             .field("device", &self.device())
             .finish_non_exhaustive()
     }
 }
 
-fn aes_ctr(key: &[u8]) -> Result<Operation, Error> {
-    Operation::aes_ctr(key.len()).ok_or_else(|| {
+fn aes_ctr(key: &[u8]) -> Result<Algorithm, Error> {
+    Algorithm::aes_ctr(key.len()).ok_or_else(|| {
         Error::InvalidKey(format!(
             "an AES key has 16, 24 or 32 bytes, this one has {}",
             key.len()
@@ -312,18 +312,18 @@ fn aes_ctr(key: &[u8]) -> Result<Operation, Error> {
 
 /// The counter block that a stream begins at: the IV, big-endian, above as many zeros as its
 /// counter has bits that are not in it.
-fn counter_block(operation: Operation, iv: &[u8]) -> Result<u128, Error> {
+fn counter_block(algorithm: Algorithm, iv: &[u8]) -> Result<u128, Error> {
     let Kind::Stream {
         iv_bytes,
         counter_bits,
         ..
-    } = operation.kind()
+    } = algorithm.kind()
     else {
-        return Err(Error::InvalidInput(format!("{operation} is no stream")));
+        return Err(Error::InvalidInput(format!("{algorithm} is no stream")));
     };
     if iv.len() != iv_bytes {
         return Err(Error::InvalidInput(format!(
-            "an IV of {operation} has {iv_bytes} bytes, this one has {}",
+            "an IV of {algorithm} has {iv_bytes} bytes, this one has {}",
             iv.len()
         )));
     }

@@ -10,7 +10,7 @@ pub(crate) mod stream_context;
 pub use oarlock_kernels::aes::Backend as AesBackend;
 pub use oarlock_kernels::chacha20::Backend as ChaCha20Backend;
 
-pub use algorithm::{Aes128, Aes192, Aes256, Algorithm, AnyAes, AnyStream};
+pub use algorithm::{Aes128, Aes192, Aes256, AnyAes, AnyStream, StreamKind};
 pub use cbc::AcceleratedCbc;
 pub use cbc_context::CbcContext;
 pub use ctr::AcceleratedCtr;

@@ -7,7 +7,7 @@ use cipher::StreamCipherError;
 use inout::InOutBuf;
 use oarlock_kernels::xor::Xor;
 
-use super::algorithm::Algorithm;
+use super::algorithm::StreamKind;
 use crate::device::keyed::stream::{StreamKey, keystream};
 use crate::device::session::Session;
 use crate::options::{PrefetchWorker, Strategy};
@@ -21,11 +21,11 @@ use crate::threads::prefetch::Reader;
 use crate::work::counter::{Geometry, advanced, distance};
 
 /// All of a stream cipher but the engine, which a long request refers to while it changes the rest.
-pub(super) struct Stream<A: Algorithm> {
+pub(super) struct Stream<A: StreamKind> {
     /// Its counts are without the bytes since `counted_to`: the position tells them, so a request
     /// need not.
     pub(super) route: Route<StreamKey>,
-    pub(super) algorithm: A,
+    pub(super) kind: A,
     pub(super) iv: u128,
     /// Counter block of the next byte.
     pub(super) counter: u128,
@@ -44,11 +44,11 @@ pub(super) struct Stream<A: Algorithm> {
 /// `None` of a session that belongs to no accelerator.
 pub(super) type Home = Option<Arc<Engine>>;
 
-impl<A: Algorithm> Stream<A> {
-    pub(super) fn new(route: Route<StreamKey>, algorithm: A, iv: u128) -> Self {
+impl<A: StreamKind> Stream<A> {
+    pub(super) fn new(route: Route<StreamKey>, kind: A, iv: u128) -> Self {
         Self {
             route,
-            algorithm,
+            kind,
             iv,
             counter: iv,
             skip: 0,
@@ -76,7 +76,7 @@ impl<A: Algorithm> Stream<A> {
         if let Some(engine) = home
             && let Some(options) = self.route.follow_options(engine)
         {
-            let stream_bytes = options.cipher_blocks << self.algorithm.block_shift();
+            let stream_bytes = options.cipher_blocks << self.kind.block_shift();
             self.route
                 .pace
                 .may_make_ahead(stream_bytes * options.cipher_streams());
@@ -191,7 +191,7 @@ impl<A: Algorithm> Stream<A> {
 
     fn count_bytes(&mut self) {
         let (counter, skip) = self.counted_to;
-        let blocks = distance(counter, self.counter, self.algorithm.counter_bits()) as u64;
+        let blocks = distance(counter, self.counter, self.kind.counter_bits()) as u64;
         let bytes = blocks
             .wrapping_mul(self.block_bytes() as u64)
             .wrapping_add(self.skip as u64);
@@ -203,18 +203,18 @@ impl<A: Algorithm> Stream<A> {
     pub(super) fn advance(&mut self, bytes: usize) {
         self.route.counts.requests += 1;
         let end = self.skip + bytes;
-        self.counter = self.counter_after(self.counter, end >> self.algorithm.block_shift());
+        self.counter = self.counter_after(self.counter, end >> self.kind.block_shift());
         self.skip = end & (self.block_bytes() - 1);
     }
 
     #[inline(always)]
     pub(super) fn block_bytes(&self) -> usize {
-        1 << self.algorithm.block_shift()
+        1 << self.kind.block_shift()
     }
 
     #[inline(always)]
     fn counter_after(&self, counter: u128, blocks: usize) -> u128 {
-        advanced(counter, blocks as u128, self.algorithm.counter_bits())
+        advanced(counter, blocks as u128, self.kind.counter_bits())
     }
 
     /// A request that may gain from help.
@@ -280,7 +280,7 @@ impl<A: Algorithm> Stream<A> {
             return self.apply_inline(home, data);
         }
         // Stripes begin at blocks: the rest of a block begun earlier goes first.
-        let block_shift = self.algorithm.block_shift();
+        let block_shift = self.kind.block_shift();
         let head_bytes = self.skip.wrapping_neg() & (self.block_bytes() - 1);
         let mut counter = self.counter;
         let next = self.counter_after(counter, (head_bytes > 0).into());
@@ -294,7 +294,7 @@ impl<A: Algorithm> Stream<A> {
             keyed.apply(counter, self.skip, head);
             counter = next;
         }
-        let counter_bits = self.algorithm.counter_bits();
+        let counter_bits = self.kind.counter_bits();
         let stripes = Stripes::cut(rest, stripe_bytes);
         let blocks_each = (stripes.stripe_bytes() >> block_shift) as u128;
         let counts = &mut self.route.counts;
@@ -366,13 +366,13 @@ impl<A: Algorithm> Stream<A> {
             StreamKey::Other(key) => Arc::clone(key),
             // Of its own: the session's may go away while a worker uses it.
             _ => {
-                let operation = self.route.session.params().operation;
-                keystream(engine.cpu, operation, self.route.session.key()).ok()?
+                let algorithm = self.route.session.params().algorithm;
+                keystream(engine.cpu, algorithm, self.route.session.key()).ok()?
             }
         };
         let geometry = Geometry {
-            block_shift: self.algorithm.block_shift(),
-            counter_bits: self.algorithm.counter_bits(),
+            block_shift: self.kind.block_shift(),
+            counter_bits: self.kind.counter_bits(),
         };
         let options = engine.options();
         let size = self.route.pace.ring_size(
@@ -487,7 +487,7 @@ impl<A: Algorithm> Stream<A> {
     pub(super) fn check_remaining(&self, data_len: usize) -> Result<(), StreamCipherError> {
         // No buffer has 2^64 blocks, so nothing ends while the high half has room.
         let block = self.block();
-        if self.algorithm.counter_bits() == 128 && (block >> 64) as u64 != u64::MAX {
+        if self.kind.counter_bits() == 128 && (block >> 64) as u64 != u64::MAX {
             return Ok(());
         }
         self.check_remaining_near_the_end(block, data_len)
@@ -520,12 +520,12 @@ impl<A: Algorithm> Stream<A> {
     /// The number of the block that the next byte is of, counted from the IV.
     #[inline(always)]
     pub(super) fn block(&self) -> u128 {
-        distance(self.iv, self.counter, self.algorithm.counter_bits())
+        distance(self.iv, self.counter, self.kind.counter_bits())
     }
 
     /// The number of the block that is never used.
     pub(super) fn last_block(&self) -> u128 {
-        u128::MAX >> (128 - self.algorithm.counter_bits())
+        u128::MAX >> (128 - self.kind.counter_bits())
     }
 
     /// Begins to count the bytes until the next look at clock and pool.

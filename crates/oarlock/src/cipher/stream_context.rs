@@ -10,7 +10,7 @@ use oarlock_kernels::chacha20::{self, ChaCha20};
 use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::xor::Xor;
 
-use super::algorithm::{Algorithm, AnyStream};
+use super::algorithm::{AnyStream, StreamKind};
 use super::ctr::AcceleratedCtr;
 use crate::Error;
 use crate::device::keyed::keystream::Keystream;
@@ -18,17 +18,17 @@ use crate::device::keyed::stream::keystream;
 use crate::options::Strategy;
 use crate::plan::engine::Engine;
 use crate::plan::first_look::FirstLook;
-use crate::work::algorithm::{Kind, Operation};
+use crate::work::algorithm::{Algorithm, Kind};
 use crate::work::counter::advanced;
 use crate::work::key_bytes::{self, KeyBytes};
 
 /// A stream cipher whose key and position are set apart, from [`Accelerator::stream_context`](crate::Accelerator::stream_context).
 ///
 /// ```
-/// use oarlock::{Accelerator, device::Operation};
+/// use oarlock::{Accelerator, Algorithm};
 ///
 /// let accelerator = Accelerator::builder().build()?;
-/// let mut cipher = accelerator.stream_context(Operation::Aes128Ctr, &[7; 16])?;
+/// let mut cipher = accelerator.stream_context(Algorithm::Aes128Ctr, &[7; 16])?;
 /// let mut data = *b"attack at dawn";
 /// cipher.apply((&mut data[..]).into());
 /// cipher.set_counter(0, 0);
@@ -40,8 +40,8 @@ use crate::work::key_bytes::{self, KeyBytes};
 /// Key, schedule and keystream are wiped on drop.
 pub struct StreamContext {
     engine: Arc<Engine>,
-    operation: Operation,
-    algorithm: AnyStream,
+    algorithm: Algorithm,
+    kind: AnyStream,
     key: KeyBytes,
     kernel: Kernel,
     /// Counter block of the next byte, and bytes of it that are used up.
@@ -76,13 +76,13 @@ enum Kernel {
 impl StreamContext {
     pub(crate) fn new(
         engine: &Arc<Engine>,
-        operation: Operation,
+        algorithm: Algorithm,
         key: &[u8],
     ) -> Result<Self, Error> {
-        let algorithm = algorithm(operation)?;
-        let other = Kernel::made_with_key(engine.cpu, operation, key)?;
-        let kernel = Kernel::unkeyed(engine.cpu, operation, other);
-        let mut context = Self::with_kernel(engine, operation, algorithm, kernel);
+        let kind = stream_kind(algorithm)?;
+        let other = Kernel::made_with_key(engine.cpu, algorithm, key)?;
+        let kernel = Kernel::unkeyed(engine.cpu, algorithm, other);
+        let mut context = Self::with_kernel(engine, algorithm, kind, kernel);
         context.take_key(key)?;
         Ok(context)
     }
@@ -90,15 +90,15 @@ impl StreamContext {
     pub(crate) fn put(
         place: &mut Option<Self>,
         engine: &Arc<Engine>,
-        operation: Operation,
+        algorithm: Algorithm,
         key: &[u8],
     ) -> Result<(), Error> {
         *place = None;
-        let algorithm = algorithm(operation)?;
-        let other = Kernel::made_with_key(engine.cpu, operation, key)?;
+        let kind = stream_kind(algorithm)?;
+        let other = Kernel::made_with_key(engine.cpu, algorithm, key)?;
         let unkeyed = || {
-            let kernel = Kernel::unkeyed(engine.cpu, operation, other);
-            Self::with_kernel(engine, operation, algorithm, kernel)
+            let kernel = Kernel::unkeyed(engine.cpu, algorithm, other);
+            Self::with_kernel(engine, algorithm, kind, kernel)
         };
         key_bytes::put(place, unkeyed, |context| context.take_key(key))
     }
@@ -106,14 +106,14 @@ impl StreamContext {
     #[inline(always)]
     fn with_kernel(
         engine: &Arc<Engine>,
-        operation: Operation,
-        algorithm: AnyStream,
+        algorithm: Algorithm,
+        kind: AnyStream,
         kernel: Kernel,
     ) -> Self {
         Self {
             engine: Arc::clone(engine),
-            operation,
             algorithm,
+            kind,
             key: KeyBytes::default(),
             kernel,
             counter: 0,
@@ -130,20 +130,20 @@ impl StreamContext {
         }
     }
 
-    /// Takes `key`, of [`Operation::key_bytes`], in place of the one before. The position stays.
+    /// Takes `key`, of [`Algorithm::key_bytes`], in place of the one before. The position stays.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] for another length; nothing has changed then.
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         if let Kernel::Other(kernel) = &mut self.kernel {
-            *kernel = other(self.engine.cpu, self.operation, key)?;
+            *kernel = other(self.engine.cpu, self.algorithm, key)?;
         }
         self.take_key(key)
     }
 
     /// As [`set_key`](Self::set_key), where a kernel that is made with its key has it already.
     fn take_key(&mut self, key: &[u8]) -> Result<(), Error> {
-        self.key.set(self.operation, key)?;
+        self.key.set(self.algorithm, key)?;
         self.session = None;
         self.forget_begun();
         let first_look = match &mut self.kernel {
@@ -188,7 +188,7 @@ impl StreamContext {
     /// XORs keystream onto `data` and goes on behind it. The counter wraps: that of ChaCha20 into
     /// the first word of the nonce, as OpenSSL's does.
     pub fn apply(&mut self, mut data: InOutBuf<'_, '_, u8>) {
-        if self.operation == Operation::ChaCha20 {
+        if self.algorithm == Algorithm::ChaCha20 {
             let blocks_left = (1 << 32) - u64::from(self.counter as u32);
             let bytes_left = blocks_left * CHACHA_BLOCK_BYTES - self.skip as u64;
             if data.len() as u64 >= bytes_left {
@@ -262,11 +262,11 @@ impl StreamContext {
     /// Keystream from the position on, of one block or of more.
     fn begin_blocks(&mut self, is_more: bool) {
         let block_bytes = self.block_bytes();
-        self.begun_bytes = match self.operation {
+        self.begun_bytes = match self.algorithm {
             _ if !is_more => block_bytes,
             // Its counter ends where another nonce begins.
-            Operation::ChaCha20 if self.counter as u32 > u32::MAX - 16 => block_bytes,
-            Operation::ChaCha20 => BEGUN_BYTES,
+            Algorithm::ChaCha20 if self.counter as u32 > u32::MAX - 16 => block_bytes,
+            Algorithm::ChaCha20 => BEGUN_BYTES,
             _ => 4 * block_bytes,
         };
         let begun = self.begun.get_or_insert_with(|| Box::new([0; BEGUN_BYTES]));
@@ -284,7 +284,7 @@ impl StreamContext {
         self.kernel_bytes_left = 0;
         self.follows_short = false;
         let bytes = data.len();
-        if self.operation == Operation::ChaCha20
+        if self.algorithm == Algorithm::ChaCha20
             && bytes < self.helped_bytes
             && matches!(
                 self.engine.options().strategy,
@@ -317,25 +317,25 @@ impl StreamContext {
 
     /// Where none can be had, as under `reservation=exclusive`, the kernel goes on.
     fn open_session(&mut self) {
-        let Kind::Stream { iv_bytes, .. } = self.operation.kind() else {
+        let Kind::Stream { iv_bytes, .. } = self.algorithm.kind() else {
             return;
         };
         let iv = &[0; 16][..iv_bytes];
-        let open = |key: &[u8]| AcceleratedCtr::open_stream(&self.engine, self.operation, key, iv);
+        let open = |key: &[u8]| AcceleratedCtr::open_stream(&self.engine, self.algorithm, key, iv);
         self.session = self.key.with(open).ok().map(Box::new);
     }
 
     #[inline(always)]
     fn advance(&mut self, bytes: usize) {
         let end = self.skip + bytes;
-        let blocks = (end >> self.algorithm.block_shift()) as u128;
-        self.counter = advanced(self.counter, blocks, self.algorithm.counter_bits());
+        let blocks = (end >> self.kind.block_shift()) as u128;
+        self.counter = advanced(self.counter, blocks, self.kind.counter_bits());
         self.skip = end & (self.block_bytes() - 1);
     }
 
     #[inline(always)]
     fn block_bytes(&self) -> usize {
-        1 << self.algorithm.block_shift()
+        1 << self.kind.block_shift()
     }
 
     fn forget_begun(&mut self) {
@@ -356,7 +356,7 @@ impl Clone for StreamContext {
             Kernel::ChaCha20(chacha) => Kernel::ChaCha20(ChaCha20::unkeyed(chacha.backend())),
             Kernel::Other(kernel) => Kernel::Other(Arc::clone(kernel)),
         };
-        let mut copy = Self::with_kernel(&self.engine, self.operation, self.algorithm, kernel);
+        let mut copy = Self::with_kernel(&self.engine, self.algorithm, self.kind, kernel);
         (copy.counter, copy.skip) = (self.counter, self.skip);
         // A key that was taken once is taken again.
         let _ = self.key.with(|key| copy.take_key(key));
@@ -373,24 +373,24 @@ impl Drop for StreamContext {
 impl fmt::Debug for StreamContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StreamContext")
-            .field("operation", &self.operation)
+            .field("algorithm", &self.algorithm)
             .finish_non_exhaustive()
     }
 }
 
 #[inline(always)]
-fn algorithm(operation: Operation) -> Result<AnyStream, Error> {
-    match AnyStream::of(operation) {
-        Some(algorithm) if operation.is_built_in() => Ok(algorithm),
+fn stream_kind(algorithm: Algorithm) -> Result<AnyStream, Error> {
+    match AnyStream::of(algorithm) {
+        Some(kind) if algorithm.is_built_in() => Ok(kind),
         _ => Err(Error::InvalidInput(format!(
-            "{operation} is not a stream cipher that is built in"
+            "{algorithm} is not a stream cipher that is built in"
         ))),
     }
 }
 
-fn other(cpu: Cpu, operation: Operation, key: &[u8]) -> Result<Arc<dyn Keystream>, Error> {
-    key_bytes::check(operation, key)?;
-    keystream(cpu, operation, key).map_err(|error| Error::InvalidKey(error.0.to_string()))
+fn other(cpu: Cpu, algorithm: Algorithm, key: &[u8]) -> Result<Arc<dyn Keystream>, Error> {
+    key_bytes::check(algorithm, key)?;
+    keystream(cpu, algorithm, key).map_err(|error| Error::InvalidKey(error.0.to_string()))
 }
 
 impl Kernel {
@@ -398,24 +398,24 @@ impl Kernel {
     #[inline(always)]
     fn made_with_key(
         cpu: Cpu,
-        operation: Operation,
+        algorithm: Algorithm,
         key: &[u8],
     ) -> Result<Option<Arc<dyn Keystream>>, Error> {
-        match operation {
-            Operation::Aes128Ctr
-            | Operation::Aes192Ctr
-            | Operation::Aes256Ctr
-            | Operation::ChaCha20 => Ok(None),
-            _ => other(cpu, operation, key).map(Some),
+        match algorithm {
+            Algorithm::Aes128Ctr
+            | Algorithm::Aes192Ctr
+            | Algorithm::Aes256Ctr
+            | Algorithm::ChaCha20 => Ok(None),
+            _ => other(cpu, algorithm, key).map(Some),
         }
     }
 
     /// For [`take_key`](StreamContext::take_key).
     #[inline(always)]
-    fn unkeyed(cpu: Cpu, operation: Operation, other: Option<Arc<dyn Keystream>>) -> Self {
+    fn unkeyed(cpu: Cpu, algorithm: Algorithm, other: Option<Arc<dyn Keystream>>) -> Self {
         match other {
             Some(kernel) => Self::Other(kernel),
-            None if operation == Operation::ChaCha20 => {
+            None if algorithm == Algorithm::ChaCha20 => {
                 Self::ChaCha20(ChaCha20::unkeyed(chacha20::Backend::preferred(cpu)))
             }
             None => Self::Aes(Ctr::unkeyed(Backend::preferred(cpu))),

@@ -1,7 +1,7 @@
 //! What a machine turned out to cost when it was measured.
 
 use crate::Error;
-use crate::work::algorithm::Operation;
+use crate::work::algorithm::Algorithm;
 
 /// What was measured on a machine, from [`Accelerator::calibrate`](crate::Accelerator::calibrate).
 /// It holds for that machine, its features and this version of the library.
@@ -9,8 +9,8 @@ use crate::work::algorithm::Operation;
 pub struct Calibration {
     /// The ways between cores.
     pub machine: MachineCosts,
-    /// By device and operation.
-    pub operations: Vec<OperationCost>,
+    /// By device and algorithm.
+    pub algorithms: Vec<AlgorithmCost>,
 }
 
 /// What the ways between cores cost.
@@ -26,11 +26,11 @@ pub struct MachineCosts {
     pub own_core_bytes_per_second: u64,
 }
 
-/// What an operation costs by one backend of a device, on one thread.
+/// What an algorithm costs by one backend of a device, on one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OperationCost {
+pub struct AlgorithmCost {
     /// Of this.
-    pub operation: Operation,
+    pub algorithm: Algorithm,
     /// The device's name.
     pub device: String,
     /// Which of the device's ways it was.
@@ -50,13 +50,13 @@ impl Calibration {
             other_core_bytes_per_second,
             own_core_bytes_per_second,
         } = self.machine;
-        let rates = self.operations.iter().map(|one| one.bytes_per_second);
+        let rates = self.algorithms.iter().map(|one| one.bytes_per_second);
         let is_possible = (1..=NS_MAX).contains(&handoff_ns)
             && (1..=NS_MAX).contains(&wake_ns)
             && rates
                 .chain([other_core_bytes_per_second, own_core_bytes_per_second])
                 .all(|rate| (1..=BYTES_PER_SECOND_MAX).contains(&rate))
-            && self.operations.iter().all(|one| one.setup_ns <= NS_MAX);
+            && self.algorithms.iter().all(|one| one.setup_ns <= NS_MAX);
         if is_possible {
             Ok(())
         } else {

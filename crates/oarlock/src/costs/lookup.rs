@@ -1,4 +1,4 @@
-//! What the decisions are made from: times of operations on a device's backend, and of the ways
+//! What the decisions are made from: times of algorithms on a device's backend, and of the ways
 //! between cores.
 //!
 //! They come from the [`tables`](super::tables), one for each family of processors that was
@@ -15,7 +15,7 @@ use super::calibration::Calibration;
 use super::cost::{Cost, Machine, UNKNOWN};
 use super::table::Table;
 use super::tables;
-use crate::work::algorithm::Operation;
+use crate::work::algorithm::Algorithm;
 
 /// Where a cost comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,26 +54,26 @@ impl Costs {
         Self(Some(Arc::new(calibration)))
     }
 
-    /// Of `operation` by this backend of a device of this library; `None` where it has none.
+    /// Of `algorithm` by this backend of a device of this library; `None` where it has none.
     pub(crate) fn of(
         &self,
-        operation: Operation,
+        algorithm: Algorithm,
         device: &str,
         backend: &str,
     ) -> Option<(Cost, CostSource)> {
-        let calibrated = self.0.iter().flat_map(|it| &it.operations).find(|one| {
-            (one.operation, &*one.device, &*one.backend) == (operation, device, backend)
+        let calibrated = self.0.iter().flat_map(|it| &it.algorithms).find(|one| {
+            (one.algorithm, &*one.device, &*one.backend) == (algorithm, device, backend)
         });
         if let Some(one) = calibrated {
             let cost = Cost::new(one.setup_ns, one.bytes_per_second);
             return Some((cost, CostSource::Calibrated));
         }
         if let Some(table) = table_of_this_cpu()
-            && let Some(cost) = table.find(operation, device, backend)
+            && let Some(cost) = table.find(algorithm, device, backend)
         {
             return Some((cost, CostSource::Table(table.name)));
         }
-        let cost = tables::GENERIC.find(operation, device, backend)?;
+        let cost = tables::GENERIC.find(algorithm, device, backend)?;
         Some((cost, CostSource::Generic))
     }
 
@@ -86,52 +86,52 @@ impl Costs {
     }
 }
 
-/// The cost of `operation` by this library's kernels on one thread.
-pub(crate) fn kernel_cost(costs: &Costs, cpu: Cpu, operation: Operation) -> Cost {
+/// The cost of `algorithm` by this library's kernels on one thread.
+pub(crate) fn kernel_cost(costs: &Costs, cpu: Cpu, algorithm: Algorithm) -> Cost {
     costs
-        .of(operation, "cpu", kernel_backend(cpu, operation))
+        .of(algorithm, "cpu", kernel_backend(cpu, algorithm))
         .map_or(UNKNOWN, |(cost, _)| cost)
 }
 
-/// The name of the kernel that a session of `operation` gets on `cpu`.
-pub(crate) fn kernel_backend(cpu: Cpu, operation: Operation) -> &'static str {
-    match operation {
-        Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr
+/// The name of the kernel that a session of `algorithm` gets on `cpu`.
+pub(crate) fn kernel_backend(cpu: Cpu, algorithm: Algorithm) -> &'static str {
+    match algorithm {
+        Algorithm::Aes128Ctr | Algorithm::Aes192Ctr | Algorithm::Aes256Ctr
             if cpu.has(Feature::Face) =>
         {
             "vaes-512-face"
         }
-        Operation::Aes128Ctr
-        | Operation::Aes192Ctr
-        | Operation::Aes256Ctr
-        | Operation::Aes128Gcm
-        | Operation::Aes192Gcm
-        | Operation::Aes256Gcm
-        | Operation::Aes128Cbc
-        | Operation::Aes192Cbc
-        | Operation::Aes256Cbc => aes::Backend::preferred(cpu).name(),
-        Operation::ChaCha20 | Operation::ChaCha20Poly1305 => {
+        Algorithm::Aes128Ctr
+        | Algorithm::Aes192Ctr
+        | Algorithm::Aes256Ctr
+        | Algorithm::Aes128Gcm
+        | Algorithm::Aes192Gcm
+        | Algorithm::Aes256Gcm
+        | Algorithm::Aes128Cbc
+        | Algorithm::Aes192Cbc
+        | Algorithm::Aes256Cbc => aes::Backend::preferred(cpu).name(),
+        Algorithm::ChaCha20 | Algorithm::ChaCha20Poly1305 => {
             chacha20::Backend::preferred(cpu).name()
         }
         _ => "rustcrypto",
     }
 }
 
-/// The cost of `operation` by aws-lc; `None` for what is not asked of it.
+/// The cost of `algorithm` by aws-lc; `None` for what is not asked of it.
 #[cfg(feature = "aws-lc")]
-pub(crate) fn software_cost(costs: &Costs, cpu: Cpu, operation: Operation) -> Option<Cost> {
-    match operation {
-        Operation::Aes128Ctr
-        | Operation::Aes192Ctr
-        | Operation::Aes256Ctr
-        | Operation::Aes128Gcm
-        | Operation::Aes192Gcm
-        | Operation::Aes256Gcm
-        | Operation::Aes128Cbc
-        | Operation::Aes192Cbc
-        | Operation::Aes256Cbc
-        | Operation::ChaCha20Poly1305 => {
-            let found = costs.of(operation, "software", software_backend(cpu));
+pub(crate) fn software_cost(costs: &Costs, cpu: Cpu, algorithm: Algorithm) -> Option<Cost> {
+    match algorithm {
+        Algorithm::Aes128Ctr
+        | Algorithm::Aes192Ctr
+        | Algorithm::Aes256Ctr
+        | Algorithm::Aes128Gcm
+        | Algorithm::Aes192Gcm
+        | Algorithm::Aes256Gcm
+        | Algorithm::Aes128Cbc
+        | Algorithm::Aes192Cbc
+        | Algorithm::Aes256Cbc
+        | Algorithm::ChaCha20Poly1305 => {
+            let found = costs.of(algorithm, "software", software_backend(cpu));
             Some(found.map_or(UNKNOWN, |(cost, _)| cost))
         }
         _ => None,
@@ -194,15 +194,15 @@ mod tests {
     fn every_operation_has_a_cost_under_every_mask() {
         let costs = Costs::default();
         for cpu in masked_cpus() {
-            for &operation in Operation::ALL.iter().filter(|one| one.is_built_in()) {
-                let backend = kernel_backend(cpu, operation);
-                let found = costs.of(operation, "cpu", backend);
-                assert!(found.is_some(), "{operation} by {backend}");
-                let generic = tables::GENERIC.find(operation, "cpu", backend);
-                assert!(generic.is_some(), "{operation} by {backend}, generic");
-                let cost = kernel_cost(&costs, cpu, operation);
+            for &algorithm in Algorithm::ALL.iter().filter(|one| one.is_built_in()) {
+                let backend = kernel_backend(cpu, algorithm);
+                let found = costs.of(algorithm, "cpu", backend);
+                assert!(found.is_some(), "{algorithm} by {backend}");
+                let generic = tables::GENERIC.find(algorithm, "cpu", backend);
+                assert!(generic.is_some(), "{algorithm} by {backend}, generic");
+                let cost = kernel_cost(&costs, cpu, algorithm);
                 assert!(cost.bytes_per_ns > BYTES_PER_NS_MIN && cost.setup_ns >= 0.0);
-                assert_ne!(cost, UNKNOWN, "{operation} by {backend}");
+                assert_ne!(cost, UNKNOWN, "{algorithm} by {backend}");
             }
         }
     }
@@ -210,13 +210,13 @@ mod tests {
     #[test]
     fn a_feature_hidden_is_a_slower_row() {
         let costs = Costs::default();
-        let rate = |cpu| kernel_cost(&costs, cpu, Operation::Aes128Ctr).bytes_per_ns;
+        let rate = |cpu| kernel_cost(&costs, cpu, Algorithm::Aes128Ctr).bytes_per_ns;
         assert!(rate(Cpu::detect()) >= rate(Cpu::PORTABLE));
         let family = Cpu::family();
         let measured = tables::FAMILIES
             .iter()
             .any(|table| family.is_some_and(|family| table.is_of(family)));
-        let (_, source) = costs.of(Operation::ChaCha20, "cpu", "portable").unwrap();
+        let (_, source) = costs.of(Algorithm::ChaCha20, "cpu", "portable").unwrap();
         assert_eq!(source != CostSource::Generic, measured, "{source}");
     }
 
@@ -226,7 +226,7 @@ mod tests {
             let keys: Vec<_> = table
                 .rows
                 .iter()
-                .map(|row| (row.operation, row.device, row.backend))
+                .map(|row| (row.algorithm, row.device, row.backend))
                 .collect();
             assert!(!keys.is_empty());
             assert!(keys.is_sorted_by(|a, b| a < b), "{}", table.name);

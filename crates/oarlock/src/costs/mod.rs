@@ -15,7 +15,7 @@ mod table;
 mod tables;
 pub(crate) mod usage;
 
-pub use calibration::{Calibration, MachineCosts, OperationCost};
+pub use calibration::{AlgorithmCost, Calibration, MachineCosts};
 pub use lookup::CostSource;
-pub use stats::{OperationStats, PublicKeyStats, Stats};
+pub use stats::{AlgorithmStats, PublicKeyStats, Stats};
 pub use usage::{Counted, CountedLine, Usage};

@@ -1,4 +1,4 @@
-//! What went where: per device and operation.
+//! What went where: per device and algorithm.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::threads::process;
-use crate::work::algorithm::Operation;
+use crate::work::algorithm::Algorithm;
 
 /// Totals of an accelerator, from [`Accelerator::stats`](crate::Accelerator::stats).
 ///
@@ -15,8 +15,8 @@ use crate::work::algorithm::Operation;
 /// any time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// By device name and operation.
-    pub operations: BTreeMap<(String, Operation), OperationStats>,
+    /// By device name and algorithm.
+    pub algorithms: BTreeMap<(String, Algorithm), AlgorithmStats>,
     /// Public-key requests. Not of accelerators without lanes, on which each goes to aws-lc alone.
     pub public_key: PublicKeyStats,
 }
@@ -38,9 +38,9 @@ pub struct PublicKeyStats {
     pub waiting: usize,
 }
 
-/// Counts of one operation on one device.
+/// Counts of one algorithm on one device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OperationStats {
+pub struct AlgorithmStats {
     /// Requests.
     pub requests: u64,
     /// Bytes of all requests.
@@ -61,7 +61,7 @@ pub struct OperationStats {
     pub service: Duration,
 }
 
-impl AddAssign for OperationStats {
+impl AddAssign for AlgorithmStats {
     fn add_assign(&mut self, other: Self) {
         self.requests += other.requests;
         self.bytes += other.bytes;
@@ -79,12 +79,12 @@ impl AddAssign for OperationStats {
 pub(crate) struct Totals(Mutex<Stats>);
 
 impl Totals {
-    pub(crate) fn add(&self, device: &str, operation: Operation, counts: OperationStats) {
+    pub(crate) fn add(&self, device: &str, algorithm: Algorithm, counts: AlgorithmStats) {
         process::undivided(|| {
             let mut stats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             *stats
-                .operations
-                .entry((device.into(), operation))
+                .algorithms
+                .entry((device.into(), algorithm))
                 .or_default() += counts;
         });
     }

@@ -4,7 +4,7 @@ use oarlock_kernels::cpu::Family;
 
 use super::calibration::MachineCosts;
 use super::cost::Cost;
-use crate::work::algorithm::Operation;
+use crate::work::algorithm::Algorithm;
 
 /// One of the generated tables.
 #[derive(Debug)]
@@ -15,14 +15,14 @@ pub(super) struct Table {
     /// From the first to the last.
     pub(super) models: (u32, u32),
     pub(super) machine: MachineCosts,
-    /// By operation.
+    /// By algorithm.
     pub(super) rows: &'static [Row],
 }
 
 /// Of a table.
 #[derive(Debug)]
 pub(super) struct Row {
-    pub(super) operation: Operation,
+    pub(super) algorithm: Algorithm,
     pub(super) device: &'static str,
     pub(super) backend: &'static str,
     setup_ns: u64,
@@ -31,14 +31,14 @@ pub(super) struct Row {
 
 /// As the generator writes it.
 pub(super) const fn row(
-    operation: Operation,
+    algorithm: Algorithm,
     device: &'static str,
     backend: &'static str,
     setup_ns: u64,
     megabytes_per_second: u64,
 ) -> Row {
     Row {
-        operation,
+        algorithm,
         device,
         backend,
         setup_ns,
@@ -68,11 +68,11 @@ impl Table {
             && (self.models.0..=self.models.1).contains(&cpu.model)
     }
 
-    pub(super) fn find(&self, operation: Operation, device: &str, backend: &str) -> Option<Cost> {
-        let from = self.rows.partition_point(|row| row.operation < operation);
+    pub(super) fn find(&self, algorithm: Algorithm, device: &str, backend: &str) -> Option<Cost> {
+        let from = self.rows.partition_point(|row| row.algorithm < algorithm);
         let row = self.rows[from..]
             .iter()
-            .take_while(|row| row.operation == operation)
+            .take_while(|row| row.algorithm == algorithm)
             .find(|row| (row.device, row.backend) == (device, backend))?;
         Some(Cost::new(
             row.setup_ns,

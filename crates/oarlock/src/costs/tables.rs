@@ -2,7 +2,7 @@
 //! edited by hand but for names and ranges of models.
 
 use super::table::{Table, machine, row};
-use crate::work::algorithm::Operation::*;
+use crate::work::algorithm::Algorithm::*;
 
 /// Rows: setup in nanoseconds and megabytes a second. Machines: nanoseconds of a hand-off and of a
 /// wake-up, megabytes a second of keystream from another core and from the same.

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! 0   magic        8 bytes
-//! 8   version      4    changes with the list of operations
+//! 8   version      4    changes with the list of algorithms
 //! 12  length       4    of the file
 //! 16  processes    8    that opened it
 //! 24  zero         40
-//! 64  counters     by operation, direction and size class: requests 8, bytes 8
+//! 64  counters     by algorithm, direction and size class: requests 8, bytes 8
 //! ```
 //!
 //! Numbers are in the machine's byte order, little-endian on all that Oarlock has kernels for; the file
@@ -22,19 +22,19 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::work::algorithm::{Direction, Operation};
+use crate::work::algorithm::{Algorithm, Direction};
 
 /// Counters of requests that all processes of a command share, in a file.
 ///
 /// ```
-/// use oarlock::device::Operation;
+/// use oarlock::Algorithm;
 /// use oarlock::Direction;
 /// use oarlock::costs::Usage;
 ///
 /// let path = std::env::temp_dir().join(format!("usage-{}", std::process::id()));
 /// let ours = Usage::create(&path)?;
 /// let theirs = Usage::open(&path)?; // in another process
-/// theirs.record(Operation::Aes128Ctr, Direction::Encrypt, 5000);
+/// theirs.record(Algorithm::Aes128Ctr, Direction::Encrypt, 5000);
 ///
 /// let counted = ours.read();
 /// assert_eq!(counted.processes, 1);
@@ -51,15 +51,15 @@ pub struct Usage(NonNull<Layout>);
 pub struct Counted {
     /// Processes that opened the file; forked children that did not are none.
     pub processes: u64,
-    /// What is not zero, by operation, direction and size.
+    /// What is not zero, by algorithm, direction and size.
     pub lines: Vec<CountedLine>,
 }
 
-/// Requests of one operation, direction and size class.
+/// Requests of one algorithm, direction and size class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CountedLine {
     /// Of which algorithm.
-    pub operation: Operation,
+    pub algorithm: Algorithm,
     /// Which way.
     pub direction: Direction,
     /// Requests.
@@ -136,10 +136,10 @@ impl Usage {
 
     /// Counts a request of `bytes` bytes. Two atomic additions.
     #[inline]
-    pub fn record(&self, operation: Operation, direction: Direction, bytes: usize) {
+    pub fn record(&self, algorithm: Algorithm, direction: Direction, bytes: usize) {
         let class = (usize::BITS - bytes.leading_zeros()) as usize;
         let counter =
-            &self.layout().counters[operation as usize][direction as usize][class.min(CLASSES - 1)];
+            &self.layout().counters[algorithm as usize][direction as usize][class.min(CLASSES - 1)];
         counter.requests.fetch_add(1, Ordering::Relaxed);
         counter.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
@@ -151,12 +151,12 @@ impl Usage {
             processes: layout.header[PROCESSES].load(Ordering::Relaxed),
             lines: Vec::new(),
         };
-        for operation in Operation::ALL {
+        for algorithm in Algorithm::ALL {
             for direction in [Direction::Encrypt, Direction::Decrypt] {
-                let classes = &layout.counters[*operation as usize][direction as usize];
+                let classes = &layout.counters[*algorithm as usize][direction as usize];
                 for (class, counter) in classes.iter().enumerate() {
                     let line = CountedLine {
-                        operation: *operation,
+                        algorithm: *algorithm,
                         direction,
                         requests: counter.requests.load(Ordering::Relaxed),
                         bytes: counter.bytes.load(Ordering::Relaxed),
@@ -211,7 +211,7 @@ impl Drop for Usage {
 #[repr(C)]
 struct Layout {
     header: [AtomicU64; 8],
-    counters: [[[Counter; CLASSES]; 2]; Operation::ALL.len()],
+    counters: [[[Counter; CLASSES]; 2]; Algorithm::ALL.len()],
 }
 
 #[repr(C)]
@@ -232,7 +232,7 @@ fn version_and_length() -> u64 {
 }
 
 const MAGIC_NUMBER: u64 = u64::from_le_bytes(*b"oarlock\x01");
-/// To be raised when an operation takes another's place in the list.
+/// To be raised when an algorithm takes another's place in the list.
 const VERSION: u32 = 1;
 const MAGIC: usize = 0;
 const VERSION_AND_LENGTH: usize = 1;
@@ -250,10 +250,10 @@ mod tests {
     fn sizes_are_counted_in_their_classes() {
         let folder = tempfile::tempdir().unwrap();
         let usage = Usage::create(&folder.path().join("usage")).unwrap();
-        let operation = Operation::Aes256Gcm;
+        let algorithm = Algorithm::Aes256Gcm;
         let sizes = [0, 1, 2, 3, 4, 4095, 4096, 8191, 1 << 30, (1 << 40) + 1];
         for bytes in sizes {
-            usage.record(operation, Direction::Decrypt, bytes);
+            usage.record(algorithm, Direction::Decrypt, bytes);
         }
         let counted = usage.read();
         assert_eq!(counted.processes, 0);
@@ -273,7 +273,7 @@ mod tests {
         ];
         assert_eq!(lines, expected);
         let is_that = |line: &CountedLine| {
-            (line.operation, line.direction) == (operation, Direction::Decrypt)
+            (line.algorithm, line.direction) == (algorithm, Direction::Decrypt)
         };
         assert!(counted.lines.iter().all(is_that));
     }
@@ -287,10 +287,10 @@ mod tests {
             for _ in 0..2 {
                 scope.spawn(|| {
                     let usage = Usage::open(&path).unwrap();
-                    for (number, operation) in Operation::ALL.iter().enumerate() {
+                    for (number, algorithm) in Algorithm::ALL.iter().enumerate() {
                         for direction in [Direction::Encrypt, Direction::Decrypt] {
                             for _ in 0..1000 {
-                                usage.record(*operation, direction, 64 + number);
+                                usage.record(*algorithm, direction, 64 + number);
                             }
                         }
                     }
@@ -299,9 +299,9 @@ mod tests {
         });
         let counted = usage.read();
         assert_eq!(counted.processes, 2);
-        assert_eq!(counted.lines.len(), 2 * Operation::ALL.len());
+        assert_eq!(counted.lines.len(), 2 * Algorithm::ALL.len());
         for line in counted.lines {
-            let bytes = 64 + line.operation as u64;
+            let bytes = 64 + line.algorithm as u64;
             assert_eq!((line.requests, line.bytes), (2000, 2000 * bytes));
         }
     }

@@ -57,7 +57,7 @@ impl CpuDevice {
     }
 
     fn cost(&self, params: &SessionParams) -> Cost {
-        lookup::kernel_cost(&self.costs, self.cpu, params.operation)
+        lookup::kernel_cost(&self.costs, self.cpu, params.algorithm)
     }
 }
 
@@ -67,7 +67,7 @@ impl Device for CpuDevice {
     }
 
     fn probe(&self, params: &SessionParams) -> Option<Offer> {
-        if !params.operation.is_built_in() {
+        if !params.algorithm.is_built_in() {
             return None;
         }
         Some(Offer {
@@ -81,15 +81,15 @@ impl Device for CpuDevice {
     }
 
     fn backend(&self, params: &SessionParams) -> &str {
-        lookup::kernel_backend(self.cpu, params.operation)
+        lookup::kernel_backend(self.cpu, params.algorithm)
     }
 
     fn open_session(&self, params: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
-        let operation = params.operation;
-        match operation.kind() {
-            Kind::Stream { .. } => StreamKey::kernel(self.cpu, operation, key).map(Opened::Stream),
-            Kind::Aead => AeadKey::kernel(self.cpu, operation, key).map(Opened::Aead),
-            Kind::Cbc => CbcKey::kernel(self.cpu, operation, key).map(Opened::Cbc),
+        let algorithm = params.algorithm;
+        match algorithm.kind() {
+            Kind::Stream { .. } => StreamKey::kernel(self.cpu, algorithm, key).map(Opened::Stream),
+            Kind::Aead => AeadKey::kernel(self.cpu, algorithm, key).map(Opened::Aead),
+            Kind::Cbc => CbcKey::kernel(self.cpu, algorithm, key).map(Opened::Cbc),
         }
         .map(OpenSession)
         .map_err(|error| DeviceError(error.0))

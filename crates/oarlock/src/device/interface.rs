@@ -2,7 +2,7 @@
 
 use super::keyed::Opened;
 use super::request::{DeviceError, DeviceSession};
-use crate::work::algorithm::Operation;
+use crate::work::algorithm::Algorithm;
 
 /// Something that computes.
 ///
@@ -19,7 +19,7 @@ use crate::work::algorithm::Operation;
 /// impl Device for Bench {
 ///     fn name(&self) -> &str { "bench" }
 ///     fn probe(&self, params: &SessionParams) -> Option<Offer> {
-///         (params.operation == Operation::Aes128Ctr).then_some(Offer { preference: 1, bytes_per_second: 1_000_000_000_000 })
+///         (params.algorithm == Algorithm::Aes128Ctr).then_some(Offer { preference: 1, bytes_per_second: 1_000_000_000_000 })
 ///     }
 ///     fn open_session(&self, _: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
 ///         let ctr = Ctr::new(key, Cpu::detect()).map_err(|error| DeviceError(error.to_string()))?;
@@ -77,7 +77,7 @@ pub trait Device: Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionParams {
     /// The algorithm.
-    pub operation: Operation,
+    pub algorithm: Algorithm,
 }
 
 /// What a device offers for a session.

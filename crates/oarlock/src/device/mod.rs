@@ -43,7 +43,6 @@ pub use self::simulated::{Fault, Host, Injection, Pauses, SimulatedBoard, Simula
 #[cfg(feature = "aws-lc")]
 pub use self::software::SoftwareDevice;
 pub use crate::threads::process::visible_cpu;
-pub use crate::work::algorithm::{Kind, Operation};
 #[cfg(feature = "rsa")]
 pub use crate::work::request::PublicKeyRequest;
 #[cfg(feature = "rsa")]

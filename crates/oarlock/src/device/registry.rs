@@ -137,7 +137,7 @@ impl Registry {
             device: but.last().map_or("(none)", |failed| &failed.name).into(),
             reason: format!(
                 "no other registered device offers {}",
-                params.operation.name()
+                params.algorithm.name()
             ),
         }))
     }

@@ -13,24 +13,24 @@ pub trait DeviceSession: Send + Sync {
     fn submit(&self, batch: &mut [Request<'_>]) -> Result<(), DeviceError>;
 }
 
-/// What a session asks of its device; of the kind of its operation.
+/// What a session asks of its device; of the kind of its algorithm.
 #[non_exhaustive]
 pub enum Request<'a> {
-    /// Of a [`Kind::Stream`].
+    /// Of a [`Kind::Stream`](crate::Kind::Stream).
     Keystream(CtrRequest<'a>),
-    /// Of a [`Kind::Aead`]: encrypt, and say the tag.
+    /// Of a [`Kind::Aead`](crate::Kind::Aead): encrypt, and say the tag.
     Seal(AeadRequest<'a>),
-    /// Of a [`Kind::Aead`]: decrypt, and say the tag that the ciphertext should have. The session
+    /// Of a [`Kind::Aead`](crate::Kind::Aead): decrypt, and say the tag that the ciphertext should have. The session
     /// compares it, and takes the plaintext back if it is another.
     Open(AeadRequest<'a>),
-    /// Of a [`Kind::Cbc`]: encrypt.
+    /// Of a [`Kind::Cbc`](crate::Kind::Cbc): encrypt.
     CbcEncrypt(CbcRequest<'a>),
-    /// Of a [`Kind::Cbc`]: decrypt.
+    /// Of a [`Kind::Cbc`](crate::Kind::Cbc): decrypt.
     CbcDecrypt(CbcRequest<'a>),
 }
 
-/// XOR keystream onto `data`, from byte `skip` (below the operation's block size) of the block made
-/// from `counter` on. As many low bits of the counter wrap as the operation's kind says.
+/// XOR keystream onto `data`, from byte `skip` (below the algorithm's block size) of the block made
+/// from `counter` on. As many low bits of the counter wrap as the algorithm's kind says.
 pub struct CtrRequest<'a> {
     /// Counter block of the first byte, as a big-endian number.
     pub counter: u128,
@@ -42,7 +42,7 @@ pub struct CtrRequest<'a> {
 
 /// A message of its own.
 pub struct AeadRequest<'a> {
-    /// As long as the operation's nonces are; for GCM of any length but 0.
+    /// As long as the algorithm's nonces are; for GCM of any length but 0.
     pub nonce: &'a [u8],
     /// Associated data.
     pub aad: &'a [u8],

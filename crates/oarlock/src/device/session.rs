@@ -56,13 +56,13 @@ impl<K: Keyed> Session<K> {
         })
     }
 
-    /// One that belongs to no accelerator. `key` has the length of the operation's.
+    /// One that belongs to no accelerator. `key` has the length of the algorithm's.
     pub(crate) fn on_kernels(params: SessionParams, key: &[u8]) -> Self {
         let cpu = Cpu::detect();
         #[allow(clippy::expect_used)] // The callers' key types have that length.
         let keyed =
-            K::kernel(cpu, params.operation, key).expect("the key has the operation's length");
-        let cost = kernel_cost(&Costs::default(), cpu, params.operation);
+            K::kernel(cpu, params.algorithm, key).expect("the key has the algorithm's length");
+        let cost = kernel_cost(&Costs::default(), cpu, params.algorithm);
         Self::settled(keyed, params, key, cost)
     }
 
@@ -77,9 +77,9 @@ impl<K: Keyed> Session<K> {
         }
     }
 
-    /// As long as the operation's keys are.
+    /// As long as the algorithm's keys are.
     pub(crate) fn key(&self) -> &[u8] {
-        &self.key[..self.params.operation.key_bytes()]
+        &self.key[..self.params.algorithm.key_bytes()]
     }
 
     pub(crate) fn params(&self) -> SessionParams {
@@ -134,8 +134,8 @@ impl<K: Keyed> Session<K> {
                 cost,
             });
         }
-        let keyed = K::kernel(*cpu, params.operation, key).ok()?;
-        let cost = kernel_cost(&Costs::default(), *cpu, params.operation);
+        let keyed = K::kernel(*cpu, params.algorithm, key).ok()?;
+        let cost = kernel_cost(&Costs::default(), *cpu, params.algorithm);
         Some(Self::settled(keyed, params, key, cost))
     }
 }

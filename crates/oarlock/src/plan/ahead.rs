@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::engine::Engine;
 use crate::costs::cost::Machine;
 use crate::costs::lookup::kernel_cost;
-use crate::work::algorithm::Operation;
+use crate::work::algorithm::Algorithm;
 
 /// What is known about making keystream ahead.
 #[derive(Debug)]
@@ -98,9 +98,9 @@ fn hoped_bytes_per_ns(machine: &Machine) -> f64 {
     RING_SHARE_HOPED * machine.other_core_bytes_per_ns
 }
 
-/// Whether keystream of `operation` is made more slowly than it comes over from another core.
-pub(crate) fn keystream_is_slower_than_its_way(engine: &Engine, operation: Operation) -> bool {
-    let cost = kernel_cost(&engine.costs, engine.cpu, operation);
+/// Whether keystream of `algorithm` is made more slowly than it comes over from another core.
+pub(crate) fn keystream_is_slower_than_its_way(engine: &Engine, algorithm: Algorithm) -> bool {
+    let cost = kernel_cost(&engine.costs, engine.cpu, algorithm);
     cost.bytes_per_ns < RING_SHARE * engine.machine.get().other_core_bytes_per_ns / 2.0
 }
 

@@ -10,7 +10,7 @@ use super::cores::Busy;
 use super::engine::Engine;
 use super::helpers::HelpersOf;
 use super::pace::{Pace, Way};
-use crate::costs::stats::OperationStats;
+use crate::costs::stats::AlgorithmStats;
 use crate::options::Strategy;
 use crate::threads::pool::Stripes;
 use crate::threads::pool::tickets::Role;
@@ -94,7 +94,7 @@ impl<'a> LongRequest<'a> {
         &self,
         helpers: usize,
         stripes: &Stripes<'_>,
-        counts: &mut OperationStats,
+        counts: &mut AlgorithmStats,
         piece: &(impl Fn(u32, InOutBuf<'_, '_, u8>) + Sync),
     ) {
         let helper_stripes = AtomicU64::new(0);
@@ -132,7 +132,7 @@ impl<'a> LongRequest<'a> {
     }
 
     /// Takes note of the time it took.
-    pub(crate) fn end(self, way: Way, pace: &mut Pace, counts: &mut OperationStats) {
+    pub(crate) fn end(self, way: Way, pace: &mut Pace, counts: &mut AlgorithmStats) {
         let ended = Instant::now();
         if let Some(waited) = self.first_help() {
             pace.joined(&self.engine.machine, waited);

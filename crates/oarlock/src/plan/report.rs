@@ -13,14 +13,14 @@ use crate::costs::cost::{Cost, Machine};
 use crate::costs::lookup::CostSource;
 use crate::device::SessionParams;
 use crate::options::Strategy;
-use crate::work::algorithm::{Kind, Operation};
+use crate::work::algorithm::{Algorithm, Kind};
 
-/// How a new session of an operation is planned, from [`Accelerator::plan`](crate::Accelerator::plan).
+/// How a new session of an algorithm is planned, from [`Accelerator::plan`](crate::Accelerator::plan).
 ///
 /// ```
-/// use oarlock::{Accelerator, device::Operation};
+/// use oarlock::{Accelerator, Algorithm};
 ///
-/// let report = Accelerator::builder().build()?.plan(Operation::Aes128Ctr)?;
+/// let report = Accelerator::builder().build()?.plan(Algorithm::Aes128Ctr)?;
 /// assert!(report.bytes_per_second > 0);
 /// # Ok::<(), oarlock::Error>(())
 /// ```
@@ -28,7 +28,7 @@ use crate::work::algorithm::{Kind, Operation};
 #[non_exhaustive]
 pub struct PlanReport {
     /// Of this.
-    pub operation: Operation,
+    pub algorithm: Algorithm,
     /// Where it opens.
     pub device: String,
     /// Which of the device's ways serves it.
@@ -64,26 +64,26 @@ pub struct MadeAhead {
 }
 
 impl PlanReport {
-    pub(crate) fn of(engine: &Engine, operation: Operation) -> Result<Self, Error> {
-        let params = SessionParams { operation };
+    pub(crate) fn of(engine: &Engine, algorithm: Algorithm) -> Result<Self, Error> {
+        let params = SessionParams { algorithm };
         let offers = engine.registry.offers(&params, &[]);
         let Some((_, cost, registration)) = offers.first() else {
             return Err(Error::DeviceFailed {
                 device: "(none)".into(),
-                reason: format!("no registered device offers {operation}"),
+                reason: format!("no registered device offers {algorithm}"),
             });
         };
         let device = registration.name();
         let backend = registration.device.backend(&params);
         let source = engine
             .costs
-            .of(operation, device, backend)
+            .of(algorithm, device, backend)
             .map_or(CostSource::Offered, |(_, source)| source);
         let strategy = engine.options().strategy;
         let helpers = engine.helpers_max().min(engine.live.cipher_threads());
         let view = View {
             engine,
-            operation,
+            algorithm,
             cost: *cost,
             machine: engine.machine.get(),
             strategy,
@@ -91,7 +91,7 @@ impl PlanReport {
         };
         let may_stripe = helpers > 0
             && matches!(strategy, Strategy::Auto | Strategy::Stripe)
-            && knows_parts(device, operation);
+            && knows_parts(device, algorithm);
         let striped_from = |awake| {
             if may_stripe {
                 view.striped_from(awake)
@@ -101,7 +101,7 @@ impl PlanReport {
         };
         let made_ahead = view.made_ahead(device);
         Ok(Self {
-            operation,
+            algorithm,
             device: device.into(),
             backend: backend.into(),
             setup_ns: cost.setup_ns as u64,
@@ -124,7 +124,7 @@ impl PlanReport {
 /// What the answers are found from.
 struct View<'a> {
     engine: &'a Engine,
-    operation: Operation,
+    algorithm: Algorithm,
     cost: Cost,
     machine: Machine,
     strategy: Strategy,
@@ -152,14 +152,14 @@ impl View<'_> {
             from: None,
             why: format!("no: {why}"),
         };
-        let operation = self.operation;
-        let Kind::Stream { block_bytes, .. } = operation.kind() else {
-            return no(match operation.kind() {
+        let algorithm = self.algorithm;
+        let Kind::Stream { block_bytes, .. } = algorithm.kind() else {
+            return no(match algorithm.kind() {
                 Kind::Cbc => "chained blocks have no keystream".into(),
                 _ => "what a message is encrypted with depends on its nonce".into(),
             });
         };
-        if !knows_parts(device, operation) {
+        if !knows_parts(device, algorithm) {
             return no(format!("the device {device} is a driver"));
         }
         match self.strategy {
@@ -191,16 +191,16 @@ impl View<'_> {
             Some(from) => MadeAhead {
                 from: Some(from),
                 why: format!(
-                    "yes, from the third look on, where pauses leave a helper time: {operation} \
+                    "yes, from the third look on, where pauses leave a helper time: {algorithm} \
                      runs at {rate}, keystream comes from another core at {ring_rate}"
                 ),
             },
             None if 2.0 * self.cost.bytes_per_ns > ring_bytes_per_ns => no(format!(
-                "{operation} at {rate} gains too little from keystream that comes from another \
+                "{algorithm} at {rate} gains too little from keystream that comes from another \
                      core at {ring_rate}"
             )),
             None => no(format!(
-                "{} helpers who share a request of {operation} at {rate} are done sooner",
+                "{} helpers who share a request of {algorithm} at {rate} are done sooner",
                 self.helpers
             )),
         }
@@ -257,10 +257,10 @@ impl Helpers for Supposed {
 }
 
 /// Whether several threads can do one request of it.
-fn knows_parts(device: &str, operation: Operation) -> bool {
+fn knows_parts(device: &str, algorithm: Algorithm) -> bool {
     match device {
         "cpu" => true,
-        "software" => operation.kind() != Kind::Aead,
+        "software" => algorithm.kind() != Kind::Aead,
         _ => false,
     }
 }

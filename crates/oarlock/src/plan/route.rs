@@ -9,12 +9,12 @@ use super::engine::{Engine, Reserved};
 use super::pace::Pace;
 use super::strategy::FollowedStrategy;
 use crate::Error;
-use crate::costs::stats::OperationStats;
+use crate::costs::stats::AlgorithmStats;
 use crate::device::SessionParams;
 use crate::device::keyed::Keyed;
 use crate::device::session::Session;
 use crate::options::{Options, Strategy};
-use crate::work::algorithm::Operation;
+use crate::work::algorithm::Algorithm;
 
 /// A session and what is known of its ways, for one thread at a time.
 pub(crate) struct Route<K> {
@@ -22,7 +22,7 @@ pub(crate) struct Route<K> {
     pub(crate) strategy: FollowedStrategy,
     pub(crate) pace: Pace,
     /// Since they were handed in last.
-    pub(crate) counts: OperationStats,
+    pub(crate) counts: AlgorithmStats,
     _reserved: Option<Reserved>,
 }
 
@@ -30,11 +30,11 @@ impl<K: Keyed> Route<K> {
     /// Opens a session where the plan expects it to be served soonest.
     pub(crate) fn open(
         engine: &Arc<Engine>,
-        operation: Operation,
+        algorithm: Algorithm,
         key: &[u8],
     ) -> Result<Self, Error> {
         let reserved = engine.reserve()?;
-        let session = open(engine, operation, key)?;
+        let session = open(engine, algorithm, key)?;
         Ok(Self::new(session, reserved))
     }
 
@@ -43,7 +43,7 @@ impl<K: Keyed> Route<K> {
             strategy: FollowedStrategy::default(),
             pace: Pace::new(session.cost),
             session,
-            counts: OperationStats::default(),
+            counts: AlgorithmStats::default(),
             _reserved: reserved,
         }
     }
@@ -86,11 +86,11 @@ impl<K: Keyed> Route<K> {
     /// Hands in what was counted.
     pub(crate) fn hand_in(&mut self, engine: Option<&Engine>) {
         if let Some(engine) = engine
-            && self.counts != OperationStats::default()
+            && self.counts != AlgorithmStats::default()
         {
             let counts = std::mem::take(&mut self.counts);
-            let operation = self.session.params().operation;
-            engine.totals.add(self.session.device(), operation, counts);
+            let algorithm = self.session.params().algorithm;
+            engine.totals.add(self.session.device(), algorithm, counts);
         }
     }
 
@@ -121,9 +121,9 @@ impl<K: Keyed> Route<K> {
 /// Opens a session where the plan expects it to be served soonest.
 pub(crate) fn open<K: Keyed>(
     engine: &Engine,
-    operation: Operation,
+    algorithm: Algorithm,
     key: &[u8],
 ) -> Result<Session<K>, Error> {
-    let params = SessionParams { operation };
+    let params = SessionParams { algorithm };
     Session::open(&engine.registry, engine.cpu, params, key)
 }

@@ -7,12 +7,12 @@ use super::engine::{Engine, Reserved};
 use super::pace::Pace;
 use super::strategy::FollowedStrategy;
 use crate::Error;
-use crate::costs::stats::OperationStats;
+use crate::costs::stats::AlgorithmStats;
 use crate::device::keyed::Keyed;
 use crate::device::session::Session;
 use crate::options::Strategy;
 use crate::threads::process;
-use crate::work::algorithm::Operation;
+use crate::work::algorithm::Algorithm;
 
 /// A session and its ways, for any number of threads at once.
 pub(crate) struct SharedRoute<K> {
@@ -45,12 +45,12 @@ impl<K: Keyed> SharedRoute<K> {
     /// Opens a session where the plan expects it to be served soonest.
     pub(crate) fn open(
         engine: &Arc<Engine>,
-        operation: Operation,
+        algorithm: Algorithm,
         key: &[u8],
         stripe_bytes_min: usize,
     ) -> Result<Self, Error> {
         let reserved = engine.reserve()?;
-        let session = super::route::open(engine, operation, key)?;
+        let session = super::route::open(engine, algorithm, key)?;
         let engine = Some(Arc::clone(engine));
         Ok(Self::new(session, engine, reserved, stripe_bytes_min))
     }
@@ -153,9 +153,9 @@ impl<K: Keyed> SharedRoute<K> {
     pub(crate) fn hand_in(&self) {
         if let Some(engine) = &self.engine {
             let counts = self.counts.take();
-            if counts != OperationStats::default() {
-                let operation = self.session.params().operation;
-                engine.totals.add(&self.device(), operation, counts);
+            if counts != AlgorithmStats::default() {
+                let algorithm = self.session.params().algorithm;
+                engine.totals.add(&self.device(), algorithm, counts);
             }
         }
     }
@@ -216,7 +216,7 @@ pub(crate) struct SharedCounts {
     requests: AtomicU64,
     bytes: AtomicU64,
     /// Of long messages, which are few.
-    long: Mutex<OperationStats>,
+    long: Mutex<AlgorithmStats>,
 }
 
 impl SharedCounts {
@@ -233,19 +233,19 @@ impl SharedCounts {
     }
 
     /// Adds those of a long message.
-    pub(crate) fn add_long(&self, counts: OperationStats) {
+    pub(crate) fn add_long(&self, counts: AlgorithmStats) {
         self.with_long(|long| *long += counts);
     }
 
     /// All since the last time.
-    fn take(&self) -> OperationStats {
+    fn take(&self) -> AlgorithmStats {
         let mut taken = self.with_long(std::mem::take);
         taken.requests += self.requests.swap(0, Ordering::Relaxed);
         taken.bytes += self.bytes.swap(0, Ordering::Relaxed);
         taken
     }
 
-    fn with_long<T>(&self, run: impl FnOnce(&mut OperationStats) -> T) -> T {
+    fn with_long<T>(&self, run: impl FnOnce(&mut AlgorithmStats) -> T) -> T {
         process::undivided(|| run(&mut self.long.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
@@ -273,7 +273,7 @@ mod tests {
             .register(Arc::new(CpuDevice::new(cpu)))
             .unwrap();
         let route: SharedRoute<AeadKey> =
-            SharedRoute::open(&engine, Operation::Aes128Gcm, &[7; 16], 64).unwrap();
+            SharedRoute::open(&engine, Algorithm::Aes128Gcm, &[7; 16], 64).unwrap();
         engine.set_options(Options {
             strategy: Strategy::Stripe,
             ..Options::default()

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What an operation does to its data.
+/// What an algorithm does to its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -57,21 +57,21 @@ impl Direction {
     }
 }
 
-/// The key does not fit the operation.
+/// The key does not fit the algorithm.
 #[derive(Debug)]
 pub(crate) struct InvalidKey(pub(crate) String);
 
-macro_rules! operations {
+macro_rules! algorithms {
     ($($(#[$doc:meta])* $variant:ident $name:literal $key_bytes:literal $kind:expr,)+) => {
         /// An algorithm with its key size.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
-        pub enum Operation {
+        pub enum Algorithm {
             $($(#[$doc])* $variant,)+
         }
 
-        impl Operation {
-            /// Every operation.
+        impl Algorithm {
+            /// Every algorithm.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
             /// Its name in listings, statistics and on the command line; OpenSSL's where it has one.
@@ -98,7 +98,7 @@ macro_rules! operations {
     };
 }
 
-operations! {
+algorithms! {
     /// AES-CTR (SP 800-38A, 6.5) with a 16-byte key.
     Aes128Ctr "aes-128-ctr" 16 CTR_128,
     /// AES-CTR with a 24-byte key.
@@ -156,8 +156,8 @@ operations! {
     OtherCtr64 "other-ctr-64" 0 CTR_64,
 }
 
-impl Operation {
-    /// The operation of that [`name`](Self::name), but those that a caller brings.
+impl Algorithm {
+    /// The algorithm of that [`name`](Self::name), but those that a caller brings.
     pub fn named(name: &str) -> Option<Self> {
         let known = Self::ALL.iter().copied();
         known
@@ -203,7 +203,7 @@ impl Operation {
     }
 }
 
-impl fmt::Display for Operation {
+impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

@@ -2,7 +2,7 @@
 
 use zeroize::Zeroize;
 
-use super::algorithm::Operation;
+use super::algorithm::Algorithm;
 use crate::Error;
 
 /// Makes a context that gets its key in the place where it stays, which is empty before and after an error.
@@ -22,20 +22,20 @@ pub(crate) fn put<C>(
 }
 
 /// # Errors
-/// [`Error::InvalidKey`], if `key` is not as long as the operation's keys are.
+/// [`Error::InvalidKey`], if `key` is not as long as the algorithm's keys are.
 #[inline(always)]
-pub(crate) fn check(operation: Operation, key: &[u8]) -> Result<(), Error> {
-    if key.len() != operation.key_bytes() {
-        return Err(wrong_length(operation, key.len()));
+pub(crate) fn check(algorithm: Algorithm, key: &[u8]) -> Result<(), Error> {
+    if key.len() != algorithm.key_bytes() {
+        return Err(wrong_length(algorithm, key.len()));
     }
     Ok(())
 }
 
 #[cold]
-fn wrong_length(operation: Operation, bytes: usize) -> Error {
+fn wrong_length(algorithm: Algorithm, bytes: usize) -> Error {
     Error::InvalidKey(format!(
-        "a key of {operation} has {} bytes, this one has {bytes}",
-        operation.key_bytes()
+        "a key of {algorithm} has {} bytes, this one has {bytes}",
+        algorithm.key_bytes()
     ))
 }
 
@@ -54,10 +54,10 @@ pub(crate) struct KeyBytes {
 }
 
 impl KeyBytes {
-    /// Takes `key`, if it is as long as the operation's keys are.
+    /// Takes `key`, if it is as long as the algorithm's keys are.
     #[inline]
-    pub(crate) fn set(&mut self, operation: Operation, key: &[u8]) -> Result<(), Error> {
-        check(operation, key)?;
+    pub(crate) fn set(&mut self, algorithm: Algorithm, key: &[u8]) -> Result<(), Error> {
+        check(algorithm, key)?;
         let (head, tail) = key.split_at(key.len().min(16));
         self.words = [head, tail].map(|part| {
             let mut word = [0; 16];

@@ -8,9 +8,9 @@ use aead::{AeadInOut, Key, KeyInit, Nonce};
 use inout::InOutBuf;
 use oarlock::aead::{AcceleratedAead, Aes256Gcm};
 use oarlock::device::{
-    Device, DeviceError, DeviceSession, Offer, OpenSession, Operation, Request, SessionParams,
+    Device, DeviceError, DeviceSession, Offer, OpenSession, Request, SessionParams,
 };
-use oarlock::{Accelerator, Error, Strategy};
+use oarlock::{Accelerator, Algorithm, Error, Strategy};
 use oarlock_kernels::{cpu::Cpu, gcm::Gcm};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
@@ -18,15 +18,15 @@ use crate::common::{accelerator_by, random_bytes};
 
 const KEY: [u8; 32] = *b"thirty-two bytes of a secret key";
 const MASKS: [&str; 6] = ["", "-face", "-avx512", "-vaes", "-aes", "-aes,-avx2"];
-const OPERATIONS: [Operation; 4] = [
-    Operation::Aes128Gcm,
-    Operation::Aes192Gcm,
-    Operation::Aes256Gcm,
-    Operation::ChaCha20Poly1305,
+const ALGORITHMS: [Algorithm; 4] = [
+    Algorithm::Aes128Gcm,
+    Algorithm::Aes192Gcm,
+    Algorithm::Aes256Gcm,
+    Algorithm::ChaCha20Poly1305,
 ];
 
 /// Ciphertext and tag by RustCrypto.
-fn oracle(operation: Operation, nonce: &[u8; 12], aad: &[u8], data: &[u8]) -> (Vec<u8>, [u8; 16]) {
+fn oracle(operation: Algorithm, nonce: &[u8; 12], aad: &[u8], data: &[u8]) -> (Vec<u8>, [u8; 16]) {
     fn seal<A: KeyInit + AeadInOut>(
         nonce: &[u8; 12],
         aad: &[u8],
@@ -43,14 +43,14 @@ fn oracle(operation: Operation, nonce: &[u8; 12], aad: &[u8], data: &[u8]) -> (V
     }
     type Aes192Gcm = aes_gcm::AesGcm<aes::Aes192, aead::consts::U12>;
     match operation {
-        Operation::Aes128Gcm => seal::<aes_gcm::Aes128Gcm>(nonce, aad, data, 16),
-        Operation::Aes192Gcm => seal::<Aes192Gcm>(nonce, aad, data, 24),
-        Operation::Aes256Gcm => seal::<aes_gcm::Aes256Gcm>(nonce, aad, data, 32),
+        Algorithm::Aes128Gcm => seal::<aes_gcm::Aes128Gcm>(nonce, aad, data, 16),
+        Algorithm::Aes192Gcm => seal::<Aes192Gcm>(nonce, aad, data, 24),
+        Algorithm::Aes256Gcm => seal::<aes_gcm::Aes256Gcm>(nonce, aad, data, 32),
         _ => seal::<chacha20poly1305::ChaCha20Poly1305>(nonce, aad, data, 32),
     }
 }
 
-fn open_session(accelerator: &Accelerator, operation: Operation) -> AcceleratedAead {
+fn open_session(accelerator: &Accelerator, operation: Algorithm) -> AcceleratedAead {
     accelerator
         .aead(operation, &KEY[..operation.key_bytes()])
         .unwrap()
@@ -63,7 +63,7 @@ fn buffers<'a>(from: &'a [u8], to: &'a mut [u8]) -> InOutBuf<'a, 'a, u8> {
 #[test]
 fn every_way_gives_the_same_message() {
     let mut random = StdRng::seed_from_u64(3);
-    for operation in OPERATIONS {
+    for operation in ALGORITHMS {
         for bytes in [0, 1, 15, 16, 64, 1000, 16_384, 70_001, 600_011] {
             let plaintext = random_bytes(&mut random, bytes);
             let aad_bytes = random.random_range(0..40);
@@ -103,7 +103,7 @@ fn every_way_gives_the_same_message() {
 #[test]
 fn what_is_not_authentic_is_not_released() {
     let mut random = StdRng::seed_from_u64(4);
-    for operation in OPERATIONS {
+    for operation in ALGORITHMS {
         for strategy in [Strategy::Inline, Strategy::Stripe] {
             for mask in ["", "-avx512", "-aes,-avx2"] {
                 for bytes in [0, 5, 100, 5000, 300_000] {
@@ -151,7 +151,7 @@ fn what_is_not_authentic_is_not_released() {
 fn arguments_that_do_not_fit_are_named() {
     let accelerator = accelerator_by("", Strategy::Auto);
     let text = |error: Error| error.to_string();
-    for operation in OPERATIONS {
+    for operation in ALGORITHMS {
         let aead = open_session(&accelerator, operation);
         let mut data = [1; 20];
         let error = aead.seal(&[], b"", (&mut data[..]).into()).unwrap_err();
@@ -168,19 +168,19 @@ fn arguments_that_do_not_fit_are_named() {
             assert!(matches!(&error, Error::InvalidKey(_)), "{error}");
         }
     }
-    let chacha = open_session(&accelerator, Operation::ChaCha20Poly1305);
+    let chacha = open_session(&accelerator, Algorithm::ChaCha20Poly1305);
     let error = chacha
         .seal(&[1; 16], b"", (&mut [0; 4][..]).into())
         .unwrap_err();
     assert!(text(error).contains("no nonce of 16 bytes"));
     // GCM hashes what is not 12 bytes.
-    let gcm = open_session(&accelerator, Operation::Aes128Gcm);
+    let gcm = open_session(&accelerator, Algorithm::Aes128Gcm);
     for bytes in [1, 8, 13, 16, 100] {
         gcm.seal(&vec![1; bytes], b"", (&mut [0; 4][..]).into())
             .unwrap();
     }
     let error = accelerator
-        .aead(Operation::Aes128Ctr, &KEY[..16])
+        .aead(Algorithm::Aes128Ctr, &KEY[..16])
         .unwrap_err();
     assert_eq!(text(error), "aes-128-ctr is no AEAD");
 }
@@ -188,7 +188,7 @@ fn arguments_that_do_not_fit_are_named() {
 #[test]
 fn pieces_give_the_message_that_one_call_gives() {
     let mut random = StdRng::seed_from_u64(5);
-    for operation in OPERATIONS {
+    for operation in ALGORITHMS {
         for mask in MASKS {
             let aead = open_session(&accelerator_by(mask, Strategy::Auto), operation);
             let plaintext = random_bytes(&mut random, 10_000);
@@ -226,7 +226,7 @@ fn pieces_give_the_message_that_one_call_gives() {
 #[test]
 fn one_key_serves_many_threads() {
     let accelerator = accelerator_by("", Strategy::Auto);
-    let aead = open_session(&accelerator, Operation::Aes256Gcm);
+    let aead = open_session(&accelerator, Algorithm::Aes256Gcm);
     std::thread::scope(|scope| {
         for number in 0..4u8 {
             let aead = &aead;
@@ -239,7 +239,7 @@ fn one_key_serves_many_threads() {
                         .seal(&nonce, &[number], (&mut data[..]).into())
                         .unwrap();
                     let (expected, expected_tag) =
-                        oracle(Operation::Aes256Gcm, &nonce, &[number], &plaintext);
+                        oracle(Algorithm::Aes256Gcm, &nonce, &[number], &plaintext);
                     assert!(data == expected && tag == expected_tag);
                 }
             });
@@ -266,13 +266,13 @@ fn generic_code_takes_it() {
 #[test]
 fn statistics_say_what_went_where() {
     let accelerator = accelerator_by("", Strategy::Stripe);
-    let aead = open_session(&accelerator, Operation::Aes128Gcm);
+    let aead = open_session(&accelerator, Algorithm::Aes128Gcm);
     let mut data = vec![0; 1 << 20];
     aead.seal(&[1; 12], b"", (&mut data[..]).into()).unwrap();
     aead.seal(&[2; 12], b"", (&mut data[..100]).into()).unwrap();
     drop(aead);
-    let stats = accelerator.stats().operations;
-    let counts = stats[&("cpu".into(), Operation::Aes128Gcm)];
+    let stats = accelerator.stats().algorithms;
+    let counts = stats[&("cpu".into(), Algorithm::Aes128Gcm)];
     assert_eq!((counts.requests, counts.bytes), (2, (1 << 20) + 100));
     let striped = u64::from(accelerator.parallelism() > 1);
     assert_eq!(counts.striped_requests, striped);
@@ -286,7 +286,7 @@ impl Device for Flaky {
         "flaky"
     }
     fn probe(&self, params: &SessionParams) -> Option<Offer> {
-        (params.operation == Operation::Aes256Gcm).then_some(Offer {
+        (params.algorithm == Algorithm::Aes256Gcm).then_some(Offer {
             preference: 9,
             bytes_per_second: u64::MAX,
         })
@@ -335,11 +335,11 @@ fn a_device_that_fails_loses_no_message() {
         let accelerator = accelerator_by("", Strategy::Auto);
         let flaky = Flaky(Arc::new(AtomicUsize::new(left)));
         accelerator.register(Arc::new(flaky)).unwrap();
-        let aead = open_session(&accelerator, Operation::Aes256Gcm);
+        let aead = open_session(&accelerator, Algorithm::Aes256Gcm);
         assert_eq!(aead.device(), "flaky");
         for bytes in [100, 200_000] {
             let plaintext = vec![9; bytes];
-            let (expected, expected_tag) = oracle(Operation::Aes256Gcm, &[1; 12], b"", &plaintext);
+            let (expected, expected_tag) = oracle(Algorithm::Aes256Gcm, &[1; 12], b"", &plaintext);
             let mut data = plaintext.clone();
             let tag = aead.seal(&[1; 12], b"", (&mut data[..]).into()).unwrap();
             assert!(data == expected && tag == expected_tag, "{left}");
@@ -360,7 +360,7 @@ fn a_device_that_fails_loses_no_message() {
         let tag = aead.seal(&[3; 12], b"", (&mut data[..]).into()).unwrap();
         assert_eq!(
             (data, tag),
-            oracle(Operation::Aes256Gcm, &[3; 12], b"", &[1; 50])
+            oracle(Algorithm::Aes256Gcm, &[3; 12], b"", &[1; 50])
         );
         assert_eq!(aead.device(), "cpu");
     }
@@ -400,7 +400,7 @@ fn a_device_that_fails_is_asked_once_however_long_the_message() {
         accelerator
             .register(Arc::new(Dead(Arc::clone(&asked))))
             .unwrap();
-        let aead = open_session(&accelerator, Operation::Aes256Gcm);
+        let aead = open_session(&accelerator, Algorithm::Aes256Gcm);
         assert_eq!(aead.device(), "dead");
         let mut data = vec![7; bytes];
         let tag = aead.seal(&[1; 12], b"", (&mut data[..]).into()).unwrap();

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use cipher::{BlockModeDecrypt, BlockModeEncrypt, KeyIvInit, block_padding::Pkcs7};
 use oarlock::cipher::AcceleratedCbc;
 use oarlock::device::{
-    Device, DeviceError, DeviceSession, Kind, Offer, OpenSession, Operation, Request, SessionParams,
+    Device, DeviceError, DeviceSession, Offer, OpenSession, Request, SessionParams,
 };
-use oarlock::{Accelerator, Error, Strategy};
+use oarlock::{Accelerator, Algorithm, Error, Kind, Strategy};
 use oarlock_kernels::{cbc::Cbc, cpu::Cpu};
 use oarlock_testing::has_cpus;
 use rand::rngs::StdRng;
@@ -170,7 +170,7 @@ fn forced_stripes_are_stripes_and_encryption_has_none() {
                 assert!(data.iter().all(|byte| *byte == 0xa5), "{mask} {in_place}");
             }
         }
-        let (_, stats) = accelerator.stats().operations.pop_first().unwrap();
+        let (_, stats) = accelerator.stats().algorithms.pop_first().unwrap();
         assert_eq!(stats.requests, 8, "{mask}");
         assert_eq!(stats.bytes, 4 * 600_016, "{mask}");
         assert_eq!(stats.striped_requests, 4, "{mask}");
@@ -185,7 +185,7 @@ fn a_session_asked_for_stripes_by_itself_stripes_and_one_asked_not_to_does_not()
         return;
     }
     let striped = || {
-        let stats = accelerator.stats().operations;
+        let stats = accelerator.stats().algorithms;
         stats.values().map(|it| it.striped_requests).sum::<u64>()
     };
     let mut cipher = accelerator.cbc(&KEY, &IV).unwrap();
@@ -239,7 +239,7 @@ fn what_is_not_whole_blocks_is_refused_and_nothing_has_changed() {
         cipher.encrypt(data.as_mut_slice().into()).unwrap();
         assert!(data == encrypted(&KEY, &IV, &[7; 64]));
         drop(cipher);
-        let stats = accelerator.stats().operations;
+        let stats = accelerator.stats().algorithms;
         let requests: u64 = stats.values().map(|it| it.requests).sum();
         assert_eq!(requests, 1);
     }
@@ -398,14 +398,14 @@ fn a_new_key_or_iv_starts_anew_and_one_that_does_not_fit_changes_nothing() {
         assert_eq!(data[..], encrypted(key, &[8; 16], &[9; 96]));
     }
     drop(cipher);
-    let stats = accelerator.stats().operations;
+    let stats = accelerator.stats().algorithms;
     let requests = |operation| {
         let of: Vec<_> = stats.iter().filter(|it| it.0.1 == operation).collect();
         of.iter().map(|it| it.1.requests).sum::<u64>()
     };
-    assert_eq!(requests(Operation::Aes256Cbc), 1);
-    assert_eq!(requests(Operation::Aes192Cbc), 1);
-    assert_eq!(requests(Operation::Aes128Cbc), 4);
+    assert_eq!(requests(Algorithm::Aes256Cbc), 1);
+    assert_eq!(requests(Algorithm::Aes192Cbc), 1);
+    assert_eq!(requests(Algorithm::Aes128Cbc), 4);
 }
 
 #[test]
@@ -434,7 +434,7 @@ impl Device for Flaky {
         self.name
     }
     fn probe(&self, params: &SessionParams) -> Option<Offer> {
-        (params.operation.kind() == Kind::Cbc).then_some(Offer {
+        (params.algorithm.kind() == Kind::Cbc).then_some(Offer {
             preference: 1,
             bytes_per_second: u64::MAX,
         })
@@ -517,8 +517,8 @@ fn a_session_moves_with_its_chain_when_its_devices_fail() {
                     "{strategy:?} encrypts: {encrypts}, {in_place}"
                 );
                 drop(cipher);
-                let stats = accelerator.stats().operations;
-                let on = |device: &str| stats[&(device.to_string(), Operation::Aes128Cbc)];
+                let stats = accelerator.stats().algorithms;
+                let on = |device: &str| stats[&(device.to_string(), Algorithm::Aes128Cbc)];
                 assert_eq!((on("first").requests, on("cpu").requests), (3, 3));
                 assert_eq!(on("first").bytes + on("cpu").bytes, 16 * 60_000);
             }

@@ -4,9 +4,9 @@ use aes_gcm::aead::{AeadInOut, KeyInit};
 use aes_gcm::{AesGcm, aes};
 use cbc::cipher::{BlockModeDecrypt, BlockModeEncrypt, KeyIvInit, StreamCipher, StreamCipherSeek};
 use inout::InOutBuf;
+use oarlock::Algorithm;
 use oarlock::aead::AeadContext;
 use oarlock::cipher::{CbcContext, StreamContext};
-use oarlock::device::Operation;
 use oarlock::{Accelerator, Error, Strategy};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
@@ -40,9 +40,9 @@ fn streams_go_on_from_call_to_call() {
     let mut rng = StdRng::seed_from_u64(1);
     for (name, accelerator) in accelerators() {
         for operation in [
-            Operation::Aes128Ctr,
-            Operation::Aes256Ctr,
-            Operation::ChaCha20,
+            Algorithm::Aes128Ctr,
+            Algorithm::Aes256Ctr,
+            Algorithm::ChaCha20,
         ] {
             let mut context: Option<StreamContext> = None;
             for _ in 0..3 {
@@ -57,7 +57,7 @@ fn streams_go_on_from_call_to_call() {
                 for _ in 0..2 {
                     let start = match operation {
                         // Near a wrap of the part that counts.
-                        Operation::ChaCha20 => rng.random::<u128>() & !0xffff_ffff | 5,
+                        Algorithm::ChaCha20 => rng.random::<u128>() & !0xffff_ffff | 5,
                         _ => u128::MAX - u128::from(rng.random_range(0..3000u32)),
                     };
                     check_stream(&name, &mut rng, operation, context, &key, start);
@@ -70,16 +70,16 @@ fn streams_go_on_from_call_to_call() {
 fn check_stream(
     name: &str,
     rng: &mut StdRng,
-    operation: Operation,
+    operation: Algorithm,
     context: &mut StreamContext,
     key: &[u8],
     start: u128,
 ) {
     let mut oracle: Box<dyn StreamCipher> = match operation {
-        Operation::Aes128Ctr => Box::new(
+        Algorithm::Aes128Ctr => Box::new(
             ctr::Ctr128BE::<aes::Aes128>::new_from_slices(key, &start.to_be_bytes()).unwrap(),
         ),
-        Operation::Aes256Ctr => Box::new(
+        Algorithm::Aes256Ctr => Box::new(
             ctr::Ctr128BE::<aes::Aes256>::new_from_slices(key, &start.to_be_bytes()).unwrap(),
         ),
         _ => {
@@ -114,8 +114,8 @@ fn check_stream(
     }
 }
 
-fn block(operation: Operation) -> usize {
-    if operation == Operation::ChaCha20 {
+fn block(operation: Algorithm) -> usize {
+    if operation == Algorithm::ChaCha20 {
         64
     } else {
         16
@@ -126,7 +126,7 @@ fn block(operation: Operation) -> usize {
 fn chacha20_carries_into_the_nonce() {
     let accelerator = accelerator();
     let mut context = accelerator
-        .stream_context(Operation::ChaCha20, &[7; 32])
+        .stream_context(Algorithm::ChaCha20, &[7; 32])
         .unwrap();
     // Words of the nonce are little-endian: ff ff 00 00 carries to 00 00 01 00.
     let nonce = |first: [u8; 4]| u128::from(u32::from_be_bytes(first)) << 96;
@@ -148,7 +148,7 @@ fn chacha20_carries_into_the_nonce() {
 fn chains_go_on_from_call_to_call() {
     let mut rng = StdRng::seed_from_u64(2);
     for (name, accelerator) in accelerators() {
-        let (operation, mut context) = (Operation::Aes256Cbc, None::<CbcContext>);
+        let (operation, mut context) = (Algorithm::Aes256Cbc, None::<CbcContext>);
         for _ in 0..4 {
             let (key, iv): ([u8; 32], [u8; 16]) = (rng.random(), rng.random());
             match &mut context {
@@ -211,7 +211,7 @@ fn check_chain(
 fn messages_come_in_pieces() {
     let mut rng = StdRng::seed_from_u64(3);
     for (name, accelerator) in accelerators() {
-        for operation in [Operation::Aes256Gcm, Operation::ChaCha20Poly1305] {
+        for operation in [Algorithm::Aes256Gcm, Algorithm::ChaCha20Poly1305] {
             let mut context: Option<AeadContext> = None;
             for _ in 0..3 {
                 let key: [u8; 32] = rng.random();
@@ -231,7 +231,7 @@ fn messages_come_in_pieces() {
 fn check_message(
     name: &str,
     rng: &mut StdRng,
-    operation: Operation,
+    operation: Algorithm,
     context: &mut AeadContext,
     key: &[u8; 32],
 ) {
@@ -242,7 +242,7 @@ fn check_message(
     let plain = random_bytes(rng, bytes);
     let mut cipher = plain.clone();
     let data = InOutBuf::from(cipher.as_mut_slice());
-    let tag: [u8; 16] = if operation == Operation::ChaCha20Poly1305 {
+    let tag: [u8; 16] = if operation == Algorithm::ChaCha20Poly1305 {
         let oracle = chacha20poly1305::ChaCha20Poly1305::new(key.into());
         oracle.encrypt_inout_detached(&nonce.into(), &aad, data)
     } else {
@@ -305,16 +305,16 @@ fn what_does_not_fit_is_refused() {
     let invalid_input = |error: Option<Error>| matches!(error, Some(Error::InvalidInput(_)));
     let key = [0; 16];
     assert!(invalid_input(
-        accelerator.stream_context(Operation::Aes128Gcm, &key).err()
+        accelerator.stream_context(Algorithm::Aes128Gcm, &key).err()
     ));
     assert!(invalid_input(
-        accelerator.cbc_context(Operation::Aes128Ctr, &key).err()
+        accelerator.cbc_context(Algorithm::Aes128Ctr, &key).err()
     ));
     assert!(invalid_input(
-        accelerator.aead_context(Operation::Aes128Ctr, &key).err()
+        accelerator.aead_context(Algorithm::Aes128Ctr, &key).err()
     ));
 
-    let mut cbc = accelerator.cbc_context(Operation::Aes128Cbc, &key).unwrap();
+    let mut cbc = accelerator.cbc_context(Algorithm::Aes128Cbc, &key).unwrap();
     for bytes in [1, 15, 17, 70_001] {
         let mut data = vec![7; bytes];
         assert!(invalid_input(cbc.encrypt(data.as_mut_slice().into()).err()));
@@ -323,7 +323,7 @@ fn what_does_not_fit_is_refused() {
     }
 
     let mut aead = accelerator
-        .aead_context(Operation::ChaCha20Poly1305, &[0; 32])
+        .aead_context(Algorithm::ChaCha20Poly1305, &[0; 32])
         .unwrap();
     assert!(invalid_input(aead.begin(&[0; 8]).err()));
     assert!(invalid_input(aead.aad(b"none has begun").err()));
@@ -343,9 +343,9 @@ fn without_a_key_there_is_no_context() {
         for wrong_bytes in [0, 5, 15, 17, 31, 33, 64] {
             let wrong = vec![1; wrong_bytes];
             for operation in [
-                Operation::Aes128Ctr,
-                Operation::ChaCha20,
-                Operation::Camellia256Ctr,
+                Algorithm::Aes128Ctr,
+                Algorithm::ChaCha20,
+                Algorithm::Camellia256Ctr,
             ] {
                 let what = format!("{name}, {operation}, {wrong_bytes}");
                 let key = vec![7; operation.key_bytes()];
@@ -364,7 +364,7 @@ fn without_a_key_there_is_no_context() {
                 let put = accelerator.stream_context_in(&mut place, operation, &wrong);
                 assert!(is_refused(put) && place.is_none(), "{what}");
             }
-            let operation = Operation::Aes256Cbc;
+            let operation = Algorithm::Aes256Cbc;
             let what = format!("{name}, {operation}, {wrong_bytes}");
             let new = accelerator.cbc_context(operation, &wrong);
             assert!(is_refused(new.map(|_| ())), "{what}");
@@ -380,7 +380,7 @@ fn without_a_key_there_is_no_context() {
             let mut place = Some(context);
             let put = accelerator.cbc_context_in(&mut place, operation, &wrong);
             assert!(is_refused(put) && place.is_none(), "{what}");
-            for operation in [Operation::Aes256Gcm, Operation::ChaCha20Poly1305] {
+            for operation in [Algorithm::Aes256Gcm, Algorithm::ChaCha20Poly1305] {
                 let what = format!("{name}, {operation}, {wrong_bytes}");
                 let new = accelerator.aead_context(operation, &wrong);
                 assert!(is_refused(new.map(|_| ())), "{what}");
@@ -400,7 +400,7 @@ fn without_a_key_there_is_no_context() {
 #[test]
 fn a_message_ends_once() {
     let accelerator = accelerator();
-    for operation in [Operation::Aes128Gcm, Operation::ChaCha20Poly1305] {
+    for operation in [Algorithm::Aes128Gcm, Algorithm::ChaCha20Poly1305] {
         let key = vec![7; operation.key_bytes()];
         let mut context = accelerator.aead_context(operation, &key).unwrap();
         let is_refused = |context: &mut AeadContext| {

@@ -109,7 +109,7 @@ fn stripes_that_are_asked_for_are_made_of_short_requests_too() {
     let mut data = vec![0; 150_000];
     cipher.apply_keystream(&mut data);
     assert!(data == reference(&[1; 16], &[2; 16], 150_000));
-    let stats = accelerator.stats().operations;
+    let stats = accelerator.stats().algorithms;
     let striped: u64 = stats.values().map(|it| it.striped_requests).sum();
     assert_eq!(striped, 1);
 }

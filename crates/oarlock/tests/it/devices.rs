@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cipher::StreamCipher;
 use oarlock::device::{
-    Device, DeviceError, DeviceSession, Offer, OpenSession, Operation, Request, SessionParams,
+    Device, DeviceError, DeviceSession, Offer, OpenSession, Request, SessionParams,
 };
-use oarlock::{Error, Strategy};
+use oarlock::{Algorithm, Error, Strategy};
 use oarlock_kernels::aes::Ctr;
 use oarlock_kernels::cpu::Cpu;
 
@@ -33,7 +33,7 @@ impl Device for Flaky {
         self.name
     }
     fn probe(&self, params: &SessionParams) -> Option<Offer> {
-        (params.operation == Operation::Aes256Ctr).then_some(Offer {
+        (params.algorithm == Algorithm::Aes256Ctr).then_some(Offer {
             preference: 1,
             bytes_per_second: u64::MAX,
         })
@@ -101,8 +101,8 @@ fn a_session_moves_with_its_position_when_its_device_fails() {
             assert_eq!(cipher.device(), if call < 3 { "flaky" } else { "cpu" });
         }
         drop(cipher);
-        let stats = accelerator.stats().operations;
-        let on = |device: &str| stats[&(device.to_string(), Operation::Aes256Ctr)];
+        let stats = accelerator.stats().algorithms;
+        let on = |device: &str| stats[&(device.to_string(), Algorithm::Aes256Ctr)];
         assert_eq!((on("flaky").requests, on("cpu").requests), (3, 3));
         assert_eq!(on("flaky").bytes + on("cpu").bytes, position);
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
+use oarlock::Algorithm;
 use oarlock::cipher::{AcceleratedCtr, AnyStream};
-use oarlock::device::Operation;
 use oarlock::{Accelerator, PrefetchWorker, Reservation, Strategy};
 use oarlock_testing::{alone, has_cpus, until};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -19,20 +19,20 @@ fn builder() -> oarlock::Builder {
         .strategy(Strategy::Prefetch)
 }
 
-fn key_of(operation: Operation) -> &'static [u8] {
+fn key_of(operation: Algorithm) -> &'static [u8] {
     &KEY[..operation.key_bytes()]
 }
 
 /// Every one that has streams of another shape or speed.
-const OPERATIONS: [(Operation, usize); 4] = [
-    (Operation::Aes128Ctr, 16),
-    (Operation::Camellia128Ctr, 16),
-    (Operation::TripleDesCtr, 8),
-    (Operation::ChaCha20, 12),
+const OPERATIONS: [(Algorithm, usize); 4] = [
+    (Algorithm::Aes128Ctr, 16),
+    (Algorithm::Camellia128Ctr, 16),
+    (Algorithm::TripleDesCtr, 8),
+    (Algorithm::ChaCha20, 12),
 ];
 
 /// The stream of `operation`, by RustCrypto.
-fn oracle(operation: Operation, iv: &[u8], bytes: usize) -> Vec<u8> {
+fn oracle(operation: Algorithm, iv: &[u8], bytes: usize) -> Vec<u8> {
     fn stream<C: KeyIvInit + StreamCipher>(key: &[u8], iv: &[u8], bytes: usize) -> Vec<u8> {
         let mut stream = vec![0; bytes];
         C::new_from_slices(key, iv)
@@ -42,15 +42,15 @@ fn oracle(operation: Operation, iv: &[u8], bytes: usize) -> Vec<u8> {
     }
     let key = key_of(operation);
     match operation {
-        Operation::Aes128Ctr => stream::<ctr::Ctr128BE<aes::Aes128>>(key, iv, bytes),
-        Operation::Camellia128Ctr => stream::<ctr::Ctr128BE<camellia::Camellia128>>(key, iv, bytes),
-        Operation::TripleDesCtr => stream::<ctr::Ctr64BE<des::TdesEde3>>(key, iv, bytes),
-        Operation::ChaCha20 => stream::<chacha20::ChaCha20>(key, iv, bytes),
+        Algorithm::Aes128Ctr => stream::<ctr::Ctr128BE<aes::Aes128>>(key, iv, bytes),
+        Algorithm::Camellia128Ctr => stream::<ctr::Ctr128BE<camellia::Camellia128>>(key, iv, bytes),
+        Algorithm::TripleDesCtr => stream::<ctr::Ctr64BE<des::TdesEde3>>(key, iv, bytes),
+        Algorithm::ChaCha20 => stream::<chacha20::ChaCha20>(key, iv, bytes),
         other => unreachable!("{other}"),
     }
 }
 
-fn open(accelerator: &Accelerator, operation: Operation, iv: &[u8]) -> AcceleratedCtr<AnyStream> {
+fn open(accelerator: &Accelerator, operation: Algorithm, iv: &[u8]) -> AcceleratedCtr<AnyStream> {
     accelerator
         .stream(operation, key_of(operation), iv)
         .unwrap()
@@ -191,7 +191,7 @@ fn a_full_ring_serves_a_burst_and_says_so() {
         cipher.apply_keystream(&mut data[bytes / 2..]);
         assert!(data == oracle(operation, &iv, bytes));
         cipher.hand_in_stats();
-        let stats = accelerator.stats().operations;
+        let stats = accelerator.stats().algorithms;
         let counts = stats[&("cpu".into(), operation)];
         assert_eq!(counts.prefetched_bytes, bytes as u64, "{operation}");
     }
@@ -204,14 +204,14 @@ fn workers_fill_the_streams_while_nobody_asks() {
         if worker == PrefetchWorker::Pool && accelerator.parallelism() == 1 {
             continue;
         }
-        let mut cipher = open(&accelerator, Operation::ChaCha20, &[0; 12]);
+        let mut cipher = open(&accelerator, Algorithm::ChaCha20, &[0; 12]);
         // All of it at some time, whoever was disturbed by what.
         until("a whole piece is made ahead", || {
             std::thread::sleep(Duration::from_millis(5));
             let mut data = [0; 4096];
             cipher.apply_keystream(&mut data);
             cipher.hand_in_stats();
-            let counts = accelerator.stats().operations[&("cpu".into(), Operation::ChaCha20)];
+            let counts = accelerator.stats().algorithms[&("cpu".into(), Algorithm::ChaCha20)];
             counts.prefetched_bytes >= 4096
         });
     }
@@ -221,7 +221,7 @@ fn workers_fill_the_streams_while_nobody_asks() {
 fn ciphers_come_and_go_while_their_streams_are_filled() {
     let accelerator = builder().build().unwrap();
     for number in 0..250u8 {
-        let mut cipher = open(&accelerator, Operation::Camellia128Ctr, &[number; 16]);
+        let mut cipher = open(&accelerator, Algorithm::Camellia128Ctr, &[number; 16]);
         let mut data = [0; 10];
         cipher.apply_keystream(&mut data);
     }
@@ -236,7 +236,7 @@ fn two_thousand_ciphers_stay_under_the_memory_cap() {
         .map(|number| {
             let mut iv = [0; 16];
             iv[..4].copy_from_slice(&number.to_be_bytes());
-            (iv, open(&accelerator, Operation::Camellia128Ctr, &iv))
+            (iv, open(&accelerator, Algorithm::Camellia128Ctr, &iv))
         })
         .collect();
     assert!(accelerator.prefetch_bytes() <= cap);
@@ -248,7 +248,7 @@ fn two_thousand_ciphers_stay_under_the_memory_cap() {
     for (iv, cipher) in &mut ciphers {
         let mut data = [0; 100];
         cipher.apply_keystream(&mut data);
-        assert!(data[..] == oracle(Operation::Camellia128Ctr, iv, 100));
+        assert!(data[..] == oracle(Algorithm::Camellia128Ctr, iv, 100));
     }
     drop(ciphers);
     // Whoever fills them lets go soon after.
@@ -263,8 +263,8 @@ fn an_exclusive_reservation_that_runs_out_leaves_the_others_going() {
         .reservation(Reservation::Exclusive)
         .build()
         .unwrap();
-    let mut first = open(&accelerator, Operation::Aes128Ctr, &[1; 16]);
-    let mut second = open(&accelerator, Operation::Aes128Ctr, &[2; 16]);
+    let mut first = open(&accelerator, Algorithm::Aes128Ctr, &[1; 16]);
+    let mut second = open(&accelerator, Algorithm::Aes128Ctr, &[2; 16]);
     let refused = accelerator.ctr(&KEY[..16], &[3; 16]).unwrap_err();
     assert_eq!(
         refused,
@@ -273,7 +273,7 @@ fn an_exclusive_reservation_that_runs_out_leaves_the_others_going() {
     for (cipher, iv) in [(&mut first, [1; 16]), (&mut second, [2; 16])] {
         let mut data = vec![0; 10_000];
         cipher.apply_keystream(&mut data);
-        assert!(data == oracle(Operation::Aes128Ctr, &iv, 10_000));
+        assert!(data == oracle(Algorithm::Aes128Ctr, &iv, 10_000));
     }
 }
 
@@ -283,8 +283,8 @@ fn options_change_while_a_session_runs() {
         .strategy(Strategy::Inline)
         .build()
         .unwrap();
-    let mut cipher = open(&accelerator, Operation::Camellia128Ctr, &[0; 16]);
-    let expected = oracle(Operation::Camellia128Ctr, &[0; 16], 8 * 50_000);
+    let mut cipher = open(&accelerator, Algorithm::Camellia128Ctr, &[0; 16]);
+    let expected = oracle(Algorithm::Camellia128Ctr, &[0; 16], 8 * 50_000);
     for (number, strategy) in [
         "prefetch", "stripe", "auto", "inline", "prefetch", "auto", "stripe", "inline",
     ]
@@ -320,7 +320,7 @@ fn a_slow_cipher_with_pauses_comes_to_prefetch_by_itself() {
     if !has_cpus() {
         return;
     }
-    let mut cipher = open(&accelerator, Operation::TripleDesCtr, &[0; 8]);
+    let mut cipher = open(&accelerator, Algorithm::TripleDesCtr, &[0; 8]);
     until("it does", || {
         for _ in 0..8 {
             cipher.apply_keystream(&mut [0; 4096]);
@@ -354,13 +354,13 @@ fn without_threads_there_is_none_of_the_idle_class_either() {
         .prefetch_worker(PrefetchWorker::Idle)
         .build()
         .unwrap();
-    let mut cipher = open(&accelerator, Operation::ChaCha20, &[1; 12]);
+    let mut cipher = open(&accelerator, Algorithm::ChaCha20, &[1; 12]);
     let mut data = vec![0; 100_000];
     for _ in 0..10 {
         cipher.apply_keystream(&mut data);
         assert_eq!(tasks(), before);
     }
     cipher.hand_in_stats();
-    let counts = accelerator.stats().operations[&("cpu".into(), Operation::ChaCha20)];
+    let counts = accelerator.stats().algorithms[&("cpu".into(), Algorithm::ChaCha20)];
     assert_eq!(counts.prefetched_bytes, 0);
 }

@@ -127,7 +127,7 @@ fn prefetch_on_one_cpu() {
             assert!(data == expected);
             cipher.hand_in_stats();
             let stats = accelerator.stats();
-            let counts = stats.operations.values();
+            let counts = stats.algorithms.values();
             counts.map(|counts| counts.prefetched_bytes).sum::<u64>()
         };
         let mut ready = pass();

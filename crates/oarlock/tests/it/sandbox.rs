@@ -8,7 +8,7 @@ use std::os::fd::IntoRawFd;
 
 use aead::{AeadInOut, KeyInit};
 use cipher::{BlockModeEncrypt, KeyIvInit, StreamCipher};
-use oarlock::device::Operation;
+use oarlock::Algorithm;
 use oarlock::{Accelerator, Builder, PrefetchWorker, Strategy};
 use oarlock_testing::{alone, has_cpus, is_root};
 
@@ -311,7 +311,7 @@ fn one_of_each(accelerator: &Accelerator, expected: &Expected) -> Result<(), Str
 
     data.fill(0);
     let gcm = accelerator
-        .aead(Operation::Aes128Gcm, &KEY)
+        .aead(Algorithm::Aes128Gcm, &KEY)
         .map_err(|error| error.to_string())?;
     let tag = keeps_errno("sealing", || gcm.seal(&NONCE, b"", (&mut data[..]).into()))?
         .map_err(|error| error.to_string())?;

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use oarlock::aead::NonceSequence;
 use oarlock::device::{
-    Device, DeviceError, DeviceSession, Offer, OpenSession, Operation, Request, SessionParams,
+    Device, DeviceError, DeviceSession, Offer, OpenSession, Request, SessionParams,
 };
-use oarlock::{Accelerator, Error, Strategy};
+use oarlock::{Accelerator, Algorithm, Error, Strategy};
 use oarlock_testing::{has_cpus, until};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 const KEY: [u8; 32] = *b"thirty-two bytes of a secret key";
-const OPERATIONS: [Operation; 3] = [
-    Operation::Aes128Gcm,
-    Operation::Aes256Gcm,
-    Operation::ChaCha20Poly1305,
+const ALGORITHMS: [Algorithm; 3] = [
+    Algorithm::Aes128Gcm,
+    Algorithm::Aes256Gcm,
+    Algorithm::ChaCha20Poly1305,
 ];
 const SEQUENCES: [NonceSequence; 2] = [
     NonceSequence::Xor {
@@ -51,7 +51,7 @@ fn nonces_are_those_of_the_protocols() {
 #[test]
 fn every_strategy_gives_the_same_messages() {
     let mut random = StdRng::seed_from_u64(6);
-    for operation in OPERATIONS {
+    for operation in ALGORITHMS {
         for nonces in SEQUENCES {
             for strategy in [Strategy::Prefetch, Strategy::Auto, Strategy::Inline] {
                 let accelerator = Accelerator::builder()
@@ -108,7 +108,7 @@ fn every_strategy_gives_the_same_messages() {
 
 #[test]
 fn what_was_made_ahead_is_used() {
-    for operation in OPERATIONS {
+    for operation in ALGORITHMS {
         let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
         let key = &KEY[..operation.key_bytes()];
         let mut sender = accelerator
@@ -138,7 +138,7 @@ fn a_worker_makes_messages_ahead() {
         return;
     }
     let mut sender = accelerator
-        .sequenced_aead(Operation::ChaCha20Poly1305, &KEY, SEQUENCES[0], 1000)
+        .sequenced_aead(Algorithm::ChaCha20Poly1305, &KEY, SEQUENCES[0], 1000)
         .unwrap();
     until("a message is made ahead", || {
         sender.seal_next(b"", (&mut [0; 500][..]).into()).unwrap();
@@ -150,7 +150,7 @@ fn a_worker_makes_messages_ahead() {
 fn numbers_that_are_used_up_are_refused() {
     let accelerator = Accelerator::builder().build().unwrap();
     let mut sender = accelerator
-        .sequenced_aead(Operation::Aes128Gcm, &KEY[..16], SEQUENCES[1], 100)
+        .sequenced_aead(Algorithm::Aes128Gcm, &KEY[..16], SEQUENCES[1], 100)
         .unwrap();
     sender.set_sequence(u64::MAX - 1);
     let mut data = [1; 10];
@@ -170,7 +170,7 @@ fn any_record_length_and_any_budget_will_do() {
     for record_bytes_max in [0, 1, 1 << 20, usize::MAX - 64, usize::MAX] {
         let mut aead = accelerator
             .sequenced_aead(
-                Operation::ChaCha20Poly1305,
+                Algorithm::ChaCha20Poly1305,
                 &[7; 32],
                 nonces,
                 record_bytes_max,
@@ -211,7 +211,7 @@ impl DeviceSession for Fragile {
 
 #[test]
 fn a_number_that_a_device_was_given_seals_no_other_message() {
-    for operation in OPERATIONS {
+    for operation in ALGORITHMS {
         for strategy in [Strategy::Inline, Strategy::Auto] {
             let accelerator = Accelerator::builder()
                 .max_threads(0)

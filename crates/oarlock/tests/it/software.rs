@@ -1,8 +1,9 @@
 //! The device `software` by itself: what it gives is what the kernels give, to the last refusal.
 
 use inout::InOutBuf;
+use oarlock::Algorithm;
 use oarlock::aead::AcceleratedAead;
-use oarlock::device::{Operation, visible_cpu};
+use oarlock::device::visible_cpu;
 use oarlock::{Accelerator, Error};
 use oarlock_kernels::{chacha20_poly1305::ChaCha20Poly1305, gcm::Gcm};
 use rand::rngs::StdRng;
@@ -11,11 +12,11 @@ use rand::{RngExt, SeedableRng};
 use crate::common::{accelerator, random_bytes};
 
 const KEY: [u8; 32] = *b"thirty-two bytes of a secret key";
-const OPERATIONS: [Operation; 4] = [
-    Operation::Aes128Gcm,
-    Operation::Aes192Gcm,
-    Operation::Aes256Gcm,
-    Operation::ChaCha20Poly1305,
+const OPERATIONS: [Algorithm; 4] = [
+    Algorithm::Aes128Gcm,
+    Algorithm::Aes192Gcm,
+    Algorithm::Aes256Gcm,
+    Algorithm::ChaCha20Poly1305,
 ];
 
 /// With no other device.
@@ -25,7 +26,7 @@ fn software() -> Accelerator {
     accelerator
 }
 
-fn open_session(operation: Operation) -> AcceleratedAead {
+fn open_session(operation: Algorithm) -> AcceleratedAead {
     let key = &KEY[..operation.key_bytes()];
     let aead = software().aead(operation, key).unwrap();
     assert_eq!(aead.device(), "software");
@@ -33,10 +34,10 @@ fn open_session(operation: Operation) -> AcceleratedAead {
 }
 
 /// Ciphertext and tag by the kernels.
-fn sealed(operation: Operation, nonce: &[u8], aad: &[u8], data: &[u8]) -> (Vec<u8>, [u8; 16]) {
+fn sealed(operation: Algorithm, nonce: &[u8], aad: &[u8], data: &[u8]) -> (Vec<u8>, [u8; 16]) {
     let mut data = data.to_vec();
     let (key, in_place) = (&KEY[..operation.key_bytes()], (&mut data[..]).into());
-    let tag = if operation == Operation::ChaCha20Poly1305 {
+    let tag = if operation == Algorithm::ChaCha20Poly1305 {
         let aead = ChaCha20Poly1305::new(key, visible_cpu().unwrap()).unwrap();
         aead.seal(nonce, aad, in_place)
     } else {
@@ -86,7 +87,7 @@ fn gcm_takes_nonces_of_any_length_and_chacha_those_of_12_bytes() {
     let mut random = StdRng::seed_from_u64(22);
     for operation in OPERATIONS {
         let aead = open_session(operation);
-        let is_gcm = operation != Operation::ChaCha20Poly1305;
+        let is_gcm = operation != Algorithm::ChaCha20Poly1305;
         for bytes in (0..40).chain([64, 100, 1000]) {
             let nonce = random_bytes(&mut random, bytes);
             let plaintext = random_bytes(&mut random, 333);

@@ -1,9 +1,9 @@
 //! AES-CBC: with PKCS #7 padding, without, and as TLS 1.2 and older use it.
 #![allow(unsafe_code)]
 
+use oarlock::Algorithm;
 use oarlock::Direction;
 use oarlock::cipher::CbcContext;
-use oarlock::device::Operation;
 use zeroize::Zeroize;
 
 use super::tls_padding::{self, Mac};
@@ -19,7 +19,7 @@ const BLOCK_BYTES: usize = 16;
 pub(super) struct Cbc {
     /// Once there is a key.
     context: Option<CbcContext>,
-    operation: Operation,
+    operation: Algorithm,
     direction: Direction,
     /// The IV as set: each init without an IV returns to it.
     iv: [u8; BLOCK_BYTES],
@@ -39,7 +39,7 @@ pub(super) struct Cbc {
 }
 
 impl Cipher for Cbc {
-    fn gettable(_operation: Operation) -> &'static [Param] {
+    fn gettable(_operation: Algorithm) -> &'static [Param] {
         const {
             &[
                 Param::size(c"keylen"),
@@ -54,7 +54,7 @@ impl Cipher for Cbc {
         }
     }
 
-    fn settable(_operation: Operation) -> &'static [Param] {
+    fn settable(_operation: Algorithm) -> &'static [Param] {
         const {
             &[
                 Param::uint(c"padding"),
@@ -68,7 +68,7 @@ impl Cipher for Cbc {
     }
 
     #[inline(always)]
-    fn new(_provider: &Provider, operation: Operation) -> Option<Self> {
+    fn new(_provider: &Provider, operation: Algorithm) -> Option<Self> {
         Some(Self {
             context: None,
             operation,

@@ -2,10 +2,10 @@
 #![allow(unsafe_code)]
 
 use inout::InOutBuf;
+use oarlock::Algorithm;
 use oarlock::Direction;
 use oarlock::aead::AeadContext;
 use oarlock::aead::TAG_BYTES;
-use oarlock::device::Operation;
 use zeroize::Zeroize;
 
 use super::secret::are_equal;
@@ -47,7 +47,7 @@ struct Record {
 }
 
 impl Cipher for ChaCha20Poly1305 {
-    fn gettable(_operation: Operation) -> &'static [Param] {
+    fn gettable(_operation: Algorithm) -> &'static [Param] {
         const {
             &[
                 Param::size(c"keylen"),
@@ -60,7 +60,7 @@ impl Cipher for ChaCha20Poly1305 {
         }
     }
 
-    fn settable(_operation: Operation) -> &'static [Param] {
+    fn settable(_operation: Algorithm) -> &'static [Param] {
         const {
             &[
                 Param::size(c"keylen"),
@@ -74,7 +74,7 @@ impl Cipher for ChaCha20Poly1305 {
     }
 
     #[inline(always)]
-    fn new(_provider: &Provider, _operation: Operation) -> Option<Self> {
+    fn new(_provider: &Provider, _operation: Algorithm) -> Option<Self> {
         Some(Self {
             context: None,
             direction: Direction::Encrypt,
@@ -106,7 +106,7 @@ impl Cipher for ChaCha20Poly1305 {
                 Some(context) => context.set_key(key),
                 place => {
                     let accelerator = &provider.accelerator;
-                    accelerator.aead_context_in(place, Operation::ChaCha20Poly1305, key)
+                    accelerator.aead_context_in(place, Algorithm::ChaCha20Poly1305, key)
                 }
             }
             .map_err(|_| Reason::InvalidKeyLength)?;

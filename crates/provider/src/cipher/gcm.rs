@@ -1,10 +1,10 @@
 //! AES-GCM: message by message, and as TLS 1.2 and SSH use it.
 #![allow(unsafe_code)]
 
+use oarlock::Algorithm;
 use oarlock::Direction;
 use oarlock::aead::AeadContext;
 use oarlock::aead::TAG_BYTES;
-use oarlock::device::Operation;
 use zeroize::Zeroize;
 
 use super::secret::{are_equal, fill_with_random_bytes};
@@ -27,7 +27,7 @@ const TLS_AAD_BYTES: usize = 13;
 pub(super) struct Gcm {
     /// Once there is a key.
     context: Option<AeadContext>,
-    operation: Operation,
+    operation: Algorithm,
     direction: Direction,
     iv: [u8; IV_BYTES_MAX],
     iv_bytes: usize,
@@ -55,7 +55,7 @@ enum IvState {
 }
 
 impl Cipher for Gcm {
-    fn gettable(_operation: Operation) -> &'static [Param] {
+    fn gettable(_operation: Algorithm) -> &'static [Param] {
         const {
             &[
                 Param::size(c"keylen"),
@@ -71,7 +71,7 @@ impl Cipher for Gcm {
         }
     }
 
-    fn settable(_operation: Operation) -> &'static [Param] {
+    fn settable(_operation: Algorithm) -> &'static [Param] {
         const {
             &[
                 Param::size(c"ivlen"),
@@ -85,7 +85,7 @@ impl Cipher for Gcm {
     }
 
     #[inline(always)]
-    fn new(_provider: &Provider, operation: Operation) -> Option<Self> {
+    fn new(_provider: &Provider, operation: Algorithm) -> Option<Self> {
         Some(Self {
             context: None,
             operation,

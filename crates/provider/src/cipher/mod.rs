@@ -11,16 +11,16 @@ mod values;
 
 use std::ffi::CStr;
 
-use oarlock::device::Operation;
+use oarlock::Algorithm;
 
 use self::values::set;
-use crate::abi::{Algorithm, Params};
+use crate::abi::{self, Params};
 use crate::counted::CountedOffer;
 use crate::dispatch::{Offered, table};
 use crate::error::Reason;
 
 /// Algorithms that AES instructions, or AVX2, make fast.
-pub(crate) fn aes(is_counted: bool) -> Vec<Algorithm> {
+pub(crate) fn aes(is_counted: bool) -> Vec<abi::Algorithm> {
     vec![
         offer::<Aes128Ctr>(c"AES-128-CTR", is_counted),
         offer::<Aes192Ctr>(c"AES-192-CTR", is_counted),
@@ -43,7 +43,7 @@ pub(crate) fn aes(is_counted: bool) -> Vec<Algorithm> {
     ]
 }
 
-pub(crate) fn chacha20(is_counted: bool) -> Vec<Algorithm> {
+pub(crate) fn chacha20(is_counted: bool) -> Vec<abi::Algorithm> {
     vec![
         offer::<ChaCha20>(c"ChaCha20", is_counted),
         offer::<ChaCha20Poly1305>(c"ChaCha20-Poly1305", is_counted),
@@ -51,7 +51,7 @@ pub(crate) fn chacha20(is_counted: bool) -> Vec<Algorithm> {
 }
 
 /// Algorithms that gain only from more cores and idle time.
-pub(crate) fn legacy(is_counted: bool) -> Vec<Algorithm> {
+pub(crate) fn legacy(is_counted: bool) -> Vec<abi::Algorithm> {
     vec![
         offer::<Camellia128Ctr>(c"CAMELLIA-128-CTR", is_counted),
         offer::<Camellia192Ctr>(c"CAMELLIA-192-CTR", is_counted),
@@ -59,8 +59,8 @@ pub(crate) fn legacy(is_counted: bool) -> Vec<Algorithm> {
     ]
 }
 
-fn offer<A: Offered>(names: &'static CStr, is_counted: bool) -> Algorithm {
-    Algorithm {
+fn offer<A: Offered>(names: &'static CStr, is_counted: bool) -> abi::Algorithm {
+    abi::Algorithm {
         names: names.as_ptr(),
         properties: c"provider=oarlock".as_ptr(),
         implementation: if is_counted {
@@ -79,11 +79,11 @@ macro_rules! offered {
 
             impl Offered for $name {
                 type Cipher = $cipher;
-                const OPERATION: Operation = Operation::$name;
+                const OPERATION: Algorithm = Algorithm::$name;
 
                 fn get_params(params: Params<'_>) -> Result<(), Reason> {
                     const PROPERTIES: Properties = $properties;
-                    PROPERTIES.get(Operation::$name, params)
+                    PROPERTIES.get(Algorithm::$name, params)
                 }
             }
         )+
@@ -144,7 +144,7 @@ const GCM: Properties = Properties {
 const CHACHA20_POLY1305: Properties = Properties { mode: 0, ..GCM };
 
 impl Properties {
-    fn get(&self, operation: Operation, params: Params<'_>) -> Result<(), Reason> {
+    fn get(&self, operation: Algorithm, params: Params<'_>) -> Result<(), Reason> {
         params.each(|key, value| {
             set(match key {
                 b"mode" => value.set_number(self.mode),

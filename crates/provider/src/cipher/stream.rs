@@ -3,9 +3,9 @@
 
 use std::ptr::null;
 
+use oarlock::Algorithm;
 use oarlock::Direction;
 use oarlock::cipher::StreamContext;
-use oarlock::device::Operation;
 
 use super::values::{got, set};
 use crate::abi::{Param, Params, Value};
@@ -17,7 +17,7 @@ use crate::provider::Provider;
 pub(super) struct Stream {
     /// Once there is a key.
     context: Option<StreamContext>,
-    operation: Operation,
+    operation: Algorithm,
     direction: Direction,
     /// The IV as set.
     iv: [u8; IV_BYTES],
@@ -34,9 +34,9 @@ pub(super) struct Stream {
 const IV_BYTES: usize = 16;
 
 impl Cipher for Stream {
-    fn gettable(operation: Operation) -> &'static [Param] {
+    fn gettable(operation: Algorithm) -> &'static [Param] {
         match operation {
-            Operation::ChaCha20 => {
+            Algorithm::ChaCha20 => {
                 const {
                     &[
                         Param::size(c"keylen"),
@@ -63,9 +63,9 @@ impl Cipher for Stream {
         }
     }
 
-    fn settable(operation: Operation) -> &'static [Param] {
+    fn settable(operation: Algorithm) -> &'static [Param] {
         match operation {
-            Operation::ChaCha20 => {
+            Algorithm::ChaCha20 => {
                 const { &[Param::size(c"keylen"), Param::size(c"ivlen"), Param::END] }
             }
             _ => {
@@ -84,7 +84,7 @@ impl Cipher for Stream {
     }
 
     #[inline(always)]
-    fn new(_provider: &Provider, operation: Operation) -> Option<Self> {
+    fn new(_provider: &Provider, operation: Algorithm) -> Option<Self> {
         Some(Self {
             context: None,
             operation,
@@ -210,7 +210,7 @@ impl Cipher for Stream {
 
 impl Stream {
     fn is_chacha(&self) -> bool {
-        self.operation == Operation::ChaCha20
+        self.operation == Algorithm::ChaCha20
     }
 
     /// ChaCha20 has one key length and one IV length.

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use oarlock::Algorithm;
 use oarlock::Direction::{Decrypt, Encrypt};
-use oarlock::device::Operation;
 use oarlock_testing::lossy;
 use tempfile::TempDir;
 
@@ -95,16 +95,16 @@ fn says_the_same(command: impl Fn() -> Command) -> Vec<u8> {
         let said = succeeds(accelerated.apply(&mut command()));
         assert_same(&said, &expected, "with the provider");
         for operation in [
-            Operation::Aes128Ctr,
-            Operation::Aes192Ctr,
-            Operation::Aes256Ctr,
-            Operation::Aes128Cbc,
-            Operation::Aes192Cbc,
-            Operation::Aes256Cbc,
-            Operation::Aes128Gcm,
-            Operation::Aes192Gcm,
-            Operation::Aes256Gcm,
-            Operation::ChaCha20Poly1305,
+            Algorithm::Aes128Ctr,
+            Algorithm::Aes192Ctr,
+            Algorithm::Aes256Ctr,
+            Algorithm::Aes128Cbc,
+            Algorithm::Aes192Cbc,
+            Algorithm::Aes256Cbc,
+            Algorithm::Aes128Gcm,
+            Algorithm::Aes192Gcm,
+            Algorithm::Aes256Gcm,
+            Algorithm::ChaCha20Poly1305,
         ] {
             for direction in [Encrypt, Decrypt] {
                 let bytes = accelerated.bytes(operation, direction);
@@ -127,9 +127,9 @@ fn serves_and_asks(command: &mut Command, tls: &Certificate) -> Accelerated {
                     TLSv1.2 ECDHE-RSA-AES128-SHA\n";
     assert_eq!(lossy(&said), expected);
     for operation in [
-        Operation::Aes256Gcm,
-        Operation::ChaCha20Poly1305,
-        Operation::Aes128Cbc,
+        Algorithm::Aes256Gcm,
+        Algorithm::ChaCha20Poly1305,
+        Algorithm::Aes128Cbc,
     ] {
         for direction in [Encrypt, Decrypt] {
             let bytes = accelerated.bytes(operation, direction);

@@ -4,8 +4,8 @@
 use std::fs;
 use std::process::Command;
 
+use oarlock::Algorithm;
 use oarlock::Direction::{Decrypt, Encrypt};
-use oarlock::device::Operation;
 use oarlock_testing::lossy;
 
 use crate::host::{Accelerated, assert_same, noise_file, open_folder, succeeds, with_conf};
@@ -71,12 +71,12 @@ fn what_one_encrypts_the_other_reads() {
         }
     }
     for operation in [
-        Operation::Aes128Cbc,
-        Operation::Aes256Cbc,
-        Operation::Aes128Gcm,
-        Operation::Aes256Gcm,
-        Operation::Aes256Ctr,
-        Operation::ChaCha20,
+        Algorithm::Aes128Cbc,
+        Algorithm::Aes256Cbc,
+        Algorithm::Aes128Gcm,
+        Algorithm::Aes256Gcm,
+        Algorithm::Aes256Ctr,
+        Algorithm::ChaCha20,
     ] {
         for direction in [Encrypt, Decrypt] {
             let bytes = accelerated.bytes(operation, direction);
@@ -115,5 +115,5 @@ fn macs_and_derivations_are_the_same() {
             "kdf -keylen 64 -kdfopt mac:CMAC -kdfopt mode:COUNTER {options} KBKDF"
         ));
     }
-    assert!(accelerated.bytes(Operation::Aes192Cbc, Encrypt) >= 90_000);
+    assert!(accelerated.bytes(Algorithm::Aes192Cbc, Encrypt) >= 90_000);
 }

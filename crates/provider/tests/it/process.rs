@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
+use oarlock::Algorithm;
 use oarlock::Direction::Encrypt;
-use oarlock::device::Operation;
 use oarlock_testing::{is_root, lossy, noise, until};
 
 use crate::host::{
@@ -272,7 +272,7 @@ fn a_confined_process_computes_the_same() {
                 lossy(&output.stderr)
             );
             assert_same(&output.stdout, &expected, &format!("{prefix:?}"));
-            let bytes = accelerated.bytes(Operation::Aes128Ctr, Encrypt);
+            let bytes = accelerated.bytes(Algorithm::Aes128Ctr, Encrypt);
             assert_eq!(bytes, data.len() as u64, "{prefix:?}");
         }
     }
@@ -332,7 +332,7 @@ fn a_limit_on_memory_kills_nobody() {
     let try_all = |strategy: &str| {
         let accelerated = Accelerated::forced(strategy);
         let works = |kib: usize| {
-            let before = accelerated.bytes(Operation::Aes128Ctr, Encrypt);
+            let before = accelerated.bytes(Algorithm::Aes128Ctr, Encrypt);
             let output = limited(kib, Some(&accelerated));
             let (status, said) = (output.status, lossy(&output.stderr));
             assert_eq!(status.signal(), None, "{strategy}, {kib} KiB: {said}");
@@ -345,7 +345,7 @@ fn a_limit_on_memory_kills_nobody() {
                     "{strategy}: not in {kib} KiB, in {alone} alone: {said}"
                 );
             }
-            accelerated.bytes(Operation::Aes128Ctr, Encrypt) > before
+            accelerated.bytes(Algorithm::Aes128Ctr, Encrypt) > before
         };
         let (mut too_little, mut works_in) = (alone, enough);
         assert!(works(enough), "{strategy}: never accelerated");
@@ -398,7 +398,7 @@ fn a_program_ends_while_a_helper_works() {
                 assert_eq!((status.code(), status.signal()), (code, signal), "{how}");
             }
         }
-        assert!(accelerated.bytes(Operation::Aes128Ctr, Encrypt) > 0);
+        assert!(accelerated.bytes(Algorithm::Aes128Ctr, Encrypt) > 0);
     }
 }
 
@@ -430,10 +430,10 @@ fn inside_an_async_job_work_is_done_at_once() {
             succeeds(accelerated.apply(&mut speed));
         }
         for operation in [
-            Operation::Aes128Ctr,
-            Operation::Aes256Gcm,
-            Operation::Aes192Cbc,
-            Operation::ChaCha20Poly1305,
+            Algorithm::Aes128Ctr,
+            Algorithm::Aes256Gcm,
+            Algorithm::Aes192Cbc,
+            Algorithm::ChaCha20Poly1305,
         ] {
             assert!(accelerated.bytes(operation, Encrypt) > 1 << 20);
         }
@@ -468,7 +468,7 @@ fn moment_says_the_same(which: &str) {
     assert_eq!(expected.len(), 65, "{}", lossy(&expected));
     for accelerated in everyone() {
         assert_eq!(succeeds(accelerated.apply(&mut moment(which))), expected);
-        assert!(accelerated.bytes(Operation::Aes128Ctr, Encrypt) >= 4 << 20);
+        assert!(accelerated.bytes(Algorithm::Aes128Ctr, Encrypt) >= 4 << 20);
     }
 }
 
@@ -499,14 +499,14 @@ fn stock(data: &[u8]) -> Vec<u8> {
 
 /// The most threads that a program has while it encrypts some 64 MiB.
 fn most_threads(accelerated: &Accelerated, prefix: &[&str]) -> usize {
-    let before = accelerated.bytes(Operation::Aes128Ctr, Encrypt);
+    let before = accelerated.bytes(Algorithm::Aes128Ctr, Encrypt);
     let mut endless = stream(prefix, "endless");
     let program = Program::start(accelerated.apply(&mut endless));
     let mut most = 0;
     until("it has done that much", || {
         assert!(program.is_running(), "{prefix:?}: it has ended");
         most = most.max(threads(program.pid()));
-        accelerated.bytes(Operation::Aes128Ctr, Encrypt) > before + (64 << 20)
+        accelerated.bytes(Algorithm::Aes128Ctr, Encrypt) > before + (64 << 20)
     });
     most
 }

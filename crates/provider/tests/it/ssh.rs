@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
+use oarlock::Algorithm;
 use oarlock::Direction::{Decrypt, Encrypt};
-use oarlock::device::Operation;
 use oarlock_testing::{LIMIT, is_root, lossy, until};
 use tempfile::TempDir;
 
@@ -20,18 +20,18 @@ use crate::host::{
 };
 
 /// Ciphers of ssh, and what they are in ours. 3DES is not among ours, and must work beside them.
-const CIPHERS: [(&str, Option<Operation>); 11] = [
+const CIPHERS: [(&str, Option<Algorithm>); 11] = [
     ("3des-cbc", None),
-    ("aes128-cbc", Some(Operation::Aes128Cbc)),
-    ("aes192-cbc", Some(Operation::Aes192Cbc)),
-    ("aes256-cbc", Some(Operation::Aes256Cbc)),
-    ("aes128-ctr", Some(Operation::Aes128Ctr)),
-    ("aes192-ctr", Some(Operation::Aes192Ctr)),
-    ("aes256-ctr", Some(Operation::Aes256Ctr)),
-    ("aes128-gcm@openssh.com", Some(Operation::Aes128Gcm)),
-    ("aes256-gcm@openssh.com", Some(Operation::Aes256Gcm)),
+    ("aes128-cbc", Some(Algorithm::Aes128Cbc)),
+    ("aes192-cbc", Some(Algorithm::Aes192Cbc)),
+    ("aes256-cbc", Some(Algorithm::Aes256Cbc)),
+    ("aes128-ctr", Some(Algorithm::Aes128Ctr)),
+    ("aes192-ctr", Some(Algorithm::Aes192Ctr)),
+    ("aes256-ctr", Some(Algorithm::Aes256Ctr)),
+    ("aes128-gcm@openssh.com", Some(Algorithm::Aes128Gcm)),
+    ("aes256-gcm@openssh.com", Some(Algorithm::Aes256Gcm)),
     // ssh has the MAC of its own.
-    ("chacha20-poly1305@openssh.com", Some(Operation::ChaCha20)),
+    ("chacha20-poly1305@openssh.com", Some(Algorithm::ChaCha20)),
     // What the two agree on without being told.
     ("", None),
 ];
@@ -78,7 +78,7 @@ fn streams_are_the_same_whoever_is_accelerated() {
                     (encrypted - encrypted_before, decrypted - decrypted_before);
                 let is_all = match operation {
                     // ssh says "encrypt" for all but the lengths of packets.
-                    Operation::ChaCha20 => encrypted >= 2 * BYTES as u64,
+                    Algorithm::ChaCha20 => encrypted >= 2 * BYTES as u64,
                     _ => encrypted.min(decrypted) >= BYTES as u64,
                 };
                 assert!(is_all, "{cipher}: {encrypted}, {decrypted} at the {whose}");
@@ -137,8 +137,8 @@ fn a_client_goes_into_the_background() {
             let sent = oarlock_testing::noise(BYTES);
             assert_same(&echoed(port, &sent), &sent, "forwarded");
         }
-        assert!(on_client.bytes(Operation::Aes128Ctr, Encrypt) > 2 * BYTES as u64);
-        assert!(on_client.bytes(Operation::Aes128Ctr, Decrypt) > 2 * BYTES as u64);
+        assert!(on_client.bytes(Algorithm::Aes128Ctr, Encrypt) > 2 * BYTES as u64);
+        assert!(on_client.bytes(Algorithm::Aes128Ctr, Decrypt) > 2 * BYTES as u64);
         drop(master);
     }
 }
@@ -291,7 +291,7 @@ fn sixteen_connections_at_once() {
 }
 
 /// Encrypted and decrypted bytes.
-fn counted(counters: &Accelerated, operation: Option<Operation>) -> (u64, u64) {
+fn counted(counters: &Accelerated, operation: Option<Algorithm>) -> (u64, u64) {
     operation.map_or((0, 0), |operation| {
         (
             counters.bytes(operation, Encrypt),

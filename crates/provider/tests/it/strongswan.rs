@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use oarlock::Algorithm;
 use oarlock::Direction::{Decrypt, Encrypt};
-use oarlock::device::Operation;
 use oarlock_testing::{is_root, lossy};
 
 use crate::host::{Accelerated, assert_same, noise_file, open_folder, run, succeeds, with_conf};
@@ -50,10 +50,10 @@ fn pki_makes_and_checks_certificates_and_passes_its_self_tests() {
         assert!(ours.iter().any(|line| line.contains(&enabled)), "{name}");
     }
     for operation in [
-        Operation::Aes128Cbc,
-        Operation::Aes256Ctr,
-        Operation::Aes192Gcm,
-        Operation::ChaCha20Poly1305,
+        Algorithm::Aes128Cbc,
+        Algorithm::Aes256Ctr,
+        Algorithm::Aes192Gcm,
+        Algorithm::ChaCha20Poly1305,
     ] {
         assert!(accelerated.bytes(operation, Encrypt) > 0, "{operation:?}");
     }
@@ -82,12 +82,12 @@ fn a_tunnel_carries_what_was_sent() {
         return;
     }
     for (proposal, operation) in [
-        ("aes128gcm16", Operation::Aes128Gcm),
-        ("aes256gcm16", Operation::Aes256Gcm),
-        ("aes128-sha256", Operation::Aes128Cbc),
-        ("aes256-sha256", Operation::Aes256Cbc),
-        ("aes128ctr-sha256", Operation::Aes128Ctr),
-        ("chacha20poly1305", Operation::ChaCha20Poly1305),
+        ("aes128gcm16", Algorithm::Aes128Gcm),
+        ("aes256gcm16", Algorithm::Aes256Gcm),
+        ("aes128-sha256", Algorithm::Aes128Cbc),
+        ("aes256-sha256", Algorithm::Aes256Cbc),
+        ("aes128ctr-sha256", Algorithm::Aes128Ctr),
+        ("chacha20poly1305", Algorithm::ChaCha20Poly1305),
     ] {
         let stock = tunnel(proposal, None);
         let accelerated = [Accelerated::new(), Accelerated::new()];

@@ -11,8 +11,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use oarlock::Algorithm;
 use oarlock::costs::Usage;
-use oarlock::device::Operation;
 use oarlock_testing::{LIMIT, seeded_noise as noise, until};
 use tempfile::{NamedTempFile, TempDir};
 
@@ -23,11 +23,11 @@ use crate::host::free_port;
 fn every_suite_of_tls_1_3() {
     let site = Site::new();
     for (suite, operation) in [
-        ("TLS_AES_128_GCM_SHA256", Some(Operation::Aes128Gcm)),
-        ("TLS_AES_256_GCM_SHA384", Some(Operation::Aes256Gcm)),
+        ("TLS_AES_128_GCM_SHA256", Some(Algorithm::Aes128Gcm)),
+        ("TLS_AES_256_GCM_SHA384", Some(Algorithm::Aes256Gcm)),
         (
             "TLS_CHACHA20_POLY1305_SHA256",
-            Some(Operation::ChaCha20Poly1305),
+            Some(Algorithm::ChaCha20Poly1305),
         ),
     ] {
         for ends in ENDS {
@@ -41,11 +41,11 @@ fn every_suite_of_tls_1_3() {
 fn every_suite_of_tls_1_2() {
     let site = Site::new();
     for (suite, operation) in [
-        ("ECDHE-RSA-AES128-GCM-SHA256", Some(Operation::Aes128Gcm)),
-        ("ECDHE-RSA-AES256-GCM-SHA384", Some(Operation::Aes256Gcm)),
+        ("ECDHE-RSA-AES128-GCM-SHA256", Some(Algorithm::Aes128Gcm)),
+        ("ECDHE-RSA-AES256-GCM-SHA384", Some(Algorithm::Aes256Gcm)),
         (
             "ECDHE-RSA-CHACHA20-POLY1305",
-            Some(Operation::ChaCha20Poly1305),
+            Some(Algorithm::ChaCha20Poly1305),
         ),
     ] {
         for ends in ENDS {
@@ -66,12 +66,12 @@ fn every_suite_of_tls_1_2() {
 fn every_suite_with_cbc() {
     let site = Site::new();
     for (suite, operation) in [
-        ("ECDHE-RSA-AES128-SHA", Some(Operation::Aes128Cbc)),
-        ("ECDHE-RSA-AES256-SHA", Some(Operation::Aes256Cbc)),
-        ("ECDHE-RSA-AES128-SHA256", Some(Operation::Aes128Cbc)),
-        ("ECDHE-RSA-AES256-SHA384", Some(Operation::Aes256Cbc)),
-        ("AES128-SHA256", Some(Operation::Aes128Cbc)),
-        ("AES256-SHA256", Some(Operation::Aes256Cbc)),
+        ("ECDHE-RSA-AES128-SHA", Some(Algorithm::Aes128Cbc)),
+        ("ECDHE-RSA-AES256-SHA", Some(Algorithm::Aes256Cbc)),
+        ("ECDHE-RSA-AES128-SHA256", Some(Algorithm::Aes128Cbc)),
+        ("ECDHE-RSA-AES256-SHA384", Some(Algorithm::Aes256Cbc)),
+        ("AES128-SHA256", Some(Algorithm::Aes128Cbc)),
+        ("AES256-SHA256", Some(Algorithm::Aes256Cbc)),
     ] {
         for ends in ENDS {
             let options = ["-tls1_2", "-cipher", suite];
@@ -90,11 +90,11 @@ fn tls_1_0_and_1_1() {
         for (suite, operation) in [
             (
                 "ECDHE-RSA-AES128-SHA:@SECLEVEL=0",
-                Some(Operation::Aes128Cbc),
+                Some(Algorithm::Aes128Cbc),
             ),
             (
                 "ECDHE-RSA-AES256-SHA:@SECLEVEL=0",
-                Some(Operation::Aes256Cbc),
+                Some(Algorithm::Aes256Cbc),
             ),
         ] {
             for ends in ENDS {
@@ -111,14 +111,14 @@ fn tls_1_0_and_1_1() {
 fn dtls_1_2() {
     let site = Site::new();
     for (suite, operation) in [
-        ("ECDHE-RSA-AES128-GCM-SHA256", Some(Operation::Aes128Gcm)),
-        ("ECDHE-RSA-AES256-GCM-SHA384", Some(Operation::Aes256Gcm)),
+        ("ECDHE-RSA-AES128-GCM-SHA256", Some(Algorithm::Aes128Gcm)),
+        ("ECDHE-RSA-AES256-GCM-SHA384", Some(Algorithm::Aes256Gcm)),
         (
             "ECDHE-RSA-CHACHA20-POLY1305",
-            Some(Operation::ChaCha20Poly1305),
+            Some(Algorithm::ChaCha20Poly1305),
         ),
-        ("ECDHE-RSA-AES128-SHA256", Some(Operation::Aes128Cbc)),
-        ("ECDHE-RSA-AES256-SHA384", Some(Operation::Aes256Cbc)),
+        ("ECDHE-RSA-AES128-SHA256", Some(Algorithm::Aes128Cbc)),
+        ("ECDHE-RSA-AES256-SHA384", Some(Algorithm::Aes256Cbc)),
     ] {
         for ends in ENDS {
             let options = ["-dtls1_2", "-cipher", suite];
@@ -229,14 +229,14 @@ fn files_and_messages() {
     }
     let counted = site.ours.usage.as_ref().unwrap().read();
     for operation in [
-        Operation::Aes192Ctr,
-        Operation::Aes192Cbc,
-        Operation::Aes256Gcm,
+        Algorithm::Aes192Ctr,
+        Algorithm::Aes192Cbc,
+        Algorithm::Aes256Gcm,
     ] {
         let bytes = counted
             .lines
             .iter()
-            .filter(|line| line.operation == operation);
+            .filter(|line| line.algorithm == operation);
         assert!(
             bytes.map(|line| line.bytes).sum::<u64>() > 1 << 20,
             "{operation}"
@@ -333,7 +333,7 @@ impl Site {
     }
 
     /// Sends bulk both ways; through an operation of ours, unless it is not ours.
-    fn talk(&self, ends: (bool, bool), operation: Option<Operation>, options: &[&str], bulk: Bulk) {
+    fn talk(&self, ends: (bool, bool), operation: Option<Algorithm>, options: &[&str], bulk: Bulk) {
         let what = format!("{} {ends:?}", options.join(" "));
         let [server, client] = [ends.0, ends.1].map(|is_ours| match is_ours {
             true => &self.ours,
@@ -431,12 +431,12 @@ impl Configured {
     }
 
     /// That went through an operation.
-    fn bytes(&self, operation: Operation) -> u64 {
+    fn bytes(&self, operation: Algorithm) -> u64 {
         let counted = self.usage.as_ref().unwrap().read();
         let lines = counted
             .lines
             .iter()
-            .filter(|line| line.operation == operation);
+            .filter(|line| line.algorithm == operation);
         lines.map(|line| line.bytes).sum()
     }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
+use oarlock::Algorithm;
 use oarlock::Direction::{Decrypt, Encrypt};
-use oarlock::device::Operation;
 use oarlock_testing::{lossy, until};
 use tempfile::TempDir;
 
@@ -20,10 +20,10 @@ use crate::host::{
 struct Suite {
     name: &'static str,
     is_tls_1_3: bool,
-    operation: Operation,
+    operation: Algorithm,
 }
 
-const fn suite(name: &'static str, is_tls_1_3: bool, operation: Operation) -> Suite {
+const fn suite(name: &'static str, is_tls_1_3: bool, operation: Algorithm) -> Suite {
     Suite {
         name,
         is_tls_1_3,
@@ -32,30 +32,30 @@ const fn suite(name: &'static str, is_tls_1_3: bool, operation: Operation) -> Su
 }
 
 const AEAD_SUITES: [Suite; 7] = [
-    suite("TLS_AES_128_GCM_SHA256", true, Operation::Aes128Gcm),
-    suite("TLS_AES_256_GCM_SHA384", true, Operation::Aes256Gcm),
+    suite("TLS_AES_128_GCM_SHA256", true, Algorithm::Aes128Gcm),
+    suite("TLS_AES_256_GCM_SHA384", true, Algorithm::Aes256Gcm),
     suite(
         "TLS_CHACHA20_POLY1305_SHA256",
         true,
-        Operation::ChaCha20Poly1305,
+        Algorithm::ChaCha20Poly1305,
     ),
-    suite("ECDHE-RSA-AES128-GCM-SHA256", false, Operation::Aes128Gcm),
-    suite("ECDHE-RSA-AES256-GCM-SHA384", false, Operation::Aes256Gcm),
+    suite("ECDHE-RSA-AES128-GCM-SHA256", false, Algorithm::Aes128Gcm),
+    suite("ECDHE-RSA-AES256-GCM-SHA384", false, Algorithm::Aes256Gcm),
     suite(
         "ECDHE-RSA-CHACHA20-POLY1305",
         false,
-        Operation::ChaCha20Poly1305,
+        Algorithm::ChaCha20Poly1305,
     ),
-    suite("AES128-GCM-SHA256", false, Operation::Aes128Gcm),
+    suite("AES128-GCM-SHA256", false, Algorithm::Aes128Gcm),
 ];
 
 const CBC_SUITES: [Suite; 6] = [
-    suite("ECDHE-RSA-AES128-SHA", false, Operation::Aes128Cbc),
-    suite("ECDHE-RSA-AES256-SHA", false, Operation::Aes256Cbc),
-    suite("ECDHE-RSA-AES128-SHA256", false, Operation::Aes128Cbc),
-    suite("ECDHE-RSA-AES256-SHA384", false, Operation::Aes256Cbc),
-    suite("AES128-SHA", false, Operation::Aes128Cbc),
-    suite("AES256-SHA256", false, Operation::Aes256Cbc),
+    suite("ECDHE-RSA-AES128-SHA", false, Algorithm::Aes128Cbc),
+    suite("ECDHE-RSA-AES256-SHA", false, Algorithm::Aes256Cbc),
+    suite("ECDHE-RSA-AES128-SHA256", false, Algorithm::Aes128Cbc),
+    suite("ECDHE-RSA-AES256-SHA384", false, Algorithm::Aes256Cbc),
+    suite("AES128-SHA", false, Algorithm::Aes128Cbc),
+    suite("AES256-SHA256", false, Algorithm::Aes256Cbc),
 ];
 
 #[test]
@@ -92,10 +92,10 @@ fn records_with_the_mac_inside_go_through_as_well() {
         nginx.moves_both_ways(None, suite, nginx.port_mac_inside);
     }
     for counters in [&on_server, &on_client] {
-        assert!(counters.bytes(Operation::Aes256Cbc, Encrypt) >= UP_BYTES);
-        assert!(counters.bytes(Operation::Aes256Cbc, Decrypt) >= UP_BYTES);
+        assert!(counters.bytes(Algorithm::Aes256Cbc, Encrypt) >= UP_BYTES);
+        assert!(counters.bytes(Algorithm::Aes256Cbc, Decrypt) >= UP_BYTES);
         // All of these suites have SHA-1 or SHA-256.
-        assert!(counters.bytes(Operation::Aes128Cbc, Encrypt) < UP_BYTES);
+        assert!(counters.bytes(Algorithm::Aes128Cbc, Encrypt) < UP_BYTES);
     }
 }
 

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use oarlock::Algorithm;
 use oarlock::costs::Usage;
-use oarlock::device::Operation;
 use oarlock_bench::Error;
 use tempfile::TempDir;
 
@@ -116,7 +116,7 @@ impl Setup {
     /// through it: nothing is timed that was not seen to be accelerated.
     pub(super) fn bytes_through(
         &self,
-        operation: Operation,
+        operation: Algorithm,
         work: impl FnOnce() -> Result<(), Error>,
     ) -> Result<u64, Error> {
         let path = self.file("usage");
@@ -128,7 +128,7 @@ impl Setup {
         done?;
         let counted = usage.read();
         let lines = counted.lines.iter();
-        let mine = lines.filter(|line| line.operation == operation);
+        let mine = lines.filter(|line| line.algorithm == operation);
         Ok(mine.map(|line| line.bytes).sum())
     }
 

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use oarlock::device::Operation;
+use oarlock::Algorithm;
 use oarlock_bench::Error;
 
 use super::compared::{Compared, Quantity, pair};
@@ -62,8 +62,8 @@ impl Speed {
 }
 
 /// The operation of that name, which is OpenSSL's too.
-pub(crate) fn operation(name: &str) -> Result<Operation, Error> {
-    Operation::named(name).ok_or_else(|| Error::Failed(format!("{name} is no operation")))
+pub(crate) fn operation(name: &str) -> Result<Algorithm, Error> {
+    Algorithm::named(name).ok_or_else(|| Error::Failed(format!("{name} is no operation")))
 }
 
 /// The last field of the line that begins with `+F`: bytes a second.

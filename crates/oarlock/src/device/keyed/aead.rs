@@ -10,7 +10,7 @@ use oarlock_kernels::gcm::{self, Gcm};
 use oarlock_kernels::{aes, chacha20};
 
 use crate::device::request::{AeadRequest, DeviceSession, Request};
-use crate::work::algorithm::{InvalidKey, Operation};
+use crate::work::algorithm::{Algorithm, InvalidKey};
 
 /// Whole messages by an implementation that knows no parts of one.
 pub(crate) trait Aead: Send + Sync {
@@ -57,15 +57,15 @@ impl From<AeadError> for Failure {
 
 impl AeadKey {
     /// See [`Keyed`](super::Keyed).
-    pub(crate) fn kernel(cpu: Cpu, operation: Operation, key: &[u8]) -> Result<Self, InvalidKey> {
+    pub(crate) fn kernel(cpu: Cpu, algorithm: Algorithm, key: &[u8]) -> Result<Self, InvalidKey> {
         let invalid = |error: &dyn ToString| InvalidKey(error.to_string());
-        match operation {
-            Operation::Aes128Gcm | Operation::Aes192Gcm | Operation::Aes256Gcm => {
+        match algorithm {
+            Algorithm::Aes128Gcm | Algorithm::Aes192Gcm | Algorithm::Aes256Gcm => {
                 let mut gcm = unkeyed_gcm(cpu);
                 gcm.set_key(key).map_err(|error| invalid(&error))?;
                 Ok(Self::Gcm(gcm))
             }
-            Operation::ChaCha20Poly1305 => {
+            Algorithm::ChaCha20Poly1305 => {
                 let backend = chacha20::Backend::preferred(cpu);
                 let mut aead = Box::new(ChaCha20Poly1305::unkeyed(backend));
                 aead.set_key(key).map_err(|error| invalid(&error))?;

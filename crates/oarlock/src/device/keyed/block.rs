@@ -9,39 +9,39 @@ use inout::InOutBuf;
 use zeroize::Zeroize;
 
 use super::keystream::Keystream;
-use crate::work::algorithm::{InvalidKey, Operation};
+use crate::work::algorithm::{Algorithm, InvalidKey};
 
 /// The key of one of the ciphers that are built in.
 pub(crate) fn keystream(
-    operation: Operation,
+    algorithm: Algorithm,
     #[cfg_attr(not(feature = "legacy"), allow(unused_variables))] key: &[u8],
 ) -> Result<Arc<dyn Keystream>, InvalidKey> {
-    match operation {
+    match algorithm {
         #[cfg(feature = "legacy")]
-        Operation::Camellia128Ctr => keyed::<camellia::Camellia128>(key),
+        Algorithm::Camellia128Ctr => keyed::<camellia::Camellia128>(key),
         #[cfg(feature = "legacy")]
-        Operation::Camellia192Ctr => keyed::<camellia::Camellia192>(key),
+        Algorithm::Camellia192Ctr => keyed::<camellia::Camellia192>(key),
         #[cfg(feature = "legacy")]
-        Operation::Camellia256Ctr => keyed::<camellia::Camellia256>(key),
+        Algorithm::Camellia256Ctr => keyed::<camellia::Camellia256>(key),
         #[cfg(feature = "legacy")]
-        Operation::Twofish128Ctr | Operation::Twofish256Ctr => keyed::<twofish::Twofish>(key),
+        Algorithm::Twofish128Ctr | Algorithm::Twofish256Ctr => keyed::<twofish::Twofish>(key),
         #[cfg(feature = "legacy")]
-        Operation::Serpent128Ctr | Operation::Serpent256Ctr => keyed::<serpent::Serpent>(key),
+        Algorithm::Serpent128Ctr | Algorithm::Serpent256Ctr => keyed::<serpent::Serpent>(key),
         #[cfg(feature = "legacy")]
-        Operation::Aria128Ctr => keyed::<aria::Aria128>(key),
+        Algorithm::Aria128Ctr => keyed::<aria::Aria128>(key),
         #[cfg(feature = "legacy")]
-        Operation::Aria192Ctr => keyed::<aria::Aria192>(key),
+        Algorithm::Aria192Ctr => keyed::<aria::Aria192>(key),
         #[cfg(feature = "legacy")]
-        Operation::Aria256Ctr => keyed::<aria::Aria256>(key),
+        Algorithm::Aria256Ctr => keyed::<aria::Aria256>(key),
         #[cfg(feature = "legacy")]
-        Operation::Sm4Ctr => keyed::<sm4::Sm4>(key),
+        Algorithm::Sm4Ctr => keyed::<sm4::Sm4>(key),
         #[cfg(feature = "legacy")]
-        Operation::Cast5Ctr => keyed::<cast5::Cast5>(key),
+        Algorithm::Cast5Ctr => keyed::<cast5::Cast5>(key),
         #[cfg(feature = "legacy")]
-        Operation::BlowfishCtr => keyed::<blowfish::Blowfish>(key),
+        Algorithm::BlowfishCtr => keyed::<blowfish::Blowfish>(key),
         #[cfg(feature = "legacy")]
-        Operation::TripleDesCtr => keyed::<des::TdesEde3>(key),
-        _ => Err(InvalidKey(format!("{operation} is not built in"))),
+        Algorithm::TripleDesCtr => keyed::<des::TdesEde3>(key),
+        _ => Err(InvalidKey(format!("{algorithm} is not built in"))),
     }
 }
 

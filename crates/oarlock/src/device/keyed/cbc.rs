@@ -6,7 +6,7 @@ use oarlock_kernels::cbc::Cbc;
 use oarlock_kernels::cpu::Cpu;
 
 use crate::device::request::{CbcRequest, DeviceSession, Request};
-use crate::work::algorithm::{Direction, InvalidKey, Operation};
+use crate::work::algorithm::{Algorithm, Direction, InvalidKey};
 
 /// A key that chains blocks, for any thread. `data` are whole blocks; `iv` is the ciphertext block
 /// before them, and becomes the last of theirs.
@@ -40,10 +40,10 @@ pub(crate) enum CbcKey {
 
 impl CbcKey {
     /// See [`Keyed`](super::Keyed).
-    pub(crate) fn kernel(cpu: Cpu, operation: Operation, key: &[u8]) -> Result<Self, InvalidKey> {
-        if Operation::aes_cbc(key.len()) != Some(operation) {
+    pub(crate) fn kernel(cpu: Cpu, algorithm: Algorithm, key: &[u8]) -> Result<Self, InvalidKey> {
+        if Algorithm::aes_cbc(key.len()) != Some(algorithm) {
             return Err(InvalidKey(format!(
-                "a key of {} bytes does not fit {operation}",
+                "a key of {} bytes does not fit {algorithm}",
                 key.len()
             )));
         }

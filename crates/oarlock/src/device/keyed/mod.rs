@@ -13,19 +13,19 @@ use self::aead::AeadKey;
 use self::cbc::CbcKey;
 use self::stream::StreamKey;
 use super::request::DeviceSession;
-use crate::work::algorithm::{InvalidKey, Operation};
+use crate::work::algorithm::{Algorithm, InvalidKey};
 
 /// A key set up for its concrete kernel, of one kind of cipher.
 pub(crate) trait Keyed: Sized {
-    /// The best kernel of this library for `operation`, which is of this kind. Allocates first and
+    /// The best kernel of this library for `algorithm`, which is of this kind. Allocates first and
     /// expands in place, so that no copy of the schedule stays on the stack.
-    fn kernel(cpu: Cpu, operation: Operation, key: &[u8]) -> Result<Self, InvalidKey>;
+    fn kernel(cpu: Cpu, algorithm: Algorithm, key: &[u8]) -> Result<Self, InvalidKey>;
 
     /// What a device opened; `None` when it is of another kind.
     fn opened(opened: Opened) -> Option<Self>;
 }
 
-/// By kind of operation, or a driver of any kind.
+/// By kind of algorithm, or a driver of any kind.
 pub(crate) enum Opened {
     Stream(StreamKey),
     Aead(AeadKey),
@@ -36,8 +36,8 @@ pub(crate) enum Opened {
 macro_rules! keyed {
     ($($key:ident $kind:ident,)+) => {$(
         impl Keyed for $key {
-            fn kernel(cpu: Cpu, operation: Operation, key: &[u8]) -> Result<Self, InvalidKey> {
-                Self::kernel(cpu, operation, key)
+            fn kernel(cpu: Cpu, algorithm: Algorithm, key: &[u8]) -> Result<Self, InvalidKey> {
+                Self::kernel(cpu, algorithm, key)
             }
 
             fn opened(opened: Opened) -> Option<Self> {

@@ -12,7 +12,7 @@ use oarlock_kernels::cpu::Cpu;
 use super::block;
 use super::keystream::Keystream;
 use crate::device::request::{CtrRequest, DeviceSession, Request};
-use crate::work::algorithm::{InvalidKey, Operation};
+use crate::work::algorithm::{Algorithm, InvalidKey};
 
 /// A stream cipher's key.
 pub(crate) enum StreamKey {
@@ -28,9 +28,9 @@ pub(crate) enum StreamKey {
 
 impl StreamKey {
     /// See [`Keyed`](super::Keyed).
-    pub(crate) fn kernel(cpu: Cpu, operation: Operation, key: &[u8]) -> Result<Self, InvalidKey> {
-        match operation {
-            Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
+    pub(crate) fn kernel(cpu: Cpu, algorithm: Algorithm, key: &[u8]) -> Result<Self, InvalidKey> {
+        match algorithm {
+            Algorithm::Aes128Ctr | Algorithm::Aes192Ctr | Algorithm::Aes256Ctr => {
                 #[cfg(target_arch = "x86_64")]
                 if let Some(face) = oarlock_kernels::aes::Face::new(cpu) {
                     let mut ctr = Box::new(CachedCtr::unkeyed(face));
@@ -41,7 +41,7 @@ impl StreamKey {
                 ctr.set_key(key).map_err(invalid)?;
                 Ok(Self::Kernel(ctr))
             }
-            _ => keystream(cpu, operation, key).map(Self::Other),
+            _ => keystream(cpu, algorithm, key).map(Self::Other),
         }
     }
 }
@@ -120,11 +120,11 @@ impl Shared<'_> {
 /// The key for threads that outlive a request, by a kernel of this library.
 pub(crate) fn keystream(
     cpu: Cpu,
-    operation: Operation,
+    algorithm: Algorithm,
     key: &[u8],
 ) -> Result<Arc<dyn Keystream>, InvalidKey> {
-    match operation {
-        Operation::Aes128Ctr | Operation::Aes192Ctr | Operation::Aes256Ctr => {
+    match algorithm {
+        Algorithm::Aes128Ctr | Algorithm::Aes192Ctr | Algorithm::Aes256Ctr => {
             let mut ctr = Arc::new(Ctr::unkeyed(Backend::preferred(cpu)));
             // In place: a box made into an `Arc` would be copied and freed as it was.
             if let Some(ctr) = Arc::get_mut(&mut ctr) {
@@ -132,14 +132,14 @@ pub(crate) fn keystream(
             }
             Ok(ctr)
         }
-        Operation::ChaCha20 => {
+        Algorithm::ChaCha20 => {
             let mut chacha = Arc::new(ChaCha20::unkeyed(chacha20::Backend::preferred(cpu)));
             if let Some(chacha) = Arc::get_mut(&mut chacha) {
                 chacha.set_key(key).map_err(invalid)?;
             }
             Ok(chacha)
         }
-        _ => block::keystream(operation, key),
+        _ => block::keystream(algorithm, key),
     }
 }
 

@@ -22,7 +22,7 @@ use oarlock_kernels::{chacha20_poly1305, gcm};
 
 use crate::device::keyed::aead::{Aead, is_in_place};
 use crate::device::request::DeviceError;
-use crate::work::algorithm::{Direction, Operation};
+use crate::work::algorithm::{Algorithm, Direction};
 
 /// A key of an AEAD. Wiped on drop, by aws-lc.
 pub(super) struct SoftwareAead {
@@ -38,25 +38,25 @@ pub(super) struct SoftwareAead {
 unsafe impl Sync for SoftwareAead {}
 
 impl SoftwareAead {
-    pub(super) fn new(operation: Operation, key: &[u8]) -> Result<Arc<Self>, DeviceError> {
+    pub(super) fn new(algorithm: Algorithm, key: &[u8]) -> Result<Arc<Self>, DeviceError> {
         // SAFETY: no preconditions; what they return lives as long as the process.
         let cipher = unsafe {
-            match operation {
-                Operation::Aes128Gcm => EVP_aes_128_gcm(),
-                Operation::Aes192Gcm => EVP_aes_192_gcm(),
-                Operation::Aes256Gcm => EVP_aes_256_gcm(),
-                Operation::ChaCha20Poly1305 => EVP_chacha20_poly1305(),
+            match algorithm {
+                Algorithm::Aes128Gcm => EVP_aes_128_gcm(),
+                Algorithm::Aes192Gcm => EVP_aes_192_gcm(),
+                Algorithm::Aes256Gcm => EVP_aes_256_gcm(),
+                Algorithm::ChaCha20Poly1305 => EVP_chacha20_poly1305(),
                 other => return Err(DeviceError(format!("{other} is not offered"))),
             }
         };
-        if key.len() != operation.key_bytes() {
+        if key.len() != algorithm.key_bytes() {
             return Err(DeviceError(format!("a key of {} bytes", key.len())));
         }
         let mut keyed = Context::new();
         if !keyed.set_key(cipher, key) {
-            return Err(DeviceError(format!("EVP_CipherInit_ex: {operation}")));
+            return Err(DeviceError(format!("EVP_CipherInit_ex: {algorithm}")));
         }
-        let is_gcm = operation != Operation::ChaCha20Poly1305;
+        let is_gcm = algorithm != Algorithm::ChaCha20Poly1305;
         let (data_bytes_max, aad_bytes_max) = if is_gcm {
             (gcm::MESSAGE_BYTES_MAX, gcm::AAD_BYTES_MAX)
         } else {

@@ -38,7 +38,7 @@ impl SoftwareDevice {
     }
 
     fn cost(&self, params: &SessionParams) -> Option<Cost> {
-        lookup::software_cost(&self.costs, self.cpu, params.operation)
+        lookup::software_cost(&self.costs, self.cpu, params.algorithm)
     }
 }
 
@@ -65,9 +65,9 @@ impl Device for SoftwareDevice {
     fn open_session(&self, params: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
         // What has no rate is not offered, and of the streams only AES-CTR has.
         if self.probe(params).is_none() {
-            return Err(DeviceError(format!("{} is not offered", params.operation)));
+            return Err(DeviceError(format!("{} is not offered", params.algorithm)));
         }
-        match params.operation.kind() {
+        match params.algorithm.kind() {
             Kind::Stream { .. } => {
                 let ctr = SoftwareCtr::new(key)?;
                 Ok(OpenSession(Opened::Stream(StreamKey::Other(ctr))))
@@ -77,7 +77,7 @@ impl Device for SoftwareDevice {
                 Ok(OpenSession(Opened::Cbc(CbcKey::Other(cbc))))
             }
             Kind::Aead => {
-                let aead = SoftwareAead::new(params.operation, key)?;
+                let aead = SoftwareAead::new(params.algorithm, key)?;
                 Ok(OpenSession(Opened::Aead(AeadKey::Other(aead))))
             }
         }

@@ -1,7 +1,7 @@
 //! Published vectors of AEADs and of AES-CBC (CAVP, RFC 8439, Wycheproof) through every mask and
 //! strategy of the engine; crates/kernels/tests/it/published runs them through every way into a kernel.
 
-use oarlock::device::Operation;
+use oarlock::Algorithm;
 use oarlock::{Accelerator, Error, Strategy};
 use oarlock_vectors::{AeadVector, CbcVector, Padding, cavp, short, wycheproof};
 
@@ -34,7 +34,7 @@ fn check_aead(
     accelerator: &Accelerator,
     way: &str,
     vector: &AeadVector,
-    operation: Operation,
+    operation: Algorithm,
 ) -> bool {
     let AeadVector {
         source,
@@ -78,11 +78,11 @@ fn check_aead(
     true
 }
 
-fn gcm(vector: &AeadVector) -> Operation {
+fn gcm(vector: &AeadVector) -> Algorithm {
     match vector.key.len() {
-        16 => Operation::Aes128Gcm,
-        24 => Operation::Aes192Gcm,
-        _ => Operation::Aes256Gcm,
+        16 => Algorithm::Aes128Gcm,
+        24 => Algorithm::Aes192Gcm,
+        _ => Algorithm::Aes256Gcm,
     }
 }
 
@@ -112,7 +112,7 @@ fn chacha20_poly1305() {
     every_way(|accelerator, way| {
         let checked = vectors
             .iter()
-            .filter(|vector| check_aead(accelerator, way, vector, Operation::ChaCha20Poly1305))
+            .filter(|vector| check_aead(accelerator, way, vector, Algorithm::ChaCha20Poly1305))
             .count();
         assert!(checked > 300, "{checked}");
     });

@@ -13,9 +13,9 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use oarlock::Algorithm;
 use oarlock::Direction;
 use oarlock::costs::{Counted, Usage};
-use oarlock::device::Operation;
 use oarlock_testing::{LIMIT, lossy, until};
 use tempfile::TempDir;
 
@@ -95,10 +95,10 @@ impl Accelerated {
     }
 
     /// Bytes that went through an operation since it was made.
-    pub fn bytes(&self, operation: Operation, direction: Direction) -> u64 {
+    pub fn bytes(&self, operation: Algorithm, direction: Direction) -> u64 {
         let lines = self.counted().lines.into_iter();
         lines
-            .filter(|line| (line.operation, line.direction) == (operation, direction))
+            .filter(|line| (line.algorithm, line.direction) == (operation, direction))
             .map(|line| line.bytes)
             .sum()
     }
