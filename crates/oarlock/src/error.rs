@@ -22,6 +22,11 @@ pub enum Error {
     /// The ciphertext was not made for this key and scheme, or was altered. What of it is wrong,
     /// it does not say: that would be an oracle (RFC 8017, 7.1.2).
     DecryptionFailed,
+    /// As many jobs are waiting as [`Builder::jobs_max`](crate::Builder::jobs_max) allows, 1024
+    /// unless set. The methods that submit a job return [`QueueFull`](crate::job::QueueFull)
+    /// instead, which gives the buffers back; `?` makes this of it.
+    #[cfg(feature = "rsa")]
+    QueueFull,
     /// The job was cancelled, its accelerator has gone, or it was submitted before a fork and this
     /// is the child. Nothing was computed, or nothing of it is here.
     Cancelled,
@@ -64,6 +69,10 @@ impl fmt::Display for Error {
             Self::DecryptionFailed => f.write_str(
                 "decryption failed: check the key and the scheme, and whether the ciphertext was \
                  altered",
+            ),
+            #[cfg(feature = "rsa")]
+            Self::QueueFull => f.write_str(
+                "the queue of jobs is full: submit it again when some are done, or raise jobs_max",
             ),
             Self::Cancelled => f.write_str("the job was cancelled before it began"),
             Self::DeadlinePassed => {

@@ -1,4 +1,8 @@
 //! Authenticated ciphers, inline or in stripes.
+//!
+//! RustCrypto's traits are re-exported here: `use oarlock::aead::{Aead, AeadInOut}` needs no
+//! dependency on the crate `aead`, and cannot name a version of it other than the one that
+//! [`AcceleratedAead`] implements.
 
 pub(crate) mod context;
 mod sequenced;
@@ -12,8 +16,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use ::aead::consts::{U12, U16, U24, U32};
-use ::aead::{AeadCore, AeadInOut, Key, KeyInit, KeySizeUser, Nonce, Tag, TagPosition};
-use inout::InOutBuf;
+pub use ::aead::{Aead, AeadInOut, Buffer, KeyInit, Nonce, Payload};
+use ::aead::{AeadCore, Key, KeySizeUser, Tag, TagPosition};
+pub use inout::InOutBuf;
 use oarlock_kernels::aead::AeadError;
 pub use oarlock_kernels::aead::TAG_BYTES;
 use zeroize::ZeroizeOnDrop;

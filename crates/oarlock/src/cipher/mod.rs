@@ -1,4 +1,8 @@
 //! Ciphers without authentication: stream ciphers behind RustCrypto's traits, and AES-CBC.
+//!
+//! The traits are re-exported here: `use oarlock::cipher::{StreamCipher, StreamCipherSeek}` needs no
+//! dependency on the crate `cipher`, and cannot name a version of it other than the one that these
+//! types implement.
 
 mod algorithm;
 pub(crate) mod cbc;
@@ -7,6 +11,7 @@ pub(crate) mod ctr;
 mod stream;
 pub(crate) mod stream_context;
 
+pub use ::cipher::{InOutBuf, KeyIvInit, StreamCipher, StreamCipherError, StreamCipherSeek};
 pub use oarlock_kernels::aes::Backend as AesBackend;
 pub use oarlock_kernels::chacha20::Backend as ChaCha20Backend;
 

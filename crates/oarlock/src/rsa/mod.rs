@@ -1,6 +1,10 @@
 //! RSA: signatures and encryption, at once or as jobs; and modular exponentiation without a key.
 //!
-//! Calls that wait compute on the calling thread, if a CPU is free. Jobs go through the queue.
+//! Calls that wait compute on the calling thread, if a CPU is free. Jobs go through the queue
+//! ([`job`](crate::job)). Bytes that a job is to have may be borrowed, and are then copied, or owned.
+//!
+//! RustCrypto's traits of signatures are re-exported here: `use oarlock::rsa::{Signer, Verifier}`
+//! needs no dependency on the crate `signature`.
 
 pub(crate) mod modexp;
 pub(crate) mod traits;
@@ -9,6 +13,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use zeroize::Zeroizing;
+
+pub use ::signature::{Keypair, SignatureEncoding, Signer, Verifier};
 
 pub use self::modexp::AcceleratedModExp;
 pub use self::traits::{RsaSignature, RsaSigner, RsaVerifier};
@@ -44,13 +50,10 @@ pub use crate::work::rsa::scheme::{EncryptionScheme, SignatureScheme};
 ///
 /// // Several at once, on as many threads as the pool has; each is also a `Future`.
 /// let scheme = SignatureScheme::Pkcs1(Hash::Sha256);
-/// let jobs: Vec<_> = [b"one", b"two"]
-///     .map(|message| rsa.submit_sign(scheme, message.to_vec(), JobOptions::default()))
-///     .into_iter()
-///     .collect::<Result<_, _>>()
-///     .expect("the queue has room for two");
-/// for job in jobs {
-///     assert_eq!(job.wait()?.len(), 256);
+/// let one = rsa.submit_sign(scheme, b"one", JobOptions::default())?;
+/// let two = rsa.submit_sign(scheme, b"two", JobOptions::default())?;
+/// for (message, job) in [(b"one", one), (b"two", two)] {
+///     rsa.public().verify(scheme, message, &job.wait()?)?;
 /// }
 /// # Ok::<(), oarlock::Error>(())
 /// ```
@@ -158,11 +161,11 @@ impl AcceleratedRsa {
     pub fn submit_sign(
         &self,
         scheme: SignatureScheme,
-        message: Vec<u8>,
+        message: impl Into<Vec<u8>>,
         options: JobOptions,
     ) -> Result<Job<Vec<u8>>, QueueFull<Vec<u8>>> {
         let make = |message| Purpose::Sign { scheme, message };
-        self.submit(message, make, options, public_bytes)
+        self.submit(message.into(), make, options, public_bytes)
     }
 
     /// [`sign_digest`](Self::sign_digest), as a job.
@@ -172,11 +175,11 @@ impl AcceleratedRsa {
     pub fn submit_sign_digest(
         &self,
         scheme: SignatureScheme,
-        digest: Vec<u8>,
+        digest: impl Into<Vec<u8>>,
         options: JobOptions,
     ) -> Result<Job<Vec<u8>>, QueueFull<Vec<u8>>> {
         let make = |digest| Purpose::SignDigest { scheme, digest };
-        self.submit(digest, make, options, public_bytes)
+        self.submit(digest.into(), make, options, public_bytes)
     }
 
     /// [`decrypt`](Self::decrypt), as a job.
@@ -186,12 +189,12 @@ impl AcceleratedRsa {
     pub fn submit_decrypt(
         &self,
         scheme: &EncryptionScheme,
-        ciphertext: Vec<u8>,
+        ciphertext: impl Into<Vec<u8>>,
         options: JobOptions,
     ) -> Result<Job<Zeroizing<Vec<u8>>>, QueueFull<Vec<u8>>> {
         let scheme = scheme.clone();
         let make = |ciphertext| Purpose::Decrypt { scheme, ciphertext };
-        self.submit(ciphertext, make, options, |message| message)
+        self.submit(ciphertext.into(), make, options, |message| message)
     }
 
     /// [`raw_private`](Self::raw_private), as a job.
@@ -200,11 +203,11 @@ impl AcceleratedRsa {
     /// [`QueueFull`], with the number.
     pub fn submit_raw_private(
         &self,
-        number: Vec<u8>,
+        number: impl Into<Vec<u8>>,
         options: JobOptions,
     ) -> Result<Job<Zeroizing<Vec<u8>>>, QueueFull<Vec<u8>>> {
         let make = |number| Purpose::Raw { number };
-        self.submit(number, make, options, |number| number)
+        self.submit(number.into(), make, options, |number| number)
     }
 
     fn run<B: AsRef<[u8]>>(&self, purpose: &Purpose<B>) -> Result<Buffer, Error> {
@@ -305,16 +308,16 @@ impl AcceleratedRsaPublic {
     pub fn submit_verify(
         &self,
         scheme: SignatureScheme,
-        message: Vec<u8>,
-        signature: Vec<u8>,
+        message: impl Into<Vec<u8>>,
+        signature: impl Into<Vec<u8>>,
         options: JobOptions,
     ) -> Result<Job<()>, QueueFull<MessageAndSignature>> {
-        let make = |(message, signature)| Purpose::Verify {
+        let make = |(message, signature): MessageAndSignature| Purpose::Verify {
             scheme,
             message: Zeroizing::new(message),
             signature: Zeroizing::new(signature),
         };
-        self.submit((message, signature), make, options, nothing)
+        self.submit((message.into(), signature.into()), make, options, nothing)
     }
 
     /// [`verify_digest`](Self::verify_digest), as a job.
@@ -324,16 +327,16 @@ impl AcceleratedRsaPublic {
     pub fn submit_verify_digest(
         &self,
         scheme: SignatureScheme,
-        digest: Vec<u8>,
-        signature: Vec<u8>,
+        digest: impl Into<Vec<u8>>,
+        signature: impl Into<Vec<u8>>,
         options: JobOptions,
     ) -> Result<Job<()>, QueueFull<MessageAndSignature>> {
-        let make = |(digest, signature)| Purpose::VerifyDigest {
+        let make = |(digest, signature): MessageAndSignature| Purpose::VerifyDigest {
             scheme,
             digest: Zeroizing::new(digest),
             signature: Zeroizing::new(signature),
         };
-        self.submit((digest, signature), make, options, nothing)
+        self.submit((digest.into(), signature.into()), make, options, nothing)
     }
 
     /// [`encrypt`](Self::encrypt), as a job.
@@ -343,7 +346,7 @@ impl AcceleratedRsaPublic {
     pub fn submit_encrypt(
         &self,
         scheme: &EncryptionScheme,
-        message: Vec<u8>,
+        message: impl Into<Vec<u8>>,
         options: JobOptions,
     ) -> Result<Job<Vec<u8>>, QueueFull<Vec<u8>>> {
         let scheme = scheme.clone();
@@ -351,7 +354,7 @@ impl AcceleratedRsaPublic {
             scheme,
             message: Zeroizing::new(message),
         };
-        self.submit(message, make, options, public_bytes)
+        self.submit(message.into(), make, options, public_bytes)
     }
 
     /// [`raw_public`](Self::raw_public), as a job.
@@ -360,13 +363,13 @@ impl AcceleratedRsaPublic {
     /// [`QueueFull`], with the number.
     pub fn submit_raw_public(
         &self,
-        number: Vec<u8>,
+        number: impl Into<Vec<u8>>,
         options: JobOptions,
     ) -> Result<Job<Vec<u8>>, QueueFull<Vec<u8>>> {
         let make = |number| Purpose::Raw {
             number: Zeroizing::new(number),
         };
-        self.submit(number, make, options, public_bytes)
+        self.submit(number.into(), make, options, public_bytes)
     }
 
     fn run<B: AsRef<[u8]>>(&self, purpose: &Purpose<B>) -> Result<Buffer, Error> {

@@ -27,10 +27,8 @@ use crate::work::request::{PublicKeyRequest, Purpose, Target, TargetRef};
 /// let accelerator = Accelerator::builder().build()?;
 /// let modulus = accelerator.modexp(&[0xf1, 0x01], ByteOrder::LittleEndian)?; // 0x01f1
 /// let three = modulus.power(Base::from(&[3]), &[0, 0, 1])?; // to the power of 65536
-/// let base = Base { magnitude: vec![3], is_negative: true };
-/// let minus_three = modulus
-///     .submit_power(base, vec![0, 0, 1], JobOptions::default())
-///     .expect("the queue has room for one");
+/// let base = Base { magnitude: &[3][..], is_negative: true };
+/// let minus_three = modulus.submit_power(base, [0, 0, 1], JobOptions::default())?;
 /// assert_eq!(minus_three.wait()?, three);
 /// # Ok::<(), oarlock::Error>(())
 /// ```
@@ -85,8 +83,8 @@ impl AcceleratedModExp {
     /// [`QueueFull`], with base and exponent.
     pub fn submit_power(
         &self,
-        base: Base<Vec<u8>>,
-        exponent: Vec<u8>,
+        base: impl Into<Base<Vec<u8>>>,
+        exponent: impl Into<Vec<u8>>,
         options: JobOptions,
     ) -> Result<Job<Zeroizing<Vec<u8>>>, QueueFull<BaseAndExponent>> {
         let order = self.order;
@@ -100,7 +98,7 @@ impl AcceleratedModExp {
             PublicKeyRequest::new(target, Purpose::Power { base, order })
         };
         self.engine
-            .submit((base, exponent), make, options, |power| power)
+            .submit((base.into(), exponent.into()), make, options, |power| power)
     }
 }
 

@@ -38,8 +38,7 @@ use crate::work::rsa::scheme::{
 ///
 /// ```
 /// use oarlock::Accelerator;
-/// use oarlock::rsa::{Hash, RsaPrivateKey, RsaSignature, SignatureScheme};
-/// use signature::{Keypair, Signer, Verifier};
+/// use oarlock::rsa::{Hash, Keypair, RsaPrivateKey, RsaSignature, SignatureScheme, Signer, Verifier};
 ///
 /// fn is_signed<S>(key: &(impl Signer<S> + Keypair<VerifyingKey: Verifier<S>>)) -> bool {
 ///     key.verifying_key().verify(b"message", &key.sign(b"message")).is_ok()

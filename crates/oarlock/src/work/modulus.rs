@@ -55,6 +55,16 @@ impl From<Vec<u8>> for Base<Vec<u8>> {
     }
 }
 
+/// The same number, owned.
+impl From<Base<&[u8]>> for Base<Vec<u8>> {
+    fn from(base: Base<&[u8]>) -> Self {
+        Self {
+            magnitude: base.magnitude.to_vec(),
+            is_negative: base.is_negative,
+        }
+    }
+}
+
 /// An odd modulus, set up.
 #[derive(Clone)]
 pub(crate) struct Modulus(Arc<Numbers>);

@@ -62,6 +62,7 @@ pub(crate) fn refusal_of(error: Error) -> Refusal {
             Code::InvalidArgument
         }
         Error::DeadlinePassed => Code::DeadlineExceeded,
+        Error::QueueFull => Code::ResourceExhausted,
         Error::Cancelled | Error::DeviceFailed { .. } => Code::Unavailable,
         _ => Code::Internal,
     };

@@ -38,8 +38,8 @@ pub enum Order {
 /// let rsa = accelerator.rsa(&RsaPrivateKey::from_pem(include_str!("../../../tests/keys/rsa2048.pem"))?);
 /// let mut signatures = CompletionQueue::new(Order::Completion);
 /// for number in 0..20u8 {
-///     let job = rsa.submit_sign(SignatureScheme::Pkcs1(Hash::Sha256), vec![number], JobOptions::default());
-///     signatures.push(job.expect("the queue has room"), number);
+///     let job = rsa.submit_sign(SignatureScheme::Pkcs1(Hash::Sha256), [number], JobOptions::default())?;
+///     signatures.push(job, number);
 /// }
 /// while let Some((number, signature)) = signatures.next_blocking() {
 ///     rsa.public().verify(SignatureScheme::Pkcs1(Hash::Sha256), &[number], &signature?)?;

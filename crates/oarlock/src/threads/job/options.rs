@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Instant;
 
+use crate::Error;
+
 /// How a job is to be treated. By default of normal priority and without a deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobOptions {
@@ -23,16 +25,45 @@ pub enum Priority {
     Normal,
 }
 
-/// So many jobs wait that one more was refused; here are its buffers again. See
-/// [`Builder::jobs_max`](crate::Builder::jobs_max).
+/// A job was refused, because [`Builder::jobs_max`](crate::Builder::jobs_max) jobs are waiting. It
+/// holds the buffers that the job was to have, unchanged.
+///
+/// Take a result, then submit the buffers again. A caller that only wants to know converts it to
+/// [`Error::QueueFull`] with `?`, and the buffers are dropped.
+///
+/// ```
+/// use oarlock::Accelerator;
+/// use oarlock::job::{JobOptions, QueueFull};
+/// use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
+///
+/// let accelerator = Accelerator::builder().max_threads(0).jobs_max(1).build()?;
+/// let key = RsaPrivateKey::from_pem(include_str!("../../../tests/keys/rsa2048.pem"))?;
+/// let rsa = accelerator.rsa(&key);
+/// let scheme = SignatureScheme::Pss(Hash::Sha256);
+///
+/// let first = rsa.submit_sign(scheme, b"one", JobOptions::default())?;
+/// let second = match rsa.submit_sign(scheme, b"two", JobOptions::default()) {
+///     Ok(job) => job,
+///     Err(QueueFull(message)) => {
+///         first.wait()?; // makes room
+///         rsa.submit_sign(scheme, message, JobOptions::default())?
+///     }
+/// };
+/// rsa.public().verify(scheme, b"two", &second.wait()?)?;
+/// # Ok::<(), oarlock::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct QueueFull<R>(pub R);
 
 impl<R> fmt::Display for QueueFull<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "the queue of jobs is full: submit it again when some are done, or raise jobs_max",
-        )
+        Error::QueueFull.fmt(f)
+    }
+}
+
+impl<R> From<QueueFull<R>> for Error {
+    fn from(_: QueueFull<R>) -> Self {
+        Self::QueueFull
     }
 }
 

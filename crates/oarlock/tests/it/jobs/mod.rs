@@ -141,6 +141,45 @@ fn without_threads_a_job_waits_for_who_asks() {
 }
 
 #[test]
+fn a_job_takes_what_a_call_takes() {
+    let rsa = rsa(0);
+    let options = JobOptions::default();
+    let (array, slice, vector) = (b"message", &b"message"[..], b"message".to_vec());
+    let signature = rsa.sign(SCHEME, slice).unwrap();
+    let jobs = [
+        rsa.submit_sign(SCHEME, array, options),
+        rsa.submit_sign(SCHEME, slice, options),
+        rsa.submit_sign(SCHEME, &vector[..], options),
+        rsa.submit_sign(SCHEME, vector, options),
+    ];
+    for job in jobs {
+        assert_eq!(job.unwrap().wait().unwrap(), signature);
+    }
+    let verified = rsa
+        .public()
+        .submit_verify(SCHEME, slice, &signature[..], options);
+    verified.unwrap().wait().unwrap();
+}
+
+#[test]
+fn a_full_queue_becomes_an_error_of_the_crate() {
+    let accelerator = Accelerator::builder().max_threads(0).jobs_max(1);
+    let rsa = accelerator.build().unwrap().rsa(&key());
+    let options = JobOptions::default();
+    let submit = || -> Result<Job<Vec<u8>>, Error> {
+        Ok(rsa.submit_sign(SCHEME, b"message", options)?)
+    };
+    let first = submit().unwrap();
+    let error = submit().unwrap_err();
+    assert_eq!(error, Error::QueueFull);
+    let refused = rsa.submit_sign(SCHEME, b"message", options).unwrap_err();
+    assert_eq!(error.to_string(), refused.to_string());
+    assert!(error.to_string().contains("jobs_max"), "{error}");
+    first.wait().unwrap();
+    submit().unwrap().wait().unwrap();
+}
+
+#[test]
 fn one_job_too_many_comes_back_whole() {
     let accelerator = Accelerator::builder()
         .max_threads(0)
