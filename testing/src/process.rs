@@ -45,6 +45,24 @@ pub fn alone_as(mut command: Command) -> bool {
     true
 }
 
+/// The example program `name` of the package under test.
+///
+/// # Panics
+/// Where it has not been built: `--test` alone builds no example.
+#[must_use]
+pub fn example(name: &str) -> Command {
+    let program = std::env::current_exe().unwrap();
+    // Beside `deps`, where this program is.
+    let folder = program.ancestors().nth(2).unwrap().join("examples");
+    let file = folder.join(name);
+    assert!(
+        file.exists(),
+        "{} is missing: build it with `cargo build --examples --package PACKAGE`",
+        file.display()
+    );
+    Command::new(file)
+}
+
 /// Makes `command`, this program, run the running test as the child would.
 pub fn as_child(command: &mut Command) -> &mut Command {
     command.args(["--exact", &test_name()]).env(CHILD, "1")

@@ -9,12 +9,13 @@
 use std::error::Error;
 
 use oarlock::Accelerator;
-use oarlock::job::{CompletionQueue, JobOptions, Order};
+use oarlock::job::{CompletionQueue, JobOptions, Order, QueueFull};
 use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("usage: sign KEY.PEM")?;
-    let key = RsaPrivateKey::from_pem(&std::fs::read_to_string(path)?)?;
+    let pem = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+    let key = RsaPrivateKey::from_pem(&pem)?;
     let rsa = Accelerator::builder().build()?.rsa(&key);
     let scheme = SignatureScheme::Pkcs1(Hash::Sha256);
 
@@ -29,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     signatures.push(job, line);
                     break;
                 }
-                Err(full) => message = full.0,
+                Err(QueueFull(back)) => message = back,
             }
             if let Some((line, signature)) = signatures.next_blocking() {
                 print(&line, &signature?);

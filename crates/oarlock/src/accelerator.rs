@@ -32,26 +32,54 @@ use crate::work::modulus::ByteOrder;
 #[cfg(feature = "rsa")]
 use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
 
-/// Devices, a pool and a plan. A handle: clones share all of it. Sessions keep it alive, and its
-/// threads end with the last of them.
+/// Devices, a pool of threads and a plan. It is a handle: clones share everything, threads may share
+/// it too, and sessions keep what it stands for alive. Its threads end when the last clone and the last
+/// session are dropped.
+///
+/// ```
+/// use oarlock::{Accelerator, Algorithm};
+///
+/// let accelerator = Accelerator::builder().max_threads(4).build()?;
+/// let aead = accelerator.aead(Algorithm::Aes256Gcm, &[7; 32])?;
+/// let mut message = b"attack at dawn".to_vec();
+/// let tag = aead.seal(&[1; 12], b"header", message.as_mut_slice().into())?;
+/// aead.open(&[1; 12], b"header", message.as_mut_slice().into(), &tag)?;
+/// assert_eq!(message, b"attack at dawn");
+/// # Ok::<(), oarlock::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Accelerator(pub(crate) Arc<Engine>);
 
 impl Accelerator {
-    /// AES-CTR with a 128-bit big-endian counter that starts at `iv`: the stream of
+    /// AES-CTR (SP 800-38A, 6.5) with a 128-bit big-endian counter that starts at `iv`: the stream of
     /// `ctr::Ctr128BE<Aes128>` and of `openssl enc -aes-128-ctr`, and likewise for 192 and 256 bits.
+    /// No two messages under one key may use the same counter block.
+    ///
+    /// ```
+    /// use oarlock::cipher::{StreamCipher, StreamCipherSeek};
+    ///
+    /// let accelerator = oarlock::Accelerator::builder().build()?;
+    /// let mut cipher = accelerator.ctr(&[7; 32], &[9; 16])?;
+    /// let mut data = *b"attack at dawn";
+    /// cipher.apply_keystream(&mut data);
+    /// cipher.seek(0);
+    /// cipher.apply_keystream(&mut data);
+    /// assert_eq!(&data, b"attack at dawn");
+    /// # Ok::<(), oarlock::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::InvalidKey`] unless `key` has 16, 24 or 32 bytes, [`Error::InvalidInput`] unless
-    /// `iv` has 16; [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
+    /// `iv` has 16; [`Error::NoThreadsFree`] under [`Reservation::Exclusive`](crate::Reservation::Exclusive).
     pub fn ctr(&self, key: &[u8], iv: &[u8]) -> Result<AcceleratedCtr<AnyAes>, Error> {
         AcceleratedCtr::open(&self.0, key, iv)
     }
 
-    /// The stream cipher `algorithm`, at `iv`.
+    /// The stream cipher `algorithm`, at `iv`: 16 bytes for block ciphers of 16-byte blocks, 8 for those
+    /// of 8-byte blocks (CAST-128, Blowfish, Triple DES), 12 for ChaCha20, whose block counter starts at 0.
     ///
     /// ```
-    /// use cipher::StreamCipher;
+    /// use oarlock::cipher::StreamCipher;
     /// use oarlock::{Accelerator, Algorithm};
     ///
     /// let accelerator = Accelerator::builder().build()?;
@@ -62,9 +90,10 @@ impl Accelerator {
     ///
     /// # Errors
     /// [`Error::InvalidKey`] unless `key` has [`Algorithm::key_bytes`], [`Error::InvalidInput`]
-    /// for an `iv` of another length than [`Kind::Stream`](crate::Kind) says and for what
-    /// is no stream cipher; [`Error::DeviceFailed`] where no device offers it;
-    /// [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
+    /// for an `iv` of another length than [`Kind::Stream`](crate::Kind::Stream) says, for an algorithm
+    /// that is not a stream cipher, and for a legacy cipher without the feature `legacy`;
+    /// [`Error::DeviceFailed`] if no device offers it;
+    /// [`Error::NoThreadsFree`] under [`Reservation::Exclusive`](crate::Reservation::Exclusive).
     pub fn stream(
         &self,
         algorithm: Algorithm,
@@ -74,19 +103,20 @@ impl Accelerator {
         AcceleratedCtr::open_stream(&self.0, algorithm, key, iv)
     }
 
-    /// The authenticated cipher `algorithm`: AES-GCM or ChaCha20-Poly1305.
+    /// The authenticated cipher `algorithm`: AES-GCM (SP 800-38D) with a key of 16, 24 or 32 bytes, or
+    /// ChaCha20-Poly1305 (RFC 8439) with one of 32. [`AcceleratedAead`] has an example.
     ///
     /// # Errors
     /// [`Error::InvalidKey`] unless `key` has [`Algorithm::key_bytes`], [`Error::InvalidInput`]
-    /// for what is no AEAD; [`Error::DeviceFailed`] where no device offers it;
-    /// [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
+    /// for an algorithm that is not an AEAD; [`Error::DeviceFailed`] if no device offers it;
+    /// [`Error::NoThreadsFree`] under [`Reservation::Exclusive`](crate::Reservation::Exclusive).
     pub fn aead(&self, algorithm: Algorithm, key: &[u8]) -> Result<AcceleratedAead, Error> {
         AcceleratedAead::open_session(&self.0, algorithm, key)
     }
 
-    /// The authenticated cipher `algorithm` for messages whose nonces are a sequence, from number 0
-    /// on, so that the keystream of those to come can be made ahead. Messages of up to
-    /// `record_bytes_max` bytes can profit from that.
+    /// The authenticated cipher `algorithm` for messages whose nonces form a sequence, starting with
+    /// number 0, so that keystream of the next messages can be made ahead. It is made for messages of up to
+    /// `record_bytes_max` bytes; longer ones are sealed and opened without.
     ///
     /// ```
     /// use oarlock::{Accelerator, Algorithm};
@@ -116,18 +146,20 @@ impl Accelerator {
         SequencedAead::open_session(&self.0, algorithm, key, nonces, record_bytes_max)
     }
 
-    /// A block cipher of the caller's in counter mode (SP 800-38A, 6.5), all bits of the block
-    /// counting; blocks of 16 or 8 bytes. Wiping `C` on drop is its own affair.
+    /// A block cipher of the caller's in counter mode (SP 800-38A, 6.5), with blocks of 16 or 8 bytes
+    /// and an `iv` as long as a block, all of whose bits count. `C` wipes itself on drop, or does not. The
+    /// bounds are traits of [`rustcrypto::cipher`](crate::rustcrypto::cipher).
     ///
     /// ```
+    /// // With `aes = "0.9"` in Cargo.toml.
     /// let accelerator = oarlock::Accelerator::builder().build()?;
     /// let cipher = accelerator.block_ctr::<aes::Aes128>(&[7; 16], &[0; 16])?;
     /// # Ok::<(), oarlock::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidKey`] where the cipher does not take the key; otherwise as
-    /// [`stream`](Self::stream).
+    /// [`Error::InvalidKey`] if the cipher refuses the key; [`Error::InvalidInput`] for blocks or an
+    /// `iv` of another length; [`Error::NoThreadsFree`] under [`Reservation::Exclusive`](crate::Reservation::Exclusive).
     pub fn block_ctr<C>(&self, key: &[u8], iv: &[u8]) -> Result<AcceleratedCtr<AnyStream>, Error>
     where
         C: BlockCipherEncrypt + KeyInit + Send + Sync + 'static,
@@ -135,7 +167,7 @@ impl Accelerator {
         AcceleratedCtr::open_block::<C>(&self.0, key, iv)
     }
 
-    /// AES-CBC that begins at `iv`: the blocks of `cbc::Encryptor<Aes128>` and of
+    /// AES-CBC (SP 800-38A, 6.2) that begins at `iv`: the blocks of `cbc::Encryptor<Aes128>` and of
     /// `openssl enc -aes-128-cbc`, and likewise for 192 and 256 bits.
     ///
     /// ```
@@ -162,13 +194,13 @@ impl Accelerator {
     ///
     /// # Errors
     /// [`Error::InvalidKey`] unless `key` has 16, 24 or 32 bytes, [`Error::InvalidInput`] unless
-    /// `iv` has 16; [`Error::NoThreadsFree`] under [`Reservation::Exclusive`].
+    /// `iv` has 16; [`Error::NoThreadsFree`] under [`Reservation::Exclusive`](crate::Reservation::Exclusive).
     pub fn cbc(&self, key: &[u8], iv: &[u8]) -> Result<AcceleratedCbc, Error> {
         AcceleratedCbc::open(&self.0, key, iv)
     }
 
-    /// The stream cipher `algorithm` under `key`, at position 0, for programs that change key and
-    /// position apart. See [`StreamContext`].
+    /// The stream cipher `algorithm` under `key`, at position 0, for programs that set key and position
+    /// at different times. See [`StreamContext`].
     ///
     /// # Errors
     /// [`Error::InvalidInput`] unless `algorithm` is a stream cipher that is built in;
@@ -191,7 +223,8 @@ impl Accelerator {
         StreamContext::put(place, &self.0, algorithm, key)
     }
 
-    /// AES-CBC under `key` and an IV of zeros, likewise. See [`CbcContext`].
+    /// AES-CBC under `key` and an IV of zeros, for programs that set key and IV at different times. See
+    /// [`CbcContext`].
     ///
     /// # Errors
     /// [`Error::InvalidInput`] unless `algorithm` is AES-CBC; [`Error::InvalidKey`] unless `key` has
@@ -214,7 +247,8 @@ impl Accelerator {
         CbcContext::put(place, &self.0, algorithm, key)
     }
 
-    /// An authenticated cipher under `key`, likewise. See [`AeadContext`].
+    /// An authenticated cipher under `key`, for programs that set key and nonce at different times. See
+    /// [`AeadContext`].
     ///
     /// # Errors
     /// [`Error::InvalidInput`] unless `algorithm` is an AEAD; [`Error::InvalidKey`] unless `key` has
@@ -237,7 +271,7 @@ impl Accelerator {
         AeadContext::put(place, &self.0, algorithm, key)
     }
 
-    /// A private key of RSA, to sign and decrypt with.
+    /// A private key of RSA (RFC 8017), to sign and decrypt with.
     ///
     /// ```
     /// use oarlock::Accelerator;
@@ -256,14 +290,15 @@ impl Accelerator {
         AcceleratedRsa::new(&self.0, key)
     }
 
-    /// A public key of RSA, to verify and encrypt with.
+    /// A public key of RSA (RFC 8017), to verify and encrypt with; [`AcceleratedRsaPublic`] has an
+    /// example.
     #[cfg(feature = "rsa")]
     pub fn rsa_public(&self, key: &RsaPublicKey) -> AcceleratedRsaPublic {
         AcceleratedRsaPublic::new(&self.0, key)
     }
 
-    /// Modular exponentiation with one modulus, which is set up once. `order` is that of the modulus,
-    /// and of all numbers that are given and come back later.
+    /// Modular exponentiation with one modulus, which is set up once. `order` is the byte order of the
+    /// modulus, and of every base, exponent and result.
     ///
     /// ```
     /// use oarlock::Accelerator;
@@ -288,10 +323,10 @@ impl Accelerator {
         self.0.options()
     }
 
-    /// Changes the options of a running accelerator. Sessions take them over with their next long
-    /// request, but for a strategy that was set for a session by itself and for the shape of
-    /// prefetch streams that are there; threads too many end when they have been idle for a while.
-    /// A request that is under way goes on as it began.
+    /// Changes the options of a running accelerator. Sessions adopt them with their next long request,
+    /// except a strategy that was set for the session itself, and the shape of prefetch streams that
+    /// exist already. Surplus threads end after they have been idle for a while. A request that is under
+    /// way goes on as it began.
     ///
     /// ```
     /// let accelerator = oarlock::Accelerator::builder().max_threads(1).build()?;
@@ -302,35 +337,37 @@ impl Accelerator {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Options`] for options that do not fit; nothing has changed then.
+    /// [`Error::Options`] for a value outside its range, or values that contradict each other; nothing
+    /// has changed then.
     pub fn set_options(&self, options: Options) -> Result<(), Error> {
         options.validate()?;
         self.0.set_options(options);
         Ok(())
     }
 
-    /// Bytes that the prefetch streams of all sessions take now.
+    /// Bytes of memory that the prefetch streams of all sessions take now; at most
+    /// [`Options::prefetch_bytes`].
     pub fn prefetch_bytes(&self) -> usize {
         self.0.prefetched.taken()
     }
 
-    /// The CPU's features, less what a mask hides.
+    /// The CPU's features, without those that a mask hides.
     #[inline]
     pub fn cpu(&self) -> Cpu {
         self.0.cpu
     }
 
-    /// Adds a device; sessions opened from now on may use it.
+    /// Adds a device; sessions opened from now on may use it. [`Device`] has an example.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] when one of that name is there.
+    /// [`Error::InvalidInput`] if a device of that name is registered.
     pub fn register(&self, device: Arc<dyn Device>) -> Result<(), Error> {
         self.0.registry.register(device)
     }
 
-    /// Takes a device away; its sessions move to others with their next request. Returns whether
-    /// it was there. Without any device left, sessions that are open go on with this library's
-    /// kernels, and new ones are refused.
+    /// Removes a device; its sessions move to other devices with their next request. Returns whether
+    /// it was registered. If no device is left, open sessions go on with this library's kernels, and new
+    /// ones are refused.
     pub fn withdraw(&self, name: &str) -> bool {
         self.0.registry.withdraw(name)
     }
@@ -345,9 +382,10 @@ impl Accelerator {
             .collect()
     }
 
-    /// Measures what the plan goes by: every algorithm of the devices `cpu` and `software`, and, where
-    /// a helper may run, the ways between cores. Takes up to 20 ms, in which other work on the
-    /// machine shows. It changes nothing here: give the result to [`Builder::calibration`].
+    /// Measures what the plan decides by: every algorithm of the devices `cpu` and `software` and, if
+    /// helpers may run, the ways between cores. It takes up to 20 ms; other work on the machine in that
+    /// time distorts the result. It does not change this accelerator: give the result to
+    /// [`Builder::calibration`](crate::Builder::calibration).
     ///
     /// ```
     /// use oarlock::Accelerator;
@@ -363,12 +401,12 @@ impl Accelerator {
     /// How a new session of `algorithm` would be planned, now and under these options.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] where no device offers it.
+    /// [`Error::DeviceFailed`] if no device offers it.
     pub fn plan(&self, algorithm: Algorithm) -> Result<PlanReport, Error> {
         PlanReport::of(&self.0, algorithm)
     }
 
-    /// What the ways between cores cost, as far as is known now, and from where.
+    /// What the ways between cores cost as far as known, and where these figures come from.
     pub fn machine_costs(&self) -> (MachineCosts, CostSource) {
         let (_, source) = self.0.costs.machine();
         let source = if self.0.machine.has_learned() {
@@ -379,7 +417,8 @@ impl Accelerator {
         (self.0.machine.get().into(), source)
     }
 
-    /// What went where, as far as sessions have handed it in.
+    /// Counts of requests by device and algorithm, as far as sessions have handed them in: see
+    /// [`Stats`].
     pub fn stats(&self) -> Stats {
         let stats = self.0.totals.get();
         #[cfg(feature = "rsa")]

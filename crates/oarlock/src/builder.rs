@@ -14,7 +14,7 @@ use crate::plan::engine::Engine;
 use crate::threads::process;
 
 impl Accelerator {
-    /// Starts from the defaults of [`Options`].
+    /// A builder with the defaults of [`Options`].
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -43,15 +43,16 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Takes these options in place of all that was set.
+    /// Replaces all options that were set so far.
     #[must_use]
     pub fn options(mut self, options: Options) -> Self {
         self.options = options;
         self
     }
 
-    /// Takes options from `OARLOCK_OPTIONS` ("name=value,...") over those set, unless the program
-    /// runs with more rights than its user.
+    /// Has [`build`](Self::build) take options from the variable `OARLOCK_OPTIONS` ("name=value,...")
+    /// too. They override those that are set here. A program that runs with more rights than its user
+    /// (AT_SECURE) ignores the variable.
     #[must_use]
     pub fn environment(mut self) -> Self {
         self.environment = true;
@@ -135,16 +136,16 @@ impl Builder {
         self
     }
 
-    /// Plans by what was measured on this machine, in place of the tables that come with the
-    /// library: see [`Accelerator::calibrate`]. What it does not name goes by the tables.
+    /// Plans by measurements of this machine ([`Accelerator::calibrate`]) instead of the library's
+    /// tables, which still hold for everything that is not in them.
     #[must_use]
     pub fn calibration(mut self, calibration: Calibration) -> Self {
         self.calibration = Some(calibration);
         self
     }
 
-    /// Most jobs that wait at once; 1024 unless set. One more is handed back:
-    /// [`QueueFull`](crate::job::QueueFull).
+    /// The most jobs that may wait at once; 1024 unless set. One more is refused with
+    /// [`QueueFull`](crate::job::QueueFull), which gives its bytes back.
     #[cfg(feature = "rsa")]
     #[must_use]
     pub fn jobs_max(mut self, count: usize) -> Self {
@@ -152,13 +153,13 @@ impl Builder {
         self
     }
 
-    /// Builds it, with the devices `cpu` and `software`. Starts `min_threads` threads and nothing
-    /// else; no file is read unless that makes one.
+    /// Builds the accelerator, with the devices `cpu` and, with the feature `aws-lc`, `software`. It
+    /// starts `min_threads` threads, and reads no file unless it starts one.
     ///
     /// # Errors
-    /// [`Error::Options`] for options that do not fit, and for a word in the mask or in
-    /// `OARLOCK_CPU` that names no feature; [`Error::InvalidInput`] for a calibration that no
-    /// machine could give.
+    /// [`Error::Options`] for a value outside its range, for values that contradict each other, and for
+    /// a word in the mask or in `OARLOCK_CPU` that is not the name of a feature;
+    /// [`Error::InvalidInput`] for a calibration with impossible figures.
     pub fn build(mut self) -> Result<Accelerator, Error> {
         if self.environment
             && let Some(text) = process::environment("OARLOCK_OPTIONS")

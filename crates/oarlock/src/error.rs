@@ -6,47 +6,48 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The key does not fit the algorithm; says which lengths do.
+    /// The key does not fit the algorithm; the text says what is wrong and what fits.
     InvalidKey(String),
-    /// Another argument does not fit; says which and what would.
+    /// Another argument does not fit; the text says which, and what fits.
     InvalidInput(String),
-    /// The tag is not that of this message: it was altered, or nonce, associated data or key are
-    /// others. Nothing of it was released.
+    /// The tag does not belong to this message: it was altered, or nonce, associated data or key differ
+    /// from those it was sealed with. No plaintext was released.
     AuthenticationFailed,
-    /// The padding of a message is wrong: another key or IV, or the ciphertext was altered. Where,
-    /// it does not say; that there is such an answer can be too much: see
+    /// The padding of a message is wrong: another key or IV, or the ciphertext was altered. The error does
+    /// not say where. That a sender learns of it at all can be too much: see
     /// [`AcceleratedCbc::decrypt_padded`](crate::cipher::AcceleratedCbc::decrypt_padded).
     InvalidPadding,
-    /// The signature is not that of this message under this key and scheme.
+    /// The signature does not belong to this message under this key and scheme.
     InvalidSignature,
-    /// The ciphertext was not made for this key and scheme, or was altered. What of it is wrong,
-    /// it does not say: that would be an oracle (RFC 8017, 7.1.2).
+    /// The ciphertext was not made for this key and scheme, or was altered. The error does not say what
+    /// is wrong with it, which would be an oracle (RFC 8017, 7.1.2).
     DecryptionFailed,
     /// As many jobs are waiting as [`Builder::jobs_max`](crate::Builder::jobs_max) allows, 1024
     /// unless set. The methods that submit a job return [`QueueFull`](crate::job::QueueFull)
     /// instead, which gives the buffers back; `?` makes this of it.
     #[cfg(feature = "rsa")]
     QueueFull,
-    /// The job was cancelled, its accelerator has gone, or it was submitted before a fork and this
-    /// is the child. Nothing was computed, or nothing of it is here.
+    /// The job was cancelled, its accelerator was dropped, or it was submitted before a fork and this
+    /// is the child. There is no result.
     Cancelled,
     /// The job's deadline passed before it began.
     DeadlinePassed,
     /// An option is unknown or has a value outside its range.
     Options(OptionsError),
-    /// `reservation=exclusive` and other ciphers keep so many of `max_threads` that this one's
-    /// `cipher_threads` are not left.
+    /// Under `reservation=exclusive` other ciphers keep so many of `max_threads` that fewer than
+    /// `cipher_threads` are left for this one.
     NoThreadsFree {
-        /// Threads that the cipher would keep.
+        /// Threads that this cipher would keep.
         wanted: usize,
         /// Threads that no cipher keeps.
         free: usize,
     },
-    /// A device could not do what it had offered, and no other could take over.
+    /// A device did not do what it had offered, and no other device took over; or no registered device
+    /// offers the algorithm.
     DeviceFailed {
-        /// Its name.
+        /// The device's name.
         device: String,
-        /// What it said.
+        /// The device's own message.
         reason: String,
     },
 }
@@ -97,7 +98,8 @@ impl From<OptionsError> for Error {
     }
 }
 
-/// An option that cannot be taken; the text names it, its value and what would do.
+/// An option is unknown, or its value does not fit. The text names the option, the value, and what
+/// fits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionsError(pub(crate) String);
 

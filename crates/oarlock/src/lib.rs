@@ -1,11 +1,12 @@
-//! Oarlock makes cryptography use every lane and core of the machine, with the output of the plain
-//! implementation bit for bit.
+//! Cryptography on every vector lane and core of the machine, or on an accelerator. The output is bit
+//! for bit that of the plain implementation.
 //!
 //! ```
-//! use cipher::{StreamCipher, StreamCipherSeek};
+//! use oarlock::Accelerator;
+//! use oarlock::cipher::{StreamCipher, StreamCipherSeek};
 //!
-//! let accelerator = oarlock::Accelerator::builder().build()?;
-//! let mut cipher = accelerator.ctr(&[0x42; 16], &[0x24; 16])?;
+//! let accelerator = Accelerator::builder().build()?;
+//! let mut cipher = accelerator.ctr(&[0x42; 16], &[0x24; 16])?; // key, IV
 //! let mut data = vec![0u8; 1 << 20];
 //! cipher.apply_keystream(&mut data);
 //! cipher.seek(0);
@@ -15,19 +16,76 @@
 //! ```
 //!
 //! An [`Accelerator`] is a handle: there is no hidden global one. A key set up with it becomes a
-//! session, such as [`cipher::AcceleratedCtr`] or [`aead::AcceleratedAead`], on the device that
-//! expects to be done first. Each request then goes the way the plan finds cheapest: on the calling
-//! thread, or in stripes over the pool.
+//! session, such as [`cipher::AcceleratedCtr`] or [`aead::AcceleratedAead`], on the device that is
+//! expected to finish first. Each request then goes the way the plan finds cheapest: on the calling
+//! thread, in stripes over the pool, or with keystream made ahead. No thread is made before a request
+//! gains from one.
 //!
-//! | module | what is in it |
-//! |---|---|
-//! | [`cipher`] | AES in counter mode and CBC, ChaCha20, older ciphers in counter mode |
-//! | [`aead`] | AES-GCM and ChaCha20-Poly1305: whole messages, pieces, numbered records |
-//! | `rsa` | RSA keys, signatures, encryption; modular exponentiation |
-//! | `job` | requests that are submitted now and waited for later |
-//! | [`device`] | backends: the CPU, aws-lc, tokens, shared libraries, your own |
-//! | [`plan`] | which way a request would go, and why |
-//! | [`costs`] | what requests cost and where they went: calibration, counters |
+//! # Where to start
+//!
+//! | task | begin with | example |
+//! |---|---|---|
+//! | encrypt and authenticate messages | [`Accelerator::aead`] | `seal` |
+//! | numbered records, as in TLS, QUIC or ESP | [`Accelerator::sequenced_aead`] | |
+//! | encrypt a stream, seek in it | [`Accelerator::ctr`], [`Accelerator::stream`] | |
+//! | use idle time before data arrives | [`AcceleratedCtr::prefill`](cipher::AcceleratedCtr::prefill) | `prefetch` |
+//! | AES-CBC for existing formats | [`Accelerator::cbc`] | |
+//! | RSA signatures, encryption, keys | [`Accelerator::rsa`] | `sign` |
+//! | many RSA requests in flight, async code | [`job::Job`] | `async_sign` |
+//! | a device of one's own for ciphers | [`device::Device`] | `own_device` |
+//! | a device of one's own for public keys | [`device::PublicKeyDevice`] | |
+//! | keys on a cryptoserver | the crate `oarlock-net` | `remote_device`, `remote_sign` |
+//! | replace `ctr::Ctr128BE<Aes128>` in generic code | [`cipher::AcceleratedCtr<cipher::Aes128>`](cipher::AcceleratedCtr) | |
+//!
+//! The examples are in `examples/` of this crate and, the last two, of `crates/net`:
+//! `cargo run --release --package oarlock --example seal`.
+//!
+//! # Features
+//!
+//! | feature | brings | costs |
+//! |---|---|---|
+//! | `legacy` (default) | Camellia, Twofish, Serpent, ARIA, SM4, CAST-128, Blowfish and Triple DES in counter mode | 9 more crates |
+//! | `rsa` (default) | the modules [`rsa`] and [`job`]: RSA keys, signatures, encryption, modular exponentiation, jobs. Includes `aws-lc` | 45 more crates, a C compiler, most of the build time |
+//! | `aws-lc` | the device `software`: AES and ChaCha20-Poly1305 by aws-lc, for CPUs that lack the instructions of our kernels, and when a device fails | 9 more crates, a C compiler |
+//! | `pkcs11` | `device::Pkcs11Device`: keys on PKCS#11 tokens. Includes `rsa` | 4 crates beside those of `rsa` |
+//! | `library` | `device::LibraryDevice`: devices in shared libraries, behind a C interface. Includes `rsa` | 1 crate beside those of `rsa` |
+//! | `simulated` | `device::SimulatedDevice`: accelerator boards with the latency and throughput of those of 2000, to try schedules with. Includes `rsa` | nothing beside `rsa` |
+//!
+//! Without any feature there are AES in CTR, CBC and GCM, ChaCha20, ChaCha20-Poly1305 and
+//! [`Accelerator::block_ctr`], in 16 crates and without a C compiler:
+//! `oarlock = { path = "...", default-features = false }`.
+//!
+//! # In your project
+//!
+//! Without optimization the kernels are tens to hundreds of times slower, so have them optimized in
+//! debug builds, too. And aws-lc spends some 24 ms on jitter entropy before the first RSA operation of a
+//! process, unless it is built with the variable below.
+//!
+//! ```toml
+//! # Cargo.toml
+//! [profile.dev.package]
+//! oarlock.opt-level = 3
+//! oarlock-kernels.opt-level = 3
+//!
+//! # .cargo/config.toml
+//! [env]
+//! AWS_LC_SYS_NO_JITTER_ENTROPY = "1"
+//! ```
+//!
+//! The traits that the sessions implement are RustCrypto's: of `cipher` 0.5, `aead` 0.6 and
+//! `signature` 3. [`cipher`], [`aead`] and [`rsa`] re-export them, and [`rustcrypto`] has the crates.
+//! If the compiler finds no method `apply_keystream`, or says that `StreamCipher` is not implemented
+//! where it is, the trait is not imported, or comes from another version of `cipher`: import it
+//! from here.
+//!
+//! # Errors
+//!
+//! Everything returns [`Error`], whose variants say who has to act. [`job::QueueFull`] converts to it.
+//! No call panics on a key, a length or a file that it does not like; RustCrypto's traits panic where
+//! their documentation says so.
+
+// The documentation links to what the default features bring.
+#![cfg_attr(not(feature = "rsa"), allow(rustdoc::broken_intra_doc_links))]
 
 mod accelerator;
 pub mod aead;
@@ -54,3 +112,38 @@ pub use threads::heap;
 #[cfg(feature = "rsa")]
 pub use threads::job;
 pub use work::algorithm::{Algorithm, Direction, Kind};
+
+/// The crates of RustCrypto whose traits and types are in this crate's interface, in the versions
+/// that it uses: for what [`cipher`], [`aead`] and [`rsa`] do not re-export.
+///
+/// ```
+/// use oarlock::rustcrypto::cipher::{BlockCipherEncrypt, KeyInit};
+///
+/// fn counter_mode<C: BlockCipherEncrypt + KeyInit + Send + Sync + 'static>(
+///     key: &[u8],
+/// ) -> Result<oarlock::cipher::AcceleratedCtr<oarlock::cipher::AnyStream>, oarlock::Error> {
+///     oarlock::Accelerator::builder().build()?.block_ctr::<C>(key, &[0; 16])
+/// }
+/// # counter_mode::<aes::Aes128>(&[7; 16])?;
+/// # Ok::<(), oarlock::Error>(())
+/// ```
+pub mod rustcrypto {
+    pub use ::aead;
+    pub use ::cipher;
+    #[cfg(feature = "rsa")]
+    pub use ::pkcs8;
+    #[cfg(feature = "rsa")]
+    pub use ::signature;
+}
+
+/// The examples in the pages that say how to use this crate, compiled and run.
+#[cfg(all(doctest, feature = "rsa"))]
+mod pages {
+    #[doc = include_str!("../README.md")]
+    struct Crate;
+    #[doc = include_str!("../../../README.md")]
+    struct Project;
+    #[cfg(all(feature = "library", feature = "pkcs11"))]
+    #[doc = include_str!("../../../docs/devices.md")]
+    struct Devices;
+}

@@ -18,15 +18,18 @@ use crate::OptionsError;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Pool threads kept running from the start; 0 starts none until one is needed.
+    /// Pool threads to keep from the start, 0 to 4096 and at most `max_threads`. 0, the default: none
+    /// until one is needed.
     pub min_threads: usize,
-    /// Most threads the pool may have; 0 means that no thread is ever made.
+    /// The most threads that the pool may have, 0 to 4096. `Auto`, the default: the number of CPUs. 0:
+    /// no thread is ever made.
     pub max_threads: Threads,
-    /// Pool threads that one accelerated cipher may use at once, beside the thread that calls it.
+    /// Pool threads that one cipher may use at once, beside the calling thread: 0 to 4096; 2 unless
+    /// set.
     pub cipher_threads: usize,
-    /// Blocks that a prefetch stream holds; a multiple of 16.
+    /// Blocks that a prefetch stream holds: a multiple of 16, at most 2^28; 4096 unless set.
     pub cipher_blocks: usize,
-    /// Prefetch streams of a cipher; 2 × `cipher_threads` unless set.
+    /// Prefetch streams of a cipher: 1 to 65536; 2 × `cipher_threads` unless set.
     pub cipher_streams: Option<usize>,
     /// Whether a cipher keeps its threads for itself.
     pub reservation: Reservation,
@@ -34,8 +37,8 @@ pub struct Options {
     pub strategy: Strategy,
     /// Whether an idle pool thread may spin for up to 50 µs before it sleeps.
     pub spin: bool,
-    /// Most bytes that the prefetch streams of all ciphers together may take. A cipher for which
-    /// there is no room goes on without.
+    /// The most bytes of memory that the prefetch streams of all ciphers may take together; 64 MiB
+    /// unless set. A cipher that finds no room computes without.
     pub prefetch_bytes: usize,
     /// Which threads fill prefetch streams.
     pub prefetch_worker: PrefetchWorker,
@@ -88,9 +91,8 @@ pub enum Reservation {
 pub enum PrefetchWorker {
     /// Pool threads, on other cores.
     Pool,
-    /// One thread of the idle class (`SCHED_IDLE`) on the core of the consumer, which runs when
-    /// that has nothing else to do: for a consumer that waits for input, and where no other core
-    /// is free.
+    /// One thread of the idle class (`SCHED_IDLE`) on the consumer's own core, which runs when that
+    /// core has nothing else to do: for a consumer that waits for input while no other core is free.
     Idle,
 }
 
@@ -104,7 +106,7 @@ pub enum Strategy {
     /// In stripes over the pool, however short the request.
     Stripe,
     /// With keystream made ahead, from the start, however fast the cipher; what is not ready is
-    /// computed on the calling thread. Of algorithms that make no keystream, inline.
+    /// computed on the calling thread. Algorithms without a keystream go inline.
     Prefetch,
 }
 

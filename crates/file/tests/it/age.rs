@@ -12,6 +12,7 @@ use oarlock_file::age::{
 };
 use oarlock_file::{Cache, Ends, Error, Format, Watch, run};
 use oarlock_testing::noise;
+use oarlock_testing::process::example;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use rustix::event::PollFlags;
@@ -35,6 +36,21 @@ const SIZES: [usize; 14] = [
     100 * CHUNK_BYTES,
     100 * CHUNK_BYTES + 77,
 ];
+
+#[test]
+fn the_age_crate_reads_what_the_example_writes() {
+    let identity = x25519::Identity::generate();
+    let folder = tempfile::tempdir().unwrap();
+    let [from, to] = ["plain", "sealed"].map(|name| folder.path().join(name));
+    let plain = noise(3 * CHUNK_BYTES + 5);
+    std::fs::write(&from, &plain).unwrap();
+    let mut command = example("encrypt");
+    command.arg(identity.to_public().to_string());
+    let output = command.args([&from, &to]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let opened = age::decrypt(&identity, &std::fs::read(&to).unwrap()).unwrap();
+    assert!(opened == plain);
+}
 
 #[test]
 fn the_age_crate_reads_what_is_written() {

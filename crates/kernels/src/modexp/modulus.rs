@@ -63,18 +63,18 @@ impl Width {
         self.bits() / 8
     }
 
-    /// Lines of workspace that [`exponentiate`] needs.
+    /// Lines of workspace that `exponentiate` needs.
     pub const fn workspace_lines(self) -> usize {
         // What is selected of the table has the place of one more entry.
         1 + 6 * self.digits() + ((1 << WINDOW) + 1) * entry_lines(self.digits())
     }
 
-    /// Lines of workspace that [`exponentiate_crt`] needs.
+    /// Lines of workspace that `exponentiate_crt` needs.
     pub const fn crt_workspace_lines(self) -> usize {
         self.workspace_lines() + self.digits()
     }
 
-    /// Lines of workspace that suffice for [`exponentiate_public`] and [`prepare`].
+    /// Lines of workspace that suffice for `exponentiate_public` and `prepare`.
     pub const fn public_workspace_lines(self) -> usize {
         1 + (6 + PUBLIC_ENTRIES) * self.digits()
     }
@@ -116,7 +116,7 @@ impl Modulus {
     /// takes may reveal its bit length, but not its value.
     ///
     /// Each exponentiation then prepares it again, which is as much work as a dozen multiplications. For a
-    /// key that is used often, call [`prepare`].
+    /// key that is used often, call `prepare`.
     ///
     /// # Errors
     /// [`InvalidModulus`] if it is even, below 3, or longer than the width. It is then unset.

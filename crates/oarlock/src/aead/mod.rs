@@ -39,17 +39,37 @@ use crate::plan::pace::Way;
 use crate::plan::shared_route::{SharedRoute, Undone};
 use crate::work::algorithm::{Algorithm, Kind};
 
-/// AES-GCM (SP 800-38D) or ChaCha20-Poly1305 (RFC 8439), from [`Accelerator::aead`]; tags have 16
-/// bytes and are detached.
+/// AES-GCM (SP 800-38D) or ChaCha20-Poly1305 (RFC 8439), from
+/// [`Accelerator::aead`](crate::Accelerator::aead). Tags have 16 bytes and are detached.
 ///
-/// A long message goes over several threads, and its tag is what one thread would find. One key
-/// serves any number of threads at once. Key, schedule and tables are wiped on drop.
+/// A long message is shared by several threads; the tag is the one that a single thread computes. Any
+/// number of threads may use one key at once. Key, schedule and tables are wiped on drop.
 ///
-/// Nonces: GCM takes any length but 0, best 12 bytes; ChaCha20-Poly1305 takes 12. Under one key no
-/// nonce may seal twice.
+/// Nonces: GCM takes any length but 0, best 12 bytes; ChaCha20-Poly1305 takes 12. No nonce may be used
+/// for two messages under one key.
 ///
-/// With a type of its own, as in `AcceleratedAead<Aes256Gcm>`, it can also be made by [`KeyInit`]
-/// where generic code demands it; it then belongs to no accelerator and is always inline.
+/// It also implements RustCrypto's [`AeadInOut`] and [`Aead`], with nonces of 12 bytes. With an
+/// algorithm as its parameter, as in `AcceleratedAead<Aes256Gcm>`, it implements [`KeyInit`] too, for
+/// generic code; it then belongs to no accelerator and is always inline.
+///
+/// ```
+/// use oarlock::aead::{AcceleratedAead, Aead, Aes256Gcm, KeyInit, Payload};
+/// use oarlock::{Accelerator, Algorithm};
+///
+/// let aead = Accelerator::builder().build()?.aead(Algorithm::Aes256Gcm, &[7; 32])?;
+/// let nonce = [1; 12];
+///
+/// // In place, with the tag beside; long messages over all cores.
+/// let mut message = b"attack at dawn".to_vec();
+/// let tag = aead.seal(&nonce, b"header", message.as_mut_slice().into())?;
+///
+/// // RustCrypto's way: the tag follows the ciphertext.
+/// let generic = AcceleratedAead::<Aes256Gcm>::new(&[7; 32].into());
+/// let payload = Payload { msg: b"attack at dawn", aad: b"header" };
+/// let sealed = generic.encrypt(&nonce.into(), payload).expect("neither is too long");
+/// assert_eq!(sealed, [&message[..], &tag].concat());
+/// # Ok::<(), oarlock::Error>(())
+/// ```
 pub struct AcceleratedAead<A = AnyAead> {
     route: SharedRoute<AeadKey>,
     _algorithm: PhantomData<A>,
@@ -100,7 +120,8 @@ impl<A> AcceleratedAead<A> {
         }
     }
 
-    /// Encrypts `data` and returns the tag.
+    /// Encrypts `data` and returns the tag. `data` is one buffer (`(&mut bytes[..]).into()`) or two of
+    /// the same length ([`InOutBuf::new`]).
     ///
     /// ```
     /// use oarlock::{Accelerator, Algorithm};
@@ -114,9 +135,8 @@ impl<A> AcceleratedAead<A> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] for a nonce that the cipher does not take and for data or associated
-    /// data beyond what it allows under one nonce: 2^36 - 32 bytes for GCM, 2^38 - 64 for
-    /// ChaCha20-Poly1305.
+    /// [`Error::InvalidInput`] for a nonce of a length that the cipher does not take, and for more data
+    /// than it allows under one nonce: 2^36 - 32 bytes with GCM, 2^38 - 64 with ChaCha20-Poly1305.
     #[inline]
     pub fn seal(
         &self,
@@ -138,14 +158,14 @@ impl<A> AcceleratedAead<A> {
         }
     }
 
-    /// Decrypts `data` if `tag` is that of `aad` and the ciphertext.
+    /// Decrypts `data` if `tag`, 16 bytes, is the tag of nonce, `aad` and ciphertext.
     ///
-    /// Nothing is released before the whole message was found authentic: where it is not, data in
-    /// place are the ciphertext again, and an output elsewhere is zero.
+    /// No plaintext is released unless the whole message is authentic. If it is not, data in place are
+    /// the ciphertext again, and a separate output is all zeros.
     ///
     /// # Errors
-    /// [`Error::AuthenticationFailed`]; otherwise as [`seal`](Self::seal), and
-    /// [`Error::InvalidInput`] for a tag that has not 16 bytes.
+    /// [`Error::AuthenticationFailed`] if it is not authentic; [`Error::InvalidInput`] for a tag of
+    /// another length, and as [`seal`](Self::seal).
     #[inline]
     pub fn open(
         &self,
@@ -171,13 +191,13 @@ impl<A> AcceleratedAead<A> {
         }
     }
 
-    /// The device that serves this session now.
+    /// The name of the device that serves this session now.
     pub fn device(&self) -> String {
         self.route.device()
     }
 
-    /// Sends messages this way from now on, whatever the accelerator's options say. Without an
-    /// accelerator, and by devices that know no parts of a message, all are inline.
+    /// Sends messages this way from now on, whatever the accelerator's options say. Messages stay inline
+    /// without an accelerator, and on devices that compute whole messages only.
     pub fn set_strategy(&self, strategy: Strategy) {
         self.route.set_strategy(strategy);
     }

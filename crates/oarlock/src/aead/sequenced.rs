@@ -75,7 +75,8 @@ impl fmt::Debug for NonceSequence {
     }
 }
 
-/// An AEAD under nonces that follow each other; from [`Accelerator::sequenced_aead`].
+/// An AEAD under nonces that follow each other, from
+/// [`Accelerator::sequenced_aead`](crate::Accelerator::sequenced_aead), which has an example.
 ///
 /// Each message takes the next nonce. For a cipher that is slower than keystream comes over from
 /// another core, or under [`Strategy::Prefetch`], keystream and one-time MAC key of the next
@@ -213,8 +214,8 @@ impl SequencedAead {
     /// Encrypts the next message and returns its tag.
     ///
     /// # Errors
-    /// As [`AcceleratedAead::seal`], and the number is used up then, too; [`Error::InvalidInput`]
-    /// when all numbers are: a new key is needed.
+    /// Those of [`AcceleratedAead::seal`]: the number is used up all the same. [`Error::InvalidInput`]
+    /// if all 2^64 numbers are used up: a new key is needed.
     pub fn seal_next(
         &mut self,
         aad: &[u8],
@@ -235,11 +236,11 @@ impl SequencedAead {
         sealed
     }
 
-    /// Decrypts the next message if `tag` is its own. One that is refused does not count: the next
-    /// call is for the same number.
+    /// Decrypts the next message if `tag`, 16 bytes, is its tag. A message that is refused does not
+    /// count: the next call is for the same number.
     ///
     /// # Errors
-    /// As [`AcceleratedAead::open`], and as [`seal_next`](Self::seal_next).
+    /// Those of [`AcceleratedAead::open`]; [`Error::InvalidInput`] if all numbers are used up.
     pub fn open_next(
         &mut self,
         aad: &[u8],
@@ -270,7 +271,8 @@ impl SequencedAead {
         self.next
     }
 
-    /// Goes on with message `number`, as after a loss. Never to one that was sealed under this key.
+    /// Goes on with message `number`, as after a loss. Never go back to a number that was sealed under
+    /// this key.
     pub fn set_sequence(&mut self, number: u64) {
         self.next = number;
         if let Some(records) = &mut self.records {
@@ -279,13 +281,13 @@ impl SequencedAead {
         self.call_worker();
     }
 
-    /// Messages whose keystream was there when they came.
+    /// The number of messages whose keystream was ready when they came.
     pub fn prefetched(&self) -> u64 {
         self.prefetched
     }
 
-    /// Makes keystream of the next messages on the calling thread, for up to `budget`. Returns of
-    /// how many.
+    /// Makes keystream of the next messages on the calling thread, for up to `budget`. Returns for how
+    /// many messages.
     pub fn prefill(&mut self, budget: Duration) -> usize {
         if self.records.as_ref().is_none_or(Records::is_orphaned) {
             self.records = self.new_records(self.next);

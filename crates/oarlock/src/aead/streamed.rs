@@ -11,7 +11,7 @@ use crate::device::keyed::aead::{AeadKey, InParts};
 use crate::work::algorithm::Algorithm;
 
 impl<A> AcceleratedAead<A> {
-    /// Begins to seal a message that comes in pieces. They are done on the calling thread.
+    /// Begins to seal a message that comes in pieces, each of which is encrypted on the calling thread.
     ///
     /// ```
     /// use oarlock::{Accelerator, Algorithm};
@@ -31,7 +31,7 @@ impl<A> AcceleratedAead<A> {
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for a nonce that the cipher does not take and for associated data
-    /// beyond what it allows.
+    /// beyond what it allows, and on a device that computes whole messages only.
     pub fn sealer(&self, nonce: &[u8], aad: &[u8]) -> Result<Sealer<'_>, Error> {
         Ok(Sealer(self.streamed(nonce, aad)?))
     }
@@ -41,7 +41,7 @@ impl<A> AcceleratedAead<A> {
     /// [`open`](Self::open).
     ///
     /// # Errors
-    /// As [`sealer`](Self::sealer).
+    /// Those of [`sealer`](Self::sealer).
     pub fn opener(&self, nonce: &[u8], aad: &[u8]) -> Result<Opener<'_>, Error> {
         Ok(Opener(self.streamed(nonce, aad)?))
     }
@@ -90,7 +90,7 @@ impl Sealer<'_> {
         .map_err(refused)
     }
 
-    /// The tag.
+    /// Ends the message and returns its tag.
     pub fn finish(self) -> [u8; TAG_BYTES] {
         self.0.finish()
     }
@@ -112,11 +112,11 @@ impl Opener<'_> {
         .map_err(refused)
     }
 
-    /// Whether all of it is authentic.
+    /// Ends the message and verifies all of it by `tag`, 16 bytes.
     ///
     /// # Errors
-    /// [`Error::AuthenticationFailed`]: forget every piece. [`Error::InvalidInput`] for a tag that
-    /// has not 16 bytes.
+    /// [`Error::AuthenticationFailed`]: discard every piece. [`Error::InvalidInput`] for a tag of another
+    /// length.
     pub fn finish(self, tag: &[u8]) -> Result<(), Error> {
         let Ok(tag) = tag.try_into() else {
             return Err(wrong_tag_length(tag.len()));

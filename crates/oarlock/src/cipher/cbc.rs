@@ -21,7 +21,7 @@ use crate::plan::route::{self, Route};
 use crate::threads::pool::Stripes;
 use crate::work::algorithm::{Algorithm, Direction};
 
-/// AES-CBC (SP 800-38A, 6.2), from [`Accelerator::cbc`]: a chain of blocks that goes on from call to
+/// AES-CBC (SP 800-38A, 6.2), from [`Accelerator::cbc`](crate::Accelerator::cbc), which has an example: a chain of blocks that goes on from call to
 /// call. Its bytes are those of RustCrypto's `cbc` and of `openssl enc -aes-128-cbc` (`-nopad`
 /// without padding).
 ///
@@ -87,7 +87,7 @@ impl AcceleratedCbc {
     /// Decrypts the next blocks of the message, in place or from one buffer to another.
     ///
     /// # Errors
-    /// As [`encrypt`](Self::encrypt).
+    /// Those of [`encrypt`](Self::encrypt).
     #[inline]
     pub fn decrypt(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         self.chain.check(data.len())?;
@@ -170,7 +170,7 @@ impl AcceleratedCbc {
     /// wiped.
     ///
     /// # Errors
-    /// As [`Accelerator::cbc`]; nothing has changed then.
+    /// As [`Accelerator::cbc`](crate::Accelerator::cbc); nothing has changed then.
     pub fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), Error> {
         let algorithm = aes_cbc(key)?;
         let iv = block(iv)?;
@@ -194,7 +194,7 @@ impl AcceleratedCbc {
         self.chain.route.session.device()
     }
 
-    /// Hands the counts since the last time in to [`Accelerator::stats`].
+    /// Hands the counts since the last time in to [`Accelerator::stats`](crate::Accelerator::stats).
     pub fn hand_in_stats(&mut self) {
         self.chain.route.hand_in(Some(&self.engine));
     }

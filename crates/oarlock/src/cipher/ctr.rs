@@ -26,15 +26,32 @@ use crate::plan::route::{self, Route};
 use crate::work::algorithm::{Algorithm, Kind};
 use crate::work::counter::advanced;
 
-/// A stream cipher: AES in counter mode, from [`Accelerator::ctr`], or any other, from
-/// [`Accelerator::stream`]. The stream is that of RustCrypto's `ctr::Ctr128BE` (`ctr::Ctr64BE` over
-/// blocks of 8 bytes, `chacha20::ChaCha20`) bit for bit, and so are the traits.
+/// A stream cipher: AES in counter mode (SP 800-38A, 6.5), from
+/// [`Accelerator::ctr`](crate::Accelerator::ctr), or any other, from
+/// [`Accelerator::stream`](crate::Accelerator::stream). Its stream is bit for bit that of RustCrypto's
+/// `ctr::Ctr128BE` (`ctr::Ctr64BE` for blocks of 8 bytes, `chacha20::ChaCha20`), and it implements the
+/// same traits: [`StreamCipher`] and [`StreamCipherSeek`].
 ///
 /// A request is done when the call returns, on the calling thread alone or with the pool's help.
 /// Key, schedule, tables and keystream are wiped on drop.
 ///
-/// With a key size, as in `AcceleratedCtr<Aes128>`, it can also be made by [`KeyIvInit`] where
-/// generic code demands it; it then belongs to no accelerator and is always inline.
+/// With a key size, as in `AcceleratedCtr<Aes128>`, it implements [`KeyIvInit`] too, for generic code;
+/// it then belongs to no accelerator and is always inline.
+///
+/// ```
+/// use oarlock::cipher::{AcceleratedCtr, Aes128, KeyIvInit, StreamCipher};
+///
+/// fn encrypted<C: KeyIvInit + StreamCipher>(key: &[u8], iv: &[u8], data: &mut [u8]) -> Option<()> {
+///     C::new_from_slices(key, iv).ok()?.try_apply_keystream(data).ok()
+/// }
+///
+/// let (mut ours, mut accelerated) = ([5; 1000], [5; 1000]);
+/// encrypted::<AcceleratedCtr<Aes128>>(&[7; 16], &[9; 16], &mut ours).expect("lengths fit");
+/// let accelerator = oarlock::Accelerator::builder().build()?;
+/// accelerator.ctr(&[7; 16], &[9; 16])?.apply_keystream(&mut accelerated);
+/// assert_eq!(ours, accelerated);
+/// # Ok::<(), oarlock::Error>(())
+/// ```
 pub struct AcceleratedCtr<A: StreamKind = AnyAes> {
     pub(super) stream: Stream<A>,
     /// `None` of one that belongs to no accelerator.
@@ -52,7 +69,7 @@ impl AcceleratedCtr<AnyAes> {
     /// Starts anew with another key, of 16, 24 or 32 bytes, at `iv`, 16 bytes. The old key is wiped.
     ///
     /// # Errors
-    /// As [`Accelerator::ctr`](crate::Accelerator::ctr); nothing has changed then.
+    /// Those of [`Accelerator::ctr`](crate::Accelerator::ctr); nothing has changed then.
     pub fn set_key(&mut self, key: &[u8], iv: &[u8]) -> Result<(), Error> {
         let algorithm = aes_ctr(key)?;
         let iv = counter_block(algorithm, iv)?;
@@ -130,27 +147,26 @@ impl<A: StreamKind> AcceleratedCtr<A> {
         Self { stream, engine }
     }
 
-    /// The device that serves this session now.
+    /// The name of the device that serves this session now.
     pub fn device(&self) -> &str {
         self.stream.route.session.device()
     }
 
-    /// Sends requests this way from now on, whatever the accelerator's options say. Without an
-    /// accelerator all are inline whatever is set, and so are those to a driver, which spreads its
-    /// own work.
+    /// Sends requests this way from now on, whatever the accelerator's options say. Requests stay inline
+    /// without an accelerator, and on a driver's device, which spreads its own work.
     pub fn set_strategy(&mut self, strategy: Strategy) {
         self.stream.set_strategy(&self.engine, strategy);
     }
 
     /// Makes keystream ahead on the calling thread, from the position of the next byte on, for up to
     /// `budget`: for a caller that has time to spend before it has data. Whatever the strategy, the
-    /// next requests use what is there. Returns how many bytes were made; none where there is no
-    /// room left ([`Options::prefetch_bytes`](crate::Options)), the streams are full or a driver
-    /// serves this session.
+    /// next requests use it. Returns the number of bytes made: 0 if there is no room left
+    /// ([`Options::prefetch_bytes`](crate::Options)), the streams are full, or a driver serves this
+    /// session.
     ///
     /// ```
-    /// use cipher::StreamCipher;
-    /// use std::time::{Duration, Instant};
+    /// use oarlock::cipher::StreamCipher;
+    /// use std::time::Duration;
     ///
     /// let accelerator = oarlock::Accelerator::builder().build()?;
     /// let mut cipher = accelerator.ctr(&[7; 16], &[0; 16])?;
@@ -167,7 +183,8 @@ impl<A: StreamKind> AcceleratedCtr<A> {
         self.stream.prefetch_bytes()
     }
 
-    /// Starts anew with the same key at `iv`, 16 bytes for AES. Never waits.
+    /// Starts anew with the same key at `iv`: 16 bytes for AES, otherwise what
+    /// [`Kind::Stream`](crate::Kind::Stream) says. Never waits.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for another length; nothing has changed then.

@@ -131,7 +131,7 @@ impl PublicKeyDevice for CpuDevice {
         }
     }
 
-    /// In lanes by [`Lanes`], alone by aws-lc.
+    /// In lanes by `Lanes`, alone by aws-lc.
     fn checks_results(&self) -> bool {
         true
     }

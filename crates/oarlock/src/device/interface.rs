@@ -4,14 +4,23 @@ use super::keyed::Opened;
 use super::request::{DeviceError, DeviceSession};
 use crate::work::algorithm::Algorithm;
 
-/// Something that computes.
+/// A backend for ciphers. [`PublicKeyDevice`](super::PublicKeyDevice) is one for RSA and modular
+/// exponentiation.
+///
+/// A session asks every registered device for an offer, and opens on the one that is expected to finish
+/// a request of 4 KiB first. If the device fails or is withdrawn, the session repeats the batch on
+/// another one: no request is lost.
 ///
 /// # Example
-/// A device that offers a rate nobody can match, and computes with the library's own kernels:
+/// A device that offers an unmatched rate, and computes with the library's own kernels. The example
+/// program `own_device` has one that breaks down.
 /// ```
 /// use std::sync::Arc;
 /// use oarlock_kernels::{aes::Ctr, cpu::Cpu};
-/// use oarlock::{Accelerator, Error, device::*};
+/// use oarlock::device::{
+///     Device, DeviceError, DeviceSession, Offer, OpenSession, Request, SessionParams,
+/// };
+/// use oarlock::{Accelerator, Algorithm};
 ///
 /// struct Bench;
 /// struct Slot(Ctr);
@@ -43,33 +52,34 @@ use crate::work::algorithm::Algorithm;
 /// let accelerator = Accelerator::builder().build()?;
 /// accelerator.register(Arc::new(Bench))?;
 /// assert_eq!(accelerator.ctr(&[0; 16], &[0; 16])?.device(), "bench");
-/// # Ok::<(), Error>(())
+/// # Ok::<(), oarlock::Error>(())
 /// ```
 pub trait Device: Send + Sync {
-    /// Its name in statistics and errors; no two devices of an accelerator have the same.
+    /// Its name in statistics and errors. Each device of an accelerator has a name of its own.
     fn name(&self) -> &str;
 
-    /// What it offers for such a session; `None` where it cannot serve one.
+    /// What it offers for such a session; `None` if it cannot serve one.
     fn probe(&self, params: &SessionParams) -> Option<Offer>;
 
-    /// Nanoseconds that a request takes beside the time of its bytes: a way to the device and back,
-    /// a tag. 0 unless a device says more.
+    /// Nanoseconds that a request takes in addition to the time for its bytes, such as the way to the
+    /// device and back, or a tag. 0 by default.
     fn setup_ns(&self, _params: &SessionParams) -> u64 {
         0
     }
 
-    /// Which of several ways to compute it has chosen for such a session, by name, for listings.
+    /// The name of the way that it has chosen for such a session, for listings. Its own name by
+    /// default.
     fn backend(&self, _params: &SessionParams) -> &str {
         self.name()
     }
 
-    /// Sets up a key.
+    /// Sets up a key, of [`Algorithm::key_bytes`] bytes.
     ///
     /// # Errors
-    /// When it cannot after all; the session then opens elsewhere.
+    /// If it cannot after all; the session then opens on another device.
     fn open_session(&self, params: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError>;
 
-    /// How many requests it works on at once.
+    /// How many requests it works on at once; at least 1.
     fn capacity(&self) -> usize;
 }
 
@@ -83,9 +93,9 @@ pub struct SessionParams {
 /// What a device offers for a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Decides between equal times; the higher wins.
+    /// Decides between equal times: the higher one wins.
     pub preference: u32,
-    /// Of one thread on long requests.
+    /// Bytes a second for long requests from one thread.
     pub bytes_per_second: u64,
 }
 

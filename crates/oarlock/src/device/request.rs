@@ -6,22 +6,23 @@ use inout::InOutBuf;
 
 /// A key set up in a device. Several threads may submit at once.
 pub trait DeviceSession: Send + Sync {
-    /// Does every request of `batch`.
+    /// Carries out every request of `batch`.
     ///
     /// # Errors
-    /// When it could not. In-place data is then as it was: the batch is done again elsewhere.
+    /// If it could not. In-place data must then be as they were, because another device repeats the
+    /// batch.
     fn submit(&self, batch: &mut [Request<'_>]) -> Result<(), DeviceError>;
 }
 
-/// What a session asks of its device; of the kind of its algorithm.
+/// What a session asks of its device; which of them depends on the kind of its algorithm.
 #[non_exhaustive]
 pub enum Request<'a> {
     /// Of a [`Kind::Stream`](crate::Kind::Stream).
     Keystream(CtrRequest<'a>),
-    /// Of a [`Kind::Aead`](crate::Kind::Aead): encrypt, and say the tag.
+    /// Of a [`Kind::Aead`](crate::Kind::Aead): encrypt, and write the tag.
     Seal(AeadRequest<'a>),
-    /// Of a [`Kind::Aead`](crate::Kind::Aead): decrypt, and say the tag that the ciphertext should have. The session
-    /// compares it, and takes the plaintext back if it is another.
+    /// Of a [`Kind::Aead`](crate::Kind::Aead): decrypt, and write the tag that the ciphertext should have. The session
+    /// compares it, and takes the plaintext back if it differs.
     Open(AeadRequest<'a>),
     /// Of a [`Kind::Cbc`](crate::Kind::Cbc): encrypt.
     CbcEncrypt(CbcRequest<'a>),
@@ -34,13 +35,13 @@ pub enum Request<'a> {
 pub struct CtrRequest<'a> {
     /// Counter block of the first byte, as a big-endian number.
     pub counter: u128,
-    /// Bytes of that block that are passed over.
+    /// Bytes of that block that are skipped: fewer than the block has.
     pub skip: usize,
     /// Input and output.
     pub data: InOutBuf<'a, 'a, u8>,
 }
 
-/// A message of its own.
+/// A whole message to seal or open.
 pub struct AeadRequest<'a> {
     /// As long as the algorithm's nonces are; for GCM of any length but 0.
     pub nonce: &'a [u8],

@@ -7,7 +7,7 @@
 //! keystream made ahead        see docs/prefetch.md
 //! ```
 //!
-//! What these cost is told by [`costs`]; from there it follows the session's own figures, the
+//! What these cost is told by [`costs`](crate::costs); from there it follows the session's own figures, the
 //! hand-off as well as the rate. Not every request is looked at: a look at clock and pool takes
 //! 50 ns when these are in the cache and up to 2 µs when not.
 

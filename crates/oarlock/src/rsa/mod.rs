@@ -30,14 +30,15 @@ pub use crate::work::rsa::key::{RsaPrivateKey, RsaPublicKey};
 pub use crate::work::rsa::padding::{Hash, PssSalt};
 pub use crate::work::rsa::scheme::{EncryptionScheme, SignatureScheme};
 
-/// A private RSA key with an accelerator. Threads may share it; clones are cheap, and keep both.
+/// A private RSA key with an accelerator, from [`Accelerator::rsa`](crate::Accelerator::rsa). Threads may
+/// share it; clones are cheap and keep key and accelerator alive.
 ///
 /// Private operations are blinded, and every result is checked with the public exponent before it
-/// is released. Neither time nor memory accesses depend on the key, as far as aws-lc keeps to what
-/// it promises.
+/// is released. Neither time nor memory accesses depend on the key, provided that aws-lc keeps its
+/// promises.
 ///
-/// A forked child may use the keys of its parent, also those that were in use at the fork, which
-/// waits for what is under way, though not for more than 50 ms.
+/// A forked child may use its parent's keys, even those that were in use at the fork: `fork` waits up
+/// to 50 ms for operations under way.
 ///
 /// ```
 /// use oarlock::Accelerator;
@@ -48,7 +49,7 @@ pub use crate::work::rsa::scheme::{EncryptionScheme, SignatureScheme};
 /// let key = RsaPrivateKey::from_pem(include_str!("../../tests/keys/rsa2048.pem"))?;
 /// let rsa = accelerator.rsa(&key);
 ///
-/// // Several at once, on as many threads as the pool has; each is also a `Future`.
+/// // Several at once, on the pool's threads; each job is also a `Future`.
 /// let scheme = SignatureScheme::Pkcs1(Hash::Sha256);
 /// let one = rsa.submit_sign(scheme, b"one", JobOptions::default())?;
 /// let two = rsa.submit_sign(scheme, b"two", JobOptions::default())?;
@@ -63,7 +64,8 @@ pub struct AcceleratedRsa {
     public: AcceleratedRsaPublic,
 }
 
-/// A public RSA key with an accelerator. Threads may share it; clones are cheap.
+/// A public RSA key with an accelerator, from
+/// [`Accelerator::rsa_public`](crate::Accelerator::rsa_public). Threads may share it; clones are cheap.
 ///
 /// ```
 /// use oarlock::Accelerator;
@@ -105,36 +107,37 @@ impl AcceleratedRsa {
         &self.key
     }
 
-    /// The signature of `message`, as long as the modulus.
+    /// Signs `message`, of any length (RFC 8017, 8). The signature has as many bytes as the modulus.
     ///
     /// # Errors
-    /// [`Error::InvalidInput`] where the key is too short for the scheme, as one of 1024 bits is for
-    /// PSS with SHA-512, and with [`Hash::Sha1`]. [`Error::DeviceFailed`] where the result did not pass its check.
+    /// [`Error::InvalidInput`] if the key is too short for the scheme, as one of 1024 bits is for
+    /// PSS with SHA-512, and for [`Hash::Sha1`]. [`Error::DeviceFailed`] if the result did not pass its
+    /// check.
     pub fn sign(&self, scheme: SignatureScheme, message: &[u8]) -> Result<Vec<u8>, Error> {
         let request = Purpose::Sign { scheme, message };
         self.run(&request).map(public_bytes)
     }
 
-    /// The signature of a message whose digest, by the hash of the scheme, is `digest`.
+    /// Signs a message by its digest, which has the [length](Hash::bytes) of the scheme's hash.
     ///
     /// # Errors
-    /// As [`sign`](Self::sign), and [`Error::InvalidInput`] for a digest of another length.
+    /// Those of [`sign`](Self::sign), and [`Error::InvalidInput`] for a digest of another length.
     pub fn sign_digest(&self, scheme: SignatureScheme, digest: &[u8]) -> Result<Vec<u8>, Error> {
         let request = Purpose::SignDigest { scheme, digest };
         self.run(&request).map(public_bytes)
     }
 
-    /// The message in `ciphertext`.
+    /// Decrypts `ciphertext`, as long as the modulus (RFC 8017, 7). The message is wiped on drop.
     ///
-    /// With [`EncryptionScheme::Pkcs1`], one in which there is no message decrypts all the same, to
-    /// a message that depends on key and ciphertext only and cannot be told from one that somebody
-    /// has sent (implicit rejection): whether a ciphertext is well-formed is what Bleichenbacher's
-    /// attack needs to know. So a caller must not take it for authenticated, and must not tell by
-    /// what comes after whether it was of the length or the form expected.
+    /// With [`EncryptionScheme::Pkcs1`], a malformed ciphertext decrypts too: to a message that depends
+    /// only on key and ciphertext, and that nobody can tell from a genuine one (implicit rejection).
+    /// Whether a ciphertext is well-formed is what Bleichenbacher's attack needs to know. So do not take
+    /// the message for authentic, and do not show by what you do next whether it had the expected length
+    /// or form.
     ///
     /// # Errors
     /// [`Error::DecryptionFailed`] for a ciphertext that is not as long as the modulus, or not less
-    /// than it, and with OAEP for whatever is wrong; [`Error::DeviceFailed`] where the result did
+    /// than it, and with OAEP for whatever is wrong; [`Error::DeviceFailed`] if the result did
     /// not pass its check.
     pub fn decrypt(
         &self,
@@ -146,7 +149,7 @@ impl AcceleratedRsa {
     }
 
     /// `number` ^ d mod n (RFC 8017, 5.1.2), big-endian, as long as the modulus. `number` may have
-    /// leading zeros. Without a padding around it this is no signature scheme and no encryption.
+    /// leading zeros. Without padding this is neither a signature nor encryption.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] unless `number` is less than the modulus.
@@ -242,10 +245,10 @@ impl AcceleratedRsaPublic {
         &self.key
     }
 
-    /// Whether `signature` is that of `message`.
+    /// Verifies that `signature` is a signature of `message` by this key and scheme.
     ///
     /// # Errors
-    /// [`Error::InvalidSignature`] where it is not.
+    /// [`Error::InvalidSignature`] if it is not, also for a signature of another length.
     pub fn verify(
         &self,
         scheme: SignatureScheme,
@@ -260,12 +263,12 @@ impl AcceleratedRsaPublic {
         self.run(&request).map(nothing)
     }
 
-    /// Whether `signature` is that of a message whose digest, by the hash of the scheme, is
-    /// `digest`.
+    /// Verifies a signature of a message by its digest, which has the [length](Hash::bytes) of the
+    /// scheme's hash.
     ///
     /// # Errors
-    /// [`Error::InvalidSignature`] where it is not, [`Error::InvalidInput`] for a digest of another
-    /// length.
+    /// [`Error::InvalidSignature`] if it is not a signature of that message, [`Error::InvalidInput`] for a
+    /// digest of another length.
     pub fn verify_digest(
         &self,
         scheme: SignatureScheme,
@@ -280,7 +283,7 @@ impl AcceleratedRsaPublic {
         self.run(&request).map(nothing)
     }
 
-    /// The ciphertext of `message`, as long as the modulus.
+    /// Encrypts `message` (RFC 8017, 7). The ciphertext has as many bytes as the modulus.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] for a message that is too long: PKCS#1 v1.5 takes 11 bytes less than
@@ -292,7 +295,7 @@ impl AcceleratedRsaPublic {
     }
 
     /// `number` ^ e mod n (RFC 8017, 5.1.1), big-endian, as long as the modulus. `number` may have
-    /// leading zeros. Without a padding around it this is no signature scheme and no encryption.
+    /// leading zeros. Without padding this is neither a signature nor encryption.
     ///
     /// # Errors
     /// [`Error::InvalidInput`] unless `number` is less than the modulus.

@@ -105,7 +105,7 @@ algorithms! {
     Aes192Ctr "aes-192-ctr" 24 CTR_128,
     /// AES-CTR with a 32-byte key.
     Aes256Ctr "aes-256-ctr" 32 CTR_128,
-    /// ChaCha20 (RFC 8439, 2.4): the counter starts at 0.
+    /// ChaCha20 (RFC 8439, 2.4) with a nonce of 12 bytes; the block counter starts at 0.
     ChaCha20 "chacha20" 32 CHACHA,
     /// AES-GCM (SP 800-38D) with a 16-byte key.
     Aes128Gcm "aes-128-gcm" 16 Kind::Aead,
@@ -157,7 +157,7 @@ algorithms! {
 }
 
 impl Algorithm {
-    /// The algorithm of that [`name`](Self::name), but those that a caller brings.
+    /// The algorithm of that [`name`](Self::name), except those that a caller brings.
     pub fn named(name: &str) -> Option<Self> {
         let known = Self::ALL.iter().copied();
         known
@@ -165,8 +165,8 @@ impl Algorithm {
             .find(|one| one.name() == name)
     }
 
-    /// Whether this library computes it, so that a session whose device fails can go on: what a
-    /// caller brings is not, and of the others the legacy ciphers need the feature `legacy`.
+    /// Whether this library computes it itself, so that a session can go on when its device fails. Not
+    /// so for ciphers that a caller brings, nor for the legacy ones without the feature `legacy`.
     pub const fn is_built_in(self) -> bool {
         match self {
             Self::Aes128Ctr

@@ -12,6 +12,7 @@ mod common;
 mod contexts;
 mod ctr;
 mod devices;
+mod examples;
 #[cfg(feature = "rsa")]
 mod jobs;
 #[cfg(feature = "library")]

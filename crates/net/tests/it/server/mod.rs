@@ -1,5 +1,6 @@
 //! The whole way: a client, mutual TLS, the server, its devices, and back.
 
+mod examples;
 pub mod host;
 mod operations;
 mod trials;

@@ -1,6 +1,7 @@
-//! Jobs: requests that are submitted now and waited for later. `queue.rs` decides which thread does
-//! them and when, `completion.rs` waits for many of them at once. Nothing here knows what they
-//! compute: the plan brings a [`Batcher`].
+//! Jobs: requests that are submitted now and waited for later.
+
+// `queue.rs` decides which thread does them and when, `completion.rs` waits for many of them at once.
+// Nothing here knows what they compute: the plan brings a `Batcher`.
 
 mod batcher;
 mod completion;
@@ -23,18 +24,33 @@ pub use self::options::{JobOptions, Priority, QueueFull};
 pub(crate) use self::queue::Queue;
 use crate::Error;
 
-/// A request on its way. It is a [`Future`] of any executor; or [`wait`](Self::wait) for it, have a
+/// A request that was submitted. It is a [`Future`] for any executor; or [`wait`](Self::wait) for it, have a
 /// function [called](Self::on_completion), or put it into a [`CompletionQueue`].
 ///
-/// Pool threads do jobs, the urgent ones first, and up to eight at once. A thread that waits for a job
-/// which none has begun does it itself, if a CPU is free. Where there are no pool threads (on one CPU,
-/// or with `max_threads=0`) so does a thread that polls it or [tries](Self::try_wait): there a poll
-/// takes as long as a group of requests.
+/// Pool threads compute jobs, urgent ones first and up to eight at once. A thread that waits for a job
+/// that no thread has begun computes it itself if a CPU is free. Without pool threads (on one CPU, or with
+/// `max_threads=0`) a thread that polls or [tries](Self::try_wait) does so too, and the poll takes as long
+/// as a group of requests: with an asynchronous executor, leave the pool a thread.
 ///
-/// A job that is dropped is cancelled, or finishes unseen, and what it made is wiped. One that is
-/// on its way when the last session and handle of its accelerator go fails with
-/// [`Error::Cancelled`], or, if it has begun, finishes. A forked child finds the jobs of its parent
-/// cancelled, but those that were done.
+/// Dropping a job cancels it; if it has begun, it finishes unseen and its result is wiped. When the last
+/// session and handle of its accelerator are dropped, a waiting job fails with [`Error::Cancelled`], and
+/// one that has begun finishes. A forked child finds its parent's jobs cancelled, except those that were
+/// done.
+///
+/// ```
+/// use oarlock::Accelerator;
+/// use oarlock::job::{JobOptions, Priority};
+/// use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
+///
+/// let accelerator = Accelerator::builder().build()?;
+/// let key = RsaPrivateKey::from_pem(include_str!("../../../tests/keys/rsa2048.pem"))?;
+/// let rsa = accelerator.rsa(&key);
+/// let options = JobOptions { priority: Priority::Urgent, ..JobOptions::default() };
+/// let job = rsa.submit_sign(SignatureScheme::Pss(Hash::Sha256), b"message", options)?;
+/// // Other work, then:
+/// assert_eq!(job.wait()?.len(), 256); // or `job.await`
+/// # Ok::<(), oarlock::Error>(())
+/// ```
 #[must_use = "a job that is dropped is cancelled"]
 pub struct Job<T> {
     pending: Box<dyn Pending>,
@@ -43,40 +59,40 @@ pub struct Job<T> {
 }
 
 impl<T> Job<T> {
-    /// Waits until it is done; does it here, together with others like it that wait, if nobody has
-    /// begun it and a CPU is free.
+    /// Waits for the result. If no thread has begun the job and a CPU is free, this thread computes it,
+    /// together with similar jobs that are waiting.
     ///
     /// # Errors
-    /// What the request fails with; [`Error::Cancelled`], [`Error::DeadlinePassed`].
+    /// Those of the request; [`Error::Cancelled`], [`Error::DeadlinePassed`].
     pub fn wait(self) -> Result<T, Error> {
         self.pending.wait().map(self.convert)
     }
 
-    /// The result, if it is there; `None` also after it was taken.
+    /// The result, if there is one yet; `None` also after it was taken.
     ///
     /// # Errors
-    /// As [`wait`](Self::wait).
+    /// Those of [`wait`](Self::wait).
     pub fn try_wait(&mut self) -> Option<Result<T, Error>> {
         self.pending.advance();
         self.pending.take().map(|result| result.map(self.convert))
     }
 
-    /// Whether it is done, or will never be.
+    /// Whether it has ended: with a result, an error, or cancelled.
     pub fn is_finished(&self) -> bool {
         self.pending.is_finished()
     }
 
-    /// Cancels it, unless it has begun: then it goes on, and its result can be had as if nothing
-    /// had happened. Returns whether it was cancelled, and fails with [`Error::Cancelled`].
+    /// Cancels it unless it has begun, and returns whether it did: a cancelled job fails with
+    /// [`Error::Cancelled`]; one that has begun goes on and gives its result.
     pub fn cancel(&self) -> bool {
         self.pending.cancel()
     }
 
-    /// Has `call` called with the result, on the thread that computes it: a short function that
-    /// does not block, since other jobs wait for that thread. It is called at once if the job is
-    /// done already, or if this thread has to do it, there being no pool threads.
+    /// Calls `call` with the result, on the thread that computes it. It must be short and must not
+    /// block, because other jobs wait for that thread. It is called at once if the job is done
+    /// already, or if this thread has to compute it because there are no pool threads.
     ///
-    /// A forked child's copy is never called for a job of its parent.
+    /// In a forked child it is never called for a job of its parent.
     pub fn on_completion(self, call: impl FnOnce(Result<T, Error>) + Send + 'static)
     where
         T: 'static,

@@ -5,17 +5,17 @@ use std::time::Instant;
 
 use crate::Error;
 
-/// How a job is to be treated. By default of normal priority and without a deadline.
+/// How a job is treated. The default is normal priority without a deadline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobOptions {
-    /// Urgent jobs are begun before all normal ones.
+    /// Urgent jobs begin before all normal ones.
     pub priority: Priority,
     /// A job that has not begun by then fails with [`Error::DeadlinePassed`], when its turn comes
-    /// or somebody asks for it. One that has begun goes on.
+    /// or its result is asked for. One that has begun goes on.
     pub deadline: Option<Instant>,
 }
 
-/// Which jobs are begun first.
+/// Which jobs begin first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Priority {
     /// Before those of normal priority, however long they have waited.

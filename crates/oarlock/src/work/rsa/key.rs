@@ -226,7 +226,7 @@ impl RsaPrivateKey {
     ///
     /// # Errors
     /// [`Error::InvalidKey`] says what is wrong: as [`from_der`](Self::from_der). Whether the
-    /// exponents belong together is found out by an operation.
+    /// exponents belong together shows in the first operation.
     pub fn from_numbers(n: &[u8], e: &[u8], d: &[u8]) -> Result<Self, Error> {
         let public = RsaPublicKey::from_numbers(n, e)?;
         check_length(d, public.modulus())?;

@@ -19,8 +19,8 @@ use crate::aws_lc::rsa::fill_random;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Hash {
-    /// SHA-1, for what exists: OAEP, MGF1, and signatures that are there to be verified. None is
-    /// made with it, for two messages of one digest can be had.
+    /// SHA-1, for existing data only: OAEP, MGF1, and the verification of signatures. No signature is
+    /// made with it, because two messages with one digest can be found.
     Sha1,
     /// SHA-224.
     Sha224,

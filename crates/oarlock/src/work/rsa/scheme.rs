@@ -57,23 +57,23 @@ pub(crate) enum SignaturePadding {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EncryptionScheme {
-    /// RSAES-PKCS1-v1_5 (7.2), for what exists: new protocols take OAEP. Decryption rejects
+    /// RSAES-PKCS1-v1_5 (7.2), for existing protocols; new ones use OAEP. Decryption rejects
     /// implicitly: see [`AcceleratedRsa::decrypt`](crate::rsa::AcceleratedRsa::decrypt).
     Pkcs1,
     /// RSAES-OAEP (7.1).
     Oaep {
         /// Of the label.
         hash: Hash,
-        /// Of MGF1: mostly the same.
+        /// Of MGF1: usually the same.
         mgf1: Hash,
-        /// Which both sides know; mostly empty.
+        /// Known to both sides; usually empty.
         label: Vec<u8>,
     },
 }
 
 impl EncryptionScheme {
-    /// OAEP with MGF1 of the same hash and without a label. With SHA-1 it is what OpenSSL and others
-    /// take where nothing else is said.
+    /// OAEP with MGF1 of the same hash and without a label. With SHA-1 it is the default of OpenSSL and
+    /// others.
     pub const fn oaep(hash: Hash) -> Self {
         Self::Oaep {
             hash,

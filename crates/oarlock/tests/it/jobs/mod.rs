@@ -166,9 +166,8 @@ fn a_full_queue_becomes_an_error_of_the_crate() {
     let accelerator = Accelerator::builder().max_threads(0).jobs_max(1);
     let rsa = accelerator.build().unwrap().rsa(&key());
     let options = JobOptions::default();
-    let submit = || -> Result<Job<Vec<u8>>, Error> {
-        Ok(rsa.submit_sign(SCHEME, b"message", options)?)
-    };
+    let submit =
+        || -> Result<Job<Vec<u8>>, Error> { Ok(rsa.submit_sign(SCHEME, b"message", options)?) };
     let first = submit().unwrap();
     let error = submit().unwrap_err();
     assert_eq!(error, Error::QueueFull);
