@@ -51,12 +51,13 @@ fn three_hundred_connections_leave_nothing_behind() {
         until("descriptors as before", || {
             server.descriptors() <= before + 1
         });
-        server.memory_kib()
     };
-    let first = round();
-    let (second, third) = (round(), round());
-    assert!(
-        third < first * 5 / 4 + 8192,
-        "{first}, {second}, {third} KiB"
-    );
+    round();
+    let first = server.memory_kib();
+    round();
+    round();
+    // The server gives memory back some seconds later.
+    until("memory as after the first round", || {
+        server.memory_kib() < first * 5 / 4 + 8192
+    });
 }
