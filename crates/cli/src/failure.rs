@@ -4,7 +4,9 @@ use std::fmt;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ErrorKind};
+use clap::builder::styling::Style;
+
+use crate::terminal;
 
 /// Ends the command.
 #[derive(Debug)]
@@ -45,16 +47,21 @@ impl Failure {
 
     /// Prints the line. Characters of a file name, such as a line break, do not break it.
     pub(crate) fn report(self) -> ExitCode {
-        note(&self.message);
+        say(&self.message, terminal::ERROR);
         ExitCode::from(self.status)
     }
 }
 
-/// A line on stderr.
+/// A line on stderr that ends nothing.
 pub(crate) fn note(message: &str) {
-    let line = printable(message);
+    say(message, terminal::NOTE);
+}
+
+fn say(message: &str, style: Style) {
+    let line = printable(&without_identities(message));
+    let name = terminal::styled_on_stderr("oarlock:", style);
     // When stderr is closed, no one can be told.
-    let _ = writeln!(io::stderr(), "oarlock: {line}");
+    let _ = writeln!(io::stderr(), "{name} {line}");
 }
 
 /// `text` without characters that a terminal acts on, in place of showing them: control characters, and
@@ -86,37 +93,6 @@ pub(crate) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// clap's error in one line. It does not repeat a superfluous argument unless that is an option: it may
-/// be a piece of a key.
-pub(crate) fn of_arguments(error: &clap::Error) -> Failure {
-    let what = match error.kind() {
-        ErrorKind::UnknownArgument => {
-            let word = error
-                .get(ContextKind::InvalidArg)
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            match word.split('=').next() {
-                Some(name) if name.starts_with('-') => match error.get(ContextKind::SuggestedArg) {
-                    Some(other) => format!("unknown option {name}: did you mean {other}?"),
-                    None => format!("unknown option {name}"),
-                },
-                _ => "too many arguments: give one INPUT and options".into(),
-            }
-        }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a command is missing".into(),
-        _ => {
-            let text = error.render().to_string();
-            let first: Vec<&str> = text
-                .lines()
-                .take_while(|line| !line.is_empty())
-                .map(str::trim)
-                .collect();
-            first.join(" ").trim_start_matches("error: ").to_string()
-        }
-    };
-    Failure::usage(format!("{} (see oarlock --help)", without_keys(&what)))
-}
-
 /// `text` without what may be a key, such as one behind the wrong option.
 pub(crate) fn without_keys(text: &str) -> String {
     let mut shown = String::new();
@@ -139,6 +115,35 @@ pub(crate) fn without_keys(text: &str) -> String {
     }
     shown
 }
+
+/// `text` without the secret part of identities, such as one given for a recipient.
+pub(crate) fn without_identities(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some((at, begin)) = first_identity(rest) {
+        let (before, secret) = rest.split_at(at + begin);
+        shown.push_str(before);
+        let end = secret.find(|c: char| !c.is_ascii_alphanumeric());
+        rest = &secret[end.unwrap_or(secret.len())..];
+        if end != Some(0) {
+            shown.push_str("...");
+        }
+    }
+    shown + rest
+}
+
+/// Where the first identity begins, and how long the part is that all of its kind begin with.
+fn first_identity(text: &str) -> Option<(usize, usize)> {
+    let text = text.to_ascii_uppercase();
+    let found = IDENTITIES.iter().filter_map(|begin| {
+        let at = text.find(begin)?;
+        Some((at, begin.len()))
+    });
+    found.min_by_key(|(at, _)| *at)
+}
+
+/// What identities begin with.
+const IDENTITIES: [&str; 2] = ["AGE-SECRET-KEY-1", "AGE-SECRET-KEY-PQ-1"];
 
 /// The digits of an AES-128 key, less some that may have been lost in copying.
 const KEY_DIGITS_MIN: usize = 24;

@@ -50,6 +50,12 @@ impl Recipients<'_> {
         let mut plugins = Plugins::new(interrupt);
         let mut others = Vec::new();
         for text in self.strings {
+            if has_identity(text) {
+                return Err(Failure::usage(
+                    "-r: this is an identity, which is secret: give its recipient, which \
+                     `oarlock keygen -y FILE` prints, or the file of the identity with -i",
+                ));
+            }
             if text.starts_with(HYBRID_RECIPIENT) {
                 let recipient: Result<hybrid::Recipient, _> = text.parse();
                 let recipient = recipient.map_err(|error| {
@@ -444,7 +450,7 @@ impl<'a> KeyLine<'a> {
         };
         match error {
             ReadError::InvalidRecipient(_) if self.text.starts_with("AGE-") => {
-                self.is_no("recipient", &"it may be an identity, for -i")
+                self.is_no("recipient", &"it may be an identity: give the file with -i")
             }
             ReadError::InvalidRecipient(_) => self.is_no("recipient", &"age knows no such kind"),
             other => {
@@ -477,6 +483,11 @@ impl Stdin {
             return Err(unreadable(ReadError::MultipleStdin));
         }
         if name != "-" && !Path::new(name).exists() {
+            if has_identity(name) {
+                return Err(Failure::usage(
+                    "this is an identity, where a file is needed: store the identity in one and give its name",
+                ));
+            }
             return Err(Failure::usage(format!("{name}: {missing}")));
         }
         let input = Input::open(Some(Path::new(name))).map_err(|failure| failure.with_status(2))?;
@@ -499,6 +510,11 @@ pub(super) fn read_all(input: &Input) -> Result<Zeroizing<Vec<u8>>, Failure> {
         return Err(Failure::new(format!("{name}: is longer than 16 MiB")));
     }
     Ok(bytes)
+}
+
+/// Whether a secret key is in `text`, alone or within a file's content.
+fn has_identity(text: &str) -> bool {
+    text.to_ascii_uppercase().contains("AGE-SECRET-KEY-")
 }
 
 /// A key of two thousand characters, shortened for a message.

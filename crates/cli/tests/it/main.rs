@@ -9,6 +9,7 @@
 //! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor` |
 //! | the cryptoserver's `serve`, `sign` and `pki` | `serve` |
 //! | `devices`, `completions`, `bench --report` | `listing`, `report` |
+//! | typing errors, help and colours | `arguments` |
 //!
 //! Each test starts commands in a folder of its own and changes nothing of this process.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -19,6 +20,7 @@ mod age_failures;
 mod age_hybrid;
 mod age_peers;
 mod agreement;
+mod arguments;
 mod common;
 mod doctor;
 mod durable;

@@ -34,6 +34,8 @@ pub fn on_a_terminal(
         .env("OARLOCK", env!("CARGO_BIN_EXE_oarlock"))
         // Else the `age` crate takes what this machine has to ask with.
         .env("PINENTRY_PROGRAM", "/nonexistent")
+        // Tests compare words; those of colours unset it.
+        .env("NO_COLOR", "1")
         .stdin(theirs.try_clone().unwrap())
         .stdout(theirs.try_clone().unwrap())
         .stderr(theirs)
