@@ -6,9 +6,9 @@ use std::io::{self, Write as _};
 use clap::Command;
 use clap::error::{ContextKind, ErrorKind};
 
+use crate::colours;
 use crate::enc;
 use crate::failure::{Failure, without_keys};
-use crate::terminal;
 
 /// Why `given`, which begins with the name of the program, does not fit `root`. A superfluous argument is
 /// not repeated unless it is an option: it may be a piece of a key.
@@ -16,7 +16,7 @@ pub(crate) fn refused(error: &clap::Error, root: &Command, given: &[OsString]) -
     let called = Called::find(root, given);
     let what = match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let help = terminal::on_stderr(&error.render());
+            let help = colours::on_stderr(&error.render());
             // When stderr is closed, no one can be told.
             let _ = io::stderr().write_all(format!("{help}\n").as_bytes());
             let name = called.name;
@@ -42,22 +42,65 @@ pub(crate) fn refused(error: &clap::Error, root: &Command, given: &[OsString]) -
                 false => format!("{one} cannot be given with {others}"),
             }
         }
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => invalid_value(error),
         ErrorKind::TooManyValues => {
             let option = values(error, ContextKind::InvalidArg).join(", ");
             format!("{option} takes no value")
         }
-        _ => {
-            let text = error.render().to_string();
-            let first: Vec<&str> = text
-                .lines()
-                .take_while(|line| !line.is_empty())
-                .map(str::trim)
-                .collect();
-            first.join(" ").trim_start_matches("error: ").to_string()
-        }
+        _ => told(error),
     };
     let what = without_keys(&what);
     Failure::usage(format!("{what} (see {} --help)", called.name))
+}
+
+/// What clap says, in one line.
+fn told(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let first: Vec<&str> = text
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .map(str::trim)
+        .collect();
+    first.join(" ").trim_start_matches("error: ").to_string()
+}
+
+fn invalid_value(error: &clap::Error) -> String {
+    let option = values(error, ContextKind::InvalidArg).join(", ");
+    let value = values(error, ContextKind::InvalidValue).join(", ");
+    let known = values(error, ContextKind::ValidValue).join(", ");
+    if value.is_empty() {
+        return match known.is_empty() {
+            true => format!("{option} needs a value"),
+            false => format!("{option} needs a value: choose {known}"),
+        };
+    }
+    if !known.is_empty() {
+        return format!("invalid value '{value}' for {option}: choose {known}");
+    }
+    let begin = format!("invalid value '{value}' for '{option}': ");
+    let told = told(error);
+    let why = told.strip_prefix(&begin).unwrap_or(&told);
+    format!("invalid value '{value}' for {option}: {}", in_words(why))
+}
+
+/// What Rust's and clap's parsers of numbers say, which speak of types and ranges of Rust.
+fn in_words(why: &str) -> String {
+    if let Some((_, range)) = why.split_once(" is not in ")
+        && let Some((from, to)) = range.split_once("..")
+    {
+        let to = match to.strip_prefix('=') {
+            Some(last) => last.to_owned(),
+            None => format!("below {to}"),
+        };
+        return format!("give a whole number from {from} to {to}");
+    }
+    match why {
+        "invalid digit found in string"
+        | "cannot parse integer from empty string"
+        | "number too large to fit in target type"
+        | "number too small to fit in target type" => "give a whole number".into(),
+        other => other.into(),
+    }
 }
 
 /// That `command` has none called `word`, and which comes nearest.

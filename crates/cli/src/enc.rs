@@ -34,7 +34,7 @@ pub(crate) struct Args {
     pass: Option<Source>,
 
     /// Rounds of PBKDF2, which make each guess at the passphrase slower; not kept in the file
-    #[arg(long, value_name = "N", default_value_t = ITERATIONS, conflicts_with_all = RAW)]
+    #[arg(long, value_name = "N", default_value_t = ITERATIONS, value_parser = iterations, conflicts_with_all = RAW)]
     iter: NonZeroU32,
 
     /// Hash that derives the key from the passphrase; not kept in the file
@@ -272,6 +272,11 @@ pub(crate) fn meant_by(name: &str) -> Option<String> {
         "e" | "salt" | "pbkdf2" => "it is always on: leave it out".into(),
         _ => return None,
     })
+}
+
+fn iterations(text: &str) -> Result<NonZeroU32, String> {
+    let number = text.parse();
+    number.map_err(|_| format!("give a whole number from 1 to {}", u32::MAX))
 }
 
 fn ciphers() -> impl TypedValueParser<Value = Operation> {

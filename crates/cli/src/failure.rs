@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::builder::styling::Style;
 
-use crate::terminal;
+use crate::colours;
 
 /// Ends the command.
 #[derive(Debug)]
@@ -47,19 +47,19 @@ impl Failure {
 
     /// Prints the line. Characters of a file name, such as a line break, do not break it.
     pub(crate) fn report(self) -> ExitCode {
-        say(&self.message, terminal::ERROR);
+        say(&self.message, colours::ERROR);
         ExitCode::from(self.status)
     }
 }
 
 /// A line on stderr that ends nothing.
 pub(crate) fn note(message: &str) {
-    say(message, terminal::NOTE);
+    say(message, colours::NOTE);
 }
 
 fn say(message: &str, style: Style) {
-    let line = printable(&without_identities(message));
-    let name = terminal::styled_on_stderr("oarlock:", style);
+    let line = printable(&without_identities(&without_numbers(message)));
+    let name = colours::styled_on_stderr("oarlock:", style);
     // When stderr is closed, no one can be told.
     let _ = writeln!(io::stderr(), "{name} {line}");
 }
@@ -87,7 +87,7 @@ impl fmt::Display for Failure {
 /// path that means nothing to the user.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
-    match text.find(" (os error ") {
+    match text.find(OS_ERROR) {
         Some(at) => text[..at].into(),
         None => text,
     }
@@ -112,6 +112,21 @@ pub(crate) fn without_keys(text: &str) -> String {
             .unwrap_or(rest.len());
         shown.push_str(&rest[..other]);
         rest = &rest[other..];
+    }
+    shown
+}
+
+/// `text` without Rust's "(os error N)" behind what the system says.
+fn without_numbers(text: &str) -> String {
+    let mut pieces = text.split(OS_ERROR);
+    let mut shown = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        match piece.split_once(')') {
+            Some((number, rest)) if number.bytes().all(|digit| digit.is_ascii_digit()) => {
+                shown.push_str(rest);
+            }
+            _ => shown.extend([OS_ERROR, piece]),
+        }
     }
     shown
 }
@@ -141,6 +156,8 @@ fn first_identity(text: &str) -> Option<(usize, usize)> {
     });
     found.min_by_key(|(at, _)| *at)
 }
+
+const OS_ERROR: &str = " (os error ";
 
 /// What identities begin with.
 const IDENTITIES: [&str; 2] = ["AGE-SECRET-KEY-1", "AGE-SECRET-KEY-PQ-1"];

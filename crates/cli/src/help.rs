@@ -2,14 +2,14 @@
 
 use clap::Command;
 
-use crate::terminal;
+use crate::colours;
 
 /// Gives `root` help with a heading before each group of commands. Their order is that of their definition.
 pub(crate) fn grouped(root: Command) -> Command {
-    let root = root.styles(terminal::HELP);
+    let root = root.styles(colours::HELP);
     let list = root.clone().help_template("{subcommands}").render_help();
     let (plain, coloured) = (list.to_string(), list.ansi().to_string());
-    let header = terminal::HELP.get_header();
+    let header = colours::HELP.get_header();
     let mut groups = String::new();
     for (plain, coloured) in plain.lines().zip(coloured.lines()) {
         // What a line goes on with is indented further.

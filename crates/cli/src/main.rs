@@ -10,7 +10,7 @@
 //! cpu.rs        the CPU of this machine               stdout.rs     text and JSON on standard output
 //! help.rs       commands in groups                    manual.rs     manual pages from the same definitions
 //! arguments.rs  what the user may have meant          failure.rs    the one line on stderr
-//! terminal.rs   colours
+//! colours.rs    where a terminal has them
 //!
 //! age/          encrypt, decrypt, keygen, inspect: age files
 //! devices/      what this machine has, self-tested
@@ -23,6 +23,7 @@
 mod age;
 mod arguments;
 mod cache;
+mod colours;
 mod cpu;
 mod devices;
 mod doctor;
@@ -47,7 +48,6 @@ mod run;
 mod serve;
 mod sign;
 mod stdout;
-mod terminal;
 
 use std::ffi::OsString;
 use std::io;
@@ -131,7 +131,7 @@ fn main() -> ExitCode {
         Err(error) if error.use_stderr() => Err(arguments::refused(&error, &root, &given)),
         // Help, or the version.
         Err(text) => {
-            let text = terminal::on_stdout(&text.render());
+            let text = colours::on_stdout(&text.render());
             stdout::write(text).map(|()| ExitCode::SUCCESS)
         }
     };

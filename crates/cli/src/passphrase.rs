@@ -79,15 +79,29 @@ impl Source {
 pub(crate) fn ask(is_new: bool) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let confirm = is_new.then_some("Passphrase again");
     let passphrase = read_secret("Passphrase", "Passphrase", confirm).map_err(|error| {
-        let error = error.to_string();
-        let error = error.split(" (os error").next().unwrap_or_default();
+        let why = why_none(&error);
         Failure::new(format!(
-            "no passphrase: {error}: without a terminal give --pass file:PATH or env:NAME"
+            "no passphrase: {why}: without a terminal give --pass file:PATH or env:NAME"
         ))
     })?;
     let passphrase = Zeroizing::new(passphrase.expose_secret().as_bytes().to_vec());
     check("the passphrase", &passphrase)?;
     Ok(passphrase)
+}
+
+/// What pinentry or the terminal said, which come with a number and the name of a program.
+pub(crate) fn why_none(error: &impl std::fmt::Display) -> String {
+    let text = error.to_string();
+    let said = text.strip_prefix("Code ").unwrap_or(&text);
+    let said = said.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':' || c == ' ');
+    let said = said.split(['<', '(']).next().unwrap_or_default().trim();
+    match said {
+        "No such device or address" | "Inappropriate ioctl for device" => {
+            "there is no terminal to ask on".into()
+        }
+        _ if said.starts_with("Parsing Error") => "pinentry gave no answer".into(),
+        _ => said.to_lowercase(),
+    }
 }
 
 /// Without its line break.

@@ -18,12 +18,12 @@ use oarlock_file::age::plugin::Plugin;
 use oarlock_file::age::{FileKey, Stanza, hybrid};
 use zeroize::Zeroizing;
 
+use super::protected::{Protected, unanswered};
 use super::ui::Ui;
-use super::unreadable;
+use super::words;
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::interrupt::Interrupt;
-use crate::job::one_line;
 
 /// A recipient that several threads may share.
 pub(super) type SharedRecipient = Box<dyn Recipient + Send + Sync>;
@@ -99,7 +99,7 @@ impl Recipients<'_> {
             }
         }
         recipients.extend(other_recipients(&others)?);
-        recipients.extend(plugins.into_recipients().map_err(refused)?);
+        recipients.extend(plugins.into_recipients().map_err(recipient_failed)?);
         for source in identity_files {
             recipients.extend(source.into_recipients(interrupt)?);
         }
@@ -181,8 +181,16 @@ impl<'a> Plugins<'a> {
     }
 }
 
-fn refused(error: impl std::fmt::Display) -> Failure {
-    Failure::usage(one_line(&error.to_string()))
+fn unreadable(error: ReadError) -> Failure {
+    Failure::usage(words::unreadable(error))
+}
+
+fn recipient_failed(error: EncryptError) -> Failure {
+    Failure::usage(words::of_recipient(error))
+}
+
+fn identity_failed(error: DecryptError) -> Failure {
+    Failure::usage(words::of_identity(error))
 }
 
 /// Those of plugins answer one at a time.
@@ -237,40 +245,27 @@ impl IdentitySource {
     fn into_identities(self, interrupt: &Interrupt) -> Result<Vec<Box<dyn Identity>>, Failure> {
         match self {
             Self::Encrypted(encrypted) => Ok(vec![Box::new(encrypted)]),
-            Self::Ssh(_, identity) => Ok(vec![Box::new(identity.with_callbacks(Ui))]),
-            Self::Listed(listed) => listed.into_identities(interrupt).map_err(refused),
+            Self::Ssh(name, identity) => Ok(vec![Box::new(Protected::new(name, identity, Ui))]),
+            Self::Listed(listed) => listed.into_identities(interrupt).map_err(identity_failed),
         }
     }
 
     fn into_recipients(self, interrupt: &Interrupt) -> Result<Vec<SharedRecipient>, Failure> {
         let listed = match self {
             Self::Encrypted(encrypted) => encrypted.decrypt().map_err(|error| {
-                let why = one_line(&error.to_string());
+                let why = words::of_identity(error);
                 Failure::new(format!("{}: {why}", encrypted.name))
             })?,
             Self::Ssh(name, identity) => {
                 let recipient = ssh::Recipient::try_from(identity);
                 let recipient = recipient.map_err(|error| {
-                    Failure::usage(format!(
-                        "{name}: age has no recipient for this SSH key: {}",
-                        ssh_refusal(&error)
-                    ))
+                    Failure::usage(format!("{name}: {}", words::of_ssh_recipient(&error)))
                 })?;
                 return Ok(vec![Box::new(recipient)]);
             }
             Self::Listed(listed) => listed,
         };
-        listed.into_recipients(interrupt).map_err(refused)
-    }
-}
-
-fn ssh_refusal(error: &ssh::ParseRecipientKeyError) -> String {
-    use ssh::ParseRecipientKeyError as Error;
-    match error {
-        Error::RsaModulusTooLarge => "it has more than 4096 bits".into(),
-        Error::RsaModulusTooSmall => "it has less than 2048 bits".into(),
-        Error::Unsupported(kind) => format!("it is of the kind {kind}"),
-        Error::Ignore | Error::Invalid(_) => "it is of another kind".into(),
+        listed.into_recipients(interrupt).map_err(recipient_failed)
     }
 }
 
@@ -356,7 +351,7 @@ impl Encrypted {
     fn new(name: &str, bytes: Zeroizing<Vec<u8>>, interrupt: &Interrupt) -> Result<Self, Failure> {
         let decryptor = age::Decryptor::new(ArmoredReader::new(&bytes[..]));
         let decryptor = decryptor.map_err(|error| {
-            let why = one_line(&error.to_string());
+            let why = words::of_identity(error);
             Failure::usage(format!("{name}: {why}"))
         })?;
         if !decryptor.is_scrypt() {
@@ -376,7 +371,7 @@ impl Encrypted {
     fn decrypt(&self) -> Result<Listed, DecryptError> {
         let prompt = format!("Passphrase of the identity file {}", self.name);
         let passphrase = Ui.request_passphrase(&prompt);
-        let passphrase = passphrase.ok_or(DecryptError::KeyDecryptionFailed)?;
+        let passphrase = passphrase.ok_or_else(|| unanswered(&self.name))?;
         let mut identity = scrypt::Identity::new(passphrase);
         identity.set_max_work_factor(WORK_FACTOR_MAX);
         let decryptor = age::Decryptor::new(ArmoredReader::new(&self.bytes[..]))?;
@@ -453,8 +448,12 @@ impl<'a> KeyLine<'a> {
                 self.is_no("recipient", &"it may be an identity: give the file with -i")
             }
             ReadError::InvalidRecipient(_) => self.is_no("recipient", &"age knows no such kind"),
+            ReadError::UnsupportedKey(_, key) => {
+                let why = words::of_ssh_key(&key);
+                Failure::usage(format!("{name}: line {number}: {why}"))
+            }
             other => {
-                let why = one_line(&other.to_string());
+                let why = words::unreadable(other);
                 Failure::usage(format!("{name}: line {number}: {why}"))
             }
         }

@@ -6,6 +6,7 @@
 //! keys.rs       recipients and identities, in arguments and files
 //! job.rs        one file: ends, signals, bar         many.rs      files side by side, directories
 //! report.rs     what became of a file            ui.rs        what plugins tell and ask
+//! protected.rs  SSH keys with a passphrase       words.rs     what the `age` crate's errors mean
 //! ```
 
 pub(crate) mod decrypt;
@@ -15,28 +16,17 @@ mod job;
 pub(crate) mod keygen;
 mod keys;
 mod many;
+mod protected;
 mod report;
 mod ui;
+mod words;
 
-use age::cli_common::ReadError;
-
-use crate::failure::{Failure, reason};
-use crate::job::one_line;
-
-/// What was wrong with a recipient or an identity.
-fn unreadable(error: ReadError) -> Failure {
-    Failure::usage(match error {
-        ReadError::Io(error) => reason(&error),
-        ReadError::InvalidRecipient(text) => format!(
-            "{text}: invalid recipient: give `age1...`, `age1pq1...`, `ssh-ed25519 ...`, `ssh-rsa ...`, or -R for a file of them"
-        ),
-        other => one_line(&other.to_string()),
-    })
-}
+use crate::failure::Failure;
+use crate::passphrase::why_none;
 
 /// What pinentry or the terminal said.
 fn no_passphrase(error: &impl std::fmt::Display) -> Failure {
-    Failure::new(format!("passphrase: {}", one_line(&error.to_string())))
+    Failure::new(format!("no passphrase: {}", why_none(error)))
 }
 
 /// The extension of encrypted files.

@@ -589,7 +589,7 @@ fn every_command_has_a_manual_page() {
     assert_fails(
         &ran(&home, &["man", "nothing"]),
         2,
-        &["nothing: no such command"],
+        &["unknown command nothing"],
     );
 }
 

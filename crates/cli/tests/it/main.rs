@@ -9,7 +9,7 @@
 //! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor` |
 //! | the cryptoserver's `serve`, `sign` and `pki` | `serve` |
 //! | `devices`, `completions`, `bench --report` | `listing`, `report` |
-//! | typing errors, help and colours | `arguments` |
+//! | typing errors, help and colours; messages of libraries | `arguments`, `words` |
 //!
 //! Each test starts commands in a folder of its own and changes nothing of this process.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -36,3 +36,4 @@ mod run;
 mod serve;
 mod stats;
 mod streams;
+mod words;

@@ -24,6 +24,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use zeroize::{Zeroize as _, Zeroizing};
 
+use super::words::reason;
 use crate::waiting::{Waiting, Watch};
 
 /// A plugin with the recipients or identities that it is to use.
@@ -95,7 +96,7 @@ impl<C: Callbacks, W: Watch> Plugin<C, W> {
                 false => Stdio::null(),
             })
             .spawn()
-            .map_err(|error| self.failed(&error.to_string()))?;
+            .map_err(|error| self.failed(&reason(&error)))?;
         let ends = (child.stdin.take(), child.stdout.take());
         let ends = match ends {
             (Some(to), Some(from)) => Some((OwnedFd::from(to).into(), OwnedFd::from(from).into())),
