@@ -28,7 +28,7 @@ pub(super) fn findings(provider: &Result<PathBuf, Failure>) -> Vec<Finding> {
             findings.push(Finding::ok("provider", module.display().to_string()));
             findings.push(at_work(module, &user, version.is_some()));
         }
-        Err(missing) => findings.push(Finding::no("provider", missing.to_string())),
+        Err(unfit) => findings.push(Finding::no("provider", unfit.to_string())),
     }
     findings
 }
@@ -72,9 +72,7 @@ fn of_openssl(version: Option<&str>) -> Finding {
             "OpenSSL",
             "no openssl command: the programs' OpenSSL was not checked",
         ),
-        Some(version) if version.starts_with("OpenSSL 3.") || version.starts_with("OpenSSL 4.") => {
-            Finding::ok("OpenSSL", version)
-        }
+        Some(version) if openssl::has_providers(version) => Finding::ok("OpenSSL", version),
         Some(version) => Finding::no(
             "OpenSSL",
             format!("{version} has no providers: 3.0 and later have"),
@@ -120,8 +118,7 @@ fn at_work(module: &Path, user: &UserConf, has_command: bool) -> Finding {
     }
 }
 
-/// Programs ignore errors in a configuration unless it asks for diagnostics, and errors of a module
-/// unless it is requested by name.
+/// Programs ignore errors in a configuration unless it asks for diagnostics.
 fn why_not_loaded(conf: &Path, module: &Path) -> String {
     let told = fs::read(conf).and_then(|text| {
         fs::write(
@@ -132,10 +129,6 @@ fn why_not_loaded(conf: &Path, module: &Path) -> String {
     if let Ok(Err(why)) = told.map(|()| openssl::providers(conf)) {
         return why;
     }
-    openssl::loads(module).err().unwrap_or_else(|| {
-        format!(
-            "{}: openssl does not load it as a provider",
-            module.display()
-        )
-    })
+    let name = module.display();
+    format!("{name}: openssl does not load it as a provider with this configuration")
 }

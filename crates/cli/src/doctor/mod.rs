@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use self::finding::{Finding, State};
 use crate::failure::Failure;
-use crate::provider::file;
+use crate::provider::{file, module};
 use crate::run::{self, Report};
 use crate::stdout;
 
@@ -53,7 +53,10 @@ Examples:
   oarlock doctor -- curl -s https://example.org";
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let provider = file::find(args.provider.as_deref());
+    let provider = file::find(args.provider.as_deref()).and_then(|path| {
+        let checked = module::check(&path).map_err(Failure::new);
+        checked.map(|()| path)
+    });
     let mut findings = machine::findings(&provider);
     if let Some(program) = args.command.first() {
         findings.extend(program::findings(program));

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::elf::Linked;
 use super::finding::Finding;
+use crate::openssl;
 
 pub(super) fn findings(program: &OsStr) -> Vec<Finding> {
     let Some(mut path) = which(program) else {
@@ -57,7 +58,7 @@ fn linked(path: &Path) -> Finding {
         return Finding::no("library", text);
     }
     if let Some(version) = &linked.inside {
-        return if version.starts_with("OpenSSL 3.") || version.starts_with("OpenSSL 4.") {
+        return if openssl::has_providers(version) {
             Finding::ok("library", format!("{version}, inside the program"))
         } else {
             let text = format!("{version}, inside the program: it has no providers before 3.0");

@@ -4,11 +4,13 @@
 //! mod.rs      arguments, install, uninstall      block.rs    our lines in a file that is not ours
 //! status.rs   whether it is installed and works      change.rs   difference, question, temporary name, rename
 //! file.rs     where the provider's file is        place.rs   the configuration that is changed
+//! module.rs   whether OpenSSL can load it
 //! ```
 
 mod block;
 mod change;
 pub(crate) mod file;
+pub(crate) mod module;
 mod place;
 mod status;
 
@@ -105,6 +107,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
 fn install(args: &InstallArgs) -> Result<(), Failure> {
     options::of_provider(&args.options)?;
     let found = file::find(args.provider.as_deref())?;
+    module::check(&found).map_err(|why| Failure::new(format!("not installed: {why}")))?;
     let conf = args.place.find()?;
     let before = fs::read(&conf).map_err(failed(&conf))?;
     let own = block::divide(&before).map_err(|what| Failure::new(in_file(&conf, &what)))?;

@@ -103,6 +103,7 @@ struct Prepared {
 impl Prepared {
     fn new(args: &Args) -> Result<Self, Failure> {
         let module = provider::file::find(args.provider.as_deref())?;
+        provider::module::check(&module).map_err(Failure::new)?;
         Self::with(&module, &args.options, args.stats)
     }
 

@@ -70,7 +70,7 @@ fn what_is_in_the_way_is_said() {
             "unknown module name (module=no_such_module)",
         ),
         (missing, "provider", "/no/provider.so"),
-        (unfit, "at work", "could not load the shared library"),
+        (unfit, "provider", "not a shared library"),
         (options, "options", "max_threads=x"),
         (portable, "kernels", "this CPU"),
     ] {

@@ -6,7 +6,7 @@
 //! | age files beside age and rage | `age`, `age_damage`, `age_failures`, `age_hybrid`, `age_peers` |
 //! | many files, directories, ranges | `files`, `durable` |
 //! | whose an output is; hostile files, folders and plugins | `rights`, `hostile` |
-//! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor` |
+//! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor`, `module` |
 //! | the cryptoserver's `serve`, `sign` and `pki` | `serve` |
 //! | `devices`, `completions`, `bench --report` | `listing`, `report` |
 //! | typing errors, help and colours; messages of libraries | `arguments`, `words` |
@@ -28,6 +28,7 @@ mod failures;
 mod files;
 mod hostile;
 mod listing;
+mod module;
 mod openssl_enc;
 mod provider;
 mod report;
