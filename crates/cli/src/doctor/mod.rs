@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let is_tried = args.command.len() > 1 || args.try_out && !args.command.is_empty();
     if let (true, Ok(module)) = (is_tried, &provider) {
         let (status, counted) = run::try_out(&args.command, module)?;
-        let trial = of_trial(status, &counted);
+        let trial = of_trial(status, &counted, &args.command);
         if trial.iter().any(|finding| finding.state == State::Ok) {
             // What was seen counts for more than what was to be expected.
             let about = findings.iter_mut().filter(|it| it.about == "library");
@@ -118,19 +118,31 @@ impl Answer {
     }
 }
 
-fn of_trial(status: u8, counted: &Report) -> Vec<Finding> {
+fn of_trial(status: u8, counted: &Report, command: &[OsString]) -> Vec<Finding> {
     let mut findings = Vec::new();
     if status != 0 {
         let text = format!("the program ended with status {status}");
         findings.push(Finding::note("trial", text));
     }
     findings.push(match (counted.processes, counted.lines.len()) {
-        (0, _) => Finding::no("trial", "none of its processes loaded the provider"),
-        (_, 0) => Finding::no(
+        (0, _) => Finding::no(
             "trial",
-            "the provider was loaded and nothing went through it: none of its algorithms was used",
+            "none of its processes loaded the provider: it uses no OpenSSL, or ignores OPENSSL_CONF",
         ),
+        (_, 0) => Finding::no("trial", nothing_went_through(command)),
         _ => Finding::ok("trial", "the program's requests went through Oarlock"),
     });
     findings
+}
+
+fn nothing_went_through(command: &[OsString]) -> String {
+    let begin = "the provider was loaded and nothing went through it";
+    match program::excluding_query(command) {
+        Some(query) => format!(
+            "{begin}: the program asks OpenSSL for another implementation ({query}), which excludes Oarlock"
+        ),
+        None => format!(
+            "{begin}: none of its algorithms was used: it offers ciphers, not hashes, signatures or key exchange"
+        ),
+    }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use super::elf::Linked;
 use super::finding::Finding;
 use crate::openssl;
+use crate::openssl_conf::excludes_oarlock;
 
 pub(super) fn findings(program: &OsStr) -> Vec<Finding> {
     let Some(mut path) = which(program) else {
@@ -39,6 +40,19 @@ pub(super) fn findings(program: &OsStr) -> Vec<Finding> {
     findings.push(linked(&path));
     findings.extend(known(&path));
     findings
+}
+
+/// A property query of the command that never takes Oarlock: in its arguments, as `-propquery` of openssl
+/// has it, or in the program itself.
+pub(super) fn excluding_query(command: &[OsString]) -> Option<String> {
+    let (program, arguments) = command.split_first()?;
+    let mut given = arguments.iter().filter_map(|argument| argument.to_str());
+    let given = given.find(|text| text.contains('=') && excludes_oarlock(text));
+    given.map(Into::into).or_else(|| {
+        let linked = Linked::of(&which(program)?).ok()?;
+        let mut queries = linked.queries.into_iter();
+        queries.find(|query| excludes_oarlock(query))
+    })
 }
 
 fn linked(path: &Path) -> Finding {

@@ -6,7 +6,7 @@
 //! | age files beside age and rage | `age`, `age_damage`, `age_failures`, `age_hybrid`, `age_peers` |
 //! | many files, directories, ranges | `files`, `durable` |
 //! | whose an output is; hostile files, folders and plugins | `rights`, `hostile` |
-//! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor`, `module` |
+//! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor`, `module`, `queries` |
 //! | the cryptoserver's `serve`, `sign` and `pki` | `serve` |
 //! | `devices`, `completions`, `bench --report` | `listing`, `report` |
 //! | typing errors, help and colours; messages of libraries | `arguments`, `words` |
@@ -31,6 +31,7 @@ mod listing;
 mod module;
 mod openssl_enc;
 mod provider;
+mod queries;
 mod report;
 mod rights;
 mod run;

@@ -62,7 +62,10 @@ pub(crate) fn legacy(is_counted: bool) -> Vec<Algorithm> {
 fn offer<A: Offered>(names: &'static CStr, is_counted: bool) -> Algorithm {
     Algorithm {
         names: names.as_ptr(),
-        properties: c"provider=oarlock".as_ptr(),
+        // The second one still prefers us where a program's own query names a provider: that replaces the
+        // clause of that name in the default query, and no other. A name of our own needs a dot
+        // (property(7)).
+        properties: c"provider=oarlock,oarlock.accelerated=yes".as_ptr(),
         implementation: if is_counted {
             table::<CountedOffer<A>>()
         } else {
