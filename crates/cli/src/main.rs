@@ -18,6 +18,7 @@
 //! doctor/       whether programs will take it
 //! serve.rs      the cryptoserver   pki.rs   its certificates   sign.rs   a signature from it
 //! openssl_conf/ reads and extends the user's configuration   openssl.rs  the machine's openssl
+//! offers.rs     what goes through the provider on this machine
 //! ```
 
 mod age;
@@ -36,6 +37,7 @@ mod interrupt;
 mod job;
 mod keys;
 mod manual;
+mod offers;
 mod openssl;
 mod openssl_conf;
 mod options;

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use oarlock::Accelerator;
 use oarlock::cipher::{AesBackend, ChaCha20Backend};
 use oarlock::device::{Cpu, Feature};
 
@@ -11,7 +12,7 @@ use super::finding::Finding;
 use crate::failure::Failure;
 use crate::openssl::{self, Installed};
 use crate::openssl_conf::{ProviderSection, UserConf};
-use crate::{cpu, options};
+use crate::{cpu, offers, options};
 
 pub(super) fn findings(provider: &Result<PathBuf, Failure>) -> Vec<Finding> {
     let mut findings = of_cpu();
@@ -44,10 +45,29 @@ fn of_cpu() -> Vec<Finding> {
     let features: Vec<_> = cpu.features().map(Feature::name).collect();
     let text = format!("{}: {}", cpu::model(), features.join(" "));
     let mut findings = vec![Finding::ok("CPU", text), of_kernels(cpu)];
+    findings.extend(of_offers());
     findings.push(match cpu::count() {
         1 => Finding::note("CPUs", "1: nothing is spread over cores"),
         many => Finding::ok("CPUs", many.to_string()),
     });
+    findings
+}
+
+/// What the provider offers here, with the options of the environment.
+fn of_offers() -> Vec<Finding> {
+    let Ok(accelerator) = options::built(Accelerator::builder().environment()) else {
+        return Vec::new();
+    };
+    let offered = offers::offered(&accelerator).join(", ");
+    let mut findings = Vec::new();
+    if !offered.is_empty() {
+        findings.push(Finding::ok("offered", offered));
+    }
+    let withheld = offers::withheld(&accelerator).into_iter();
+    findings.extend(withheld.map(|one| {
+        let text = format!("{}: {}", one.operations.join(", "), one.why);
+        Finding::note("not offered", text)
+    }));
     findings
 }
 
@@ -60,7 +80,7 @@ fn of_kernels(cpu: Cpu) -> Finding {
             "none that is faster than OpenSSL's on this CPU: only Camellia gains, by cores",
         ),
         (AesBackend::Portable, _) | (_, ChaCha20Backend::Portable) => {
-            Finding::note("kernels", format!("{text}; portable ones are not offered"))
+            Finding::note("kernels", text)
         }
         _ => Finding::ok("kernels", text),
     }

@@ -19,44 +19,40 @@ use crate::counted::CountedOffer;
 use crate::dispatch::{Offered, table};
 use crate::error::Reason;
 
-/// Algorithms that AES instructions, or AVX2, make fast.
-pub(crate) fn aes(is_counted: bool) -> Vec<Algorithm> {
-    vec![
-        offer::<Aes128Ctr>(c"AES-128-CTR", is_counted),
-        offer::<Aes192Ctr>(c"AES-192-CTR", is_counted),
-        offer::<Aes256Ctr>(c"AES-256-CTR", is_counted),
-        offer::<Aes128Gcm>(
+/// The algorithm as OpenSSL calls it; `None` where the provider has none for the operation.
+pub(crate) fn algorithm(operation: Operation, is_counted: bool) -> Option<Algorithm> {
+    Some(match operation {
+        Operation::Aes128Ctr => offer::<Aes128Ctr>(c"AES-128-CTR", is_counted),
+        Operation::Aes192Ctr => offer::<Aes192Ctr>(c"AES-192-CTR", is_counted),
+        Operation::Aes256Ctr => offer::<Aes256Ctr>(c"AES-256-CTR", is_counted),
+        Operation::Aes128Gcm => offer::<Aes128Gcm>(
             c"AES-128-GCM:id-aes128-GCM:2.16.840.1.101.3.4.1.6",
             is_counted,
         ),
-        offer::<Aes192Gcm>(
+        Operation::Aes192Gcm => offer::<Aes192Gcm>(
             c"AES-192-GCM:id-aes192-GCM:2.16.840.1.101.3.4.1.26",
             is_counted,
         ),
-        offer::<Aes256Gcm>(
+        Operation::Aes256Gcm => offer::<Aes256Gcm>(
             c"AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46",
             is_counted,
         ),
-        offer::<Aes128Cbc>(c"AES-128-CBC:AES128:2.16.840.1.101.3.4.1.2", is_counted),
-        offer::<Aes192Cbc>(c"AES-192-CBC:AES192:2.16.840.1.101.3.4.1.22", is_counted),
-        offer::<Aes256Cbc>(c"AES-256-CBC:AES256:2.16.840.1.101.3.4.1.42", is_counted),
-    ]
-}
-
-pub(crate) fn chacha20(is_counted: bool) -> Vec<Algorithm> {
-    vec![
-        offer::<ChaCha20>(c"ChaCha20", is_counted),
-        offer::<ChaCha20Poly1305>(c"ChaCha20-Poly1305", is_counted),
-    ]
-}
-
-/// Algorithms that gain only from more cores and idle time.
-pub(crate) fn legacy(is_counted: bool) -> Vec<Algorithm> {
-    vec![
-        offer::<Camellia128Ctr>(c"CAMELLIA-128-CTR", is_counted),
-        offer::<Camellia192Ctr>(c"CAMELLIA-192-CTR", is_counted),
-        offer::<Camellia256Ctr>(c"CAMELLIA-256-CTR", is_counted),
-    ]
+        Operation::Aes128Cbc => {
+            offer::<Aes128Cbc>(c"AES-128-CBC:AES128:2.16.840.1.101.3.4.1.2", is_counted)
+        }
+        Operation::Aes192Cbc => {
+            offer::<Aes192Cbc>(c"AES-192-CBC:AES192:2.16.840.1.101.3.4.1.22", is_counted)
+        }
+        Operation::Aes256Cbc => {
+            offer::<Aes256Cbc>(c"AES-256-CBC:AES256:2.16.840.1.101.3.4.1.42", is_counted)
+        }
+        Operation::ChaCha20 => offer::<ChaCha20>(c"ChaCha20", is_counted),
+        Operation::ChaCha20Poly1305 => offer::<ChaCha20Poly1305>(c"ChaCha20-Poly1305", is_counted),
+        Operation::Camellia128Ctr => offer::<Camellia128Ctr>(c"CAMELLIA-128-CTR", is_counted),
+        Operation::Camellia192Ctr => offer::<Camellia192Ctr>(c"CAMELLIA-192-CTR", is_counted),
+        Operation::Camellia256Ctr => offer::<Camellia256Ctr>(c"CAMELLIA-256-CTR", is_counted),
+        _ => return None,
+    })
 }
 
 fn offer<A: Offered>(names: &'static CStr, is_counted: bool) -> Algorithm {
