@@ -40,7 +40,7 @@ impl Failure {
     /// Ended by a signal: the status that a shell gives for it.
     pub(crate) fn interrupted(signal: u8) -> Self {
         Self {
-            message: "interrupted: a file that -o names is as it was before".into(),
+            message: "interrupted: a file named with -o is unchanged".into(),
             status: 128 + signal,
         }
     }

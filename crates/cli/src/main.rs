@@ -93,7 +93,7 @@ enum Command {
     /// Install, remove or check the OpenSSL provider for the whole machine
     #[command(subcommand)]
     Provider(provider::Command),
-    /// Say whether this machine and a program will take the OpenSSL provider, and if not, why
+    /// Say whether this machine and a program will use the OpenSSL provider, and if not, why
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(doctor::Args),
     /// List CPU features, devices, and every operation by backend with its self-test and rate

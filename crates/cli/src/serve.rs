@@ -46,7 +46,7 @@ Examples:
   oarlock serve --config cryptoserver.toml --check
   oarlock serve --config cryptoserver.toml --device cpu --workers 2
 
-On SIGHUP it reads the configuration again: keys, clients, limits and certificates. On SIGTERM it answers
+On SIGHUP it reads the configuration again: keys, clients, limits and certificates. On SIGTERM it answers \
 everything that it has accepted, and ends.";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {

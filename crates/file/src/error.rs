@@ -115,7 +115,7 @@ impl fmt::Display for Error {
             Self::Trailing { chunk } => {
                 write!(
                     f,
-                    "something was appended after its last chunk, {chunk}"
+                    "something follows its last chunk, {chunk}: it was appended later"
                 )
             }
             Self::Header(what) => write!(f, "not an age file, or a damaged one: {what}"),
@@ -143,7 +143,7 @@ impl fmt::Display for Error {
                 write!(f, "no random bytes for a key: {}", words::reason(error))
             },
             Self::NoRecipient => f.write_str(words::NO_RECIPIENT),
-            Self::TooLong => f.write_str("longer than a file may be"),
+            Self::TooLong => f.write_str("too long: the format has no more chunk numbers"),
             Self::Stopped => f.write_str("stopped before the end"),
             Self::Engine(error) => error.fmt(f),
         }

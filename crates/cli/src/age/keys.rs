@@ -84,7 +84,7 @@ impl Recipients<'_> {
                 is_empty = false;
                 if line.text.starts_with(HYBRID_RECIPIENT) {
                     let recipient: Result<hybrid::Recipient, _> = line.text.parse();
-                    let recipient = recipient.map_err(|error| line.is_no("recipient", &error))?;
+                    let recipient = recipient.map_err(|error| line.invalid("recipient", &error))?;
                     recipients.push(Box::new(recipient));
                 } else if let Ok(recipient) = line.text.parse::<x25519::Recipient>() {
                     recipients.push(Box::new(recipient));
@@ -228,7 +228,9 @@ impl IdentitySource {
         }
         if begin.starts_with(b"-----BEGIN") {
             if bytes.len() > SSH_BYTES_MAX {
-                return Err(Failure::usage(format!("{name}: is longer than 16 KiB")));
+                return Err(Failure::usage(format!(
+                    "{name}: longer than 16 KiB: not an SSH key"
+                )));
             }
             let identity = ssh::Identity::from_buffer(begin, Some(name.to_owned()));
             return match identity {
@@ -285,16 +287,16 @@ impl Listed {
             is_empty = false;
             if line.text.starts_with(HYBRID_IDENTITY) {
                 let identity: Result<hybrid::Identity, _> = line.text.parse();
-                let identity = identity.map_err(|error| line.is_no("identity", &error))?;
+                let identity = identity.map_err(|error| line.invalid("identity", &error))?;
                 listed.hybrid.push(identity);
             } else if let Ok(identity) = line.text.parse() {
                 listed.x25519.push(identity);
             } else if let Ok(identity) = line.text.parse() {
                 listed.of_plugins.push(identity);
             } else if line.text.starts_with("age1") {
-                return Err(line.is_no("identity", &"it is a recipient"));
+                return Err(line.invalid("identity", &"it is a recipient"));
             } else {
-                return Err(line.is_no("identity", &"age knows no such kind"));
+                return Err(line.invalid("identity", &"unknown kind of key"));
             }
         }
         if is_empty {
@@ -433,7 +435,7 @@ impl<'a> KeyLine<'a> {
     }
 
     /// The content of a file may be secret, so it is not repeated.
-    fn is_no(&self, what: &str, why: &dyn std::fmt::Display) -> Failure {
+    fn invalid(&self, what: &str, why: &dyn std::fmt::Display) -> Failure {
         let (name, number) = self.place.unwrap_or((self.text, 1));
         Failure::usage(format!("{name}: line {number}: invalid {what}: {why}"))
     }
@@ -445,9 +447,9 @@ impl<'a> KeyLine<'a> {
         };
         match error {
             ReadError::InvalidRecipient(_) if self.text.starts_with("AGE-") => {
-                self.is_no("recipient", &"it may be an identity: give the file with -i")
+                self.invalid("recipient", &"it may be an identity: give the file with -i")
             }
-            ReadError::InvalidRecipient(_) => self.is_no("recipient", &"age knows no such kind"),
+            ReadError::InvalidRecipient(_) => self.invalid("recipient", &"unknown kind of key"),
             ReadError::UnsupportedKey(_, key) => {
                 let why = words::of_ssh_key(&key);
                 Failure::usage(format!("{name}: line {number}: {why}"))
@@ -506,7 +508,9 @@ pub(super) fn read_all(input: &Input) -> Result<Zeroizing<Vec<u8>>, Failure> {
         .map_err(|error| input.failed(0, &error))?;
     if bytes.len() as u64 > KEY_FILE_BYTES_MAX {
         let name = &input.name;
-        return Err(Failure::new(format!("{name}: is longer than 16 MiB")));
+        return Err(Failure::new(format!(
+            "{name}: longer than 16 MiB: not a file of keys"
+        )));
     }
     Ok(bytes)
 }

@@ -80,7 +80,7 @@ impl<'a, W: Work> Batch<'a, W> {
     fn new(call: &'a Call<'a>, work: &'a W) -> Result<Self, Failure> {
         if call.args.reads_stdin() {
             return Err(Failure::usage(
-                "--each, --recursive and several files need names, and standard input has none",
+                "standard input has no name for its output: name files with --each, --recursive or several files",
             ));
         }
         let outputs = call.args.output.as_deref().map(|directory| {
@@ -111,13 +111,13 @@ impl<'a, W: Work> Batch<'a, W> {
         let tally = lock(&self.tally);
         if tally.passed_over > 0 {
             crate::failure::note(&format!(
-                "skipped in directories: {}, for {}",
+                "skipped in directories: {}: {}",
                 tally.passed_over,
                 self.work.passed_over()
             ));
         }
         match (tally.failed, tally.done) {
-            (0, 0) => Err(Failure::new("there was no file to process")),
+            (0, 0) => Err(Failure::new("no file to process")),
             (0, _) => Ok(()),
             (failed, done) => Err(Failure::new(format!(
                 "{failed} of {} files failed",
@@ -201,7 +201,7 @@ impl<'a, W: Work> Batch<'a, W> {
                 lock(&self.tally).passed_over += 1;
             } else {
                 let (name, why) = (path.display(), self.work.passed_over());
-                let failure = Failure::usage(format!("{name}: skipped, for {why}"));
+                let failure = Failure::usage(format!("{name}: skipped: {why}"));
                 self.failed(Some(path), failure);
             }
             return None;
@@ -214,7 +214,7 @@ impl<'a, W: Work> Batch<'a, W> {
         if self.call.args.output.is_some() && !lock(&self.tally).outputs.insert(output.clone()) {
             let (name, output) = (path.display(), output.display());
             let failure = Failure::usage(format!(
-                "{name}: would be written to {output}, as another file was"
+                "{name}: its output {output} is that of another input already"
             ));
             self.failed(Some(path), failure);
             return None;
@@ -339,7 +339,7 @@ impl Root {
         let folder = Folder::open(&self.path)?;
         match identity(&rustix::fs::fstat(&folder)?) == self.identity {
             true => Ok(folder),
-            false => Err(io::Error::other("another directory has its name now")),
+            false => Err(io::Error::other("another directory has taken its name")),
         }
     }
 }

@@ -76,7 +76,7 @@ struct Needed {
 
 impl Needed {
     fn of(bytes: &[u8]) -> Result<Self, String> {
-        let broken = |error: object::Error| format!("not a 64-bit ELF file: {error}");
+        let broken = |_: object::Error| "not a 64-bit program (ELF), or a damaged one".to_owned();
         let file = ElfFile64::<Endianness>::parse(bytes).map_err(broken)?;
         let endian = file.endian();
         let mut needed = Self {

@@ -38,7 +38,7 @@ fn of_cpu() -> Vec<Finding> {
     let cpu = match (options::of_provider(""), cpu::visible()) {
         (Ok(()), Ok(cpu)) => cpu,
         (Err(wrong), _) | (_, Err(wrong)) => {
-            let text = format!("{wrong}: the provider will load and offer nothing");
+            let text = format!("{wrong}: with this the provider offers nothing");
             return vec![Finding::no("options", text)];
         }
     };
@@ -47,7 +47,7 @@ fn of_cpu() -> Vec<Finding> {
     let mut findings = vec![Finding::ok("CPU", text), of_kernels(cpu)];
     findings.extend(of_offers());
     findings.push(match cpu::count() {
-        1 => Finding::note("CPUs", "1: nothing is spread over cores"),
+        1 => Finding::note("CPUs", "1: no work can be spread over cores"),
         many => Finding::ok("CPUs", many.to_string()),
     });
     findings
@@ -77,7 +77,7 @@ fn of_kernels(cpu: Cpu) -> Finding {
     match (aes, chacha20) {
         (AesBackend::Portable, ChaCha20Backend::Portable) => Finding::no(
             "kernels",
-            "none that is faster than OpenSSL's on this CPU: only Camellia gains, by cores",
+            "none is faster than OpenSSL's on this CPU: only Camellia gains, from more cores",
         ),
         (AesBackend::Portable, _) | (_, ChaCha20Backend::Portable) => {
             Finding::note("kernels", text)
@@ -95,7 +95,7 @@ fn of_openssl(version: Option<&str>) -> Finding {
         Some(version) if openssl::has_providers(version) => Finding::ok("OpenSSL", version),
         Some(version) => Finding::no(
             "OpenSSL",
-            format!("{version} has no providers: 3.0 and later have"),
+            format!("{version} has no providers: OpenSSL 3.0 or newer is needed"),
         ),
     }
 }

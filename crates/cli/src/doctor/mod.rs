@@ -26,8 +26,8 @@ use crate::stdout;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Run the program even without arguments, and say what went through the provider. Its output is
-    /// not shown
+    /// Run the program even without arguments, and say what went through the provider. The output of
+    /// the program is not shown
     #[arg(long = "try")]
     try_out: bool,
 
@@ -45,7 +45,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) const EXAMPLES: &str = "\
-The exit status is 0 if the provider will be taken and 1 if not; a line that begins with \"no\" says why.
+The exit status is 0 if the provider will be used and 1 if not; a line that begins with \"no\" says why.
 
 Examples:
   oarlock doctor

@@ -25,7 +25,7 @@ pub(super) fn findings(program: &OsStr) -> Vec<Finding> {
         let Some(interpreter) = interpreter(&path) else {
             break;
         };
-        let text = format!("a script: what counts is {}", interpreter.display());
+        let text = format!("a script, run by {}", interpreter.display());
         findings.push(Finding::note("program", text));
         match which(&interpreter) {
             Some(found) => path = found,
@@ -75,12 +75,13 @@ fn linked(path: &Path) -> Finding {
         return if openssl::has_providers(version) {
             Finding::ok("library", format!("{version}, inside the program"))
         } else {
-            let text = format!("{version}, inside the program: it has no providers before 3.0");
+            let text =
+                format!("{version}, inside the program: OpenSSL before 3.0 has no providers");
             Finding::no("library", text)
         };
     }
     if linked.is_go {
-        return Finding::no("library", "Go's own cryptography, inside the program");
+        return Finding::no("library", "a Go program, with cryptography of its own");
     }
     for (prefix, name) in OTHERS {
         if let Some((library, by)) = linked.library(prefix) {
@@ -89,7 +90,7 @@ fn linked(path: &Path) -> Finding {
         }
     }
     if is_known_to_load(path) {
-        return Finding::ok("library", "loaded later, by a module of the interpreter");
+        return Finding::ok("library", "loaded later by a module of the interpreter");
     }
     Finding::no(
         "library",

@@ -32,7 +32,7 @@ use crate::{options, stdout};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Make every program on this machine that uses OpenSSL 3 take the provider
+    /// Make every program on this machine that uses OpenSSL 3 load the provider
     #[command(after_help = INSTALL_EXAMPLES)]
     Install(InstallArgs),
     /// Restore the configuration and remove the provider's file
@@ -89,8 +89,8 @@ pub(crate) struct StatusArgs {
 }
 
 const INSTALL_EXAMPLES: &str = "\
-It shows the difference first. It keeps the content of the file, adds lines at its end, between two marks, and
-leaves a copy beside it. Running programs are not affected; programs that start later are.
+It shows the difference first. It keeps the content of the file, adds lines at its end, between two marks, \
+and leaves a copy beside it. Running programs are not affected; programs that start later are.
 
 Examples:
   sudo oarlock provider install
@@ -158,7 +158,7 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
         return Err(refuse(&why));
     }
     change.commit(made)?;
-    stdout::write("installed: programs that start from now on take it\n")
+    stdout::write("installed: programs that start from now on use it\n")
 }
 
 fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
@@ -187,7 +187,7 @@ fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
     match fs::read(&backup) {
         Ok(bytes) if bytes == without => {
             fs::remove_file(&backup).map_err(failed(&backup))?;
-            stdout::write("uninstalled: the file is again as it was, byte for byte\n")
+            stdout::write("uninstalled: the file is as it was before, byte for byte\n")
         }
         Ok(_) => stdout::write(format!(
             "uninstalled: later changes by hand stay; the original is in {}\n",
@@ -209,7 +209,7 @@ fn module_target(folder: Option<&Path>) -> Result<PathBuf, Failure> {
         Ok(target)
     } else {
         Err(Failure::usage(format!(
-            "{}: no OpenSSL configuration can hold this name: choose another --module-dir",
+            "{}: an OpenSSL configuration cannot contain this name: choose another --module-dir",
             folder.display()
         )))
     }

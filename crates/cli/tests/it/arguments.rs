@@ -160,4 +160,16 @@ fn colours_are_a_terminals_alone() {
     for line in show("stty rows 24 cols 40; NO_COLOR=1 $OARLOCK --help").lines() {
         assert!(line.trim_end().chars().count() <= 40, "{line:?}");
     }
+    // Prose is filled anew: each line is as long as its next word lets it be.
+    let of_run = show("stty rows 24 cols 60; $OARLOCK run --help");
+    let prose: Vec<&str> = of_run
+        .lines()
+        .skip_while(|line| !line.starts_with("OPENSSL_CONF"))
+        .take_while(|line| !line.is_empty())
+        .collect();
+    assert!(prose.len() > 3, "{of_run}");
+    for pair in prose.windows(2) {
+        let next = pair[1].split(' ').next().unwrap_or_default();
+        assert!(pair[0].len() + 1 + next.len() > 60, "{pair:?}");
+    }
 }

@@ -117,9 +117,7 @@ fn scripts_are_followed_and_privileges_seen() {
         "{of_script}"
     );
     assert!(
-        of_script
-            .to_string()
-            .contains("a script: what counts is openssl"),
+        of_script.to_string().contains("a script, run by openssl"),
         "{of_script}"
     );
 

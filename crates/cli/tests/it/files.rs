@@ -71,7 +71,7 @@ fn directories_are_gone_through_and_links_in_them_are_not() {
     let output = succeeds(&home, &encrypt);
     assert_eq!(
         stderr(&output),
-        "oarlock: skipped in directories: 1, for a name that ends in .age, as if encrypted already\n"
+        "oarlock: skipped in directories: 1: the name ends in .age, as if encrypted already\n"
     );
     assert_eq!(tree(&home, "sealed"), ["photos/a.age", "photos/b/c.age"]);
     succeeds(
@@ -207,7 +207,7 @@ fn inputs_are_removed_when_their_outputs_are_there_and_not_before() {
     assert_fails(
         &ran(&home, &args),
         2,
-        &["--range", "cannot be used with", "--rm"],
+        &["--range", "cannot be given with", "--rm"],
     );
     assert!(home.path("sealed").exists());
     symlink("a", home.path("link")).unwrap();
@@ -369,7 +369,7 @@ fn parts_are_what_they_are_of_the_whole() {
         &home,
         &["decrypt", "-i", "key.txt", "--range", "1:1", "text"],
     );
-    assert_fails(&output, 2, &["text: is armored"]);
+    assert_fails(&output, 2, &["text: --range needs a file without armor"]);
 }
 
 #[test]
@@ -519,9 +519,12 @@ fn contradictions_are_refused() {
     for (args, part) in [
         (
             &["encrypt", "-r", r, "a", "-"][..],
-            "standard input has none",
+            "standard input has no name",
         ),
-        (&["encrypt", "-r", r, "--each"], "standard input has none"),
+        (
+            &["encrypt", "-r", r, "--each"],
+            "standard input has no name",
+        ),
         (
             &["encrypt", "-r", r, "--json", "a"],
             "--json and the data would both go to standard output",
@@ -536,7 +539,7 @@ fn contradictions_are_refused() {
     for (args, part) in [
         (
             &["encrypt", "-r", r, "--recursive", "empty"][..],
-            "there was no file to process",
+            "no file to process",
         ),
         (
             &["encrypt", "-r", r, "--each", "-o", "a", "a"],
@@ -557,7 +560,7 @@ fn contradictions_are_refused() {
     );
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        stderr(&output).contains("as another file was"),
+        stderr(&output).contains("is that of another input already"),
         "{}",
         stderr(&output)
     );

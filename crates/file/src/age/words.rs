@@ -72,7 +72,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
 }
 
 fn missing(program: &str) -> String {
-    format!("{program} is in no folder of PATH: install this plugin")
+    format!("{program}: not found in the folders of PATH: install this plugin")
 }
 
 /// From the crate's own client of plugins, which [`plugin`](super::plugin) replaces.
