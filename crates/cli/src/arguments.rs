@@ -7,7 +7,6 @@ use clap::Command;
 use clap::error::{ContextKind, ErrorKind};
 
 use crate::colours;
-use crate::enc;
 use crate::failure::{Failure, without_keys};
 
 /// Why `given`, which begins with the name of the program, does not fit `root`. A superfluous argument is
@@ -173,11 +172,20 @@ impl<'a> Called<'a> {
         if longs.any(|long| long == name) {
             return Some(format!("did you mean --{name}?"));
         }
-        let has_ciphers = self
-            .command
-            .get_arguments()
-            .any(|it| it.get_id() == "cipher");
-        has_ciphers.then(|| enc::meant_by(name)).flatten()
+        let mut arguments = self.command.get_arguments();
+        let cipher = arguments.find(|it| it.get_long() == Some("cipher"))?;
+        let ciphers = cipher.get_possible_values();
+        let mut names = ciphers.iter().map(|value| value.get_name());
+        if let Some(cipher) = names.find(|it| it.eq_ignore_ascii_case(name)) {
+            return Some(format!("did you mean --cipher {cipher}?"));
+        }
+        Some(match name {
+            "in" => "the file to read needs no option".into(),
+            "out" => "did you mean -o?".into(),
+            "d" => "`oarlock dec` decrypts".into(),
+            "e" | "salt" | "pbkdf2" => "it is always on: leave it out".into(),
+            _ => return None,
+        })
     }
 }
 

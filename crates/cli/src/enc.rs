@@ -259,21 +259,6 @@ fn warn(direction: Direction) {
     note(&format!("warning: {text}"));
 }
 
-/// What an option of `openssl enc` is called here, without its dash.
-pub(crate) fn meant_by(name: &str) -> Option<String> {
-    let cipher = CIPHERS.iter().map(|cipher| cipher.name());
-    if let Some(cipher) = cipher.into_iter().find(|it| it.eq_ignore_ascii_case(name)) {
-        return Some(format!("did you mean --cipher {cipher}?"));
-    }
-    Some(match name {
-        "in" => "the file to read needs no option".into(),
-        "out" => "did you mean -o?".into(),
-        "d" => "`oarlock dec` decrypts".into(),
-        "e" | "salt" | "pbkdf2" => "it is always on: leave it out".into(),
-        _ => return None,
-    })
-}
-
 fn iterations(text: &str) -> Result<NonZeroU32, String> {
     let number = text.parse();
     number.map_err(|_| format!("give a whole number from 1 to {}", u32::MAX))

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use crate::age::words;
+use crate::words;
 
 /// Why a file could not be encrypted or decrypted.
 #[derive(Debug)]

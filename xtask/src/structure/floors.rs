@@ -48,6 +48,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["pipeline"],
             &["bytes", "waiting"],
             &["error"],
+            &["words"],
         ],
     ),
     (
@@ -98,8 +99,9 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
                 "passphrase",
                 "progress",
             ],
-            &["cpu", "folder", "stdout"],
+            &["arguments", "cpu", "folder", "help", "offers", "stdout"],
             &["failure"],
+            &["colours"],
         ],
     ),
     (

@@ -17,7 +17,6 @@ mod header;
 pub mod hybrid;
 mod payload;
 pub mod plugin;
-pub(crate) mod words;
 
 pub use age_core::format::{FileKey, Stanza};
 pub use header::{Header, VERSION_LINE};

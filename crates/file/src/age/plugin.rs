@@ -24,8 +24,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use zeroize::{Zeroize as _, Zeroizing};
 
-use super::words::reason;
 use crate::waiting::{Waiting, Watch};
+use crate::words::reason;
 
 /// A plugin with the recipients or identities that it is to use.
 pub struct Plugin<C, W> {

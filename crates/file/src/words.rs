@@ -75,7 +75,7 @@ fn missing(program: &str) -> String {
     format!("{program}: not found in the folders of PATH: install this plugin")
 }
 
-/// From the crate's own client of plugins, which [`plugin`](super::plugin) replaces.
+/// From the crate's own client of plugins, which ours replaces.
 fn of_plugins(errors: &[impl fmt::Display]) -> String {
     let each = errors.iter().map(|error| {
         let text = error.to_string();
