@@ -182,8 +182,12 @@ fn read_from(path: &Path, this: &MadeBy) -> Result<Calibration, Missing> {
     file.take(BYTES_MAX)
         .read_to_string(&mut text)
         .map_err(|error| unfit(reason(&error)))?;
-    let stored: Stored =
-        serde_json::from_str(&text).map_err(|error| unfit(format!("damaged: {error}")))?;
+    let stored: Stored = serde_json::from_str(&text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        unfit(format!(
+            "damaged: line {line}, column {column} is not what was stored"
+        ))
+    })?;
     if stored.made_by != *this {
         return Err(unfit(
             "made by another version, on another CPU or with other features".into(),

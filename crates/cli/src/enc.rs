@@ -39,7 +39,7 @@ pub(crate) struct Args {
     given: Given,
 
     /// Rounds of PBKDF2, which make each guess at the passphrase slower; not kept in the file
-    #[arg(long, value_name = "N", default_value_t = ITERATIONS, conflicts_with_all = RAW)]
+    #[arg(long, value_name = "N", default_value_t = ITERATIONS, value_parser = iterations, conflicts_with_all = RAW)]
     iter: NonZeroU32,
 
     /// Hash that derives the key from the passphrase; not kept in the file
@@ -290,6 +290,11 @@ fn warn(direction: Direction) {
         }
     };
     note(&format!("warning: {text}"));
+}
+
+fn iterations(text: &str) -> Result<NonZeroU32, String> {
+    let number = text.parse();
+    number.map_err(|_| format!("give a whole number from 1 to {}", u32::MAX))
 }
 
 fn ciphers() -> impl TypedValueParser<Value = Algorithm> {

@@ -4,7 +4,9 @@ use std::fmt;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ErrorKind};
+use clap::builder::styling::Style;
+
+use crate::colours;
 
 /// Ends the command.
 #[derive(Debug)]
@@ -38,23 +40,28 @@ impl Failure {
     /// Ended by a signal: the status that a shell gives for it.
     pub(crate) fn interrupted(signal: u8) -> Self {
         Self {
-            message: "interrupted: a file that -o names is as it was before".into(),
+            message: "interrupted: a file named with -o is unchanged".into(),
             status: 128 + signal,
         }
     }
 
     /// Prints the line. Characters of a file name, such as a line break, do not break it.
     pub(crate) fn report(self) -> ExitCode {
-        note(&self.message);
+        say(&self.message, colours::ERROR);
         ExitCode::from(self.status)
     }
 }
 
-/// A line on stderr.
+/// A line on stderr that ends nothing.
 pub(crate) fn note(message: &str) {
-    let line = printable(message);
+    say(message, colours::NOTE);
+}
+
+fn say(message: &str, style: Style) {
+    let line = printable(&without_identities(&without_numbers(message)));
+    let name = colours::styled_on_stderr("oarlock:", style);
     // When stderr is closed, no one can be told.
-    let _ = writeln!(io::stderr(), "oarlock: {line}");
+    let _ = writeln!(io::stderr(), "{name} {line}");
 }
 
 /// `text` without characters that a terminal acts on, in place of showing them: control characters, and
@@ -80,41 +87,10 @@ impl fmt::Display for Failure {
 /// path that means nothing to the user.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
-    match text.find(" (os error ") {
+    match text.find(OS_ERROR) {
         Some(at) => text[..at].into(),
         None => text,
     }
-}
-
-/// clap's error in one line. It does not repeat a superfluous argument unless that is an option: it may
-/// be a piece of a key.
-pub(crate) fn of_arguments(error: &clap::Error) -> Failure {
-    let what = match error.kind() {
-        ErrorKind::UnknownArgument => {
-            let word = error
-                .get(ContextKind::InvalidArg)
-                .map(ToString::to_string)
-                .unwrap_or_default();
-            match word.split('=').next() {
-                Some(name) if name.starts_with('-') => match error.get(ContextKind::SuggestedArg) {
-                    Some(other) => format!("unknown option {name}: did you mean {other}?"),
-                    None => format!("unknown option {name}"),
-                },
-                _ => "too many arguments: give one INPUT and options".into(),
-            }
-        }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a command is missing".into(),
-        _ => {
-            let text = error.render().to_string();
-            let first: Vec<&str> = text
-                .lines()
-                .take_while(|line| !line.is_empty())
-                .map(str::trim)
-                .collect();
-            first.join(" ").trim_start_matches("error: ").to_string()
-        }
-    };
-    Failure::usage(format!("{} (see oarlock --help)", without_keys(&what)))
 }
 
 /// `text` without what may be a key, such as one behind the wrong option.
@@ -139,6 +115,52 @@ pub(crate) fn without_keys(text: &str) -> String {
     }
     shown
 }
+
+/// `text` without Rust's "(os error N)" behind what the system says.
+fn without_numbers(text: &str) -> String {
+    let mut pieces = text.split(OS_ERROR);
+    let mut shown = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        match piece.split_once(')') {
+            Some((number, rest)) if number.bytes().all(|digit| digit.is_ascii_digit()) => {
+                shown.push_str(rest);
+            }
+            _ => shown.extend([OS_ERROR, piece]),
+        }
+    }
+    shown
+}
+
+/// `text` without the secret part of identities, such as one given for a recipient.
+pub(crate) fn without_identities(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some((at, begin)) = first_identity(rest) {
+        let (before, secret) = rest.split_at(at + begin);
+        shown.push_str(before);
+        let end = secret.find(|c: char| !c.is_ascii_alphanumeric());
+        rest = &secret[end.unwrap_or(secret.len())..];
+        if end != Some(0) {
+            shown.push_str("...");
+        }
+    }
+    shown + rest
+}
+
+/// Where the first identity begins, and how long the part is that all of its kind begin with.
+fn first_identity(text: &str) -> Option<(usize, usize)> {
+    let text = text.to_ascii_uppercase();
+    let found = IDENTITIES.iter().filter_map(|begin| {
+        let at = text.find(begin)?;
+        Some((at, begin.len()))
+    });
+    found.min_by_key(|(at, _)| *at)
+}
+
+const OS_ERROR: &str = " (os error ";
+
+/// What identities begin with.
+const IDENTITIES: [&str; 2] = ["AGE-SECRET-KEY-1", "AGE-SECRET-KEY-PQ-1"];
 
 /// The digits of an AES-128 key, less some that may have been lost in copying.
 const KEY_DIGITS_MIN: usize = 24;

@@ -58,7 +58,7 @@ impl Input {
         match input.size {
             Some(_) => Ok(input),
             None => Err(Failure::new(format!(
-                "{}: is no regular file any more",
+                "{}: no longer a regular file",
                 input.name
             ))),
         }

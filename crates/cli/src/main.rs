@@ -8,8 +8,9 @@
 //! interrupt.rs  Ctrl-C seen without a thread          progress.rs   the bar
 //! options.rs    the accelerator                       cache.rs      a stored calibration
 //! cpu.rs        the CPU of this machine               stdout.rs     text and JSON on standard output
-//! manual.rs     manual pages from the same definitions
-//! failure.rs    the one line on stderr
+//! help.rs       commands in groups                    manual.rs     manual pages from the same definitions
+//! arguments.rs  what the user may have meant          failure.rs    the one line on stderr
+//! colours.rs    where a terminal has them
 //!
 //! age/          encrypt, decrypt, keygen, inspect: age files
 //! devices/      what this machine has, self-tested
@@ -18,21 +19,26 @@
 //! serve.rs      the cryptoserver   pki.rs   its certificates   sign.rs   a signature from it
 //! remote/       its keys, and signatures beside them
 //! openssl_conf/ reads and extends the user's configuration   openssl.rs  the machine's openssl
+//! offers.rs     what goes through the provider on this machine
 //! ```
 
 mod age;
+mod arguments;
 mod cache;
+mod colours;
 mod cpu;
 mod devices;
 mod doctor;
 mod enc;
 mod failure;
 mod folder;
+mod help;
 mod input;
 mod interrupt;
 mod job;
 mod keys;
 mod manual;
+mod offers;
 mod openssl;
 mod openssl_conf;
 mod options;
@@ -48,10 +54,11 @@ mod sign;
 mod stdout;
 mod terminal;
 
-use std::io::{self, IsTerminal as _};
+use std::ffi::OsString;
+use std::io;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::failure::Failure;
 
@@ -65,12 +72,6 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Encrypt a file or a stream in the format of `openssl enc -pbkdf2` or `openssl enc -K -iv`
-    #[command(after_help = enc::EXAMPLES)]
-    Enc(enc::Args),
-    /// Decrypt files of `oarlock enc` or `openssl enc`
-    #[command(after_help = enc::EXAMPLES)]
-    Dec(enc::DecArgs),
     /// Encrypt a file or a stream to recipients or with a passphrase, as age does
     #[command(after_help = age::encrypt::EXAMPLES)]
     Encrypt(age::encrypt::Args),
@@ -83,21 +84,27 @@ enum Command {
     /// Show what an age file reveals without a key: kinds of recipients, sizes
     #[command(after_help = age::inspect::EXAMPLES)]
     Inspect(age::inspect::Args),
-    /// List CPU features, devices, and every operation by backend with its self-test and rate
-    #[command(after_help = devices::EXAMPLES)]
-    Devices(devices::Args),
-    /// Measure Oarlock beside the machine's OpenSSL, in turn in the same run
-    #[command(after_help = "Example:\n  oarlock bench --quick --case 'aes-128-*' --threads 2")]
-    Bench(oarlock_bench::args::Args),
+    /// Encrypt a file or a stream in the format of `openssl enc -pbkdf2` or `openssl enc -K -iv`
+    #[command(after_help = enc::EXAMPLES)]
+    Enc(enc::Args),
+    /// Decrypt files of `oarlock enc` or `openssl enc`
+    #[command(after_help = enc::EXAMPLES)]
+    Dec(enc::DecArgs),
     /// Run a command with the OpenSSL provider, without installing anything
     #[command(after_help = run::EXAMPLES)]
     Run(run::Args),
     /// Install, remove or check the OpenSSL provider for the whole machine
     #[command(subcommand)]
     Provider(provider::Command),
-    /// Say whether this machine and a program will take the OpenSSL provider, and if not, why
+    /// Say whether this machine and a program will use the OpenSSL provider, and if not, why
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(doctor::Args),
+    /// List CPU features, devices, and every operation by backend with its self-test and rate
+    #[command(after_help = devices::EXAMPLES)]
+    Devices(devices::Args),
+    /// Measure Oarlock beside the machine's OpenSSL, in turn in the same run
+    #[command(after_help = "Example:\n  oarlock bench --quick --case 'aes-128-*' --threads 2")]
+    Bench(oarlock_bench::args::Args),
     /// Serve private-key operations to clients with certificates
     #[command(after_help = serve::EXAMPLES)]
     Serve(serve::Args),
@@ -128,10 +135,19 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::try_parse() {
+    let given: Vec<OsString> = std::env::args_os().collect();
+    let mut root = help::grouped(Cli::command());
+    let parsed = root
+        .try_get_matches_from_mut(&given)
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let result = match parsed {
         Ok(cli) => carry_out(cli.command),
-        Err(error) if error.use_stderr() => Err(failure::of_arguments(&error)),
-        Err(help) => show(&help).map(|()| ExitCode::SUCCESS),
+        Err(error) if error.use_stderr() => Err(arguments::refused(&error, &root, &given)),
+        // Help, or the version.
+        Err(text) => {
+            let text = colours::on_stdout(&text.render());
+            stdout::write(text).map(|()| ExitCode::SUCCESS)
+        }
     };
     result.unwrap_or_else(Failure::report)
 }
@@ -175,14 +191,4 @@ fn bench(args: &oarlock_bench::args::Args) -> Result<(), Failure> {
         oarlock_bench::Error::Usage(what) => Failure::usage(what),
         other => Failure::new(other.to_string()),
     })
-}
-
-/// Shows help or version, in colour on a terminal.
-fn show(help: &clap::Error) -> Result<(), Failure> {
-    let text = help.render();
-    if io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
-        stdout::write(text.ansi().to_string())
-    } else {
-        stdout::write(text.to_string())
-    }
 }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Command;
 use clap_mangen::Man;
 
-use crate::failure::{Failure, reason};
-use crate::stdout;
+use crate::failure::{Failure, reason, without_keys};
+use crate::{arguments, stdout};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -30,11 +30,13 @@ pub(crate) fn run(args: &Args, mut root: Command) -> Result<(), Failure> {
     let Some(directory) = &args.output else {
         let page = match &args.command {
             None => root,
-            Some(name) => root.find_subcommand(name).cloned().ok_or_else(|| {
-                Failure::usage(format!(
-                    "{name}: no such command: oarlock --help lists them"
-                ))
-            })?,
+            Some(name) => match root.find_subcommand(name) {
+                Some(page) => page.clone(),
+                None => {
+                    let what = without_keys(&arguments::unknown_command(&root, name));
+                    return Err(Failure::usage(format!("{what} (see oarlock --help)")));
+                }
+            },
         };
         return stdout::write(&render(page)?.1);
     };

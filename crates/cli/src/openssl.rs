@@ -1,5 +1,6 @@
 //! What the machine's `openssl` says about itself.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -97,16 +98,17 @@ pub(crate) fn providers(conf: &Path) -> Result<Vec<ListedProvider>, String> {
     Ok(listed)
 }
 
+/// Whether an OpenSSL of this version has providers.
+pub(crate) fn has_providers(version: &str) -> bool {
+    version.starts_with("OpenSSL 3.") || version.starts_with("OpenSSL 4.")
+}
+
 /// Whether OpenSSL accepts the file as a provider; if not, why.
 pub(crate) fn loads(module: &Path) -> Result<(), String> {
-    let (Some(folder), Some(name)) = (module.parent(), module.file_stem()) else {
-        return Ok(());
-    };
     let mut command = Command::new("openssl");
     command
-        .args(["list", "-providers", "-provider-path"])
-        .arg(folder);
-    command.arg("-provider").arg(name);
+        .args(["list", "-providers", "-provider"])
+        .arg(module);
     list(command.env("OPENSSL_CONF", "/dev/null")).map(drop)
 }
 
@@ -118,6 +120,9 @@ fn list(command: &mut Command) -> Result<String, String> {
         .map_err(|error| format!("openssl: {}", reason(&error)))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    if let Some(signal) = output.status.signal() {
+        return Err(format!("openssl list -providers: ended by signal {signal}"));
     }
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let said: Vec<_> = said.lines().filter_map(reason_told).collect();

@@ -46,7 +46,7 @@ Examples:
   oarlock serve --config cryptoserver.toml --check
   oarlock serve --config cryptoserver.toml --device cpu --workers 2
 
-On SIGHUP it reads the configuration again: keys, clients, limits and certificates. On SIGTERM it answers
+On SIGHUP it reads the configuration again: keys, clients, limits and certificates. On SIGTERM it answers \
 everything that it has accepted, and ends.";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -92,10 +92,12 @@ fn announce(server: &Server) {
 }
 
 fn start_log(args: &Args) -> Result<(), Failure> {
-    let filter: Targets = args
-        .log
-        .parse()
-        .map_err(|error| Failure::usage(format!("--log {}: {error}", args.log)))?;
+    let filter: Targets = args.log.parse().map_err(|_| {
+        Failure::usage(format!(
+            "--log {}: give off, error, warn, info, debug or trace",
+            args.log
+        ))
+    })?;
     let log = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none());

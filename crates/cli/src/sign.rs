@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let target = Target::find(args.output.as_deref())?;
     if args.output.is_none() && std::io::stdout().is_terminal() && !args.hex {
         return Err(Failure::usage(
-            "a binary signature does not go to a terminal: write it to a file with -o, or give --hex",
+            "standard output is a terminal, and the signature is binary: name a file with -o, or give --hex",
         ));
     }
     let signature = args.access.ask(&args.remote, async |client| {
@@ -103,7 +103,11 @@ async fn sign(args: &Args, client: &Client, digest: Vec<u8>) -> Result<Vec<u8>, 
             let public = accelerator.rsa_public(&public);
             public.verify_digest(scheme, &digest, &signature)
         });
-        checked.map_err(|error| Failure::new(format!("what the server sent: {error}")))?;
+        checked.map_err(|error| {
+            Failure::new(format!(
+                "the signature that the server sent does not verify: {error}"
+            ))
+        })?;
     }
     Ok(signature)
 }

@@ -2,6 +2,8 @@
 
 use std::{fmt, io};
 
+use crate::words;
+
 /// Why a file could not be encrypted or decrypted.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -91,8 +93,12 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Read { at, error } => write!(f, "reading at byte {at}: {error}"),
-            Self::Write { at, error } => write!(f, "writing at byte {at}: {error}"),
+            Self::Read { at, error } => {
+                write!(f, "reading at byte {at}: {}", words::reason(error))
+            }
+            Self::Write { at, error } => {
+                write!(f, "writing at byte {at}: {}", words::reason(error))
+            }
             Self::CutShort { at } => {
                 write!(f, "the input was cut short at byte {at} while it was read")
             }
@@ -109,7 +115,7 @@ impl fmt::Display for Error {
             Self::Trailing { chunk } => {
                 write!(
                     f,
-                    "something was appended after its last chunk, {chunk}"
+                    "something follows its last chunk, {chunk}: it was appended later"
                 )
             }
             Self::Header(what) => write!(f, "not an age file, or a damaged one: {what}"),
@@ -123,22 +129,21 @@ impl fmt::Display for Error {
             Self::PartialBlock => {
                 f.write_str("incomplete: it is not one or more whole blocks of 16 bytes")
             }
-            Self::HeaderMac => f.write_str("the header was changed after it was made"),
-            Self::NoMatchingIdentity => f.write_str("none of the identities can decrypt it"),
+            Self::HeaderMac => f.write_str(words::HEADER_CHANGED),
+            Self::NoMatchingIdentity => f.write_str(words::NO_IDENTITY_FITS),
             Self::WrongPassphrase => f.write_str("it was encrypted with another passphrase"),
-            Self::ExcessiveWork(most) => write!(
-                f,
-                "its passphrase takes more than 2^{most} rounds of scrypt: the file is damaged or malicious"
-            ),
-            Self::Identity(error) => error.fmt(f),
-            Self::Recipient(error) => error.fmt(f),
+            Self::ExcessiveWork(most) => f.write_str(&words::excessive(*most)),
+            Self::Identity(error) => f.write_str(&words::of_identity(error)),
+            Self::Recipient(error) => f.write_str(&words::of_recipient(error)),
             Self::MixedPostQuantum => f.write_str(
                 "post-quantum recipients stand beside others, through which a quantum computer could open the file: \
                  give those of one kind only",
             ),
-            Self::Random(error) => write!(f, "no random bytes for a key: {error}"),
-            Self::NoRecipient => f.write_str("no recipient to encrypt to"),
-            Self::TooLong => f.write_str("longer than a file may be"),
+            Self::Random(error) => {
+                write!(f, "no random bytes for a key: {}", words::reason(error))
+            },
+            Self::NoRecipient => f.write_str(words::NO_RECIPIENT),
+            Self::TooLong => f.write_str("too long: the format has no more chunk numbers"),
             Self::Stopped => f.write_str("stopped before the end"),
             Self::Engine(error) => error.fmt(f),
         }

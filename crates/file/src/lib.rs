@@ -16,6 +16,7 @@ mod error;
 pub mod openssl_enc;
 mod pipeline;
 mod waiting;
+mod words;
 
 pub use error::Error;
 pub use oarlock::Direction;

@@ -21,6 +21,7 @@ use crate::costs::stats::Stats;
 use crate::device::Device;
 use crate::options::Options;
 use crate::plan::engine::Engine;
+use crate::plan::openssl;
 use crate::plan::report::PlanReport;
 #[cfg(feature = "rsa")]
 use crate::rsa::modexp::AcceleratedModExp;
@@ -427,6 +428,13 @@ impl Accelerator {
             ..stats
         };
         stats
+    }
+
+    /// What the OpenSSL provider has, and why this machine leaves it to OpenSSL; `None` for what is offered.
+    pub fn provided(&self) -> impl Iterator<Item = (Algorithm, Option<&'static str>)> {
+        let (cpu, strategy) = (self.cpu(), self.options().strategy);
+        let all = openssl::PROVIDED.into_iter();
+        all.map(move |it| (it, openssl::withheld(it, cpu, strategy)))
     }
 
     /// Pool threads that are there now.

@@ -5,8 +5,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::catch_unwind;
 use std::ptr::{null, null_mut};
 
-use oarlock::cipher::{AesBackend, ChaCha20Backend};
-use oarlock::{Accelerator, Options, Strategy};
+use oarlock::{Accelerator, Options};
 
 use crate::abi::{
     Algorithm, Dispatch, OPERATION_CIPHER, Param, Params, core_function, provider_function,
@@ -105,23 +104,14 @@ fn inert() -> Accelerator {
         .expect("the default options are valid")
 }
 
-/// The algorithms that this CPU computes at least as fast as the default provider does. Without AES
-/// instructions and AVX2 there are none: our portable kernels are a reference. Camellia in short pieces
-/// is slower on any CPU (0.45 to 0.75 of OpenSSL's), so it is offered only with `strategy=stripe` or
-/// `strategy=prefetch`, for programs with cores to spare.
+/// The algorithms that this machine gains by.
 fn offered(accelerator: &Accelerator, is_counted: bool) -> Vec<Algorithm> {
-    let cpu = accelerator.cpu();
-    let mut algorithms = Vec::new();
-    if !matches!(AesBackend::preferred(cpu), AesBackend::Portable) {
-        algorithms.extend(cipher::aes(is_counted));
-    }
-    if !matches!(ChaCha20Backend::preferred(cpu), ChaCha20Backend::Portable) {
-        algorithms.extend(cipher::chacha20(is_counted));
-    }
-    let strategy = accelerator.options().strategy;
-    if matches!(strategy, Strategy::Stripe | Strategy::Prefetch) {
-        algorithms.extend(cipher::legacy(is_counted));
-    }
+    let gaining = accelerator
+        .provided()
+        .filter(|(_, why_not)| why_not.is_none());
+    let mut algorithms: Vec<_> = gaining
+        .filter_map(|(operation, _)| cipher::algorithm(operation, is_counted))
+        .collect();
     algorithms.push(Algorithm::END);
     algorithms
 }

@@ -48,6 +48,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["pipeline"],
             &["bytes", "waiting"],
             &["error"],
+            &["words"],
         ],
     ),
     (
@@ -92,8 +93,9 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["cache", "input", "keys", "openssl", "output", "passphrase"],
             &["terminal"],
             &["interrupt", "progress"],
-            &["cpu", "folder", "stdout"],
+            &["arguments", "cpu", "folder", "help", "offers", "stdout"],
             &["failure"],
+            &["colours"],
         ],
     ),
     (

@@ -113,7 +113,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
         if begun.last() == Some(&b'-') {
             if self.range.is_some() {
                 return Err(Failure::usage(format!(
-                    "{}: is armored, and --range needs a file without armor: decrypt all of it",
+                    "{}: --range needs a file without armor: decrypt the whole file",
                     input.name
                 )));
             }
@@ -155,7 +155,7 @@ impl<'a, I: AsIdentity> Decrypt<'a, I> {
         if let Some(part) = self.range {
             let (Some(at), Some(size)) = (payload_start, input.size) else {
                 return Err(Failure::usage(format!(
-                    "{}: --range needs a seekable file: decrypt all of it",
+                    "{}: --range needs a seekable file: decrypt the whole file",
                     input.name
                 )));
             };
@@ -184,7 +184,7 @@ impl<I: AsIdentity> many::Work for Decrypt<'_, I> {
     }
 
     fn passed_over(&self) -> &'static str {
-        "a name that does not end in .age"
+        "the name does not end in .age"
     }
 
     fn run(&self, input: Input, output: Place, hands: Hands<'_>) -> Result<Outcome, Failure> {

@@ -128,7 +128,7 @@ impl many::Work for Encrypt<'_> {
     }
 
     fn passed_over(&self) -> &'static str {
-        "a name that ends in .age, as if encrypted already"
+        "the name ends in .age, as if encrypted already"
     }
 
     fn run(&self, input: Input, output: Place, hands: Hands<'_>) -> Result<Outcome, Failure> {

@@ -11,7 +11,7 @@ use oarlock_file::age::hybrid;
 use zeroize::Zeroizing;
 
 use super::keys;
-use crate::failure::{Failure, reason};
+use crate::failure::{Failure, reason, without_keys};
 use crate::folder::Place;
 use crate::input::Input;
 use crate::stdout;
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     converts: bool,
 
     /// With -y, the identity file; standard input if absent or `-`
-    #[arg(value_name = "INPUT", requires = "converts")]
+    #[arg(value_name = "INPUT")]
     input: Option<PathBuf>,
 }
 
@@ -50,6 +50,12 @@ Examples:
   oarlock keygen -y key.txt > recipients.txt";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if let Some(input) = args.input.as_ref().filter(|_| !args.converts) {
+        let name = without_keys(&input.display().to_string());
+        return Err(Failure::usage(format!(
+            "{name}: to write a new identity there give -o {name}; -y prints the recipients of an existing one"
+        )));
+    }
     if args.file().is_none() {
         stdout::check_open()?;
     }

@@ -18,12 +18,12 @@ use oarlock_file::age::plugin::Plugin;
 use oarlock_file::age::{FileKey, Stanza, hybrid};
 use zeroize::Zeroizing;
 
+use super::protected::{Protected, unanswered};
 use super::ui::Ui;
-use super::unreadable;
+use super::words;
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::interrupt::Interrupt;
-use crate::job::one_line;
 
 /// A recipient that several threads may share.
 pub(super) type SharedRecipient = Box<dyn Recipient + Send + Sync>;
@@ -51,6 +51,12 @@ impl Recipients<'_> {
         let mut plugins = Plugins::new(interrupt, ui);
         let mut others = Vec::new();
         for text in self.strings {
+            if has_identity(text) {
+                return Err(Failure::usage(
+                    "-r: this is an identity, which is secret: give its recipient, which \
+                     `oarlock keygen -y FILE` prints, or the file of the identity with -i",
+                ));
+            }
             if text.starts_with(HYBRID_RECIPIENT) {
                 let recipient: Result<hybrid::Recipient, _> = text.parse();
                 let recipient = recipient.map_err(|error| {
@@ -79,7 +85,7 @@ impl Recipients<'_> {
                 is_empty = false;
                 if line.text.starts_with(HYBRID_RECIPIENT) {
                     let recipient: Result<hybrid::Recipient, _> = line.text.parse();
-                    let recipient = recipient.map_err(|error| line.is_no("recipient", &error))?;
+                    let recipient = recipient.map_err(|error| line.invalid("recipient", &error))?;
                     recipients.push(Box::new(recipient));
                 } else if let Ok(recipient) = line.text.parse::<x25519::Recipient>() {
                     recipients.push(Box::new(recipient));
@@ -94,7 +100,7 @@ impl Recipients<'_> {
             }
         }
         recipients.extend(other_recipients(&others)?);
-        recipients.extend(plugins.into_recipients().map_err(refused)?);
+        recipients.extend(plugins.into_recipients().map_err(recipient_failed)?);
         for source in identity_files {
             recipients.extend(source.into_recipients(interrupt, ui)?);
         }
@@ -179,8 +185,16 @@ impl<'a> Plugins<'a> {
     }
 }
 
-fn refused(error: impl std::fmt::Display) -> Failure {
-    Failure::usage(one_line(&error.to_string()))
+fn unreadable(error: ReadError) -> Failure {
+    Failure::usage(words::unreadable(error))
+}
+
+fn recipient_failed(error: EncryptError) -> Failure {
+    Failure::usage(words::of_recipient(error))
+}
+
+fn identity_failed(error: DecryptError) -> Failure {
+    Failure::usage(words::of_identity(error))
 }
 
 /// Those of plugins answer one at a time.
@@ -223,7 +237,9 @@ impl IdentitySource {
         }
         if begin.starts_with(b"-----BEGIN") {
             if bytes.len() > SSH_BYTES_MAX {
-                return Err(Failure::usage(format!("{name}: is longer than 16 KiB")));
+                return Err(Failure::usage(format!(
+                    "{name}: longer than 16 KiB: not an SSH key"
+                )));
             }
             let identity = ssh::Identity::from_buffer(begin, Some(name.to_owned()));
             return match identity {
@@ -244,8 +260,12 @@ impl IdentitySource {
     ) -> Result<Vec<Box<dyn Identity>>, Failure> {
         match self {
             Self::Encrypted(encrypted) => Ok(vec![Box::new(encrypted)]),
-            Self::Ssh(_, identity) => Ok(vec![Box::new(identity.with_callbacks(ui.clone()))]),
-            Self::Listed(listed) => listed.into_identities(interrupt, ui).map_err(refused),
+            Self::Ssh(name, identity) => {
+                Ok(vec![Box::new(Protected::new(name, identity, ui.clone()))])
+            }
+            Self::Listed(listed) => listed
+                .into_identities(interrupt, ui)
+                .map_err(identity_failed),
         }
     }
 
@@ -256,32 +276,21 @@ impl IdentitySource {
     ) -> Result<Vec<SharedRecipient>, Failure> {
         let listed = match self {
             Self::Encrypted(encrypted) => encrypted.decrypt().map_err(|error| {
-                let why = one_line(&error.to_string());
+                let why = words::of_identity(error);
                 Failure::new(format!("{}: {why}", encrypted.name))
             })?,
             Self::Ssh(name, identity) => {
                 let recipient = ssh::Recipient::try_from(identity);
                 let recipient = recipient.map_err(|error| {
-                    Failure::usage(format!(
-                        "{name}: age has no recipient for this SSH key: {}",
-                        ssh_refusal(&error)
-                    ))
+                    Failure::usage(format!("{name}: {}", words::of_ssh_recipient(&error)))
                 })?;
                 return Ok(vec![Box::new(recipient)]);
             }
             Self::Listed(listed) => listed,
         };
-        listed.into_recipients(interrupt, ui).map_err(refused)
-    }
-}
-
-fn ssh_refusal(error: &ssh::ParseRecipientKeyError) -> String {
-    use ssh::ParseRecipientKeyError as Error;
-    match error {
-        Error::RsaModulusTooLarge => "it has more than 4096 bits".into(),
-        Error::RsaModulusTooSmall => "it has less than 2048 bits".into(),
-        Error::Unsupported(kind) => format!("it is of the kind {kind}"),
-        Error::Ignore | Error::Invalid(_) => "it is of another kind".into(),
+        listed
+            .into_recipients(interrupt, ui)
+            .map_err(recipient_failed)
     }
 }
 
@@ -301,16 +310,16 @@ impl Listed {
             is_empty = false;
             if line.text.starts_with(HYBRID_IDENTITY) {
                 let identity: Result<hybrid::Identity, _> = line.text.parse();
-                let identity = identity.map_err(|error| line.is_no("identity", &error))?;
+                let identity = identity.map_err(|error| line.invalid("identity", &error))?;
                 listed.hybrid.push(identity);
             } else if let Ok(identity) = line.text.parse() {
                 listed.x25519.push(identity);
             } else if let Ok(identity) = line.text.parse() {
                 listed.of_plugins.push(identity);
             } else if line.text.starts_with("age1") {
-                return Err(line.is_no("identity", &"it is a recipient"));
+                return Err(line.invalid("identity", &"it is a recipient"));
             } else {
-                return Err(line.is_no("identity", &"age knows no such kind"));
+                return Err(line.invalid("identity", &"unknown kind of key"));
             }
         }
         if is_empty {
@@ -378,7 +387,7 @@ impl Encrypted {
     ) -> Result<Self, Failure> {
         let decryptor = age::Decryptor::new(ArmoredReader::new(&bytes[..]));
         let decryptor = decryptor.map_err(|error| {
-            let why = one_line(&error.to_string());
+            let why = words::of_identity(error);
             Failure::usage(format!("{name}: {why}"))
         })?;
         if !decryptor.is_scrypt() {
@@ -399,7 +408,7 @@ impl Encrypted {
     fn decrypt(&self) -> Result<Listed, DecryptError> {
         let prompt = format!("Passphrase of the identity file {}", self.name);
         let passphrase = self.ui.request_passphrase(&prompt);
-        let passphrase = passphrase.ok_or(DecryptError::KeyDecryptionFailed)?;
+        let passphrase = passphrase.ok_or_else(|| unanswered(&self.name))?;
         let mut identity = scrypt::Identity::new(passphrase);
         identity.set_max_work_factor(WORK_FACTOR_MAX);
         let decryptor = age::Decryptor::new(ArmoredReader::new(&self.bytes[..]))?;
@@ -461,7 +470,7 @@ impl<'a> KeyLine<'a> {
     }
 
     /// The content of a file may be secret, so it is not repeated.
-    fn is_no(&self, what: &str, why: &dyn std::fmt::Display) -> Failure {
+    fn invalid(&self, what: &str, why: &dyn std::fmt::Display) -> Failure {
         let (name, number) = self.place.unwrap_or((self.text, 1));
         Failure::usage(format!("{name}: line {number}: invalid {what}: {why}"))
     }
@@ -473,11 +482,15 @@ impl<'a> KeyLine<'a> {
         };
         match error {
             ReadError::InvalidRecipient(_) if self.text.starts_with("AGE-") => {
-                self.is_no("recipient", &"it may be an identity, for -i")
+                self.invalid("recipient", &"it may be an identity: give the file with -i")
             }
-            ReadError::InvalidRecipient(_) => self.is_no("recipient", &"age knows no such kind"),
+            ReadError::InvalidRecipient(_) => self.invalid("recipient", &"unknown kind of key"),
+            ReadError::UnsupportedKey(_, key) => {
+                let why = words::of_ssh_key(&key);
+                Failure::usage(format!("{name}: line {number}: {why}"))
+            }
             other => {
-                let why = one_line(&other.to_string());
+                let why = words::unreadable(other);
                 Failure::usage(format!("{name}: line {number}: {why}"))
             }
         }
@@ -506,6 +519,11 @@ impl Stdin {
             return Err(unreadable(ReadError::MultipleStdin));
         }
         if name != "-" && !Path::new(name).exists() {
+            if has_identity(name) {
+                return Err(Failure::usage(
+                    "this is an identity, where a file is needed: store the identity in one and give its name",
+                ));
+            }
             return Err(Failure::usage(format!("{name}: {missing}")));
         }
         let input = Input::open(Some(Path::new(name))).map_err(|failure| failure.with_status(2))?;
@@ -525,9 +543,16 @@ pub(super) fn read_all(input: &Input) -> Result<Zeroizing<Vec<u8>>, Failure> {
         .map_err(|error| input.failed(0, &error))?;
     if bytes.len() as u64 > KEY_FILE_BYTES_MAX {
         let name = &input.name;
-        return Err(Failure::new(format!("{name}: is longer than 16 MiB")));
+        return Err(Failure::new(format!(
+            "{name}: longer than 16 MiB: not a file of keys"
+        )));
     }
     Ok(bytes)
+}
+
+/// Whether a secret key is in `text`, alone or within a file's content.
+fn has_identity(text: &str) -> bool {
+    text.to_ascii_uppercase().contains("AGE-SECRET-KEY-")
 }
 
 /// A key of two thousand characters, shortened for a message.

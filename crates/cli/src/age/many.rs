@@ -120,7 +120,7 @@ impl<'a, W: Work> Batch<'a, W> {
     fn new(call: &'a Call<'a>, work: &'a W) -> Result<Self, Failure> {
         if call.args.reads_stdin() {
             return Err(Failure::usage(
-                "--each, --recursive and several files need names, and standard input has none",
+                "standard input has no name for its output: name files with --each, --recursive or several files",
             ));
         }
         let args = call.args;
@@ -170,10 +170,10 @@ impl<'a, W: Work> Batch<'a, W> {
         }
         for (count, why) in [
             (tally.passed_over, self.work.passed_over()),
-            (tally.not_regular, "not being regular files"),
+            (tally.not_regular, "not regular files"),
         ] {
             if count > 0 {
-                note(&format!("skipped in directories: {count}, for {why}"));
+                note(&format!("skipped in directories: {count}: {why}"));
             }
         }
         let Tally {
@@ -185,7 +185,7 @@ impl<'a, W: Work> Batch<'a, W> {
         } = *tally;
         let done = done + copied;
         match (failed, left_out, done) {
-            (0, 0, 0) => Err(Failure::new("there was no file to process")),
+            (0, 0, 0) => Err(Failure::new("no file to process")),
             (0, 0, _) => {
                 self.tell_where();
                 Ok(())
@@ -426,7 +426,7 @@ impl<'a, W: Work> Batch<'a, W> {
                 Source::Found { .. } => lock(&self.tally).passed_over += 1,
                 Source::Given(_) => {
                     let name = path.display();
-                    let failure = format!("{name}: skipped, for {why}: name its output with -o");
+                    let failure = format!("{name}: skipped: {why}: name its output with -o");
                     self.failed(Some(path), Failure::usage(failure));
                 }
             }

@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::rate::speed;
 use super::self_test::{PASSED, Unit, self_test};
 use crate::failure::Failure;
+use crate::offers::{self, Withheld};
 use crate::{cpu, options};
 
 #[derive(Serialize)]
@@ -26,6 +27,8 @@ pub(super) struct Listing {
     options: String,
     devices: Vec<DeviceEntry>,
     operations: Vec<OperationEntry>,
+    /// What the OpenSSL provider does not offer here.
+    not_offered_to_openssl: Vec<Withheld>,
 }
 
 #[derive(Serialize)]
@@ -50,6 +53,8 @@ struct BackendEntry {
     backend: String,
     self_test: String,
     bytes_per_second: u64,
+    /// The rate is that of the best of so many requests.
+    requests: u32,
 }
 
 impl Listing {
@@ -67,11 +72,14 @@ impl Listing {
                         .map(|(other, _)| other)
                         .find(|other| *other != number);
                     let oracle = oracle.map(|other| &units[other].2);
+                    let self_test = self_test(unit, operation, oracle);
+                    let (bytes_per_second, requests) = measure(unit, operation);
                     BackendEntry {
                         device: device.clone(),
                         backend: backend.clone(),
-                        self_test: self_test(unit, operation, oracle),
-                        bytes_per_second: measure(unit, operation),
+                        self_test,
+                        bytes_per_second,
+                        requests,
                     }
                 };
                 Some(OperationEntry {
@@ -97,6 +105,7 @@ impl Listing {
                 })
                 .collect(),
             operations,
+            not_offered_to_openssl: offers::withheld(accelerator),
         })
     }
 
@@ -160,6 +169,10 @@ impl Listing {
             "\nself-tests: {passed} ok, {} wrong",
             self.failed().len()
         );
+        for one in &self.not_offered_to_openssl {
+            let operations = one.operations.join(", ");
+            let _ = writeln!(text, "not offered to OpenSSL: {operations}: {}", one.why);
+        }
         for entry in &self.operations {
             for one in entry.measured.iter().filter(|one| one.self_test != PASSED) {
                 let (operation, what) = (entry.operation, &one.self_test);
@@ -225,21 +238,25 @@ fn unit(device: Arc<dyn Device>, operation: Algorithm) -> (String, String, Unit)
     (names.0, names.1, Unit::of_device(device, operation))
 }
 
-/// The best of a few runs.
-fn measure(unit: &Unit, operation: Algorithm) -> u64 {
-    let began = Instant::now();
+/// The best rate of some requests, and how many they were: a slow algorithm gets more time, since one
+/// request of its first few may well be interrupted.
+fn measure(unit: &Unit, operation: Algorithm) -> (u64, u32) {
     let Ok(mut keyed) = unit.key(&vec![0x5a; operation.key_bytes()]) else {
-        return 0;
+        return (0, 0);
     };
     let mut data = vec![0; MEASURED_BYTES_MIN];
-    let mut best = 0;
+    // The first finds caches cold and counts for nothing.
+    keyed.measured(&mut data);
+    let began = Instant::now();
+    let (mut best, mut requests) = (0, 0);
     loop {
         let start = Instant::now();
         keyed.measured(&mut data);
         let took = start.elapsed();
+        requests += 1;
         best = best.max((data.len() as f64 / took.as_secs_f64().max(1e-9)) as u64);
-        if began.elapsed() > MEASURED_TIME {
-            return best;
+        if requests >= MEASURED_REQUESTS_MIN && began.elapsed() > MEASURED_TIME {
+            return (best, requests);
         }
         if data.len() < MEASURED_BYTES_MAX && took < MEASURED_TIME / 16 {
             data.resize(2 * data.len(), 0);
@@ -249,4 +266,5 @@ fn measure(unit: &Unit, operation: Algorithm) -> u64 {
 
 const MEASURED_BYTES_MIN: usize = 1 << 10;
 const MEASURED_BYTES_MAX: usize = 16 << 10;
+const MEASURED_REQUESTS_MIN: u32 = 10;
 const MEASURED_TIME: Duration = Duration::from_micros(300);

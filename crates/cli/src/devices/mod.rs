@@ -50,7 +50,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) const EXAMPLES: &str = "\
-Each backend must reproduce published vectors and agree with another backend on a random message;
+Each backend must reproduce published vectors and agree with another backend on a random message; \
 otherwise the exit status is 1. Rates are of one thread; * marks the device on which a session opens.
 
 Examples:

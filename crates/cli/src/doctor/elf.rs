@@ -18,6 +18,9 @@ pub(super) struct Linked {
     pub(super) inside: Option<String>,
     /// Whether it is a Go program.
     pub(super) is_go: bool,
+    /// What it may ask OpenSSL's implementations for: texts in the form of a property query that name a
+    /// provider or FIPS 140.
+    pub(super) queries: Vec<String>,
 }
 
 impl Linked {
@@ -28,6 +31,7 @@ impl Linked {
         let first = Needed::of(&bytes)?;
         let mut linked = Self {
             inside: version_inside(&bytes),
+            queries: queries_inside(&bytes),
             is_go: first.is_go,
             ..Self::default()
         };
@@ -72,7 +76,7 @@ struct Needed {
 
 impl Needed {
     fn of(bytes: &[u8]) -> Result<Self, String> {
-        let broken = |error: object::Error| format!("not a 64-bit ELF file: {error}");
+        let broken = |_: object::Error| "not a 64-bit program (ELF), or a damaged one".to_owned();
         let file = ElfFile64::<Endianness>::parse(bytes).map_err(broken)?;
         let endian = file.endian();
         let mut needed = Self {
@@ -147,6 +151,26 @@ fn linker_cache() -> HashMap<String, PathBuf> {
     }
     cache
 }
+
+/// Texts of a program that end with a zero.
+fn queries_inside(bytes: &[u8]) -> Vec<String> {
+    let is_of_query = |byte: &u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"=!?,.-_ ".contains(byte)
+    };
+    let texts = bytes.split(|byte| *byte == 0);
+    let texts = texts.filter(|text| (5..=QUERY_BYTES_MAX).contains(&text.len()));
+    let mut queries: Vec<String> = texts
+        .filter(|text| text.iter().all(is_of_query))
+        .filter_map(|text| std::str::from_utf8(text).ok())
+        .filter(|text| text.contains("provider=") || text.contains("fips=yes"))
+        .map(Into::into)
+        .collect();
+    queries.sort_unstable();
+    queries.dedup();
+    queries
+}
+
+const QUERY_BYTES_MAX: usize = 100;
 
 /// OpenSSL tells its version in a string: "OpenSSL 3.0.17 1 Jul 2025".
 fn version_inside(bytes: &[u8]) -> Option<String> {

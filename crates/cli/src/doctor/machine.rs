@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use oarlock::Accelerator;
 use oarlock::cipher::{AesBackend, ChaCha20Backend};
 use oarlock::device::{Cpu, Feature};
 
@@ -11,7 +12,7 @@ use super::finding::Finding;
 use crate::failure::Failure;
 use crate::openssl::{self, Installed};
 use crate::openssl_conf::{ProviderSection, UserConf};
-use crate::{cpu, options};
+use crate::{cpu, offers, options};
 
 pub(super) fn findings(provider: &Result<PathBuf, Failure>) -> Vec<Finding> {
     let mut findings = of_cpu();
@@ -28,7 +29,7 @@ pub(super) fn findings(provider: &Result<PathBuf, Failure>) -> Vec<Finding> {
             findings.push(Finding::ok("provider", module.display().to_string()));
             findings.push(at_work(module, &user, version.is_some()));
         }
-        Err(missing) => findings.push(Finding::no("provider", missing.to_string())),
+        Err(unfit) => findings.push(Finding::no("provider", unfit.to_string())),
     }
     findings
 }
@@ -37,17 +38,36 @@ fn of_cpu() -> Vec<Finding> {
     let cpu = match (options::of_provider(""), cpu::visible()) {
         (Ok(()), Ok(cpu)) => cpu,
         (Err(wrong), _) | (_, Err(wrong)) => {
-            let text = format!("{wrong}: the provider will load and offer nothing");
+            let text = format!("{wrong}: with this the provider offers nothing");
             return vec![Finding::no("options", text)];
         }
     };
     let features: Vec<_> = cpu.features().map(Feature::name).collect();
     let text = format!("{}: {}", cpu::model(), features.join(" "));
     let mut findings = vec![Finding::ok("CPU", text), of_kernels(cpu)];
+    findings.extend(of_offers());
     findings.push(match cpu::count() {
-        1 => Finding::note("CPUs", "1: nothing is spread over cores"),
+        1 => Finding::note("CPUs", "1: no work can be spread over cores"),
         many => Finding::ok("CPUs", many.to_string()),
     });
+    findings
+}
+
+/// What the provider offers here, with the options of the environment.
+fn of_offers() -> Vec<Finding> {
+    let Ok(accelerator) = options::built(Accelerator::builder().environment()) else {
+        return Vec::new();
+    };
+    let offered = offers::offered(&accelerator).join(", ");
+    let mut findings = Vec::new();
+    if !offered.is_empty() {
+        findings.push(Finding::ok("offered", offered));
+    }
+    let withheld = offers::withheld(&accelerator).into_iter();
+    findings.extend(withheld.map(|one| {
+        let text = format!("{}: {}", one.operations.join(", "), one.why);
+        Finding::note("not offered", text)
+    }));
     findings
 }
 
@@ -57,10 +77,10 @@ fn of_kernels(cpu: Cpu) -> Finding {
     match (aes, chacha20) {
         (AesBackend::Portable, ChaCha20Backend::Portable) => Finding::no(
             "kernels",
-            "none that is faster than OpenSSL's on this CPU: only Camellia gains, by cores",
+            "none is faster than OpenSSL's on this CPU: only Camellia gains, from more cores",
         ),
         (AesBackend::Portable, _) | (_, ChaCha20Backend::Portable) => {
-            Finding::note("kernels", format!("{text}; portable ones are not offered"))
+            Finding::note("kernels", text)
         }
         _ => Finding::ok("kernels", text),
     }
@@ -72,12 +92,10 @@ fn of_openssl(version: Option<&str>) -> Finding {
             "OpenSSL",
             "no openssl command: the programs' OpenSSL was not checked",
         ),
-        Some(version) if version.starts_with("OpenSSL 3.") || version.starts_with("OpenSSL 4.") => {
-            Finding::ok("OpenSSL", version)
-        }
+        Some(version) if openssl::has_providers(version) => Finding::ok("OpenSSL", version),
         Some(version) => Finding::no(
             "OpenSSL",
-            format!("{version} has no providers: 3.0 and later have"),
+            format!("{version} has no providers: OpenSSL 3.0 or newer is needed"),
         ),
     }
 }
@@ -120,8 +138,7 @@ fn at_work(module: &Path, user: &UserConf, has_command: bool) -> Finding {
     }
 }
 
-/// Programs ignore errors in a configuration unless it asks for diagnostics, and errors of a module
-/// unless it is requested by name.
+/// Programs ignore errors in a configuration unless it asks for diagnostics.
 fn why_not_loaded(conf: &Path, module: &Path) -> String {
     let told = fs::read(conf).and_then(|text| {
         fs::write(
@@ -132,10 +149,6 @@ fn why_not_loaded(conf: &Path, module: &Path) -> String {
     if let Ok(Err(why)) = told.map(|()| openssl::providers(conf)) {
         return why;
     }
-    openssl::loads(module).err().unwrap_or_else(|| {
-        format!(
-            "{}: openssl does not load it as a provider",
-            module.display()
-        )
-    })
+    let name = module.display();
+    format!("{name}: openssl does not load it as a provider with this configuration")
 }

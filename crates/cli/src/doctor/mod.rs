@@ -20,14 +20,14 @@ use serde::Serialize;
 
 use self::finding::{Finding, State};
 use crate::failure::Failure;
-use crate::provider::file;
+use crate::provider::{file, module};
 use crate::run::{self, Report};
 use crate::stdout;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Run the program even without arguments, and say what went through the provider. Its output is
-    /// not shown
+    /// Run the program even without arguments, and say what went through the provider. The output of
+    /// the program is not shown
     #[arg(long = "try")]
     try_out: bool,
 
@@ -45,7 +45,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) const EXAMPLES: &str = "\
-The exit status is 0 if the provider will be taken and 1 if not; a line that begins with \"no\" says why.
+The exit status is 0 if the provider will be used and 1 if not; a line that begins with \"no\" says why.
 
 Examples:
   oarlock doctor
@@ -53,7 +53,10 @@ Examples:
   oarlock doctor -- curl -s https://example.org";
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let provider = file::find(args.provider.as_deref());
+    let provider = file::find(args.provider.as_deref()).and_then(|path| {
+        let checked = module::check(&path).map_err(Failure::new);
+        checked.map(|()| path)
+    });
     let mut findings = machine::findings(&provider);
     if let Some(program) = args.command.first() {
         findings.extend(program::findings(program));
@@ -62,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let is_tried = args.command.len() > 1 || args.try_out && !args.command.is_empty();
     if let (true, Ok(module)) = (is_tried, &provider) {
         let (status, counted) = run::try_out(&args.command, module)?;
-        let trial = of_trial(status, &counted);
+        let trial = of_trial(status, &counted, &args.command);
         if trial.iter().any(|finding| finding.state == State::Ok) {
             // What was seen counts for more than what was to be expected.
             let about = findings.iter_mut().filter(|it| it.about == "library");
@@ -115,19 +118,31 @@ impl Answer {
     }
 }
 
-fn of_trial(status: u8, counted: &Report) -> Vec<Finding> {
+fn of_trial(status: u8, counted: &Report, command: &[OsString]) -> Vec<Finding> {
     let mut findings = Vec::new();
     if status != 0 {
         let text = format!("the program ended with status {status}");
         findings.push(Finding::note("trial", text));
     }
     findings.push(match (counted.processes, counted.lines.len()) {
-        (0, _) => Finding::no("trial", "none of its processes loaded the provider"),
-        (_, 0) => Finding::no(
+        (0, _) => Finding::no(
             "trial",
-            "the provider was loaded and nothing went through it: none of its algorithms was used",
+            "none of its processes loaded the provider: it uses no OpenSSL, or ignores OPENSSL_CONF",
         ),
+        (_, 0) => Finding::no("trial", nothing_went_through(command)),
         _ => Finding::ok("trial", "the program's requests went through Oarlock"),
     });
     findings
+}
+
+fn nothing_went_through(command: &[OsString]) -> String {
+    let begin = "the provider was loaded and nothing went through it";
+    match program::excluding_query(command) {
+        Some(query) => format!(
+            "{begin}: the program asks OpenSSL for another implementation ({query}), which excludes Oarlock"
+        ),
+        None => format!(
+            "{begin}: none of its algorithms was used: it offers ciphers, not hashes, signatures or key exchange"
+        ),
+    }
 }

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use super::elf::Linked;
 use super::finding::Finding;
+use crate::openssl;
+use crate::openssl_conf::excludes_oarlock;
 
 pub(super) fn findings(program: &OsStr) -> Vec<Finding> {
     let Some(mut path) = which(program) else {
@@ -23,7 +25,7 @@ pub(super) fn findings(program: &OsStr) -> Vec<Finding> {
         let Some(interpreter) = interpreter(&path) else {
             break;
         };
-        let text = format!("a script: what counts is {}", interpreter.display());
+        let text = format!("a script, run by {}", interpreter.display());
         findings.push(Finding::note("program", text));
         match which(&interpreter) {
             Some(found) => path = found,
@@ -38,6 +40,19 @@ pub(super) fn findings(program: &OsStr) -> Vec<Finding> {
     findings.push(linked(&path));
     findings.extend(known(&path));
     findings
+}
+
+/// A property query of the command that never takes Oarlock: in its arguments, as `-propquery` of openssl
+/// has it, or in the program itself.
+pub(super) fn excluding_query(command: &[OsString]) -> Option<String> {
+    let (program, arguments) = command.split_first()?;
+    let mut given = arguments.iter().filter_map(|argument| argument.to_str());
+    let given = given.find(|text| text.contains('=') && excludes_oarlock(text));
+    given.map(Into::into).or_else(|| {
+        let linked = Linked::of(&which(program)?).ok()?;
+        let mut queries = linked.queries.into_iter();
+        queries.find(|query| excludes_oarlock(query))
+    })
 }
 
 fn linked(path: &Path) -> Finding {
@@ -57,15 +72,16 @@ fn linked(path: &Path) -> Finding {
         return Finding::no("library", text);
     }
     if let Some(version) = &linked.inside {
-        return if version.starts_with("OpenSSL 3.") || version.starts_with("OpenSSL 4.") {
+        return if openssl::has_providers(version) {
             Finding::ok("library", format!("{version}, inside the program"))
         } else {
-            let text = format!("{version}, inside the program: it has no providers before 3.0");
+            let text =
+                format!("{version}, inside the program: OpenSSL before 3.0 has no providers");
             Finding::no("library", text)
         };
     }
     if linked.is_go {
-        return Finding::no("library", "Go's own cryptography, inside the program");
+        return Finding::no("library", "a Go program, with cryptography of its own");
     }
     for (prefix, name) in OTHERS {
         if let Some((library, by)) = linked.library(prefix) {
@@ -74,7 +90,7 @@ fn linked(path: &Path) -> Finding {
         }
     }
     if is_known_to_load(path) {
-        return Finding::ok("library", "loaded later, by a module of the interpreter");
+        return Finding::ok("library", "loaded later by a module of the interpreter");
     }
     Finding::no(
         "library",

@@ -12,7 +12,8 @@
 //! [P] oarlock = oarlock_sect        is added
 //!     default = D, [D] activate = 1 is added unless the user activates a provider: OpenSSL loads its
 //!                                   default by itself only while nothing else is activated
-//! [A] default_properties            gets ?provider=oarlock after the user's own
+//! [A] default_properties            gets ?oarlock.accelerated=yes after the user's own: a program's own query for
+//!                                   a provider, such as provider!=fips, would replace ?provider=oarlock
 //! [R] properties                    gets provider!=oarlock, so that the random numbers' own cipher stays
 //! ```
 
@@ -64,7 +65,7 @@ impl fmt::Display for Untouched {
             Self::Prefers(query) => write!(
                 f,
                 "the OpenSSL configuration already prefers a provider \
-                 (default_properties = {query}): add ?provider=oarlock there"
+                 (default_properties = {query}): add ?oarlock.accelerated=yes there"
             ),
             Self::Name(name) => write!(
                 f,
@@ -249,12 +250,28 @@ fn asks_for_fips(conf: &Conf, algorithms: &[u8]) -> bool {
 
 /// `properties` with the preference for Oarlock, or `None` if it is there already.
 fn preferring(properties: &[u8]) -> Result<Option<Vec<u8>>, Untouched> {
-    let own = Clause::all(properties).find(|clause| clause.name == "provider");
-    match own {
-        None => Ok(Some(joined(properties, b"?provider=oarlock"))),
-        Some(clause) if clause.asks && clause.value == "oarlock" => Ok(None),
-        Some(_) => Err(Untouched::Prefers(lossy(properties))),
+    let asks_for = |name: &str, value: &str| {
+        Clause::all(properties).any(|it| it.name == name && it.asks && it.value == value)
+    };
+    if asks_for("oarlock.accelerated", "yes") {
+        return Ok(None);
     }
+    let names_another = Clause::all(properties).any(|clause| clause.name == "provider")
+        && !asks_for("provider", "oarlock");
+    match names_another {
+        true => Err(Untouched::Prefers(lossy(properties))),
+        false => Ok(Some(joined(properties, b"?oarlock.accelerated=yes"))),
+    }
+}
+
+/// Whether a program with this query of its own never gets Oarlock, whatever the default query prefers.
+pub(crate) fn excludes_oarlock(query: &str) -> bool {
+    let excludes = |clause: &Clause| match (&*clause.name, &*clause.value) {
+        ("provider", value) => clause.asks != (value == "oarlock"),
+        ("fips", value) => clause.asks && value == "yes",
+        _ => false,
+    };
+    Clause::all(query.as_bytes()).any(|clause| clause.demands && excludes(&clause))
 }
 
 fn joined(properties: &[u8], more: &[u8]) -> Vec<u8> {
@@ -270,6 +287,8 @@ struct Clause {
     value: String,
     /// Whether it asks for that value, rather than for another or none.
     asks: bool,
+    /// Whether what does not fit is not taken, rather than taken last.
+    demands: bool,
 }
 
 impl Clause {
@@ -281,7 +300,7 @@ impl Clause {
 
     fn of(text: &str) -> Self {
         let text = text.trim();
-        let is_removed = text.starts_with('-');
+        let (is_removed, is_optional) = (text.starts_with('-'), text.starts_with('?'));
         let text = text.trim_start_matches(['?', '-']).trim_start();
         let (name, value) = text.split_once('=').unwrap_or((text, "yes"));
         let (name, is_unequal) = match name.strip_suffix('!') {
@@ -293,6 +312,7 @@ impl Clause {
             name: name.trim().into(),
             value: value.into(),
             asks: !is_removed && !is_unequal,
+            demands: !is_removed && !is_optional,
         }
     }
 }

@@ -20,7 +20,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-pub(crate) use self::additions::{Additions, ProviderSection, Untouched};
+pub(crate) use self::additions::{Additions, ProviderSection, Untouched, excludes_oarlock};
 pub(crate) use self::reader::{Broken, Conf};
 use crate::failure::{Failure, reason};
 use crate::openssl;

@@ -238,7 +238,11 @@ impl Reader {
             _ => path,
         };
         if self.absolute_only && path.is_relative() {
-            return Err(format!("{} is included by a relative path", path.display()).into());
+            return Err(format!(
+                "{} is included by a relative path: give an absolute one",
+                path.display()
+            )
+            .into());
         }
         if depth == INCLUDES_MAX {
             return Err(format!("files include each other more than {INCLUDES_MAX} deep").into());

@@ -130,8 +130,10 @@ impl Target {
         match place.look() {
             Ok(found) if kind(&found).is_file() => Self::existing(place, name),
             Ok(found) => Err(Failure::new(match kind(&found).is_symlink() {
-                true => format!("{name}: is a symbolic link: name what it leads to with -o"),
-                false => format!("{name}: is there and no regular file: name another with -o"),
+                true => format!("{name}: is a symbolic link: give its target with -o"),
+                false => {
+                    format!("{name}: exists and is not a regular file: give another name with -o")
+                }
             })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::Named {
                 place,
@@ -386,8 +388,11 @@ impl Output {
             Naming::New => file.name_new(name),
         }
         .map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => fail("has appeared meanwhile and stays", &error),
-            _ => fail("cannot be given its name", &error),
+            io::ErrorKind::AlreadyExists => fail(
+                "was made by another program meanwhile, and is left alone",
+                &error,
+            ),
+            _ => fail("cannot be renamed into place", &error),
         })?;
         if durable {
             folder

@@ -36,7 +36,7 @@ pub(super) fn divide(bytes: &[u8]) -> Result<Divided, String> {
         ([(start, mark)], Some(end)) if *start < end => (*start, *mark, end),
         _ => {
             return Err(format!(
-                "one of the lines {BEGIN:?} and {END:?} stands alone: remove by hand what \
+                "the lines {BEGIN:?} and {END:?} are not a pair: remove by hand what \
                  oarlock provider install has written"
             ));
         }
@@ -155,7 +155,7 @@ mod tests {
             assert!(
                 divide(text.as_bytes())
                     .unwrap_err()
-                    .contains("stands alone")
+                    .contains("are not a pair")
             );
         }
         let quoted = format!("a = {BEGIN}\nb = {END}\n");

@@ -25,8 +25,8 @@ pub(crate) fn find(given: Option<&Path>) -> Result<PathBuf, Failure> {
             .map(|it| it.display().to_string())
             .collect();
         let name_it = match (given, &named) {
-            (Some(_), _) => "--provider names no file",
-            (None, Some(_)) => "OARLOCK_PROVIDER names no file",
+            (Some(_), _) => "--provider does not name a file",
+            (None, Some(_)) => "OARLOCK_PROVIDER does not name a file",
             (None, None) => "name it with --provider, or put it in one of these places",
         };
         return Err(Failure::new(format!(
@@ -37,7 +37,7 @@ pub(crate) fn find(given: Option<&Path>) -> Result<PathBuf, Failure> {
     let path = std::path::absolute(found).unwrap_or_else(|_| found.clone());
     if !fits_a_line(path.as_os_str()) {
         return Err(Failure::new(format!(
-            "{}: no OpenSSL configuration can hold this name: move the provider",
+            "{}: an OpenSSL configuration cannot contain this name: move the provider",
             path.display()
         )));
     }

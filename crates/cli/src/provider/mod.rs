@@ -4,11 +4,13 @@
 //! mod.rs      arguments, install, uninstall      block.rs    our lines in a file that is not ours
 //! status.rs   whether it is installed and works      change.rs   difference, question, temporary name, rename
 //! file.rs     where the provider's file is        place.rs   the configuration that is changed
+//! module.rs   whether OpenSSL can load it
 //! ```
 
 mod block;
 mod change;
 pub(crate) mod file;
+pub(crate) mod module;
 mod place;
 mod status;
 
@@ -30,7 +32,7 @@ use crate::{options, stdout};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Make every program on this machine that uses OpenSSL 3 take the provider
+    /// Make every program on this machine that uses OpenSSL 3 load the provider
     #[command(after_help = INSTALL_EXAMPLES)]
     Install(InstallArgs),
     /// Restore the configuration and remove the provider's file
@@ -87,8 +89,8 @@ pub(crate) struct StatusArgs {
 }
 
 const INSTALL_EXAMPLES: &str = "\
-It shows the difference first. It keeps the content of the file, adds lines at its end, between two marks, and
-leaves a copy beside it. Running programs are not affected; programs that start later are.
+It shows the difference first. It keeps the content of the file, adds lines at its end, between two marks, \
+and leaves a copy beside it. Running programs are not affected; programs that start later are.
 
 Examples:
   sudo oarlock provider install
@@ -105,6 +107,7 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
 fn install(args: &InstallArgs) -> Result<(), Failure> {
     options::of_provider(&args.options)?;
     let found = file::find(args.provider.as_deref())?;
+    module::check(&found).map_err(|why| Failure::new(format!("not installed: {why}")))?;
     let conf = args.place.find()?;
     let before = fs::read(&conf).map_err(failed(&conf))?;
     let own = block::divide(&before).map_err(|what| Failure::new(in_file(&conf, &what)))?;
@@ -155,7 +158,7 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
         return Err(refuse(&why));
     }
     change.commit(made)?;
-    stdout::write("installed: programs that start from now on take it\n")
+    stdout::write("installed: programs that start from now on use it\n")
 }
 
 fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
@@ -184,7 +187,7 @@ fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
     match fs::read(&backup) {
         Ok(bytes) if bytes == without => {
             fs::remove_file(&backup).map_err(failed(&backup))?;
-            stdout::write("uninstalled: the file is again as it was, byte for byte\n")
+            stdout::write("uninstalled: the file is as it was before, byte for byte\n")
         }
         Ok(_) => stdout::write(format!(
             "uninstalled: later changes by hand stay; the original is in {}\n",
@@ -206,7 +209,7 @@ fn module_target(folder: Option<&Path>) -> Result<PathBuf, Failure> {
         Ok(target)
     } else {
         Err(Failure::usage(format!(
-            "{}: no OpenSSL configuration can hold this name: choose another --module-dir",
+            "{}: an OpenSSL configuration cannot contain this name: choose another --module-dir",
             folder.display()
         )))
     }

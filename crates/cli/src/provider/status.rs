@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::block;
 use super::change::failed;
+use super::module;
 use super::place::{Place, in_file, works};
 use crate::failure::Failure;
 use crate::{options, stdout};
@@ -59,7 +60,7 @@ impl Status {
         };
         let module = block::module(&lines);
         match &module {
-            Some(path) if path.is_file() => {}
+            Some(path) if path.is_file() => problems.extend(module::check(path).err()),
             Some(path) => problems.push(format!("{}: No such file", path.display())),
             None => problems.push("the module line was changed by hand".into()),
         }

@@ -85,7 +85,7 @@ impl Report {
         };
         if self.lines.is_empty() {
             return format!(
-                "oarlock: nothing went through Oarlock: {loaded}; oarlock doctor -- COMMAND finds the reason\n"
+                "oarlock: nothing went through Oarlock: {loaded}; `oarlock doctor -- COMMAND` finds the reason\n"
             );
         }
         let mut text = format!(

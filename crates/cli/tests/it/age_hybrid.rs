@@ -249,7 +249,7 @@ fn what_is_wrong_with_keys_is_said_in_a_line() {
             "age1pq1qqq: invalid recipient",
             2,
         ),
-        (encrypt(&["-R", "-", "-i", "-"]), "multiple purposes", 2),
+        (encrypt(&["-R", "-", "-i", "-"]), "two purposes", 2),
         (
             decrypt(&["-i", "damaged.txt"]),
             "damaged.txt: line 2: invalid identity",

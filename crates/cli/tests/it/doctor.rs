@@ -70,7 +70,7 @@ fn what_is_in_the_way_is_said() {
             "unknown module name (module=no_such_module)",
         ),
         (missing, "provider", "/no/provider.so"),
-        (unfit, "at work", "could not load the shared library"),
+        (unfit, "provider", "not a shared library"),
         (options, "options", "max_threads=x"),
         (portable, "kernels", "this CPU"),
     ] {
@@ -117,9 +117,7 @@ fn scripts_are_followed_and_privileges_seen() {
         "{of_script}"
     );
     assert!(
-        of_script
-            .to_string()
-            .contains("a script: what counts is openssl"),
+        of_script.to_string().contains("a script, run by openssl"),
         "{of_script}"
     );
 

@@ -79,17 +79,17 @@ fn armor_is_read_line_by_line() {
         (
             "two",
             [&text[..], &text].concat(),
-            "something follows the end",
+            "follows the end of the file",
         ),
         (
             "a rest",
             [&text[..], b"rest"].concat(),
-            "something follows the end",
+            "follows the end of the file",
         ),
         (
             "a long end",
             [&text[..], &b" ".repeat(1 << 20)].concat(),
-            "something follows the end",
+            "follows the end of the file",
         ),
         ("no end", text[..text.len() - 20].to_vec(), "line "),
     ];
@@ -248,17 +248,17 @@ const PLUGINS: [(&str, &str, &str); 8] = [
     (
         "sends a line without end",
         "yes | tr -d '\\n'",
-        "it sends a command without end",
+        "it sends a command that is too long",
     ),
     (
         "sends a body without end",
         "echo '-> msg'; yes -- \"$row\"",
-        "it sends a command without end",
+        "it sends a command that is too long",
     ),
     (
         "sends messages without end",
         "yes -- \"$msg\"",
-        "it sends messages without end",
+        "it sends too many messages",
     ),
     (
         "sends stanzas without end",
@@ -268,12 +268,12 @@ const PLUGINS: [(&str, &str, &str); 8] = [
     (
         "sends what nobody knows",
         "yes -- \"$unknown\"",
-        "it sends commands without end",
+        "it sends too many commands",
     ),
     (
         "sends no text",
         "printf -- '-> \\377\\376\\n\\n'",
-        "what it sends is malformed",
+        "it sent a malformed command",
     ),
     (
         "fails",
@@ -576,7 +576,7 @@ fn an_output_beside_its_input_follows_no_link() {
     succeeded(Command::new("mkfifo").arg(home.path("tree/evil")));
     let output = home.oarlock(&forced).output().unwrap();
     assert!(
-        stderr(&output).contains("is there and no regular file"),
+        stderr(&output).contains("exists and is not a regular file"),
         "{}",
         stderr(&output)
     );

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{IV, assert_fails, assert_one_line, enc, oarlock, run, stderr};
+use crate::common::{IV, assert_fails, assert_one_line, enc, oarlock, provider, run, stderr};
 
 fn devices(mask: &str) -> Value {
     let result = run(
@@ -32,6 +32,8 @@ fn who_can<'a>(listing: &'a Value, operation: &str) -> Vec<&'a str> {
         assert_eq!(one["self_test"], "ok", "{one}");
         let rate = one["bytes_per_second"].as_u64().unwrap();
         assert!(rate > 10_000, "{one}");
+        // However slow it is, one that was interrupted is not all that is known.
+        assert!(one["requests"].as_u64().unwrap() >= 10, "{one}");
     }
     let is_home =
         |one: &&Value| one["device"] == entry["device"] && one["backend"] == entry["backend"];
@@ -56,7 +58,9 @@ fn devices_lists_what_the_mask_leaves() {
             "{operation}"
         );
     }
-    assert_eq!(who_can(&all, "camellia-128-ctr"), ["rustcrypto"]);
+    for operation in ["camellia-128-ctr", "des-ede3-ctr", "twofish-128-ctr"] {
+        assert_eq!(who_can(&all, operation), ["rustcrypto"]);
+    }
     let names: Vec<_> = all["devices"]
         .as_array()
         .unwrap()
@@ -80,6 +84,81 @@ fn devices_lists_what_the_mask_leaves() {
     );
 }
 
+/// By reason.
+fn not_offered(listing: &Value) -> Vec<(String, String)> {
+    let all = listing["not_offered_to_openssl"].as_array().unwrap();
+    let each = all.iter().map(|one| {
+        let operations = one["operations"].as_array().unwrap();
+        let operations: Vec<_> = operations.iter().map(|it| it.as_str().unwrap()).collect();
+        (
+            operations.join(" "),
+            one["why"].as_str().unwrap().to_owned(),
+        )
+    });
+    each.collect()
+}
+
+#[test]
+fn what_openssl_does_not_get_is_what_the_provider_withholds() {
+    let camellia = "camellia-128-ctr camellia-192-ctr camellia-256-ctr";
+    for (mask, operations, why) in [
+        ("", camellia, "strategy=stripe"),
+        (
+            "-avx2,-avx512,-gfni,-vaes",
+            "chacha20 chacha20-poly1305",
+            "no AVX2",
+        ),
+        (
+            "-aes,-avx2,-avx512,-gfni,-vaes",
+            "aes-128-ctr aes-192-ctr aes-256-ctr aes-128-gcm aes-192-gcm aes-256-gcm \
+             aes-128-cbc aes-192-cbc aes-256-cbc",
+            "neither AES instructions nor AVX2",
+        ),
+    ] {
+        let withheld = not_offered(&devices(mask));
+        let found = withheld.iter().find(|(names, _)| names == operations);
+        let (_, said) = found.unwrap_or_else(|| panic!("{mask}: {withheld:?}"));
+        assert!(said.contains(why), "{said}");
+
+        // The provider itself, in openssl.
+        let mut command = oarlock();
+        command.args(["run", "--provider"]).arg(provider());
+        command.args([
+            "--",
+            "openssl",
+            "list",
+            "-cipher-algorithms",
+            "-propquery",
+            "provider=oarlock",
+        ]);
+        let listed = run(command.env("OARLOCK_CPU", mask), b"");
+        let listed = String::from_utf8(listed.stdout).unwrap().to_lowercase();
+        let of_us = listed.lines().filter(|line| line.ends_with("@ oarlock"));
+        let of_us: Vec<_> = of_us.collect();
+        for (names, _) in &withheld {
+            for name in names.split(' ') {
+                let is_it = |line: &&&str| {
+                    line.split(|c: char| !c.is_alphanumeric() && c != '-')
+                        .any(|word| word == name)
+                };
+                assert_eq!(of_us.iter().find(is_it), None, "{mask}: {name}");
+            }
+        }
+        let withheld = withheld
+            .iter()
+            .flat_map(|(names, _)| names.split(' '))
+            .count();
+        assert_eq!(of_us.len() + withheld, 14, "{mask}: {listed}");
+
+        let mut command = oarlock();
+        command.args(["doctor", "--provider"]).arg(provider());
+        let text = run(command.env("OARLOCK_CPU", mask), b"").stdout;
+        let text = String::from_utf8(text).unwrap();
+        let line = format!("note not offered    {}: ", operations.replace(' ', ", "));
+        assert!(text.contains(&line) && text.contains(why), "{text}");
+    }
+}
+
 #[test]
 fn devices_shows_the_same_to_people() {
     let result = run(
@@ -94,6 +173,7 @@ fn devices_shows_the_same_to_people() {
         "des-ede3-ctr",
         "GB/s *",
         "ok, 0 wrong",
+        "not offered to OpenSSL: camellia-128-ctr, ",
         "max_threads=3",
         "cipher_blocks=32",
     ] {

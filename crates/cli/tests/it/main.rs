@@ -8,10 +8,11 @@
 //! | passphrases, typed and given | `passphrases` |
 //! | closed outputs, terminals | `outputs` |
 //! | whose an output is; hostile files, folders and plugins | `rights`, `hostile` |
-//! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor` |
+//! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor`, `module`, `queries` |
 //! | the cryptoserver's `serve`, `sign`, `verify`, `keys`, `pubkey` and `pki` | `serve` |
 //! | `make install` and `uninstall`, manual pages | `install` |
 //! | `devices`, `completions`, `bench --report` | `listing`, `report` |
+//! | typing errors, help and colours; messages of libraries | `arguments`, `words` |
 //!
 //! Each test starts commands in a folder of its own and changes nothing of this process.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -22,6 +23,7 @@ mod age_failures;
 mod age_hybrid;
 mod age_peers;
 mod agreement;
+mod arguments;
 mod common;
 mod doctor;
 mod durable;
@@ -30,10 +32,12 @@ mod files;
 mod hostile;
 mod install;
 mod listing;
+mod module;
 mod openssl_enc;
 mod outputs;
 mod passphrases;
 mod provider;
+mod queries;
 mod report;
 mod rights;
 mod run;
@@ -41,3 +45,4 @@ mod serve;
 mod stats;
 mod streams;
 mod trees;
+mod words;

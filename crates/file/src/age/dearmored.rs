@@ -75,7 +75,7 @@ impl<R: Read> Dearmored<R> {
             self.skip_white_space()?;
             return match self.input.fill_buf()? {
                 [] => Ok(false),
-                _ => Err(self.malformed("something follows the end")),
+                _ => Err(self.malformed("follows the end of the file")),
             };
         }
         match self.line.len() {

@@ -25,6 +25,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::waiting::{Waiting, Watch};
+use crate::words::reason;
 
 /// A plugin with the recipients or identities that it is to use.
 pub struct Plugin<C, W> {
@@ -83,7 +84,7 @@ impl<C: Callbacks, W: Watch> Plugin<C, W> {
     fn start(&self, machine: &str) -> io::Result<Session<'_, C, W>> {
         let program = self
             .program()
-            .ok_or_else(|| self.failed("it is in no folder of PATH"))?;
+            .ok_or_else(|| self.failed("not found in the folders of PATH"))?;
         let shows_errors = std::env::var_os("AGEDEBUG").is_some_and(|what| what == "plugin");
         let mut child = Command::new(program)
             .arg(format!("--age-plugin={machine}"))
@@ -95,7 +96,7 @@ impl<C: Callbacks, W: Watch> Plugin<C, W> {
                 false => Stdio::null(),
             })
             .spawn()
-            .map_err(|error| self.failed(&error.to_string()))?;
+            .map_err(|error| self.failed(&reason(&error)))?;
         let ends = (child.stdin.take(), child.stdout.take());
         let ends = match ends {
             (Some(to), Some(from)) => Some((OwnedFd::from(to).into(), OwnedFd::from(from).into())),
@@ -147,13 +148,13 @@ impl<C: Callbacks, W: Watch> Plugin<C, W> {
                     session.send::<&str>("ok", &[], &[])?;
                 }
                 "recipient-stanza" | "labels" => {
-                    return Err(self.failed("it breaks the protocol of plugins"));
+                    return Err(self.failed("it violates the plugin protocol"));
                 }
                 _ => session.answer(command)?,
             }
         }
         if stanzas.is_empty() {
-            return Err(self.failed("it gave neither a stanza nor an error"));
+            return Err(self.failed("it returned neither a stanza nor an error"));
         }
         Ok((stanzas, labels.unwrap_or_default()))
     }
@@ -184,10 +185,10 @@ impl<C: Callbacks, W: Watch> Plugin<C, W> {
                         is_one.then_some(()).ok_or(())
                     });
                     command.body.zeroize();
-                    file_key = Some(key.map_err(|()| self.failed("it gave no file key"))?);
+                    file_key = Some(key.map_err(|()| self.failed("it returned no file key"))?);
                     session.send::<&str>("ok", &[], &[])?;
                 }
-                "file-key" => return Err(self.failed("it breaks the protocol of plugins")),
+                "file-key" => return Err(self.failed("it violates the plugin protocol")),
                 _ => session.answer(command)?,
             }
         }
@@ -229,7 +230,7 @@ impl<C: Callbacks, W: Watch> Session<'_, C, W> {
     fn send<S: AsRef<str>>(&mut self, tag: &str, args: &[S], body: &[u8]) -> io::Result<()> {
         let mut text = Zeroizing::new(Vec::with_capacity(FIRST_BYTES + 2 * body.len()));
         cookie_factory::gen_simple(write::age_stanza(tag, args, body), &mut *text)
-            .map_err(|_| self.plugin.failed("what it is told cannot be written"))?;
+            .map_err(|_| self.plugin.failed("a command cannot be sent to it"))?;
         let Some((to, _)) = &self.ends else {
             return Ok(());
         };
@@ -252,7 +253,7 @@ impl<C: Callbacks, W: Watch> Session<'_, C, W> {
         let stanza = self.receive()?;
         self.commands += 1;
         if self.commands > COMMANDS_MAX {
-            return Err(self.plugin.failed("it sends commands without end"));
+            return Err(self.plugin.failed("it sends too many commands"));
         }
         Ok((stanza.tag != "done").then_some(stanza))
     }
@@ -262,13 +263,13 @@ impl<C: Callbacks, W: Watch> Session<'_, C, W> {
             if let Some(end) = self.incoming.stanza_end() {
                 let stanza = match read::age_stanza(&self.incoming.bytes[..end]) {
                     Ok(([], stanza)) => stanza.into(),
-                    _ => return Err(self.plugin.failed("what it sends is malformed")),
+                    _ => return Err(self.plugin.failed("it sent a malformed command")),
                 };
                 self.incoming.drop_first(end);
                 return Ok(stanza);
             }
             if self.incoming.bytes.len() > STANZA_BYTES_MAX {
-                return Err(self.plugin.failed("it sends a command without end"));
+                return Err(self.plugin.failed("it sends a command that is too long"));
             }
             let Some((_, from)) = &self.ends else {
                 return Err(self.plugin.failed("it has no output"));
@@ -290,7 +291,9 @@ impl<C: Callbacks, W: Watch> Session<'_, C, W> {
             "msg" | "confirm" | "request-public" | "request-secret" => {
                 self.told += 1;
                 if self.told > MESSAGES_MAX || text.len() > MESSAGE_BYTES_MAX {
-                    return Err(self.plugin.failed("it sends messages without end"));
+                    return Err(self
+                        .plugin
+                        .failed("it sends too many messages, or one that is too long"));
                 }
             }
             "error" => {

@@ -174,7 +174,7 @@ async fn compute_here(
     };
     match computed.await {
         Ok(result) => Some(result?.map_err(failed)),
-        Err(_) => Some(Err(failed("the fallback panicked".into()))),
+        Err(_) => Some(Err(failed("the local fallback failed".into()))),
     }
 }
 

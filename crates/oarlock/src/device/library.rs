@@ -384,7 +384,7 @@ fn load(path: &Path) -> Result<(Functions, String), String> {
         let cause = error
             .source()
             .map_or_else(|| error.to_string(), ToString::to_string);
-        format!("no library that can be loaded: {cause}")
+        format!("cannot be loaded: {cause}")
     })?;
     // Threads of its own may be in it for as long as the process lasts.
     let library = ManuallyDrop::new(library);

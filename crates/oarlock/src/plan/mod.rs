@@ -20,6 +20,7 @@ pub(crate) mod engine;
 pub(crate) mod first_look;
 mod helpers;
 pub(crate) mod long;
+pub(crate) mod openssl;
 pub(crate) mod pace;
 pub(crate) mod prefetch;
 pub(crate) mod report;

@@ -250,9 +250,9 @@ fn what_is_no_device_is_refused() {
     std::fs::write(&text, "no library").unwrap();
     let missing = folder.path().join("missing.so");
     for (path, expected) in [
-        (&text, "no library that can be loaded"),
+        (&text, "cannot be loaded"),
         (&missing, "cannot open shared object file"),
-        (&folder.path().to_owned(), "no library that can be loaded"),
+        (&folder.path().to_owned(), "cannot be loaded"),
         (&"libm.so.6".into(), "it has no oarlock_device_v1"),
     ] {
         let said = failure(LibraryDevice::open(path, "", None));

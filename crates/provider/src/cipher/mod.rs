@@ -19,50 +19,49 @@ use crate::counted::CountedOffer;
 use crate::dispatch::{Offered, table};
 use crate::error::Reason;
 
-/// Algorithms that AES instructions, or AVX2, make fast.
-pub(crate) fn aes(is_counted: bool) -> Vec<abi::Algorithm> {
-    vec![
-        offer::<Aes128Ctr>(c"AES-128-CTR", is_counted),
-        offer::<Aes192Ctr>(c"AES-192-CTR", is_counted),
-        offer::<Aes256Ctr>(c"AES-256-CTR", is_counted),
-        offer::<Aes128Gcm>(
+/// The algorithm as OpenSSL calls it; `None` where the provider has none for the operation.
+pub(crate) fn algorithm(algorithm: Algorithm, is_counted: bool) -> Option<abi::Algorithm> {
+    Some(match algorithm {
+        Algorithm::Aes128Ctr => offer::<Aes128Ctr>(c"AES-128-CTR", is_counted),
+        Algorithm::Aes192Ctr => offer::<Aes192Ctr>(c"AES-192-CTR", is_counted),
+        Algorithm::Aes256Ctr => offer::<Aes256Ctr>(c"AES-256-CTR", is_counted),
+        Algorithm::Aes128Gcm => offer::<Aes128Gcm>(
             c"AES-128-GCM:id-aes128-GCM:2.16.840.1.101.3.4.1.6",
             is_counted,
         ),
-        offer::<Aes192Gcm>(
+        Algorithm::Aes192Gcm => offer::<Aes192Gcm>(
             c"AES-192-GCM:id-aes192-GCM:2.16.840.1.101.3.4.1.26",
             is_counted,
         ),
-        offer::<Aes256Gcm>(
+        Algorithm::Aes256Gcm => offer::<Aes256Gcm>(
             c"AES-256-GCM:id-aes256-GCM:2.16.840.1.101.3.4.1.46",
             is_counted,
         ),
-        offer::<Aes128Cbc>(c"AES-128-CBC:AES128:2.16.840.1.101.3.4.1.2", is_counted),
-        offer::<Aes192Cbc>(c"AES-192-CBC:AES192:2.16.840.1.101.3.4.1.22", is_counted),
-        offer::<Aes256Cbc>(c"AES-256-CBC:AES256:2.16.840.1.101.3.4.1.42", is_counted),
-    ]
-}
-
-pub(crate) fn chacha20(is_counted: bool) -> Vec<abi::Algorithm> {
-    vec![
-        offer::<ChaCha20>(c"ChaCha20", is_counted),
-        offer::<ChaCha20Poly1305>(c"ChaCha20-Poly1305", is_counted),
-    ]
-}
-
-/// Algorithms that gain only from more cores and idle time.
-pub(crate) fn legacy(is_counted: bool) -> Vec<abi::Algorithm> {
-    vec![
-        offer::<Camellia128Ctr>(c"CAMELLIA-128-CTR", is_counted),
-        offer::<Camellia192Ctr>(c"CAMELLIA-192-CTR", is_counted),
-        offer::<Camellia256Ctr>(c"CAMELLIA-256-CTR", is_counted),
-    ]
+        Algorithm::Aes128Cbc => {
+            offer::<Aes128Cbc>(c"AES-128-CBC:AES128:2.16.840.1.101.3.4.1.2", is_counted)
+        }
+        Algorithm::Aes192Cbc => {
+            offer::<Aes192Cbc>(c"AES-192-CBC:AES192:2.16.840.1.101.3.4.1.22", is_counted)
+        }
+        Algorithm::Aes256Cbc => {
+            offer::<Aes256Cbc>(c"AES-256-CBC:AES256:2.16.840.1.101.3.4.1.42", is_counted)
+        }
+        Algorithm::ChaCha20 => offer::<ChaCha20>(c"ChaCha20", is_counted),
+        Algorithm::ChaCha20Poly1305 => offer::<ChaCha20Poly1305>(c"ChaCha20-Poly1305", is_counted),
+        Algorithm::Camellia128Ctr => offer::<Camellia128Ctr>(c"CAMELLIA-128-CTR", is_counted),
+        Algorithm::Camellia192Ctr => offer::<Camellia192Ctr>(c"CAMELLIA-192-CTR", is_counted),
+        Algorithm::Camellia256Ctr => offer::<Camellia256Ctr>(c"CAMELLIA-256-CTR", is_counted),
+        _ => return None,
+    })
 }
 
 fn offer<A: Offered>(names: &'static CStr, is_counted: bool) -> abi::Algorithm {
     abi::Algorithm {
         names: names.as_ptr(),
-        properties: c"provider=oarlock".as_ptr(),
+        // The second one still prefers us where a program's own query names a provider: that replaces the
+        // clause of that name in the default query, and no other. A name of our own needs a dot
+        // (property(7)).
+        properties: c"provider=oarlock,oarlock.accelerated=yes".as_ptr(),
         implementation: if is_counted {
             table::<CountedOffer<A>>()
         } else {

@@ -17,6 +17,7 @@ use super::read::{
     Checked, ConfigError, Names, RawClient, RawConfig, RawDevice, RawKey, RawLimits, Reader,
     position,
 };
+use super::words::plain;
 
 impl Config {
     /// Reads a configuration file.
@@ -60,7 +61,7 @@ impl Reader<'_> {
     fn config(&self) -> Checked<Config> {
         let raw: RawConfig = toml::from_str(self.text).map_err(|error| {
             let at = error.span().unwrap_or(0..0);
-            self.error(at, error.message().trim().replace('\n', "; "))
+            self.error(at, plain(error.message()))
         })?;
         if raw.listen.get_ref().is_empty() {
             let what = "no address: give one, such as [\"127.0.0.1:7443\"]";

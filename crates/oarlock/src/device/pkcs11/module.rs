@@ -61,7 +61,7 @@ impl Module {
                 other => said(other),
             };
             DeviceError(format!(
-                "{}: no PKCS#11 module that can be loaded: {said}",
+                "{}: cannot be loaded as a PKCS#11 module: {said}",
                 path.display()
             ))
         };

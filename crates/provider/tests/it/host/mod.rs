@@ -121,7 +121,7 @@ pub fn configuration(module: &Path, options: &str, counters: &Path) -> String {
          [oarlock_providers]\noarlock = oarlock_sect\ndefault = oarlock_default\n\
          [oarlock_default]\nactivate = 1\n\
          [oarlock_sect]\nidentity = oarlock\nmodule = {}\noptions = \"{options}\"\nstats = {}\nactivate = 1\n\
-         [oarlock_algorithms]\ndefault_properties = ?provider=oarlock\n\
+         [oarlock_algorithms]\ndefault_properties = ?oarlock.accelerated=yes\n\
          [oarlock_random]\nproperties = provider!=oarlock\n",
         module.display(),
         counters.display(),

@@ -1,0 +1,200 @@
+//! Arguments that clap refuses, in the command's words, with what the user may have meant.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write as _};
+
+use clap::Command;
+use clap::error::{ContextKind, ErrorKind};
+
+use crate::colours;
+use crate::failure::{Failure, without_keys};
+
+/// Why `given`, which begins with the name of the program, does not fit `root`. A superfluous argument is
+/// not repeated unless it is an option: it may be a piece of a key.
+pub(crate) fn refused(error: &clap::Error, root: &Command, given: &[OsString]) -> Failure {
+    let called = Called::find(root, given);
+    let what = match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let help = colours::on_stderr(&error.render());
+            // When stderr is closed, no one can be told.
+            let _ = io::stderr().write_all(format!("{help}\n").as_bytes());
+            let name = called.name;
+            return Failure::usage(format!(
+                "a command is missing: `{name} COMMAND --help` explains one"
+            ));
+        }
+        ErrorKind::InvalidSubcommand => {
+            let word = values(error, ContextKind::InvalidSubcommand).join(" ");
+            unknown_command(called.command, &word)
+        }
+        ErrorKind::UnknownArgument => called.unknown_argument(error, given),
+        ErrorKind::MissingRequiredArgument => {
+            let missing = values(error, ContextKind::InvalidArg);
+            let verb = if missing.len() > 1 { "are" } else { "is" };
+            format!("{} {verb} required", missing.join(" and "))
+        }
+        ErrorKind::ArgumentConflict => {
+            let one = values(error, ContextKind::InvalidArg).join(", ");
+            let others = values(error, ContextKind::PriorArg).join(" or ");
+            match others.is_empty() {
+                true => format!("{one} is given twice"),
+                false => format!("{one} cannot be given with {others}"),
+            }
+        }
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => invalid_value(error),
+        ErrorKind::TooManyValues => {
+            let option = values(error, ContextKind::InvalidArg).join(", ");
+            format!("{option} takes no value")
+        }
+        _ => told(error),
+    };
+    let what = without_keys(&what);
+    Failure::usage(format!("{what} (see {} --help)", called.name))
+}
+
+/// What clap says, in one line.
+fn told(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let first: Vec<&str> = text
+        .lines()
+        .take_while(|line| !line.is_empty())
+        .map(str::trim)
+        .collect();
+    first.join(" ").trim_start_matches("error: ").to_string()
+}
+
+fn invalid_value(error: &clap::Error) -> String {
+    let option = values(error, ContextKind::InvalidArg).join(", ");
+    let value = values(error, ContextKind::InvalidValue).join(", ");
+    let known = values(error, ContextKind::ValidValue).join(", ");
+    if value.is_empty() {
+        return match known.is_empty() {
+            true => format!("{option} needs a value"),
+            false => format!("{option} needs a value: choose {known}"),
+        };
+    }
+    if !known.is_empty() {
+        return format!("invalid value '{value}' for {option}: choose {known}");
+    }
+    let begin = format!("invalid value '{value}' for '{option}': ");
+    let told = told(error);
+    let why = told.strip_prefix(&begin).unwrap_or(&told);
+    format!("invalid value '{value}' for {option}: {}", in_words(why))
+}
+
+/// What Rust's and clap's parsers of numbers say, which speak of types and ranges of Rust.
+fn in_words(why: &str) -> String {
+    if let Some((_, range)) = why.split_once(" is not in ")
+        && let Some((from, to)) = range.split_once("..")
+    {
+        let to = match to.strip_prefix('=') {
+            Some(last) => last.to_owned(),
+            None => format!("below {to}"),
+        };
+        return format!("give a whole number from {from} to {to}");
+    }
+    match why {
+        "invalid digit found in string"
+        | "cannot parse integer from empty string"
+        | "number too large to fit in target type"
+        | "number too small to fit in target type" => "give a whole number".into(),
+        other => other.into(),
+    }
+}
+
+/// That `command` has none called `word`, and which comes nearest.
+pub(crate) fn unknown_command(command: &Command, word: &str) -> String {
+    let tried = command.clone().try_get_matches_from(["", word]).err();
+    let nearest = tried.map(|error| values(&error, ContextKind::SuggestedSubcommand));
+    match nearest.unwrap_or_default().last() {
+        Some(nearest) => format!("unknown command {word}: did you mean {nearest}?"),
+        None => format!("unknown command {word}"),
+    }
+}
+
+/// The command that the arguments begin with.
+struct Called<'a> {
+    /// As in "oarlock provider install".
+    name: String,
+    command: &'a Command,
+}
+
+impl<'a> Called<'a> {
+    fn find(root: &'a Command, given: &[OsString]) -> Self {
+        let mut called = Self {
+            name: root.get_name().into(),
+            command: root,
+        };
+        for word in given.iter().skip(1) {
+            let below = called.command.find_subcommand(word);
+            // `help` has no help of its own.
+            let Some(below) = below.filter(|it| it.get_name() != "help") else {
+                break;
+            };
+            called.name = format!("{} {}", called.name, below.get_name());
+            called.command = below;
+        }
+        called
+    }
+
+    fn unknown_argument(&self, error: &clap::Error, given: &[OsString]) -> String {
+        let word = values(error, ContextKind::InvalidArg).join(" ");
+        let option = word.split('=').next().unwrap_or_default();
+        if !option.starts_with('-') {
+            let mut taken = self.command.get_positionals();
+            return match (taken.next(), taken.next()) {
+                (None, _) => "too many arguments: it takes only options".into(),
+                (Some(one), None) => {
+                    let name = one.get_value_names().and_then(|names| names.first());
+                    let name = name.map_or("argument", |name| name.as_str());
+                    format!("too many arguments: give one {name} and options")
+                }
+                _ => "too many arguments".into(),
+            };
+        }
+        // clap takes the first letter of "-pass" for an option of its own.
+        let is_it = |word: &&OsStr| word.as_encoded_bytes().starts_with(option.as_bytes());
+        let whole = given.iter().map(OsString::as_os_str).find(is_it);
+        let whole = whole.and_then(OsStr::to_str).unwrap_or(option);
+        if let Some(meant) = self.meant_by(whole) {
+            return format!("unknown option {whole}: {meant}");
+        }
+        match values(error, ContextKind::SuggestedArg).last() {
+            Some(other) => format!("unknown option {option}: did you mean {other}?"),
+            None => format!("unknown option {option}"),
+        }
+    }
+
+    /// What an option of openssl's, with one dash, is called here.
+    fn meant_by(&self, word: &str) -> Option<String> {
+        let name = word.strip_prefix('-').filter(|it| !it.starts_with('-'))?;
+        let mut longs = self.command.get_arguments().filter_map(|it| it.get_long());
+        if longs.any(|long| long == name) {
+            return Some(format!("did you mean --{name}?"));
+        }
+        let mut arguments = self.command.get_arguments();
+        let cipher = arguments.find(|it| it.get_long() == Some("cipher"))?;
+        let ciphers = cipher.get_possible_values();
+        let mut names = ciphers.iter().map(|value| value.get_name());
+        if let Some(cipher) = names.find(|it| it.eq_ignore_ascii_case(name)) {
+            return Some(format!("did you mean --cipher {cipher}?"));
+        }
+        Some(match name {
+            "in" => "the file to read needs no option".into(),
+            "out" => "did you mean -o?".into(),
+            "d" => "`oarlock dec` decrypts".into(),
+            "e" | "salt" | "pbkdf2" => "it is always on: leave it out".into(),
+            _ => return None,
+        })
+    }
+}
+
+/// What an error tells of `kind`: none, one or several.
+fn values(error: &clap::Error, kind: ContextKind) -> Vec<String> {
+    use clap::error::ContextValue;
+    match error.get(kind) {
+        Some(ContextValue::Strings(several)) => several.clone(),
+        Some(ContextValue::None) | None => Vec::new(),
+        Some(one) => vec![one.to_string()],
+    }
+}

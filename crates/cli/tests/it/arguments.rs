@@ -1,0 +1,175 @@
+//! What the command makes of typing errors, and how it shows its help: one line that says what was meant,
+//! groups of commands, colours on a terminal alone.
+
+use std::fs;
+
+use crate::common::age::Home;
+use crate::common::terminal::on_a_terminal;
+use crate::common::{assert_fails, oarlock, run, stderr};
+
+#[test]
+fn typing_errors_are_told_with_what_was_meant() {
+    let cases: [(&[&str], &[&str]); 19] = [
+        (&["encryt"], &["encryt: did you mean encrypt?"]),
+        (&["help", "encryt"], &["did you mean encrypt?"]),
+        (&["man", "encryt"], &["did you mean encrypt?"]),
+        (
+            &["encipher"],
+            &["unknown command encipher", "oarlock --help"],
+        ),
+        (
+            &["provider", "instal"],
+            &["did you mean install?", "(see oarlock provider --help)"],
+        ),
+        (
+            &["provider", "install", "--yess"],
+            &["mean --yes?", "(see oarlock provider install --help)"],
+        ),
+        (
+            &["encrypt", "--recpient", "x"],
+            &["mean --recipient?", "(see oarlock encrypt --help)"],
+        ),
+        (
+            &["enc", "-aes-256-cbc"],
+            &["unknown option -aes-256-cbc", "--cipher aes-256-cbc?"],
+        ),
+        (&["dec", "-AES-128-CTR"], &["--cipher aes-128-ctr?"]),
+        (&["enc", "-pass", "env:X"], &["-pass: did you mean --pass?"]),
+        (&["enc", "-iv", "00"], &["-iv: did you mean --iv?"]),
+        (
+            &["enc", "-in", "x"],
+            &["-in: the file to read needs no option"],
+        ),
+        (&["enc", "-d"], &["-d: `oarlock dec` decrypts"]),
+        (
+            &["enc"],
+            &["--cipher <NAME> is required", "oarlock enc --help"],
+        ),
+        (
+            &["sign"],
+            &["--remote <SERVER> and --key <ID> are required"],
+        ),
+        (&["keygen", "key3.txt"], &["give -o key3.txt", "-y prints"]),
+        (
+            &["devices", "x"],
+            &["takes only options", "oarlock devices --help"],
+        ),
+        (&["keygen", "-y", "a", "b"], &["give one INPUT"]),
+        (&["encrypt", "--rm=4"], &["--rm takes no value"]),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, parts) in cases {
+        let result = run(oarlock().args(arguments).current_dir(folder.path()), b"");
+        assert_fails(&result, 2, parts);
+        assert_eq!(result.stdout, b"", "{arguments:?}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn without_a_command_all_are_listed() {
+    let result = run(&mut oarlock(), b"");
+    assert_eq!(result.status.code(), Some(2));
+    let said = stderr(&result);
+    for part in ["\nFiles:\n  encrypt ", "\n  sign ", "a command is missing"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let result = run(oarlock().arg("provider"), b"");
+    assert_eq!(result.status.code(), Some(2));
+    let said = stderr(&result);
+    for part in ["\n  install ", "`oarlock provider COMMAND --help`"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn an_identity_is_not_repeated() {
+    let home = Home::new();
+    let made = run(&mut home.oarlock(&["keygen", "--pq", "-o", "pq.txt"]), b"");
+    assert!(made.status.success(), "{}", stderr(&made));
+    for (name, begin) in [
+        ("key.txt", "AGE-SECRET-KEY-1"),
+        ("pq.txt", "AGE-SECRET-KEY-PQ-1"),
+    ] {
+        let file = String::from_utf8(home.read(name)).unwrap();
+        let key = file.lines().find(|line| line.starts_with(begin)).unwrap();
+        let (lower, secret) = (key.to_lowercase(), &key[begin.len()..]);
+        let is_told = |arguments: &[&str], part: &str| {
+            let result = run(&mut home.oarlock(arguments), b"");
+            let (told, said) = (stderr(&result), stderr(&result).to_uppercase());
+            for at in 0..secret.len() - 8 {
+                assert!(!said.contains(&secret[at..at + 8]), "{arguments:?}: {told}");
+            }
+            assert_eq!(result.stdout, b"", "{arguments:?}");
+            assert!(!result.status.success(), "{arguments:?}");
+            assert!(told.contains(part), "{arguments:?}: {told}");
+        };
+        for given in [key, &lower, &file] {
+            is_told(&["encrypt", "-r", given], "`oarlock keygen -y FILE`");
+            is_told(&["encrypt", "-R", given], "store the identity in one");
+            is_told(&["decrypt", "-i", given], "store the identity in one");
+        }
+        let masked = format!("{begin}...");
+        is_told(&["encrypt", "-r", &home.recipient, key], &masked);
+        is_told(&["keygen", key], &masked);
+        is_told(&["keygen", "-y", key], &masked);
+        is_told(&[key], &masked);
+        is_told(&["encrypt", "-R", name], "give the file with -i");
+    }
+}
+
+#[test]
+fn help_has_its_commands_in_groups() {
+    let result = run(oarlock().arg("--help"), b"");
+    let help = String::from_utf8(result.stdout).unwrap();
+    let mut at = 0;
+    for part in [
+        "\nFiles:\n  encrypt ",
+        "\n  decrypt ",
+        "\n  enc ",
+        "\n  dec ",
+        "\nPrograms:\n  run ",
+        "\nMachines:\n  devices ",
+        "\nServers:\n  serve ",
+        "\nOptions:\n  -h, --help",
+    ] {
+        let found = help[at..].find(part);
+        at += found.unwrap_or_else(|| panic!("{part:?} does not follow: {help}"));
+    }
+}
+
+#[test]
+fn colours_are_a_terminals_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let show = |script: &str| on_a_terminal(folder.path(), script, |_, _| {}).1;
+    for command in ["--help", "", "encrypt --help", "encryt"] {
+        let coloured = show(&format!("TERM=xterm NO_COLOR= $OARLOCK {command}"));
+        assert!(coloured.contains("\u{1b}["), "{command}: {coloured:?}");
+        for plain in [
+            format!("TERM=xterm NO_COLOR=1 $OARLOCK {command}"),
+            format!("unset NO_COLOR; TERM=dumb $OARLOCK {command}"),
+            format!("unset NO_COLOR; TERM=xterm $OARLOCK {command} 2>&1 | cat"),
+        ] {
+            let shown = show(&plain);
+            assert!(shown.contains("oarlock"), "{plain}: {shown:?}");
+            assert!(!shown.contains('\u{1b}'), "{plain}: {shown:?}");
+        }
+    }
+    let narrow = show("stty rows 24 cols 40; TERM=xterm NO_COLOR= $OARLOCK --help");
+    assert!(narrow.contains("Files:"), "{narrow:?}");
+    for line in show("stty rows 24 cols 40; NO_COLOR=1 $OARLOCK --help").lines() {
+        assert!(line.trim_end().chars().count() <= 40, "{line:?}");
+    }
+    // Prose is filled anew: each line is as long as its next word lets it be.
+    let of_run = show("stty rows 24 cols 60; $OARLOCK run --help");
+    let prose: Vec<&str> = of_run
+        .lines()
+        .skip_while(|line| !line.starts_with("OPENSSL_CONF"))
+        .take_while(|line| !line.is_empty())
+        .collect();
+    assert!(prose.len() > 3, "{of_run}");
+    for pair in prose.windows(2) {
+        let next = pair[1].split(' ').next().unwrap_or_default();
+        assert!(pair[0].len() + 1 + next.len() > 60, "{pair:?}");
+    }
+}
