@@ -457,7 +457,7 @@ impl<'a, W: Work> Batch<'a, W> {
             false => {
                 let (name, output) = (input.display(), output.display());
                 Err(Failure::usage(format!(
-                    "{name}: would be written to {output}, as another file was"
+                    "{name}: its output {output} is that of another input already"
                 )))
             }
         }

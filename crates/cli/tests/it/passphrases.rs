@@ -169,7 +169,7 @@ fn scripts_give_a_passphrase_by_file_or_descriptor() {
         (
             "encrypt --passphrase-fd 7 --passphrase-file secret -o x plain",
             2,
-            &["cannot be used with"],
+            &["cannot be given with"],
         ),
         (
             &format!("encrypt --passphrase-file secret -r {recipient} -o x plain"),

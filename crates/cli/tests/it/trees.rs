@@ -243,7 +243,7 @@ fn what_is_left_out_is_named_and_counted() {
     let output = home.oarlock(&decrypt).output().unwrap();
     let told = stderr(&output);
     assert!(
-        told.contains("sealed/photos/note: left out: a name that does not end in .age"),
+        told.contains("sealed/photos/note: left out: the name does not end in .age"),
         "{told}"
     );
     assert_eq!(output.status.code(), Some(3), "{told}");

@@ -32,11 +32,14 @@ fn keys_that_age_cannot_use_are_told_in_our_words() {
         (&["encrypt", "-R", "long.pub"], "more than 4096 bits"),
         (&["encrypt", "-i", "long"], "more than 4096 bits"),
         (
-            &["decrypt", "-i", "gcm", "secret.age"],
+            &["decrypt", "-i", "gcm", "-o", "-", "secret.age"],
             "ssh-keygen -p -Z aes256-ctr",
         ),
         (&["encrypt", "-i", "gcm", "data"], "aes128-gcm@openssh.com"),
-        (&["decrypt", "-i", "pem", "secret.age"], "ssh-keygen -o -p"),
+        (
+            &["decrypt", "-i", "pem", "-o", "-", "secret.age"],
+            "ssh-keygen -o -p",
+        ),
         (&["encrypt", "-R", "token.pub"], "hardware token"),
     ];
     home.write("token.pub", TOKEN.as_bytes());
@@ -48,7 +51,7 @@ fn a_passphrase_that_nobody_can_give_is_told_of() {
     let home = ssh_keys();
     let cases: &[Case<'_>] = &[
         (
-            &["decrypt", "-i", "secret", "secret.age"],
+            &["decrypt", "-i", "secret", "-o", "-", "secret.age"],
             "secret has a passphrase",
         ),
         (&["encrypt", "-p", "data"], "no terminal"),
@@ -56,7 +59,7 @@ fn a_passphrase_that_nobody_can_give_is_told_of() {
     ];
     all_in_our_words(&home, cases);
 
-    let script = "$OARLOCK decrypt -i secret secret.age";
+    let script = "$OARLOCK decrypt -i secret -o - secret.age";
     let (ended, shown) = on_a_terminal(home.folder(), script, typing(&["wrong"]));
     assert_eq!(ended.code(), Some(1), "{shown}");
     assert!(
@@ -111,12 +114,15 @@ fn numbers_and_names_that_do_not_fit_are_told_in_our_words() {
         (&["encrypt", "-r", "age1pq1x"], "invalid recipient"),
         (&["encrypt", "-i", "data"], "line 1: invalid identity"),
         (
-            &["decrypt", "-i", "data", "data"],
+            &["decrypt", "-i", "data", "-o", "-", "data"],
             "line 1: invalid identity",
         ),
-        (&["decrypt", "-i", "key.txt", "data"], "not an age file"),
         (
-            &["decrypt", "-i", "key.txt", "nowhere"],
+            &["decrypt", "-i", "key.txt", "-o", "-", "data"],
+            "not an age file",
+        ),
+        (
+            &["decrypt", "-i", "key.txt", "-o", "-", "nowhere"],
             "nowhere: No such file",
         ),
         (&["encrypt", "-r", "x", "-p"], "cannot be given with"),

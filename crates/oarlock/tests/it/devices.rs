@@ -245,7 +245,8 @@ fn a_device_that_opens_nothing_is_passed_over_and_named_when_it_is_the_only_one(
             opens: false,
         }))
         .unwrap();
-    assert_eq!(accelerator.ctr(&KEY, &IV).unwrap().device(), "cpu");
+    // Which of the others is the fastest depends on the machine.
+    assert_ne!(accelerator.ctr(&KEY, &IV).unwrap().device(), "full");
     accelerator.withdraw("cpu");
     accelerator.withdraw("software");
     let error = accelerator.ctr(&KEY, &IV).unwrap_err();

@@ -32,6 +32,8 @@ pub fn on_a_terminal(
         .args(["--ctty", "--wait", "sh", "-c", script])
         .current_dir(folder)
         .env("OARLOCK", env!("CARGO_BIN_EXE_oarlock"))
+        // Else rage takes what this machine has to ask with.
+        .env("PINENTRY_PROGRAM", "/nonexistent")
         // Tests compare words; those of colours unset it.
         .env("NO_COLOR", "1")
         .stdin(theirs.try_clone().unwrap())

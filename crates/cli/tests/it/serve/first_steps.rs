@@ -19,7 +19,8 @@ fn the_first_steps_of_the_readme_work_as_printed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let readme = fs::read_to_string(root.join("README.md")).unwrap();
     let (_, fleets) = readme.split_once("\n## Fleets\n").unwrap();
-    let steps = fleets.split("```\n").nth(1).unwrap();
+    let (_, steps) = fleets.split_once("```text\n").unwrap();
+    let (steps, _) = steps.split_once("```\n").unwrap();
     assert!(steps.contains("oarlock serve") && steps.contains("openssl dgst"));
 
     let folder = tempfile::tempdir().unwrap();

@@ -164,7 +164,7 @@ pub fn refusal(
     }
     let sets_num_beyond_a_block = match call {
         Call::Num(num) => num >= 16,
-        Call::SetNumber(key, _, _, num) => key == c"num" && num >= 16,
+        Call::SetNumber(key, _, _, num) => key == c"num" && !(0..16).contains(&num),
         _ => false,
     };
     // Releases from 3.0.22 on refuse it as well.
