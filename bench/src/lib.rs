@@ -56,7 +56,7 @@ pub fn run(args: &Args, peers: &[PeerFactory], out: &mut dyn Write) -> Result<()
 /// outputs without timing. Returns how many comparisons were made.
 ///
 /// # Errors
-/// As [`run`].
+/// As [`run()`].
 pub fn verify(args: &Args, peers: &[PeerFactory]) -> Result<usize, Error> {
     run::verify(args, peers)
 }

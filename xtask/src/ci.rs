@@ -80,6 +80,10 @@ pub fn run_long() -> Result<()> {
             report,
         )
     })?;
+    run.step("links in the documentation", |_| {
+        tool::status(&mut documentation())
+    })?;
+    run.step("kernels without optimization", run_unoptimized)?;
     run.step("times that depend on secrets, the short form", |_| {
         constant_time::check()
     })?;
@@ -98,6 +102,24 @@ pub fn run_long() -> Result<()> {
 
 fn mask(hidden: &str) -> Variable<'_> {
     ("OARLOCK_CPU", hidden)
+}
+
+/// As in a program that depends on the crate and says nothing about its optimization: such kernels need
+/// far more of a thread's stack. Built apart.
+fn run_unoptimized(report: &mut Report) -> Result<()> {
+    let target = Metadata::load()?.target_directory.join("unoptimized");
+    let mut command = cargo();
+    command
+        .args(["test", "--locked", "--package", "oarlock"])
+        .args(["--no-default-features", "--test", "it"])
+        .args([
+            "--config",
+            "profile.dev.package.oarlock-kernels.opt-level=0",
+        ])
+        .args(["--config", "profile.dev.package.oarlock.opt-level=0"])
+        .arg("a_helpers_stack_is_enough_for_every_kernel")
+        .env("CARGO_TARGET_DIR", target);
+    report::shown(&mut command, report)
 }
 
 /// The steps so far.
@@ -155,6 +177,14 @@ impl Run {
         println!("\n{}", self.report.totals());
         Ok(())
     }
+}
+
+/// Of the libraries. What lints have checked before need not be checked again.
+fn documentation() -> Command {
+    let mut command = cargo();
+    command.args(["doc", "--workspace", "--lib", "--no-deps", "--locked"]);
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    command
 }
 
 fn lints() -> Command {

@@ -27,7 +27,7 @@ pub struct First {
 /// of this process, which has to have one thread and done none before.
 ///
 /// # Errors
-/// [`Error::Usage`] unless `args` name one public-key case; else as [`run`](crate::run).
+/// [`Error::Usage`] unless `args` name one public-key case; else as [`run`](crate::run()).
 pub fn first(args: &Args, peers: &[PeerFactory]) -> Result<First, Error> {
     let case = match cases::matching(&args.case)?.public_key.as_slice() {
         [case] => *case,

@@ -15,7 +15,26 @@ use super::settings::{CallOptions, ClientError, Fallback, Settings};
 use crate::proto;
 use crate::proto::request::Operation;
 
-/// A client of several servers. Clones share connections, which close with the last clone.
+/// A client of several servers. Clones share connections, which close with the last clone. The example
+/// program `remote_sign` also verifies what it gets.
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use oarlock_net::client::{CallOptions, Client, ClientError, Operation, Settings};
+/// use oarlock_net::proto::{Sign, SignatureScheme};
+///
+/// async fn sign(settings: Settings, sha256: [u8; 32]) -> Result<Vec<u8>, ClientError> {
+///     let client = Client::new(settings)?;
+///     client.ready(Duration::from_secs(10)).await?;
+///     let sign = Operation::Sign(Sign {
+///         key_id: "web".into(),
+///         scheme: SignatureScheme::RsaPssSha256.into(),
+///         digest: sha256.to_vec(),
+///     });
+///     Ok(client.call(sign, CallOptions::default()).await?.to_vec())
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Client(Arc<Directory>);
 

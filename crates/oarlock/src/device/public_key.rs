@@ -1,10 +1,9 @@
 //! Devices for public-key requests: backends that raise numbers to powers.
 //!
-//! A padding is made around a number, and taken off a result, by this library, so that all that a
-//! device is asked for is `base ^ exponent mod modulus`, by the numbers of a key, by numbers that
-//! somebody sent, or by a key that it holds itself. [`complete`] stands between: it gives a device
-//! operands in one form, checks what comes back, and answers each request once whatever the device
-//! does.
+//! This library adds and removes paddings, so a device computes `base ^ exponent mod modulus` and nothing
+//! else: by the numbers of a key, by numbers that a caller gives, or by a key that it holds itself.
+//! [`complete`] stands between: it gives a device operands in one form, checks its results, and answers
+//! each request once whatever the device does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -16,22 +15,23 @@ use crate::Error;
 use crate::work::request::PublicKeyRequest;
 use crate::work::shape::Shape;
 
-/// Something that raises numbers to powers. Any number of threads may call [`run`](Self::run) at
-/// once.
+/// A backend that raises numbers to powers, for RSA and modular exponentiation. Any number of threads
+/// may call [`run`](Self::run) at once.
 ///
-/// A driver has nothing to do with paddings, signs, leading zeros or byte orders: every operand is
-/// not negative, less than its modulus, as many bytes long and big-endian, and the modulus is odd.
-/// An exponent may be longer than the modulus.
+/// A driver sees no paddings, signs, leading zeros or byte orders: the modulus is odd; every base is not
+/// negative, less than the modulus, as many bytes long, and big-endian. An exponent may be longer than
+/// the modulus.
+///
+/// Give requests to it with [`complete`], or make keys of it with
+/// [`RsaPrivateKey::held`](crate::rsa::RsaPrivateKey::held) if it holds them.
 ///
 /// # Example
-/// A device that has aws-lc compute, and counts:
+/// A device that leaves the computation to aws-lc and counts requests:
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 /// use oarlock::device::{
-///     Answer, PublicKeyDevice, PublicKeyOffer, Shape, SoftwareDevice, complete,
+///     Answer, Cpu, PublicKeyDevice, PublicKeyOffer, PublicKeyRequest, Shape, SoftwareDevice, complete,
 /// };
-/// use oarlock_kernels::cpu::Cpu;
-/// use oarlock::device::PublicKeyRequest;
 /// use oarlock::rsa::{Hash, RsaPrivateKey, SignatureScheme};
 ///
 /// struct Counter(SoftwareDevice, AtomicUsize);
@@ -57,30 +57,30 @@ pub trait PublicKeyDevice: Send + Sync {
     /// Its name in statistics and errors.
     fn name(&self) -> &str;
 
-    /// What it offers for requests of a shape; `None` where it cannot serve them. It is asked often,
-    /// and the offer may follow what requests have taken lately.
+    /// What it offers for requests of a shape; `None` if it cannot serve them. It is asked often, and
+    /// the offer may follow the times of recent requests.
     fn offer(&self, shape: &Shape) -> Option<PublicKeyOffer>;
 
-    /// Of `waiting` requests of a shape, how many are best given to one call of
-    /// [`run`](Self::run). At least 1.
+    /// How many of `waiting` requests of a shape one call of [`run`](Self::run) should get: at least 1,
+    /// which is the default.
     fn batch_size(&self, _shape: &Shape, _waiting: usize) -> usize {
         1
     }
 
-    /// Computes every request of `batch`, all of one shape, and answers each by its place, in any
-    /// order, as soon as its result is there: a number as long as the modulus, big-endian. Blocks
-    /// the calling thread until then.
+    /// Computes every request of `batch`, all of one shape, and answers each by its place as soon as
+    /// its result is ready, in any order. A result is as long as the modulus and big-endian. Blocks the
+    /// calling thread until all are answered.
     fn run(&self, batch: &[&PublicKeyRequest], answer: &mut Answer<'_>);
 
-    /// Whether it checks the results of private keys with the public exponent itself. If not, they
-    /// are checked behind it.
+    /// Whether it checks the results of private keys with the public exponent itself. If not, the
+    /// default, this library does.
     fn checks_results(&self) -> bool {
         false
     }
 
-    /// Whether it answers all requests of a batch at its end, and not one by one as they are done:
-    /// a thread that waits for several is then woken once, and for some milliseconds with those of the next
-    /// batch. Not for devices that may hang.
+    /// Whether it answers all requests of a batch at its end instead of one by one: a thread that waits
+    /// for several is then woken once, and for some milliseconds with those of the next batch. Not for
+    /// devices that may hang. `false` by default.
     fn answers_together(&self) -> bool {
         false
     }
@@ -92,23 +92,23 @@ pub type Answer<'a> = dyn FnMut(usize, Result<Zeroizing<Vec<u8>>, DeviceError>) 
 /// What a device offers for requests of a shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PublicKeyOffer {
-    /// From request to result when it has nothing else to do.
+    /// Time from request to result when it has nothing else to do.
     pub latency: Duration,
-    /// Requests a second when it has as much to do as it can.
+    /// Requests a second under full load.
     pub per_second: f64,
 }
 
-/// Has `device` compute requests of one shape, and gives the result of each, by its place: what was
-/// asked for, its padding taken off.
+/// Has `device` compute requests of one shape, and calls `answer` with the place and the result of each,
+/// without its padding.
 ///
-/// Each is answered once, whatever the device does: a second answer is not looked at, a missing one
-/// and a panic are errors, and so is a result of a private key that does not agree with its public
-/// half; it is not released, for it may betray the key (Boneh, DeMillo, Lipton 1997). Results of
-/// [`PublicKeyOperation::Power`](super::PublicKeyOperation::Power) have nothing to be checked against.
+/// Each request is answered once, whatever the device does. A second answer is ignored. A missing answer
+/// and a panic are errors, and so is a result of a private key that does not agree with its public half:
+/// it is not released, because it may reveal the key (Boneh, DeMillo, Lipton 1997). Results of
+/// [`PublicKeyOperation::Power`](super::PublicKeyOperation::Power) cannot be checked.
 ///
 /// # Errors
-/// Given with the result: [`Error::DeviceFailed`], where another device may do better;
-/// [`Error::DecryptionFailed`], where none will.
+/// `answer` gets [`Error::DeviceFailed`] if another device may succeed, and
+/// [`Error::DecryptionFailed`] if none will.
 pub fn complete(
     device: &dyn PublicKeyDevice,
     batch: &[&PublicKeyRequest],

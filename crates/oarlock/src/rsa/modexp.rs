@@ -12,12 +12,12 @@ use crate::threads::job::{Job, JobOptions, QueueFull};
 use crate::work::modulus::{Base, ByteOrder, Modulus};
 use crate::work::request::{PublicKeyRequest, Purpose, Target, TargetRef};
 
-/// Powers modulo one number, with an accelerator. Threads may share it; clones are cheap.
+/// Powers modulo one number, with an accelerator, from
+/// [`Accelerator::modexp`](crate::Accelerator::modexp). Threads may share it; clones are cheap.
 ///
-/// The exponent is secret: neither time nor memory accesses depend on its bits, as far as aws-lc
-/// keeps to what it promises, but its length in bytes shows, leading zeros included. So does the
-/// modulus, which is public. A base that is negative, has more bytes than the modulus or is not less
-/// than it is divided by it first, which takes time by what it is.
+/// The exponent is secret: neither time nor memory accesses depend on its bits, provided that aws-lc
+/// keeps its promises. Its length in bytes shows, leading zeros included; the modulus is public. A base
+/// that is negative or not less than the modulus is reduced first, in a time that depends on it.
 ///
 /// ```
 /// use oarlock::Accelerator;
@@ -62,11 +62,11 @@ impl AcceleratedModExp {
         self.modulus.bytes()
     }
 
-    /// `base` ^ `exponent` modulo the modulus: not negative, less than the modulus, and as long. An
-    /// exponent of no bytes is 0, and what is raised to it, 0 too, becomes 1.
+    /// `base` ^ `exponent` modulo the modulus: not negative, less than the modulus, and as many bytes
+    /// long. An exponent of no bytes is 0; any base to the power of 0, 0 included, is 1.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] where there is no memory, and for numbers of more than 64 MiB.
+    /// [`Error::DeviceFailed`] if memory runs out, and for numbers of more than 64 MiB.
     pub fn power(&self, base: Base<&[u8]>, exponent: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
         let exponent = self.order.big_endian(exponent);
         let purpose = Purpose::Power {

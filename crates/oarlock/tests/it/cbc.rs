@@ -414,7 +414,7 @@ fn nothing_secret_is_shown() {
     let shown = format!("{:?}", cipher.cbc(&KEY, &IV).unwrap());
     assert_eq!(
         shown,
-        "AcceleratedCbc { operation: Aes128Cbc, device: \"cpu\", .. }"
+        "AcceleratedCbc { algorithm: Aes128Cbc, device: \"cpu\", .. }"
     );
 }
 

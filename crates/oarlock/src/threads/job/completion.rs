@@ -16,18 +16,18 @@ use rustix::event::{EventfdFlags, eventfd};
 use super::Job;
 use crate::Error;
 
-/// In which order a [`CompletionQueue`] gives results.
+/// The order in which a [`CompletionQueue`] gives results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As the jobs were pushed: one that is done waits for those before it.
+    /// As the jobs were pushed: a result waits for those before it.
     Submission,
-    /// As they are done.
+    /// As the jobs finish.
     Completion,
 }
 
-/// Jobs whose results one thread takes, as they come or in order; each with a tag of the caller's,
-/// to know it by. For an event loop there is a [descriptor](Self::event_fd) that is readable when a
-/// result may be had. Jobs that are left when it is dropped are dropped.
+/// Jobs whose results one thread takes, as they finish or in order. The caller's tag tells which job a
+/// result belongs to. An event loop can poll its [descriptor](Self::event_fd), which is readable when
+/// there may be a result. Dropping the queue drops its jobs.
 ///
 /// ```
 /// use oarlock::Accelerator;
@@ -61,7 +61,7 @@ struct Pushed<T, Tag> {
 }
 
 impl<T, Tag> CompletionQueue<T, Tag> {
-    /// Without jobs.
+    /// A queue without jobs.
     pub fn new(order: Order) -> Self {
         Self {
             order,
@@ -71,7 +71,8 @@ impl<T, Tag> CompletionQueue<T, Tag> {
         }
     }
 
-    /// Adds a job. How many there may be is bounded where they are submitted.
+    /// Adds a job. Their number is bounded where they are submitted
+    /// ([`Builder::jobs_max`](crate::Builder::jobs_max)).
     pub fn push(&mut self, job: Job<T>, tag: Tag) {
         self.pushed += 1;
         let number = self.pushed;
@@ -80,7 +81,7 @@ impl<T, Tag> CompletionQueue<T, Tag> {
         self.notices.give(number);
     }
 
-    /// Jobs whose results have not been taken.
+    /// The number of jobs whose results have not been taken.
     pub fn len(&self) -> usize {
         self.jobs.len()
     }
@@ -90,7 +91,7 @@ impl<T, Tag> CompletionQueue<T, Tag> {
         self.jobs.is_empty()
     }
 
-    /// The next result, if it is there; computes some here where there are no pool threads for it.
+    /// The next result, if there is one yet. Without pool threads this thread computes some jobs first.
     pub fn try_next(&mut self) -> Option<(Tag, Result<T, Error>)> {
         match self.order {
             Order::Submission => {
@@ -120,7 +121,7 @@ impl<T, Tag> CompletionQueue<T, Tag> {
         }
     }
 
-    /// The next result; waits for it. `None` where there are no jobs.
+    /// Waits for the next result. `None` if there are no jobs.
     pub fn next_blocking(&mut self) -> Option<(Tag, Result<T, Error>)> {
         while !self.jobs.is_empty() {
             self.notices.locked().waiting = Some(std::thread::current());
@@ -134,12 +135,11 @@ impl<T, Tag> CompletionQueue<T, Tag> {
         None
     }
 
-    /// A descriptor to poll for reading (eventfd(2)): readable whenever
-    /// [`try_next`](Self::try_next) should be called, and no more when that has returned `None`.
-    /// Do not read from it.
+    /// A descriptor to poll for reading (eventfd(2)). It is readable whenever
+    /// [`try_next`](Self::try_next) should be called, until that returns `None`. Do not read from it.
     ///
     /// # Errors
-    /// Where the process has no descriptor left.
+    /// If the process has no descriptor left.
     pub fn event_fd(&self) -> io::Result<BorrowedFd<'_>> {
         if self.notices.event.get().is_none() {
             let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
