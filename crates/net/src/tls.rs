@@ -7,7 +7,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -19,7 +19,7 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, UnixTime};
 use x509_cert::Certificate;
 use x509_cert::crl::CertificateList;
-use x509_cert::der::Decode;
+use x509_cert::der::{DateTime, Decode};
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::{DirectoryString, GeneralName};
 use zeroize::Zeroizing;
@@ -68,6 +68,7 @@ impl TlsFiles {
         Ok(ServerSide {
             config: Arc::new(config),
             verifier,
+            files: Arc::new(self.clone()),
         })
     }
 
@@ -75,7 +76,7 @@ impl TlsFiles {
     ///
     /// # Errors
     /// As [`server`](Self::server).
-    pub fn client(&self) -> Result<Arc<ClientConfig>, TlsError> {
+    pub fn client(&self) -> Result<ClientTls, TlsError> {
         let (chain, key) = self.own()?;
         let roots = Arc::new(self.roots()?);
         let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider())
@@ -91,7 +92,10 @@ impl TlsFiles {
             .map_err(|error| self.mismatch(error))?;
         config.alpn_protocols = vec![HTTP_2.to_vec()];
         config.resumption = Resumption::disabled();
-        Ok(Arc::new(config))
+        Ok(ClientTls {
+            config: Arc::new(config),
+            files: Arc::new(self.clone()),
+        })
     }
 
     fn own(&self) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsError> {
@@ -155,11 +159,32 @@ impl TlsFiles {
     }
 }
 
+/// A client's TLS configuration. Clones share it.
+#[derive(Clone, Debug)]
+pub struct ClientTls {
+    config: Arc<ClientConfig>,
+    /// What it was made of, for errors.
+    files: Arc<TlsFiles>,
+}
+
+impl ClientTls {
+    /// The configuration itself.
+    pub fn config(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.config)
+    }
+
+    pub(crate) fn files(&self) -> &TlsFiles {
+        &self.files
+    }
+}
+
 /// A server's TLS configuration, and what verifies its clients.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerSide {
     config: Arc<ServerConfig>,
     verifier: Arc<dyn ClientCertVerifier>,
+    /// What both were made of, for the log.
+    files: Arc<TlsFiles>,
 }
 
 /// A server's TLS configuration, which can be replaced while the server runs. New connections get
@@ -199,6 +224,11 @@ impl ServerTls {
         Arc::clone(&self.side().config)
     }
 
+    /// The files that it was last loaded from.
+    pub(crate) fn files(&self) -> Arc<TlsFiles> {
+        self.side().files
+    }
+
     /// Whether the current files withdraw a client's certificate: it is on a revocation list, its authority is
     /// gone, or it has expired. Lists that cannot be used withdraw nothing; they keep new connections out.
     pub fn withdraws(&self, chain: &[CertificateDer<'_>]) -> bool {
@@ -234,6 +264,14 @@ pub(crate) fn expiry(chain: &[CertificateDer<'_>]) -> Option<SystemTime> {
     };
     let all: Option<Vec<_>> = chain.iter().map(of).collect();
     all?.into_iter().min()
+}
+
+/// A time as the other messages write it.
+pub(crate) fn date(time: UnixTime) -> String {
+    match DateTime::from_unix_duration(Duration::from_secs(time.as_secs())) {
+        Ok(date) => date.to_string(),
+        Err(_) => format!("{} s after 1970", time.as_secs()),
+    }
 }
 
 /// The identity of a client: the first URI among the alternative names of its certificate, else the

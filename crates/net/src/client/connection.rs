@@ -22,6 +22,7 @@ use tonic::{Code, Streaming};
 use tower::Service;
 use zeroize::Zeroizing;
 
+use super::handshake::{Watched, Witness};
 use super::settings::{Address, Settings};
 use crate::proto::cryptoserver_client::CryptoserverClient;
 use crate::proto::{self, reply};
@@ -50,14 +51,16 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Opens a connection to one server.
+/// Opens a connection to one server. `witness` gets to know what is wrong with its TLS.
 pub(super) async fn connect(
     address: &Address,
     settings: &Settings,
+    witness: &Witness,
 ) -> Result<CryptoserverClient<Channel>, String> {
     let connector = Connector {
         address: address.clone(),
         settings: settings.clone(),
+        witness: witness.clone(),
     };
     // This name goes into the `:authority` of requests; rustls checks the certificate.
     let endpoint = Endpoint::from_shared(format!("http://{}", address.authority()))
@@ -79,7 +82,10 @@ pub(super) async fn connect(
                 settings.connect_timeout.as_millis()
             )
         })?
-        .map_err(|error| format!("{address}: {}", innermost(&error)))?;
+        .map_err(|error| {
+            let reason = witness.explain(settings.tls.as_ref());
+            format!("{address}: {}", reason.unwrap_or_else(|| innermost(&error)))
+        })?;
     Ok(CryptoserverClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX))
 }
 
@@ -88,6 +94,7 @@ pub(super) async fn connect(
 struct Connector {
     address: Address,
     settings: Settings,
+    witness: Witness,
 }
 
 impl Service<tonic::transport::Uri> for Connector {
@@ -100,18 +107,27 @@ impl Service<tonic::transport::Uri> for Connector {
     }
 
     fn call(&mut self, _: tonic::transport::Uri) -> Self::Future {
-        let Self { address, settings } = self.clone();
+        let Self {
+            address,
+            settings,
+            witness,
+        } = self.clone();
         Box::pin(async move {
             let socket = TcpStream::connect(address.socket).await?;
             socket.set_nodelay(true)?;
             let Some(tls) = settings.tls else {
-                return Ok(TokioIo::new(Box::new(socket) as Box<dyn Socket>));
+                let watched = Watched::plaintext(socket, witness);
+                return Ok(TokioIo::new(Box::new(watched) as Box<dyn Socket>));
             };
             let name = settings.server_name.as_ref().unwrap_or(&address.host);
-            let name = ServerName::try_from(name.clone())
-                .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-            let stream = TlsConnector::from(tls).connect(name, socket).await?;
-            Ok(TokioIo::new(Box::new(stream) as Box<dyn Socket>))
+            let name = ServerName::try_from(name.clone()).map_err(|_| {
+                let what = format!("{name:?} is neither a DNS name nor an IP address");
+                io::Error::new(io::ErrorKind::InvalidInput, what)
+            })?;
+            let connecting = TlsConnector::from(tls.config()).connect(name, socket);
+            let stream = connecting.await.inspect_err(|error| witness.note(error))?;
+            let watched = Watched::tls(stream, witness);
+            Ok(TokioIo::new(Box::new(watched) as Box<dyn Socket>))
         })
     }
 }

@@ -17,6 +17,7 @@ use tower::discover::Change;
 use tower::load::{CompleteOnResponse, PendingRequests};
 
 use super::connection::{Balanced, Exchange, Fault, connect, said};
+use super::handshake::Witness;
 use super::settings::{Address, ClientError, Settings};
 use crate::proto::cryptoserver_client::CryptoserverClient;
 use crate::proto::{self};
@@ -249,19 +250,23 @@ impl Keeper {
 
     /// Serves a connection to its end; fails if it cannot be opened.
     async fn hold(&self, key: &Key) -> Result<String, String> {
-        let mut client = connect(&key.0, &self.settings).await?;
+        let witness = Witness::default();
+        let mut client = connect(&key.0, &self.settings, &witness).await?;
+        // What TLS says explains more than what follows from it.
+        let tls = self.settings.tls.as_ref();
         let opened = timeout(self.settings.connect_timeout, Exchange::open(&mut client));
         let (exchange, replies) = opened
             .await
-            .map_err(|_| format!("{}: it does not answer", key.0))?
-            .map_err(|reason| format!("{}: {reason}", key.0))?;
+            .unwrap_or_else(|_| Err("it does not answer".into()))
+            .map_err(|reason| format!("{}: {}", key.0, witness.explain(tls).unwrap_or(reason)))?;
         let balanced = PendingRequests::new(Balanced::new(exchange), CompleteOnResponse::default());
         let _ = self.changes.send(Change::Insert(key.clone(), balanced));
         self.change(|state| {
             state.open.insert(key.clone(), client);
             state.faults.remove(&key.0.to_string());
         });
-        Ok(replies.await)
+        let reason = replies.await;
+        Ok(witness.explain(tls).unwrap_or(reason))
     }
 
     fn gone(&self, key: &Key, reason: String) {

@@ -9,6 +9,7 @@ mod call;
 mod connection;
 mod device;
 mod directory;
+mod handshake;
 mod settings;
 
 pub use self::call::Client;

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::ClientConfig;
 use tonic::Code;
 use zeroize::Zeroizing;
 
 use crate::proto::request::Operation;
+use crate::tls::ClientTls;
 
 /// How servers are reached.
 #[derive(Clone)]
@@ -18,7 +18,7 @@ pub struct Settings {
     /// looked up again from time to time, so servers may come and go.
     pub servers: Vec<String>,
     /// Mutual TLS; `None` for plaintext servers on this machine.
-    pub tls: Option<Arc<ClientConfig>>,
+    pub tls: Option<ClientTls>,
     /// The name in the servers' certificates, if it differs from that in `servers`.
     pub server_name: Option<String>,
     /// Connections to each address.
@@ -41,7 +41,7 @@ pub trait Fallback: Send + Sync {
 
 impl Settings {
     /// Settings for these servers, with one connection to each address.
-    pub fn new(servers: Vec<String>, tls: Option<Arc<ClientConfig>>) -> Self {
+    pub fn new(servers: Vec<String>, tls: Option<ClientTls>) -> Self {
         Self {
             servers,
             tls,

@@ -1,6 +1,7 @@
 //! Cryptoservers as processes: the first steps, signals, deaths, and a balancer in front.
 
 mod many;
+mod trust;
 
 use std::collections::HashMap;
 use std::fs::{self, File};

@@ -314,7 +314,10 @@ impl Reader<'_> {
             ));
         }
         let Some(latency) = self.time(&raw.latency_ms, "latency_ms")? else {
-            return Err(missing("latency_ms", "how long an operation takes"));
+            return Err(missing(
+                "latency_ms",
+                "how long an operation of 1024 bits takes",
+            ));
         };
         Ok(Simulation::Board {
             coprocessors: self.number(&raw.coprocessors, "coprocessors", WORKERS, 1)? as usize,

@@ -28,6 +28,7 @@ use super::activity::Activity;
 use super::connection::{Connection, Io};
 use super::counts::{Counts, Place};
 use super::crowd::{Crowd, Member};
+use super::refusal::Refusal;
 use super::standing::{Standing, Stay};
 use super::turns::Turns;
 use crate::tls::{Identity, ServerTls, expiry};
@@ -288,7 +289,7 @@ impl Acceptor {
                         let ms = self.handshake_timeout.as_millis();
                         Refusal::new(format!("no handshake within {ms} ms"))
                     })?
-                    .map_err(|error| Refusal::of(&error))?;
+                    .map_err(|error| Refusal::of(&error, &tls.files()))?;
                 let (_, session) = stream.get_ref();
                 let chain = session.peer_certificates().unwrap_or_default();
                 let identity = chain.first().and_then(Identity::of).ok_or_else(|| {
@@ -333,48 +334,6 @@ impl Acceptor {
             .ok_or_else(|| Refusal::new("a certificate that the client sent cannot be read"))?;
         let chain = chain.iter().map(|it| it.clone().into_owned()).collect();
         Ok(self.standing.enter(chain, expires, Arc::clone(activity)))
-    }
-}
-
-/// Why a connection was refused.
-struct Refusal {
-    reason: String,
-    /// Not worth a log line: a balancer that checks whether the port is open.
-    is_silent: bool,
-}
-
-impl Refusal {
-    fn new(reason: impl Into<String>) -> Self {
-        Self {
-            reason: reason.into(),
-            is_silent: false,
-        }
-    }
-
-    fn of(error: &io::Error) -> Self {
-        let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
-        let Some(inner) = inner else {
-            return Self {
-                reason: format!("the handshake was broken off: {error}"),
-                is_silent: matches!(
-                    error.kind(),
-                    ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset
-                ),
-            };
-        };
-        Self::new(match inner {
-            rustls::Error::NoCertificatesPresented => "the client has no certificate".to_owned(),
-            rustls::Error::InvalidCertificate(problem) => {
-                format!("the client's certificate: {problem}")
-            }
-            rustls::Error::PeerIncompatible(problem) => {
-                format!("the client offers no suitable TLS 1.3: {problem:?}")
-            }
-            rustls::Error::AlertReceived(alert) => {
-                format!("the client rejected the server's certificate or TLS parameters: {alert:?}")
-            }
-            error => error.to_string(),
-        })
     }
 }
 

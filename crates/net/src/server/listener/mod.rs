@@ -12,6 +12,7 @@ mod connection;
 mod counts;
 mod crowd;
 mod debt;
+mod refusal;
 mod slice;
 mod standing;
 mod turns;

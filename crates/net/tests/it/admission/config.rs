@@ -312,7 +312,7 @@ fn errors_name_line_and_column() {
         ),
         (
             "[[device]]\nkind = 'simulated'\ncoprocessors = 1",
-            "3:1: latency_ms is missing: how long an operation takes",
+            "3:1: latency_ms is missing: how long an operation of 1024 bits takes",
         ),
         (
             "[[device]]\nkind = 'simulated'\ncoprocessors = 1\nlatency_ms = nan",

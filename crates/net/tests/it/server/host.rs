@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use oarlock::rsa::RsaPrivateKey;
 use oarlock_net::client::{CallOptions, Client, ClientError, Operation, Settings};
 use oarlock_net::pki::PkiRequest;
 use oarlock_net::server::Server;
 use oarlock_net::server::config::Config;
-use oarlock_net::tls::TlsFiles;
+use oarlock_net::tls::{ClientTls, TlsFiles};
 use oarlock_testing::LIMIT;
 use tempfile::TempDir;
 
@@ -54,7 +53,7 @@ impl Home {
         Config::parse(&text, self.path()).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    pub fn tls(&self, client: &str) -> Arc<rustls::ClientConfig> {
+    pub fn tls(&self, client: &str) -> ClientTls {
         let files = TlsFiles {
             certificate: self.file(client, "pem"),
             key: self.file(client, "key"),
