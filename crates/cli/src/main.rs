@@ -16,6 +16,7 @@
 //! run/          one command with the provider    provider/      the same for the whole machine
 //! doctor/       whether programs will take it
 //! serve.rs      the cryptoserver   pki.rs   its certificates   sign.rs   a signature from it
+//! remote/       its keys, and signatures beside them
 //! openssl_conf/ reads and extends the user's configuration   openssl.rs  the machine's openssl
 //! ```
 
@@ -40,6 +41,7 @@ mod passphrase;
 mod pki;
 mod progress;
 mod provider;
+mod remote;
 mod run;
 mod serve;
 mod sign;
@@ -98,12 +100,21 @@ enum Command {
     /// Serve private-key operations to clients with certificates
     #[command(after_help = serve::EXAMPLES)]
     Serve(serve::Args),
-    /// Make certificates for a cryptoserver
+    /// Make, renew and revoke certificates for a cryptoserver
     #[command(subcommand)]
     Pki(pki::Command),
     /// Sign a file or a digest with a key of a cryptoserver
     #[command(after_help = sign::EXAMPLES)]
     Sign(sign::Args),
+    /// Verify a signature with a public key, from a file or a cryptoserver
+    #[command(after_help = remote::verify::EXAMPLES)]
+    Verify(remote::verify::Args),
+    /// List the keys of a cryptoserver, with algorithm, size and rights
+    #[command(after_help = remote::list::EXAMPLES)]
+    Keys(remote::list::Args),
+    /// Print the public key of a key of a cryptoserver
+    #[command(after_help = remote::public::EXAMPLES)]
+    Pubkey(remote::public::Args),
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  oarlock completions bash > /etc/bash_completion.d/oarlock")]
     Completions {
@@ -140,6 +151,9 @@ fn carry_out(command: Command) -> Result<ExitCode, Failure> {
         Command::Serve(args) => serve::run(&args),
         Command::Pki(command) => pki::run(&command),
         Command::Sign(args) => sign::run(&args),
+        Command::Verify(args) => remote::verify::run(&args),
+        Command::Keys(args) => remote::list::run(&args),
+        Command::Pubkey(args) => remote::public::run(&args),
         Command::Man(args) => manual::run(&args, Cli::command()),
         Command::Completions { shell } => {
             let mut script = Vec::new();

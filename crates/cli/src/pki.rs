@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use oarlock_net::pki::{PkiRequest, new_rsa_key};
+use oarlock_net::pki::{Authority, PkiError, PkiRequest, Written, new_rsa_key};
 
 use crate::failure::{Failure, reason};
 use crate::stdout;
@@ -15,6 +15,56 @@ pub(crate) enum Command {
     /// Make a test CA, certificates of a cryptoserver and its clients, and a configuration
     #[command(after_help = EXAMPLES)]
     Init(Args),
+    /// Make certificates for more clients
+    #[command(after_help = CLIENT_EXAMPLES)]
+    Client(ClientArgs),
+    /// Renew certificates before they expire, with the keys that they have
+    #[command(after_help = RENEW_EXAMPLES)]
+    Renew(RenewArgs),
+    /// Put the certificates of a client on the revocation list that the server reads
+    #[command(after_help = REVOKE_EXAMPLES)]
+    Revoke(RevokeArgs),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct ClientArgs {
+    /// Folder that `oarlock pki init` made
+    #[arg(value_name = "DIRECTORY")]
+    directory: PathBuf,
+
+    /// Name of the client, which the server's `[[client]]` entries match
+    #[arg(value_name = "NAME", required = true)]
+    name: Vec<String>,
+
+    /// Validity in days; it ends with that of the CA at the latest
+    #[arg(long, default_value_t = 365)]
+    days: u32,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct RenewArgs {
+    /// Folder that `oarlock pki init` made
+    #[arg(value_name = "DIRECTORY")]
+    directory: PathBuf,
+
+    /// `server`, `ca`, or the name of a client; all of them if absent
+    #[arg(value_name = "NAME")]
+    name: Vec<String>,
+
+    /// Validity from now on, in days; it ends with that of the CA at the latest
+    #[arg(long, default_value_t = 365)]
+    days: u32,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct RevokeArgs {
+    /// Folder that `oarlock pki init` made
+    #[arg(value_name = "DIRECTORY")]
+    directory: PathBuf,
+
+    /// Name of the client
+    #[arg(value_name = "NAME", required = true)]
+    name: Vec<String>,
 }
 
 #[derive(clap::Args)]
@@ -49,8 +99,86 @@ Examples:
   oarlock pki init demo --key web
   oarlock pki init certs --server-name crypto.example --client proxy-1 --client proxy-2";
 
+const CLIENT_EXAMPLES: &str = "\
+Give the client its NAME.pem, NAME.key and ca.pem.
+
+Example:
+  oarlock pki client demo alice";
+
+const RENEW_EXAMPLES: &str = "\
+A renewed CA keeps its key, so certificates and copies of ca.pem stay good. Its revocation list is renewed with it. A
+running server reads its own files again on SIGHUP.
+
+Examples:
+  oarlock pki renew demo                 all certificates that are not revoked
+  oarlock pki renew demo alice";
+
+const REVOKE_EXAMPLES: &str = "\
+It writes DIRECTORY/crl.pem, which the server's configuration names as `client_crl`. A running server reads it again
+on SIGHUP, and ends the connections of the client.
+
+Example:
+  oarlock pki revoke demo alice
+  pkill -HUP -f 'oarlock serve'";
+
 pub(crate) fn run(command: &Command) -> Result<(), Failure> {
-    let Command::Init(args) = command;
+    match command {
+        Command::Init(args) => init(args),
+        Command::Client(args) => client(args),
+        Command::Renew(args) => renew(args),
+        Command::Revoke(args) => revoke(args),
+    }
+}
+
+fn client(args: &ClientArgs) -> Result<(), Failure> {
+    let authority = Authority::open(&args.directory).map_err(failure)?;
+    for name in &args.name {
+        let written = authority.client(name, args.days).map_err(failure)?;
+        stdout::write(lines(&written))?;
+    }
+    Ok(())
+}
+
+fn renew(args: &RenewArgs) -> Result<(), Failure> {
+    let mut authority = Authority::open(&args.directory).map_err(failure)?;
+    let renewed = authority.renew(&args.name, args.days);
+    let (written, revoked) = renewed.map_err(failure)?;
+    let mut text = lines(&written);
+    for name in revoked {
+        text.push_str(&format!("{name}: left out, because it is revoked\n"));
+    }
+    stdout::write(text)
+}
+
+fn revoke(args: &RevokeArgs) -> Result<(), Failure> {
+    let authority = Authority::open(&args.directory).map_err(failure)?;
+    for name in &args.name {
+        let count = authority.revoke(name).map_err(failure)?;
+        let certificates = match count {
+            1 => "1 certificate".into(),
+            count => format!("{count} certificates"),
+        };
+        stdout::write(format!(
+            "{}: now revokes {certificates} of {name}\n",
+            args.directory.join("crl.pem").display()
+        ))?;
+    }
+    stdout::write("a server with this file as client_crl reads it on SIGHUP\n")
+}
+
+fn lines(written: &[Written]) -> String {
+    let line = |written: &Written| match &written.valid_until {
+        Some(date) => format!("{}: valid until {date}\n", written.path.display()),
+        None => format!("{}\n", written.path.display()),
+    };
+    written.iter().map(line).collect()
+}
+
+fn failure(error: PkiError) -> Failure {
+    Failure::new(error.to_string())
+}
+
+fn init(args: &Args) -> Result<(), Failure> {
     for id in &args.key {
         let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
         if id.is_empty() || id.starts_with(['.', '-']) || !id.chars().all(is_plain) {
@@ -108,6 +236,7 @@ listen = ["127.0.0.1:7443"]
 certificate = "server.pem"
 key = "server.key"
 client_ca = "ca.pem"
+client_crl = "crl.pem"
 
 [[device]]
 kind = "cpu"

@@ -18,6 +18,7 @@ use rustls::{CertificateError, ClientConfig, InconsistentKeys, RootCertStore, Se
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, UnixTime};
 use x509_cert::Certificate;
+use x509_cert::certificate::Version;
 use x509_cert::crl::CertificateList;
 use x509_cert::der::{DateTime, Decode};
 use x509_cert::ext::pkix::SubjectAltName;
@@ -358,7 +359,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let pem = read(path)?;
     let chain: Vec<_> = CertificateDer::pem_slice_iter(&pem)
         .collect::<Result<_, _>>()
@@ -370,7 +371,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     Ok(chain)
 }
 
-fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+pub(crate) fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
     let pem = read(path)?;
     PrivateKeyDer::from_pem_slice(&pem).map_err(|error| {
         let what = match error {
@@ -428,6 +429,11 @@ fn check_validity(certificate: &CertificateDer<'_>) -> Result<(), String> {
     let certificate = certificate.tbs_certificate();
     let validity = certificate.validity();
     let (name, now) = (certificate.subject(), SystemTime::now());
+    if certificate.version() != Version::V3 {
+        return Err(format!(
+            "the certificate of {name} is not of version 3: with openssl x509 -req, give extensions with -extfile"
+        ));
+    }
     if validity.not_after.to_system_time() < now {
         let date = validity.not_after.to_date_time();
         return Err(format!(

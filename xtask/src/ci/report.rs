@@ -19,6 +19,7 @@ const MAY_BE_SKIPPED: &[(&str, &str)] = &[
         RAGE,
     ),
     ("age_peers::passphrases_are_those_of_rage", RAGE),
+    ("the_first_steps_of_the_readme_work_as_printed", NETWORKS),
     // oarlock-kernels: one body of tests for every way to the same bytes; the portable one is never
     // skipped.
     ("aes_ni::", INSTRUCTIONS),
@@ -45,6 +46,7 @@ const RAGE: &str = "`make test-long` builds rage, and runs them";
 const INSTRUCTIONS: &str =
     "the CPU, or OARLOCK_CPU, has not the instructions; CI has machines that have";
 const GROUPS: &str = "in a container /sys/fs/cgroup may be read-only, for root too";
+const NETWORKS: &str = "in a container a user may make no network of its own";
 const KRYOPTIC: &str = "all of them run with SoftHSM; kryoptic takes minutes to build";
 
 const SLOWEST_SHOWN: usize = 20;

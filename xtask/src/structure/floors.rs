@@ -62,7 +62,8 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["server::devices", "server::listener", "server::outbox"],
             &["server::access", "server::keys"],
             &["server::allowance", "server::config", "server::log_limit"],
-            &["pki", "proto", "tls"],
+            &["pki"],
+            &["proto", "tls"],
             &["codec"],
         ],
     ),
@@ -85,7 +86,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &[
                 "age", "devices", "doctor", "enc", "manual", "pki", "serve", "sign",
             ],
-            &["run"],
+            &["remote", "run"],
             &["provider"],
             &["job", "openssl_conf", "options"],
             &[

@@ -116,7 +116,7 @@ impl Service<tonic::transport::Uri> for Connector {
             let socket = TcpStream::connect(address.socket).await?;
             socket.set_nodelay(true)?;
             let Some(tls) = settings.tls else {
-                let watched = Watched::plaintext(socket, witness);
+                let watched = Watched::new(socket, witness, false);
                 return Ok(TokioIo::new(Box::new(watched) as Box<dyn Socket>));
             };
             let name = settings.server_name.as_ref().unwrap_or(&address.host);
@@ -126,7 +126,7 @@ impl Service<tonic::transport::Uri> for Connector {
             })?;
             let connecting = TlsConnector::from(tls.config()).connect(name, socket);
             let stream = connecting.await.inspect_err(|error| witness.note(error))?;
-            let watched = Watched::tls(stream, witness);
+            let watched = Watched::new(stream, witness, true);
             Ok(TokioIo::new(Box::new(watched) as Box<dyn Socket>))
         })
     }

@@ -166,36 +166,52 @@ fn plain(name: &str) -> String {
 pub(super) struct Watched<S> {
     stream: S,
     witness: Witness,
-    /// Nothing has been read yet, and the stream has no TLS.
-    is_first: bool,
-}
-
-impl<S> Watched<S> {
-    pub(super) fn tls(stream: S, witness: Witness) -> Self {
-        Self {
-            stream,
-            witness,
-            is_first: false,
-        }
-    }
-
-    pub(super) fn plaintext(stream: S, witness: Witness) -> Self {
-        Self {
-            stream,
-            witness,
-            is_first: true,
-        }
-    }
+    has_tls: bool,
+    has_read: bool,
+    /// Why a write failed before anything was read.
+    broken: Option<io::Error>,
 }
 
 impl<S: AsyncRead + Unpin> Watched<S> {
-    /// After a failed write: what the server said before it closed the connection.
-    fn read_last_words(&mut self, context: &mut Context<'_>) {
+    pub(super) fn new(stream: S, witness: Witness, has_tls: bool) -> Self {
+        Self {
+            stream,
+            witness,
+            has_tls,
+            has_read: false,
+            broken: None,
+        }
+    }
+
+    /// A server that refuses a client says why, and closes the connection. The client may notice that first,
+    /// because it writes first. So a write that fails before anything was read waits for what the server said.
+    fn written<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        write: impl FnOnce(Pin<&mut S>, &mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if self.broken.is_none() {
+            match ready!(write(Pin::new(&mut self.stream), context)) {
+                Err(error) if !self.has_read => self.broken = Some(error),
+                written => return Poll::Ready(written),
+            }
+        }
         let mut bytes = [0; 64];
         let mut buffer = ReadBuf::new(&mut bytes);
-        let read = Pin::new(&mut self.stream).poll_read(context, &mut buffer);
-        if let Poll::Ready(Err(error)) = read {
-            self.witness.note(&error);
+        let read = ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer));
+        self.see(&read, buffer.filled());
+        let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
+        Poll::Ready(Err(self.broken.take().unwrap_or_else(closed)))
+    }
+
+    fn see(&mut self, read: &io::Result<()>, filled: &[u8]) {
+        match read {
+            Err(error) => self.witness.note(error),
+            // HTTP/2 begins with a frame of SETTINGS, whose first byte is that of a length.
+            Ok(()) if !self.has_tls && !self.has_read && filled.first() == Some(&TLS_ALERT) => {
+                self.witness.remember(Fault::RequiresTls);
+            }
+            Ok(()) => self.has_read = true,
         }
     }
 }
@@ -206,15 +222,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
         let read = ready!(Pin::new(&mut self.stream).poll_read(context, buffer));
-        match &read {
-            Err(error) => self.witness.note(error),
-            // No frame of HTTP/2 begins like this one, the first of which is SETTINGS, under 64 KiB.
-            Ok(()) if self.is_first && buffer.filled().first() == Some(&TLS_ALERT) => {
-                self.witness.remember(Fault::RequiresTls);
-            }
-            Ok(()) => self.is_first = false,
-        }
+        self.see(&read, &buffer.filled()[before..]);
         Poll::Ready(read)
     }
 }
@@ -225,19 +235,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.stream).poll_write(context, bytes));
-        if written.is_err() {
-            self.read_last_words(context);
-        }
-        Poll::Ready(written)
+        self.written(context, |stream, context| stream.poll_write(context, bytes))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = ready!(Pin::new(&mut self.stream).poll_flush(context));
-        if flushed.is_err() {
-            self.read_last_words(context);
-        }
-        Poll::Ready(flushed)
+        self.written(context, |stream, context| stream.poll_flush(context))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,5 +1,8 @@
 //! Cryptoservers as processes: the first steps, signals, deaths, and a balancer in front.
 
+mod authority;
+mod first_steps;
+mod keys;
 mod many;
 mod trust;
 
@@ -115,12 +118,17 @@ struct Served {
 
 impl Served {
     fn start(config: &Path) -> Self {
+        Self::start_with(config, &[])
+    }
+
+    fn start_with(config: &Path, environment: &[(&str, &Path)]) -> Self {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let log = config.with_extension(format!("{number}.log"));
         let mut command = oarlock();
         command.args(["serve", "--config"]).arg(config);
         command
+            .envs(environment.iter().copied())
             .stdout(Stdio::piped())
             .stderr(File::create(&log).unwrap());
         let mut child = command.spawn().unwrap();
@@ -461,12 +469,15 @@ fn all_is_read_again_on_a_signal_and_a_broken_file_changes_nothing() {
 
     // A new authority beside the old one, a certificate of it, and a second key.
     let fresh = Home::new();
-    let authorities = ["ca.pem"].map(|name| {
+    // Each with the revocation list of its own.
+    let authorities = ["ca.pem", "crl.pem"].map(|name| {
         let [old, new] =
             [&home, &fresh].map(|it| fs::read_to_string(it.path().join(name)).unwrap());
         format!("{old}{new}")
     });
-    fs::write(home.path().join("ca.pem"), &authorities[0]).unwrap();
+    for (name, text) in ["ca.pem", "crl.pem"].iter().zip(&authorities) {
+        fs::write(home.path().join(name), text).unwrap();
+    }
     for name in ["server.pem", "server.key"] {
         fs::copy(fresh.path().join(name), home.path().join(name)).unwrap();
     }

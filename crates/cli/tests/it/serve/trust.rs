@@ -51,23 +51,22 @@ fn expired(home: &Path) -> (PathBuf, PathBuf) {
     fs::write(&config, whole).unwrap();
     fs::write(home.join("index.txt"), "").unwrap();
     let [key, csr, pem] = ["old.key", "old.csr", "old.pem"].map(|name| home.join(name));
-    openssl(&[
-        "req",
-        "-new",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:P-256",
-        "-nodes",
-        "-keyout",
-        text(&key),
-        "-subj",
-        "/CN=old",
-        "-addext",
-        "subjectAltName=DNS:localhost",
-        "-out",
-        text(&csr),
-    ]);
+    openssl(
+        &[
+            &NEW_KEY[..],
+            &[
+                "-keyout",
+                text(&key),
+                "-subj",
+                "/CN=old",
+                "-addext",
+                "subjectAltName=DNS:localhost",
+                "-out",
+                text(&csr),
+            ],
+        ]
+        .concat(),
+    );
     openssl(&[
         "ca",
         "-batch",
@@ -141,24 +140,33 @@ fn who_is_not_trusted_learns_which_file_to_change() {
     let signed = sign(&address, &own, &key, &ca, &[]);
     assert!(signed.status.success(), "{}", stderr(&signed));
 
-    // A CA of the same name, and one of another.
-    let [named, named_key] = ["named.pem", "named.key"].map(|name| at(&other, name));
-    openssl(&[
-        "req",
-        "-x509",
-        "-newkey",
-        "ec",
-        "-pkeyopt",
-        "ec_paramgen_curve:P-256",
-        "-nodes",
-        "-keyout",
-        text(&named_key),
-        "-out",
-        text(&named),
-        "-subj",
-        "/CN=Another",
-    ]);
-    for wrong in [&at(&other, "ca.pem"), &named] {
+    // A CA of another name, and one of the same.
+    let [same, same_key] = ["same.pem", "same.key"].map(|name| at(&other, name));
+    let subject = run(
+        Command::new("openssl")
+            .args(["x509", "-noout", "-subject", "-nameopt", "compat", "-in"])
+            .arg(&ca),
+        b"",
+    );
+    let subject = String::from_utf8(subject.stdout).unwrap();
+    let subject = subject.trim().trim_start_matches("subject=");
+    assert!(subject.starts_with("/CN=Oarlock test CA "), "{subject}");
+    openssl(
+        &[
+            &NEW_KEY[..],
+            &[
+                "-x509",
+                "-subj",
+                subject,
+                "-keyout",
+                text(&same_key),
+                "-out",
+                text(&same),
+            ],
+        ]
+        .concat(),
+    );
+    for wrong in [&at(&other, "ca.pem"), &same] {
         let told = sign(&address, &own, &key, wrong, &[]);
         let what = format!(
             "no CA in {} issued the server's certificate",
@@ -169,12 +177,52 @@ fn who_is_not_trusted_learns_which_file_to_change() {
     until_logged(&server, "the client's CA file lacks the CA that issued ");
 
     let [foreign, foreign_key] = ["client.pem", "client.key"].map(|name| at(&other, name));
-    let told = sign(&address, &foreign, &foreign_key, &ca, &[]);
-    let what = format!(
-        "the server does not accept the certificate in {}: no CA in its `client_ca` issued it",
-        foreign.display()
+    let [of_same, csr] = ["of-same.pem", "of-same.csr"].map(|name| at(&other, name));
+    let of_same_key = at(&other, "of-same.key");
+    openssl(
+        &[
+            &NEW_KEY[..],
+            &[
+                "-subj",
+                "/CN=client",
+                "-keyout",
+                text(&of_same_key),
+                "-out",
+                text(&csr),
+            ],
+        ]
+        .concat(),
     );
-    assert_fails(&told, 1, &[&what]);
+    let by_same = |more: &[&str]| {
+        let request = [
+            "x509",
+            "-req",
+            "-in",
+            text(&csr),
+            "-CA",
+            text(&same),
+            "-CAkey",
+            text(&same_key),
+            "-CAcreateserial",
+            "-out",
+            text(&of_same),
+        ];
+        openssl(&[&request[..], more].concat());
+    };
+    by_same(&[]);
+    let told = sign(&address, &of_same, &of_same_key, &ca, &[]);
+    assert_fails(&told, 1, &[text(&of_same), "not of version 3", "-extfile"]);
+    let extensions = at(&other, "extensions");
+    fs::write(&extensions, "extendedKeyUsage = clientAuth\n").unwrap();
+    by_same(&["-extfile", text(&extensions)]);
+    for (certificate, key) in [(&foreign, &foreign_key), (&of_same, &of_same_key)] {
+        let told = sign(&address, certificate, key, &ca, &[]);
+        let what = format!(
+            "the server does not accept the certificate in {}: no CA in its `client_ca` issued it",
+            certificate.display()
+        );
+        assert_fails(&told, 1, &[&what]);
+    }
     until_logged(&server, "(client_ca) issued the client's certificate");
     assert!(server.log().contains(text(&ca)), "{}", server.log());
 
@@ -288,3 +336,14 @@ fn who_speaks_something_else_is_told_what_is_missing() {
     let told = sign(&address, &own, &key, &ca, &[]);
     assert_fails(&told, 1, &["does not speak TLS", "`plaintext`"]);
 }
+
+/// A request for a certificate, or with `-x509` one of its own.
+const NEW_KEY: [&str; 7] = [
+    "req",
+    "-new",
+    "-newkey",
+    "ec",
+    "-pkeyopt",
+    "ec_paramgen_curve:P-256",
+    "-nodes",
+];

@@ -7,7 +7,10 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use oarlock_net::pki::PkiRequest;
-use oarlock_net::tls::TlsFiles;
+use oarlock_net::tls::{Identity, TlsFiles};
+use rcgen::{BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, KeyPair};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
 use tempfile::TempDir;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber, span};
@@ -75,6 +78,22 @@ pub fn revocation_list(folder: &Path, clients: &[&str], next: &str) -> PathBuf {
     .concat();
     run("openssl", &arguments);
     list
+}
+
+/// An authority in `folder`, of the same name as that in `roots`, with a key of its own.
+pub fn namesake(roots: &Path, folder: &Path) {
+    let pem = fs::read(roots).unwrap();
+    let name = Identity::of(&CertificateDer::from_pem_slice(&pem).unwrap()).unwrap();
+    let mut params = CertificateParams::new([]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name = DistinguishedName::new();
+    params
+        .distinguished_name
+        .push(DnType::CommonName, name.as_str());
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    fs::write(folder.join("ca.pem"), certificate.pem()).unwrap();
+    fs::write(folder.join("ca.key"), key.serialize_pem()).unwrap();
 }
 
 /// Runs a program that has to succeed.

@@ -28,7 +28,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_stream::StreamExt;
 use tonic::transport::server::Connected;
 
-use super::common::{FAR, Log, pki, revocation_list, tls_files};
+use super::common::{FAR, Log, namesake, pki, revocation_list, tls_files};
 use crate::waiting::until;
 
 pub(super) struct Server {
@@ -486,9 +486,16 @@ async fn revoked_clients_stay_out() {
     let _web = connect(server.address, &web, "localhost").await.unwrap();
     server.next().await;
 
-    // One that another authority of the same name has signed is no list.
+    // One that another authority has signed is no list, whatever its name.
     let foreign = pki(&[]);
     files.revoked = Some(revocation_list(foreign.path(), &[], FAR));
+    server.tls.as_ref().unwrap().reload(&files).unwrap();
+    refusal(server.address, &web).await;
+    let said = "(client_crl) has no list of the CA that issued the client's certificate";
+    assert!(log.text().contains(said), "{}", log.text());
+    let same = TempDir::new().unwrap();
+    namesake(&files.roots, same.path());
+    files.revoked = Some(revocation_list(same.path(), &[], FAR));
     server.tls.as_ref().unwrap().reload(&files).unwrap();
     let told = refusal(server.address, &web).await;
     assert!(told.contains("received fatal alert"), "{told}");

@@ -38,6 +38,8 @@ fn an_authority_is_made_and_openssl_believes_it() {
         "web-1.example.key",
         "ops@team.pem",
         "ops@team.key",
+        "crl.pem",
+        "issued.pem",
     ];
     assert_eq!(names, expected);
     for path in &made {

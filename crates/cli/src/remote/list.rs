@@ -1,0 +1,114 @@
+//! `oarlock keys`.
+
+use oarlock_net::proto::{self, Permission};
+use serde::Serialize;
+
+use super::{Access, public, refused};
+use crate::failure::{Failure, printable};
+use crate::stdout;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Server, as host:port; repeat for several, of which the first to answer is asked
+    #[arg(long, value_name = "SERVER", required = true)]
+    remote: Vec<String>,
+
+    #[command(flatten)]
+    access: Access,
+
+    /// Print one JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) const EXAMPLES: &str = "\
+It lists the keys that the certificate of this client gives it a right to. The client needs the operation
+`list`.
+
+Example:
+  oarlock keys --remote localhost:7443 --pki demo";
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let keys = args.access.ask(&args.remote, async |client| {
+        client.list_keys().await.map_err(refused)
+    })?;
+    let rows = keys.iter().map(Row::of).collect::<Result<Vec<_>, _>>()?;
+    if args.json {
+        return stdout::write(stdout::json("keys", &rows)?);
+    }
+    if rows.is_empty() {
+        return stdout::write("no keys that this client may use\n");
+    }
+    stdout::write(table(&rows))
+}
+
+#[derive(Serialize)]
+struct Row {
+    id: String,
+    algorithm: &'static str,
+    bits: u32,
+    /// As `operations` of the server's configuration names them.
+    rights: Vec<&'static str>,
+    /// The only device that holds the key.
+    device: Option<String>,
+}
+
+impl Row {
+    fn of(key: &proto::Key) -> Result<Self, Failure> {
+        let bits = public(key)?.bits();
+        Ok(Self {
+            id: key.id.clone(),
+            // The only kind of key that is read above.
+            algorithm: "RSA",
+            bits: bits as u32,
+            rights: key.permissions().filter_map(name).collect(),
+            device: Some(key.device.clone()).filter(|device| !device.is_empty()),
+        })
+    }
+
+    fn cells(&self) -> [String; 5] {
+        let rights = match &self.rights[..] {
+            [] => "none".into(),
+            rights => rights.join(", "),
+        };
+        [
+            printable(&self.id),
+            self.algorithm.into(),
+            self.bits.to_string(),
+            rights,
+            printable(self.device.as_deref().unwrap_or("any")),
+        ]
+    }
+}
+
+fn name(permission: Permission) -> Option<&'static str> {
+    match permission {
+        Permission::Sign => Some("sign"),
+        Permission::Decrypt => Some("decrypt"),
+        Permission::RawPrivate => Some("raw_private"),
+        Permission::ModExp => Some("mod_exp"),
+        Permission::Random => Some("random"),
+        Permission::Unspecified => None,
+    }
+}
+
+/// Columns as wide as their longest cell.
+fn table(rows: &[Row]) -> String {
+    let head = ["KEY", "ALGORITHM", "BITS", "RIGHTS", "DEVICE"].map(String::from);
+    let lines: Vec<_> = std::iter::once(head)
+        .chain(rows.iter().map(Row::cells))
+        .collect();
+    let width = |column: usize| {
+        let cells = lines.iter().map(|line| line[column].chars().count());
+        cells.max().unwrap_or_default()
+    };
+    let widths = [0, 1, 2, 3, 4].map(width);
+    let mut text = String::new();
+    for line in &lines {
+        let cells = line.iter().zip(widths);
+        let cells = cells.map(|(cell, width)| format!("{cell:width$}"));
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,152 @@
+//! What the commands share that ask a cryptoserver.
+//!
+//! ```text
+//! mod.rs    which servers, by which certificate         list.rs    keys
+//! scheme.rs signature schemes and digests               public.rs  pubkey
+//! verify.rs a signature beside a public key
+//! ```
+
+pub(crate) mod list;
+pub(crate) mod public;
+pub(crate) mod scheme;
+pub(crate) mod verify;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use oarlock::rsa::RsaPublicKey;
+use oarlock_net::client::{Client, ClientError, Settings};
+use oarlock_net::proto;
+use oarlock_net::tls::TlsFiles;
+
+use crate::failure::Failure;
+
+/// How a client shows who it is, and what it expects of the servers.
+#[derive(clap::Args)]
+pub(crate) struct Access {
+    /// Folder with ca.pem, NAME.pem and NAME.key of the client, as `oarlock pki init` makes it
+    #[arg(long, value_name = "DIRECTORY")]
+    pki: Option<PathBuf>,
+
+    /// NAME of the client in that folder
+    #[arg(long, value_name = "NAME", default_value = "client", requires = "pki")]
+    client: String,
+
+    /// Certificate of the client, instead of --pki
+    #[arg(long, value_name = "FILE", conflicts_with = "pki", requires_all = ["private_key", "ca"])]
+    certificate: Option<PathBuf>,
+
+    /// Its private key
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    private_key: Option<PathBuf>,
+
+    /// CA of the servers
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    ca: Option<PathBuf>,
+
+    /// Talk to a server that has no TLS
+    #[arg(long, conflicts_with_all = ["pki", "certificate"])]
+    plaintext: bool,
+
+    /// Name in the servers' certificates, if it is not the host
+    #[arg(long, value_name = "NAME")]
+    server_name: Option<String>,
+
+    /// Seconds before giving up
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    timeout: u16,
+}
+
+impl Access {
+    /// Connects to the first of `servers` that answers, and has `ask` talk to it.
+    pub(crate) fn ask<T>(
+        &self,
+        servers: &[String],
+        ask: impl AsyncFnOnce(Client) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let settings = self.settings(servers)?;
+        let patience = settings.timeout;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::new(format!("no runtime: {error}")))?;
+        runtime.block_on(async {
+            let client = Client::new(settings).map_err(refused)?;
+            client.ready(patience).await.map_err(refused)?;
+            ask(client).await
+        })
+    }
+
+    fn settings(&self, servers: &[String]) -> Result<Settings, Failure> {
+        let tls = self.files()?.map(|files| files.client()).transpose();
+        let tls = tls.map_err(|error| Failure::new(error.to_string()))?;
+        let timeout = Duration::from_secs(self.timeout.max(1).into());
+        Ok(Settings {
+            server_name: self.server_name.clone(),
+            timeout,
+            connect_timeout: timeout.min(Duration::from_secs(3)),
+            ..Settings::new(servers.to_vec(), tls)
+        })
+    }
+
+    fn files(&self) -> Result<Option<TlsFiles>, Failure> {
+        if let Some(folder) = &self.pki {
+            let certificate = folder.join(format!("{}.pem", self.client));
+            if folder.join("ca.pem").exists() && !certificate.exists() {
+                return Err(Failure::new(format!(
+                    "{}: no such file: name a client with --client, or make it with oarlock pki client",
+                    certificate.display()
+                )));
+            }
+        }
+        Ok(Some(
+            match (&self.pki, &self.certificate, &self.private_key, &self.ca) {
+                (Some(folder), ..) => TlsFiles {
+                    certificate: folder.join(format!("{}.pem", self.client)),
+                    key: folder.join(format!("{}.key", self.client)),
+                    roots: folder.join("ca.pem"),
+                    revoked: None,
+                },
+                (None, Some(certificate), Some(key), Some(ca)) => TlsFiles {
+                    certificate: certificate.clone(),
+                    key: key.clone(),
+                    roots: ca.clone(),
+                    revoked: None,
+                },
+                _ if self.plaintext => return Ok(None),
+                _ => {
+                    return Err(Failure::usage(
+                        "no client certificate: give --pki DIRECTORY, or --certificate, --private-key and --ca",
+                    ));
+                }
+            },
+        ))
+    }
+}
+
+/// What a server or a connection said.
+pub(crate) fn refused(error: ClientError) -> Failure {
+    Failure::new(error.message)
+}
+
+/// The key of this id, among those that the client may use.
+pub(crate) async fn listed(client: &Client, id: &str) -> Result<RsaPublicKey, Failure> {
+    let keys = client.list_keys().await.map_err(refused)?;
+    let Some(key) = keys.iter().find(|key| key.id == id) else {
+        let ids: Vec<_> = keys.iter().map(|key| key.id.as_str()).collect();
+        let others = match &ids[..] {
+            [] => "none at all".into(),
+            ids => ids.join(", "),
+        };
+        return Err(Failure::new(format!(
+            "no key {id:?} that this client may use; it may use {others}"
+        )));
+    };
+    public(key)
+}
+
+/// The public key in an entry of a list.
+fn public(key: &proto::Key) -> Result<RsaPublicKey, Failure> {
+    RsaPublicKey::from_der(&key.public_key)
+        .map_err(|error| Failure::new(format!("the public key that the server sent: {error}")))
+}

@@ -1,0 +1,51 @@
+//! `oarlock pubkey`.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use pkcs8::{EncodePublicKey as _, LineEnding};
+
+use super::{Access, listed};
+use crate::failure::{Failure, reason};
+use crate::output::{Naming, Target};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Server, as host:port; repeat for several, of which the first to answer is asked
+    #[arg(long, value_name = "SERVER", required = true)]
+    remote: Vec<String>,
+
+    /// Id of the key
+    #[arg(short, long, value_name = "ID")]
+    key: String,
+
+    #[command(flatten)]
+    access: Access,
+
+    /// File to write; standard output if absent
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) const EXAMPLES: &str = "\
+It prints SubjectPublicKeyInfo in PEM, as `openssl pkey -pubin` reads it, also of a key that a token holds. The
+client needs the operation `list`.
+
+Example:
+  oarlock pubkey --remote localhost:7443 --pki demo --key web -o web.pub.pem";
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let target = Target::find(args.output.as_deref())?;
+    let key = args.access.ask(&args.remote, async |client| {
+        listed(&client, &args.key).await
+    })?;
+    let pem = key
+        .to_public_key_pem(LineEnding::LF)
+        .map_err(|error| Failure::new(format!("the public key: {error}")))?;
+    let output = target.open(Naming::Replace)?;
+    output
+        .file()
+        .write_all(pem.as_bytes())
+        .map_err(|error| Failure::new(format!("the public key: {}", reason(&error))))?;
+    output.commit(false)
+}

@@ -1,0 +1,56 @@
+//! The first steps of the README, exactly as it prints them.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use oarlock_testing::skip;
+
+use crate::common::{run, stderr};
+
+#[test]
+fn the_first_steps_of_the_readme_work_as_printed() {
+    // The ports of the steps are free in a network of their own.
+    let mut probe = Command::new("unshare");
+    let probe = probe.args(["--net", "--map-root-user", "true"]).output();
+    if !probe.is_ok_and(|output| output.status.success()) {
+        return skip("this user may make no network of its own");
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let (_, fleets) = readme.split_once("\n## Fleets\n").unwrap();
+    let steps = fleets.split("```\n").nth(1).unwrap();
+    assert!(steps.contains("oarlock serve") && steps.contains("openssl dgst"));
+
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("README.md"), &readme).unwrap();
+    let script = format!(
+        "set -e\nip link set lo up\ntrap 'kill %1' EXIT\n{steps}\n\
+         echo changed >> README.md\n! openssl dgst -sha256 -verify web.pub.pem -signature README.sig README.md\n"
+    );
+    let commands = Path::new(env!("CARGO_BIN_EXE_oarlock")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let mut shell = Command::new("unshare");
+    shell
+        .args([
+            "--net",
+            "--map-root-user",
+            "timeout",
+            "60",
+            "bash",
+            "-c",
+            &script,
+        ])
+        .env("PATH", format!("{}:{path}", commands.display()))
+        .current_dir(folder.path());
+    let output = run(&mut shell, b"");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", stderr(&output));
+    for line in [
+        "good signature\n",
+        "Verified OK\n",
+        "Verification failure\n",
+    ] {
+        assert!(said.contains(line), "{line:?} is not in {said}");
+    }
+}

@@ -1,0 +1,76 @@
+//! Files of an authority: all new ones or none, and old ones replaced at once.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rcgen::KeyPair;
+use zeroize::Zeroizing;
+
+use super::rules::PkiError;
+
+/// A file to be.
+pub(super) struct File {
+    pub(super) path: PathBuf,
+    text: Zeroizing<String>,
+    mode: u32,
+}
+
+impl File {
+    pub(super) fn public(path: PathBuf, text: &str) -> Self {
+        Self {
+            path,
+            text: Zeroizing::new(text.to_owned()),
+            mode: 0o644,
+        }
+    }
+
+    /// A key that only its owner may read.
+    pub(super) fn secret(path: PathBuf, key: &KeyPair) -> Self {
+        Self {
+            path,
+            text: Zeroizing::new(key.serialize_pem()),
+            mode: 0o600,
+        }
+    }
+}
+
+/// Overwrites nothing, and removes what it had begun.
+pub(super) fn write_new(files: &[File]) -> Result<(), PkiError> {
+    for (done, file) in files.iter().enumerate() {
+        if let Err(error) = write(&file.path, file.text.as_bytes(), file.mode) {
+            for file in &files[..done] {
+                // The error on its way says what is left.
+                let _ = fs::remove_file(&file.path);
+            }
+            return Err(PkiError::file(&file.path, error));
+        }
+    }
+    Ok(())
+}
+
+/// Whoever opens it meanwhile finds the old one whole, or the new one.
+pub(super) fn replace(path: &Path, text: &str) -> Result<(), PkiError> {
+    let fail = |error| PkiError::file(path, error);
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let new = path.with_file_name(name);
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(fail(error)),
+        _ => {}
+    }
+    write(&new, text.as_bytes(), 0o644).map_err(fail)?;
+    fs::rename(&new, path).map_err(fail)
+}
+
+fn write(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    if written.is_err() {
+        // The first error is the one to report.
+        let _ = fs::remove_file(path);
+    }
+    written
+}
