@@ -1,16 +1,25 @@
 # make run    builds a release, then the main job: encrypts a real file, beside openssl
 # make test   everything CI runs; make test-long adds what is run before a release
+# make build, make install, make uninstall, make package: for this machine, or for others
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long
+.PHONY: help run build install uninstall package test test-long
 
 # Where rustup puts cargo, for shells that did not read the profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
+
+# Where `make install` puts everything: below $(DESTDIR)$(PREFIX).
+PREFIX ?= /usr/local
+export PREFIX DESTDIR
 
 help:
 	@echo 'make run              build a release, encrypt a file with oarlock and with openssl,'
 	@echo '                      compare bytes and speeds, then a short benchmark'
 	@echo 'make run FILE=PATH    the same with your own file of at least 256 MiB'
+	@echo 'make build            a release of the command and the provider, then'
+	@echo 'make install          puts them, manual pages, completions, the systemd unit and the documentation'
+	@echo '                      below PREFIX=/usr/local (and DESTDIR); make uninstall removes them'
+	@echo 'make package          a Debian package of the same'
 	@echo 'make test             everything CI runs: 10 to 15 minutes from nothing, 4 to 5 when built'
 	@echo 'make test-long        that, the exchange with rage, more rounds, fuzzing: up to an hour'
 
@@ -19,6 +28,16 @@ run:
 	@echo 'building the oarlock command: about 3 minutes on two cores the first time, seconds after that'
 	@cargo build --release --locked --package oarlock-cli
 	@scripts/main-job
+
+build:
+	@scripts/system-packages run
+	@cargo build --release --locked --package oarlock-cli --package oarlock-provider
+
+install uninstall:
+	@scripts/install $@
+
+package: build
+	@scripts/debian-package
 
 # The list of steps is in xtask/src/ci.rs.
 test:

@@ -5,6 +5,7 @@
 //! as many as the machine has CPUs. A step that fails ends the run.
 
 mod fuzz;
+pub mod package;
 mod programs;
 mod report;
 
@@ -85,6 +86,9 @@ pub fn run_long() -> Result<()> {
     let metadata = Metadata::load()?;
     run.step("generated code of the protocol", |report| {
         report::shown(&mut proto::test(&metadata), report)
+    })?;
+    run.step("Debian package", |_| {
+        package::check(&metadata.workspace_root, &metadata.target_directory)
     })?;
     run.step("differential fuzzing", |_| {
         fuzz::run(&metadata.workspace_root, &metadata.target_directory)

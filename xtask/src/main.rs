@@ -22,6 +22,8 @@ usage: cargo xtask COMMAND
 
   ci             run every step of CI in order; stop at the first failure. With --long run the
                  steps of `make test-long`
+  package        build the Debian package, install it into a root of its own, use and remove it; a
+                 step of `ci --long`
   structure      check which crate and which module uses which, which files hold unsafe, intrinsics
                  and threads, how long files are, and that generated files are up to date; with
                  `--modules [CRATE]` print rooms, arrows and circles
@@ -41,6 +43,9 @@ fn main() -> ExitCode {
     let result = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ci"] => ci::run(),
         ["ci", "--long"] => ci::run_long(),
+        ["package"] => tool::Metadata::load().and_then(|metadata| {
+            ci::package::check(&metadata.workspace_root, &metadata.target_directory)
+        }),
         ["structure"] => structure::run(),
         ["structure", "--modules"] => structure::print_modules(None),
         ["structure", "--modules", package] => structure::print_modules(Some(package)),

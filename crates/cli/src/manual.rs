@@ -55,9 +55,64 @@ pub(crate) fn run(args: &Args, mut root: Command) -> Result<(), Failure> {
 
 /// The name of the page's file, and the page.
 fn render(command: Command) -> Result<(String, Vec<u8>), Failure> {
+    let name = command.get_name().to_owned();
     let man = Man::new(command);
     let mut text = Vec::new();
     man.render(&mut text)
         .map_err(|error| Failure::new(format!("manual: {}", reason(&error))))?;
-    Ok((man.get_filename(), text))
+    let file = man.get_filename();
+    text.extend(exit_status(&name).bytes());
+    text.extend(see_also(&file).bytes());
+    Ok((file, text))
+}
+
+/// The section that scripts go by.
+fn exit_status(command: &str) -> String {
+    let failed = match command {
+        "verify" => {
+            "The signature is bad, or cannot be verified; a line on standard error says why."
+        }
+        "doctor" => "The machine or the program does not take the provider.",
+        "status" => "The provider is not installed, or does not work.",
+        _ => {
+            "The work failed; a line on standard error says why. Files that it names are as they were before."
+        }
+    };
+    let mut rows = vec![
+        ("0", "The work is done."),
+        ("1", failed),
+        ("2", "The arguments are wrong."),
+        ("128 + N", "Signal N ended it: 130 after Ctrl-C."),
+    ];
+    if command == "run" {
+        rows = vec![
+            ("2", "The arguments are wrong."),
+            ("125", "oarlock itself failed."),
+            ("126, 127", "The command cannot be run, cannot be found."),
+            ("128 + N", "Signal N ended the command."),
+            ("any other", "That of the command."),
+        ];
+    }
+    let rows = rows
+        .iter()
+        .map(|(status, meaning)| format!(".TP\n\\fB{status}\\fR\n{meaning}\n"));
+    format!(".SH \"EXIT STATUS\"\n{}", rows.collect::<String>())
+}
+
+/// Other pages, and those of the documentation, which `make install` puts below share/doc/oarlock.
+fn see_also(file: &str) -> String {
+    let command = file.trim_end_matches(".1").trim_start_matches("oarlock-");
+    let documents = match command.split('-').next().unwrap_or_default() {
+        "encrypt" | "decrypt" | "keygen" | "inspect" | "enc" | "dec" => "command.md, files.md",
+        "run" | "provider" | "doctor" => "provider.md",
+        "serve" | "pki" | "sign" | "verify" | "keys" | "pubkey" => "cryptoserver.md",
+        "bench" | "devices" => "performance.md",
+        _ => "command.md, files.md, provider.md, cryptoserver.md",
+    };
+    let main = if file == "oarlock.1" {
+        "oarlock-encrypt(1), oarlock-run(1), oarlock-serve(1)"
+    } else {
+        "oarlock(1)"
+    };
+    format!(".SH \"SEE ALSO\"\n{main}; in share/doc/oarlock/docs: {documents}\n")
 }

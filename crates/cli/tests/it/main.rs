@@ -7,7 +7,8 @@
 //! | many files, directories, ranges | `files`, `durable` |
 //! | whose an output is; hostile files, folders and plugins | `rights`, `hostile` |
 //! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor` |
-//! | the cryptoserver's `serve`, `sign` and `pki` | `serve` |
+//! | the cryptoserver's `serve`, `sign`, `verify`, `keys`, `pubkey` and `pki` | `serve` |
+//! | `make install` and `uninstall`, manual pages | `install` |
 //! | `devices`, `completions`, `bench --report` | `listing`, `report` |
 //!
 //! Each test starts commands in a folder of its own and changes nothing of this process.
@@ -25,6 +26,7 @@ mod durable;
 mod failures;
 mod files;
 mod hostile;
+mod install;
 mod listing;
 mod openssl_enc;
 mod provider;

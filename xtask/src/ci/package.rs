@@ -1,0 +1,98 @@
+//! The Debian package: built of a release, installed into a root of its own by dpkg, used, and removed.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::tool::{self, Result, cargo};
+
+/// Fails unless what dpkg installs works, and nothing is left when dpkg has removed it.
+pub fn check(workspace: &Path, target: &Path) -> Result<()> {
+    let mut build = cargo();
+    build.args(["build", "--release", "--locked"]);
+    tool::status(build.args(["--package", "oarlock-cli", "--package", "oarlock-provider"]))?;
+    let printed = tool::output(&mut Command::new(workspace.join("scripts/debian-package")))?;
+    let package = PathBuf::from(printed.trim());
+    println!("{}", package.display());
+
+    let root = target.join("debian/root");
+    tool::remove_dir(&root)?;
+    let state = root.join("var/lib/dpkg");
+    for folder in ["info", "updates", "triggers"] {
+        tool::create_dir(&state.join(folder))?;
+    }
+    // What this machine has installed, so that dpkg looks whether the package's dependencies are met.
+    let copied = fs::copy("/var/lib/dpkg/status", state.join("status"));
+    copied.map_err(|error| format!("/var/lib/dpkg/status: {error}"))?;
+    let before = files(&root)?;
+    dpkg(&root, "--install", &package)?;
+    use_it(&root)?;
+    dpkg(&root, "--purge", Path::new("oarlock"))?;
+    let left: Vec<_> = files(&root)?.difference(&before).cloned().collect();
+    // dpkg's own.
+    let left: Vec<_> = left
+        .iter()
+        .filter(|path| !path.starts_with(&state))
+        .collect();
+    if left.iter().any(|path| path.is_file()) {
+        return Err(format!("left after the removal: {left:?}"));
+    }
+    tool::remove_dir(&root)
+}
+
+/// Every program of the package, as its user would.
+fn use_it(root: &Path) -> Result<()> {
+    let command = root.join("usr/bin/oarlock");
+    let file = root.join("file");
+    fs::write(&file, "for one pair of eyes").map_err(|error| error.to_string())?;
+    let script = "set -eu\n\
+        \"$1\" keygen -o key 2> recipient\n\
+        \"$1\" encrypt -r \"$(grep -o 'age1[0-9a-z]*' recipient)\" file -o file.age\n\
+        \"$1\" decrypt -i key file.age -o again\n\
+        cmp file again\n\
+        \"$1\" run -- openssl list -providers | grep -q oarlock\n\
+        gzip -dc usr/share/man/man1/oarlock.1.gz | grep -q 'EXIT STATUS'\n\
+        bash -n usr/share/bash-completion/completions/oarlock\n\
+        rm file file.age key again recipient\n";
+    let mut shell = Command::new("bash");
+    shell
+        .args(["-c", script, "bash"])
+        .arg(command)
+        .current_dir(root);
+    tool::status(shell.env_remove("OARLOCK_PROVIDER"))
+}
+
+fn dpkg(root: &Path, what: &str, package: &Path) -> Result<()> {
+    let mut command = if tool::is_root() {
+        Command::new("dpkg")
+    } else {
+        let mut command = Command::new("fakeroot");
+        command.arg("dpkg").arg("--force-not-root");
+        command
+    };
+    let log = root.join("var/lib/dpkg/log");
+    command.arg(format!("--root={}", root.display()));
+    command.arg(format!("--log={}", log.display()));
+    // The user's folders of programs may lack those of the system, which dpkg asks for.
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{path}:/usr/sbin:/sbin"));
+    tool::output(command.arg(what).arg(package)).map(drop)
+}
+
+fn files(root: &Path) -> Result<BTreeSet<PathBuf>> {
+    let mut found = BTreeSet::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder);
+        let entries = entries.map_err(|error| format!("{}: {error}", folder.display()))?;
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if path.is_dir() && !path.is_symlink() {
+                folders.push(path.clone());
+            }
+            found.insert(path);
+        }
+    }
+    Ok(found)
+}
