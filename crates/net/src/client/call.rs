@@ -23,7 +23,7 @@ impl Client {
     /// Starts to connect, and keeps connecting while the client lives. Call it in a tokio runtime.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT for a server that is not `host:port`.
+    /// INVALID_ARGUMENT for a server that is not `host:port`, or a server name that is none.
     pub fn new(settings: Settings) -> Result<Self, ClientError> {
         Directory::start(settings).map(Self)
     }
@@ -31,10 +31,13 @@ impl Client {
     /// Waits for a connection to any server.
     ///
     /// # Errors
-    /// UNAVAILABLE after `patience`, with what was wrong with the servers.
+    /// UNAVAILABLE after `patience`, with what was wrong with the servers; sooner if TLS failed and no other
+    /// server is there.
     pub async fn ready(&self, patience: Duration) -> Result<(), ClientError> {
-        let connected = timeout(patience, self.0.until_connected());
-        connected.await.map_err(|_| self.0.unreachable())
+        match timeout(patience, self.0.until_settled()).await {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => Err(self.0.unreachable()),
+        }
     }
 
     /// Carries out an operation on one of the servers, or on another if the first fails.

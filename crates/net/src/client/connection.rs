@@ -64,7 +64,7 @@ pub(super) async fn connect(
     };
     // This name goes into the `:authority` of requests; rustls checks the certificate.
     let endpoint = Endpoint::from_shared(format!("http://{}", address.authority()))
-        .map_err(|error| format!("{address}: {error}"))?
+        .map_err(|error| error.to_string())?
         .initial_stream_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES)
         .http2_keep_alive_interval(KEEP_ALIVE)
@@ -78,14 +78,11 @@ pub(super) async fn connect(
         .await
         .map_err(|_| {
             format!(
-                "{address}: not connected within {} ms",
+                "not connected within {} ms",
                 settings.connect_timeout.as_millis()
             )
         })?
-        .map_err(|error| {
-            let reason = witness.explain(settings.tls.as_ref());
-            format!("{address}: {}", reason.unwrap_or_else(|| innermost(&error)))
-        })?;
+        .map_err(|error| innermost(&error))?;
     Ok(CryptoserverClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX))
 }
 

@@ -1,12 +1,13 @@
 //! The directory: which servers there are, and open connections to them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::Stream;
+use rustls_pki_types::ServerName;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -16,7 +17,7 @@ use tower::balance::p2c::Balance;
 use tower::discover::Change;
 use tower::load::{CompleteOnResponse, PendingRequests};
 
-use super::connection::{Balanced, Exchange, Fault, connect, said};
+use super::connection::{self, Balanced, Exchange, connect, said};
 use super::handshake::Witness;
 use super::settings::{Address, ClientError, Settings};
 use crate::proto::cryptoserver_client::CryptoserverClient;
@@ -43,7 +44,34 @@ struct State {
     changes: u64,
     open: HashMap<Key, CryptoserverClient<Channel>>,
     /// Why a server has no connection.
-    faults: HashMap<String, String>,
+    faults: HashMap<String, Fault>,
+    /// Names that have not been looked up yet, and addresses that no attempt has been made at.
+    untried: HashSet<String>,
+}
+
+#[derive(Clone)]
+struct Fault {
+    reason: String,
+    /// Another attempt will not help, unless someone changes a file.
+    is_of_tls: bool,
+}
+
+impl Fault {
+    fn new(reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            is_of_tls: false,
+        }
+    }
+}
+
+impl State {
+    /// A server was reached and TLS failed, and no other is there.
+    fn is_hopeless(&self) -> bool {
+        self.open.is_empty()
+            && self.untried.is_empty()
+            && self.faults.values().any(|fault| fault.is_of_tls)
+    }
 }
 
 impl Directory {
@@ -57,8 +85,19 @@ impl Directory {
                 });
             }
         }
+        if let Some(name) = &settings.server_name
+            && ServerName::try_from(&name[..]).is_err()
+        {
+            return Err(ClientError {
+                code: Code::InvalidArgument,
+                message: format!("server name {name:?}: neither a DNS name nor an IP address"),
+            });
+        }
         let (sender, changes) = mpsc::unbounded_channel();
-        let (tell, state) = watch::channel(State::default());
+        let (tell, state) = watch::channel(State {
+            untried: settings.servers.iter().cloned().collect(),
+            ..State::default()
+        });
         let mut tasks = JoinSet::new();
         for server in &settings.servers {
             let keeper = Keeper {
@@ -107,6 +146,13 @@ impl Directory {
         }
     }
 
+    /// Waits for a connection, or until there is no hope of one. Returns whether there is one.
+    pub(super) async fn until_settled(&self) -> bool {
+        let mut state = self.state.clone();
+        let settled = state.wait_for(|state| !state.open.is_empty() || state.is_hopeless());
+        settled.await.is_ok_and(|state| !state.open.is_empty())
+    }
+
     pub(super) fn connected(&self) -> usize {
         self.state.borrow().open.len()
     }
@@ -114,7 +160,7 @@ impl Directory {
     /// What is wrong with the servers.
     pub(super) fn unreachable(&self) -> ClientError {
         let state = self.state.borrow();
-        let mut faults: Vec<_> = state.faults.values().map(String::as_str).collect();
+        let mut faults: Vec<_> = state.faults.values().map(|it| it.reason.as_str()).collect();
         faults.sort_unstable();
         faults.dedup();
         let message = if faults.is_empty() {
@@ -148,10 +194,10 @@ impl Directory {
 }
 
 /// The connection's fault behind an error of the balancer.
-pub(super) fn fault(error: tower::BoxError) -> Fault {
-    match error.downcast::<Fault>() {
+pub(super) fn fault(error: tower::BoxError) -> connection::Fault {
+    match error.downcast::<connection::Fault>() {
         Ok(fault) => *fault,
-        Err(_) => Fault::Broken,
+        Err(_) => connection::Fault::Broken,
     }
 }
 
@@ -200,24 +246,28 @@ impl Keeper {
                         let stays = found.contains(key);
                         if !stays {
                             task.abort();
-                            self.gone(key, "the name no longer has this address".into());
+                            self.gone(key, Fault::new("the name no longer has this address"));
                         }
                         stays
                     });
-                    for key in found {
-                        let fresh = key.clone();
-                        kept.entry(key)
-                            .or_insert_with(|| tasks.spawn(self.clone().keep(fresh)));
-                    }
+                    let fresh = found.into_iter().filter(|key| !kept.contains_key(key));
+                    let fresh: Vec<Key> = fresh.collect();
                     self.change(|state| {
                         state.faults.remove(&server);
+                        state.untried.remove(&server);
+                        let addresses = fresh.iter().map(|(address, _)| address.to_string());
+                        state.untried.extend(addresses);
                     });
+                    for key in fresh {
+                        let task = tasks.spawn(self.clone().keep(key.clone()));
+                        kept.insert(key, task);
+                    }
                 }
                 // A failing name server closes no open connection.
                 Err(error) => self.change(|state| {
-                    state
-                        .faults
-                        .insert(server.clone(), format!("{server}: {error}"));
+                    let fault = Fault::new(format!("{server}: {error}"));
+                    state.untried.remove(&server);
+                    state.faults.insert(server.clone(), fault);
                 }),
             }
             let pause = if kept.is_empty() {
@@ -236,10 +286,10 @@ impl Keeper {
             match self.hold(&key).await {
                 Ok(reason) => {
                     pause = RETRY_MIN;
-                    self.gone(&key, format!("{}: {reason}", key.0));
+                    self.gone(&key, Fault::new(format!("{}: {reason}", key.0)));
                 }
-                Err(reason) => {
-                    self.gone(&key, reason);
+                Err(fault) => {
+                    self.gone(&key, fault);
                     // Clients of a returning server do not all connect at once.
                     sleep(pause + pause.mul_f64(jitter())).await;
                     pause = (pause * 2).min(RETRY_MAX);
@@ -249,32 +299,45 @@ impl Keeper {
     }
 
     /// Serves a connection to its end; fails if it cannot be opened.
-    async fn hold(&self, key: &Key) -> Result<String, String> {
+    async fn hold(&self, key: &Key) -> Result<String, Fault> {
         let witness = Witness::default();
-        let mut client = connect(&key.0, &self.settings, &witness).await?;
         // What TLS says explains more than what follows from it.
         let tls = self.settings.tls.as_ref();
+        let failed = |reason: String| match witness.explain(tls) {
+            Some(reason) => Fault {
+                reason: format!("{}: {reason}", key.0),
+                is_of_tls: true,
+            },
+            None => Fault::new(format!("{}: {reason}", key.0)),
+        };
+        let mut client = connect(&key.0, &self.settings, &witness)
+            .await
+            .map_err(failed)?;
         let opened = timeout(self.settings.connect_timeout, Exchange::open(&mut client));
         let (exchange, replies) = opened
             .await
             .unwrap_or_else(|_| Err("it does not answer".into()))
-            .map_err(|reason| format!("{}: {}", key.0, witness.explain(tls).unwrap_or(reason)))?;
+            .map_err(failed)?;
         let balanced = PendingRequests::new(Balanced::new(exchange), CompleteOnResponse::default());
         let _ = self.changes.send(Change::Insert(key.clone(), balanced));
         self.change(|state| {
+            let address = key.0.to_string();
             state.open.insert(key.clone(), client);
-            state.faults.remove(&key.0.to_string());
+            state.faults.remove(&address);
+            state.untried.remove(&address);
         });
         let reason = replies.await;
         Ok(witness.explain(tls).unwrap_or(reason))
     }
 
-    fn gone(&self, key: &Key, reason: String) {
-        tracing::info!(server = %key.0, reason, "not connected");
+    fn gone(&self, key: &Key, fault: Fault) {
+        tracing::info!(server = %key.0, reason = fault.reason, "not connected");
         let _ = self.changes.send(Change::Remove(key.clone()));
         self.change(|state| {
+            let address = key.0.to_string();
             state.open.remove(key);
-            state.faults.insert(key.0.to_string(), reason);
+            state.untried.remove(&address);
+            state.faults.insert(address, fault);
         });
     }
 
