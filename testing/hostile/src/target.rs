@@ -86,7 +86,7 @@ impl Target {
         let key = KeyPair::from_pem(&self.authority).map_err(failed)?;
         // Only its name and key matter to who checks a certificate.
         let mut authority = CertificateParams::new([]).map_err(failed)?;
-        authority.distinguished_name = named("Oarlock test CA");
+        authority.distinguished_name = named(self.authority_name()?);
         let issuer = Issuer::new(authority, key);
         let mut params = CertificateParams::new([name.to_owned()]).map_err(failed)?;
         params.distinguished_name = named(name);
@@ -100,6 +100,19 @@ impl Target {
         let key = KeyPair::generate().map_err(failed)?;
         let certificate = params.signed_by(&key, &issuer).map_err(failed)?;
         config(&self.roots, &certificate.pem(), &key.serialize_pem())
+    }
+
+    /// The common name of the server's authority.
+    fn authority_name(&self) -> Result<&str, String> {
+        let root = self.roots.roots.first().ok_or("there is no root")?;
+        let subject: &[u8] = &root.subject;
+        let name = subject
+            .windows(COMMON_NAME.len())
+            .position(|window| window == COMMON_NAME)
+            .and_then(|at| subject[at + COMMON_NAME.len()..].split_first())
+            .and_then(|(length, rest)| rest.get(..usize::from(*length)));
+        let name = name.ok_or("the root has no common name")?;
+        str::from_utf8(name).map_err(|error| error.to_string())
     }
 
     /// A connection after its handshake. In TLS 1.3 a client learns later whether the server likes
@@ -137,3 +150,6 @@ fn named(name: &str) -> DistinguishedName {
     named.push(DnType::CommonName, name);
     named
 }
+
+/// DER of id-at-commonName and the tag of a UTF8String, which its length follows (RFC 5280, A.1).
+const COMMON_NAME: [u8; 6] = [6, 3, 0x55, 4, 3, 12];
