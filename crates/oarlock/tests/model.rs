@@ -43,6 +43,13 @@ enum Error {
     DeadlinePassed,
     InvalidInput(String),
     DeviceFailed { device: String, reason: String },
+    QueueFull,
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Debug::fmt(self, f)
+    }
 }
 
 mod jobs {
