@@ -86,6 +86,10 @@ fn exit_status(command: &str) -> String {
         ("2", "The arguments are wrong."),
         ("128 + N", "Signal N ended it: 130 after Ctrl-C."),
     ];
+    if let "encrypt" | "decrypt" = command {
+        let left_out = "All is done but what --recursive leaves out and names.";
+        rows.insert(3, ("3", left_out));
+    }
     if command == "run" {
         rows = vec![
             ("2", "The arguments are wrong."),

@@ -151,6 +151,7 @@ fn manual_pages_tell_exit_statuses_and_read_well() {
     succeeds(&run(man.args(["man", "-o"]).arg(folder.path()), b""));
     for (page, status) in [
         ("oarlock", "130 after Ctrl-C"),
+        ("oarlock-decrypt", "recursive leaves out"),
         ("oarlock-verify", "The signature is bad"),
         ("oarlock-run", "125"),
         ("oarlock-provider-status", "not installed"),
