@@ -58,10 +58,12 @@ impl Asker {
         let mut terminal = Terminal::open()?;
         self.progress.pause(|| {
             let _held = self.interrupt.hold();
+            // Before anything is hidden: it may be stopped at any time from then on.
+            let resumed = Resumed::watch().map_err(broken)?;
             let hidden = is_secret.then(|| Hidden::hide(&terminal)).transpose()?;
             let question = printable(question);
             terminal.show(&question)?;
-            terminal.read_line(&self.interrupt, |terminal| {
+            terminal.read_line(&self.interrupt, resumed, |terminal| {
                 // The shell may have shown what is typed meanwhile, and the question is out of sight.
                 hidden.as_ref().map_or(Ok(()), Hidden::hide_again)?;
                 terminal.show(&question)
@@ -102,9 +104,9 @@ impl Terminal {
     fn read_line(
         &mut self,
         interrupt: &Interrupt,
+        mut resumed: Resumed,
         resume: impl Fn(&mut Self) -> Result<(), NoAnswer>,
     ) -> Result<Zeroizing<Vec<u8>>, NoAnswer> {
-        let mut resumed = Resumed::watch().map_err(broken)?;
         let mut line = Zeroizing::new(Vec::with_capacity(LINE_BYTES_MAX));
         let mut piece = Zeroizing::new([0; LINE_BYTES_MAX]);
         loop {
