@@ -108,7 +108,7 @@ Examples:
   oarlock enc --cipher aes-256-ctr --pass file:secret.txt --iter 600000 disk.img -o disk.enc
   openssl enc -d -aes-256-ctr -pass file:secret.txt -iter 600000 -in disk.enc -out disk.img
 
-  tar c . | oarlock enc --cipher aes-128-ctr -K $KEY --iv $IV > backup
+  tar c photos | oarlock enc --cipher aes-128-ctr -K $KEY --iv $IV > backup
   openssl enc -d -aes-128-ctr -K $KEY -iv $IV < backup | tar x
 
 These files have no authentication; files of `oarlock encrypt` have.";

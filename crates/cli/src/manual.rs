@@ -62,10 +62,28 @@ fn render(command: Command) -> Result<(String, Vec<u8>), Failure> {
     let mut text = Vec::new();
     man.render(&mut text)
         .map_err(|error| Failure::new(format!("manual: {}", reason(&error))))?;
+    let mut text = with_examples_as_they_are(text);
     let file = man.get_filename();
     text.extend(exit_status(&name).bytes());
     text.extend(see_also(&file).bytes());
     Ok((file, text))
+}
+
+/// Lines that begin with blanks are for pasting: troff would fill and divide them.
+fn with_examples_as_they_are(page: Vec<u8>) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(page.len());
+    let mut is_example = false;
+    for line in page.split_inclusive(|byte| *byte == b'\n') {
+        if line.starts_with(b"  ") != is_example {
+            kept.extend(if is_example { b".fi\n" } else { b".nf\n" });
+            is_example = !is_example;
+        }
+        kept.extend(line);
+    }
+    if is_example {
+        kept.extend(b".fi\n");
+    }
+    kept
 }
 
 /// The section that scripts go by.

@@ -127,7 +127,7 @@ impl Progress {
 
 fn style(knows_end: bool, clock: &Arc<Clock>) -> ProgressStyle {
     let template = if knows_end {
-        "{bar:30} {percent:>3} %  {binary_bytes} of {binary_total_bytes}  {binary_bytes_per_sec}  ETA {eta}"
+        "{bar:20} {percent:>3} %  {binary_bytes} of {binary_total_bytes}  {binary_bytes_per_sec}  ETA {eta}"
     } else {
         "{spinner} {binary_bytes}  {binary_bytes_per_sec}  {working}"
     };

@@ -1,7 +1,9 @@
 //! `oarlock sign`.
 
+use std::fs;
 use std::io::{IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 use oarlock::Accelerator;
 use oarlock::rsa::RsaPublicKey;
@@ -59,6 +61,7 @@ Verify the signature with oarlock or with openssl:
   openssl dgst -sha256 -verify web.pub.pem -signature letter.sig letter.txt";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    refuse_to_replace(args.input.as_deref(), args.output.as_deref())?;
     let digest = args
         .scheme
         .digest(args.digest.as_deref(), args.input.as_deref())?;
@@ -82,6 +85,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         .write_all(&bytes)
         .map_err(|error| Failure::new(format!("the signature: {error}")))?;
     output.commit(false)
+}
+
+/// The signature of a file that it replaces is of no use.
+fn refuse_to_replace(input: Option<&Path>, output: Option<&Path>) -> Result<(), Failure> {
+    let file = |path: Option<&Path>| {
+        let metadata = fs::metadata(path?).ok()?;
+        metadata.is_file().then(|| (metadata.dev(), metadata.ino()))
+    };
+    match (output, file(input)) {
+        (Some(path), Some(input)) if file(output) == Some(input) => Err(Failure::usage(format!(
+            "{}: is the file to sign: name another with -o",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 async fn sign(args: &Args, client: &Client, digest: Vec<u8>) -> Result<Vec<u8>, Failure> {

@@ -42,14 +42,14 @@ pub(crate) struct Args {
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  oarlock decrypt -i key.txt disk.img.age                             to disk.img
+  oarlock decrypt -i key.txt disk.img.age    # to disk.img
   oarlock decrypt -i ~/.ssh/id_ed25519 -o - backup.tar.age | tar x
-  oarlock decrypt -i key.txt --recursive -o restored sealed/photos    to restored/photos
+  oarlock decrypt -i key.txt --recursive -o restored sealed/photos
   oarlock decrypt -i key.txt --range 1G:512 disk.img.age | xxd
 
 age writes the output of a FILE to standard output, and so does -o - here; --range does without it.
 
-Exit status: 0 done, 1 something failed, 2 wrong arguments, 3 all done but what --recursive leaves out and
+Exit status: 0 done, 1 something failed, 2 wrong arguments, 3 all done but what --recursive leaves out and \
 names, 128 and its number after a signal.";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {

@@ -49,15 +49,15 @@ pub(crate) struct Args {
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  oarlock encrypt -r age1... disk.img                        to disk.img.age
+  oarlock encrypt -r age1... disk.img                        # to disk.img.age
   oarlock encrypt -r age1... --rm *.log
-  oarlock encrypt -r age1... --recursive -o sealed photos    to sealed/photos
-  tar c . | oarlock encrypt -R ~/.ssh/id_ed25519.pub > backup.tar.age
-  age -d -i key.txt backup.tar.age | tar x
+  oarlock encrypt -r age1... --recursive -o sealed photos    # to sealed/photos
+  tar c photos | oarlock encrypt -R ~/.ssh/id_ed25519.pub > photos.tar.age
+  age -d -i key.txt photos.tar.age | tar x
 
 age writes the output of a FILE to standard output, and so does -o - here.
 
-Exit status: 0 done, 1 something failed, 2 wrong arguments, 3 all done but what --recursive leaves out and
+Exit status: 0 done, 1 something failed, 2 wrong arguments, 3 all done but what --recursive leaves out and \
 names, 128 and its number after a signal.";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {

@@ -46,7 +46,7 @@ impl Args {
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   oarlock keygen -o key.txt
-  oarlock keygen --pq -o key.txt
+  oarlock keygen --pq -o pq.txt
   oarlock keygen -y key.txt > recipients.txt";
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {

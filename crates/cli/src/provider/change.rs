@@ -42,6 +42,26 @@ impl<'a> Change<'a> {
             .to_string()
     }
 
+    /// Asks at the terminal, unless `yes`. A user who may not make the change is told so first.
+    pub(super) fn ask(&self, yes: bool) -> Result<(), Failure> {
+        drop(self.prepare()?);
+        if yes {
+            return Ok(());
+        }
+        if !io::stdin().is_terminal() {
+            return Err(Failure::usage(
+                "nothing was changed: no terminal to ask on: give --yes",
+            ));
+        }
+        stdout::write(b"Change it? [y/N] ")?;
+        let mut answer = String::new();
+        let read = io::stdin().lock().read_line(&mut answer);
+        match (read, answer.trim()) {
+            (Ok(_), "y" | "Y" | "yes") => Ok(()),
+            _ => Err(Failure::new("nothing was changed")),
+        }
+    }
+
     /// Keeps the file as it is now.
     pub(super) fn back_up(&self) -> Result<(), Failure> {
         write_like(&self.backup(), self.before, Some(self.path))
@@ -61,25 +81,6 @@ impl<'a> Change<'a> {
 
     pub(super) fn commit(&self, made: NamedTempFile) -> Result<(), Failure> {
         commit(made, self.path)
-    }
-}
-
-/// Asks at the terminal, unless `yes`.
-pub(super) fn ask(yes: bool) -> Result<(), Failure> {
-    if yes {
-        return Ok(());
-    }
-    if !io::stdin().is_terminal() {
-        return Err(Failure::usage(
-            "nothing was changed: no terminal to ask on: give --yes",
-        ));
-    }
-    stdout::write(b"Change it? [y/N] ")?;
-    let mut answer = String::new();
-    let read = io::stdin().lock().read_line(&mut answer);
-    match (read, answer.trim()) {
-        (Ok(_), "y" | "Y" | "yes") => Ok(()),
-        _ => Err(Failure::new("nothing was changed")),
     }
 }
 

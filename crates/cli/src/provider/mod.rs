@@ -139,7 +139,7 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
             target.display()
         ))?;
     }
-    change::ask(args.yes)?;
+    change.ask(args.yes)?;
     if own.block.is_none() {
         change.back_up()?;
     }
@@ -178,7 +178,7 @@ fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
     if let Some(module) = &module {
         stdout::write(format!("removes {}\n", module.display()))?;
     }
-    change::ask(args.yes)?;
+    change.ask(args.yes)?;
     change.commit(change.prepare()?)?;
     if let Some(module) = &module {
         fs::remove_file(module).map_err(failed(module))?;

@@ -1,4 +1,5 @@
-//! `make install` and `make uninstall`, with the programs under test, into folders that others use too.
+//! `make install` and `make uninstall`, with the programs under test, into folders that others use too;
+//! manual pages, and the documentation's lines of shell.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,6 +7,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::common::age::{Home, succeeded};
+use crate::common::terminal::{on_a_terminal, typing};
 use crate::common::{provider, run, stderr};
 
 /// `make TARGET` below `root`, with a prefix that is not the usual one.
@@ -155,6 +158,7 @@ fn manual_pages_tell_exit_statuses_and_read_well() {
         ("oarlock-verify", "The signature is bad"),
         ("oarlock-run", "125"),
         ("oarlock-provider-status", "not installed"),
+        ("oarlock-decrypt", "\\fB3\\fR"),
     ] {
         let path = folder.path().join(format!("{page}.1"));
         let text = fs::read_to_string(&path).unwrap();
@@ -167,4 +171,124 @@ fn manual_pages_tell_exit_statuses_and_read_well() {
     }
     let text = fs::read_to_string(folder.path().join("oarlock-encrypt.1")).unwrap();
     assert!(text.contains("files.md"));
+}
+
+#[test]
+fn examples_in_manual_pages_can_be_pasted() {
+    let home = Home::new();
+    succeeded(&mut home.oarlock(&["man", "-o", "."]));
+    for (page, example) in [
+        (
+            "oarlock-encrypt.1",
+            "  oarlock encrypt -r age1... --recursive -o sealed photos    # to sealed/photos\n",
+        ),
+        ("oarlock-doctor.1", "  oarlock doctor\n"),
+    ] {
+        let mut man = Command::new("man");
+        man.args(["-l", page]).current_dir(home.folder());
+        let shown = run(man.env("MANWIDTH", "80").env("LC_ALL", "C"), b"");
+        let shown = succeeds(&shown);
+        assert!(shown.contains(example), "{shown}");
+        assert!(shown.contains("EXIT STATUS\n       0      The"), "{shown}");
+    }
+}
+
+/// Lines of shell in the documentation have what they do behind `#`, so they can be copied whole.
+#[test]
+fn lines_of_the_documentation_can_be_pasted() {
+    for name in [
+        "README.md",
+        "CONTRIBUTING.md",
+        "crates/net/README.md",
+        "crates/oarlock/README.md",
+        "docs/command.md",
+        "docs/cryptoserver.md",
+        "docs/performance.md",
+    ] {
+        let text = document(name);
+        let lines: Vec<&str> = blocks(&text).flat_map(str::lines).collect();
+        let shell: Vec<&&str> = lines.iter().filter(|line| is_shell(line)).collect();
+        assert!(!shell.is_empty(), "{name}");
+        for line in shell {
+            let command = line.split(" #").next().unwrap().trim_end();
+            assert!(!command.contains("  "), "{name}: {line}");
+        }
+    }
+}
+
+#[test]
+fn what_the_documentation_does_to_files_works_as_copied() {
+    for (name, section) in [
+        ("README.md", "\n## Files at a shell\n"),
+        ("docs/command.md", "\n## age files\n"),
+    ] {
+        let home = Home::new();
+        fs::remove_file(home.path("key.txt")).unwrap();
+        for file in ["backup.tar.old", "one.log", "two.log"] {
+            home.write(file, file.as_bytes());
+        }
+        home.write("disk.img", &[7; 2 << 20]);
+        fs::create_dir(home.path("photos")).unwrap();
+        home.write("photos/one", b"a photo");
+        let text = document(name);
+        let (_, behind) = text.split_once(section).unwrap();
+        let block = blocks(behind).next().unwrap();
+        // What a reader must replace, and a part of a smaller file.
+        let block = block
+            .lines()
+            .map(|line| match line.split_once(" -r age1... ") {
+                Some((before, after)) => {
+                    format!("{before} -r $(oarlock keygen -y key.txt) {after}\n")
+                }
+                None => format!("{line}\n"),
+            })
+            .collect::<String>()
+            .replace(" 1G:4K ", " 1M:4K ");
+        assert!(block.contains("keygen -y key.txt"), "{block}");
+        let (keygen, others) = block.split_once('\n').unwrap();
+        let script = format!(
+            "set -e; PATH=\"$(dirname \"$OARLOCK\"):$PATH\"; tar cf backup.tar backup.tar.old\n\
+             {keygen}\noarlock encrypt -i key.txt disk.img\n{others}"
+        );
+        let (status, shown) = on_a_terminal(home.folder(), &script, typing(&["a passphrase"]));
+        assert!(status.success(), "{name}: {shown}");
+        assert_eq!(home.read("restored.tar"), home.read("backup.tar"), "{name}");
+        if name == "docs/command.md" {
+            assert_eq!(home.read("restored/photos/one"), b"a photo");
+            assert_eq!(home.read("part"), [7; 4096]);
+            assert!(!home.path("one.log").exists(), "{shown}");
+        }
+    }
+}
+
+fn document(name: &str) -> String {
+    fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../..")
+            .join(name),
+    )
+    .unwrap()
+}
+
+/// What stands between fences.
+fn blocks(text: &str) -> impl Iterator<Item = &str> {
+    text.split("\n```").skip(1).step_by(2).map(|block| {
+        let (_, lines) = block.split_once('\n').unwrap_or_default();
+        lines
+    })
+}
+
+fn is_shell(line: &str) -> bool {
+    [
+        "make ",
+        "sudo ",
+        "cargo ",
+        "oarlock ",
+        "oarlock-bench ",
+        "openssl ",
+        "tar ",
+        "zfs ",
+    ]
+    .iter()
+    .any(|program| line.starts_with(program))
 }

@@ -208,10 +208,24 @@ fn who_may_not_write_is_told() {
     for folder in [machine.folder.path(), &machine.modules] {
         fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
     }
-    let mut command = machine.command("install", &["--yes"]);
-    let output = command.uid(65534).gid(65534).output().unwrap();
-    assert_fails(&output, 1, &["Permission denied", "as root"]);
+    // Without --yes, too: nobody is asked for what will fail.
+    let is_refused = |what: &str| {
+        for arguments in [&["--yes"][..], &[]] {
+            let mut command = machine.command(what, arguments);
+            let command = command.uid(65534).gid(65534).stdin(Stdio::null());
+            assert_fails(
+                &command.output().unwrap(),
+                1,
+                &["openssl.cnf: Permission denied", "as root"],
+            );
+        }
+    };
+    is_refused("install");
     assert_eq!(names(machine.folder.path()), ["modules", "openssl.cnf"]);
+    machine.succeeds("install", &["--yes"]);
+    let installed = fs::read(&machine.conf).unwrap();
+    is_refused("uninstall");
+    assert_eq!(fs::read(&machine.conf).unwrap(), installed);
 }
 
 /// A configuration and a folder of modules.

@@ -139,6 +139,9 @@ fn the_bar_is_for_terminals() {
     for part in ["of 20.00 MiB", "iB/s", "ETA"] {
         assert!(shown.contains(part), "{part}: {shown:?}");
     }
+    let lines = shown.split(['\r', '\n', '\x1b']);
+    let widest = lines.map(|line| line.trim_end().chars().count()).max();
+    assert!(widest <= Some(78), "{shown:?}");
 
     // An input that comes slowly until the bar is seen.
     let seen = directory.path().join("seen-again");

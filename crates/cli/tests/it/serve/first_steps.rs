@@ -27,6 +27,8 @@ fn the_first_steps_of_the_readme_work_as_printed() {
     fs::write(folder.path().join("README.md"), &readme).unwrap();
     let script = format!(
         "set -e\nip link set lo up\ntrap 'kill %1' EXIT\n{steps}\n\
+         ! oarlock sign --remote localhost:7443 --pki demo --key web -o README.md README.md\n\
+         oarlock verify --public-key web.pub.pem --signature README.sig README.md\n\
          echo changed >> README.md\n! openssl dgst -sha256 -verify web.pub.pem -signature README.sig README.md\n"
     );
     let commands = Path::new(env!("CARGO_BIN_EXE_oarlock")).parent().unwrap();
@@ -47,6 +49,11 @@ fn the_first_steps_of_the_readme_work_as_printed() {
     let output = run(&mut shell, b"");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("README.md: is the file to sign"),
+        "{}",
+        stderr(&output)
+    );
     for line in [
         "good signature\n",
         "Verified OK\n",
