@@ -21,9 +21,9 @@ pub(crate) struct Asker {
     progress: Progress,
 }
 
-/// Why there is no answer.
+/// The reason why a question has no answer.
 pub(crate) enum NoAnswer {
-    /// There is nobody to ask.
+    /// The process has no terminal.
     NoTerminal,
     Failed(Failure),
 }

@@ -40,6 +40,13 @@ pub struct TlsFiles {
 }
 
 impl TlsFiles {
+    /// The file of revocation lists, for messages; empty if there is none.
+    pub(crate) fn revoked_name(&self) -> String {
+        let path = self.revoked.as_ref();
+        path.map(|path| path.display().to_string())
+            .unwrap_or_default()
+    }
+
     /// The configuration of a server.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ pub enum Error {
     #[cfg(feature = "rsa")]
     QueueFull,
     /// The job was cancelled, its accelerator was dropped, or it was submitted before a fork and this
-    /// is the child. There is no result.
+    /// is the child. It has no result.
     Cancelled,
     /// The job's deadline passed before it began.
     DeadlinePassed,

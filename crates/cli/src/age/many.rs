@@ -202,7 +202,7 @@ impl<'a, W: Work> Batch<'a, W> {
         }
     }
 
-    /// Whoever has sent standard output somewhere may expect the data there, as from age.
+    /// Says where the output is if standard output is redirected: age would have written the data there.
     fn tell_where(&self) {
         let args = self.call.args;
         let [input] = &args.inputs[..] else {

@@ -28,7 +28,7 @@ pub(super) struct FileReport {
     seconds: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    /// Why there is no output.
+    /// The reason why the file was left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     left_out: Option<String>,
 }

@@ -114,7 +114,7 @@ impl Source {
 pub(super) struct Walk<'a> {
     args: &'a Common,
     arguments: std::slice::Iter<'a, PathBuf>,
-    /// The directory for the outputs, which is no input.
+    /// Device and inode of the directory for the outputs. The walk does not enter it.
     outputs: Option<(u64, u64)>,
     current: Option<Current>,
 }

@@ -146,7 +146,8 @@ impl Directory {
         }
     }
 
-    /// Waits for a connection, or until there is no hope of one. Returns whether there is one.
+    /// Waits until a connection is open, or until every server was tried in vain and TLS failed at one of them.
+    /// Returns whether a connection is open.
     pub(super) async fn until_settled(&self) -> bool {
         let mut state = self.state.clone();
         let settled = state.wait_for(|state| !state.open.is_empty() || state.is_hopeless());

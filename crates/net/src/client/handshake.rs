@@ -103,11 +103,7 @@ fn explain(fault: &Error, files: &TlsFiles) -> String {
 /// What is wrong with the server's certificate.
 fn of_server(problem: &CertificateError, files: &TlsFiles) -> String {
     let roots = files.roots.display();
-    let lists = files
-        .revoked
-        .as_ref()
-        .map(|path| path.display().to_string());
-    let lists = lists.unwrap_or_default();
+    let lists = files.revoked_name();
     use CertificateError as Problem;
     match problem {
         // An authority of the same name with another key gives `BadSignature`.

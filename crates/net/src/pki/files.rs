@@ -50,7 +50,7 @@ pub(super) fn write_new(files: &[File]) -> Result<(), PkiError> {
     Ok(())
 }
 
-/// Whoever opens it meanwhile finds the old one whole, or the new one.
+/// Replaces a file at once: a reader sees the whole old text or the whole new one.
 pub(super) fn replace(path: &Path, text: &str) -> Result<(), PkiError> {
     let fail = |error| PkiError::file(path, error);
     let mut name = path.file_name().unwrap_or_default().to_owned();

@@ -160,9 +160,9 @@ impl<A: StreamKind> AcceleratedCtr<A> {
 
     /// Makes keystream ahead on the calling thread, from the position of the next byte on, for up to
     /// `budget`: for a caller that has time to spend before it has data. Whatever the strategy, the
-    /// next requests use it. Returns the number of bytes made: 0 if there is no room left
-    /// ([`Options::prefetch_bytes`](crate::Options)), the streams are full, or a driver serves this
-    /// session.
+    /// next requests use it. Returns the number of bytes made. It is 0 if
+    /// [`Options::prefetch_bytes`](crate::Options) leaves no room, the streams are full, or a driver
+    /// serves this session.
     ///
     /// ```
     /// use oarlock::cipher::StreamCipher;

@@ -64,11 +64,7 @@ impl Refusal {
 /// What is wrong with a client's certificate.
 fn of_client(problem: &CertificateError, files: &TlsFiles) -> String {
     let roots = files.roots.display();
-    let lists = files
-        .revoked
-        .as_ref()
-        .map(|path| path.display().to_string());
-    let lists = lists.unwrap_or_default();
+    let lists = files.revoked_name();
     use CertificateError as Problem;
     match problem {
         // An authority of the same name with another key gives `BadSignature`.
