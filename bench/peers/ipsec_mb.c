@@ -34,15 +34,32 @@ static void fill(IMB_JOB *job, const struct key *key, const uint8_t iv[16], cons
         job->msg_len_to_cipher_in_bytes = len;
 }
 
-/* Returns a manager that uses the best code this CPU runs, or NULL. */
-void *peer_ipsec_mb_new(void)
+/*
+ * Returns a manager that uses the best code for a CPU of the class 'A' to 'D', or NULL where this CPU
+ * does not run it or the library has none. Without GFNI its AVX2 code does without VAES too.
+ */
+void *peer_ipsec_mb_new_for(char class)
 {
-        IMB_MGR *mgr = alloc_mb_mgr(0);
+        const uint64_t flags = class == 'C' || class == 'D' ? IMB_FLAG_GFNI_OFF : 0;
+        IMB_MGR *mgr = alloc_mb_mgr(flags);
         IMB_ARCH arch = IMB_ARCH_NONE;
 
         if (mgr == NULL)
                 return NULL;
-        init_mb_mgr_auto(mgr, &arch);
+        switch (class) {
+        case 'A':
+                init_mb_mgr_auto(mgr, &arch);
+                break;
+        case 'B':
+        case 'C':
+                init_mb_mgr_avx2(mgr);
+                arch = IMB_ARCH_AVX2;
+                break;
+        case 'D':
+                init_mb_mgr_sse(mgr);
+                arch = IMB_ARCH_SSE;
+                break;
+        }
         if (imb_get_errno(mgr) != 0 || arch == IMB_ARCH_NONE) {
                 free_mb_mgr(mgr);
                 return NULL;

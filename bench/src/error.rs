@@ -10,6 +10,8 @@ pub enum Error {
     Usage(String),
     /// A peer is not on this machine or does not support the case; the message says what would help.
     Unavailable(String),
+    /// Oarlock leaves it to OpenSSL on this CPU, so there is nothing to compare.
+    NotOffered(String),
     /// A subject's output is wrong.
     Mismatch(String),
     /// Something else went wrong.
@@ -32,6 +34,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Usage(what)
         | Self::Unavailable(what)
+        | Self::NotOffered(what)
         | Self::Mismatch(what)
         | Self::Failed(what)) = self;
         f.write_str(what)

@@ -17,6 +17,7 @@
 //! measuring                        the clock, and outputs compared before it starts
 //! peers                            implementations: Oarlock and its parts, OpenSSL
 //! args   cases                     what is asked for, what can be measured
+//! cpu_class                        classes of CPUs, and how a lower one is shown
 //! ```
 //!
 //! The library knows the peers that every machine has: its OpenSSL, loaded at run time, and Oarlock's
@@ -24,6 +25,7 @@
 
 pub mod args;
 pub mod cases;
+pub mod cpu_class;
 pub mod error;
 pub mod measuring;
 pub mod output;

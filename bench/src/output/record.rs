@@ -1,4 +1,5 @@
-//! `bench/records/<cpu-model>/<date>.jsonl`: first the machine, then every line of a run.
+//! `bench/records/<cpu-model>/<date>.jsonl`: first the machine, then every line of a run. What was measured as if the
+//! machine were of a lower class has a file of its own, as `<date>-class-b.jsonl`.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -8,6 +9,7 @@ use serde::Serialize;
 
 use super::machine::Machine;
 use super::text::json;
+use crate::cpu_class::CpuClass;
 use crate::error::Error;
 
 /// A record that lines are added to.
@@ -26,7 +28,13 @@ impl Record {
         let start = std::env::current_dir().map_err(Error::io("the current folder"))?;
         let machine = Machine::here(versions.to_vec());
         let folder = records(&start)?.join(machine.slug());
-        let path = folder.join(format!("{}.jsonl", machine.date));
+        let class = CpuClass::shown()
+            .map(|class| format!("-class-{}", class.letter().to_ascii_lowercase()));
+        let path = folder.join(format!(
+            "{}{}.jsonl",
+            machine.date,
+            class.unwrap_or_default()
+        ));
         let failed = |error| Error::io(path.display())(error);
         fs::create_dir_all(&folder).map_err(failed)?;
         let file = OpenOptions::new()

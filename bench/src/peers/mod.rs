@@ -16,3 +16,11 @@ pub(crate) use chosen::{ChosenPeer, choose};
 pub(crate) use own::{CallStyle, OARLOCK, Oarlock};
 pub use public_key::{LaneQueue, Lanes, PublicKey, Results, SingleRsa, SingleRsaKey};
 pub use subject::{AAD, Aead, Nonces, Peer, PeerFactory, Presence, Sealed, Stream, Subject};
+
+/// Oarlock's own, with the features that it goes by, as records name them.
+///
+/// # Errors
+/// [`Error::Usage`](crate::Error::Usage) where `OARLOCK_CPU` names no feature.
+pub fn own_version() -> Result<String, crate::Error> {
+    Ok(Oarlock::new(1, oarlock::Strategy::Auto)?.version())
+}

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use oarlock_bench::args::Args;
+use oarlock_bench::cpu_class::CpuClass;
 use oarlock_bench::output::{json, write_out};
 use oarlock_bench::run::first;
 use peers::PEERS;
@@ -44,6 +45,11 @@ struct Cli {
     #[arg(long, hide = true, conflicts_with_all = ["targets", "report", "seed_shape"])]
     first: bool,
 
+    /// Measure as if the CPU were of this class, here and in the programs that are started: what it has beyond is
+    /// hidden from Oarlock and peers alike, and peers from which nothing can be hidden are left out
+    #[arg(long, value_name = "CLASS", ignore_case = true)]
+    class: Option<CpuClass>,
+
     #[command(flatten)]
     programs: programs::Named,
 }
@@ -51,7 +57,9 @@ struct Cli {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let out = &mut io::stdout().lock();
+    let shown = cli.class.map_or(Ok(()), CpuClass::show);
     let result = match &cli.targets {
+        _ if shown.is_err() => shown,
         Some(pattern) => targets::run(&cli.args, &cli.programs, pattern, out),
         None if cli.seed_shape => seed_shape::run(&cli.args, out),
         None if cli.first => {

@@ -7,7 +7,7 @@ mod pieces;
 mod ring;
 mod rustcrypto;
 
-use oarlock_bench::peers::{PeerFactory, openssl};
+use oarlock_bench::peers::{PeerFactory, openssl, own_version};
 
 /// All of them, with the machine's OpenSSL.
 pub(crate) const PEERS: &[PeerFactory] = &[
@@ -19,11 +19,11 @@ pub(crate) const PEERS: &[PeerFactory] = &[
     crypto_mb::PEER,
 ];
 
-/// Of every peer that is here.
+/// Of Oarlock and of every peer that is here.
 pub(crate) fn versions() -> Vec<String> {
-    PEERS
+    let peers = PEERS
         .iter()
         .filter_map(|factory| (factory.open)(1).ok())
-        .map(|peer| peer.version())
-        .collect()
+        .map(|peer| peer.version());
+    own_version().into_iter().chain(peers).collect()
 }

@@ -4,6 +4,7 @@
 
 use oarlock_bench::Error;
 use oarlock_bench::cases::{Case, RsaKey, RsaOperation, RsaRequest, Tasks};
+use oarlock_bench::cpu_class::CpuClass;
 use oarlock_bench::peers::{
     Peer, PeerFactory, Presence, PublicKey, SingleRsa, SingleRsaKey, Subject,
 };
@@ -15,7 +16,10 @@ use ring::signature::{RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_SHA256};
 pub(crate) const PEER: PeerFactory = PeerFactory {
     name: "ring",
     presence: Presence::Always,
-    open: |_| Ok(Box::new(Ring)),
+    open: |_| {
+        CpuClass::refuse_shown("ring")?;
+        Ok(Box::new(Ring))
+    },
 };
 
 struct Ring;

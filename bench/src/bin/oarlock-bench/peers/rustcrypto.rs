@@ -17,13 +17,17 @@ use des::TdesEde3;
 use inout::InOutBuf;
 use oarlock_bench::Error;
 use oarlock_bench::cases::{Algorithm, Case, Direction};
+use oarlock_bench::cpu_class::CpuClass;
 use oarlock_bench::peers::{Aead, Peer, PeerFactory, Presence, Sealed, Stream, Subject};
 
 /// The peer `rustcrypto`.
 pub(crate) const PEER: PeerFactory = PeerFactory {
     name: "rustcrypto",
     presence: Presence::Always,
-    open: |_| Ok(Box::new(RustCrypto)),
+    open: |_| {
+        CpuClass::refuse_shown("RustCrypto")?;
+        Ok(Box::new(RustCrypto))
+    },
 };
 
 /// A counter mode and its cipher.

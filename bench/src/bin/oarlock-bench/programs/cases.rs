@@ -7,6 +7,7 @@ use oarlock_bench::cases::Direction;
 use oarlock_hostile::kinds;
 
 use super::files::Files;
+use super::https::Https;
 use super::server::{Board, Boards, Servers};
 use super::setup::Setup;
 use super::speed::Speed;
@@ -24,6 +25,7 @@ pub(crate) enum Program {
     Context(&'static str),
     Start,
     Ssh(Ssh),
+    Https(Https),
     Files(Files),
     Servers(Servers),
 }
@@ -35,6 +37,7 @@ impl ProgramCase {
             Program::Context(cipher) => context::measure(setup, cipher),
             Program::Start => start::measure(setup),
             Program::Ssh(ssh) => ssh.measure(setup),
+            Program::Https(https) => https.measure(setup),
             Program::Files(files) => files.measure(setup, &self.name),
             Program::Servers(servers) => servers.measure(setup, &self.name),
         }
@@ -52,7 +55,7 @@ pub(crate) fn all() -> Vec<ProgramCase> {
         name: "openssl-start".to_owned(),
         program: Program::Start,
     }];
-    cases.extend(CIPHERS.iter().map(|cipher| ProgramCase {
+    cases.extend(KEYED_OFTEN.iter().map(|cipher| ProgramCase {
         name: format!("openssl-context-{cipher}"),
         program: Program::Context(cipher),
     }));
@@ -95,6 +98,11 @@ pub(crate) fn all() -> Vec<ProgramCase> {
     for suite in SUITES {
         let name = format!("ssh-one-cpu-{}", suite.name());
         add(name, suite, TransferKind::Download, Setting::OneCpu);
+    }
+    for (suite, operation) in TLS_SUITES {
+        let program = Program::Https(Https { suite, operation });
+        let name = format!("https-{operation}");
+        cases.push(ProgramCase { name, program });
     }
     for (name, files) in FILES {
         cases.push(ProgramCase {
@@ -165,7 +173,8 @@ const FILES: [(&str, Files); 7] = [
     ("pipe-decrypt", Files::Pipe(Direction::Decrypt)),
 ];
 
-pub(crate) const CIPHERS: [&str; 7] = [
+/// What programs make contexts of for each connection.
+const KEYED_OFTEN: [&str; 7] = [
     "aes-128-ctr",
     "aes-256-ctr",
     "aes-128-gcm",
@@ -173,6 +182,28 @@ pub(crate) const CIPHERS: [&str; 7] = [
     "chacha20",
     "chacha20-poly1305",
     "aes-128-cbc",
+];
+
+pub(crate) const CIPHERS: [&str; 12] = [
+    "aes-128-ctr",
+    "aes-192-ctr",
+    "aes-256-ctr",
+    "aes-128-gcm",
+    "aes-192-gcm",
+    "aes-256-gcm",
+    "chacha20",
+    "chacha20-poly1305",
+    "aes-128-cbc",
+    "aes-192-cbc",
+    "aes-256-cbc",
+    "camellia-128-ctr",
+];
+
+/// What curl and nginx agree on (RFC 8446, B.4), with what it asks of libcrypto.
+const TLS_SUITES: [(&str, &str); 3] = [
+    ("TLS_AES_128_GCM_SHA256", "aes-128-gcm"),
+    ("TLS_AES_256_GCM_SHA384", "aes-256-gcm"),
+    ("TLS_CHACHA20_POLY1305_SHA256", "chacha20-poly1305"),
 ];
 
 /// The MAC in each name of an AEAD is its own. `umac` and ChaCha20-Poly1305's `poly1305` are code of
@@ -205,9 +236,11 @@ const fn aead(cipher: &'static str, operation: &'static str) -> Suite {
 
 /// Whether `pattern` is about whole programs.
 pub(crate) fn are_named_by(pattern: &str) -> bool {
-    ["ssh", "openssl-", "file", "pipe", "server", "hostile"]
-        .iter()
-        .any(|prefix| pattern.starts_with(prefix))
+    [
+        "ssh", "https", "openssl-", "file", "pipe", "server", "hostile",
+    ]
+    .iter()
+    .any(|prefix| pattern.starts_with(prefix))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! cases.rs        what is measured            versions.rs of the programs
 //! speed.rs        openssl speed               start.rs    what the provider adds to a program's start
 //! context.rs      contexts, call by call      enc.rs      oarlock enc beside openssl enc
+//! https.rs        nginx and curl
 //! ssh/            connections of our own      link.rs     a gigabit between two namespaces
 //! files/          files and streams           server/     cryptoservers and clients
 //! compared.rs     what came out               data.rs     files in memory
@@ -21,6 +22,7 @@ mod context;
 mod data;
 pub(crate) mod enc;
 mod files;
+mod https;
 mod link;
 pub(crate) mod server;
 mod setup;
@@ -41,13 +43,16 @@ pub(crate) use compared::{Compared, Quantity, STOCK};
 pub(crate) use setup::{Named, Setup};
 
 pub(crate) const HELP: &str = "\
-Whole programs are cases and targets of their own: openssl-speed-*, openssl-context-*, openssl-start and ssh-*, stock
-and with the OpenSSL provider in turn; file-* and pipe-*, oarlock encrypt and decrypt beside cp, age, rage (cargo xtask
-peers), openssl enc and gpg; file-many-* 10,000 files of 4 KiB in one call beside loops of rage and age over 500 of
-them, files a second; server-*, oarlock serve on one CPU and its clients on another;
+Whole programs are cases and targets of their own: openssl-speed-*, openssl-context-*, openssl-start, ssh-* and
+https-* (nginx and curl), stock and with the OpenSSL provider in turn; file-* and pipe-*, oarlock encrypt and decrypt
+beside cp, age, rage (cargo xtask peers), openssl enc and gpg; file-many-* 10,000 files of 4 KiB in one call beside
+loops of rage and age over 500 of them, files a second; server-*, oarlock serve on one CPU and its clients on another;
 hostile-*, a client that attacks it beside one that does not. They take minutes, so only a pattern that begins as
-their names do measures them:
---case 'ssh-*', --targets='file-*'. Of the other options, --quick, --json and --record count.";
+their names do measures them: --case 'ssh-*', --targets='file-*'. Of the other options, --class, --quick, --json and
+--record count.
+
+Never slower: --targets='class-*' measures every cipher at every size beside every peer, openssl speed, ssh, scp, curl
+and nginx, on this CPU or, with --class, as if it were of a lower class. It takes an hour, with --quick 20 minutes.";
 
 /// Measures the cases whose names match `--case`.
 pub(crate) fn run(
@@ -83,7 +88,7 @@ pub(crate) fn run(
         interrupt::check()?;
         let compared = match case.measure(&setup) {
             Ok(compared) => compared,
-            Err(Error::Unavailable(why)) => {
+            Err(Error::Unavailable(why) | Error::NotOffered(why)) => {
                 eprintln!("oarlock-bench: {} left out: {why}", case.name);
                 left_out += 1;
                 continue;

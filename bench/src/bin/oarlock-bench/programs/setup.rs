@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use oarlock::Algorithm;
 use oarlock::costs::Usage;
 use oarlock_bench::Error;
+use oarlock_bench::cpu_class::CpuClass;
 use tempfile::TempDir;
 
 use crate::system::interrupt;
@@ -89,10 +90,13 @@ impl Setup {
         if self.quick { quick } else { usual }
     }
 
-    /// Has `command` be one of `side`, whatever the environment here says.
+    /// Has `command` be one of `side`, whatever the environment here says but for a class of CPUs that is shown.
     pub(super) fn dress(&self, command: &mut Command, side: Side) {
         for name in FOREIGN {
             command.env_remove(name);
+        }
+        if let Some(mask) = CpuClass::shown().and_then(CpuClass::mask) {
+            mask.set(command);
         }
         if side != Side::Stock {
             command.env("OPENSSL_CONF", self.configuration(side));

@@ -26,7 +26,7 @@ impl Speed {
             self.bytes_per_second(setup, Side::Oarlock, last).map(drop)
         })?;
         if through == 0 {
-            return Err(Error::Unavailable(format!(
+            return Err(Error::NotOffered(format!(
                 "the provider leaves {} to OpenSSL on this CPU",
                 self.cipher
             )));

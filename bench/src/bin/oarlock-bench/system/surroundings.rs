@@ -8,12 +8,6 @@ use rustix::thread::{
     CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_getaffinity, sched_setaffinity,
 };
 
-/// For OPENSSL_ia32cap, which aws-lc reads too: without AES-NI and PCLMULQDQ (CPUID leaf 1), VAES and
-/// VPCLMULQDQ (leaf 7). SSSE3 stays, and with it the best code for CPUs without AES-NI, and SHA-NI:
-/// only because leaf 7 is named, for without the colon all of it is hidden
-/// (OPENSSL_cpuid_setup in crypto/cpuid.c), and SHA-256 takes four times as long.
-pub(crate) const NO_AES_FOR_OPENSSL: &str = "~0x200000200000000:~0x60000000000";
-
 /// Binds this thread to the first of its CPUs meanwhile; a process it starts inherits that.
 pub(crate) fn on_one_cpu<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     on_cpu(|cpus| cpus.next(), work)
@@ -57,35 +51,4 @@ pub(crate) fn in_network<T>(
     let result = work();
     enter(&own)?;
     result
-}
-
-#[cfg(test)]
-mod tests {
-    use std::process::Command;
-
-    use super::*;
-
-    /// By what OpenSSL says that it goes by.
-    #[test]
-    fn aes_is_hidden_and_nothing_else() {
-        let words = |mask: Option<&str>| {
-            let mut command = Command::new("openssl");
-            command.args(["info", "-cpusettings"]);
-            match mask {
-                Some(mask) => command.env("OPENSSL_ia32cap", mask),
-                None => command.env_remove("OPENSSL_ia32cap"),
-            };
-            let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
-            // "OPENSSL_ia32cap=0x7ffef3ff...:0x1c2ffb...", and with a mask " env:" and the mask.
-            let values = text.trim().split_once('=').unwrap().1;
-            let values = values.split(' ').next().unwrap();
-            let mut words = values.split(':');
-            [words.next(), words.next()]
-                .map(|word| u64::from_str_radix(&word.unwrap()[2..], 16).unwrap())
-        };
-        let [first, second] = words(None);
-        let aes = [1 << 57 | 1 << 33, 1 << 41 | 1 << 42];
-        let hidden = words(Some(NO_AES_FOR_OPENSSL));
-        assert_eq!(hidden, [first & !aes[0], second & !aes[1]]);
-    }
 }

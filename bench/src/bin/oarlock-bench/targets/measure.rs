@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use oarlock_bench::Error;
+use oarlock_bench::cpu_class::Mask;
 use oarlock_bench::output::{Entry, Ratio};
 use oarlock_bench::run::First;
 use serde::de::DeserializeOwned;
@@ -10,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::target::{Comparison, CpuLimit, Target};
 use crate::programs::{self, Compared, Named, ProgramCase, Setup, enc};
 use crate::system::interrupt;
-use crate::system::surroundings::{NO_AES_FOR_OPENSSL, on_one_cpu};
+use crate::system::surroundings::on_one_cpu;
 
 /// What came out for a case.
 pub(super) enum Measured {
@@ -64,9 +65,13 @@ impl<'a> Measuring<'a> {
         let text = match cpu {
             CpuLimit::None => output(&mut command)?,
             CpuLimit::OneCpu => on_one_cpu(|| output(&mut command))?,
-            CpuLimit::Mask(mask) => {
-                command.env("OPENSSL_ia32cap", NO_AES_FOR_OPENSSL);
-                output(command.env("OARLOCK_CPU", mask))?
+            CpuLimit::Mask(oarlock) => {
+                let mask = Mask {
+                    oarlock,
+                    ..Mask::NO_AES
+                };
+                mask.set(&mut command);
+                output(&mut command)?
             }
         };
         let mut ratios = Vec::new();

@@ -29,6 +29,14 @@ impl Outcome {
         }
     }
 
+    /// Where OpenSSL does it, as without us.
+    pub(super) fn not_offered(target: String, required: f64, why: String) -> Self {
+        Self {
+            met: true,
+            ..Self::not_measured(target, required, why)
+        }
+    }
+
     pub(super) fn not_measured(target: String, required: f64, why: String) -> Self {
         Self {
             target,
@@ -54,10 +62,13 @@ impl Outcome {
             (Some(median), Some(min), Some(max)) => format!(
                 "{required:>8.2}  {median:>8.3}  {min:>7.3} {max:>7.3}  {verdict:<8} {target}{note}\n"
             ),
-            _ => format!(
-                "{required:>8.2}  {:>8}  {:>7} {:>7}  {:<8} {target}: {note}\n",
-                "-", "-", "-", "NOT RUN"
-            ),
+            _ => {
+                let verdict = if self.met { "left" } else { "NOT RUN" };
+                format!(
+                    "{required:>8.2}  {:>8}  {:>7} {:>7}  {verdict:<8} {target}: {note}\n",
+                    "-", "-", "-"
+                )
+            }
         }
     }
 }

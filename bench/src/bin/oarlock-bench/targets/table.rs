@@ -177,6 +177,22 @@ pub(super) const TARGETS: &[Target] = &[
     target(HOSTILE, Program(over(Quantity::Series, AT_FIRST)), "series before and 32, over those after", 1.0, ANY),
     target(HOSTILE, Program(over(Quantity::Clients, AT_FIRST)), "clients known before over those after", 1.0, ANY),
     target(&["oarlock enc of 1 GiB in tmpfs"], Enc, "over openssl enc, aes-128-ctr", 1.7, WIDE),
+    // Never slower: what every class of CPUs is held to, a line for each size.
+    matrix(NOT_CHACHA, Cipher(&MATRIX_OPENSSL, ALL_SIZES), "over openssl", 0.97, ANY),
+    matrix(NOT_CHACHA_AWS_LC, Cipher(&MATRIX_AWS_LC, ALL_SIZES), "over aws-lc", 0.97, ANY),
+    matrix(CHACHA_ALL, Cipher(&MATRIX_OPENSSL, ALL_SIZES), "over openssl", 0.98, "BC"),
+    matrix(CHACHA_ALL, Cipher(&MATRIX_AWS_LC, ALL_SIZES), "over aws-lc", 0.98, "BC"),
+    matrix(CHACHA_AEAD, Cipher(&MATRIX_IPSEC_MB, ALL_SIZES), "over ipsec-mb", 0.98, "BC"),
+    matrix(CHACHA_ALL, Cipher(&MATRIX_OPENSSL, ALL_SIZES), "over openssl", 0.97, "ADEF"),
+    matrix(CHACHA_ALL, Cipher(&MATRIX_AWS_LC, ALL_SIZES), "over aws-lc", 0.97, "ADEF"),
+    matrix(RSA, PublicKey(&MATRIX_RSA, Depth::At(1), BOTH), "over openssl and aws-lc", 0.97, ANY),
+    matrix(RSA, PublicKey(&MATRIX_RSA, DEEP, BOTH), "over openssl and aws-lc", 0.97, ANY),
+    matrix(&["openssl-speed-*"], Program(speed(16)), "over stock", 0.97, ANY),
+    matrix(&["openssl-speed-*"], Program(speed(64)), "over stock", 0.97, ANY),
+    matrix(&["openssl-speed-*"], Program(speed(256)), "over stock", 0.97, ANY),
+    matrix(&["openssl-speed-*"], Program(speed(1024)), "over stock", 0.97, ANY),
+    matrix(&["openssl-speed-*"], Program(speed(16384)), "over stock", 0.97, ANY),
+    matrix(&["ssh-aes*", "ssh-chacha20-*", "https-*"], Program(CPU_TIME), "stock's CPU time over ours", 1.0 / 1.02, "ABC"),
 ];
 
 const CTR: &[&str] = &["aes-128-ctr"];
@@ -203,6 +219,32 @@ const EVERY_CIPHER: &[&str] = &[
     "chacha20",
     "camellia-128-ctr",
     "des-ede3-ctr",
+];
+const NOT_CHACHA: &[&str] = &[
+    "aes-128-ctr",
+    "aes-192-ctr",
+    "aes-256-ctr",
+    "aes-128-gcm",
+    "aes-128-gcm-open",
+    "aes-256-gcm",
+    "aes-256-gcm-open",
+    "aes-128-cbc",
+    "aes-128-cbc-decrypt",
+    "aes-256-cbc",
+    "aes-256-cbc-decrypt",
+    "camellia-128-ctr",
+    "des-ede3-ctr",
+];
+/// Those that aws-lc has.
+const NOT_CHACHA_AWS_LC: &[&str] = NOT_CHACHA.split_at(11).0;
+const CHACHA_ALL: &[&str] = &["chacha20", "chacha20-poly1305", "chacha20-poly1305-open"];
+const CHACHA_AEAD: &[&str] = &["chacha20-poly1305", "chacha20-poly1305-open"];
+const RSA: &[&str] = &[
+    "rsa-1024-private",
+    "rsa-2048-sign",
+    "rsa-3072-sign",
+    "rsa-4096-sign",
+    "rsa-2048-verify",
 ];
 const RSA_1024: &[&str] = &["rsa-1024-private"];
 const RSA_2048: &[&str] = &["rsa-2048-sign"];
@@ -252,6 +294,9 @@ runs! {
     FRESH: CipherRun = OPENSSL, fresh_nonce: true;
     FRESH_IPSEC_MB: CipherRun = IPSEC_MB, fresh_nonce: true;
     KERNEL: CipherRun = OPENSSL, peer: "kernel", sizes: "64,1k";
+    MATRIX_OPENSSL: CipherRun = OPENSSL, sizes: "16,64,256,512,1k,4k,16k,1m";
+    MATRIX_AWS_LC: CipherRun = MATRIX_OPENSSL, peer: "aws-lc";
+    MATRIX_IPSEC_MB: CipherRun = MATRIX_OPENSSL, peer: "ipsec-mb";
     /// Two threads against one.
     TWO_4M: CipherRun = OPENSSL, threads: 2, peer: "inline", sizes: "4m";
     TWO: CipherRun = TWO_4M, sizes: "64,256,1k,4k,16k,64k,256k,1m,4m,16m,64m", mode: "back-to-back,after-idle";
@@ -268,6 +313,7 @@ runs! {
     STRATEGIES: CipherRun = TWO_4M, peer: "inline,stripe,prefetch", sizes: "64,256,1k,4k,16k,64k,256k,1m";
 }
 
+const ALL_SIZES: Sizes = to("16", "1m");
 /// One call after idleness takes less than the clock can tell from chance below this.
 const IDLE: Sizes = to("64k", "64m").after_ms(2);
 const AFTER_IDLE: &str = "burst after 20 ms of idleness, over inline";
@@ -280,6 +326,7 @@ const ONE_CORE: PublicKeyRun = PublicKeyRun {
     beside: Beside::Peers("openssl,aws-lc,crypto-mb"),
 };
 runs! {
+    MATRIX_RSA: PublicKeyRun = ONE_CORE, beside: Beside::Peers("openssl,aws-lc");
     CRYPTO_MB: PublicKeyRun = ONE_CORE, depth: "64", beside: Beside::Peers("crypto-mb");
     BY_DEPTH: PublicKeyRun = ONE_CORE, depth: "1,2,4,8,16,64", beside: Beside::Peers("job");
     TWO_CORES: PublicKeyRun = CRYPTO_MB, threads: 2, beside: Beside::Peers("inline");
@@ -288,7 +335,8 @@ runs! {
 }
 
 /// A call takes 1.05 of the time of the better library's at most.
-const LONE: Comparison = PublicKey(&ONE_CORE, Depth::At(1), &["openssl", "aws-lc"]);
+const LONE: Comparison = PublicKey(&ONE_CORE, Depth::At(1), BOTH);
+const BOTH: &[&str] = &["openssl", "aws-lc"];
 const OVER_BOTH: &str = "a lone call over openssl and aws-lc";
 const OVER_FIRST: &str = "the library's time and 100 us, over Oarlock's";
 const DEEP: Depth = Depth::At(64);
@@ -333,6 +381,20 @@ const fn target(
         what,
         required,
         classes,
+        of_matrix: false,
+    }
+}
+
+const fn matrix(
+    cases: &'static [&'static str],
+    comparison: Comparison,
+    what: &'static str,
+    required: f64,
+    classes: &'static str,
+) -> Target {
+    Target {
+        of_matrix: true,
+        ..target(cases, comparison, what, required, classes)
     }
 }
 
@@ -358,7 +420,7 @@ mod tests {
 
     use super::*;
     use crate::programs;
-    use crate::targets::class::CpuClass;
+    use oarlock_bench::cpu_class::CpuClass;
 
     fn names_cipher(name: &str) -> bool {
         CASES.iter().any(|case| case.name == name)

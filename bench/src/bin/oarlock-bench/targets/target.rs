@@ -1,6 +1,7 @@
 //! What a line of the table says.
 
 use oarlock_bench::cases::Size;
+use oarlock_bench::cpu_class::CpuClass;
 
 use crate::programs::Quantity;
 
@@ -14,8 +15,10 @@ pub(super) struct Target {
     pub(super) what: &'static str,
     /// The least ratio.
     pub(super) required: f64,
-    /// CPU classes that it is promised for, as [`CpuClass`](super::class::CpuClass) names them.
+    /// Letters of the CPU classes that it is promised for.
     pub(super) classes: &'static str,
+    /// Whether it belongs to the matrix of what is never slower, which `class-*` names.
+    pub(super) of_matrix: bool,
 }
 
 /// What is compared.
@@ -117,7 +120,37 @@ pub(super) struct ProgramQuantity {
 }
 
 impl Target {
-    /// Its line for `case`.
+    /// Of the matrix, a target for each size that is measured.
+    pub(super) fn by_size(self) -> Vec<Self> {
+        match self.comparison {
+            Comparison::Cipher(run, _) if self.of_matrix => {
+                let sizes = run.sizes.split(',');
+                sizes
+                    .map(|size| Self {
+                        comparison: Comparison::Cipher(run, at(size)),
+                        ..self
+                    })
+                    .collect()
+            }
+            _ => vec![self],
+        }
+    }
+
+    /// Whether it is promised for CPUs of `class`.
+    pub(super) fn is_promised_for(&self, class: CpuClass) -> bool {
+        self.classes.contains(class.letter())
+    }
+
+    /// Its line for `case` on a CPU of `class`.
+    pub(super) fn line(&self, case: &str, class: CpuClass) -> String {
+        let name = self.name(case);
+        match self.of_matrix {
+            true => format!("class-{class} {name}"),
+            false => name,
+        }
+    }
+
+    /// Its line, whatever the CPU.
     pub(super) fn name(&self, case: &str) -> String {
         let point = match self.comparison {
             Comparison::Cipher(_, sizes) => sizes.name(),
@@ -138,6 +171,7 @@ impl Target {
     /// Whether one measurement of a case decides both.
     pub(super) fn is_measured_with(&self, other: &Self) -> bool {
         self.cases == other.cases
+            && self.of_matrix == other.of_matrix
             && match (self.comparison, other.comparison) {
                 (Comparison::Cipher(a, _), Comparison::Cipher(b, _)) => a == b,
                 (Comparison::PublicKey(a, ..), Comparison::PublicKey(b, ..)) => a == b,

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use libloading::Library;
 use oarlock_bench::Error;
 use oarlock_bench::cases::Direction;
+use oarlock_bench::cpu_class::CpuClass;
 
 use crate::system::fetched;
 
 /// Functions of the loaded library, which stays loaded as long as this lives.
 pub(super) struct Functions {
-    new: unsafe extern "C" fn() -> *mut c_void,
+    new_for: unsafe extern "C" fn(c_char) -> *mut c_void,
     free: unsafe extern "C" fn(*mut c_void),
     version: unsafe extern "C" fn() -> *const c_char,
     key: MakeKey,
@@ -58,7 +59,7 @@ impl Functions {
             };
         }
         Ok(Self {
-            new: symbol!("peer_ipsec_mb_new"),
+            new_for: symbol!("peer_ipsec_mb_new_for"),
             free: symbol!("peer_ipsec_mb_free"),
             version: symbol!("peer_ipsec_mb_version"),
             key: symbol!("peer_ipsec_mb_key"),
@@ -89,9 +90,12 @@ pub(super) struct Manager {
 
 impl Manager {
     pub(super) fn new(functions: &Arc<Functions>) -> Result<Self, Error> {
-        // SAFETY: takes nothing; null says that it failed.
-        let manager = NonNull::new(unsafe { (functions.new)() })
-            .ok_or_else(|| Error::Failed("ipsec-mb: no code for this CPU".to_owned()))?;
+        let class = CpuClass::shown().unwrap_or(CpuClass::A);
+        // SAFETY: takes any letter; null says that it failed.
+        let manager = NonNull::new(unsafe { (functions.new_for)(class.letter() as c_char) })
+            .ok_or_else(|| {
+                Error::Unavailable(format!("it has no code for CPUs of class {class}"))
+            })?;
         Ok(Self {
             functions: Arc::clone(functions),
             manager,

@@ -8,13 +8,14 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use oarlock_bench::Error;
+use oarlock_bench::cpu_class::Mask;
 use rustix::process::geteuid;
 
 use super::suite::{Suite, TransferKind};
 use crate::programs::link::Link;
 use crate::programs::setup::{Setup, Side};
 use crate::system::child::{Running, ready, said};
-use crate::system::surroundings::{NO_AES_FOR_OPENSSL, in_network};
+use crate::system::surroundings::in_network;
 
 /// Keys and configuration of both ends.
 pub(super) struct SshHosts {
@@ -180,11 +181,12 @@ impl SshHosts {
             TransferKind::Scp => &programs.copier,
         });
         setup.dress(&mut command, connection.client);
-        if let Some(mask) = connection.client_mask {
-            command.env("OPENSSL_ia32cap", NO_AES_FOR_OPENSSL);
-            if connection.client == Side::Oarlock {
-                command.env("OARLOCK_CPU", mask);
-            }
+        if let Some(oarlock) = connection.client_mask {
+            let mask = Mask {
+                oarlock,
+                ..Mask::NO_AES
+            };
+            mask.set(&mut command);
         }
         command.args(["-F", "none", "-i"]).arg(&self.key);
         for option in CLIENT_OPTIONS {

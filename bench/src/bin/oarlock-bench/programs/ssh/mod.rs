@@ -97,6 +97,12 @@ impl Ssh {
             let through = setup.bytes_through(operation, || {
                 hosts.transfer(setup, &connection, [data, copy]).map(drop)
             })?;
+            if through == 0 {
+                return Err(Error::NotOffered(format!(
+                    "the provider leaves {} to OpenSSL on this CPU",
+                    self.suite.operation
+                )));
+            }
             if through < ends * VERIFIED_BYTES as u64 {
                 return Err(Error::Failed(format!(
                     "of {VERIFIED_BYTES} bytes through {ends} accelerated ends, {through} went \
