@@ -107,7 +107,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["measuring"],
             &["peers"],
             &["args"],
-            &["cases"],
+            &["cases", "cpu_class"],
             &["error"],
         ],
     ),

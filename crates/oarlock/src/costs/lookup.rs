@@ -130,6 +130,7 @@ pub(crate) fn software_cost(costs: &Costs, cpu: Cpu, algorithm: Algorithm) -> Op
         | Algorithm::Aes128Cbc
         | Algorithm::Aes192Cbc
         | Algorithm::Aes256Cbc
+        | Algorithm::ChaCha20
         | Algorithm::ChaCha20Poly1305 => {
             let found = costs.of(algorithm, "software", software_backend(cpu));
             Some(found.map_or(UNKNOWN, |(cost, _)| cost))

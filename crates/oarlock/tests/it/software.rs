@@ -1,11 +1,13 @@
 //! The device `software` by itself: what it gives is what the kernels give, to the last refusal.
 
+use cipher::{StreamCipher, StreamCipherSeek};
 use inout::InOutBuf;
 use oarlock::Algorithm;
 use oarlock::aead::AcceleratedAead;
 use oarlock::device::visible_cpu;
 use oarlock::{Accelerator, Error};
-use oarlock_kernels::{chacha20_poly1305::ChaCha20Poly1305, gcm::Gcm};
+use oarlock_kernels::cpu::Feature;
+use oarlock_kernels::{chacha20::ChaCha20, chacha20_poly1305::ChaCha20Poly1305, gcm::Gcm};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -79,6 +81,65 @@ fn messages_of_every_length_are_those_of_the_kernels() {
             aead.open(&nonce, &aad, buffers, &tag).unwrap();
             assert!(data == plaintext, "{what}");
         }
+    }
+}
+
+#[test]
+fn keystream_from_anywhere_is_that_of_the_kernels() {
+    let mut random = StdRng::seed_from_u64(24);
+    let lengths: Vec<usize> = (0..140).chain([1000, 16_383, 100_003]).collect();
+    // All that one nonce has, but for its last block, behind which there is no position.
+    let last = (1 << 38) - 64;
+    for bytes in lengths {
+        let position = match bytes % 3 {
+            0 => last - bytes.max(1) as u64,
+            1 => random.random_range(0..1000),
+            _ => random.random_range(0..last - bytes as u64),
+        };
+        let plaintext = random_bytes(&mut random, bytes);
+        let nonce: [u8; 12] = random.random();
+        let mut expected = plaintext.clone();
+        let chacha = ChaCha20::new(&KEY, visible_cpu().unwrap()).unwrap();
+        let mut counter_block = [0; 16];
+        counter_block[..12].copy_from_slice(&nonce);
+        let counter = u128::from_be_bytes(counter_block) | u128::from(position / 64);
+        chacha.apply(
+            counter,
+            (position % 64) as usize,
+            (&mut expected[..]).into(),
+        );
+
+        let software = software();
+        let mut cipher = software.stream(Algorithm::ChaCha20, &KEY, &nonce).unwrap();
+        assert_eq!(cipher.device(), "software");
+        cipher.seek(position);
+        let mut data = plaintext.clone();
+        cipher.apply_keystream(&mut data);
+        assert!(data == expected, "{bytes} from {position}");
+        cipher.seek(position);
+        let mut output = vec![0xaa; bytes];
+        cipher.apply_keystream_b2b(&plaintext, &mut output);
+        assert!(
+            output == expected,
+            "{bytes} from {position}, to another buffer"
+        );
+    }
+}
+
+#[test]
+fn it_has_the_streams_that_no_kernel_is_fast_for() {
+    for (mask, device) in [
+        ("", "cpu"),
+        ("-avx2", "software"),
+        ("-aes,-avx2", "software"),
+    ] {
+        let accelerator = Accelerator::builder().cpu_mask(mask).build().unwrap();
+        let cipher = accelerator.stream(Algorithm::ChaCha20, &KEY, &[0; 12]);
+        let expected = match visible_cpu().unwrap().has(Feature::Avx2) {
+            true => device,
+            false => "software",
+        };
+        assert_eq!(cipher.unwrap().device(), expected, "{mask}");
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod aead;
 mod aes;
+mod chacha20;
 #[cfg(feature = "rsa")]
 pub(crate) mod public_key;
 
@@ -10,6 +11,7 @@ use oarlock_kernels::cpu::Cpu;
 
 use self::aead::SoftwareAead;
 use self::aes::{SoftwareCbc, SoftwareCtr};
+use self::chacha20::SoftwareChaCha20;
 use super::interface::{Device, Offer, OpenSession, SessionParams};
 use super::keyed::Opened;
 use super::keyed::aead::AeadKey;
@@ -18,9 +20,9 @@ use super::keyed::stream::StreamKey;
 use super::request::DeviceError;
 use crate::costs::cost::Cost;
 use crate::costs::lookup::{self, Costs};
-use crate::work::algorithm::Kind;
+use crate::work::algorithm::{Algorithm, Kind};
 
-/// The device `software`: AES in CTR, CBC and GCM, and ChaCha20-Poly1305, by aws-lc. Nonces of GCM
+/// The device `software`: AES in CTR, CBC and GCM, ChaCha20 and ChaCha20-Poly1305, by aws-lc. Nonces of GCM
 /// have at most 2^31 - 1 bytes here.
 pub struct SoftwareDevice {
     cpu: Cpu,
@@ -63,11 +65,15 @@ impl Device for SoftwareDevice {
     }
 
     fn open_session(&self, params: &SessionParams, key: &[u8]) -> Result<OpenSession, DeviceError> {
-        // What has no rate is not offered, and of the streams only AES-CTR has.
+        // What has no rate is not offered, and of the streams only AES-CTR and ChaCha20 have.
         if self.probe(params).is_none() {
             return Err(DeviceError(format!("{} is not offered", params.algorithm)));
         }
         match params.algorithm.kind() {
+            Kind::Stream { .. } if params.algorithm == Algorithm::ChaCha20 => {
+                let chacha = SoftwareChaCha20::new(key)?;
+                Ok(OpenSession(Opened::Stream(StreamKey::Other(chacha))))
+            }
             Kind::Stream { .. } => {
                 let ctr = SoftwareCtr::new(key)?;
                 Ok(OpenSession(Opened::Stream(StreamKey::Other(ctr))))
