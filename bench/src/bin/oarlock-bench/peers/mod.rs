@@ -2,6 +2,8 @@
 
 mod aws_lc;
 mod crypto_mb;
+#[cfg(target_arch = "x86_64")]
+mod graviola;
 mod ipsec_mb;
 mod pieces;
 mod ring;
@@ -15,6 +17,8 @@ pub(crate) const PEERS: &[PeerFactory] = &[
     aws_lc::PEER,
     rustcrypto::PEER,
     ring::PEER,
+    #[cfg(target_arch = "x86_64")]
+    graviola::PEER,
     ipsec_mb::PEER,
     crypto_mb::PEER,
 ];
