@@ -98,6 +98,8 @@ pub(super) const TARGETS: &[Target] = &[
     // The plan is as good as the best strategy that could have been forced, everywhere.
     target(EVERY_CIPHER, Cipher(&STRATEGIES, below("64", "4k")), "auto over the best strategy", 0.95, ANY),
     target(EVERY_CIPHER, Cipher(&STRATEGIES, to("4k", "1m")), "auto over the best strategy", 0.97, ANY),
+    target(EVERY_CIPHER, Cipher(&STRATEGIES_IDLE, to("64k", "1m").after_ms(2)), AUTO_IDLE_2, 0.97, ANY),
+    target(EVERY_CIPHER, Cipher(&STRATEGIES_LONG_IDLE, to("64k", "1m").after_ms(20)), AUTO_IDLE_20, 0.97, ANY),
     // Public-key operations, by how many are in flight.
     target(RSA_1024, PublicKey(&ONE_CORE, DEEP, &["openssl"]), "over openssl", 5.5, WIDE),
     target(RSA_1024, PublicKey(&ONE_CORE, DEEP, &["crypto-mb"]), "over crypto-mb", 0.97, WIDE),
@@ -311,11 +313,15 @@ runs! {
     PACKETS_NO_GFNI: CipherRun = PACKETS, cpu: CpuLimit::Mask("-aes,-gfni"), peer: "inline";
     /// At the sizes of the report.
     STRATEGIES: CipherRun = TWO_4M, peer: "inline,stripe,prefetch", sizes: "64,256,1k,4k,16k,64k,256k,1m";
+    STRATEGIES_IDLE: CipherRun = STRATEGIES, sizes: "64k,256k,1m", mode: "after-idle";
+    STRATEGIES_LONG_IDLE: CipherRun = STRATEGIES_IDLE, idle_ms: "20";
 }
 
 const ALL_SIZES: Sizes = to("16", "1m");
 /// One call after idleness takes less than the clock can tell from chance below this.
 const IDLE: Sizes = to("64k", "64m").after_ms(2);
+const AUTO_IDLE_2: &str = "auto over the best strategy, after 2 ms of idleness";
+const AUTO_IDLE_20: &str = "auto over the best strategy, after 20 ms of idleness";
 const AFTER_IDLE: &str = "burst after 20 ms of idleness, over inline";
 const PACKETS_OVER_ONE: &str = "consumer with HMAC, no AES-NI nor GFNI: 2 threads over one";
 const PACKETS_OVER_OPENSSL: &str = "consumer with HMAC, no AES-NI: 2 threads over openssl";
