@@ -120,9 +120,9 @@ impl Schedule {
         match backend {
             Backend::Portable => self.expand_with(key, portable::aes::sub_word),
             #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx2(_) | Backend::WideAvx512(_) => {
-                self.expand_with(key, crate::sbox::sub_word);
-            }
+            Backend::WideAvx2(token) => x86_64::permute::expand(token, self, key),
+            #[cfg(target_arch = "x86_64")]
+            Backend::WideAvx512(token) => x86_64::permute::expand(token.avx2(), self, key),
             #[cfg(target_arch = "x86_64")]
             Backend::Gfni256(token) => x86_64::gfni::expand(token, self, key),
             #[cfg(target_arch = "x86_64")]
@@ -144,9 +144,9 @@ impl Schedule {
         match backend {
             Backend::Portable => portable::aes::invert(schedule, self),
             #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx2(_) | Backend::WideAvx512(_) => {
-                portable::aes::invert(schedule, self);
-            }
+            Backend::WideAvx2(token) => x86_64::permute::invert(token, schedule, self),
+            #[cfg(target_arch = "x86_64")]
+            Backend::WideAvx512(token) => x86_64::permute::invert(token.avx2(), schedule, self),
             #[cfg(target_arch = "x86_64")]
             Backend::Gfni256(token) => x86_64::gfni::invert(token, schedule, self),
             #[cfg(target_arch = "x86_64")]
@@ -267,11 +267,25 @@ impl Ctr {
         match self.backend {
             #[cfg(target_arch = "x86_64")]
             Backend::WideAvx2(token) => {
-                x86_64::bitslice::ctr_avx2(token, &self.schedule, counter, data);
+                let (groups, rest) = x86_64::permute::split::<256, 512>(data);
+                let next = counter.wrapping_add((groups.len() / BLOCK_BYTES) as u128);
+                if !groups.is_empty() {
+                    x86_64::bitslice::ctr_avx2(token, &self.schedule, counter, groups);
+                }
+                if !rest.is_empty() {
+                    x86_64::permute::ctr(token, &self.schedule, next, rest);
+                }
             }
             #[cfg(target_arch = "x86_64")]
             Backend::WideAvx512(token) => {
-                x86_64::bitslice::ctr_avx512(token, &self.schedule, counter, data);
+                let (groups, rest) = x86_64::permute::split::<512, 256>(data);
+                let next = counter.wrapping_add((groups.len() / BLOCK_BYTES) as u128);
+                if !groups.is_empty() {
+                    x86_64::bitslice::ctr_avx512(token, &self.schedule, counter, groups);
+                }
+                if !rest.is_empty() {
+                    x86_64::permute::ctr(token.avx2(), &self.schedule, next, rest);
+                }
             }
             #[cfg(target_arch = "x86_64")]
             Backend::Gfni256(token) => {

@@ -90,11 +90,11 @@ impl Cbc {
             // One block at a time, wider registers bring nothing.
             #[cfg(target_arch = "x86_64")]
             Backend::WideAvx2(token) => {
-                x86_64::bitslice::cbc_encrypt(token, &self.schedule, iv, data);
+                x86_64::permute::cbc_encrypt(token, &self.schedule, iv, data);
             }
             #[cfg(target_arch = "x86_64")]
             Backend::WideAvx512(token) => {
-                x86_64::bitslice::cbc_encrypt(token.avx2(), &self.schedule, iv, data);
+                x86_64::permute::cbc_encrypt(token.avx2(), &self.schedule, iv, data);
             }
             #[cfg(target_arch = "x86_64")]
             Backend::Gfni256(token) => {
@@ -128,11 +128,23 @@ impl Cbc {
             Backend::Portable => portable::aes::cbc_decrypt(&self.inverse, iv, data),
             #[cfg(target_arch = "x86_64")]
             Backend::WideAvx2(token) => {
-                x86_64::bitslice::cbc_decrypt_avx2(token, &self.inverse, iv, data);
+                let (groups, rest) = x86_64::permute::split::<256, 512>(data);
+                if !groups.is_empty() {
+                    x86_64::bitslice::cbc_decrypt_avx2(token, &self.inverse, iv, groups);
+                }
+                if !rest.is_empty() {
+                    x86_64::permute::cbc_decrypt(token, &self.inverse, iv, rest);
+                }
             }
             #[cfg(target_arch = "x86_64")]
             Backend::WideAvx512(token) => {
-                x86_64::bitslice::cbc_decrypt_avx512(token, &self.inverse, iv, data);
+                let (groups, rest) = x86_64::permute::split::<512, 256>(data);
+                if !groups.is_empty() {
+                    x86_64::bitslice::cbc_decrypt_avx512(token, &self.inverse, iv, groups);
+                }
+                if !rest.is_empty() {
+                    x86_64::permute::cbc_decrypt(token.avx2(), &self.inverse, iv, rest);
+                }
             }
             #[cfg(target_arch = "x86_64")]
             Backend::Gfni256(token) => {

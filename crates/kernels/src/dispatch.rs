@@ -33,6 +33,8 @@ pub mod aes {
     counters! {
         /// Runs of the portable kernel.
         PORTABLE,
+        /// Runs of the kernel made of byte shuffles on 256-bit registers.
+        PERMUTE_AVX2,
         /// Runs of the bitsliced kernel on 256-bit registers.
         WIDE_AVX2,
         /// Runs of the bitsliced kernel on 512-bit registers.

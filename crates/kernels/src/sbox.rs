@@ -1,5 +1,6 @@
 //! The S-box of AES (FIPS 197, section 5.1.1) as a circuit, for code that computes on bits.
 
+#[cfg(debug_assertions)]
 use crate::portable::aes::transpose;
 
 /// A vector over the field of two elements: bits that are worked on side by side.
@@ -152,6 +153,7 @@ pub(crate) unsafe fn sub_bytes<G: Gf2>([x7, x6, x5, x4, x3, x2, x1, x0]: [G; 8])
 }
 
 /// SubWord of the key expansion (FIPS 197, section 5.2).
+#[cfg(debug_assertions)]
 pub(crate) fn sub_word(word: u32) -> u32 {
     // Bit i of byte j, at 8 j + i, to 8 i + j: that is plane i.
     let bits = transpose(u64::from(word));

@@ -15,7 +15,7 @@
 //!
 //! Together with the two transpositions some 1800 instructions for 10 rounds, and 256 bytes: 2.2 of
 //! CPU time a byte where a cycle has 3 or 4 of them. With AVX-512, `vpternlog` merges a third. One
-//! block takes as long as 16.
+//! block takes as long as 16, so [`super::permute`] has what is short.
 //!
 //! Shuffles and masks are fixed, so time does not depend on data.
 
@@ -67,7 +67,7 @@ macro_rules! entry_points {
             // `from` and writable at `to`, which are the same or do not overlap.
             unsafe {
                 with_features(&mut keys, schedule, counter, from, to, bytes);
-                wipe_stack();
+                wipe_stack::<64>();
             }
         }
 
@@ -107,7 +107,7 @@ macro_rules! entry_points {
             // `from` and writable at `to`, which are the same or do not overlap.
             unsafe {
                 with_features(&mut keys, inverse, iv, from, to, bytes);
-                wipe_stack();
+                wipe_stack::<64>();
             }
         }
     };
@@ -122,52 +122,6 @@ entry_points!(
     "avx2,avx512f,avx512bw,avx512vl",
     WIDE_AVX512
 );
-
-/// CBC encryption of whole blocks, one after the other. There are no wider registers for it: a
-/// block leaves most of the narrowest empty.
-pub(crate) fn cbc_encrypt(
-    _: Avx2,
-    schedule: &Schedule,
-    iv: &mut [u8; BLOCK_BYTES],
-    data: InOutBuf<'_, '_, u8>,
-) {
-    #[target_feature(enable = "avx2")]
-    unsafe fn with_features(
-        keys: &mut KeyPlanes,
-        schedule: &Schedule,
-        iv: &mut [u8; BLOCK_BYTES],
-        mut from: *const u8,
-        mut to: *mut u8,
-        bytes: usize,
-    ) {
-        // SAFETY: AVX2 is enabled here; no more than `bytes` are touched at the pointers, which
-        // the caller vouches for.
-        unsafe {
-            let keys = keys.fill(schedule, Direction::Encrypt);
-            let mut chain = __m128i::load(iv.as_ptr());
-            for _ in 0..bytes / BLOCK_BYTES {
-                let mut states = [__m256i::splat(_mm_setzero_si128()); 8];
-                states[0] = _mm256_zextsi128_si256(chain.xor(__m128i::load(from)));
-                states = encrypt(keys, states);
-                chain = _mm256_castsi256_si128(states[0]);
-                chain.store(to);
-                (from, to) = (from.add(BLOCK_BYTES), to.add(BLOCK_BYTES));
-            }
-            chain.store(iv.as_mut_ptr());
-        }
-    }
-    #[cfg(debug_assertions)]
-    crate::dispatch::aes::WIDE_AVX2.hit();
-    let bytes = data.len();
-    let (from, to) = data.into_raw();
-    let mut keys = KeyPlanes::EMPTY;
-    // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at `from` and
-    // writable at `to`, which are the same or do not overlap.
-    unsafe {
-        with_features(&mut keys, schedule, iv, from, to, bytes);
-        wipe_stack();
-    }
-}
 
 /// The algorithm: groups of eight registers, the last ones of narrower registers where those do.
 ///
@@ -637,14 +591,14 @@ impl Drop for KeyPlanes {
 }
 
 /// Wipes the stack that the functions before used: there are not registers enough for the states,
-/// so what the compiler spilled, up to 1.5 KiB, lies there.
+/// so what the compiler spilled, here up to 1.5 KiB, lies there.
 ///
 /// # Safety
 /// AVX2 is there.
 #[target_feature(enable = "avx2")]
 #[inline(never)]
-unsafe fn wipe_stack() {
-    let mut stack = [_mm256_setzero_si256(); 64];
+pub(super) unsafe fn wipe_stack<const REGISTERS: usize>() {
+    let mut stack = [_mm256_setzero_si256(); REGISTERS];
     stack.zeroize();
 }
 

@@ -270,7 +270,7 @@ struct Shifted {
 }
 
 /// The shuffle that does what `first` and then `second` do.
-const fn compose(first: &[i8; 16], second: &[i8; 16]) -> [i8; 16] {
+pub(super) const fn compose(first: &[i8; 16], second: &[i8; 16]) -> [i8; 16] {
     let mut both = [0; 16];
     let mut i = 0;
     while i < 16 {

@@ -12,6 +12,7 @@ pub(crate) mod gcm;
 pub(crate) mod gfni;
 pub(crate) mod ghash;
 pub(crate) mod ifma;
+pub(crate) mod permute;
 pub(crate) mod poly1305;
 pub(crate) mod xor;
 

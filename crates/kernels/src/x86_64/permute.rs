@@ -1,0 +1,734 @@
+//! AES without AES instructions where blocks are few: the S-box by byte shuffles within a register
+//! ("Accelerating AES with Vector Permute Instructions", Hamburg, CHES 2009).
+//!
+//! A byte is i + k w over the field of 16 elements, where w^2 + w = 1/a, with i and k in its two
+//! halves. A shuffle is a table of 16 entries for every byte of a register, so that with j = i + k
+//!
+//! ```text
+//! io = 1 / (1/i + a/k) + j        1 / (i + k w)  =  (1/io) (1/a + w)  +  (1/jo) (1 + 1/a + w)
+//! jo = 1 / (1/j + a/k) + i
+//! ```
+//!
+//! takes five shuffles, and two more any linear map of the inverse: the rest of the S-box, times what
+//! MixColumns wants, in the form of the next round's halves. 1/0 is a byte with its highest bit set,
+//! which stays set when it is added to and of which a shuffle makes 0.
+//!
+//! A round takes 13 shuffles and 14 other instructions for the two blocks of a register, of which 13
+//! wait for each other: four registers in turn take little more time than one. [`super::bitslice`]
+//! takes 22 for two blocks, but never less than 16 blocks. On Zen 5, with two shuffles a cycle, this
+//! is faster for any length (by 1.1 at 16 KiB); a CPU that does one a cycle takes 4 cycles a byte here
+//! and 3 there, so long runs are left to that.
+//!
+//! Shuffles look nothing up in memory, so time does not depend on data.
+
+use core::arch::x86_64::*;
+
+use inout::InOutBuf;
+
+use super::Avx2;
+use super::bitslice::{Bits, Frame, wipe_stack, xor_bytes};
+use super::gfni::compose;
+use super::lanes::Lanes;
+use crate::key::{BLOCK_BYTES, Schedule};
+
+/// FIPS 197, section 5.2. `key` has the length that `schedule.size` says.
+pub(crate) fn expand(_: Avx2, schedule: &mut Schedule, key: &[u8]) {
+    #[target_feature(enable = "avx2")]
+    fn with_avx2(schedule: &mut Schedule, key: &[u8]) {
+        schedule.expand_with(key, |word| {
+            // SAFETY: AVX2 is enabled here.
+            let word = unsafe {
+                let halves = Halves::of(_mm_cvtsi32_si128(word as i32).by_nibbles(&ENTER));
+                halves.invert().map(&TABLES.s_box)
+            };
+            _mm_cvtsi128_si32(word) as u32 ^ 0x6363_6363
+        });
+    }
+    // SAFETY: the token proves AVX2.
+    unsafe { with_avx2(schedule, key) }
+}
+
+/// The schedule of the equivalent inverse cipher (FIPS 197, section 5.3.5), in the order of use.
+pub(crate) fn invert(_: Avx2, schedule: &Schedule, inverse: &mut Schedule) {
+    #[target_feature(enable = "avx2")]
+    fn with_avx2(schedule: &Schedule, inverse: &mut Schedule) {
+        let rounds = schedule.size.rounds();
+        for round in 0..=rounds {
+            // SAFETY: a round key has 16 bytes; AVX2 is enabled here.
+            unsafe {
+                let mut key = __m128i::load(schedule.round_keys[rounds - round].as_ptr().cast());
+                if round > 0 && round < rounds {
+                    // With 05 a + 04 c in place of a, MixColumns is its inverse.
+                    let sum = key.xor(key.shuffle(&UNSHIFTED.two_below));
+                    let key_times = key.xor(double(double(sum)));
+                    let below = key_times.shuffle(&UNSHIFTED.one_below);
+                    let sum = key_times.xor(below);
+                    let rest = below.xor(sum.shuffle(&UNSHIFTED.two_below));
+                    key = double(sum).xor(rest);
+                }
+                key.store(inverse.round_keys[round].as_mut_ptr().cast());
+            }
+        }
+    }
+    // SAFETY: the token proves AVX2.
+    unsafe { with_avx2(schedule, inverse) }
+}
+
+/// Each byte times 02.
+///
+/// # Safety
+/// AVX2 is enabled in the caller.
+#[inline(always)]
+unsafe fn double(bytes: __m128i) -> __m128i {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let carry = _mm_cmpgt_epi8(_mm_setzero_si128(), bytes);
+        let carry = _mm_and_si128(carry, _mm_set1_epi8(0x1b));
+        _mm_add_epi8(bytes, bytes).xor(carry)
+    }
+}
+
+/// CTR over a run in which the low 32 bits of `counter` do not wrap.
+pub(crate) fn ctr(_: Avx2, schedule: &Schedule, counter: u128, data: InOutBuf<'_, '_, u8>) {
+    #[target_feature(enable = "avx2")]
+    unsafe fn with_avx2(
+        schedule: &Schedule,
+        counter: u128,
+        mut from: *const u8,
+        mut to: *mut u8,
+        mut bytes: usize,
+    ) {
+        // SAFETY: AVX2 is enabled here; the caller vouches for the pointers, and `bytes` counts what
+        // is left.
+        unsafe {
+            let mut counters = __m256i::counters(counter);
+            while bytes > 0 {
+                let registers = match bytes.div_ceil(__m256i::BYTES) {
+                    1 => ctr_group::<1>(schedule, counters, from, to, bytes),
+                    2 => ctr_group::<2>(schedule, counters, from, to, bytes),
+                    3 => ctr_group::<3>(schedule, counters, from, to, bytes),
+                    _ => ctr_group::<4>(schedule, counters, from, to, bytes),
+                };
+                let done = (registers * __m256i::BYTES).min(bytes);
+                counters = counters.advance((registers * __m256i::BLOCKS) as u32);
+                (from, to) = (from.add(done), to.add(done));
+                bytes -= done;
+            }
+        }
+    }
+    #[cfg(debug_assertions)]
+    crate::dispatch::aes::PERMUTE_AVX2.hit();
+    let bytes = data.len();
+    let (from, to) = data.into_raw();
+    // SAFETY: the token proves AVX2; the buffer vouches for `bytes` readable at `from` and writable at
+    // `to`, which are the same or do not overlap.
+    unsafe {
+        with_avx2(schedule, counter, from, to, bytes);
+        wipe_stack::<16>();
+    }
+}
+
+/// What [`super::bitslice`] takes of a run, in groups of `GROUP` bytes, and the rest: all, where there
+/// are at most `FEW` bytes, and none that fills a group by half.
+pub(crate) fn split<'i, 'o, const GROUP: usize, const FEW: usize>(
+    data: InOutBuf<'i, 'o, u8>,
+) -> (InOutBuf<'i, 'o, u8>, InOutBuf<'i, 'o, u8>) {
+    let (bytes, rest) = (data.len(), data.len() % GROUP);
+    data.split_at(if bytes <= FEW {
+        0
+    } else if rest <= 256 {
+        bytes - rest
+    } else {
+        bytes
+    })
+}
+
+/// `N` registers, or `bytes` where that is less, but more than `N - 1`; returns `N`.
+///
+/// # Safety
+/// AVX2 is enabled in the caller, and the pointers are as in [`ctr`].
+#[inline(always)]
+unsafe fn ctr_group<const N: usize>(
+    schedule: &Schedule,
+    mut counters: __m256i,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) -> usize {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let mut states = [counters; N];
+        for state in &mut states {
+            *state = counters.swap_bytes();
+            counters = counters.advance(__m256i::BLOCKS as u32);
+        }
+        let states = encrypt(schedule, states);
+        for (i, &state) in states.iter().enumerate() {
+            let done = i * __m256i::BYTES;
+            let (from, to) = (from.add(done), to.add(done));
+            if i == N - 1 && bytes < N * __m256i::BYTES {
+                xor_begun(state, from, to, bytes - done);
+            } else {
+                state.xor(__m256i::load(from)).store(to);
+            }
+        }
+        N
+    }
+}
+
+/// XORs `bytes` (less than a register) of `keystream` onto `from` and writes them to `to`.
+///
+/// # Safety
+/// As [`ctr_group`].
+#[inline(always)]
+unsafe fn xor_begun(mut keystream: __m256i, from: *const u8, to: *mut u8, bytes: usize) {
+    use zeroize::Zeroize;
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let first = _mm256_castsi256_si128(keystream);
+        if bytes == BLOCK_BYTES {
+            first.xor(__m128i::load(from)).store(to);
+            return;
+        }
+        xor_bytes((&raw const keystream).cast(), from, to, bytes);
+        keystream.zeroize();
+    }
+}
+
+/// CBC encryption of whole blocks, one after the other.
+pub(crate) fn cbc_encrypt(
+    _: Avx2,
+    schedule: &Schedule,
+    iv: &mut [u8; BLOCK_BYTES],
+    data: InOutBuf<'_, '_, u8>,
+) {
+    #[target_feature(enable = "avx2")]
+    unsafe fn with_avx2(
+        schedule: &Schedule,
+        iv: &mut [u8; BLOCK_BYTES],
+        mut from: *const u8,
+        mut to: *mut u8,
+        bytes: usize,
+    ) {
+        let mut blocks = bytes / BLOCK_BYTES;
+        if blocks == 0 {
+            return;
+        }
+        // SAFETY: AVX2 is enabled here; no more than `bytes` are touched at the pointers, which the
+        // caller vouches for.
+        unsafe {
+            let rounds = schedule.size.rounds();
+            let (first, last) = (key(schedule, 0), key(schedule, rounds));
+            let start = __m128i::load(iv.as_ptr()).xor(first);
+            let mut state = start.xor(__m128i::load(from)).by_nibbles(&ENTER);
+            loop {
+                for round in 1..rounds {
+                    let key: __m128i = key(schedule, round);
+                    let key = key.by_nibbles(&ROUND_KEY).shuffle(&INVERSE_FRAME[0]);
+                    state = state.next_round_alone(key);
+                }
+                let inverses = Halves::of(state).invert();
+                let ciphertext = inverses.map(&TABLES.s_box).shuffle(&FRAME[0]);
+                let ciphertext = ciphertext.xor(last).xor(_mm_set1_epi8(0x63));
+                ciphertext.store(to);
+                blocks -= 1;
+                if blocks == 0 {
+                    ciphertext.store(iv.as_mut_ptr());
+                    break;
+                }
+                (from, to) = (from.add(BLOCK_BYTES), to.add(BLOCK_BYTES));
+                // The next state at once, in the form of the rounds.
+                let next = first.xor(last).xor(__m128i::load(from));
+                let shifted = inverses.map(&TABLES.once).shuffle(&FRAME[0]);
+                state = shifted.xor(next.by_nibbles(&ROUND_KEY));
+            }
+        }
+    }
+    #[cfg(debug_assertions)]
+    crate::dispatch::aes::PERMUTE_AVX2.hit();
+    let bytes = data.len();
+    let (from, to) = data.into_raw();
+    // SAFETY: as in `ctr`.
+    unsafe {
+        with_avx2(schedule, iv, from, to, bytes);
+        wipe_stack::<16>();
+    }
+}
+
+/// CBC decryption of whole blocks with the schedule of the equivalent inverse cipher.
+pub(crate) fn cbc_decrypt(
+    _: Avx2,
+    inverse: &Schedule,
+    iv: &mut [u8; BLOCK_BYTES],
+    data: InOutBuf<'_, '_, u8>,
+) {
+    #[target_feature(enable = "avx2")]
+    unsafe fn with_avx2(
+        inverse: &Schedule,
+        iv: &mut [u8; BLOCK_BYTES],
+        mut from: *const u8,
+        mut to: *mut u8,
+        mut bytes: usize,
+    ) {
+        // SAFETY: as in `ctr`; an IV has 16 bytes.
+        unsafe {
+            let mut before = __m128i::load(iv.as_ptr());
+            while bytes >= BLOCK_BYTES {
+                let done;
+                (before, done) = match bytes / __m256i::BYTES {
+                    0 => cbc_decrypt_group::<__m128i, 1>(inverse, before, from, to),
+                    1 => cbc_decrypt_group::<__m256i, 1>(inverse, before, from, to),
+                    2 => cbc_decrypt_group::<__m256i, 2>(inverse, before, from, to),
+                    3 => cbc_decrypt_group::<__m256i, 3>(inverse, before, from, to),
+                    _ => cbc_decrypt_group::<__m256i, 4>(inverse, before, from, to),
+                };
+                (from, to) = (from.add(done), to.add(done));
+                bytes -= done;
+            }
+            before.store(iv.as_mut_ptr());
+        }
+    }
+    #[cfg(debug_assertions)]
+    crate::dispatch::aes::PERMUTE_AVX2.hit();
+    let bytes = data.len();
+    let (from, to) = data.into_raw();
+    // SAFETY: as in `ctr`.
+    unsafe {
+        with_avx2(inverse, iv, from, to, bytes);
+        wipe_stack::<16>();
+    }
+}
+
+/// Decrypts `N` registers, `before` being the block before them; returns the last block read, and how
+/// many bytes it was.
+///
+/// # Safety
+/// AVX2 is enabled in the caller, and the pointers are as in [`ctr`], for `N` registers.
+#[inline(always)]
+unsafe fn cbc_decrypt_group<V: Permute, const N: usize>(
+    inverse: &Schedule,
+    before: __m128i,
+    from: *const u8,
+    to: *mut u8,
+) -> (__m128i, usize) {
+    // SAFETY: as the caller vouches; from the second register on, the block before one lies in the
+    // register before it.
+    unsafe {
+        let mut states = [V::splat(before); N];
+        for (i, state) in states.iter_mut().enumerate() {
+            *state = V::load(from.add(i * V::BYTES));
+        }
+        let mut states = decrypt(inverse, states);
+        for (i, state) in states.iter_mut().enumerate() {
+            let chained = if i == 0 {
+                V::load(from).one_block_on(before)
+            } else {
+                V::load(from.add(i * V::BYTES - BLOCK_BYTES))
+            };
+            *state = state.xor(chained);
+        }
+        let last = __m128i::load(from.add(N * V::BYTES - BLOCK_BYTES));
+        for (i, state) in states.iter().enumerate() {
+            state.store(to.add(i * V::BYTES));
+        }
+        (last, N * V::BYTES)
+    }
+}
+
+/// FIPS 197, section 5.1.
+///
+/// # Safety
+/// AVX2 is enabled in the caller.
+#[inline(always)]
+unsafe fn encrypt<V: Permute, const N: usize>(schedule: &Schedule, mut states: [V; N]) -> [V; N] {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let first: V = key(schedule, 0);
+        for state in &mut states {
+            *state = state.xor(first).by_nibbles(&ENTER);
+        }
+        let rounds = schedule.size.rounds();
+        for round in 1..rounds {
+            let key: V = key(schedule, round);
+            let key = key.by_nibbles(&ROUND_KEY);
+            for state in &mut states {
+                *state = state.next_round(key);
+            }
+        }
+        let last = key::<V>(schedule, rounds).xor(V::splat(_mm_set1_epi8(0x63)));
+        for state in &mut states {
+            let s = Halves::of(*state).invert().map(&TABLES.s_box);
+            *state = s.shuffle(&FRAME[0]).xor(last);
+        }
+        states
+    }
+}
+
+/// FIPS 197, section 5.3.5.
+///
+/// # Safety
+/// AVX2 is enabled in the caller.
+#[inline(always)]
+unsafe fn decrypt<V: Permute, const N: usize>(inverse: &Schedule, mut states: [V; N]) -> [V; N] {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let first: V = key(inverse, 0);
+        for state in &mut states {
+            *state = state.xor(first).by_nibbles(&INVERSE_ENTER);
+        }
+        let rounds = inverse.size.rounds();
+        for round in 1..rounds {
+            let key: V = key(inverse, round);
+            let key = key.by_nibbles(&INVERSE_ENTER);
+            for state in &mut states {
+                *state = state.next_inverse_round(key);
+            }
+        }
+        let last: V = key(inverse, rounds);
+        for state in &mut states {
+            let s = Halves::of(*state).invert().map(&TABLES.inverse);
+            *state = s.shuffle(&INVERSE_FRAME[0]).xor(last);
+        }
+        states
+    }
+}
+
+/// Round key `i` in every block of a register.
+///
+/// # Safety
+/// AVX2 is enabled in the caller; `i` is at most the number of rounds.
+#[inline(always)]
+unsafe fn key<V: Lanes>(schedule: &Schedule, i: usize) -> V {
+    // SAFETY: as the caller vouches; a round key has 16 bytes.
+    unsafe { V::splat(_mm_load_si128(schedule.round_keys[i].as_ptr().cast())) }
+}
+
+/// The halves of each byte as they are inverted: i and k, and then io and jo.
+#[derive(Clone, Copy)]
+struct Halves<V>(V, V);
+
+impl<V: Permute> Halves<V> {
+    /// # Safety
+    /// AVX2 is enabled in the caller of this and the other methods.
+    #[inline(always)]
+    unsafe fn of(state: V) -> Self {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let mask = V::splat(_mm_set1_epi8(0x0f));
+            Self(state.shift_right::<4>().mul(mask), state.mul(mask))
+        }
+    }
+
+    /// See the head of this file.
+    #[inline(always)]
+    unsafe fn invert(self) -> Self {
+        // SAFETY: as `of` demands.
+        unsafe {
+            let Self(i, k) = self;
+            let j = i.xor(k);
+            let a_by_k = k.pick(&TABLES.a_by);
+            let iak = i.pick(&TABLES.one_by).xor(a_by_k);
+            let jak = j.pick(&TABLES.one_by).xor(a_by_k);
+            let io = iak.pick(&TABLES.one_by).xor(j);
+            let jo = jak.pick(&TABLES.one_by).xor(i);
+            Self(io, jo)
+        }
+    }
+
+    /// A linear map of the inverse.
+    #[inline(always)]
+    unsafe fn map(self, map: &Map) -> V {
+        // SAFETY: as `of` demands.
+        unsafe { self.0.pick(&map.0).xor(self.1.pick(&map.1)) }
+    }
+}
+
+/// What this takes of a register.
+///
+/// # Safety
+/// As [`Bits`].
+trait Permute: Bits {
+    /// Each byte is replaced by the entry of the table that it names, or 0 if its highest bit is set.
+    unsafe fn pick(self, table: &Table) -> Self;
+
+    /// A map of bytes, by tables for their low and their high halves.
+    #[inline(always)]
+    unsafe fn by_nibbles(self, map: &Map) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe {
+            let Halves(high, low) = Halves::of(self);
+            low.pick(&map.0).xor(high.pick(&map.1))
+        }
+    }
+
+    /// SubBytes, ShiftRows, MixColumns: with a the byte and b, c, d those below it, 2 a + 3 b + c + d,
+    /// which is x = 2 a + b, the x below it, and d; and AddRoundKey.
+    #[inline(always)]
+    unsafe fn next_round(self, key: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe {
+            let inverses = Halves::of(self).invert();
+            let once = inverses.map(&TABLES.once);
+            let x = inverses.map(&TABLES.twice).shuffle(&FRAME[0]);
+            let x = x.xor(once.shuffle(&FRAME[1]));
+            let rest = once.shuffle(&FRAME[3]).xor(key);
+            x.shuffle(&UNSHIFTED.one_below).xor(x.xor(rest))
+        }
+    }
+
+    /// The same where nothing else fills the time: two shuffles more, but a chain that is one
+    /// instruction shorter, and another for the key, which is to be added before ShiftRows.
+    #[inline(always)]
+    unsafe fn next_round_alone(self, key: Self) -> Self {
+        // SAFETY: as the trait demands. Pinned, so that sums are made in the order that is written.
+        unsafe {
+            let inverses = Halves::of(self).invert();
+            let once = inverses.map(&TABLES.once);
+            let thrice = inverses.map(&TABLES.thrice);
+            let twice = inverses.0.pick(&TABLES.twice.0).xor(key).pin();
+            let twice = twice.xor(inverses.1.pick(&TABLES.twice.1));
+            let ab = twice
+                .shuffle(&FRAME[0])
+                .xor(thrice.shuffle(&FRAME[1]))
+                .pin();
+            ab.xor(once.shuffle(&FRAME[2]).xor(once.shuffle(&FRAME[3])))
+        }
+    }
+
+    /// InvSubBytes, InvShiftRows, InvMixColumns: 0e a + 0b b + 0d c + 09 d; and AddRoundKey.
+    #[inline(always)]
+    unsafe fn next_inverse_round(self, key: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe {
+            let inverses = Halves::of(self).invert();
+            let [a, b, c, d] = &TABLES.inverse_mix;
+            let a = inverses.map(a).shuffle(&INVERSE_FRAME[0]);
+            let b = inverses.map(b).shuffle(&INVERSE_FRAME[1]);
+            let c = inverses.map(c).shuffle(&INVERSE_FRAME[2]);
+            let d = inverses.map(d).shuffle(&INVERSE_FRAME[3]);
+            a.xor(b).xor(c.xor(d.xor(key)))
+        }
+    }
+}
+
+// SAFETY (both): the method is one intrinsic, whose feature the contract demands of the caller.
+impl Permute for __m128i {
+    #[inline(always)]
+    unsafe fn pick(self, table: &Table) -> Self {
+        // SAFETY: as the trait demands; a table has 16 bytes.
+        unsafe { _mm_shuffle_epi8(_mm_load_si128(table.0.as_ptr().cast()), self) }
+    }
+}
+
+impl Permute for __m256i {
+    #[inline(always)]
+    unsafe fn pick(self, table: &Table) -> Self {
+        // SAFETY: as the trait demands; a table has 16 bytes.
+        unsafe {
+            let table = Self::splat(_mm_load_si128(table.0.as_ptr().cast()));
+            _mm256_shuffle_epi8(table, self)
+        }
+    }
+}
+
+#[repr(align(16))]
+struct Table([u8; 16]);
+
+/// A linear map of bytes: by their halves, or of inverses by io and jo.
+struct Map(Table, Table);
+
+struct Tables {
+    one_by: Table,
+    a_by: Table,
+    /// The S-box without its constant 0x63: FIPS 197, equation 5.2.
+    s_box: Map,
+    /// The same in the form of the rounds, and times 02 and 03.
+    once: Map,
+    twice: Map,
+    thrice: Map,
+    /// The inverse alone.
+    inverse: Map,
+    /// Times 0e, 0b, 0d and 09, in the form of the inverse rounds.
+    inverse_mix: [Map; 4],
+}
+
+/// From bytes to i and k.
+static ENTER: Map = enter(&IDENTITY, 0);
+/// The same for a round key, with the constant of the S-box, which MixColumns lets through.
+static ROUND_KEY: Map = enter(&IDENTITY, 0x63);
+/// For decryption, which undoes what follows the inversion in the S-box first.
+static INVERSE_ENTER: Map = enter(&UNMAP, 0x63);
+
+static TABLES: Tables = Tables {
+    one_by: quotients(1),
+    a_by: quotients(A),
+    s_box: of_inverse(&MAP),
+    once: of_inverse(&to_halves(&MAP, 1)),
+    twice: of_inverse(&to_halves(&MAP, 2)),
+    thrice: of_inverse(&to_halves(&MAP, 3)),
+    inverse: of_inverse(&IDENTITY),
+    inverse_mix: [
+        of_inverse(&to_halves(&unmap_times(0x0e), 1)),
+        of_inverse(&to_halves(&unmap_times(0x0b), 1)),
+        of_inverse(&to_halves(&unmap_times(0x0d), 1)),
+        of_inverse(&to_halves(&unmap_times(0x09), 1)),
+    ],
+};
+
+const UNSHIFTED: Frame = Frame::new(0);
+
+/// ShiftRows, and what lies 0 to 3 below after it; the same of InvShiftRows.
+static FRAME: [[i8; BLOCK_BYTES]; 4] = below(1);
+static INVERSE_FRAME: [[i8; BLOCK_BYTES]; 4] = below(3);
+
+const fn below(shifts: usize) -> [[i8; BLOCK_BYTES]; 4] {
+    let a = Frame::new(shifts).shift_rows;
+    let b = compose(&a, &UNSHIFTED.one_below);
+    let c = compose(&b, &UNSHIFTED.one_below);
+    let d = compose(&c, &UNSHIFTED.one_below);
+    [a, b, c, d]
+}
+
+/// A linear map of bytes: what becomes of each bit.
+type Bytes = [u8; 8];
+
+const IDENTITY: Bytes = sum_of_rotations(&[0]);
+/// The linear part of the S-box, and of its inverse (FIPS 197, sections 5.1.1 and 5.3.2).
+const MAP: Bytes = sum_of_rotations(&[0, 1, 2, 3, 4]);
+const UNMAP: Bytes = sum_of_rotations(&[1, 3, 6]);
+
+/// [`UNMAP`] of a byte times `factor`.
+const fn unmap_times(factor: u8) -> Bytes {
+    let mut map = IDENTITY;
+    let mut i = 0;
+    while i < 8 {
+        map[i] = apply(&UNMAP, times(map[i], factor));
+        i += 1;
+    }
+    map
+}
+
+const fn sum_of_rotations(by: &[u32]) -> Bytes {
+    let mut map = [0; 8];
+    let mut i = 0;
+    while i < 8 * by.len() {
+        map[i % 8] ^= (1u8 << (i % 8)).rotate_left(by[i / 8]);
+        i += 1;
+    }
+    map
+}
+
+const fn apply(map: &Bytes, x: u8) -> u8 {
+    let mut y = 0;
+    let mut i = 0;
+    while i < 8 {
+        y ^= map[i] * (x >> i & 1);
+        i += 1;
+    }
+    y
+}
+
+/// The product in the field of AES.
+const fn times(a: u8, b: u8) -> u8 {
+    let (mut a, mut product) = (a, 0);
+    let mut i = 0;
+    while i < 8 {
+        product ^= a * (b >> i & 1);
+        a = (a << 1) ^ (0x1b * (a >> 7));
+        i += 1;
+    }
+    product
+}
+
+/// An element of the field of 16, of which this is a primitive element: 03 to the power of 17.
+const GAMMA: u8 = 0xe1;
+/// w of this file's head, and 1/a.
+const OMEGA: u8 = 0x12;
+const ONE_BY_A: u8 = times(OMEGA, OMEGA) ^ OMEGA;
+const A: u8 = inverse(ONE_BY_A);
+
+/// The byte that stands for a half.
+const fn element(half: u8) -> u8 {
+    let (mut power, mut sum) = (1, 0);
+    let mut i = 0;
+    while i < 4 {
+        sum ^= power * (half >> i & 1);
+        power = times(power, GAMMA);
+        i += 1;
+    }
+    sum
+}
+
+const fn inverse(x: u8) -> u8 {
+    let mut y = 0;
+    while times(x, y) != 1 {
+        y += 1;
+    }
+    y
+}
+
+/// The halves of the bytes that have one bit.
+const HALVES: Bytes = {
+    let mut map = [0; 8];
+    let mut halves = 0;
+    while halves < 256 {
+        let halves_byte = halves as u8;
+        let byte = element(halves_byte >> 4) ^ times(element(halves_byte & 15), OMEGA);
+        if byte.is_power_of_two() {
+            map[byte.trailing_zeros() as usize] = halves_byte;
+        }
+        halves += 1;
+    }
+    map
+};
+
+/// The halves of the map, times `factor`.
+const fn to_halves(map: &Bytes, factor: u8) -> Bytes {
+    let mut map = *map;
+    let mut i = 0;
+    while i < 8 {
+        map[i] = apply(&HALVES, times(map[i], factor));
+        i += 1;
+    }
+    map
+}
+
+/// The halves of `map` of a byte plus `constant`.
+const fn enter(map: &Bytes, constant: u8) -> Map {
+    let map = to_halves(map, 1);
+    let (mut low, mut high) = ([0; 16], [0; 16]);
+    let mut i = 0;
+    while i < 16 {
+        low[i] = apply(&map, i as u8 ^ constant);
+        high[i] = apply(&map, (i as u8) << 4);
+        i += 1;
+    }
+    Map(Table(low), Table(high))
+}
+
+/// `map` of an inverse, by io and jo.
+const fn of_inverse(map: &Bytes) -> Map {
+    let (mut by_io, mut by_jo) = ([0; 16], [0; 16]);
+    let mut i = 1;
+    while i < 16 {
+        let inverse = inverse(element(i as u8));
+        by_io[i] = apply(map, times(inverse, ONE_BY_A ^ OMEGA));
+        by_jo[i] = apply(map, times(inverse, ONE_BY_A ^ OMEGA ^ 1));
+        i += 1;
+    }
+    Map(Table(by_io), Table(by_jo))
+}
+
+/// `dividend` by each half.
+const fn quotients(dividend: u8) -> Table {
+    let mut table = [0x80; 16];
+    let mut i = 0;
+    while i < 256 {
+        let (divisor, quotient) = (i >> 4, i & 15);
+        if times(element(divisor as u8), element(quotient as u8)) == dividend {
+            table[divisor] = quotient as u8;
+        }
+        i += 1;
+    }
+    Table(table)
+}
