@@ -1,9 +1,10 @@
-//! Python packages as files: downloaded, checked against a hash, unpacked, never installed.
+//! Packages as files: downloaded, checked against a hash, unpacked, never installed. Wheels of Python,
+//! and sources that cargo has.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::tool::{self, Result};
+use crate::tool::{self, Metadata, Result, cargo};
 
 /// A wheel of one exact content.
 pub struct Wheel {
@@ -60,6 +61,55 @@ impl Wheel {
             .chain(self.members.iter().copied());
         lines.flat_map(|line| [line, "\n"]).collect()
     }
+}
+
+/// A package of one exact content, as cargo fetches them.
+#[derive(Clone, Copy)]
+pub struct Crate {
+    pub name: &'static str,
+    pub version: &'static str,
+    pub sha256: &'static str,
+}
+
+/// The folder in which cargo keeps the source of `package`, which is only read. Needs an empty folder
+/// of its own, `scratch`.
+pub fn source_of(package: &Crate, scratch: &Path) -> Result<PathBuf> {
+    let Crate {
+        name,
+        version,
+        sha256,
+    } = package;
+    let failed = |error: String| format!("cannot fetch {name} {version}: {error}");
+    tool::create_dir(scratch)?;
+    let manifest = scratch.join("Cargo.toml");
+    write(
+        &manifest,
+        &format!(
+            "[package]\nname = \"fetch\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
+             [lib]\npath = \"none.rs\"\n[workspace]\n[dependencies]\n\
+             {name} = \"={version}\"\n"
+        ),
+    )?;
+    let mut command = cargo();
+    command.args(["metadata", "--format-version", "1", "--manifest-path"]);
+    let metadata = Metadata::parse(&tool::output(command.arg(&manifest)).map_err(failed)?)?;
+    // Cargo has compared what it fetched with the hash that it wrote here.
+    let lock = scratch.join("Cargo.lock");
+    let lock = std::fs::read_to_string(&lock).map_err(|error| failed(error.to_string()))?;
+    let is_it = |entry: &&str| {
+        entry.contains(&format!("name = \"{name}\"\nversion = \"{version}\"\n"))
+            && entry.contains(&format!("checksum = \"{sha256}\"\n"))
+    };
+    if !lock.split("[[package]]").any(|entry| is_it(&entry)) {
+        return Err(failed(format!("its hash is not {sha256}")));
+    }
+    metadata
+        .packages
+        .iter()
+        .find(|found| found.name == *name)
+        .and_then(|found| found.manifest_path.parent())
+        .map(Path::to_owned)
+        .ok_or_else(|| failed("cargo does not name it".to_owned()))
 }
 
 fn download(wheel: &Wheel, requirements: &Path, into: &Path) -> Result<()> {

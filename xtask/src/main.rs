@@ -6,6 +6,7 @@ mod constant_time;
 mod fetch;
 mod go;
 mod kernels;
+mod openssl_peers;
 mod peers;
 mod performance;
 mod plan;
@@ -34,7 +35,8 @@ usage: cargo xtask COMMAND
   vectors        fetch published test vectors into the target folder
   peers          fetch and build the benchmark's optional peers into the target folder;
                  `peers age` builds age alone, which tests need too; `peers rage` builds rage
-                 alone and `peers tokens` kryoptic alone, which tests use where they are present
+                 alone and `peers tokens` kryoptic alone, which tests use where they are present;
+                 `peers openssl` builds OpenSSL 3.5 and 4.0 alone, which the long tests need
   constant-time  search the kernels for times that depend on secrets; passes its options on to
                  oarlock-timing, see `cargo xtask constant-time --help`";
 
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         ["peers"] => peers::run(),
         ["peers", "age"] => peers::run_age(),
         ["peers", "rage"] => peers::run_rage(),
+        ["peers", "openssl"] => openssl_peers::folders().map(drop),
         ["peers", "tokens"] => peers::run_tokens(),
         ["constant-time", ref options @ ..] => constant_time::run(options),
         [] | ["help" | "--help" | "-h"] => {

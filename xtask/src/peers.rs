@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::age_peers;
 use crate::fetch::{self, Wheel};
+use crate::openssl_peers;
 use crate::tokens::kryoptic;
 use crate::tool::{self, Metadata, Result};
 
@@ -18,6 +19,7 @@ pub fn run() -> Result<()> {
         ("crypto-mb", crypto_mb(&metadata.workspace_root, &peers)),
         ("age", age_peers::age(&metadata.target_directory)),
         ("rage", age_peers::rage(&metadata.target_directory)),
+        ("openssl", openssl_peers::all(&peers)),
         ("gpg", gpg(&metadata.workspace_root)),
         ("kryoptic", kryoptic(&peers)),
     ];

@@ -47,7 +47,12 @@ pub struct Dependency {
 impl Metadata {
     pub fn load() -> Result<Self> {
         let json = output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
-        serde_json::from_str(&json).map_err(|error| {
+        Self::parse(&json)
+    }
+
+    /// What cargo printed.
+    pub fn parse(json: &str) -> Result<Self> {
+        serde_json::from_str(json).map_err(|error| {
             format!(
                 "cargo metadata said something unexpected: {error}: is this cargo 1.95 or newer?"
             )

@@ -98,9 +98,24 @@ pub(crate) fn providers(conf: &Path) -> Result<Vec<ListedProvider>, String> {
     Ok(listed)
 }
 
-/// Whether an OpenSSL of this version has providers.
+/// Whether an OpenSSL of this version, as in "OpenSSL 3.0.17", has providers.
 pub(crate) fn has_providers(version: &str) -> bool {
-    version.starts_with("OpenSSL 3.") || version.starts_with("OpenSSL 4.")
+    version.strip_prefix("OpenSSL ").is_some_and(is_3_or_later)
+}
+
+/// The same of a library by the name that programs are linked with. From 3.0 on its number is that of
+/// the release.
+pub(crate) fn file_has_providers(name: &str) -> bool {
+    name.strip_prefix("libcrypto.so.")
+        .is_some_and(is_3_or_later)
+}
+
+/// Red Hat numbers 1.0 as 10, and LibreSSL numbers its own from 30 on.
+fn is_3_or_later(version: &str) -> bool {
+    let major = version.split('.').next().unwrap_or_default();
+    major
+        .parse()
+        .is_ok_and(|major: u32| (3..10).contains(&major))
 }
 
 /// Whether OpenSSL accepts the file as a provider; if not, why.
@@ -139,4 +154,31 @@ fn reason_told(line: &str) -> Option<String> {
         [_, _, _, reason, ..] => reason.into(),
         _ => told.into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn providers_came_with_3_0() {
+        for (version, expected) in [
+            ("OpenSSL 1.1.1w", false),
+            ("OpenSSL 3.0.19", true),
+            ("OpenSSL 4.0.3", true),
+            ("LibreSSL 4.0.0", false),
+        ] {
+            assert_eq!(has_providers(version), expected, "{version}");
+        }
+        for (file, expected) in [
+            ("libcrypto.so.1.1", false),
+            ("libcrypto.so.10", false),
+            ("libcrypto.so.3", true),
+            ("libcrypto.so.4", true),
+            ("libcrypto.so.46", false),
+            ("libcrypto.so", false),
+        ] {
+            assert_eq!(file_has_providers(file), expected, "{file}");
+        }
+    }
 }

@@ -36,6 +36,18 @@ impl Algorithm {
         implementation: null(),
         description: null(),
     };
+
+    pub(crate) const fn offering(names: &'static CStr, implementation: *const Dispatch) -> Self {
+        Self {
+            names: names.as_ptr(),
+            // The second one still prefers us where a program's own query names a provider: that replaces
+            // the clause of that name in the default query, and no other. A name of our own needs a dot
+            // (property(7)).
+            properties: c"provider=oarlock,oarlock.accelerated=yes".as_ptr(),
+            implementation,
+            description: c"Oarlock".as_ptr(),
+        }
+    }
 }
 
 /// OSSL_PARAM; one without a key ends an array.
@@ -84,6 +96,17 @@ impl Param {
 
     pub(crate) const fn utf8_ptr(key: &'static CStr) -> Self {
         Self::describing(key.as_ptr(), UTF8_PTR, 0)
+    }
+
+    /// One that hands over octets, which must stay while it is looked at.
+    pub(crate) fn giving_octets(key: &'static CStr, octets: &[u8]) -> Self {
+        Self {
+            key: key.as_ptr(),
+            data_type: OCTET_STRING,
+            data: octets.as_ptr().cast_mut().cast(),
+            data_bytes: octets.len(),
+            return_bytes: UNMODIFIED,
+        }
     }
 
     const fn describing(key: *const c_char, data_type: c_uint, data_bytes: usize) -> Self {
@@ -263,6 +286,11 @@ impl<'a> Value<'a> {
         self.set_octets(octets) || self.set_octet_ptr(octets.as_ptr(), octets.len())
     }
 
+    /// Whether the caller has no buffer, and asks for a size alone.
+    pub(crate) fn has_no_place(self) -> bool {
+        self.param().data.is_null()
+    }
+
     /// The size of the caller's buffer.
     pub(crate) fn place_bytes(self) -> usize {
         self.param().data_bytes
@@ -318,7 +346,23 @@ pub(crate) mod cipher_function {
     pub(crate) const GETTABLE_PARAMS: i32 = 12;
     pub(crate) const GETTABLE_CTX_PARAMS: i32 = 13;
     pub(crate) const SETTABLE_CTX_PARAMS: i32 = 14;
+    /// Since 3.5, as the next.
+    pub(crate) const ENCRYPT_SKEY_INIT: i32 = 19;
+    pub(crate) const DECRYPT_SKEY_INIT: i32 = 20;
 }
+
+/// Numbers of functions that a management of symmetric keys offers.
+pub(crate) mod skeymgmt_function {
+    pub(crate) const FREE: i32 = 1;
+    pub(crate) const IMPORT: i32 = 2;
+    pub(crate) const EXPORT: i32 = 3;
+    pub(crate) const IMP_SETTABLE_PARAMS: i32 = 6;
+}
+
+/// OSSL_SKEYMGMT_SELECT_SECRET_KEY.
+pub(crate) const SELECT_SECRET_KEY: c_int = 2;
 
 /// OSSL_OP_CIPHER.
 pub(crate) const OPERATION_CIPHER: c_int = 2;
+/// OSSL_OP_SKEYMGMT, which a core before 3.5 does not know.
+pub(crate) const OPERATION_SKEYMGMT: c_int = 15;

@@ -12,6 +12,7 @@ use oarlock::costs::Usage;
 use crate::abi::{Param, Params};
 use crate::dispatch::{Cipher, Data, Offered};
 use crate::error::Reason;
+use crate::host::Host;
 use crate::provider::Provider;
 
 /// The counters that the configuration names. If they cannot be opened, nothing is counted: the process
@@ -41,8 +42,8 @@ pub(crate) struct Counted<C> {
 }
 
 impl<C: Cipher> Cipher for Counted<C> {
-    fn gettable(operation: Algorithm) -> &'static [Param] {
-        C::gettable(operation)
+    fn gettable(operation: Algorithm, host: Host) -> &'static [Param] {
+        C::gettable(operation, host)
     }
 
     fn settable(operation: Algorithm) -> &'static [Param] {

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
 use inout::InOutBuf;
 use oarlock::Algorithm;
@@ -12,12 +12,14 @@ use oarlock::Direction;
 
 use crate::abi::{Dispatch, Param, Params, cipher_function};
 use crate::error::Reason;
+use crate::host::Host;
 use crate::provider::Provider;
+use crate::skey::SecretKey;
 
 /// The context of a cipher.
 pub(crate) trait Cipher: Clone {
     /// The parameters that a caller can get from a context, up to [`Param::END`].
-    fn gettable(operation: Algorithm) -> &'static [Param];
+    fn gettable(operation: Algorithm, host: Host) -> &'static [Param];
 
     /// The parameters that a caller can set in a context, up to [`Param::END`].
     fn settable(operation: Algorithm) -> &'static [Param];
@@ -155,6 +157,8 @@ pub(crate) fn table<A: Offered>() -> *const Dispatch {
         GETTABLE_PARAMS gettable_params,
         GETTABLE_CTX_PARAMS gettable_ctx_params::<A>,
         SETTABLE_CTX_PARAMS settable_ctx_params::<A>,
+        ENCRYPT_SKEY_INIT encrypt_skey_init::<A::Cipher>,
+        DECRYPT_SKEY_INIT decrypt_skey_init::<A::Cipher>,
     };
     table.as_ptr()
 }
@@ -236,6 +240,43 @@ unsafe extern "C" fn decrypt_init<C: Cipher>(
             params,
         )
     }
+}
+
+unsafe extern "C" fn encrypt_skey_init<C: Cipher>(
+    context: *mut c_void,
+    key: *const c_void,
+    iv: *const u8,
+    iv_bytes: usize,
+    params: *mut Param,
+) -> c_int {
+    // SAFETY: the core hands over a context of this cipher, that no other call uses now, a key of our own
+    // management, which it holds meanwhile, and what an IV and parameters need.
+    unsafe {
+        let key = octets_of(key);
+        init::<C>(context, Direction::Encrypt, key, (iv, iv_bytes), params)
+    }
+}
+
+unsafe extern "C" fn decrypt_skey_init<C: Cipher>(
+    context: *mut c_void,
+    key: *const c_void,
+    iv: *const u8,
+    iv_bytes: usize,
+    params: *mut Param,
+) -> c_int {
+    // SAFETY: as in `encrypt_skey_init`.
+    unsafe {
+        let key = octets_of(key);
+        init::<C>(context, Direction::Decrypt, key, (iv, iv_bytes), params)
+    }
+}
+
+/// # Safety
+/// `key` is null or a key of our own management, which is not freed as long as they are used.
+unsafe fn octets_of(key: *const c_void) -> (*const u8, usize) {
+    // SAFETY: as the caller says.
+    let octets = unsafe { SecretKey::octets(key) };
+    octets.map_or((null(), 0), |octets| (octets.as_ptr(), octets.len()))
 }
 
 /// # Safety
@@ -347,27 +388,43 @@ unsafe extern "C" fn set_ctx_params<C: Cipher>(context: *mut c_void, params: *mu
     }
 }
 
-unsafe extern "C" fn gettable_params(_provider: *mut c_void) -> *const Param {
-    static GETTABLE: [Param; 10] = [
-        Param::uint(c"mode"),
-        Param::size(c"keylen"),
-        Param::size(c"ivlen"),
-        Param::size(c"blocksize"),
-        Param::int(c"aead"),
-        Param::int(c"custom-iv"),
-        Param::int(c"cts"),
-        Param::int(c"tls-multi"),
-        Param::int(c"has-randkey"),
-        Param::END,
-    ];
-    GETTABLE.as_ptr()
+unsafe extern "C" fn gettable_params(provider: *mut c_void) -> *const Param {
+    macro_rules! gettable {
+        ($($more:expr)?) => {
+            const {
+                &[
+                    Param::uint(c"mode"),
+                    Param::size(c"keylen"),
+                    Param::size(c"ivlen"),
+                    Param::size(c"blocksize"),
+                    Param::int(c"aead"),
+                    Param::int(c"custom-iv"),
+                    Param::int(c"cts"),
+                    Param::int(c"tls-multi"),
+                    Param::int(c"has-randkey"),
+                    $($more,)?
+                    Param::END,
+                ]
+            }
+        };
+    }
+    // SAFETY: the core hands over what `OSSL_provider_init` gave it.
+    let host = unsafe { &*provider.cast::<Provider>() }.host;
+    let gettable: &'static [Param] = if host.has_encrypt_then_mac() {
+        gettable!(Param::int(c"encrypt-then-mac"))
+    } else {
+        gettable!()
+    };
+    gettable.as_ptr()
 }
 
 unsafe extern "C" fn gettable_ctx_params<A: Offered>(
     _context: *mut c_void,
-    _provider: *mut c_void,
+    provider: *mut c_void,
 ) -> *const Param {
-    A::Cipher::gettable(A::OPERATION).as_ptr()
+    // SAFETY: the core hands over what `OSSL_provider_init` gave it.
+    let host = unsafe { &*provider.cast::<Provider>() }.host;
+    A::Cipher::gettable(A::OPERATION, host).as_ptr()
 }
 
 unsafe extern "C" fn settable_ctx_params<A: Offered>(
@@ -422,6 +479,6 @@ unsafe fn with<C: Cipher>(
 
 /// A panic must not reach C. No input can cause one; if one happens all the same, the call fails.
 #[inline(always)]
-fn catching<T>(failed: T, run: impl FnOnce() -> T) -> T {
+pub(crate) fn catching<T>(failed: T, run: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or(failed)
 }

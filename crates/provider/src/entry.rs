@@ -8,12 +8,15 @@ use std::ptr::{null, null_mut};
 use oarlock::{Accelerator, Options};
 
 use crate::abi::{
-    Algorithm, Dispatch, OPERATION_CIPHER, Param, Params, core_function, provider_function,
+    Algorithm, Dispatch, OPERATION_CIPHER, OPERATION_SKEYMGMT, Param, Params, core_function,
+    provider_function,
 };
 use crate::cipher;
 use crate::counted;
 use crate::error::Errors;
+use crate::host::Host;
 use crate::provider::Provider;
+use crate::skey;
 
 /// The entry point (provider-base(7)).
 ///
@@ -53,28 +56,30 @@ pub unsafe extern "C" fn OSSL_provider_init(
 /// `core` is the core's table and `handle` came with it.
 unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
     // SAFETY: `core` is the core's table and `handle` came with it, as the caller says.
-    let (errors, options, stats) = unsafe {
+    let (errors, options, stats, version) = unsafe {
         (
             Errors::new(handle, core),
-            configured(handle, core, c"options"),
-            configured(handle, core, c"stats"),
+            told(handle, core, c"options"),
+            told(handle, core, c"stats"),
+            told(handle, core, c"openssl-version"),
         )
     };
+    let host = Host::of(version);
     let usage = counted::usage(stats);
-    match accelerator(options) {
-        Some(accelerator) => Provider {
-            ciphers: offered(&accelerator, usage.is_some()),
-            accelerator,
-            errors,
-            usage,
-        },
-        None => Provider {
-            // Never used; there is no context without an algorithm.
-            accelerator: inert(),
-            errors,
-            usage,
-            ciphers: vec![Algorithm::END],
-        },
+    let accelerator = accelerator(options);
+    let ciphers = match &accelerator {
+        Some(accelerator) => offered(accelerator, usage.is_some()),
+        None => vec![Algorithm::END],
+    };
+    let has_keys = host.has_symmetric_keys() && ciphers.len() > 1;
+    Provider {
+        // An inert one is never used; there is no context without an algorithm.
+        accelerator: accelerator.unwrap_or_else(inert),
+        errors,
+        host,
+        usage,
+        ciphers,
+        keys: skey::algorithms(has_keys),
     }
 }
 
@@ -116,12 +121,13 @@ fn offered(accelerator: &Accelerator, is_counted: bool) -> Vec<Algorithm> {
     algorithms
 }
 
-/// The value of `key` in this provider's section of the configuration.
+/// What the core tells: the value of `key` in this provider's section of the configuration, or of the
+/// core itself.
 ///
 /// # Safety
 /// `core` is the core's table and `handle` came with it. The text lives as long as the provider is
 /// loaded; it is used at once.
-unsafe fn configured<'a>(
+unsafe fn told<'a>(
     handle: *const c_void,
     core: *const Dispatch,
     key: &'static CStr,
@@ -222,6 +228,7 @@ unsafe extern "C" fn query_operation(
     };
     match operation {
         OPERATION_CIPHER => provider.ciphers.as_ptr(),
+        OPERATION_SKEYMGMT if provider.keys.len() > 1 => provider.keys.as_ptr(),
         _ => null_mut(),
     }
 }

@@ -5,8 +5,10 @@
 //! dispatch tables      dispatch.rs   one for each algorithm; panics end here
 //! a context            cipher/       init, update, final and parameters as in the default
 //!                                    provider, around a context of the engine
+//!                      skey.rs       keys as objects, which OpenSSL has since 3.5
 //!                      counted.rs    the same, counted for `oarlock run --stats`
 //! from load to unload  provider.rs   the engine, how to raise errors, the counters
+//!                      host.rs       the release of OpenSSL that has loaded it
 //! ```
 //!
 //! The library exports `OSSL_provider_init` alone and takes no symbol of libcrypto, so it runs inside
@@ -20,7 +22,9 @@ mod counted;
 mod dispatch;
 mod entry;
 mod error;
+mod host;
 mod provider;
 mod reserve;
+mod skey;
 
 pub use entry::OSSL_provider_init;

@@ -33,6 +33,14 @@ impl Machine {
         let (_, features) = ours.next()?.split_once('(')?;
         features.strip_suffix(')')
     }
+
+    /// As in `3.0`, of the OpenSSL that was measured or measured with.
+    pub fn openssl_series(&self) -> Option<&str> {
+        let mut versions = self.versions.iter();
+        let version = versions.find_map(|version| version.strip_prefix("OpenSSL "))?;
+        let (minor, _) = version.match_indices('.').nth(1)?;
+        Some(&version[..minor])
+    }
 }
 
 #[derive(Deserialize)]

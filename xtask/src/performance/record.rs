@@ -1,5 +1,6 @@
 //! One record: its lines arranged as tables and targets.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::class::class_of;
@@ -20,7 +21,7 @@ pub struct Record {
     /// Of all runs, each once.
     versions: Vec<String>,
     tables: Vec<Table>,
-    targets: Vec<Target>,
+    targets: Vec<Targets>,
 }
 
 impl Record {
@@ -54,19 +55,23 @@ impl Record {
             tables: Vec::new(),
             targets: Vec::new(),
         };
-        for version in machines.flat_map(|machine| &machine.versions) {
+        for version in machines.clone().flat_map(|machine| &machine.versions) {
             if !record.versions.contains(version) {
                 record.versions.push(version.clone());
             }
         }
-        record.add(&lines, features);
+        let series = machines.filter_map(Machine::openssl_series);
+        let series: BTreeSet<&str> = series.collect();
+        record.add(&lines, features, series.len() > 1);
         Ok(record)
     }
 
     /// Arranges `lines`, of which those of a machine begin a run. `features` are those that the CPU
-    /// has when none is hidden.
-    fn add(&mut self, lines: &[Line], features: &str) {
+    /// has when none is hidden. What was measured beside one OpenSSL stands apart from what was
+    /// measured beside another, if there are `several`.
+    fn add(&mut self, lines: &[Line], features: &str, several: bool) {
         let mut hidden = String::new();
+        let mut beside = String::new();
         // Peers have one thread whatever Oarlock has, whose line comes first.
         let mut threads = 1;
         for line in lines {
@@ -77,6 +82,11 @@ impl Record {
                         true => String::new(),
                         false => format!(", with {run} alone"),
                     };
+                    beside = match machine.openssl_series() {
+                        Some(series) if several => format!("{BESIDE}{series}"),
+                        _ => String::new(),
+                    };
+                    hidden += &beside;
                 }
                 Line::Rate(rate) => {
                     if rate.implementation == OARLOCK {
@@ -84,7 +94,7 @@ impl Record {
                     }
                     let title = rate.at.title(&rate.unit, threads, &hidden);
                     let point = rate.at.point();
-                    self.table(title).rate(point, rate);
+                    self.table(title, &beside).rate(point, rate);
                 }
                 Line::Ratio(ratio) => {
                     let ending = ratio.at.title("", threads, &hidden);
@@ -98,40 +108,40 @@ impl Record {
                         table.ratio(point, ratio);
                     }
                 }
-                Line::Outcome(outcome) => self.outcome(outcome),
+                Line::Outcome(outcome) => self.targets(&beside).add(outcome),
             }
         }
     }
 
-    fn table(&mut self, title: String) -> &mut Table {
+    /// The table with that title, which ends in `beside`. Tables that differ in nothing else follow
+    /// each other.
+    fn table(&mut self, title: String, beside: &str) -> &mut Table {
         let tables = &mut self.tables;
         let at = tables.iter().position(|table| table.title == title);
         let at = at.unwrap_or_else(|| {
-            tables.push(Table::new(title));
-            tables.len() - 1
+            let what = title.strip_suffix(beside).unwrap_or(&title);
+            let is_of_it = |table: &Table| {
+                let rest = table.title.strip_prefix(what);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(BESIDE))
+            };
+            let before = tables.iter().rposition(is_of_it);
+            let at = before.map_or(tables.len(), |before| before + 1);
+            tables.insert(at, Table::new(title));
+            at
         });
         &mut tables[at]
     }
 
-    fn outcome(&mut self, outcome: &Outcome) {
-        let verdict = match outcome.measured {
-            Some(measured) => figure(measured) + &outcome.note,
-            None => format!("not measured: {}", outcome.note),
-        };
-        let targets = &mut self.targets;
-        match targets.iter_mut().find(|one| one.name == outcome.target) {
-            Some(target) => {
-                target.required = outcome.required;
-                target.measured.push(verdict);
-                target.met = outcome.met;
-            }
-            None => targets.push(Target {
-                name: outcome.target.clone(),
-                required: outcome.required,
-                measured: vec![verdict],
-                met: outcome.met,
-            }),
-        }
+    fn targets(&mut self, beside: &str) -> &mut Targets {
+        let at = self.targets.iter().position(|one| one.beside == beside);
+        let at = at.unwrap_or_else(|| {
+            self.targets.push(Targets {
+                beside: beside.to_owned(),
+                targets: Vec::new(),
+            });
+            self.targets.len() - 1
+        });
+        &mut self.targets[at]
     }
 
     pub fn write(&self, out: &mut String) {
@@ -152,13 +162,48 @@ impl Record {
         for table in &self.tables {
             table.write(out);
         }
-        if !self.targets.is_empty() {
-            out.push_str(TARGETS);
-            for target in &self.targets {
-                target.write(out);
-            }
-            out.push('\n');
+        for targets in &self.targets {
+            targets.write(out);
         }
+    }
+}
+
+/// All that were measured beside one OpenSSL.
+struct Targets {
+    /// As the titles of tables end.
+    beside: String,
+    targets: Vec<Target>,
+}
+
+impl Targets {
+    fn add(&mut self, outcome: &Outcome) {
+        let verdict = match outcome.measured {
+            Some(measured) => figure(measured) + &outcome.note,
+            None => format!("not measured: {}", outcome.note),
+        };
+        let targets = &mut self.targets;
+        match targets.iter_mut().find(|one| one.name == outcome.target) {
+            Some(target) => {
+                target.required = outcome.required;
+                target.measured.push(verdict);
+                target.met = outcome.met;
+            }
+            None => targets.push(Target {
+                name: outcome.target.clone(),
+                required: outcome.required,
+                measured: vec![verdict],
+                met: outcome.met,
+            }),
+        }
+    }
+
+    fn write(&self, out: &mut String) {
+        let _ = writeln!(out, "#### Targets{}\n", self.beside);
+        out.push_str(TARGETS);
+        for target in &self.targets {
+            target.write(out);
+        }
+        out.push('\n');
     }
 }
 
@@ -182,9 +227,9 @@ impl Target {
 }
 
 const OARLOCK: &str = "oarlock";
+/// What follows the rest of a title.
+const BESIDE: &str = ", beside OpenSSL ";
 const TARGETS: &str = "\
-#### Targets
-
 What the project requires of itself, and the ratio that each run of the targets reached.
 
 | target | required | measured | met |

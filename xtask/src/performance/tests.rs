@@ -66,6 +66,42 @@ fn targets_tell_every_run() {
 }
 
 #[test]
+fn what_was_measured_beside_another_openssl_stands_apart() {
+    let newest = MACHINE.replace("3.0.19", "4.0.3 29 Sep 2026");
+    let met =
+        r#"{"target":"t","required":1.3,"measured":2.5,"min":1.0,"max":3.0,"met":true,"note":""}"#;
+    let (first, two, ratio) = (ours(19.0, 1), ours(38.0, 2), over(1));
+    let theirs = THEIRS.replace("9.5", "14.5");
+    let closer = ratio.replace("2.0,", "1.4,");
+    let beside_30 = [MACHINE, &first, THEIRS, &ratio, &two, met];
+    let beside_40 = [&newest, &first, &theirs, &closer, met];
+    let text = written(&[&beside_30[..], &beside_40].concat());
+    let table = |series: &str, theirs: &str| {
+        format!(
+            "#### GB/s, 1 thread, beside OpenSSL {series}\n\n\
+             | case | bytes | oarlock | openssl |\n|---|--:|--:|--:|\n\
+             | aes-128-ctr | 16 KiB | 19.0 | {theirs} |\n\n"
+        )
+    };
+    // One after the other.
+    let tables = table("3.0", "9.50 (2.00x)") + &table("4.0", "14.5 (1.40x)");
+    assert!(text.contains(&tables), "{text}");
+    let last = "| t | 1.30 | 2.50 | yes |\n";
+    for series in ["3.0", "4.0"] {
+        let title = format!("#### Targets, beside OpenSSL {series}\n");
+        let (_, targets) = text.split_once(&title).unwrap();
+        assert!(
+            targets.split("####").next().unwrap().contains(last),
+            "{text}"
+        );
+    }
+    // Which of them it was, where there was one.
+    let text = written(&beside_40);
+    assert!(text.contains("; OpenSSL 4.0.3 29 Sep 2026."), "{text}");
+    assert!(text.contains("#### Targets\n"), "{text}");
+}
+
+#[test]
 fn a_broken_record_is_named() {
     let error = Record::parse("a.jsonl", &format!("{MACHINE}\n{{}}")).err();
     assert_eq!(error.unwrap(), "a.jsonl:2: not a line of a record");

@@ -55,12 +55,9 @@ impl Linked {
         Ok(linked)
     }
 
-    /// The library whose name begins so, and the library that loads it.
-    pub(super) fn library(&self, prefix: &str) -> Option<(&str, &str)> {
-        let found = self
-            .libraries
-            .iter()
-            .find(|(name, _)| name.starts_with(prefix));
+    /// The first library with such a name, and the library that loads it.
+    pub(super) fn library(&self, is_wanted: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
+        let found = self.libraries.iter().find(|(name, _)| is_wanted(name));
         found.map(|(name, by)| (&name[..], &by[..]))
     }
 }

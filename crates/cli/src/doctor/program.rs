@@ -64,10 +64,10 @@ fn linked(path: &Path) -> Finding {
         "" => String::new(),
         by => format!(", through {by}"),
     };
-    if let Some((name, by)) = linked.library("libcrypto.so.3") {
+    if let Some((name, by)) = linked.library(openssl::file_has_providers) {
         return Finding::ok("library", format!("{name}{}", through(by)));
     }
-    if let Some((name, by)) = linked.library("libcrypto.so.") {
+    if let Some((name, by)) = linked.library(|name| name.starts_with("libcrypto.so.")) {
         let text = format!("{name}{}: OpenSSL before 3.0 has no providers", through(by));
         return Finding::no("library", text);
     }
@@ -84,7 +84,7 @@ fn linked(path: &Path) -> Finding {
         return Finding::no("library", "a Go program, with cryptography of its own");
     }
     for (prefix, name) in OTHERS {
-        if let Some((library, by)) = linked.library(prefix) {
+        if let Some((library, by)) = linked.library(|library| library.starts_with(prefix)) {
             let text = format!("{name} ({library}{}), not OpenSSL", through(by));
             return Finding::no("library", text);
         }

@@ -104,6 +104,46 @@ fn programs_are_told_apart() {
     assert_eq!((code, state(&missing, "program")), (1, "no"));
 }
 
+/// By the name that a program is linked with: the machine has one of them at most.
+#[test]
+fn releases_of_openssl_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let compile = |source: &str, to: &str, arguments: &[&str]| {
+        let file = path("source.c");
+        fs::write(&file, source).unwrap();
+        let mut compiler = Command::new("cc");
+        compiler.arg(&file).arg("-o").arg(path(to)).args(arguments);
+        assert!(compiler.status().unwrap().success(), "{to}");
+    };
+    for (library, expected, said) in [
+        (
+            "libcrypto.so.1.1",
+            "no",
+            "OpenSSL before 3.0 has no providers",
+        ),
+        ("libcrypto.so.3", "ok", "libcrypto.so.3"),
+        ("libcrypto.so.4", "ok", "libcrypto.so.4"),
+    ] {
+        let name = format!("-Wl,-soname,{library}");
+        compile(
+            "int made(void) { return 0; }",
+            "made.so",
+            &["-shared", &name],
+        );
+        let made = path("made.so");
+        let linked = [made.to_str().unwrap()];
+        compile(
+            "int made(void); int main(void) { return made(); }",
+            "program",
+            &linked,
+        );
+        let (_, answer) = answer(doctor().arg("--").arg(path("program")));
+        assert_eq!(state(&answer, "library"), expected, "{answer}");
+        assert!(text(&answer, "library").contains(said), "{answer}");
+    }
+}
+
 #[test]
 fn scripts_are_followed_and_privileges_seen() {
     let folder = tempfile::tempdir().unwrap();

@@ -11,6 +11,7 @@ use super::values::{got, set};
 use crate::abi::{Param, Params};
 use crate::dispatch::{Cipher, Data};
 use crate::error::Reason;
+use crate::host::Host;
 use crate::provider::Provider;
 
 const BLOCK_BYTES: usize = 16;
@@ -39,7 +40,7 @@ pub(super) struct Cbc {
 }
 
 impl Cipher for Cbc {
-    fn gettable(_operation: Algorithm) -> &'static [Param] {
+    fn gettable(_operation: Algorithm, _host: Host) -> &'static [Param] {
         const {
             &[
                 Param::size(c"keylen"),

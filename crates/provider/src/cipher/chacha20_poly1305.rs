@@ -13,6 +13,7 @@ use super::values::{fixed, got, set};
 use crate::abi::{Param, Params};
 use crate::dispatch::{Cipher, Data};
 use crate::error::Reason;
+use crate::host::Host;
 use crate::provider::Provider;
 
 const KEY_BYTES: u64 = 32;
@@ -38,6 +39,8 @@ pub(super) struct ChaCha20Poly1305 {
     /// The next data are a record with these associated data.
     tls: Option<Record>,
     tls_padding_bytes: usize,
+    /// As 4.0: that a message to open has no tag is told before all else.
+    asks_for_tag: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -47,7 +50,7 @@ struct Record {
 }
 
 impl Cipher for ChaCha20Poly1305 {
-    fn gettable(_operation: Algorithm) -> &'static [Param] {
+    fn gettable(_operation: Algorithm, _host: Host) -> &'static [Param] {
         const {
             &[
                 Param::size(c"keylen"),
@@ -74,7 +77,7 @@ impl Cipher for ChaCha20Poly1305 {
     }
 
     #[inline(always)]
-    fn new(_provider: &Provider, _operation: Algorithm) -> Option<Self> {
+    fn new(provider: &Provider, _operation: Algorithm) -> Option<Self> {
         Some(Self {
             context: None,
             direction: Direction::Encrypt,
@@ -86,6 +89,7 @@ impl Cipher for ChaCha20Poly1305 {
             has_ended: false,
             tls: None,
             tls_padding_bytes: 0,
+            asks_for_tag: provider.host.has_aeads_of_4_0(),
         })
     }
 
@@ -131,14 +135,18 @@ impl Cipher for ChaCha20Poly1305 {
     }
 
     fn finish(&mut self, data: Data) -> Result<usize, Reason> {
+        let (direction, tag_bytes) = (self.direction, self.tag_bytes);
+        let has_no_tag = direction == Direction::Decrypt && tag_bytes == 0;
+        if self.asks_for_tag && has_no_tag && self.context.is_some() {
+            return Err(Reason::TagNotSet);
+        }
         // A record that is due is not ended, unless by a caller that has no buffer for it.
         if self.is_record_due() && !data.output.is_null() {
             return Err(Reason::Silent);
         }
-        let (direction, tag_bytes) = (self.direction, self.tag_bytes);
         let context = self.begin()?;
         // The message stays open: its tag may still be set.
-        if direction == Direction::Decrypt && tag_bytes == 0 {
+        if has_no_tag {
             return Err(Reason::TagNotSet);
         }
         let found = context.finish().map_err(|_| Reason::Silent)?;

@@ -12,6 +12,7 @@ use super::values::{fixed, got, set};
 use crate::abi::{Param, Params};
 use crate::dispatch::{Cipher, Data};
 use crate::error::Reason;
+use crate::host::Host;
 use crate::provider::Provider;
 
 /// The longest IV that the default provider takes.
@@ -32,6 +33,8 @@ pub(super) struct Gcm {
     iv: [u8; IV_BYTES_MAX],
     iv_bytes: usize,
     iv_state: IvState,
+    /// The IV, or a part of it, came from [`fill_with_random_bytes`].
+    is_iv_random: bool,
     /// The last eight bytes of the IV count messages.
     counts_ivs: bool,
     /// The tag; or the associated data of the record that the next call brings, since one buffer serves
@@ -41,6 +44,7 @@ pub(super) struct Gcm {
     has_tls_aad: bool,
     tls_padding_bytes: usize,
     tls_records: u64,
+    host: Host,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -55,19 +59,29 @@ enum IvState {
 }
 
 impl Cipher for Gcm {
-    fn gettable(_operation: Algorithm) -> &'static [Param] {
-        const {
-            &[
-                Param::size(c"keylen"),
-                Param::size(c"ivlen"),
-                Param::size(c"taglen"),
-                Param::octets(c"iv"),
-                Param::octets(c"updated-iv"),
-                Param::octets(c"tag"),
-                Param::size(c"tlsaadpad"),
-                Param::octets(c"tlsivgen"),
-                Param::END,
-            ]
+    fn gettable(_operation: Algorithm, host: Host) -> &'static [Param] {
+        macro_rules! gettable {
+            ($($more:expr)?) => {
+                const {
+                    &[
+                        Param::size(c"keylen"),
+                        Param::size(c"ivlen"),
+                        Param::size(c"taglen"),
+                        Param::octets(c"iv"),
+                        Param::octets(c"updated-iv"),
+                        Param::octets(c"tag"),
+                        Param::size(c"tlsaadpad"),
+                        Param::octets(c"tlsivgen"),
+                        $($more,)?
+                        Param::END,
+                    ]
+                }
+            };
+        }
+        if host.has_iv_generated() {
+            gettable!(Param::uint(c"iv-generated"))
+        } else {
+            gettable!()
         }
     }
 
@@ -85,7 +99,7 @@ impl Cipher for Gcm {
     }
 
     #[inline(always)]
-    fn new(_provider: &Provider, operation: Algorithm) -> Option<Self> {
+    fn new(provider: &Provider, operation: Algorithm) -> Option<Self> {
         Some(Self {
             context: None,
             operation,
@@ -93,12 +107,14 @@ impl Cipher for Gcm {
             iv: [0; IV_BYTES_MAX],
             iv_bytes: IV_BYTES,
             iv_state: IvState::None,
+            is_iv_random: false,
             counts_ivs: false,
             tag: [0; TAG_BYTES],
             tag_bytes: None,
             has_tls_aad: false,
             tls_padding_bytes: 0,
             tls_records: 0,
+            host: provider.host,
         })
     }
 
@@ -117,6 +133,7 @@ impl Cipher for Gcm {
             self.iv[..iv.len()].copy_from_slice(iv);
             self.iv_bytes = iv.len();
             self.iv_state = IvState::Set;
+            self.is_iv_random = false;
         }
         if let Some(key) = key {
             match &mut self.context {
@@ -179,9 +196,13 @@ impl Cipher for Gcm {
                 b"taglen" => value.set_number(self.tag_bytes.unwrap_or(TAG_BYTES) as u64),
                 b"iv" | b"updated-iv" => {
                     if self.iv_state == IvState::None {
-                        return Err(Reason::Silent);
+                        if !self.host.has_aeads_of_4_0() || self.has_tls_aad {
+                            return Err(Reason::Silent);
+                        }
+                        self.draw_iv()?;
                     }
-                    if value.place_bytes() < self.iv_bytes {
+                    let asks_for_size = self.host.has_aeads_of_4_0() && value.has_no_place();
+                    if !asks_for_size && value.place_bytes() < self.iv_bytes {
                         return Err(Reason::InvalidIvLength);
                     }
                     value.set_octets_or_ptr(&self.iv[..self.iv_bytes])
@@ -189,6 +210,10 @@ impl Cipher for Gcm {
                 b"tlsaadpad" => value.set_number(self.tls_padding_bytes as u64),
                 b"tag" => return self.get_tag(value),
                 b"tlsivgen" => return self.get_next_iv(value),
+                b"iv-generated" if self.host.has_iv_generated() => {
+                    let is_set = value.set_number(u32::from(self.is_iv_random));
+                    return if is_set { Ok(()) } else { Err(Reason::Silent) };
+                }
                 _ => true,
             })
         })
@@ -281,20 +306,28 @@ impl Gcm {
 
     /// Begins the message of the present IV; of a random one if none was ever set.
     fn begin(&mut self) -> Result<(), Reason> {
-        let context = self.context.as_mut().ok_or(Reason::Silent)?;
-        if self.iv_state == IvState::Used {
+        if self.context.is_none() || self.iv_state == IvState::Used {
             return Err(Reason::Silent);
         }
         if self.iv_state == IvState::None {
-            if self.direction == Direction::Decrypt || self.iv_bytes < IV_BYTES {
-                return Err(Reason::Silent);
-            }
-            fill_with_random_bytes(&mut self.iv[..self.iv_bytes])?;
+            self.draw_iv()?;
         }
+        let context = self.context.as_mut().ok_or(Reason::Silent)?;
         context
             .begin(&self.iv[..self.iv_bytes])
             .map_err(|_| Reason::Silent)?;
         self.iv_state = IvState::InUse;
+        Ok(())
+    }
+
+    /// An IV for a message to seal (SP 800-38D, 8.2.2).
+    fn draw_iv(&mut self) -> Result<(), Reason> {
+        if self.direction == Direction::Decrypt || self.iv_bytes < IV_BYTES {
+            return Err(Reason::Silent);
+        }
+        fill_with_random_bytes(&mut self.iv[..self.iv_bytes])?;
+        self.is_iv_random = true;
+        self.iv_state = IvState::Set;
         Ok(())
     }
 
@@ -309,7 +342,11 @@ impl Gcm {
                 self.tag_bytes = Some(TAG_BYTES);
             }
             Direction::Decrypt => {
-                let bytes = self.tag_bytes.ok_or(Reason::Silent)?;
+                let bytes = self.tag_bytes.ok_or(if self.host.has_aeads_of_4_0() {
+                    Reason::TagNotSet
+                } else {
+                    Reason::Silent
+                })?;
                 let expected = context.finish().map_err(|_| Reason::Silent)?;
                 self.iv_state = IvState::Used;
                 if !are_equal(&expected[..bytes], &self.tag[..bytes]) {
@@ -322,7 +359,10 @@ impl Gcm {
     }
 
     fn get_tag(&mut self, value: crate::abi::Value<'_>) -> Result<(), Reason> {
-        let bytes = value.place_bytes();
+        let bytes = match self.tag_bytes {
+            Some(bytes) if self.host.has_aeads_of_4_0() && value.has_no_place() => bytes,
+            _ => value.place_bytes(),
+        };
         if bytes == 0
             || bytes > TAG_BYTES
             || self.direction == Direction::Decrypt
@@ -402,6 +442,10 @@ impl Gcm {
         unsafe { fixed.copy_to_nonoverlapping(self.iv.as_mut_ptr(), bytes) };
         if self.direction == Direction::Encrypt {
             fill_with_random_bytes(&mut self.iv[bytes..self.iv_bytes])?;
+            self.is_iv_random = true;
+        }
+        if is_whole {
+            self.is_iv_random = false;
         }
         self.counts_ivs = true;
         self.iv_state = IvState::Set;

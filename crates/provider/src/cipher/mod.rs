@@ -56,19 +56,12 @@ pub(crate) fn algorithm(algorithm: Algorithm, is_counted: bool) -> Option<abi::A
 }
 
 fn offer<A: Offered>(names: &'static CStr, is_counted: bool) -> abi::Algorithm {
-    abi::Algorithm {
-        names: names.as_ptr(),
-        // The second one still prefers us where a program's own query names a provider: that replaces the
-        // clause of that name in the default query, and no other. A name of our own needs a dot
-        // (property(7)).
-        properties: c"provider=oarlock,oarlock.accelerated=yes".as_ptr(),
-        implementation: if is_counted {
-            table::<CountedOffer<A>>()
-        } else {
-            table::<A>()
-        },
-        description: c"Oarlock".as_ptr(),
-    }
+    let functions = if is_counted {
+        table::<CountedOffer<A>>()
+    } else {
+        table::<A>()
+    };
+    abi::Algorithm::offering(names, functions)
 }
 
 macro_rules! offered {

@@ -11,6 +11,7 @@ use super::values::{got, set};
 use crate::abi::{Param, Params, Value};
 use crate::dispatch::{Cipher, Data};
 use crate::error::Reason;
+use crate::host::Host;
 use crate::provider::Provider;
 
 #[derive(Clone)]
@@ -34,7 +35,7 @@ pub(super) struct Stream {
 const IV_BYTES: usize = 16;
 
 impl Cipher for Stream {
-    fn gettable(operation: Algorithm) -> &'static [Param] {
+    fn gettable(operation: Algorithm, _host: Host) -> &'static [Param] {
         match operation {
             Algorithm::ChaCha20 => {
                 const {
@@ -107,7 +108,11 @@ impl Cipher for Stream {
     ) -> Result<(), Reason> {
         self.direction = direction;
         let counter = if let Some(iv) = iv {
-            self.iv = iv.try_into().map_err(|_| Reason::InvalidIvLength)?;
+            let Ok(iv) = iv.try_into() else {
+                self.leave_block();
+                return Err(Reason::InvalidIvLength);
+            };
+            self.iv = iv;
             Some(self.counter_of(self.iv))
         } else if !self.is_chacha() || key.is_some() {
             // What was left of a block is not used any more.
@@ -211,6 +216,18 @@ impl Cipher for Stream {
 impl Stream {
     fn is_chacha(&self) -> bool {
         self.operation == Algorithm::ChaCha20
+    }
+
+    /// As in the default provider, whose generic initialization begins with this, and then looks at
+    /// lengths. Keystream that is left out is not used any more.
+    #[cold]
+    fn leave_block(&mut self) {
+        let next = self.next_counter();
+        if !self.is_chacha()
+            && let Some(context) = &mut self.context
+        {
+            context.set_counter(next, 0);
+        }
     }
 
     /// ChaCha20 has one key length and one IV length.

@@ -2,7 +2,7 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | calls of libcrypto in this process, beside the default provider | `differential`, `differences`, `vectors`; by `driver` |
+//! | calls of libcrypto in this process, beside the default provider | `differential`, `differences`, `skey`, `vectors`; by `driver` |
 //! | `openssl`, OpenSSH, nginx and curl, strongSwan, Python and node | `openssl`, `tls`, `ssh`, `tls_servers`, `strongswan`, `languages`; by `host` |
 //! | every moment in the life of a process | `process`; by `host` |
 //!
@@ -17,6 +17,7 @@ mod host;
 mod languages;
 mod openssl;
 mod process;
+mod skey;
 mod ssh;
 mod strongswan;
 mod tls;

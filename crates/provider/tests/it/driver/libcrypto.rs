@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use libloading::Library;
 
-use crate::host::module;
+use crate::host::{libcrypto_file, module};
 
 /// What makes a program take the provider.
 pub fn configuration(options: &str) -> String {
@@ -44,18 +44,18 @@ macro_rules! functions {
             $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
             /// Of both providers; in the second one, ours has what gains by stripes alone.
             contexts: [*mut c_void; 2],
-            _library: Library,
+            library: Library,
         }
 
         impl Libcrypto {
             fn load() -> Self {
-                // SAFETY: the system's own libcrypto, which may be loaded into any process.
-                let library = unsafe { Library::new("libcrypto.so.3") }.expect("libssl3");
+                // SAFETY: a libcrypto, which may be loaded into any process.
+                let library = unsafe { Library::new(libcrypto_file()) }.expect("libssl3");
                 Self {
-                    // SAFETY: the types are those of the headers of OpenSSL 3.
+                    // SAFETY: the types are those of the headers of OpenSSL 3 and 4.
                     $($name: unsafe { *library.get(stringify!($name)).expect(stringify!($name)) },)+
                     contexts: [null_mut(); 2],
-                    _library: library,
+                    library,
                 }
                 .with_providers()
             }
@@ -64,6 +64,7 @@ macro_rules! functions {
 }
 
 functions! {
+    OpenSSL_version_num: fn() -> c_ulong;
     OSSL_LIB_CTX_new: fn() -> *mut c_void;
     OSSL_LIB_CTX_load_config: fn(*mut c_void, *const c_char) -> c_int;
     ERR_get_error: fn() -> c_ulong;
@@ -121,6 +122,29 @@ impl Libcrypto {
             }
         }
         self
+    }
+
+    /// Major and minor number of the release.
+    pub fn release(&self) -> (u32, u32) {
+        // SAFETY: takes nothing.
+        let number = unsafe { (self.OpenSSL_version_num)() };
+        ((number >> 28) as u32, (number >> 20) as u32 & 0xff)
+    }
+
+    /// A function that not every release has.
+    ///
+    /// # Safety
+    /// `T` is its type.
+    pub unsafe fn later_function<T: Copy>(&self, name: &str) -> Option<T> {
+        // SAFETY: as the caller says.
+        unsafe { self.library.get::<T>(name) }
+            .ok()
+            .map(|function| *function)
+    }
+
+    /// The library context with both providers, for calls that nothing here wraps.
+    pub fn library_context(&self) -> *mut c_void {
+        self.contexts[0]
     }
 
     /// Library and reason of every error of this thread since the last look.
@@ -217,6 +241,10 @@ pub struct Cipher {
 }
 
 impl Cipher {
+    pub fn as_ptr(&self) -> *const c_void {
+        self.cipher
+    }
+
     pub fn key_bytes(&self) -> usize {
         // SAFETY: the cipher is live.
         unsafe { (self.libcrypto.EVP_CIPHER_get_key_length)(self.cipher) as usize }
@@ -294,6 +322,10 @@ pub struct Context {
 // Each of them only passes on what the tests give it.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Context {
+    pub fn as_ptr(&self) -> *mut c_void {
+        self.context
+    }
+
     pub fn empty(libcrypto: &'static Libcrypto) -> Self {
         let context = unsafe { (libcrypto.EVP_CIPHER_CTX_new)() };
         assert!(!context.is_null());

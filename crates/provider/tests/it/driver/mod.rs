@@ -3,8 +3,10 @@
 
 mod libcrypto;
 pub mod script;
+mod skey;
 
 pub use libcrypto::{Cipher, Context, Param, configuration, libcrypto};
+pub use skey::{SELECT_ALL, SELECT_PARAMETERS, SELECT_SECRET_KEY, SymmetricKeys};
 
 /// Of `EVP_CIPHER_CTX_ctrl` (evp.h).
 pub mod ctrl {

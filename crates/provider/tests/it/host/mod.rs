@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -139,6 +139,29 @@ pub fn module() -> PathBuf {
         .expect("cargo builds the library before its tests")
 }
 
+/// The folder with the libraries of another OpenSSL than the machine's, for this process and for
+/// programs; where there is a folder `bin` beside it with `openssl`, that one is started.
+pub fn openssl() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        let folder = std::env::var_os("OARLOCK_TEST_OPENSSL")?;
+        Some(Path::new(&folder).canonicalize().unwrap())
+    });
+    folder.as_deref()
+}
+
+/// What the loader finds libcrypto by.
+pub fn libcrypto_file() -> PathBuf {
+    let Some(lib) = openssl() else {
+        return "libcrypto.so.3".into();
+    };
+    let mut files = ["libcrypto.so.4", "libcrypto.so.3"]
+        .map(|file| lib.join(file))
+        .into_iter();
+    let found = files.find(|file| file.exists());
+    found.unwrap_or_else(|| panic!("{} holds no libcrypto", lib.display()))
+}
+
 /// A folder that programs which change their user may look into.
 pub fn open_folder() -> TempDir {
     let folder = tempfile::Builder::new()
@@ -165,6 +188,18 @@ impl Program {
         let name = format!("{command:?}");
         // Cargo's, for the test alone.
         command.env_remove("LD_LIBRARY_PATH");
+        if let Some(lib) = openssl() {
+            command.env("LD_LIBRARY_PATH", lib);
+            let bin = lib.with_file_name("bin");
+            if bin.join("openssl").exists() {
+                let others = std::env::var_os("PATH").unwrap_or_default();
+                let path = std::env::split_paths(&others);
+                command.env(
+                    "PATH",
+                    std::env::join_paths([bin].into_iter().chain(path)).unwrap(),
+                );
+            }
+        }
         let child = command.process_group(0).spawn();
         Self {
             child: child.unwrap_or_else(|error| panic!("{name}: {error}")),

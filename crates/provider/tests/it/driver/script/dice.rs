@@ -128,7 +128,7 @@ impl Dice<'_> {
     }
 }
 
-const GOT: [&CStr; 13] = [
+const GOT: [&CStr; 14] = [
     c"keylen",
     c"ivlen",
     c"padding",
@@ -142,6 +142,7 @@ const GOT: [&CStr; 13] = [
     c"tls-mac",
     c"blocksize",
     c"unknown",
+    c"iv-generated",
 ];
 const SET: [&CStr; 13] = [
     c"keylen",

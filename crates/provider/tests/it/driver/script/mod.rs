@@ -8,6 +8,7 @@ mod seen;
 mod side;
 mod state;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use self::call::{Call, Family};
@@ -25,12 +26,12 @@ pub struct Algorithm {
     ours: Cipher,
 }
 
-/// How a script ended.
-pub enum End {
-    /// So many calls.
-    Done(usize),
-    /// At a difference that is meant.
-    Excused(usize, &'static str),
+/// How a script ended: all of it was done, or it came to a difference that is meant.
+pub struct End {
+    /// That were made.
+    pub calls: usize,
+    /// Of the differences.
+    pub reasons: BTreeSet<&'static str>,
 }
 
 /// The first call that differs, with all before it.
@@ -74,6 +75,7 @@ impl Algorithm {
         }];
         let mut at = 0;
         let mut calls = Vec::new();
+        let mut reasons = BTreeSet::new();
         // Most begin with a key and an IV.
         let mut next = (dice.below(8) > 0).then(|| Call::Init {
             has_cipher: false,
@@ -108,29 +110,37 @@ impl Algorithm {
             let num = pair.default.numbers()[4];
             let ends = meant::is_random(family, call, pair.state, encrypts);
             if let Some(reason) = ends.or_else(|| meant::parts(family, call, pair.state)) {
-                return Ok(End::Excused(calls.len(), reason));
+                reasons.insert(reason);
+                break;
             }
-            let expected = self.side(pair, true).make(call, pair.state);
-            let found = self.side(pair, false).make(call, pair.state);
+            let mut expected = self.side(pair, true).make(call, pair.state);
+            let mut found = self.side(pair, false).make(call, pair.state);
+            if expected != found {
+                reasons.extend(meant::leave_out(call, &mut expected, &mut found));
+            }
             if expected != found {
                 let state = pair.state;
                 let excuse = meant::excuse(family, call, state, num, encrypts)
                     .or_else(|| meant::refusal(family, call, state, encrypts, &expected, &found))
-                    .or_else(|| meant::allowance(family, call, num, &expected, &found));
-                return match excuse {
-                    Some(reason) => Ok(End::Excused(calls.len(), reason)),
-                    None => Err(Box::new(Difference {
+                    .or_else(|| meant::allowance(family, call, state, num, &expected, &found));
+                let Some(reason) = excuse else {
+                    return Err(Box::new(Difference {
                         name: self.name.clone(),
                         calls,
                         expected,
                         found,
-                    })),
+                    }));
                 };
+                reasons.insert(reason);
+                break;
             }
             let encrypts = pair.default.numbers()[5] == 1;
             pair.state.note(family, call, &expected, encrypts);
         }
-        Ok(End::Done(calls.len()))
+        Ok(End {
+            calls: calls.len(),
+            reasons,
+        })
     }
 
     fn side<'a>(&'a self, pair: &'a Pair, is_default: bool) -> Side<'a> {

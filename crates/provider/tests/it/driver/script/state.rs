@@ -25,6 +25,8 @@ pub struct State {
     pub has_sealed_tag: bool,
     /// The message of the nonce has ended.
     pub has_ended: bool,
+    /// A message has ended since the last IV that came with an initialization.
+    pub has_ended_without_iv: bool,
     /// The next data are a TLS record.
     pub has_record: bool,
     /// A TLS record was announced, and nothing has been done since: data of another length were refused.
@@ -46,7 +48,7 @@ impl State {
                 }
                 self.is_keyed |= key.is_some();
                 self.has_iv |= iv.is_some();
-                if key.is_some() {
+                if key.is_some() && seen.done == 1 {
                     self.keyed_to_encrypt = encrypts;
                 }
                 if key.is_some() || iv.is_some() {
@@ -102,6 +104,7 @@ impl State {
         match call {
             Call::Init { key, iv, .. } if key.is_some() || iv.is_some() => {
                 self.has_ended = false;
+                self.has_ended_without_iv &= iv.is_none();
                 self.has_record = false;
                 self.awaits_record = false;
             }
@@ -119,6 +122,7 @@ impl State {
             Call::Finish | Call::CipherEnd => {
                 // A record that is due is not ended.
                 self.has_ended |= is_done || !self.has_record && self.is_keyed && !encrypts;
+                self.has_ended_without_iv |= self.has_ended;
                 self.has_record = false;
                 self.has_sealed_tag = is_done && encrypts;
             }

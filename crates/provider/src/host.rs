@@ -1,0 +1,60 @@
+//! The release of the libcrypto that has loaded this provider: what its default provider has, this one
+//! has too.
+
+/// Major and minor number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Host(u16, u16);
+
+impl Host {
+    /// By what the core tells as its version, as in `3.0.19`; the first release with providers if that is
+    /// nothing.
+    pub(crate) fn of(version: Option<&str>) -> Self {
+        let mut numbers = version.unwrap_or_default().split('.').map(str::parse);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) => Self(major, minor),
+            _ => Self(3, 0),
+        }
+    }
+
+    /// Whether AES-GCM tells that an IV was random.
+    pub(crate) fn has_iv_generated(self) -> bool {
+        self >= Self(3, 4)
+    }
+
+    /// Whether there are objects for symmetric keys (EVP_SKEY(3)).
+    pub(crate) fn has_symmetric_keys(self) -> bool {
+        self >= Self(3, 5)
+    }
+
+    /// Whether a cipher tells that it encrypts and then authenticates.
+    pub(crate) fn has_encrypt_then_mac(self) -> bool {
+        self >= Self(3, 6)
+    }
+
+    /// Whether AEADs are as in 4.0: an end without a tag to compare with tells so, AES-GCM has a random
+    /// IV as soon as it is asked for, and the size of its tag may be asked for.
+    pub(crate) fn has_aeads_of_4_0(self) -> bool {
+        self >= Self(4, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        for (text, host) in [
+            ("3.0.19", Host(3, 0)),
+            ("3.5.5", Host(3, 5)),
+            ("4.0.3-dev", Host(4, 0)),
+            ("10.11.1", Host(10, 11)),
+            ("none", Host(3, 0)),
+            ("", Host(3, 0)),
+        ] {
+            assert_eq!(Host::of(Some(text)), host, "{text}");
+        }
+        assert_eq!(Host::of(None), Host(3, 0));
+        assert!(Host(3, 6) < Host(4, 0) && Host(3, 10) > Host(3, 6));
+    }
+}

@@ -1,0 +1,207 @@
+//! Symmetric keys as objects (EVP_SKEY(3), provider-skeymgmt(7)), which OpenSSL has since 3.5.
+//!
+//! A cipher takes such a key from its own provider alone, so who offers ciphers has to keep keys. As in
+//! the default provider there are keys of AES and of no algorithm in particular: they can be imported,
+//! exported and freed, and have no name. Nobody changes one, and OpenSSL counts who has it.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+
+use zeroize::Zeroizing;
+
+use crate::abi::{Algorithm, Dispatch, Param, Params, SELECT_SECRET_KEY, skeymgmt_function};
+use crate::dispatch::catching;
+
+/// What stands behind a handle of OpenSSL's.
+pub(crate) struct SecretKey {
+    kind: Kind,
+    octets: Zeroizing<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Generic,
+    Aes,
+}
+
+/// What is offered, up to [`Algorithm::END`].
+pub(crate) fn algorithms(are_offered: bool) -> Vec<Algorithm> {
+    let mut algorithms = Vec::new();
+    if are_offered {
+        algorithms.push(Algorithm::offering(
+            c"AES:2.16.840.1.101.3.4.1",
+            AES.0.as_ptr(),
+        ));
+        algorithms.push(Algorithm::offering(c"GENERIC-SECRET", GENERIC.0.as_ptr()));
+    }
+    algorithms.push(Algorithm::END);
+    algorithms
+}
+
+impl SecretKey {
+    /// The octets of a key that a cipher is given.
+    ///
+    /// # Safety
+    /// `key` is null or of [`import_aes`] or [`import_generic`], and is not freed within `'a`.
+    pub(crate) unsafe fn octets<'a>(key: *const c_void) -> Option<&'a [u8]> {
+        // SAFETY: as the caller says.
+        let key = unsafe { key.cast::<Self>().as_ref() }?;
+        Some(&key.octets)
+    }
+
+    /// `None` where the parameters hold no key of that kind, or memory is short.
+    fn of(kind: Kind, selection: c_int, params: Params<'_>) -> Option<Self> {
+        if selection & SELECT_SECRET_KEY == 0 {
+            return None;
+        }
+        let mut given = None;
+        params
+            .each(|name, value| match name {
+                RAW_BYTES if given.is_some() => Err(()),
+                RAW_BYTES => {
+                    given = Some(value.octets().ok_or(())?);
+                    Ok(())
+                }
+                _ => Ok(()),
+            })
+            .ok()?;
+        let (from, bytes) = given?;
+        let fits = match kind {
+            Kind::Generic => (1..c_int::MAX as usize).contains(&bytes),
+            Kind::Aes => matches!(bytes, 16 | 24 | 32),
+        };
+        if from.is_null() || !fits {
+            return None;
+        }
+        let mut octets = Zeroizing::new(Vec::new());
+        octets.try_reserve_exact(bytes).ok()?;
+        // SAFETY: the caller of OpenSSL vouches for so many bytes.
+        octets.extend_from_slice(unsafe { std::slice::from_raw_parts(from, bytes) });
+        Some(Self { kind, octets })
+    }
+}
+
+struct Functions([Dispatch; 5]);
+
+// SAFETY: a table of functions, never written.
+unsafe impl Sync for Functions {}
+
+const fn functions(import: *const c_void, export: *const c_void) -> Functions {
+    Functions([
+        Dispatch {
+            id: skeymgmt_function::FREE,
+            function: free as *const c_void,
+        },
+        Dispatch {
+            id: skeymgmt_function::IMPORT,
+            function: import,
+        },
+        Dispatch {
+            id: skeymgmt_function::EXPORT,
+            function: export,
+        },
+        Dispatch {
+            id: skeymgmt_function::IMP_SETTABLE_PARAMS,
+            function: settable as *const c_void,
+        },
+        Dispatch::END,
+    ])
+}
+
+static AES: Functions = functions(import_aes as *const c_void, export_aes as *const c_void);
+static GENERIC: Functions = functions(
+    import_generic as *const c_void,
+    export_generic as *const c_void,
+);
+
+unsafe extern "C" fn import_aes(
+    _provider: *mut c_void,
+    selection: c_int,
+    params: *mut Param,
+) -> *mut c_void {
+    // SAFETY: as the core promises of parameters.
+    unsafe { import(Kind::Aes, selection, params) }
+}
+
+unsafe extern "C" fn import_generic(
+    _provider: *mut c_void,
+    selection: c_int,
+    params: *mut Param,
+) -> *mut c_void {
+    // SAFETY: as the core promises of parameters.
+    unsafe { import(Kind::Generic, selection, params) }
+}
+
+/// # Safety
+/// `params` is null or an array that ends with [`Param::END`].
+unsafe fn import(kind: Kind, selection: c_int, params: *mut Param) -> *mut c_void {
+    catching(null_mut(), || {
+        // SAFETY: as the caller says.
+        let params = unsafe { Params::new(params) };
+        match SecretKey::of(kind, selection, params) {
+            Some(key) => Box::into_raw(Box::new(key)).cast(),
+            None => null_mut(),
+        }
+    })
+}
+
+/// Takes parameters for the time of the call, and what the caller of the export wants to have with them.
+type Callback = unsafe extern "C" fn(*const Param, *mut c_void) -> c_int;
+
+unsafe extern "C" fn export_aes(
+    key: *const c_void,
+    selection: c_int,
+    callback: Option<Callback>,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: the core hands over a key of ours, and what an export needs.
+    unsafe { export(Kind::Aes, key, selection, callback, argument) }
+}
+
+unsafe extern "C" fn export_generic(
+    key: *const c_void,
+    selection: c_int,
+    callback: Option<Callback>,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: the core hands over a key of ours, and what an export needs.
+    unsafe { export(Kind::Generic, key, selection, callback, argument) }
+}
+
+/// # Safety
+/// `key` is null or of `import`, and is not freed meanwhile; `callback` may be called with `argument`.
+unsafe fn export(
+    kind: Kind,
+    key: *const c_void,
+    selection: c_int,
+    callback: Option<Callback>,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: as the caller says.
+    let key = unsafe { key.cast::<SecretKey>().as_ref() };
+    let key = key.filter(|key| key.kind == kind && selection & SELECT_SECRET_KEY != 0);
+    let (Some(key), Some(callback)) = (key, callback) else {
+        return 0;
+    };
+    let params = [Param::giving_octets(c"raw-bytes", &key.octets), Param::END];
+    // SAFETY: the array ends as it must. The octets stay as long as the key, which is what
+    // EVP_SKEY_get0_raw_key(3) hands out.
+    unsafe { callback(params.as_ptr(), argument) }
+}
+
+unsafe extern "C" fn free(key: *mut c_void) {
+    if !key.is_null() {
+        catching((), || {
+            // SAFETY: of `import`, and this is the last call with it.
+            drop(unsafe { Box::from_raw(key.cast::<SecretKey>()) });
+        });
+    }
+}
+
+unsafe extern "C" fn settable(_provider: *mut c_void) -> *const Param {
+    static SETTABLE: [Param; 2] = [Param::octets(c"raw-bytes"), Param::END];
+    SETTABLE.as_ptr()
+}
+
+const RAW_BYTES: &[u8] = b"raw-bytes";

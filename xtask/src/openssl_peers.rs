@@ -1,0 +1,189 @@
+//! OpenSSL newer than the machine's: what programs may bring, and so what the provider has to serve and
+//! the benchmark has to beat.
+//!
+//! The source is that of the package `openssl-src`, which is made for static libraries alone. It leaves
+//! out the script that lists the symbols of a shared one and the list of a provider's: ours stand in.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::fetch::{self, Crate};
+use crate::tool::{self, Metadata, Result};
+
+/// A release, built as shared libraries with their program.
+pub struct Release {
+    /// As in `openssl-3.5`, the name of its folder among the peers.
+    pub series: &'static str,
+    version: &'static str,
+    source: Crate,
+    /// What the names of its libraries end in.
+    soname: &'static str,
+}
+
+/// The series with long support, then the newest.
+pub const RELEASES: [Release; 2] = [
+    Release {
+        series: "3.5",
+        version: "3.5.5",
+        source: Crate {
+            name: "openssl-src",
+            version: "300.5.5+3.5.5",
+            sha256: "3f1787d533e03597a7934fd0a765f0d28e94ecc5fb7789f8053b1e699a56f709",
+        },
+        soname: "so.3",
+    },
+    Release {
+        series: "4.0",
+        version: "4.0.3",
+        source: Crate {
+            name: "openssl-src",
+            version: "400.0.2+4.0.3",
+            sha256: "d2093956673b8dbda85c87fa4fb78e70698ce6c5978a2837d1613f661d3bef76",
+        },
+        soname: "so.4",
+    },
+];
+
+/// Builds each of them where it is not yet. Returns which they are.
+pub fn all(peers: &Path) -> Result<String> {
+    let said: Result<Vec<String>> = RELEASES
+        .iter()
+        .map(|release| release.build(peers))
+        .collect();
+    Ok(said?.join("; "))
+}
+
+/// The same, for those who need nothing else. Returns the folders.
+pub fn folders() -> Result<Vec<PathBuf>> {
+    let peers = Metadata::load()?.target_directory.join("peers");
+    RELEASES
+        .iter()
+        .map(|release| {
+            println!("{}", release.build(&peers)?);
+            Ok(release.folder(&peers))
+        })
+        .collect()
+}
+
+impl Release {
+    /// `bin/openssl`, `lib/` with libcrypto, libssl and the legacy provider, `include/`.
+    pub fn folder(&self, peers: &Path) -> PathBuf {
+        peers.join(format!("openssl-{}", self.series))
+    }
+
+    /// Builds it where it is not yet. Returns which it is.
+    fn build(&self, peers: &Path) -> Result<String> {
+        tool::create_dir(peers)?;
+        // It goes into the library: where the legacy provider lies.
+        let peers = peers
+            .canonicalize()
+            .map_err(|error| format!("{}: {error}", peers.display()))?;
+        let folder = self.folder(&peers);
+        let said = format!("OpenSSL {}: {}", self.version, folder.display());
+        let stamp = folder.join("built");
+        if std::fs::read_to_string(&stamp).is_ok_and(|text| text == self.stamped()) {
+            return Ok(said);
+        }
+        println!("building OpenSSL {}, which takes minutes", self.version);
+        let scratch = peers.join(format!("openssl-{}.building", self.series));
+        tool::remove_dir(&scratch)?;
+        let source = fetch::source_of(&self.source, &scratch)?.join("openssl");
+        let build = scratch.join("openssl");
+        copy(&source, &build)?;
+        fetch::write(&build.join("util/mkdef.pl"), SYMBOLS)?;
+        fetch::write(&build.join("util/providers.num"), PROVIDER_SYMBOLS)?;
+        self.make(&build, &folder)?;
+
+        tool::remove_dir(&folder)?;
+        self.install(&build, &folder)?;
+        fetch::write(&stamp, &self.stamped())?;
+        tool::remove_dir(&scratch)?;
+        Ok(said)
+    }
+
+    /// Everything that what lies there depends on.
+    fn stamped(&self) -> String {
+        let Crate {
+            version, sha256, ..
+        } = self.source;
+        format!("{version} {sha256}\n{}\n", OPTIONS.join(" "))
+    }
+
+    fn make(&self, build: &Path, folder: &Path) -> Result<()> {
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut configure = Command::new("perl");
+        configure
+            .arg("Configure")
+            .args(OPTIONS)
+            .arg("--libdir=lib")
+            .arg(format!("--prefix={}", folder.display()))
+            .current_dir(build);
+        tool::output(&mut configure)?;
+        let make = |targets: &[&str]| {
+            let mut make = Command::new("make");
+            make.arg("--silent").arg(format!("--jobs={jobs}"));
+            // Not those of a make that this runs under.
+            make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
+            tool::output(make.args(targets).current_dir(build))
+        };
+        make(&["build_generated"])?;
+        // The static libraries, which nobody needs, would take as long again.
+        make(&["libcrypto.so", "libssl.so", PROGRAM, LEGACY])?;
+        Ok(())
+    }
+
+    fn install(&self, build: &Path, folder: &Path) -> Result<()> {
+        let (bin, lib) = (folder.join("bin"), folder.join("lib"));
+        let modules = lib.join("ossl-modules");
+        for (file, into) in [
+            (PROGRAM.to_owned(), &bin),
+            (format!("libcrypto.{}", self.soname), &lib),
+            (format!("libssl.{}", self.soname), &lib),
+            (LEGACY.to_owned(), &modules),
+        ] {
+            tool::create_dir(into)?;
+            copy(&build.join(file), into)?;
+        }
+        let include = folder.join("include");
+        tool::create_dir(&include)?;
+        copy(&build.join("include/openssl"), &include)?;
+
+        let mut version = Command::new(bin.join("openssl"));
+        version.arg("version").env("LD_LIBRARY_PATH", &lib);
+        let version = tool::output(&mut version)?;
+        if version.split(' ').nth(1) == Some(self.version) {
+            Ok(())
+        } else {
+            Err(format!(
+                "the program that was built is {}, not {}",
+                version.trim(),
+                self.version
+            ))
+        }
+    }
+}
+
+/// Files keep the times that make goes by.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let mut command = Command::new("cp");
+    command.args(["--recursive", "--preserve=mode,timestamps"]);
+    tool::output(command.arg(from).arg(to)).map(drop)
+}
+
+/// Curves as distributions have them, and the machine's own configuration and certificates; the rest
+/// only shortens the build.
+const OPTIONS: [&str; 7] = [
+    "linux-x86_64",
+    "--openssldir=/etc/ssl",
+    "shared",
+    "enable-ec_nistp_64_gcc_128",
+    "no-tests",
+    "no-docs",
+    "no-makedepend",
+];
+const PROGRAM: &str = "apps/openssl";
+const LEGACY: &str = "providers/legacy.so";
+/// A script of a few lines, in the language of the build.
+const SYMBOLS: &str = include_str!("openssl_peers/mkdef.pl");
+/// Name, number, version and state.
+const PROVIDER_SYMBOLS: &str = "OSSL_provider_init\t1\t*\tEXIST::FUNCTION:\n";
