@@ -44,6 +44,12 @@ struct Cli {
     #[arg(long, hide = true, conflicts_with_all = ["targets", "report", "seed_shape"])]
     first: bool,
 
+    /// Measure beside this OpenSSL: its libcrypto, its `openssl`, and other programs with it. 3.0 is
+    /// the machine's, which is measured anyway unless another is named; `cargo xtask peers openssl`
+    /// builds the others
+    #[arg(long, value_name = "SERIES")]
+    openssl: Option<system::OpenSsl>,
+
     #[command(flatten)]
     programs: programs::Named,
 }
@@ -51,7 +57,8 @@ struct Cli {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let out = &mut io::stdout().lock();
-    let result = match &cli.targets {
+    let chosen = cli.openssl.map_or(Ok(()), system::OpenSsl::choose);
+    let result = chosen.and_then(|()| match &cli.targets {
         Some(pattern) => targets::run(&cli.args, &cli.programs, pattern, out),
         None if cli.seed_shape => seed_shape::run(&cli.args, out),
         None if cli.first => {
@@ -61,7 +68,7 @@ fn main() -> ExitCode {
             programs::run(&cli.args, &cli.programs, out)
         }
         None => oarlock_bench::run(&cli.args, PEERS, out),
-    };
+    });
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
