@@ -15,7 +15,7 @@ use std::time::Instant;
 use self::programs::{Programs, Variable};
 use self::report::Report;
 use crate::tool::{self, Metadata, Result, cargo};
-use crate::{constant_time, peers, proto, structure, vectors};
+use crate::{constant_time, openssl_peers, peers, proto, structure, vectors};
 
 /// What the CPU may hide from the tests, so that they also see the classes of CPUs below this one.
 const MASKS: [&str; 3] = ["-avx512", "-avx512,-vaes", "-avx512,-vaes,-aes"];
@@ -25,6 +25,20 @@ const CPU_PACKAGES: [&str; 3] = ["oarlock-kernels", "oarlock", "oarlock-provider
 const LONG_ROUNDS: Variable<'_> = ("OARLOCK_DIFFERENTIAL_ROUNDS", "20000");
 /// Preemptions of each interleaving of a ring with helpers, in the long form.
 const LONG_PREEMPTIONS: Variable<'_> = ("OARLOCK_MODEL_PREEMPTIONS", "2");
+
+/// The folder of the libraries of an OpenSSL for the provider's tests.
+const OPENSSL: &str = "OARLOCK_TEST_OPENSSL";
+/// The provider's tests of what any OpenSSL does. The others start the machine's programs, which are
+/// linked with libcrypto.so.3.
+const OF_ANY_OPENSSL: [&str; 7] = [
+    "differences::",
+    "differential::",
+    "openssl::",
+    "process::",
+    "skey::",
+    "tls::",
+    "vectors::",
+];
 
 /// The short form: at most 15 minutes on two cores from an empty target folder.
 pub fn run() -> Result<()> {
@@ -68,9 +82,18 @@ pub fn run_long() -> Result<()> {
     for hidden in MASKS {
         all = all.and(programs.of(&CPU_PACKAGES).with(mask(hidden)));
     }
-    let openssl = run.step("the newest OpenSSL 3.0", |_| peers::newest_openssl())?;
-    let openssl = ("LD_LIBRARY_PATH", &*openssl.to_string_lossy());
-    all = all.and(programs.of(&["oarlock-provider"]).with(openssl));
+    let openssl = run.step("the newest OpenSSL 3.0, 3.5 and 4.0", |_| {
+        let newest = peers::newest_openssl()?;
+        Ok([newest].into_iter().chain(openssl_peers::libraries()?))
+    })?;
+    for libraries in openssl {
+        let mut those = programs.of(&["oarlock-provider"]);
+        if !libraries.join("libcrypto.so.3").exists() {
+            those = those.only(&OF_ANY_OPENSSL);
+        }
+        let libraries = (OPENSSL, &*libraries.to_string_lossy());
+        all = all.and(those.with(libraries));
+    }
     run.step("tests at length, and those of lesser CPUs", |report| {
         all.run(report)
     })?;

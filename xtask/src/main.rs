@@ -60,7 +60,7 @@ fn main() -> ExitCode {
         ["peers"] => peers::run(),
         ["peers", "age"] => peers::run_age(),
         ["peers", "rage"] => peers::run_rage(),
-        ["peers", "openssl"] => openssl_peers::folders().map(drop),
+        ["peers", "openssl"] => openssl_peers::libraries().map(drop),
         ["peers", "tokens"] => peers::run_tokens(),
         ["constant-time", ref options @ ..] => constant_time::run(options),
         [] | ["help" | "--help" | "-h"] => {

@@ -13,7 +13,7 @@ use crate::tool::{self, Metadata, Result};
 /// A release, built as shared libraries with their program.
 pub struct Release {
     /// As in `openssl-3.5`, the name of its folder among the peers.
-    pub series: &'static str,
+    series: &'static str,
     version: &'static str,
     source: Crate,
     /// What the names of its libraries end in.
@@ -53,21 +53,21 @@ pub fn all(peers: &Path) -> Result<String> {
     Ok(said?.join("; "))
 }
 
-/// The same, for those who need nothing else. Returns the folders.
-pub fn folders() -> Result<Vec<PathBuf>> {
+/// The same, for those who need nothing else. Returns the folders of libraries.
+pub fn libraries() -> Result<Vec<PathBuf>> {
     let peers = Metadata::load()?.target_directory.join("peers");
     RELEASES
         .iter()
         .map(|release| {
             println!("{}", release.build(&peers)?);
-            Ok(release.folder(&peers))
+            Ok(release.folder(&peers).join("lib"))
         })
         .collect()
 }
 
 impl Release {
     /// `bin/openssl`, `lib/` with libcrypto, libssl and the legacy provider, `include/`.
-    pub fn folder(&self, peers: &Path) -> PathBuf {
+    fn folder(&self, peers: &Path) -> PathBuf {
         peers.join(format!("openssl-{}", self.series))
     }
 

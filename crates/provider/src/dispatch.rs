@@ -3,7 +3,6 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
 
 use inout::InOutBuf;
@@ -11,6 +10,7 @@ use oarlock::Algorithm;
 use oarlock::Direction;
 
 use crate::abi::{Dispatch, Param, Params, cipher_function};
+use crate::caught::catching;
 use crate::error::Reason;
 use crate::host::Host;
 use crate::provider::Provider;
@@ -475,10 +475,4 @@ unsafe fn with<C: Cipher>(
             0
         }
     })
-}
-
-/// A panic must not reach C. No input can cause one; if one happens all the same, the call fails.
-#[inline(always)]
-pub(crate) fn catching<T>(failed: T, run: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or(failed)
 }

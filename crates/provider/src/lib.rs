@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! OSSL_provider_init   entry.rs      options, and the algorithms that gain on this CPU
-//! dispatch tables      dispatch.rs   one for each algorithm; panics end here
+//! dispatch tables      dispatch.rs   one for each algorithm; panics end here (caught.rs)
 //! a context            cipher/       init, update, final and parameters as in the default
 //!                                    provider, around a context of the engine
 //!                      skey.rs       keys as objects, which OpenSSL has since 3.5
@@ -17,6 +17,7 @@
 //! Oarlock's own leave the work to the default provider.
 
 mod abi;
+mod caught;
 mod cipher;
 mod counted;
 mod dispatch;

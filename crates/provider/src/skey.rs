@@ -11,7 +11,7 @@ use std::ptr::null_mut;
 use zeroize::Zeroizing;
 
 use crate::abi::{Algorithm, Dispatch, Param, Params, SELECT_SECRET_KEY, skeymgmt_function};
-use crate::dispatch::catching;
+use crate::caught::catching;
 
 /// What stands behind a handle of OpenSSL's.
 pub(crate) struct SecretKey {

@@ -75,9 +75,9 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["cipher"],
             &["counted"],
             &["dispatch"],
-            &["provider"],
+            &["provider", "skey"],
             &["error"],
-            &["abi", "reserve"],
+            &["abi", "caught", "host", "reserve"],
         ],
     ),
     (
@@ -145,6 +145,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &[
                 "age_peers",
                 "kernels",
+                "openssl_peers",
                 "performance",
                 "plan",
                 "proto",

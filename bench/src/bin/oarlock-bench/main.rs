@@ -50,6 +50,12 @@ struct Cli {
     #[arg(long, value_name = "CLASS", ignore_case = true)]
     class: Option<CpuClass>,
 
+    /// Measure beside this OpenSSL: its libcrypto, its `openssl`, and other programs with it. 3.0 is
+    /// the machine's, which is measured anyway unless another is named; `cargo xtask peers openssl`
+    /// builds the others
+    #[arg(long, value_name = "SERIES")]
+    openssl: Option<system::OpenSsl>,
+
     #[command(flatten)]
     programs: programs::Named,
 }
@@ -58,8 +64,8 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let out = &mut io::stdout().lock();
     let shown = cli.class.map_or(Ok(()), CpuClass::show);
-    let result = match &cli.targets {
-        _ if shown.is_err() => shown,
+    let choose = || cli.openssl.map_or(Ok(()), system::OpenSsl::choose);
+    let result = shown.and_then(|()| choose()).and_then(|()| match &cli.targets {
         Some(pattern) => targets::run(&cli.args, &cli.programs, pattern, out),
         None if cli.seed_shape => seed_shape::run(&cli.args, out),
         None if cli.first => {
@@ -69,7 +75,7 @@ fn main() -> ExitCode {
             programs::run(&cli.args, &cli.programs, out)
         }
         None => oarlock_bench::run(&cli.args, PEERS, out),
-    };
+    });
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

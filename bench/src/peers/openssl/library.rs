@@ -49,12 +49,12 @@ impl Libcrypto {
             .ok_or_else(|| {
                 Error::Unavailable(format!(
                     "no {} on this machine: install libssl3 (libssl3t64 from Debian 13 on)",
-                    FILES.join(" or ")
+                    FILES.join(", ")
                 ))
             })?;
         macro_rules! symbol {
             ($name:literal) => {
-                // SAFETY: the field's type is the function's in the headers of OpenSSL 1.1 and 3
+                // SAFETY: the field's type is the function's in the headers of OpenSSL 1.1 to 4
                 // alike, and the library is kept beside it.
                 *unsafe { library.get($name) }.map_err(|error| {
                     Error::Unavailable(format!("libcrypto is not OpenSSL's: {error}"))
@@ -136,7 +136,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// OpenSSL as it comes, or as the file `configuration` has it. OpenSSL 3 alone.
+    /// OpenSSL as it comes, or as the file `configuration` has it. From OpenSSL 3 on.
     pub(crate) fn new(
         libcrypto: &Arc<Libcrypto>,
         configuration: Option<&Path>,
@@ -419,7 +419,7 @@ impl Drop for Context {
 }
 
 /// The newest first. 1.1 has all functions used here with the same signatures.
-const FILES: &[&str] = &["libcrypto.so.3", "libcrypto.so.1.1"];
+const FILES: &[&str] = &["libcrypto.so.4", "libcrypto.so.3", "libcrypto.so.1.1"];
 /// EVP_CTRL_AEAD_GET_TAG and EVP_CTRL_AEAD_SET_TAG.
 const GET_TAG: c_int = 0x10;
 const SET_TAG: c_int = 0x11;

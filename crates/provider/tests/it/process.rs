@@ -322,7 +322,9 @@ fn a_limit_on_memory_kills_nobody() {
     let expected = stock(&data);
     let limited = |kib: usize, conf: Option<&Accelerated>| {
         let limit = format!("--as={}", kib << 10);
-        let mut program = enc_of("openssl", &["prlimit", &limit]);
+        // Without memory for the text of an error, the command of 3.5 and 4.0 prints it without end.
+        let prefix = ["prlimit", &limit, "--fsize=4194304", "--core=0"];
+        let mut program = enc_of("openssl", &prefix);
         run_with(with_conf(&mut program, conf), &data)
     };
     let starts = |kib: &usize| limited(*kib, None).status.success();
@@ -334,8 +336,13 @@ fn a_limit_on_memory_kills_nobody() {
         let works = |kib: usize| {
             let before = accelerated.bytes(Algorithm::Aes128Ctr, Encrypt);
             let output = limited(kib, Some(&accelerated));
-            let (status, said) = (output.status, lossy(&output.stderr));
-            assert_eq!(status.signal(), None, "{strategy}, {kib} KiB: {said}");
+            let status = output.status;
+            let said = lossy(&output.stderr[..output.stderr.len().min(2000)]);
+            let is_told_without_end = status.signal() == Some(libc::SIGXFSZ);
+            assert!(
+                status.signal().is_none() || is_told_without_end,
+                "{strategy}, {kib} KiB: {status}, {said}"
+            );
             if status.success() {
                 assert_same(&output.stdout, &expected, &format!("{strategy}, {kib} KiB"));
             } else {

@@ -13,6 +13,7 @@ use oarlock::Direction::{Decrypt, Encrypt};
 use oarlock_testing::{LIMIT, is_root, lossy, until};
 use tempfile::TempDir;
 
+use crate::driver::libcrypto;
 use crate::host::{
     Accelerated, Program, assert_same, descriptors, free_port, goes_into_the_background,
     noise_file, open_folder, resident_kib, run, run_with, succeeds, threads, until_listening,
@@ -77,6 +78,9 @@ fn streams_are_the_same_whoever_is_accelerated() {
                 let (encrypted, decrypted) =
                     (encrypted - encrypted_before, decrypted - decrypted_before);
                 let is_all = match operation {
+                    // Its random generator fetches this cipher from its own provider, and OpenSSL
+                    // 3.5 remembers that for everybody.
+                    Algorithm::Aes256Ctr if libcrypto().release() == (3, 5) => true,
                     // ssh says "encrypt" for all but the lengths of packets.
                     Algorithm::ChaCha20 => encrypted >= 2 * BYTES as u64,
                     _ => encrypted.min(decrypted) >= BYTES as u64,
