@@ -1,6 +1,7 @@
-//! `cargo xtask kernels`: writes the assembly of the Montgomery kernels for AVX-512 IFMA.
+//! `cargo xtask kernels`: writes the assembly of the Montgomery kernels for AVX-512 IFMA, and of
+//! ChaCha20 for AVX2 ([`chacha20`]).
 //!
-//! An operand is eight numbers, one in each lane: line `i` (64 bytes) holds digit `i`, of 52 bits,
+//! Montgomery multiplication: an operand is eight numbers, one in each lane: line `i` (64 bytes) holds digit `i`, of 52 bits,
 //! of all eight. What is above 52 bits in a line is to be ignored, as `vpmadd52` does. Sums of columns
 //! are not carried before the end: 4 x 80 products of less than 2^52 fit in 64 bits.
 //!
@@ -9,6 +10,7 @@
 
 mod assembly;
 mod blocks;
+mod chacha20;
 mod columns;
 
 use std::path::Path;
@@ -46,7 +48,7 @@ pub fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Names and texts.
+/// Paths from the folder, and texts.
 fn files() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for digits in UNROLLED_DIGITS {
@@ -76,7 +78,12 @@ fn files() -> Vec<(String, String)> {
         files.push((name.to_owned(), text.end()));
     }
     files.push(("select.s".to_owned(), select()));
+    let chacha20 = chacha20::files().map(|(name, text)| (format!("chacha20_avx2/{name}"), text));
     files
+        .into_iter()
+        .map(|(name, text)| (format!("ifma/{name}"), text))
+        .chain(chacha20)
+        .collect()
 }
 
 /// The entry at rsi, whose number is at rdx: the lanes at rcx that want it have it stored at rdi. r8
@@ -104,4 +111,4 @@ fn select() -> String {
 }
 
 const UNROLLED_DIGITS: [usize; 3] = [10, 15, 20];
-const FOLDER: &str = "crates/kernels/src/x86_64/ifma";
+const FOLDER: &str = "crates/kernels/src/x86_64";

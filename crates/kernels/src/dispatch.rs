@@ -85,6 +85,14 @@ pub mod chacha20 {
         AVX2_AND_MAC,
         /// Runs of the cipher on AVX-512 with Poly1305 beside it.
         AVX512_AND_MAC,
+        /// Runs of eight blocks by columns on AVX2.
+        COLUMNS,
+        /// Runs of eight blocks by columns on AVX2 with Poly1305 beside the rounds.
+        COLUMNS_AND_MAC,
+        /// Runs of nine blocks on AVX2, one of them on the integer units.
+        COLUMNS_AND_BLOCK,
+        /// Single blocks on the integer units.
+        BLOCK,
         /// Parts of messages under keystream that was ready, with stored powers of r.
         KEPT_POWERS,
     }

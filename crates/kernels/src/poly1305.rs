@@ -72,6 +72,14 @@ pub(crate) struct Multiplier {
 #[derive(Clone, Copy, Zeroize)]
 pub(crate) struct Element([u64; 3]);
 
+impl Multiplier {
+    /// r0, r1, and r1 by 5 / 4.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn words(&self) -> [u64; 3] {
+        [self.r0, self.r1, self.r1_by_5_4]
+    }
+}
+
 impl Element {
     pub(crate) const ZERO: Self = Self([0; 3]);
     pub(crate) const ONE: Self = Self([1, 0, 0]);
@@ -102,12 +110,7 @@ impl Element {
             while blocks.len() >= 2 * half {
                 let (first, others) = blocks.split_at(half);
                 let (second, others) = others.split_at(half);
-                let mut other = Self::ZERO;
-                for (first, second) in first.iter().zip(second) {
-                    self = self.step(r, first);
-                    other = other.step(r, second);
-                }
-                self = self.times(join).plus(other);
+                self = self.absorb_halves(r, join, first.as_flattened(), second.as_flattened());
                 blocks = others;
             }
         }
@@ -118,6 +121,25 @@ impl Element {
             self = self.step(r, &padded(rest));
         }
         self
+    }
+
+    /// Absorbs two equal parts, whole blocks, each in a chain of its own; `join` is r to the power of
+    /// their blocks.
+    #[inline(always)]
+    pub(crate) fn absorb_halves(
+        mut self,
+        r: &Multiplier,
+        join: Self,
+        first: &[u8],
+        second: &[u8],
+    ) -> Self {
+        let mut other = Self::ZERO;
+        let (first, second) = (first.as_chunks().0, second.as_chunks().0);
+        for (first, second) in first.iter().zip(second) {
+            self = self.step(r, first);
+            other = other.step(r, second);
+        }
+        self.times(join).plus(other)
     }
 
     #[inline(always)]
@@ -151,6 +173,18 @@ impl Element {
         carry_once(add(add([p0, p1, p2 & 3], four), one))
     }
 
+    /// The limbs, for code of another kind.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn limbs(self) -> [u64; 3] {
+        self.0
+    }
+
+    /// As such code computed them, below 2^131.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn from_limbs(limbs: [u64; 3]) -> Self {
+        Self(limbs)
+    }
+
     /// In limbs of 44 bits, the top one a little less.
     pub(crate) fn to_limbs_44(self) -> [u64; 3] {
         const MASK: u64 = (1 << 44) - 1;
@@ -170,8 +204,11 @@ impl Element {
     /// r to the power of `exponent`, which is public.
     pub(crate) fn power(r: &Multiplier, exponent: u64) -> Self {
         let r = Self([r.r0, r.r1, 0]);
-        let mut power = Self::ONE;
-        for bit in (0..u64::BITS - exponent.leading_zeros()).rev() {
+        let Some(top) = exponent.checked_ilog2() else {
+            return Self::ONE;
+        };
+        let mut power = r;
+        for bit in (0..top).rev() {
             power = power.times(power);
             if exponent >> bit & 1 == 1 {
                 power = power.times(r);
@@ -211,5 +248,5 @@ fn carry_once([h0, h1, h2]: [u64; 3]) -> Element {
 }
 
 /// Below this, the power of r that joins two chains costs more than they save.
-const TWO_CHAINS_BLOCKS_MIN: usize = 40;
+const TWO_CHAINS_BLOCKS_MIN: usize = 28;
 const CHAIN_BLOCKS_MAX: usize = 64;

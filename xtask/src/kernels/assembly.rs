@@ -45,6 +45,11 @@ impl Assembly {
     pub fn end(mut self) -> String {
         self.line(format_args!("vzeroupper"));
         self.line(format_args!("ret"));
+        self.end_without_vectors()
+    }
+
+    /// As it is: no vector register was used.
+    pub fn end_without_vectors(self) -> String {
         format!("{HEADER}{}", self.lines.concat())
     }
 

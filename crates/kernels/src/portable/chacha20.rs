@@ -3,9 +3,7 @@
 use inout::InOutBuf;
 
 use crate::poly1305::{self, Element, Multiplier, OneTimeKey};
-use crate::stitched::{
-    self, BLOCK_BYTES, ChainPowers, Direction, InColumns, Keystream, Register, Start, Words,
-};
+use crate::stitched::{self, BLOCK_BYTES, Direction, Keystream, Register, Start, Words};
 
 /// XORs keystream from `start` on onto `data`.
 pub(crate) fn crypt(start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
@@ -64,13 +62,9 @@ pub(crate) fn message(
 /// One copy of the rounds for all three.
 #[inline(never)]
 fn crypt_blocks(start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
-    let bytes = data.len();
-    let (from, to) = data.into_raw();
-    // SAFETY: no instructions beyond the target's; the buffer vouches for `bytes` at both pointers.
-    unsafe { stitched::crypt::<Chunk>(start, from, to, bytes) }
+    // SAFETY: no instructions beyond the target's; the buffer vouches for the bytes at both pointers.
+    unsafe { stitched::crypt_in_columns::<Lanes>(start, data.into()) }
 }
-
-type Chunk = InColumns<Lanes, ChainPowers<{ 4 * BLOCK_BYTES }>>;
 
 type Lanes = [u32; 4];
 

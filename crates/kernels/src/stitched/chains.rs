@@ -4,7 +4,7 @@ use core::ptr;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::state::{BLOCK_BYTES, Beside};
+use super::state::Beside;
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier};
 
 /// The powers of r that Poly1305 beside the rounds needs.
@@ -45,8 +45,8 @@ pub(crate) trait Powers {
 pub(crate) trait Run: Beside {
     /// What is absorbed next.
     unsafe fn chunk(&mut self, from: *const u8);
-    /// What is absorbed first: as [`chunk`](Self::chunk), but for [`BLOCK_BYTES`] that are not there
-    /// before `from`.
+    /// What is absorbed first of a message: as [`chunk`](Self::chunk), but for what is not there before
+    /// `from`, where the first chunk has block 0 in it.
     unsafe fn first_chunk(&mut self, from: *const u8);
     unsafe fn end_of_chunk(&mut self);
     /// Absorbs less than a chunk, the last block filled up with zeros.
@@ -59,8 +59,6 @@ pub(crate) struct Chains<'a, const BYTES: usize> {
     second: Element,
     powers: &'a ChainPowers<BYTES>,
     from: *const [u8; MAC_BYTES],
-    /// Blocks of the chunk that are not there.
-    missing: usize,
 }
 
 #[derive(Zeroize, ZeroizeOnDrop)]
@@ -68,20 +66,35 @@ pub(crate) struct ChainPowers<const BYTES: usize> {
     r: Multiplier,
     /// To the power of half the blocks of a chunk.
     join: Element,
+    /// To the powers of 8 and 4, which join what is left after the chunks.
+    shorter: [Element; 2],
 }
 
 impl<const BYTES: usize> Chains<'_, BYTES> {
     const HALF_BLOCKS: usize = BYTES / MAC_BYTES / 2;
     const STEPS: usize = Self::HALF_BLOCKS / BLOCKS_A_STEP;
+
+    /// What code of another kind needs in order to absorb: r, the power that joins two halves of a chunk,
+    /// where what is absorbed next begins, and the value before that.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn parts(&mut self) -> (&Multiplier, Element, *const u8, &mut Element) {
+        let powers = self.powers;
+        (&powers.r, powers.join, self.from.cast(), &mut self.first)
+    }
 }
 
 impl<const BYTES: usize> Powers for ChainPowers<BYTES> {
     type Run<'a> = Chains<'a, BYTES>;
 
     fn new(r: &Multiplier) -> Self {
+        const { assert!(BYTES / MAC_BYTES / 2 == 16) };
+        let fourth = Element::power(r, 4);
+        let eighth = fourth.times(fourth);
         Self {
             r: *r,
-            join: Element::power(r, (BYTES / MAC_BYTES / 2) as u64),
+            join: eighth.times(eighth),
+            shorter: [eighth, fourth],
         }
     }
     #[inline(always)]
@@ -91,7 +104,6 @@ impl<const BYTES: usize> Powers for ChainPowers<BYTES> {
             second: Element::ZERO,
             powers: self,
             from: ptr::null(),
-            missing: 0,
         }
     }
 }
@@ -104,18 +116,27 @@ impl<const BYTES: usize> Run for Chains<'_, BYTES> {
     }
     #[inline(always)]
     unsafe fn first_chunk(&mut self, from: *const u8) {
-        self.from = from.wrapping_sub(BLOCK_BYTES).cast();
-        self.missing = BLOCK_BYTES / MAC_BYTES;
+        // Backends with these chains make the keystream of a block more.
+        self.from = from.cast();
     }
     #[inline(always)]
     unsafe fn end_of_chunk(&mut self) {
         self.first = self.first.times(self.powers.join).plus(self.second);
         self.second = Element::ZERO;
-        self.missing = 0;
     }
     #[inline(always)]
     unsafe fn end(self, r: &Multiplier, rest: &[u8]) -> Element {
-        self.first.absorb_padded(r, rest)
+        let (mut value, mut rest) = (self.first, rest);
+        for (power, blocks) in self.powers.shorter.into_iter().zip([8, 4]) {
+            let half = blocks * MAC_BYTES;
+            if rest.len() >= 2 * half {
+                let (halves, left) = rest.split_at(2 * half);
+                let (first, second) = halves.split_at(half);
+                value = value.absorb_halves(r, power, first, second);
+                rest = left;
+            }
+        }
+        value.absorb_padded(r, rest)
     }
 }
 
@@ -128,10 +149,8 @@ impl<const BYTES: usize> Beside for Chains<'_, BYTES> {
         for i in at * BLOCKS_A_STEP..(at + 1) * BLOCKS_A_STEP {
             // SAFETY: `i` is less than half the blocks of a chunk, and block `i` is there.
             unsafe {
-                if i >= self.missing {
-                    let first = self.from.wrapping_add(i);
-                    self.first = self.first.step(&self.powers.r, &*first);
-                }
+                let first = self.from.wrapping_add(i);
+                self.first = self.first.step(&self.powers.r, &*first);
                 let second = self.from.wrapping_add(i + Self::HALF_BLOCKS);
                 self.second = self.second.step(&self.powers.r, &*second);
             }

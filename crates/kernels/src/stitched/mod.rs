@@ -16,18 +16,20 @@
 
 mod chains;
 mod columns;
-mod rows;
+pub(crate) mod rows;
 mod state;
 
 use core::marker::PhantomData;
 use core::ptr;
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use chains::Chains;
 pub(crate) use chains::{ChainPowers, Powers, Run};
 pub(crate) use columns::Words;
 use columns::{XOR_STEPS, block_words};
 pub(crate) use rows::Rows;
-pub(crate) use state::{BLOCK_BYTES, Beside, Data, Keystream, Register, Start};
-use state::{DOUBLE_ROUNDS, Nothing};
+use state::DOUBLE_ROUNDS;
+pub(crate) use state::{BLOCK_BYTES, Beside, Data, Keystream, Nothing, Register, SIGMA, Start};
 
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier, OneTimeKey};
 use crate::portable::xor::xor_bytes;
@@ -35,135 +37,143 @@ use crate::portable::xor::xor_bytes;
 /// How a backend does as many blocks at once as it does best.
 ///
 /// # Safety
-/// Every method needs the instructions of its implementor. Pointers need not be aligned.
+/// Every method needs the instructions of its implementor. Pointers need not be aligned. Data are readable
+/// and writable, in the same place or in two that do not overlap.
 pub(crate) trait Chunk {
     const BLOCKS: usize;
     const BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
+    /// Of a message, what has its keystream made together with block 0.
+    const FIRST_BYTES: usize = Self::BYTES - BLOCK_BYTES;
     /// What does Poly1305 beside the rounds.
     type Powers: Powers;
-    /// The keystream of a chunk, not put together.
-    type Words: Copy;
 
-    /// `beside` is called once in each of the ten double rounds.
-    unsafe fn words<B: Beside>(start: Start<'_>, beside: &mut B) -> Self::Words;
-    /// XORs the blocks, put together, onto `BYTES` bytes of `from`, and writes the result to `to`.
-    unsafe fn xor_blocks(words: Self::Words, from: *const u8, to: *mut u8);
-    /// XORs keystream from `start` on onto `chunks` chunks of `from`, at least one, and writes the
-    /// result to `to`.
-    #[inline(always)]
-    unsafe fn crypt_chunks(start: Start<'_>, from: *const u8, to: *mut u8, chunks: usize) {
-        for i in 0..chunks {
-            let start = start.later((i * Self::BLOCKS) as u32);
-            // SAFETY: as the caller vouches for all chunks.
-            unsafe {
-                let (from, to) = (from.add(i * Self::BYTES), to.add(i * Self::BYTES));
-                Self::xor_blocks(Self::words(start, &mut Nothing), from, to);
-            }
-        }
-    }
-    /// Makes keystream of at least `bytes`, at most a chunk, in `place`. As many blocks as take the
-    /// least time.
-    unsafe fn keystream<B: Beside>(
+    /// XORs keystream from `start` on onto `data`.
+    unsafe fn crypt(start: Start<'_>, data: Data);
+    /// The same onto whole chunks, at least one, and beside their rounds a chunk of Poly1305 each. To
+    /// seal, the first of those is what `running` has yet to absorb, and it has the last one after it.
+    unsafe fn crypt_and_mac_chunks(
+        direction: Direction,
         start: Start<'_>,
-        beside: &mut B,
-        bytes: usize,
-        place: &mut Keystream,
+        running: &mut <Self::Powers as Powers>::Run<'_>,
+        data: Data,
     );
-    /// XORs keystream onto less than a chunk, and at least a byte.
-    #[inline(always)]
-    unsafe fn crypt_rest<B: Beside>(start: Start<'_>, beside: &mut B, data: Data) {
-        let mut place = Keystream::new();
-        // SAFETY: as the caller vouches.
-        unsafe {
-            Self::keystream(start, beside, data.bytes, &mut place);
+    /// Makes keystream of at least `bytes`, at most `FIRST_BYTES` and a block, in `place`. As many blocks
+    /// as take the least time.
+    unsafe fn keystream(start: Start<'_>, bytes: usize, place: &mut Keystream);
+    /// XORs keystream onto less than a chunk, and at least a byte; beside the rounds `running` absorbs its
+    /// chunk.
+    unsafe fn crypt_rest_and_mac(
+        start: Start<'_>,
+        running: &mut <Self::Powers as Powers>::Run<'_>,
+        data: Data,
+    );
+}
+
+/// XORs keystream from `start` on onto `data` by columns alone.
+///
+/// # Safety
+/// As [`Chunk`].
+#[inline(always)]
+pub(crate) unsafe fn crypt_in_columns<V: Words>(mut start: Start<'_>, mut data: Data) {
+    let chunk = V::BLOCKS * BLOCK_BYTES;
+    // SAFETY: as the caller vouches; the place has room for the blocks.
+    unsafe {
+        while data.bytes >= chunk {
+            V::xor_blocks(block_words(start, &mut Nothing), data.from, data.to);
+            data = data.behind(chunk);
+            start = start.later(V::BLOCKS as u32);
+        }
+        if data.bytes > 0 {
+            let mut place = Keystream::new();
+            let to = place.fill(chunk).as_mut_ptr();
+            V::xor_blocks(block_words(start, &mut Nothing), to, to);
             xor_bytes(&place.bytes()[..data.bytes], data.from, data.to);
         }
     }
 }
 
-/// A chunk of `SETS` sets of rows.
-pub(crate) struct InRows<R, P, const SETS: usize>(PhantomData<(R, P)>);
-
-// SAFETY: the caller enables the instructions of `R`, and vouches for the pointers.
-impl<R: Rows, P: Powers, const SETS: usize> Chunk for InRows<R, P, SETS> {
-    const BLOCKS: usize = SETS * R::BLOCKS;
-    type Powers = P;
-    type Words = [[R; 4]; SETS];
-
-    #[inline(always)]
-    unsafe fn words<B: Beside>(start: Start<'_>, beside: &mut B) -> Self::Words {
-        // SAFETY: as above.
-        unsafe { rows::sets(start, beside) }
-    }
-    #[inline(always)]
-    unsafe fn xor_blocks(words: Self::Words, from: *const u8, to: *mut u8) {
-        for (i, set) in words.into_iter().enumerate() {
-            let at = i * R::SET_BYTES;
-            // SAFETY: as above; the sets are as long as the chunk.
-            unsafe { rows::xor_set(set, from.add(at), to.add(at)) };
-        }
-    }
-    #[inline(always)]
-    unsafe fn keystream<B: Beside>(
-        start: Start<'_>,
-        beside: &mut B,
-        bytes: usize,
-        place: &mut Keystream,
-    ) {
-        // SAFETY: as above.
-        unsafe { rows::keystream::<R, B>(start, beside, bytes, place) }
-    }
-    #[inline(always)]
-    unsafe fn crypt_rest<B: Beside>(start: Start<'_>, beside: &mut B, data: Data) {
-        // SAFETY: as above.
-        unsafe { rows::crypt::<R, B>(start, beside, data) }
-    }
-}
-
-/// A chunk of as many blocks as a register has words, of which it holds one of each.
-pub(crate) struct InColumns<V, P>(PhantomData<(V, P)>);
-
-// SAFETY: the caller enables the instructions of `V`, and vouches for the pointers.
-impl<V: Words, P: Powers> Chunk for InColumns<V, P> {
-    const BLOCKS: usize = V::BLOCKS;
-    type Powers = P;
-    type Words = [V; 16];
-
-    #[inline(always)]
-    unsafe fn words<B: Beside>(start: Start<'_>, beside: &mut B) -> Self::Words {
-        // SAFETY: as above.
-        unsafe { block_words(start, beside) }
-    }
-    #[inline(always)]
-    unsafe fn xor_blocks(words: Self::Words, from: *const u8, to: *mut u8) {
-        // SAFETY: as above.
-        unsafe { V::xor_blocks(words, from, to) }
-    }
-    #[inline(always)]
-    unsafe fn keystream<B: Beside>(
-        start: Start<'_>,
-        beside: &mut B,
-        _: usize,
-        place: &mut Keystream,
-    ) {
-        let to = place.fill(Self::BYTES).as_mut_ptr();
-        // SAFETY: as above; the place has room for the blocks.
-        unsafe { V::xor_blocks(block_words(start, beside), to, to) }
-    }
-}
-
-/// A chunk as in [`InColumns`], the blocks of one put together beside the rounds of the next: the
-/// shuffles, all for one port of Intel's CPUs, then take 20 of 220 ns for 1 KiB and not 40 (Xeon,
-/// family 6 model 207). Of fewer blocks, those that the sets of `S`, or else of the wider
-/// `R`, have room for lie in rows, which takes less time.
+/// A chunk of as many blocks as a register has words, of which it holds one of each. The blocks of one are
+/// put together beside the rounds of the next: the shuffles, all for one port of Intel's CPUs, then take
+/// 20 of 220 ns for 1 KiB and not 40 (Xeon, family 6 model 207). Of fewer blocks, those that the sets of
+/// `S`, or else of the wider `R`, have room for lie in rows, which takes less time.
 pub(crate) struct InColumnsOrRows<V, S, R, P>(PhantomData<(V, S, R, P)>);
 
 // SAFETY: the caller enables the instructions of `V` and `R`, and vouches for the pointers.
 impl<V: Words, S: Rows, R: Rows, P: Powers> Chunk for InColumnsOrRows<V, S, R, P> {
     const BLOCKS: usize = <V as Words>::BLOCKS;
     type Powers = P;
-    type Words = [V; 16];
 
+    #[inline(always)]
+    unsafe fn crypt(mut start: Start<'_>, mut data: Data) {
+        let chunks = data.bytes / Self::BYTES;
+        // SAFETY: as above.
+        unsafe {
+            if chunks > 0 {
+                Self::crypt_chunks(start, data.from, data.to, chunks);
+                data = data.behind(chunks * Self::BYTES);
+                start = start.later((chunks * Self::BLOCKS) as u32);
+            }
+            if data.bytes > 0 {
+                Self::crypt_rest(start, &mut Nothing, data);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn crypt_and_mac_chunks(
+        direction: Direction,
+        mut start: Start<'_>,
+        running: &mut P::Run<'_>,
+        mut data: Data,
+    ) {
+        // SAFETY: as above.
+        unsafe {
+            while data.bytes > 0 {
+                if direction == Direction::Open {
+                    running.chunk(data.from);
+                }
+                let words = block_words(start, running);
+                running.end_of_chunk();
+                V::xor_blocks(words, data.from, data.to);
+                if direction == Direction::Seal {
+                    running.chunk(data.to);
+                }
+                data = data.behind(Self::BYTES);
+                start = start.later(Self::BLOCKS as u32);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn keystream(start: Start<'_>, bytes: usize, place: &mut Keystream) {
+        // SAFETY: as above; the place has room for the blocks.
+        unsafe {
+            if bytes <= rows::SETS_MAX * S::SET_BYTES {
+                rows::keystream::<S>(start, bytes, place);
+            } else if bytes <= rows::SETS_MAX * R::SET_BYTES {
+                rows::keystream::<R>(start, bytes, place);
+            } else {
+                let to = place.fill(Self::BYTES).as_mut_ptr();
+                V::xor_blocks(block_words(start, &mut Nothing), to, to);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn crypt_rest_and_mac(start: Start<'_>, running: &mut P::Run<'_>, data: Data) {
+        // SAFETY: as above.
+        unsafe {
+            Self::crypt_rest(start, running, data);
+            running.end_of_chunk();
+        }
+    }
+}
+
+impl<V: Words, S: Rows, R: Rows, P: Powers> InColumnsOrRows<V, S, R, P> {
+    /// XORs keystream onto `chunks` chunks, at least one.
+    ///
+    /// # Safety
+    /// As [`Chunk`].
     #[inline(always)]
     unsafe fn crypt_chunks(start: Start<'_>, from: *const u8, to: *mut u8, chunks: usize) {
         // SAFETY: as the caller vouches.
@@ -183,44 +193,23 @@ impl<V: Words, S: Rows, R: Rows, P: Powers> Chunk for InColumnsOrRows<V, S, R, P
         }
     }
 
-    #[inline(always)]
-    unsafe fn words<B: Beside>(start: Start<'_>, beside: &mut B) -> Self::Words {
-        // SAFETY: as above.
-        unsafe { block_words(start, beside) }
-    }
-    #[inline(always)]
-    unsafe fn xor_blocks(words: Self::Words, from: *const u8, to: *mut u8) {
-        // SAFETY: as above.
-        unsafe { V::xor_blocks(words, from, to) }
-    }
-    #[inline(always)]
-    unsafe fn keystream<B: Beside>(
-        start: Start<'_>,
-        beside: &mut B,
-        bytes: usize,
-        place: &mut Keystream,
-    ) {
-        // SAFETY: as above.
-        unsafe {
-            if bytes <= rows::SETS_MAX * S::SET_BYTES {
-                rows::keystream::<S, B>(start, beside, bytes, place);
-            } else if bytes <= rows::SETS_MAX * R::SET_BYTES {
-                rows::keystream::<R, B>(start, beside, bytes, place);
-            } else {
-                InColumns::<V, P>::keystream(start, beside, bytes, place);
-            }
-        }
-    }
+    /// XORs keystream onto less than a chunk, and at least a byte.
+    ///
+    /// # Safety
+    /// As [`Chunk`].
     #[inline(always)]
     unsafe fn crypt_rest<B: Beside>(start: Start<'_>, beside: &mut B, data: Data) {
-        // SAFETY: as above.
+        // SAFETY: as the caller vouches; the place has room for the blocks.
         unsafe {
             if data.bytes <= rows::SETS_MAX * S::SET_BYTES {
                 rows::crypt::<S, B>(start, beside, data);
             } else if data.bytes <= rows::SETS_MAX * R::SET_BYTES {
                 rows::crypt::<R, B>(start, beside, data);
             } else {
-                InColumns::<V, P>::crypt_rest(start, beside, data);
+                let mut place = Keystream::new();
+                let to = place.fill(Self::BYTES).as_mut_ptr();
+                V::xor_blocks(block_words(start, beside), to, to);
+                xor_bytes(&place.bytes()[..data.bytes], data.from, data.to);
             }
         }
     }
@@ -266,39 +255,11 @@ impl Direction {
     }
 }
 
-/// XORs keystream from `start` on onto `bytes` of `from`, to `to`.
-///
-/// # Safety
-/// The instructions of `C` are enabled in the caller; `bytes` are readable at `from` and writable
-/// at `to`, the same place or one that does not overlap.
-#[inline(always)]
-pub(crate) unsafe fn crypt<C: Chunk>(
-    mut start: Start<'_>,
-    mut from: *const u8,
-    mut to: *mut u8,
-    mut bytes: usize,
-) {
-    // SAFETY: as the caller vouches; `bytes` counts what is left at both pointers.
-    unsafe {
-        let chunks = bytes / C::BYTES;
-        if chunks > 0 {
-            C::crypt_chunks(start, from, to, chunks);
-            let done = chunks * C::BYTES;
-            (from, to, bytes) = (from.add(done), to.add(done), bytes - done);
-            start = start.later((chunks * C::BLOCKS) as u32);
-        }
-        if bytes > 0 {
-            let rest = Data { from, to, bytes };
-            C::crypt_rest(start, &mut Nothing, rest);
-        }
-    }
-}
-
-/// As [`crypt`]; and returns `mac` with all whole MAC blocks of the ciphertext absorbed, by `powers`
+/// As [`Chunk::crypt`]; and returns `mac` with all whole MAC blocks of the ciphertext absorbed, by `powers`
 /// of this r where they are there already.
 ///
 /// # Safety
-/// As [`crypt`].
+/// As [`Chunk`].
 #[inline(always)]
 pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
     direction: Direction,
@@ -326,7 +287,7 @@ pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
             if direction == Direction::Open {
                 mac = absorb(mac, data.from, whole);
             }
-            crypt::<C>(start, data.from, data.to, data.bytes);
+            C::crypt(start, data);
             if direction == Direction::Seal {
                 mac = absorb(mac, data.to, whole);
             }
@@ -342,7 +303,11 @@ pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
         };
         let mut running = powers.begin(mac);
         if direction == Direction::Seal {
-            C::xor_blocks(C::words(start, &mut Nothing), data.from, data.to);
+            let first = Data {
+                bytes: C::BYTES,
+                ..data
+            };
+            C::crypt(start, first);
             running.chunk(data.to);
             data = data.behind(C::BYTES);
             start = start.later(C::BLOCKS as u32);
@@ -354,7 +319,7 @@ pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
 /// Encrypts or decrypts a whole message with block 0 at `start`, and returns its tag.
 ///
 /// # Safety
-/// As [`crypt`].
+/// As [`Chunk`].
 #[inline(always)]
 pub(crate) unsafe fn message<C: Chunk>(
     direction: Direction,
@@ -367,9 +332,9 @@ pub(crate) unsafe fn message<C: Chunk>(
     // SAFETY: as the caller vouches; the first chunk has 64 bytes less of the data than of the
     // keystream, and what follows it is again such a buffer.
     unsafe {
-        let first_bytes = data.bytes.min(C::BYTES - BLOCK_BYTES);
+        let first_bytes = data.bytes.min(C::FIRST_BYTES);
         let keystream_bytes = BLOCK_BYTES + first_bytes;
-        C::keystream(start, &mut Nothing, keystream_bytes, &mut place);
+        C::keystream(start, keystream_bytes, &mut place);
         let keystream = &place.bytes()[..keystream_bytes];
         let (block, keystream) = keystream.split_at(BLOCK_BYTES);
         let one_time = OneTimeKey::from_block(block);
@@ -399,7 +364,7 @@ pub(crate) unsafe fn message<C: Chunk>(
             if direction == Direction::Seal {
                 running.first_chunk(data.to);
             }
-            start = start.later(C::BLOCKS as u32);
+            start = start.later((keystream_bytes / BLOCK_BYTES) as u32);
             mac = chunks::<C>(direction, start, r, running, data.behind(first_bytes), 0);
         }
         one_time.tag(mac.step(r, &lengths))
@@ -410,7 +375,7 @@ pub(crate) unsafe fn message<C: Chunk>(
 /// `running` has the chunk before `data` yet to absorb.
 ///
 /// # Safety
-/// As [`crypt`].
+/// As [`Chunk`].
 #[inline(always)]
 unsafe fn chunks<C: Chunk>(
     direction: Direction,
@@ -422,35 +387,29 @@ unsafe fn chunks<C: Chunk>(
 ) -> Element {
     // SAFETY: as the caller vouches.
     unsafe {
-        while data.bytes >= C::BYTES {
-            if direction == Direction::Open {
-                running.chunk(data.from);
-            }
-            let words = C::words(start, &mut running);
-            running.end_of_chunk();
-            C::xor_blocks(words, data.from, data.to);
-            if direction == Direction::Seal {
-                running.chunk(data.to);
-            }
-            data = data.behind(C::BYTES);
-            start = start.later(C::BLOCKS as u32);
+        let count = data.bytes / C::BYTES;
+        if count > 0 {
+            let bytes = count * C::BYTES;
+            C::crypt_and_mac_chunks(direction, start, &mut running, Data { bytes, ..data });
+            data = data.behind(bytes);
+            start = start.later((count * C::BLOCKS) as u32);
         }
         let whole = data.bytes - rest_bytes;
         if direction == Direction::Open {
             let mac = running.end(r, core::slice::from_raw_parts(data.from, whole));
             if data.bytes > 0 {
-                C::crypt_rest(start, &mut Nothing, data);
+                C::crypt(start, data);
             }
             return mac;
         }
         if data.bytes > 0 {
-            C::crypt_rest(start, &mut running, data);
+            C::crypt_rest_and_mac(start, &mut running, data);
         } else {
             for at in 0..DOUBLE_ROUNDS {
                 running.step(at);
             }
+            running.end_of_chunk();
         }
-        running.end_of_chunk();
         running.end(r, core::slice::from_raw_parts(data.to, whole))
     }
 }

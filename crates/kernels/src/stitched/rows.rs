@@ -16,7 +16,9 @@
 //! Row b stays: a round ends with it and the next begins with it, so turning it, as in the usual
 //! drawing, would lengthen the chain.
 
-use super::state::{BLOCK_BYTES, Beside, DOUBLE_ROUNDS, Data, Keystream, Register, SIGMA, Start};
+use super::state::{
+    BLOCK_BYTES, Beside, DOUBLE_ROUNDS, Data, Keystream, Nothing, Register, SIGMA, Start,
+};
 use crate::portable::xor::xor_bytes;
 use crate::wipe::Secret;
 
@@ -120,22 +122,6 @@ unsafe fn round<R: Rows, const SETS: usize>(x: &mut [[R; 4]; SETS]) {
     }
 }
 
-/// XORs a set, put together, onto `R::SET_BYTES` bytes of `from`, to `to`.
-///
-/// # Safety
-/// The instructions of `R` are enabled in the caller; the bytes are readable at `from` and writable
-/// at `to`, the same place or one that does not overlap.
-#[inline(always)]
-pub(crate) unsafe fn xor_set<R: Rows>(set: [R; 4], from: *const u8, to: *mut u8) {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        for (i, part) in R::blocks(set).into_iter().enumerate() {
-            let at = i * size_of::<R>();
-            part.xor(R::load(from.add(at))).store(to.add(at));
-        }
-    }
-}
-
 /// Writes sets, put together, to `to`.
 ///
 /// # Safety
@@ -158,19 +144,14 @@ unsafe fn store_sets<R: Rows, const SETS: usize>(sets: [[R; 4]; SETS], to: *mut 
 /// # Safety
 /// As [`sets`]; `bytes` are no more than [`SETS_MAX`] sets.
 #[inline(always)]
-pub(crate) unsafe fn keystream<R: Rows, B: Beside>(
-    start: Start<'_>,
-    beside: &mut B,
-    bytes: usize,
-    place: &mut Keystream,
-) {
+pub(crate) unsafe fn keystream<R: Rows>(start: Start<'_>, bytes: usize, place: &mut Keystream) {
     debug_assert!(bytes <= SETS_MAX * R::SET_BYTES);
     // SAFETY: as the caller vouches; `write` has room for as many sets as it is passed.
     unsafe {
         match bytes.div_ceil(R::SET_BYTES) {
-            0 | 1 => store_sets::<R, 1>(sets(start, beside), place.write(R::SET_BYTES)),
-            2 => store_sets::<R, 2>(sets(start, beside), place.write(2 * R::SET_BYTES)),
-            _ => store_sets::<R, 3>(sets(start, beside), place.write(3 * R::SET_BYTES)),
+            0 | 1 => store_sets::<R, 1>(sets(start, &mut Nothing), place.write(R::SET_BYTES)),
+            2 => store_sets::<R, 2>(sets(start, &mut Nothing), place.write(2 * R::SET_BYTES)),
+            _ => store_sets::<R, 3>(sets(start, &mut Nothing), place.write(3 * R::SET_BYTES)),
         }
     }
 }

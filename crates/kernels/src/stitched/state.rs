@@ -78,7 +78,7 @@ impl Data {
     /// # Safety
     /// There are as many.
     #[inline(always)]
-    pub(super) unsafe fn behind(self, bytes: usize) -> Self {
+    pub(crate) unsafe fn behind(self, bytes: usize) -> Self {
         // SAFETY: as the caller vouches.
         unsafe {
             Self {
@@ -103,7 +103,7 @@ pub(crate) trait Beside {
     unsafe fn step(&mut self, double_round: usize);
 }
 
-pub(super) struct Nothing;
+pub(crate) struct Nothing;
 
 impl Beside for Nothing {
     const IS_NOTHING: bool = true;

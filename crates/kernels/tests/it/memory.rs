@@ -197,6 +197,86 @@ fn a_dropped_chacha_message_is_wiped() {
     }
 }
 
+/// The kernels in assembly put words of the state on the stack. (So do builds without optimization, of
+/// whatever they XOR: only what these kernels XOR themselves is looked for.)
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn kernels_by_columns_leave_no_keystream_on_the_stack() {
+    let _guard = with_others();
+    let Some(backend) =
+        chacha20::Backend::all(Cpu::detect()).find(|backend| backend.name() == "avx2")
+    else {
+        return oarlock_testing::skip("this CPU lacks AVX2");
+    };
+    let mut cipher = Box::new(ChaCha20::unkeyed(backend));
+    cipher.set_key(&key(32)).unwrap();
+    let mut aead = Box::new(ChaCha20Poly1305::unkeyed(backend));
+    aead.set_key(&key(32)).unwrap();
+    let mut keystream = vec![0; 6000];
+    aead.keystream(&[1; 12], &mut keystream).unwrap();
+    let counter = u128::from_be_bytes([1; 16]) >> 32 << 32;
+    for length in [64, 512, 576, 640, 1152, 5248] {
+        let mut data = vec![0; length];
+        let stack = on_its_own_stack(|| cipher.apply(counter, 0, data.as_mut_slice().into()));
+        assert!(data == keystream[..length]);
+        assert_nothing_of(&keystream[..length], &stack, length);
+    }
+    // The first chunk of a message goes through Rust.
+    for length in [1024, 5120] {
+        let mut data = vec![0; length];
+        let stack = on_its_own_stack(|| {
+            aead.seal(&[1; 12], &[], data.as_mut_slice().into())
+                .unwrap();
+        });
+        assert!(data == keystream[64..64 + length]);
+        assert_nothing_of(&keystream[64 + 512..64 + length], &stack, length);
+    }
+}
+
+/// Neither the key nor 16 bytes of the keystream at a multiple of 16.
+#[cfg(target_arch = "x86_64")]
+fn assert_nothing_of(keystream: &[u8], stack: &[u8], length: usize) {
+    let key = key(32);
+    let mut secrets: std::collections::HashSet<&[u8]> = keystream.chunks_exact(16).collect();
+    secrets.extend(key.chunks_exact(16));
+    assert!(stack.iter().any(|byte| *byte != 0), "the stack was in use");
+    for at in 0..stack.len() - 15 {
+        let bytes = &stack[at..at + 16];
+        assert!(
+            !secrets.contains(bytes),
+            "{length} bytes: at {at} the key is left, or byte {:?} of the keystream",
+            keystream.windows(16).position(|secret| secret == bytes)
+        );
+    }
+}
+
+/// Runs `work` on a thread whose stack is ours, and returns what it left there.
+#[cfg(target_arch = "x86_64")]
+fn on_its_own_stack<F: FnMut()>(mut work: F) -> Vec<u8> {
+    extern "C" fn run<F: FnMut()>(work: *mut libc::c_void) -> *mut libc::c_void {
+        // SAFETY: `work` outlives the thread, which alone uses it meanwhile.
+        unsafe { (*work.cast::<F>())() }
+        std::ptr::null_mut()
+    }
+    let pages = Pages::new(64);
+    // SAFETY: the pages are mapped, and outlive the thread, which is joined; so does `work`.
+    unsafe {
+        let mut attributes = MaybeUninit::uninit();
+        let mut thread = MaybeUninit::uninit();
+        let attributes = attributes.as_mut_ptr();
+        assert_eq!(libc::pthread_attr_init(attributes), 0);
+        let (start, bytes) = (pages.start().cast(), pages.bytes());
+        assert_eq!(libc::pthread_attr_setstack(attributes, start, bytes), 0);
+        let work = (&raw mut work).cast();
+        let made = libc::pthread_create(thread.as_mut_ptr(), attributes, run::<F>, work);
+        assert_eq!(made, 0);
+        let joined = libc::pthread_join(thread.assume_init(), std::ptr::null_mut());
+        assert_eq!(joined, 0);
+        libc::pthread_attr_destroy(attributes);
+        core::slice::from_raw_parts(pages.start(), pages.bytes()).to_vec()
+    }
+}
+
 #[test]
 fn a_dropped_key_is_wiped() {
     let _guard = with_others();

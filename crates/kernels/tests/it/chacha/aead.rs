@@ -17,6 +17,7 @@ for_every_backend!(
     rfc8439_aead,
     aead_random_messages,
     aead_every_length,
+    aead_any_alignment,
     aead_any_split,
     aead_parts_of_one_length,
     aead_any_stripes,
@@ -202,6 +203,35 @@ fn aead_every_length(backend: Backend) {
     let near_chunks = (1..=8).flat_map(|n| 1024 * n - 66..=1024 * n + 66);
     for length in (0..=1100).chain(near_chunks) {
         Case::random(backend, &mut rng, length).check();
+    }
+}
+
+/// Input and output at any two distances from a line of the cache.
+fn aead_any_alignment(backend: Backend) {
+    let (ours, reference) = (aead(backend, &[5; 32]), aead(Backend::Portable, &[5; 32]));
+    let input: Vec<u8> = (0..1300u32).map(|i| (i * 11) as u8).collect();
+    for length in 0..=1100 {
+        let (from, to) = (length * 7 % 64, length * 29 % 64);
+        let plain = &input[from..from + length];
+        let (mut sealed, mut expected) = ([0xa5; 1300], [0xa5; 1300]);
+        let [tag, expected_tag] =
+            [(&ours, &mut sealed), (&reference, &mut expected)].map(|(aead, output)| {
+                let data = InOutBuf::new(plain, &mut output[to..to + length]).unwrap();
+                aead.seal(&[6; 12], b"aad", data).unwrap()
+            });
+        let what = || format!("{backend:?}, {length} bytes, {from} to {to}");
+        assert!(sealed == expected && tag == expected_tag, "{}", what());
+        let mut opened = [0xa5; 1300];
+        let place = &mut opened[from..from + length];
+        let data = InOutBuf::new(&sealed[to..to + length], place).unwrap();
+        assert_eq!(
+            ours.open(&[6; 12], b"aad", data, &tag),
+            Ok(()),
+            "{}",
+            what()
+        );
+        assert!(opened[from..from + length] == *plain, "{}", what());
+        assert!(opened[from + length..].iter().all(|byte| *byte == 0xa5));
     }
 }
 

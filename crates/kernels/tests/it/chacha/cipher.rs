@@ -17,6 +17,7 @@ for_every_backend!(
     cipher_random_calls,
     cipher_counter_wraps,
     cipher_every_length,
+    cipher_any_alignment,
     cipher_any_split,
     cipher_ends_at_a_page,
     cipher_keys,
@@ -264,6 +265,26 @@ fn cipher_every_length(backend: Backend) {
         let data = InOutBuf::new(&input, &mut output[..length]).unwrap();
         cipher.apply(0, 0, data);
         assert!(output[..length] == expected[..length] && output[length] == 0xa5);
+    }
+}
+
+/// Input and output at any two distances from a line of the cache.
+fn cipher_any_alignment(backend: Backend) {
+    let key = [0x24; 32];
+    let (ours, reference) = (cipher(backend, &key), cipher(Backend::Portable, &key));
+    let input: Vec<u8> = (0..1300u32).map(|i| (i * 7) as u8).collect();
+    for length in 0..=1100 {
+        let (from, to) = (length * 7 % 64, length * 29 % 64);
+        let input = &input[from..from + length];
+        let (mut output, mut expected) = ([0xa5; 1300], [0xa5; 1300]);
+        for (cipher, output) in [(&ours, &mut output), (&reference, &mut expected)] {
+            let data = InOutBuf::new(input, &mut output[to..to + length]).unwrap();
+            cipher.apply(3, 0, data);
+        }
+        assert!(
+            output == expected,
+            "{backend:?}, {length} bytes, {from} to {to}"
+        );
     }
 }
 

@@ -134,6 +134,60 @@ fn the_kernel_that_was_asked_for_ran() {
     }
 }
 
+/// Which of the kernels by columns run, and which do not, for lengths on either side of each threshold.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_kernel_by_columns_that_suits_a_length_ran() {
+    let _guard = alone();
+    let Some(backend) = Backend::all(Cpu::detect()).find(|backend| backend.name() == "avx2") else {
+        return oarlock_testing::skip("this CPU lacks AVX2");
+    };
+    let ran = |run: &dyn Fn(&mut [u8]), bytes: usize| {
+        let kernels = [
+            &dispatch::BLOCK,
+            &dispatch::COLUMNS,
+            &dispatch::COLUMNS_AND_BLOCK,
+            &dispatch::COLUMNS_AND_MAC,
+        ];
+        let before = kernels.map(Counter::get);
+        run(&mut vec![0; bytes]);
+        let after = kernels.map(Counter::get);
+        [0, 1, 2, 3].map(|i| after[i] - before[i])
+    };
+    let cipher = cipher(backend, &[0; 32]);
+    let apply = |data: &mut [u8]| cipher.apply(0, 0, data.into());
+    for (bytes, kernels) in [
+        (1, [1, 0, 0, 0]),
+        (64, [1, 0, 0, 0]),
+        (65, [0, 0, 0, 0]),
+        (256, [0, 0, 0, 0]),
+        (257, [0, 1, 0, 0]),
+        (512, [0, 1, 0, 0]),
+        (513, [0, 0, 1, 0]),
+        (576, [0, 0, 1, 0]),
+        (640, [1, 0, 1, 0]),
+        (1024, [0, 1, 1, 0]),
+    ] {
+        assert_eq!(ran(&apply, bytes), kernels, "{bytes} bytes");
+    }
+    let aead = aead(backend, &[0; 32]);
+    let seal = |data: &mut [u8]| {
+        aead.seal(&[0; 12], b"", data.into()).unwrap();
+    };
+    for (bytes, kernels) in [
+        (192, [0, 0, 0, 0]),
+        (193, [0, 0, 1, 0]),
+        (512, [0, 0, 1, 0]),
+        (600, [0, 0, 1, 0]),
+        (1023, [0, 0, 1, 1]),
+        (1024, [0, 0, 1, 1]),
+        // One run for all whole chunks, and one for what is left.
+        (5000, [0, 0, 1, 2]),
+    ] {
+        assert_eq!(ran(&seal, bytes), kernels, "{bytes} bytes");
+    }
+}
+
 #[test]
 fn backends_are_listed_best_first_and_end_with_the_portable_one() {
     let names = |cpu: Cpu| Backend::all(cpu).map(Backend::name).collect::<Vec<_>>();

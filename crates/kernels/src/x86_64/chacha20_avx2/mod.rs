@@ -1,0 +1,301 @@
+//! ChaCha20 on AVX2 by columns, eight or nine blocks at once, and Poly1305 beside it.
+//!
+//! The assembly is written by `cargo xtask kernels`; `xtask/src/kernels/chacha20.rs` says how it works.
+//! It is assembly because all registers are in use: compilers spill in every quarter round, and the same
+//! rounds take twice as long.
+//!
+//! Less than a few blocks lie in rows ([`crate::stitched`]), and one alone runs on the integer units,
+//! whose instructions have the shorter latencies. There it also runs beside eight others: nothing waits
+//! for it, so a chunk of nine takes as long as one of eight.
+
+use core::arch::naked_asm;
+use core::sync::atomic::{Ordering, compiler_fence};
+
+use super::chacha20_registers::Ymm;
+use crate::poly1305::Element;
+use crate::portable::xor::xor_bytes;
+use crate::stitched::{
+    BLOCK_BYTES, ChainPowers, Chains, Chunk, Data, Direction, Keystream, Rows, Run, SIGMA, Start,
+    rows,
+};
+use crate::wipe::Secret;
+
+/// Chunks of eight blocks; of nine, where there is no MAC.
+pub(super) struct Columns;
+
+// SAFETY: the caller enables AVX2 and BMI2, and vouches for the pointers. Each frame names as many bytes
+// as its kernel reads and writes.
+impl Chunk for Columns {
+    const BLOCKS: usize = 8;
+    const FIRST_BYTES: usize = Self::BYTES;
+    type Powers = ChainPowers<512>;
+
+    #[inline(always)]
+    unsafe fn crypt(mut start: Start<'_>, mut data: Data) {
+        let chunks = data.bytes / NINE_BYTES;
+        // SAFETY: as above.
+        unsafe {
+            if chunks > 0 {
+                let mut frame = Frame::new(start, data, chunks);
+                frame.block(start.later(8), data.behind(Self::BYTES));
+                crypt_chunks_and_blocks(&mut frame);
+                data = data.behind(chunks * NINE_BYTES);
+                start = start.later(9 * chunks as u32);
+            }
+            if data.bytes > 0 {
+                crypt_rest(start, data);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn crypt_and_mac_chunks(
+        direction: Direction,
+        start: Start<'_>,
+        running: &mut Chains<'_, 512>,
+        data: Data,
+    ) {
+        let chunks = data.bytes / Self::BYTES;
+        // SAFETY: as above. To seal, the bytes to absorb begin with the chunk before the data.
+        unsafe {
+            if direction == Direction::Open {
+                running.chunk(data.from);
+            }
+            running.beside(start, data, chunks);
+            if direction == Direction::Seal {
+                running.chunk(data.to.add((chunks - 1) * Self::BYTES));
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn keystream(start: Start<'_>, bytes: usize, place: &mut Keystream) {
+        // SAFETY: as above; the place has room for nine blocks.
+        unsafe {
+            if bytes <= ROWS_BYTES_MAX {
+                return rows::keystream::<Ymm<false>>(start, bytes, place);
+            }
+            let blocks = onto_zeros(place.write(NINE_BYTES), NINE_BYTES);
+            let mut frame = Frame::new(start.later(1), blocks.behind(BLOCK_BYTES), 1);
+            frame.block(start, blocks);
+            crypt_chunks_and_blocks(&mut frame);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn crypt_rest_and_mac(start: Start<'_>, running: &mut Chains<'_, 512>, data: Data) {
+        // SAFETY: as above; the place has room for a chunk.
+        unsafe {
+            if data.bytes <= ROWS_BYTES_MAX {
+                rows::crypt::<Ymm<false>, _>(start, running, data);
+                return running.end_of_chunk();
+            }
+            let mut place = Keystream::new();
+            let chunk = onto_zeros(place.write(Self::BYTES), Self::BYTES);
+            running.beside(start, chunk, 1);
+            xor_bytes(&place.bytes()[..data.bytes], data.from, data.to);
+        }
+    }
+}
+
+/// XORs keystream onto less than nine blocks, and at least a byte.
+///
+/// # Safety
+/// As [`Chunk::crypt`].
+#[inline(always)]
+unsafe fn crypt_rest(start: Start<'_>, data: Data) {
+    // SAFETY: as the caller vouches; a place has room for as many bytes as it is filled with.
+    unsafe {
+        match data.bytes {
+            BLOCK_BYTES => {
+                let mut frame = Frame::new(start, data, 0);
+                frame.block(start, data);
+                crypt_block(&mut frame);
+            }
+            ..BLOCK_BYTES => {
+                let mut place = Secret::<BLOCK_BYTES>::new();
+                let block = onto_zeros(place.write(BLOCK_BYTES), BLOCK_BYTES);
+                let mut frame = Frame::new(start, block, 0);
+                frame.block(start, block);
+                crypt_block(&mut frame);
+                xor_bytes(&place.bytes()[..data.bytes], data.from, data.to);
+            }
+            ..=ROWS_BYTES_MAX => {
+                rows::crypt::<Ymm<false>, _>(start, &mut crate::stitched::Nothing, data);
+            }
+            Columns::BYTES => crypt_chunks(&mut Frame::new(start, data, 1)),
+            ..Columns::BYTES => {
+                let mut place = Keystream::new();
+                let chunk = onto_zeros(place.write(Columns::BYTES), Columns::BYTES);
+                crypt_chunks(&mut Frame::new(start, chunk, 1));
+                xor_bytes(&place.bytes()[..data.bytes], data.from, data.to);
+            }
+            _ => {
+                let mut place = Keystream::new();
+                Columns::keystream(start, data.bytes, &mut place);
+                xor_bytes(&place.bytes()[..data.bytes], data.from, data.to);
+            }
+        }
+    }
+}
+
+/// Data that keystream makes itself.
+#[inline(always)]
+fn onto_zeros(to: *mut u8, bytes: usize) -> Data {
+    static ZEROS: [u8; NINE_BYTES] = [0; NINE_BYTES];
+    debug_assert!(bytes <= NINE_BYTES);
+    let from = ZEROS.as_ptr();
+    Data { from, to, bytes }
+}
+
+impl Chains<'_, 512> {
+    /// Absorbs `chunks` chunks beside the rounds of as many.
+    ///
+    /// # Safety
+    /// As [`Chunk::crypt_and_mac_chunks`].
+    #[inline(always)]
+    unsafe fn beside(&mut self, start: Start<'_>, data: Data, chunks: usize) {
+        let (r, join, from, value) = self.parts();
+        // SAFETY: as the caller vouches, also for the bytes to absorb.
+        unsafe {
+            let mut frame = Frame::new(start, data, chunks);
+            frame.mac_from = from;
+            (frame.r, frame.join, frame.mac) = (r.words(), join.limbs(), value.limbs());
+            frame.steps = 8;
+            crypt_chunks_and_mac(&mut frame);
+            *value = Element::from_limbs(frame.mac);
+        }
+    }
+}
+
+/// What a kernel reads and writes beside the data: `xtask/src/kernels/chacha20.rs` has the offsets. Wiped
+/// on drop.
+#[repr(C, align(64))]
+struct Frame {
+    /// Words 8 to 11 of a chunk, while they are not in registers.
+    words_8: [[u32; 8]; 4],
+    by_16: [[u32; 4]; 2],
+    by_8: [[u32; 4]; 2],
+    /// As `Multiplier` has it.
+    r: [u64; 3],
+    left: u64,
+    /// Of 64 bytes of the MAC, beside the rounds of each chunk.
+    steps: u64,
+    chunks: usize,
+    from: *const u8,
+    to: *mut u8,
+    /// r to the power of twice the steps.
+    join: [u64; 3],
+    mac: [u64; 3],
+    mac_from: *const u8,
+    padding: u64,
+    /// The first words: a line of the cache, so that none of the stores crosses two.
+    sigma: [u32; 4],
+    key: [u32; 8],
+    row: u128,
+    numbers: [u32; 8],
+    /// Those of the block beside.
+    block_words_8: [u32; 4],
+    block_from: *const u8,
+    block_to: *mut u8,
+    block_counter: u32,
+}
+
+impl Frame {
+    #[inline(always)]
+    fn new(start: Start<'_>, data: Data, chunks: usize) -> Self {
+        let (key, row) = start.parts();
+        Self {
+            words_8: [[0; 8]; 4],
+            by_16: [[0x0100_0302, 0x0504_0706, 0x0908_0b0a, 0x0d0c_0f0e]; 2],
+            by_8: [[0x0201_0003, 0x0605_0407, 0x0a09_080b, 0x0e0d_0c0f]; 2],
+            r: [0; 3],
+            left: 0,
+            steps: 0,
+            chunks,
+            from: data.from,
+            to: data.to,
+            join: [0; 3],
+            mac: [0; 3],
+            mac_from: data.from,
+            padding: 0,
+            sigma: SIGMA,
+            key: *key,
+            row,
+            numbers: [0, 1, 2, 3, 4, 5, 6, 7],
+            block_words_8: [0; 4],
+            block_from: data.from,
+            block_to: data.to,
+            block_counter: 0,
+        }
+    }
+
+    /// Of the block beside, which is at the beginning of `data`.
+    #[inline(always)]
+    fn block(&mut self, start: Start<'_>, data: Data) {
+        (self.block_from, self.block_to) = (data.from, data.to);
+        self.block_counter = start.parts().1 as u32;
+    }
+
+    /// Where kernels want to be pointed to.
+    #[inline(always)]
+    fn middle(&mut self) -> *mut Frame {
+        (&raw mut *self).wrapping_byte_add(128)
+    }
+}
+
+impl Drop for Frame {
+    #[inline(always)]
+    fn drop(&mut self) {
+        const WORDS: usize = size_of::<Frame>() / 8;
+        // SAFETY: of the fields any bytes are values, zeros of the pointers too.
+        unsafe { (&raw mut *self).cast::<[u64; WORDS]>().write([0; WORDS]) };
+        // The zeros are never read: the compiler must not know.
+        core::hint::black_box(&raw mut *self);
+        compiler_fence(Ordering::SeqCst);
+    }
+}
+
+const _: () = {
+    use core::mem::offset_of;
+    assert!(size_of::<Frame>() == 512);
+    assert!(offset_of!(Frame, by_16) == 128 && offset_of!(Frame, r) == 192);
+    assert!(offset_of!(Frame, from) == 240 && offset_of!(Frame, mac_from) == 304);
+    assert!(offset_of!(Frame, sigma) == 320 && offset_of!(Frame, row) == 368);
+    assert!(offset_of!(Frame, numbers) == 384 && offset_of!(Frame, block_counter) == 448);
+};
+
+const NINE_BYTES: usize = 9 * BLOCK_BYTES;
+/// As many as rows do in less time than columns do nine.
+const ROWS_BYTES_MAX: usize = 2 * <Ymm<false> as Rows>::SET_BYTES;
+
+macro_rules! kernels {
+    ($($(#[$doc:meta])* $name:ident $file:literal $counter:ident)+) => { $(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// AVX2 and BMI2 must be there, and the pointers and lengths in `frame` hold.
+        #[inline(always)]
+        unsafe fn $name(frame: &mut Frame) {
+            #[unsafe(naked)]
+            unsafe extern "sysv64" fn kernel(middle: *mut Frame) {
+                naked_asm!(include_str!($file), options(raw))
+            }
+            #[cfg(debug_assertions)]
+            crate::dispatch::chacha20::$counter.hit();
+            // SAFETY: as the caller vouches.
+            unsafe { kernel(frame.middle()) }
+        }
+    )+ };
+}
+
+kernels! {
+    /// XORs keystream onto chunks.
+    crypt_chunks "crypt.s" COLUMNS
+    /// And absorbs as many bytes from elsewhere.
+    crypt_chunks_and_mac "crypt_and_mac.s" COLUMNS_AND_MAC
+    /// XORs keystream onto a chunk in each nine blocks, and onto a block that lies elsewhere.
+    crypt_chunks_and_blocks "crypt_and_block.s" COLUMNS_AND_BLOCK
+    /// XORs keystream onto that block alone.
+    crypt_block "block.s" BLOCK
+}
