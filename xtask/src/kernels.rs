@@ -1,4 +1,5 @@
-//! `cargo xtask kernels`: writes the assembly of the Montgomery kernels for AVX-512 IFMA.
+//! `cargo xtask kernels`: writes the assembly of the Montgomery kernels, for AVX-512 IFMA and, in
+//! [`doubles`], for AVX2 with FMA.
 //!
 //! An operand is eight numbers, one in each lane: line `i` (64 bytes) holds digit `i`, of 52 bits,
 //! of all eight. What is above 52 bits in a line is to be ignored, as `vpmadd52` does. Sums of columns
@@ -10,6 +11,7 @@
 mod assembly;
 mod blocks;
 mod columns;
+mod doubles;
 
 use std::path::Path;
 
@@ -20,7 +22,7 @@ use crate::tool::{Metadata, Result};
 pub fn run() -> Result<()> {
     let metadata = Metadata::load()?;
     for (name, text) in files() {
-        let path = metadata.workspace_root.join(FOLDER).join(name);
+        let path = metadata.workspace_root.join(FOLDERS).join(name);
         std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(())
@@ -34,20 +36,32 @@ pub fn check_all() -> Result<()> {
 /// Fails unless the files are as this program would write them.
 pub fn check(root: &Path) -> Result<()> {
     for (name, text) in files() {
-        let path = root.join(FOLDER).join(&name);
+        let path = root.join(FOLDERS).join(&name);
         let there = std::fs::read_to_string(&path)
             .map_err(|error| format!("{}: {error}: run `cargo xtask kernels`", path.display()))?;
         if there != text {
             return Err(format!(
-                "{FOLDER}/{name} is not as `cargo xtask kernels` writes it: run that, or undo what was edited"
+                "{FOLDERS}/{name} is not as `cargo xtask kernels` writes it: run that, or undo what was edited"
             ));
         }
     }
     Ok(())
 }
 
-/// Names and texts.
+/// Paths and texts.
 fn files() -> Vec<(String, String)> {
+    let in_ifma = ifma_files().into_iter();
+    let in_ifma = in_ifma.map(|(name, text)| (format!("ifma/{name}"), text));
+    let in_doubles = [
+        ("multiply", doubles::multiply()),
+        ("square", doubles::square()),
+        ("select", doubles::select()),
+    ];
+    let in_doubles = in_doubles.map(|(name, text)| (format!("doubles/{name}.s"), text.end()));
+    in_ifma.chain(in_doubles).collect()
+}
+
+fn ifma_files() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for digits in UNROLLED_DIGITS {
         // As in `entry_lines` of crates/kernels/src/x86_64/ifma/mod.rs.
@@ -104,4 +118,4 @@ fn select() -> String {
 }
 
 const UNROLLED_DIGITS: [usize; 3] = [10, 15, 20];
-const FOLDER: &str = "crates/kernels/src/x86_64/ifma";
+const FOLDERS: &str = "crates/kernels/src/x86_64";
