@@ -1,5 +1,5 @@
-//! `cargo xtask kernels`: writes the assembly of the Montgomery kernels for AVX-512 IFMA, and of
-//! ChaCha20 for AVX2 ([`chacha20`]).
+//! `cargo xtask kernels`: writes the assembly of the Montgomery kernels, for AVX-512 IFMA and, in
+//! [`doubles`], for AVX2 with FMA, and of ChaCha20 for AVX2 ([`chacha20`]).
 //!
 //! Montgomery multiplication: an operand is eight numbers, one in each lane: line `i` (64 bytes) holds digit `i`, of 52 bits,
 //! of all eight. What is above 52 bits in a line is to be ignored, as `vpmadd52` does. Sums of columns
@@ -12,6 +12,7 @@ mod assembly;
 mod blocks;
 mod chacha20;
 mod columns;
+mod doubles;
 
 use std::path::Path;
 
@@ -50,6 +51,19 @@ pub fn check(root: &Path) -> Result<()> {
 
 /// Paths from the folder, and texts.
 fn files() -> Vec<(String, String)> {
+    let in_ifma = ifma_files().into_iter();
+    let in_ifma = in_ifma.map(|(name, text)| (format!("ifma/{name}"), text));
+    let in_doubles = [
+        ("multiply", doubles::multiply()),
+        ("square", doubles::square()),
+        ("select", doubles::select()),
+    ];
+    let in_doubles = in_doubles.map(|(name, text)| (format!("doubles/{name}.s"), text.end()));
+    let chacha20 = chacha20::files().map(|(name, text)| (format!("chacha20_avx2/{name}"), text));
+    in_ifma.chain(in_doubles).chain(chacha20).collect()
+}
+
+fn ifma_files() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for digits in UNROLLED_DIGITS {
         // As in `entry_lines` of crates/kernels/src/x86_64/ifma/mod.rs.
@@ -78,12 +92,7 @@ fn files() -> Vec<(String, String)> {
         files.push((name.to_owned(), text.end()));
     }
     files.push(("select.s".to_owned(), select()));
-    let chacha20 = chacha20::files().map(|(name, text)| (format!("chacha20_avx2/{name}"), text));
     files
-        .into_iter()
-        .map(|(name, text)| (format!("ifma/{name}"), text))
-        .chain(chacha20)
-        .collect()
 }
 
 /// The entry at rsi, whose number is at rdx: the lanes at rcx that want it have it stored at rdi. r8

@@ -35,11 +35,14 @@ pub enum Feature {
     /// Not an instruction: allows modular exponentiation in eight lanes. Needs [`Feature::Avx512`],
     /// which has IFMA.
     Ifma,
+    /// FMA on 256-bit registers: allows modular exponentiation in lanes without IFMA. Needs
+    /// [`Feature::Avx2`].
+    Fma,
 }
 
 impl Feature {
     /// Every feature; none builds on a later one.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Aes,
         Self::Avx2,
         Self::Vaes,
@@ -47,6 +50,7 @@ impl Feature {
         Self::Gfni,
         Self::Face,
         Self::Ifma,
+        Self::Fma,
     ];
 
     /// The name used in masks and listings.
@@ -59,6 +63,7 @@ impl Feature {
             Self::Gfni => "gfni",
             Self::Face => "face",
             Self::Ifma => "ifma",
+            Self::Fma => "fma",
         }
     }
 
@@ -76,10 +81,11 @@ impl Feature {
                     | Self::Gfni.bit()
                     | Self::Face.bit()
                     | Self::Ifma.bit()
+                    | Self::Fma.bit()
             }
             Self::Vaes => Self::Face.bit(),
             Self::Avx512 => Self::Face.bit() | Self::Ifma.bit(),
-            Self::Gfni | Self::Face | Self::Ifma => 0,
+            Self::Gfni | Self::Face | Self::Ifma | Self::Fma => 0,
         };
         self.bit() | more
     }
@@ -113,6 +119,7 @@ impl Cpu {
                         && std::is_x86_feature_detected!("avx512ifma")
                 }
                 Feature::Gfni => std::is_x86_feature_detected!("gfni"),
+                Feature::Fma => std::is_x86_feature_detected!("fma"),
                 Feature::Face | Feature::Ifma => true,
             };
             Feature::ALL

@@ -104,7 +104,9 @@ pub mod modexp {
     pub use super::Counter;
 
     counters! {
-        /// Squares and products of eight lanes.
+        /// Squares and products of eight lanes by IFMA.
         IFMA,
+        /// Squares and products of four or eight lanes by FMA.
+        FMA,
     }
 }

@@ -8,7 +8,7 @@ use oarlock_kernels::aes::{Backend, Ctr};
 use oarlock_kernels::aes::{CachedCtr, Face};
 use oarlock_kernels::cpu::Cpu;
 #[cfg(target_arch = "x86_64")]
-use oarlock_kernels::modexp::{self, Ifma, Lane, Modulus, Width};
+use oarlock_kernels::modexp::{self, Lane, Modulus, Width};
 
 use crate::cases::{Algorithm, Case};
 #[cfg(target_arch = "x86_64")]
@@ -48,17 +48,17 @@ impl Peer for Kernels {
                 "of public-key operations, modular exponentiation alone".to_owned(),
             ));
         };
-        let ifma = Ifma::new(self.0).ok_or_else(|| {
-            Error::Unavailable("no kernel for this CPU: it wants AVX-512 IFMA".to_owned())
+        let backend = modexp::Backend::preferred(self.0).ok_or_else(|| {
+            Error::Unavailable("no kernel for this CPU: it wants AVX2 and FMA".to_owned())
         })?;
-        Ok(LaneQueue::before(Powers::new(ifma, tasks)?))
+        Ok(LaneQueue::before(Powers::new(backend, tasks)?))
     }
 }
 
 /// Modular exponentiation, with moduli prepared beforehand.
 #[cfg(target_arch = "x86_64")]
 struct Powers {
-    ifma: Ifma,
+    backend: modexp::Backend,
     tasks: Arc<ModExpTasks>,
     moduli: Vec<Modulus>,
     powers: [Vec<u8>; modexp::LANES],
@@ -67,7 +67,7 @@ struct Powers {
 
 #[cfg(target_arch = "x86_64")]
 impl Powers {
-    fn new(ifma: Ifma, tasks: &Arc<ModExpTasks>) -> Result<Self, Error> {
+    fn new(backend: modexp::Backend, tasks: &Arc<ModExpTasks>) -> Result<Self, Error> {
         let bytes = tasks.bytes();
         let failed = |error: &dyn std::fmt::Display| Error::Failed(format!("kernel: {error}"));
         let width =
@@ -77,12 +77,12 @@ impl Powers {
         for number in &tasks.moduli {
             let mut modulus = Modulus::unset(width);
             modulus.set(number).map_err(|error| failed(&error))?;
-            modexp::prepare(ifma, &mut [&mut modulus], &mut workspace)
+            modexp::prepare(backend, &mut [&mut modulus], &mut workspace)
                 .map_err(|error| failed(&error))?;
             moduli.push(modulus);
         }
         Ok(Self {
-            ifma,
+            backend,
             tasks: Arc::clone(tasks),
             moduli,
             powers: [(); modexp::LANES].map(|()| vec![0; bytes]),
@@ -106,7 +106,7 @@ impl Lanes for Powers {
                 result,
             })
             .collect();
-        let done = modexp::exponentiate(self.ifma, &mut lanes, &mut self.workspace);
+        let done = modexp::exponentiate(self.backend, &mut lanes, &mut self.workspace);
         assert!(done.is_ok(), "{done:?}");
         for (number, power) in requests.iter().zip(&self.powers) {
             results.done(*number, power.len()).copy_from_slice(power);

@@ -2,12 +2,13 @@
 
 use core::fmt;
 
+use super::backend::{Backend, Moduli, Montgomery};
 use super::digits::{
     BITS_READ_MAX, DIGIT_BITS, DIGIT_MASK, Digits, bits_of, digit_of, subtract_once,
 };
 use super::modulus::{Modulus, Width};
-use crate::x86_64::Ifma;
-use crate::x86_64::ifma::{Line, Montgomery, WINDOW, entry_lines, half, wipe_lines};
+use crate::x86_64::ifma::half;
+use crate::x86_64::line::{BLOCK, Line, WINDOW, wipe_lines};
 
 /// The number of exponentiations that run at once.
 pub const LANES: usize = 8;
@@ -24,8 +25,7 @@ pub(super) struct Group<'a> {
 
 /// The workspace, divided. A room has a line for each digit where nothing else is said.
 pub(super) struct Rooms<'a> {
-    /// After a line with -1 / modulus.
-    moduli: &'a mut [Line],
+    moduli: Moduli<'a>,
     pub(super) square_of_r: &'a mut [Line],
     /// What is squared and multiplied.
     power: &'a mut [Line],
@@ -37,10 +37,12 @@ pub(super) struct Rooms<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// With moduli of 1 in all lanes, which do no harm where a lane is not used.
+    /// With moduli of 1 in all lanes, which do no harm where a lane is not used. No more than the first
+    /// `lanes` will be.
     pub(super) fn new(
-        ifma: Ifma,
+        backend: Backend,
         width: Width,
+        lanes: usize,
         workspace: &'a mut [Line],
         lines: usize,
     ) -> Result<Self, InvalidGroup> {
@@ -49,6 +51,7 @@ impl<'a> Group<'a> {
             .get_mut(..lines)
             .ok_or(InvalidGroup::Workspace(lines))?;
         let (moduli, rest) = workspace.split_at_mut(1 + digits);
+        let (doubles, rest) = rest.split_at_mut(BLOCK + digits);
         let (square_of_r, rest) = rest.split_at_mut(digits);
         let (power, rest) = rest.split_at_mut(digits);
         let (factor, rest) = rest.split_at_mut(digits);
@@ -58,9 +61,12 @@ impl<'a> Group<'a> {
         moduli[1] = Line([1; LANES]);
         square_of_r.fill(Line::ZERO);
         Ok(Self {
-            montgomery: Montgomery::new(ifma, digits),
+            montgomery: Montgomery::new(backend, digits, lanes),
             rooms: Rooms {
-                moduli,
+                moduli: Moduli {
+                    digits: moduli,
+                    doubles,
+                },
                 square_of_r,
                 power,
                 factor,
@@ -74,10 +80,12 @@ impl<'a> Group<'a> {
 
     pub(super) fn set_moduli<'m>(&mut self, moduli: impl Iterator<Item = &'m Modulus> + Clone) {
         for (lane, modulus) in moduli.clone().enumerate() {
-            self.rooms.moduli[0].0[lane] = modulus.negative_inverse;
-            set_lane(&mut self.rooms.moduli[1..], lane, &modulus.digits);
+            let room = &mut *self.rooms.moduli.digits;
+            room[0].0[lane] = modulus.negative_inverse;
+            set_lane(&mut room[1..], lane, &modulus.digits);
             set_lane(self.rooms.square_of_r, lane, &modulus.power);
         }
+        self.montgomery.set_moduli(&mut self.rooms.moduli);
         if moduli.clone().any(|modulus| !modulus.is_prepared) {
             self.prepare();
             for (lane, modulus) in moduli.enumerate() {
@@ -174,7 +182,7 @@ impl<'a> Group<'a> {
     pub(super) fn raise<'b>(&mut self, exponents: impl Iterator<Item = &'b [u8]> + Clone) {
         let bytes = exponents.clone().map(<[u8]>::len).max();
         let windows = (8 * bytes.unwrap_or(0)).div_ceil(WINDOW).max(1);
-        let chosen = entry_lines(self.rooms.power.len()) << WINDOW;
+        let chosen = self.entry_lines() << WINDOW;
         // Bits are read from exponents for many windows at once.
         let windows_read = BITS_READ_MAX / WINDOW;
         for number in (0..windows).rev() {
@@ -190,6 +198,7 @@ impl<'a> Group<'a> {
             }
             if number + 1 == windows {
                 let (table, to) = self.rooms.table.split_at_mut(chosen);
+                let to = &mut to[..chosen >> WINDOW];
                 self.montgomery.select(to, table, &self.index);
                 self.load_at(chosen);
             } else {
@@ -206,7 +215,7 @@ impl<'a> Group<'a> {
     /// modulus and the entry below four times that, so the result is below six times.
     pub(super) fn subtract_from(&mut self, entry: usize) {
         let minuends = &self.rooms.table[entry * self.rooms.power.len()..];
-        let moduli = &self.rooms.moduli[1..];
+        let moduli = &self.rooms.moduli.digits[1..];
         let mut carry = [0; LANES];
         for ((line, minuend), modulus) in self.rooms.power.iter_mut().zip(minuends).zip(moduli) {
             for (lane, carry) in carry.iter_mut().enumerate() {
@@ -227,7 +236,7 @@ impl<'a> Group<'a> {
     /// twice N and a 32nd of 7/2 N. What is multiplied by a pair is therefore below 4 N.
     pub(super) fn fill_table(&mut self) {
         let digits = self.rooms.power.len();
-        let lines = entry_lines(digits);
+        let lines = self.entry_lines();
         self.store_at(lines);
         self.set_factor_to_one();
         self.enter();
@@ -263,7 +272,12 @@ impl<'a> Group<'a> {
         self.rooms.power.copy_from_slice(table);
     }
 
+    fn entry_lines(&self) -> usize {
+        self.montgomery.entry_lines(self.rooms.power.len())
+    }
+
     fn multiply_by_entry_at(&mut self, line: usize) {
+        let lines = self.entry_lines();
         let Rooms {
             moduli,
             power,
@@ -271,7 +285,7 @@ impl<'a> Group<'a> {
             table,
             ..
         } = &mut self.rooms;
-        let entry = &table[line..][..entry_lines(power.len())];
+        let entry = &table[line..][..lines];
         self.montgomery
             .multiply_by_entry(power, entry, moduli, scratch);
     }
@@ -331,6 +345,7 @@ impl<'a> Group<'a> {
     /// As `square`. What is selected becomes, in each lane, the entry of the table that its index names,
     /// when as many parts are done as a window has squares.
     fn square_and_select(&mut self, part: usize) {
+        let lines = self.entry_lines();
         let Rooms {
             moduli,
             power,
@@ -338,9 +353,16 @@ impl<'a> Group<'a> {
             table,
             ..
         } = &mut self.rooms;
-        let (table, to) = table.split_at_mut(entry_lines(power.len()) << WINDOW);
-        self.montgomery
-            .square_and_select(power, moduli, scratch, to, table, &self.index, part);
+        let (table, to) = table.split_at_mut(lines << WINDOW);
+        self.montgomery.square_and_select(
+            power,
+            moduli,
+            scratch,
+            &mut to[..lines],
+            table,
+            &self.index,
+            part,
+        );
     }
 
     /// The digits become the least number congruent to the power, which is below twice the modulus.
@@ -370,7 +392,8 @@ impl Drop for Group<'_> {
             scratch,
             table,
         } = &mut self.rooms;
-        for room in [moduli, square_of_r, power, factor, scratch, table] {
+        let Moduli { digits, doubles } = moduli;
+        for room in [digits, doubles, square_of_r, power, factor, scratch, table] {
             wipe_lines(room);
         }
         wipe_lines(core::slice::from_mut(&mut self.bits));

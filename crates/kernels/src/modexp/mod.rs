@@ -1,4 +1,4 @@
-//! Modular exponentiation, eight at a time, on CPUs with AVX-512 IFMA.
+//! Modular exponentiation, up to eight at a time, on CPUs with AVX-512 IFMA or with AVX2 and FMA.
 //!
 //! Each of the eight lanes has its own odd modulus, base and exponent. Each modulus has a [`Width`],
 //! the same for all moduli of a call. A [`Modulus`] is made once for a key; [`exponentiate`] is for secret
@@ -10,15 +10,15 @@
 //!
 //! ```
 //! use oarlock_kernels::cpu::Cpu;
-//! use oarlock_kernels::modexp::{Ifma, Lane, Line, Modulus, Width, exponentiate};
+//! use oarlock_kernels::modexp::{Backend, Lane, Line, Modulus, Width, exponentiate};
 //!
-//! if let Some(ifma) = Ifma::new(Cpu::detect()) {
+//! if let Some(backend) = Backend::preferred(Cpu::detect()) {
 //!     let mut workspace = vec![Line::ZERO; Width::Bits512.workspace_lines()];
 //!     let mut modulus = Modulus::unset(Width::Bits512);
 //!     modulus.set(&[13])?;
 //!     let mut result = [0];
 //!     let lane = Lane { modulus: &modulus, base: &[2], exponent: &[10], result: &mut result };
-//!     exponentiate(ifma, &mut [lane], &mut workspace)?;
+//!     exponentiate(backend, &mut [lane], &mut workspace)?;
 //!     assert_eq!(result, [10]); // 1024 = 78 * 13 + 10
 //! }
 //! # Ok::<(), Box<dyn core::error::Error>>(())
@@ -29,12 +29,14 @@
 //! 5/4 N, and nothing is subtracted before the end (Gueron and Krasnov, "Software implementation of
 //! modular exponentiation, using advanced vector instructions architectures", WAIFI 2012).
 
+mod backend;
 mod digits;
 mod group;
 mod modulus;
 
 use core::fmt;
 
+pub use backend::Backend;
 use digits::{DIGIT_MASK, Digits, multiply_add, write_bytes};
 use group::{BASE, Group, ONE, Remainders, set_lane};
 pub use group::{InvalidGroup, LANES};
@@ -42,20 +44,26 @@ pub use modulus::{InvalidModulus, Modulus, Width};
 
 #[cfg(debug_assertions)]
 pub use crate::dispatch::modexp as dispatch;
-pub use crate::x86_64::Ifma;
-pub use crate::x86_64::ifma::Line;
+pub use crate::x86_64::line::Line;
+pub use crate::x86_64::{Fma, Ifma};
 
 /// Prepares one to eight moduli of one width, which each exponentiation would otherwise do again.
 ///
 /// # Errors
 /// [`InvalidGroup`], all but those about a lane's operands.
 pub fn prepare(
-    ifma: Ifma,
+    backend: Backend,
     moduli: &mut [&mut Modulus],
     workspace: &mut [Line],
 ) -> Result<(), InvalidGroup> {
     let width = group_width(moduli.iter().map(|modulus| &**modulus))?;
-    let mut group = Group::new(ifma, width, workspace, width.public_workspace_lines())?;
+    let mut group = Group::new(
+        backend,
+        width,
+        moduli.len(),
+        workspace,
+        width.public_workspace_lines(),
+    )?;
     group.set_moduli(moduli.iter().map(|modulus| &**modulus));
     for (lane, modulus) in moduli.iter_mut().enumerate() {
         for (digit, line) in modulus.power.iter_mut().zip(&*group.rooms.square_of_r) {
@@ -94,7 +102,7 @@ impl fmt::Debug for Lane<'_> {
 /// # Errors
 /// [`InvalidGroup`], before anything is computed.
 pub fn exponentiate(
-    ifma: Ifma,
+    backend: Backend,
     lanes: &mut [Lane<'_>],
     workspace: &mut [Line],
 ) -> Result<(), InvalidGroup> {
@@ -102,7 +110,13 @@ pub fn exponentiate(
     for (number, lane) in lanes.iter().enumerate() {
         check_operands(number, lane.modulus, lane.base, lane.result)?;
     }
-    let mut group = Group::new(ifma, width, workspace, width.workspace_lines())?;
+    let mut group = Group::new(
+        backend,
+        width,
+        lanes.len(),
+        workspace,
+        width.workspace_lines(),
+    )?;
     group.set_moduli(lanes.iter().map(|lane| lane.modulus));
     group.begin_power(lanes.iter().map(|lane| lane.base));
     group.fill_table();
@@ -175,13 +189,14 @@ impl CrtLane<'_> {
 }
 
 /// Sets the result of each lane to its base to the power of its private exponent, modulo the product
-/// of its primes. Up to four lanes take half the time of five to eight. The used part of the
+/// of its primes. Up to four lanes take half the time of five to eight, and up to two a quarter where
+/// the backend has four lanes at once. The used part of the
 /// workspace ([`Width::crt_workspace_lines`]) is zero afterwards.
 ///
 /// # Errors
 /// [`InvalidGroup`], before anything is computed.
 pub fn exponentiate_crt(
-    ifma: Ifma,
+    backend: Backend,
     lanes: &mut [CrtLane<'_>],
     workspace: &mut [Line],
 ) -> Result<(), InvalidGroup> {
@@ -195,7 +210,10 @@ pub fn exponentiate_crt(
         .ok_or(InvalidGroup::Workspace(lines))?;
     let (remainders, workspace) = workspace.split_at_mut(width.digits());
     let remainders = Remainders::new(remainders);
-    let mut group = Group::new(ifma, width, workspace, width.workspace_lines())?;
+    // Both primes of all lanes side by side, where they fit: one exponentiation instead of two.
+    let are_beside = 2 * lanes.len() <= LANES;
+    let used = lanes.len() * if are_beside { 2 } else { 1 };
+    let mut group = Group::new(backend, width, used, workspace, width.workspace_lines())?;
 
     let mut digits = Digits::default();
     let bases = lanes.iter().map(|lane| lane.base);
@@ -213,8 +231,7 @@ pub fn exponentiate_crt(
             set_lane(remainders.0, number, remainder);
         }
     };
-    if 2 * lanes.len() <= LANES {
-        // Both primes of all lanes fit side by side: one exponentiation instead of two.
+    if are_beside {
         group.set_moduli(p.chain(q));
         group.begin_power(bases.clone().chain(bases));
         group.fill_table();
@@ -283,7 +300,7 @@ pub struct PublicLane<'a> {
 /// # Errors
 /// [`InvalidGroup`], before anything is computed.
 pub fn exponentiate_public(
-    ifma: Ifma,
+    backend: Backend,
     lanes: &mut [PublicLane<'_>],
     workspace: &mut [Line],
 ) -> Result<(), InvalidGroup> {
@@ -291,7 +308,13 @@ pub fn exponentiate_public(
     for (number, lane) in lanes.iter().enumerate() {
         check_operands(number, lane.modulus, lane.base, lane.result)?;
     }
-    let mut group = Group::new(ifma, width, workspace, width.public_workspace_lines())?;
+    let mut group = Group::new(
+        backend,
+        width,
+        lanes.len(),
+        workspace,
+        width.public_workspace_lines(),
+    )?;
     group.set_moduli(lanes.iter().map(|lane| lane.modulus));
 
     group.begin_power(lanes.iter().map(|lane| lane.base));

@@ -4,10 +4,12 @@ use core::fmt;
 
 use zeroize::Zeroize;
 
+use super::backend::Moduli;
 use super::digits::{
     DIGIT_BITS, DIGIT_MASK, DIGITS_MAX, digit_of, negative_inverse, subtract, subtract_once,
 };
-use crate::x86_64::ifma::{WINDOW, entry_lines};
+use crate::x86_64::ifma::entry_lines;
+use crate::x86_64::line::WINDOW;
 
 /// The widths of moduli that kernels exist for: up to so many bits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -66,7 +68,9 @@ impl Width {
     /// Lines of workspace that `exponentiate` needs.
     pub const fn workspace_lines(self) -> usize {
         // What is selected of the table has the place of one more entry.
-        1 + 6 * self.digits() + ((1 << WINDOW) + 1) * entry_lines(self.digits())
+        Moduli::lines(self.digits())
+            + 5 * self.digits()
+            + ((1 << WINDOW) + 1) * entry_lines(self.digits())
     }
 
     /// Lines of workspace that `exponentiate_crt` needs.
@@ -76,7 +80,7 @@ impl Width {
 
     /// Lines of workspace that suffice for `exponentiate_public` and `prepare`.
     pub const fn public_workspace_lines(self) -> usize {
-        1 + (6 + PUBLIC_ENTRIES) * self.digits()
+        Moduli::lines(self.digits()) + (5 + PUBLIC_ENTRIES) * self.digits()
     }
 
     /// A multiple of 5, because kernels work in blocks of five digits.

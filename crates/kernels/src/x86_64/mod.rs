@@ -9,11 +9,13 @@ pub(crate) mod aes;
 pub(crate) mod bitslice;
 pub(crate) mod cbc;
 pub(crate) mod chacha20;
+pub(crate) mod doubles;
 pub(crate) mod face;
 pub(crate) mod gcm;
 pub(crate) mod gfni;
 pub(crate) mod ghash;
 pub(crate) mod ifma;
+pub(crate) mod line;
 pub(crate) mod permute;
 pub(crate) mod poly1305;
 pub(crate) mod xor;
@@ -55,6 +57,10 @@ pub struct Gfni512(());
 /// Proof that AVX-512 F, BW, VL and IFMA are there, and that no mask forbids multiplication in lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ifma(());
+
+/// Proof that FMA, AVX2 and BMI2 are there, and that no mask forbids multiplication in lanes with FMA.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fma(());
 
 impl AesNi {
     /// The token, where `cpu` has the instructions.
@@ -141,5 +147,12 @@ impl Ifma {
     /// The token, where `cpu` has the instructions and no mask forbids their use.
     pub fn new(cpu: Cpu) -> Option<Self> {
         cpu.has(Feature::Ifma).then_some(Self(()))
+    }
+}
+
+impl Fma {
+    /// The token, where `cpu` has the instructions and no mask forbids their use.
+    pub fn new(cpu: Cpu) -> Option<Self> {
+        cpu.has(Feature::Fma).then_some(Self(()))
     }
 }

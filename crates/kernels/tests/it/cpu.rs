@@ -17,6 +17,7 @@ fn a_mask_hides_features_and_those_that_build_on_them() {
                 Feature::Gfni,
                 Feature::Face,
                 Feature::Ifma,
+                Feature::Fma,
             ],
         ),
         (Feature::Vaes, &[Feature::Face]),
@@ -24,6 +25,7 @@ fn a_mask_hides_features_and_those_that_build_on_them() {
         (Feature::Gfni, &[]),
         (Feature::Face, &[]),
         (Feature::Ifma, &[]),
+        (Feature::Fma, &[]),
     ] {
         let masked = cpu.masked(&format!("-{}", feature.name())).unwrap();
         assert_eq!(masked, cpu.without(feature));
@@ -48,7 +50,7 @@ fn a_mask_with_an_unknown_word_names_it() {
         let text = error.to_string();
         assert!(
             text.contains(&format!("{word:?}"))
-                && text.ends_with("-aes -avx2 -vaes -avx512 -gfni -face -ifma")
+                && text.ends_with("-aes -avx2 -vaes -avx512 -gfni -face -ifma -fma")
         );
     }
 }

@@ -14,6 +14,8 @@ mod memory;
 #[cfg(target_arch = "x86_64")]
 mod modexp;
 mod published;
+#[cfg(target_arch = "x86_64")]
+mod rounding;
 mod vectors;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

@@ -9,44 +9,49 @@ use super::median;
 use crate::work::shape::{BatchKey, BatchKind};
 
 /// By batch key, in ns; medians that follow what requests take.
-pub(crate) struct LaneCosts([LaneCost; BatchKey::COUNT]);
+pub(crate) struct LaneCosts {
+    costs: [LaneCost; BatchKey::COUNT],
+    /// How many lanes take no longer than one.
+    at_once: usize,
+}
 
 struct LaneCost {
     /// One alone, by aws-lc.
     alone: AtomicU32,
-    /// A few of private operations: both primes lie beside each other in the lanes.
-    half: AtomicU32,
-    /// A batch of any other size.
-    full: AtomicU32,
+    /// By how often so many as go at once are computed: once, twice and four times. Both primes of a
+    /// private operation lie beside each other in the lanes, if there is room for those of all.
+    lanes: [AtomicU32; 3],
 }
 
 impl LaneCosts {
-    pub(crate) fn new() -> Self {
-        Self(std::array::from_fn(|number| {
+    /// For kernels that compute so many lanes at once, 8 or 4.
+    pub(crate) fn new(at_once: usize) -> Self {
+        let costs = std::array::from_fn(|number| {
             let key = BatchKey::numbered(number);
             let alone = 1000 * key.alone_us();
-            let half = if key == BatchKey::of(BatchKind::Private, Width::Bits512) {
-                7 * (alone / 10)
-            } else {
-                5 * (alone / 4)
+            let is_shortest = key == BatchKey::of(BatchKind::Private, Width::Bits512);
+            let once = match key.kind() {
+                BatchKind::Private if is_shortest && at_once == LANES => 7 * (alone / 10),
+                BatchKind::Private => 5 * (alone / 4),
+                _ => 5 * (alone / 2),
             };
             LaneCost {
                 alone: AtomicU32::new(alone),
-                half: AtomicU32::new(half),
-                full: AtomicU32::new(2 * half),
+                lanes: [1, 2, 4].map(|times| AtomicU32::new(times * once)),
             }
-        }))
+        });
+        Self { costs, at_once }
     }
 
     /// Of one alone.
     pub(crate) fn alone(&self, key: BatchKey) -> Duration {
-        let ns = self.0[key.number()].alone.load(Ordering::Relaxed);
+        let ns = self.costs[key.number()].alone.load(Ordering::Relaxed);
         Duration::from_nanos(ns.into())
     }
 
     /// Takes note of what one alone, or some, took.
     pub(crate) fn learn_alone(&self, key: BatchKey, took: Duration) {
-        median::learn(&self.0[key.number()].alone, took);
+        median::learn(&self.costs[key.number()].alone, took);
     }
 
     /// Takes note of what so many took in lanes.
@@ -56,7 +61,7 @@ impl LaneCosts {
 
     /// Whether so many at once, which may be one, are better computed in lanes.
     pub(crate) fn pays(&self, key: BatchKey, size: usize) -> bool {
-        let alone = u64::from(self.0[key.number()].alone.load(Ordering::Relaxed));
+        let alone = u64::from(self.costs[key.number()].alone.load(Ordering::Relaxed));
         let lanes = self.in_lanes(key, size);
         let lanes_cost = lanes.load(Ordering::Relaxed);
         // One alone changes sides for a clear gain only.
@@ -75,23 +80,25 @@ impl LaneCosts {
 
     /// Of as many as there are lanes.
     pub(crate) fn full(&self, key: BatchKey) -> Duration {
-        let ns = self.0[key.number()].full.load(Ordering::Relaxed);
+        let ns = self.in_lanes(key, LANES).load(Ordering::Relaxed);
         Duration::from_nanos(ns.into())
     }
 
     /// Of so many in lanes.
     fn in_lanes(&self, key: BatchKey, size: usize) -> &AtomicU32 {
-        let costs = &self.0[key.number()];
-        if key.kind() == BatchKind::Private && 2 * size <= LANES {
-            &costs.half
-        } else {
-            &costs.full
-        }
+        let exponentiations = match key.kind() {
+            // One after the other, each in all lanes.
+            BatchKind::Private if 2 * size > LANES => 2 * LANES,
+            BatchKind::Private => 2 * size,
+            _ => size,
+        };
+        let times = exponentiations.div_ceil(self.at_once).next_power_of_two();
+        &self.costs[key.number()].lanes[times.ilog2().min(2) as usize]
     }
 
-    /// As if a few in lanes were the slowest there is.
+    /// As if so many in lanes were the slowest there is.
     #[cfg(test)]
-    pub(crate) fn spoil_half(&self, key: BatchKey) {
-        self.0[key.number()].half.store(u32::MAX, Ordering::Relaxed);
+    pub(crate) fn spoil(&self, key: BatchKey, size: usize) {
+        self.in_lanes(key, size).store(u32::MAX, Ordering::Relaxed);
     }
 }

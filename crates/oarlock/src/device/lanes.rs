@@ -1,5 +1,5 @@
-//! Eight requests at once, each with a key of its own, by the kernels for AVX-512 IFMA; fewer where
-//! that pays, and each alone by aws-lc where not.
+//! Up to eight requests at once, each with a key of its own, by the kernels for AVX-512 IFMA or FMA;
+//! fewer where that pays, and each alone by aws-lc where not.
 //!
 //! ```text
 //! private   m = c ^ d mod n from its parts modulo p and q; then m ^ e mod n, which must be c
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::modexp::{
-    CrtLane, Ifma, LANES, Lane, Line, PublicLane, Width, exponentiate, exponentiate_crt,
+    Backend, CrtLane, LANES, Lane, Line, PublicLane, Width, exponentiate, exponentiate_crt,
     exponentiate_public,
 };
 use zeroize::Zeroizing;
@@ -31,7 +31,7 @@ use crate::work::shape::{BatchKey, BatchKind};
 
 /// Computes powers, in lanes where that pays.
 pub(crate) struct Lanes {
-    ifma: Option<Ifma>,
+    backend: Option<Backend>,
     costs: LaneCosts,
     /// Used before, and wiped.
     workspaces: Mutex<Vec<Vec<Line>>>,
@@ -51,9 +51,10 @@ type Powers<'a> = dyn FnMut(usize, Result<Buffer, Error>) + 'a;
 
 impl Lanes {
     pub(crate) fn new(cpu: Cpu) -> Self {
+        let backend = Backend::preferred(cpu);
         Self {
-            ifma: Ifma::new(cpu),
-            costs: LaneCosts::new(),
+            backend,
+            costs: LaneCosts::new(backend.map_or(LANES, Backend::lanes_at_once)),
             workspaces: Mutex::default(),
             counts: LaneCounts::default(),
         }
@@ -61,7 +62,7 @@ impl Lanes {
 
     /// Whether there are lanes to meet others in.
     pub(crate) fn are_there(&self) -> bool {
-        self.ifma.is_some()
+        self.backend.is_some()
     }
 
     /// Of requests so far.
@@ -78,7 +79,7 @@ impl Lanes {
 
     /// Whether so many at once, which may be one, are better computed in lanes.
     pub(crate) fn pays(&self, key: BatchKey, size: usize) -> bool {
-        key.width().is_some() && self.ifma.is_some() && self.costs.pays(key, size)
+        key.width().is_some() && self.backend.is_some() && self.costs.pays(key, size)
     }
 
     /// How many of so many that wait are best computed at once; at least 1.
@@ -124,8 +125,8 @@ impl Lanes {
                 power: None,
             })
             .collect();
-        if in_lanes && let Some(ifma) = self.ifma {
-            self.compute(ifma, key, &mut lanes);
+        if in_lanes && let Some(backend) = self.backend {
+            self.compute(backend, key, &mut lanes);
             self.counts.groups.fetch_add(1, Ordering::Relaxed);
             let count = size as u64;
             self.counts.in_groups.fetch_add(count, Ordering::Relaxed);
@@ -147,27 +148,27 @@ impl Lanes {
     }
 
     /// The powers of a whole batch in lanes, but those that did not pass their check.
-    fn compute(&self, ifma: Ifma, key: BatchKey, batch: &mut [InLane<'_>]) {
+    fn compute(&self, backend: Backend, key: BatchKey, batch: &mut [InLane<'_>]) {
         let mut workspace = self.workspace(key);
         match key.kind() {
             BatchKind::Alone | BatchKind::Held => {}
             BatchKind::Private => {
-                private(ifma, batch, &mut workspace);
+                private(backend, batch, &mut workspace);
                 #[cfg(test)]
                 tests::plant_faults(batch);
-                self.check(ifma, batch, &mut workspace);
+                self.check(backend, batch, &mut workspace);
             }
-            BatchKind::Public => public(ifma, batch, &mut workspace),
+            BatchKind::Public => public(backend, batch, &mut workspace),
             BatchKind::Power => {
-                power(ifma, batch, &mut workspace);
-                self.check(ifma, batch, &mut workspace);
+                power(backend, batch, &mut workspace);
+                self.check(backend, batch, &mut workspace);
             }
         }
         self.keep(workspace);
     }
 
     /// Takes back the results of private operations that are wrong.
-    fn check(&self, ifma: Ifma, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
+    fn check(&self, backend: Backend, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
         let mut checks: Vec<_> = batch
             .iter()
             .map(|one| vec![0; one.power.as_ref().map_or(0, |power| power.len())])
@@ -179,7 +180,7 @@ impl Lanes {
                 .filter_map(|(one, check)| {
                     let key = one.checked_by()?;
                     Some(PublicLane {
-                        modulus: one.request.target().lane_modulus(ifma)?,
+                        modulus: one.request.target().lane_modulus(backend)?,
                         base: one.power.as_ref()?,
                         exponent: key.parts().short_exponent,
                         result: check,
@@ -189,7 +190,7 @@ impl Lanes {
             if lanes.is_empty() {
                 return;
             }
-            if exponentiate_public(ifma, &mut lanes, workspace).is_err() {
+            if exponentiate_public(backend, &mut lanes, workspace).is_err() {
                 return forget_all(batch);
             }
         }
@@ -271,7 +272,7 @@ fn forget_all(batch: &mut [InLane<'_>]) {
 }
 
 /// The results of private operations, unchecked.
-fn private(ifma: Ifma, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
+fn private(backend: Backend, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
     let mut lanes: Vec<_> = batch
         .iter_mut()
         .filter_map(|one| {
@@ -291,7 +292,7 @@ fn private(ifma: Ifma, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
             })
         })
         .collect();
-    let done = exponentiate_crt(ifma, &mut lanes, workspace);
+    let done = exponentiate_crt(backend, &mut lanes, workspace);
     drop(lanes);
     if done.is_err() {
         return forget_all(batch);
@@ -306,7 +307,7 @@ fn private(ifma: Ifma, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
     }
 }
 
-fn public(ifma: Ifma, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
+fn public(backend: Backend, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
     let mut lanes: Vec<_> = batch
         .iter_mut()
         .filter_map(|one| {
@@ -314,14 +315,14 @@ fn public(ifma: Ifma, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
                 return None;
             };
             Some(PublicLane {
-                modulus: one.request.target().lane_modulus(ifma)?,
+                modulus: one.request.target().lane_modulus(backend)?,
                 base: one.request.base(),
                 exponent: key.parts().short_exponent,
                 result: one.power.insert(Zeroizing::new(vec![0; key.bytes()])),
             })
         })
         .collect();
-    let done = exponentiate_public(ifma, &mut lanes, workspace);
+    let done = exponentiate_public(backend, &mut lanes, workspace);
     drop(lanes);
     if done.is_err() {
         forget_all(batch);
@@ -329,7 +330,7 @@ fn public(ifma: Ifma, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
 }
 
 /// The results of powers, unchecked.
-fn power(ifma: Ifma, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
+fn power(backend: Backend, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
     let mut lanes: Vec<_> = batch
         .iter_mut()
         .filter_map(|one| {
@@ -346,14 +347,14 @@ fn power(ifma: Ifma, batch: &mut [InLane<'_>], workspace: &mut [Line]) {
             };
             let base = one.request.base();
             Some(Lane {
-                modulus: target.lane_modulus(ifma)?,
+                modulus: target.lane_modulus(backend)?,
                 base,
                 exponent,
                 result: one.power.insert(Zeroizing::new(vec![0; base.len()])),
             })
         })
         .collect();
-    let done = exponentiate(ifma, &mut lanes, workspace);
+    let done = exponentiate(backend, &mut lanes, workspace);
     drop(lanes);
     if done.is_err() {
         forget_all(batch);
@@ -649,7 +650,7 @@ mod tests {
         let public = BatchKey::of(BatchKind::Public, Width::Bits2048);
         let taken = sizes.map(|waiting| lanes.batch_size(public, waiting));
         assert_eq!(taken, [1, 1, 3, 4, 8, 8, 8, 8]);
-        lanes.costs.spoil_half(class);
+        lanes.costs.spoil(class, 4);
         let tries = (0..)
             .take_while(|_| lanes.batch_size(class, 4) == 1)
             .take(100_000);

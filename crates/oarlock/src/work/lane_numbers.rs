@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use oarlock_kernels::modexp::{Ifma, Line, Modulus, Width, prepare};
+use oarlock_kernels::modexp::{Backend, Line, Modulus, Width, prepare};
 use zeroize::Zeroize;
 
 use crate::aws_lc::rsa::PrivateNumbers;
@@ -39,7 +39,7 @@ impl LanePrivate {
     /// None where there are no lanes on this machine, and for keys of which a prime is far longer
     /// than half of the modulus, or even.
     pub(crate) fn new(numbers: &PrivateNumbers<'_>, modulus_bits: usize) -> Option<Self> {
-        let ifma = Self::ifma()?;
+        let backend = Self::backend()?;
         let width = Width::for_bits(bits(numbers.p).max(bits(numbers.q)))?;
         if Width::for_bits(modulus_bits)?.bits() != 2 * width.bits() {
             return None;
@@ -54,20 +54,20 @@ impl LanePrivate {
         };
         let mut is_whole = false;
         let lanes = Locked::filled(empty, |lanes| {
-            is_whole = lanes.fill(ifma, numbers).is_some()
+            is_whole = lanes.fill(backend, numbers).is_some()
         });
         is_whole.then_some(Self::Crt(lanes))
     }
 
     /// Keys are made without an accelerator, so the mask is asked for here. With a bad one, which no
     /// accelerator takes, there are none.
-    fn ifma() -> Option<Ifma> {
-        Ifma::new(process::visible_cpu().ok()?)
+    fn backend() -> Option<Backend> {
+        Backend::preferred(process::visible_cpu().ok()?)
     }
 
     /// For a key that has none but its private exponent, which is no longer than the modulus.
     pub(crate) fn without_primes(d: &[u8], modulus_bits: usize) -> Option<Self> {
-        Self::ifma()?;
+        Self::backend()?;
         let width = Width::for_bits(modulus_bits)?;
         let empty = PlainNumbers { width, d: [0; _] };
         let lanes = Locked::filled(empty, |lanes| set_part(&mut lanes.d, d));
@@ -76,11 +76,11 @@ impl LanePrivate {
 }
 
 impl CrtNumbers {
-    fn fill(&mut self, ifma: Ifma, numbers: &PrivateNumbers<'_>) -> Option<()> {
+    fn fill(&mut self, backend: Backend, numbers: &PrivateNumbers<'_>) -> Option<()> {
         self.p.set(numbers.p).ok()?;
         self.q.set(numbers.q).ok()?;
         let mut workspace = vec![Line::ZERO; self.width.public_workspace_lines()];
-        prepare(ifma, &mut [&mut self.p, &mut self.q], &mut workspace).ok()?;
+        prepare(backend, &mut [&mut self.p, &mut self.q], &mut workspace).ok()?;
         set_part(&mut self.dp, numbers.dp);
         set_part(&mut self.dq, numbers.dq);
         set_part(&mut self.qinv, numbers.qinv);
@@ -120,13 +120,13 @@ pub(crate) struct LaneModulus(OnceLock<Option<Box<Modulus>>>);
 
 impl LaneModulus {
     /// For the modulus `n`, of so many bits.
-    pub(crate) fn prepared(&self, ifma: Ifma, n: &[u8], bits: usize) -> Option<&Modulus> {
+    pub(crate) fn prepared(&self, backend: Backend, n: &[u8], bits: usize) -> Option<&Modulus> {
         let make = || {
             let width = Width::for_bits(bits)?;
             let mut modulus = Box::new(Modulus::unset(width));
             modulus.set(n).ok()?;
             let mut workspace = vec![Line::ZERO; width.public_workspace_lines()];
-            prepare(ifma, &mut [&mut *modulus], &mut workspace).ok()?;
+            prepare(backend, &mut [&mut *modulus], &mut workspace).ok()?;
             Some(modulus)
         };
         let modulus = match self.0.get() {

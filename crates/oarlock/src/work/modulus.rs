@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use oarlock_kernels::modexp::Ifma;
+use oarlock_kernels::modexp::Backend;
 use zeroize::Zeroizing;
 
 use super::lane_numbers::LaneModulus;
@@ -115,8 +115,8 @@ impl Modulus {
         self.0.bits
     }
 
-    pub(crate) fn lanes(&self, ifma: Ifma) -> Option<&oarlock_kernels::modexp::Modulus> {
-        self.0.lanes.prepared(ifma, &self.0.n, self.0.bits)
+    pub(crate) fn lanes(&self, backend: Backend) -> Option<&oarlock_kernels::modexp::Modulus> {
+        self.0.lanes.prepared(backend, &self.0.n, self.0.bits)
     }
 
     /// A number of any length and sign, less than the modulus now and as long, big-endian.

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use oarlock_kernels::modexp::{Ifma, Width};
+use oarlock_kernels::modexp::{Backend, Width};
 use zeroize::Zeroizing;
 
 use super::lane_numbers::LanePrivate;
@@ -268,13 +268,18 @@ impl<'a> TargetRef<'a> {
     }
 
     /// What the kernels need of the modulus, unless it is that of primes.
-    pub(crate) fn lane_modulus(self, ifma: Ifma) -> Option<&'a oarlock_kernels::modexp::Modulus> {
+    pub(crate) fn lane_modulus(
+        self,
+        backend: Backend,
+    ) -> Option<&'a oarlock_kernels::modexp::Modulus> {
         let key = match self {
             Self::Private(key) => key.public_key(),
             Self::Public(key) => key,
-            Self::Power(modulus, _) => return modulus.lanes(ifma),
+            Self::Power(modulus, _) => return modulus.lanes(backend),
         };
-        key.parts().lanes.prepared(ifma, key.modulus(), key.bits())
+        key.parts()
+            .lanes
+            .prepared(backend, key.modulus(), key.bits())
     }
 }
 

@@ -1,10 +1,10 @@
-//! Modular exponentiation in eight lanes: secret exponents, bases, and keys of RSA.
+//! Modular exponentiation in lanes: secret exponents, bases, and keys of RSA.
 
 use std::ops::Range;
 
 use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::modexp::{
-    CrtLane, Ifma, LANES, Lane, Line, Modulus, Width, exponentiate, exponentiate_crt, prepare,
+    Backend, CrtLane, LANES, Lane, Line, Modulus, Width, exponentiate, exponentiate_crt, prepare,
 };
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -13,9 +13,12 @@ use super::keyed::accepted;
 use crate::measure::{Contrast, Path};
 
 pub fn add(paths: &mut Vec<Box<dyn Path>>) {
-    let Some(ifma) = Ifma::new(Cpu::detect()) else {
-        return;
-    };
+    for backend in Backend::all(Cpu::detect()) {
+        add_backend(paths, backend);
+    }
+}
+
+fn add_backend(paths: &mut Vec<Box<dyn Path>>, backend: Backend) {
     for (prime, slowness) in [(Width::Bits512, 5), (Width::Bits1024, 30)] {
         for secret in [
             CrtSecret::Key,
@@ -23,7 +26,7 @@ pub fn add(paths: &mut Vec<Box<dyn Path>>) {
             CrtSecret::Exponents,
             CrtSecret::Base,
         ] {
-            paths.push(Box::new(ByPrimes::new(ifma, prime, secret, slowness)));
+            paths.push(Box::new(ByPrimes::new(backend, prime, secret, slowness)));
         }
     }
     for (width, slowness) in [(Width::Bits1024, 8), (Width::Bits2048, 100)] {
@@ -35,7 +38,7 @@ pub fn add(paths: &mut Vec<Box<dyn Path>>) {
             (Secret::Base, 2),
         ] {
             let slowness = factor * slowness;
-            paths.push(Box::new(Power::new(ifma, width, secret, slowness)));
+            paths.push(Box::new(Power::new(backend, width, secret, slowness)));
         }
     }
 }
@@ -43,7 +46,7 @@ pub fn add(paths: &mut Vec<Box<dyn Path>>) {
 /// Powers under public moduli.
 struct Power {
     name: String,
-    ifma: Ifma,
+    backend: Backend,
     secret: Secret,
     slowness: usize,
     moduli: Vec<Modulus>,
@@ -73,7 +76,7 @@ enum Fixed {
 }
 
 impl Power {
-    fn new(ifma: Ifma, width: Width, secret: Secret, slowness: usize) -> Self {
+    fn new(backend: Backend, width: Width, secret: Secret, slowness: usize) -> Self {
         let mut rng = StdRng::seed_from_u64(width.bits() as u64);
         let bytes = LANES * width.bytes();
         let mut workspace = vec![Line::ZERO; width.workspace_lines()];
@@ -87,7 +90,7 @@ impl Power {
             })
             .collect();
         let mut all: Vec<_> = moduli.iter_mut().collect();
-        accepted(prepare(ifma, &mut all, &mut workspace));
+        accepted(prepare(backend, &mut all, &mut workspace));
         let (what, fixed) = match secret {
             Secret::Exponent(Fixed::Some) => ("exponent, a fixed one", random(&mut rng, bytes)),
             Secret::Exponent(Fixed::Zeros) => ("exponent, zeros", vec![0; bytes]),
@@ -95,8 +98,8 @@ impl Power {
             Secret::Base => ("base", vec![0; bytes]),
         };
         Self {
-            name: format!("modexp-{} ifma: {what}", width.bits()),
-            ifma,
+            name: format!("modexp-{} {}: {what}", width.bits(), backend.name()),
+            backend,
             secret,
             slowness,
             moduli,
@@ -153,14 +156,14 @@ impl Path for Power {
                 result,
             })
             .collect();
-        accepted(exponentiate(self.ifma, &mut lanes, &mut self.workspace));
+        accepted(exponentiate(self.backend, &mut lanes, &mut self.workspace));
     }
 }
 
 /// RSA's private operation by two numbers that need not be primes.
 struct ByPrimes {
     name: String,
-    ifma: Ifma,
+    backend: Backend,
     width: Width,
     slowness: usize,
     /// Which of each lane's numbers.
@@ -190,7 +193,7 @@ struct CrtNumbers {
 }
 
 impl ByPrimes {
-    fn new(ifma: Ifma, width: Width, secret: CrtSecret, slowness: usize) -> Self {
+    fn new(backend: Backend, width: Width, secret: CrtSecret, slowness: usize) -> Self {
         let mut rng = StdRng::seed_from_u64(width.bits() as u64);
         let (what, secret, is_zeros) = match secret {
             CrtSecret::Key => ("key, a fixed one", 0..5, false),
@@ -208,8 +211,12 @@ impl ByPrimes {
             bytes: random(&mut rng, 7 * width.bytes()),
         });
         Self {
-            name: format!("rsa-{} by primes, ifma: {what}", 2 * width.bits()),
-            ifma,
+            name: format!(
+                "rsa-{} by primes, {}: {what}",
+                2 * width.bits(),
+                backend.name()
+            ),
+            backend,
             width,
             slowness,
             secret,
@@ -251,7 +258,7 @@ impl Path for ByPrimes {
             accepted(lane.p.set(&odd(&lane.bytes[..bytes])));
             accepted(lane.q.set(&odd(&lane.bytes[bytes..2 * bytes])));
             let moduli = &mut [&mut lane.p, &mut lane.q];
-            accepted(prepare(self.ifma, moduli, &mut self.workspace));
+            accepted(prepare(self.backend, moduli, &mut self.workspace));
         }
     }
 
@@ -272,7 +279,11 @@ impl Path for ByPrimes {
                 result,
             })
             .collect();
-        accepted(exponentiate_crt(self.ifma, &mut lanes, &mut self.workspace));
+        accepted(exponentiate_crt(
+            self.backend,
+            &mut lanes,
+            &mut self.workspace,
+        ));
     }
 }
 

@@ -280,9 +280,9 @@ impl PrivateOperation for Decryption {
 
 #[cfg(target_arch = "x86_64")]
 fn has_lanes() -> bool {
-    use oarlock_kernels::modexp::Ifma;
+    use oarlock_kernels::modexp::Backend;
 
-    Ifma::new(accepted(oarlock::device::visible_cpu())).is_some()
+    Backend::preferred(accepted(oarlock::device::visible_cpu())).is_some()
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -295,7 +295,7 @@ fn accelerator(count: usize) -> Accelerator {
     let builder = Accelerator::builder().max_threads(0);
     // Alone is by aws-lc, also where one alone is faster in lanes.
     accepted(if count == 1 {
-        builder.cpu_mask("-ifma").build()
+        builder.cpu_mask("-ifma,-fma").build()
     } else {
         builder.build()
     })

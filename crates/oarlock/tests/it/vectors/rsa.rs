@@ -10,6 +10,7 @@ use oarlock::rsa::{
     RsaPublicKey, SignatureScheme,
 };
 use oarlock::{Accelerator, Error};
+use oarlock_kernels::modexp::Backend;
 use oarlock_vectors::{RsaEncryptionVector, RsaSignatureVector, cavp, wycheproof};
 
 fn hash(name: &str) -> Hash {
@@ -60,15 +61,20 @@ impl<T: PartialEq + std::fmt::Debug> Together<T> {
         }
     }
 
-    /// At least three of four requests met others.
+    /// Requests met others: with IFMA at least three of four, since any two in lanes beat aws-lc even
+    /// without optimization.
     fn finish(mut self) {
         self.compare();
         let stats = self.accelerator.stats().public_key;
         assert_eq!(stats.faults, 0);
         let cpu = visible_cpu().unwrap();
-        if oarlock_kernels::modexp::Ifma::new(cpu).is_some() {
+        match Backend::preferred(cpu) {
             // Half of them are those that were made alone.
-            assert!(stats.in_groups * 4 > stats.alone * 3, "{stats:?}");
+            Some(Backend::Ifma(_)) => {
+                assert!(stats.in_groups * 4 > stats.alone * 3, "{stats:?}");
+            }
+            Some(Backend::Fma(_)) => assert!(stats.groups > 0, "{stats:?}"),
+            None => {}
         }
     }
 }

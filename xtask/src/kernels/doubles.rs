@@ -1,0 +1,499 @@
+//! Montgomery multiplication of four numbers by double-precision FMA, for CPUs without IFMA.
+//!
+//! A product of two digits of 52 bits has 104; an FMA that rounds towards zero gives either half of it
+//! (Emmart, Zheng and Weems, "Faster modular exponentiation using double precision floating point
+//! arithmetic on the GPU", ARITH 2018):
+//!
+//! ```text
+//! h = a b + 2^104                  in steps of 2^52: its mantissa is the high half
+//! l = a b + (2^104 + 2^52 - h)     exact: its mantissa is the low half
+//! ```
+//!
+//! The patterns of `h` and `l` are summed as integers, modulo 2^64. What their exponents make of a sum
+//! depends on the number of products alone: sums begin at less than zero by as much ([`Tables`]).
+//!
+//! Blocks of five digits by columns, as in [`blocks`](super::blocks), but product and reduction in one
+//! pass, so that the one goes on while a quotient of the other is awaited:
+//!
+//! ```text
+//! for k in 0..b:     column k = sum of A[i] B[k-i], i <= k  + sum of M[i] N[k-i], i < k
+//!                    M[k] = column (-1 / N) mod 2^260
+//!                    column += M[k] N[0], of which the low five digits are zero, and only their carry counts
+//! for k in b..2b:    column k likewise, carried into 52-bit digits: the result
+//! ```
+//!
+//! `Tables` is the struct of crates/kernels/src/x86_64/doubles/tables.rs.
+
+use super::assembly::Assembly;
+
+/// OUT = A B / 2^260b mod N, in four lanes: System V's rdi, rsi, rdx, rcx (five digits of -1 / N, then
+/// N, as doubles), r8 scratch, r9 blocks.
+pub fn multiply() -> Assembly {
+    whole(Factors::Two)
+}
+
+/// OUT = A A / 2^260b mod N; what rdx is does not matter.
+pub fn square() -> Assembly {
+    whole(Factors::One)
+}
+
+/// For each of four lanes the digit of the entry that its index names, for each digit: rdi where to, rsi
+/// entry 0, rdx indices, rcx numbers of entries, r8 digits, r9 bytes from an entry to the next. All
+/// entries are read.
+pub fn select() -> Assembly {
+    let mut text = Assembly::default();
+    text.line(format_args!("vmovdqa ymm15, ymmword ptr [rdx]"));
+    for round in 0..SELECTED / ENTRIES {
+        for entry in 0..ENTRIES {
+            let number = 8 * (ENTRIES * round + entry);
+            text.line(format_args!(
+                "vpbroadcastq ymm{entry}, qword ptr [rcx + {number}]"
+            ));
+            text.line(format_args!("vpcmpeqq ymm{entry}, ymm{entry}, ymm15"));
+        }
+        text.line(format_args!("mov r10, rdi"));
+        text.line(format_args!("mov r11, r8"));
+        text.label(2);
+        text.line(format_args!("mov rax, rsi"));
+        for entry in 0..ENTRIES {
+            let to = if entry < 2 { 8 + entry } else { 10 };
+            text.line(format_args!("vpand ymm{to}, ymm{entry}, ymmword ptr [rax]"));
+            if entry > 1 {
+                let sum = 8 + entry % 2;
+                text.line(format_args!("vpor ymm{sum}, ymm{sum}, ymm10"));
+            }
+            text.line(format_args!("add rax, r9"));
+        }
+        if round > 0 {
+            text.line(format_args!("vpor ymm9, ymm9, ymmword ptr [r10]"));
+        }
+        text.line(format_args!("vpor ymm8, ymm8, ymm9"));
+        text.line(format_args!("vmovdqa ymmword ptr [r10], ymm8"));
+        text.line(format_args!("add rsi, {LINE}"));
+        text.line(format_args!("add r10, {LINE}"));
+        text.line(format_args!("dec r11"));
+        text.line(format_args!("jnz 2b"));
+        if round + 1 < SELECTED / ENTRIES {
+            // To the next entries, from the end of the first.
+            text.line(format_args!("mov rsi, rax"));
+            text.line(format_args!("mov rax, r8"));
+            text.line(format_args!("shl rax, 6"));
+            text.line(format_args!("sub rsi, rax"));
+            text.line(format_args!("add rsi, {LINE}"));
+        }
+    }
+    text
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Factors {
+    One,
+    Two,
+}
+
+/// Which of the columns.
+#[derive(Clone, Copy, PartialEq)]
+enum Half {
+    Low,
+    High,
+}
+
+fn whole(factors: Factors) -> Assembly {
+    let mut text = Assembly::default();
+    for register in SAVED {
+        text.line(format_args!("push {register}"));
+    }
+    text.line(format_args!("sub rsp, 16"));
+    // The caller's rounding mode is whatever it likes.
+    text.line(format_args!("stmxcsr dword ptr [rsp]"));
+    text.line(format_args!("lea rbp, [rip + {{tables}}]"));
+    text.line(format_args!("ldmxcsr dword ptr [rbp + {MXCSR}]"));
+    text.line(format_args!("imul r10, r9, {BLOCK}")); // bytes of an operand
+    text.convert("rsi", "r8");
+    text.line(format_args!("lea r11, [r8 + r10]"));
+    if factors == Factors::Two {
+        text.convert("rdx", "r11");
+    }
+    text.line(format_args!("lea rdx, [r11 + r10*2]")); // carried over
+    text.line(format_args!("lea r10, [r8 + r10*2]")); // M
+    text.line(format_args!("mov r15, r10")); // M[k]
+    text.line(format_args!(
+        "vmovapd {HIGH_ONE}, ymmword ptr [rbp + {HIGH}]"
+    ));
+    text.line(format_args!(
+        "vmovapd {BOTH_ONES}, ymmword ptr [rbp + {BOTH}]"
+    ));
+    text.line(format_args!("vpxor {H}, {H}, {H}"));
+    for i in 0..BLOCK_DIGITS {
+        text.line(format_args!(
+            "vmovdqa ymmword ptr [rdx + {}], {H}",
+            DIGIT * i
+        ));
+    }
+    text.line(format_args!("xor r14d, r14d")); // k
+
+    text.label(2);
+    text.product(factors, Half::Low);
+    text.line(format_args!("mov rax, r10"));
+    text.line(format_args!("mov r13, r14"));
+    text.line(format_args!("imul rbx, r14, {LINES}"));
+    text.line(format_args!("lea rbx, [rcx + rbx + {LINES}]"));
+    text.tiles("r13", LINE);
+    text.block_of_quotient();
+    text.keep_upper_half();
+    text.line(format_args!("add r15, {BLOCK}"));
+    text.line(format_args!("inc r14"));
+    text.line(format_args!("cmp r14, r9"));
+    text.line(format_args!("jb 2b"));
+
+    text.label(2);
+    text.line(format_args!("lea rax, [r9 + r9 - 1]"));
+    text.line(format_args!("cmp r14, rax"));
+    text.line(format_args!("jae 8f"));
+    text.product(factors, Half::High);
+    text.line(format_args!("lea rax, [r14 + 1]"));
+    text.line(format_args!("sub rax, r9"));
+    text.line(format_args!("lea r13, [r9 + r9 - 1]"));
+    text.line(format_args!("sub r13, r14"));
+    text.line(format_args!("imul rax, rax, {BLOCK}"));
+    text.line(format_args!("add rax, r10"));
+    text.line(format_args!("imul rbx, r9, {LINES}"));
+    text.line(format_args!("add rbx, rcx"));
+    text.tiles("r13", LINE);
+    text.result();
+    text.line(format_args!("vpaddq {0}, {0}, {H}", sum(BLOCK_DIGITS)));
+    text.keep_upper_half();
+    text.line(format_args!("inc r14"));
+    text.line(format_args!("jmp 2b"));
+    text.label(8);
+    for i in 0..BLOCK_DIGITS {
+        text.line(format_args!(
+            "vmovdqa {}, ymmword ptr [rdx + {}]",
+            sum(i),
+            DIGIT * i
+        ));
+    }
+    text.result();
+    text.line(format_args!("ldmxcsr dword ptr [rsp]"));
+    text.line(format_args!("add rsp, 16"));
+    for register in SAVED.into_iter().rev() {
+        text.line(format_args!("pop {register}"));
+    }
+    text
+}
+
+impl Assembly {
+    /// The low 52 bits become a double.
+    fn to_double(&mut self, register: &str) {
+        self.to_pattern(register);
+        self.line(format_args!(
+            "vsubpd {register}, {register}, ymmword ptr [rbp + {LOW}]"
+        ));
+    }
+
+    /// The low 52 bits become the mantissa of a number from 2^52 on.
+    fn to_pattern(&mut self, register: &str) {
+        self.line(format_args!(
+            "vpand {register}, {register}, ymmword ptr [rbp + {MASK}]"
+        ));
+        self.line(format_args!(
+            "vpor {register}, {register}, ymmword ptr [rbp + {LOW}]"
+        ));
+    }
+
+    /// Lines of digits, of which there are as many blocks as r9 says, become doubles.
+    fn convert(&mut self, from: &str, to: &str) {
+        self.line(format_args!("mov rax, {from}"));
+        self.line(format_args!("mov rbx, {to}"));
+        self.line(format_args!("lea r13, [r9 + r9*4]"));
+        self.label(7);
+        self.line(format_args!("vmovdqa {H}, ymmword ptr [rax]"));
+        self.to_double(H);
+        self.line(format_args!("vmovapd ymmword ptr [rbx], {H}"));
+        self.line(format_args!("add rax, {LINE}"));
+        self.line(format_args!("add rbx, {DIGIT}"));
+        self.line(format_args!("dec r13"));
+        self.line(format_args!("jnz 7b"));
+    }
+
+    /// The sums get the halves of a product where they are wanted.
+    fn halves(
+        &mut self,
+        a: &str,
+        b: std::fmt::Arguments<'_>,
+        low: Option<&str>,
+        high: Option<&str>,
+    ) {
+        self.line(format_args!("vmovapd {H}, {HIGH_ONE}"));
+        self.line(format_args!("vfmadd231pd {H}, {a}, ymmword ptr [{b}]"));
+        if low.is_some() {
+            self.line(format_args!("vsubpd {L}, {BOTH_ONES}, {H}"));
+            self.line(format_args!("vfmadd231pd {L}, {a}, ymmword ptr [{b}]"));
+        }
+        if let Some(high) = high {
+            self.line(format_args!("vpaddq {high}, {high}, {H}"));
+        }
+        if let Some(low) = low {
+            self.line(format_args!("vpaddq {low}, {low}, {L}"));
+        }
+    }
+
+    /// Column k of the product, after what has been carried over. rsi becomes the row of the tables.
+    fn product(&mut self, factors: Factors, half: Half) {
+        let other = if factors == Factors::One { "r8" } else { "r11" };
+        // First i, and A[i]; B[k - i]; how many products, those of a square's doubled ones.
+        match half {
+            Half::Low => {
+                self.line(format_args!("mov rax, r8"));
+                self.line(format_args!("lea r12, [r14 + 1]"));
+                self.line(format_args!("imul rbx, r14, {BLOCK}"));
+                self.line(format_args!("mov rsi, r14"));
+            }
+            Half::High => {
+                self.line(format_args!("lea rax, [r14 + 1]"));
+                self.line(format_args!("sub rax, r9"));
+                self.line(format_args!("lea r12, [r9 + r9 - 1]"));
+                self.line(format_args!("sub r12, r14"));
+                self.line(format_args!("imul rax, rax, {BLOCK}"));
+                self.line(format_args!("add rax, r8"));
+                self.line(format_args!("lea rbx, [r9 - 1]"));
+                self.line(format_args!("imul rbx, rbx, {BLOCK}"));
+                self.line(format_args!("mov rsi, r12"));
+            }
+        }
+        self.line(format_args!("add rbx, {other}"));
+        if factors == Factors::One {
+            self.line(format_args!("shr r12"));
+        }
+        let table = match (factors, half) {
+            (Factors::Two, Half::Low) => 0,
+            (Factors::Two, Half::High) => 1,
+            (Factors::One, Half::Low) => 2,
+            (Factors::One, Half::High) => 3,
+        };
+        self.line(format_args!("shl rsi, {}", ROW.ilog2()));
+        self.line(format_args!("add rsi, rbp"));
+        for i in 0..2 * BLOCK_DIGITS {
+            let at = ROWS + table * ROW * BLOCKS_MAX + 8 * i;
+            self.line(format_args!(
+                "vpbroadcastq {}, qword ptr [rsi + {at}]",
+                sum(i)
+            ));
+        }
+        self.tiles("r12", DIGIT);
+        if factors == Factors::One {
+            // In every other column rax is now at a block that meets itself.
+            self.line(format_args!("test r14, 1"));
+            self.line(format_args!("jnz 5f"));
+            for j in 1..BLOCK_DIGITS {
+                self.load_digit(format_args!("rax + {}", DIGIT * j));
+                for i in 0..j {
+                    let (low, high) = (sum(i + j), sum(i + j + 1));
+                    self.halves(
+                        D,
+                        format_args!("rax + {}", DIGIT * i),
+                        Some(&low),
+                        Some(&high),
+                    );
+                }
+            }
+            self.double_sums();
+            for i in 0..BLOCK_DIGITS {
+                self.load_digit(format_args!("rax + {}", DIGIT * i));
+                let (low, high) = (sum(2 * i), sum(2 * i + 1));
+                self.halves(
+                    D,
+                    format_args!("rax + {}", DIGIT * i),
+                    Some(&low),
+                    Some(&high),
+                );
+            }
+            self.line(format_args!("jmp 6f"));
+            self.label(5);
+            self.double_sums();
+            self.label(6);
+        }
+        for i in 0..BLOCK_DIGITS {
+            self.line(format_args!(
+                "vpaddq {0}, {0}, ymmword ptr [rdx + {1}]",
+                sum(i),
+                DIGIT * i
+            ));
+        }
+    }
+
+    fn double_sums(&mut self) {
+        for i in 0..2 * BLOCK_DIGITS {
+            self.line(format_args!("vpaddq {0}, {0}, {0}", sum(i)));
+        }
+    }
+
+    fn load_digit(&mut self, from: std::fmt::Arguments<'_>) {
+        self.line(format_args!("vmovapd {D}, ymmword ptr [{from}]"));
+    }
+
+    /// As many products as the register says, of a block from rax on upwards, and one from rbx on
+    /// downwards, whose digits lie so many bytes apart.
+    fn tiles(&mut self, count: &str, stride: usize) {
+        self.line(format_args!("test {count}, {count}"));
+        self.line(format_args!("jz 4f"));
+        self.label(3);
+        for j in 0..BLOCK_DIGITS {
+            self.load_digit(format_args!("rbx + {}", stride * j));
+            for i in 0..BLOCK_DIGITS {
+                let (low, high) = (sum(i + j), sum(i + j + 1));
+                self.halves(
+                    D,
+                    format_args!("rax + {}", DIGIT * i),
+                    Some(&low),
+                    Some(&high),
+                );
+            }
+        }
+        self.line(format_args!("add rax, {BLOCK}"));
+        self.line(format_args!("sub rbx, {}", stride * BLOCK_DIGITS));
+        self.line(format_args!("dec {count}"));
+        self.line(format_args!("jnz 3b"));
+        self.label(4);
+    }
+
+    /// M[k] at r15, and the column's upper half with what M[k] N[0] adds to it.
+    fn block_of_quotient(&mut self) {
+        for i in 0..BLOCK_DIGITS {
+            let digit = sum(i);
+            if i > 0 {
+                self.line(format_args!("vpaddq {digit}, {digit}, {H}"));
+            }
+            self.line(format_args!("vpsrlq {H}, {digit}, 52"));
+            if i + 1 < BLOCK_DIGITS {
+                self.to_double(&digit);
+            } else {
+                self.to_pattern(&digit);
+                self.line(format_args!("vmovdqa ymmword ptr [rdx + {BLOCK}], {digit}"));
+                self.line(format_args!(
+                    "vsubpd {digit}, {digit}, ymmword ptr [rbp + {LOW}]"
+                ));
+            }
+        }
+        self.line(format_args!("vpaddq {0}, {0}, {H}", sum(BLOCK_DIGITS)));
+        // Two sums of columns: this one, and the next.
+        let column = |k: usize| [D, X][k % 2];
+        self.begin_sum(column(0), 0);
+        for k in 0..BLOCK_DIGITS {
+            let has_next = k + 1 < BLOCK_DIGITS;
+            if has_next {
+                self.begin_sum(column(k + 1), k + 1);
+            }
+            for i in 0..=k {
+                let high = has_next.then(|| column(k + 1));
+                let inverse = LINE * (k - i);
+                self.halves(
+                    &sum(i),
+                    format_args!("rcx + {inverse}"),
+                    Some(column(k)),
+                    high,
+                );
+            }
+            if has_next {
+                self.line(format_args!("vpsrlq {H}, {}, 52", column(k)));
+                self.line(format_args!("vpaddq {0}, {0}, {H}", column(k + 1)));
+            }
+            self.to_double(column(k));
+            self.line(format_args!(
+                "vmovapd ymmword ptr [r15 + {}], {}",
+                DIGIT * k,
+                column(k)
+            ));
+        }
+        // The column and M[k] N[0] together are a multiple of 2^260. Of the lower digits' columns only
+        // what is carried is wanted: the sum of digit 4 alone is below a multiple of 2^52 by less
+        // than 2^4, and the carry is that sum rounded.
+        let last = sum(BLOCK_DIGITS - 1);
+        self.line(format_args!("vmovdqa {last}, ymmword ptr [rdx + {BLOCK}]"));
+        self.begin_sum(X, BLOCK_DIGITS);
+        self.line(format_args!("vpaddq {last}, {last}, {X}"));
+        for i in 0..BLOCK_DIGITS {
+            self.load_digit(format_args!("r15 + {}", DIGIT * i));
+            for j in (BLOCK_DIGITS - 2).saturating_sub(i)..BLOCK_DIGITS {
+                let low = (i + j + 1 >= BLOCK_DIGITS).then(|| sum(i + j));
+                let n = LINE * (BLOCK_DIGITS + j);
+                let high = sum(i + j + 1);
+                self.halves(D, format_args!("rcx + {n}"), low.as_deref(), Some(&high));
+            }
+        }
+        self.line(format_args!("vpsrlq {last}, {last}, 52"));
+        self.line(format_args!("vpaddq {0}, {0}, {last}", sum(BLOCK_DIGITS)));
+    }
+
+    fn begin_sum(&mut self, register: &str, number: usize) {
+        self.line(format_args!(
+            "vpbroadcastq {register}, qword ptr [rbp + {}]",
+            QUOTIENT + 8 * number
+        ));
+    }
+
+    /// The upper half of the column is what the next one begins with.
+    fn keep_upper_half(&mut self) {
+        for i in 0..BLOCK_DIGITS {
+            self.line(format_args!(
+                "vmovdqa ymmword ptr [rdx + {}], {}",
+                DIGIT * i,
+                sum(BLOCK_DIGITS + i)
+            ));
+        }
+    }
+
+    /// What is above 52 bits goes from digit to digit, and also stays where it was.
+    fn result(&mut self) {
+        for i in 0..BLOCK_DIGITS {
+            let digit = sum(i);
+            if i > 0 {
+                self.line(format_args!("vpaddq {digit}, {digit}, {H}"));
+            }
+            self.line(format_args!("vpsrlq {H}, {digit}, 52"));
+            self.line(format_args!(
+                "vmovdqa ymmword ptr [rdi + {}], {digit}",
+                LINE * i
+            ));
+        }
+        self.line(format_args!("add rdi, {LINES}"));
+    }
+}
+
+/// Sum of column `i` of 0 to 9.
+fn sum(i: usize) -> String {
+    format!("ymm{i}")
+}
+
+/// The digit that the others are multiplied by.
+const D: &str = "ymm10";
+/// 2^104.
+const HIGH_ONE: &str = "ymm11";
+/// 2^104 + 2^52.
+const BOTH_ONES: &str = "ymm12";
+/// The halves of a product.
+const H: &str = "ymm13";
+const L: &str = "ymm14";
+const X: &str = "ymm15";
+
+const SAVED: [&str; 6] = ["rbx", "rbp", "r12", "r13", "r14", "r15"];
+/// Bytes of four digits, and of the eight in an operand's line.
+const DIGIT: usize = 32;
+const LINE: usize = 64;
+const BLOCK_DIGITS: usize = 5;
+const BLOCK: usize = DIGIT * BLOCK_DIGITS;
+const LINES: usize = LINE * BLOCK_DIGITS;
+/// Entries of a table, and how many of them at once.
+const SELECTED: usize = 16;
+const ENTRIES: usize = 8;
+
+// Where things lie in `Tables`.
+const MASK: usize = 0;
+const LOW: usize = 32;
+const HIGH: usize = 64;
+const BOTH: usize = 96;
+const QUOTIENT: usize = 128;
+const MXCSR: usize = 176;
+const ROWS: usize = 192;
+const ROW: usize = 128;
+const BLOCKS_MAX: usize = 16;
