@@ -448,14 +448,14 @@ impl fmt::Debug for CachedCtr {
 /// caller to the kernel: a buffer's pointers and length that pass through memory as three words
 /// and are read back as one vector cost as much as 64 bytes of AES.
 #[inline(always)]
-fn is_one_run(counter: u128, skip: usize, bytes: usize) -> bool {
+pub(crate) fn is_one_run(counter: u128, skip: usize, bytes: usize) -> bool {
     skip == 0 && bytes as u64 <= bytes_before_wrap(counter)
 }
 
 /// Cuts `data` into runs in which the low 32 bits of the counter do not wrap, first the rest of a
 /// block of which `skip` bytes were used. `advance` adds blocks to a counter.
 #[inline(never)]
-fn drive(
+pub(crate) fn drive(
     mut counter: u128,
     skip: usize,
     mut data: InOutBuf<'_, '_, u8>,
@@ -486,7 +486,7 @@ fn drive(
 }
 
 /// SP 800-38A, appendix B.1, with m = 128.
-fn carry_128(counter: u128, blocks: u64) -> u128 {
+pub(crate) fn carry_128(counter: u128, blocks: u64) -> u128 {
     counter.wrapping_add(blocks.into())
 }
 

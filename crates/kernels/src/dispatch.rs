@@ -98,6 +98,23 @@ pub mod chacha20 {
     }
 }
 
+/// Counts of calls of the kernels of Camellia, SM4 and ARIA.
+#[cfg(target_arch = "x86_64")]
+pub mod legacy {
+    pub use super::Counter;
+
+    counters! {
+        /// Runs with `aesenclast` on 128-bit registers.
+        AES_NI,
+        /// Runs with `vaesenclast` on 256-bit registers.
+        VAES256,
+        /// Runs with GFNI on 256-bit registers.
+        GFNI256,
+        /// Runs with GFNI on 512-bit registers.
+        GFNI512,
+    }
+}
+
 /// Counts of calls for modular exponentiation.
 #[cfg(target_arch = "x86_64")]
 pub mod modexp {

@@ -30,6 +30,8 @@ mod dispatch;
 pub mod gcm;
 mod key;
 #[cfg(target_arch = "x86_64")]
+pub mod legacy;
+#[cfg(target_arch = "x86_64")]
 pub mod modexp;
 mod poly1305;
 mod portable;

@@ -11,6 +11,7 @@ use crate::poly1305::{Element, OneTimeKey};
 #[cfg(target_arch = "x86_64")]
 use crate::{
     aes::CachedCtr,
+    legacy::{self, field},
     modexp::{Line, Modulus},
     sbox,
 };
@@ -123,4 +124,76 @@ pub fn digits(line: &Line) -> [u64; 8] {
 #[cfg(target_arch = "x86_64")]
 pub fn secrets(modulus: &Modulus) -> impl Iterator<Item = u64> {
     modulus.secrets()
+}
+
+/// What an S-box of the legacy ciphers, without constants, makes of a byte in the lower and in the upper
+/// half of 128 bits: by the matrices of GFNI, and by the tables around the S-box of AES.
+#[cfg(target_arch = "x86_64")]
+pub fn legacy_s_box(sbox: &LegacyBox, byte: u8, half: usize) -> [u8; 2] {
+    let by_rows = |map: &field::Map, byte: u8| {
+        (0..8).fold(0, |sum, bit| {
+            let row = map.rows[half].to_le_bytes()[7 - bit];
+            sum | ((row & byte).count_ones() as u8 & 1) << bit
+        })
+    };
+    let by_nibbles = |map: &field::Map, byte: u8| {
+        let [low, high] = &map.nibbles[half];
+        low[usize::from(byte & 15)] ^ high[usize::from(byte >> 4)]
+    };
+    let inverted = |byte| field::power(byte, 254);
+    let [before, after, after_aes] = [&sbox.0.before, &sbox.0.after, &sbox.0.after_aes];
+    let by_aes = match &sbox.0.before_inverse_aes {
+        None => by_nibbles(
+            after_aes,
+            field::times(&field::AES, inverted(by_nibbles(before, byte))),
+        ),
+        Some(before) => {
+            let undone = field::times(&field::inverse(&field::AES), by_nibbles(before, byte));
+            inverted(undone)
+        }
+    };
+    [by_rows(after, inverted(by_rows(before, byte))), by_aes]
+}
+
+/// An S-box of the legacy ciphers.
+#[cfg(target_arch = "x86_64")]
+pub struct LegacyBox(&'static field::SBox);
+
+/// Those of Camellia: the first and the fourth; the second and the third.
+#[cfg(target_arch = "x86_64")]
+pub const CAMELLIA_BOXES: [LegacyBox; 2] = [
+    LegacyBox(&legacy::camellia::FIRST_AND_FOURTH),
+    LegacyBox(&legacy::camellia::SECOND_AND_THIRD),
+];
+
+/// The S-box of SM4.
+#[cfg(target_arch = "x86_64")]
+pub const SM4_BOX: LegacyBox = LegacyBox(&legacy::sm4::PLAIN);
+
+/// The four of ARIA.
+#[cfg(target_arch = "x86_64")]
+pub const ARIA_BOXES: [LegacyBox; 4] = {
+    let [s1, s2, x1, x2] = &legacy::aria::BOXES;
+    [LegacyBox(s1), LegacyBox(s2), LegacyBox(x1), LegacyBox(x2)]
+};
+
+/// The expanded key of Camellia.
+#[cfg(target_arch = "x86_64")]
+pub fn camellia_schedule(key: &legacy::Ctr<legacy::Camellia>) -> &[u8] {
+    key.cipher.entries.as_flattened()
+}
+
+/// The expanded key of SM4.
+#[cfg(target_arch = "x86_64")]
+pub fn sm4_schedule(key: &legacy::Ctr<legacy::Sm4>) -> &[u8] {
+    // SAFETY: any bytes are bytes; there are four in each word.
+    unsafe {
+        core::slice::from_raw_parts(key.cipher.keys.as_ptr().cast(), 4 * key.cipher.keys.len())
+    }
+}
+
+/// The expanded key of ARIA.
+#[cfg(target_arch = "x86_64")]
+pub fn aria_schedule(key: &legacy::Ctr<legacy::Aria>) -> &[u8] {
+    key.cipher.keys.as_flattened().as_flattened()
 }

@@ -193,6 +193,10 @@ pub(super) trait GaloisField: Bits {
     /// `matrix` times 1 / x (0 for 0), plus `B`.
     unsafe fn map_inverse<const B: i32>(self, matrix: i64) -> Self;
     unsafe fn times(self, factor: i8) -> Self;
+    /// The matrix in each 64 bits of `matrices` times x in the same ones.
+    unsafe fn map_by(self, matrices: Self) -> Self;
+    /// The same times 1 / x.
+    unsafe fn map_inverse_by(self, matrices: Self) -> Self;
 }
 
 macro_rules! galois_field {
@@ -213,6 +217,16 @@ macro_rules! galois_field {
             unsafe fn times(self, factor: i8) -> Self {
                 // SAFETY: as the trait demands.
                 unsafe { $times(self, Self::splat(_mm_set1_epi8(factor))) }
+            }
+            #[inline(always)]
+            unsafe fn map_by(self, matrices: Self) -> Self {
+                // SAFETY: as the trait demands.
+                unsafe { $map::<0>(self, matrices) }
+            }
+            #[inline(always)]
+            unsafe fn map_inverse_by(self, matrices: Self) -> Self {
+                // SAFETY: as the trait demands.
+                unsafe { $map_inverse::<0>(self, matrices) }
             }
         }
     };

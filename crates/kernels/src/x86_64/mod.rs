@@ -18,6 +18,7 @@ pub(crate) mod ifma;
 pub(crate) mod line;
 pub(crate) mod permute;
 pub(crate) mod poly1305;
+pub(crate) mod sliced;
 pub(crate) mod xor;
 
 use crate::cpu::{Cpu, Feature};

@@ -10,6 +10,8 @@ mod cbc;
 mod chacha;
 mod cpu;
 mod gcm;
+#[cfg(target_arch = "x86_64")]
+mod legacy;
 mod memory;
 #[cfg(target_arch = "x86_64")]
 mod modexp;

@@ -17,6 +17,37 @@ for_every_way!(
     nothing_beyond_a_page_is_touched_by_gcm,
 );
 
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn nothing_beyond_a_page_is_touched_by_legacy_ciphers() {
+    use oarlock_kernels::legacy::{self, Aria, Backend, Camellia, Sm4};
+    fn check<C: legacy::BlockCipher>(backend: Backend) {
+        let (input, output) = (Pages::new(1), Pages::new(1));
+        let mut ctr = Box::new(legacy::Ctr::<C>::unkeyed(backend));
+        ctr.set_key(&[7; 16]).unwrap();
+        for length in (0..=600).chain([1000, 1023, 1024, 1025, 2048, 2050, 4095, 4096]) {
+            for at in [0, input.bytes() - length] {
+                // SAFETY: both ranges lie within pages that nothing else refers to.
+                unsafe {
+                    let (from, to) = (input.start().add(at), output.start().add(at));
+                    ctr.apply(9, 3, InOutBuf::from_raw(from, to, length));
+                    let data = core::slice::from_raw_parts_mut(from, length);
+                    ctr.apply(9, 3, data.into());
+                    let expected = core::slice::from_raw_parts(to, length);
+                    let data = core::slice::from_raw_parts(from, length);
+                    assert!(data == expected, "{ctr:?}, {length} bytes");
+                }
+            }
+        }
+    }
+    let _guard = with_others();
+    for backend in Backend::all(Cpu::detect()) {
+        check::<Camellia>(backend);
+        check::<Sm4>(backend);
+        check::<Aria>(backend);
+    }
+}
+
 /// Buffers that end where a page without access begins, and such that begin where one ends.
 fn nothing_beyond_a_page_is_touched(way: Way) {
     let input = Pages::new(3);

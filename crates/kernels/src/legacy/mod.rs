@@ -1,0 +1,168 @@
+//! Camellia (RFC 3713), SM4 (GB/T 32907) and ARIA (RFC 5794) in counter mode (SP 800-38A, section
+//! 6.5), on CPUs with AES instructions or GFNI.
+//!
+//! Their S-boxes are inversions in a field of 256 elements, as that of AES is: `field` works out what
+//! must stand before and after. There is no portable form and no table: where a CPU has neither kind
+//! of instructions, [`Backend::preferred`] says so, and other libraries compute these ciphers.
+
+pub(crate) mod aria;
+pub(crate) mod camellia;
+pub(crate) mod field;
+pub(crate) mod sm4;
+
+use core::fmt;
+
+use inout::InOutBuf;
+
+pub use self::aria::Aria;
+pub use self::camellia::Camellia;
+pub use self::sm4::Sm4;
+use crate::aes::{bytes_before_wrap, carry_128, drive, is_one_run};
+use crate::cpu::Cpu;
+#[cfg(debug_assertions)]
+pub use crate::dispatch::legacy as dispatch;
+use crate::x86_64::{AesNi, Gfni256, Gfni512, Vaes256};
+
+/// The instructions that compute these ciphers. A value exists only where the CPU has them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Backend {
+    /// `aesenclast` on 128-bit registers.
+    AesNi(AesNi),
+    /// `vaesenclast` on 256-bit registers.
+    Vaes256(Vaes256),
+    /// GFNI on 256-bit registers.
+    Gfni256(Gfni256),
+    /// GFNI on 512-bit registers.
+    Gfni512(Gfni512),
+}
+
+impl Backend {
+    /// The backends `cpu` can run, the preferred one first.
+    pub fn all(cpu: Cpu) -> impl Iterator<Item = Self> {
+        [
+            Gfni512::new(cpu).map(Self::Gfni512),
+            Gfni256::new(cpu).map(Self::Gfni256),
+            Vaes256::new(cpu).map(Self::Vaes256),
+            AesNi::new(cpu).map(Self::AesNi),
+        ]
+        .into_iter()
+        .flatten()
+    }
+
+    /// The backend that `cpu` runs fastest; `None` where it can run none.
+    pub fn preferred(cpu: Cpu) -> Option<Self> {
+        Self::all(cpu).next()
+    }
+
+    /// Its name in listings and statistics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AesNi(_) => "aes-ni",
+            Self::Vaes256(_) => "vaes-256",
+            Self::Gfni256(_) => "gfni-256",
+            Self::Gfni512(_) => "gfni-512",
+        }
+    }
+}
+
+/// A cipher with blocks of 16 bytes, as its expanded key, which is wiped on drop.
+pub trait BlockCipher: sealed::Expanded {}
+
+pub(crate) mod sealed {
+    use super::Backend;
+    use inout::InOutBuf;
+
+    pub trait Expanded {
+        const UNKEYED: Self;
+        const NAME: &'static str;
+
+        /// Whether a key may have so many bytes.
+        fn takes(key_bytes: usize) -> bool;
+
+        /// `key` has a length that it [`takes`](Self::takes).
+        fn expand(&mut self, key: &[u8], backend: Backend);
+
+        /// CTR over a run in which the low 32 bits of `counter` do not wrap.
+        fn run(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>);
+    }
+}
+
+/// A key has a length that its cipher does not take: SM4 takes 16 bytes, Camellia and ARIA also 24 and
+/// 32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InvalidKeyLength(pub usize);
+
+impl fmt::Display for InvalidKeyLength {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "a key has 16 bytes for SM4 and 16, 24 or 32 for Camellia and ARIA, this one has {}",
+            self.0
+        )
+    }
+}
+
+impl core::error::Error for InvalidKeyLength {}
+
+/// One key in counter mode, bound to the backend that runs it. Wiped on drop.
+pub struct Ctr<C> {
+    pub(crate) cipher: C,
+    backend: Backend,
+}
+
+impl<C: BlockCipher> Ctr<C> {
+    /// Room for a key, run by `backend`. Until [`set_key`](Self::set_key) its output is worthless.
+    pub const fn unkeyed(backend: Backend) -> Self {
+        Self {
+            cipher: C::UNKEYED,
+            backend,
+        }
+    }
+
+    /// Expands `key`, which replaces the previous one.
+    ///
+    /// # Errors
+    /// [`InvalidKeyLength`]; the old key stays.
+    pub fn set_key(&mut self, key: &[u8]) -> Result<(), InvalidKeyLength> {
+        if !C::takes(key.len()) {
+            return Err(InvalidKeyLength(key.len()));
+        }
+        self.cipher.expand(key, self.backend);
+        Ok(())
+    }
+
+    /// The backend that runs this key.
+    pub const fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// XORs keystream onto `data`, whose first byte takes byte `skip` (0 to 15) of the block
+    /// encrypted from `counter`, a 128-bit big-endian counter that wraps at 2^128.
+    ///
+    /// # Panics
+    /// When `skip` is 16 or more.
+    pub fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        if is_one_run(counter, skip, data.len()) {
+            self.run(counter, data);
+        } else {
+            drive(counter, skip, data, carry_128, &mut |counter, run| {
+                self.run(counter, run);
+            });
+        }
+    }
+
+    #[inline(always)]
+    fn run(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
+        debug_assert!(data.len() as u64 <= bytes_before_wrap(counter));
+        self.cipher.run(self.backend, counter, data);
+    }
+}
+
+impl<C: BlockCipher> fmt::Debug for Ctr<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ctr")
+            .field("cipher", &C::NAME)
+            .field("backend", &self.backend.name())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,189 @@
+//! What the ciphers of this folder do with words and bytes of a register.
+
+use core::arch::x86_64::*;
+
+use super::super::bitslice::Bits;
+use super::super::lanes::Lanes;
+
+/// Words of 32 bits and halves of 64 in each 128 bits of a register.
+///
+/// # Safety
+/// As [`Lanes`].
+pub(super) trait Words: Bits {
+    unsafe fn splat_word(word: u32) -> Self;
+    /// In each word the number of its block, from `first` on, where blocks lie one after the other
+    /// once words have been transposed.
+    unsafe fn numbered(first: u32) -> Self;
+    /// The byte of this, a table of 16, that the low four bits of each byte of `index` say.
+    unsafe fn look_up(self, index: Self) -> Self;
+    /// Words 0 and 1 of both, alternating; then words 2 and 3.
+    unsafe fn low_words(self, other: Self) -> Self;
+    unsafe fn high_words(self, other: Self) -> Self;
+    /// The lower half of both; then the upper.
+    unsafe fn low_halves(self, other: Self) -> Self;
+    unsafe fn high_halves(self, other: Self) -> Self;
+    /// The lower half of this and the upper half of `other`.
+    unsafe fn with_high_half(self, other: Self) -> Self;
+    unsafe fn and(self, other: Self) -> Self;
+    unsafe fn or(self, other: Self) -> Self;
+    unsafe fn xor3(self, second: Self, third: Self) -> Self;
+    unsafe fn rotate_words<const LEFT: i32, const RIGHT: i32>(self) -> Self;
+}
+
+macro_rules! words {
+    (
+        $lanes:ty, $set:ident, $add:ident, $look_up:ident, $low_words:ident,
+        $high_words:ident, $low_halves:ident, $high_halves:ident, $and:ident, $or:ident, $left:ident,
+        $right:ident, |$low:ident, $high:ident| $mixed:expr, |$a:ident, $b:ident, $c:ident| $xor3:expr
+    ) => {
+        // SAFETY: each method is a few intrinsics, whose features the contract demands of the caller.
+        impl Words for $lanes {
+            #[inline(always)]
+            unsafe fn splat_word(word: u32) -> Self {
+                // SAFETY: as the trait demands.
+                unsafe { $set(word as i32) }
+            }
+            #[inline(always)]
+            unsafe fn numbered(first: u32) -> Self {
+                const NUMBERS: [u32; 4 * <$lanes>::BLOCKS] = numbers();
+                // SAFETY: as the trait demands; there are as many numbers as the register has words.
+                unsafe { $add(Self::splat_word(first), Self::load(NUMBERS.as_ptr().cast())) }
+            }
+            #[inline(always)]
+            unsafe fn look_up(self, index: Self) -> Self {
+                // SAFETY: as the trait demands.
+                unsafe { $look_up(self, index) }
+            }
+            #[inline(always)]
+            unsafe fn low_words(self, other: Self) -> Self {
+                // SAFETY: as the trait demands.
+                unsafe { $low_words(self, other) }
+            }
+            #[inline(always)]
+            unsafe fn high_words(self, other: Self) -> Self {
+                // SAFETY: as the trait demands.
+                unsafe { $high_words(self, other) }
+            }
+            #[inline(always)]
+            unsafe fn low_halves(self, other: Self) -> Self {
+                // SAFETY: as the trait demands.
+                unsafe { $low_halves(self, other) }
+            }
+            #[inline(always)]
+            unsafe fn high_halves(self, other: Self) -> Self {
+                // SAFETY: as the trait demands.
+                unsafe { $high_halves(self, other) }
+            }
+            #[inline(always)]
+            unsafe fn with_high_half(self, other: Self) -> Self {
+                let ($low, $high) = (self, other);
+                // SAFETY: as the trait demands.
+                unsafe { $mixed }
+            }
+            #[inline(always)]
+            unsafe fn and(self, other: Self) -> Self {
+                // SAFETY: as the trait demands.
+                unsafe { $and(self, other) }
+            }
+            #[inline(always)]
+            unsafe fn or(self, other: Self) -> Self {
+                // SAFETY: as the trait demands.
+                unsafe { $or(self, other) }
+            }
+            #[inline(always)]
+            unsafe fn xor3(self, second: Self, third: Self) -> Self {
+                let ($a, $b, $c) = (self, second, third);
+                // SAFETY: as the trait demands.
+                unsafe { $xor3 }
+            }
+            #[inline(always)]
+            unsafe fn rotate_words<const LEFT: i32, const RIGHT: i32>(self) -> Self {
+                const { assert!(LEFT + RIGHT == 32) };
+                // SAFETY: as the trait demands.
+                unsafe {
+                    let right = $right(self, _mm_cvtsi32_si128(RIGHT));
+                    $or($left(self, _mm_cvtsi32_si128(LEFT)), right)
+                }
+            }
+        }
+    };
+}
+
+words!(
+    __m128i,
+    _mm_set1_epi32,
+    _mm_add_epi32,
+    _mm_shuffle_epi8,
+    _mm_unpacklo_epi32,
+    _mm_unpackhi_epi32,
+    _mm_unpacklo_epi64,
+    _mm_unpackhi_epi64,
+    _mm_and_si128,
+    _mm_or_si128,
+    _mm_sll_epi32,
+    _mm_srl_epi32,
+    |low, high| _mm_blend_epi16::<0xf0>(low, high),
+    |a, b, c| _mm_xor_si128(_mm_xor_si128(a, b), c)
+);
+words!(
+    __m256i,
+    _mm256_set1_epi32,
+    _mm256_add_epi32,
+    _mm256_shuffle_epi8,
+    _mm256_unpacklo_epi32,
+    _mm256_unpackhi_epi32,
+    _mm256_unpacklo_epi64,
+    _mm256_unpackhi_epi64,
+    _mm256_and_si256,
+    _mm256_or_si256,
+    _mm256_sll_epi32,
+    _mm256_srl_epi32,
+    |low, high| _mm256_blend_epi32::<0xcc>(low, high),
+    |a, b, c| _mm256_xor_si256(_mm256_xor_si256(a, b), c)
+);
+words!(
+    __m512i,
+    _mm512_set1_epi32,
+    _mm512_add_epi32,
+    _mm512_shuffle_epi8,
+    _mm512_unpacklo_epi32,
+    _mm512_unpackhi_epi32,
+    _mm512_unpacklo_epi64,
+    _mm512_unpackhi_epi64,
+    _mm512_and_si512,
+    _mm512_or_si512,
+    _mm512_sll_epi32,
+    _mm512_srl_epi32,
+    |low, high| _mm512_mask_blend_epi64(0xaa, low, high),
+    |a, b, c| _mm512_ternarylogic_epi64::<0x96>(a, b, c)
+);
+
+/// Word `i` of each 128 bits becomes block `i` times their number, plus the place of the 128 bits.
+const fn numbers<const N: usize>() -> [u32; N] {
+    let mut numbers = [0; N];
+    let mut i = 0;
+    while i < N {
+        numbers[i] = (i % 4 * (N / 4) + i / 4) as u32;
+        i += 1;
+    }
+    numbers
+}
+
+/// No word.
+pub(super) const NONE: usize = 4;
+
+/// A shuffle that makes word i of `words[i]`, from bytes of which each block lies `from_turn` words
+/// ahead of the one before, to bytes of which it lies `to_turn` ahead.
+pub(super) const fn pick(words: [usize; 4], from_turn: usize, to_turn: usize) -> [i8; 16] {
+    let mut from = [-128; 16];
+    let mut i = 0;
+    while i < 16 {
+        let (word, block) = (i / 4, i % 4);
+        let picked = words[(word + 4 - to_turn * block % 4) % 4];
+        if picked != NONE {
+            from[i] = (4 * ((picked + from_turn * block) % 4) + block) as i8;
+        }
+        i += 1;
+    }
+    from
+}

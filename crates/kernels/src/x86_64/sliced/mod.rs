@@ -1,0 +1,160 @@
+//! Block ciphers with S-boxes of bytes, four blocks to each 128 bits of a register.
+//!
+//! A request may have one block, and OpenSSL takes 70 to 120 ns for it: what counts first is how long
+//! a block takes, then how many take as long. Forms that keep one byte of a block in a register take
+//! 16 blocks to each 128 bits, and 16 times as many instructions for one as there is need of. Here 128
+//! bits have one word of four blocks, or a byte of each in every word, so that a round of one block
+//! takes few instructions one after the other, and wider registers and more of them only add blocks.
+//!
+//! ```text
+//! words w0 w1 w2 w3    each of 4, 8 or 16 blocks, made from the counter without a transposition
+//! cipher               in place; keys are read as each round comes
+//! blocks               four by four words transposed, XORed onto the data
+//! ```
+//!
+//! No index and no branch depends on a secret.
+
+pub(crate) mod aria;
+pub(crate) mod camellia;
+mod lanes;
+mod sbox;
+pub(crate) mod sm4;
+
+use zeroize::Zeroize;
+
+use self::lanes::Words;
+use self::sbox::Boxes;
+use super::lanes::Lanes;
+use crate::portable::xor::xor_bytes;
+
+/// A cipher over the S-boxes of `B`.
+///
+/// # Safety
+/// The instructions of `B` are enabled in the caller.
+trait Sliced<B: Boxes> {
+    /// Encrypts `N` groups beside each other. Words come as little-endian integers of the big-endian
+    /// words of a block, and leave in the bytes of a block.
+    unsafe fn encrypt<const N: usize>(&self, groups: &mut [[B::V; 4]; N]);
+}
+
+/// CTR over a run in which the low 32 bits of `counter` do not wrap, `N` groups at once.
+///
+/// # Safety
+/// The instructions of `B` are enabled in the caller; `bytes` are readable at `from` and writable
+/// at `to`, the same place or one that does not overlap.
+#[inline(always)]
+unsafe fn ctr<B: Boxes, C: Sliced<B>, const N: usize>(
+    cipher: &C,
+    mut counter: u128,
+    mut from: *const u8,
+    mut to: *mut u8,
+    mut bytes: usize,
+) {
+    // SAFETY: as the caller vouches; `bytes` counts what is left.
+    unsafe {
+        while bytes > 4 * B::V::BYTES {
+            let done = bytes.min(N * 4 * B::V::BYTES);
+            pass::<B, C, N>(cipher, counter, from, to, done);
+            (from, to, bytes) = (from.add(done), to.add(done), bytes - done);
+            counter = counter.wrapping_add((N * 4 * B::V::BLOCKS) as u128);
+        }
+        if bytes > 0 {
+            pass::<B, C, 1>(cipher, counter, from, to, bytes);
+        }
+    }
+}
+
+/// At most as many bytes as `N` groups have.
+///
+/// # Safety
+/// As [`ctr`].
+#[inline(always)]
+unsafe fn pass<B: Boxes, C: Sliced<B>, const N: usize>(
+    cipher: &C,
+    counter: u128,
+    mut from: *const u8,
+    mut to: *mut u8,
+    mut bytes: usize,
+) {
+    // SAFETY: as the caller vouches; `bytes` counts what is left.
+    unsafe {
+        let words = [
+            B::V::splat_word((counter >> 96) as u32),
+            B::V::splat_word((counter >> 64) as u32),
+            B::V::splat_word((counter >> 32) as u32),
+            B::V::numbered(counter as u32),
+        ];
+        let mut groups = [words; N];
+        for (i, [_, _, _, last]) in groups.iter_mut().enumerate().skip(1) {
+            *last = B::V::numbered((counter as u32).wrapping_add((i * 4 * B::V::BLOCKS) as u32));
+        }
+        cipher.encrypt(&mut groups);
+        for group in groups {
+            for mut keystream in transposed(group) {
+                if bytes < B::V::BYTES {
+                    let mut spilled = keystream;
+                    let keystream = core::slice::from_raw_parts((&raw const spilled).cast(), bytes);
+                    xor_bytes(keystream, from, to);
+                    spilled.zeroize();
+                    return;
+                }
+                keystream = keystream.xor(B::V::load(from));
+                keystream.store(to);
+                (from, to) = (from.add(B::V::BYTES), to.add(B::V::BYTES));
+                bytes -= B::V::BYTES;
+            }
+        }
+    }
+}
+
+/// From the words of four blocks to the blocks, in each 128 bits.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller.
+#[inline(always)]
+unsafe fn transposed<V: Words>([w0, w1, w2, w3]: [V; 4]) -> [V; 4] {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let (a, b) = (w0.low_words(w1), w2.low_words(w3));
+        let (c, d) = (w0.high_words(w1), w2.high_words(w3));
+        [
+            a.low_halves(b),
+            a.high_halves(b),
+            c.low_halves(d),
+            c.high_halves(d),
+        ]
+    }
+}
+
+/// The entry points of a cipher: one for each backend.
+macro_rules! entry_points {
+    ($cipher:ty: $($name:ident, $token:ty, $boxes:ty, $groups:literal, $features:literal, $counter:ident;)+) => {$(
+        /// CTR over a run in which the low 32 bits of `counter` do not wrap.
+        pub(crate) fn $name(
+            _: $token,
+            cipher: &$cipher,
+            counter: u128,
+            data: InOutBuf<'_, '_, u8>,
+        ) {
+            #[target_feature(enable = $features)]
+            unsafe fn with_features(
+                cipher: &$cipher,
+                counter: u128,
+                from: *const u8,
+                to: *mut u8,
+                bytes: usize,
+            ) {
+                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+                unsafe { super::ctr::<$boxes, _, $groups>(cipher, counter, from, to, bytes) }
+            }
+            #[cfg(debug_assertions)]
+            crate::dispatch::legacy::$counter.hit();
+            let bytes = data.len();
+            let (from, to) = data.into_raw();
+            // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at
+            // `from` and writable at `to`, which are the same or do not overlap.
+            unsafe { with_features(cipher, counter, from, to, bytes) }
+        }
+    )+};
+}
+use entry_points;
