@@ -6,6 +6,8 @@
 //! a context            cipher/       init, update, final and parameters as in the default
 //!                                    provider, around a context of the engine
 //!                      counted.rs    the same, counted for `oarlock run --stats`
+//! its speed            calibration.rs   the file of measured ratios, and who may have written it
+//!                      surroundings.rs  which libcrypto and which build of this library it must fit
 //! from load to unload  provider.rs   the engine, how to raise errors, the counters
 //! ```
 //!
@@ -15,6 +17,7 @@
 //! Oarlock's own leave the work to the default provider.
 
 mod abi;
+mod calibration;
 mod cipher;
 mod counted;
 mod dispatch;
@@ -22,5 +25,6 @@ mod entry;
 mod error;
 mod provider;
 mod reserve;
+mod surroundings;
 
 pub use entry::OSSL_provider_init;

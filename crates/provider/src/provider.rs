@@ -1,5 +1,6 @@
 //! What the provider keeps from its loading to its unloading.
 
+use std::ffi::CString;
 use std::sync::Arc;
 
 use oarlock::Accelerator;
@@ -16,4 +17,8 @@ pub(crate) struct Provider {
     pub(crate) usage: Option<Arc<Usage>>,
     /// What it offers. Ends with [`Algorithm::END`].
     pub(crate) ciphers: Vec<Algorithm>,
+    /// For `oarlock doctor`: what became of the calibration that the configuration names; empty if it names none.
+    pub(crate) calibration: CString,
+    /// Oarlock's version and this library's build id.
+    pub(crate) build: CString,
 }
