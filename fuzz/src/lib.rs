@@ -10,6 +10,7 @@ mod target;
 
 pub mod aead;
 pub mod age;
+pub mod calibration;
 pub mod contexts;
 pub mod ctr;
 pub mod prefetch;
@@ -24,6 +25,7 @@ pub type Target = fn(&[u8]);
 pub const TARGETS: &[(&str, Target)] = &[
     ("aead", aead::run),
     ("age", age::run),
+    ("calibration", calibration::run),
     ("contexts", contexts::run),
     ("ctr", ctr::run),
     ("prefetch", prefetch::run),

@@ -19,6 +19,11 @@ fn age() {
 }
 
 #[test]
+fn calibration() {
+    replay("calibration");
+}
+
+#[test]
 fn contexts() {
     replay("contexts");
 }
@@ -50,7 +55,7 @@ fn tenants() {
 
 #[test]
 fn every_target_is_replayed() {
-    assert_eq!(TARGETS.len(), 8, "add a test above for each target");
+    assert_eq!(TARGETS.len(), 9, "add a test above for each target");
 }
 
 fn replay(name: &str) {

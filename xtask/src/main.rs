@@ -6,6 +6,7 @@ mod constant_time;
 mod fetch;
 mod go;
 mod kernels;
+mod offers;
 mod openssl_peers;
 mod peers;
 mod performance;
@@ -30,6 +31,9 @@ usage: cargo xtask COMMAND
                  `--modules [CRATE]` print rooms, arrows and circles
   kernels        write the assembly of the kernels; with --check only compare it
   plan           measure this machine and write its entry of the plan's tables
+  offers         measure the OpenSSL provider beside OpenSSL's own ciphers, under the mask of each
+                 CPU class, and write the tables by which it offers them; `offers AC FILE` does it
+                 for these classes and this libcrypto alone
   performance    write docs/performance.md from the records of the benchmark
   proto          write the code of the cryptoserver's protocol from its .proto file
   vectors        fetch published test vectors into the target folder
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
         ["structure", "--modules", package] => structure::print_modules(Some(package)),
         ["vectors"] => vectors::run(),
         ["plan"] => plan::run(),
+        ["offers", ref arguments @ ..] => offers::run(arguments),
         ["performance"] => performance::run(),
         ["kernels"] => kernels::run(),
         ["kernels", "--check"] => kernels::check_all(),

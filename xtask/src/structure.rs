@@ -14,7 +14,7 @@ mod modules;
 mod rooms;
 
 use crate::tool::{Metadata, Result};
-use crate::{kernels, performance, plan, proto};
+use crate::{kernels, offers, performance, plan, proto};
 
 pub fn run() -> Result<()> {
     let metadata = Metadata::load()?;
@@ -25,6 +25,7 @@ pub fn run() -> Result<()> {
     findings.extend(in_modules);
     findings.extend(lengths::check(&metadata.workspace_root)?);
     findings.extend(plan::check(&metadata.workspace_root).err());
+    findings.extend(offers::check(&metadata.workspace_root).err());
     findings.extend(kernels::check(&metadata.workspace_root).err());
     findings.extend(performance::check(&metadata.workspace_root).err());
     findings.extend(proto::check(&metadata.workspace_root).err());

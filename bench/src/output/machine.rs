@@ -61,7 +61,8 @@ fn slug(text: &str) -> String {
         .join("-")
 }
 
-fn today() -> String {
+/// Today (UTC), as in 2026-11-23.
+pub fn today() -> String {
     let seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs());

@@ -15,6 +15,7 @@ mod text;
 pub use entries::{Conditions, Entry, Rate, Ratio, of_programs};
 pub(crate) use entries::{MIXED, Point, PublicKeyMode, PublicKeyPoint, Row};
 pub(crate) use machine::Machine;
+pub use machine::today;
 pub use record::Record;
 pub(crate) use table::Table;
 pub use text::{json, write_out};

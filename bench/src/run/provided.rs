@@ -1,6 +1,7 @@
 //! The machine's OpenSSL beside itself with a provider: what programs gain by it, call by call through
 //! the same functions.
 
+use std::ffi::CStr;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -55,11 +56,50 @@ impl Provided {
         })
     }
 
+    /// As [`open`](Self::open), with the libcrypto in the file `library`.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_in(library: &Path, configuration: &Path) -> Result<Self, Error> {
+        let libcrypto = Arc::new(Libcrypto::open(library)?);
+        Ok(Self {
+            stock: World::new(&libcrypto, None)?,
+            provided: World::new(&libcrypto, Some(configuration))?,
+        })
+    }
+
+    /// A text that the provider `name` of the configuration tells of itself; `None` if there is no such provider.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without OpenSSL 3.
+    pub fn told_by(&self, name: &CStr, what: &CStr) -> Result<Option<String>, Error> {
+        self.provided.provider_text(name, what)
+    }
+
+    /// The library's version and when it was built, as it says itself.
+    pub fn version(&self) -> (String, String) {
+        let libcrypto = self.stock.libcrypto();
+        (libcrypto.version(), libcrypto.built_on())
+    }
+
     /// Measures both in turn, for about 20 ms unless a request takes longer than 1 ms.
     ///
     /// # Errors
     /// [`Error::Unavailable`] for operations that OpenSSL does not have.
     pub fn rates(&self, request: &Request) -> Result<Rates, Error> {
+        self.rates_by(request, ROUNDS, SAMPLE)
+    }
+
+    /// The same by other samples: `rounds`, an odd number, of each side.
+    ///
+    /// # Errors
+    /// Those of [`rates`](Self::rates).
+    pub fn rates_by(
+        &self,
+        request: &Request,
+        rounds: usize,
+        sample: Duration,
+    ) -> Result<Rates, Error> {
         let granule = match request.operation.kind() {
             Kind::Cbc => 16,
             _ => 1,
@@ -69,8 +109,8 @@ impl Provided {
             bytes,
             fresh_nonce: false,
             mode: Mode::BackToBack,
-            rounds: ROUNDS,
-            sample: SAMPLE,
+            rounds,
+            sample,
             bytes_min: 0,
             messages: Vec::new(),
         };
@@ -173,6 +213,26 @@ const CONTEXTS: usize = 2000;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_library_and_its_providers_tell_who_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.cnf");
+        std::fs::write(&file, "").unwrap();
+        let provided = Provided::open_in(Path::new("libcrypto.so.3"), &file).unwrap();
+        let (version, built) = provided.version();
+        assert!(version.starts_with("OpenSSL 3."), "{version}");
+        assert!(built.starts_with("built on: "), "{built}");
+        let told = |name, what| provided.told_by(name, what).unwrap();
+        let name = told(c"default", c"name");
+        assert_eq!(name.as_deref(), Some("OpenSSL Default Provider"));
+        assert_eq!(told(c"default", c"no such parameter"), None);
+        assert_eq!(told(c"legacy", c"name"), None, "it is not activated");
+        assert!(matches!(
+            Provided::open_in(&file, &file),
+            Err(Error::Unavailable(_))
+        ));
+    }
 
     /// The configuration prefers the default provider, so that both sides are the same.
     #[test]

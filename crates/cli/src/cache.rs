@@ -204,15 +204,20 @@ fn read_from(path: &Path, this: &MadeBy) -> Result<Calibration, Missing> {
 }
 
 fn path() -> Option<PathBuf> {
-    path_from(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))
+    Some(folder()?.join("calibration.json"))
+}
+
+/// This user's, for what Oarlock can make again.
+pub(crate) fn folder() -> Option<PathBuf> {
+    folder_from(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))
 }
 
 /// XDG Base Directory Specification: a folder that is not absolute is ignored.
-fn path_from(cache_home: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
+fn folder_from(cache_home: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
     let absolute =
         |folder: Option<OsString>| folder.map(PathBuf::from).filter(|it| it.is_absolute());
     let caches = absolute(cache_home).or_else(|| Some(absolute(home)?.join(".cache")))?;
-    Some(caches.join("oarlock").join("calibration.json"))
+    Some(caches.join("oarlock"))
 }
 
 /// 100 times what it takes.
@@ -327,14 +332,14 @@ mod tests {
     #[test]
     fn the_place_is_that_of_the_specification() {
         let path = |cache_home: Option<&str>, home: Option<&str>| {
-            path_from(cache_home.map(Into::into), home.map(Into::into))
+            folder_from(cache_home.map(Into::into), home.map(Into::into))
                 .map(|path| path.display().to_string())
         };
-        let in_home = "/home/a/.cache/oarlock/calibration.json";
+        let in_home = "/home/a/.cache/oarlock";
         for cache_home in [None, Some(""), Some("relative")] {
             assert_eq!(path(cache_home, Some("/home/a")).as_deref(), Some(in_home));
         }
-        let in_cache = "/var/b/oarlock/calibration.json";
+        let in_cache = "/var/b/oarlock";
         assert_eq!(
             path(Some("/var/b"), Some("/home/a")).as_deref(),
             Some(in_cache)

@@ -19,16 +19,19 @@
 //! serve.rs      the cryptoserver   pki.rs   its certificates   sign.rs   a signature from it
 //! remote/       its keys, and signatures beside them
 //! openssl_conf/ reads and extends the user's configuration   openssl.rs  the machine's openssl
-//! offers.rs     what goes through the provider on this machine
+//! calibration/  how fast the provider is beside a libcrypto    offers.rs   what it offers by that
+//! elf.rs        what a program is linked with
 //! ```
 
 mod age;
 mod arguments;
 mod cache;
+mod calibration;
 mod colours;
 mod cpu;
 mod devices;
 mod doctor;
+mod elf;
 mod enc;
 mod failure;
 mod folder;

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, mut root: Command) -> Result<(), Failure> {
     while let Some(page) = pages.pop() {
         pages.extend(
             page.get_subcommands()
-                .filter(|command| command.get_name() != "help")
+                .filter(|command| command.get_name() != "help" && !command.is_hide_set())
                 .cloned(),
         );
         let (name, text) = render(page)?;
@@ -128,7 +128,7 @@ fn see_also(file: &str) -> String {
     let command = file.trim_end_matches(".1").trim_start_matches("oarlock-");
     let documents = match command.split('-').next().unwrap_or_default() {
         "encrypt" | "decrypt" | "keygen" | "inspect" | "enc" | "dec" => "command.md, files.md",
-        "run" | "provider" | "doctor" => "provider.md",
+        "run" | "provider" | "doctor" => "provider.md, calibration.md",
         "serve" | "pki" | "sign" | "verify" | "keys" | "pubkey" => "cryptoserver.md",
         "bench" | "devices" => "performance.md",
         _ => "command.md, files.md, provider.md, cryptoserver.md",

@@ -98,6 +98,11 @@ pub(crate) fn providers(conf: &Path) -> Result<Vec<ListedProvider>, String> {
     Ok(listed)
 }
 
+/// The number in "OpenSSL 3.0.19 27 Jan 2026".
+pub(crate) fn number(version: &str) -> &str {
+    version.split(' ').nth(1).unwrap_or_default()
+}
+
 /// Whether an OpenSSL of this version, as in "OpenSSL 3.0.17", has providers.
 pub(crate) fn has_providers(version: &str) -> bool {
     version.strip_prefix("OpenSSL ").is_some_and(is_3_or_later)

@@ -17,11 +17,12 @@ use crate::cipher::stream_context::StreamContext;
 use crate::cipher::{AnyAes, AnyStream};
 use crate::costs::calibration::{Calibration, MachineCosts};
 use crate::costs::lookup::CostSource;
+use crate::costs::openssl::Measured;
 use crate::costs::stats::Stats;
 use crate::device::Device;
 use crate::options::Options;
 use crate::plan::engine::Engine;
-use crate::plan::openssl;
+use crate::plan::openssl::{self, Provided};
 use crate::plan::report::PlanReport;
 #[cfg(feature = "rsa")]
 use crate::rsa::modexp::AcceleratedModExp;
@@ -430,11 +431,11 @@ impl Accelerator {
         stats
     }
 
-    /// What the OpenSSL provider has, and why this machine leaves it to OpenSSL; `None` for what is offered.
-    pub fn provided(&self) -> impl Iterator<Item = (Algorithm, Option<&'static str>)> {
-        let (cpu, strategy) = (self.cpu(), self.options().strategy);
-        let all = openssl::PROVIDED.into_iter();
-        all.map(move |it| (it, openssl::withheld(it, cpu, strategy)))
+    /// What the OpenSSL provider has, and what of it is offered beside an OpenSSL of the version `openssl`, as in
+    /// "3.0.19": what is at least level with it by `calibration`, and where that says nothing, by the tables of this
+    /// CPU's class. Options may offer more ([`Offer`](crate::Offer)).
+    pub fn provided(&self, openssl: &str, calibration: Option<&Measured>) -> Vec<Provided> {
+        openssl::provided(self.cpu(), &self.options(), openssl, calibration)
     }
 
     /// Pool threads that are there now.

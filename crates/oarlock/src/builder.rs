@@ -9,7 +9,7 @@ use crate::device::CpuDevice;
 #[cfg(feature = "aws-lc")]
 use crate::device::SoftwareDevice;
 use crate::error::{Error, OptionsError};
-use crate::options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
+use crate::options::{Offer, Options, PrefetchWorker, Reservation, Strategy, Threads};
 use crate::plan::engine::Engine;
 use crate::threads::process;
 
@@ -119,6 +119,13 @@ impl Builder {
     #[must_use]
     pub fn prefetch_worker(mut self, worker: PrefetchWorker) -> Self {
         self.options.prefetch_worker = worker;
+        self
+    }
+
+    /// See [`Options::offer`].
+    #[must_use]
+    pub fn offer(mut self, offer: Offer) -> Self {
+        self.options.offer = offer;
         self
     }
 

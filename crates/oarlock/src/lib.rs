@@ -107,7 +107,7 @@ mod work;
 pub use accelerator::Accelerator;
 pub use builder::Builder;
 pub use error::{Error, OptionsError};
-pub use options::{Options, PrefetchWorker, Reservation, Strategy, Threads};
+pub use options::{Offer, Options, PrefetchWorker, Reservation, Strategy, Threads};
 pub use threads::heap;
 #[cfg(feature = "rsa")]
 pub use threads::job;

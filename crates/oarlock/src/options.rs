@@ -13,7 +13,7 @@ use crate::OptionsError;
 /// assert_eq!(options.cipher_threads, 4);
 /// assert_eq!(options.to_string(), "min_threads=0,max_threads=8,cipher_threads=4,\
 ///     cipher_blocks=4096,cipher_streams=8,reservation=shared,strategy=auto,spin=on,\
-///     prefetch_bytes=67108864,prefetch_worker=pool");
+///     prefetch_bytes=67108864,prefetch_worker=pool,offer=auto");
 /// # Ok::<(), oarlock::OptionsError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub struct Options {
     pub prefetch_bytes: usize,
     /// Which threads fill prefetch streams.
     pub prefetch_worker: PrefetchWorker,
+    /// What the OpenSSL provider offers. Nothing else goes by it.
+    pub offer: Offer,
 }
 
 impl Default for Options {
@@ -57,6 +59,7 @@ impl Default for Options {
             spin: true,
             prefetch_bytes: 64 << 20,
             prefetch_worker: PrefetchWorker::Pool,
+            offer: Offer::Auto,
         }
     }
 }
@@ -94,6 +97,15 @@ pub enum PrefetchWorker {
     /// One thread of the idle class (`SCHED_IDLE`) on the consumer's own core, which runs when that
     /// core has nothing else to do: for a consumer that waits for input while no other core is free.
     Idle,
+}
+
+/// What the OpenSSL provider offers: see [`Accelerator::provided`](crate::Accelerator::provided).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// What is at least level with OpenSSL, by a calibration or the library's tables.
+    Auto,
+    /// All that it has, for tests and benchmarks.
+    All,
 }
 
 /// Which way a request goes.
@@ -144,6 +156,7 @@ impl Options {
             "spin" => self.spin = choice(name, value, &[("on", true), ("off", false)])?,
             "prefetch_bytes" => self.prefetch_bytes = number(name, value)?,
             "prefetch_worker" => self.prefetch_worker = choice(name, value, &WORKERS)?,
+            "offer" => self.offer = choice(name, value, &OFFERS)?,
             _ => {
                 return Err(OptionsError(format!(
                     "unknown option {name:?}: the options are {}",
@@ -251,11 +264,15 @@ impl fmt::Display for Options {
             PrefetchWorker::Pool => "pool",
             PrefetchWorker::Idle => "idle",
         };
+        let offer = match self.offer {
+            Offer::Auto => "auto",
+            Offer::All => "all",
+        };
         write!(
             f,
             "min_threads={},max_threads={max_threads},cipher_threads={},cipher_blocks={},\
              cipher_streams={},reservation={reservation},strategy={strategy},spin={},\
-             prefetch_bytes={},prefetch_worker={worker}",
+             prefetch_bytes={},prefetch_worker={worker},offer={offer}",
             self.min_threads,
             self.cipher_threads,
             self.cipher_blocks,
@@ -288,6 +305,8 @@ const WORKERS: [(&str, PrefetchWorker); 2] = [
     ("idle", PrefetchWorker::Idle),
 ];
 
+const OFFERS: [(&str, Offer); 2] = [("auto", Offer::Auto), ("all", Offer::All)];
+
 const STRATEGIES: [(&str, Strategy); 4] = [
     ("auto", Strategy::Auto),
     ("inline", Strategy::Inline),
@@ -295,7 +314,7 @@ const STRATEGIES: [(&str, Strategy); 4] = [
     ("prefetch", Strategy::Prefetch),
 ];
 
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "min_threads",
     "max_threads",
     "cipher_threads",
@@ -306,6 +325,7 @@ const NAMES: [&str; 10] = [
     "spin",
     "prefetch_bytes",
     "prefetch_worker",
+    "offer",
 ];
 
 /// 64 GiB of the smallest blocks; prefetch_bytes is the limit that counts.

@@ -298,6 +298,13 @@ impl<'a> Value<'a> {
 
     #[must_use]
     pub(crate) fn set_text(self, text: &'static CStr) -> bool {
+        // SAFETY: it lives for ever.
+        unsafe { self.set_text_of(text) }
+    }
+
+    /// # Safety
+    /// `text` lives as long as what the parameter is of.
+    pub(crate) unsafe fn set_text_of(self, text: &CStr) -> bool {
         let param = self.param();
         if param.data_type != UTF8_PTR || param.data.is_null() {
             return false;

@@ -1,28 +1,29 @@
-//! The entry point: reads the options, and offers the algorithms that gain on this CPU.
+//! The entry point: reads the options and a calibration, and offers the algorithms that are level with OpenSSL at least.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::catch_unwind;
 use std::ptr::{null, null_mut};
 
+use oarlock::costs::openssl::Measured;
 use oarlock::{Accelerator, Options};
 
 use crate::abi::{
     Algorithm, Dispatch, OPERATION_CIPHER, OPERATION_SKEYMGMT, Param, Params, core_function,
     provider_function,
 };
-use crate::cipher;
-use crate::counted;
 use crate::error::Errors;
 use crate::host::Host;
 use crate::provider::Provider;
-use crate::skey;
+use crate::surroundings::c_text;
+use crate::{calibration, cipher, counted, skey, surroundings};
 
 /// The entry point (provider-base(7)).
 ///
-/// Reads `options` and `stats` of its section in the configuration and, unless the program runs with more rights
-/// than its user, `OARLOCK_OPTIONS`. If they are wrong it offers nothing, so the program continues
-/// with the default provider; `oarlock doctor` says what is wrong.
+/// Reads `options`, `stats` and `calibration` of its section in the configuration and, unless the program runs with
+/// more rights than its user, `OARLOCK_OPTIONS`. If the options are wrong it offers nothing, so the program continues
+/// with the default provider; `oarlock doctor` says what is wrong. It measures nothing: it goes by the file that
+/// `calibration` names, if that fits and may be trusted, or else by the library's tables.
 ///
 /// # Safety
 /// OpenSSL's core calls it, with a handle, the table of its functions and two places for results.
@@ -56,31 +57,55 @@ pub unsafe extern "C" fn OSSL_provider_init(
 /// `core` is the core's table and `handle` came with it.
 unsafe fn load(handle: *const c_void, core: *const Dispatch) -> Provider {
     // SAFETY: `core` is the core's table and `handle` came with it, as the caller says.
-    let (errors, options, stats, version) = unsafe {
+    let (errors, options, stats, path, openssl, of_core) = unsafe {
         (
             Errors::new(handle, core),
             told(handle, core, c"options"),
             told(handle, core, c"stats"),
+            told(handle, core, c"calibration"),
             told(handle, core, c"openssl-version"),
+            function(core, core_function::GET_PARAMS).unwrap_or(null()),
         )
     };
-    let host = Host::of(version);
+    let host = Host::of(openssl);
     let usage = counted::usage(stats);
-    let accelerator = accelerator(options);
-    let ciphers = match &accelerator {
-        Some(accelerator) => offered(accelerator, usage.is_some()),
-        None => vec![Algorithm::END],
+    let made = accelerator(options);
+    let accelerator = made.clone().unwrap_or_else(inert);
+    let (measured, calibration) = match path.map(|path| calibrated(&accelerator, path, of_core)) {
+        None => (None, String::new()),
+        Some(Ok(measured)) => (Some(measured), "used".to_owned()),
+        Some(Err(why)) => (None, why),
     };
-    let has_keys = host.has_symmetric_keys() && ciphers.len() > 1;
+    let mut ciphers = Vec::new();
+    if made.is_some() {
+        let provided = accelerator.provided(openssl.unwrap_or_default(), measured.as_ref());
+        let offered = provided.iter().filter(|one| one.withheld.is_none());
+        ciphers.extend(offered.filter_map(|one| cipher::algorithm(one.operation, usage.is_some())));
+    }
+    let has_keys = host.has_symmetric_keys() && !ciphers.is_empty();
+    ciphers.push(Algorithm::END);
     Provider {
-        // An inert one is never used; there is no context without an algorithm.
-        accelerator: accelerator.unwrap_or_else(inert),
+        accelerator,
         errors,
         host,
         usage,
         ciphers,
         keys: skey::algorithms(has_keys),
+        calibration: c_text(calibration),
+        build: c_text(surroundings::provider()),
     }
+}
+
+/// What was measured of this libcrypto on this CPU, or why that is not known.
+fn calibrated(
+    accelerator: &Accelerator,
+    path: &str,
+    of_core: *const c_void,
+) -> Result<Measured, String> {
+    let stored = calibration::read(path)?;
+    // Asking the CPU who it is takes longer than the file in a virtual machine, so it comes after.
+    let made_for = surroundings::made_for(accelerator, of_core)?;
+    stored.find(&made_for).cloned()
 }
 
 /// `None` if the options are wrong.
@@ -109,18 +134,6 @@ fn inert() -> Accelerator {
         .expect("the default options are valid")
 }
 
-/// The algorithms that this machine gains by.
-fn offered(accelerator: &Accelerator, is_counted: bool) -> Vec<Algorithm> {
-    let gaining = accelerator
-        .provided()
-        .filter(|(_, why_not)| why_not.is_none());
-    let mut algorithms: Vec<_> = gaining
-        .filter_map(|(operation, _)| cipher::algorithm(operation, is_counted))
-        .collect();
-    algorithms.push(Algorithm::END);
-    algorithms
-}
-
 /// What the core tells: the value of `key` in this provider's section of the configuration, or of the
 /// core itself.
 ///
@@ -133,17 +146,11 @@ unsafe fn told<'a>(
     key: &'static CStr,
 ) -> Option<&'a str> {
     type GetParams = unsafe extern "C" fn(*const c_void, *mut Param) -> c_int;
-    let mut at = core;
-    // SAFETY: the table ends with the number 0, and this function has the type that the interface
-    // gives its number; what it puts to `text` is a text that ends with a zero.
+    // SAFETY: this function has the type that the interface gives its number; what it puts to `text` is a text that
+    // ends with a zero.
     unsafe {
-        while (*at).id != core_function::GET_PARAMS {
-            if (*at).id == 0 {
-                return None;
-            }
-            at = at.add(1);
-        }
-        let get_params = std::mem::transmute::<*const c_void, GetParams>((*at).function);
+        let get_params = function(core, core_function::GET_PARAMS)?;
+        let get_params = std::mem::transmute::<*const c_void, GetParams>(get_params);
         let mut text: *const c_char = null();
         let mut params = [Param::asking_for_text(key, &mut text), Param::END];
         if get_params(handle, params.as_mut_ptr()) != 1 || text.is_null() {
@@ -151,6 +158,24 @@ unsafe fn told<'a>(
         }
         // Text that is not UTF-8 is not an option either.
         Some(CStr::from_ptr(text).to_str().unwrap_or("\u{fffd}"))
+    }
+}
+
+/// The core's function with that number.
+///
+/// # Safety
+/// `core` is the core's table.
+unsafe fn function(core: *const Dispatch, number: c_int) -> Option<*const c_void> {
+    let mut at = core;
+    // SAFETY: the table ends with the number 0.
+    unsafe {
+        while (*at).id != number {
+            if (*at).id == 0 {
+                return None;
+            }
+            at = at.add(1);
+        }
+        Some((*at).function)
     }
 }
 
@@ -189,10 +214,11 @@ unsafe extern "C" fn teardown(provider: *mut c_void) {
 }
 
 unsafe extern "C" fn gettable_params(_provider: *mut c_void) -> *const Param {
-    static GETTABLE: [Param; 5] = [
+    static GETTABLE: [Param; 6] = [
         Param::utf8_ptr(c"name"),
         Param::utf8_ptr(c"version"),
         Param::utf8_ptr(c"buildinfo"),
+        Param::utf8_ptr(c"oarlock-calibration"),
         Param::int(c"status"),
         Param::END,
     ];
@@ -207,7 +233,11 @@ unsafe extern "C" fn get_params(provider: *mut c_void, params: *mut Param) -> c_
     let done = params.each(|key, value| {
         let is_done = match key {
             b"name" => value.set_text(c"Oarlock"),
-            b"version" | b"buildinfo" => value.set_text(VERSION),
+            b"version" => value.set_text(VERSION),
+            // SAFETY: both texts are the provider's, and stay as they are.
+            b"buildinfo" => unsafe { value.set_text_of(&provider.build) },
+            // SAFETY: as above.
+            b"oarlock-calibration" => unsafe { value.set_text_of(&provider.calibration) },
             b"status" => value.set_number(u32::from(provider.ciphers.len() > 1)),
             _ => true,
         };

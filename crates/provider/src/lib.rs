@@ -7,6 +7,8 @@
 //!                                    provider, around a context of the engine
 //!                      skey.rs       keys as objects, which OpenSSL has since 3.5
 //!                      counted.rs    the same, counted for `oarlock run --stats`
+//! its speed            calibration.rs   the file of measured ratios, and who may have written it
+//!                      surroundings.rs  which libcrypto and which build of this library it must fit
 //! from load to unload  provider.rs   the engine, how to raise errors, the counters
 //!                      host.rs       the release of OpenSSL that has loaded it
 //! ```
@@ -17,6 +19,7 @@
 //! Oarlock's own leave the work to the default provider.
 
 mod abi;
+mod calibration;
 mod caught;
 mod cipher;
 mod counted;
@@ -27,5 +30,6 @@ mod host;
 mod provider;
 mod reserve;
 mod skey;
+mod surroundings;
 
 pub use entry::OSSL_provider_init;

@@ -1,5 +1,6 @@
 //! What the provider keeps from its loading to its unloading.
 
+use std::ffi::CString;
 use std::sync::Arc;
 
 use oarlock::Accelerator;
@@ -20,4 +21,8 @@ pub(crate) struct Provider {
     pub(crate) ciphers: Vec<Algorithm>,
     /// The managements of keys for them; likewise.
     pub(crate) keys: Vec<Algorithm>,
+    /// For `oarlock doctor`: what became of the calibration that the configuration names; empty if it names none.
+    pub(crate) calibration: CString,
+    /// Oarlock's version and this library's build id.
+    pub(crate) build: CString,
 }

@@ -7,8 +7,16 @@ use crate::tool::{self, Result, cargo};
 
 /// How long the fuzzer runs on each of [`TARGETS`].
 const SECONDS: u32 = 60;
-const TARGETS: [&str; 8] = [
-    "ctr", "prefetch", "aead", "contexts", "rsa_keys", "age", "requests", "tenants",
+const TARGETS: [&str; 9] = [
+    "ctr",
+    "prefetch",
+    "aead",
+    "contexts",
+    "rsa_keys",
+    "age",
+    "requests",
+    "tenants",
+    "calibration",
 ];
 const CARGO_FUZZ_VERSION: &str = "0.13.1";
 

@@ -65,17 +65,19 @@ fn main() -> ExitCode {
     let out = &mut io::stdout().lock();
     let shown = cli.class.map_or(Ok(()), CpuClass::show);
     let choose = || cli.openssl.map_or(Ok(()), system::OpenSsl::choose);
-    let result = shown.and_then(|()| choose()).and_then(|()| match &cli.targets {
-        Some(pattern) => targets::run(&cli.args, &cli.programs, pattern, out),
-        None if cli.seed_shape => seed_shape::run(&cli.args, out),
-        None if cli.first => {
-            first(&cli.args, PEERS).and_then(|first| write_out(out, &json(&first)?))
-        }
-        None if programs::are_named_by(&cli.args.case) && cli.args.report.is_none() => {
-            programs::run(&cli.args, &cli.programs, out)
-        }
-        None => oarlock_bench::run(&cli.args, PEERS, out),
-    });
+    let result = shown
+        .and_then(|()| choose())
+        .and_then(|()| match &cli.targets {
+            Some(pattern) => targets::run(&cli.args, &cli.programs, pattern, out),
+            None if cli.seed_shape => seed_shape::run(&cli.args, out),
+            None if cli.first => {
+                first(&cli.args, PEERS).and_then(|first| write_out(out, &json(&first)?))
+            }
+            None if programs::are_named_by(&cli.args.case) && cli.args.report.is_none() => {
+                programs::run(&cli.args, &cli.programs, out)
+            }
+            None => oarlock_bench::run(&cli.args, PEERS, out),
+        });
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -52,6 +52,17 @@ impl Libcrypto {
                     FILES.join(", ")
                 ))
             })?;
+        Self::of(library)
+    }
+
+    /// The library in the file `path`.
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        // SAFETY: as in `load`; whoever names the file runs its initialisers in this process.
+        let library = unsafe { Library::new(path) };
+        Self::of(library.map_err(|error| Error::Unavailable(error.to_string()))?)
+    }
+
+    fn of(library: Library) -> Result<Self, Error> {
         macro_rules! symbol {
             ($name:literal) => {
                 // SAFETY: the field's type is the function's in the headers of OpenSSL 1.1 to 4
@@ -82,8 +93,17 @@ impl Libcrypto {
     }
 
     pub(crate) fn version(&self) -> String {
+        self.version_text(0)
+    }
+
+    /// When it was built, as in "built on: Tue Jan 27 20:52:58 2026 UTC".
+    pub(crate) fn built_on(&self) -> String {
+        self.version_text(2)
+    }
+
+    fn version_text(&self, which: c_int) -> String {
         // SAFETY: the function takes any number and gives a static string.
-        let text = unsafe { (self.version)(0) };
+        let text = unsafe { (self.version)(which) };
         // SAFETY: it is NUL-terminated and lives as long as the library, which `self` keeps.
         unsafe { CStr::from_ptr(text) }
             .to_string_lossy()
@@ -174,6 +194,68 @@ impl World {
             }
         }
         Ok(Rc::new(world))
+    }
+}
+
+impl World {
+    pub(crate) fn libcrypto(&self) -> &Libcrypto {
+        &self.libcrypto
+    }
+
+    /// A parameter of the provider `name`, a text (OSSL_PARAM(3), OSSL_PARAM_UTF8_PTR); `None` where there is no such
+    /// provider or parameter.
+    pub(crate) fn provider_text(&self, name: &CStr, key: &CStr) -> Result<Option<String>, Error> {
+        #[repr(C)]
+        struct Param {
+            key: *const c_char,
+            data_type: u32,
+            data: *mut c_void,
+            data_bytes: usize,
+            return_bytes: usize,
+        }
+        const UTF8_PTR: u32 = 6;
+        // SAFETY: the functions have these types in OpenSSL 3's headers, and are used while `self` is there.
+        let (load, unload, get) = unsafe {
+            let load: unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void =
+                self.libcrypto.function("OSSL_PROVIDER_load")?;
+            let unload: unsafe extern "C" fn(*mut c_void) -> c_int =
+                self.libcrypto.function("OSSL_PROVIDER_unload")?;
+            let get: unsafe extern "C" fn(*mut c_void, *mut Param) -> c_int =
+                self.libcrypto.function("OSSL_PROVIDER_get_params")?;
+            (load, unload, get)
+        };
+        let is_there: unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int =
+            // SAFETY: as above.
+            unsafe { self.libcrypto.function("OSSL_PROVIDER_available")? };
+        // SAFETY: the context is live, and the name ends with a zero. Without this look OpenSSL would search its
+        // folder of modules for the name.
+        if unsafe { is_there(self.ctx, name.as_ptr()) } != 1 {
+            return Ok(None);
+        }
+        let mut text: *const c_char = ptr::null();
+        let param = |key, data_type, data| Param {
+            key,
+            data_type,
+            data,
+            data_bytes: 0,
+            return_bytes: usize::MAX,
+        };
+        let mut params = [
+            param(key.as_ptr(), UTF8_PTR, ptr::from_mut(&mut text).cast()),
+            param(ptr::null(), 0, ptr::null_mut()),
+        ];
+        // SAFETY: the context is live; the provider is given back once; the array ends with an entry without a key;
+        // the text is copied while the provider is loaded.
+        unsafe {
+            let provider = load(self.ctx, name.as_ptr());
+            if provider.is_null() {
+                return Ok(None);
+            }
+            let got = get(provider, params.as_mut_ptr()) == 1 && !text.is_null();
+            let copied = got.then(|| CStr::from_ptr(text).to_string_lossy().into_owned());
+            unload(provider);
+            Ok(copied)
+        }
     }
 }
 

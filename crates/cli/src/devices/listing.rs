@@ -12,8 +12,11 @@ use serde::Serialize;
 
 use super::rate::speed;
 use super::self_test::{PASSED, Unit, self_test};
+use crate::calibration::{self, Known, Measuring};
 use crate::failure::Failure;
-use crate::offers::{self, Withheld};
+use crate::offers::{self, FIGURES, Offer};
+use crate::openssl::{self, Installed};
+use crate::provider::file;
 use crate::{cpu, options};
 
 #[derive(Serialize)]
@@ -27,8 +30,10 @@ pub(super) struct Listing {
     options: String,
     devices: Vec<DeviceEntry>,
     operations: Vec<OperationEntry>,
-    /// What the OpenSSL provider does not offer here.
-    not_offered_to_openssl: Vec<Withheld>,
+    /// The machine's OpenSSL, as in "3.0.19"; empty without one.
+    openssl: String,
+    /// What the OpenSSL provider has, and whether it offers it beside that.
+    offered_to_openssl: Vec<Offer>,
 }
 
 #[derive(Serialize)]
@@ -90,7 +95,10 @@ impl Listing {
                 })
             })
             .collect();
+        let (openssl, offered_to_openssl) = offered()?;
         Ok(Self {
+            openssl,
+            offered_to_openssl,
             cpu: cpu::model(),
             features: accelerator.cpu().features().map(Feature::name).collect(),
             cpus: cpu::count(),
@@ -105,7 +113,6 @@ impl Listing {
                 })
                 .collect(),
             operations,
-            not_offered_to_openssl: offers::withheld(accelerator),
         })
     }
 
@@ -169,9 +176,19 @@ impl Listing {
             "\nself-tests: {passed} ok, {} wrong",
             self.failed().len()
         );
-        for one in &self.not_offered_to_openssl {
-            let operations = one.operations.join(", ");
-            let _ = writeln!(text, "not offered to OpenSSL: {operations}: {}", one.why);
+        let _ = writeln!(
+            text,
+            "\nbeside OpenSSL {} ({}; {FIGURES}):",
+            self.openssl,
+            offers::sources(&self.offered_to_openssl)
+        );
+        for one in &self.offered_to_openssl {
+            let state = match &one.why {
+                None if one.is_forced => "offered by an option",
+                None => "offered",
+                Some(why) => &format!("not offered: {why}"),
+            };
+            let _ = writeln!(text, "{:<58}{state}", one.to_text());
         }
         for entry in &self.operations {
             for one in entry.measured.iter().filter(|one| one.self_test != PASSED) {
@@ -181,6 +198,26 @@ impl Listing {
         }
         text
     }
+}
+
+/// Beside the machine's OpenSSL, by the calibration that programs go by, if there is one.
+fn offered() -> Result<(String, Vec<Offer>), Failure> {
+    let known = || {
+        let library = calibration::library_of_machine()?;
+        let module = file::find(None).ok()?;
+        let file = calibration::in_configuration()?;
+        Known::of(&library, &module, Some(&file), Measuring::Never).ok()
+    };
+    let known = known();
+    let openssl = match &known {
+        Some(known) => known.version().to_owned(),
+        None => openssl::number(&Installed::find().version().unwrap_or_default()).to_owned(),
+    };
+    // As programs get it: the listing's own options are for this process.
+    let of_provider = options::built(Accelerator::builder().environment())?;
+    let measured = known.as_ref().and_then(|known| known.measured.as_ref());
+    let offers = offers::all(&of_provider, &openssl, measured);
+    Ok((openssl, offers))
 }
 
 /// The accelerator, and others like it with features hidden, few of them first.

@@ -4,7 +4,6 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use oarlock::Accelerator;
 use oarlock::cipher::{AesBackend, ChaCha20Backend};
 use oarlock::device::{Cpu, Feature};
 
@@ -12,7 +11,7 @@ use super::finding::Finding;
 use crate::failure::Failure;
 use crate::openssl::{self, Installed};
 use crate::openssl_conf::{ProviderSection, UserConf};
-use crate::{cpu, offers, options};
+use crate::{calibration, cpu, options};
 
 pub(super) fn findings(provider: &Result<PathBuf, Failure>) -> Vec<Finding> {
     let mut findings = of_cpu();
@@ -45,29 +44,10 @@ fn of_cpu() -> Vec<Finding> {
     let features: Vec<_> = cpu.features().map(Feature::name).collect();
     let text = format!("{}: {}", cpu::model(), features.join(" "));
     let mut findings = vec![Finding::ok("CPU", text), of_kernels(cpu)];
-    findings.extend(of_offers());
     findings.push(match cpu::count() {
         1 => Finding::note("CPUs", "1: no work can be spread over cores"),
         many => Finding::ok("CPUs", many.to_string()),
     });
-    findings
-}
-
-/// What the provider offers here, with the options of the environment.
-fn of_offers() -> Vec<Finding> {
-    let Ok(accelerator) = options::built(Accelerator::builder().environment()) else {
-        return Vec::new();
-    };
-    let offered = offers::offered(&accelerator).join(", ");
-    let mut findings = Vec::new();
-    if !offered.is_empty() {
-        findings.push(Finding::ok("offered", offered));
-    }
-    let withheld = offers::withheld(&accelerator).into_iter();
-    findings.extend(withheld.map(|one| {
-        let text = format!("{}: {}", one.operations.join(", "), one.why);
-        Finding::note("not offered", text)
-    }));
     findings
 }
 
@@ -102,10 +82,12 @@ fn of_openssl(version: Option<&str>) -> Finding {
 
 /// Asks the openssl command for its providers, with the configuration that `oarlock run` makes.
 fn at_work(module: &Path, user: &UserConf, has_command: bool) -> Finding {
+    let calibration = calibration::in_configuration();
     let provider = ProviderSection {
         module: module.as_os_str().as_bytes(),
         options: "",
         stats: None,
+        calibration: calibration.as_deref().map(|it| it.as_os_str().as_bytes()),
     };
     let additions = match user.additions(&provider) {
         Ok(additions) => additions,

@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! machine.rs   CPU, OpenSSL, the provider's file, options, the user's configuration, and a trial
+//! speed.rs     what is offered beside the program's libcrypto, by which figures
 //! finding.rs   a line of the answer
-//! program.rs   what a file is: script, linked with which library, privileged      elf.rs   reads it
+//! program.rs   what a file is: script, linked with which library, privileged
 //! ```
 
-mod elf;
 mod finding;
 mod machine;
 mod program;
+mod speed;
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -20,6 +21,7 @@ use serde::Serialize;
 
 use self::finding::{Finding, State};
 use crate::failure::Failure;
+use crate::offers::Offer;
 use crate::provider::{file, module};
 use crate::run::{self, Report};
 use crate::stdout;
@@ -35,6 +37,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     provider: Option<PathBuf>,
 
+    /// Measure nothing: without a calibration that fits, go by the tables
+    #[arg(long)]
+    no_calibrate: bool,
+
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -45,7 +51,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) const EXAMPLES: &str = "\
-The exit status is 0 if the provider will be used and 1 if not; a line that begins with \"no\" says why.
+The exit status is 0 if the provider will be used and 1 if not; a line that begins with \"no\" says why. Without a \
+calibration for the program's libcrypto it measures one, in 2 seconds, and stores it for later runs.
 
 Examples:
   oarlock doctor
@@ -58,15 +65,24 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         checked.map(|()| path)
     });
     let mut findings = machine::findings(&provider);
+    let mut of_program = None;
     if let Some(program) = args.command.first() {
-        findings.extend(program::findings(program));
+        let found = program::findings(program);
+        findings.extend(found.findings);
+        of_program = Some(found.openssl);
     }
+    let speed = speed::of(
+        of_program.as_ref(),
+        provider.as_deref().ok(),
+        args.no_calibrate,
+    );
+    findings.extend(speed.findings);
     let mut report = None;
     let is_tried = args.command.len() > 1 || args.try_out && !args.command.is_empty();
     if let (true, Ok(module)) = (is_tried, &provider) {
         let (status, counted) = run::try_out(&args.command, module)?;
         let trial = of_trial(status, &counted, &args.command);
-        if trial.iter().any(|finding| finding.state == State::Ok) {
+        if !counted.lines.is_empty() {
             // What was seen counts for more than what was to be expected.
             let about = findings.iter_mut().filter(|it| it.about == "library");
             about.for_each(|finding| finding.state = finding.state.min(State::Note));
@@ -77,6 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let answer = Answer {
         takes_it: findings.iter().all(|finding| finding.state != State::No),
         findings,
+        offers: speed.offers,
         stats: report,
     };
     let text = if args.json {
@@ -93,6 +110,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
 struct Answer {
     takes_it: bool,
     findings: Vec<Finding>,
+    /// What the provider has, and whether it is offered beside this libcrypto.
+    offers: Vec<Offer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<Report>,
 }
@@ -130,7 +149,17 @@ fn of_trial(status: u8, counted: &Report, command: &[OsString]) -> Vec<Finding> 
             "none of its processes loaded the provider: it uses no OpenSSL, or ignores OPENSSL_CONF",
         ),
         (_, 0) => Finding::no("trial", nothing_went_through(command)),
-        _ => Finding::ok("trial", "the program's requests went through Oarlock"),
+        _ => match &counted.slower()[..] {
+            [] => Finding::ok("trial", "the program's requests went through Oarlock"),
+            slower => Finding::note(
+                "trial",
+                format!(
+                    "the program's requests went through Oarlock, and OpenSSL is faster for some of them \
+                     ({}): after `oarlock provider calibrate` programs get what is faster",
+                    slower.join(", ")
+                ),
+            ),
+        },
     });
     findings
 }
@@ -142,7 +171,8 @@ fn nothing_went_through(command: &[OsString]) -> String {
             "{begin}: the program asks OpenSSL for another implementation ({query}), which excludes Oarlock"
         ),
         None => format!(
-            "{begin}: none of its algorithms was used: it offers ciphers, not hashes, signatures or key exchange"
+            "{begin}: none of its algorithms was used: it offers ciphers, not hashes, signatures or key exchange, \
+             and no cipher that OpenSSL is faster at (\"not offered\" above)"
         ),
     }
 }

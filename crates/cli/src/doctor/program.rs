@@ -1,18 +1,43 @@
 //! What kind of program it is, and whether it will take the provider.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::elf::Linked;
 use super::finding::Finding;
+use crate::elf::{Linked, which};
 use crate::openssl;
 use crate::openssl_conf::excludes_oarlock;
 
-pub(super) fn findings(program: &OsStr) -> Vec<Finding> {
+/// What was found out about a program.
+pub(super) struct Program {
+    pub(super) findings: Vec<Finding>,
+    pub(super) openssl: OpenSsl,
+}
+
+/// Where a program has its OpenSSL from.
+#[derive(Debug)]
+pub(super) enum OpenSsl {
+    /// The libcrypto that the dynamic linker gives it.
+    File(PathBuf),
+    /// Linked statically: that version, as in "OpenSSL 3.0.17".
+    Inside(String),
+    /// It loads the machine's later, or none at all.
+    Machines,
+}
+
+pub(super) fn findings(program: &OsStr) -> Program {
+    let mut openssl = OpenSsl::Machines;
+    Program {
+        findings: found(program, &mut openssl),
+        openssl,
+    }
+}
+
+fn found(program: &OsStr, openssl: &mut OpenSsl) -> Vec<Finding> {
     let Some(mut path) = which(program) else {
         return vec![Finding::no(
             "program",
@@ -37,7 +62,20 @@ pub(super) fn findings(program: &OsStr) -> Vec<Finding> {
         }
     }
     findings.extend(privileges(&path));
-    findings.push(linked(&path));
+    match Linked::of(&path) {
+        Ok(it) => {
+            findings.push(linked(&path, &it));
+            *openssl = match (it.file("libcrypto.so."), it.inside.clone()) {
+                (Some(file), _) => OpenSsl::File(file.into()),
+                (None, Some(version)) => OpenSsl::Inside(version),
+                (None, None) => OpenSsl::Machines,
+            };
+        }
+        Err(what) => findings.push(Finding::no(
+            "library",
+            format!("{}: {what}", path.display()),
+        )),
+    }
     findings.extend(known(&path));
     findings
 }
@@ -55,11 +93,7 @@ pub(super) fn excluding_query(command: &[OsString]) -> Option<String> {
     })
 }
 
-fn linked(path: &Path) -> Finding {
-    let linked = match Linked::of(path) {
-        Ok(linked) => linked,
-        Err(what) => return Finding::no("library", format!("{}: {what}", path.display())),
-    };
+fn linked(path: &Path, linked: &Linked) -> Finding {
     let through = |by: &str| match by {
         "" => String::new(),
         by => format!(", through {by}"),
@@ -142,21 +176,6 @@ fn is_known_to_load(path: &Path) -> bool {
     ["python3", "ruby", "perl", "php"]
         .iter()
         .any(|interpreter| name.starts_with(interpreter))
-}
-
-/// As a shell finds it.
-fn which(program: &OsStr) -> Option<PathBuf> {
-    let is_program = |path: &PathBuf| {
-        let metadata = fs::metadata(path);
-        metadata.is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
-    };
-    if program.as_bytes().contains(&b'/') {
-        return Some(PathBuf::from(program)).filter(is_program);
-    }
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders)
-        .map(|folder| folder.join(program))
-        .find(is_program)
 }
 
 /// What runs a script: the first line's program, behind env(1).

@@ -30,6 +30,8 @@ pub(crate) struct ProviderSection<'a> {
     pub(crate) options: &'a str,
     /// The file in which it counts requests.
     pub(crate) stats: Option<&'a [u8]>,
+    /// The file of measured ratios.
+    pub(crate) calibration: Option<&'a [u8]>,
 }
 
 /// Sections to open, and values to set in them, in this order.
@@ -90,6 +92,9 @@ impl Additions {
         }
         if let Some(stats) = provider.stats {
             additions.set(SECTION, b"stats", stats);
+        }
+        if let Some(calibration) = provider.calibration {
+            additions.set(SECTION, b"calibration", calibration);
         }
         additions.set(SECTION, b"activate", b"1");
         let unfit = |opened: &&Opened| !opened.section.iter().all(|byte| is_name(*byte));

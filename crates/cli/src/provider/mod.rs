@@ -4,10 +4,11 @@
 //! mod.rs      arguments, install, uninstall      block.rs    our lines in a file that is not ours
 //! status.rs   whether it is installed and works      change.rs   difference, question, temporary name, rename
 //! file.rs     where the provider's file is        place.rs   the configuration that is changed
-//! module.rs   whether OpenSSL can load it
+//! module.rs   whether OpenSSL can load it        calibrate.rs   measures what it is to offer
 //! ```
 
 mod block;
+mod calibrate;
 mod change;
 pub(crate) mod file;
 pub(crate) mod module;
@@ -25,6 +26,7 @@ use self::block::Divided;
 use self::change::{Change, failed};
 use self::file::INSTALLED_NAME;
 use self::place::{Place, in_file, works};
+use crate::calibration::{self, MeasureArgs};
 use crate::failure::Failure;
 use crate::openssl::Installed;
 use crate::openssl_conf::{self, Conf, ProviderSection, fits_a_line};
@@ -39,6 +41,11 @@ pub(crate) enum Command {
     Uninstall(UninstallArgs),
     /// Say whether it is installed and works; exit status 1 if not
     Status(StatusArgs),
+    /// Measure the provider beside the libcrypto of this machine or of a program, so that it offers what is at least level
+    #[command(after_help = calibrate::EXAMPLES)]
+    Calibrate(calibrate::CalibrateArgs),
+    #[command(hide = true)]
+    Measure(MeasureArgs),
 }
 
 #[derive(Args)]
@@ -62,6 +69,10 @@ pub(crate) struct InstallArgs {
         hide_default_value = true
     )]
     options: String,
+
+    /// Measure nothing: go by the tables
+    #[arg(long)]
+    no_calibrate: bool,
 
     /// Do not ask
     #[arg(long, short)]
@@ -101,6 +112,8 @@ pub(crate) fn run(command: &Command) -> Result<ExitCode, Failure> {
         Command::Install(args) => install(args).map(|()| ExitCode::SUCCESS),
         Command::Uninstall(args) => uninstall(args).map(|()| ExitCode::SUCCESS),
         Command::Status(args) => status::run(&args.place, args.json),
+        Command::Calibrate(args) => calibrate::run(args).map(|()| ExitCode::SUCCESS),
+        Command::Measure(args) => calibration::measure(args).map(|()| ExitCode::SUCCESS),
     }
 }
 
@@ -113,6 +126,8 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
     let own = block::divide(&before).map_err(|what| Failure::new(in_file(&conf, &what)))?;
     let target = module_target(args.module_dir.as_deref())?;
 
+    let calibration = calibration::own().filter(|path| fits_a_line(path.as_os_str()));
+
     let refuse = |what: &dyn std::fmt::Display| Failure::new(format!("not installed: {what}"));
     let user = Conf::parse(&conf, &own.without)
         .map_err(|broken| refuse(&openssl_conf::Untouched::Broken(broken.to_string())))?;
@@ -120,6 +135,9 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
         module: target.as_os_str().as_bytes(),
         options: &args.options,
         stats: None,
+        calibration: calibration
+            .as_deref()
+            .map(|path| path.as_os_str().as_bytes()),
     };
     let additions = openssl_conf::Additions::to(&user, &provider).map_err(|it| refuse(&it))?;
     let after = block::appended(&own.without, &additions.to_text())
@@ -127,7 +145,8 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
     let module = fs::read(&found).map_err(failed(&found))?;
     let module_is_there = fs::read(&target).is_ok_and(|there| there == module);
     if after == before && module_is_there {
-        return stdout::write("already installed: nothing to do\n");
+        stdout::write("already installed: nothing to do\n")?;
+        return calibrate::where_missing(&target, args.no_calibrate);
     }
 
     let change = Change::new(&conf, &before, &after);
@@ -158,7 +177,8 @@ fn install(args: &InstallArgs) -> Result<(), Failure> {
         return Err(refuse(&why));
     }
     change.commit(made)?;
-    stdout::write("installed: programs that start from now on use it\n")
+    stdout::write("installed: programs that start from now on use it\n")?;
+    calibrate::where_missing(&target, args.no_calibrate)
 }
 
 fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
@@ -178,10 +198,17 @@ fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
     if let Some(module) = &module {
         stdout::write(format!("removes {}\n", module.display()))?;
     }
+    let calibration = block::calibration(&lines).filter(|path| calibration::is_own(path));
+    if let Some(path) = calibration.as_deref().filter(|path| path.exists()) {
+        stdout::write(format!("removes {}\n", path.display()))?;
+    }
     change.ask(args.yes)?;
     change.commit(change.prepare()?)?;
     if let Some(module) = &module {
         fs::remove_file(module).map_err(failed(module))?;
+    }
+    if let Some(path) = &calibration {
+        calibrate::remove(path)?;
     }
     let backup = change.backup();
     match fs::read(&backup) {

@@ -31,7 +31,8 @@ pub(super) fn works(conf: &Path) -> Result<(), String> {
     let providers = openssl::providers(conf)?;
     match providers.iter().find(|provider| provider.name == "oarlock") {
         Some(provider) if provider.is_active => Ok(()),
-        Some(_) => Err("the provider loads and offers nothing: its options are wrong".into()),
+        Some(_) => Err("the provider loads and offers nothing: its options are wrong, or OpenSSL is faster at everything \
+             (`oarlock doctor` says which)".into()),
         None => Err("openssl does not load the provider".into()),
     }
 }

@@ -22,7 +22,7 @@ use self::child::OWN_FAILURE;
 pub(crate) use self::report::Report;
 use crate::failure::{Failure, reason};
 use crate::openssl_conf::{ProviderSection, Untouched, UserConf};
-use crate::{options, provider};
+use crate::{calibration, options, provider};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -113,10 +113,12 @@ impl Prepared {
         let usage = stats.then(|| Usage::create(&counters)).transpose();
         let usage = usage
             .map_err(|error| Failure::new(format!("{}: {}", counters.display(), reason(&error))))?;
+        let calibration = calibration::in_configuration();
         let offered = ProviderSection {
             module: module.as_os_str().as_bytes(),
             options,
             stats: stats.then(|| counters.as_os_str().as_bytes()),
+            calibration: calibration.as_deref().map(|it| it.as_os_str().as_bytes()),
         };
         let user = UserConf::find();
         let conf = match user.additions(&offered) {
@@ -149,10 +151,13 @@ impl Prepared {
     /// configuration loads beside it.
     fn report(&self) -> Result<Report, Failure> {
         let counted = self.usage.as_ref().map(Usage::read).unwrap_or_default();
+        // What went through is measured, whether or not it would be offered again.
+        let options = format!("{},offer=all", self.options);
         let offered = ProviderSection {
             module: self.module.as_os_str().as_bytes(),
-            options: &self.options,
+            options: &options,
             stats: None,
+            calibration: None,
         };
         let nobody = UserConf::none();
         let folder = self.folder.path().join("measured");

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
+use oarlock::costs::openssl::LEVEL_MIN;
 use oarlock::costs::{Counted, CountedLine};
 use oarlock_bench::run::provided::{Provided, Rates, Request};
 use serde::Serialize;
@@ -65,6 +66,22 @@ impl Report {
         }
     }
 
+    /// Operations that took longer than stock OpenSSL's, with the ratio of the rates.
+    pub(crate) fn slower(&self) -> Vec<String> {
+        let of = |line: &ReportLine| {
+            let measured = line.measured?;
+            let ratio = measured.oarlock_bytes_per_second / measured.stock_bytes_per_second;
+            let is_slower = ratio < f64::from(LEVEL_MIN) / 1000.0;
+            let name = (
+                line.operation,
+                line.direction,
+                binary(line.size_class_bytes),
+            );
+            is_slower.then(|| format!("{} {} of {}: {ratio:.2}", name.0, name.1, name.2))
+        };
+        self.lines.iter().filter_map(of).collect()
+    }
+
     /// To stderr: the other streams are the command's.
     pub(crate) fn show(&self, json: bool) {
         let text = if json {
@@ -118,7 +135,8 @@ impl Report {
         let _ = match self.saved_seconds {
             Some(saved) if saved < 0.0 => writeln!(
                 text,
-                "stock OpenSSL would have taken {} less, at rates just measured here",
+                "stock OpenSSL would have taken {} less, at rates just measured here; \
+                 `oarlock provider calibrate` leaves to it what it is faster at",
                 seconds(-saved)
             ),
             Some(saved) => writeln!(
@@ -191,3 +209,37 @@ fn seconds(seconds: f64) -> String {
 
 /// Half a second of measuring at the most.
 const MEASURED_MAX: usize = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_slower_than_stock_is_named() {
+        let line = |operation, rates: Option<(f64, f64)>| ReportLine {
+            operation,
+            direction: "encrypt",
+            size_class_bytes: 4096,
+            requests: 1,
+            bytes: 5000,
+            measured: rates.map(|(stock, ours)| Measured {
+                stock_bytes_per_second: stock,
+                oarlock_bytes_per_second: ours,
+                saved_seconds: 5000.0 / stock - 5000.0 / ours,
+            }),
+        };
+        let report = Report {
+            processes: 1,
+            lines: vec![
+                line("aes-128-ctr", Some((1e9, 2e9))),
+                line("aes-256-ctr", Some((1e9, 0.97e9))),
+                line("chacha20", Some((2e9, 1.5e9))),
+                line("aes-128-cbc", None),
+            ],
+            saved_seconds: Some(-1e-6),
+        };
+        assert_eq!(report.slower(), ["chacha20 encrypt of 4 KiB: 0.75"]);
+        let text = report.to_text();
+        assert!(text.contains("`oarlock provider calibrate`"), "{text}");
+    }
+}

@@ -29,7 +29,9 @@ fn a_machine_that_takes_it() {
         assert_ne!(state(&answer, about), "no", "{about}: {answer}");
     }
     let mut command = oarlock();
-    command.args(["doctor", "--provider"]).arg(provider());
+    command
+        .args(["doctor", "--no-calibrate", "--provider"])
+        .arg(provider());
     let text = command.env("OPENSSL_CONF", "").output().unwrap();
     assert!(
         String::from_utf8_lossy(&text.stdout).contains("\nok   at work "),
@@ -181,7 +183,13 @@ fn a_trial_has_the_last_word() {
                00112233445566778899aabbccddeeff -in /bin/ls";
     // A shell is linked with no OpenSSL, and starts one.
     let (code, shell) = answer(doctor().args(["--", "sh", "-c", enc]));
-    assert_eq!((code, state(&shell, "trial")), (0, "ok"), "{shell}");
+    // Which of the two a build without optimization is, is not the point.
+    assert!(["ok", "note"].contains(&state(&shell, "trial")), "{shell}");
+    assert_eq!(code, 0, "{shell}");
+    assert!(
+        text(&shell, "trial").contains("went through Oarlock"),
+        "{shell}"
+    );
     let bytes: u64 = shell["stats"]["lines"]
         .as_array()
         .unwrap()
@@ -207,7 +215,7 @@ fn a_trial_has_the_last_word() {
 fn doctor() -> Command {
     let mut command = oarlock();
     command
-        .args(["doctor", "--json", "--provider"])
+        .args(["doctor", "--json", "--no-calibrate", "--provider"])
         .arg(provider());
     command
 }

@@ -84,41 +84,43 @@ fn devices_lists_what_the_mask_leaves() {
     );
 }
 
-/// By reason.
-fn not_offered(listing: &Value) -> Vec<(String, String)> {
-    let all = listing["not_offered_to_openssl"].as_array().unwrap();
-    let each = all.iter().map(|one| {
-        let operations = one["operations"].as_array().unwrap();
-        let operations: Vec<_> = operations.iter().map(|it| it.as_str().unwrap()).collect();
-        (
-            operations.join(" "),
-            one["why"].as_str().unwrap().to_owned(),
-        )
-    });
-    each.collect()
+/// Names of what is offered to OpenSSL, and of what is not.
+fn offered(listing: &Value) -> [Vec<&str>; 2] {
+    let all = listing["offered_to_openssl"].as_array().unwrap();
+    [true, false].map(|is_offered| {
+        let of_these = all.iter().filter(|one| one["is_offered"] == is_offered);
+        let names = of_these.inspect(|one| {
+            assert_eq!(one["why"].is_string(), !is_offered, "{one}");
+            assert_eq!(one["ratios"].as_object().unwrap().len(), 5, "{one}");
+            let source = one["source"].as_str().unwrap();
+            assert!(source.starts_with("table of CPU class "), "{one}");
+        });
+        names
+            .map(|one| one["operation"].as_str().unwrap())
+            .collect()
+    })
 }
 
 #[test]
 fn what_openssl_does_not_get_is_what_the_provider_withholds() {
-    let camellia = "camellia-128-ctr camellia-192-ctr camellia-256-ctr";
-    for (mask, operations, why) in [
-        ("", camellia, "strategy=stripe"),
-        (
-            "-avx2,-avx512,-gfni,-vaes",
-            "chacha20 chacha20-poly1305",
-            "no AVX2",
-        ),
-        (
-            "-aes,-avx2,-avx512,-gfni,-vaes",
-            "aes-128-ctr aes-192-ctr aes-256-ctr aes-128-gcm aes-192-gcm aes-256-gcm \
-             aes-128-cbc aes-192-cbc aes-256-cbc",
-            "neither AES instructions nor AVX2",
-        ),
+    let by_table = |command: &mut std::process::Command, mask: &str| {
+        command
+            .env_remove("OARLOCK_OPTIONS")
+            .env("OARLOCK_CPU", mask);
+        let result = run(command, b"");
+        String::from_utf8(result.stdout).unwrap()
+    };
+    for mask in [
+        "",
+        "-avx512",
+        "-avx2,-avx512,-gfni,-vaes",
+        "-aes,-gfni,-vaes",
+        "-aes,-avx2,-avx512,-gfni,-vaes",
     ] {
-        let withheld = not_offered(&devices(mask));
-        let found = withheld.iter().find(|(names, _)| names == operations);
-        let (_, said) = found.unwrap_or_else(|| panic!("{mask}: {withheld:?}"));
-        assert!(said.contains(why), "{said}");
+        let listing = by_table(oarlock().args(["devices", "--json"]), mask);
+        let listing = serde_json::from_str(&listing).unwrap();
+        let [offered, withheld] = offered(&listing);
+        assert_eq!(offered.len() + withheld.len(), 14, "{listing}");
 
         // The provider itself, in openssl.
         let mut command = oarlock();
@@ -131,32 +133,48 @@ fn what_openssl_does_not_get_is_what_the_provider_withholds() {
             "-propquery",
             "provider=oarlock",
         ]);
-        let listed = run(command.env("OARLOCK_CPU", mask), b"");
-        let listed = String::from_utf8(listed.stdout).unwrap().to_lowercase();
+        let listed = by_table(&mut command, mask).to_lowercase();
         let of_us = listed.lines().filter(|line| line.ends_with("@ oarlock"));
         let of_us: Vec<_> = of_us.collect();
-        for (names, _) in &withheld {
-            for name in names.split(' ') {
-                let is_it = |line: &&&str| {
-                    line.split(|c: char| !c.is_alphanumeric() && c != '-')
-                        .any(|word| word == name)
-                };
-                assert_eq!(of_us.iter().find(is_it), None, "{mask}: {name}");
-            }
-        }
-        let withheld = withheld
-            .iter()
-            .flat_map(|(names, _)| names.split(' '))
-            .count();
-        assert_eq!(of_us.len() + withheld, 14, "{mask}: {listed}");
+        let is_listed = |name: &&&str| {
+            let mut words = of_us
+                .iter()
+                .flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '-'));
+            words.any(|word| word == **name)
+        };
+        assert_eq!(offered.iter().find(|name| !is_listed(name)), None, "{mask}");
+        assert_eq!(withheld.iter().find(is_listed), None, "{mask}");
+        assert_eq!(of_us.len(), offered.len(), "{mask}: {listed}");
 
         let mut command = oarlock();
-        command.args(["doctor", "--provider"]).arg(provider());
-        let text = run(command.env("OARLOCK_CPU", mask), b"").stdout;
-        let text = String::from_utf8(text).unwrap();
-        let line = format!("note not offered    {}: ", operations.replace(' ', ", "));
-        assert!(text.contains(&line) && text.contains(why), "{text}");
+        command.args(["doctor", "--no-calibrate", "--provider"]);
+        let text = by_table(command.arg(provider()), mask);
+        for name in &offered {
+            assert!(
+                text.contains(&format!("\nok   offered        {name} ")),
+                "{text}"
+            );
+        }
+        for name in &withheld {
+            assert!(
+                text.contains(&format!("\nnote not offered    {name} ")),
+                "{text}"
+            );
+        }
     }
+    // No table of any CPU is as fast as instructions.
+    let listing = by_table(
+        oarlock().args(["devices", "--json"]),
+        "-aes,-avx2,-avx512,-gfni,-vaes",
+    );
+    let listing: Value = serde_json::from_str(&listing).unwrap();
+    assert!(offered(&listing)[1].contains(&"aes-128-gcm"), "{listing}");
+    let all = listing["offered_to_openssl"].as_array().unwrap();
+    let source = all[0]["source"].as_str().unwrap();
+    assert!(
+        source.starts_with("table of CPU class F and OpenSSL "),
+        "{source}"
+    );
 }
 
 #[test]
@@ -173,7 +191,9 @@ fn devices_shows_the_same_to_people() {
         "des-ede3-ctr",
         "GB/s *",
         "ok, 0 wrong",
-        "not offered to OpenSSL: camellia-128-ctr, ",
+        "beside OpenSSL ",
+        "table of CPU class ",
+        "\naes-128-ctr ",
         "max_threads=3",
         "cipher_blocks=32",
     ] {

@@ -9,6 +9,7 @@
 //! | closed outputs, terminals | `outputs` |
 //! | whose an output is; hostile files, folders and plugins | `rights`, `hostile` |
 //! | `run`, `provider`, `doctor` and the provider's counters | `run`, `stats`, `provider`, `doctor`, `module`, `queries` |
+//! | what the provider offers, and the file that it goes by | `calibration` |
 //! | the cryptoserver's `serve`, `sign`, `verify`, `keys`, `pubkey` and `pki` | `serve` |
 //! | `make install` and `uninstall`, manual pages | `install` |
 //! | `devices`, `completions`, `bench --report` | `listing`, `report` |
@@ -24,6 +25,7 @@ mod age_hybrid;
 mod age_peers;
 mod agreement;
 mod arguments;
+mod calibration;
 mod common;
 mod doctor;
 mod durable;

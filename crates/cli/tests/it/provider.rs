@@ -261,6 +261,7 @@ impl Machine {
         command.arg("--config").arg(conf);
         if what == "install" {
             command.arg("--module-dir").arg(&self.modules);
+            command.arg("--no-calibrate");
             if !arguments.contains(&"--provider") {
                 command.arg("--provider").arg(provider());
             }

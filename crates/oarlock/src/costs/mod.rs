@@ -1,8 +1,9 @@
 //! What work costs: tables for families of processors, what a machine was measured to cost, what
-//! requests turn out to take; and what was counted meanwhile.
+//! requests turn out to take; what OpenSSL's own cost beside them; and what was counted meanwhile.
 
 pub(crate) mod calibration;
 pub(crate) mod choice;
+pub(crate) mod class;
 pub(crate) mod cost;
 #[cfg(feature = "rsa")]
 pub(crate) mod lanes;
@@ -10,12 +11,14 @@ pub(crate) mod live;
 pub(crate) mod lookup;
 #[cfg(feature = "rsa")]
 pub(crate) mod median;
+pub mod openssl;
 pub(crate) mod stats;
 mod table;
 mod tables;
 pub(crate) mod usage;
 
 pub use calibration::{AlgorithmCost, Calibration, MachineCosts};
+pub use class::CpuClass;
 pub use lookup::CostSource;
 pub use stats::{AlgorithmStats, PublicKeyStats, Stats};
 pub use usage::{Counted, CountedLine, Usage};

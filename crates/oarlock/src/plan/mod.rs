@@ -30,4 +30,5 @@ mod strategy;
 mod stripe;
 mod wake;
 
+pub use openssl::{Provided, Withheld};
 pub use report::{MadeAhead, PlanReport};

@@ -1,15 +1,17 @@
-//! What is offered to programs that use OpenSSL: the algorithms that this CPU computes at least as fast as
-//! OpenSSL does. Without AES instructions and AVX2 there are none, since the portable kernels are a reference.
+//! What is offered to programs that use OpenSSL: the algorithms that are at least level with OpenSSL's own, by a
+//! calibration of this machine and that libcrypto, or else by the tables of this CPU class.
 
-use oarlock_kernels::aes::Backend as AesBackend;
-use oarlock_kernels::chacha20::Backend as ChaCha20Backend;
+use std::fmt;
+
 use oarlock_kernels::cpu::Cpu;
 
-use crate::options::Strategy;
+use crate::costs::class::CpuClass;
+use crate::costs::openssl::{Measured, RatioSource, Ratios, compiled, version};
+use crate::options::{Offer, Options, Strategy};
 use crate::work::algorithm::Algorithm;
 
 /// What the provider has, whether or not this machine offers it.
-pub(crate) const PROVIDED: [Algorithm; 14] = [
+const PROVIDED: [Algorithm; 14] = [
     Algorithm::Aes128Ctr,
     Algorithm::Aes192Ctr,
     Algorithm::Aes256Ctr,
@@ -26,25 +28,183 @@ pub(crate) const PROVIDED: [Algorithm; 14] = [
     Algorithm::Camellia256Ctr,
 ];
 
-/// Why one of [`PROVIDED`] is left to OpenSSL; `None` if it is offered.
-pub(crate) fn withheld(operation: Algorithm, cpu: Cpu, strategy: Strategy) -> Option<&'static str> {
-    match operation {
-        Algorithm::ChaCha20 | Algorithm::ChaCha20Poly1305 => {
-            let is_slow = matches!(ChaCha20Backend::preferred(cpu), ChaCha20Backend::Portable);
-            is_slow.then_some("this CPU has no AVX2, and without it OpenSSL is faster")
+/// An operation of the OpenSSL provider: what is known of its speed, and whether it is offered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Provided {
+    /// The operation.
+    pub operation: Algorithm,
+    /// Its rate beside OpenSSL's own, and where that comes from; `None` for an OpenSSL without providers.
+    pub ratios: Option<(Ratios, RatioSource)>,
+    /// Why it is left to OpenSSL; `None` if it is offered.
+    pub withheld: Option<Withheld>,
+}
+
+/// Why an operation is left to OpenSSL.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Withheld {
+    /// OpenSSL is faster with requests of so many bytes.
+    Slower {
+        /// Our rate in thousandths of OpenSSL's.
+        thousandths: u32,
+        /// Bytes of the requests.
+        bytes: usize,
+    },
+    /// Neither a table nor a calibration says how fast it is.
+    Unknown,
+}
+
+impl Provided {
+    /// Whether OpenSSL is faster, and this is offered all the same: by [`Offer::All`], or by a strategy.
+    pub fn is_forced(&self) -> bool {
+        let is_level = self.ratios.is_some_and(|(ratios, _)| ratios.is_level());
+        self.withheld.is_none() && !is_level
+    }
+}
+
+impl fmt::Display for Withheld {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Slower { thousandths, bytes } => write!(
+                f,
+                "OpenSSL is faster: {:.2} of its rate with {bytes} bytes",
+                f64::from(*thousandths) / 1000.0
+            ),
+            Self::Unknown => f.write_str("how fast it is beside this OpenSSL is not known"),
         }
-        // In short pieces 0.45 to 0.75 of OpenSSL's rate on any CPU: for programs with cores to spare.
-        Algorithm::Camellia128Ctr | Algorithm::Camellia192Ctr | Algorithm::Camellia256Ctr => {
-            let is_spread = matches!(strategy, Strategy::Stripe | Strategy::Prefetch);
-            (!is_spread).then_some(
-                "OpenSSL is faster on one thread; strategy=stripe and strategy=prefetch offer it",
-            )
+    }
+}
+
+/// Each of [`PROVIDED`], beside an OpenSSL of the version `openssl`.
+pub(crate) fn provided(
+    cpu: Cpu,
+    options: &Options,
+    openssl: &str,
+    calibration: Option<&Measured>,
+) -> Vec<Provided> {
+    let class = CpuClass::of(cpu);
+    let of = |operation| {
+        let measured = calibration.and_then(|calibration| {
+            let found = calibration.ratios.iter().find(|one| one.0 == operation)?;
+            Some((found.1, RatioSource::Calibration))
+        });
+        let ratios = measured.or_else(|| compiled(class, version(openssl)?, operation));
+        let withheld = match ratios {
+            _ if is_forced(operation, options) => None,
+            Some((ratios, _)) if ratios.is_level() => None,
+            Some((ratios, _)) => {
+                let (thousandths, bytes) = ratios.lowest();
+                Some(Withheld::Slower { thousandths, bytes })
+            }
+            None => Some(Withheld::Unknown),
+        };
+        Provided {
+            operation,
+            ratios,
+            withheld,
         }
-        _ => {
-            let is_slow = matches!(AesBackend::preferred(cpu), AesBackend::Portable);
-            is_slow.then_some(
-                "this CPU has neither AES instructions nor AVX2, and without them OpenSSL is faster",
-            )
+    };
+    PROVIDED.into_iter().map(of).collect()
+}
+
+/// Camellia alone goes by the strategy: it is for programs with cores to spare.
+fn is_forced(operation: Algorithm, options: &Options) -> bool {
+    let is_spread = matches!(options.strategy, Strategy::Stripe | Strategy::Prefetch);
+    let is_camellia = matches!(
+        operation,
+        Algorithm::Camellia128Ctr | Algorithm::Camellia192Ctr | Algorithm::Camellia256Ctr
+    );
+    options.offer == Offer::All || is_spread && is_camellia
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::costs::openssl::MadeFor;
+
+    fn calibration(of: &[(Algorithm, [u32; 5])]) -> Measured {
+        let ratio = |one: &(Algorithm, [u32; 5])| (one.0, Ratios::from_thousandths(one.1).unwrap());
+        Measured {
+            made_for: MadeFor::default(),
+            made: "2026-11-23".into(),
+            ratios: of.iter().map(ratio).collect(),
         }
+    }
+
+    fn find(all: &[Provided], operation: Algorithm) -> Provided {
+        *all.iter().find(|one| one.operation == operation).unwrap()
+    }
+
+    #[test]
+    fn a_calibration_replaces_the_table_both_ways() {
+        let options = Options::default();
+        let cpu = Cpu::detect();
+        let by_table = provided(cpu, &options, "3.0.19", None);
+        assert_eq!(by_table.len(), PROVIDED.len());
+        let level = [1000; 5];
+        let slow = [2000, 2000, 2000, 2000, 740];
+        for (ratios, withheld) in [
+            (level, None),
+            (
+                slow,
+                Some(Withheld::Slower {
+                    thousandths: 740,
+                    bytes: 16384,
+                }),
+            ),
+        ] {
+            for operation in PROVIDED {
+                let calibration = calibration(&[(operation, ratios)]);
+                let by_both = provided(cpu, &options, "3.0.19", Some(&calibration));
+                let one = find(&by_both, operation);
+                assert_eq!(one.withheld, withheld, "{operation}");
+                assert_eq!(one.ratios.unwrap().1, RatioSource::Calibration);
+                // What it does not have goes by the table as before.
+                for other in PROVIDED.into_iter().filter(|it| *it != operation) {
+                    assert_eq!(find(&by_both, other), find(&by_table, other));
+                }
+            }
+        }
+        let said = find(
+            &provided(
+                cpu,
+                &options,
+                "3.0.19",
+                Some(&calibration(&[(Algorithm::ChaCha20, slow)])),
+            ),
+            Algorithm::ChaCha20,
+        );
+        assert_eq!(
+            said.withheld.unwrap().to_string(),
+            "OpenSSL is faster: 0.74 of its rate with 16384 bytes"
+        );
+    }
+
+    #[test]
+    fn options_offer_what_is_slower() {
+        let slow: Vec<_> = PROVIDED.map(|operation| (operation, [500; 5])).into();
+        let calibration = calibration(&slow);
+        let offered = |options: &str| -> Vec<Algorithm> {
+            let options: Options = options.parse().unwrap();
+            let all = provided(Cpu::detect(), &options, "4.0.0", Some(&calibration));
+            let offered = all.into_iter().filter(|one| one.withheld.is_none());
+            offered
+                .inspect(|one| assert!(one.is_forced()))
+                .map(|one| one.operation)
+                .collect()
+        };
+        assert_eq!(offered(""), []);
+        assert_eq!(offered("offer=auto,strategy=inline"), []);
+        assert_eq!(offered("offer=all"), PROVIDED);
+        assert_eq!(offered("strategy=stripe"), PROVIDED[11..]);
+        assert_eq!(offered("strategy=prefetch"), PROVIDED[11..]);
+    }
+
+    #[test]
+    fn beside_an_openssl_without_providers_nothing_is_known() {
+        let all = provided(Cpu::detect(), &Options::default(), "1.1.1w", None);
+        let is_unknown =
+            |one: &Provided| one.ratios.is_none() && one.withheld == Some(Withheld::Unknown);
+        assert!(all.iter().all(is_unknown));
     }
 }

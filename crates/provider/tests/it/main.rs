@@ -5,11 +5,13 @@
 //! | calls of libcrypto in this process, beside the default provider | `differential`, `differences`, `skey`, `vectors`; by `driver` |
 //! | `openssl`, OpenSSH, nginx and curl, strongSwan, Python and node | `openssl`, `tls`, `ssh`, `tls_servers`, `strongswan`, `languages`; by `host` |
 //! | every moment in the life of a process | `process`; by `host` |
+//! | the file that says what is offered | `calibration`; by `host`; its content in `crates/cli/tests/it/calibration.rs` |
 //!
 //! This process loads libcrypto and the provider once, into library contexts that its tests share.
 //! Everything that forks, confines a process or counts is a program that a test starts.
 #![allow(unsafe_code, clippy::unwrap_used, clippy::expect_used)]
 
+mod calibration;
 mod differences;
 mod differential;
 mod driver;

@@ -34,9 +34,9 @@ fn loading_makes_no_thread() {
     }
 }
 
-/// Beside its own libraries and the counters, nothing: no look at CPUs, cgroups or /proc.
+/// Beside its own libraries and the files that the configuration names, nothing: no look at CPUs, cgroups or /proc.
 #[test]
-fn loading_opens_no_file() {
+fn loading_opens_no_file_but_those_of_the_configuration() {
     let folder = open_folder();
     let traced = |conf: Option<&Accelerated>, name: &str| {
         let log = folder.path().join(name);
@@ -64,6 +64,7 @@ fn loading_opens_no_file() {
     for name in opened(&ours).iter().filter(|name| !known.contains(name)) {
         let is_expected = [
             "openssl.cnf",
+            "openssl-calibration",
             "usage",
             "liboarlock_provider.so",
             "libgcc_s.so.1",
@@ -73,6 +74,12 @@ fn loading_opens_no_file() {
         assert!(is_expected, "{name} was opened:\n{ours}");
     }
     assert!(ours.contains("liboarlock_provider.so"), "{ours}");
+    let is_calibration = |name: &&String| name.ends_with("/openssl-calibration");
+    assert_eq!(
+        opened(&ours).iter().filter(is_calibration).count(),
+        1,
+        "{ours}"
+    );
     // After the process's number, which `-f` has strace begin each line with.
     let called = |name: &str| {
         let calls = ours

@@ -23,7 +23,7 @@ pub fn configuration(options: &str) -> String {
          activate = 1\n\
          [oarlock_provider]\n\
          module = {}\n\
-         options = {options}\n\
+         options = offer=all,{options}\n\
          activate = 1\n\
          [algorithms]\n\
          default_properties = ?provider=oarlock\n",

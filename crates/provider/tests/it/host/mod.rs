@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use oarlock::Algorithm;
 use oarlock::Direction;
+use oarlock::costs::openssl::Stored;
 use oarlock::costs::{Counted, Usage};
 use oarlock_testing::{LIMIT, lossy, until};
 use tempfile::TempDir;
@@ -68,6 +69,10 @@ impl Accelerated {
         let folder = open_folder();
         let counters = folder.path().join("usage");
         let usage = Usage::create(&counters).unwrap();
+        // Read by every process, and of no consequence: `offer=all` goes before it.
+        let calibration = folder.path().join(CALIBRATION);
+        fs::write(&calibration, Stored::default().to_string()).unwrap();
+        fs::set_permissions(&calibration, Permissions::from_mode(0o644)).unwrap();
         let text = configuration(module, options, &counters);
         fs::write(folder.path().join("openssl.cnf"), text).unwrap();
         Self {
@@ -81,6 +86,17 @@ impl Accelerated {
     /// The configuration's file.
     pub fn conf(&self) -> PathBuf {
         self.folder.path().join("openssl.cnf")
+    }
+
+    /// The file of the calibration that it names.
+    pub fn calibration(&self) -> PathBuf {
+        self.folder.path().join(CALIBRATION)
+    }
+
+    /// Offers what a calibration or the tables say, in place of everything.
+    pub fn offer_what_gains(&self) {
+        let text = fs::read_to_string(self.conf()).unwrap();
+        fs::write(self.conf(), text.replace("offer=all,", "")).unwrap();
     }
 
     /// Has `command` find it.
@@ -112,7 +128,7 @@ pub fn with_conf<'a>(command: &'a mut Command, conf: Option<&Accelerated>) -> &'
     }
 }
 
-/// As `oarlock run` writes it.
+/// As `oarlock run` writes it, with all operations, and a calibration beside the counters.
 pub fn configuration(module: &Path, options: &str, counters: &Path) -> String {
     let init = "providers = oarlock_providers\nalg_section = oarlock_algorithms\nrandom = oarlock_random\n";
     format!(
@@ -120,11 +136,13 @@ pub fn configuration(module: &Path, options: &str, counters: &Path) -> String {
          [oarlock_init]\n{init}\
          [oarlock_providers]\noarlock = oarlock_sect\ndefault = oarlock_default\n\
          [oarlock_default]\nactivate = 1\n\
-         [oarlock_sect]\nidentity = oarlock\nmodule = {}\noptions = \"{options}\"\nstats = {}\nactivate = 1\n\
+         [oarlock_sect]\nidentity = oarlock\nmodule = {}\noptions = \"offer=all,{options}\"\n\
+         stats = {}\ncalibration = {}\nactivate = 1\n\
          [oarlock_algorithms]\ndefault_properties = ?oarlock.accelerated=yes\n\
          [oarlock_random]\nproperties = provider!=oarlock\n",
         module.display(),
         counters.display(),
+        counters.with_file_name(CALIBRATION).display(),
     )
 }
 
@@ -399,4 +417,5 @@ fn entries(path: &str) -> usize {
 
 /// Hides what makes AES so fast that no thread gains anything.
 pub const NO_AES: &str = "-aes,-vaes,-gfni";
+const CALIBRATION: &str = "openssl-calibration";
 const LIBRARY: &str = "liboarlock_provider.so";

@@ -1,7 +1,10 @@
-//! What a program is linked with.
+//! Programs, and what they are linked with.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -11,22 +14,24 @@ use object::{Endianness, Object as _};
 
 /// A program and the libraries that the dynamic linker loads with it.
 #[derive(Debug, Default)]
-pub(super) struct Linked {
+pub(crate) struct Linked {
     /// Names of libraries, and the library that loads each; empty for the program itself.
-    pub(super) libraries: BTreeMap<String, String>,
+    pub(crate) libraries: BTreeMap<String, String>,
+    /// Where they were found, by name.
+    files: BTreeMap<String, PathBuf>,
     /// As in "OpenSSL 3.0.17", where the program itself contains it.
-    pub(super) inside: Option<String>,
+    pub(crate) inside: Option<String>,
     /// Whether it is a Go program.
-    pub(super) is_go: bool,
+    pub(crate) is_go: bool,
     /// What it may ask OpenSSL's implementations for: texts in the form of a property query that name a
     /// provider or FIPS 140.
-    pub(super) queries: Vec<String>,
+    pub(crate) queries: Vec<String>,
 }
 
 impl Linked {
     /// # Errors
     /// Not a 64-bit ELF file.
-    pub(super) fn of(path: &Path) -> Result<Self, String> {
+    pub(crate) fn of(path: &Path) -> Result<Self, String> {
         let bytes = fs::read(path).map_err(|error| crate::failure::reason(&error))?;
         let first = Needed::of(&bytes)?;
         let mut linked = Self {
@@ -46,6 +51,7 @@ impl Linked {
                 let Some(found) = search(name, &file, &needed.folders, &cache) else {
                     continue;
                 };
+                linked.files.insert(name.clone(), found.clone());
                 let read = fs::read(&found).ok();
                 if let Some(Ok(more)) = read.map(|bytes| Needed::of(&bytes)) {
                     waiting.push((found, name.clone(), more));
@@ -56,10 +62,31 @@ impl Linked {
     }
 
     /// The first library with such a name, and the library that loads it.
-    pub(super) fn library(&self, is_wanted: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
+    pub(crate) fn library(&self, is_wanted: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
         let found = self.libraries.iter().find(|(name, _)| is_wanted(name));
         found.map(|(name, by)| (&name[..], &by[..]))
     }
+
+    /// The file of the library whose name begins so.
+    pub(crate) fn file(&self, prefix: &str) -> Option<&Path> {
+        let (name, _) = self.library(|name| name.starts_with(prefix))?;
+        self.files.get(name).map(PathBuf::as_path)
+    }
+}
+
+/// As a shell finds it.
+pub(crate) fn which(program: &OsStr) -> Option<PathBuf> {
+    let is_program = |path: &PathBuf| {
+        let metadata = fs::metadata(path);
+        metadata.is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+    };
+    if program.as_bytes().contains(&b'/') {
+        return Some(PathBuf::from(program)).filter(is_program);
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(program))
+        .find(is_program)
 }
 
 /// What one file asks the dynamic linker for.

@@ -1,0 +1,95 @@
+//! Where a calibration is, and how it gets there: whole or not at all.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use oarlock::costs::openssl::{Measured, Stored};
+
+use crate::cache;
+use crate::failure::{Failure, reason};
+
+/// Where this user's goes: what `OARLOCK_CALIBRATION` names, root's place for all users, or the user's cache.
+pub(crate) fn own() -> Option<PathBuf> {
+    let path = match std::env::var_os(NAMED) {
+        Some(path) => Some(path).filter(|path| !path.is_empty())?.into(),
+        None if rustix::process::geteuid().is_root() => PathBuf::from(OF_ROOT),
+        None => cache::folder()?.join(NAME),
+    };
+    resolved(&path)
+}
+
+/// What a configuration for one command names: the newer of this user's and root's; none where there is none.
+pub(crate) fn in_configuration() -> Option<PathBuf> {
+    let made = |path: &PathBuf| path.metadata().and_then(|it| it.modified()).ok();
+    let of_root = match std::env::var_os(NAMED) {
+        Some(_) => None,
+        None => resolved(Path::new(OF_ROOT)),
+    };
+    let there = own().into_iter().chain(of_root);
+    there
+        .filter(|path| made(path).is_some())
+        .max_by_key(|path| made(path))
+}
+
+/// Whether `path` is a name that calibrations have, so that it may be removed.
+pub(crate) fn is_own(path: &Path) -> bool {
+    let is_named = path.file_name() == Some(OsStr::new(NAME));
+    path.is_absolute() && (is_named || own().as_deref() == Some(path))
+}
+
+/// Adds `new` to what is stored in `path`.
+pub(super) fn add(path: &Path, new: Measured) -> Result<(), Failure> {
+    let read = |path: &Path| Stored::parse(&fs::read(path).ok()?).ok();
+    // What cannot be read is replaced. A user's first goes before root's from now on, and so takes over what that has.
+    let of_root = || read(Path::new(OF_ROOT)).filter(|_| std::env::var_os(NAMED).is_none());
+    let mut stored = read(path).or_else(of_root).unwrap_or_default();
+    stored.add(new);
+    write(path, &stored.to_string()).map_err(|error| {
+        let (name, why) = (path.display(), reason(&error));
+        Failure::new(format!("{name}: the calibration was not stored: {why}"))
+    })
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    // Of root's, programs of all users know.
+    let (of_folder, of_file) = match rustix::process::geteuid().is_root() {
+        true => (0o755, 0o644),
+        false => (0o700, 0o600),
+    };
+    if !folder.exists() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(of_folder)
+            .create(folder)?;
+        // Whatever the umask took.
+        fs::set_permissions(folder, Permissions::from_mode(of_folder))?;
+    }
+    let mut made = tempfile::Builder::new()
+        .prefix(".oarlock-")
+        .tempfile_in(folder)?;
+    made.write_all(text.as_bytes())?;
+    made.as_file()
+        .set_permissions(Permissions::from_mode(of_file))?;
+    made.as_file().sync_all()?;
+    made.persist(path)?;
+    Ok(())
+}
+
+/// Behind links among its folders, since the provider follows none; as far as they are there.
+fn resolved(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    let there = path.ancestors().skip(1).find(|folder| folder.exists())?;
+    let rest = path.strip_prefix(there).ok()?;
+    Some(there.canonicalize().ok()?.join(rest))
+}
+
+/// FHS 3.0, 5.8: state that programs keep between invocations. A cache that may be emptied at any time would change what
+/// programs do from one start to the next.
+const OF_ROOT: &str = "/var/lib/oarlock/openssl-calibration";
+/// Names another file.
+const NAMED: &str = "OARLOCK_CALIBRATION";
+const NAME: &str = "openssl-calibration";

@@ -1,0 +1,174 @@
+//! `oarlock provider calibrate`, and the calibration that `install` makes and `uninstall` removes.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use oarlock::Accelerator;
+use serde::Serialize;
+
+use super::change::failed;
+use super::{file, module};
+use crate::calibration::{self, Known, Measuring};
+use crate::elf::which;
+use crate::failure::Failure;
+use crate::offers::{self, FIGURES, Offer};
+use crate::{options, stdout};
+
+#[derive(Args)]
+pub(crate) struct CalibrateArgs {
+    /// The libcrypto, instead of that of the program or of the openssl command
+    #[arg(long, value_name = "FILE")]
+    library: Option<PathBuf>,
+
+    /// The provider's file, instead of the one that is found
+    #[arg(long, value_name = "FILE")]
+    provider: Option<PathBuf>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// A program, beside whose libcrypto to measure
+    #[arg(value_name = "PROGRAM")]
+    program: Option<OsString>,
+}
+
+pub(super) const EXAMPLES: &str = "\
+It takes 2 seconds, and stores the result for programs that start later: as root in /var/lib/oarlock for all users, \
+otherwise below $XDG_CACHE_HOME (~/.cache) for `oarlock run`. The processor, the mask in OARLOCK_CPU, libcrypto and the \
+provider must stay the same.
+
+Examples:
+  sudo oarlock provider calibrate
+  oarlock provider calibrate /usr/local/bin/nginx
+  oarlock provider calibrate --json | jq '.offers[] | {operation, ratios}'";
+
+/// What `--json` has.
+#[derive(Serialize)]
+struct Calibrated {
+    library: PathBuf,
+    /// Its version.
+    openssl: String,
+    calibration: Option<PathBuf>,
+    made: String,
+    offers: Vec<Offer>,
+}
+
+pub(super) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
+    let provider = file::find(args.provider.as_deref())?;
+    module::check(&provider).map_err(Failure::new)?;
+    let library = library(args)?;
+    let path = calibration::own().ok_or_else(|| {
+        Failure::new("no place for the calibration: set XDG_CACHE_HOME or HOME to a folder")
+    })?;
+    let known = Known::of(&library, &provider, Some(&path), Measuring::Always)?;
+    if let Some(why) = &known.ignored {
+        let name = path.display();
+        return Err(Failure::new(format!(
+            "{name}: stored, and programs do not go by it: {why}"
+        )));
+    }
+    let calibrated = Calibrated::of(library, &known)?;
+    if args.json {
+        return stdout::write(stdout::json("calibrate", &calibrated)?);
+    }
+    stdout::write(calibrated.to_text())
+}
+
+/// For `install`: beside the machine's own libcrypto, unless a calibration fits. Without one the provider goes by the
+/// tables, so that a failure here is worth a line and no more.
+pub(super) fn where_missing(provider: &Path, no_calibrate: bool) -> Result<(), Failure> {
+    if no_calibrate {
+        return Ok(());
+    }
+    let (Some(library), Some(path)) = (calibration::library_of_machine(), calibration::own())
+    else {
+        return Ok(());
+    };
+    let known = match Known::of(&library, provider, Some(&path), Measuring::IfMissing) {
+        Ok(known) => known,
+        Err(failure) => {
+            let _ = writeln!(io::stderr(), "oarlock: note: not calibrated: {failure}");
+            return Ok(());
+        }
+    };
+    if let Some(why) = &known.ignored {
+        let name = path.display();
+        let _ = writeln!(
+            io::stderr(),
+            "oarlock: note: {name}: programs do not go by it: {why}"
+        );
+        return Ok(());
+    }
+    let calibrated = Calibrated::of(library, &known)?;
+    let offered = calibrated.offers.iter().filter(|one| one.is_offered);
+    let (offered, all) = (offered.count(), calibrated.offers.len());
+    stdout::write(format!(
+        "calibrated beside {}: {offered} of {all} operations are offered (oarlock doctor lists them)\n",
+        calibrated.openssl
+    ))
+}
+
+/// For `uninstall`.
+pub(super) fn remove(path: &Path) -> Result<(), Failure> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(path)(error)),
+        _ => {
+            // Its folder, if that holds nothing else.
+            let folder = path.parent().filter(|folder| folder.ends_with("oarlock"));
+            folder.map(fs::remove_dir).and_then(Result::ok);
+            Ok(())
+        }
+    }
+}
+
+fn library(args: &CalibrateArgs) -> Result<PathBuf, Failure> {
+    if let Some(library) = &args.library {
+        let library = std::path::absolute(library).unwrap_or_else(|_| library.clone());
+        return Ok(library);
+    }
+    let Some(program) = &args.program else {
+        return calibration::library_of_machine().ok_or_else(|| {
+            Failure::new("the openssl command is missing or has no libcrypto: give --library FILE")
+        });
+    };
+    let name = program.display();
+    let path = which(program).ok_or_else(|| Failure::new(format!("{name}: no such program")))?;
+    calibration::library_of(&path).ok_or_else(|| {
+        Failure::new(format!(
+            "{name}: it is not linked with libcrypto: `oarlock doctor` says what it uses"
+        ))
+    })
+}
+
+impl Calibrated {
+    fn of(library: PathBuf, known: &Known) -> Result<Self, Failure> {
+        let accelerator = options::built(Accelerator::builder().environment())?;
+        let measured = known.measured.as_ref();
+        Ok(Self {
+            library,
+            openssl: known.made_for.libcrypto.clone(),
+            calibration: known.file.clone(),
+            made: measured.map(|it| it.made.clone()).unwrap_or_default(),
+            offers: offers::all(&accelerator, known.version(), measured),
+        })
+    }
+
+    fn to_text(&self) -> String {
+        let mut text = format!("{} ({})\n", self.openssl, self.library.display());
+        // Writing to a String does not fail.
+        let _ = writeln!(text, "{FIGURES}\n");
+        for one in &self.offers {
+            let state = if one.is_offered { "" } else { "  not offered" };
+            let _ = writeln!(text, "{}{state}", one.to_text());
+        }
+        if let Some(path) = &self.calibration {
+            let _ = writeln!(text, "\nstored in {}", path.display());
+        }
+        text
+    }
+}

@@ -1,0 +1,516 @@
+//! The file by which the provider offers operations: the real provider reads it in the real openssl, and `doctor` says
+//! what became of it.
+
+use std::collections::BTreeSet;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use oarlock::Algorithm;
+use oarlock::costs::openssl::{Measured, Ratios, Stored};
+use oarlock::device::{Cpu, Feature};
+use oarlock_testing::{is_root, lossy, names, skip};
+use serde_json::Value;
+
+use crate::common::{oarlock, provider, run, stderr};
+
+#[test]
+fn what_it_calls_slow_is_left_to_openssl() {
+    let place = Place::new();
+    place.write(&stored(|_| {}));
+    let all = place.listed("");
+    assert_eq!(all.len(), 14, "{all:?}");
+    let (_, answer) = place.doctor("");
+    assert_eq!(state(&answer, "calibration"), "ok", "{answer}");
+    assert_eq!(state(&answer, "not offered"), "", "{answer}");
+
+    place.write(&stored(|it| slow(it, Algorithm::ChaCha20)));
+    let mut expected = all.clone();
+    assert!(expected.remove("chacha20"));
+    assert_eq!(place.listed(""), expected);
+    let (code, answer) = place.doctor("");
+    assert_eq!((code, state(&answer, "offered")), (0, "ok"), "{answer}");
+    let said = text(&answer, "not offered");
+    assert!(
+        said.starts_with("chacha20 ") && said.contains("0.74 of its rate with 1024 bytes"),
+        "{said}"
+    );
+    assert!(
+        text(&answer, "ratios").contains("calibration of 2026-11-23"),
+        "{answer}"
+    );
+    let of_chacha20 = offer(&answer["offers"]);
+    assert_eq!(of_chacha20["is_offered"], false, "{answer}");
+    assert_eq!(of_chacha20["ratios"]["1024"], 0.74, "{answer}");
+    assert_eq!(
+        of_chacha20["source"], "calibration of 2026-11-23",
+        "{answer}"
+    );
+    let devices = place.command(&["devices", "--json"]).output().unwrap();
+    let devices: Value = serde_json::from_slice(&devices.stdout).unwrap();
+    assert_eq!(offer(&devices["offered_to_openssl"]), of_chacha20);
+
+    // An option offers it all the same, and nobody is told that this is well.
+    assert_eq!(place.listed("offer=all"), all);
+    let (code, answer) = place.doctor("offer=all");
+    assert_eq!((code, state(&answer, "slower")), (0, "note"), "{answer}");
+    let said = text(&answer, "slower");
+    assert!(
+        said.starts_with("chacha20 ") && said.contains("take offer=all"),
+        "{said}"
+    );
+
+    // Nothing at all is worth a "no".
+    place.write(&stored(|it| {
+        Algorithm::ALL.iter().for_each(|one| slow(it, *one))
+    }));
+    assert_eq!(place.listed(""), BTreeSet::new());
+    let (code, answer) = place.doctor("");
+    assert_eq!((code, state(&answer, "offered")), (1, "no"), "{answer}");
+}
+
+#[test]
+fn what_does_not_fit_counts_as_none_and_is_named() {
+    type Change = fn(&mut Measured);
+    let changes: [(Change, &str); 5] = [
+        (
+            |it| it.made_for.provider.push('0'),
+            "another build of the provider",
+        ),
+        (|it| it.made_for.libcrypto.push('0'), "another libcrypto"),
+        (
+            |it| it.made_for.built.push('0'),
+            "another build of libcrypto",
+        ),
+        (|it| it.made_for.cpu.push('0'), "another CPU or mask"),
+        (
+            |it| it.made_for.ia32cap.push('0'),
+            "another OPENSSL_ia32cap",
+        ),
+    ];
+    let place = Place::new();
+    for (change, said) in changes {
+        place.write(&stored(|it| {
+            slow(it, Algorithm::ChaCha20);
+            change(it);
+        }));
+        place.counts_as_none(said);
+    }
+    // What one mask measured does not hold for another, nor for OpenSSL's.
+    place.write(&stored(|it| slow(it, Algorithm::ChaCha20)));
+    let masked = place.doctor_with(&[("OPENSSL_ia32cap", ":~0x20000")]);
+    assert!(
+        text(&masked, "calibration").contains("another OPENSSL_ia32cap"),
+        "{masked}"
+    );
+    let features: Vec<_> = Cpu::detect().features().map(Feature::name).collect();
+    let Some(last) = features.last() else {
+        return skip("a mask on a CPU that has nothing to hide");
+    };
+    let mask = format!("-{last}");
+    let masked = place.doctor_with(&[("OARLOCK_CPU", &mask)]);
+    assert!(
+        text(&masked, "calibration").contains("another CPU or mask"),
+        "{masked}"
+    );
+}
+
+#[test]
+fn what_is_damaged_counts_as_none_and_is_named() {
+    let place = Place::new();
+    let text = stored(|it| slow(it, Algorithm::ChaCha20)).to_string();
+    let with = |from: &str, to: &str| ended(&text.replacen(from, to, 1));
+    let flipped = {
+        let mut bytes = text.clone().into_bytes();
+        bytes[text.len() / 2] ^= 1;
+        bytes
+    };
+    for (bytes, said) in [
+        (Vec::new(), "not whole"),
+        (text.as_bytes()[..text.len() - 1].to_vec(), "not whole"),
+        (text.as_bytes()[..text.len() / 2].to_vec(), "not whole"),
+        (flipped, "not whole"),
+        (with("calibration 1", "calibration 2"), "another version"),
+        (with("0.740", "NaN"), "possible ratios"),
+        (with("0.740", "0.000"), "possible ratios"),
+        (with("0.740", "-0.740"), "possible ratios"),
+        (with("0.740", "1000000.000"), "possible ratios"),
+        (vec![0xff; 100], "not the text"),
+        (vec![b'a'; 70_000], "larger"),
+    ] {
+        place.write(&"");
+        fs::write(&place.file, &bytes).unwrap();
+        place.counts_as_none(said);
+    }
+    // Every cut, by the parser that the provider has.
+    for end in 0..text.len() {
+        assert!(Stored::parse(&text.as_bytes()[..end]).is_err(), "{end}");
+    }
+}
+
+#[test]
+fn what_others_may_have_written_counts_as_none_and_is_named() {
+    let place = Place::new();
+    let slow = stored(|it| slow(it, Algorithm::ChaCha20));
+    let write = || place.write(&slow);
+    let set = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    for mode in [0o664, 0o646, 0o666] {
+        write();
+        set(&place.file, mode);
+        place.counts_as_none("others may write it");
+    }
+    write();
+    set(place.folder.path(), 0o775);
+    place.counts_as_none("others may write the folder");
+    // As in /tmp, where nobody replaces what is another's.
+    set(place.folder.path(), 0o1777);
+    assert!(!place.listed("").contains("chacha20"));
+    set(place.folder.path(), 0o700);
+
+    let elsewhere = place.folder.path().join("elsewhere");
+    fs::rename(&place.file, &elsewhere).unwrap();
+    symlink(&elsewhere, &place.file).unwrap();
+    place.counts_as_none("a symbolic link");
+    // Nobody waits for the writer of a pipe.
+    fs::remove_file(&place.file).unwrap();
+    let mut mkfifo = Command::new("mkfifo");
+    assert!(mkfifo.arg(&place.file).status().unwrap().success());
+    place.counts_as_none("not a regular file");
+    fs::remove_file(&place.file).unwrap();
+    fs::create_dir(&place.file).unwrap();
+    place.counts_as_none("not a regular file");
+    fs::remove_dir(&place.file).unwrap();
+
+    if !is_root("files of other users") {
+        return;
+    }
+    write();
+    chown(&place.file, Some(65534), None).unwrap();
+    place.counts_as_none("belongs to another user");
+    write();
+    chown(place.folder.path(), Some(65534), None).unwrap();
+    place.counts_as_none("belongs to another user");
+}
+
+#[test]
+fn without_one_doctor_makes_it_and_calibrate_renews_it() {
+    let place = Place::new();
+    let (_, answer) = place.doctor("");
+    assert_eq!(state(&answer, "calibration"), "note", "{answer}");
+    assert!(
+        text(&answer, "calibration").starts_with("none beside OpenSSL "),
+        "{answer}"
+    );
+    assert!(!place.file.exists());
+
+    let answer = place.measuring_doctor();
+    assert_eq!(state(&answer, "calibration"), "ok", "{answer}");
+    let made = fs::read(&place.file).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let of_all = if rustix::process::geteuid().is_root() {
+        0o644
+    } else {
+        0o600
+    };
+    assert_eq!(mode(&place.file), of_all);
+    assert_eq!(names(place.folder.path()), [NAME], "nothing is left");
+    let stored = Stored::parse(&made).unwrap();
+    assert!(!stored.measured()[0].ratios.is_empty());
+    // It fits, so nothing is measured again.
+    place.measuring_doctor();
+    assert_eq!(fs::read(&place.file).unwrap(), made);
+
+    // What counts as none is named, and replaced.
+    fs::set_permissions(&place.file, Permissions::from_mode(0o666)).unwrap();
+    let answer = place.measuring_doctor();
+    assert!(
+        text(&answer, "calibration").contains("others may write it"),
+        "{answer}"
+    );
+    assert_eq!(mode(&place.file), of_all);
+    assert_eq!(state(&place.doctor("").1, "calibration"), "ok");
+
+    // What was measured beside other libcryptos stays.
+    let mut other = stored.measured()[0].clone();
+    other.made_for.libcrypto = "OpenSSL 3.0.0".into();
+    let mut both = stored;
+    both.add(other.clone());
+    place.write(&both);
+    let said = place
+        .command(&["provider", "calibrate", "--provider"])
+        .arg(provider())
+        .output()
+        .unwrap();
+    assert!(said.status.success(), "{}", stderr(&said));
+    assert!(
+        lossy(&said.stdout).contains("stored in "),
+        "{}",
+        lossy(&said.stdout)
+    );
+    let renewed = Stored::parse(&fs::read(&place.file).unwrap()).unwrap();
+    assert_eq!(renewed.measured().len(), 2);
+    assert_eq!(renewed.measured()[1], other);
+}
+
+#[test]
+fn an_installation_makes_one_and_takes_it_away() {
+    let place = Place::new();
+    let (conf, modules) = (
+        place.folder.path().join("openssl.cnf"),
+        place.folder.path().join("modules"),
+    );
+    fs::write(&conf, "").unwrap();
+    fs::create_dir(&modules).unwrap();
+    let provider_command = |arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        command.arg("--config").arg(&conf).arg("--yes");
+        if arguments.contains(&"install") {
+            command.arg("--module-dir").arg(&modules);
+            command.arg("--provider").arg(provider());
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        lossy(&output.stdout)
+    };
+    let said = provider_command(&["provider", "install"]);
+    assert!(
+        said.contains("+calibration = ") && said.contains("calibrated beside OpenSSL "),
+        "{said}"
+    );
+    let made = fs::read(&place.file).unwrap();
+    assert_eq!(Stored::parse(&made).unwrap().measured().len(), 1);
+    // Programs go by it.
+    place.write(&stored(|it| slow(it, Algorithm::ChaCha20)));
+    let mut list = Command::new("openssl");
+    list.args([
+        "list",
+        "-cipher-algorithms",
+        "-propquery",
+        "provider=oarlock",
+    ]);
+    let listed = list
+        .env("OPENSSL_CONF", &conf)
+        .env_remove("OARLOCK_OPTIONS")
+        .output()
+        .unwrap();
+    let listed = lossy(&listed.stdout).to_lowercase();
+    assert!(
+        listed.contains("chacha20-poly1305 @ oarlock") && !listed.contains("chacha20 @ oarlock"),
+        "{listed}"
+    );
+
+    let said = provider_command(&["provider", "uninstall"]);
+    assert!(
+        said.contains(&format!("removes {}", place.file.display())),
+        "{said}"
+    );
+    assert_eq!(names(place.folder.path()), ["modules", "openssl.cnf"]);
+    // A file by another name is not ours to remove.
+    provider_command(&["provider", "install", "--no-calibrate"]);
+    let changed = fs::read_to_string(&conf)
+        .unwrap()
+        .replace(NAME, "modules/precious");
+    fs::write(&conf, changed).unwrap();
+    fs::write(modules.join("precious"), "").unwrap();
+    provider_command(&["provider", "uninstall"]);
+    assert!(modules.join("precious").exists());
+}
+
+#[test]
+fn what_cannot_be_calibrated_is_said() {
+    let place = Place::new();
+    let not_a_library = place.folder.path().join("text");
+    fs::write(&not_a_library, "no library").unwrap();
+    let calibrate = |arguments: &[&str]| {
+        let mut command = place.command(&["provider", "calibrate", "--provider"]);
+        let output = command.arg(provider()).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        stderr(&output)
+    };
+    let said = calibrate(&["--library", not_a_library.to_str().unwrap()]);
+    assert!(said.contains("cannot be measured beside it"), "{said}");
+    let said = calibrate(&["no-such-program"]);
+    assert!(said.contains("no such program"), "{said}");
+    let said = calibrate(&["ls"]);
+    assert!(said.contains("not linked with libcrypto"), "{said}");
+    assert!(!place.file.exists());
+}
+
+/// A folder that nobody else may write, and the file in it.
+struct Place {
+    folder: tempfile::TempDir,
+    file: PathBuf,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().canonicalize().unwrap().join(NAME);
+        Self { folder, file }
+    }
+
+    fn write(&self, text: &impl std::fmt::Display) {
+        // Another file, with the rights of a new one.
+        let _ = fs::remove_file(&self.file);
+        fs::write(&self.file, text.to_string()).unwrap();
+        fs::set_permissions(&self.file, Permissions::from_mode(0o600)).unwrap();
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = oarlock();
+        command
+            .args(arguments)
+            .env("OARLOCK_CALIBRATION", &self.file);
+        command.env_remove("OARLOCK_OPTIONS");
+        command
+    }
+
+    /// What the provider offers in openssl, by name.
+    fn listed(&self, options: &str) -> BTreeSet<String> {
+        let mut command = self.command(&["run", "--provider"]);
+        command.arg(provider()).env("OARLOCK_OPTIONS", options);
+        let list = [
+            "openssl",
+            "list",
+            "-cipher-algorithms",
+            "-propquery",
+            "provider=oarlock",
+        ];
+        let output = run(command.arg("--").args(list), b"");
+        // Whatever is wrong with the file is no matter of the program's.
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{}",
+            stderr(&output)
+        );
+        let listed = lossy(&output.stdout).to_lowercase();
+        let of_us = listed.lines().filter(|line| line.ends_with("@ oarlock"));
+        let is_of_it = |name: &str| {
+            let mut lines = of_us.clone();
+            lines.any(|line| {
+                line.split(|c: char| !c.is_alphanumeric() && c != '-')
+                    .any(|word| word == name)
+            })
+        };
+        let all = Algorithm::ALL.iter().map(|one| one.name());
+        all.filter(|name| is_of_it(name)).map(Into::into).collect()
+    }
+
+    fn doctor(&self, options: &str) -> (i32, Value) {
+        let mut command = self.command(&["doctor", "--json", "--no-calibrate", "--provider"]);
+        command.arg(provider()).env("OARLOCK_OPTIONS", options);
+        let output = command.output().unwrap();
+        let answer = serde_json::from_slice(&output.stdout);
+        (
+            output.status.code().unwrap(),
+            answer.unwrap_or_else(|_| panic!("{}", stderr(&output))),
+        )
+    }
+
+    fn doctor_with(&self, environment: &[(&str, &str)]) -> Value {
+        let mut command = self.command(&["doctor", "--json", "--no-calibrate", "--provider"]);
+        let output = command
+            .arg(provider())
+            .envs(environment.iter().copied())
+            .output()
+            .unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    fn measuring_doctor(&self) -> Value {
+        let mut command = self.command(&["doctor", "--json", "--provider"]);
+        let output = command.arg(provider()).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// The file, which calls ChaCha20 slow, changes nothing, and doctor says why.
+    #[track_caller]
+    fn counts_as_none(&self, why: &str) {
+        static BY_TABLES: OnceLock<BTreeSet<String>> = OnceLock::new();
+        let by_tables = BY_TABLES.get_or_init(|| Self::new().listed(""));
+        assert_eq!(&self.listed(""), by_tables, "{why}");
+        let (_, answer) = self.doctor("");
+        assert_eq!(state(&answer, "calibration"), "note", "{why}: {answer}");
+        let said = text(&answer, "calibration");
+        let name = self.file.display().to_string();
+        assert!(
+            said.starts_with(&name) && said.contains(why),
+            "{why}: {said}"
+        );
+        assert!(
+            said.contains("`oarlock provider calibrate` renews it"),
+            "{said}"
+        );
+    }
+}
+
+/// Of this machine and its libcrypto, all of it level, and then changed.
+fn stored(change: impl FnOnce(&mut Measured)) -> Stored {
+    static MEASURED: OnceLock<Measured> = OnceLock::new();
+    let measured = MEASURED.get_or_init(|| {
+        let place = Place::new();
+        let mut command = place.command(&["provider", "calibrate", "--provider"]);
+        let output = command.arg(provider()).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let stored = Stored::parse(&fs::read(&place.file).unwrap()).unwrap();
+        let mut measured = stored.measured()[0].clone();
+        for (_, ratios) in &mut measured.ratios {
+            *ratios = Ratios::from_thousandths([1000; 5]).unwrap();
+        }
+        measured.made = "2026-11-23".into();
+        measured
+    });
+    let mut measured = measured.clone();
+    change(&mut measured);
+    let mut stored = Stored::default();
+    stored.add(measured);
+    stored
+}
+
+fn slow(measured: &mut Measured, operation: Algorithm) {
+    let ratios = Ratios::from_thousandths([1000, 2000, 1000, 740, 1000]);
+    let of_it = measured.ratios.iter_mut().filter(|one| one.0 == operation);
+    of_it.for_each(|one| one.1 = ratios.unwrap());
+}
+
+/// `text` with the last line that it has to have: the FNV-1a hash.
+fn ended(text: &str) -> Vec<u8> {
+    let content = &text[..text.trim_end().rfind('\n').unwrap() + 1];
+    let hash = content
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    format!("{content}end {hash:016x}\n").into_bytes()
+}
+
+/// That of ChaCha20.
+fn offer(offers: &Value) -> &Value {
+    let offers = offers.as_array().unwrap();
+    offers
+        .iter()
+        .find(|one| one["operation"] == "chacha20")
+        .unwrap()
+}
+
+fn findings<'a>(answer: &'a Value, about: &str) -> Vec<&'a Value> {
+    let findings = answer["findings"].as_array().unwrap();
+    findings.iter().filter(|it| it["about"] == about).collect()
+}
+
+/// That of the last about it.
+fn state<'a>(answer: &'a Value, about: &str) -> &'a str {
+    let found = findings(answer, about).pop();
+    found.map_or("", |it| it["state"].as_str().unwrap())
+}
+
+/// That of the first about it.
+fn text<'a>(answer: &'a Value, about: &str) -> &'a str {
+    findings(answer, about)
+        .first()
+        .map_or("", |it| it["text"].as_str().unwrap())
+}
+
+const NAME: &str = "openssl-calibration";

@@ -1,0 +1,96 @@
+//! Rates beside OpenSSL's own.
+
+use std::fmt;
+
+use crate::costs::class::CpuClass;
+
+/// Bytes of the requests that are measured, one ratio each: a record's header, what OpenSSL's own benchmark takes in
+/// between, and a record.
+pub const SIZES: [usize; 5] = [16, 64, 256, 1024, 16384];
+
+/// Rates of the provider in thousandths of OpenSSL's own, by [`SIZES`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ratios([u32; SIZES.len()]);
+
+impl Ratios {
+    /// From thousandths; `None` for what no measurement gives.
+    pub fn from_thousandths(thousandths: [u32; SIZES.len()]) -> Option<Self> {
+        let is_possible = |ratio: &u32| (POSSIBLE_MIN..=POSSIBLE_MAX).contains(ratio);
+        thousandths
+            .iter()
+            .all(is_possible)
+            .then_some(Self(thousandths))
+    }
+
+    /// Of a table.
+    pub(super) const fn known(thousandths: [u32; SIZES.len()]) -> Self {
+        Self(thousandths)
+    }
+
+    /// In thousandths.
+    pub fn thousandths(self) -> [u32; SIZES.len()] {
+        self.0
+    }
+
+    /// The lowest, in thousandths, and its size.
+    pub fn lowest(self) -> (u32, usize) {
+        let each = self.0.into_iter().zip(SIZES);
+        each.min().unwrap_or((POSSIBLE_MIN, SIZES[0]))
+    }
+
+    /// Whether OpenSSL is faster at no size.
+    pub fn is_level(self) -> bool {
+        self.lowest().0 >= LEVEL_MIN
+    }
+}
+
+/// As in "1.021 1.403 2.000 2.170 2.240".
+impl fmt::Display for Ratios {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, ratio) in self.0.iter().enumerate() {
+            let space = if at == 0 { "" } else { " " };
+            write!(f, "{space}{}.{:03}", ratio / 1000, ratio % 1000)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where ratios come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RatioSource {
+    /// A compiled table.
+    Table {
+        /// Measured on this class.
+        class: CpuClass,
+        /// Beside the first OpenSSL of this line, as in (3, 5); it holds up to the next line.
+        version: (u32, u32),
+    },
+    /// A measurement of this machine and this libcrypto.
+    Calibration,
+}
+
+/// Thousandths from which on an operation counts as level. The same code measured against itself comes to 0.98 to 1.02
+/// at 64 bytes (bench/src/measuring/turns.rs), and other programs add to that: with 1 an operation that is level would
+/// come and go.
+pub const LEVEL_MIN: u32 = 970;
+/// Nothing that was measured comes near: the tables have 0.04 to 6.5.
+const POSSIBLE_MIN: u32 = 10;
+const POSSIBLE_MAX: u32 = 100_000;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_decides() {
+        let ratios = |of| Ratios::from_thousandths(of);
+        let level = ratios([1000, 970, 5000, 1000, 1000]).unwrap();
+        assert_eq!((level.lowest(), level.is_level()), ((970, 64), true));
+        let slow = ratios([1000, 1000, 5000, 1000, 969]).unwrap();
+        assert_eq!((slow.lowest(), slow.is_level()), ((969, 16384), false));
+        assert_eq!(slow.to_string(), "1.000 1.000 5.000 1.000 0.969");
+        assert_eq!(ratios([9, 1000, 1000, 1000, 1000]), None);
+        assert_eq!(ratios([1000, 1000, 1000, 1000, 100_001]), None);
+    }
+}

@@ -1,0 +1,457 @@
+//! The file of a calibration: a text of lines, whole or worth nothing. docs/calibration.md describes it.
+//!
+//! ```text
+//! oarlock-openssl-calibration 1            the version of this format
+//! for                                      one block for each libcrypto, mask and CPU that was measured
+//! provider 0.1.0 8042ac7b...               Oarlock's version, and the provider's build id
+//! libcrypto OpenSSL 3.0.19 27 Jan 2026     OpenSSL_version(OPENSSL_VERSION)
+//! built built on: Tue Jan 27 ...           OpenSSL_version(OPENSSL_BUILT_ON)
+//! cpu AuthenticAMD 26 2 aes avx2           vendor, family, model; features that no mask hides
+//! ia32cap                                  OPENSSL_ia32cap, which hides features from libcrypto
+//! made 2026-11-23
+//! aes-128-ctr 1.021 1.403 2.000 2.170 2.240
+//! end 0123456789abcdef                     the FNV-1a hash of all before this line: what is cut or flipped, not forged
+//! ```
+
+use std::fmt::{self, Write as _};
+use std::str::Lines;
+
+use oarlock_kernels::cpu::{Cpu, Feature};
+
+use super::ratios::{Ratios, SIZES};
+use crate::work::algorithm::Algorithm;
+
+/// All that a file holds, the newest first.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Stored(Vec<Measured>);
+
+/// What was measured at one time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Measured {
+    /// It holds for this alone.
+    pub made_for: MadeFor,
+    /// The day, as in 2026-11-23.
+    pub made: String,
+    /// By operation.
+    pub ratios: Vec<(Algorithm, Ratios)>,
+}
+
+/// Two pieces of code and a CPU. Texts are compared, and not looked into.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct MadeFor {
+    /// Oarlock's version, and the provider's build id.
+    pub provider: String,
+    /// `OpenSSL_version(OPENSSL_VERSION)`.
+    pub libcrypto: String,
+    /// `OpenSSL_version(OPENSSL_BUILT_ON)`.
+    pub built: String,
+    /// See [`cpu`](Self::cpu).
+    pub cpu: String,
+    /// `OPENSSL_ia32cap`, which hides features from libcrypto.
+    pub ia32cap: String,
+}
+
+/// Why a file counts as none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Damaged(&'static str, usize);
+
+impl fmt::Display for Damaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self(what, 0) => f.write_str(what),
+            Self(what, line) => write!(f, "line {line}: {what}"),
+        }
+    }
+}
+
+impl MadeFor {
+    /// The processor that this runs on, and the features that `cpu` has of it.
+    pub fn cpu(cpu: Cpu) -> String {
+        let mut text = match Cpu::family() {
+            Some(one) => {
+                let vendor = String::from_utf8_lossy(&one.vendor);
+                format!("{vendor} {} {}", one.family, one.model)
+            }
+            None => std::env::consts::ARCH.into(),
+        };
+        for feature in cpu.features().map(Feature::name) {
+            text.push(' ');
+            text.push_str(feature);
+        }
+        text
+    }
+
+    fn texts(&self) -> [&str; FIELDS.len()] {
+        [
+            &self.provider,
+            &self.libcrypto,
+            &self.built,
+            &self.cpu,
+            &self.ia32cap,
+        ]
+    }
+}
+
+impl Stored {
+    /// Reads a file's content.
+    ///
+    /// # Errors
+    /// [`Damaged`] unless every byte is as [`Display`](fmt::Display) writes it.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Damaged> {
+        if bytes.len() > FILE_BYTES_MAX {
+            return Err(Damaged("larger than a calibration", 0));
+        }
+        let text =
+            std::str::from_utf8(bytes).map_err(|_| Damaged("not the text of a calibration", 0))?;
+        let unfinished = Damaged("not whole: its last line is missing or does not fit", 0);
+        let before_end = text
+            .strip_suffix('\n')
+            .and_then(|text| text.rfind('\n'))
+            .map(|at| text.split_at(at + 1));
+        let Some((content, end)) = before_end else {
+            return Err(unfinished);
+        };
+        if end != end_of(content) {
+            return Err(unfinished);
+        }
+        let mut reader = Reader {
+            lines: content.lines(),
+            number: 0,
+        };
+        if reader.next() != Some(FIRST) {
+            return Err(Damaged("of another version of this format", 1));
+        }
+        let stored = Self(reader.blocks()?);
+        // Whatever was read otherwise than it would be written: spaces, zeros in front, another end of line.
+        match stored.to_string() == text {
+            true => Ok(stored),
+            false => Err(Damaged("not as it is written", 0)),
+        }
+    }
+
+    /// What was measured of `wanted`.
+    ///
+    /// # Errors
+    /// What differs in the nearest of the others.
+    pub fn find(&self, wanted: &MadeFor) -> Result<&Measured, String> {
+        let mut nearest = (0, "it has no measurement".to_owned());
+        for one in &self.0 {
+            let pairs = one.made_for.texts().into_iter().zip(wanted.texts());
+            let differing = FIELDS.iter().zip(pairs).filter(|(_, (is, due))| is != due);
+            let differing: Vec<_> = differing.collect();
+            let Some((field, (is, due))) = differing.first() else {
+                return Ok(one);
+            };
+            let same = FIELDS.len() - differing.len();
+            if nearest.0 <= same {
+                let of = field.1;
+                nearest = (
+                    same + 1,
+                    format!("made for another {of}: {is:?}, not {due:?}"),
+                );
+            }
+        }
+        Err(nearest.1)
+    }
+
+    /// Adds `new` in place of what it makes stale, as does a new build of the provider.
+    pub fn add(&mut self, new: Measured) {
+        let build = new.made_for.provider.clone();
+        self.0
+            .retain(|one| one.made_for != new.made_for && one.made_for.provider == build);
+        self.0.insert(0, new);
+        self.0.truncate(BLOCKS_MAX);
+    }
+
+    /// The newest first.
+    pub fn measured(&self) -> &[Measured] {
+        &self.0
+    }
+}
+
+/// The file's content.
+impl fmt::Display for Stored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = format!("{FIRST}\n");
+        for one in &self.0 {
+            text.push_str("for\n");
+            for (field, value) in FIELDS.iter().zip(one.made_for.texts()) {
+                writeln!(text, "{} {value}", field.0)?;
+            }
+            writeln!(text, "made {}", one.made)?;
+            for (algorithm, ratios) in &one.ratios {
+                writeln!(text, "{} {ratios}", algorithm.name())?;
+            }
+        }
+        write!(f, "{text}{}", end_of(&text))
+    }
+}
+
+struct Reader<'a> {
+    lines: Lines<'a>,
+    number: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn next(&mut self) -> Option<&'a str> {
+        self.number += 1;
+        self.lines.next()
+    }
+
+    fn damaged<T>(&self, what: &'static str) -> Result<T, Damaged> {
+        Err(Damaged(what, self.number))
+    }
+
+    fn blocks(&mut self) -> Result<Vec<Measured>, Damaged> {
+        let mut blocks: Vec<Measured> = Vec::new();
+        while let Some(line) = self.next() {
+            if line == "for" {
+                if blocks.len() == BLOCKS_MAX {
+                    return self.damaged("more blocks than are ever written");
+                }
+                blocks.push(self.head()?);
+                continue;
+            }
+            let Some(block) = blocks.last_mut() else {
+                return self.damaged("not the beginning of a block");
+            };
+            match ratios(line) {
+                Some((algorithm, _)) if block.ratios.iter().any(|one| one.0 == algorithm) => {
+                    return self.damaged("an operation for the second time");
+                }
+                Some(one) => block.ratios.push(one),
+                None => return self.damaged("not an operation with possible ratios"),
+            }
+        }
+        Ok(blocks)
+    }
+
+    fn head(&mut self) -> Result<Measured, Damaged> {
+        let mut values = [const { String::new() }; FIELDS.len()];
+        for ((name, _), value) in FIELDS.iter().zip(&mut values) {
+            *value = self.field(name)?;
+        }
+        let [provider, libcrypto, built, cpu, ia32cap] = values;
+        let made = self.field("made")?;
+        if made.len() != "2026-11-23".len() || !made.bytes().all(|it| b"0123456789-".contains(&it))
+        {
+            return self.damaged("not a day");
+        }
+        Ok(Measured {
+            made_for: MadeFor {
+                provider,
+                libcrypto,
+                built,
+                cpu,
+                ia32cap,
+            },
+            made,
+            ratios: Vec::new(),
+        })
+    }
+
+    fn field(&mut self, name: &str) -> Result<String, Damaged> {
+        let line = self.next().unwrap_or_default();
+        let value = line
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix(' '));
+        match value.filter(|value| value.len() <= VALUE_BYTES_MAX) {
+            Some(value) => Ok(value.into()),
+            None => self.damaged("not the field that is due"),
+        }
+    }
+}
+
+/// Of a line such as `aes-128-ctr 1.021 1.403 2.000 2.170 2.240`.
+fn ratios(line: &str) -> Option<(Algorithm, Ratios)> {
+    let mut words = line.split(' ');
+    let algorithm = Algorithm::named(words.next()?)?;
+    let mut thousandths = [0; SIZES.len()];
+    for ratio in &mut thousandths {
+        let (whole, rest) = words.next()?.split_once('.')?;
+        let number = |text: &str| -> Option<u32> {
+            let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            is_number.then(|| text.parse().ok()).flatten()
+        };
+        let rest = Some(rest).filter(|rest| rest.len() == 3)?;
+        *ratio = number(whole)?
+            .checked_mul(1000)?
+            .checked_add(number(rest)?)?;
+    }
+    let is_all = words.next().is_none();
+    let ratios = Ratios::from_thousandths(thousandths)?;
+    is_all.then_some((algorithm, ratios))
+}
+
+/// The last line behind `content`, with its end of line.
+fn end_of(content: &str) -> String {
+    // FNV-1a with 64 bits (draft-eastlake-fnv, sections 2 and 5).
+    let hash = content.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("end {hash:016x}\n")
+}
+
+/// Names in the file, and for people.
+const FIELDS: [(&str, &str); 5] = [
+    ("provider", "build of the provider"),
+    ("libcrypto", "libcrypto"),
+    ("built", "build of libcrypto"),
+    ("cpu", "CPU or mask"),
+    ("ia32cap", "OPENSSL_ia32cap"),
+];
+const FIRST: &str = "oarlock-openssl-calibration 1";
+/// The most that a file may have: several times what [`BLOCKS_MAX`] take.
+pub const FILE_BYTES_MAX: usize = 64 << 10;
+/// Some libcryptos, under some masks.
+const BLOCKS_MAX: usize = 16;
+/// Far more than any of the texts.
+const VALUE_BYTES_MAX: usize = 500;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn measured(libcrypto: &str) -> Measured {
+        let ratios = |of| Ratios::from_thousandths(of).unwrap();
+        Measured {
+            made_for: MadeFor {
+                provider: "0.1.0 abcdef".into(),
+                libcrypto: libcrypto.into(),
+                built: "built on: Tue Jan 27 20:52:58 2026 UTC".into(),
+                cpu: "AuthenticAMD 26 2 aes avx2".into(),
+                ia32cap: String::new(),
+            },
+            made: "2026-11-23".into(),
+            ratios: vec![
+                (Algorithm::Aes128Ctr, ratios([1021, 1403, 2000, 2170, 2240])),
+                (Algorithm::ChaCha20, ratios([10, 970, 1000, 1000, 100_000])),
+            ],
+        }
+    }
+
+    fn stored() -> Stored {
+        Stored(vec![
+            measured("OpenSSL 3.0.19 27 Jan 2026"),
+            measured("OpenSSL 4.0.3 1 Jul 2026"),
+        ])
+    }
+
+    /// `text` with the last line that it has to have.
+    fn ended(text: &str) -> Vec<u8> {
+        let content = &text[..text.trim_end().rfind('\n').unwrap() + 1];
+        format!("{content}{}", end_of(content)).into_bytes()
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for stored in [Stored::default(), stored()] {
+            let text = stored.to_string();
+            assert_eq!(Stored::parse(text.as_bytes()), Ok(stored));
+            assert_eq!(ended(&text), text.as_bytes());
+        }
+    }
+
+    #[test]
+    fn cut_or_flipped_anywhere_it_is_none() {
+        let text = stored().to_string().into_bytes();
+        for end in 0..text.len() {
+            assert!(Stored::parse(&text[..end]).is_err(), "{end}");
+        }
+        for at in 0..text.len() {
+            for bit in [0, 4, 7] {
+                let mut flipped = text.clone();
+                flipped[at] ^= 1 << bit;
+                assert!(Stored::parse(&flipped).is_err(), "{at} {bit}");
+            }
+        }
+        let mut longer = text;
+        longer.push(b'\n');
+        assert!(Stored::parse(&longer).is_err());
+        assert!(Stored::parse(&vec![b' '; FILE_BYTES_MAX + 1]).is_err());
+    }
+
+    #[test]
+    fn what_is_absurd_is_none_although_its_end_fits() {
+        let text = stored().to_string();
+        for (from, to, said) in [
+            ("1.021", "NaN", "possible ratios"),
+            ("1.021", "inf", "possible ratios"),
+            ("1.021", "0.000", "possible ratios"),
+            ("1.021", "-1.021", "possible ratios"),
+            ("1.021", "+1.021", "possible ratios"),
+            ("1.021", "0.009", "possible ratios"),
+            ("1.021", "100.001", "possible ratios"),
+            ("1.021", "99999999999999999999.000", "possible ratios"),
+            ("1.021", "4294967.296", "possible ratios"),
+            ("1.021", "1.21", "possible ratios"),
+            ("1.021", "1e3", "possible ratios"),
+            ("1.021", "01.021", "not as it is written"),
+            ("1.021 ", "", "possible ratios"),
+            ("1.021 ", "1.021 1.000 ", "possible ratios"),
+            ("1.021 ", "1.021  ", "possible ratios"),
+            ("aes-128-ctr", "rot13", "possible ratios"),
+            ("aes-128-ctr", "chacha20", "second time"),
+            ("calibration 1", "calibration 2", "another version"),
+            ("for\n", "", "not the beginning"),
+            ("provider 0", "0", "the field that is due"),
+            ("2026-11-23", "yesterday", "not a day"),
+            ("2026-11-23", "2026-11-2", "not a day"),
+            ("2026-11-23\n", "2026-11-23\r\n", "not a"),
+        ] {
+            let changed = ended(&text.replacen(from, to, 1));
+            let said_of_it = Stored::parse(&changed).unwrap_err().to_string();
+            assert!(said_of_it.contains(said), "{from:?} {to:?}: {said_of_it}");
+        }
+        let long = text.replacen("abcdef", &"a".repeat(600), 1);
+        assert!(Stored::parse(&ended(&long)).is_err());
+        let many = Stored(vec![measured("OpenSSL"); BLOCKS_MAX + 1]);
+        assert!(Stored::parse(many.to_string().as_bytes()).is_err());
+    }
+
+    #[test]
+    fn it_holds_for_what_it_was_made_for() {
+        let stored = stored();
+        let due = &stored.0[1].made_for;
+        assert_eq!(stored.find(due), Ok(&stored.0[1]));
+        type Change = fn(&mut MadeFor);
+        let changes: [(Change, &str); 5] = [
+            (|it| it.provider.push('0'), "another build of the provider"),
+            (|it| it.libcrypto.push('0'), "another libcrypto"),
+            (|it| it.built.push('0'), "another build of libcrypto"),
+            (|it| it.cpu.push('0'), "another CPU or mask"),
+            (|it| it.ia32cap.push('0'), "another OPENSSL_ia32cap"),
+        ];
+        for (change, said) in changes {
+            let mut other = due.clone();
+            change(&mut other);
+            let why = stored.find(&other).unwrap_err();
+            assert!(why.contains(said), "{why}");
+        }
+        let none = Stored::default().find(due).unwrap_err();
+        assert_eq!(none, "it has no measurement");
+    }
+
+    #[test]
+    fn the_newest_comes_first_and_replaces_its_like() {
+        let mut stored = Stored::default();
+        for number in 0..20 {
+            stored.add(measured(&format!("OpenSSL 3.0.{number}")));
+        }
+        assert_eq!(stored.measured().len(), BLOCKS_MAX);
+        let mut newer = measured("OpenSSL 3.0.10");
+        newer.made = "2026-12-01".into();
+        stored.add(newer.clone());
+        assert_eq!(stored.measured().len(), BLOCKS_MAX);
+        assert_eq!(stored.measured()[0], newer);
+        let same = |one: &&Measured| one.made_for == newer.made_for;
+        assert_eq!(stored.measured().iter().filter(same).count(), 1);
+        // The file never grows beyond its limit.
+        assert!(stored.to_string().len() < FILE_BYTES_MAX / 4);
+        // A new build of the provider makes all of it stale.
+        newer.made_for.provider.push('1');
+        stored.add(newer);
+        assert_eq!(stored.measured().len(), 1);
+    }
+}

@@ -1,0 +1,170 @@
+//! Which code runs here: the libcrypto that has loaded the provider, and the provider itself. A calibration holds for
+//! these two alone. Nothing is opened for it.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+
+use oarlock::Accelerator;
+use oarlock::costs::openssl::MadeFor;
+
+/// What a calibration must have been made for. `of_core` is a function of the libcrypto that loads the provider.
+///
+/// # Errors
+/// Why it cannot be known, in words.
+pub(crate) fn made_for(
+    accelerator: &Accelerator,
+    of_core: *const c_void,
+) -> Result<MadeFor, &'static str> {
+    let version = version_of(of_core)
+        .ok_or("the program's OpenSSL is linked statically and does not show its version")?;
+    // SAFETY: `version_of` found the function in the library of the core, which stays loaded while it calls the
+    // provider; every version since 1.1 gives static texts for these two numbers.
+    let (libcrypto, built) = unsafe { (text(version(VERSION)), text(version(BUILT_ON))) };
+    Ok(MadeFor {
+        provider: provider(),
+        libcrypto,
+        built,
+        cpu: MadeFor::cpu(accelerator.cpu()),
+        ia32cap: ia32cap(),
+    })
+}
+
+/// Oarlock's version, and the build id of this library, which the linker makes from its content.
+pub(crate) fn provider() -> String {
+    let mut id = String::new();
+    for byte in build_id() {
+        id.push_str(&format!("{byte:02x}"));
+    }
+    if id.is_empty() {
+        id.push_str("without a build id");
+    }
+    format!("{} {id}", env!("CARGO_PKG_VERSION"))
+}
+
+type OpensslVersion = unsafe extern "C" fn(c_int) -> *const c_char;
+
+/// `OpenSSL_version` of the very object that holds `of_core`: a process may have more than one libcrypto.
+fn version_of(of_core: *const c_void) -> Option<OpensslVersion> {
+    let core = object_of(of_core)?;
+    let is_it = |symbol: &*mut c_void| {
+        object_of(*symbol).is_some_and(|found| found.dli_fbase == core.dli_fbase)
+    };
+    // SAFETY: a name that ends with a zero.
+    let global = unsafe { libc::dlsym(libc::RTLD_DEFAULT, NAME.as_ptr()) };
+    let found = Some(global).filter(is_it).or_else(|| {
+        // SAFETY: dladdr gives a name that ends with a zero and lives as long as the object.
+        let name = unsafe { CStr::from_ptr(core.dli_fname) };
+        // The main program goes by the name that it was called by, and everything of it was found above.
+        name.to_bytes().starts_with(b"/").then_some(())?;
+        // SAFETY: the object is loaded and has this name, so that nothing is opened, and no code of it is run.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        (!handle.is_null()).then_some(())?;
+        // SAFETY: the handle is good until it is given back, once; the object stays, as its core has called us.
+        let local = unsafe {
+            let local = libc::dlsym(handle, NAME.as_ptr());
+            libc::dlclose(handle);
+            local
+        };
+        Some(local).filter(is_it)
+    })?;
+    // SAFETY: what libcrypto has under this name is of this type since OpenSSL 1.1.
+    Some(unsafe { std::mem::transmute::<*mut c_void, OpensslVersion>(found) })
+}
+
+/// The object that an address is in.
+fn object_of(address: *const c_void) -> Option<libc::Dl_info> {
+    // SAFETY: zeros are a value of the structure; dladdr(3) takes any address and fills it if it returns other than 0.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        let is_known = libc::dladdr(address, &mut info) != 0 && !info.dli_fname.is_null();
+        is_known.then_some(info)
+    }
+}
+
+/// # Safety
+/// `text` is null or ends with a zero.
+unsafe fn text(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: as the caller says.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_string_lossy().into_owned()
+}
+
+/// As libcrypto reads it, which is not at all with more rights than the user's.
+fn ia32cap() -> String {
+    // SAFETY: a name that ends with a zero; the text is copied before anything else is called.
+    unsafe { text(secure_getenv(c"OPENSSL_ia32cap".as_ptr())) }
+}
+
+unsafe extern "C" {
+    /// secure_getenv(3), of glibc and musl.
+    fn secure_getenv(name: *const c_char) -> *mut c_char;
+}
+
+/// The build id of the object that this function is in; empty if it was linked without.
+fn build_id() -> Vec<u8> {
+    let mut id = Vec::new();
+    // SAFETY: `of_object` is called for each object while this call lasts, with the place of a vector.
+    unsafe { libc::dl_iterate_phdr(Some(of_object), std::ptr::from_mut(&mut id).cast()) };
+    id
+}
+
+unsafe extern "C" fn of_object(info: *mut libc::dl_phdr_info, _: usize, id: *mut c_void) -> c_int {
+    // SAFETY: dl_iterate_phdr(3) gives an object with so many headers, and `build_id` the place of its vector.
+    let (base, headers, id) = unsafe {
+        let info = &*info;
+        if info.dlpi_phdr.is_null() {
+            return 0;
+        }
+        let headers = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into());
+        (info.dlpi_addr, headers, &mut *id.cast::<Vec<u8>>())
+    };
+    let own = provider as *const () as u64;
+    let is_own = headers.iter().any(|header| {
+        let start = base.wrapping_add(header.p_vaddr);
+        header.p_type == libc::PT_LOAD && own.wrapping_sub(start) < header.p_memsz
+    });
+    if !is_own {
+        return 0;
+    }
+    for header in headers.iter().filter(|it| it.p_type == libc::PT_NOTE) {
+        let start = base.wrapping_add(header.p_vaddr) as *const u8;
+        // SAFETY: a segment of notes is loaded with the object, at this address and with so many bytes.
+        let notes = unsafe { std::slice::from_raw_parts(start, header.p_memsz as usize) };
+        if let Some(found) = build_id_in(notes, (header.p_align as usize).max(4)) {
+            *id = found.to_vec();
+        }
+    }
+    1
+}
+
+/// Of notes (elf(5), "Notes"): lengths of name and content, a type, and both, filled up to the alignment.
+fn build_id_in(mut notes: &[u8], alignment: usize) -> Option<&[u8]> {
+    const NT_GNU_BUILD_ID: usize = 3;
+    loop {
+        let word = |at: usize| -> Option<usize> {
+            let bytes = notes.get(at..at + 4)?.try_into().ok()?;
+            Some(u32::from_ne_bytes(bytes) as usize)
+        };
+        let (name_bytes, bytes, kind) = (word(0)?, word(4)?, word(8)?);
+        let name = notes.get(12..)?.get(..name_bytes)?;
+        let start = (12 + name_bytes).next_multiple_of(alignment);
+        let content = notes.get(start..)?.get(..bytes)?;
+        if kind == NT_GNU_BUILD_ID && name == b"GNU\0" {
+            return Some(content);
+        }
+        notes = notes.get((start + bytes).next_multiple_of(alignment)..)?;
+    }
+}
+
+/// For the core, which asks for texts that end with a zero.
+pub(crate) fn c_text(text: String) -> CString {
+    CString::new(text.replace('\0', "")).unwrap_or_default()
+}
+
+const NAME: &CStr = c"OpenSSL_version";
+/// OPENSSL_VERSION and OPENSSL_BUILT_ON.
+const VERSION: c_int = 0;
+const BUILT_ON: c_int = 2;

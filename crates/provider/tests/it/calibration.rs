@@ -1,0 +1,138 @@
+//! The file that says what is offered: in programs of several users, and of more rights than their user's.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::process::Command;
+
+use oarlock::Accelerator;
+use oarlock::costs::openssl::{MadeFor, Measured, Ratios, Stored};
+use oarlock::device::visible_cpu;
+use oarlock_testing::{is_root, lossy};
+
+use crate::host::{Accelerated, open_folder, succeeds};
+
+#[test]
+fn a_program_goes_by_its_users_file_and_by_roots_alone_with_more_rights() {
+    if !is_root("programs and files of other users") {
+        return;
+    }
+    let folder = open_folder();
+    let privileged = folder.path().join("openssl");
+    let privileged = privileged.to_str().unwrap();
+    // By another process, as in `process.rs`.
+    let user = USER.to_string();
+    let install = ["-m", "4755", "-o", &user, "/usr/bin/openssl", privileged];
+    succeeds(Command::new("install").args(install));
+
+    let accelerated = Accelerated::for_all("");
+    accelerated.offer_what_gains();
+    let by_tables = offered(&accelerated, "openssl", NOBODY);
+    assert!(!by_tables.is_empty());
+    fs::write(accelerated.calibration(), all_slow(&accelerated)).unwrap();
+    for (program, started_by, owner, is_used) in [
+        ("openssl", NOBODY, 0, true),
+        ("openssl", NOBODY, USER, false),
+        ("openssl", USER, USER, true),
+        (privileged, NOBODY, 0, true),
+        (privileged, NOBODY, USER, false),
+        (privileged, NOBODY, NOBODY, false),
+    ] {
+        chown(accelerated.calibration(), Some(owner), None).unwrap();
+        let expected = if is_used { "" } else { &by_tables };
+        let found = offered(&accelerated, program, started_by);
+        assert_eq!(
+            found, expected,
+            "{program} of {started_by}, file of {owner}"
+        );
+    }
+}
+
+#[test]
+fn without_the_file_it_goes_by_the_tables() {
+    let accelerated = Accelerated::new();
+    accelerated.offer_what_gains();
+    let list = || {
+        let mut list = Command::new("openssl");
+        lossy(&succeeds(accelerated.apply(list.args(LIST))))
+    };
+    let by_tables = list();
+    fs::write(accelerated.calibration(), all_slow(&accelerated)).unwrap();
+    assert_ne!(list(), by_tables, "it goes by the file");
+    fs::remove_file(accelerated.calibration()).unwrap();
+    assert_eq!(list(), by_tables);
+}
+
+/// What openssl lists of the provider, which the machine's own configuration names: the environment's is ignored in
+/// privileged programs.
+fn offered(accelerated: &Accelerated, program: &str, user: u32) -> String {
+    let system = lossy(&succeeds(Command::new("openssl").args(["version", "-d"])));
+    let system = system
+        .trim()
+        .trim_start_matches("OPENSSLDIR: ")
+        .trim_matches('"');
+    let conf = accelerated.conf();
+    let script = format!(
+        "mount --bind {} $(readlink -f {system}/openssl.cnf) && exec \"$@\"",
+        conf.display()
+    );
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script, "sh", "setpriv"]);
+    command.args([format!("--reuid={user}"), format!("--regid={user}")]);
+    command.args(["--clear-groups", program]).args(LIST);
+    let listed = succeeds(command.env_remove("OPENSSL_CONF"));
+    let listed = lossy(&listed);
+    let of_us = listed.lines().filter(|line| line.ends_with("@ oarlock"));
+    of_us.collect::<Vec<_>>().join("\n")
+}
+
+/// A calibration of this machine by which nothing is worth offering.
+fn all_slow(accelerated: &Accelerated) -> String {
+    let said = |arguments: &[&str]| {
+        let mut openssl = Command::new("openssl");
+        lossy(&succeeds(accelerated.apply(openssl.args(arguments))))
+    };
+    let version = said(&["version"]);
+    let library = version
+        .split_once("(Library: ")
+        .map(|(_, of_library)| of_library);
+    let providers = said(&["list", "-providers", "-verbose"]);
+    let (_, of_us) = providers.split_once("name: Oarlock").unwrap();
+    let build = of_us
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("build info: "));
+    let measured = Measured {
+        made_for: MadeFor {
+            provider: build.unwrap().into(),
+            libcrypto: library
+                .unwrap_or(&version)
+                .trim()
+                .trim_end_matches(')')
+                .into(),
+            built: said(&["version", "-b"]).trim().into(),
+            cpu: MadeFor::cpu(visible_cpu().unwrap()),
+            ia32cap: std::env::var("OPENSSL_ia32cap").unwrap_or_default(),
+        },
+        made: "2026-11-23".into(),
+        ratios: Accelerator::builder()
+            .max_threads(0)
+            .build()
+            .unwrap()
+            .provided("", None)
+            .iter()
+            .map(|one| (one.operation, Ratios::from_thousandths([500; 5]).unwrap()))
+            .collect(),
+    };
+    let mut stored = Stored::default();
+    stored.add(measured);
+    stored.to_string()
+}
+
+const LIST: [&str; 4] = [
+    "list",
+    "-cipher-algorithms",
+    "-propquery",
+    "provider=oarlock",
+];
+const NOBODY: u32 = 65534;
+/// Somebody, who need not exist.
+const USER: u32 = 12345;
