@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::machine::Machine;
 use super::text::json;
-use crate::cpu_class::CpuClass;
+use crate::cpu_class;
 use crate::error::Error;
 
 /// A record that lines are added to.
@@ -28,7 +28,7 @@ impl Record {
         let start = std::env::current_dir().map_err(Error::io("the current folder"))?;
         let machine = Machine::here(versions.to_vec());
         let folder = records(&start)?.join(machine.slug());
-        let class = CpuClass::shown()
+        let class = cpu_class::shown()
             .map(|class| format!("-class-{}", class.letter().to_ascii_lowercase()));
         let path = folder.join(format!(
             "{}{}.jsonl",

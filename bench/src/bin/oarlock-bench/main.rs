@@ -10,8 +10,9 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
+use oarlock::costs::CpuClass;
 use oarlock_bench::args::Args;
-use oarlock_bench::cpu_class::CpuClass;
+use oarlock_bench::cpu_class;
 use oarlock_bench::output::{json, write_out};
 use oarlock_bench::run::first;
 use peers::PEERS;
@@ -47,7 +48,7 @@ struct Cli {
 
     /// Measure as if the CPU were of this class, here and in the programs that are started: what it has beyond is
     /// hidden from Oarlock and peers alike, and peers from which nothing can be hidden are left out
-    #[arg(long, value_name = "CLASS", ignore_case = true)]
+    #[arg(long, value_name = "CLASS", value_parser = cpu_class::parse)]
     class: Option<CpuClass>,
 
     /// Measure beside this OpenSSL: its libcrypto, its `openssl`, and other programs with it. 3.0 is
@@ -63,7 +64,7 @@ struct Cli {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let out = &mut io::stdout().lock();
-    let shown = cli.class.map_or(Ok(()), CpuClass::show);
+    let shown = cli.class.map_or(Ok(()), cpu_class::show);
     let choose = || cli.openssl.map_or(Ok(()), system::OpenSsl::choose);
     let result = shown
         .and_then(|()| choose())

@@ -5,7 +5,7 @@ use graviola::aead::{AesGcm, ChaCha20Poly1305};
 use graviola::signing::rsa::{SigningKey, VerifyingKey};
 use oarlock_bench::Error;
 use oarlock_bench::cases::{Algorithm, Case, RsaKey, RsaOperation, RsaRequest, Tasks};
-use oarlock_bench::cpu_class::CpuClass;
+use oarlock_bench::cpu_class;
 use oarlock_bench::peers::{
     Aead, Peer, PeerFactory, Presence, PublicKey, Sealed, SingleRsa, SingleRsaKey, Subject,
 };
@@ -15,7 +15,7 @@ pub(crate) const PEER: PeerFactory = PeerFactory {
     name: "graviola",
     presence: Presence::WhereAvailable,
     open: |_| {
-        CpuClass::refuse_shown("graviola")?;
+        cpu_class::refuse_shown("graviola")?;
         if !graviola::util::is_cpu_supported() {
             return Err(Error::Unavailable("it does not run on this CPU".to_owned()));
         }

@@ -4,7 +4,7 @@
 
 use oarlock_bench::Error;
 use oarlock_bench::cases::{Case, RsaKey, RsaOperation, RsaRequest, Tasks};
-use oarlock_bench::cpu_class::CpuClass;
+use oarlock_bench::cpu_class;
 use oarlock_bench::peers::{
     Peer, PeerFactory, Presence, PublicKey, SingleRsa, SingleRsaKey, Subject,
 };
@@ -17,7 +17,7 @@ pub(crate) const PEER: PeerFactory = PeerFactory {
     name: "ring",
     presence: Presence::Always,
     open: |_| {
-        CpuClass::refuse_shown("ring")?;
+        cpu_class::refuse_shown("ring")?;
         Ok(Box::new(Ring))
     },
 };

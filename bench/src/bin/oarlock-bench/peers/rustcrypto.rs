@@ -17,7 +17,7 @@ use des::TdesEde3;
 use inout::InOutBuf;
 use oarlock_bench::Error;
 use oarlock_bench::cases::{Algorithm, Case, Direction};
-use oarlock_bench::cpu_class::CpuClass;
+use oarlock_bench::cpu_class;
 use oarlock_bench::peers::{Aead, Peer, PeerFactory, Presence, Sealed, Stream, Subject};
 
 /// The peer `rustcrypto`.
@@ -25,7 +25,7 @@ pub(crate) const PEER: PeerFactory = PeerFactory {
     name: "rustcrypto",
     presence: Presence::Always,
     open: |_| {
-        CpuClass::refuse_shown("RustCrypto")?;
+        cpu_class::refuse_shown("RustCrypto")?;
         Ok(Box::new(RustCrypto))
     },
 };

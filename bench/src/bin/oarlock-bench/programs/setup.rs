@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use oarlock::Algorithm;
 use oarlock::costs::Usage;
 use oarlock_bench::Error;
-use oarlock_bench::cpu_class::CpuClass;
+use oarlock_bench::cpu_class;
 use tempfile::TempDir;
 
 use crate::system::interrupt;
@@ -95,7 +95,7 @@ impl Setup {
         for name in FOREIGN {
             command.env_remove(name);
         }
-        if let Some(mask) = CpuClass::shown().and_then(CpuClass::mask) {
+        if let Some(mask) = cpu_class::mask_shown() {
             mask.set(command);
         }
         if side != Side::Stock {

@@ -17,10 +17,11 @@ mod target;
 
 use std::io::Write;
 
+use oarlock::costs::CpuClass;
 use oarlock_bench::Error;
 use oarlock_bench::args::Args;
 use oarlock_bench::cases::glob;
-use oarlock_bench::cpu_class::CpuClass;
+use oarlock_bench::cpu_class;
 use oarlock_bench::output::{Record, json, write_out};
 
 use crate::peers::versions;
@@ -45,7 +46,7 @@ pub(crate) fn run(
         };
         is_allowed && glob::matches(pattern, &line.name)
     };
-    let class = CpuClass::here().unwrap_or(CpuClass::F);
+    let class = cpu_class::here().unwrap_or(CpuClass::F);
     let groups = groups(class);
     if !groups.iter().flat_map(|group| &group.lines).any(asked) {
         let first = groups.first().and_then(|group| group.lines.first());

@@ -426,7 +426,7 @@ mod tests {
 
     use super::*;
     use crate::programs;
-    use oarlock_bench::cpu_class::CpuClass;
+    use oarlock::costs::CpuClass;
 
     fn names_cipher(name: &str) -> bool {
         CASES.iter().any(|case| case.name == name)

@@ -1,7 +1,7 @@
 //! What a line of the table says.
 
+use oarlock::costs::CpuClass;
 use oarlock_bench::cases::Size;
-use oarlock_bench::cpu_class::CpuClass;
 
 use crate::programs::Quantity;
 

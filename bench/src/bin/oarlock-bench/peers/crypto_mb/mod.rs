@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use oarlock_bench::Error;
 use oarlock_bench::cases::{Case, ModExpTasks, RsaOperation, RsaTasks, Tasks};
-use oarlock_bench::cpu_class::CpuClass;
+use oarlock_bench::cpu_class;
 use oarlock_bench::peers::{
     LaneQueue, Lanes, Peer, PeerFactory, Presence, PublicKey, Results, Subject,
 };
@@ -24,7 +24,7 @@ pub(crate) const PEER: PeerFactory = PeerFactory {
     name: "crypto-mb",
     presence: Presence::WhereAvailable,
     open: |_| {
-        CpuClass::refuse_shown("crypto-mb")?;
+        cpu_class::refuse_shown("crypto-mb")?;
         Ok(Box::new(CryptoMb(Arc::new(Functions::load()?))))
     },
 };

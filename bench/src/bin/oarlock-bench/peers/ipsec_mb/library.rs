@@ -5,9 +5,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use libloading::Library;
+use oarlock::costs::CpuClass;
 use oarlock_bench::Error;
 use oarlock_bench::cases::Direction;
-use oarlock_bench::cpu_class::CpuClass;
+use oarlock_bench::cpu_class;
 
 use crate::system::fetched;
 
@@ -90,7 +91,7 @@ pub(super) struct Manager {
 
 impl Manager {
     pub(super) fn new(functions: &Arc<Functions>) -> Result<Self, Error> {
-        let class = CpuClass::shown().unwrap_or(CpuClass::A);
+        let class = cpu_class::shown().unwrap_or(CpuClass::A);
         // SAFETY: takes any letter; null says that it failed.
         let manager = NonNull::new(unsafe { (functions.new_for)(class.letter() as c_char) })
             .ok_or_else(|| {
