@@ -30,6 +30,8 @@ pub struct State {
     pub has_ended_without_iv: bool,
     /// The next data are a TLS record.
     pub has_record: bool,
+    /// More associated data came for it than a record has.
+    pub has_begun_record: bool,
     /// A TLS record was announced, and nothing has been done since: data of another length were refused.
     pub awaits_record: bool,
 }
@@ -38,6 +40,7 @@ impl State {
     pub fn note(&mut self, family: Family, call: Call, seen: &Seen, encrypts: bool) {
         // 4.0 asks for a tag first, and the message goes on.
         if matches!(call, Call::Finish | Call::CipherEnd) && seen.errors == [(PROV, TAG_NOT_SET)] {
+            self.is_under_way |= family == Family::Gcm;
             return;
         }
         self.note_end(family, call, seen, encrypts);
@@ -120,13 +123,17 @@ impl State {
                 self.has_ended |= is_record;
                 self.has_sealed_tag = is_record && is_done && encrypts;
             }
-            Call::Aad(bytes) | Call::CipherAad(bytes) if bytes > 0 => self.has_sealed_tag = false,
+            Call::Aad(bytes) | Call::CipherAad(bytes) if bytes > 0 => {
+                self.has_sealed_tag = false;
+                self.has_begun_record = self.has_record;
+            }
             Call::Cipher(..) | Call::CipherAad(_) if family == Family::Gcm => {
                 self.has_sealed_tag = false;
             }
             Call::Finish | Call::CipherEnd => {
                 // A record that is due is not ended.
-                self.has_ended |= is_done || !self.has_record && self.is_keyed && !encrypts;
+                let is_due = self.has_record && !self.has_begun_record;
+                self.has_ended |= is_done || !is_due && self.is_keyed && !encrypts;
                 self.has_ended_without_iv |= self.has_ended;
                 self.has_record = false;
                 self.has_sealed_tag = is_done && encrypts;
@@ -152,6 +159,7 @@ impl State {
 
     fn note_nonce(&mut self, is_record: bool) {
         self.has_ended = false;
+        self.has_begun_record = false;
         self.has_record |= is_record;
         self.awaits_record |= is_record;
     }
