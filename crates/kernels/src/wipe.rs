@@ -5,7 +5,9 @@ use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::{Ordering, compiler_fence};
 
-/// Room for `N` bytes, of which the first `used` are wiped on drop.
+/// Room for `N` bytes, of which the first `used` are wiped on drop. Aligned, so that no register that is
+/// stored crosses two lines of the cache: what loads it again would wait for both.
+#[repr(align(64))]
 pub(crate) struct Secret<const N: usize> {
     bytes: MaybeUninit<[u8; N]>,
     used: usize,

@@ -343,9 +343,9 @@ fn end_chunk(assembly: &mut Assembly, [from, to]: [&str; 2], blocks: usize) {
     let mut rows = Vec::new();
     for (first, mut row) in [(0, A), (4, B), (12, D), (8, [C[0], C[1], Ymm(0), Ymm(0)])] {
         if first == 8 {
-            for i in 2..4 {
-                row[i] = free.remove(0);
-                vector_load(assembly, row[i], at(c_place(i)));
+            for (i, register) in row.iter_mut().enumerate().skip(2) {
+                *register = free.remove(0);
+                vector_load(assembly, *register, at(c_place(i)));
             }
         }
         for (i, register) in row.into_iter().enumerate() {
@@ -400,8 +400,8 @@ fn xor_halves(
     offset: usize,
     [from, to]: [&str; 2],
 ) {
-    for i in 0..4 {
-        let (one, other, t) = (rows[0][i], rows[1][i], free[0]);
+    for (i, (one, other)) in rows[0].into_iter().zip(rows[1]).enumerate() {
+        let t = free[0];
         line(assembly, format!("vperm2i128 {t}, {one}, {other}, 0x20"));
         line(assembly, format!("vperm2i128 {one}, {one}, {other}, 0x31"));
         for (register, block) in [(t, i), (one, i + 4)] {

@@ -10,13 +10,15 @@ use core::arch::x86_64::*;
 
 use inout::InOutBuf;
 
-use super::chacha20_avx2::Columns;
+use super::chacha20_avx2::{Columns, crypt_one};
 use super::chacha20_registers::{Ymm, Zmm};
 use super::poly1305::IfmaPowers;
 use super::{Avx2, Avx512};
 use crate::poly1305::{Element, Multiplier};
 use crate::portable::xor::xor_bytes;
-use crate::stitched::{self, ChainPowers, Chunk, Data, Direction, InColumnsOrRows, Powers, Start};
+use crate::stitched::{
+    self, BLOCK_BYTES, ChainPowers, Chunk, Data, Direction, InColumnsOrRows, Powers, Start,
+};
 
 macro_rules! entry_points {
     ($crypt:ident, $crypt_and_mac:ident, $message:ident, $token:ty, $chunk:ty, $powers:ty, $features:literal, $counter:ident, $mac_counter:ident) => {
@@ -26,7 +28,13 @@ macro_rules! entry_points {
             unsafe fn inner(key: &[u32; 8], row: u128, from: *const u8, to: *mut u8, bytes: usize) {
                 let start = Start::from_parts(key, row);
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
-                unsafe { <$chunk>::crypt(start, Data { from, to, bytes }) }
+                unsafe {
+                    let data = Data { from, to, bytes };
+                    match bytes {
+                        1..=BLOCK_BYTES => crypt_one(start, data),
+                        _ => <$chunk>::crypt(start, data),
+                    }
+                }
             }
             #[cfg(debug_assertions)]
             crate::dispatch::chacha20::$counter.hit();

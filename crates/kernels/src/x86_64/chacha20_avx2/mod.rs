@@ -9,6 +9,7 @@
 //! for it, so a chunk of nine takes as long as one of eight.
 
 use core::arch::naked_asm;
+use core::mem::MaybeUninit;
 use core::sync::atomic::{Ordering, compiler_fence};
 
 use super::chacha20_registers::Ymm;
@@ -32,15 +33,21 @@ impl Chunk for Columns {
 
     #[inline(always)]
     unsafe fn crypt(mut start: Start<'_>, mut data: Data) {
-        let chunks = data.bytes / NINE_BYTES;
         // SAFETY: as above.
         unsafe {
-            if chunks > 0 {
+            let is_nine = quarters(data.bytes, NINE_BYTES) < quarters(data.bytes, Self::BYTES);
+            if is_nine && data.bytes >= NINE_BYTES {
+                let chunks = data.bytes / NINE_BYTES;
                 let mut frame = Frame::new(start, data, chunks);
                 frame.block(start.later(8), data.behind(Self::BYTES));
                 crypt_chunks_and_blocks(&mut frame);
                 data = data.behind(chunks * NINE_BYTES);
                 start = start.later(9 * chunks as u32);
+            } else if !is_nine && data.bytes >= Self::BYTES {
+                let chunks = data.bytes / Self::BYTES;
+                crypt_chunks(&mut Frame::new(start, data, chunks));
+                data = data.behind(chunks * Self::BYTES);
+                start = start.later(8 * chunks as u32);
             }
             if data.bytes > 0 {
                 crypt_rest(start, data);
@@ -98,6 +105,18 @@ impl Chunk for Columns {
     }
 }
 
+/// How long so many bytes take in chunks of `chunk` and a rest, in quarters of a chunk's time.
+#[inline(always)]
+fn quarters(bytes: usize, chunk: usize) -> usize {
+    let rest = match bytes % chunk {
+        0 => 0,
+        1..=BLOCK_BYTES => 2,
+        BLOCK_BYTES_MORE..=ROWS_BYTES_MAX => 3,
+        _ => 4,
+    };
+    4 * (bytes / chunk) + rest
+}
+
 /// XORs keystream onto less than nine blocks, and at least a byte.
 ///
 /// # Safety
@@ -107,24 +126,11 @@ unsafe fn crypt_rest(start: Start<'_>, data: Data) {
     // SAFETY: as the caller vouches; a place has room for as many bytes as it is filled with.
     unsafe {
         match data.bytes {
-            BLOCK_BYTES => {
-                let mut frame = Frame::new(start, data, 0);
-                frame.block(start, data);
-                crypt_block(&mut frame);
-            }
-            ..BLOCK_BYTES => {
-                let mut place = Secret::<BLOCK_BYTES>::new();
-                let block = onto_zeros(place.write(BLOCK_BYTES), BLOCK_BYTES);
-                let mut frame = Frame::new(start, block, 0);
-                frame.block(start, block);
-                crypt_block(&mut frame);
-                xor_bytes(&place.bytes()[..data.bytes], data.from, data.to);
-            }
-            ..=ROWS_BYTES_MAX => {
+            ..=BLOCK_BYTES => crypt_one(start, data),
+            BLOCK_BYTES_MORE..=ROWS_BYTES_MAX => {
                 rows::crypt::<Ymm<false>, _>(start, &mut crate::stitched::Nothing, data);
             }
-            Columns::BYTES => crypt_chunks(&mut Frame::new(start, data, 1)),
-            ..Columns::BYTES => {
+            ROWS_BYTES_MORE..=Columns::BYTES => {
                 let mut place = Keystream::new();
                 let chunk = onto_zeros(place.write(Columns::BYTES), Columns::BYTES);
                 crypt_chunks(&mut Frame::new(start, chunk, 1));
@@ -136,6 +142,31 @@ unsafe fn crypt_rest(start: Start<'_>, data: Data) {
                 xor_bytes(&place.bytes()[..data.bytes], data.from, data.to);
             }
         }
+    }
+}
+
+/// XORs keystream onto a block or part of one, on the integer units.
+///
+/// # Safety
+/// As [`Chunk::crypt`]; no instructions beyond the target's are needed.
+#[inline(always)]
+pub(super) unsafe fn crypt_one(start: Start<'_>, data: Data) {
+    debug_assert!(data.bytes <= BLOCK_BYTES);
+    let whole = |block| {
+        let mut frame = Frame::new(start, block, 0);
+        frame.block(start, block);
+        // SAFETY: as the caller vouches, or the place below has room.
+        unsafe { crypt_block(&mut frame) }
+    };
+    // SAFETY: as the caller vouches; the place has room for a block.
+    unsafe {
+        if data.bytes == BLOCK_BYTES {
+            return whole(data);
+        }
+        let mut place = Secret::<BLOCK_BYTES>::new();
+        let block = onto_zeros(place.write(BLOCK_BYTES), BLOCK_BYTES);
+        whole(block);
+        xor_bytes(&place.bytes()[..data.bytes], data.from, data.to);
     }
 }
 
@@ -159,46 +190,51 @@ impl Chains<'_, 512> {
         // SAFETY: as the caller vouches, also for the bytes to absorb.
         unsafe {
             let mut frame = Frame::new(start, data, chunks);
-            frame.mac_from = from;
-            (frame.r, frame.join, frame.mac) = (r.words(), join.limbs(), value.limbs());
-            frame.steps = 8;
+            frame.mac_from.write(from);
+            frame.r.write(r.words());
+            frame.join.write(join.limbs());
+            frame.mac.write(value.limbs());
+            frame.steps.write(8);
             crypt_chunks_and_mac(&mut frame);
-            *value = Element::from_limbs(frame.mac);
+            *value = Element::from_limbs(frame.mac.assume_init_read());
+            for secret in [&mut frame.r, &mut frame.join, &mut frame.mac] {
+                secret.write([0; 3]);
+            }
         }
     }
 }
 
-/// What a kernel reads and writes beside the data: `xtask/src/kernels/chacha20.rs` has the offsets. Wiped
-/// on drop.
+/// What a kernel reads and writes beside the data: `xtask/src/kernels/chacha20.rs` has the offsets. Only
+/// what the kernel reads is written. What is secret is wiped on drop.
 #[repr(C, align(64))]
 struct Frame {
     /// Words 8 to 11 of a chunk, while they are not in registers.
-    words_8: [[u32; 8]; 4],
+    words_8: MaybeUninit<[[u32; 8]; 4]>,
     by_16: [[u32; 4]; 2],
     by_8: [[u32; 4]; 2],
     /// As `Multiplier` has it.
-    r: [u64; 3],
-    left: u64,
+    r: MaybeUninit<[u64; 3]>,
+    left: MaybeUninit<u64>,
     /// Of 64 bytes of the MAC, beside the rounds of each chunk.
-    steps: u64,
+    steps: MaybeUninit<u64>,
     chunks: usize,
     from: *const u8,
     to: *mut u8,
     /// r to the power of twice the steps.
-    join: [u64; 3],
-    mac: [u64; 3],
-    mac_from: *const u8,
-    padding: u64,
+    join: MaybeUninit<[u64; 3]>,
+    mac: MaybeUninit<[u64; 3]>,
+    mac_from: MaybeUninit<*const u8>,
+    padding: MaybeUninit<u64>,
     /// The first words: a line of the cache, so that none of the stores crosses two.
     sigma: [u32; 4],
     key: [u32; 8],
     row: u128,
     numbers: [u32; 8],
     /// Those of the block beside.
-    block_words_8: [u32; 4],
-    block_from: *const u8,
-    block_to: *mut u8,
-    block_counter: u32,
+    block_words_8: MaybeUninit<[u32; 4]>,
+    block_from: MaybeUninit<*const u8>,
+    block_to: MaybeUninit<*mut u8>,
+    block_counter: MaybeUninit<u32>,
 }
 
 impl Frame {
@@ -206,35 +242,36 @@ impl Frame {
     fn new(start: Start<'_>, data: Data, chunks: usize) -> Self {
         let (key, row) = start.parts();
         Self {
-            words_8: [[0; 8]; 4],
+            words_8: MaybeUninit::uninit(),
             by_16: [[0x0100_0302, 0x0504_0706, 0x0908_0b0a, 0x0d0c_0f0e]; 2],
             by_8: [[0x0201_0003, 0x0605_0407, 0x0a09_080b, 0x0e0d_0c0f]; 2],
-            r: [0; 3],
-            left: 0,
-            steps: 0,
+            r: MaybeUninit::uninit(),
+            left: MaybeUninit::uninit(),
+            steps: MaybeUninit::uninit(),
             chunks,
             from: data.from,
             to: data.to,
-            join: [0; 3],
-            mac: [0; 3],
-            mac_from: data.from,
-            padding: 0,
+            join: MaybeUninit::uninit(),
+            mac: MaybeUninit::uninit(),
+            mac_from: MaybeUninit::uninit(),
+            padding: MaybeUninit::uninit(),
             sigma: SIGMA,
             key: *key,
             row,
             numbers: [0, 1, 2, 3, 4, 5, 6, 7],
-            block_words_8: [0; 4],
-            block_from: data.from,
-            block_to: data.to,
-            block_counter: 0,
+            block_words_8: MaybeUninit::uninit(),
+            block_from: MaybeUninit::uninit(),
+            block_to: MaybeUninit::uninit(),
+            block_counter: MaybeUninit::uninit(),
         }
     }
 
     /// Of the block beside, which is at the beginning of `data`.
     #[inline(always)]
     fn block(&mut self, start: Start<'_>, data: Data) {
-        (self.block_from, self.block_to) = (data.from, data.to);
-        self.block_counter = start.parts().1 as u32;
+        self.block_from.write(data.from);
+        self.block_to.write(data.to);
+        self.block_counter.write(start.parts().1 as u32);
     }
 
     /// Where kernels want to be pointed to.
@@ -247,9 +284,9 @@ impl Frame {
 impl Drop for Frame {
     #[inline(always)]
     fn drop(&mut self) {
-        const WORDS: usize = size_of::<Frame>() / 8;
-        // SAFETY: of the fields any bytes are values, zeros of the pointers too.
-        unsafe { (&raw mut *self).cast::<[u64; WORDS]>().write([0; WORDS]) };
+        self.words_8.write([[0; 8]; 4]);
+        (self.sigma, self.key, self.row) = ([0; 4], [0; 8], 0);
+        self.block_words_8.write([0; 4]);
         // The zeros are never read: the compiler must not know.
         core::hint::black_box(&raw mut *self);
         compiler_fence(Ordering::SeqCst);
@@ -268,6 +305,8 @@ const _: () = {
 const NINE_BYTES: usize = 9 * BLOCK_BYTES;
 /// As many as rows do in less time than columns do nine.
 const ROWS_BYTES_MAX: usize = 2 * <Ymm<false> as Rows>::SET_BYTES;
+const BLOCK_BYTES_MORE: usize = BLOCK_BYTES + 1;
+const ROWS_BYTES_MORE: usize = ROWS_BYTES_MAX + 1;
 
 macro_rules! kernels {
     ($($(#[$doc:meta])* $name:ident $file:literal $counter:ident)+) => { $(
