@@ -13,6 +13,8 @@ pub(crate) mod gfni;
 pub(crate) mod ghash;
 pub(crate) mod ifma;
 pub(crate) mod poly1305;
+pub(crate) mod serpent;
+pub(crate) mod tdes;
 pub(crate) mod xor;
 
 use crate::cpu::{Cpu, Feature};

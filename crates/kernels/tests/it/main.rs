@@ -14,6 +14,8 @@ mod memory;
 #[cfg(target_arch = "x86_64")]
 mod modexp;
 mod published;
+mod serpent;
+mod tdes;
 mod vectors;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
