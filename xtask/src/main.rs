@@ -2,6 +2,7 @@
 
 mod age_peers;
 mod ci;
+mod circuits;
 mod constant_time;
 mod fetch;
 mod go;
@@ -30,6 +31,8 @@ usage: cargo xtask COMMAND
                  and threads, how long files are, and that generated files are up to date; with
                  `--modules [CRATE]` print rooms, arrows and circles
   kernels        write the assembly of the kernels; with --check only compare it
+  circuits       write the S-boxes of Triple DES and Serpent as code; with `--search SECONDS` look
+                 for smaller ones first, so long for each
   plan           measure this machine and write its entry of the plan's tables
   offers         measure the OpenSSL provider beside OpenSSL's own ciphers, under the mask of each
                  CPU class, and write the tables by which it offers them; `offers AC FILE` does it
@@ -61,6 +64,8 @@ fn main() -> ExitCode {
         ["performance"] => performance::run(),
         ["kernels"] => kernels::run(),
         ["kernels", "--check"] => kernels::check_all(),
+        ["circuits"] => circuits::run(),
+        ["circuits", "--search", seconds] => circuits::improve(seconds),
         ["proto"] => proto::run(),
         ["peers"] => peers::run(),
         ["peers", "age"] => peers::run_age(),

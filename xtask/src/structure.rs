@@ -3,7 +3,7 @@
 //! Three checks are tables: [`edges`] lists which crate may depend on which, [`floors`] which module of
 //! a crate may use which ([`modules`] looks), and [`rooms`] which files may hold `unsafe`, intrinsics,
 //! threads and the environment. A fourth, [`lengths`], bounds the lines of a file. A fifth compares
-//! generated tables, assembly and the page of figures with what their generators write. Every check
+//! generated tables, assembly, circuits and the page of figures with what their generators write. Every check
 //! fails when it finds nothing to look at, so that it cannot pass by looking in the wrong place.
 
 mod edges;
@@ -14,7 +14,7 @@ mod modules;
 mod rooms;
 
 use crate::tool::{Metadata, Result};
-use crate::{kernels, offers, performance, plan, proto};
+use crate::{circuits, kernels, offers, performance, plan, proto};
 
 pub fn run() -> Result<()> {
     let metadata = Metadata::load()?;
@@ -27,6 +27,7 @@ pub fn run() -> Result<()> {
     findings.extend(plan::check(&metadata.workspace_root).err());
     findings.extend(offers::check(&metadata.workspace_root).err());
     findings.extend(kernels::check(&metadata.workspace_root).err());
+    findings.extend(circuits::check(&metadata.workspace_root).err());
     findings.extend(performance::check(&metadata.workspace_root).err());
     findings.extend(proto::check(&metadata.workspace_root).err());
 

@@ -115,6 +115,38 @@ pub mod legacy {
     }
 }
 
+/// Counts of calls for Serpent.
+pub mod serpent {
+    pub use super::Counter;
+
+    counters! {
+        /// Runs on a block at a time.
+        PORTABLE,
+        /// Runs on 4 blocks a group.
+        SSE2,
+        /// Runs on 8 blocks a group.
+        AVX2,
+        /// Runs on 16 blocks a group.
+        AVX512,
+    }
+}
+
+/// Counts of calls for Triple DES.
+pub mod tdes {
+    pub use super::Counter;
+
+    counters! {
+        /// Runs on 64 blocks a pass.
+        PORTABLE,
+        /// Runs on 128 blocks a pass.
+        SSE2,
+        /// Runs on 256 blocks a pass.
+        AVX2,
+        /// Runs on 512 blocks a pass.
+        AVX512,
+    }
+}
+
 /// Counts of calls for modular exponentiation.
 #[cfg(target_arch = "x86_64")]
 pub mod modexp {

@@ -21,6 +21,7 @@
 
 pub mod aead;
 pub mod aes;
+mod bits;
 pub mod cbc;
 pub mod chacha20;
 pub mod chacha20_poly1305;
@@ -37,7 +38,9 @@ mod poly1305;
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod sbox;
+pub mod serpent;
 mod stitched;
+pub mod tdes;
 #[cfg(debug_assertions)]
 #[doc(hidden)]
 pub mod testing;

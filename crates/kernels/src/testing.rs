@@ -15,7 +15,7 @@ use crate::{
     modexp::{Line, Modulus},
     sbox,
 };
-use crate::{chacha20_poly1305, portable};
+use crate::{chacha20_poly1305, portable, serpent, tdes};
 
 /// Round keys as they lie in memory.
 pub type RoundKeys = [[u32; 4]; 15];
@@ -28,6 +28,16 @@ pub fn round_keys(ctr: &Ctr) -> &RoundKeys {
 /// The round keys of both directions.
 pub fn cbc_round_keys(cbc: &Cbc) -> [&RoundKeys; 2] {
     [&cbc.schedule.round_keys, &cbc.inverse.round_keys]
+}
+
+/// The round keys of Serpent.
+pub fn serpent_keys(ctr: &serpent::Ctr) -> &[[u32; 4]; 33] {
+    &ctr.keys
+}
+
+/// The key of Triple DES, as masks.
+pub fn tdes_masks(ctr: &tdes::Ctr) -> &[u64] {
+    &ctr.masks
 }
 
 /// The key without its cache.

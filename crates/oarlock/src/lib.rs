@@ -44,9 +44,9 @@
 //!
 //! | feature | brings | costs |
 //! |---|---|---|
-//! | `legacy` (default) | Camellia, Twofish, Serpent, ARIA, SM4, CAST-128, Blowfish and Triple DES in counter mode | 9 more crates |
+//! | `legacy` (default) | Camellia, Twofish, Serpent, ARIA, SM4, CAST-128, Blowfish and Triple DES in counter mode | 7 more crates |
 //! | `rsa` (default) | the modules [`rsa`] and [`job`]: RSA keys, signatures, encryption, modular exponentiation, jobs. Includes `aws-lc` | 45 more crates, a C compiler, most of the build time |
-//! | `aws-lc` | the device `software`: AES and ChaCha20-Poly1305 by aws-lc, for CPUs that lack the instructions of our kernels, and when a device fails | 9 more crates, a C compiler |
+//! | `aws-lc` | the device `software`: AES and ChaCha20-Poly1305 by aws-lc, for CPUs that lack the instructions of our kernels, and when a device fails | 7 more crates, a C compiler |
 //! | `pkcs11` | `device::Pkcs11Device`: keys on PKCS#11 tokens. Includes `rsa` | 4 crates beside those of `rsa` |
 //! | `library` | `device::LibraryDevice`: devices in shared libraries, behind a C interface. Includes `rsa` | 1 crate beside those of `rsa` |
 //! | `simulated` | `device::SimulatedDevice`: accelerator boards with the latency and throughput of those of 2000, to try schedules with. Includes `rsa` | nothing beside `rsa` |

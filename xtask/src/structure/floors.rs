@@ -13,11 +13,11 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
         &[
             &["testing"],                                   // in debug builds alone
             &["cbc", "chacha20_poly1305", "gcm", "modexp"], // what callers ask for
-            &["aes", "chacha20", "xor"],
+            &["aes", "chacha20", "serpent", "tdes", "xor"],
             &["x86_64"],
             &["sbox"],
             &["portable"],
-            &["stitched"],
+            &["bits", "stitched"],
             &["poly1305", "portable::xor"],
             &["key"],
             &["aead", "wipe"],
@@ -154,6 +154,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["constant_time", "peers", "structure", "vectors"],
             &[
                 "age_peers",
+                "circuits",
                 "kernels",
                 "offers",
                 "openssl_peers",

@@ -18,7 +18,9 @@ pub(crate) mod ifma;
 pub(crate) mod line;
 pub(crate) mod permute;
 pub(crate) mod poly1305;
+pub(crate) mod serpent;
 pub(crate) mod sliced;
+pub(crate) mod tdes;
 pub(crate) mod xor;
 
 use crate::cpu::{Cpu, Feature};

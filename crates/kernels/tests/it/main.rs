@@ -18,6 +18,8 @@ mod modexp;
 mod published;
 #[cfg(target_arch = "x86_64")]
 mod rounding;
+mod serpent;
+mod tdes;
 mod vectors;
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};

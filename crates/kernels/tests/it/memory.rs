@@ -363,7 +363,7 @@ fn a_dropped_modulus_is_wiped() {
 }
 
 /// Drops the value in `place` and looks for pairs of `secrets` in what it leaves behind.
-fn assert_is_wiped<T>(place: &mut MaybeUninit<T>, secrets: &[u32]) {
+pub(super) fn assert_is_wiped<T>(place: &mut MaybeUninit<T>, secrets: &[u32]) {
     let bytes = size_of::<T>();
     let start = place.as_mut_ptr();
     let look = |start: *mut T| -> Vec<u8> {
@@ -392,7 +392,7 @@ fn assert_is_wiped<T>(place: &mut MaybeUninit<T>, secrets: &[u32]) {
     );
 }
 
-fn words(bytes: &[u8]) -> Vec<u32> {
+pub(super) fn words(bytes: &[u8]) -> Vec<u32> {
     let (words, _) = bytes.as_chunks();
     words.iter().map(|word| u32::from_le_bytes(*word)).collect()
 }

@@ -363,6 +363,8 @@ impl<A: StreamKind> Stream<A> {
         let engine = home.as_ref()?;
         let key = match &self.route.session.keyed {
             StreamKey::Driver(_) => return None,
+            #[cfg(feature = "legacy")]
+            StreamKey::Kept(kept) => Arc::clone(kept.key()),
             StreamKey::Other(key) => Arc::clone(key),
             // Of its own: the session's may go away while a worker uses it.
             _ => {

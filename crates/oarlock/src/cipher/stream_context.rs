@@ -266,7 +266,8 @@ impl StreamContext {
             _ if !is_more => block_bytes,
             // Its counter ends where another nonce begins.
             Algorithm::ChaCha20 if self.counter as u32 > u32::MAX - 16 => block_bytes,
-            Algorithm::ChaCha20 => BEGUN_BYTES,
+            // A pass of hundreds of blocks takes as long as one block.
+            Algorithm::ChaCha20 | Algorithm::TripleDesCtr => BEGUN_BYTES,
             _ => 4 * block_bytes,
         };
         let begun = self.begun.get_or_insert_with(|| Box::new([0; BEGUN_BYTES]));

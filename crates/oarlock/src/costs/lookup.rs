@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use oarlock_kernels::cpu::{Cpu, Feature};
-use oarlock_kernels::{aes, chacha20};
+use oarlock_kernels::{aes, chacha20, serpent, tdes};
 
 use super::calibration::Calibration;
 use super::cost::{Cost, Machine, UNKNOWN};
@@ -113,6 +113,10 @@ pub(crate) fn kernel_backend(cpu: Cpu, algorithm: Algorithm) -> &'static str {
         Algorithm::ChaCha20 | Algorithm::ChaCha20Poly1305 => {
             chacha20::Backend::preferred(cpu).name()
         }
+        Algorithm::Serpent128Ctr | Algorithm::Serpent256Ctr => {
+            serpent::Backend::preferred(cpu).name()
+        }
+        Algorithm::TripleDesCtr => tdes::Backend::preferred(cpu).name(),
         _ => "rustcrypto",
     }
 }

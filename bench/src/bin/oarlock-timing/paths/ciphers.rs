@@ -6,6 +6,7 @@ use oarlock_kernels::aes::{CachedCtr, Face};
 use oarlock_kernels::cbc::Cbc;
 use oarlock_kernels::chacha20::ChaCha20;
 use oarlock_kernels::cpu::Cpu;
+use oarlock_kernels::{serpent, tdes};
 
 use super::keyed::{self, CACHED_BYTES, COUNTER, Cipher, PUBLIC_KEY, accepted, bytes_for, ways};
 use crate::measure::Path;
@@ -29,6 +30,18 @@ pub fn add(paths: &mut Vec<Box<dyn Path>>) {
     if let Some(face) = Face::new(cpu) {
         keyed::add(paths, "aes-256-ctr face", "", CACHED_BYTES, || {
             Box::new(CachedCtr::unkeyed(face))
+        });
+    }
+    for backend in cpu.tdes_backends() {
+        let name = format!("des-ede3-ctr {}", backend.name());
+        keyed::add(paths, &name, "", bytes_for(backend.name()), || {
+            Box::new(TripleDes(tdes::Ctr::unkeyed(backend)))
+        });
+    }
+    for backend in cpu.serpent_backends() {
+        let name = format!("serpent-256-ctr {}", backend.name());
+        keyed::add(paths, &name, "", bytes_for(backend.name()), || {
+            Box::new(serpent::Ctr::unkeyed(backend))
         });
     }
     for (backend, cpu) in ways(|cpu| accepted(ChaCha20::new(&PUBLIC_KEY, cpu)).backend().name()) {
@@ -70,6 +83,31 @@ impl Cipher for ChaCha20 {
 
     fn apply(&mut self, data: &mut [u8]) {
         Self::apply(self, COUNTER, 0, data.into());
+    }
+}
+
+impl Cipher for serpent::Ctr {
+    fn set_key(&mut self, key: &[u8]) {
+        accepted(Self::set_key(self, key));
+    }
+
+    fn apply(&mut self, data: &mut [u8]) {
+        Self::apply(self, COUNTER, 0, data.into());
+    }
+}
+
+struct TripleDes(tdes::Ctr);
+
+impl Cipher for TripleDes {
+    fn set_key(&mut self, key: &[u8]) {
+        // Of a key for any cipher, as much as this one takes.
+        if let Some(key) = key.first_chunk() {
+            self.0.set_key(key);
+        }
+    }
+
+    fn apply(&mut self, data: &mut [u8]) {
+        self.0.apply(COUNTER as u64, 0, data.into());
     }
 }
 

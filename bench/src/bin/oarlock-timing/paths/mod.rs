@@ -43,7 +43,16 @@ mod tests {
             path.run();
         }
         let mut names: Vec<_> = paths.iter().map(|path| path.name()).collect();
-        for what in ["ctr", "cbc", "gcm", "chacha20 ", "chacha20-poly1305", "rsa"] {
+        for what in [
+            "ctr",
+            "des-ede3",
+            "serpent",
+            "cbc",
+            "gcm",
+            "chacha20 ",
+            "chacha20-poly1305",
+            "rsa",
+        ] {
             assert!(names.iter().any(|name| name.contains(what)), "{what}");
         }
         for backend in Cpu::detect().aes_backends() {

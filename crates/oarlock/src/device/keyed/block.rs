@@ -26,8 +26,6 @@ pub(crate) fn keystream(
         #[cfg(feature = "legacy")]
         Algorithm::Twofish128Ctr | Algorithm::Twofish256Ctr => keyed::<twofish::Twofish>(key),
         #[cfg(feature = "legacy")]
-        Algorithm::Serpent128Ctr | Algorithm::Serpent256Ctr => keyed::<serpent::Serpent>(key),
-        #[cfg(feature = "legacy")]
         Algorithm::Aria128Ctr => keyed::<aria::Aria128>(key),
         #[cfg(feature = "legacy")]
         Algorithm::Aria192Ctr => keyed::<aria::Aria192>(key),
@@ -39,8 +37,6 @@ pub(crate) fn keystream(
         Algorithm::Cast5Ctr => keyed::<cast5::Cast5>(key),
         #[cfg(feature = "legacy")]
         Algorithm::BlowfishCtr => keyed::<blowfish::Blowfish>(key),
-        #[cfg(feature = "legacy")]
-        Algorithm::TripleDesCtr => keyed::<des::TdesEde3>(key),
         _ => Err(InvalidKey(format!("{algorithm} is not built in"))),
     }
 }
@@ -72,8 +68,10 @@ impl<C: BlockCipherEncrypt + Send + Sync> Keystream for BlockCtr<C> {
     fn apply(&self, mut counter: u128, mut skip: usize, mut data: InOutBuf<'_, '_, u8>) {
         let block_bytes = C::block_size();
         let mut keystream: [Block<C>; BATCH_BLOCKS] = core::array::from_fn(|_| Array::default());
+        let mut used = 0;
         while !data.is_empty() {
             let blocks = (skip + data.len()).div_ceil(block_bytes).min(BATCH_BLOCKS);
+            used = used.max(blocks);
             let keystream = &mut keystream[..blocks];
             for block in &mut *keystream {
                 block.copy_from_slice(&counter.to_be_bytes()[16 - block_bytes..]);
@@ -87,7 +85,8 @@ impl<C: BlockCipherEncrypt + Send + Sync> Keystream for BlockCtr<C> {
             data = rest;
             skip = 0;
         }
-        for block in &mut keystream {
+        // No more: wiping all of them takes longer than two blocks of Blowfish.
+        for block in &mut keystream[..used] {
             block.as_mut_slice().zeroize();
         }
     }

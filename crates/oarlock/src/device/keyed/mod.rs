@@ -4,6 +4,8 @@
 pub(crate) mod aead;
 pub(crate) mod block;
 pub(crate) mod cbc;
+#[cfg(feature = "legacy")]
+pub(crate) mod kept;
 pub(crate) mod keystream;
 pub(crate) mod stream;
 

@@ -8,11 +8,17 @@ use oarlock_kernels::aes::CachedCtr;
 use oarlock_kernels::aes::{Backend, Ctr};
 use oarlock_kernels::chacha20::{self, ChaCha20};
 use oarlock_kernels::cpu::Cpu;
+#[cfg(feature = "legacy")]
+use oarlock_kernels::{serpent, tdes};
 
 use super::block;
+#[cfg(feature = "legacy")]
+use super::kept::Kept;
 use super::keystream::Keystream;
 use crate::device::request::{CtrRequest, DeviceSession, Request};
 use crate::work::algorithm::{Algorithm, InvalidKey};
+#[cfg(feature = "legacy")]
+use crate::work::counter::Geometry;
 
 /// A stream cipher's key.
 pub(crate) enum StreamKey {
@@ -21,6 +27,9 @@ pub(crate) enum StreamKey {
     Cached(Box<CachedCtr>),
     /// AES-CTR.
     Kernel(Box<Ctr>),
+    /// A cipher that makes many blocks at a time.
+    #[cfg(feature = "legacy")]
+    Kept(Box<Kept>),
     /// Any other cipher, and AES-CTR by aws-lc.
     Other(Arc<dyn Keystream>),
     Driver(Box<dyn DeviceSession>),
@@ -41,6 +50,17 @@ impl StreamKey {
                 ctr.set_key(key).map_err(invalid)?;
                 Ok(Self::Kernel(ctr))
             }
+            #[cfg(feature = "legacy")]
+            Algorithm::TripleDesCtr => {
+                let key = triple_des(cpu, key)?;
+                let geometry = Geometry {
+                    block_shift: 3,
+                    counter_bits: 64,
+                };
+                let pass_bytes = key.pass_bytes();
+                let kept = Kept::new(cpu, key, geometry, pass_bytes);
+                Ok(Self::Kept(Box::new(kept)))
+            }
             _ => keystream(cpu, algorithm, key).map(Self::Other),
         }
     }
@@ -53,6 +73,8 @@ impl StreamKey {
             #[cfg(target_arch = "x86_64")]
             Self::Cached(ctr) => Some(Shared::Cached(ctr)),
             Self::Kernel(ctr) => Some(Shared::Kernel(ctr)),
+            #[cfg(feature = "legacy")]
+            Self::Kept(kept) => Some(Shared::Other(&**kept.key())),
             Self::Other(key) => Some(Shared::Other(&**key)),
             Self::Driver(_) => None,
         }
@@ -78,6 +100,8 @@ impl StreamKey {
             #[cfg(target_arch = "x86_64")]
             Self::Cached(ctr) => ctr.apply(counter, skip, data),
             Self::Kernel(ctr) => ctr.apply(counter, skip, data),
+            #[cfg(feature = "legacy")]
+            Self::Kept(kept) => kept.apply(counter, skip, data),
             Self::Other(key) => key.apply(counter, skip, data),
             Self::Driver(driver) => {
                 // Lent, so that all of it can be done elsewhere whatever the driver made of it.
@@ -139,8 +163,30 @@ pub(crate) fn keystream(
             }
             Ok(chacha)
         }
+        #[cfg(feature = "legacy")]
+        Algorithm::TripleDesCtr => Ok(triple_des(cpu, key)?),
+        #[cfg(feature = "legacy")]
+        Algorithm::Serpent128Ctr | Algorithm::Serpent256Ctr => {
+            let mut ctr = Arc::new(serpent::Ctr::unkeyed(serpent::Backend::preferred(cpu)));
+            if let Some(ctr) = Arc::get_mut(&mut ctr) {
+                ctr.set_key(key).map_err(invalid)?;
+            }
+            Ok(ctr)
+        }
         _ => block::keystream(algorithm, key),
     }
+}
+
+#[cfg(feature = "legacy")]
+fn triple_des(cpu: Cpu, key: &[u8]) -> Result<Arc<tdes::Ctr>, InvalidKey> {
+    let key = key
+        .try_into()
+        .map_err(|_| InvalidKey(format!("a key of {} bytes does not fit", key.len())))?;
+    let mut ctr = Arc::new(tdes::Ctr::unkeyed(tdes::Backend::preferred(cpu)));
+    if let Some(ctr) = Arc::get_mut(&mut ctr) {
+        ctr.set_key(key);
+    }
+    Ok(ctr)
 }
 
 impl Keystream for Ctr {
@@ -152,6 +198,21 @@ impl Keystream for Ctr {
 impl Keystream for ChaCha20 {
     fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
         ChaCha20::apply(self, counter, skip, data);
+    }
+}
+
+#[cfg(feature = "legacy")]
+impl Keystream for tdes::Ctr {
+    fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        // Of its counter block, 8 bytes.
+        tdes::Ctr::apply(self, counter as u64, skip, data);
+    }
+}
+
+#[cfg(feature = "legacy")]
+impl Keystream for serpent::Ctr {
+    fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        serpent::Ctr::apply(self, counter, skip, data);
     }
 }
 

@@ -1,0 +1,11 @@
+//! Ciphers that are worked on in bits or words side by side, over registers of any width.
+
+pub(crate) mod des;
+pub(crate) mod des_gates;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod des_ternary;
+pub(crate) mod registers;
+pub(crate) mod serpent;
+pub(crate) mod serpent_gates;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod serpent_ternary;

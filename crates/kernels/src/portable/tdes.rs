@@ -1,0 +1,86 @@
+//! Triple DES on bits, 64 blocks at a time in ordinary words.
+
+use core::mem::MaybeUninit;
+
+use inout::InOutBuf;
+
+use crate::bits::des::{self, KeyMasks};
+use crate::bits::des_gates;
+use crate::bits::registers::{Plane, substitute};
+
+/// XORs keystream onto `data`, from byte `skip` (less than 8) of the block at `counter` on.
+pub(crate) fn ctr(keys: &KeyMasks, counter: u64, skip: usize, data: InOutBuf<'_, '_, u8>) {
+    #[cfg(debug_assertions)]
+    crate::dispatch::tdes::PORTABLE.hit();
+    let bytes = data.len();
+    let (from, to) = data.into_raw();
+    let mut room = MaybeUninit::uninit();
+    // SAFETY: words need no special instruction; the buffer vouches for `bytes` readable at `from`
+    // and writable at `to`, which are the same or do not overlap.
+    unsafe { des::ctr::<u64>(room.as_mut_ptr(), keys, counter, skip, from, to, bytes) };
+    des::wipe_stack();
+}
+
+// SAFETY: no method needs a special instruction; pointers are as the caller vouches.
+impl Plane for u64 {
+    const LANES: usize = 1;
+    type Mask = Self;
+
+    #[inline(always)]
+    unsafe fn broadcast(word: u64) -> Self {
+        word
+    }
+    #[inline(always)]
+    unsafe fn lanes_with(_: usize) -> Self {
+        // There is lane 0 alone.
+        0
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        // SAFETY: as the trait demands.
+        u64::from_le_bytes(unsafe { from.cast::<[u8; 8]>().read() })
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        // SAFETY: as the trait demands.
+        unsafe { to.cast::<[u8; 8]>().write(self.to_le_bytes()) }
+    }
+    #[inline(always)]
+    unsafe fn mask(word: u64) -> Self::Mask {
+        word
+    }
+    #[inline(always)]
+    unsafe fn xor_mask(self, mask: *const Self::Mask) -> Self {
+        // SAFETY: as the trait demands.
+        self ^ unsafe { *mask }
+    }
+    #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        self & other
+    }
+    #[inline(always)]
+    unsafe fn or(self, other: Self) -> Self {
+        self | other
+    }
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        self ^ other
+    }
+    #[inline(always)]
+    unsafe fn and_not(self, other: Self) -> Self {
+        self & !other
+    }
+    #[inline(always)]
+    unsafe fn not(self) -> Self {
+        !self
+    }
+    #[inline(always)]
+    unsafe fn shift_left<const N: u32>(self) -> Self {
+        self << N
+    }
+    #[inline(always)]
+    unsafe fn shift_right<const N: u32>(self) -> Self {
+        self >> N
+    }
+    substitute!(des_gates);
+}
