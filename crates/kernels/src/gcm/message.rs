@@ -249,8 +249,8 @@ impl Gcm {
         {
             let bytes = data.len();
             let counter = message.counter(message.bytes);
-            let is_within_blocks = (message.bytes as usize | bytes) % BLOCK_BYTES > 0;
-            if is_within_blocks
+            let is_whole_blocks = (message.bytes as usize | bytes).is_multiple_of(BLOCK_BYTES);
+            if !is_whole_blocks
                 || bytes == 0
                 || message.aad_begun
                 || bytes as u64 > MESSAGE_BYTES_MAX.saturating_sub(message.bytes)
