@@ -63,6 +63,8 @@ pub mod aes {
         GCM_VAES512,
         /// Runs of the 512-bit kernel of GCM out of a FACE table.
         GCM_FACE,
+        /// Runs of any of these for few blocks of a message in pieces.
+        GCM_FEW,
         /// Makings of a long table of powers of H.
         GCM_POWERS,
     }

@@ -112,6 +112,7 @@ impl Gcm {
     ///
     /// # Panics
     /// When a stripe that ended within a block has been appended.
+    #[inline]
     pub fn seal_next(
         &self,
         message: &mut Message,
@@ -128,6 +129,7 @@ impl Gcm {
     ///
     /// # Panics
     /// As [`seal_next`](Self::seal_next).
+    #[inline]
     pub fn open_next(
         &self,
         message: &mut Message,
@@ -228,7 +230,62 @@ impl Gcm {
         self.ctr.apply32(message.counter(offset), 0, data);
     }
 
+    #[inline(always)]
     pub(super) fn next<const OPEN: bool>(
+        &self,
+        message: &mut Message,
+        mut data: InOutBuf<'_, '_, u8>,
+    ) -> Result<(), AeadError> {
+        if self.few::<OPEN>(message, data.reborrow()) {
+            return Ok(());
+        }
+        self.any_next(OPEN, message, data)
+    }
+
+    /// Whether `data` were few blocks, and are done: what programs hand over most often.
+    #[inline(always)]
+    fn few<const OPEN: bool>(&self, message: &mut Message, data: InOutBuf<'_, '_, u8>) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let bytes = data.len();
+            let counter = message.counter(message.bytes);
+            let is_whole_blocks = (message.bytes as usize | bytes).is_multiple_of(BLOCK_BYTES);
+            if !is_whole_blocks
+                || bytes == 0
+                || message.aad_begun
+                || bytes as u64 > MESSAGE_BYTES_MAX.saturating_sub(message.bytes)
+                || bytes as u64 > bytes_before_wrap(counter)
+            {
+                return false;
+            }
+            by_backend!(self.ctr.backend(), kernels(token) => {
+                if bytes > kernels::SHORT_BYTES_MAX {
+                    return false;
+                }
+                let (schedule, view) = (&self.ctr.schedule, self.hash.short_view());
+                kernels::few::<OPEN>(token, schedule, view, &mut message.y, counter, data);
+                message.bytes += bytes as u64;
+                return true;
+            }, else {});
+        }
+        false
+    }
+
+    #[inline(never)]
+    fn any_next(
+        &self,
+        open: bool,
+        message: &mut Message,
+        data: InOutBuf<'_, '_, u8>,
+    ) -> Result<(), AeadError> {
+        if open {
+            self.any_next_of::<true>(message, data)
+        } else {
+            self.any_next_of::<false>(message, data)
+        }
+    }
+
+    fn any_next_of<const OPEN: bool>(
         &self,
         message: &mut Message,
         mut data: InOutBuf<'_, '_, u8>,

@@ -182,7 +182,7 @@ unsafe fn encrypt_chain<V: Lanes, const R: usize>(
     }
 }
 
-/// The algorithm: groups of `UNROLL` registers, then one register, then one block at a time, in
+/// The algorithm: groups of `UNROLL` registers, then four, then one, then one block at a time, in
 /// `One`.
 ///
 /// # Safety
@@ -208,6 +208,12 @@ unsafe fn decrypt<V: Lanes, One: Lanes, const R: usize, const UNROLL: usize>(
                 before = decrypt_group::<V, R, UNROLL>(keys, before, from, to);
                 (from, to) = (from.add(group_bytes), to.add(group_bytes));
                 bytes -= group_bytes;
+            }
+            // One after the other, these four would load the keys four times.
+            if bytes >= 4 * V::BYTES {
+                before = decrypt_group::<V, R, 4>(keys, before, from, to);
+                (from, to) = (from.add(4 * V::BYTES), to.add(4 * V::BYTES));
+                bytes -= 4 * V::BYTES;
             }
             while bytes >= V::BYTES {
                 before = decrypt_group::<V, R, 1>(keys, before, from, to);

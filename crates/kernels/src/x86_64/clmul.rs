@@ -38,6 +38,10 @@ pub(super) trait Clmul: Lanes {
     unsafe fn load_partial(from: *const u8, bytes: usize) -> Self;
     /// Writes the first `bytes` bytes (less than `BYTES`), touching no byte beyond.
     unsafe fn store_partial(self, to: *mut u8, bytes: usize);
+    /// Reads `blocks` blocks (1 to `BLOCKS`), zeros behind, touching no byte beyond.
+    unsafe fn load_blocks(from: *const u8, blocks: usize) -> Self;
+    /// Writes the first `blocks` blocks (1 to `BLOCKS`), touching no byte beyond.
+    unsafe fn store_blocks(self, to: *mut u8, blocks: usize);
     /// The first `bytes` bytes (less than `BYTES`), zeros behind.
     #[inline(always)]
     unsafe fn keep(self, bytes: usize) -> Self {
@@ -175,6 +179,16 @@ impl Clmul for __m128i {
         }
     }
     #[inline(always)]
+    unsafe fn load_blocks(from: *const u8, _: usize) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self::load(from) }
+    }
+    #[inline(always)]
+    unsafe fn store_blocks(self, to: *mut u8, _: usize) {
+        // SAFETY: as the trait demands.
+        unsafe { self.store(to) }
+    }
+    #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
         // SAFETY: as the trait demands.
         unsafe { _mm_and_si128(self, other) }
@@ -206,6 +220,28 @@ impl Clmul for __m256i {
     unsafe fn two_products(a: [__m128i; 2], b: [__m128i; 2]) -> Sum<Self> {
         // SAFETY: as the trait demands.
         unsafe { Sum::of(_mm256_set_m128i(a[1], a[0]), _mm256_set_m128i(b[1], b[0])) }
+    }
+    #[inline(always)]
+    unsafe fn load_blocks(from: *const u8, blocks: usize) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe {
+            if blocks == 1 {
+                Self::first(__m128i::load(from))
+            } else {
+                Self::load(from)
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn store_blocks(self, to: *mut u8, blocks: usize) {
+        // SAFETY: as the trait demands.
+        unsafe {
+            if blocks == 1 {
+                self.low().store(to);
+            } else {
+                self.store(to);
+            }
+        }
     }
     #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
@@ -308,6 +344,16 @@ impl Clmul for __m512i {
     unsafe fn keep(self, bytes: usize) -> Self {
         // SAFETY: as the trait demands.
         unsafe { _mm512_maskz_mov_epi8(first_bits(bytes), self) }
+    }
+    #[inline(always)]
+    unsafe fn load_blocks(from: *const u8, blocks: usize) -> Self {
+        // SAFETY: as in `load_block`.
+        unsafe { _mm512_maskz_loadu_epi64(first_bits(2 * blocks) as __mmask8, from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn store_blocks(self, to: *mut u8, blocks: usize) {
+        // SAFETY: as in `load_block`.
+        unsafe { _mm512_mask_storeu_epi64(to.cast(), first_bits(2 * blocks) as __mmask8, self) }
     }
     #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {

@@ -9,6 +9,7 @@ mod aes;
 mod cbc;
 mod chacha;
 mod cpu;
+mod few_blocks;
 mod gcm;
 #[cfg(target_arch = "x86_64")]
 mod legacy;

@@ -196,6 +196,11 @@ impl AeadContext {
         if data.len() >= FirstLook::AEAD.short_bytes {
             return self.next_long(Direction::Encrypt, data);
         }
+        if let (Kernel::Gcm(gcm), Message::Gcm(Some(message))) = (&self.kernel, &mut self.message)
+            && !data.is_empty()
+        {
+            return gcm.seal_next(message, data).map_err(refused);
+        }
         if let Some((aead, message, ahead)) = self.in_pieces() {
             return aead.seal_next_ahead(message, data, ahead).map_err(refused);
         }
@@ -212,6 +217,11 @@ impl AeadContext {
     pub fn open_next(&mut self, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
         if data.len() >= FirstLook::AEAD.short_bytes {
             return self.next_long(Direction::Decrypt, data);
+        }
+        if let (Kernel::Gcm(gcm), Message::Gcm(Some(message))) = (&self.kernel, &mut self.message)
+            && !data.is_empty()
+        {
+            return gcm.open_next(message, data).map_err(refused);
         }
         if let Some((aead, message, ahead)) = self.in_pieces() {
             return aead.open_next_ahead(message, data, ahead).map_err(refused);

@@ -17,7 +17,7 @@ use inout::InOutBuf;
 
 pub(crate) use cache::CACHED_ALIGN;
 use cache::{Cached, Table};
-use pass::{SHORT_REGISTERS_MAX, block, hash, message, number, short, update};
+use pass::{SHORT_REGISTERS_MAX, block, few, hash, message, number, short, update};
 use source::Counters;
 
 use super::ghash::{self, Powers, View};
@@ -40,6 +40,8 @@ type ShortRounds = unsafe fn(
     usize,
     &mut [u8; BLOCK_BYTES],
 );
+/// A kernel of few blocks: schedule, view, GHASH so far, counter, input, output, their bytes.
+type FewRounds = unsafe fn(&Schedule, View, &mut u128, u128, *const u8, *mut u8, usize);
 /// As [`ShortRounds`], with the first counter in place of the nonce. The tag is stored whole: as a number it would come back
 /// in two registers, and a load of all of it would wait for both stores.
 type MessageRounds =
@@ -214,6 +216,66 @@ macro_rules! backend {
                 let f = ROUNDS[usize::from(OPEN)][schedule.size as usize];
                 // SAFETY: as in `update`; the message is short.
                 unsafe { f(schedule, view, nonce, aad, from, to, bytes, tag) };
+            }
+
+            /// As [`update`], for whole blocks, 1 to [`SHORT_BYTES_MAX`] bytes of them; `y` goes on.
+            #[inline(always)]
+            pub(crate) fn few<const OPEN: bool>(
+                _: $token,
+                schedule: &Schedule,
+                view: View,
+                y: &mut u128,
+                counter: u128,
+                data: InOutBuf<'_, '_, u8>,
+            ) {
+                #[target_feature(enable = $features)]
+                unsafe fn rounds<const R: usize, const OPEN: bool>(
+                    schedule: &Schedule,
+                    view: View,
+                    y: &mut u128,
+                    counter: u128,
+                    from: *const u8,
+                    to: *mut u8,
+                    bytes: usize,
+                ) {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    unsafe {
+                        macro_rules! of {
+                            ($lanes_here:ty, $registers:literal) => {
+                                super::few::<$lanes_here, R, OPEN, $registers>(
+                                    schedule, view, y, counter, from, to, bytes,
+                                )
+                            };
+                        }
+                        match bytes.div_ceil(<$lanes>::BYTES) {
+                            // One block has the shortest way in the narrowest register.
+                            1 if bytes == BLOCK_BYTES => of!(__m128i, 1),
+                            1 => of!($lanes, 1),
+                            2 => of!($lanes, 2),
+                            3 => of!($lanes, 3),
+                            _ => of!($lanes, 4),
+                        }
+                    }
+                }
+                static ROUNDS: [[FewRounds; 3]; 2] = [
+                    [
+                        rounds::<10, false>,
+                        rounds::<12, false>,
+                        rounds::<14, false>,
+                    ],
+                    [rounds::<10, true>, rounds::<12, true>, rounds::<14, true>],
+                ];
+                debug_assert!((1..=SHORT_BYTES_MAX).contains(&data.len()));
+                debug_assert!(data.len().is_multiple_of(BLOCK_BYTES));
+                #[cfg(debug_assertions)]
+                crate::dispatch::aes::$counter.hit();
+                #[cfg(debug_assertions)]
+                crate::dispatch::aes::GCM_FEW.hit();
+                let bytes = data.len();
+                let (from, to) = data.into_raw();
+                let f = ROUNDS[usize::from(OPEN)][schedule.size as usize];
+                // SAFETY: as in `update`; the blocks are few.
+                unsafe { f(schedule, view, y, counter, from, to, bytes) };
             }
 
             /// A whole message under a nonce of 12 bytes, to its tag.

@@ -195,6 +195,66 @@ pub(super) unsafe fn update<
     }
 }
 
+/// Goes on with a message by whole blocks in `N` registers, the last of which may be begun: all keystream
+/// side by side, and a single reduction. `y` stays in memory as a vector, since a call waits for that of
+/// the call before.
+///
+/// # Safety
+/// As [`short`], without associated data; the low 32 bits of the counters do not wrap.
+#[inline(always)]
+pub(super) unsafe fn few<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
+    schedule: &Schedule,
+    view: View,
+    y: &mut u128,
+    counter: u128,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+) {
+    // SAFETY: as the caller vouches; the short powers reach as far as a short message's.
+    unsafe {
+        let blocks = bytes / BLOCK_BYTES;
+        let mut counters = V::counters(counter);
+        let mut states = [round_key::<V>(schedule, 0); N];
+        for state in &mut states {
+            *state = state.xor(counters.swap_bytes());
+            counters = counters.advance(V::BLOCKS as u32);
+        }
+        each_round!(round of R after 0 => {
+            let key = round_key::<V>(schedule, round);
+            for state in &mut states {
+                *state = state.round(key);
+            }
+        });
+        let key = round_key::<V>(schedule, R);
+        let mut sum: Option<Sum<V>> = None;
+        for (i, state) in states.iter().enumerate() {
+            let (from, to) = (from.add(i * V::BYTES), to.add(i * V::BYTES));
+            let in_register = if i < N - 1 {
+                V::BLOCKS
+            } else {
+                blocks - i * V::BLOCKS
+            };
+            let input = V::load_blocks(from, in_register);
+            let output = state.last_round(key.xor(input));
+            output.store_blocks(to, in_register);
+            // What is behind the last block meets powers that are zero.
+            let mut data = if OPEN { input } else { output }.swap_bytes();
+            if i == 0 {
+                data = data.xor(V::first(__m128i::load((&raw const *y).cast())));
+            }
+            let products = Sum::of(data, view.powers::<V>(blocks - i * V::BLOCKS));
+            sum = Some(match sum {
+                Some(sum) => sum.plus(products),
+                None => products,
+            });
+        }
+        if let Some(sum) = sum {
+            sum.reduced().store((&raw mut *y).cast());
+        }
+    }
+}
+
 /// # Safety
 /// The instructions of `V` are enabled in the caller; `bytes` are readable at `from`.
 #[inline(always)]
