@@ -184,15 +184,15 @@ fn whole(factors: Factors) -> Assembly {
 
 impl Assembly {
     /// The low 52 bits become a double.
-    fn to_double(&mut self, register: &str) {
-        self.to_pattern(register);
+    fn make_double(&mut self, register: &str) {
+        self.make_pattern(register);
         self.line(format_args!(
             "vsubpd {register}, {register}, ymmword ptr [rbp + {LOW}]"
         ));
     }
 
     /// The low 52 bits become the mantissa of a number from 2^52 on.
-    fn to_pattern(&mut self, register: &str) {
+    fn make_pattern(&mut self, register: &str) {
         self.line(format_args!(
             "vpand {register}, {register}, ymmword ptr [rbp + {MASK}]"
         ));
@@ -208,7 +208,7 @@ impl Assembly {
         self.line(format_args!("lea r13, [r9 + r9*4]"));
         self.label(7);
         self.line(format_args!("vmovdqa {H}, ymmword ptr [rax]"));
-        self.to_double(H);
+        self.make_double(H);
         self.line(format_args!("vmovapd ymmword ptr [rbx], {H}"));
         self.line(format_args!("add rax, {LINE}"));
         self.line(format_args!("add rbx, {DIGIT}"));
@@ -366,9 +366,9 @@ impl Assembly {
             }
             self.line(format_args!("vpsrlq {H}, {digit}, 52"));
             if i + 1 < BLOCK_DIGITS {
-                self.to_double(&digit);
+                self.make_double(&digit);
             } else {
-                self.to_pattern(&digit);
+                self.make_pattern(&digit);
                 self.line(format_args!("vmovdqa ymmword ptr [rdx + {BLOCK}], {digit}"));
                 self.line(format_args!(
                     "vsubpd {digit}, {digit}, ymmword ptr [rbp + {LOW}]"
@@ -398,7 +398,7 @@ impl Assembly {
                 self.line(format_args!("vpsrlq {H}, {}, 52", column(k)));
                 self.line(format_args!("vpaddq {0}, {0}, {H}", column(k + 1)));
             }
-            self.to_double(column(k));
+            self.make_double(column(k));
             self.line(format_args!(
                 "vmovapd ymmword ptr [r15 + {}], {}",
                 DIGIT * k,
