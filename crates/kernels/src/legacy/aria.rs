@@ -87,13 +87,10 @@ pub(crate) fn expand(schedule: &mut Aria, key: &[u8], steps: &impl Steps) {
     let (left, right) = (half(0), half(16));
     let first = key.len() / 8 - 2;
     let c = |i: usize| C[(first + i) % 3];
-    let odd = |input: u128| steps.scramble(input ^ INTO_ODD, Before::Odd) ^ OUT_OF_ODD;
-    let even =
-        |input: u128| steps.scramble(input ^ INTO_EVEN, Before::Even) ^ diffused(OUT_OF_EVEN);
     let w0 = left;
-    let w1 = odd(w0 ^ c(0)) ^ right;
-    let w2 = even(w1 ^ c(1)) ^ w0;
-    let w3 = odd(w2 ^ c(2)) ^ w1;
+    let w1 = odd(steps, w0 ^ c(0)) ^ right;
+    let w2 = steps.scramble(w1 ^ c(1) ^ INTO_EVEN, Before::Even) ^ diffused(OUT_OF_EVEN) ^ w0;
+    let w3 = odd(steps, w2 ^ c(2)) ^ w1;
     let mut keys = [
         w0 ^ w1.rotate_right(19),
         w1 ^ w2.rotate_right(19),
@@ -132,6 +129,13 @@ pub(crate) fn expand(schedule: &mut Aria, key: &[u8], steps: &impl Steps) {
         steps.spread(key ^ constants, before, to);
     }
     wipe(&mut keys);
+}
+
+/// An odd round. Always inlined, as what it calls: instructions are only there in the function that
+/// enables them.
+#[inline(always)]
+fn odd(steps: &impl Steps, input: u128) -> u128 {
+    steps.scramble(input ^ INTO_ODD, Before::Odd) ^ OUT_OF_ODD
 }
 
 /// The S-boxes of bytes 0, 1, 2 and 3 in odd rounds; in even rounds those of 2, 3, 0 and 1. The first

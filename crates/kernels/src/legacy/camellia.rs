@@ -91,14 +91,7 @@ pub(crate) fn expand(schedule: &mut Camellia, key: &[u8], steps: &impl Steps) {
         24 => whole(half(16), !half(16)),
         _ => whole(half(16), half(24)),
     };
-    let twice = |d: u128, sigma: usize| {
-        let f = |input: u64, sigma: u64| steps.scramble(input ^ sigma ^ BEFORE) ^ AFTER;
-        let [mut d1, mut d2] = halves(d);
-        d2 ^= f(d1, SIGMA[sigma]);
-        d1 ^= f(d2, SIGMA[sigma + 1]);
-        whole(d1, d2)
-    };
-    let a = twice(twice(left ^ right, 0) ^ left, 2);
+    let a = twice(steps, twice(steps, left ^ right, 0) ^ left, 2);
 
     // Two whitening keys; per group those of six rounds and two of FL; in the last group the
     // whitening keys of the end instead of those two.
@@ -123,7 +116,7 @@ pub(crate) fn expand(schedule: &mut Camellia, key: &[u8], steps: &impl Steps) {
         ]);
     } else {
         schedule.groups = 4;
-        let b = twice(a ^ right, 4);
+        let b = twice(steps, a ^ right, 4);
         keys = [
             pair(left, 0),
             pair(b, 0),
@@ -152,15 +145,10 @@ impl Camellia {
     #[inline(always)]
     fn fill(&mut self, keys: &[[u64; 2]; 17], steps: &impl Steps) {
         let mut rest = &mut self.entries[..];
-        let add = |rest: &mut &mut [[u8; 16]], key: u64| {
-            if let Some(entry) = rest.split_off_mut(..2).and_then(<[_]>::as_mut_array) {
-                steps.spread(key, entry);
-            }
-        };
         let whitening = keys[0];
         let groups = keys[1..].as_chunks::<4>().0;
-        add(&mut rest, whitening[0] ^ groups[0][0][0] ^ BEFORE);
-        add(&mut rest, whitening[1]);
+        add(steps, &mut rest, whitening[0] ^ groups[0][0][0] ^ BEFORE);
+        add(steps, &mut rest, whitening[1]);
         for (i, group) in groups[..self.groups].iter().enumerate() {
             let [[k1, k2], [k3, k4], [k5, k6], [next1, next2]] = *group;
             let is_last = i + 1 == self.groups;
@@ -174,7 +162,7 @@ impl Camellia {
                 k5 ^ BEFORE ^ AFTER ^ left,
                 k6 ^ BEFORE ^ right,
             ] {
-                add(&mut rest, key);
+                add(steps, &mut rest, key);
             }
             if !is_last {
                 if let Some([entry]) = rest.split_off_mut(..1) {
@@ -183,10 +171,27 @@ impl Camellia {
                         *to = (word as u32).to_le_bytes();
                     }
                 }
-                add(&mut rest, groups[i + 1][0][0] ^ BEFORE);
+                add(steps, &mut rest, groups[i + 1][0][0] ^ BEFORE);
             }
         }
     }
+}
+
+#[inline(always)]
+fn add(steps: &impl Steps, rest: &mut &mut [[u8; 16]], key: u64) {
+    if let Some(entry) = rest.split_off_mut(..2).and_then(<[_]>::as_mut_array) {
+        steps.spread(key, entry);
+    }
+}
+
+/// Two rounds from the constant with number `sigma` on. Always inlined, as what it calls: instructions
+/// are only there in the function that enables them.
+#[inline(always)]
+fn twice(steps: &impl Steps, d: u128, sigma: usize) -> u128 {
+    let [mut d1, mut d2] = halves(d);
+    d2 ^= steps.scramble(d1 ^ SIGMA[sigma] ^ BEFORE) ^ AFTER;
+    d1 ^= steps.scramble(d2 ^ SIGMA[sigma + 1] ^ BEFORE) ^ AFTER;
+    whole(d1, d2)
 }
 
 const fn whole(left: u64, right: u64) -> u128 {

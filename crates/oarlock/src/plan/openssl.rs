@@ -5,6 +5,7 @@ use oarlock_kernels::aes::Backend as AesBackend;
 use oarlock_kernels::chacha20::Backend as ChaCha20Backend;
 use oarlock_kernels::cpu::Cpu;
 
+use crate::costs::lookup::kernel_backend;
 use crate::options::Strategy;
 use crate::work::algorithm::Algorithm;
 
@@ -33,11 +34,13 @@ pub(crate) fn withheld(operation: Algorithm, cpu: Cpu, strategy: Strategy) -> Op
             let is_slow = matches!(ChaCha20Backend::preferred(cpu), ChaCha20Backend::Portable);
             is_slow.then_some("this CPU has no AVX2, and without it OpenSSL is faster")
         }
-        // In short pieces 0.45 to 0.75 of OpenSSL's rate on any CPU: for programs with cores to spare.
+        // RustCrypto's has 0.45 to 0.75 of OpenSSL's rate: for programs with cores to spare.
         Algorithm::Camellia128Ctr | Algorithm::Camellia192Ctr | Algorithm::Camellia256Ctr => {
             let is_spread = matches!(strategy, Strategy::Stripe | Strategy::Prefetch);
-            (!is_spread).then_some(
-                "OpenSSL is faster on one thread; strategy=stripe and strategy=prefetch offer it",
+            let is_slow = kernel_backend(cpu, operation) == "rustcrypto";
+            (is_slow && !is_spread).then_some(
+                "this CPU has neither AES instructions nor GFNI, and without them OpenSSL is faster on \
+                 one thread; strategy=stripe and strategy=prefetch offer it",
             )
         }
         _ => {

@@ -88,8 +88,8 @@ impl<B: Boxes> Sliced<B> for Aria {
                 }
             }
             for state in groups {
-                for j in 0..4 {
-                    state[j] = state[j].xor(key_of::<B>(keys, j));
+                for (j, register) in state.iter_mut().enumerate() {
+                    *register = register.xor(key_of::<B>(keys, j));
                 }
                 *state = into_words::<B>(*state);
             }
@@ -109,11 +109,11 @@ unsafe fn into_registers<B: Boxes>(mut state: [B::V; 4], keys: *const [[u8; 16];
             *word = word.shuffle(&FROM_WORD);
         }
         state = transposed(state);
-        for j in 0..4 {
+        for (j, register) in state.iter_mut().enumerate() {
             if B::SHIFTS {
-                state[j] = state[j].shuffle(&const { turns() }[turn::<B>(Before::Odd, j)]);
+                *register = register.shuffle(&const { turns() }[turn::<B>(Before::Odd, j)]);
             }
-            state[j] = state[j].xor(key_of::<B>(keys, j));
+            *register = register.xor(key_of::<B>(keys, j));
         }
         state
     }
@@ -328,7 +328,7 @@ fn some_picks<B: Boxes>() -> &'static [Picks; 2] {
     let mut picks: *const [Picks; 2] = const { &all_picks::<B>(1) };
     // SAFETY: there is no instruction; the address stays what it was.
     unsafe {
-        asm!("/* {0} */", inout(reg) picks, options(pure, nomem, nostack, preserves_flags));
+        asm!("/* {0} */", inout(reg) picks, options(pure, readonly, nostack, preserves_flags));
         &*picks
     }
 }

@@ -285,7 +285,7 @@ impl<B: Boxes> Half<B> {
         let mut picks: *const Picks = const { &Self::SOME_PICKS };
         // SAFETY: there is no instruction; the address stays what it was.
         unsafe {
-            asm!("/* {0} */", inout(reg) picks, options(pure, nomem, nostack, preserves_flags));
+            asm!("/* {0} */", inout(reg) picks, options(pure, readonly, nostack, preserves_flags));
             &*picks
         }
     }

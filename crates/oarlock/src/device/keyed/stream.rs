@@ -139,7 +139,7 @@ pub(crate) fn keystream(
             }
             Ok(chacha)
         }
-        _ => block::keystream(algorithm, key),
+        _ => block::keystream(cpu, algorithm, key),
     }
 }
 
