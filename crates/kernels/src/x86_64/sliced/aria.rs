@@ -14,8 +14,8 @@ use super::super::lanes::Lanes;
 use super::lanes::{NONE, Words, pick};
 use super::sbox::{Boxes, ByAes, ByGfni};
 use super::{Sliced, entry_points, transposed};
-use crate::legacy::Aria;
-use crate::legacy::aria::{BOXES, Before, DIFFUSION, Steps, expand};
+use crate::legacy_keys::aria::Aria;
+use crate::legacy_keys::aria::{BOXES, Before, DIFFUSION, Steps, expand};
 use crate::x86_64::{AesNi, Gfni256, Gfni512, Vaes256};
 
 entry_points! { Aria:

@@ -1,12 +1,7 @@
 //! Camellia: its S-boxes and its key schedule.
 
-use inout::InOutBuf;
-
 use super::field::{self, Matrix, SBox};
-use super::sealed::Expanded;
-use super::{Backend, BlockCipher};
 use crate::wipe::wipe;
-use crate::x86_64::sliced::camellia as kernels;
 
 /// An expanded key of Camellia. Wiped on drop.
 #[repr(C, align(16))]
@@ -17,37 +12,11 @@ pub struct Camellia {
     pub(crate) groups: usize,
 }
 
-impl BlockCipher for Camellia {}
-
-impl Expanded for Camellia {
-    const UNKEYED: Self = Self {
+impl Camellia {
+    pub(crate) const UNKEYED: Self = Self {
         entries: [[0; 16]; ENTRIES],
         groups: 3,
     };
-    const NAME: &'static str = "Camellia";
-
-    fn takes(key_bytes: usize) -> bool {
-        matches!(key_bytes, 16 | 24 | 32)
-    }
-
-    fn expand(&mut self, key: &[u8], backend: Backend) {
-        match backend {
-            Backend::AesNi(token) => kernels::expand_aes_ni(token, self, key),
-            Backend::Vaes256(token) => kernels::expand_aes_ni(token.aes_ni(), self, key),
-            Backend::Gfni256(token) => kernels::expand_gfni(token, self, key),
-            Backend::Gfni512(token) => kernels::expand_gfni(token.gfni256(), self, key),
-        }
-    }
-
-    #[inline(always)]
-    fn run(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>) {
-        match backend {
-            Backend::AesNi(token) => kernels::ctr_aes_ni(token, self, counter, data),
-            Backend::Vaes256(token) => kernels::ctr_vaes256(token, self, counter, data),
-            Backend::Gfni256(token) => kernels::ctr_gfni256(token, self, counter, data),
-            Backend::Gfni512(token) => kernels::ctr_gfni512(token, self, counter, data),
-        }
-    }
 }
 
 impl Drop for Camellia {
