@@ -33,6 +33,8 @@ mod key;
 #[cfg(target_arch = "x86_64")]
 pub mod legacy;
 #[cfg(target_arch = "x86_64")]
+mod legacy_keys;
+#[cfg(target_arch = "x86_64")]
 pub mod modexp;
 mod poly1305;
 mod portable;

@@ -11,7 +11,8 @@ use crate::poly1305::{Element, OneTimeKey};
 #[cfg(target_arch = "x86_64")]
 use crate::{
     aes::CachedCtr,
-    legacy::{self, field},
+    legacy,
+    legacy_keys::{self, field},
     modexp::{Line, Modulus},
     sbox,
 };
@@ -172,18 +173,18 @@ pub struct LegacyBox(&'static field::SBox);
 /// Those of Camellia: the first and the fourth; the second and the third.
 #[cfg(target_arch = "x86_64")]
 pub const CAMELLIA_BOXES: [LegacyBox; 2] = [
-    LegacyBox(&legacy::camellia::FIRST_AND_FOURTH),
-    LegacyBox(&legacy::camellia::SECOND_AND_THIRD),
+    LegacyBox(&legacy_keys::camellia::FIRST_AND_FOURTH),
+    LegacyBox(&legacy_keys::camellia::SECOND_AND_THIRD),
 ];
 
 /// The S-box of SM4.
 #[cfg(target_arch = "x86_64")]
-pub const SM4_BOX: LegacyBox = LegacyBox(&legacy::sm4::PLAIN);
+pub const SM4_BOX: LegacyBox = LegacyBox(&legacy_keys::sm4::PLAIN);
 
 /// The four of ARIA.
 #[cfg(target_arch = "x86_64")]
 pub const ARIA_BOXES: [LegacyBox; 4] = {
-    let [s1, s2, x1, x2] = &legacy::aria::BOXES;
+    let [s1, s2, x1, x2] = &legacy_keys::aria::BOXES;
     [LegacyBox(s1), LegacyBox(s2), LegacyBox(x1), LegacyBox(x2)]
 };
 

@@ -11,15 +11,15 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "oarlock-kernels",
         &[
-            &["testing"],                                   // in debug builds alone
-            &["cbc", "chacha20_poly1305", "gcm", "modexp"], // what callers ask for
+            &["testing"],                                             // in debug builds alone
+            &["cbc", "chacha20_poly1305", "gcm", "legacy", "modexp"], // what callers ask for
             &["aes", "chacha20", "serpent", "tdes", "xor"],
             &["x86_64"],
             &["sbox"],
             &["portable"],
             &["bits", "stitched"],
             &["poly1305", "portable::xor"],
-            &["key"],
+            &["key", "legacy_keys"],
             &["aead", "wipe"],
             &["cpu", "dispatch"],
         ],

@@ -1,27 +1,23 @@
 //! Camellia (RFC 3713), SM4 (GB/T 32907) and ARIA (RFC 5794) in counter mode (SP 800-38A, section
 //! 6.5), on CPUs with AES instructions or GFNI.
 //!
-//! Their S-boxes are inversions in a field of 256 elements, as that of AES is: `field` works out what
+//! Their S-boxes are inversions in a field of 256 elements, as that of AES is: `legacy_keys` works out what
 //! must stand before and after. There is no portable form and no table: where a CPU has neither kind
 //! of instructions, [`Backend::preferred`] says so, and other libraries compute these ciphers.
-
-pub(crate) mod aria;
-pub(crate) mod camellia;
-pub(crate) mod field;
-pub(crate) mod sm4;
 
 use core::fmt;
 
 use inout::InOutBuf;
 
-pub use self::aria::Aria;
-pub use self::camellia::Camellia;
-pub use self::sm4::Sm4;
+use self::sealed::Expanded;
 use crate::aes::{bytes_before_wrap, carry_128, drive, is_one_run};
 use crate::cpu::Cpu;
 #[cfg(debug_assertions)]
 pub use crate::dispatch::legacy as dispatch;
-use crate::x86_64::{AesNi, Gfni256, Gfni512, Vaes256};
+pub use crate::legacy_keys::aria::Aria;
+pub use crate::legacy_keys::camellia::Camellia;
+pub use crate::legacy_keys::sm4::Sm4;
+use crate::x86_64::{AesNi, Gfni256, Gfni512, Vaes256, sliced};
 
 /// The instructions that compute these ciphers. A value exists only where the CPU has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,5 +160,95 @@ impl<C: BlockCipher> fmt::Debug for Ctr<C> {
             .field("cipher", &C::NAME)
             .field("backend", &self.backend.name())
             .finish_non_exhaustive()
+    }
+}
+
+impl BlockCipher for Camellia {}
+
+impl Expanded for Camellia {
+    const UNKEYED: Self = Camellia::UNKEYED;
+    const NAME: &'static str = "Camellia";
+
+    fn takes(key_bytes: usize) -> bool {
+        matches!(key_bytes, 16 | 24 | 32)
+    }
+
+    fn expand(&mut self, key: &[u8], backend: Backend) {
+        match backend {
+            Backend::AesNi(token) => sliced::camellia::expand_aes_ni(token, self, key),
+            Backend::Vaes256(token) => sliced::camellia::expand_aes_ni(token.aes_ni(), self, key),
+            Backend::Gfni256(token) => sliced::camellia::expand_gfni(token, self, key),
+            Backend::Gfni512(token) => sliced::camellia::expand_gfni(token.gfni256(), self, key),
+        }
+    }
+
+    #[inline(always)]
+    fn run(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>) {
+        match backend {
+            Backend::AesNi(token) => sliced::camellia::ctr_aes_ni(token, self, counter, data),
+            Backend::Vaes256(token) => sliced::camellia::ctr_vaes256(token, self, counter, data),
+            Backend::Gfni256(token) => sliced::camellia::ctr_gfni256(token, self, counter, data),
+            Backend::Gfni512(token) => sliced::camellia::ctr_gfni512(token, self, counter, data),
+        }
+    }
+}
+
+impl BlockCipher for Sm4 {}
+
+impl Expanded for Sm4 {
+    const UNKEYED: Self = Sm4::UNKEYED;
+    const NAME: &'static str = "SM4";
+
+    fn takes(key_bytes: usize) -> bool {
+        key_bytes == 16
+    }
+
+    fn expand(&mut self, key: &[u8], backend: Backend) {
+        match backend {
+            Backend::AesNi(token) => sliced::sm4::expand_aes_ni(token, self, key),
+            Backend::Vaes256(token) => sliced::sm4::expand_aes_ni(token.aes_ni(), self, key),
+            Backend::Gfni256(token) => sliced::sm4::expand_gfni(token, self, key),
+            Backend::Gfni512(token) => sliced::sm4::expand_gfni(token.gfni256(), self, key),
+        }
+    }
+
+    #[inline(always)]
+    fn run(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>) {
+        match backend {
+            Backend::AesNi(token) => sliced::sm4::ctr_aes_ni(token, self, counter, data),
+            Backend::Vaes256(token) => sliced::sm4::ctr_vaes256(token, self, counter, data),
+            Backend::Gfni256(token) => sliced::sm4::ctr_gfni256(token, self, counter, data),
+            Backend::Gfni512(token) => sliced::sm4::ctr_gfni512(token, self, counter, data),
+        }
+    }
+}
+
+impl BlockCipher for Aria {}
+
+impl Expanded for Aria {
+    const UNKEYED: Self = Aria::UNKEYED;
+    const NAME: &'static str = "ARIA";
+
+    fn takes(key_bytes: usize) -> bool {
+        matches!(key_bytes, 16 | 24 | 32)
+    }
+
+    fn expand(&mut self, key: &[u8], backend: Backend) {
+        match backend {
+            Backend::AesNi(token) => sliced::aria::expand_aes_ni(token, self, key),
+            Backend::Vaes256(token) => sliced::aria::expand_aes_ni(token.aes_ni(), self, key),
+            Backend::Gfni256(token) => sliced::aria::expand_gfni(token, self, key),
+            Backend::Gfni512(token) => sliced::aria::expand_gfni(token.gfni256(), self, key),
+        }
+    }
+
+    #[inline(always)]
+    fn run(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>) {
+        match backend {
+            Backend::AesNi(token) => sliced::aria::ctr_aes_ni(token, self, counter, data),
+            Backend::Vaes256(token) => sliced::aria::ctr_vaes256(token, self, counter, data),
+            Backend::Gfni256(token) => sliced::aria::ctr_gfni256(token, self, counter, data),
+            Backend::Gfni512(token) => sliced::aria::ctr_gfni512(token, self, counter, data),
+        }
     }
 }

@@ -13,6 +13,7 @@ use oarlock_kernels::xor::Xor;
 use super::algorithm::{AnyStream, StreamKind};
 use super::ctr::AcceleratedCtr;
 use crate::Error;
+use crate::costs::lookup::kernel_backend;
 use crate::device::keyed::keystream::Keystream;
 use crate::device::keyed::stream::keystream;
 use crate::options::Strategy;
@@ -146,6 +147,7 @@ impl StreamContext {
         self.key.set(self.algorithm, key)?;
         self.session = None;
         self.forget_begun();
+        let has_lanes = self.has_lanes();
         let first_look = match &mut self.kernel {
             Kernel::Aes(ctr) => {
                 ctr.set_key(key).map_err(key_bytes::refused)?;
@@ -155,6 +157,7 @@ impl StreamContext {
                 chacha.set_key(key).map_err(key_bytes::refused)?;
                 FirstLook::CHACHA20
             }
+            Kernel::Other(_) if has_lanes => FirstLook::LEGACY,
             Kernel::Other(_) => FirstLook::OTHER_STREAM,
         };
         self.short_bytes = first_look.short_bytes;
@@ -268,6 +271,9 @@ impl StreamContext {
             Algorithm::ChaCha20 if self.counter as u32 > u32::MAX - 16 => block_bytes,
             // A pass of hundreds of blocks takes as long as one block.
             Algorithm::ChaCha20 | Algorithm::TripleDesCtr => BEGUN_BYTES,
+            Algorithm::Aes128Ctr | Algorithm::Aes192Ctr | Algorithm::Aes256Ctr => 4 * block_bytes,
+            // The widest registers take as long for so many as for one.
+            _ if self.has_lanes() => 16 * block_bytes,
             _ => 4 * block_bytes,
         };
         let begun = self.begun.get_or_insert_with(|| Box::new([0; BEGUN_BYTES]));
@@ -337,6 +343,11 @@ impl StreamContext {
     #[inline(always)]
     fn block_bytes(&self) -> usize {
         1 << self.kind.block_shift()
+    }
+
+    /// Whether this is a kernel of ours that makes many blocks at once.
+    fn has_lanes(&self) -> bool {
+        kernel_backend(self.engine.cpu, self.algorithm) != "rustcrypto"
     }
 
     fn forget_begun(&mut self) {

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use oarlock_kernels::cpu::{Cpu, Feature};
+#[cfg(all(feature = "legacy", target_arch = "x86_64"))]
+use oarlock_kernels::legacy;
 use oarlock_kernels::{aes, chacha20, serpent, tdes};
 
 use super::calibration::Calibration;
@@ -117,7 +119,26 @@ pub(crate) fn kernel_backend(cpu: Cpu, algorithm: Algorithm) -> &'static str {
             serpent::Backend::preferred(cpu).name()
         }
         Algorithm::TripleDesCtr => tdes::Backend::preferred(cpu).name(),
+        #[cfg(all(feature = "legacy", target_arch = "x86_64"))]
+        _ => legacy_backend(cpu, algorithm).map_or("rustcrypto", legacy::Backend::name),
+        #[cfg(not(all(feature = "legacy", target_arch = "x86_64")))]
         _ => "rustcrypto",
+    }
+}
+
+/// The kernel of this library that computes the legacy cipher `algorithm` on `cpu`; `None` where
+/// RustCrypto's block cipher does.
+#[cfg(all(feature = "legacy", target_arch = "x86_64"))]
+pub(crate) fn legacy_backend(cpu: Cpu, algorithm: Algorithm) -> Option<legacy::Backend> {
+    match algorithm {
+        Algorithm::Camellia128Ctr
+        | Algorithm::Camellia192Ctr
+        | Algorithm::Camellia256Ctr
+        | Algorithm::Aria128Ctr
+        | Algorithm::Aria192Ctr
+        | Algorithm::Aria256Ctr
+        | Algorithm::Sm4Ctr => legacy::Backend::preferred(cpu),
+        _ => None,
     }
 }
 

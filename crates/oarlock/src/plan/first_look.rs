@@ -53,6 +53,13 @@ impl FirstLook {
         kernel_bytes: 4 << 10,
     };
 
+    /// Of those that this library has kernels for: 0.3 to 4 GB a second.
+    pub(crate) const LEGACY: Self = Self {
+        short_bytes: 1 << 10,
+        helped_bytes: 0,
+        kernel_bytes: 16 << 10,
+    };
+
     /// Of decryption; some 20 µs of it, of which a session costs two.
     pub(crate) fn cbc(backend: Backend) -> Self {
         match backend {

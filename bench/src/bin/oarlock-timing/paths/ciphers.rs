@@ -6,6 +6,8 @@ use oarlock_kernels::aes::{CachedCtr, Face};
 use oarlock_kernels::cbc::Cbc;
 use oarlock_kernels::chacha20::ChaCha20;
 use oarlock_kernels::cpu::Cpu;
+#[cfg(target_arch = "x86_64")]
+use oarlock_kernels::legacy::{self, Aria, Camellia, Sm4};
 use oarlock_kernels::{serpent, tdes};
 
 use super::keyed::{self, CACHED_BYTES, COUNTER, Cipher, PUBLIC_KEY, accepted, bytes_for, ways};
@@ -44,6 +46,20 @@ pub fn add(paths: &mut Vec<Box<dyn Path>>) {
             Box::new(serpent::Ctr::unkeyed(backend))
         });
     }
+    #[cfg(target_arch = "x86_64")]
+    for backend in legacy::Backend::all(cpu) {
+        let of = |algorithm| format!("{algorithm} {}", backend.name());
+        let bytes = bytes_for(backend.name());
+        keyed::add(paths, &of("camellia-256-ctr"), "", bytes, || {
+            Box::new(legacy::Ctr::<Camellia>::unkeyed(backend))
+        });
+        keyed::add(paths, &of("aria-256-ctr"), "", bytes, || {
+            Box::new(legacy::Ctr::<Aria>::unkeyed(backend))
+        });
+        keyed::add(paths, &of("sm4-ctr"), "", bytes, || {
+            Box::new(WithHalfAKey(legacy::Ctr::<Sm4>::unkeyed(backend)))
+        });
+    }
     for (backend, cpu) in ways(|cpu| accepted(ChaCha20::new(&PUBLIC_KEY, cpu)).backend().name()) {
         keyed::add(
             paths,
@@ -73,6 +89,32 @@ impl Cipher for CachedCtr {
 
     fn apply(&mut self, data: &mut [u8]) {
         Self::apply(self, COUNTER, 0, data.into());
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<C: legacy::BlockCipher> Cipher for legacy::Ctr<C> {
+    fn set_key(&mut self, key: &[u8]) {
+        accepted(Self::set_key(self, key));
+    }
+
+    fn apply(&mut self, data: &mut [u8]) {
+        Self::apply(self, COUNTER, 0, data.into());
+    }
+}
+
+/// Keys have 32 bytes here.
+#[cfg(target_arch = "x86_64")]
+struct WithHalfAKey<C>(C);
+
+#[cfg(target_arch = "x86_64")]
+impl<C: Cipher> Cipher for WithHalfAKey<C> {
+    fn set_key(&mut self, key: &[u8]) {
+        self.0.set_key(&key[..key.len() / 2]);
+    }
+
+    fn apply(&mut self, data: &mut [u8]) {
+        self.0.apply(data);
     }
 }
 

@@ -14,8 +14,8 @@ use super::super::lanes::Lanes;
 use super::lanes::{NONE, Words, pick};
 use super::sbox::{Boxes, ByAes, ByGfni};
 use super::{Sliced, entry_points, transposed};
-use crate::legacy::Aria;
-use crate::legacy::aria::{BOXES, Before, DIFFUSION, Steps, expand};
+use crate::legacy_keys::aria::Aria;
+use crate::legacy_keys::aria::{BOXES, Before, DIFFUSION, Steps, expand};
 use crate::x86_64::{AesNi, Gfni256, Gfni512, Vaes256};
 
 entry_points! { Aria:
@@ -88,8 +88,8 @@ impl<B: Boxes> Sliced<B> for Aria {
                 }
             }
             for state in groups {
-                for j in 0..4 {
-                    state[j] = state[j].xor(key_of::<B>(keys, j));
+                for (j, register) in state.iter_mut().enumerate() {
+                    *register = register.xor(key_of::<B>(keys, j));
                 }
                 *state = into_words::<B>(*state);
             }
@@ -109,11 +109,11 @@ unsafe fn into_registers<B: Boxes>(mut state: [B::V; 4], keys: *const [[u8; 16];
             *word = word.shuffle(&FROM_WORD);
         }
         state = transposed(state);
-        for j in 0..4 {
+        for (j, register) in state.iter_mut().enumerate() {
             if B::SHIFTS {
-                state[j] = state[j].shuffle(&const { turns() }[turn::<B>(Before::Odd, j)]);
+                *register = register.shuffle(&const { turns() }[turn::<B>(Before::Odd, j)]);
             }
-            state[j] = state[j].xor(key_of::<B>(keys, j));
+            *register = register.xor(key_of::<B>(keys, j));
         }
         state
     }
@@ -328,7 +328,7 @@ fn some_picks<B: Boxes>() -> &'static [Picks; 2] {
     let mut picks: *const [Picks; 2] = const { &all_picks::<B>(1) };
     // SAFETY: there is no instruction; the address stays what it was.
     unsafe {
-        asm!("/* {0} */", inout(reg) picks, options(pure, nomem, nostack, preserves_flags));
+        asm!("/* {0} */", inout(reg) picks, options(pure, readonly, nostack, preserves_flags));
         &*picks
     }
 }

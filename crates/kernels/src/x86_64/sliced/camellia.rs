@@ -22,8 +22,8 @@ use super::super::lanes::Lanes;
 use super::lanes::{NONE as N, Words, pick};
 use super::sbox::{Boxes, ByAes, ByGfni};
 use super::{Sliced, entry_points};
-use crate::legacy::Camellia;
-use crate::legacy::camellia::{FIRST_AND_FOURTH, SECOND_AND_THIRD, Steps, expand};
+use crate::legacy_keys::camellia::Camellia;
+use crate::legacy_keys::camellia::{FIRST_AND_FOURTH, SECOND_AND_THIRD, Steps, expand};
 use crate::x86_64::{AesNi, Gfni256, Gfni512, Vaes256};
 
 entry_points! { Camellia:
@@ -285,7 +285,7 @@ impl<B: Boxes> Half<B> {
         let mut picks: *const Picks = const { &Self::SOME_PICKS };
         // SAFETY: there is no instruction; the address stays what it was.
         unsafe {
-            asm!("/* {0} */", inout(reg) picks, options(pure, nomem, nostack, preserves_flags));
+            asm!("/* {0} */", inout(reg) picks, options(pure, readonly, nostack, preserves_flags));
             &*picks
         }
     }

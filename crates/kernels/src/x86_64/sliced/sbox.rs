@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 use super::super::gfni::GaloisField;
 use super::super::lanes::Lanes;
 use super::lanes::Words;
-use crate::legacy::field::{Map, SBox};
+use crate::legacy_keys::field::{Map, SBox};
 
 /// A way to compute S-boxes in registers `V`.
 ///

@@ -13,8 +13,8 @@ use super::super::lanes::Lanes;
 use super::lanes::Words;
 use super::sbox::{Boxes, ByAes, ByGfni};
 use super::{Sliced, entry_points};
-use crate::legacy::Sm4;
-use crate::legacy::sm4::{
+use crate::legacy_keys::sm4::Sm4;
+use crate::legacy_keys::sm4::{
     INTO_FIELD, NEXT_PLACES, OUT_OF_FIELD, PLAIN, SAME_PLACE, Steps, THIRD_PLACE, expand,
 };
 use crate::x86_64::{AesNi, Gfni256, Gfni512, Vaes256};

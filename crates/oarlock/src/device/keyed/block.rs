@@ -1,21 +1,38 @@
-//! Counter mode (SP 800-38A, 6.5) over any block cipher of RustCrypto's: the legacy ciphers, for
-//! which this library has no kernels of its own, and whatever a caller brings.
+//! Counter mode (SP 800-38A, 6.5) of the legacy ciphers: by kernels of this library where there are
+//! any, otherwise over block ciphers of RustCrypto's. And over whatever cipher a caller brings.
 
 use std::sync::Arc;
 
 use cipher::array::Array;
 use cipher::{Block, BlockCipherEncrypt, KeyInit};
 use inout::InOutBuf;
+use oarlock_kernels::cpu::Cpu;
+#[cfg(all(feature = "legacy", target_arch = "x86_64"))]
+use oarlock_kernels::legacy;
 use zeroize::Zeroize;
 
 use super::keystream::Keystream;
+#[cfg(all(feature = "legacy", target_arch = "x86_64"))]
+use crate::costs::lookup::legacy_backend;
 use crate::work::algorithm::{Algorithm, InvalidKey};
 
 /// The key of one of the ciphers that are built in.
 pub(crate) fn keystream(
+    cpu: Cpu,
     algorithm: Algorithm,
     #[cfg_attr(not(feature = "legacy"), allow(unused_variables))] key: &[u8],
 ) -> Result<Arc<dyn Keystream>, InvalidKey> {
+    #[cfg(all(feature = "legacy", target_arch = "x86_64"))]
+    if let Some(backend) = legacy_backend(cpu, algorithm) {
+        return match algorithm {
+            Algorithm::Sm4Ctr => by_kernel::<legacy::Sm4>(backend, key),
+            Algorithm::Aria128Ctr | Algorithm::Aria192Ctr | Algorithm::Aria256Ctr => {
+                by_kernel::<legacy::Aria>(backend, key)
+            }
+            _ => by_kernel::<legacy::Camellia>(backend, key),
+        };
+    }
+    let _ = cpu;
     match algorithm {
         #[cfg(feature = "legacy")]
         Algorithm::Camellia128Ctr => keyed::<camellia::Camellia128>(key),
@@ -38,6 +55,27 @@ pub(crate) fn keystream(
         #[cfg(feature = "legacy")]
         Algorithm::BlowfishCtr => keyed::<blowfish::Blowfish>(key),
         _ => Err(InvalidKey(format!("{algorithm} is not built in"))),
+    }
+}
+
+#[cfg(all(feature = "legacy", target_arch = "x86_64"))]
+fn by_kernel<C>(backend: legacy::Backend, key: &[u8]) -> Result<Arc<dyn Keystream>, InvalidKey>
+where
+    C: legacy::BlockCipher + Send + Sync + 'static,
+{
+    let mut ctr = Arc::new(legacy::Ctr::<C>::unkeyed(backend));
+    // In place: a box made into an `Arc` would be copied and freed as it was.
+    if let Some(ctr) = Arc::get_mut(&mut ctr) {
+        let refused = |error: legacy::InvalidKeyLength| InvalidKey(error.to_string());
+        ctr.set_key(key).map_err(refused)?;
+    }
+    Ok(ctr)
+}
+
+#[cfg(all(feature = "legacy", target_arch = "x86_64"))]
+impl<C: legacy::BlockCipher + Send + Sync> Keystream for legacy::Ctr<C> {
+    fn apply(&self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        legacy::Ctr::apply(self, counter, skip, data);
     }
 }
 

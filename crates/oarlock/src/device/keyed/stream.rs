@@ -173,7 +173,7 @@ pub(crate) fn keystream(
             }
             Ok(ctr)
         }
-        _ => block::keystream(algorithm, key),
+        _ => block::keystream(cpu, algorithm, key),
     }
 }
 

@@ -1,12 +1,7 @@
 //! SM4: its S-box and its key schedule.
 
-use inout::InOutBuf;
-
 use super::field::{self, Map, Matrix, SBox};
-use super::sealed::Expanded;
-use super::{Backend, BlockCipher};
 use crate::wipe::wipe;
-use crate::x86_64::sliced::sm4 as kernels;
 
 /// An expanded key of SM4. Wiped on drop.
 #[repr(C, align(16))]
@@ -15,34 +10,8 @@ pub struct Sm4 {
     pub(crate) keys: [u32; 36],
 }
 
-impl BlockCipher for Sm4 {}
-
-impl Expanded for Sm4 {
-    const UNKEYED: Self = Self { keys: [0; 36] };
-    const NAME: &'static str = "SM4";
-
-    fn takes(key_bytes: usize) -> bool {
-        key_bytes == 16
-    }
-
-    fn expand(&mut self, key: &[u8], backend: Backend) {
-        match backend {
-            Backend::AesNi(token) => kernels::expand_aes_ni(token, self, key),
-            Backend::Vaes256(token) => kernels::expand_aes_ni(token.aes_ni(), self, key),
-            Backend::Gfni256(token) => kernels::expand_gfni(token, self, key),
-            Backend::Gfni512(token) => kernels::expand_gfni(token.gfni256(), self, key),
-        }
-    }
-
-    #[inline(always)]
-    fn run(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>) {
-        match backend {
-            Backend::AesNi(token) => kernels::ctr_aes_ni(token, self, counter, data),
-            Backend::Vaes256(token) => kernels::ctr_vaes256(token, self, counter, data),
-            Backend::Gfni256(token) => kernels::ctr_gfni256(token, self, counter, data),
-            Backend::Gfni512(token) => kernels::ctr_gfni512(token, self, counter, data),
-        }
-    }
+impl Sm4 {
+    pub(crate) const UNKEYED: Self = Self { keys: [0; 36] };
 }
 
 impl Drop for Sm4 {

@@ -1,12 +1,7 @@
 //! ARIA: its S-boxes, its diffusion and its key schedule.
 
-use inout::InOutBuf;
-
 use super::field::{self, Matrix, SBox};
-use super::sealed::Expanded;
-use super::{Backend, BlockCipher};
 use crate::wipe::wipe;
-use crate::x86_64::sliced::aria as kernels;
 
 /// An expanded key of ARIA. Wiped on drop.
 #[repr(C, align(16))]
@@ -17,37 +12,11 @@ pub struct Aria {
     pub(crate) rounds: usize,
 }
 
-impl BlockCipher for Aria {}
-
-impl Expanded for Aria {
-    const UNKEYED: Self = Self {
+impl Aria {
+    pub(crate) const UNKEYED: Self = Self {
         keys: [[[0; 16]; 4]; 17],
         rounds: 12,
     };
-    const NAME: &'static str = "ARIA";
-
-    fn takes(key_bytes: usize) -> bool {
-        matches!(key_bytes, 16 | 24 | 32)
-    }
-
-    fn expand(&mut self, key: &[u8], backend: Backend) {
-        match backend {
-            Backend::AesNi(token) => kernels::expand_aes_ni(token, self, key),
-            Backend::Vaes256(token) => kernels::expand_aes_ni(token.aes_ni(), self, key),
-            Backend::Gfni256(token) => kernels::expand_gfni(token, self, key),
-            Backend::Gfni512(token) => kernels::expand_gfni(token.gfni256(), self, key),
-        }
-    }
-
-    #[inline(always)]
-    fn run(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>) {
-        match backend {
-            Backend::AesNi(token) => kernels::ctr_aes_ni(token, self, counter, data),
-            Backend::Vaes256(token) => kernels::ctr_vaes256(token, self, counter, data),
-            Backend::Gfni256(token) => kernels::ctr_gfni256(token, self, counter, data),
-            Backend::Gfni512(token) => kernels::ctr_gfni512(token, self, counter, data),
-        }
-    }
 }
 
 impl Drop for Aria {
@@ -87,13 +56,10 @@ pub(crate) fn expand(schedule: &mut Aria, key: &[u8], steps: &impl Steps) {
     let (left, right) = (half(0), half(16));
     let first = key.len() / 8 - 2;
     let c = |i: usize| C[(first + i) % 3];
-    let odd = |input: u128| steps.scramble(input ^ INTO_ODD, Before::Odd) ^ OUT_OF_ODD;
-    let even =
-        |input: u128| steps.scramble(input ^ INTO_EVEN, Before::Even) ^ diffused(OUT_OF_EVEN);
     let w0 = left;
-    let w1 = odd(w0 ^ c(0)) ^ right;
-    let w2 = even(w1 ^ c(1)) ^ w0;
-    let w3 = odd(w2 ^ c(2)) ^ w1;
+    let w1 = odd(steps, w0 ^ c(0)) ^ right;
+    let w2 = steps.scramble(w1 ^ c(1) ^ INTO_EVEN, Before::Even) ^ diffused(OUT_OF_EVEN) ^ w0;
+    let w3 = odd(steps, w2 ^ c(2)) ^ w1;
     let mut keys = [
         w0 ^ w1.rotate_right(19),
         w1 ^ w2.rotate_right(19),
@@ -132,6 +98,13 @@ pub(crate) fn expand(schedule: &mut Aria, key: &[u8], steps: &impl Steps) {
         steps.spread(key ^ constants, before, to);
     }
     wipe(&mut keys);
+}
+
+/// An odd round. Always inlined, as what it calls: instructions are only there in the function that
+/// enables them.
+#[inline(always)]
+fn odd(steps: &impl Steps, input: u128) -> u128 {
+    steps.scramble(input ^ INTO_ODD, Before::Odd) ^ OUT_OF_ODD
 }
 
 /// The S-boxes of bytes 0, 1, 2 and 3 in odd rounds; in even rounds those of 2, 3, 0 and 1. The first

@@ -1,12 +1,7 @@
 //! Camellia: its S-boxes and its key schedule.
 
-use inout::InOutBuf;
-
 use super::field::{self, Matrix, SBox};
-use super::sealed::Expanded;
-use super::{Backend, BlockCipher};
 use crate::wipe::wipe;
-use crate::x86_64::sliced::camellia as kernels;
 
 /// An expanded key of Camellia. Wiped on drop.
 #[repr(C, align(16))]
@@ -17,37 +12,11 @@ pub struct Camellia {
     pub(crate) groups: usize,
 }
 
-impl BlockCipher for Camellia {}
-
-impl Expanded for Camellia {
-    const UNKEYED: Self = Self {
+impl Camellia {
+    pub(crate) const UNKEYED: Self = Self {
         entries: [[0; 16]; ENTRIES],
         groups: 3,
     };
-    const NAME: &'static str = "Camellia";
-
-    fn takes(key_bytes: usize) -> bool {
-        matches!(key_bytes, 16 | 24 | 32)
-    }
-
-    fn expand(&mut self, key: &[u8], backend: Backend) {
-        match backend {
-            Backend::AesNi(token) => kernels::expand_aes_ni(token, self, key),
-            Backend::Vaes256(token) => kernels::expand_aes_ni(token.aes_ni(), self, key),
-            Backend::Gfni256(token) => kernels::expand_gfni(token, self, key),
-            Backend::Gfni512(token) => kernels::expand_gfni(token.gfni256(), self, key),
-        }
-    }
-
-    #[inline(always)]
-    fn run(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>) {
-        match backend {
-            Backend::AesNi(token) => kernels::ctr_aes_ni(token, self, counter, data),
-            Backend::Vaes256(token) => kernels::ctr_vaes256(token, self, counter, data),
-            Backend::Gfni256(token) => kernels::ctr_gfni256(token, self, counter, data),
-            Backend::Gfni512(token) => kernels::ctr_gfni512(token, self, counter, data),
-        }
-    }
 }
 
 impl Drop for Camellia {
@@ -91,14 +60,7 @@ pub(crate) fn expand(schedule: &mut Camellia, key: &[u8], steps: &impl Steps) {
         24 => whole(half(16), !half(16)),
         _ => whole(half(16), half(24)),
     };
-    let twice = |d: u128, sigma: usize| {
-        let f = |input: u64, sigma: u64| steps.scramble(input ^ sigma ^ BEFORE) ^ AFTER;
-        let [mut d1, mut d2] = halves(d);
-        d2 ^= f(d1, SIGMA[sigma]);
-        d1 ^= f(d2, SIGMA[sigma + 1]);
-        whole(d1, d2)
-    };
-    let a = twice(twice(left ^ right, 0) ^ left, 2);
+    let a = twice(steps, twice(steps, left ^ right, 0) ^ left, 2);
 
     // Two whitening keys; per group those of six rounds and two of FL; in the last group the
     // whitening keys of the end instead of those two.
@@ -123,7 +85,7 @@ pub(crate) fn expand(schedule: &mut Camellia, key: &[u8], steps: &impl Steps) {
         ]);
     } else {
         schedule.groups = 4;
-        let b = twice(a ^ right, 4);
+        let b = twice(steps, a ^ right, 4);
         keys = [
             pair(left, 0),
             pair(b, 0),
@@ -152,15 +114,10 @@ impl Camellia {
     #[inline(always)]
     fn fill(&mut self, keys: &[[u64; 2]; 17], steps: &impl Steps) {
         let mut rest = &mut self.entries[..];
-        let add = |rest: &mut &mut [[u8; 16]], key: u64| {
-            if let Some(entry) = rest.split_off_mut(..2).and_then(<[_]>::as_mut_array) {
-                steps.spread(key, entry);
-            }
-        };
         let whitening = keys[0];
         let groups = keys[1..].as_chunks::<4>().0;
-        add(&mut rest, whitening[0] ^ groups[0][0][0] ^ BEFORE);
-        add(&mut rest, whitening[1]);
+        add(steps, &mut rest, whitening[0] ^ groups[0][0][0] ^ BEFORE);
+        add(steps, &mut rest, whitening[1]);
         for (i, group) in groups[..self.groups].iter().enumerate() {
             let [[k1, k2], [k3, k4], [k5, k6], [next1, next2]] = *group;
             let is_last = i + 1 == self.groups;
@@ -174,7 +131,7 @@ impl Camellia {
                 k5 ^ BEFORE ^ AFTER ^ left,
                 k6 ^ BEFORE ^ right,
             ] {
-                add(&mut rest, key);
+                add(steps, &mut rest, key);
             }
             if !is_last {
                 if let Some([entry]) = rest.split_off_mut(..1) {
@@ -183,10 +140,27 @@ impl Camellia {
                         *to = (word as u32).to_le_bytes();
                     }
                 }
-                add(&mut rest, groups[i + 1][0][0] ^ BEFORE);
+                add(steps, &mut rest, groups[i + 1][0][0] ^ BEFORE);
             }
         }
     }
+}
+
+#[inline(always)]
+fn add(steps: &impl Steps, rest: &mut &mut [[u8; 16]], key: u64) {
+    if let Some(entry) = rest.split_off_mut(..2).and_then(<[_]>::as_mut_array) {
+        steps.spread(key, entry);
+    }
+}
+
+/// Two rounds from the constant with number `sigma` on. Always inlined, as what it calls: instructions
+/// are only there in the function that enables them.
+#[inline(always)]
+fn twice(steps: &impl Steps, d: u128, sigma: usize) -> u128 {
+    let [mut d1, mut d2] = halves(d);
+    d2 ^= steps.scramble(d1 ^ SIGMA[sigma] ^ BEFORE) ^ AFTER;
+    d1 ^= steps.scramble(d2 ^ SIGMA[sigma + 1] ^ BEFORE) ^ AFTER;
+    whole(d1, d2)
 }
 
 const fn whole(left: u64, right: u64) -> u128 {
