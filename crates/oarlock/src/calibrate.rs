@@ -414,10 +414,10 @@ mod tests {
             .iter_mut()
             .find(|one| (one.algorithm, &*one.device) == (Algorithm::ChaCha20, "cpu"))
             .unwrap();
-        entry.bytes_per_second = 123_000_000;
+        entry.bytes_per_second = 123_000_000_000;
         let builder = Accelerator::builder().calibration(calibration);
         let report = builder.build().unwrap().plan(Algorithm::ChaCha20).unwrap();
-        assert_eq!(report.bytes_per_second, 123_000_000);
+        assert_eq!(report.bytes_per_second, 123_000_000_000);
         assert_eq!(report.source, crate::costs::CostSource::Calibrated);
     }
 }
