@@ -151,11 +151,16 @@ fn built(peers: &Path) -> Vec<PathBuf> {
         let name = entry.file_name();
         name.to_string_lossy().starts_with("openssl-")
     });
-    let mut found: Vec<PathBuf> = folders
-        .flat_map(|entry| {
-            ["lib", "lib64", ""].map(|lib| entry.path().join(lib).join("libcrypto.so"))
+    let libraries = folders.flat_map(|entry| std::fs::read_dir(entry.path().join("lib")));
+    let mut found: Vec<PathBuf> = libraries
+        .flatten()
+        .flatten()
+        .filter(|file| {
+            file.file_name()
+                .to_string_lossy()
+                .starts_with("libcrypto.so.")
         })
-        .filter(|path| path.exists())
+        .map(|file| file.path())
         .collect();
     found.sort();
     found
