@@ -40,6 +40,8 @@ const MAY_BE_SKIPPED: &[(&str, &str)] = &[
     ),
     ("a_quota_of_one_cpu_means_inline", GROUPS),
     ("pkcs11::", KRYOPTIC),
+    // oarlock-provider.
+    ("skey::", KEYS_AS_OBJECTS),
 ];
 
 const RAGE: &str = "`make test-long` builds rage, and runs them";
@@ -48,6 +50,9 @@ const INSTRUCTIONS: &str =
 const GROUPS: &str = "in a container /sys/fs/cgroup may be read-only, for root too";
 const NETWORKS: &str = "in a container a user may make no network of its own";
 const KRYOPTIC: &str = "all of them run with SoftHSM; kryoptic takes minutes to build";
+
+const KEYS_AS_OBJECTS: &str =
+    "OpenSSL has them since 3.5; `make test-long` runs it with 3.5 and 4.0";
 
 const SLOWEST_SHOWN: usize = 20;
 
