@@ -4,6 +4,7 @@ mod age_peers;
 mod ci;
 mod circuits;
 mod constant_time;
+mod cpu_mask;
 mod fetch;
 mod go;
 mod kernels;

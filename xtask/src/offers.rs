@@ -12,6 +12,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
+use crate::cpu_mask;
 use crate::tool::{self, Metadata, Result, cargo};
 
 const TABLES: &str = "crates/oarlock/src/costs/openssl/tables.rs";
@@ -22,11 +23,10 @@ const RUNS: usize = 3;
 /// The first of each line of versions; a library stands for the line that it is of.
 const LINES: [(u32, u32); 3] = [(3, 0), (3, 5), (4, 0)];
 
-/// A class, and what makes a machine that has more one of it: `OARLOCK_CPU`, and `OPENSSL_ia32cap`.
+/// A class, and the `OARLOCK_CPU` that makes a machine that has more one of it.
 struct Class {
     letter: char,
     oarlock: &'static str,
-    openssl: &'static str,
     /// Features that it must still have under the mask, and others that it must not have.
     has: &'static [&'static str],
     lacks: &'static [&'static str],
@@ -36,42 +36,36 @@ const CLASSES: [Class; 6] = [
     Class {
         letter: 'A',
         oarlock: "",
-        openssl: "",
         has: &["aes", "avx2", "vaes", "avx512"],
         lacks: &[],
     },
     Class {
         letter: 'B',
         oarlock: "-avx512",
-        openssl: "~0x0:~0x00005842D0230000",
         has: &["aes", "avx2", "vaes"],
         lacks: &["avx512"],
     },
     Class {
         letter: 'C',
         oarlock: "-avx512,-vaes,-gfni",
-        openssl: "~0x0:~0x00005F42D0230000",
         has: &["aes", "avx2"],
         lacks: &["vaes", "avx512"],
     },
     Class {
         letter: 'D',
         oarlock: "-avx2",
-        openssl: "~0x1000100000000000:~0x00005F42D02B0128",
         has: &["aes"],
         lacks: &["avx2"],
     },
     Class {
         letter: 'E',
-        oarlock: "-aes,-avx512,-gfni",
-        openssl: "~0x200000200000000:~0x00005F42D0230000",
+        oarlock: "-avx512,-aes,-gfni",
         has: &["avx2"],
         lacks: &["aes", "avx512"],
     },
     Class {
         letter: 'F',
         oarlock: "-aes,-avx2",
-        openssl: "~0x1200100200000000:~0x00005F42D02B0128",
         has: &[],
         lacks: &["aes", "avx2"],
     },
@@ -204,8 +198,8 @@ fn calibrate(
             .env("XDG_CACHE_HOME", target.join("plan"))
             .env_remove("OARLOCK_OPTIONS")
             .env_remove("OPENSSL_ia32cap");
-        if !class.openssl.is_empty() {
-            command.env("OPENSSL_ia32cap", class.openssl);
+        if !class.oarlock.is_empty() {
+            command.env("OPENSSL_ia32cap", cpu_mask::for_openssl(class.oarlock));
         }
         command
     };

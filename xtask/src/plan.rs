@@ -12,6 +12,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
+use crate::cpu_mask;
 use crate::tool::{self, Metadata, Result, cargo};
 
 const TABLES: &str = "crates/oarlock/src/costs/tables.rs";
@@ -110,37 +111,9 @@ fn calibrate(program: &Path, caches: &Path, mask: &str) -> Result<Calibration> {
         // Keeps what the owner of this machine has stored.
         .env("XDG_CACHE_HOME", caches);
     // From aws-lc too, which heeds no mask of ours.
-    command.env("OPENSSL_ia32cap", hidden_from_aws_lc(mask));
+    command.env("OPENSSL_ia32cap", cpu_mask::for_openssl(mask));
     let json = tool::output(&mut command)?;
     serde_json::from_str(&json).map_err(|error| format!("`{}`: {error}", tool::line(&command)))
-}
-
-/// The bits of CPUID that aws-lc is not to see: leaf 1 EDX and ECX, then leaf 7 EBX and ECX.
-fn hidden_from_aws_lc(mask: &str) -> String {
-    let hides = |names: &[&str]| {
-        let mut words = mask.split(',');
-        words.any(|word| {
-            word.strip_prefix('-')
-                .is_some_and(|name| names.contains(&name))
-        })
-    };
-    let (mut first, mut second) = (0_u64, 0_u64);
-    if hides(&["aes"]) {
-        // AES-NI and PCLMULQDQ.
-        first |= 1 << 57 | 1 << 33;
-    }
-    if hides(&["aes", "avx2", "vaes", "avx512"]) {
-        // VAES and VPCLMULQDQ.
-        second |= 1 << 41 | 1 << 42;
-    }
-    if hides(&["avx2", "avx512"]) {
-        // AVX-512 F, DQ, IFMA, BW and VL.
-        second |= 1 << 16 | 1 << 17 | 1 << 21 | 1 << 30 | 1 << 31;
-    }
-    if hides(&["avx2"]) {
-        second |= 1 << 5;
-    }
-    format!("~{first:#x}:~{second:#x}")
 }
 
 /// The operations of the engine, in its order: by their name and by their variant.
@@ -670,16 +643,6 @@ mod tests {
     fn masks_are_all_sets_of_features() {
         let features = ["aes", "avx2"].map(String::from);
         assert_eq!(masks(&features), ["", "-aes", "-avx2", "-aes,-avx2"]);
-    }
-
-    #[test]
-    fn aws_lc_is_told_what_the_mask_hides() {
-        assert_eq!(hidden_from_aws_lc(""), "~0x0:~0x0");
-        assert_eq!(
-            hidden_from_aws_lc("-aes,-face"),
-            "~0x200000200000000:~0x60000000000"
-        );
-        assert_eq!(hidden_from_aws_lc("-avx2"), "~0x0:~0x600c0230020");
     }
 
     #[test]

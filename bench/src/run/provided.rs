@@ -68,7 +68,7 @@ impl Provided {
         })
     }
 
-    /// A text that the provider `name` of the configuration tells of itself; `None` if there is no such provider.
+    /// A text parameter of the provider that the configuration calls `name`; `None` if there is no such provider.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without OpenSSL 3.

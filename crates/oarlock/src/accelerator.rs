@@ -149,8 +149,8 @@ impl Accelerator {
     }
 
     /// A block cipher of the caller's in counter mode (SP 800-38A, 6.5), with blocks of 16 or 8 bytes
-    /// and an `iv` as long as a block, all of whose bits count. This type does not wipe `C`: choose one that
-    /// wipes itself on drop. The bounds are traits of [`rustcrypto::cipher`](crate::rustcrypto::cipher).
+    /// and an `iv` as long as a block, all of whose bits count. This type does not wipe `C`, so choose a
+    /// cipher that wipes itself on drop. The bounds are traits of [`rustcrypto::cipher`](crate::rustcrypto::cipher).
     ///
     /// ```
     /// // With `aes = "0.9"` in Cargo.toml.

@@ -64,7 +64,7 @@ impl Trusted {
         }
     }
 
-    /// Whoever may write a folder may put another of the same owner's files in the place of this one.
+    /// A user who may write to one of the folders could replace the file by another of the same owner's.
     fn folders_of(&self, path: &Path) -> Result<(), String> {
         let is_plain = path
             .components()

@@ -1,8 +1,8 @@
 //! Symmetric keys as objects (EVP_SKEY(3), provider-skeymgmt(7)), which OpenSSL has since 3.5.
 //!
-//! A cipher takes such a key from its own provider alone, so who offers ciphers has to keep keys. As in
-//! the default provider there are keys of AES and of no algorithm in particular: they can be imported,
-//! exported and freed, and have no name. Nobody changes one, and OpenSSL counts who has it.
+//! A cipher takes such a key from its own provider alone, so a provider of ciphers must manage keys as well.
+//! As in the default provider there are keys for AES and keys for no particular algorithm. They can be
+//! imported, exported and freed, and have no name. A key never changes, and OpenSSL counts its references.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};

@@ -163,7 +163,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
                 "proto",
                 "tokens",
             ],
-            &["go"],
+            &["cpu_mask", "go"],
             &["fetch"],
             &["tool"],
         ],

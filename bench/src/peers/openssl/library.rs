@@ -202,7 +202,7 @@ impl World {
         &self.libcrypto
     }
 
-    /// A parameter of the provider `name`, a text (OSSL_PARAM(3), OSSL_PARAM_UTF8_PTR); `None` where there is no such
+    /// The text parameter `key` of the provider `name` (OSSL_PARAM(3), OSSL_PARAM_UTF8_PTR); `None` if there is no such
     /// provider or parameter.
     pub(crate) fn provider_text(&self, name: &CStr, key: &CStr) -> Result<Option<String>, Error> {
         #[repr(C)]

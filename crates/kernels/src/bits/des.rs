@@ -12,7 +12,7 @@
 //!   transposition      1,150: 64 x 64 bits, in every 64-bit word of the registers at once
 //! ```
 //!
-//! No address depends on key, data or keystream, and there is no branch on them.
+//! No address and no branch depends on key, data or keystream.
 
 use core::mem::MaybeUninit;
 use core::ptr;

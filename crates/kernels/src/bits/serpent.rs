@@ -7,7 +7,7 @@
 //! Two groups of registers are worked on in turn: the longest path through a round is half as long as a
 //! CPU would need instructions for.
 //!
-//! No address depends on key, data or keystream, and there is no branch on them.
+//! No address and no branch depends on key, data or keystream.
 
 use core::mem::MaybeUninit;
 

@@ -2,8 +2,8 @@
 //! 6.5), on CPUs with AES instructions or GFNI.
 //!
 //! Their S-boxes are inversions in a field of 256 elements, as that of AES is: `legacy_keys` works out what
-//! must stand before and after. There is no portable form and no table: where a CPU has neither kind
-//! of instructions, [`Backend::preferred`] says so, and other libraries compute these ciphers.
+//! must stand before and after. There is no portable form and no table. [`Backend::preferred`] is `None`
+//! on a CPU with neither kind of instructions, and callers take another library there.
 
 use core::fmt;
 

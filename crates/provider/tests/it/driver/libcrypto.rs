@@ -327,6 +327,7 @@ impl Context {
     }
 
     pub fn empty(libcrypto: &'static Libcrypto) -> Self {
+        // SAFETY: takes nothing.
         let context = unsafe { (libcrypto.EVP_CIPHER_CTX_new)() };
         assert!(!context.is_null());
         Self { libcrypto, context }
