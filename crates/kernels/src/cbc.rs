@@ -85,36 +85,7 @@ impl Cbc {
     /// When the length of `data` is not a multiple of 16 bytes.
     pub fn encrypt(&self, iv: &mut [u8; BLOCK_BYTES], data: InOutBuf<'_, '_, u8>) {
         assert_whole_blocks(data.len());
-        match self.backend {
-            Backend::Portable => portable::aes::cbc_encrypt(&self.schedule, iv, data),
-            // One block at a time, wider registers bring nothing.
-            #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx2(token) => {
-                x86_64::permute::cbc_encrypt(token, &self.schedule, iv, data);
-            }
-            #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx512(token) => {
-                x86_64::permute::cbc_encrypt(token.avx2(), &self.schedule, iv, data);
-            }
-            #[cfg(target_arch = "x86_64")]
-            Backend::Gfni256(token) => {
-                x86_64::cbc::encrypt_gfni(token, &self.schedule, iv, data);
-            }
-            #[cfg(target_arch = "x86_64")]
-            Backend::Gfni512(token) => {
-                x86_64::cbc::encrypt_gfni(token.gfni256(), &self.schedule, iv, data);
-            }
-            #[cfg(target_arch = "x86_64")]
-            Backend::AesNi(token) => x86_64::cbc::encrypt_aes_ni(token, &self.schedule, iv, data),
-            #[cfg(target_arch = "x86_64")]
-            Backend::Vaes256(token) => {
-                x86_64::cbc::encrypt_aes_ni(token.aes_ni(), &self.schedule, iv, data);
-            }
-            #[cfg(target_arch = "x86_64")]
-            Backend::Vaes512(token) => {
-                x86_64::cbc::encrypt_aes_ni(token.aes_ni(), &self.schedule, iv, data);
-            }
-        }
+        encrypt(self.backend, &self.schedule, iv, data);
     }
 
     /// Decrypts `data`, whole blocks. `iv` is the ciphertext block before the first, at the start
@@ -177,7 +148,47 @@ impl fmt::Debug for Cbc {
     }
 }
 
-fn assert_whole_blocks(bytes: usize) {
+/// [`Cbc::encrypt`] of whole blocks, under a schedule that any backend expanded.
+#[inline]
+pub(crate) fn encrypt(
+    backend: Backend,
+    schedule: &Schedule,
+    iv: &mut [u8; BLOCK_BYTES],
+    data: InOutBuf<'_, '_, u8>,
+) {
+    match backend {
+        Backend::Portable => portable::aes::cbc_encrypt(schedule, iv, data),
+        // One block at a time, wider registers bring nothing.
+        #[cfg(target_arch = "x86_64")]
+        Backend::WideAvx2(token) => {
+            x86_64::permute::cbc_encrypt(token, schedule, iv, data);
+        }
+        #[cfg(target_arch = "x86_64")]
+        Backend::WideAvx512(token) => {
+            x86_64::permute::cbc_encrypt(token.avx2(), schedule, iv, data);
+        }
+        #[cfg(target_arch = "x86_64")]
+        Backend::Gfni256(token) => {
+            x86_64::cbc::encrypt_gfni(token, schedule, iv, data);
+        }
+        #[cfg(target_arch = "x86_64")]
+        Backend::Gfni512(token) => {
+            x86_64::cbc::encrypt_gfni(token.gfni256(), schedule, iv, data);
+        }
+        #[cfg(target_arch = "x86_64")]
+        Backend::AesNi(token) => x86_64::cbc::encrypt_aes_ni(token, schedule, iv, data),
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes256(token) => {
+            x86_64::cbc::encrypt_aes_ni(token.aes_ni(), schedule, iv, data);
+        }
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes512(token) => {
+            x86_64::cbc::encrypt_aes_ni(token.aes_ni(), schedule, iv, data);
+        }
+    }
+}
+
+pub(crate) fn assert_whole_blocks(bytes: usize) {
     assert!(
         bytes.is_multiple_of(BLOCK_BYTES),
         "CBC takes whole blocks of 16 bytes, not {bytes} bytes"

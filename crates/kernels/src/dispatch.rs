@@ -70,6 +70,30 @@ pub mod aes {
     }
 }
 
+/// Counts of calls of the kernels for many requests.
+pub mod batch {
+    pub use super::Counter;
+
+    counters! {
+        /// Batches of AES-CBC encryption in eight registers of a block.
+        CBC_AES_NI,
+        /// Batches of AES-CBC encryption in 256-bit VAES.
+        CBC_VAES256,
+        /// Batches of AES-CBC encryption in 512-bit VAES.
+        CBC_VAES512,
+        /// Batches of AES-CBC encryption in GFNI on 256-bit registers.
+        CBC_GFNI256,
+        /// Batches of AES-CBC encryption in GFNI on 512-bit registers.
+        CBC_GFNI512,
+        /// Runs of a hash function, a message at a time.
+        HASH_PORTABLE,
+        /// Runs of a hash function on 256-bit registers.
+        HASH_AVX2,
+        /// Runs of a hash function on 512-bit registers.
+        HASH_AVX512,
+    }
+}
+
 /// Counts of ChaCha20 kernel calls.
 pub mod chacha20 {
     pub use super::Counter;

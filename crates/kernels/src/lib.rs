@@ -21,6 +21,7 @@
 
 pub mod aead;
 pub mod aes;
+pub mod batch;
 mod bits;
 pub mod cbc;
 pub mod chacha20;

@@ -49,7 +49,7 @@ pub(crate) fn invert(_: Gfni256, schedule: &Schedule, inverse: &mut Schedule) {
 
 /// A register of blocks that GFNI encrypts.
 #[derive(Clone, Copy)]
-pub(super) struct Gfni<V>(V);
+pub(super) struct Gfni<V>(pub(super) V);
 
 // SAFETY: as the trait demands of callers, who enable GFNI beside the instructions of `V`.
 impl<V: GaloisField> Lanes for Gfni<V> {

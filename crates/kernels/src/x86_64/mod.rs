@@ -6,6 +6,7 @@ mod clmul;
 mod lanes;
 
 pub(crate) mod aes;
+pub(crate) mod batch;
 pub(crate) mod bitslice;
 pub(crate) mod cbc;
 pub(crate) mod chacha20;

@@ -242,7 +242,7 @@ fn cbc(backend: Backend, key: &[u8]) -> Cbc {
 }
 
 /// RustCrypto's CBC; that it decrypts what it encrypts is checked on the way.
-fn oracle_encrypt(key: &[u8], iv: [u8; 16], data: &mut [u8]) {
+pub(crate) fn oracle_encrypt(key: &[u8], iv: [u8; 16], data: &mut [u8]) {
     match key.len() {
         16 => oracle::<cbc::Encryptor<Aes128>, cbc::Decryptor<Aes128>>(key, &iv, data),
         24 => oracle::<cbc::Encryptor<Aes192>, cbc::Decryptor<Aes192>>(key, &iv, data),

@@ -6,6 +6,7 @@
 compile_error!("a release build counts no calls and shows nothing to tests: leave --release out");
 
 mod aes;
+mod batch;
 mod cbc;
 mod chacha;
 mod cpu;

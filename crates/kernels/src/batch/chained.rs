@@ -1,0 +1,184 @@
+//! AES-CBC, then HMAC of the ciphertext, of independent packets: what ESP does (RFC 4303).
+//!
+//! Packets are worked on a chunk of each at a time: 16 chunks fit the first cache, so the hash finds
+//! there what the cipher has left.
+
+use core::ops::Range;
+
+use inout::InOutBuf;
+
+use super::cbc::{CbcStream, encrypt_cbc};
+use super::hash::{Hash, LANES_MAX};
+use super::hmac::{HashBackend, HmacKey, Lanes, Phase, assert_tag_bytes};
+use crate::aes::Backend;
+use crate::cbc::{self, Cbc};
+use crate::key::BLOCK_BYTES;
+use crate::wipe::wipe;
+
+/// A packet to be encrypted in place, then authenticated.
+#[derive(Debug)]
+pub struct CbcHmac<'a, H: Hash> {
+    /// The key of the cipher.
+    pub cipher: &'a Cbc,
+    /// The IV, which ESP also has within the packet.
+    pub iv: &'a [u8; BLOCK_BYTES],
+    /// The key of the MAC.
+    pub mac: &'a HmacKey<H>,
+    /// All that is authenticated.
+    pub packet: &'a mut [u8],
+    /// The part of it that is encrypted, a multiple of 16 bytes.
+    pub encrypted: Range<usize>,
+    /// Becomes the first bytes of the tag, as in [`Mac`](super::Mac).
+    pub tag: &'a mut [u8],
+}
+
+/// Encrypts and authenticates every packet.
+///
+/// # Panics
+/// When a range is not of whole blocks or not in its packet, or a tag is longer than a digest, before
+/// any packet is encrypted.
+pub fn encrypt_then_mac<H: Hash>(
+    backend: Backend,
+    hash_backend: HashBackend,
+    packets: &mut [CbcHmac<'_, H>],
+) {
+    for packet in &*packets {
+        let encrypted = &packet.packet[packet.encrypted.clone()];
+        cbc::assert_whole_blocks(encrypted.len());
+        assert_tag_bytes::<H>(packet.tag.len());
+    }
+    let Some(first) = packets.first() else {
+        return;
+    };
+    let some_key = first.cipher;
+    let mut lanes = Lanes::<H>::new(hash_backend);
+    let mut slots = [Slot::EMPTY; LANES_MAX];
+    let mut next = 0;
+    let mut busy = 0;
+    loop {
+        for (lane, slot) in slots[..lanes.count].iter_mut().enumerate() {
+            if lanes.phase[lane] == Phase::Idle && next < packets.len() {
+                let packet = &mut packets[next];
+                *slot = Slot::of(packet);
+                // SAFETY: the packet stays borrowed; nothing writes to what is read meanwhile.
+                unsafe { lanes.begin(lane, next, packet.mac, slot.start, packet.packet.len()) };
+                (next, busy) = (next + 1, busy + 1);
+            }
+        }
+        if busy == 0 {
+            break;
+        }
+        let mut left = slots.iter_mut();
+        let mut streams: [CbcStream<'_>; LANES_MAX] = core::array::from_fn(|lane| {
+            let busy = lanes.phase[lane] != Phase::Idle;
+            let key = if busy {
+                packets[lanes.request[lane]].cipher
+            } else {
+                some_key
+            };
+            // There are as many slots.
+            #[allow(clippy::unwrap_used)]
+            left.next().unwrap().chunk(key)
+        });
+        encrypt_cbc(backend, &mut streams);
+        let mut pending = false;
+        for (lane, slot) in slots[..lanes.count].iter().enumerate() {
+            pending |= slot.is_pending();
+            lanes.release(lane, slot.ready());
+        }
+        // While others have more to encrypt, a lane that ends waits for them, which fill the registers.
+        loop {
+            let mut worth = false;
+            for (lane, slot) in slots[..lanes.count].iter_mut().enumerate() {
+                if lanes.phase[lane] == Phase::Idle {
+                    continue;
+                }
+                if lanes.left[lane] == 0 && !slot.is_pending() {
+                    let packet = &mut packets[lanes.request[lane]];
+                    if !lanes.next_phase(lane, packet.mac) {
+                        packet
+                            .tag
+                            .copy_from_slice(&lanes.tails[lane][..packet.tag.len()]);
+                        busy -= 1;
+                        continue;
+                    }
+                }
+                worth |= lanes.left[lane] > 0 && (slot.is_pending() || !pending);
+            }
+            if !worth {
+                break;
+            }
+            lanes.run();
+        }
+    }
+    for slot in &mut slots {
+        wipe(&mut slot.chain);
+    }
+}
+
+/// How far a packet is encrypted.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// Of the packet.
+    start: *mut u8,
+    bytes: usize,
+    /// Of what is to be encrypted.
+    next: usize,
+    end: usize,
+    chain: [u8; BLOCK_BYTES],
+}
+
+impl Slot {
+    const EMPTY: Self = Self {
+        start: core::ptr::null_mut(),
+        bytes: 0,
+        next: 0,
+        end: 0,
+        chain: [0; BLOCK_BYTES],
+    };
+
+    fn of<H: Hash>(packet: &mut CbcHmac<'_, H>) -> Self {
+        Self {
+            start: packet.packet.as_mut_ptr(),
+            bytes: packet.packet.len(),
+            next: packet.encrypted.start,
+            end: packet.encrypted.end,
+            chain: *packet.iv,
+        }
+    }
+
+    /// The next chunk, counted as encrypted.
+    fn chunk<'a>(&'a mut self, key: &'a Cbc) -> CbcStream<'a> {
+        let bytes = (self.end - self.next).min(CHUNK_BYTES);
+        let data: &mut [u8] = if bytes == 0 {
+            &mut []
+        } else {
+            // SAFETY: within the packet, which is borrowed mutably as long as its slot is used; nothing
+            // else refers to this part of it until the chunk is encrypted.
+            unsafe { core::slice::from_raw_parts_mut(self.start.add(self.next), bytes) }
+        };
+        self.next += bytes;
+        CbcStream {
+            key,
+            iv: &mut self.chain,
+            data: InOutBuf::from(data),
+        }
+    }
+
+    /// Whether there is more to encrypt.
+    fn is_pending(&self) -> bool {
+        self.next < self.end
+    }
+
+    /// Bytes at the front of the packet that are what they will be.
+    fn ready(&self) -> usize {
+        if self.is_pending() {
+            self.next
+        } else {
+            self.bytes
+        }
+    }
+}
+
+/// Sixteen of them, and what is kept of the lanes, fit a cache of 32 KiB.
+const CHUNK_BYTES: usize = 1 << 10;

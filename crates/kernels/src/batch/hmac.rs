@@ -1,0 +1,461 @@
+//! HMAC (RFC 2104) of independent messages, each in a lane of its own.
+
+use core::fmt;
+
+use super::hash::{Hash, LANES_MAX, Rows};
+use super::words::Word;
+use crate::cpu::Cpu;
+use crate::wipe::wipe;
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::{Avx2, Avx512, batch::words as kernels};
+
+/// The code that computes hashes. A value exists only where the CPU has its instructions; see
+/// [`Cpu::hash_backends`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HashBackend {
+    /// Plain code, a message at a time: the reference.
+    Portable,
+    /// 256-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    /// 512-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+}
+
+impl Cpu {
+    /// Every backend of the hash functions that this CPU can run, the preferred one first. The last is
+    /// [`HashBackend::Portable`].
+    pub fn hash_backends(self) -> impl Iterator<Item = HashBackend> {
+        #[cfg(target_arch = "x86_64")]
+        let special = [
+            Avx512::new(self).map(HashBackend::Avx512),
+            Avx2::new(self).map(HashBackend::Avx2),
+        ];
+        #[cfg(not(target_arch = "x86_64"))]
+        let special: [Option<HashBackend>; 0] = { [] };
+        special.into_iter().flatten().chain([HashBackend::Portable])
+    }
+}
+
+impl HashBackend {
+    /// The backend that `cpu` runs fastest.
+    pub fn preferred(cpu: Cpu) -> Self {
+        cpu.hash_backends().next().unwrap_or(Self::Portable)
+    }
+
+    /// Its name in listings and statistics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_) => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => "avx512",
+        }
+    }
+
+    /// How many messages it works on at once.
+    const fn lanes<H: Hash>(self) -> usize {
+        let bytes = match self {
+            Self::Portable => return 1,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_) => 32,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => 64,
+        };
+        bytes / size_of::<H::Word>()
+    }
+
+    /// Takes `blocks` blocks of each message into their states.
+    ///
+    /// # Safety
+    /// Of the pointers, the first `lanes` are good for as many blocks.
+    #[inline]
+    unsafe fn absorb<H: Hash>(
+        self,
+        rows: &mut Rows<H::Word>,
+        from: &[*const u8; LANES_MAX],
+        blocks: usize,
+    ) {
+        let from = from.as_ptr();
+        // SAFETY: as the caller vouches; plain code needs no instructions.
+        unsafe {
+            match self {
+                #[cfg(target_arch = "x86_64")]
+                Self::Avx2(token) => kernels::absorb_avx2::<H>(token, rows, from, blocks),
+                #[cfg(target_arch = "x86_64")]
+                Self::Avx512(token) => kernels::absorb_avx512::<H>(token, rows, from, blocks),
+                Self::Portable => {
+                    #[cfg(debug_assertions)]
+                    crate::dispatch::batch::HASH_PORTABLE.hit();
+                    H::absorb::<<H::Word as Word>::One>(rows, from, blocks);
+                }
+            }
+        }
+    }
+}
+
+/// A key of HMAC: the states after its inner and its outer block. Good for every backend. Wiped on drop.
+pub struct HmacKey<H: Hash> {
+    inner: [H::Word; 8],
+    outer: [H::Word; 8],
+}
+
+impl<H: Hash> HmacKey<H> {
+    /// Makes ready `key`, of any length; RFC 2104 advises that of a digest.
+    pub fn new(key: &[u8]) -> Self {
+        let mut padded = [0; BLOCK_BYTES_MAX];
+        let padded_key = &mut padded[..H::BLOCK_BYTES];
+        if key.len() > H::BLOCK_BYTES {
+            hash::<H>(key, padded_key);
+        } else {
+            padded_key[..key.len()].copy_from_slice(key);
+        }
+        let mut state = |pad: u8| {
+            let mut rows = Rows([[H::Word::default(); LANES_MAX]; 8]);
+            for (row, word) in rows.0.iter_mut().zip(H::INITIAL) {
+                row[0] = word;
+            }
+            padded_key.iter_mut().for_each(|byte| *byte ^= pad);
+            // SAFETY: a block lies there.
+            unsafe {
+                HashBackend::Portable.absorb::<H>(&mut rows, &[padded_key.as_ptr(); LANES_MAX], 1);
+            }
+            let state = rows.0.map(|row| row[0]);
+            wipe(rows.0.as_flattened_mut());
+            state
+        };
+        let inner = state(0x36);
+        let outer = state(0x36 ^ 0x5c);
+        wipe(&mut padded);
+        Self { inner, outer }
+    }
+}
+
+impl<H: Hash> Drop for HmacKey<H> {
+    fn drop(&mut self) {
+        wipe(&mut self.inner);
+        wipe(&mut self.outer);
+    }
+}
+
+impl<H: Hash> fmt::Debug for HmacKey<H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HmacKey").finish_non_exhaustive()
+    }
+}
+
+/// A message to be authenticated.
+#[derive(Debug)]
+pub struct Mac<'a, H: Hash> {
+    /// The key. Messages of a batch may share it.
+    pub key: &'a HmacKey<H>,
+    /// The message, of any length.
+    pub message: &'a [u8],
+    /// Becomes the first bytes of the tag. RFC 2404 and RFC 4868 say how many IPsec takes.
+    pub tag: &'a mut [u8],
+}
+
+/// Computes the tag of every message.
+///
+/// ```
+/// use oarlock_kernels::{batch::{HashBackend, HmacKey, Mac, Sha256, hmac}, cpu::Cpu};
+///
+/// let keys = [HmacKey::<Sha256>::new(b"one"), HmacKey::new(b"two")];
+/// let mut tags = [[0; 16]; 2];
+/// let mut macs: Vec<Mac<'_, Sha256>> = (keys.iter().zip(&mut tags))
+///     .map(|(key, tag)| Mac { key, message: b"a packet", tag })
+///     .collect();
+/// hmac(HashBackend::preferred(Cpu::detect()), &mut macs);
+/// ```
+///
+/// # Panics
+/// When a tag is longer than a digest, before any is computed.
+pub fn hmac<H: Hash>(backend: HashBackend, macs: &mut [Mac<'_, H>]) {
+    for mac in &*macs {
+        assert_tag_bytes::<H>(mac.tag.len());
+    }
+    let mut lanes = Lanes::<H>::new(backend);
+    let mut next = 0;
+    let mut busy = 0;
+    for lane in 0..lanes.count.min(macs.len()) {
+        lanes.begin_whole(lane, next, &macs[next]);
+        (next, busy) = (next + 1, busy + 1);
+    }
+    while busy > 0 {
+        lanes.run();
+        for lane in 0..lanes.count {
+            if lanes.phase[lane] == Phase::Idle || lanes.left[lane] > 0 {
+                continue;
+            }
+            let mac = &mut macs[lanes.request[lane]];
+            if lanes.next_phase(lane, mac.key) {
+                continue;
+            }
+            mac.tag.copy_from_slice(&lanes.tails[lane][..mac.tag.len()]);
+            if let Some(mac) = macs.get(next) {
+                lanes.begin_whole(lane, next, mac);
+                next += 1;
+            } else {
+                busy -= 1;
+            }
+        }
+    }
+}
+
+pub(super) fn assert_tag_bytes<H: Hash>(bytes: usize) {
+    assert!(
+        bytes <= H::DIGEST_BYTES,
+        "a tag has at most the {} bytes of a digest, not {bytes}",
+        H::DIGEST_BYTES
+    );
+}
+
+/// What the lanes are at.
+pub(super) struct Lanes<H: Hash> {
+    backend: HashBackend,
+    pub(super) count: usize,
+    rows: Rows<H::Word>,
+    from: [*const u8; LANES_MAX],
+    /// Blocks from there that are ready to be read.
+    pub(super) left: [usize; LANES_MAX],
+    pub(super) phase: [Phase; LANES_MAX],
+    pub(super) request: [usize; LANES_MAX],
+    /// Each message.
+    start: [*const u8; LANES_MAX],
+    bytes: [usize; LANES_MAX],
+    /// The last blocks of the inner hash, then the block of the outer one, then the tag.
+    pub(super) tails: [[u8; 2 * BLOCK_BYTES_MAX]; LANES_MAX],
+}
+
+/// What a lane reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// Nothing: there are fewer messages than lanes.
+    Idle,
+    /// Whole blocks of the message.
+    Body,
+    /// The end of the message, padded.
+    Tail,
+    /// The inner digest, padded.
+    Outer,
+}
+
+impl<H: Hash> Lanes<H> {
+    pub(super) fn new(backend: HashBackend) -> Self {
+        Self {
+            backend,
+            count: backend.lanes::<H>(),
+            rows: Rows([[H::Word::default(); LANES_MAX]; 8]),
+            from: [core::ptr::null(); LANES_MAX],
+            left: [0; LANES_MAX],
+            phase: [Phase::Idle; LANES_MAX],
+            request: [0; LANES_MAX],
+            start: [core::ptr::null(); LANES_MAX],
+            bytes: [0; LANES_MAX],
+            tails: [[0; 2 * BLOCK_BYTES_MAX]; LANES_MAX],
+        }
+    }
+
+    /// Gives a lane a message, none of which is ready yet.
+    ///
+    /// # Safety
+    /// `bytes` lie at `from` as long as the lane reads them, and nothing writes to those
+    /// [`release`](Self::release)d.
+    #[inline]
+    pub(super) unsafe fn begin(
+        &mut self,
+        lane: usize,
+        request: usize,
+        key: &HmacKey<H>,
+        from: *const u8,
+        bytes: usize,
+    ) {
+        self.set_state(lane, &key.inner);
+        self.request[lane] = request;
+        self.start[lane] = from;
+        self.bytes[lane] = bytes;
+        self.from[lane] = from;
+        self.left[lane] = 0;
+        self.phase[lane] = Phase::Body;
+    }
+
+    /// Gives a lane a message that is ready.
+    #[inline]
+    fn begin_whole(&mut self, lane: usize, request: usize, mac: &Mac<'_, H>) {
+        // SAFETY: the message is borrowed longer than the lanes live.
+        unsafe {
+            self.begin(
+                lane,
+                request,
+                mac.key,
+                mac.message.as_ptr(),
+                mac.message.len(),
+            )
+        };
+        self.release(lane, mac.message.len());
+        if self.left[lane] == 0 {
+            self.pad_message(lane);
+        }
+    }
+
+    /// Says that the first `bytes` of the message are ready.
+    #[inline]
+    pub(super) fn release(&mut self, lane: usize, bytes: usize) {
+        if self.phase[lane] == Phase::Body {
+            let read = self.from[lane].addr() - self.start[lane].addr();
+            self.left[lane] = (bytes - read) / H::BLOCK_BYTES;
+        }
+    }
+
+    /// Reads as many blocks as each lane has that has any.
+    #[inline]
+    pub(super) fn run(&mut self) {
+        let ready = |lane: &usize| self.left[*lane] > 0;
+        let Some(fewest) = (0..self.count)
+            .filter(ready)
+            .min_by_key(|lane| self.left[*lane])
+        else {
+            return;
+        };
+        let blocks = self.left[fewest];
+        let mut kept = None;
+        let mut from = self.from;
+        for lane in 0..self.count {
+            if self.left[lane] == 0 {
+                // Whatever it makes of another's blocks is thrown away.
+                if self.phase[lane] != Phase::Idle && kept.is_none() {
+                    kept = Some(self.rows);
+                }
+                from[lane] = self.from[fewest];
+            }
+        }
+        // SAFETY: each lane points at as many blocks, if only at those of another.
+        unsafe { self.backend.absorb::<H>(&mut self.rows, &from, blocks) };
+        for lane in 0..self.count {
+            if self.left[lane] > 0 {
+                self.from[lane] = self.from[lane].wrapping_add(blocks * H::BLOCK_BYTES);
+                self.left[lane] -= blocks;
+            } else if let Some(kept) = &kept {
+                for (row, kept) in self.rows.0.iter_mut().zip(&kept.0) {
+                    row[lane] = kept[lane];
+                }
+            }
+        }
+        if let Some(kept) = &mut kept {
+            wipe(kept.0.as_flattened_mut());
+        }
+    }
+
+    /// Goes on to what comes after the blocks that were read, all that the phase has. False when the tag
+    /// is there: it is what the tail of the lane begins with, and the lane is idle.
+    #[inline]
+    pub(super) fn next_phase(&mut self, lane: usize, key: &HmacKey<H>) -> bool {
+        match self.phase[lane] {
+            Phase::Idle => {}
+            Phase::Body => self.pad_message(lane),
+            Phase::Tail => {
+                let tail = self.put_digest(lane);
+                pad::<H>(tail, H::DIGEST_BYTES, H::BLOCK_BYTES + H::DIGEST_BYTES);
+                self.set_state(lane, &key.outer);
+                self.read_tail(lane, Phase::Outer, 1);
+            }
+            Phase::Outer => {
+                self.put_digest(lane);
+                self.phase[lane] = Phase::Idle;
+                return false;
+            }
+        }
+        true
+    }
+
+    #[inline]
+    fn pad_message(&mut self, lane: usize) {
+        let tail = &mut self.tails[lane];
+        let bytes = self.bytes[lane] % H::BLOCK_BYTES;
+        let from = self.start[lane].wrapping_add(self.bytes[lane] - bytes);
+        // SAFETY: the caller of `begin` vouches for the message; this is less than a block.
+        unsafe { core::ptr::copy_nonoverlapping(from, tail.as_mut_ptr(), bytes) };
+        let blocks = pad::<H>(tail, bytes, H::BLOCK_BYTES + self.bytes[lane]);
+        self.read_tail(lane, Phase::Tail, blocks);
+    }
+
+    #[inline]
+    fn read_tail(&mut self, lane: usize, phase: Phase, blocks: usize) {
+        self.phase[lane] = phase;
+        self.from[lane] = self.tails[lane].as_ptr();
+        self.left[lane] = blocks;
+    }
+
+    #[inline]
+    fn set_state(&mut self, lane: usize, state: &[H::Word; 8]) {
+        for (row, word) in self.rows.0[..H::WORDS].iter_mut().zip(state) {
+            row[lane] = *word;
+        }
+    }
+
+    /// Writes the digest into the tail of a lane.
+    #[inline]
+    fn put_digest(&mut self, lane: usize) -> &mut [u8; 2 * BLOCK_BYTES_MAX] {
+        let tail = &mut self.tails[lane];
+        put_digest::<H>(&self.rows, lane, tail);
+        tail
+    }
+}
+
+impl<H: Hash> Drop for Lanes<H> {
+    fn drop(&mut self) {
+        wipe(self.rows.0.as_flattened_mut());
+        wipe(self.tails[..self.count].as_flattened_mut());
+    }
+}
+
+/// Writes the digest of a lane to the front of `to`.
+#[inline]
+fn put_digest<H: Hash>(rows: &Rows<H::Word>, lane: usize, to: &mut [u8]) {
+    let words = to[..H::DIGEST_BYTES].chunks_exact_mut(size_of::<H::Word>());
+    for (row, to) in rows.0.iter().zip(words) {
+        H::put(row[lane], to);
+    }
+}
+
+/// Pads the `bytes` bytes in `tail`, the end of `all` bytes (FIPS 180-4, section 5.1), and returns how
+/// many blocks there are.
+#[inline]
+fn pad<H: Hash>(tail: &mut [u8; 2 * BLOCK_BYTES_MAX], bytes: usize, all: usize) -> usize {
+    let length_bytes = 2 * size_of::<H::Word>();
+    let blocks = (bytes + 1 + length_bytes).div_ceil(H::BLOCK_BYTES);
+    let end = blocks * H::BLOCK_BYTES;
+    tail[bytes] = 0x80;
+    tail[bytes + 1..end].fill(0);
+    let bits = all as u64 * 8;
+    if H::BIG_ENDIAN {
+        tail[end - 8..end].copy_from_slice(&bits.to_be_bytes());
+    } else {
+        tail[end - 8..end].copy_from_slice(&bits.to_le_bytes());
+    }
+    blocks
+}
+
+/// Writes the hash of `message`, without a key, to the front of `to`.
+fn hash<H: Hash>(message: &[u8], to: &mut [u8]) {
+    let mut rows = Rows([[H::Word::default(); LANES_MAX]; 8]);
+    for (row, word) in rows.0.iter_mut().zip(H::INITIAL) {
+        row[0] = word;
+    }
+    let body = message.len() / H::BLOCK_BYTES;
+    let rest = &message[body * H::BLOCK_BYTES..];
+    let mut tail = [0; 2 * BLOCK_BYTES_MAX];
+    tail[..rest.len()].copy_from_slice(rest);
+    let blocks = pad::<H>(&mut tail, rest.len(), message.len());
+    for (from, blocks) in [(message.as_ptr(), body), (tail.as_ptr(), blocks)] {
+        // SAFETY: as many blocks lie there.
+        unsafe { HashBackend::Portable.absorb::<H>(&mut rows, &[from; LANES_MAX], blocks) };
+    }
+    put_digest::<H>(&rows, 0, to);
+    wipe(rows.0.as_flattened_mut());
+    wipe(&mut tail);
+}
+
+const BLOCK_BYTES_MAX: usize = 128;

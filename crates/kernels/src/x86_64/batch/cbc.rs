@@ -1,0 +1,361 @@
+//! AES-CBC encryption of independent streams, one in each block of the registers.
+//!
+//! A chain waits 10, 12 or 14 times the latency of `aesenc` for each block, and a CPU begins two in
+//! each of these cycles: 8 registers keep it busy, fewer cost as much time as one. Round keys differ
+//! from block to block, so they are laid out lane by lane in a table, and read from there.
+//!
+//! All lanes run for as many blocks as the shortest stream has left. When there is no further stream, a
+//! lane repeats what that with the longest does: all input of a step is read before any output of it is
+//! written, so both write the same bytes, and the inner loop knows nothing of idle lanes.
+
+use core::arch::{asm, x86_64::*};
+
+use inout::InOutBuf;
+
+use super::super::gfni::Gfni;
+use super::super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512, cbc};
+use super::gather::Gather;
+use crate::batch::CbcStream;
+use crate::key::{BLOCK_BYTES, KeySize, Schedule};
+use crate::wipe::wipe;
+
+macro_rules! encrypt {
+    ($name:ident, $token:ty, $lanes:ty, $registers:literal x $blocks:literal, $features:literal, $counter:ident, $one:expr) => {
+        /// CBC encryption of streams of whole blocks.
+        pub(crate) fn $name(token: $token, streams: &mut [CbcStream<'_>]) {
+            #[target_feature(enable = $features)]
+            unsafe fn rounds<const R: usize>(
+                streams: &mut [CbcStream<'_>],
+                size: KeySize,
+                one: &mut One<'_>,
+            ) {
+                // SAFETY: the features are enabled here.
+                unsafe {
+                    encrypt::<$lanes, R, $registers, { $registers * $blocks }>(streams, size, one)
+                }
+            }
+            #[cfg(debug_assertions)]
+            crate::dispatch::batch::$counter.hit();
+            let one: &mut One<'_> = &mut |schedule, iv, data| $one(token, schedule, iv, data);
+            for size in [KeySize::Aes128, KeySize::Aes192, KeySize::Aes256] {
+                // SAFETY: the token proves the features.
+                unsafe {
+                    match size {
+                        KeySize::Aes128 => rounds::<10>(streams, size, one),
+                        KeySize::Aes192 => rounds::<12>(streams, size, one),
+                        KeySize::Aes256 => rounds::<14>(streams, size, one),
+                    }
+                }
+            }
+        }
+    };
+}
+
+encrypt!(
+    encrypt_aes_ni,
+    AesNi,
+    __m128i,
+    8 x 1,
+    "aes,sse4.1",
+    CBC_AES_NI,
+    cbc::encrypt_aes_ni
+);
+encrypt!(
+    encrypt_vaes256,
+    Vaes256,
+    __m256i,
+    8 x 2,
+    "aes,vaes,avx2",
+    CBC_VAES256,
+    |token: Vaes256, schedule, iv, data| cbc::encrypt_aes_ni(token.aes_ni(), schedule, iv, data)
+);
+encrypt!(
+    encrypt_vaes512,
+    Vaes512,
+    __m512i,
+    4 x 4,
+    "aes,vaes,avx512f,avx512bw,avx512vl",
+    CBC_VAES512,
+    |token: Vaes512, schedule, iv, data| cbc::encrypt_aes_ni(token.aes_ni(), schedule, iv, data)
+);
+encrypt!(
+    encrypt_gfni256,
+    Gfni256,
+    Gfni<__m256i>,
+    4 x 2,
+    "avx2,gfni",
+    CBC_GFNI256,
+    cbc::encrypt_gfni
+);
+encrypt!(
+    encrypt_gfni512,
+    Gfni512,
+    Gfni<__m512i>,
+    4 x 4,
+    "avx2,gfni,avx512f,avx512bw,avx512vl",
+    CBC_GFNI512,
+    |token: Gfni512, schedule, iv, data| cbc::encrypt_gfni(token.gfni256(), schedule, iv, data)
+);
+
+/// The kernel for one stream.
+type One<'a> = dyn FnMut(&Schedule, &mut [u8; BLOCK_BYTES], InOutBuf<'_, '_, u8>) + 'a;
+
+/// Encrypts the streams whose keys have `size`.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller. `LANES` is `REGISTERS` times the blocks of `V`.
+#[inline(always)]
+unsafe fn encrypt<V: Gather, const R: usize, const REGISTERS: usize, const LANES: usize>(
+    streams: &mut [CbcStream<'_>],
+    size: KeySize,
+    one: &mut One<'_>,
+) {
+    let mut queue = Queue { next: 0, size };
+    let Some(first) = queue.next(streams) else {
+        return;
+    };
+    let Some(second) = queue.next(streams) else {
+        let stream = &mut streams[first];
+        return one(&stream.key.schedule, stream.iv, stream.data.reborrow());
+    };
+    let mut lanes = Lanes::<LANES>::EMPTY;
+    lanes.take(0, R, first, &mut streams[first]);
+    lanes.take(1, R, second, &mut streams[second]);
+    for lane in 2..LANES {
+        match queue.next(streams) {
+            Some(i) => lanes.take(lane, R, i, &mut streams[i]),
+            None => break,
+        }
+    }
+    lanes.fill_idle(R);
+    loop {
+        let blocks = lanes.left.iter().copied().min().unwrap_or(0);
+        // SAFETY: no lane has fewer blocks left; the rest is as the caller vouches.
+        unsafe { run::<V, R, REGISTERS, LANES>(&mut lanes, blocks) };
+        let mut idle = false;
+        let mut busy = 0;
+        for lane in 0..LANES {
+            lanes.advance(lane, blocks);
+            let Some(stream) = lanes.stream[lane] else {
+                continue;
+            };
+            if lanes.left[lane] > 0 {
+                busy += 1;
+                continue;
+            }
+            *streams[stream].iv = lanes.chain.0[lane];
+            lanes.stream[lane] = None;
+            match queue.next(streams) {
+                Some(i) => {
+                    lanes.take(lane, R, i, &mut streams[i]);
+                    busy += 1;
+                }
+                None => idle = true,
+            }
+        }
+        match busy {
+            0 => return,
+            1 => break,
+            _ if idle => lanes.fill_idle(R),
+            _ => {}
+        }
+    }
+    // What is left is one chain.
+    for lane in 0..LANES {
+        if let Some(i) = lanes.stream[lane] {
+            let stream = &mut streams[i];
+            let done = stream.data.len() - lanes.left[lane] * BLOCK_BYTES;
+            *stream.iv = lanes.chain.0[lane];
+            let (_, rest) = stream.data.reborrow().split_at(done);
+            one(&stream.key.schedule, stream.iv, rest);
+        }
+    }
+}
+
+/// Streams that no lane has taken.
+struct Queue {
+    next: usize,
+    size: KeySize,
+}
+
+impl Queue {
+    /// The next stream with a key of this size, and data.
+    #[inline(always)]
+    fn next(&mut self, streams: &[CbcStream<'_>]) -> Option<usize> {
+        while let Some(stream) = streams.get(self.next) {
+            self.next += 1;
+            if stream.key.schedule.size == self.size && !stream.data.is_empty() {
+                return Some(self.next - 1);
+            }
+        }
+        None
+    }
+}
+
+/// What the lanes are at.
+struct Lanes<const LANES: usize> {
+    /// The round keys of each round, lane by lane.
+    keys: Table<LANES>,
+    /// The last ciphertext block of each lane.
+    chain: Row<LANES>,
+    from: [*const u8; LANES],
+    to: [*mut u8; LANES],
+    /// Blocks that are left.
+    left: [usize; LANES],
+    /// `None` for a lane that repeats what another does.
+    stream: [Option<usize>; LANES],
+}
+
+/// A block for each lane, aligned as the widest register.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Row<const LANES: usize>([[u8; BLOCK_BYTES]; LANES]);
+
+struct Table<const LANES: usize>([Row<LANES>; 15]);
+
+impl<const LANES: usize> Drop for Table<LANES> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        for row in &mut self.0 {
+            wipe(&mut row.0);
+        }
+    }
+}
+
+impl<const LANES: usize> Lanes<LANES> {
+    const EMPTY: Self = Self {
+        keys: Table([Row([[0; BLOCK_BYTES]; LANES]); 15]),
+        chain: Row([[0; BLOCK_BYTES]; LANES]),
+        from: [core::ptr::null(); LANES],
+        to: [core::ptr::null_mut(); LANES],
+        left: [0; LANES],
+        stream: [None; LANES],
+    };
+
+    /// Begins stream `i`, whose keys have `rounds` rounds.
+    #[inline(always)]
+    fn take(&mut self, lane: usize, rounds: usize, i: usize, stream: &mut CbcStream<'_>) {
+        for (row, key) in self.keys.0[..=rounds]
+            .iter_mut()
+            .zip(&stream.key.schedule.round_keys)
+        {
+            // SAFETY: both are 16 bytes, and any bytes are bytes.
+            row.0[lane] = unsafe { core::mem::transmute::<[u32; 4], [u8; BLOCK_BYTES]>(*key) };
+        }
+        self.chain.0[lane] = *stream.iv;
+        self.left[lane] = stream.data.len() / BLOCK_BYTES;
+        (self.from[lane], self.to[lane]) = stream.data.reborrow().into_raw();
+        self.stream[lane] = Some(i);
+    }
+
+    /// Lets lanes without a stream repeat the one that has most left. There is none to take any more, so
+    /// that one stays the longest.
+    #[inline(always)]
+    fn fill_idle(&mut self, rounds: usize) {
+        let mut longest = 0;
+        for lane in 1..LANES {
+            if self.left[lane] > self.left[longest] {
+                longest = lane;
+            }
+        }
+        for lane in 0..LANES {
+            if self.left[lane] == 0 {
+                for row in &mut self.keys.0[..=rounds] {
+                    row.0[lane] = row.0[longest];
+                }
+                self.chain.0[lane] = self.chain.0[longest];
+                self.from[lane] = self.from[longest];
+                self.to[lane] = self.to[longest];
+                self.left[lane] = self.left[longest];
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, lane: usize, blocks: usize) {
+        self.from[lane] = self.from[lane].wrapping_add(blocks * BLOCK_BYTES);
+        self.to[lane] = self.to[lane].wrapping_add(blocks * BLOCK_BYTES);
+        self.left[lane] -= blocks;
+    }
+}
+
+/// Encrypts the next `blocks` blocks of every lane.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller; every lane has as many blocks left; `LANES` is
+/// `REGISTERS` times the blocks of `V`.
+#[inline(always)]
+unsafe fn run<V: Gather, const R: usize, const REGISTERS: usize, const LANES: usize>(
+    lanes: &mut Lanes<LANES>,
+    blocks: usize,
+) {
+    const { assert!(LANES == REGISTERS * V::BLOCKS) };
+    let bytes = blocks * BLOCK_BYTES;
+    let (from, to) = (lanes.from.as_ptr(), lanes.to.as_ptr());
+    let mut keys = lanes.keys.0.as_ptr().cast::<u8>();
+    let lane = |register| register * V::BLOCKS;
+    // SAFETY: a row has all registers; pointers are good for `bytes`; the rest is as the caller vouches.
+    unsafe {
+        let mut chain: [V; REGISTERS] =
+            core::array::from_fn(|i| V::load(lanes.chain.0.as_ptr().add(lane(i)).cast()));
+        let mut at = 0;
+        if V::FOURS {
+            while at + 4 * BLOCK_BYTES <= bytes {
+                let mut data: [[V; 4]; REGISTERS] =
+                    core::array::from_fn(|i| V::gather_fours(from.add(lane(i)), at));
+                for block in 0..4 {
+                    asm!("/* {0} */", inout(reg) keys, options(nomem, nostack, preserves_flags));
+                    step::<V, R, REGISTERS>(keys, &mut chain, |i| data[i][block]);
+                    for i in 0..REGISTERS {
+                        data[i][block] = chain[i];
+                    }
+                }
+                for (i, data) in data.into_iter().enumerate() {
+                    V::scatter_fours(data, to.add(lane(i)), at);
+                }
+                at += 4 * BLOCK_BYTES;
+            }
+        }
+        while at < bytes {
+            // The compiler must not read round keys beforehand, for which there are no registers.
+            asm!("/* {0} */", inout(reg) keys, options(nomem, nostack, preserves_flags));
+            let data: [V; REGISTERS] = core::array::from_fn(|i| V::gather(from.add(lane(i)), at));
+            step::<V, R, REGISTERS>(keys, &mut chain, |i| data[i]);
+            for (i, block) in chain.iter().enumerate() {
+                block.scatter(to.add(lane(i)), at);
+            }
+            at += BLOCK_BYTES;
+        }
+        for (i, block) in chain.iter().enumerate() {
+            block.store(lanes.chain.0.as_mut_ptr().add(lane(i)).cast());
+        }
+    }
+}
+
+/// A block of each lane: `chain` is the ciphertext before, and becomes that of `data`.
+///
+/// # Safety
+/// The instructions of `V` are enabled in the caller; at `keys` lie `R + 1` rows of `REGISTERS`.
+#[inline(always)]
+unsafe fn step<V: Gather, const R: usize, const REGISTERS: usize>(
+    keys: *const u8,
+    chain: &mut [V; REGISTERS],
+    data: impl Fn(usize) -> V,
+) {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let key =
+            |round: usize, i: usize| V::load_aligned(keys.add((round * REGISTERS + i) * V::BYTES));
+        for (i, state) in chain.iter_mut().enumerate() {
+            *state = state.xor(key(0, i).xor(data(i)));
+        }
+        for round in 1..R {
+            for (i, state) in chain.iter_mut().enumerate() {
+                *state = state.round(key(round, i)).pin();
+            }
+        }
+        for (i, state) in chain.iter_mut().enumerate() {
+            *state = state.last_round(key(R, i));
+        }
+    }
+}

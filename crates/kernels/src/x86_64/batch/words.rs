@@ -1,0 +1,380 @@
+//! Words of many messages in 256-bit and 512-bit registers.
+//!
+//! With AVX-512 a rotation and any function of three bits are one instruction each.
+
+use core::arch::x86_64::*;
+
+use super::gather::transpose;
+use crate::batch::hash::{Hash, Rows};
+use crate::batch::words::{Word, Words};
+use crate::x86_64::{Avx2, Avx512};
+
+/// Eight words of 32 bits.
+#[derive(Clone, Copy)]
+pub struct Eight32(__m256i);
+/// Four words of 64 bits.
+#[derive(Clone, Copy)]
+pub struct Four64(__m256i);
+/// Sixteen words of 32 bits.
+#[derive(Clone, Copy)]
+pub struct Sixteen32(__m512i);
+/// Eight words of 64 bits.
+#[derive(Clone, Copy)]
+pub struct Eight64(__m512i);
+
+macro_rules! kernel {
+    ($name:ident, $token:ty, $words:ident, $features:literal, $counter:ident) => {
+        /// Takes `blocks` blocks of each message into their states.
+        ///
+        /// # Safety
+        /// For each lane of the registers, `from` holds a pointer good for as many blocks.
+        pub(crate) unsafe fn $name<H: Hash>(
+            _: $token,
+            rows: &mut Rows<H::Word>,
+            from: *const *const u8,
+            blocks: usize,
+        ) {
+            #[target_feature(enable = $features)]
+            unsafe fn absorb<H: Hash>(
+                rows: &mut Rows<H::Word>,
+                from: *const *const u8,
+                blocks: usize,
+            ) {
+                // SAFETY: the features are enabled here; the pointers are as the caller vouches.
+                unsafe { H::absorb::<<H::Word as Word>::$words>(rows, from, blocks) }
+            }
+            #[cfg(debug_assertions)]
+            crate::dispatch::batch::$counter.hit();
+            // SAFETY: the token proves the features; the pointers are as the caller vouches.
+            unsafe { absorb::<H>(rows, from, blocks) }
+        }
+    };
+}
+
+kernel!(absorb_avx2, Avx2, Avx2, "avx2", HASH_AVX2);
+kernel!(
+    absorb_avx512,
+    Avx512,
+    Avx512,
+    "avx512f,avx512bw,avx512vl",
+    HASH_AVX512
+);
+
+// SAFETY (all implementations): each method is intrinsics whose features the trait's contract demands
+// of the caller, on pointers the caller vouches for.
+macro_rules! wide {
+    ($name:ident, $register:ident, $word:ident, $lanes:literal,
+     $splat:ident($cast:ident), $load:ident, $store:ident, $add:ident, $rol:ident, $srlv:ident) => {
+        impl Words for $name {
+            const LANES: usize = $lanes;
+            type Word = $word;
+
+            #[inline(always)]
+            unsafe fn splat(word: $word) -> Self {
+                // SAFETY: as the trait demands.
+                Self(unsafe { $splat(word as $cast) })
+            }
+            #[inline(always)]
+            unsafe fn load(from: *const $word) -> Self {
+                // SAFETY: as the trait demands.
+                Self(unsafe { $load(from.cast()) })
+            }
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $word) {
+                // SAFETY: as the trait demands.
+                unsafe { $store(to.cast(), self.0) }
+            }
+            #[inline(always)]
+            unsafe fn block<const BIG_ENDIAN: bool>(from: *const *const u8, at: usize) -> [Self; 16] {
+                // SAFETY: as the trait demands.
+                unsafe { Self::words::<BIG_ENDIAN>(from, at).map(Self) }
+            }
+            #[inline(always)]
+            unsafe fn plus(self, other: Self) -> Self {
+                // SAFETY: as the trait demands.
+                Self(unsafe { $add(self.0, other.0) })
+            }
+            #[inline(always)]
+            unsafe fn shift_right<const N: u32>(self) -> Self {
+                // SAFETY: as the trait demands.
+                Self(unsafe { $srlv(self.0, _mm_cvtsi32_si128(N as i32)) })
+            }
+            wide!(@ $register, $rol);
+        }
+    };
+    (@ __m512i, $rol:ident) => {
+        #[inline(always)]
+        unsafe fn xor(self, other: Self) -> Self {
+            // SAFETY: as the trait demands.
+            Self(unsafe { _mm512_xor_si512(self.0, other.0) })
+        }
+        #[inline(always)]
+        unsafe fn rotate_left<const N: i32, const BACK: i32>(self) -> Self {
+            // SAFETY: as the trait demands.
+            Self(unsafe { $rol::<N>(self.0) })
+        }
+        #[inline(always)]
+        unsafe fn choose(self, y: Self, z: Self) -> Self {
+            // SAFETY: as the trait demands.
+            Self(unsafe { _mm512_ternarylogic_epi32::<0xca>(self.0, y.0, z.0) })
+        }
+        #[inline(always)]
+        unsafe fn majority(self, y: Self, z: Self) -> Self {
+            // SAFETY: as the trait demands.
+            Self(unsafe { _mm512_ternarylogic_epi32::<0xe8>(self.0, y.0, z.0) })
+        }
+        #[inline(always)]
+        unsafe fn parity(self, y: Self, z: Self) -> Self {
+            // SAFETY: as the trait demands.
+            Self(unsafe { _mm512_ternarylogic_epi32::<0x96>(self.0, y.0, z.0) })
+        }
+        #[inline(always)]
+        unsafe fn md5_i(self, y: Self, z: Self) -> Self {
+            // SAFETY: as the trait demands.
+            Self(unsafe { _mm512_ternarylogic_epi32::<0x39>(self.0, y.0, z.0) })
+        }
+    };
+    (@ __m256i, $shifts:ident) => {
+        #[inline(always)]
+        unsafe fn xor(self, other: Self) -> Self {
+            // SAFETY: as the trait demands.
+            Self(unsafe { _mm256_xor_si256(self.0, other.0) })
+        }
+        #[inline(always)]
+        unsafe fn rotate_left<const N: i32, const BACK: i32>(self) -> Self {
+            // SAFETY: as the trait demands.
+            Self(unsafe { $shifts::<N, BACK>(self.0) })
+        }
+        #[inline(always)]
+        unsafe fn choose(self, y: Self, z: Self) -> Self {
+            // SAFETY: as the trait demands.
+            Self(unsafe { _mm256_xor_si256(z.0, _mm256_and_si256(self.0, _mm256_xor_si256(y.0, z.0))) })
+        }
+        #[inline(always)]
+        unsafe fn majority(self, y: Self, z: Self) -> Self {
+            // SAFETY: as the trait demands.
+            Self(unsafe {
+                let either = _mm256_or_si256(self.0, y.0);
+                _mm256_or_si256(_mm256_and_si256(self.0, y.0), _mm256_and_si256(z.0, either))
+            })
+        }
+        #[inline(always)]
+        unsafe fn parity(self, y: Self, z: Self) -> Self {
+            // SAFETY: as the trait demands.
+            Self(unsafe { _mm256_xor_si256(self.0, _mm256_xor_si256(y.0, z.0)) })
+        }
+        #[inline(always)]
+        unsafe fn md5_i(self, y: Self, z: Self) -> Self {
+            // SAFETY: as the trait demands.
+            Self(unsafe {
+                let ones = _mm256_set1_epi32(-1);
+                _mm256_xor_si256(y.0, _mm256_or_si256(self.0, _mm256_xor_si256(z.0, ones)))
+            })
+        }
+    };
+}
+
+wide!(
+    Eight32,
+    __m256i,
+    u32,
+    8,
+    _mm256_set1_epi32(i32),
+    _mm256_loadu_si256,
+    _mm256_storeu_si256,
+    _mm256_add_epi32,
+    rotate_32,
+    _mm256_srl_epi32
+);
+wide!(
+    Four64,
+    __m256i,
+    u64,
+    4,
+    _mm256_set1_epi64x(i64),
+    _mm256_loadu_si256,
+    _mm256_storeu_si256,
+    _mm256_add_epi64,
+    rotate_64,
+    _mm256_srl_epi64
+);
+wide!(
+    Sixteen32,
+    __m512i,
+    u32,
+    16,
+    _mm512_set1_epi32(i32),
+    _mm512_loadu_si512,
+    _mm512_storeu_si512,
+    _mm512_add_epi32,
+    _mm512_rol_epi32,
+    _mm512_srl_epi32
+);
+wide!(
+    Eight64,
+    __m512i,
+    u64,
+    8,
+    _mm512_set1_epi64(i64),
+    _mm512_loadu_si512,
+    _mm512_storeu_si512,
+    _mm512_add_epi64,
+    _mm512_rol_epi64,
+    _mm512_srl_epi64
+);
+
+#[inline(always)]
+unsafe fn rotate_32<const N: i32, const BACK: i32>(x: __m256i) -> __m256i {
+    // SAFETY: the caller enables AVX2.
+    unsafe { _mm256_or_si256(_mm256_slli_epi32::<N>(x), _mm256_srli_epi32::<BACK>(x)) }
+}
+
+#[inline(always)]
+unsafe fn rotate_64<const N: i32, const BACK: i32>(x: __m256i) -> __m256i {
+    // SAFETY: the caller enables AVX2.
+    unsafe { _mm256_or_si256(_mm256_slli_epi64::<N>(x), _mm256_srli_epi64::<BACK>(x)) }
+}
+
+/// The bytes of each word of 32 bits, and of 64, in reverse.
+const SWAP_32: [u8; 16] = [3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12];
+const SWAP_64: [u8; 16] = [7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8];
+
+// In each of the four, rows are blocks of a message, a register long. Rows side by side are merged word
+// by word within 128 bits, then these are put in their places.
+
+impl Eight32 {
+    #[inline(always)]
+    unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [__m256i; 16] {
+        // SAFETY: the caller enables AVX2, and vouches for the pointers.
+        unsafe {
+            let mut words = [_mm256_setzero_si256(); 16];
+            for half in 0..2 {
+                let mut rows: [__m256i; 8] = core::array::from_fn(|i| {
+                    _mm256_loadu_si256((*from.add(i)).add(at + 32 * half).cast())
+                });
+                if SWAP {
+                    let swap =
+                        _mm256_broadcastsi128_si256(_mm_loadu_si128(SWAP_32.as_ptr().cast()));
+                    rows = rows.map(|row| _mm256_shuffle_epi8(row, swap));
+                }
+                let quads: [[__m256i; 4]; 2] = core::array::from_fn(|i| {
+                    let [a, b, c, d] = [
+                        rows[4 * i],
+                        rows[4 * i + 1],
+                        rows[4 * i + 2],
+                        rows[4 * i + 3],
+                    ];
+                    let [ab, cd] = [_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d)];
+                    let [ab_high, cd_high] =
+                        [_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d)];
+                    [
+                        _mm256_unpacklo_epi64(ab, cd),
+                        _mm256_unpackhi_epi64(ab, cd),
+                        _mm256_unpacklo_epi64(ab_high, cd_high),
+                        _mm256_unpackhi_epi64(ab_high, cd_high),
+                    ]
+                });
+                for i in 0..4 {
+                    words[8 * half + i] =
+                        _mm256_permute2x128_si256::<0x20>(quads[0][i], quads[1][i]);
+                    words[8 * half + 4 + i] =
+                        _mm256_permute2x128_si256::<0x31>(quads[0][i], quads[1][i]);
+                }
+            }
+            words
+        }
+    }
+}
+
+impl Four64 {
+    #[inline(always)]
+    unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [__m256i; 16] {
+        // SAFETY: the caller enables AVX2, and vouches for the pointers.
+        unsafe {
+            let mut words = [_mm256_setzero_si256(); 16];
+            for quarter in 0..4 {
+                let mut rows: [__m256i; 4] = core::array::from_fn(|i| {
+                    _mm256_loadu_si256((*from.add(i)).add(at + 32 * quarter).cast())
+                });
+                if SWAP {
+                    let swap =
+                        _mm256_broadcastsi128_si256(_mm_loadu_si128(SWAP_64.as_ptr().cast()));
+                    rows = rows.map(|row| _mm256_shuffle_epi8(row, swap));
+                }
+                let [a, b, c, d] = rows;
+                let low = [_mm256_unpacklo_epi64(a, b), _mm256_unpacklo_epi64(c, d)];
+                let high = [_mm256_unpackhi_epi64(a, b), _mm256_unpackhi_epi64(c, d)];
+                words[4 * quarter] = _mm256_permute2x128_si256::<0x20>(low[0], low[1]);
+                words[4 * quarter + 1] = _mm256_permute2x128_si256::<0x20>(high[0], high[1]);
+                words[4 * quarter + 2] = _mm256_permute2x128_si256::<0x31>(low[0], low[1]);
+                words[4 * quarter + 3] = _mm256_permute2x128_si256::<0x31>(high[0], high[1]);
+            }
+            words
+        }
+    }
+}
+
+impl Sixteen32 {
+    #[inline(always)]
+    unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [__m512i; 16] {
+        // SAFETY: the caller enables AVX-512, and vouches for the pointers.
+        unsafe {
+            let quads: [[__m512i; 4]; 4] = core::array::from_fn(|i| {
+                let rows: [__m512i; 4] = core::array::from_fn(|j| {
+                    _mm512_loadu_si512((*from.add(4 * i + j)).add(at).cast())
+                });
+                let [a, b, c, d] = rows;
+                let [ab, cd] = [_mm512_unpacklo_epi32(a, b), _mm512_unpacklo_epi32(c, d)];
+                let [ab_high, cd_high] = [_mm512_unpackhi_epi32(a, b), _mm512_unpackhi_epi32(c, d)];
+                [
+                    _mm512_unpacklo_epi64(ab, cd),
+                    _mm512_unpackhi_epi64(ab, cd),
+                    _mm512_unpacklo_epi64(ab_high, cd_high),
+                    _mm512_unpackhi_epi64(ab_high, cd_high),
+                ]
+            });
+            let mut words = [_mm512_setzero_si512(); 16];
+            for i in 0..4 {
+                let placed = transpose([quads[0][i], quads[1][i], quads[2][i], quads[3][i]]);
+                for (j, mut word) in placed.into_iter().enumerate() {
+                    if SWAP {
+                        let swap = _mm512_broadcast_i32x4(_mm_loadu_si128(SWAP_32.as_ptr().cast()));
+                        word = _mm512_shuffle_epi8(word, swap);
+                    }
+                    words[4 * j + i] = word;
+                }
+            }
+            words
+        }
+    }
+}
+
+impl Eight64 {
+    #[inline(always)]
+    unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [__m512i; 16] {
+        // SAFETY: the caller enables AVX-512, and vouches for the pointers.
+        unsafe {
+            let mut words = [_mm512_setzero_si512(); 16];
+            for half in 0..2 {
+                let rows: [__m512i; 8] = core::array::from_fn(|i| {
+                    _mm512_loadu_si512((*from.add(i)).add(at + 64 * half).cast())
+                });
+                let low: [__m512i; 4] =
+                    core::array::from_fn(|i| _mm512_unpacklo_epi64(rows[2 * i], rows[2 * i + 1]));
+                let high: [__m512i; 4] =
+                    core::array::from_fn(|i| _mm512_unpackhi_epi64(rows[2 * i], rows[2 * i + 1]));
+                for (i, placed) in [transpose(low), transpose(high)].into_iter().enumerate() {
+                    for (j, mut word) in placed.into_iter().enumerate() {
+                        if SWAP {
+                            let swap =
+                                _mm512_broadcast_i32x4(_mm_loadu_si128(SWAP_64.as_ptr().cast()));
+                            word = _mm512_shuffle_epi8(word, swap);
+                        }
+                        words[8 * half + 2 * j + i] = word;
+                    }
+                }
+            }
+            words
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Many requests in one call.
+
+/// Runs a body for one hash function of our own after the other, beside RustCrypto's.
+macro_rules! for_every_hash {
+    ($body:ident($($argument:expr),*)) => {{
+        use crate::batch::hmac::oracle;
+        $body::<Md5>($($argument,)* oracle::<::hmac::Hmac<md5::Md5>>);
+        $body::<Sha1>($($argument,)* oracle::<::hmac::Hmac<sha1::Sha1>>);
+        $body::<Sha256>($($argument,)* oracle::<::hmac::Hmac<sha2::Sha256>>);
+        $body::<Sha384>($($argument,)* oracle::<::hmac::Hmac<sha2::Sha384>>);
+        $body::<Sha512>($($argument,)* oracle::<::hmac::Hmac<sha2::Sha512>>);
+    }};
+}
+use for_every_hash;
+
+mod cbc;
+mod chained;
+mod hmac;
+
+use std::ops::Range;
+
+use rand::{RngExt, rngs::StdRng};
+
+use crate::memory::Pages;
+
+/// Buffers of such lengths, each with the page after its last byte out of reach.
+struct Guarded {
+    pages: Vec<(Pages, usize)>,
+}
+
+impl Guarded {
+    fn new(lengths: &[usize]) -> Self {
+        let pages = lengths
+            .iter()
+            .map(|bytes| (Pages::new(bytes.div_ceil(4096).max(1)), *bytes))
+            .collect();
+        Self { pages }
+    }
+
+    fn buffers(&mut self) -> Vec<&mut [u8]> {
+        self.pages
+            .iter_mut()
+            .map(|(pages, bytes)| {
+                let start = pages.start().wrapping_add(pages.bytes() - *bytes);
+                // SAFETY: the last bytes of accessible pages, which are zeroed; `self` is borrowed
+                // mutably as long as the slice lives.
+                unsafe { std::slice::from_raw_parts_mut(start, *bytes) }
+            })
+            .collect()
+    }
+}
+
+/// Lengths of a batch: equal ones, short ones, a long one among short ones, any.
+fn lengths(rng: &mut StdRng, count: usize, unit: usize) -> Vec<usize> {
+    let most: Range<usize> = match rng.random_range(0..4) {
+        0 => {
+            let bytes = rng.random_range(0..60) * unit;
+            return vec![bytes; count];
+        }
+        1 => 0..8,
+        2 => {
+            let mut lengths = vec![unit; count];
+            if let Some(length) = lengths.last_mut() {
+                *length = 90 * unit;
+            }
+            return lengths;
+        }
+        _ => 0..100,
+    };
+    (0..count)
+        .map(|_| rng.random_range(most.clone()) * unit)
+        .collect()
+}
