@@ -242,11 +242,23 @@ impl Ctr {
         }
     }
 
+    /// [`apply`](Self::apply) by another backend than the key was set for.
+    pub(crate) fn apply_by(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>) {
+        drive(counter, 0, data, carry_128, &mut |counter, run| {
+            self.run_by(backend, counter, run);
+        });
+    }
+
     /// One run in which the low 32 bits of the counter do not wrap.
     #[inline(always)]
     fn run(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
+        self.run_by(self.backend, counter, data);
+    }
+
+    #[inline(always)]
+    fn run_by(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>) {
         debug_assert!(data.len() as u64 <= bytes_before_wrap(counter));
-        match self.backend {
+        match backend {
             #[cfg(target_arch = "x86_64")]
             Backend::AesNi(token) => x86_64::aes::ctr_aes_ni(token, &self.schedule, counter, data),
             #[cfg(target_arch = "x86_64")]
@@ -257,14 +269,14 @@ impl Ctr {
             Backend::Vaes512(token) => {
                 x86_64::aes::ctr_vaes512(token, &self.schedule, counter, data);
             }
-            _ => self.run_without_aes(counter, data),
+            _ => self.run_without_aes(backend, counter, data),
         }
     }
 
     /// Apart, because one jump to one of nine takes longer than 16 bytes of AES.
     #[inline(never)]
-    fn run_without_aes(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
-        match self.backend {
+    fn run_without_aes(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>) {
+        match backend {
             #[cfg(target_arch = "x86_64")]
             Backend::WideAvx2(token) => {
                 let (groups, rest) = x86_64::permute::split::<256, 512>(data);

@@ -85,6 +85,12 @@ pub mod batch {
         CBC_GFNI256,
         /// Batches of AES-CBC encryption in GFNI on 512-bit registers.
         CBC_GFNI512,
+        /// Batches of AES-CTR in registers of a block.
+        CTR_AES_NI,
+        /// Batches of AES-CTR in 256-bit VAES.
+        CTR_VAES256,
+        /// Batches of AES-CTR in 512-bit VAES.
+        CTR_VAES512,
         /// Runs of a hash function, a message at a time.
         HASH_PORTABLE,
         /// Runs of a hash function on 256-bit registers.

@@ -30,6 +30,7 @@ pub mod cpu;
 #[cfg(debug_assertions)]
 mod dispatch;
 pub mod gcm;
+mod hash;
 mod key;
 #[cfg(target_arch = "x86_64")]
 pub mod legacy;
@@ -39,6 +40,7 @@ mod legacy_keys;
 pub mod modexp;
 mod poly1305;
 mod portable;
+mod requests;
 #[cfg(target_arch = "x86_64")]
 mod sbox;
 pub mod serpent;

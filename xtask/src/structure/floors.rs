@@ -12,15 +12,16 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
         "oarlock-kernels",
         &[
             &["testing"],                                             // in debug builds alone
+            &["batch"],                                               // many requests at once
             &["cbc", "chacha20_poly1305", "gcm", "legacy", "modexp"], // what callers ask for
             &["aes", "chacha20", "serpent", "tdes", "xor"],
             &["x86_64"],
             &["sbox"],
             &["portable"],
             &["bits", "stitched"],
-            &["poly1305", "portable::xor"],
+            &["poly1305", "portable::xor", "requests"],
             &["key", "legacy_keys"],
-            &["aead", "wipe"],
+            &["aead", "hash", "wipe"],
             &["cpu", "dispatch"],
         ],
     ),

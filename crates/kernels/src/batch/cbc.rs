@@ -4,7 +4,8 @@ use inout::InOutBuf;
 
 use crate::aes::Backend;
 use crate::cbc::{self, Cbc};
-use crate::key::BLOCK_BYTES;
+use crate::key::{BLOCK_BYTES, Schedule};
+use crate::requests::{Chained, Request};
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::batch::cbc as kernels;
 
@@ -18,6 +19,32 @@ pub struct CbcStream<'a> {
     pub iv: &'a mut [u8; BLOCK_BYTES],
     /// What to encrypt, a multiple of 16 bytes.
     pub data: InOutBuf<'a, 'a, u8>,
+}
+
+impl Request for CbcStream<'_> {
+    #[inline(always)]
+    fn schedule(&self) -> &Schedule {
+        &self.key.schedule
+    }
+    #[inline(always)]
+    fn bytes(&self) -> usize {
+        self.data.len()
+    }
+    #[inline(always)]
+    fn data(&mut self) -> InOutBuf<'_, '_, u8> {
+        self.data.reborrow()
+    }
+}
+
+impl Chained for CbcStream<'_> {
+    #[inline(always)]
+    fn chain(&mut self) -> &mut [u8; BLOCK_BYTES] {
+        self.iv
+    }
+    #[inline(always)]
+    fn parts(&mut self) -> (&Schedule, &mut [u8; BLOCK_BYTES], InOutBuf<'_, '_, u8>) {
+        (&self.key.schedule, self.iv, self.data.reborrow())
+    }
 }
 
 /// Encrypts every stream, as [`Cbc::encrypt`] does one. The buffers of one stream and those of another

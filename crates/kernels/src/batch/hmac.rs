@@ -2,12 +2,23 @@
 
 use core::fmt;
 
-use super::hash::{Hash, LANES_MAX, Rows};
-use super::words::Word;
 use crate::cpu::Cpu;
+use crate::hash::words::Word;
+use crate::hash::{Function, LANES_MAX, Rows};
 use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{Avx2, Avx512, batch::words as kernels};
+
+/// A hash function that every backend has.
+#[cfg(target_arch = "x86_64")]
+pub trait Hash: Function<Word: kernels::Registers> {}
+#[cfg(target_arch = "x86_64")]
+impl<H: Function<Word: kernels::Registers>> Hash for H {}
+/// A hash function that every backend has.
+#[cfg(not(target_arch = "x86_64"))]
+pub trait Hash: Function {}
+#[cfg(not(target_arch = "x86_64"))]
+impl<H: Function> Hash for H {}
 
 /// The code that computes hashes. A value exists only where the CPU has its instructions; see
 /// [`Cpu::hash_backends`].
@@ -322,13 +333,13 @@ impl<H: Hash> Lanes<H> {
         let blocks = self.left[fewest];
         let mut kept = None;
         let mut from = self.from;
-        for lane in 0..self.count {
+        for (lane, from) in from[..self.count].iter_mut().enumerate() {
             if self.left[lane] == 0 {
+                *from = self.from[fewest];
                 // Whatever it makes of another's blocks is thrown away.
-                if self.phase[lane] != Phase::Idle && kept.is_none() {
-                    kept = Some(self.rows);
+                if self.phase[lane] != Phase::Idle {
+                    kept.get_or_insert(self.rows);
                 }
-                from[lane] = self.from[fewest];
             }
         }
         // SAFETY: each lane points at as many blocks, if only at those of another.

@@ -8,14 +8,14 @@
 
 mod cbc;
 mod chained;
-pub(crate) mod hash;
+mod ctr;
 mod hmac;
-pub(crate) mod words;
 
+pub use crate::hash::{Md5, Sha1, Sha256, Sha384, Sha512};
 pub use cbc::{CbcStream, encrypt_cbc};
 pub use chained::{CbcHmac, encrypt_then_mac};
-pub use hash::{Hash, Md5, Sha1, Sha256, Sha384, Sha512};
-pub use hmac::{HashBackend, HmacKey, Mac, hmac};
+pub use ctr::{CtrPacket, apply_ctr};
+pub use hmac::{Hash, HashBackend, HmacKey, Mac, hmac};
 
 #[cfg(debug_assertions)]
 pub use crate::dispatch::batch as dispatch;

@@ -15,23 +15,25 @@ use inout::InOutBuf;
 use super::super::gfni::Gfni;
 use super::super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512, cbc};
 use super::gather::Gather;
-use crate::batch::CbcStream;
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
+use crate::requests::Chained;
 use crate::wipe::wipe;
 
 macro_rules! encrypt {
     ($name:ident, $token:ty, $lanes:ty, $registers:literal x $blocks:literal, $features:literal, $counter:ident, $one:expr) => {
         /// CBC encryption of streams of whole blocks.
-        pub(crate) fn $name(token: $token, streams: &mut [CbcStream<'_>]) {
+        pub(crate) fn $name(token: $token, streams: &mut [impl Chained]) {
             #[target_feature(enable = $features)]
-            unsafe fn rounds<const R: usize>(
-                streams: &mut [CbcStream<'_>],
+            unsafe fn rounds<S: Chained, const R: usize>(
+                streams: &mut [S],
                 size: KeySize,
                 one: &mut One<'_>,
             ) {
                 // SAFETY: the features are enabled here.
                 unsafe {
-                    encrypt::<$lanes, R, $registers, { $registers * $blocks }>(streams, size, one)
+                    encrypt::<$lanes, S, R, $registers, { $registers * $blocks }>(
+                        streams, size, one,
+                    )
                 }
             }
             #[cfg(debug_assertions)]
@@ -41,9 +43,9 @@ macro_rules! encrypt {
                 // SAFETY: the token proves the features.
                 unsafe {
                     match size {
-                        KeySize::Aes128 => rounds::<10>(streams, size, one),
-                        KeySize::Aes192 => rounds::<12>(streams, size, one),
-                        KeySize::Aes256 => rounds::<14>(streams, size, one),
+                        KeySize::Aes128 => rounds::<_, 10>(streams, size, one),
+                        KeySize::Aes192 => rounds::<_, 12>(streams, size, one),
+                        KeySize::Aes256 => rounds::<_, 14>(streams, size, one),
                     }
                 }
             }
@@ -105,8 +107,14 @@ type One<'a> = dyn FnMut(&Schedule, &mut [u8; BLOCK_BYTES], InOutBuf<'_, '_, u8>
 /// # Safety
 /// The instructions of `V` are enabled in the caller. `LANES` is `REGISTERS` times the blocks of `V`.
 #[inline(always)]
-unsafe fn encrypt<V: Gather, const R: usize, const REGISTERS: usize, const LANES: usize>(
-    streams: &mut [CbcStream<'_>],
+unsafe fn encrypt<
+    V: Gather,
+    S: Chained,
+    const R: usize,
+    const REGISTERS: usize,
+    const LANES: usize,
+>(
+    streams: &mut [S],
     size: KeySize,
     one: &mut One<'_>,
 ) {
@@ -115,8 +123,8 @@ unsafe fn encrypt<V: Gather, const R: usize, const REGISTERS: usize, const LANES
         return;
     };
     let Some(second) = queue.next(streams) else {
-        let stream = &mut streams[first];
-        return one(&stream.key.schedule, stream.iv, stream.data.reborrow());
+        let (schedule, chain, data) = streams[first].parts();
+        return one(schedule, chain, data);
     };
     let mut lanes = Lanes::<LANES>::EMPTY;
     lanes.take(0, R, first, &mut streams[first]);
@@ -143,7 +151,7 @@ unsafe fn encrypt<V: Gather, const R: usize, const REGISTERS: usize, const LANES
                 busy += 1;
                 continue;
             }
-            *streams[stream].iv = lanes.chain.0[lane];
+            *streams[stream].chain() = lanes.chain.0[lane];
             lanes.stream[lane] = None;
             match queue.next(streams) {
                 Some(i) => {
@@ -164,10 +172,10 @@ unsafe fn encrypt<V: Gather, const R: usize, const REGISTERS: usize, const LANES
     for lane in 0..LANES {
         if let Some(i) = lanes.stream[lane] {
             let stream = &mut streams[i];
-            let done = stream.data.len() - lanes.left[lane] * BLOCK_BYTES;
-            *stream.iv = lanes.chain.0[lane];
-            let (_, rest) = stream.data.reborrow().split_at(done);
-            one(&stream.key.schedule, stream.iv, rest);
+            let done = stream.bytes() - lanes.left[lane] * BLOCK_BYTES;
+            *stream.chain() = lanes.chain.0[lane];
+            let (schedule, chain, data) = stream.parts();
+            one(schedule, chain, data.split_at(done).1);
         }
     }
 }
@@ -181,10 +189,10 @@ struct Queue {
 impl Queue {
     /// The next stream with a key of this size, and data.
     #[inline(always)]
-    fn next(&mut self, streams: &[CbcStream<'_>]) -> Option<usize> {
+    fn next(&mut self, streams: &[impl Chained]) -> Option<usize> {
         while let Some(stream) = streams.get(self.next) {
             self.next += 1;
-            if stream.key.schedule.size == self.size && !stream.data.is_empty() {
+            if stream.fits(self.size) {
                 return Some(self.next - 1);
             }
         }
@@ -234,17 +242,17 @@ impl<const LANES: usize> Lanes<LANES> {
 
     /// Begins stream `i`, whose keys have `rounds` rounds.
     #[inline(always)]
-    fn take(&mut self, lane: usize, rounds: usize, i: usize, stream: &mut CbcStream<'_>) {
+    fn take(&mut self, lane: usize, rounds: usize, i: usize, stream: &mut impl Chained) {
         for (row, key) in self.keys.0[..=rounds]
             .iter_mut()
-            .zip(&stream.key.schedule.round_keys)
+            .zip(&stream.schedule().round_keys)
         {
             // SAFETY: both are 16 bytes, and any bytes are bytes.
             row.0[lane] = unsafe { core::mem::transmute::<[u32; 4], [u8; BLOCK_BYTES]>(*key) };
         }
-        self.chain.0[lane] = *stream.iv;
-        self.left[lane] = stream.data.len() / BLOCK_BYTES;
-        (self.from[lane], self.to[lane]) = stream.data.reborrow().into_raw();
+        self.chain.0[lane] = *stream.chain();
+        self.left[lane] = stream.bytes() / BLOCK_BYTES;
+        (self.from[lane], self.to[lane]) = stream.data().into_raw();
         self.stream[lane] = Some(i);
     }
 
@@ -296,15 +304,20 @@ unsafe fn run<V: Gather, const R: usize, const REGISTERS: usize, const LANES: us
     let lane = |register| register * V::BLOCKS;
     // SAFETY: a row has all registers; pointers are good for `bytes`; the rest is as the caller vouches.
     unsafe {
-        let mut chain: [V; REGISTERS] =
-            core::array::from_fn(|i| V::load(lanes.chain.0.as_ptr().add(lane(i)).cast()));
+        let mut chain = [V::load(lanes.chain.0.as_ptr().cast()); REGISTERS];
+        for (i, chain) in chain.iter_mut().enumerate() {
+            *chain = V::load(lanes.chain.0.as_ptr().add(lane(i)).cast());
+        }
         let mut at = 0;
         if V::FOURS {
             while at + 4 * BLOCK_BYTES <= bytes {
-                let mut data: [[V; 4]; REGISTERS] =
-                    core::array::from_fn(|i| V::gather_fours(from.add(lane(i)), at));
+                let mut data = [[chain[0]; 4]; REGISTERS];
+                for (i, data) in data.iter_mut().enumerate() {
+                    *data = V::gather_fours(from.add(lane(i)), at);
+                }
+                #[allow(clippy::needless_range_loop)] // of the inner arrays
                 for block in 0..4 {
-                    asm!("/* {0} */", inout(reg) keys, options(nomem, nostack, preserves_flags));
+                    asm!("/* {0} */", inout(reg) keys, options(readonly, nostack, preserves_flags));
                     step::<V, R, REGISTERS>(keys, &mut chain, |i| data[i][block]);
                     for i in 0..REGISTERS {
                         data[i][block] = chain[i];
@@ -318,8 +331,11 @@ unsafe fn run<V: Gather, const R: usize, const REGISTERS: usize, const LANES: us
         }
         while at < bytes {
             // The compiler must not read round keys beforehand, for which there are no registers.
-            asm!("/* {0} */", inout(reg) keys, options(nomem, nostack, preserves_flags));
-            let data: [V; REGISTERS] = core::array::from_fn(|i| V::gather(from.add(lane(i)), at));
+            asm!("/* {0} */", inout(reg) keys, options(readonly, nostack, preserves_flags));
+            let mut data = [chain[0]; REGISTERS];
+            for (i, data) in data.iter_mut().enumerate() {
+                *data = V::gather(from.add(lane(i)), at);
+            }
             step::<V, R, REGISTERS>(keys, &mut chain, |i| data[i]);
             for (i, block) in chain.iter().enumerate() {
                 block.scatter(to.add(lane(i)), at);

@@ -29,7 +29,13 @@ pub(super) trait Gather: Lanes {
     #[inline(always)]
     unsafe fn gather_fours(from: *const *const u8, at: usize) -> [Self; 4] {
         // SAFETY: as the trait demands.
-        core::array::from_fn(|i| unsafe { Self::gather(from, at + i * BLOCK_BYTES) })
+        unsafe {
+            let mut blocks = [Self::gather(from, at); 4];
+            for (i, block) in blocks.iter_mut().enumerate() {
+                *block = Self::gather(from, at + i * BLOCK_BYTES);
+            }
+            blocks
+        }
     }
     /// Writes four blocks of each stream.
     #[inline(always)]
@@ -70,7 +76,7 @@ impl Gather for __m256i {
     unsafe fn gather(from: *const *const u8, at: usize) -> Self {
         // SAFETY: as the trait demands.
         unsafe {
-            let [low, high] = [0, 1].map(|i| __m128i::gather(from.add(i), at));
+            let [low, high] = [__m128i::gather(from, at), __m128i::gather(from.add(1), at)];
             _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high)
         }
     }
@@ -91,7 +97,7 @@ impl Gather for __m512i {
     unsafe fn gather(from: *const *const u8, at: usize) -> Self {
         // SAFETY: as the trait demands.
         unsafe {
-            let [low, high] = [0, 2].map(|i| __m256i::gather(from.add(i), at));
+            let [low, high] = [__m256i::gather(from, at), __m256i::gather(from.add(2), at)];
             _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
         }
     }
@@ -106,7 +112,13 @@ impl Gather for __m512i {
     #[inline(always)]
     unsafe fn gather_fours(from: *const *const u8, at: usize) -> [Self; 4] {
         // SAFETY: as the trait demands; four blocks are a register.
-        unsafe { transpose([0, 1, 2, 3].map(|i| Self::load((*from.add(i)).add(at)))) }
+        unsafe {
+            let mut rows = [_mm512_setzero_si512(); 4];
+            for (i, row) in rows.iter_mut().enumerate() {
+                *row = Self::load((*from.add(i)).add(at));
+            }
+            transpose(rows)
+        }
     }
     #[inline(always)]
     unsafe fn scatter_fours(blocks: [Self; 4], to: *const *mut u8, at: usize) {

@@ -3,4 +3,5 @@
 mod gather;
 
 pub(crate) mod cbc;
+pub(crate) mod ctr;
 pub(crate) mod words;

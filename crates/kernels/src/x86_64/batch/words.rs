@@ -5,8 +5,8 @@
 use core::arch::x86_64::*;
 
 use super::gather::transpose;
-use crate::batch::hash::{Hash, Rows};
-use crate::batch::words::{Word, Words};
+use crate::hash::words::{Word, Words};
+use crate::hash::{Function, Rows};
 use crate::x86_64::{Avx2, Avx512};
 
 /// Eight words of 32 bits.
@@ -22,26 +22,44 @@ pub struct Sixteen32(__m512i);
 #[derive(Clone, Copy)]
 pub struct Eight64(__m512i);
 
+/// A word, and the registers that hold many.
+pub trait Registers: Word {
+    /// On 256-bit registers.
+    type Avx2: Words<Word = Self>;
+    /// On 512-bit registers.
+    type Avx512: Words<Word = Self>;
+}
+
+impl Registers for u32 {
+    type Avx2 = Eight32;
+    type Avx512 = Sixteen32;
+}
+
+impl Registers for u64 {
+    type Avx2 = Four64;
+    type Avx512 = Eight64;
+}
+
 macro_rules! kernel {
     ($name:ident, $token:ty, $words:ident, $features:literal, $counter:ident) => {
         /// Takes `blocks` blocks of each message into their states.
         ///
         /// # Safety
         /// For each lane of the registers, `from` holds a pointer good for as many blocks.
-        pub(crate) unsafe fn $name<H: Hash>(
+        pub(crate) unsafe fn $name<H: Function<Word: Registers>>(
             _: $token,
             rows: &mut Rows<H::Word>,
             from: *const *const u8,
             blocks: usize,
         ) {
             #[target_feature(enable = $features)]
-            unsafe fn absorb<H: Hash>(
+            unsafe fn absorb<H: Function<Word: Registers>>(
                 rows: &mut Rows<H::Word>,
                 from: *const *const u8,
                 blocks: usize,
             ) {
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
-                unsafe { H::absorb::<<H::Word as Word>::$words>(rows, from, blocks) }
+                unsafe { H::absorb::<<H::Word as Registers>::$words>(rows, from, blocks) }
             }
             #[cfg(debug_assertions)]
             crate::dispatch::batch::$counter.hit();
@@ -87,7 +105,7 @@ macro_rules! wide {
             #[inline(always)]
             unsafe fn block<const BIG_ENDIAN: bool>(from: *const *const u8, at: usize) -> [Self; 16] {
                 // SAFETY: as the trait demands.
-                unsafe { Self::words::<BIG_ENDIAN>(from, at).map(Self) }
+                unsafe { Self::words::<BIG_ENDIAN>(from, at) }
             }
             #[inline(always)]
             unsafe fn plus(self, other: Self) -> Self {
@@ -239,46 +257,81 @@ unsafe fn rotate_64<const N: i32, const BACK: i32>(x: __m256i) -> __m256i {
 const SWAP_32: [u8; 16] = [3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12];
 const SWAP_64: [u8; 16] = [7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8];
 
-// In each of the four, rows are blocks of a message, a register long. Rows side by side are merged word
-// by word within 128 bits, then these are put in their places.
+// In each of the four, rows are a register of each message, which are merged word by word within 128 bits;
+// then these are put in their places. No closures: the compiler does not give them the features of the
+// function that they end up in, and a call for each word costs four times what the hash does.
+
+macro_rules! merged {
+    ($name:ident, $register:ident, $lo32:ident, $hi32:ident, $lo64:ident, $hi64:ident) => {
+        /// Word i of four rows in each 128 bits of register i.
+        #[inline(always)]
+        unsafe fn $name(a: $register, b: $register, c: $register, d: $register) -> [$register; 4] {
+            // SAFETY: the caller enables the features.
+            unsafe {
+                let [ab, cd] = [$lo32(a, b), $lo32(c, d)];
+                let [ab_high, cd_high] = [$hi32(a, b), $hi32(c, d)];
+                [
+                    $lo64(ab, cd),
+                    $hi64(ab, cd),
+                    $lo64(ab_high, cd_high),
+                    $hi64(ab_high, cd_high),
+                ]
+            }
+        }
+    };
+}
+
+merged!(
+    merged_256,
+    __m256i,
+    _mm256_unpacklo_epi32,
+    _mm256_unpackhi_epi32,
+    _mm256_unpacklo_epi64,
+    _mm256_unpackhi_epi64
+);
+merged!(
+    merged_512,
+    __m512i,
+    _mm512_unpacklo_epi32,
+    _mm512_unpackhi_epi32,
+    _mm512_unpacklo_epi64,
+    _mm512_unpackhi_epi64
+);
+
+macro_rules! rows {
+    ($zero:expr, $number:literal, |$i:ident| $row:expr) => {{
+        let mut rows = [$zero; $number];
+        let mut $i = 0;
+        while $i < $number {
+            rows[$i] = $row;
+            $i += 1;
+        }
+        rows
+    }};
+}
 
 impl Eight32 {
     #[inline(always)]
-    unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [__m256i; 16] {
+    unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [Self; 16] {
         // SAFETY: the caller enables AVX2, and vouches for the pointers.
         unsafe {
-            let mut words = [_mm256_setzero_si256(); 16];
+            let swap = _mm256_broadcastsi128_si256(_mm_loadu_si128(SWAP_32.as_ptr().cast()));
+            let mut words = [Self(_mm256_setzero_si256()); 16];
             for half in 0..2 {
-                let mut rows: [__m256i; 8] = core::array::from_fn(|i| {
-                    _mm256_loadu_si256((*from.add(i)).add(at + 32 * half).cast())
+                let rows = rows!(_mm256_setzero_si256(), 8, |i| {
+                    let row = _mm256_loadu_si256((*from.add(i)).add(at + 32 * half).cast());
+                    if SWAP {
+                        _mm256_shuffle_epi8(row, swap)
+                    } else {
+                        row
+                    }
                 });
-                if SWAP {
-                    let swap =
-                        _mm256_broadcastsi128_si256(_mm_loadu_si128(SWAP_32.as_ptr().cast()));
-                    rows = rows.map(|row| _mm256_shuffle_epi8(row, swap));
-                }
-                let quads: [[__m256i; 4]; 2] = core::array::from_fn(|i| {
-                    let [a, b, c, d] = [
-                        rows[4 * i],
-                        rows[4 * i + 1],
-                        rows[4 * i + 2],
-                        rows[4 * i + 3],
-                    ];
-                    let [ab, cd] = [_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d)];
-                    let [ab_high, cd_high] =
-                        [_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d)];
-                    [
-                        _mm256_unpacklo_epi64(ab, cd),
-                        _mm256_unpackhi_epi64(ab, cd),
-                        _mm256_unpacklo_epi64(ab_high, cd_high),
-                        _mm256_unpackhi_epi64(ab_high, cd_high),
-                    ]
-                });
+                let first = merged_256(rows[0], rows[1], rows[2], rows[3]);
+                let second = merged_256(rows[4], rows[5], rows[6], rows[7]);
                 for i in 0..4 {
-                    words[8 * half + i] =
-                        _mm256_permute2x128_si256::<0x20>(quads[0][i], quads[1][i]);
-                    words[8 * half + 4 + i] =
-                        _mm256_permute2x128_si256::<0x31>(quads[0][i], quads[1][i]);
+                    let at = 8 * half + i;
+                    words[at] = Self(_mm256_permute2x128_si256::<0x20>(first[i], second[i]));
+                    words[at + 4] = Self(_mm256_permute2x128_si256::<0x31>(first[i], second[i]));
                 }
             }
             words
@@ -288,26 +341,27 @@ impl Eight32 {
 
 impl Four64 {
     #[inline(always)]
-    unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [__m256i; 16] {
+    unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [Self; 16] {
         // SAFETY: the caller enables AVX2, and vouches for the pointers.
         unsafe {
-            let mut words = [_mm256_setzero_si256(); 16];
+            let swap = _mm256_broadcastsi128_si256(_mm_loadu_si128(SWAP_64.as_ptr().cast()));
+            let mut words = [Self(_mm256_setzero_si256()); 16];
             for quarter in 0..4 {
-                let mut rows: [__m256i; 4] = core::array::from_fn(|i| {
-                    _mm256_loadu_si256((*from.add(i)).add(at + 32 * quarter).cast())
+                let [a, b, c, d] = rows!(_mm256_setzero_si256(), 4, |i| {
+                    let row = _mm256_loadu_si256((*from.add(i)).add(at + 32 * quarter).cast());
+                    if SWAP {
+                        _mm256_shuffle_epi8(row, swap)
+                    } else {
+                        row
+                    }
                 });
-                if SWAP {
-                    let swap =
-                        _mm256_broadcastsi128_si256(_mm_loadu_si128(SWAP_64.as_ptr().cast()));
-                    rows = rows.map(|row| _mm256_shuffle_epi8(row, swap));
-                }
-                let [a, b, c, d] = rows;
                 let low = [_mm256_unpacklo_epi64(a, b), _mm256_unpacklo_epi64(c, d)];
                 let high = [_mm256_unpackhi_epi64(a, b), _mm256_unpackhi_epi64(c, d)];
-                words[4 * quarter] = _mm256_permute2x128_si256::<0x20>(low[0], low[1]);
-                words[4 * quarter + 1] = _mm256_permute2x128_si256::<0x20>(high[0], high[1]);
-                words[4 * quarter + 2] = _mm256_permute2x128_si256::<0x31>(low[0], low[1]);
-                words[4 * quarter + 3] = _mm256_permute2x128_si256::<0x31>(high[0], high[1]);
+                let at = 4 * quarter;
+                words[at] = Self(_mm256_permute2x128_si256::<0x20>(low[0], low[1]));
+                words[at + 1] = Self(_mm256_permute2x128_si256::<0x20>(high[0], high[1]));
+                words[at + 2] = Self(_mm256_permute2x128_si256::<0x31>(low[0], low[1]));
+                words[at + 3] = Self(_mm256_permute2x128_si256::<0x31>(high[0], high[1]));
             }
             words
         }
@@ -316,32 +370,27 @@ impl Four64 {
 
 impl Sixteen32 {
     #[inline(always)]
-    unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [__m512i; 16] {
+    unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [Self; 16] {
         // SAFETY: the caller enables AVX-512, and vouches for the pointers.
         unsafe {
-            let quads: [[__m512i; 4]; 4] = core::array::from_fn(|i| {
-                let rows: [__m512i; 4] = core::array::from_fn(|j| {
-                    _mm512_loadu_si512((*from.add(4 * i + j)).add(at).cast())
+            let swap = _mm512_broadcast_i32x4(_mm_loadu_si128(SWAP_32.as_ptr().cast()));
+            let mut quads = [[_mm512_setzero_si512(); 4]; 4];
+            for (i, quad) in quads.iter_mut().enumerate() {
+                let [a, b, c, d] = rows!(_mm512_setzero_si512(), 4, |j| {
+                    let row = _mm512_loadu_si512((*from.add(4 * i + j)).add(at).cast());
+                    if SWAP {
+                        _mm512_shuffle_epi8(row, swap)
+                    } else {
+                        row
+                    }
                 });
-                let [a, b, c, d] = rows;
-                let [ab, cd] = [_mm512_unpacklo_epi32(a, b), _mm512_unpacklo_epi32(c, d)];
-                let [ab_high, cd_high] = [_mm512_unpackhi_epi32(a, b), _mm512_unpackhi_epi32(c, d)];
-                [
-                    _mm512_unpacklo_epi64(ab, cd),
-                    _mm512_unpackhi_epi64(ab, cd),
-                    _mm512_unpacklo_epi64(ab_high, cd_high),
-                    _mm512_unpackhi_epi64(ab_high, cd_high),
-                ]
-            });
-            let mut words = [_mm512_setzero_si512(); 16];
+                *quad = merged_512(a, b, c, d);
+            }
+            let mut words = [Self(_mm512_setzero_si512()); 16];
             for i in 0..4 {
                 let placed = transpose([quads[0][i], quads[1][i], quads[2][i], quads[3][i]]);
-                for (j, mut word) in placed.into_iter().enumerate() {
-                    if SWAP {
-                        let swap = _mm512_broadcast_i32x4(_mm_loadu_si128(SWAP_32.as_ptr().cast()));
-                        word = _mm512_shuffle_epi8(word, swap);
-                    }
-                    words[4 * j + i] = word;
+                for j in 0..4 {
+                    words[4 * j + i] = Self(placed[j]);
                 }
             }
             words
@@ -351,27 +400,30 @@ impl Sixteen32 {
 
 impl Eight64 {
     #[inline(always)]
-    unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [__m512i; 16] {
+    unsafe fn words<const SWAP: bool>(from: *const *const u8, at: usize) -> [Self; 16] {
         // SAFETY: the caller enables AVX-512, and vouches for the pointers.
         unsafe {
-            let mut words = [_mm512_setzero_si512(); 16];
+            let swap = _mm512_broadcast_i32x4(_mm_loadu_si128(SWAP_64.as_ptr().cast()));
+            let mut words = [Self(_mm512_setzero_si512()); 16];
             for half in 0..2 {
-                let rows: [__m512i; 8] = core::array::from_fn(|i| {
-                    _mm512_loadu_si512((*from.add(i)).add(at + 64 * half).cast())
-                });
-                let low: [__m512i; 4] =
-                    core::array::from_fn(|i| _mm512_unpacklo_epi64(rows[2 * i], rows[2 * i + 1]));
-                let high: [__m512i; 4] =
-                    core::array::from_fn(|i| _mm512_unpackhi_epi64(rows[2 * i], rows[2 * i + 1]));
-                for (i, placed) in [transpose(low), transpose(high)].into_iter().enumerate() {
-                    for (j, mut word) in placed.into_iter().enumerate() {
-                        if SWAP {
-                            let swap =
-                                _mm512_broadcast_i32x4(_mm_loadu_si128(SWAP_64.as_ptr().cast()));
-                            word = _mm512_shuffle_epi8(word, swap);
-                        }
-                        words[8 * half + 2 * j + i] = word;
+                let rows = rows!(_mm512_setzero_si512(), 8, |i| {
+                    let row = _mm512_loadu_si512((*from.add(i)).add(at + 64 * half).cast());
+                    if SWAP {
+                        _mm512_shuffle_epi8(row, swap)
+                    } else {
+                        row
                     }
+                });
+                let low = rows!(_mm512_setzero_si512(), 4, |i| {
+                    _mm512_unpacklo_epi64(rows[2 * i], rows[2 * i + 1])
+                });
+                let high = rows!(_mm512_setzero_si512(), 4, |i| {
+                    _mm512_unpackhi_epi64(rows[2 * i], rows[2 * i + 1])
+                });
+                let [low, high] = [transpose(low), transpose(high)];
+                for j in 0..4 {
+                    words[8 * half + 2 * j] = Self(low[j]);
+                    words[8 * half + 2 * j + 1] = Self(high[j]);
                 }
             }
             words

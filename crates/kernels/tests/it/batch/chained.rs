@@ -6,7 +6,7 @@ use oarlock_kernels::cbc::Cbc;
 use oarlock_kernels::cpu::Cpu;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
-use super::{Guarded, for_every_hash, hmac::Oracle, lengths};
+use super::{Guarded, hmac::Oracle, lengths};
 use crate::{cbc::oracle_encrypt, random_bytes, with_others};
 
 /// Packets of any lengths: clear bytes, blocks, and clear bytes again.

@@ -5,7 +5,7 @@ use oarlock_kernels::batch::{
 use oarlock_kernels::cpu::Cpu;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
-use super::{Guarded, for_every_hash, lengths};
+use super::{Guarded, lengths};
 use crate::{alone, with_others};
 
 fn for_every_backend(body: impl Fn(HashBackend)) {
@@ -163,7 +163,7 @@ fn check_batches<H: Hash>(backend: HashBackend, oracle: Oracle) {
         let mut messages = Guarded::new(&lengths);
         let mut messages = messages.buffers();
         for message in &mut messages {
-            rng.fill(&mut **message);
+            rng.fill(&mut message[..]);
         }
         let requests: Vec<_> = messages
             .iter()

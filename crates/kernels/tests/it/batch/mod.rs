@@ -11,10 +11,10 @@ macro_rules! for_every_hash {
         $body::<Sha512>($($argument,)* oracle::<::hmac::Hmac<sha2::Sha512>>);
     }};
 }
-use for_every_hash;
 
 mod cbc;
 mod chained;
+mod ctr;
 mod hmac;
 
 use std::ops::Range;

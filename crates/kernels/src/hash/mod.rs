@@ -1,12 +1,14 @@
 //! The hash functions of HMAC, each once, over words of as many messages as a register holds.
 
-use super::words::{Word, Words};
+pub(crate) mod words;
+
+use words::{Word, Words};
 
 /// A hash function (RFC 1321, FIPS 180-4).
 ///
 /// # Safety
 /// `WORDS` is at most 8.
-pub trait Hash: 'static {
+pub trait Function: 'static {
     /// What it computes with.
     type Word: Word;
     /// Bytes that one step takes.
@@ -75,7 +77,10 @@ macro_rules! common {
 /// Loads the state, runs `$rounds` for each block, with its 16 words in `$w`, adds and stores.
 macro_rules! for_each_block {
     ($v:ident, $words:literal, $rows:ident, $from:ident, $blocks:ident, |$state:ident, $w:ident| $rounds:block) => {{
-        let mut sums: [$v; $words] = core::array::from_fn(|i| $v::load($rows.0[i].as_ptr()));
+        let mut sums = [$v::splat(0); $words];
+        for (sum, row) in sums.iter_mut().zip(&$rows.0) {
+            *sum = $v::load(row.as_ptr());
+        }
         for block in 0..$blocks {
             #[allow(unused_mut)] // MD5 has no message schedule
             let mut $w = $v::block::<{ Self::BIG_ENDIAN }>($from, block * Self::BLOCK_BYTES);
@@ -91,7 +96,7 @@ macro_rules! for_each_block {
     }};
 }
 
-impl Hash for Sha1 {
+impl Function for Sha1 {
     common!(u32, 64, 20, 5, to_be_bytes, true);
     const INITIAL: [u32; 8] = [
         0x6745_2301,
@@ -138,7 +143,7 @@ impl Hash for Sha1 {
 
 /// A round of SHA-2. Rotations to the right are written as those to the left, with the way back.
 macro_rules! sha2_rounds {
-    ($v:ident, $state:ident, $w:ident, $k:ident, $base:expr, $expand:expr,
+    ($v:ident, $state:ident, $w:ident, $k:ident, $expand:expr,
      [$b00:literal $b01:literal $b02:literal], [$b10:literal $b11:literal $b12:literal],
      [$s00:literal $s01:literal $s02:literal], [$s10:literal $s11:literal $s12:literal], $bits:literal; $($t:literal)+) => {
         $(
@@ -158,14 +163,14 @@ macro_rules! sha2_rounds {
             let y0 = a.rotate_left::<{ $bits - $b00 }, $b00>();
             let y1 = a.rotate_left::<{ $bits - $b01 }, $b01>();
             let y2 = a.rotate_left::<{ $bits - $b02 }, $b02>();
-            let one = h.plus($w[$t].plus($v::splat($k[$base + $t]))).plus(e.choose(f, g)).plus(x0.parity(x1, x2));
+            let one = h.plus($w[$t].plus($v::splat($k[$t]))).plus(e.choose(f, g)).plus(x0.parity(x1, x2));
             let two = y0.parity(y1, y2).plus(a.majority(b, c));
             $state = [one.plus(two), a, b, c, d.plus(one), e, f, g];
         )+
     };
 }
 
-impl Hash for Sha256 {
+impl Function for Sha256 {
     common!(u32, 64, 32, 8, to_be_bytes, true);
     const INITIAL: [u32; 8] = [
         0x6a09_e667,
@@ -187,10 +192,11 @@ impl Hash for Sha256 {
         // SAFETY: as the trait demands.
         unsafe {
             for_each_block!(V, 8, rows, from, blocks, |state, w| {
-                sha2_rounds!(V, state, w, K256, 0, false,
+                let [first, rest @ ..] = &K256;
+                sha2_rounds!(V, state, w, first, false,
                     [2 13 22], [6 11 25], [7 18 3], [17 19 10], 32; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
-                for base in [16, 32, 48] {
-                    sha2_rounds!(V, state, w, K256, base, true,
+                for k in rest {
+                    sha2_rounds!(V, state, w, k, true,
                         [2 13 22], [6 11 25], [7 18 3], [17 19 10], 32; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
                 }
             });
@@ -200,21 +206,25 @@ impl Hash for Sha256 {
 
 /// That of SHA-512, and of SHA-384.
 #[inline(always)]
-unsafe fn absorb_512<V: Words<Word = u64>, H: Hash<Word = u64>>(
+unsafe fn absorb_512<V: Words<Word = u64>, H: Function<Word = u64>>(
     rows: &mut Rows<u64>,
     from: *const *const u8,
     blocks: usize,
 ) {
     // SAFETY: as the trait demands.
     unsafe {
-        let mut sums: [V; 8] = core::array::from_fn(|i| V::load(rows.0[i].as_ptr()));
+        let mut sums = [V::splat(0); 8];
+        for (sum, row) in sums.iter_mut().zip(&rows.0) {
+            *sum = V::load(row.as_ptr());
+        }
         for block in 0..blocks {
             let mut w = V::block::<true>(from, block * H::BLOCK_BYTES);
             let mut state = sums;
-            sha2_rounds!(V, state, w, K512, 0, false,
+            let [first, rest @ ..] = &K512;
+            sha2_rounds!(V, state, w, first, false,
                 [28 34 39], [14 18 41], [1 8 7], [19 61 6], 64; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
-            for base in [16, 32, 48, 64] {
-                sha2_rounds!(V, state, w, K512, base, true,
+            for k in rest {
+                sha2_rounds!(V, state, w, k, true,
                     [28 34 39], [14 18 41], [1 8 7], [19 61 6], 64; 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
             }
             for (sum, word) in sums.iter_mut().zip(state) {
@@ -229,7 +239,7 @@ unsafe fn absorb_512<V: Words<Word = u64>, H: Hash<Word = u64>>(
 
 macro_rules! sha512 {
     ($name:ident, $digest:literal, $initial:expr) => {
-        impl Hash for $name {
+        impl Function for $name {
             common!(u64, 128, $digest, 8, to_be_bytes, true);
             const INITIAL: [u64; 8] = $initial;
 
@@ -275,7 +285,7 @@ sha512!(
     ]
 );
 
-impl Hash for Md5 {
+impl Function for Md5 {
     common!(u32, 64, 16, 4, to_le_bytes, false);
     const INITIAL: [u32; 8] = [
         0x6745_2301,
@@ -324,155 +334,173 @@ impl Hash for Md5 {
 }
 
 /// FIPS 180-4, section 4.2.2.
-const K256: [u32; 64] = [
-    0x428a_2f98,
-    0x7137_4491,
-    0xb5c0_fbcf,
-    0xe9b5_dba5,
-    0x3956_c25b,
-    0x59f1_11f1,
-    0x923f_82a4,
-    0xab1c_5ed5,
-    0xd807_aa98,
-    0x1283_5b01,
-    0x2431_85be,
-    0x550c_7dc3,
-    0x72be_5d74,
-    0x80de_b1fe,
-    0x9bdc_06a7,
-    0xc19b_f174,
-    0xe49b_69c1,
-    0xefbe_4786,
-    0x0fc1_9dc6,
-    0x240c_a1cc,
-    0x2de9_2c6f,
-    0x4a74_84aa,
-    0x5cb0_a9dc,
-    0x76f9_88da,
-    0x983e_5152,
-    0xa831_c66d,
-    0xb003_27c8,
-    0xbf59_7fc7,
-    0xc6e0_0bf3,
-    0xd5a7_9147,
-    0x06ca_6351,
-    0x1429_2967,
-    0x27b7_0a85,
-    0x2e1b_2138,
-    0x4d2c_6dfc,
-    0x5338_0d13,
-    0x650a_7354,
-    0x766a_0abb,
-    0x81c2_c92e,
-    0x9272_2c85,
-    0xa2bf_e8a1,
-    0xa81a_664b,
-    0xc24b_8b70,
-    0xc76c_51a3,
-    0xd192_e819,
-    0xd699_0624,
-    0xf40e_3585,
-    0x106a_a070,
-    0x19a4_c116,
-    0x1e37_6c08,
-    0x2748_774c,
-    0x34b0_bcb5,
-    0x391c_0cb3,
-    0x4ed8_aa4a,
-    0x5b9c_ca4f,
-    0x682e_6ff3,
-    0x748f_82ee,
-    0x78a5_636f,
-    0x84c8_7814,
-    0x8cc7_0208,
-    0x90be_fffa,
-    0xa450_6ceb,
-    0xbef9_a3f7,
-    0xc671_78f2,
+const K256: [[u32; 16]; 4] = [
+    [
+        0x428a_2f98,
+        0x7137_4491,
+        0xb5c0_fbcf,
+        0xe9b5_dba5,
+        0x3956_c25b,
+        0x59f1_11f1,
+        0x923f_82a4,
+        0xab1c_5ed5,
+        0xd807_aa98,
+        0x1283_5b01,
+        0x2431_85be,
+        0x550c_7dc3,
+        0x72be_5d74,
+        0x80de_b1fe,
+        0x9bdc_06a7,
+        0xc19b_f174,
+    ],
+    [
+        0xe49b_69c1,
+        0xefbe_4786,
+        0x0fc1_9dc6,
+        0x240c_a1cc,
+        0x2de9_2c6f,
+        0x4a74_84aa,
+        0x5cb0_a9dc,
+        0x76f9_88da,
+        0x983e_5152,
+        0xa831_c66d,
+        0xb003_27c8,
+        0xbf59_7fc7,
+        0xc6e0_0bf3,
+        0xd5a7_9147,
+        0x06ca_6351,
+        0x1429_2967,
+    ],
+    [
+        0x27b7_0a85,
+        0x2e1b_2138,
+        0x4d2c_6dfc,
+        0x5338_0d13,
+        0x650a_7354,
+        0x766a_0abb,
+        0x81c2_c92e,
+        0x9272_2c85,
+        0xa2bf_e8a1,
+        0xa81a_664b,
+        0xc24b_8b70,
+        0xc76c_51a3,
+        0xd192_e819,
+        0xd699_0624,
+        0xf40e_3585,
+        0x106a_a070,
+    ],
+    [
+        0x19a4_c116,
+        0x1e37_6c08,
+        0x2748_774c,
+        0x34b0_bcb5,
+        0x391c_0cb3,
+        0x4ed8_aa4a,
+        0x5b9c_ca4f,
+        0x682e_6ff3,
+        0x748f_82ee,
+        0x78a5_636f,
+        0x84c8_7814,
+        0x8cc7_0208,
+        0x90be_fffa,
+        0xa450_6ceb,
+        0xbef9_a3f7,
+        0xc671_78f2,
+    ],
 ];
 
 /// FIPS 180-4, section 4.2.3.
-const K512: [u64; 80] = [
-    0x428a_2f98_d728_ae22,
-    0x7137_4491_23ef_65cd,
-    0xb5c0_fbcf_ec4d_3b2f,
-    0xe9b5_dba5_8189_dbbc,
-    0x3956_c25b_f348_b538,
-    0x59f1_11f1_b605_d019,
-    0x923f_82a4_af19_4f9b,
-    0xab1c_5ed5_da6d_8118,
-    0xd807_aa98_a303_0242,
-    0x1283_5b01_4570_6fbe,
-    0x2431_85be_4ee4_b28c,
-    0x550c_7dc3_d5ff_b4e2,
-    0x72be_5d74_f27b_896f,
-    0x80de_b1fe_3b16_96b1,
-    0x9bdc_06a7_25c7_1235,
-    0xc19b_f174_cf69_2694,
-    0xe49b_69c1_9ef1_4ad2,
-    0xefbe_4786_384f_25e3,
-    0x0fc1_9dc6_8b8c_d5b5,
-    0x240c_a1cc_77ac_9c65,
-    0x2de9_2c6f_592b_0275,
-    0x4a74_84aa_6ea6_e483,
-    0x5cb0_a9dc_bd41_fbd4,
-    0x76f9_88da_8311_53b5,
-    0x983e_5152_ee66_dfab,
-    0xa831_c66d_2db4_3210,
-    0xb003_27c8_98fb_213f,
-    0xbf59_7fc7_beef_0ee4,
-    0xc6e0_0bf3_3da8_8fc2,
-    0xd5a7_9147_930a_a725,
-    0x06ca_6351_e003_826f,
-    0x1429_2967_0a0e_6e70,
-    0x27b7_0a85_46d2_2ffc,
-    0x2e1b_2138_5c26_c926,
-    0x4d2c_6dfc_5ac4_2aed,
-    0x5338_0d13_9d95_b3df,
-    0x650a_7354_8baf_63de,
-    0x766a_0abb_3c77_b2a8,
-    0x81c2_c92e_47ed_aee6,
-    0x9272_2c85_1482_353b,
-    0xa2bf_e8a1_4cf1_0364,
-    0xa81a_664b_bc42_3001,
-    0xc24b_8b70_d0f8_9791,
-    0xc76c_51a3_0654_be30,
-    0xd192_e819_d6ef_5218,
-    0xd699_0624_5565_a910,
-    0xf40e_3585_5771_202a,
-    0x106a_a070_32bb_d1b8,
-    0x19a4_c116_b8d2_d0c8,
-    0x1e37_6c08_5141_ab53,
-    0x2748_774c_df8e_eb99,
-    0x34b0_bcb5_e19b_48a8,
-    0x391c_0cb3_c5c9_5a63,
-    0x4ed8_aa4a_e341_8acb,
-    0x5b9c_ca4f_7763_e373,
-    0x682e_6ff3_d6b2_b8a3,
-    0x748f_82ee_5def_b2fc,
-    0x78a5_636f_4317_2f60,
-    0x84c8_7814_a1f0_ab72,
-    0x8cc7_0208_1a64_39ec,
-    0x90be_fffa_2363_1e28,
-    0xa450_6ceb_de82_bde9,
-    0xbef9_a3f7_b2c6_7915,
-    0xc671_78f2_e372_532b,
-    0xca27_3ece_ea26_619c,
-    0xd186_b8c7_21c0_c207,
-    0xeada_7dd6_cde0_eb1e,
-    0xf57d_4f7f_ee6e_d178,
-    0x06f0_67aa_7217_6fba,
-    0x0a63_7dc5_a2c8_98a6,
-    0x113f_9804_bef9_0dae,
-    0x1b71_0b35_131c_471b,
-    0x28db_77f5_2304_7d84,
-    0x32ca_ab7b_40c7_2493,
-    0x3c9e_be0a_15c9_bebc,
-    0x431d_67c4_9c10_0d4c,
-    0x4cc5_d4be_cb3e_42b6,
-    0x597f_299c_fc65_7e2a,
-    0x5fcb_6fab_3ad6_faec,
-    0x6c44_198c_4a47_5817,
+const K512: [[u64; 16]; 5] = [
+    [
+        0x428a_2f98_d728_ae22,
+        0x7137_4491_23ef_65cd,
+        0xb5c0_fbcf_ec4d_3b2f,
+        0xe9b5_dba5_8189_dbbc,
+        0x3956_c25b_f348_b538,
+        0x59f1_11f1_b605_d019,
+        0x923f_82a4_af19_4f9b,
+        0xab1c_5ed5_da6d_8118,
+        0xd807_aa98_a303_0242,
+        0x1283_5b01_4570_6fbe,
+        0x2431_85be_4ee4_b28c,
+        0x550c_7dc3_d5ff_b4e2,
+        0x72be_5d74_f27b_896f,
+        0x80de_b1fe_3b16_96b1,
+        0x9bdc_06a7_25c7_1235,
+        0xc19b_f174_cf69_2694,
+    ],
+    [
+        0xe49b_69c1_9ef1_4ad2,
+        0xefbe_4786_384f_25e3,
+        0x0fc1_9dc6_8b8c_d5b5,
+        0x240c_a1cc_77ac_9c65,
+        0x2de9_2c6f_592b_0275,
+        0x4a74_84aa_6ea6_e483,
+        0x5cb0_a9dc_bd41_fbd4,
+        0x76f9_88da_8311_53b5,
+        0x983e_5152_ee66_dfab,
+        0xa831_c66d_2db4_3210,
+        0xb003_27c8_98fb_213f,
+        0xbf59_7fc7_beef_0ee4,
+        0xc6e0_0bf3_3da8_8fc2,
+        0xd5a7_9147_930a_a725,
+        0x06ca_6351_e003_826f,
+        0x1429_2967_0a0e_6e70,
+    ],
+    [
+        0x27b7_0a85_46d2_2ffc,
+        0x2e1b_2138_5c26_c926,
+        0x4d2c_6dfc_5ac4_2aed,
+        0x5338_0d13_9d95_b3df,
+        0x650a_7354_8baf_63de,
+        0x766a_0abb_3c77_b2a8,
+        0x81c2_c92e_47ed_aee6,
+        0x9272_2c85_1482_353b,
+        0xa2bf_e8a1_4cf1_0364,
+        0xa81a_664b_bc42_3001,
+        0xc24b_8b70_d0f8_9791,
+        0xc76c_51a3_0654_be30,
+        0xd192_e819_d6ef_5218,
+        0xd699_0624_5565_a910,
+        0xf40e_3585_5771_202a,
+        0x106a_a070_32bb_d1b8,
+    ],
+    [
+        0x19a4_c116_b8d2_d0c8,
+        0x1e37_6c08_5141_ab53,
+        0x2748_774c_df8e_eb99,
+        0x34b0_bcb5_e19b_48a8,
+        0x391c_0cb3_c5c9_5a63,
+        0x4ed8_aa4a_e341_8acb,
+        0x5b9c_ca4f_7763_e373,
+        0x682e_6ff3_d6b2_b8a3,
+        0x748f_82ee_5def_b2fc,
+        0x78a5_636f_4317_2f60,
+        0x84c8_7814_a1f0_ab72,
+        0x8cc7_0208_1a64_39ec,
+        0x90be_fffa_2363_1e28,
+        0xa450_6ceb_de82_bde9,
+        0xbef9_a3f7_b2c6_7915,
+        0xc671_78f2_e372_532b,
+    ],
+    [
+        0xca27_3ece_ea26_619c,
+        0xd186_b8c7_21c0_c207,
+        0xeada_7dd6_cde0_eb1e,
+        0xf57d_4f7f_ee6e_d178,
+        0x06f0_67aa_7217_6fba,
+        0x0a63_7dc5_a2c8_98a6,
+        0x113f_9804_bef9_0dae,
+        0x1b71_0b35_131c_471b,
+        0x28db_77f5_2304_7d84,
+        0x32ca_ab7b_40c7_2493,
+        0x3c9e_be0a_15c9_bebc,
+        0x431d_67c4_9c10_0d4c,
+        0x4cc5_d4be_cb3e_42b6,
+        0x597f_299c_fc65_7e2a,
+        0x5fcb_6fab_3ad6_faec,
+        0x6c44_198c_4a47_5817,
+    ],
 ];
 
 /// The sines of RFC 1321, section 3.4.

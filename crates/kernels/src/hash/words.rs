@@ -2,12 +2,6 @@
 
 /// A word of a hash function, and the registers that hold many.
 pub trait Word: Copy + Default + 'static {
-    /// On 256-bit registers.
-    #[cfg(target_arch = "x86_64")]
-    type Avx2: Words<Word = Self>;
-    /// On 512-bit registers.
-    #[cfg(target_arch = "x86_64")]
-    type Avx512: Words<Word = Self>;
     /// Of one message.
     type One: Words<Word = Self>;
 }
@@ -42,12 +36,8 @@ pub trait Words: Copy {
 }
 
 macro_rules! one_message {
-    ($($word:ident: $avx2:ident, $avx512:ident;)+) => {$(
+    ($($word:ident),+) => {$(
         impl Word for $word {
-            #[cfg(target_arch = "x86_64")]
-            type Avx2 = crate::x86_64::batch::words::$avx2;
-            #[cfg(target_arch = "x86_64")]
-            type Avx512 = crate::x86_64::batch::words::$avx512;
             type One = Self;
         }
 
@@ -114,7 +104,4 @@ macro_rules! one_message {
     )+};
 }
 
-one_message! {
-    u32: Eight32, Sixteen32;
-    u64: Four64, Eight64;
-}
+one_message! { u32, u64 }

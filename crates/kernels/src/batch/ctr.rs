@@ -1,0 +1,75 @@
+//! AES in counter mode (SP 800-38A, section 6.5) of independent packets.
+
+use inout::InOutBuf;
+
+use crate::aes::{Backend, Ctr, is_one_run};
+use crate::key::Schedule;
+use crate::requests::{Counted, Request};
+#[cfg(target_arch = "x86_64")]
+use crate::x86_64::batch::ctr as kernels;
+
+/// A packet that AES-CTR encrypts or decrypts under a key and a counter of its own.
+pub struct CtrPacket<'a> {
+    /// The key. Packets of a batch may share it or differ in its length. The backend it was set for does
+    /// not matter.
+    pub key: &'a Ctr,
+    /// The first counter block, a big-endian integer.
+    pub counter: u128,
+    /// What keystream is XORed onto, of any length.
+    pub data: InOutBuf<'a, 'a, u8>,
+}
+
+impl Request for CtrPacket<'_> {
+    #[inline(always)]
+    fn schedule(&self) -> &Schedule {
+        &self.key.schedule
+    }
+    #[inline(always)]
+    fn bytes(&self) -> usize {
+        self.data.len()
+    }
+    #[inline(always)]
+    fn data(&mut self) -> InOutBuf<'_, '_, u8> {
+        self.data.reborrow()
+    }
+}
+
+impl Counted for CtrPacket<'_> {
+    #[inline(always)]
+    fn counter(&self) -> u128 {
+        self.counter
+    }
+    #[inline(always)]
+    fn is_one_run(&self) -> bool {
+        is_one_run(self.counter, 0, self.data.len())
+    }
+}
+
+/// Applies keystream to every packet, as [`Ctr::apply`] does to one from the start of a block.
+pub fn apply_ctr(backend: Backend, packets: &mut [CtrPacket<'_>]) {
+    let all = match backend {
+        #[cfg(target_arch = "x86_64")]
+        Backend::AesNi(token) => {
+            kernels::apply_aes_ni(token, packets);
+            false
+        }
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes256(token) => {
+            kernels::apply_vaes256(token, packets);
+            false
+        }
+        #[cfg(target_arch = "x86_64")]
+        Backend::Vaes512(token) => {
+            kernels::apply_vaes512(token, packets);
+            false
+        }
+        _ => true,
+    };
+    for packet in packets {
+        if all || !packet.is_one_run() {
+            packet
+                .key
+                .apply_by(backend, packet.counter, packet.data.reborrow());
+        }
+    }
+}
