@@ -40,8 +40,8 @@ impl Counted for CtrPacket<'_> {
         self.counter
     }
     #[inline(always)]
-    fn is_one_run(&self) -> bool {
-        is_one_run(self.counter, 0, self.data.len())
+    fn is_short_run(&self) -> bool {
+        self.data.len() <= SHORT_BYTES_MAX && is_one_run(self.counter, 0, self.data.len())
     }
 }
 
@@ -66,10 +66,14 @@ pub fn apply_ctr(backend: Backend, packets: &mut [CtrPacket<'_>]) {
         _ => true,
     };
     for packet in packets {
-        if all || !packet.is_one_run() {
+        if all || !packet.is_short_run() {
             packet
                 .key
                 .apply_by(backend, packet.counter, packet.data.reborrow());
         }
     }
 }
+
+/// Measured on Zen 5 with 512-bit registers: 64 bytes are level with Intel's library, 256 bytes at 0.68 of its
+/// speed, where packets one after the other overlap by themselves.
+const SHORT_BYTES_MAX: usize = 128;

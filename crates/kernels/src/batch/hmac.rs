@@ -109,8 +109,8 @@ impl HashBackend {
 
 /// A key of HMAC: the states after its inner and its outer block. Good for every backend. Wiped on drop.
 pub struct HmacKey<H: Hash> {
-    inner: [H::Word; 8],
-    outer: [H::Word; 8],
+    pub(crate) inner: [H::Word; 8],
+    pub(crate) outer: [H::Word; 8],
 }
 
 impl<H: Hash> HmacKey<H> {

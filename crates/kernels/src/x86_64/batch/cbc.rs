@@ -9,6 +9,8 @@
 //! written, so both write the same bytes, and the inner loop knows nothing of idle lanes.
 
 use core::arch::{asm, x86_64::*};
+use core::mem::MaybeUninit;
+use core::sync::atomic::{Ordering, compiler_fence};
 
 use inout::InOutBuf;
 
@@ -17,7 +19,6 @@ use super::super::{AesNi, Gfni256, Gfni512, Vaes256, Vaes512, cbc};
 use super::gather::Gather;
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 use crate::requests::Chained;
-use crate::wipe::wipe;
 
 macro_rules! encrypt {
     ($name:ident, $token:ty, $lanes:ty, $registers:literal x $blocks:literal, $features:literal, $counter:ident, $one:expr) => {
@@ -126,16 +127,16 @@ unsafe fn encrypt<
         let (schedule, chain, data) = streams[first].parts();
         return one(schedule, chain, data);
     };
-    let mut lanes = Lanes::<LANES>::EMPTY;
-    lanes.take(0, R, first, &mut streams[first]);
-    lanes.take(1, R, second, &mut streams[second]);
+    let mut lanes = Lanes::<LANES>::new(R);
+    lanes.take(0, first, &mut streams[first]);
+    lanes.take(1, second, &mut streams[second]);
     for lane in 2..LANES {
         match queue.next(streams) {
-            Some(i) => lanes.take(lane, R, i, &mut streams[i]),
+            Some(i) => lanes.take(lane, i, &mut streams[i]),
             None => break,
         }
     }
-    lanes.fill_idle(R);
+    lanes.fill_idle(streams);
     loop {
         let blocks = lanes.left.iter().copied().min().unwrap_or(0);
         // SAFETY: no lane has fewer blocks left; the rest is as the caller vouches.
@@ -155,7 +156,7 @@ unsafe fn encrypt<
             lanes.stream[lane] = None;
             match queue.next(streams) {
                 Some(i) => {
-                    lanes.take(lane, R, i, &mut streams[i]);
+                    lanes.take(lane, i, &mut streams[i]);
                     busy += 1;
                 }
                 None => idle = true,
@@ -164,7 +165,7 @@ unsafe fn encrypt<
         match busy {
             0 => return,
             1 => break,
-            _ if idle => lanes.fill_idle(R),
+            _ if idle => lanes.fill_idle(streams),
             _ => {}
         }
     }
@@ -219,37 +220,56 @@ struct Lanes<const LANES: usize> {
 #[repr(C, align(64))]
 struct Row<const LANES: usize>([[u8; BLOCK_BYTES]; LANES]);
 
-struct Table<const LANES: usize>([Row<LANES>; 15]);
+/// Rows of round keys, of which the first `used` are ever written, and wiped.
+struct Table<const LANES: usize> {
+    rows: MaybeUninit<[Row<LANES>; 15]>,
+    used: usize,
+}
+
+impl<const LANES: usize> Table<LANES> {
+    #[inline(always)]
+    fn put(&mut self, round: usize, lane: usize, key: [u32; 4]) {
+        assert!(round < self.used && self.used <= 15 && lane < LANES);
+        let keys = self.rows.as_mut_ptr().cast::<[u32; 4]>();
+        // SAFETY: within the rows, which are aligned.
+        unsafe { keys.add(round * LANES + lane).write(key) };
+    }
+}
 
 impl<const LANES: usize> Drop for Table<LANES> {
     #[inline(always)]
     fn drop(&mut self) {
-        for row in &mut self.0 {
-            wipe(&mut row.0);
-        }
+        let keys = self.rows.as_mut_ptr().cast::<MaybeUninit<u8>>();
+        let bytes = self.used.min(15) * size_of::<Row<LANES>>();
+        // SAFETY: within the rows. Any bytes may be uninitialised.
+        unsafe { core::ptr::write_bytes(keys, 0, bytes) };
+        // The zeros are never read: the compiler must not know.
+        core::hint::black_box(keys);
+        compiler_fence(Ordering::SeqCst);
     }
 }
 
 impl<const LANES: usize> Lanes<LANES> {
-    const EMPTY: Self = Self {
-        keys: Table([Row([[0; BLOCK_BYTES]; LANES]); 15]),
-        chain: Row([[0; BLOCK_BYTES]; LANES]),
-        from: [core::ptr::null(); LANES],
-        to: [core::ptr::null_mut(); LANES],
-        left: [0; LANES],
-        stream: [None; LANES],
-    };
-
-    /// Begins stream `i`, whose keys have `rounds` rounds.
+    /// For keys of as many rounds.
     #[inline(always)]
-    fn take(&mut self, lane: usize, rounds: usize, i: usize, stream: &mut impl Chained) {
-        for (row, key) in self.keys.0[..=rounds]
-            .iter_mut()
-            .zip(&stream.schedule().round_keys)
-        {
-            // SAFETY: both are 16 bytes, and any bytes are bytes.
-            row.0[lane] = unsafe { core::mem::transmute::<[u32; 4], [u8; BLOCK_BYTES]>(*key) };
+    fn new(rounds: usize) -> Self {
+        Self {
+            keys: Table {
+                rows: MaybeUninit::uninit(),
+                used: rounds + 1,
+            },
+            chain: Row([[0; BLOCK_BYTES]; LANES]),
+            from: [core::ptr::null(); LANES],
+            to: [core::ptr::null_mut(); LANES],
+            left: [0; LANES],
+            stream: [None; LANES],
         }
+    }
+
+    /// Begins stream `i`.
+    #[inline(always)]
+    fn take(&mut self, lane: usize, i: usize, stream: &mut impl Chained) {
+        self.lay_out(lane, stream.schedule());
         self.chain.0[lane] = *stream.chain();
         self.left[lane] = stream.bytes() / BLOCK_BYTES;
         (self.from[lane], self.to[lane]) = stream.data().into_raw();
@@ -259,23 +279,33 @@ impl<const LANES: usize> Lanes<LANES> {
     /// Lets lanes without a stream repeat the one that has most left. There is none to take any more, so
     /// that one stays the longest.
     #[inline(always)]
-    fn fill_idle(&mut self, rounds: usize) {
-        let mut longest = 0;
-        for lane in 1..LANES {
-            if self.left[lane] > self.left[longest] {
-                longest = lane;
+    fn fill_idle(&mut self, streams: &[impl Chained]) {
+        let mut longest = None;
+        for (lane, stream) in self.stream.iter().enumerate() {
+            if let Some(stream) = *stream
+                && longest.is_none_or(|(_, other)| self.left[lane] > self.left[other])
+            {
+                longest = Some((stream, lane));
             }
         }
+        let Some((stream, longest)) = longest else {
+            return;
+        };
         for lane in 0..LANES {
             if self.left[lane] == 0 {
-                for row in &mut self.keys.0[..=rounds] {
-                    row.0[lane] = row.0[longest];
-                }
+                self.lay_out(lane, streams[stream].schedule());
                 self.chain.0[lane] = self.chain.0[longest];
                 self.from[lane] = self.from[longest];
                 self.to[lane] = self.to[longest];
                 self.left[lane] = self.left[longest];
             }
+        }
+    }
+
+    #[inline(always)]
+    fn lay_out(&mut self, lane: usize, schedule: &Schedule) {
+        for (round, key) in schedule.round_keys[..self.keys.used].iter().enumerate() {
+            self.keys.put(round, lane, *key);
         }
     }
 
@@ -300,7 +330,7 @@ unsafe fn run<V: Gather, const R: usize, const REGISTERS: usize, const LANES: us
     const { assert!(LANES == REGISTERS * V::BLOCKS) };
     let bytes = blocks * BLOCK_BYTES;
     let (from, to) = (lanes.from.as_ptr(), lanes.to.as_ptr());
-    let mut keys = lanes.keys.0.as_ptr().cast::<u8>();
+    let mut keys = lanes.keys.rows.as_ptr().cast::<u8>();
     let lane = |register| register * V::BLOCKS;
     // SAFETY: a row has all registers; pointers are good for `bytes`; the rest is as the caller vouches.
     unsafe {

@@ -14,7 +14,7 @@ use crate::requests::Counted;
 
 macro_rules! apply {
     ($name:ident, $token:ty, $lanes:ty, $features:literal, $counter:ident) => {
-        /// Applies keystream to the packets whose counters do not wrap.
+        /// Applies keystream to the packets that are a short run.
         pub(crate) fn $name(_: $token, packets: &mut [impl Counted]) {
             #[target_feature(enable = $features)]
             unsafe fn rounds<P: Counted, const R: usize>(packets: &mut [P], size: KeySize) {
@@ -66,7 +66,7 @@ struct Way<V> {
 unsafe fn apply<V: Lanes, P: Counted, const R: usize>(packets: &mut [P], size: KeySize) {
     let mut waiting = packets
         .iter_mut()
-        .filter(|packet| packet.fits(size) && packet.is_one_run());
+        .filter(|packet| packet.fits(size) && packet.is_short_run());
     let Some(packet) = waiting.next() else {
         return;
     };
