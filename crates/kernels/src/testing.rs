@@ -5,6 +5,7 @@
 
 use crate::aead::AeadError;
 use crate::aes::Ctr;
+use crate::batch;
 use crate::cbc::Cbc;
 use crate::gcm::{self, Gcm};
 use crate::poly1305::{Element, OneTimeKey};
@@ -56,6 +57,11 @@ pub fn cached_states(ctr: &CachedCtr) -> &[[u8; 16]] {
 /// The cipher of a GCM key.
 pub fn gcm_cipher(gcm: &Gcm) -> &Ctr {
     &gcm.ctr
+}
+
+/// The states of a key of HMAC.
+pub fn hmac_states<H: batch::Hash>(key: &batch::HmacKey<H>) -> [[H::Word; 8]; 2] {
+    [key.inner, key.outer]
 }
 
 /// H, then its powers as they lie in memory. No other thread uses the key meanwhile.

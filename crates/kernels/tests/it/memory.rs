@@ -3,6 +3,7 @@
 use core::mem::MaybeUninit;
 use inout::InOutBuf;
 use oarlock_kernels::aes::Ctr;
+use oarlock_kernels::batch::{HmacKey, Sha256};
 use oarlock_kernels::cbc::Cbc;
 use oarlock_kernels::chacha20::{self, ChaCha20};
 use oarlock_kernels::chacha20_poly1305::{ChaCha20Poly1305, Message, Partial};
@@ -146,6 +147,15 @@ fn a_dropped_cbc_key_is_wiped() {
             assert_is_wiped(&mut place, &secrets);
         }
     }
+}
+
+#[test]
+fn a_dropped_hmac_key_is_wiped() {
+    let _guard = with_others();
+    let mut place = MaybeUninit::<HmacKey<Sha256>>::zeroed();
+    let key = place.write(HmacKey::new(&[7; 32]));
+    let secrets = testing::hmac_states(key).concat();
+    assert_is_wiped(&mut place, &secrets);
 }
 
 #[test]
