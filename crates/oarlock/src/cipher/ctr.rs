@@ -17,6 +17,7 @@ use super::stream::Stream;
 use crate::Error;
 use crate::costs::lookup::kernel_cost;
 use crate::device::SessionParams;
+use crate::device::keyed::begun::Ahead;
 use crate::device::keyed::block::BlockCtr;
 use crate::device::keyed::stream::StreamKey;
 use crate::device::session::Session;
@@ -125,8 +126,9 @@ impl AcceleratedCtr<AnyStream> {
             Error::InvalidKey(format!("the cipher takes no key of {} bytes", key.len()))
         })?;
         let reserved = engine.reserve()?;
+        let ahead = Ahead::of(engine.cpu, algorithm);
         let session = Session::settled(
-            StreamKey::Other(Arc::new(cipher)),
+            StreamKey::kept(engine.cpu, algorithm, Arc::new(cipher), ahead),
             SessionParams { algorithm },
             &[],
             kernel_cost(&engine.costs, engine.cpu, algorithm),
