@@ -346,7 +346,7 @@ fn counter_block(algorithm: Algorithm, iv: &[u8]) -> Result<u128, Error> {
             iv.len()
         )));
     }
-    // By words, of which every IV is made: byte by byte it would take 5 ns.
+    // By words, of which every IV is made: byte by byte it would take 4 ns longer.
     let (words, _) = iv.as_chunks::<4>();
     let number = words.iter().fold(0, |number, word| {
         number << 32 | u128::from(u32::from_be_bytes(*word))
