@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use cipher::{StreamCipher, StreamCipherSeek};
-use oarlock::{Accelerator, Algorithm, Kind, Strategy};
+use oarlock::{Accelerator, Algorithm, Strategy};
 
 struct Watching;
 
@@ -145,7 +145,7 @@ fn no_keystream_of_blocks_that_were_begun_is_left_in_freed_memory() {
         Algorithm::TripleDesCtr,
     ] {
         let key = b"a secret key of thirty-two bytes";
-        let Kind::Stream { iv_bytes, .. } = algorithm.kind() else {
+        let oarlock::Kind::Stream { iv_bytes, .. } = algorithm.kind() else {
             continue;
         };
         for mask in ["", "-avx512", "-aes,-gfni", "-aes,-avx2"] {

@@ -65,6 +65,7 @@ impl Ahead {
     }
 
     /// Of ChaCha20 that makes four blocks at once.
+    #[cfg_attr(not(feature = "aws-lc"), allow(dead_code))]
     pub(crate) const CHACHA20_BY_FOUR: Self = Self {
         first_bytes: 64,
         firsts: 2,

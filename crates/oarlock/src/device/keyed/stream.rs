@@ -25,6 +25,7 @@ pub(crate) enum StreamKey {
     /// AES-CTR.
     Kernel(Box<Ctr>),
     /// AES-CTR by aws-lc: a block of it is as soon made as kept.
+    #[cfg_attr(not(feature = "aws-lc"), allow(dead_code))]
     Other(Arc<dyn Keystream>),
     /// Any other cipher.
     Kept(Box<Kept>),
