@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use cipher::{StreamCipher, StreamCipherSeek};
-use oarlock::Algorithm;
-use oarlock::{Accelerator, Strategy};
+use oarlock::{Accelerator, Algorithm, Strategy};
 
 struct Watching;
 
@@ -132,6 +131,56 @@ fn no_key_and_no_keystream_is_left_in_freed_memory() {
                 }
             });
             assert_eq!(found, 0, "{mask} {strategy:?}");
+        }
+    }
+}
+
+#[cfg(feature = "legacy")]
+#[test]
+fn no_keystream_of_blocks_that_were_begun_is_left_in_freed_memory() {
+    let _alone = SEARCH.lock().unwrap_or_else(PoisonError::into_inner);
+    for algorithm in [
+        Algorithm::ChaCha20,
+        Algorithm::Camellia256Ctr,
+        Algorithm::TripleDesCtr,
+    ] {
+        let key = b"a secret key of thirty-two bytes";
+        let oarlock::Kind::Stream { iv_bytes, .. } = algorithm.kind() else {
+            continue;
+        };
+        for mask in ["", "-avx512", "-aes,-gfni", "-aes,-avx2"] {
+            let open = || {
+                let accelerator = Accelerator::builder().cpu_mask(mask).build().unwrap();
+                let key = &key[..algorithm.key_bytes()];
+                accelerator.stream(algorithm, key, &IV[..iv_bytes]).unwrap()
+            };
+            // On another stack, as above.
+            let secrets = std::thread::scope(|scope| {
+                let secrets = scope.spawn(|| {
+                    let mut keystream = vec![0; 2048];
+                    open().apply_keystream(&mut keystream);
+                    // Within the first block, and of those that are made for requests to come.
+                    let piece = |at: usize| keystream[at..at + 16].try_into().unwrap();
+                    let secrets = [16, 48, 128, 448, 528].map(piece);
+                    keystream.fill(0);
+                    secrets
+                });
+                secrets.join().unwrap()
+            });
+            let mut data = [0x55; 16];
+            let found = freed_with(&secrets, || {
+                for requests in [1, 2, 10, 20, 30] {
+                    let mut cipher = open();
+                    cipher.apply_keystream(&mut data[..5]);
+                    for _ in 0..requests {
+                        cipher.apply_keystream(&mut data);
+                    }
+                    if requests == 30 {
+                        cipher.set_iv(&[1; 16][..iv_bytes]).unwrap();
+                    }
+                }
+            });
+            assert_eq!(found, 0, "{algorithm} {mask}");
         }
     }
 }
@@ -298,6 +347,14 @@ fn inline_requests_allocate_nothing() {
         cipher.seek(12345u64);
         cipher.set_iv(&[1; 16]).unwrap();
         cipher.apply_keystream(&mut data[..100]);
+        assert_eq!(ALLOCATIONS.get(), before, "{mask}");
+        let mut cipher = accelerator
+            .stream(Algorithm::ChaCha20, &[1; 32], &[1; 12])
+            .unwrap();
+        let before = ALLOCATIONS.get();
+        for bytes in [0, 1, 15, 16, 64, 64, 64, 64, 1000, 4096, 5] {
+            cipher.apply_keystream(&mut data[..bytes]);
+        }
         assert_eq!(ALLOCATIONS.get(), before, "{mask}");
         let mut cipher = accelerator.cbc(&KEY, &IV).unwrap();
         let mut message = Vec::with_capacity(64);

@@ -2,6 +2,7 @@
 //! so that AES, whose figures are fixed, is not made to look them up.
 
 use crate::work::algorithm::{Algorithm, Kind};
+use crate::work::counter::counting;
 
 /// A stream cipher's block size and counter. Only this crate implements it.
 pub trait StreamKind: Copy + private::Sealed {
@@ -11,6 +12,10 @@ pub trait StreamKind: Copy + private::Sealed {
     /// Low bits of the counter block that count and wrap.
     #[doc(hidden)]
     fn counter_bits(self) -> u32;
+    /// The same as a mask: a shift by so many bits in each request would cost as much as the rest of a
+    /// short one.
+    #[doc(hidden)]
+    fn counter_mask(self) -> u128;
 }
 
 mod private {
@@ -34,6 +39,10 @@ macro_rules! aes {
             fn counter_bits(self) -> u32 {
                 128
             }
+            #[inline(always)]
+            fn counter_mask(self) -> u128 {
+                u128::MAX
+            }
         }
     )+};
 }
@@ -54,6 +63,7 @@ aes! {
 pub struct AnyStream {
     block_shift: u32,
     counter_bits: u32,
+    counter_mask: u128,
 }
 
 impl AnyStream {
@@ -67,6 +77,7 @@ impl AnyStream {
             } => Some(Self {
                 block_shift: block_bytes.ilog2(),
                 counter_bits,
+                counter_mask: counting(counter_bits),
             }),
             _ => None,
         }
@@ -83,5 +94,9 @@ impl StreamKind for AnyStream {
     #[inline(always)]
     fn counter_bits(self) -> u32 {
         self.counter_bits
+    }
+    #[inline(always)]
+    fn counter_mask(self) -> u128 {
+        self.counter_mask
     }
 }

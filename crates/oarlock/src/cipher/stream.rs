@@ -18,7 +18,7 @@ use crate::plan::prefetch::{Consumer, LOOKS_PER_RETRY, Prefetched, StreamSource}
 use crate::plan::route::Route;
 use crate::threads::pool::Stripes;
 use crate::threads::prefetch::Reader;
-use crate::work::counter::{Geometry, advanced, distance};
+use crate::work::counter::{Geometry, advanced, advanced_within, distance};
 
 /// All of a stream cipher but the engine, which a long request refers to while it changes the rest.
 pub(super) struct Stream<A: StreamKind> {
@@ -157,6 +157,9 @@ impl<A: StreamKind> Stream<A> {
         skip: usize,
         data: InOutBuf<'_, '_, u8>,
     ) {
+        if let StreamKey::Kept(kept) = &mut self.route.session.keyed {
+            return kept.apply(counter, skip, data);
+        }
         if let Err(data) = self.route.session.keyed.apply(counter, skip, data) {
             self.apply_elsewhere(home, counter, skip, data);
         }
@@ -184,6 +187,7 @@ impl<A: StreamKind> Stream<A> {
         self.count_bytes();
         (self.counter, self.skip) = (counter, skip);
         self.counted_to = (counter, skip);
+        self.route.session.keyed.seek(counter, skip);
         if self.prefetch.is_some() {
             self.prefetch_from_here(home);
         }
@@ -214,7 +218,7 @@ impl<A: StreamKind> Stream<A> {
 
     #[inline(always)]
     fn counter_after(&self, counter: u128, blocks: usize) -> u128 {
-        advanced(counter, blocks as u128, self.kind.counter_bits())
+        advanced_within(counter, blocks as u128, self.kind.counter_mask())
     }
 
     /// A request that may gain from help.
@@ -303,6 +307,7 @@ impl<A: StreamKind> Stream<A> {
             keyed.apply(advanced(counter, blocks, counter_bits), 0, stripe);
         });
         self.advance(bytes);
+        self.route.session.keyed.seek(self.counter, self.skip);
     }
 
     /// See [`AcceleratedCtr::prefill`](crate::cipher::AcceleratedCtr::prefill).
@@ -363,8 +368,7 @@ impl<A: StreamKind> Stream<A> {
         let engine = home.as_ref()?;
         let key = match &self.route.session.keyed {
             StreamKey::Driver(_) => return None,
-            #[cfg(feature = "legacy")]
-            StreamKey::Kept(kept) => Arc::clone(kept.key()),
+            StreamKey::Kept(kept) => Arc::clone(&kept.key),
             StreamKey::Other(key) => Arc::clone(key),
             // Of its own: the session's may go away while a worker uses it.
             _ => {
@@ -448,6 +452,7 @@ impl<A: StreamKind> Stream<A> {
             &mut |counter, skip, piece| self.apply_here(home, counter, skip, piece),
         );
         self.advance(bytes);
+        self.route.session.keyed.seek(self.counter, self.skip);
         self.route.counts.prefetched_bytes += taken.ready;
         prefetch.taken += taken;
         if taken.ready == 0 && prefetch.worker.is_none() {
@@ -492,6 +497,11 @@ impl<A: StreamKind> Stream<A> {
         if self.kind.counter_bits() == 128 && (block >> 64) as u64 != u64::MAX {
             return Ok(());
         }
+        // A block begun counts as used, and one of these as begun.
+        let blocks = (data_len >> self.kind.block_shift()) as u128 + 2;
+        if self.last_block() - block >= blocks {
+            return Ok(());
+        }
         self.check_remaining_near_the_end(block, data_len)
     }
 
@@ -522,12 +532,12 @@ impl<A: StreamKind> Stream<A> {
     /// The number of the block that the next byte is of, counted from the IV.
     #[inline(always)]
     pub(super) fn block(&self) -> u128 {
-        distance(self.iv, self.counter, self.kind.counter_bits())
+        self.counter.wrapping_sub(self.iv) & self.kind.counter_mask()
     }
 
     /// The number of the block that is never used.
     pub(super) fn last_block(&self) -> u128 {
-        u128::MAX >> (128 - self.kind.counter_bits())
+        self.kind.counter_mask()
     }
 
     /// Begins to count the bytes until the next look at clock and pool.

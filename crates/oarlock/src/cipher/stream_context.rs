@@ -8,19 +8,19 @@ use inout::InOutBuf;
 use oarlock_kernels::aes::{Backend, Ctr};
 use oarlock_kernels::chacha20::{self, ChaCha20};
 use oarlock_kernels::cpu::Cpu;
-use oarlock_kernels::xor::Xor;
 
 use super::algorithm::{AnyStream, StreamKind};
 use super::ctr::AcceleratedCtr;
 use crate::Error;
 use crate::costs::lookup::kernel_backend;
+use crate::device::keyed::begun::{Ahead, Begun};
 use crate::device::keyed::keystream::Keystream;
 use crate::device::keyed::stream::keystream;
 use crate::options::Strategy;
 use crate::plan::engine::Engine;
 use crate::plan::first_look::FirstLook;
 use crate::work::algorithm::{Algorithm, Kind};
-use crate::work::counter::advanced;
+use crate::work::counter::advanced_within;
 use crate::work::key_bytes::{self, KeyBytes};
 
 /// A stream cipher whose key and position are set apart, from [`Accelerator::stream_context`](crate::Accelerator::stream_context).
@@ -48,13 +48,8 @@ pub struct StreamContext {
     /// Counter block of the next byte, and bytes of it that are used up.
     counter: u128,
     skip: usize,
-    /// Keystream of ciphers that take long to make a block, from the start of a block on, and how much
-    /// of it is left.
-    begun: Option<Box<[u8; BEGUN_BYTES]>>,
-    begun_bytes: usize,
-    begun_left: usize,
-    /// The next request goes on behind a short one.
-    follows_short: bool,
+    /// Of ciphers that take long to make a block.
+    begun: Begun,
     /// A request of fewer bytes is the kernel's, even where there is a session.
     short_bytes: usize,
     /// One of fewer bytes is done on the calling thread, even where it is the session's.
@@ -63,7 +58,6 @@ pub struct StreamContext {
     kernel_bytes_left: usize,
     /// Its own position is that of the last long request.
     session: Option<Box<AcceleratedCtr<AnyStream>>>,
-    xor: Xor,
 }
 
 // A box would cost as much as the key that is put there.
@@ -119,15 +113,11 @@ impl StreamContext {
             kernel,
             counter: 0,
             skip: 0,
-            begun: None,
-            begun_bytes: 0,
-            begun_left: 0,
-            follows_short: false,
+            begun: Begun::new(engine.cpu, algorithm, Ahead::of(engine.cpu, algorithm)),
             short_bytes: 0,
             helped_bytes: 0,
             kernel_bytes_left: 0,
             session: None,
-            xor: Xor::new(engine.cpu),
         }
     }
 
@@ -146,7 +136,7 @@ impl StreamContext {
     fn take_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.key.set(self.algorithm, key)?;
         self.session = None;
-        self.forget_begun();
+        self.begun.forget();
         let has_lanes = self.has_lanes();
         let first_look = match &mut self.kernel {
             Kernel::Aes(ctr) => {
@@ -179,8 +169,7 @@ impl StreamContext {
             self.block_bytes()
         );
         (self.counter, self.skip) = (counter, skip);
-        self.begun_left = 0;
-        self.follows_short = false;
+        self.begun.seek(counter, skip);
     }
 
     /// The position of the next byte, as [`set_counter`](Self::set_counter) takes it.
@@ -216,80 +205,27 @@ impl StreamContext {
             self.advance(bytes);
         } else if bytes < self.short_bytes || bytes <= self.kernel_bytes_left {
             self.kernel_bytes_left = self.kernel_bytes_left.saturating_sub(bytes);
-            self.run_by_blocks(data);
+            self.run_by_kernel(data);
         } else {
             self.run_by_session(data);
         }
     }
 
-    /// A block begun is made once and, where short requests follow each other, some more with it.
-    fn run_by_blocks(&mut self, mut data: InOutBuf<'_, '_, u8>) {
-        let block_bytes = self.block_bytes();
-        if let Kernel::Aes(ctr) = &self.kernel {
-            let bytes = data.len();
-            ctr.apply(self.counter, self.skip, data);
-            self.advance(bytes);
-            return;
+    fn run_by_kernel(&mut self, data: InOutBuf<'_, '_, u8>) {
+        let bytes = data.len();
+        let (counter, skip) = (self.counter, self.skip);
+        match &self.kernel {
+            Kernel::Aes(ctr) => ctr.apply(counter, skip, data),
+            Kernel::ChaCha20(chacha) => self.begun.apply(chacha, counter, skip, data),
+            Kernel::Other(kernel) => self.begun.apply(&**kernel, counter, skip, data),
         }
-        let follows_short = self.follows_short;
-        self.follows_short = data.len() < BEGUN_BYTES;
-        let whole_blocks_min = if follows_short {
-            BEGUN_BYTES / 2
-        } else {
-            block_bytes
-        };
-        while !data.is_empty() {
-            if self.begun_left == 0 && self.skip == 0 && data.len() >= whole_blocks_min {
-                let whole = data.len() - data.len() % block_bytes;
-                let (blocks, rest) = data.split_at(whole);
-                self.kernel.apply(self.counter, blocks);
-                self.advance(whole);
-                data = rest;
-                continue;
-            }
-            if self.begun_left == 0 {
-                self.begin_blocks(follows_short && self.skip == 0);
-            }
-            let at = self.begun_bytes - self.begun_left;
-            let bytes = data.len().min(self.begun_left);
-            let (head, rest) = data.split_at(bytes);
-            if let Some(begun) = &self.begun {
-                self.xor.apply(&begun[at..at + bytes], head);
-            }
-            self.begun_left -= bytes;
-            self.advance(bytes);
-            data = rest;
-        }
-    }
-
-    /// Keystream from the position on, of one block or of more.
-    fn begin_blocks(&mut self, is_more: bool) {
-        let block_bytes = self.block_bytes();
-        self.begun_bytes = match self.algorithm {
-            _ if !is_more => block_bytes,
-            // Its counter ends where another nonce begins.
-            Algorithm::ChaCha20 if self.counter as u32 > u32::MAX - 16 => block_bytes,
-            // A pass of hundreds of blocks takes as long as one block.
-            Algorithm::ChaCha20 | Algorithm::TripleDesCtr => BEGUN_BYTES,
-            Algorithm::Aes128Ctr | Algorithm::Aes192Ctr | Algorithm::Aes256Ctr => 4 * block_bytes,
-            // The widest registers take as long for so many as for one.
-            _ if self.has_lanes() => 16 * block_bytes,
-            _ => 4 * block_bytes,
-        };
-        let begun = self.begun.get_or_insert_with(|| Box::new([0; BEGUN_BYTES]));
-        // From zeros that lie elsewhere: it would wait for those just written to its own place.
-        let zeros = &[0; BEGUN_BYTES][..self.begun_bytes];
-        if let Ok(begun) = InOutBuf::new(zeros, &mut begun[..self.begun_bytes]) {
-            self.kernel.apply(self.counter, begun);
-        }
-        self.begun_left = self.begun_bytes - self.skip;
+        self.advance(bytes);
     }
 
     #[cold]
     #[inline(never)]
     fn run_by_session(&mut self, data: InOutBuf<'_, '_, u8>) {
         self.kernel_bytes_left = 0;
-        self.follows_short = false;
         let bytes = data.len();
         if self.algorithm == Algorithm::ChaCha20
             && bytes < self.helped_bytes
@@ -300,7 +236,7 @@ impl StreamContext {
         {
             // A session that does it inline has nothing to add to the kernel.
             self.short_bytes = self.helped_bytes;
-            return self.run_by_blocks(data);
+            return self.run_by_kernel(data);
         }
         if self.session.is_none() {
             self.open_session();
@@ -315,10 +251,10 @@ impl StreamContext {
                     session.begin_at(self.counter, self.skip);
                 }
                 session.unchecked_apply_keystream_inout(data);
-                self.begun_left = 0;
                 self.advance(bytes);
+                self.begun.seek(self.counter, self.skip);
             }
-            None => self.run_by_blocks(data),
+            None => self.run_by_kernel(data),
         }
     }
 
@@ -336,7 +272,7 @@ impl StreamContext {
     fn advance(&mut self, bytes: usize) {
         let end = self.skip + bytes;
         let blocks = (end >> self.kind.block_shift()) as u128;
-        self.counter = advanced(self.counter, blocks, self.kind.counter_bits());
+        self.counter = advanced_within(self.counter, blocks, self.kind.counter_mask());
         self.skip = end & (self.block_bytes() - 1);
     }
 
@@ -348,16 +284,6 @@ impl StreamContext {
     /// Whether this is a kernel of ours that makes many blocks at once.
     fn has_lanes(&self) -> bool {
         kernel_backend(self.engine.cpu, self.algorithm) != "rustcrypto"
-    }
-
-    fn forget_begun(&mut self) {
-        self.begun_left = 0;
-        self.follows_short = false;
-        if let Some(mut begun) = self.begun.take() {
-            *begun = [0; BEGUN_BYTES];
-            // Nobody reads the zeros: the compiler must not know.
-            std::hint::black_box(&mut *begun);
-        }
     }
 }
 
@@ -373,12 +299,6 @@ impl Clone for StreamContext {
         // A key that was taken once is taken again.
         let _ = self.key.with(|key| copy.take_key(key));
         copy
-    }
-}
-
-impl Drop for StreamContext {
-    fn drop(&mut self) {
-        self.forget_begun();
     }
 }
 
@@ -433,17 +353,6 @@ impl Kernel {
             None => Self::Aes(Ctr::unkeyed(Backend::preferred(cpu))),
         }
     }
-
-    /// From the start of a block on.
-    fn apply(&self, counter: u128, data: InOutBuf<'_, '_, u8>) {
-        match self {
-            Self::Aes(ctr) => ctr.apply(counter, 0, data),
-            Self::ChaCha20(chacha) => chacha.apply(counter, 0, data),
-            Self::Other(cipher) => cipher.apply(counter, 0, data),
-        }
-    }
 }
 
 const CHACHA_BLOCK_BYTES: u64 = 64;
-/// Sixteen blocks of ChaCha20 take the widest registers as long as two or three.
-const BEGUN_BYTES: usize = 1 << 10;

@@ -34,16 +34,22 @@ impl Geometry {
 /// `counter` and so many blocks on, with `bits` that count.
 #[inline(always)]
 pub(crate) fn advanced(counter: u128, blocks: u128, bits: u32) -> u128 {
-    if bits == 128 {
-        counter.wrapping_add(blocks)
-    } else {
-        let mask = (1 << bits) - 1;
-        (counter & !mask) | (counter.wrapping_add(blocks) & mask)
-    }
+    advanced_within(counter, blocks, counting(bits))
+}
+
+/// The same, where the bits that count are those of `mask`.
+#[inline(always)]
+pub(crate) fn advanced_within(counter: u128, blocks: u128, mask: u128) -> u128 {
+    (counter & !mask) | (counter.wrapping_add(blocks) & mask)
 }
 
 /// The number of blocks from one counter to another, within `bits` that count.
 #[inline(always)]
 pub(crate) fn distance(from: u128, to: u128, bits: u32) -> u128 {
-    to.wrapping_sub(from) & (u128::MAX >> (128 - bits))
+    to.wrapping_sub(from) & counting(bits)
+}
+
+/// The low `bits`, of which there is at least one.
+pub(crate) const fn counting(bits: u32) -> u128 {
+    u128::MAX >> (128 - bits)
 }

@@ -31,6 +31,7 @@ mod rsa;
 mod sandbox;
 mod seed_defects;
 mod sequenced;
+mod short_requests;
 #[cfg(feature = "aws-lc")]
 mod software;
 mod vectors;

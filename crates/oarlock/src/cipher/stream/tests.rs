@@ -114,6 +114,42 @@ fn beyond_the_end_the_unchecked_stream_goes_on_as_rustcryptos() {
     }
 }
 
+/// Whatever counts in the counter block: all but its last block can be used.
+#[test]
+fn every_stream_ends_before_its_last_block() {
+    let accelerator = Accelerator::builder().max_threads(0).build().unwrap();
+    for algorithm in crate::Algorithm::ALL.iter().filter(|it| it.is_built_in()) {
+        let crate::Kind::Stream {
+            block_bytes,
+            iv_bytes,
+            counter_bits,
+        } = algorithm.kind()
+        else {
+            continue;
+        };
+        let block_bytes = block_bytes as u128;
+        if counter_bits == 128 {
+            // Its bytes are no number, and it is looked at above.
+            continue;
+        }
+        let key = vec![3; algorithm.key_bytes()];
+        let iv = vec![0xff; iv_bytes];
+        let mut cipher = accelerator.stream(*algorithm, &key, &iv).unwrap();
+        let end = (u128::MAX >> (128 - counter_bits)) * block_bytes;
+        for before in 0..6 * block_bytes {
+            cipher.seek(end - before);
+            for bytes in (0..8 * block_bytes).chain([1 << 20, 1 << 40]) {
+                let is_enough = cipher.check_remaining(bytes as usize).is_ok();
+                assert_eq!(
+                    is_enough,
+                    bytes <= before,
+                    "{algorithm}: {bytes} of {before}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn seeks_are_rustcryptos_for_every_kind_of_number() {
     fn check<T: SeekNum + Copy + fmt::Debug>(positions: &[T]) {

@@ -2,10 +2,9 @@
 //! cipher, so that a request costs no indirect call, and a driver as the last variant.
 
 pub(crate) mod aead;
+pub(crate) mod begun;
 pub(crate) mod block;
 pub(crate) mod cbc;
-#[cfg(feature = "legacy")]
-pub(crate) mod kept;
 pub(crate) mod keystream;
 pub(crate) mod stream;
 

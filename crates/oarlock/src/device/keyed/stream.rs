@@ -11,14 +11,11 @@ use oarlock_kernels::cpu::Cpu;
 #[cfg(feature = "legacy")]
 use oarlock_kernels::{serpent, tdes};
 
+use super::begun::{Ahead, Begun};
 use super::block;
-#[cfg(feature = "legacy")]
-use super::kept::Kept;
 use super::keystream::Keystream;
 use crate::device::request::{CtrRequest, DeviceSession, Request};
 use crate::work::algorithm::{Algorithm, InvalidKey};
-#[cfg(feature = "legacy")]
-use crate::work::counter::Geometry;
 
 /// A stream cipher's key.
 pub(crate) enum StreamKey {
@@ -27,11 +24,11 @@ pub(crate) enum StreamKey {
     Cached(Box<CachedCtr>),
     /// AES-CTR.
     Kernel(Box<Ctr>),
-    /// A cipher that makes many blocks at a time.
-    #[cfg(feature = "legacy")]
-    Kept(Box<Kept>),
-    /// Any other cipher, and AES-CTR by aws-lc.
+    /// AES-CTR by aws-lc: a block of it is as soon made as kept.
+    #[cfg_attr(not(feature = "aws-lc"), allow(dead_code))]
     Other(Arc<dyn Keystream>),
+    /// Any other cipher.
+    Kept(Box<Kept>),
     Driver(Box<dyn DeviceSession>),
 }
 
@@ -53,28 +50,43 @@ impl StreamKey {
             #[cfg(feature = "legacy")]
             Algorithm::TripleDesCtr => {
                 let key = triple_des(cpu, key)?;
-                let geometry = Geometry {
-                    block_shift: 3,
-                    counter_bits: 64,
-                };
-                let pass_bytes = key.pass_bytes();
-                let kept = Kept::new(cpu, key, geometry, pass_bytes);
-                Ok(Self::Kept(Box::new(kept)))
+                let ahead = Ahead::passes(key.pass_bytes());
+                Ok(Self::kept(cpu, algorithm, key, ahead))
             }
-            _ => keystream(cpu, algorithm, key).map(Self::Other),
+            _ => {
+                let key = keystream(cpu, algorithm, key)?;
+                let ahead = Ahead::of(cpu, algorithm);
+                Ok(Self::kept(cpu, algorithm, key, ahead))
+            }
         }
     }
-}
 
-impl StreamKey {
+    /// `key` of `algorithm`, and what is made `ahead` with it.
+    pub(crate) fn kept(
+        cpu: Cpu,
+        algorithm: Algorithm,
+        key: Arc<dyn Keystream>,
+        ahead: Ahead,
+    ) -> Self {
+        let begun = Begun::new(cpu, algorithm, ahead).with_room();
+        Self::Kept(Box::new(Kept { key, begun }))
+    }
+
+    /// The next request is at byte `skip` of the block at `counter`. Changes no bytes of it: keystream
+    /// that was kept for elsewhere is wiped.
+    #[inline(always)]
+    pub(crate) fn seek(&mut self, counter: u128, skip: usize) {
+        if let Self::Kept(kept) = self {
+            kept.begun.seek(counter, skip);
+        }
+    }
     /// The key for several threads at once; `None` for a driver, which spreads its own work.
     pub(crate) fn shared(&self) -> Option<Shared<'_>> {
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Cached(ctr) => Some(Shared::Cached(ctr)),
             Self::Kernel(ctr) => Some(Shared::Kernel(ctr)),
-            #[cfg(feature = "legacy")]
-            Self::Kept(kept) => Some(Shared::Other(&**kept.key())),
+            Self::Kept(kept) => Some(Shared::Other(&*kept.key)),
             Self::Other(key) => Some(Shared::Other(&**key)),
             Self::Driver(_) => None,
         }
@@ -100,7 +112,6 @@ impl StreamKey {
             #[cfg(target_arch = "x86_64")]
             Self::Cached(ctr) => ctr.apply(counter, skip, data),
             Self::Kernel(ctr) => ctr.apply(counter, skip, data),
-            #[cfg(feature = "legacy")]
             Self::Kept(kept) => kept.apply(counter, skip, data),
             Self::Other(key) => key.apply(counter, skip, data),
             Self::Driver(driver) => {
@@ -116,6 +127,20 @@ impl StreamKey {
             }
         }
         Ok(())
+    }
+}
+
+/// A key, and keystream of blocks that were begun with it.
+pub(crate) struct Kept {
+    pub(crate) key: Arc<dyn Keystream>,
+    begun: Begun,
+}
+
+impl Kept {
+    /// XORs keystream onto `data`, from byte `skip` of the block at `counter` on.
+    #[inline(always)]
+    pub(crate) fn apply(&mut self, counter: u128, skip: usize, data: InOutBuf<'_, '_, u8>) {
+        self.begun.apply(&*self.key, counter, skip, data);
     }
 }
 

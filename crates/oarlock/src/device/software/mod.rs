@@ -15,6 +15,7 @@ use self::chacha20::SoftwareChaCha20;
 use super::interface::{Device, Offer, OpenSession, SessionParams};
 use super::keyed::Opened;
 use super::keyed::aead::AeadKey;
+use super::keyed::begun::Ahead;
 use super::keyed::cbc::CbcKey;
 use super::keyed::stream::StreamKey;
 use super::request::DeviceError;
@@ -72,7 +73,9 @@ impl Device for SoftwareDevice {
         match params.algorithm.kind() {
             Kind::Stream { .. } if params.algorithm == Algorithm::ChaCha20 => {
                 let chacha = SoftwareChaCha20::new(key)?;
-                Ok(OpenSession(Opened::Stream(StreamKey::Other(chacha))))
+                let ahead = Ahead::CHACHA20_BY_FOUR;
+                let kept = StreamKey::kept(self.cpu, params.algorithm, chacha, ahead);
+                Ok(OpenSession(Opened::Stream(kept)))
             }
             Kind::Stream { .. } => {
                 let ctr = SoftwareCtr::new(key)?;
