@@ -30,6 +30,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["builder"],
             &["accelerator"],
             &["calibrate"],
+            &["packet"],
             &["aead", "cipher", "rsa"],
             &["plan"],
             &["device"],
