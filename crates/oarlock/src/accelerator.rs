@@ -21,6 +21,7 @@ use crate::costs::openssl::Measured;
 use crate::costs::stats::Stats;
 use crate::device::Device;
 use crate::options::Options;
+use crate::packet::esp;
 use crate::plan::engine::Engine;
 use crate::plan::openssl::{self, Provided};
 use crate::plan::report::PlanReport;
@@ -271,6 +272,24 @@ impl Accelerator {
         key: &[u8],
     ) -> Result<(), Error> {
         AeadContext::put(place, &self.0, algorithm, key)
+    }
+
+    /// The sender's side of an IPsec association; [`packet::esp`](crate::packet::esp) has an example.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] unless the keying material has [`Suite::key_bytes`](esp::Suite::key_bytes);
+    /// [`Error::InvalidInput`] for an SPI of 0; [`Error::NoThreadsFree`] under
+    /// [`Reservation::Exclusive`](crate::Reservation::Exclusive).
+    pub fn esp_outbound(&self, association: &esp::Association<'_>) -> Result<esp::Outbound, Error> {
+        esp::Outbound::open(&self.0, association)
+    }
+
+    /// The receiver's side of an IPsec association.
+    ///
+    /// # Errors
+    /// As [`esp_outbound`](Self::esp_outbound).
+    pub fn esp_inbound(&self, association: &esp::Association<'_>) -> Result<esp::Inbound, Error> {
+        esp::Inbound::open_association(&self.0, association)
     }
 
     /// A private key of RSA (RFC 8017), to sign and decrypt with.

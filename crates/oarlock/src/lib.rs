@@ -98,6 +98,7 @@ pub mod costs;
 pub mod device;
 mod error;
 mod options;
+pub mod packet;
 pub mod plan;
 #[cfg(feature = "rsa")]
 pub mod rsa;

@@ -31,6 +31,7 @@ pub const FLOORS: &[(&str, &[&[&str]])] = &[
             &["builder"],
             &["accelerator"],
             &["calibrate"],
+            &["packet"],
             &["aead", "cipher", "rsa"],
             &["plan"],
             &["device"],

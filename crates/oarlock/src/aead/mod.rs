@@ -5,6 +5,7 @@
 //! [`AcceleratedAead`] implements.
 
 pub(crate) mod context;
+mod many;
 mod sequenced;
 mod spare;
 mod streamed;

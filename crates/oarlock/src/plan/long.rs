@@ -97,18 +97,32 @@ impl<'a> LongRequest<'a> {
         counts: &mut AlgorithmStats,
         piece: &(impl Fn(u32, InOutBuf<'_, '_, u8>) + Sync),
     ) {
+        let take = |role| stripes.take(role);
+        self.share_out(helpers, counts, &take, &|(number, stripe)| {
+            piece(number, stripe);
+        });
+    }
+
+    /// Has `piece` do what `take` gives out, as [`share`](Self::share) does.
+    pub(crate) fn share_out<T>(
+        &self,
+        helpers: usize,
+        counts: &mut AlgorithmStats,
+        take: &(impl Fn(Role) -> Option<T> + Sync),
+        piece: &(impl Fn(T) + Sync),
+    ) {
         let helper_stripes = AtomicU64::new(0);
         let (began, first_help_ns) = (self.began, &self.first_help_ns);
         let pool = self.engine.pool();
         pool.run(helpers, &|role| {
             let mut done = 0;
-            while let Some((number, stripe)) = stripes.take(role) {
+            while let Some(taken) = take(role) {
                 if role == Role::Helper && done == 0 {
                     let waited = began.elapsed().as_nanos() as u64;
                     first_help_ns.fetch_min(waited, Ordering::Relaxed);
                 }
                 done += 1;
-                piece(number, stripe);
+                piece(taken);
                 // The caller does the rest.
                 if role == Role::Helper && pool.has_jobs() {
                     break;

@@ -222,13 +222,18 @@ pub(crate) struct SharedCounts {
 impl SharedCounts {
     #[inline]
     pub(crate) fn add(&self, bytes: usize) {
+        self.add_many(1, bytes);
+    }
+
+    #[inline]
+    pub(crate) fn add_many(&self, requests: usize, bytes: usize) {
         let add = |count: &AtomicU64, more| {
             count.store(
                 count.load(Ordering::Relaxed).wrapping_add(more),
                 Ordering::Relaxed,
             );
         };
-        add(&self.requests, 1);
+        add(&self.requests, requests as u64);
         add(&self.bytes, bytes as u64);
     }
 

@@ -20,6 +20,7 @@ mod library;
 #[cfg(feature = "rsa")]
 mod modexp;
 mod options;
+mod packet;
 #[cfg(feature = "pkcs11")]
 mod pkcs11;
 mod pool;

@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod board;
+mod slots;
 mod stripes;
 pub(crate) mod sync;
 mod thread;
@@ -19,6 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use self::board::{Background, Board, Lacking, Next, Patience, Task};
+pub(crate) use self::slots::Slots;
 pub(crate) use self::stripes::Stripes;
 use self::thread::{Handle, Life};
 use self::tickets::Role;

@@ -1,0 +1,91 @@
+//! Many packets in one call.
+//!
+//! A packet is too short for several threads or for wide registers to gain on it alone, so these
+//! interfaces take as many as are there. Each keeps its buffer, its number and its result; one that fails
+//! does not stop the others, and nothing is allocated for a packet. Packets leave in the order in which
+//! they came.
+//!
+//! [`esp`] is IPsec's.
+
+pub mod esp;
+mod replay;
+
+use std::fmt;
+
+pub use self::replay::ReplayWindow;
+use crate::Error;
+
+/// Why a packet was not done. Its payload is zeroed where it had been decrypted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PacketError {
+    /// It was not handed in yet.
+    Pending,
+    /// Its buffer lacks room before or behind the payload.
+    NoRoom {
+        /// Bytes that are needed before the payload.
+        before: usize,
+        /// Bytes that are needed behind it.
+        behind: usize,
+    },
+    /// It is too short, or of a length that no sender makes.
+    InvalidLength {
+        /// Bytes that it has.
+        bytes: usize,
+    },
+    /// It belongs to another association.
+    OtherAssociation {
+        /// The index that it carries.
+        spi: u32,
+    },
+    /// Its number has been seen, or is older than the window.
+    Replayed,
+    /// It was altered, or sealed under another key.
+    AuthenticationFailed,
+    /// It is authentic, and its padding is not as the sender must make it.
+    InvalidPadding,
+    /// The association has no numbers left: it needs new keys.
+    SequenceExhausted,
+    /// The device failed, and no other took over.
+    Failed(Error),
+}
+
+impl fmt::Display for PacketError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pending => f.write_str("the packet was not handed in yet"),
+            Self::NoRoom { before, behind } => write!(
+                f,
+                "the buffer lacks room: {before} bytes are needed before the payload and {behind} behind it"
+            ),
+            Self::InvalidLength { bytes } => {
+                write!(f, "no packet of this association has {bytes} bytes")
+            }
+            Self::OtherAssociation { spi } => {
+                write!(f, "the packet belongs to another association, {spi:#010x}")
+            }
+            Self::Replayed => {
+                f.write_str("the sequence number has been seen or is older than the window")
+            }
+            Self::AuthenticationFailed => Error::AuthenticationFailed.fmt(f),
+            Self::InvalidPadding => {
+                f.write_str("the packet is authentic, but its padding is wrong")
+            }
+            Self::SequenceExhausted => {
+                f.write_str("no sequence numbers are left: negotiate new keys")
+            }
+            Self::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for PacketError {}
+
+impl From<Error> for PacketError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::AuthenticationFailed => Self::AuthenticationFailed,
+            error => Self::Failed(error),
+        }
+    }
+}
