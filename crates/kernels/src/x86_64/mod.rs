@@ -1,6 +1,7 @@
 //! x86-64: the tokens, and what each instruction set brings to the algorithms.
 
 mod chacha20_avx2;
+mod chacha20_block;
 mod chacha20_registers;
 mod clmul;
 mod lanes;
