@@ -4,8 +4,7 @@ use core::ptr;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::Direction;
-use super::state::{Beside, Data, Start};
+use super::state::{Beside, Data, Direction, Start};
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier, OneTimeKey};
 use crate::portable::xor::xor_bytes;
 
@@ -52,7 +51,7 @@ pub(crate) trait Powers {
     /// does, and reads it no second time.
     ///
     /// # Safety
-    /// As [`Run`]; and `data` as [`super::Chunk`] wants them.
+    /// As [`Run`]; and `the data as for all that is XORed.
     unsafe fn xor_and_absorb(
         &self,
         direction: Direction,

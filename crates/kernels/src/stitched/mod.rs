@@ -29,8 +29,8 @@ pub(crate) use columns::Words;
 use columns::{XOR_STEPS, block_words};
 pub(crate) use rows::Rows;
 pub(crate) use state::{
-    BLOCK_BYTES, Beside, DOUBLE_ROUNDS, Data, Keystream, Nothing, Register, SIGMA, Start,
-    UNLIKE_FROM,
+    BLOCK_BYTES, Beside, DOUBLE_ROUNDS, Data, Direction, Keystream, Nothing, Register, SIGMA,
+    Start, UNLIKE_FROM,
 };
 
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier, OneTimeKey};
@@ -321,19 +321,6 @@ impl<V> Drop for Before<V> {
         unsafe { ptr::write_bytes(&mut self.words, 0, 1) };
         // The zeros are never read: the compiler must not know.
         core::hint::black_box(&mut self.words);
-    }
-}
-
-/// What to authenticate: the ciphertext, which is the output of sealing and the input of opening.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
-    Seal,
-    Open,
-}
-
-impl Direction {
-    pub(crate) const fn opening(is: bool) -> Self {
-        if is { Self::Open } else { Self::Seal }
     }
 }
 

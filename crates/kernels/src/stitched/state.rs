@@ -90,6 +90,19 @@ impl Data {
     }
 }
 
+/// What to authenticate: the ciphertext, which is the output of sealing and the input of opening.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Seal,
+    Open,
+}
+
+impl Direction {
+    pub(crate) const fn opening(is: bool) -> Self {
+        if is { Self::Open } else { Self::Seal }
+    }
+}
+
 /// Room for block 0 and the keystream of the longest chunk.
 pub(crate) type Keystream = Secret<{ 17 * BLOCK_BYTES }>;
 
