@@ -16,8 +16,6 @@ pub use crate::key::InvalidKeyLength;
 use crate::poly1305::{Element, Multiplier};
 use crate::portable;
 use crate::portable::xor::xor;
-#[cfg(target_arch = "x86_64")]
-use crate::stitched::Powers;
 use crate::stitched::{Direction, Start};
 use crate::wipe::Secret;
 #[cfg(target_arch = "x86_64")]
@@ -123,7 +121,7 @@ impl Backend {
     pub(crate) fn powers(self, r: &Multiplier) -> Option<KeptPowers> {
         #[cfg(target_arch = "x86_64")]
         if let Self::Avx512(token) = self {
-            let powers = Powers::new(r);
+            let powers = x86_64::chacha20::powers_avx512(token, r);
             return Some(KeptPowers { token, powers });
         }
         #[cfg(not(target_arch = "x86_64"))]

@@ -125,6 +125,10 @@ pub mod chacha20 {
         COLUMNS_AND_BLOCK,
         /// Single blocks on the integer units.
         BLOCK,
+        /// Block 0 of messages on the integer units, beside rows or columns of the data.
+        BLOCK_BESIDE,
+        /// Powers of r made beside rows or columns.
+        POWERS_BESIDE,
         /// Parts of messages under keystream that was ready, with stored powers of r.
         KEPT_POWERS,
     }

@@ -45,6 +45,13 @@ impl OneTimeKey {
         Self::new(&halves[0])
     }
 
+    /// Of which only r is known.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn of_r(r: &Multiplier) -> Self {
+        Self { r: *r, s: 0 }
+    }
+
     /// The tag of the polynomial's value.
     #[inline(always)]
     pub(crate) fn tag(&self, value: Element) -> [u8; BLOCK_BYTES] {
@@ -69,10 +76,17 @@ pub(crate) struct Multiplier {
 }
 
 /// An integer modulo p = 2^130 - 5, little-endian limbs; below 2^131, not always below p.
-#[derive(Clone, Copy, Zeroize)]
+#[derive(Clone, Copy, Default, Zeroize)]
 pub(crate) struct Element([u64; 3]);
 
 impl Multiplier {
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const ZERO: Self = Self {
+        r0: 0,
+        r1: 0,
+        r1_by_5_4: 0,
+    };
+
     /// r0, r1, and r1 by 5 / 4.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn words(&self) -> [u64; 3] {
@@ -121,6 +135,21 @@ impl Element {
             self = self.step(r, &padded(rest));
         }
         self
+    }
+
+    /// Absorbs `data`, as [`absorb_padded`](Self::absorb_padded), and `last` behind it.
+    #[inline(always)]
+    pub(crate) fn absorb_all(
+        self,
+        r: &Multiplier,
+        data: &[u8],
+        last: Option<&[u8; BLOCK_BYTES]>,
+    ) -> Self {
+        let value = self.absorb_padded(r, data);
+        match last {
+            Some(last) => value.step(r, last),
+            None => value,
+        }
     }
 
     /// Absorbs two equal parts, whole blocks, each in a chain of its own; `join` is r to the power of

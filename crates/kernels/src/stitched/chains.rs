@@ -4,8 +4,12 @@ use core::ptr;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::state::Beside;
-use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier};
+use super::state::{Beside, Data, Direction, Start};
+use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier, OneTimeKey};
+use crate::portable::xor::xor_bytes;
+
+/// What Poly1305 absorbs at a time.
+pub(crate) type Block = [u8; MAC_BYTES];
 
 /// The powers of r that Poly1305 beside the rounds needs.
 pub(crate) trait Powers {
@@ -13,7 +17,9 @@ pub(crate) trait Powers {
     where
         Self: 'a;
 
-    fn new(r: &Multiplier) -> Self;
+    /// # Safety
+    /// As [`Run`].
+    unsafe fn new(r: &Multiplier) -> Self;
     /// A run after `value`.
     ///
     /// # Safety
@@ -27,14 +33,60 @@ pub(crate) trait Powers {
     unsafe fn absorb(r: &Multiplier, value: Element, data: &[u8]) -> Element {
         value.absorb_padded(r, data)
     }
-    /// As [`absorb`](Self::absorb), by powers that are there.
+    /// As [`absorb`](Self::absorb), by powers that are there; then `last`.
     ///
     /// # Safety
     /// As [`Run`].
     #[inline(always)]
-    unsafe fn absorb_more(&self, r: &Multiplier, value: Element, data: &[u8]) -> Element {
-        value.absorb_padded(r, data)
+    unsafe fn absorb_more(
+        &self,
+        r: &Multiplier,
+        value: Element,
+        data: &[u8],
+        last: Option<&Block>,
+    ) -> Element {
+        value.absorb_all(r, data, last)
     }
+    /// XORs as much keystream onto `data`; absorbs the ciphertext as [`absorb_more`](Self::absorb_more)
+    /// does, and reads it no second time.
+    ///
+    /// # Safety
+    /// As [`Run`]; and `the data as for all that is XORed.
+    unsafe fn xor_and_absorb(
+        &self,
+        direction: Direction,
+        r: &Multiplier,
+        value: Element,
+        keystream: &[u8],
+        data: Data,
+        last: Option<&Block>,
+    ) -> Element;
+}
+
+/// How powers are made beside the rounds of a message's first blocks, after block 0 where r is not known.
+pub(crate) trait Making {
+    type Powers;
+    /// Where they are put on the way.
+    type Room;
+    /// Block 0, then powers.
+    type Keyless<'a>: Beside;
+    /// Powers alone.
+    type Keyed<'a>: Beside;
+
+    /// Less data are absorbed sooner without powers.
+    const BYTES_MIN: usize;
+
+    fn room() -> Self::Room;
+    /// Block 0 is at `start`.
+    fn keyless<'a>(room: &'a mut Self::Room, start: Start<'_>, bytes: usize) -> Self::Keyless<'a>;
+    fn keyed<'a>(room: &'a mut Self::Room, r: &Multiplier, bytes: usize) -> Self::Keyed<'a>;
+    /// After all double rounds.
+    fn one_time_key(beside: Self::Keyless<'_>) -> OneTimeKey;
+    /// What is in the room after that.
+    ///
+    /// # Safety
+    /// As [`Run`].
+    unsafe fn powers(room: &Self::Room) -> Self::Powers;
 }
 
 /// Poly1305 of a run of chunks, each absorbed by ten calls of [`Beside::step`].
@@ -45,12 +97,9 @@ pub(crate) trait Powers {
 pub(crate) trait Run: Beside {
     /// What is absorbed next.
     unsafe fn chunk(&mut self, from: *const u8);
-    /// What is absorbed first of a message: as [`chunk`](Self::chunk), but for what is not there before
-    /// `from`, where the first chunk has block 0 in it.
-    unsafe fn first_chunk(&mut self, from: *const u8);
     unsafe fn end_of_chunk(&mut self);
-    /// Absorbs less than a chunk, the last block filled up with zeros.
-    unsafe fn end(self, r: &Multiplier, rest: &[u8]) -> Element;
+    /// Absorbs `rest`, the last block filled up with zeros, and `last`.
+    unsafe fn end(self, r: &Multiplier, rest: &[u8], last: Option<&Block>) -> Element;
 }
 
 /// Poly1305 on the integer units: the two chains of a chunk of `BYTES` bytes.
@@ -58,7 +107,7 @@ pub(crate) struct Chains<'a, const BYTES: usize> {
     first: Element,
     second: Element,
     powers: &'a ChainPowers<BYTES>,
-    from: *const [u8; MAC_BYTES],
+    from: *const Block,
 }
 
 #[derive(Zeroize, ZeroizeOnDrop)]
@@ -87,7 +136,7 @@ impl<const BYTES: usize> Chains<'_, BYTES> {
 impl<const BYTES: usize> Powers for ChainPowers<BYTES> {
     type Run<'a> = Chains<'a, BYTES>;
 
-    fn new(r: &Multiplier) -> Self {
+    unsafe fn new(r: &Multiplier) -> Self {
         const { assert!(BYTES / MAC_BYTES / 2 == 16) };
         let fourth = Element::power(r, 4);
         let eighth = fourth.times(fourth);
@@ -106,6 +155,30 @@ impl<const BYTES: usize> Powers for ChainPowers<BYTES> {
             from: ptr::null(),
         }
     }
+
+    #[inline(always)]
+    unsafe fn xor_and_absorb(
+        &self,
+        direction: Direction,
+        r: &Multiplier,
+        value: Element,
+        keystream: &[u8],
+        data: Data,
+        last: Option<&Block>,
+    ) -> Element {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            if direction == Direction::Open {
+                let ciphertext = core::slice::from_raw_parts(data.from, data.bytes);
+                let value = value.absorb_all(r, ciphertext, last);
+                xor_bytes(keystream, data.from, data.to);
+                return value;
+            }
+            xor_bytes(keystream, data.from, data.to);
+            let ciphertext = core::slice::from_raw_parts(data.to, data.bytes);
+            value.absorb_all(r, ciphertext, last)
+        }
+    }
 }
 
 // SAFETY: there are no instructions beyond the target's; the caller vouches for the chunk.
@@ -115,17 +188,12 @@ impl<const BYTES: usize> Run for Chains<'_, BYTES> {
         self.from = from.cast();
     }
     #[inline(always)]
-    unsafe fn first_chunk(&mut self, from: *const u8) {
-        // Backends with these chains make the keystream of a block more.
-        self.from = from.cast();
-    }
-    #[inline(always)]
     unsafe fn end_of_chunk(&mut self) {
         self.first = self.first.times(self.powers.join).plus(self.second);
         self.second = Element::ZERO;
     }
     #[inline(always)]
-    unsafe fn end(self, r: &Multiplier, rest: &[u8]) -> Element {
+    unsafe fn end(self, r: &Multiplier, rest: &[u8], last: Option<&Block>) -> Element {
         let (mut value, mut rest) = (self.first, rest);
         for (power, blocks) in self.powers.shorter.into_iter().zip([8, 4]) {
             let half = blocks * MAC_BYTES;
@@ -136,7 +204,7 @@ impl<const BYTES: usize> Run for Chains<'_, BYTES> {
                 rest = left;
             }
         }
-        value.absorb_padded(r, rest)
+        value.absorb_all(r, rest, last)
     }
 }
 

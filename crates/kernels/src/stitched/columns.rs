@@ -3,7 +3,7 @@
 //! Register i of 16 holds word i of as many blocks as it has lanes, so that a quarter round needs
 //! no shuffle; the blocks are put together at the end.
 
-use super::state::{Beside, DOUBLE_ROUNDS, Register, SIGMA, Start};
+use super::state::{Beside, DOUBLE_ROUNDS, Register, SIGMA, Start, UNLIKE_FROM};
 
 /// A register of 32-bit words, one of each of `BLOCKS` blocks.
 ///
@@ -58,6 +58,18 @@ pub(super) unsafe fn block_words<V: Words, B: Beside>(start: Start<'_>, beside: 
         if B::IS_NOTHING {
             for _ in 0..DOUBLE_ROUNDS {
                 round(&mut x, 0);
+                round(&mut x, 1);
+            }
+        } else if B::IN_TWO_PHASES {
+            for at in 0..UNLIKE_FROM {
+                round(&mut x, 0);
+                beside.step(at);
+                round(&mut x, 1);
+                beside.second_step(at);
+            }
+            for at in UNLIKE_FROM..DOUBLE_ROUNDS {
+                round(&mut x, 0);
+                beside.step(at);
                 round(&mut x, 1);
             }
         } else {

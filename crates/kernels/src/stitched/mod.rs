@@ -11,8 +11,8 @@
 //! One chain of Poly1305 would be slower than the rounds beside it. So each half of a chunk has one:
 //! the second begins at zero, and the first is multiplied by a power of r to join it.
 //!
-//! A message given whole has block 0, the one-time key, in its first chunk, in which the data are
-//! thus 64 bytes shorter.
+//! Of a message given whole, block 0, the one-time key, and the powers of r are made beside the rounds of
+//! the first blocks of data. Block 0 is on the integer units, and so done before they are.
 
 mod chains;
 mod columns;
@@ -24,12 +24,14 @@ use core::ptr;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use chains::Chains;
-pub(crate) use chains::{ChainPowers, Powers, Run};
+pub(crate) use chains::{Block, ChainPowers, Making, Powers, Run};
 pub(crate) use columns::Words;
 use columns::{XOR_STEPS, block_words};
 pub(crate) use rows::Rows;
-use state::DOUBLE_ROUNDS;
-pub(crate) use state::{BLOCK_BYTES, Beside, Data, Keystream, Nothing, Register, SIGMA, Start};
+pub(crate) use state::{
+    BLOCK_BYTES, Beside, DOUBLE_ROUNDS, Data, Direction, Keystream, Nothing, Register, SIGMA,
+    Start, UNLIKE_FROM,
+};
 
 use crate::poly1305::{BLOCK_BYTES as MAC_BYTES, Element, Multiplier, OneTimeKey};
 use crate::portable::xor::xor_bytes;
@@ -42,8 +44,6 @@ use crate::portable::xor::xor_bytes;
 pub(crate) trait Chunk {
     const BLOCKS: usize;
     const BYTES: usize = Self::BLOCKS * BLOCK_BYTES;
-    /// Of a message, what has its keystream made together with block 0.
-    const FIRST_BYTES: usize = Self::BYTES - BLOCK_BYTES;
     /// What does Poly1305 beside the rounds.
     type Powers: Powers;
 
@@ -57,9 +57,30 @@ pub(crate) trait Chunk {
         running: &mut <Self::Powers as Powers>::Run<'_>,
         data: Data,
     );
-    /// Makes keystream of at least `bytes`, at most `FIRST_BYTES` and a block, in `place`. As many blocks
-    /// as take the least time.
-    unsafe fn keystream(start: Start<'_>, bytes: usize, place: &mut Keystream);
+    /// Makes block 0 at `start`, and behind it in `place` keystream of at least `bytes`, at most a chunk.
+    /// Powers where data of that length are absorbed sooner with them.
+    unsafe fn begin(
+        start: Start<'_>,
+        bytes: usize,
+        place: &mut Keystream,
+    ) -> (OneTimeKey, Option<Self::Powers>);
+    /// From this length on, powers are made beside the first rounds when r is known already.
+    const MAKING_BYTES_MIN: usize = usize::MAX;
+    /// As [`begin`](Self::begin), of data at `start` and with r known; only for so many bytes.
+    unsafe fn make(
+        start: Start<'_>,
+        r: &Multiplier,
+        bytes: usize,
+        place: &mut Keystream,
+    ) -> Option<Self::Powers> {
+        let _ = (start, r, bytes, place);
+        None
+    }
+    /// XORs keystream that is there onto as many bytes.
+    unsafe fn xor(keystream: &[u8], data: Data) {
+        // SAFETY: as the caller vouches.
+        unsafe { xor_bytes(keystream, data.from, data.to) }
+    }
     /// XORs keystream onto less than a chunk, and at least a byte; beside the rounds `running` absorbs its
     /// chunk.
     unsafe fn crypt_rest_and_mac(
@@ -96,10 +117,13 @@ pub(crate) unsafe fn crypt_in_columns<V: Words>(mut start: Start<'_>, mut data: 
 /// put together beside the rounds of the next: the shuffles, all for one port of Intel's CPUs, then take
 /// 20 of 220 ns for 1 KiB and not 40 (Xeon, family 6 model 207). Of fewer blocks, those that the sets of
 /// `S`, or else of the wider `R`, have room for lie in rows, which takes less time.
-pub(crate) struct InColumnsOrRows<V, S, R, P>(PhantomData<(V, S, R, P)>);
+/// `M` makes `P`.
+pub(crate) struct InColumnsOrRows<V, S, R, P, M>(PhantomData<(V, S, R, P, M)>);
 
 // SAFETY: the caller enables the instructions of `V` and `R`, and vouches for the pointers.
-impl<V: Words, S: Rows, R: Rows, P: Powers> Chunk for InColumnsOrRows<V, S, R, P> {
+impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> Chunk
+    for InColumnsOrRows<V, S, R, P, M>
+{
     const BLOCKS: usize = <V as Words>::BLOCKS;
     type Powers = P;
 
@@ -145,18 +169,50 @@ impl<V: Words, S: Rows, R: Rows, P: Powers> Chunk for InColumnsOrRows<V, S, R, P
     }
 
     #[inline(always)]
-    unsafe fn keystream(start: Start<'_>, bytes: usize, place: &mut Keystream) {
+    unsafe fn begin(
+        start: Start<'_>,
+        bytes: usize,
+        place: &mut Keystream,
+    ) -> (OneTimeKey, Option<P>) {
         // SAFETY: as above; the place has room for the blocks.
         unsafe {
-            if bytes <= rows::SETS_MAX * S::SET_BYTES {
-                rows::keystream::<S>(start, bytes, place);
-            } else if bytes <= rows::SETS_MAX * R::SET_BYTES {
-                rows::keystream::<R>(start, bytes, place);
-            } else {
-                let to = place.fill(Self::BYTES).as_mut_ptr();
-                V::xor_blocks(block_words(start, &mut Nothing), to, to);
+            if bytes < M::BYTES_MIN {
+                rows::keystream::<S, _>(start, BLOCK_BYTES + bytes, place, 0, &mut Nothing);
+                return (OneTimeKey::from_block(place.bytes()), None);
             }
+            #[cfg(debug_assertions)]
+            crate::dispatch::chacha20::BLOCK_BESIDE.hit();
+            let mut room = M::room();
+            let mut beside = M::keyless(&mut room, start, bytes);
+            Self::keystream(start.later(1), bytes, place, &mut beside);
+            let one_time = M::one_time_key(beside);
+            (one_time, Some(M::powers(&room)))
         }
+    }
+
+    const MAKING_BYTES_MIN: usize = M::BYTES_MIN;
+
+    #[inline(always)]
+    unsafe fn make(
+        start: Start<'_>,
+        r: &Multiplier,
+        bytes: usize,
+        place: &mut Keystream,
+    ) -> Option<P> {
+        // SAFETY: as above; the place has room for the blocks.
+        unsafe {
+            #[cfg(debug_assertions)]
+            crate::dispatch::chacha20::POWERS_BESIDE.hit();
+            let mut room = M::room();
+            Self::keystream(start, bytes, place, &mut M::keyed(&mut room, r, bytes));
+            Some(M::powers(&room))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(keystream: &[u8], data: Data) {
+        // SAFETY: as above.
+        unsafe { R::xor_bytes(keystream, data) }
     }
 
     #[inline(always)]
@@ -169,7 +225,33 @@ impl<V: Words, S: Rows, R: Rows, P: Powers> Chunk for InColumnsOrRows<V, S, R, P
     }
 }
 
-impl<V: Words, S: Rows, R: Rows, P: Powers> InColumnsOrRows<V, S, R, P> {
+impl<V: Words, S: Rows, R: Rows, P: Powers, M: Making<Powers = P>> InColumnsOrRows<V, S, R, P, M> {
+    /// Keystream of at least `bytes`, or of a chunk, in `place` behind room for block 0.
+    ///
+    /// # Safety
+    /// As [`Chunk`].
+    #[inline(always)]
+    unsafe fn keystream<B: Beside>(
+        start: Start<'_>,
+        bytes: usize,
+        place: &mut Keystream,
+        beside: &mut B,
+    ) {
+        // SAFETY: as the caller vouches; the place has room for the blocks.
+        unsafe {
+            // Three sets take longer than columns beside so much else.
+            if bytes <= 2 * R::SET_BYTES {
+                return rows::keystream::<R, B>(start, bytes, place, BLOCK_BYTES, beside);
+            }
+            let words = block_words(start, beside);
+            let to = place
+                .fill(BLOCK_BYTES + Self::BYTES)
+                .as_mut_ptr()
+                .add(BLOCK_BYTES);
+            V::xor_blocks(words, to, to);
+        }
+    }
+
     /// XORs keystream onto `chunks` chunks, at least one.
     ///
     /// # Safety
@@ -242,19 +324,6 @@ impl<V> Drop for Before<V> {
     }
 }
 
-/// What to authenticate: the ciphertext, which is the output of sealing and the input of opening.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
-    Seal,
-    Open,
-}
-
-impl Direction {
-    pub(crate) const fn opening(is: bool) -> Self {
-        if is { Self::Open } else { Self::Seal }
-    }
-}
-
 /// As [`Chunk::crypt`]; and returns `mac` with all whole MAC blocks of the ciphertext absorbed, by `powers`
 /// of this r where they are there already.
 ///
@@ -266,30 +335,36 @@ pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
     mut start: Start<'_>,
     r: &Multiplier,
     powers: Option<&C::Powers>,
-    mut mac: Element,
+    mac: Element,
     mut data: Data,
 ) -> Element {
     let rest_bytes = data.bytes % MAC_BYTES;
-    let absorb = |mac, from: *const u8, bytes| {
-        // SAFETY: as the caller vouches.
-        unsafe {
-            let data = core::slice::from_raw_parts(from, bytes);
-            match powers {
-                Some(powers) => powers.absorb_more(r, mac, data),
-                None => C::Powers::absorb(r, mac, data),
-            }
-        }
+    let part = Part {
+        direction,
+        start,
+        r,
+        data,
+        rest_bytes,
+        last: None,
     };
     // SAFETY: as the caller vouches. What follows the first chunk is again such a buffer.
     unsafe {
+        if powers.is_none() && data.bytes >= C::MAKING_BYTES_MIN {
+            let mut place = Keystream::new();
+            let powers = C::make(start, r, data.bytes, &mut place);
+            return part.absorb_and_crypt::<C>(mac, powers, &place.bytes()[BLOCK_BYTES..]);
+        }
         if data.bytes < 2 * C::BYTES {
-            let whole = data.bytes - rest_bytes;
-            if direction == Direction::Open {
-                mac = absorb(mac, data.from, whole);
-            }
-            C::crypt(start, data);
             if direction == Direction::Seal {
-                mac = absorb(mac, data.to, whole);
+                C::crypt(start, data);
+            }
+            let ciphertext = part.ciphertext();
+            let mac = match powers {
+                Some(powers) => powers.absorb_more(r, mac, ciphertext, None),
+                None => C::Powers::absorb(r, mac, ciphertext),
+            };
+            if direction == Direction::Open {
+                C::crypt(start, data);
             }
             return mac;
         }
@@ -303,16 +378,18 @@ pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
         };
         let mut running = powers.begin(mac);
         if direction == Direction::Seal {
-            let first = Data {
-                bytes: C::BYTES,
-                ..data
-            };
-            C::crypt(start, first);
+            let bytes = C::BYTES;
+            C::crypt(start, Data { bytes, ..data });
             running.chunk(data.to);
-            data = data.behind(C::BYTES);
+            data = data.behind(bytes);
             start = start.later(C::BLOCKS as u32);
         }
-        chunks::<C>(direction, start, r, running, data, rest_bytes)
+        let part = Part {
+            start,
+            data,
+            ..part
+        };
+        part.chunks::<C>(running)
     }
 }
 
@@ -323,93 +400,166 @@ pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
 #[inline(always)]
 pub(crate) unsafe fn message<C: Chunk>(
     direction: Direction,
-    mut start: Start<'_>,
+    start: Start<'_>,
     aad: &[u8],
     data: Data,
 ) -> [u8; MAC_BYTES] {
     let lengths = (aad.len() as u128 | (data.bytes as u128) << 64).to_le_bytes();
     let mut place = Keystream::new();
-    // SAFETY: as the caller vouches; the first chunk has 64 bytes less of the data than of the
-    // keystream, and what follows it is again such a buffer.
+    // SAFETY: as the caller vouches.
     unsafe {
-        let first_bytes = data.bytes.min(C::FIRST_BYTES);
-        let keystream_bytes = BLOCK_BYTES + first_bytes;
-        C::keystream(start, keystream_bytes, &mut place);
-        let keystream = &place.bytes()[..keystream_bytes];
-        let (block, keystream) = keystream.split_at(BLOCK_BYTES);
-        let one_time = OneTimeKey::from_block(block);
+        let (one_time, powers) = C::begin(start, data.bytes, &mut place);
         let r = &one_time.r;
-        let mut mac = Element::ZERO.absorb_padded(r, aad);
-        if data.bytes <= first_bytes {
-            if direction == Direction::Open {
-                let ciphertext = core::slice::from_raw_parts(data.from, data.bytes);
-                mac = C::Powers::absorb(r, mac, ciphertext);
+        let mac = Element::ZERO.absorb_padded(r, aad);
+        let part = Part {
+            direction,
+            start: start.later(1),
+            r,
+            data,
+            rest_bytes: 0,
+            last: Some(&lengths),
+        };
+        let mac = part.absorb_and_crypt::<C>(mac, powers, &place.bytes()[BLOCK_BYTES..]);
+        one_time.tag(mac)
+    }
+}
+
+/// Data to encrypt or decrypt and to absorb.
+struct Part<'a> {
+    direction: Direction,
+    start: Start<'a>,
+    r: &'a Multiplier,
+    data: Data,
+    /// So many at the end are only crypted.
+    rest_bytes: usize,
+    /// What is absorbed behind the data.
+    last: Option<&'a Block>,
+}
+
+impl Part<'_> {
+    /// What is to be absorbed of the data: before they are decrypted, or after they are encrypted.
+    ///
+    /// # Safety
+    /// As [`Chunk`].
+    #[inline(always)]
+    unsafe fn ciphertext(&self) -> &[u8] {
+        let Data { from, to, bytes } = self.data;
+        let from = match self.direction {
+            Direction::Seal => to.cast_const(),
+            Direction::Open => from,
+        };
+        // SAFETY: as the caller vouches.
+        unsafe { core::slice::from_raw_parts(from, bytes - self.rest_bytes) }
+    }
+
+    /// The same, with the keystream of the first chunk, or of all data where there are fewer.
+    ///
+    /// # Safety
+    /// As [`Chunk`].
+    #[inline(always)]
+    unsafe fn absorb_and_crypt<C: Chunk>(
+        mut self,
+        mac: Element,
+        powers: Option<C::Powers>,
+        keystream: &[u8],
+    ) -> Element {
+        let Self {
+            direction,
+            data,
+            r,
+            last,
+            ..
+        } = self;
+        let first_bytes = data.bytes.min(C::BYTES);
+        let keystream = &keystream[..first_bytes];
+        let first = Data {
+            bytes: first_bytes,
+            ..data
+        };
+        // SAFETY: as the caller vouches; what follows the first chunk is again such a buffer.
+        unsafe {
+            if data.bytes <= C::BYTES {
+                if let Some(powers) = &powers
+                    && self.rest_bytes == 0
+                {
+                    return powers.xor_and_absorb(direction, r, mac, keystream, data, last);
+                }
+                if direction == Direction::Seal {
+                    C::xor(keystream, data);
+                }
+                let ciphertext = self.ciphertext();
+                let mac = match &powers {
+                    Some(powers) => powers.absorb_more(r, mac, ciphertext, last),
+                    None => mac.absorb_all(r, ciphertext, last),
+                };
+                if direction == Direction::Open {
+                    C::xor(keystream, data);
+                }
+                return mac;
             }
-            xor_bytes(keystream, data.from, data.to);
-            if direction == Direction::Seal {
-                let ciphertext = core::slice::from_raw_parts(data.to, data.bytes);
-                mac = C::Powers::absorb(r, mac, ciphertext);
-            }
-        } else {
-            let powers = C::Powers::new(r);
+            let powers = match powers {
+                Some(powers) => powers,
+                None => C::Powers::new(r),
+            };
             let mut running = powers.begin(mac);
             if direction == Direction::Open {
-                running.first_chunk(data.from);
+                running.chunk(data.from);
                 for at in 0..DOUBLE_ROUNDS {
                     running.step(at);
                 }
                 running.end_of_chunk();
             }
-            xor_bytes(keystream, data.from, data.to);
+            C::xor(keystream, first);
             if direction == Direction::Seal {
-                running.first_chunk(data.to);
+                running.chunk(data.to);
             }
-            start = start.later((keystream_bytes / BLOCK_BYTES) as u32);
-            mac = chunks::<C>(direction, start, r, running, data.behind(first_bytes), 0);
+            self.start = self.start.later(C::BLOCKS as u32);
+            self.data = data.behind(C::BYTES);
+            self.chunks::<C>(running)
         }
-        one_time.tag(mac.step(r, &lengths))
     }
-}
 
-/// The chunks of a run, and what follows them but for `rest_bytes`, which are only crypted. To seal,
-/// `running` has the chunk before `data` yet to absorb.
-///
-/// # Safety
-/// As [`Chunk`].
-#[inline(always)]
-unsafe fn chunks<C: Chunk>(
-    direction: Direction,
-    mut start: Start<'_>,
-    r: &Multiplier,
-    mut running: <C::Powers as Powers>::Run<'_>,
-    mut data: Data,
-    rest_bytes: usize,
-) -> Element {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let count = data.bytes / C::BYTES;
-        if count > 0 {
-            let bytes = count * C::BYTES;
-            C::crypt_and_mac_chunks(direction, start, &mut running, Data { bytes, ..data });
-            data = data.behind(bytes);
-            start = start.later((count * C::BLOCKS) as u32);
-        }
-        let whole = data.bytes - rest_bytes;
-        if direction == Direction::Open {
-            let mac = running.end(r, core::slice::from_raw_parts(data.from, whole));
+    /// The chunks of a run, and what follows them. To seal, `running` has the chunk before the data yet to
+    /// absorb.
+    ///
+    /// # Safety
+    /// As [`Chunk`].
+    #[inline(always)]
+    unsafe fn chunks<C: Chunk>(self, mut running: <C::Powers as Powers>::Run<'_>) -> Element {
+        let Self {
+            direction,
+            mut start,
+            r,
+            mut data,
+            rest_bytes,
+            last,
+        } = self;
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let count = data.bytes / C::BYTES;
+            if count > 0 {
+                let bytes = count * C::BYTES;
+                C::crypt_and_mac_chunks(direction, start, &mut running, Data { bytes, ..data });
+                data = data.behind(bytes);
+                start = start.later((count * C::BLOCKS) as u32);
+            }
+            let whole = data.bytes - rest_bytes;
+            if direction == Direction::Open {
+                let mac = running.end(r, core::slice::from_raw_parts(data.from, whole), last);
+                if data.bytes > 0 {
+                    C::crypt(start, data);
+                }
+                return mac;
+            }
             if data.bytes > 0 {
-                C::crypt(start, data);
+                C::crypt_rest_and_mac(start, &mut running, data);
+            } else {
+                for at in 0..DOUBLE_ROUNDS {
+                    running.step(at);
+                }
+                running.end_of_chunk();
             }
-            return mac;
+            running.end(r, core::slice::from_raw_parts(data.to, whole), last)
         }
-        if data.bytes > 0 {
-            C::crypt_rest_and_mac(start, &mut running, data);
-        } else {
-            for at in 0..DOUBLE_ROUNDS {
-                running.step(at);
-            }
-            running.end_of_chunk();
-        }
-        running.end(r, core::slice::from_raw_parts(data.to, whole))
     }
 }

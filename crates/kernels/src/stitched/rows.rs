@@ -16,8 +16,10 @@
 //! Row b stays: a round ends with it and the next begins with it, so turning it, as in the usual
 //! drawing, would lengthen the chain.
 
+use core::ptr;
+
 use super::state::{
-    BLOCK_BYTES, Beside, DOUBLE_ROUNDS, Data, Keystream, Nothing, Register, SIGMA, Start,
+    BLOCK_BYTES, Beside, DOUBLE_ROUNDS, Data, Keystream, Register, SIGMA, Start, UNLIKE_FROM,
 };
 use crate::portable::xor::xor_bytes;
 use crate::wipe::Secret;
@@ -42,6 +44,12 @@ pub(crate) trait Rows: Register {
     unsafe fn blocks(set: [Self; 4]) -> [Self; 4];
     unsafe fn load(from: *const u8) -> Self;
     unsafe fn store(self, to: *mut u8);
+    /// XORs keystream onto as many bytes.
+    #[inline(always)]
+    unsafe fn xor_bytes(keystream: &[u8], data: Data) {
+        // SAFETY: as the caller vouches.
+        unsafe { xor_bytes(keystream, data.from, data.to) }
+    }
 }
 
 /// The keystream of `SETS` times `R::BLOCKS` blocks, by rows. `beside` is called once in each of
@@ -69,20 +77,17 @@ pub(crate) unsafe fn sets<R: Rows, B: Beside, const SETS: usize>(
             set[3] = d.add(R::counters((i * R::BLOCKS) as u32));
         }
         let mut x = initial;
-        for at in 0..DOUBLE_ROUNDS {
-            round(&mut x);
-            for set in &mut x {
-                set[0] = set[0].turn::<3>();
-                set[3] = set[3].turn::<2>();
-                set[2] = set[2].turn::<1>();
-            }
-            beside.step(at);
-            round(&mut x);
-            for set in &mut x {
-                set[0] = set[0].turn::<1>();
-                set[3] = set[3].turn::<2>();
-                set[2] = set[2].turn::<3>();
-            }
+        let looped = if B::IN_TWO_PHASES {
+            UNLIKE_FROM
+        } else {
+            DOUBLE_ROUNDS
+        };
+        for at in 0..looped {
+            double_round(&mut x, beside, at);
+        }
+        // Another loop, so that what is kept in registers meanwhile is another.
+        for at in looped..DOUBLE_ROUNDS {
+            double_round(&mut x, beside, at);
         }
         for (set, initial) in x.iter_mut().zip(initial) {
             for (row, initial) in set.iter_mut().zip(initial) {
@@ -90,6 +95,33 @@ pub(crate) unsafe fn sets<R: Rows, B: Beside, const SETS: usize>(
             }
         }
         x
+    }
+}
+
+/// # Safety
+/// As [`sets`].
+#[inline(always)]
+unsafe fn double_round<R: Rows, B: Beside, const SETS: usize>(
+    x: &mut [[R; 4]; SETS],
+    beside: &mut B,
+    at: usize,
+) {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        round(x);
+        for set in x.iter_mut() {
+            set[0] = set[0].turn::<3>();
+            set[3] = set[3].turn::<2>();
+            set[2] = set[2].turn::<1>();
+        }
+        beside.step(at);
+        round(x);
+        for set in x.iter_mut() {
+            set[0] = set[0].turn::<1>();
+            set[3] = set[3].turn::<2>();
+            set[2] = set[2].turn::<3>();
+        }
+        beside.second_step(at);
     }
 }
 
@@ -139,19 +171,30 @@ unsafe fn store_sets<R: Rows, const SETS: usize>(sets: [[R; 4]; SETS], to: *mut 
     }
 }
 
-/// Makes keystream of at least `bytes` in `place`, in whole sets.
+/// Makes keystream of at least `bytes` in `place`, in whole sets, with `before` bytes of zeros before it.
 ///
 /// # Safety
 /// As [`sets`]; `bytes` are no more than [`SETS_MAX`] sets.
 #[inline(always)]
-pub(crate) unsafe fn keystream<R: Rows>(start: Start<'_>, bytes: usize, place: &mut Keystream) {
+pub(crate) unsafe fn keystream<R: Rows, B: Beside>(
+    start: Start<'_>,
+    bytes: usize,
+    place: &mut Keystream,
+    before: usize,
+    beside: &mut B,
+) {
     debug_assert!(bytes <= SETS_MAX * R::SET_BYTES);
     // SAFETY: as the caller vouches; `write` has room for as many sets as it is passed.
     unsafe {
+        let mut write = |sets| {
+            let to = place.write(before + sets * R::SET_BYTES);
+            ptr::write_bytes(to, 0, before);
+            to.add(before)
+        };
         match bytes.div_ceil(R::SET_BYTES) {
-            0 | 1 => store_sets::<R, 1>(sets(start, &mut Nothing), place.write(R::SET_BYTES)),
-            2 => store_sets::<R, 2>(sets(start, &mut Nothing), place.write(2 * R::SET_BYTES)),
-            _ => store_sets::<R, 3>(sets(start, &mut Nothing), place.write(3 * R::SET_BYTES)),
+            0 | 1 => store_sets::<R, 1>(sets(start, beside), write(1)),
+            2 => store_sets::<R, 2>(sets(start, beside), write(2)),
+            _ => store_sets::<R, 3>(sets(start, beside), write(3)),
         }
     }
 }

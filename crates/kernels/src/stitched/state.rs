@@ -90,17 +90,38 @@ impl Data {
     }
 }
 
-/// Room for the keystream of the longest chunk.
-pub(crate) type Keystream = Secret<{ 16 * BLOCK_BYTES }>;
+/// What to authenticate: the ciphertext, which is the output of sealing and the input of opening.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Seal,
+    Open,
+}
+
+impl Direction {
+    pub(crate) const fn opening(is: bool) -> Self {
+        if is { Self::Open } else { Self::Seal }
+    }
+}
+
+/// Room for block 0 and the keystream of the longest chunk.
+pub(crate) type Keystream = Secret<{ 17 * BLOCK_BYTES }>;
 
 /// What is done beside the rounds. A trait, not a closure: one that is not inlined, and so neither
 /// has the instructions of its caller nor its registers, takes three times as long.
 pub(crate) trait Beside {
     const IS_NOTHING: bool = false;
+    /// Whether the steps before [`UNLIKE_FROM`] are all alike, and those from there on are not.
+    const IN_TWO_PHASES: bool = false;
 
     /// # Safety
     /// As the implementor says; `double_round` is below [`DOUBLE_ROUNDS`].
     unsafe fn step(&mut self, double_round: usize);
+    /// Called half a double round later.
+    ///
+    /// # Safety
+    /// As [`step`](Self::step).
+    #[inline(always)]
+    unsafe fn second_step(&mut self, _double_round: usize) {}
 }
 
 pub(crate) struct Nothing;
@@ -113,5 +134,6 @@ impl Beside for Nothing {
 }
 
 pub(crate) const DOUBLE_ROUNDS: usize = 10;
+pub(crate) const UNLIKE_FROM: usize = 5;
 /// "expand 32-byte k"
 pub(crate) const SIGMA: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];

@@ -6,18 +6,15 @@
 //! the blocks together: 530 cycles for 1 KiB. The 64 MAC blocks beside them are some 30 instructions each on
 //! units of their own.
 
-use core::arch::x86_64::*;
-
 use inout::InOutBuf;
 
 use super::chacha20_avx2::{Columns, crypt_one};
 use super::chacha20_registers::{Ymm, Zmm};
-use super::poly1305::IfmaPowers;
+use super::poly1305::{IfmaMaking, IfmaPowers};
 use super::{Avx2, Avx512};
 use crate::poly1305::{Element, Multiplier};
-use crate::portable::xor::xor_bytes;
 use crate::stitched::{
-    self, BLOCK_BYTES, ChainPowers, Chunk, Data, Direction, InColumnsOrRows, Powers, Start,
+    self, BLOCK_BYTES, ChainPowers, Chunk, Data, Direction, InColumnsOrRows, Powers, Rows, Start,
 };
 
 macro_rules! entry_points {
@@ -135,7 +132,7 @@ entry_points!(
     crypt_and_mac_avx512,
     message_avx512,
     Avx512,
-    InColumnsOrRows<Zmm, Ymm<true>, Zmm, IfmaPowers>,
+    InColumnsOrRows<Zmm, Ymm<true>, Zmm, IfmaPowers, IfmaMaking>,
     IfmaPowers,
     "avx512f,avx512bw,avx512vl,avx512ifma,bmi2",
     AVX512,
@@ -164,19 +161,11 @@ pub(crate) fn xor_and_mac_avx512(
         // SAFETY: the features are enabled here; the pointers are as the caller vouches.
         unsafe {
             if OPEN {
-                mac = powers.absorb_more(r, mac, core::slice::from_raw_parts(from, bytes));
+                mac = powers.absorb_more(r, mac, core::slice::from_raw_parts(from, bytes), None);
             }
-            // As wide as Poly1305 loads: one that spans several stores waits for them to be done.
-            let (registers, rest) = keystream.as_chunks::<64>();
-            for (i, key) in registers.iter().enumerate() {
-                let key = _mm512_loadu_si512(key.as_ptr().cast());
-                let data = _mm512_loadu_si512(from.add(64 * i).cast());
-                _mm512_storeu_si512(to.add(64 * i).cast(), _mm512_xor_si512(data, key));
-            }
-            let done = 64 * registers.len();
-            xor_bytes(rest, from.add(done), to.add(done));
+            <Zmm as Rows>::xor_bytes(keystream, Data { from, to, bytes });
             if !OPEN {
-                mac = powers.absorb_more(r, mac, core::slice::from_raw_parts(to, bytes));
+                mac = powers.absorb_more(r, mac, core::slice::from_raw_parts(to, bytes), None);
             }
             mac
         }
@@ -193,4 +182,15 @@ pub(crate) fn xor_and_mac_avx512(
             Direction::Open => inner::<true>(keystream, r, powers, mac, data.into()),
         }
     }
+}
+
+/// Powers that serve all parts of a message.
+pub(crate) fn powers_avx512(_: Avx512, r: &Multiplier) -> IfmaPowers {
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512ifma,bmi2")]
+    unsafe fn inner(r: &Multiplier) -> IfmaPowers {
+        // SAFETY: the features are enabled here.
+        unsafe { IfmaPowers::new(r) }
+    }
+    // SAFETY: the token proves the features.
+    unsafe { inner(r) }
 }

@@ -3,7 +3,7 @@
 use core::arch::asm;
 use core::arch::x86_64::*;
 
-use crate::stitched::{self, Register, Rows, Words};
+use crate::stitched::{self, Data, Register, Rows, Words};
 
 /// Two rows. AVX2 has no rotation; AVX-512 has, and `ROTATES`.
 #[derive(Clone, Copy)]
@@ -239,6 +239,26 @@ impl Rows for Zmm {
     unsafe fn store(self, to: *mut u8) {
         // SAFETY: as the trait demands.
         unsafe { _mm512_storeu_si512(to.cast(), self.0) }
+    }
+    #[inline(always)]
+    unsafe fn xor_bytes(keystream: &[u8], Data { from, to, .. }: Data) {
+        // As wide as Poly1305 loads: one that spans several stores waits for them to be done.
+        // SAFETY: as the trait demands; masked bytes are not touched.
+        unsafe {
+            let (registers, rest) = keystream.as_chunks::<64>();
+            for (i, key) in registers.iter().enumerate() {
+                let xored = Self::load(key.as_ptr()).xor(Self::load(from.add(64 * i)));
+                xored.store(to.add(64 * i));
+            }
+            if !rest.is_empty() {
+                let at = 64 * registers.len();
+                let mask = u64::MAX >> (64 - rest.len());
+                let key = _mm512_maskz_loadu_epi8(mask, rest.as_ptr().cast());
+                let data = _mm512_maskz_loadu_epi8(mask, from.add(at).cast());
+                let xored = _mm512_xor_si512(key, data);
+                _mm512_mask_storeu_epi8(to.add(at).cast(), mask, xored);
+            }
+        }
     }
 }
 

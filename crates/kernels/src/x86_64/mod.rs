@@ -1,6 +1,7 @@
 //! x86-64: the tokens, and what each instruction set brings to the algorithms.
 
 mod chacha20_avx2;
+mod chacha20_block;
 mod chacha20_registers;
 mod clmul;
 mod lanes;
@@ -19,6 +20,7 @@ pub(crate) mod ifma;
 pub(crate) mod line;
 pub(crate) mod permute;
 pub(crate) mod poly1305;
+mod poly1305_limbs;
 pub(crate) mod serpent;
 pub(crate) mod sliced;
 pub(crate) mod tdes;

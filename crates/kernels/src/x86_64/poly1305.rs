@@ -5,28 +5,36 @@
 //!
 //! ```text
 //! A(j) = A(j) r^64 + m(0, j) r^56 + m(1, j) r^48 + ... + m(6, j) r^8 + m(7, j)     each chunk
-//! h    = A(0) r^8 + A(1) r^7 + ... + A(7) r                                        at the end
+//! h    = A(0) r^(8 + k) + ... + A(7) r^(1 + k)  +  m(0) r^k + ... + m(k - 1) r     at the end
 //! ```
+//!
+//! where k blocks, the lengths among them, are left after the last group.
 //!
 //! A group takes 18 multiplications and 7 instructions to take the blocks apart: as many cycles in
 //! 1 KiB as ChaCha20's dependences leave its four pipes idle. On the integer units, where shorter
 //! vectors do it, the same work takes longer than the rounds beside it.
 
+use core::arch::asm;
 use core::arch::x86_64::*;
 
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::ZeroizeOnDrop;
 
-use crate::poly1305::{BLOCK_BYTES, Element, Multiplier};
-use crate::stitched::{Beside, Powers, Run};
+use super::chacha20_block::Block as KeyBlock;
+use super::poly1305_limbs::{broadcast, carry, limbs, multiply_add, take_apart, with_returns};
+use crate::poly1305::{BLOCK_BYTES, Element, Multiplier, OneTimeKey};
+use crate::stitched::{
+    Beside, Block, DOUBLE_ROUNDS, Data, Direction, Making, Powers, Run, Start, UNLIKE_FROM,
+};
+use crate::wipe::wipe;
 
 /// The powers of r that a run needs. Wiped on drop.
-#[derive(Zeroize, ZeroizeOnDrop)]
 pub(crate) struct IfmaPowers {
-    /// r^8, r^16, ... r^64, each with 20 times its upper limbs: what their products above 2^132
-    /// come back as.
-    groups: [[u64; 5]; GROUPS],
-    /// Limb by limb, the power of each lane at the end.
-    last: [[u64; LANES]; 5],
+    /// Limb by limb r^8, r^16, ... r^64, and 20 times their upper limbs: what their products above
+    /// 2^132 come back as.
+    groups: [[u64; GROUPS]; 5],
+    /// r to r^8, and r^9 to r^16: what lanes are multiplied with at the end.
+    low: [[u64; LANES]; 3],
+    high: [[u64; LANES]; 3],
 }
 
 /// The sum of a run so far, and of a chunk on its way.
@@ -38,31 +46,49 @@ pub(crate) struct Ifma<'a> {
     low: [__m512i; 3],
     high: [__m512i; 3],
     from: *const u8,
-    /// Those of the first group that are there.
-    lanes: __mmask8,
+    /// Whether nothing is in `sum` yet.
+    is_new: bool,
 }
 
 const LANES: usize = 8;
 const GROUPS: usize = 8;
 const GROUP_BYTES: usize = LANES * BLOCK_BYTES;
+const CHUNK_BYTES: usize = GROUPS * GROUP_BYTES;
 /// Unpacking puts blocks into lanes in this order.
 const BLOCK_OF_LANE: [usize; LANES] = [0, 4, 1, 5, 2, 6, 3, 7];
-const ALL_LANES: __mmask8 = 0xff;
-/// Those of the blocks 4 to 7.
-const LATER_LANES: __mmask8 = 0xaa;
+/// The lanes of the first blocks of a group, by their count.
+const LANES_OF_BLOCKS: [__mmask8; LANES + 1] = {
+    let mut lanes = [0; LANES + 1];
+    let mut lane = 0;
+    while lane < LANES {
+        let mut count = BLOCK_OF_LANE[lane] + 1;
+        while count <= LANES {
+            lanes[count] |= 1 << lane;
+            count += 1;
+        }
+        lane += 1;
+    }
+    lanes
+};
 /// With nothing beside, shorter data go to the integer units, which need no powers of r first.
 const ALONE_BYTES_MIN: usize = 1024;
-const MASK_44: i64 = (1 << 44) - 1;
-const MASK_42: i64 = (1 << 42) - 1;
+/// In which powers are made.
+const POWER_STEPS: usize = 5;
 
-// SAFETY (this and the next two implementations): the caller enables AVX-512 F and IFMA, and vouches
+// SAFETY (this and the next two implementations): the caller enables AVX-512 F, BW and IFMA, and vouches
 // for the chunk.
 impl Powers for IfmaPowers {
     type Run<'a> = Ifma<'a>;
 
     #[inline(always)]
-    fn new(r: &Multiplier) -> Self {
-        Self::of_groups(r, GROUPS)
+    unsafe fn new(r: &Multiplier) -> Self {
+        let mut room = IfmaMaking::room();
+        let mut beginning = IfmaMaking::keyed(&mut room, r, usize::MAX);
+        for step in 0..POWER_STEPS {
+            beginning.make(step);
+        }
+        // SAFETY: as above.
+        unsafe { IfmaMaking::powers(&room) }
     }
 
     #[inline(always)]
@@ -81,7 +107,7 @@ impl Powers for IfmaPowers {
                 low: [zero; 3],
                 high: [zero; 3],
                 from: core::ptr::null(),
-                lanes: ALL_LANES,
+                is_new: true,
             }
         }
     }
@@ -91,65 +117,353 @@ impl Powers for IfmaPowers {
         if data.len() < ALONE_BYTES_MIN {
             return value.absorb_padded(r, data);
         }
-        let mut value = value;
-        for data in data.chunks(GROUPS * GROUP_BYTES) {
-            value = match data.len() / GROUP_BYTES {
-                0 => value.absorb_padded(r, data),
-                groups => {
-                    let powers = Self::of_groups(r, groups);
-                    // SAFETY: as above; what was absorbed before goes to the first group.
-                    unsafe { powers.begin(value).end(r, data) }
-                }
-            };
-        }
-        value
+        // SAFETY: as above.
+        unsafe { Self::new(r).begin(value).end(r, data, None) }
     }
 
     #[inline(always)]
-    unsafe fn absorb_more(&self, r: &Multiplier, mut value: Element, data: &[u8]) -> Element {
-        for data in data.chunks(GROUPS * GROUP_BYTES) {
-            value = match data.len() / GROUP_BYTES {
-                0 => value.absorb_padded(r, data),
-                // SAFETY: as above.
-                _ => unsafe { self.begin(value).end(r, data) },
-            };
+    unsafe fn absorb_more(
+        &self,
+        r: &Multiplier,
+        value: Element,
+        data: &[u8],
+        last: Option<&Block>,
+    ) -> Element {
+        if data.len() < GROUP_BYTES {
+            return value.absorb_all(r, data, last);
         }
-        value
+        // SAFETY: as above.
+        unsafe { self.begin(value).end(r, data, last) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor_and_absorb(
+        &self,
+        direction: Direction,
+        _: &Multiplier,
+        value: Element,
+        keystream: &[u8],
+        data: Data,
+        last: Option<&Block>,
+    ) -> Element {
+        // SAFETY: as above, and for the data.
+        unsafe {
+            let keystream = keystream.as_ptr();
+            let source = Source::<true> {
+                direction,
+                keystream,
+                data,
+            };
+            self.begin(value).end_with(source, last)
+        }
     }
 }
 
-impl IfmaPowers {
-    /// What it takes to absorb so many groups at once; at least one.
+/// What a run ends with: ciphertext, or with `XORS` data that are made it, or made of it, on the way.
+struct Source<const XORS: bool> {
+    direction: Direction,
+    keystream: *const u8,
+    data: Data,
+}
+
+impl Source<false> {
     #[inline(always)]
-    fn of_groups(r: &Multiplier, count: usize) -> Self {
-        let r = Element::power(r, 1);
-        let mut powers = Self {
-            groups: [[0; 5]; GROUPS],
-            last: [[0; LANES]; 5],
+    fn of(ciphertext: &[u8]) -> Self {
+        let data = Data {
+            from: ciphertext.as_ptr(),
+            to: core::ptr::null_mut(),
+            bytes: ciphertext.len(),
         };
-        let mut each = [r; LANES];
-        for i in 1..LANES {
-            // Squares where there are, for short chains.
-            each[i] = each[(i - 1) / 2].times(each[i / 2]);
+        Self {
+            direction: Direction::Open,
+            keystream: core::ptr::null(),
+            data,
         }
-        for (lane, block) in BLOCK_OF_LANE.into_iter().enumerate() {
-            let limbs = limbs(each[LANES - 1 - block]);
-            for (to, limb) in powers.last.iter_mut().zip(limbs) {
-                to[lane] = limb;
+    }
+}
+
+impl<const XORS: bool> Source<XORS> {
+    /// The next group, filled up with zeros at the end.
+    ///
+    /// # Safety
+    /// AVX-512 F and BW are enabled in the caller, who vouches for the data and as much keystream.
+    #[inline(always)]
+    unsafe fn next(&mut self) -> [__m512i; 2] {
+        let Data { from, to, bytes } = self.data;
+        let mut halves = [0; 2];
+        for (i, mask) in halves.iter_mut().enumerate() {
+            let left = bytes.saturating_sub(64 * i);
+            *mask = match left {
+                0 => 0,
+                1..64 => u64::MAX >> (64 - left),
+                _ => u64::MAX,
+            };
+        }
+        // SAFETY: as the caller vouches; masked bytes are not touched.
+        unsafe {
+            let mut ciphertext = [_mm512_setzero_si512(); 2];
+            for i in 0..2 {
+                let whole = bytes >= GROUP_BYTES;
+                let at = from.wrapping_add(64 * i);
+                let data = if whole {
+                    _mm512_loadu_si512(at.cast())
+                } else {
+                    _mm512_maskz_loadu_epi8(halves[i], at.cast())
+                };
+                ciphertext[i] = data;
+                if XORS {
+                    let key = self.keystream.wrapping_add(64 * i);
+                    let to = to.wrapping_add(64 * i);
+                    if whole {
+                        let xored = _mm512_xor_si512(data, _mm512_loadu_si512(key.cast()));
+                        _mm512_storeu_si512(to.cast(), xored);
+                        if self.direction == Direction::Seal {
+                            ciphertext[i] = xored;
+                        }
+                    } else {
+                        let key = _mm512_maskz_loadu_epi8(halves[i], key.cast());
+                        let xored = _mm512_xor_si512(data, key);
+                        _mm512_mask_storeu_epi8(to.cast(), halves[i], xored);
+                        if self.direction == Direction::Seal {
+                            ciphertext[i] = xored;
+                        }
+                    }
+                }
+            }
+            let done = bytes.min(GROUP_BYTES);
+            self.data.from = from.wrapping_add(done);
+            self.data.to = to.wrapping_add(done);
+            self.data.bytes = bytes - done;
+            self.keystream = self.keystream.wrapping_add(done);
+            ciphertext
+        }
+    }
+}
+
+/// Makes powers beside the rounds.
+pub(super) enum IfmaMaking {}
+
+/// Limb by limb r to r^8, and r^8, r^16, ... r^64, as the integer units have them. Wiped on drop.
+pub(super) struct Room {
+    each: [[u64; LANES]; 3],
+    groups: [[u64; GROUPS]; 3],
+}
+
+impl Room {
+    /// Not a vector of several: compilers would have to put that together first.
+    #[inline(always)]
+    fn put(to: &mut [[u64; LANES]; 3], lane: usize, power: Element) {
+        for (to, limb) in to.iter_mut().zip(power.limbs()) {
+            // SAFETY: a reference may be written to.
+            unsafe { core::ptr::write_volatile(&mut to[lane], limb) }
+        }
+    }
+}
+
+impl Drop for Room {
+    #[inline(always)]
+    fn drop(&mut self) {
+        wipe(self.each.as_flattened_mut());
+        wipe(self.groups.as_flattened_mut());
+    }
+}
+
+/// Block 0 where it is not there yet, then the powers that so many groups need.
+pub(super) struct Beginning<'a, const KEYED: bool> {
+    block: KeyBlock,
+    one_time: OneTimeKey,
+    groups_count: usize,
+    each: [Element; LANES],
+    groups: [Element; GROUPS],
+    room: &'a mut Room,
+}
+
+impl<'a, const KEYED: bool> Beginning<'a, KEYED> {
+    #[inline(always)]
+    fn new(room: &'a mut Room, block: KeyBlock, one_time: OneTimeKey, groups_count: usize) -> Self {
+        Self {
+            block,
+            one_time,
+            groups_count,
+            each: [Element::ZERO; LANES],
+            groups: [Element::ZERO; GROUPS],
+            room,
+        }
+    }
+
+    /// Step `step` of the powers, of [`POWER_STEPS`]. In each, products that do not wait for each other.
+    #[inline(always)]
+    fn make(&mut self, step: usize) {
+        let Self {
+            each,
+            groups,
+            room,
+            groups_count,
+            ..
+        } = self;
+        match step {
+            0 => {
+                each[0] = Element::power(&self.one_time.r, 1);
+                each[1] = product(each[0], each[0]);
+            }
+            1 => {
+                each[2] = product(each[1], each[0]);
+                each[3] = product(each[1], each[1]);
+                for (lane, power) in each[..4].iter().enumerate() {
+                    Room::put(&mut room.each, lane, *power);
+                }
+            }
+            2 => {
+                for i in 4..LANES {
+                    each[i] = product(each[3], each[i - 4]);
+                    Room::put(&mut room.each, i, each[i]);
+                }
+                groups[0] = each[LANES - 1];
+                Room::put(&mut room.groups, 0, groups[0]);
+            }
+            3 if *groups_count > 1 => {
+                groups[1] = product(groups[0], groups[0]);
+                groups[2] = product(groups[1], groups[0]);
+                groups[3] = product(groups[1], groups[1]);
+                for (lane, power) in groups[..4].iter().enumerate() {
+                    Room::put(&mut room.groups, lane, *power);
+                }
+            }
+            4 if *groups_count > 4 => {
+                for i in 4..GROUPS {
+                    groups[i] = product(groups[3], groups[i - 4]);
+                    Room::put(&mut room.groups, i, groups[i]);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A product on the integer units. Compilers would make vectors of several, which take longer, and vector
+/// units are what there is none of.
+#[inline(always)]
+fn product(one: Element, other: Element) -> Element {
+    let [mut a, mut b, mut c] = one.times(other).limbs();
+    // SAFETY: no instruction.
+    unsafe {
+        asm!(
+            "/* {0} {1} {2} */",
+            inout(reg) a,
+            inout(reg) b,
+            inout(reg) c,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    Element::from_limbs([a, b, c])
+}
+
+/// Of a chunk all, else those for the groups but the last.
+#[inline(always)]
+fn groups_count(data_bytes: usize) -> usize {
+    match data_bytes {
+        ..=CHUNK_BYTES => (data_bytes.div_ceil(BLOCK_BYTES) / LANES).saturating_sub(1),
+        _ => GROUPS,
+    }
+}
+
+// SAFETY: as above.
+impl Making for IfmaMaking {
+    type Powers = IfmaPowers;
+    type Room = Room;
+    type Keyless<'a> = Beginning<'a, false>;
+    type Keyed<'a> = Beginning<'a, true>;
+
+    const BYTES_MIN: usize = 257;
+
+    #[inline(always)]
+    fn room() -> Room {
+        Room {
+            each: [[0; LANES]; 3],
+            groups: [[0; GROUPS]; 3],
+        }
+    }
+
+    #[inline(always)]
+    fn keyless<'a>(room: &'a mut Room, start: Start<'_>, bytes: usize) -> Beginning<'a, false> {
+        let one_time = OneTimeKey::of_r(&Multiplier::ZERO);
+        Beginning::new(room, KeyBlock::new(start), one_time, groups_count(bytes))
+    }
+
+    #[inline(always)]
+    fn keyed<'a>(room: &'a mut Room, r: &Multiplier, bytes: usize) -> Beginning<'a, true> {
+        let one_time = OneTimeKey::of_r(r);
+        let block = KeyBlock::new(Start::new(&[0; 8], 0, [0; 3]));
+        Beginning::new(room, block, one_time, groups_count(bytes))
+    }
+
+    #[inline(always)]
+    fn one_time_key(beginning: Beginning<'_, false>) -> OneTimeKey {
+        beginning.block.one_time_key()
+    }
+
+    #[inline(always)]
+    unsafe fn powers(room: &Room) -> IfmaPowers {
+        let mut powers = IfmaPowers {
+            groups: [[0; GROUPS]; 5],
+            low: [[0; LANES]; 3],
+            high: [[0; LANES]; 3],
+        };
+        // SAFETY: as the caller vouches; a register has as many lanes.
+        unsafe {
+            let groups = with_returns(limbs(&room.groups));
+            for (to, limb) in powers.groups.iter_mut().zip(groups) {
+                _mm512_storeu_si512(to.as_mut_ptr().cast(), limb);
+            }
+            let low = limbs(&room.each);
+            let zero = [_mm512_setzero_si512(); 3];
+            let (sums, tops) = multiply_add(zero, zero, low, broadcast(&powers.groups, 0));
+            let high = carry(sums, tops);
+            for i in 0..3 {
+                _mm512_storeu_si512(powers.low[i].as_mut_ptr().cast(), low[i]);
+                _mm512_storeu_si512(powers.high[i].as_mut_ptr().cast(), high[i]);
             }
         }
-        let mut groups = [each[LANES - 1]; GROUPS];
-        for i in 1..count {
-            groups[i] = groups[(i - 1) / 2].times(groups[i / 2]);
-        }
-        for (to, group) in powers.groups[..count].iter_mut().zip(groups) {
-            *to = limbs(group);
-        }
-        each.zeroize();
-        groups.zeroize();
         powers
     }
 }
+
+impl<const KEYED: bool> Beside for Beginning<'_, KEYED> {
+    const IN_TWO_PHASES: bool = true;
+
+    #[inline(always)]
+    unsafe fn step(&mut self, at: usize) {
+        const { assert!(UNLIKE_FROM + POWER_STEPS <= DOUBLE_ROUNDS) };
+        if at < UNLIKE_FROM {
+            if !KEYED {
+                self.block.double_round();
+            }
+            return;
+        }
+        if at == UNLIKE_FROM && !KEYED {
+            self.one_time.r = self.block.one_time_key().r;
+        }
+        self.make(at - UNLIKE_FROM);
+    }
+
+    #[inline(always)]
+    unsafe fn second_step(&mut self, at: usize) {
+        if at < UNLIKE_FROM && !KEYED {
+            self.block.double_round();
+        }
+    }
+}
+
+impl Drop for IfmaPowers {
+    #[inline(always)]
+    fn drop(&mut self) {
+        wipe(self.groups.as_flattened_mut());
+        wipe(self.low.as_flattened_mut());
+        wipe(self.high.as_flattened_mut());
+    }
+}
+
+impl ZeroizeOnDrop for IfmaPowers {}
 
 impl Run for Ifma<'_> {
     #[inline(always)]
@@ -158,48 +472,75 @@ impl Run for Ifma<'_> {
     }
 
     #[inline(always)]
-    unsafe fn first_chunk(&mut self, from: *const u8) {
-        self.from = from.wrapping_sub(64);
-        self.lanes = LATER_LANES;
-        for limb in &mut self.before {
-            // From lane 0 to that of block 4.
-            // SAFETY: as above.
-            *limb = unsafe { _mm512_shuffle_epi32::<0x4e>(*limb) };
-        }
-    }
-
-    #[inline(always)]
     unsafe fn end_of_chunk(&mut self) {
         // SAFETY: as above.
         unsafe { self.sum = carry(self.low, self.high) }
-        self.lanes = ALL_LANES;
+        self.is_new = false;
     }
 
     #[inline(always)]
-    unsafe fn end(mut self, r: &Multiplier, rest: &[u8]) -> Element {
-        let count = rest.len() / GROUP_BYTES;
-        // SAFETY: as above; there are so many groups.
-        let value = unsafe {
-            if count > 0 {
+    unsafe fn end(self, _: &Multiplier, rest: &[u8], last: Option<&Block>) -> Element {
+        // SAFETY: as above.
+        unsafe { self.end_with(Source::<false>::of(rest), last) }
+    }
+}
+
+impl Ifma<'_> {
+    /// # Safety
+    /// As [`Run`] and [`Source::next`].
+    #[inline(always)]
+    unsafe fn end_with<const XORS: bool>(
+        mut self,
+        mut source: Source<XORS>,
+        last: Option<&Block>,
+    ) -> Element {
+        let blocks = source.data.bytes.div_ceil(BLOCK_BYTES);
+        let mut groups = blocks / LANES;
+        // SAFETY: as the caller vouches.
+        unsafe {
+            while groups > 0 {
+                let count = groups.min(GROUPS);
                 for at in 0..count {
-                    let block = load_group(rest.as_ptr().add(at * GROUP_BYTES), ALL_LANES);
+                    let block = take_apart(source.next(), LANES_OF_BLOCKS[LANES]);
                     self.group(block, at == 0, count - 1 - at);
                 }
-                self.sum = carry(self.low, self.high);
+                self.end_of_chunk();
+                groups -= count;
             }
-            let zero = _mm512_setzero_si512();
-            let mut power = [zero; 5];
-            for (power, lanes) in power.iter_mut().zip(&self.powers.last) {
-                *power = _mm512_loadu_si512(lanes.as_ptr().cast());
+            // The blocks left, and `last` behind them, are a group in which the later lanes are empty.
+            let left = blocks % LANES;
+            let mut halves = source.next();
+            if let Some(last) = last {
+                let last = _mm512_broadcast_i32x4(_mm_loadu_si128(last.as_ptr().cast()));
+                let place = 3u16 << (2 * left);
+                let [first, second] = &mut halves;
+                *first = _mm512_mask_mov_epi64(*first, place as u8, last);
+                *second = _mm512_mask_mov_epi64(*second, (place >> 8) as u8, last);
             }
-            let (low, high) = multiply_add([zero; 3], [zero; 3], self.sum, power);
+            let left = left + usize::from(last.is_some());
+            // Of lane j of the groups before r^(8 - j + left), of lane j of this one r^(left - j).
+            let order = _mm512_setr_epi64(7, 3, 6, 2, 5, 1, 4, 0);
+            let order = _mm512_add_epi64(order, _mm512_set1_epi64(left as i64));
+            let zero = [_mm512_setzero_si512(); 3];
+            let [mut early, mut late] = [zero; 2];
+            for (i, (low, high)) in self.powers.low.iter().zip(&self.powers.high).enumerate() {
+                let low = _mm512_loadu_si512(low.as_ptr().cast());
+                let high = _mm512_loadu_si512(high.as_ptr().cast());
+                early[i] = _mm512_permutex2var_epi64(low, order, high);
+                late[i] = _mm512_permutexvar_epi64(order, low);
+            }
+            let mut block = take_apart(halves, LANES_OF_BLOCKS[left]);
+            for (limb, before) in block.iter_mut().zip(self.before) {
+                *limb = _mm512_add_epi64(*limb, before);
+            }
+            let (low, high) = multiply_add(zero, zero, block, with_returns(late));
+            let (low, high) = multiply_add(low, high, self.sum, with_returns(early));
             let [a, b, c] = carry(low, high);
             let a = _mm512_reduce_add_epi64(a) as u64;
             let b = _mm512_reduce_add_epi64(b) as u64;
             let c = _mm512_reduce_add_epi64(c) as u64;
             Element::from_limbs_44([a, b, c])
-        };
-        value.absorb_padded(r, &rest[count * GROUP_BYTES..])
+        }
     }
 }
 
@@ -210,11 +551,10 @@ impl Beside for Ifma<'_> {
         if at >= GROUPS {
             return;
         }
-        // SAFETY: as above; a chunk has eight groups, and all lanes of the later ones are there.
+        // SAFETY: as above; a chunk has eight groups.
         unsafe {
             let from = self.from.wrapping_add(at * GROUP_BYTES);
-            let lanes = if at == 0 { self.lanes } else { ALL_LANES };
-            self.group(load_group(from, lanes), at == 0, GROUPS - 1 - at);
+            self.group(load_group(from), at == 0, GROUPS - 1 - at);
         }
     }
 }
@@ -230,15 +570,18 @@ impl Ifma<'_> {
         unsafe {
             if is_first {
                 let zero = [_mm512_setzero_si512(); 3];
-                let power = broadcast(&self.powers.groups[left]);
-                (self.low, self.high) = multiply_add(zero, zero, self.sum, power);
+                (self.low, self.high) = (zero, zero);
+                if !self.is_new {
+                    let power = broadcast(&self.powers.groups, left);
+                    (self.low, self.high) = multiply_add(zero, zero, self.sum, power);
+                }
                 for (limb, before) in block.iter_mut().zip(&mut self.before) {
                     *limb = _mm512_add_epi64(*limb, *before);
                     *before = zero[0];
                 }
             }
             if left > 0 {
-                let power = broadcast(&self.powers.groups[left - 1]);
+                let power = broadcast(&self.powers.groups, left - 1);
                 (self.low, self.high) = multiply_add(self.low, self.high, block, power);
             } else {
                 for (sum, limb) in self.low.iter_mut().zip(block) {
@@ -249,116 +592,16 @@ impl Ifma<'_> {
     }
 }
 
-/// Three limbs of 44 bits, and 20 times the upper two.
-fn limbs(value: Element) -> [u64; 5] {
-    let [a, b, c] = value.to_limbs_44();
-    [a, b, c, 20 * b, 20 * c]
-}
-
-/// Eight blocks as limbs of 44, 44 and 41 bits, the last with the bit above the block. Where `lanes`
-/// are those of the later four only, the others are not read, and are zero without that bit.
+/// A group of eight blocks.
 ///
 /// # Safety
 /// AVX-512 F is enabled in the caller; the blocks are readable at `from`.
 #[inline(always)]
-unsafe fn load_group(from: *const u8, lanes: __mmask8) -> [__m512i; 3] {
-    // SAFETY: as the caller vouches; masked elements are not touched.
+unsafe fn load_group(from: *const u8) -> [__m512i; 3] {
+    // SAFETY: as the caller vouches.
     unsafe {
-        let first = match lanes {
-            ALL_LANES => _mm512_loadu_si512(from.cast()),
-            _ => _mm512_setzero_si512(),
-        };
+        let first = _mm512_loadu_si512(from.cast());
         let second = _mm512_loadu_si512(from.wrapping_add(64).cast());
-        let low = _mm512_unpacklo_epi64(first, second);
-        let high = _mm512_unpackhi_epi64(first, second);
-        let mask = _mm512_set1_epi64(MASK_44);
-        // (a | b) & c
-        let middle = _mm512_ternarylogic_epi64::<0xa8>(
-            _mm512_srli_epi64::<44>(low),
-            _mm512_slli_epi64::<20>(high),
-            mask,
-        );
-        let top = _mm512_or_si512(
-            _mm512_srli_epi64::<24>(high),
-            _mm512_maskz_set1_epi64(lanes, 1 << 40),
-        );
-        [_mm512_and_si512(low, mask), middle, top]
-    }
-}
-
-/// # Safety
-/// AVX-512 F is enabled in the caller.
-#[inline(always)]
-unsafe fn broadcast(limbs: &[u64; 5]) -> [__m512i; 5] {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let mut all = [_mm512_setzero_si512(); 5];
-        for (all, limb) in all.iter_mut().zip(limbs) {
-            *all = _mm512_set1_epi64(*limb as i64);
-        }
-        all
-    }
-}
-
-/// Adds a product to the sums of the low and of the high 52 bits.
-///
-/// # Safety
-/// AVX-512 F and IFMA are enabled in the caller.
-#[inline(always)]
-unsafe fn multiply_add(
-    mut low: [__m512i; 3],
-    mut high: [__m512i; 3],
-    [h0, h1, h2]: [__m512i; 3],
-    [r0, r1, r2, s1, s2]: [__m512i; 5],
-) -> ([__m512i; 3], [__m512i; 3]) {
-    macro_rules! add {
-        ($($i:literal $h:ident $r:ident),+) => {
-            $(
-                low[$i] = _mm512_madd52lo_epu64(low[$i], $h, $r);
-                high[$i] = _mm512_madd52hi_epu64(high[$i], $h, $r);
-            )+
-        };
-    }
-    // SAFETY: as the caller vouches.
-    unsafe {
-        add!(0 h0 r0, 1 h0 r1, 2 h0 r2);
-        add!(0 h1 s2, 1 h1 r0, 2 h1 r1);
-        add!(0 h2 s1, 1 h2 s2, 2 h2 r0);
-    }
-    (low, high)
-}
-
-/// Limbs of at most 45 bits again. The sums are of at most 28 products of 45 by 49 bits: below 2^57
-/// low and 2^47 high.
-///
-/// # Safety
-/// AVX-512 F is enabled in the caller.
-#[inline(always)]
-unsafe fn carry(low: [__m512i; 3], high: [__m512i; 3]) -> [__m512i; 3] {
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let mask_44 = _mm512_set1_epi64(MASK_44);
-        // The high half of a product of limb i stands 52 bits, that is a limb and 8, above it.
-        let t0 = low[0];
-        let t1 = _mm512_add_epi64(low[1], _mm512_slli_epi64::<8>(high[0]));
-        let t2 = _mm512_add_epi64(low[2], _mm512_slli_epi64::<8>(high[1]));
-        let t1 = _mm512_add_epi64(t1, _mm512_srli_epi64::<44>(t0));
-        let t2 = _mm512_add_epi64(t2, _mm512_srli_epi64::<44>(t1));
-        let above = _mm512_srli_epi64::<42>(t2);
-        // 2^140 = 5120, 2^130 = 5.
-        let wrapped = _mm512_add_epi64(
-            _mm512_add_epi64(
-                _mm512_slli_epi64::<12>(high[2]),
-                _mm512_slli_epi64::<10>(high[2]),
-            ),
-            _mm512_add_epi64(above, _mm512_slli_epi64::<2>(above)),
-        );
-        let t0 = _mm512_add_epi64(_mm512_and_si512(t0, mask_44), wrapped);
-        let t1 = _mm512_add_epi64(_mm512_and_si512(t1, mask_44), _mm512_srli_epi64::<44>(t0));
-        [
-            _mm512_and_si512(t0, mask_44),
-            t1,
-            _mm512_and_si512(t2, _mm512_set1_epi64(MASK_42)),
-        ]
+        take_apart([first, second], LANES_OF_BLOCKS[LANES])
     }
 }

@@ -12,12 +12,13 @@ use core::arch::naked_asm;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{Ordering, compiler_fence};
 
+use super::chacha20_block::Block;
 use super::chacha20_registers::Ymm;
-use crate::poly1305::Element;
+use crate::poly1305::{Element, OneTimeKey};
 use crate::portable::xor::xor_bytes;
 use crate::stitched::{
-    BLOCK_BYTES, ChainPowers, Chains, Chunk, Data, Direction, Keystream, Rows, Run, SIGMA, Start,
-    rows,
+    BLOCK_BYTES, Beside, ChainPowers, Chains, Chunk, Data, Direction, Keystream, Nothing, Rows,
+    Run, SIGMA, Start, rows,
 };
 use crate::wipe::Secret;
 
@@ -28,7 +29,6 @@ pub(super) struct Columns;
 // as its kernel reads and writes.
 impl Chunk for Columns {
     const BLOCKS: usize = 8;
-    const FIRST_BYTES: usize = Self::BYTES;
     type Powers = ChainPowers<512>;
 
     #[inline(always)]
@@ -76,16 +76,34 @@ impl Chunk for Columns {
     }
 
     #[inline(always)]
-    unsafe fn keystream(start: Start<'_>, bytes: usize, place: &mut Keystream) {
+    unsafe fn begin(
+        start: Start<'_>,
+        bytes: usize,
+        place: &mut Keystream,
+    ) -> (OneTimeKey, Option<Self::Powers>) {
         // SAFETY: as above; the place has room for nine blocks.
         unsafe {
-            if bytes <= ROWS_BYTES_MAX {
-                return rows::keystream::<Ymm<false>>(start, bytes, place);
+            if bytes > ROWS_BYTES_MAX {
+                nine_blocks(start, place);
+            } else if bytes > BLOCK_BYTES {
+                #[cfg(debug_assertions)]
+                crate::dispatch::chacha20::BLOCK_BESIDE.hit();
+                let mut making = KeyMaking {
+                    block: Block::new(start),
+                };
+                rows::keystream::<Ymm<false>, _>(
+                    start.later(1),
+                    bytes,
+                    place,
+                    BLOCK_BYTES,
+                    &mut making,
+                );
+                return (making.block.one_time_key(), None);
+            } else {
+                let bytes = BLOCK_BYTES + bytes;
+                rows::keystream::<Ymm<false>, _>(start, bytes, place, 0, &mut Nothing);
             }
-            let blocks = onto_zeros(place.write(NINE_BYTES), NINE_BYTES);
-            let mut frame = Frame::new(start.later(1), blocks.behind(BLOCK_BYTES), 1);
-            frame.block(start, blocks);
-            crypt_chunks_and_blocks(&mut frame);
+            (OneTimeKey::from_block(place.bytes()), None)
         }
     }
 
@@ -102,6 +120,33 @@ impl Chunk for Columns {
             running.beside(start, chunk, 1);
             xor_bytes(&place.bytes()[..data.bytes], data.from, data.to);
         }
+    }
+}
+
+/// Block 0 beside the rounds.
+struct KeyMaking {
+    block: Block,
+}
+
+impl Beside for KeyMaking {
+    #[inline(always)]
+    unsafe fn step(&mut self, _: usize) {
+        self.block.double_round();
+    }
+}
+
+/// Keystream of nine blocks, the first on the integer units.
+///
+/// # Safety
+/// As [`Chunk`].
+#[inline(always)]
+unsafe fn nine_blocks(start: Start<'_>, place: &mut Keystream) {
+    // SAFETY: as the caller vouches; the place has room for nine blocks.
+    unsafe {
+        let blocks = onto_zeros(place.write(NINE_BYTES), NINE_BYTES);
+        let mut frame = Frame::new(start.later(1), blocks.behind(BLOCK_BYTES), 1);
+        frame.block(start, blocks);
+        crypt_chunks_and_blocks(&mut frame);
     }
 }
 
@@ -128,7 +173,7 @@ unsafe fn crypt_rest(start: Start<'_>, data: Data) {
         match data.bytes {
             ..=BLOCK_BYTES => crypt_one(start, data),
             BLOCK_BYTES_MORE..=ROWS_BYTES_MAX => {
-                rows::crypt::<Ymm<false>, _>(start, &mut crate::stitched::Nothing, data);
+                rows::crypt::<Ymm<false>, _>(start, &mut Nothing, data);
             }
             ROWS_BYTES_MORE..=Columns::BYTES => {
                 let mut place = Keystream::new();
@@ -138,7 +183,7 @@ unsafe fn crypt_rest(start: Start<'_>, data: Data) {
             }
             _ => {
                 let mut place = Keystream::new();
-                Columns::keystream(start, data.bytes, &mut place);
+                nine_blocks(start, &mut place);
                 xor_bytes(&place.bytes()[..data.bytes], data.from, data.to);
             }
         }

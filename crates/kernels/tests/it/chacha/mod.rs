@@ -178,8 +178,8 @@ fn the_kernel_by_columns_that_suits_a_length_ran() {
         aead.seal(&[0; 12], b"", data.into()).unwrap();
     };
     for (bytes, kernels) in [
-        (192, [0, 0, 0, 0]),
-        (193, [0, 0, 1, 0]),
+        (256, [0, 0, 0, 0]),
+        (257, [0, 0, 1, 0]),
         (512, [0, 0, 1, 0]),
         (600, [0, 0, 1, 0]),
         (1023, [0, 0, 1, 1]),
@@ -188,6 +188,43 @@ fn the_kernel_by_columns_that_suits_a_length_ran() {
         (5000, [0, 0, 1, 2]),
     ] {
         assert_eq!(ran(&seal, bytes), kernels, "{bytes} bytes");
+    }
+}
+
+/// Whether block 0 of a message, and the powers for a part of one, are made beside the rounds.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn what_the_mac_needs_is_made_beside_the_rounds_of_lengths_that_gain() {
+    let _guard = alone();
+    for backend in Backend::all(Cpu::detect()) {
+        let aead = aead(backend, &[0; 32]);
+        let ran = |run: &dyn Fn(&mut [u8]), bytes: usize| {
+            let counts = || [&dispatch::BLOCK_BESIDE, &dispatch::POWERS_BESIDE].map(Counter::get);
+            let before = counts();
+            run(&mut vec![0; bytes]);
+            let after = counts();
+            [0, 1].map(|i| after[i] - before[i])
+        };
+        let seal = |data: &mut [u8]| {
+            aead.seal(&[0; 12], b"", data.into()).unwrap();
+        };
+        let open = |data: &mut [u8]| {
+            let mut message = aead.begin(&[0; 12], b"").unwrap();
+            aead.open_next(&mut message, data.into()).unwrap();
+        };
+        let (whole, in_parts): (&[usize], &[usize]) = match backend.name() {
+            "avx512" => (&[257, 512, 513, 1024, 1025, 5000], &[257, 1024, 5000]),
+            "avx2" => (&[65, 128, 256], &[]),
+            _ => (&[], &[]),
+        };
+        for bytes in [64, 65, 128, 256, 257, 512, 513, 1024, 1025, 5000] {
+            let expected = [u64::from(whole.contains(&bytes)), 0];
+            assert_eq!(ran(&seal, bytes), expected, "{backend:?}, {bytes} bytes");
+        }
+        for bytes in [256, 257, 1024, 5000] {
+            let expected = [0, u64::from(in_parts.contains(&bytes))];
+            assert_eq!(ran(&open, bytes), expected, "{backend:?}, {bytes} bytes");
+        }
     }
 }
 
