@@ -1,6 +1,7 @@
 //! A long request, of any kind of session: which way it goes, how threads share it, and what of that
 //! is counted.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -54,7 +55,17 @@ pub(crate) struct LongRequest<'a> {
     began: Instant,
     /// From there to a helper's first piece; the most there is while none has begun.
     first_help_ns: AtomicU64,
+    shared: Cell<Option<Shared>>,
     _busy: Busy<'a>,
+}
+
+/// What came of a request's stripes.
+#[derive(Clone, Copy)]
+struct Shared {
+    /// What one of the caller's took, times those of helpers.
+    gain: Duration,
+    /// When the caller had none left to do.
+    caller_done: Instant,
 }
 
 impl<'a> LongRequest<'a> {
@@ -70,6 +81,7 @@ impl<'a> LongRequest<'a> {
             helpers_max: Self::helpers_max(engine),
             began: Instant::now(),
             first_help_ns: AtomicU64::new(u64::MAX),
+            shared: Cell::new(None),
             _busy: engine.enter(),
         }
     }
@@ -97,7 +109,8 @@ impl<'a> LongRequest<'a> {
         counts: &mut AlgorithmStats,
         piece: &(impl Fn(u32, InOutBuf<'_, '_, u8>) + Sync),
     ) {
-        let helper_stripes = AtomicU64::new(0);
+        let (helper_stripes, caller_stripes) = (AtomicU64::new(0), AtomicU64::new(0));
+        let caller_ns = AtomicU64::new(0);
         let (began, first_help_ns) = (self.began, &self.first_help_ns);
         let pool = self.engine.pool();
         pool.run(helpers, &|role| {
@@ -116,10 +129,21 @@ impl<'a> LongRequest<'a> {
             }
             if role == Role::Helper {
                 helper_stripes.fetch_add(done, Ordering::Relaxed);
+            } else {
+                caller_stripes.store(done, Ordering::Relaxed);
+                let ns = began.elapsed().as_nanos() as u64;
+                caller_ns.store(ns, Ordering::Relaxed);
             }
         });
+        let helper_stripes = helper_stripes.into_inner();
+        let caller_ns = caller_ns.into_inner();
+        let each_ns = caller_ns / caller_stripes.into_inner().max(1);
+        self.shared.set(Some(Shared {
+            gain: Duration::from_nanos(each_ns.saturating_mul(helper_stripes)),
+            caller_done: began + Duration::from_nanos(caller_ns),
+        }));
         counts.striped_requests += 1;
-        counts.helper_stripes += helper_stripes.into_inner();
+        counts.helper_stripes += helper_stripes;
         if let Some(waited) = self.first_help() {
             counts.joined_requests += 1;
             counts.queue_wait += waited;
@@ -136,6 +160,10 @@ impl<'a> LongRequest<'a> {
         let ended = Instant::now();
         if let Some(waited) = self.first_help() {
             pace.joined(&self.engine.machine, waited);
+        }
+        if let Some(Shared { gain, caller_done }) = self.shared.get() {
+            let waited = ended.saturating_duration_since(caller_done);
+            self.engine.crowd.learn(gain, waited, ended);
         }
         pace.learn(way, self.bytes, self.began, ended);
         counts.timed_requests += 1;
