@@ -10,6 +10,9 @@
 //! loss    from the caller's last stripe to the helpers'
 //! ```
 //!
+//! Stripes that a helper did on the caller's own CPU are a loss: a program may have been bound to one CPU
+//! since it began.
+//!
 //! When losses exceed gains nobody is asked for help for a multiple of what was lost. It doubles
 //! each time, so the share of time that is lost to trials falls to 1 / [`FACTOR_MAX`]; it begins anew once stripes
 //! have gained several times the last loss. This is of the machine, not of a session: what one has

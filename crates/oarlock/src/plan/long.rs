@@ -2,7 +2,7 @@
 //! is counted.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use inout::InOutBuf;
@@ -15,6 +15,7 @@ use crate::costs::stats::AlgorithmStats;
 use crate::options::Strategy;
 use crate::threads::pool::Stripes;
 use crate::threads::pool::tickets::Role;
+use crate::threads::process;
 
 /// What a request that may gain from help is to do.
 pub(crate) enum Look<'a> {
@@ -63,7 +64,9 @@ pub(crate) struct LongRequest<'a> {
 #[derive(Clone, Copy)]
 struct Shared {
     /// What one of the caller's took, times those of helpers.
-    gain: Duration,
+    theirs: Duration,
+    /// Whether they did them on the caller's CPU, in time that the caller lacked.
+    was_on_callers_cpu: bool,
     /// When the caller had none left to do.
     caller_done: Instant,
 }
@@ -111,6 +114,8 @@ impl<'a> LongRequest<'a> {
     ) {
         let (helper_stripes, caller_stripes) = (AtomicU64::new(0), AtomicU64::new(0));
         let caller_ns = AtomicU64::new(0);
+        let callers_cpu = process::cpu();
+        let was_on_callers_cpu = AtomicBool::new(false);
         let (began, first_help_ns) = (self.began, &self.first_help_ns);
         let pool = self.engine.pool();
         pool.run(helpers, &|role| {
@@ -119,6 +124,9 @@ impl<'a> LongRequest<'a> {
                 if role == Role::Helper && done == 0 {
                     let waited = began.elapsed().as_nanos() as u64;
                     first_help_ns.fetch_min(waited, Ordering::Relaxed);
+                    if process::cpu() == callers_cpu {
+                        was_on_callers_cpu.store(true, Ordering::Relaxed);
+                    }
                 }
                 done += 1;
                 piece(number, stripe);
@@ -139,7 +147,8 @@ impl<'a> LongRequest<'a> {
         let caller_ns = caller_ns.into_inner();
         let each_ns = caller_ns / caller_stripes.into_inner().max(1);
         self.shared.set(Some(Shared {
-            gain: Duration::from_nanos(each_ns.saturating_mul(helper_stripes)),
+            theirs: Duration::from_nanos(each_ns.saturating_mul(helper_stripes)),
+            was_on_callers_cpu: was_on_callers_cpu.into_inner(),
             caller_done: began + Duration::from_nanos(caller_ns),
         }));
         counts.striped_requests += 1;
@@ -161,9 +170,13 @@ impl<'a> LongRequest<'a> {
         if let Some(waited) = self.first_help() {
             pace.joined(&self.engine.machine, waited);
         }
-        if let Some(Shared { gain, caller_done }) = self.shared.get() {
-            let waited = ended.saturating_duration_since(caller_done);
-            self.engine.crowd.learn(gain, waited, ended);
+        if let Some(shared) = self.shared.get() {
+            let waited = ended.saturating_duration_since(shared.caller_done);
+            let (gain, loss) = match shared.was_on_callers_cpu {
+                true => (Duration::ZERO, waited.saturating_add(shared.theirs)),
+                false => (shared.theirs, waited),
+            };
+            self.engine.crowd.learn(gain, loss, ended);
         }
         pace.learn(way, self.bytes, self.began, ended);
         counts.timed_requests += 1;
