@@ -168,7 +168,12 @@ pub(crate) fn software_cost(costs: &Costs, cpu: Cpu, algorithm: Algorithm) -> Op
 /// what a CPU without these instructions would give.
 #[cfg(feature = "aws-lc")]
 pub(crate) fn software_backend(cpu: Cpu) -> &'static str {
-    if !cpu.has(Feature::Aes) {
+    if !cpu.has(Feature::Avx2) {
+        match cpu.has(Feature::Aes) {
+            true => "aws-lc-sse",
+            false => "aws-lc-sse-no-aes",
+        }
+    } else if !cpu.has(Feature::Aes) {
         "aws-lc-no-aes"
     } else if cpu.has(Feature::Vaes) && cpu.has(Feature::Avx512) {
         "aws-lc-vaes"
