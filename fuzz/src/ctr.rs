@@ -77,6 +77,7 @@ enum Hidden {
     Avx512,
     Vaes,
     Aes,
+    AesAndAvx2,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -107,7 +108,8 @@ impl Input {
         let cpu = Cpu::detect();
         match &self.subject {
             Subject::Kernel(hidden) => {
-                self.by_kernel(hidden.feature().map_or(cpu, |f| cpu.without(f)))
+                let hide = |cpu: Cpu, feature: &Feature| cpu.without(*feature);
+                self.by_kernel(hidden.features().iter().fold(cpu, hide))
             }
             Subject::CachedKernel { prepared } => match Face::new(cpu) {
                 Some(face) => self.by_cached_kernel(face, *prepared),
@@ -235,13 +237,14 @@ impl Server {
 }
 
 impl Hidden {
-    fn feature(self) -> Option<Feature> {
+    fn features(self) -> &'static [Feature] {
         match self {
-            Self::Nothing => None,
-            Self::Face => Some(Feature::Face),
-            Self::Avx512 => Some(Feature::Avx512),
-            Self::Vaes => Some(Feature::Vaes),
-            Self::Aes => Some(Feature::Aes),
+            Self::Nothing => &[],
+            Self::Face => &[Feature::Face],
+            Self::Avx512 => &[Feature::Avx512],
+            Self::Vaes => &[Feature::Vaes],
+            Self::Aes => &[Feature::Aes],
+            Self::AesAndAvx2 => &[Feature::Aes, Feature::Avx2],
         }
     }
 }

@@ -2,12 +2,13 @@
 
 /// For `OPENSSL_ia32cap` (OPENSSL_ia32cap(3)), which aws-lc reads too, beside the mask `oarlock`, such as
 /// `-avx512,-vaes`: the bits of CPUID leaf 1 (EDX, ECX) and leaf 7 (EBX, ECX) that are not to be seen.
+/// SSSE3 itself is left to them: what builds on it is hidden with it.
 pub fn for_openssl(oarlock: &str) -> String {
     let hides = |names: &[&str]| {
         let mut words = oarlock.split(',');
         words.any(|word| {
             word.strip_prefix('-')
-                .is_some_and(|name| names.contains(&name))
+                .is_some_and(|name| name == "ssse3" || names.contains(&name))
         })
     };
     let (mut first, mut second) = (0_u64, 0_u64);
@@ -53,5 +54,6 @@ mod tests {
             assert!(source.contains(&format!("\"{mask}\"")), "{mask}");
             assert_eq!(for_openssl(mask), expected, "{mask}");
         }
+        assert_eq!(for_openssl("-ssse3"), for_openssl("-aes,-avx2"));
     }
 }

@@ -1,5 +1,5 @@
 //! `cargo xtask kernels`: writes the assembly of the Montgomery kernels, for AVX-512 IFMA and, in
-//! [`doubles`], for AVX2 with FMA, and of ChaCha20 for AVX2 ([`chacha20`]).
+//! [`doubles`], for AVX2 with FMA, and of ChaCha20 for AVX2 ([`chacha20`]) and SSSE3 ([`chacha20_ssse3`]).
 //!
 //! Montgomery multiplication: an operand is eight numbers, one in each lane: line `i` (64 bytes) holds digit `i`, of 52 bits,
 //! of all eight. What is above 52 bits in a line is to be ignored, as `vpmadd52` does. Sums of columns
@@ -11,6 +11,7 @@
 mod assembly;
 mod blocks;
 mod chacha20;
+mod chacha20_ssse3;
 mod columns;
 mod doubles;
 
@@ -60,7 +61,13 @@ fn files() -> Vec<(String, String)> {
     ];
     let in_doubles = in_doubles.map(|(name, text)| (format!("doubles/{name}.s"), text.end()));
     let chacha20 = chacha20::files().map(|(name, text)| (format!("chacha20_avx2/{name}"), text));
-    in_ifma.chain(in_doubles).chain(chacha20).collect()
+    let ssse3 =
+        chacha20_ssse3::files().map(|(name, text)| (format!("chacha20_ssse3/{name}"), text));
+    in_ifma
+        .chain(in_doubles)
+        .chain(chacha20)
+        .chain(ssse3)
+        .collect()
 }
 
 fn ifma_files() -> Vec<(String, String)> {

@@ -30,7 +30,7 @@ use crate::portable::xor::xor;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{self, face};
 #[cfg(target_arch = "x86_64")]
-pub use crate::x86_64::{AesNi, Avx2, Avx512, Face, Gfni256, Gfni512, Vaes256, Vaes512};
+pub use crate::x86_64::{AesNi, Avx2, Avx512, Face, Gfni256, Gfni512, Ssse3, Vaes256, Vaes512};
 
 /// The code that computes AES. A value exists only where the CPU has its instructions; see
 /// [`Cpu::aes_backends`].
@@ -47,6 +47,9 @@ pub enum Backend {
     /// `vaesenc` on 512-bit registers.
     #[cfg(target_arch = "x86_64")]
     Vaes512(Vaes512),
+    /// Constant-time byte shuffles on 128-bit registers, for a CPU without AES instructions.
+    #[cfg(target_arch = "x86_64")]
+    PermuteSsse3(Ssse3),
     /// Constant-time bitsliced code on 256-bit registers, for a CPU without AES instructions.
     #[cfg(target_arch = "x86_64")]
     WideAvx2(Avx2),
@@ -73,6 +76,7 @@ impl Backend {
             Gfni256::new(cpu).map(Self::Gfni256),
             Avx512::new(cpu).map(Self::WideAvx512),
             Avx2::new(cpu).map(Self::WideAvx2),
+            Ssse3::new(cpu).map(Self::PermuteSsse3),
         ];
         #[cfg(not(target_arch = "x86_64"))]
         let special: [Option<Self>; 0] = { [] };
@@ -88,6 +92,8 @@ impl Backend {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Self::PermuteSsse3(_) => "permute-ssse3",
             #[cfg(target_arch = "x86_64")]
             Self::WideAvx2(_) => "wide-avx2",
             #[cfg(target_arch = "x86_64")]
@@ -120,9 +126,11 @@ impl Schedule {
         match backend {
             Backend::Portable => self.expand_with(key, portable::aes::sub_word),
             #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx2(token) => x86_64::permute::expand(token, self, key),
+            Backend::PermuteSsse3(token) => x86_64::permute::ssse3::expand(token, self, key),
             #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx512(token) => x86_64::permute::expand(token.avx2(), self, key),
+            Backend::WideAvx2(token) => x86_64::permute::avx2::expand(token, self, key),
+            #[cfg(target_arch = "x86_64")]
+            Backend::WideAvx512(token) => x86_64::permute::avx2::expand(token.avx2(), self, key),
             #[cfg(target_arch = "x86_64")]
             Backend::Gfni256(token) => x86_64::gfni::expand(token, self, key),
             #[cfg(target_arch = "x86_64")]
@@ -144,9 +152,13 @@ impl Schedule {
         match backend {
             Backend::Portable => portable::aes::invert(schedule, self),
             #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx2(token) => x86_64::permute::invert(token, schedule, self),
+            Backend::PermuteSsse3(token) => x86_64::permute::ssse3::invert(token, schedule, self),
             #[cfg(target_arch = "x86_64")]
-            Backend::WideAvx512(token) => x86_64::permute::invert(token.avx2(), schedule, self),
+            Backend::WideAvx2(token) => x86_64::permute::avx2::invert(token, schedule, self),
+            #[cfg(target_arch = "x86_64")]
+            Backend::WideAvx512(token) => {
+                x86_64::permute::avx2::invert(token.avx2(), schedule, self)
+            }
             #[cfg(target_arch = "x86_64")]
             Backend::Gfni256(token) => x86_64::gfni::invert(token, schedule, self),
             #[cfg(target_arch = "x86_64")]
@@ -278,6 +290,10 @@ impl Ctr {
     fn run_without_aes(&self, backend: Backend, counter: u128, data: InOutBuf<'_, '_, u8>) {
         match backend {
             #[cfg(target_arch = "x86_64")]
+            Backend::PermuteSsse3(token) => {
+                x86_64::permute::ssse3::ctr(token, &self.schedule, counter, data);
+            }
+            #[cfg(target_arch = "x86_64")]
             Backend::WideAvx2(token) => {
                 let (groups, rest) = x86_64::permute::split::<256, 512>(data);
                 let next = counter.wrapping_add((groups.len() / BLOCK_BYTES) as u128);
@@ -285,7 +301,7 @@ impl Ctr {
                     x86_64::bitslice::ctr_avx2(token, &self.schedule, counter, groups);
                 }
                 if !rest.is_empty() {
-                    x86_64::permute::ctr(token, &self.schedule, next, rest);
+                    x86_64::permute::avx2::ctr(token, &self.schedule, next, rest);
                 }
             }
             #[cfg(target_arch = "x86_64")]
@@ -296,7 +312,7 @@ impl Ctr {
                     x86_64::bitslice::ctr_avx512(token, &self.schedule, counter, groups);
                 }
                 if !rest.is_empty() {
-                    x86_64::permute::ctr(token.avx2(), &self.schedule, next, rest);
+                    x86_64::permute::avx2::ctr(token.avx2(), &self.schedule, next, rest);
                 }
             }
             #[cfg(target_arch = "x86_64")]

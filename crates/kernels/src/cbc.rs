@@ -98,13 +98,17 @@ impl Cbc {
         match self.backend {
             Backend::Portable => portable::aes::cbc_decrypt(&self.inverse, iv, data),
             #[cfg(target_arch = "x86_64")]
+            Backend::PermuteSsse3(token) => {
+                x86_64::permute::ssse3::cbc_decrypt(token, &self.inverse, iv, data);
+            }
+            #[cfg(target_arch = "x86_64")]
             Backend::WideAvx2(token) => {
                 let (groups, rest) = x86_64::permute::split::<256, 512>(data);
                 if !groups.is_empty() {
                     x86_64::bitslice::cbc_decrypt_avx2(token, &self.inverse, iv, groups);
                 }
                 if !rest.is_empty() {
-                    x86_64::permute::cbc_decrypt(token, &self.inverse, iv, rest);
+                    x86_64::permute::avx2::cbc_decrypt(token, &self.inverse, iv, rest);
                 }
             }
             #[cfg(target_arch = "x86_64")]
@@ -114,7 +118,7 @@ impl Cbc {
                     x86_64::bitslice::cbc_decrypt_avx512(token, &self.inverse, iv, groups);
                 }
                 if !rest.is_empty() {
-                    x86_64::permute::cbc_decrypt(token.avx2(), &self.inverse, iv, rest);
+                    x86_64::permute::avx2::cbc_decrypt(token.avx2(), &self.inverse, iv, rest);
                 }
             }
             #[cfg(target_arch = "x86_64")]
@@ -160,12 +164,16 @@ pub(crate) fn encrypt(
         Backend::Portable => portable::aes::cbc_encrypt(schedule, iv, data),
         // One block at a time, wider registers bring nothing.
         #[cfg(target_arch = "x86_64")]
+        Backend::PermuteSsse3(token) => {
+            x86_64::permute::ssse3::cbc_encrypt(token, schedule, iv, data);
+        }
+        #[cfg(target_arch = "x86_64")]
         Backend::WideAvx2(token) => {
-            x86_64::permute::cbc_encrypt(token, schedule, iv, data);
+            x86_64::permute::avx2::cbc_encrypt(token, schedule, iv, data);
         }
         #[cfg(target_arch = "x86_64")]
         Backend::WideAvx512(token) => {
-            x86_64::permute::cbc_encrypt(token.avx2(), schedule, iv, data);
+            x86_64::permute::avx2::cbc_encrypt(token.avx2(), schedule, iv, data);
         }
         #[cfg(target_arch = "x86_64")]
         Backend::Gfni256(token) => {

@@ -21,7 +21,7 @@ use crate::wipe::Secret;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64;
 #[cfg(target_arch = "x86_64")]
-pub use crate::x86_64::{Avx2, Avx512};
+pub use crate::x86_64::{Avx2, Avx512, Ssse3};
 
 /// Bytes in a ChaCha20 block.
 pub const BLOCK_BYTES: usize = crate::stitched::BLOCK_BYTES;
@@ -34,6 +34,9 @@ pub const KEY_BYTES: usize = 32;
 pub enum Backend {
     /// Constant-time code for any CPU, which compilers make vectors of.
     Portable,
+    /// 4 blocks at once in 128-bit registers.
+    #[cfg(target_arch = "x86_64")]
+    Ssse3(Ssse3),
     /// 8 blocks at once in 256-bit registers.
     #[cfg(target_arch = "x86_64")]
     Avx2(Avx2),
@@ -50,6 +53,7 @@ impl Backend {
         let special = [
             Avx512::new(cpu).map(Self::Avx512),
             Avx2::new(cpu).map(Self::Avx2),
+            Ssse3::new(cpu).map(Self::Ssse3),
         ];
         #[cfg(not(target_arch = "x86_64"))]
         let special: [Option<Self>; 0] = {
@@ -69,6 +73,8 @@ impl Backend {
         match self {
             Self::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
+            Self::Ssse3(_) => "ssse3",
+            #[cfg(target_arch = "x86_64")]
             Self::Avx2(_) => "avx2",
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(_) => "avx512",
@@ -80,6 +86,8 @@ impl Backend {
     pub(crate) fn crypt(self, start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
         match self {
             Self::Portable => portable::chacha20::crypt(start, data),
+            #[cfg(target_arch = "x86_64")]
+            Self::Ssse3(token) => x86_64::chacha20::crypt_ssse3(token, start, data),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(token) => x86_64::chacha20::crypt_avx2(token, start, data),
             #[cfg(target_arch = "x86_64")]
@@ -103,6 +111,10 @@ impl Backend {
         let _ = powers;
         match self {
             Self::Portable => portable::chacha20::crypt_and_mac(direction, start, r, mac, data),
+            #[cfg(target_arch = "x86_64")]
+            Self::Ssse3(token) => {
+                x86_64::chacha20::crypt_and_mac_ssse3(token, direction, start, r, None, mac, data)
+            }
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(token) => {
                 x86_64::chacha20::crypt_and_mac_avx2(token, direction, start, r, None, mac, data)
@@ -142,6 +154,10 @@ impl Backend {
     ) -> (OneTimeKey, Element) {
         match self {
             Self::Portable => portable::chacha20::first(direction, start, aad, data, ends),
+            #[cfg(target_arch = "x86_64")]
+            Self::Ssse3(token) => {
+                x86_64::chacha20::first_ssse3(token, direction, start, aad, data, ends)
+            }
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(token) => {
                 x86_64::chacha20::first_avx2(token, direction, start, aad, data, ends)

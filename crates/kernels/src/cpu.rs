@@ -12,11 +12,13 @@ use core::fmt;
 ///
 /// Removing a group removes those that build on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Cpu(u8);
+pub struct Cpu(u16);
 
 /// One instruction group that a mask can hide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Feature {
+    /// SSSE3: shuffles of bytes in 128-bit registers. Every other feature builds on it.
+    Ssse3,
     /// AES-NI with PCLMULQDQ and SSE4.1: `aesenc` and `pclmulqdq` on 128-bit registers.
     Aes,
     /// AVX2 with BMI2: integers in 256-bit registers, and `mulx`.
@@ -42,7 +44,8 @@ pub enum Feature {
 
 impl Feature {
     /// Every feature; none builds on a later one.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
+        Self::Ssse3,
         Self::Aes,
         Self::Avx2,
         Self::Vaes,
@@ -56,6 +59,7 @@ impl Feature {
     /// The name used in masks and listings.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Ssse3 => "ssse3",
             Self::Aes => "aes",
             Self::Avx2 => "avx2",
             Self::Vaes => "vaes",
@@ -67,13 +71,14 @@ impl Feature {
         }
     }
 
-    const fn bit(self) -> u8 {
+    const fn bit(self) -> u16 {
         1 << self as u8
     }
 
     /// The bits of this feature and of all that build on it.
-    const fn and_dependents(self) -> u8 {
+    const fn and_dependents(self) -> u16 {
         let more = match self {
+            Self::Ssse3 => u16::MAX,
             Self::Aes => Self::Vaes.bit() | Self::Face.bit(),
             Self::Avx2 => {
                 Self::Vaes.bit()
@@ -100,6 +105,7 @@ impl Cpu {
         #[cfg(target_arch = "x86_64")]
         {
             let there = |feature| match feature {
+                Feature::Ssse3 => std::is_x86_feature_detected!("ssse3"),
                 Feature::Aes => {
                     std::is_x86_feature_detected!("aes")
                         && std::is_x86_feature_detected!("pclmulqdq")
@@ -125,7 +131,7 @@ impl Cpu {
             Feature::ALL
                 .into_iter()
                 .filter(|feature| !there(*feature))
-                .fold(Self(u8::MAX >> (8 - Feature::ALL.len())), Self::without)
+                .fold(Self(u16::MAX >> (16 - Feature::ALL.len())), Self::without)
         }
         #[cfg(not(target_arch = "x86_64"))]
         Self::PORTABLE

@@ -33,8 +33,12 @@ pub mod aes {
     counters! {
         /// Runs of the portable kernel.
         PORTABLE,
+        /// Runs of the kernel made of byte shuffles on 128-bit registers.
+        PERMUTE_SSSE3,
         /// Runs of the kernel made of byte shuffles on 256-bit registers.
         PERMUTE_AVX2,
+        /// Runs of that with the portable GHASH beside it.
+        PERMUTE_AND_HASH,
         /// Runs of the bitsliced kernel on 256-bit registers.
         WIDE_AVX2,
         /// Runs of the bitsliced kernel on 512-bit registers.
@@ -107,16 +111,26 @@ pub mod chacha20 {
     counters! {
         /// Runs of the portable cipher.
         PORTABLE,
+        /// Runs of the cipher on SSSE3.
+        SSSE3,
         /// Runs of the cipher on AVX2.
         AVX2,
         /// Runs of the cipher on AVX-512.
         AVX512,
         /// Runs of the portable cipher with Poly1305 beside it.
         PORTABLE_AND_MAC,
+        /// Runs of the cipher on SSSE3 with Poly1305 beside it.
+        SSSE3_AND_MAC,
         /// Runs of the cipher on AVX2 with Poly1305 beside it.
         AVX2_AND_MAC,
         /// Runs of the cipher on AVX-512 with Poly1305 beside it.
         AVX512_AND_MAC,
+        /// Runs of four blocks by columns on SSSE3.
+        FOUR_COLUMNS,
+        /// Runs of four blocks by columns on SSSE3 with Poly1305 beside the rounds.
+        FOUR_COLUMNS_AND_MAC,
+        /// Runs of five blocks on SSSE3, one of them on the integer units.
+        FOUR_COLUMNS_AND_BLOCK,
         /// Runs of eight blocks by columns on AVX2.
         COLUMNS,
         /// Runs of eight blocks by columns on AVX2 with Poly1305 beside the rounds.

@@ -140,20 +140,20 @@ fn block() -> String {
     assembly.end_without_vectors()
 }
 
-fn save(assembly: &mut Assembly) {
+pub fn save(assembly: &mut Assembly) {
     for register in SAVED {
         line(assembly, format!("push {register}"));
     }
 }
 
-fn restore(assembly: &mut Assembly) {
+pub fn restore(assembly: &mut Assembly) {
     for register in SAVED.into_iter().rev() {
         line(assembly, format!("pop {register}"));
     }
 }
 
 /// The words of a block into their registers. Of words 8 to 11 two lie in memory, as those of a chunk.
-fn begin_block(assembly: &mut Assembly) {
+pub fn begin_block(assembly: &mut Assembly) {
     let halves = [WORD_C[0], WORD_C[1]];
     for i in [2, 3] {
         let place = WORDS + 32 + 4 * i as i32;
@@ -174,7 +174,7 @@ fn begin_block(assembly: &mut Assembly) {
     }
 }
 
-fn double_round_of_block(assembly: &mut Assembly) {
+pub fn double_round_of_block(assembly: &mut Assembly) {
     for (i, turn, fetch) in [(0, 0, false), (2, 0, true), (0, 1, false), (2, 1, true)] {
         alternate(
             assembly,
@@ -213,7 +213,7 @@ fn quarter_of_block(i: usize, k: usize, turn: usize, fetch: bool) -> Vec<String>
 
 /// Adds the first words and XORs two at a time, so that what reads the result need not wait for two
 /// stores. All registers but rdi are free then.
-fn end_block(assembly: &mut Assembly) {
+pub fn end_block(assembly: &mut Assembly) {
     let [from, to] = [WORD_A[0].0, WORD_A[1].0];
     for (first, words) in [(0, &WORD_A[..]), (4, &WORD_B), (12, &WORD_D), (8, &WORD_C)] {
         for half in [0, 2] {
@@ -449,7 +449,7 @@ fn step(assembly: &mut Assembly, from: &str, offset: usize, [h0, h1, h2]: [&str;
 }
 
 /// What is above 2^130 comes back five times.
-fn carry(assembly: &mut Assembly, [h0, h1, h2]: [&str; 3], [t, u]: [&str; 2]) {
+pub fn carry(assembly: &mut Assembly, [h0, h1, h2]: [&str; 3], [t, u]: [&str; 2]) {
     for instruction in [
         format!("mov {t}, {h2}"),
         format!("mov {u}, {h2}"),
@@ -530,7 +530,7 @@ fn join(assembly: &mut Assembly) {
     }
 }
 
-fn line(assembly: &mut Assembly, instruction: impl std::fmt::Display) {
+pub fn line(assembly: &mut Assembly, instruction: impl std::fmt::Display) {
     assembly.line(format_args!("{instruction}"));
 }
 
@@ -558,15 +558,15 @@ fn at(place: i32) -> String {
     format!("ymmword ptr [rdi{}]", signed(place))
 }
 
-fn quad(place: i32) -> String {
+pub fn quad(place: i32) -> String {
     format!("qword ptr [rdi{}]", signed(place))
 }
 
-fn double(place: i32) -> String {
+pub fn double(place: i32) -> String {
     format!("dword ptr [rdi{}]", signed(place))
 }
 
-fn signed(place: i32) -> String {
+pub fn signed(place: i32) -> String {
     match place {
         0 => String::new(),
         1.. => format!(" + {place}"),
@@ -575,7 +575,7 @@ fn signed(place: i32) -> String {
 }
 
 /// Where word 8 + i is while it is not in a register.
-fn c_place(i: usize) -> i32 {
+pub fn c_place(i: usize) -> i32 {
     32 * i as i32 - 128
 }
 
@@ -637,27 +637,27 @@ const WORD_A: [Word; 4] = [Word("rax"), Word("rcx"), Word("rdx"), Word("rbx")];
 const WORD_B: [Word; 4] = [Word("rsi"), Word("rbp"), Word("r8"), Word("r9")];
 const WORD_D: [Word; 4] = [Word("r10"), Word("r11"), Word("r12"), Word("r13")];
 const WORD_C: [Word; 2] = [Word("r14"), Word("r15")];
-const SAVED: [&str; 6] = ["rbx", "rbp", "r12", "r13", "r14", "r15"];
+pub const SAVED: [&str; 6] = ["rbx", "rbp", "r12", "r13", "r14", "r15"];
 
 // `Frame` of crates/kernels/src/x86_64/chacha20_avx2/mod.rs, from its middle, where rdi points; offsets of
 // one byte reach what is used most.
-const BY_16: i32 = 0;
-const BY_8: i32 = 32;
-const R0: i32 = 64;
-const R1: i32 = 72;
-const R1_BY_5_4: i32 = 80;
-const LEFT: i32 = 88;
+pub const BY_16: i32 = 0;
+pub const BY_8: i32 = 32;
+pub const R0: i32 = 64;
+pub const R1: i32 = 72;
+pub const R1_BY_5_4: i32 = 80;
+pub const LEFT: i32 = 88;
 const STEPS: i32 = 96;
-const CHUNKS: i32 = 104;
-const FROM: i32 = 112;
-const TO: i32 = 120;
-const JOIN: i32 = 128;
-const MAC: i32 = 152;
-const MAC_FROM: i32 = 176;
+pub const CHUNKS: i32 = 104;
+pub const FROM: i32 = 112;
+pub const TO: i32 = 120;
+pub const JOIN: i32 = 128;
+pub const MAC: i32 = 152;
+pub const MAC_FROM: i32 = 176;
 const BLOCK_C: i32 = 288;
-const BLOCK_FROM: i32 = 304;
-const BLOCK_TO: i32 = 312;
-const WORDS: i32 = 192;
-const NUMBERS: i32 = 256;
-const BLOCK_COUNTER: i32 = 320;
-const BLOCK_BYTES: usize = 64;
+pub const BLOCK_FROM: i32 = 304;
+pub const BLOCK_TO: i32 = 312;
+pub const WORDS: i32 = 192;
+pub const NUMBERS: i32 = 256;
+pub const BLOCK_COUNTER: i32 = 320;
+pub const BLOCK_BYTES: usize = 64;

@@ -14,10 +14,12 @@ use crate::aead::{AeadError, STRIPE_ALIGN, TAG_BYTES};
 use crate::aes::bytes_before_wrap;
 use crate::aes::{Backend, carry_32};
 use crate::key::BLOCK_BYTES;
+#[cfg(target_arch = "x86_64")]
+use crate::portable::ghash::Ghash;
 use crate::portable::xor::xor;
 use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
-use crate::x86_64::{gcm as kernel, gcm::CACHED_ALIGN};
+use crate::x86_64::{gcm as kernel, gcm::CACHED_ALIGN, permute};
 
 /// A message under way: nonce, position, GHASH so far, and the block begun. Wiped on drop.
 #[derive(Clone)]
@@ -393,6 +395,21 @@ impl Gcm {
         }, else {
             #[cfg(debug_assertions)]
             crate::dispatch::aes::GCM_COMPOSED.hit();
+            #[cfg(target_arch = "x86_64")]
+            if let Backend::PermuteSsse3(token) = backend
+                && data.len() >= BESIDE_BYTES_MIN
+            {
+                let (mut counter, mut hash) = (counter, Ghash::new(self.hash.h, y));
+                while !data.is_empty() {
+                    let bytes = bytes_before_wrap(counter).min(data.len() as u64);
+                    let (run, rest) = data.split_at(bytes as usize);
+                    let schedule = &self.ctr.schedule;
+                    permute::ctr_and_hash::<OPEN>(token, schedule, counter, &mut hash, run);
+                    counter = carry_32(counter, bytes / BLOCK_BYTES as u64);
+                    data = rest;
+                }
+                return hash.value();
+            }
             if OPEN {
                 y = self.hash.hash(backend, y, data.get_in());
                 self.ctr.apply32(counter, 0, data);
@@ -463,3 +480,7 @@ fn assert_ends_within(offset: u64, bytes: u64) {
         "a message has at most {MESSAGE_BYTES_MAX} bytes"
     );
 }
+
+/// Less than this is done sooner by CTR and GHASH one after the other: 128 bytes in 0.87 of the time.
+#[cfg(target_arch = "x86_64")]
+const BESIDE_BYTES_MIN: usize = 512;

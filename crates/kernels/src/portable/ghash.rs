@@ -10,7 +10,7 @@
 //! product, and reverses all bits to find the upper one; 25 multiplications that give both halves
 //! are fewer than 32.)
 
-use zeroize::Zeroize;
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// The key of GHASH as an element of POLYVAL's field, out of the key block H.
 pub(crate) const fn key(h: [u8; 16]) -> u128 {
@@ -20,19 +20,76 @@ pub(crate) const fn key(h: [u8; 16]) -> u128 {
 }
 
 /// GHASH of `data`, filled with zeros to a block, from `y` on.
-pub(crate) fn hash(key: u128, mut y: u128, data: &[u8]) -> u128 {
-    let mut key = Factor::new(key);
-    let (blocks, rest) = data.as_chunks();
-    for block in blocks {
-        y = key.times(y ^ u128::from_be_bytes(*block));
+pub(crate) fn hash(key: u128, y: u128, data: &[u8]) -> u128 {
+    let mut hash = Ghash::new(key, y);
+    hash.absorb_padded(data);
+    hash.value()
+}
+
+/// GHASH under way: by data, or each block in three steps, which take integer units alone, so that vector
+/// units have something else done beside them. Wiped on drop.
+#[derive(Zeroize, ZeroizeOnDrop)]
+pub(crate) struct Ghash {
+    key: Factor,
+    y: u128,
+    /// The products of the lower and of the upper halves.
+    low: u128,
+    high: u128,
+}
+
+impl Ghash {
+    #[inline(always)]
+    pub(crate) fn new(key: u128, y: u128) -> Self {
+        let key = Factor::new(key);
+        let (low, high) = (0, 0);
+        Self { key, y, low, high }
     }
-    if !rest.is_empty() {
-        let mut block = [0; 16];
-        block[..rest.len()].copy_from_slice(rest);
-        y = key.times(y ^ u128::from_be_bytes(block));
+
+    /// Absorbs `data`, filled with zeros to a block.
+    pub(crate) fn absorb_padded(&mut self, data: &[u8]) {
+        let (blocks, rest) = data.as_chunks();
+        for block in blocks {
+            self.absorb(block);
+        }
+        if !rest.is_empty() {
+            let mut block = [0; 16];
+            block[..rest.len()].copy_from_slice(rest);
+            self.absorb(&block);
+        }
     }
-    key.zeroize();
-    y
+
+    #[inline(always)]
+    pub(crate) fn absorb(&mut self, block: &[u8; 16]) {
+        self.begin(block);
+        self.go_on();
+        self.end();
+    }
+
+    /// The first step of a block.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, block: &[u8; 16]) {
+        self.y ^= u128::from_be_bytes(*block);
+        self.low = multiply(&self.key.low, &classes(self.y as u64));
+    }
+
+    /// The second.
+    #[inline(always)]
+    pub(crate) fn go_on(&mut self) {
+        self.high = multiply(&self.key.high, &classes((self.y >> 64) as u64));
+    }
+
+    /// The third.
+    #[inline(always)]
+    pub(crate) fn end(&mut self) {
+        let sum = self.y as u64 ^ (self.y >> 64) as u64;
+        let sum = multiply(&self.key.sum, &classes(sum));
+        self.y = reduced(self.low, sum, self.high);
+    }
+
+    #[inline(always)]
+    pub(crate) fn value(&self) -> u128 {
+        self.y
+    }
 }
 
 /// The product of two elements of POLYVAL's field.
@@ -69,12 +126,18 @@ impl Factor {
         let sum = multiply(&self.sum, &classes(low ^ high));
         let low = multiply(&self.low, &classes(low));
         let high = multiply(&self.high, &classes(high));
-        let middle = sum ^ low ^ high;
-        // Montgomery's reduction: the polynomial's lower half is 1, so the lowest 64 bits say
-        // themselves how often it is to be added to clear them.
-        let middle = middle ^ (low >> 64) ^ times_upper_half(low as u64) ^ (low << 64);
-        high ^ (middle >> 64) ^ times_upper_half(middle as u64) ^ (middle << 64)
+        reduced(low, sum, high)
     }
+}
+
+/// The product, out of those of the halves and of their sums.
+#[inline(always)]
+fn reduced(low: u128, sum: u128, high: u128) -> u128 {
+    let middle = sum ^ low ^ high;
+    // Montgomery's reduction: the polynomial's lower half is 1, so the lowest 64 bits say
+    // themselves how often it is to be added to clear them.
+    let middle = middle ^ (low >> 64) ^ times_upper_half(low as u64) ^ (low << 64);
+    high ^ (middle >> 64) ^ times_upper_half(middle as u64) ^ (middle << 64)
 }
 
 /// The product with the upper half of [`POLYNOMIAL`].
@@ -84,11 +147,13 @@ const fn times_upper_half(x: u64) -> u128 {
 }
 
 /// The bits whose position is 0, 1, 2, 3 and 4 modulo 5.
+#[inline(always)]
 fn classes(x: u64) -> [u64; 5] {
     core::array::from_fn(|i| x & (CLASS << i) as u64)
 }
 
 /// The carry-less product of two numbers.
+#[inline(always)]
 fn multiply(a: &[u64; 5], b: &[u64; 5]) -> u128 {
     let mut product = 0;
     for class in 0..5 {

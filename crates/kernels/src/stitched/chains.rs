@@ -137,12 +137,16 @@ impl<const BYTES: usize> Powers for ChainPowers<BYTES> {
     type Run<'a> = Chains<'a, BYTES>;
 
     unsafe fn new(r: &Multiplier) -> Self {
-        const { assert!(BYTES / MAC_BYTES / 2 == 16) };
+        const { assert!(matches!(BYTES / MAC_BYTES / 2, 8 | 16)) };
         let fourth = Element::power(r, 4);
         let eighth = fourth.times(fourth);
         Self {
             r: *r,
-            join: eighth.times(eighth),
+            join: if BYTES / MAC_BYTES / 2 == 8 {
+                eighth
+            } else {
+                eighth.times(eighth)
+            },
             shorter: [eighth, fourth],
         }
     }

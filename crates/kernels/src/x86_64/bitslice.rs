@@ -555,7 +555,7 @@ impl KeyPlanes {
     /// `schedule` is the inverse one for decryption.
     ///
     /// # Safety
-    /// AVX2 is enabled in the caller.
+    /// SSSE3 is enabled in the caller.
     #[inline(always)]
     unsafe fn fill(&mut self, schedule: &Schedule, direction: Direction) -> &Self {
         // SAFETY: as the caller vouches; a round key has 16 bytes, and so has a shuffle.
@@ -599,6 +599,17 @@ impl Drop for KeyPlanes {
 #[inline(never)]
 pub(super) unsafe fn wipe_stack<const REGISTERS: usize>() {
     let mut stack = [_mm256_setzero_si256(); REGISTERS];
+    stack.zeroize();
+}
+
+/// The same, without AVX2: half as many bytes.
+///
+/// # Safety
+/// None: every x86-64 has SSE2.
+#[inline(never)]
+pub(super) unsafe fn wipe_stack_narrow<const REGISTERS: usize>() {
+    // SAFETY: as above.
+    let mut stack = unsafe { [_mm_setzero_si128(); REGISTERS] };
     stack.zeroize();
 }
 

@@ -1,5 +1,6 @@
-//! ChaCha20 with Poly1305 beside it on 256 and 512-bit registers: the entry points. The algorithm is in
-//! [`crate::stitched`], and for eight blocks on AVX2 in [`super::chacha20_avx2`].
+//! ChaCha20 with Poly1305 beside it on 128, 256 and 512-bit registers: the entry points. The algorithm is in
+//! [`crate::stitched`], for eight blocks on AVX2 in [`super::chacha20_avx2`], and for four on SSSE3 in
+//! [`super::chacha20_ssse3`].
 //!
 //! On Zen 4 a vector instruction of 256 bits takes one of four pipes for a cycle, one of 512 bits for
 //! two. 16 blocks take 320 additions, XORs and rotations each, and some 100 instructions more to put
@@ -10,8 +11,9 @@ use inout::InOutBuf;
 
 use super::chacha20_avx2::{Columns, crypt_one};
 use super::chacha20_registers::{Ymm, Zmm};
+use super::chacha20_ssse3;
 use super::poly1305::{IfmaMaking, IfmaPowers};
-use super::{Avx2, Avx512};
+use super::{Avx2, Avx512, Ssse3};
 use crate::poly1305::{Element, Multiplier, OneTimeKey};
 use crate::stitched::{
     self, BLOCK_BYTES, ChainPowers, Chunk, Data, Direction, InColumnsOrRows, Powers, Rows, Start,
@@ -118,6 +120,17 @@ macro_rules! entry_points {
     };
 }
 
+entry_points!(
+    crypt_ssse3,
+    crypt_and_mac_ssse3,
+    first_ssse3,
+    Ssse3,
+    chacha20_ssse3::Columns,
+    ChainPowers<256>,
+    "ssse3",
+    SSSE3,
+    SSSE3_AND_MAC
+);
 entry_points!(
     crypt_avx2,
     crypt_and_mac_avx2,

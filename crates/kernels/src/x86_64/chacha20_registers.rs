@@ -1,9 +1,13 @@
-//! Registers of 256 and 512 bits that hold rows or words of ChaCha20 blocks.
+//! Registers of 128, 256 and 512 bits that hold rows or words of ChaCha20 blocks.
 
 use core::arch::asm;
 use core::arch::x86_64::*;
 
 use crate::stitched::{self, Data, Register, Rows, Words};
+
+/// A row.
+#[derive(Clone, Copy)]
+pub(super) struct Xmm(__m128i);
 
 /// Two rows. AVX2 has no rotation; AVX-512 has, and `ROTATES`.
 #[derive(Clone, Copy)]
@@ -15,6 +19,76 @@ pub(super) struct Zmm(__m512i);
 
 // SAFETY (this and all implementations below): each method is a few intrinsics whose features
 // the trait's contract demands of the caller, on pointers the caller vouches for.
+impl Register for Xmm {
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(_mm_add_epi32(self.0, other.0)) }
+    }
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(_mm_xor_si128(self.0, other.0)) }
+    }
+    #[inline(always)]
+    unsafe fn rotate_left<const BITS: u32>(self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe {
+            Self(match BITS {
+                16 => shuffle_bytes_128(self.0, byte_rotation_128(2)),
+                8 => shuffle_bytes_128(self.0, byte_rotation_128(3)),
+                12 => _mm_or_si128(_mm_slli_epi32::<12>(self.0), _mm_srli_epi32::<20>(self.0)),
+                _ => _mm_or_si128(_mm_slli_epi32::<7>(self.0), _mm_srli_epi32::<25>(self.0)),
+            })
+        }
+    }
+}
+
+impl Rows for Xmm {
+    const BLOCKS: usize = 1;
+
+    #[inline(always)]
+    unsafe fn repeat_words(row: &[u32; 4]) -> Self {
+        // SAFETY: as the trait demands; 16 bytes are there.
+        unsafe { Self(_mm_loadu_si128(row.as_ptr().cast())) }
+    }
+    #[inline(always)]
+    unsafe fn repeat(row: u128) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(row_of(row)) }
+    }
+    #[inline(always)]
+    unsafe fn counters(first: u32) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(_mm_setr_epi32(first as i32, 0, 0, 0)) }
+    }
+    #[inline(always)]
+    unsafe fn turn<const BY: u32>(self) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe {
+            Self(match BY {
+                1 => _mm_shuffle_epi32::<0x39>(self.0),
+                2 => _mm_shuffle_epi32::<0x4e>(self.0),
+                _ => _mm_shuffle_epi32::<0x93>(self.0),
+            })
+        }
+    }
+    #[inline(always)]
+    unsafe fn blocks(set: [Self; 4]) -> [Self; 4] {
+        set
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> Self {
+        // SAFETY: as the trait demands.
+        unsafe { Self(_mm_loadu_si128(from.cast())) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut u8) {
+        // SAFETY: as the trait demands.
+        unsafe { _mm_storeu_si128(to.cast(), self.0) }
+    }
+}
+
 impl<const ROTATES: bool> Register for Ymm<ROTATES> {
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
@@ -268,9 +342,17 @@ impl Rows for Zmm {
 /// AVX2 is enabled in the caller.
 #[inline(always)]
 unsafe fn byte_rotation(n: u32) -> __m256i {
+    // SAFETY: as the caller vouches.
+    unsafe { _mm256_broadcastsi128_si256(byte_rotation_128(n)) }
+}
+
+/// # Safety
+/// SSE2, which every x86-64 has.
+#[inline(always)]
+unsafe fn byte_rotation_128(n: u32) -> __m128i {
     let word = |i: u32| (0x0302_0100u32.rotate_right(8 * n) + 0x0404_0404 * i) as i32;
     // SAFETY: as the caller vouches.
-    unsafe { _mm256_broadcastsi128_si256(_mm_setr_epi32(word(0), word(1), word(2), word(3))) }
+    unsafe { _mm_setr_epi32(word(0), word(1), word(2), word(3)) }
 }
 
 /// As `_mm256_shuffle_epi8`, of which compilers make two shuffles by words, or one on either side of the
@@ -293,6 +375,25 @@ unsafe fn shuffle_bytes(bytes: __m256i, order: __m256i) -> __m256i {
         );
     }
     shuffled
+}
+
+/// The same of 128 bits.
+///
+/// # Safety
+/// SSSE3 is there.
+#[target_feature(enable = "ssse3")]
+#[inline]
+unsafe fn shuffle_bytes_128(mut bytes: __m128i, order: __m128i) -> __m128i {
+    // SAFETY: SSSE3 is enabled.
+    unsafe {
+        asm!(
+            "pshufb {0}, {1}",
+            inout(xmm_reg) bytes,
+            in(xmm_reg) order,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    bytes
 }
 
 /// # Safety

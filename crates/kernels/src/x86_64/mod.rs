@@ -3,6 +3,7 @@
 mod chacha20_avx2;
 mod chacha20_block;
 mod chacha20_registers;
+mod chacha20_ssse3;
 mod clmul;
 mod lanes;
 
@@ -27,6 +28,10 @@ pub(crate) mod tdes;
 pub(crate) mod xor;
 
 use crate::cpu::{Cpu, Feature};
+
+/// Proof that SSSE3 is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ssse3(());
 
 /// Proof that AES-NI, PCLMULQDQ and SSE4.1 are there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +72,13 @@ pub struct Ifma(());
 /// Proof that FMA, AVX2 and BMI2 are there, and that no mask forbids multiplication in lanes with FMA.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fma(());
+
+impl Ssse3 {
+    /// The token, where `cpu` has the instructions.
+    pub fn new(cpu: Cpu) -> Option<Self> {
+        cpu.has(Feature::Ssse3).then_some(Self(()))
+    }
+}
 
 impl AesNi {
     /// The token, where `cpu` has the instructions.

@@ -5,10 +5,11 @@ fn a_mask_hides_features_and_those_that_build_on_them() {
     let cpu = Cpu::detect();
     assert_eq!(cpu.masked(""), Ok(cpu));
     assert_eq!(cpu.masked(" , "), Ok(cpu));
-    assert_eq!(cpu.masked("-aes,-avx2"), Ok(Cpu::PORTABLE));
+    assert_eq!(cpu.masked("-ssse3"), Ok(Cpu::PORTABLE));
     assert_eq!(cpu.masked("-avx512, -avx2"), Ok(cpu.without(Feature::Avx2)));
     for (feature, dependents) in [
-        (Feature::Aes, &[Feature::Vaes, Feature::Face][..]),
+        (Feature::Ssse3, &Feature::ALL[..]),
+        (Feature::Aes, &[Feature::Vaes, Feature::Face]),
         (
             Feature::Avx2,
             &[
@@ -50,7 +51,7 @@ fn a_mask_with_an_unknown_word_names_it() {
         let text = error.to_string();
         assert!(
             text.contains(&format!("{word:?}"))
-                && text.ends_with("-aes -avx2 -vaes -avx512 -gfni -face -ifma -fma")
+                && text.ends_with("-ssse3 -aes -avx2 -vaes -avx512 -gfni -face -ifma -fma")
         );
     }
 }
@@ -67,14 +68,22 @@ fn backends_are_listed_best_first_and_end_with_the_portable_one() {
                 "aes-ni",
                 "wide-avx512",
                 "wide-avx2",
+                "permute-ssse3",
                 "portable",
             ][..],
         ),
         (
             "-avx512",
-            &["vaes-256", "aes-ni", "gfni-256", "wide-avx2", "portable"],
+            &[
+                "vaes-256",
+                "aes-ni",
+                "gfni-256",
+                "wide-avx2",
+                "permute-ssse3",
+                "portable",
+            ],
         ),
-        ("-avx2", &["aes-ni", "portable"]),
+        ("-avx2", &["aes-ni", "permute-ssse3", "portable"]),
         (
             "-aes",
             &[
@@ -82,10 +91,15 @@ fn backends_are_listed_best_first_and_end_with_the_portable_one() {
                 "gfni-256",
                 "wide-avx512",
                 "wide-avx2",
+                "permute-ssse3",
                 "portable",
             ],
         ),
-        ("-aes,-gfni", &["wide-avx512", "wide-avx2", "portable"]),
+        (
+            "-aes,-gfni",
+            &["wide-avx512", "wide-avx2", "permute-ssse3", "portable"],
+        ),
+        ("-aes,-avx2", &["permute-ssse3", "portable"]),
     ] {
         let cpu = Cpu::detect();
         let is_there = |name: &&str| match *name {
@@ -96,6 +110,7 @@ fn backends_are_listed_best_first_and_end_with_the_portable_one() {
             "gfni-256" => cpu.has(Feature::Gfni),
             "wide-avx512" => cpu.has(Feature::Avx512),
             "wide-avx2" => cpu.has(Feature::Avx2),
+            "permute-ssse3" => cpu.has(Feature::Ssse3),
             _ => true,
         };
         let expected: Vec<_> = expected.iter().copied().filter(is_there).collect();

@@ -72,3 +72,19 @@ fn few_blocks_have_a_kernel() {
         }
     }
 }
+
+/// Where byte shuffles make the keystream, GHASH runs beside them if there are bytes enough.
+#[test]
+fn the_portable_hash_runs_beside_byte_shuffles() {
+    let _guard = alone();
+    let Some(gcm) = Way::PermuteSsse3.gcm(&[0; 16]) else {
+        return oarlock_testing::skip("this CPU lacks SSSE3");
+    };
+    for (bytes, runs) in [(511, 0), (512, 1), (5000, 1)] {
+        let before = dispatch::PERMUTE_AND_HASH.get();
+        gcm.seal(&[0; 12], &[], vec![0; bytes].as_mut_slice().into())
+            .unwrap();
+        let ran = dispatch::PERMUTE_AND_HASH.get() - before;
+        assert_eq!(ran, runs, "{bytes} bytes");
+    }
+}

@@ -36,6 +36,7 @@ use rand::{RngExt, rngs::StdRng};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Portable,
+    PermuteSsse3,
     WideAvx2,
     WideAvx512,
     Gfni256,
@@ -50,8 +51,9 @@ enum Way {
 }
 
 impl Way {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Portable,
+        Self::PermuteSsse3,
         Self::WideAvx2,
         Self::WideAvx512,
         Self::Gfni256,
@@ -67,7 +69,8 @@ impl Way {
     /// the instructions.
     fn cpu(self) -> Option<Cpu> {
         let (needed, mask): (&[Feature], _) = match self {
-            Self::Portable => (&[], "-aes,-avx2"),
+            Self::Portable => (&[], "-ssse3"),
+            Self::PermuteSsse3 => (&[Feature::Ssse3], "-aes,-avx2"),
             Self::WideAvx2 => (&[Feature::Avx2], "-aes,-avx512,-gfni"),
             Self::WideAvx512 => (&[Feature::Avx512], "-aes,-gfni"),
             Self::Gfni256 => (&[Feature::Gfni], "-aes,-avx512"),
@@ -101,6 +104,7 @@ impl Way {
                 let backend = cpu.aes_backends().next().unwrap();
                 let name = match self {
                     Self::Portable => "portable",
+                    Self::PermuteSsse3 => "permute-ssse3",
                     Self::WideAvx2 => "wide-avx2",
                     Self::WideAvx512 => "wide-avx512",
                     Self::Gfni256 => "gfni-256",
@@ -196,6 +200,7 @@ fn alone() -> RwLockWriteGuard<'static, ()> {
 macro_rules! for_every_way {
     ($($body:ident),+ $(,)?) => {
         for_every_way! { @ portable Portable; $($body)+ }
+        for_every_way! { @ permute_ssse3 PermuteSsse3; $($body)+ }
         for_every_way! { @ wide_avx2 WideAvx2; $($body)+ }
         for_every_way! { @ wide_avx512 WideAvx512; $($body)+ }
         for_every_way! { @ gfni256 Gfni256; $($body)+ }

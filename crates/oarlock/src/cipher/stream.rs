@@ -459,7 +459,7 @@ impl<A: StreamKind> Stream<A> {
             // Used up, and nobody refills it.
             prefetch.is_active = false;
         }
-        let mut is_worth_it = prefetch.is_worth_it();
+        let mut is_worth_it = prefetch.is_worth_it(self.route.pace.bytes_before_streams_tell());
         if let Some(began) = began {
             let inline = taken.inline as usize;
             is_worth_it &= self

@@ -15,9 +15,15 @@ pub(super) struct Ahead {
     /// What keystream of other cores is used at, from requests of this session; `None` before the
     /// first that all of it was there for.
     pub(super) bytes_per_ns: Option<f64>,
+    /// What requests took over what was expected, on average: what no model of it knows.
+    pub(super) over_expected: f64,
+    /// Requests that are timed before one tells what streams gain: they begin empty, and whoever fills
+    /// them comes from sleep.
+    pub(super) unsettled: u32,
     /// When the last request that was timed ended.
     pub(super) timed: Option<Instant>,
-    /// From the end of a request to the start of the next, on average.
+    /// From the end of a request to the start of the next, on average; less than nothing where
+    /// requests took longer than those that were timed.
     pub(super) gap_ns: f64,
     /// Requests that were looked at under this key.
     pub(super) looks: u32,
@@ -33,6 +39,8 @@ impl Default for Ahead {
         Self {
             ring_bytes: 0,
             bytes_per_ns: None,
+            over_expected: 1.0,
+            unsettled: UNSETTLED,
             timed: None,
             gap_ns: 0.0,
             looks: 0,
@@ -46,7 +54,11 @@ impl Default for Ahead {
 impl Ahead {
     /// Takes note of the pause before a request.
     pub(super) fn paused(&mut self, ns: f64) {
-        self.gap_ns += (ns.clamp(0.0, GAP_NS_MAX) - self.gap_ns) / 8.0;
+        self.gap_ns += (ns.min(GAP_NS_MAX) - self.gap_ns) / 8.0;
+    }
+
+    pub(super) fn gap_ns(&self) -> f64 {
+        self.gap_ns.max(0.0)
     }
 
     /// What was slow once is tried again some day.
@@ -56,6 +68,47 @@ impl Ahead {
         if let Some(rate) = &mut self.bytes_per_ns {
             *rate = known + (hoped - known).max(0.0) / 1024.0;
         }
+        self.over_expected += (1.0 - self.over_expected) / 1024.0;
+    }
+
+    /// Whether streams have been in use.
+    pub(super) fn is_known(&self) -> bool {
+        self.bytes_per_ns.is_some()
+    }
+
+    /// Longer requests are better cut into stripes, whatever is there: the streams hold less than
+    /// half of them.
+    pub(super) fn request_bytes_max(&self) -> usize {
+        self.ring_bytes.saturating_mul(RINGS_PER_REQUEST_MAX)
+    }
+
+    /// The time of a request of `bytes`, which takes `inline_ns` inline, with keystream that `helpers`
+    /// make meanwhile.
+    ///
+    /// In a period of one request and one gap g, k helpers make k P / T of a request's keystream.
+    /// Where that is less than all, the rest f is computed inline: P = g + (1 - f) T + f x with
+    /// f = k P / T, and x the time to take what is there. There is no more than the streams hold.
+    pub(super) fn expected_ns(
+        &self,
+        machine: &Machine,
+        bytes: usize,
+        inline_ns: f64,
+        helpers: usize,
+    ) -> f64 {
+        let taking_ns = self.taking_ns(machine, bytes);
+        let helpers = helpers as f64;
+        let gap_ns = self.gap_ns();
+        let period_ns =
+            (gap_ns + inline_ns) * inline_ns / (inline_ns + helpers * (inline_ns - taking_ns));
+        let held = (self.ring_bytes as f64 / bytes.max(1) as f64).min(1.0);
+        let least_ns = (1.0 - held) * inline_ns + held * taking_ns;
+        (period_ns - gap_ns).max(least_ns)
+    }
+
+    /// Takes note of what a request took over what was expected.
+    pub(super) fn took(&mut self, share: f64) {
+        // One that the kernel interrupted says little of the next.
+        self.over_expected += (share.clamp(0.0, OVER_EXPECTED_MAX) - self.over_expected) / 16.0;
     }
 
     /// To use keystream of another core.
@@ -77,6 +130,9 @@ impl Ahead {
             // As many pauses as requests, of which this one is not in there.
             let requests = f64::from(REQUESTS_PER_TIMED);
             let since_ns = began.duration_since(last_end).as_nanos() as f64;
+            // What is above the average in one is below it in the next; but one that the kernel
+            // interrupted is not that much longer than the others.
+            let ns = ns.min(2.0 * since_ns / requests);
             self.paused((since_ns - (requests - 1.0) * ns) / requests);
         }
     }
@@ -85,6 +141,7 @@ impl Ahead {
     pub(super) fn failed(&mut self) {
         self.looks = 0;
         self.timed = None;
+        self.unsettled = UNSETTLED;
         self.looks_needed = self.looks_needed.saturating_mul(4);
     }
 
@@ -109,6 +166,11 @@ pub(crate) fn keystream_is_slower_than_its_way(engine: &Engine, algorithm: Algor
 pub(super) const RING_SHARE: f64 = 0.25;
 /// The most that was seen. What a session finds out decides.
 const RING_SHARE_HOPED: f64 = 0.6;
+const UNSETTLED: u32 = 2;
+/// As far as one request counts.
+const OVER_EXPECTED_MAX: f64 = 2.0;
+/// A request of two rings is done in half its time, as by two threads, and needs nobody awake.
+pub(crate) const RINGS_PER_REQUEST_MAX: usize = 2;
 /// To find keystream that was made ahead.
 const TAKING_NS: f64 = 40.0;
 /// A session of a few requests is not worth the memory.

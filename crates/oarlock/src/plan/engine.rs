@@ -10,6 +10,7 @@ use super::batches::Jobs;
 #[cfg(feature = "rsa")]
 use super::cores::callers_max;
 use super::cores::{Busy, Callers, cpus};
+use super::crowd::Crowd;
 use crate::Error;
 use crate::costs::live::LiveMachine;
 use crate::costs::lookup::Costs;
@@ -46,6 +47,7 @@ pub(crate) struct Engine {
     idle_pool: OnceLock<Pool>,
     pub(crate) prefetched: Arc<Budget>,
     callers: Callers,
+    pub(super) crowd: Crowd,
     /// Threads kept by ciphers under [`Reservation::Exclusive`].
     reserved: Mutex<usize>,
 }
@@ -107,6 +109,7 @@ impl Engine {
             idle_pool: OnceLock::new(),
             prefetched: Arc::default(),
             callers: Callers::default(),
+            crowd: Crowd::default(),
             reserved: Mutex::new(0),
         }
     }

@@ -1,5 +1,7 @@
 //! What the plan asks about the pool.
 
+use std::time::Instant;
+
 use super::engine::Engine;
 use crate::costs::cost::Machine;
 
@@ -7,6 +9,8 @@ use crate::costs::cost::Machine;
 pub(crate) trait Helpers {
     /// Helpers that a core is there for.
     fn available(&self) -> usize;
+    /// Whether helpers cost more of late than they gained.
+    fn are_crowded(&self, now: Instant) -> bool;
     /// Helpers that would start at once.
     fn awake(&self) -> usize;
     /// What they cost.
@@ -29,6 +33,10 @@ impl<'a> HelpersOf<'a> {
 impl Helpers for HelpersOf<'_> {
     fn available(&self) -> usize {
         self.engine.cores_free().min(self.most)
+    }
+
+    fn are_crowded(&self, now: Instant) -> bool {
+        self.engine.crowd.bars(now)
     }
 
     fn awake(&self) -> usize {

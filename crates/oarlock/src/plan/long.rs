@@ -1,7 +1,8 @@
 //! A long request, of any kind of session: which way it goes, how threads share it, and what of that
 //! is counted.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use inout::InOutBuf;
@@ -14,6 +15,7 @@ use crate::costs::stats::AlgorithmStats;
 use crate::options::Strategy;
 use crate::threads::pool::Stripes;
 use crate::threads::pool::tickets::Role;
+use crate::threads::process;
 
 /// What a request that may gain from help is to do.
 pub(crate) enum Look<'a> {
@@ -54,7 +56,19 @@ pub(crate) struct LongRequest<'a> {
     began: Instant,
     /// From there to a helper's first piece; the most there is while none has begun.
     first_help_ns: AtomicU64,
+    shared: Cell<Option<Shared>>,
     _busy: Busy<'a>,
+}
+
+/// What came of a request's stripes.
+#[derive(Clone, Copy)]
+struct Shared {
+    /// What one of the caller's took, times those of helpers.
+    theirs: Duration,
+    /// Whether they did them on the caller's CPU, in time that the caller lacked.
+    was_on_callers_cpu: bool,
+    /// When the caller had none left to do.
+    caller_done: Instant,
 }
 
 impl<'a> LongRequest<'a> {
@@ -70,6 +84,7 @@ impl<'a> LongRequest<'a> {
             helpers_max: Self::helpers_max(engine),
             began: Instant::now(),
             first_help_ns: AtomicU64::new(u64::MAX),
+            shared: Cell::new(None),
             _busy: engine.enter(),
         }
     }
@@ -111,7 +126,10 @@ impl<'a> LongRequest<'a> {
         take: &(impl Fn(Role) -> Option<T> + Sync),
         piece: &(impl Fn(T) + Sync),
     ) {
-        let helper_stripes = AtomicU64::new(0);
+        let (helper_stripes, caller_stripes) = (AtomicU64::new(0), AtomicU64::new(0));
+        let caller_ns = AtomicU64::new(0);
+        let callers_cpu = process::cpu();
+        let was_on_callers_cpu = AtomicBool::new(false);
         let (began, first_help_ns) = (self.began, &self.first_help_ns);
         let pool = self.engine.pool();
         pool.run(helpers, &|role| {
@@ -120,6 +138,9 @@ impl<'a> LongRequest<'a> {
                 if role == Role::Helper && done == 0 {
                     let waited = began.elapsed().as_nanos() as u64;
                     first_help_ns.fetch_min(waited, Ordering::Relaxed);
+                    if process::cpu() == callers_cpu {
+                        was_on_callers_cpu.store(true, Ordering::Relaxed);
+                    }
                 }
                 done += 1;
                 piece(taken);
@@ -130,10 +151,22 @@ impl<'a> LongRequest<'a> {
             }
             if role == Role::Helper {
                 helper_stripes.fetch_add(done, Ordering::Relaxed);
+            } else {
+                caller_stripes.store(done, Ordering::Relaxed);
+                let ns = began.elapsed().as_nanos() as u64;
+                caller_ns.store(ns, Ordering::Relaxed);
             }
         });
+        let helper_stripes = helper_stripes.into_inner();
+        let caller_ns = caller_ns.into_inner();
+        let each_ns = caller_ns / caller_stripes.into_inner().max(1);
+        self.shared.set(Some(Shared {
+            theirs: Duration::from_nanos(each_ns.saturating_mul(helper_stripes)),
+            was_on_callers_cpu: was_on_callers_cpu.into_inner(),
+            caller_done: began + Duration::from_nanos(caller_ns),
+        }));
         counts.striped_requests += 1;
-        counts.helper_stripes += helper_stripes.into_inner();
+        counts.helper_stripes += helper_stripes;
         if let Some(waited) = self.first_help() {
             counts.joined_requests += 1;
             counts.queue_wait += waited;
@@ -150,6 +183,14 @@ impl<'a> LongRequest<'a> {
         let ended = Instant::now();
         if let Some(waited) = self.first_help() {
             pace.joined(&self.engine.machine, waited);
+        }
+        if let Some(shared) = self.shared.get() {
+            let waited = ended.saturating_duration_since(shared.caller_done);
+            let (gain, loss) = match shared.was_on_callers_cpu {
+                true => (Duration::ZERO, waited.saturating_add(shared.theirs)),
+                false => (shared.theirs, waited),
+            };
+            self.engine.crowd.learn(gain, loss, ended);
         }
         pace.learn(way, self.bytes, self.began, ended);
         counts.timed_requests += 1;

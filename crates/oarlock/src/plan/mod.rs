@@ -15,6 +15,7 @@ pub(crate) mod ahead;
 #[cfg(feature = "rsa")]
 pub(crate) mod batches;
 pub(crate) mod cores;
+mod crowd;
 mod cut;
 pub(crate) mod engine;
 pub(crate) mod first_look;

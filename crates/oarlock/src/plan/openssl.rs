@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use oarlock_kernels::cpu::Cpu;
+use oarlock_kernels::cpu::{Cpu, Feature};
 
 use crate::costs::class::CpuClass;
 use crate::costs::openssl::{Measured, RatioSource, Ratios, compiled, version};
@@ -82,12 +82,17 @@ pub(crate) fn provided(
     calibration: Option<&Measured>,
 ) -> Vec<Provided> {
     let class = CpuClass::of(cpu);
+    // No table knows the portable kernels, which are for the few CPUs of class F that have no SSSE3.
+    let is_in_tables = cpu.has(Feature::Ssse3);
     let of = |operation| {
         let measured = calibration.and_then(|calibration| {
             let found = calibration.ratios.iter().find(|one| one.0 == operation)?;
             Some((found.1, RatioSource::Calibration))
         });
-        let ratios = measured.or_else(|| compiled(class, version(openssl)?, operation));
+        let ratios = measured.or_else(|| {
+            let version = version(openssl).filter(|_| is_in_tables)?;
+            compiled(class, version, operation)
+        });
         let withheld = match ratios {
             _ if is_forced(operation, options) => None,
             Some((ratios, _)) if ratios.is_level() => None,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, REQUESTS_PER_TIMED};
 use super::cut;
 use super::helpers::Helpers;
 use super::stripe::{HANDOFF_NS_HOPED, STILL_WORTHWHILE, StripeGain, WORTHWHILE};
@@ -81,6 +81,12 @@ impl Pace {
         })
     }
 
+    /// Bytes of which streams may have had none without being of no use: whoever fills them is woken,
+    /// or made, first.
+    pub(crate) fn bytes_before_streams_tell(&self) -> usize {
+        self.bytes_in(FILLED_NS)
+    }
+
     fn bytes_in(&self, ns: f64) -> usize {
         let ns = (ns - self.cost.setup_ns).max(ns / 2.0);
         (self.cost.bytes_per_ns * ns) as usize
@@ -88,7 +94,7 @@ impl Pace {
 
     /// Whether a request is worth a look at clock and pool.
     pub(crate) fn looks_at(&self, bytes: usize) -> bool {
-        self.passed_over == 0 || self.cost.ns(bytes) > self.asleep_ns_min()
+        self.passed_over == 0 || self.cost.ns(bytes) > self.asleep_ns_min(1)
     }
 
     /// Takes note of a request that was not looked at.
@@ -113,14 +119,14 @@ impl Pace {
         self.stripes.expected_ns = None;
         self.ahead.is_wanted = false;
         let inline_ns = self.cost.ns(bytes);
-        let follows = self.take_in_pause(bytes, inline_ns, now);
+        let stands_alone = self.take_in_pause(bytes, inline_ns, now);
         let available = pool.available();
         let way = match available {
             0 => Way::Inline,
             _ => self.by_stripes_or_not(bytes, inline_ns, now, available, pool),
         };
         if available > 0
-            && bytes <= self.ahead.ring_bytes
+            && bytes <= self.ahead.request_bytes_max()
             && self.ahead.looks >= self.ahead.looks_needed
             && self.is_better_made_ahead(bytes, inline_ns, available, way)
         {
@@ -128,7 +134,7 @@ impl Pace {
             self.ahead.helpers = available;
         }
         self.passed_over = match way {
-            Way::Inline if !follows => PASSED_OVER,
+            Way::Inline if stands_alone => PASSED_OVER,
             // A stream counts bytes instead.
             Way::Inline if self.ahead.ring_bytes == 0 => (UNSEEN_NS / inline_ns) as u32,
             _ => 0,
@@ -143,7 +149,8 @@ impl Pace {
         std::mem::take(&mut self.ahead.is_wanted)
     }
 
-    /// The time since the last look; whether it was spent on requests for the most part.
+    /// The time since the last look; whether there was one, and it was not spent on requests for the
+    /// most part. Of the first request nobody can tell.
     fn take_in_pause(&mut self, bytes: usize, inline_ns: f64, now: Instant) -> bool {
         // Those that were not looked at are taken to be like this one.
         let unseen = self.unseen_bytes as f64 / bytes.max(1) as f64;
@@ -163,14 +170,10 @@ impl Pace {
         if let Some(pause_ns) = pause_ns {
             self.ahead.paused(pause_ns / (unseen + 1.0));
         }
-        follows
+        pause_ns.is_some() && !follows
     }
 
     /// Whether requests like this one are done sooner if helpers make keystream meanwhile.
-    ///
-    /// In a period of one request and one gap g, k helpers make k P / T of a request's keystream.
-    /// Where that is less than all, the rest f is computed inline: P = g + (1 - f) T + f x with
-    /// f = k P / T, and x the time to take what is there.
     fn is_better_made_ahead(
         &self,
         bytes: usize,
@@ -182,36 +185,36 @@ impl Pace {
         if taking_ns > WORTHWHILE * inline_ns {
             return false;
         }
+        // Helpers would soon be awake for the next request, if they are not.
+        let is_a_stream = self.streak > 0 || self.ahead.gap_ns() < WATCH.as_nanos() as f64;
         let otherwise_ns = match otherwise {
             Way::Stripe { helpers } => self.striped_ns(inline_ns, helpers),
-            // In a stream that helpers would soon be awake for.
             Way::Inline
-                if self.streak > 0
-                    && self.stripes.barred == 0
-                    && self.may_be_cut(bytes, helpers) =>
+                if is_a_stream && self.stripes.barred == 0 && self.may_be_cut(bytes, helpers) =>
             {
                 self.striped_ns(inline_ns, helpers).min(inline_ns)
             }
             Way::Inline => inline_ns,
         };
-        let gap_ns = self.ahead.gap_ns;
-        let helpers = helpers as f64;
-        let period_ns =
-            (gap_ns + inline_ns) * inline_ns / (inline_ns + helpers * (inline_ns - taking_ns));
-        let ahead_ns = (period_ns - gap_ns).max(taking_ns);
         // What is there is there after a pause as well: of equals it is the better.
         let is_much_slower = taking_ns < inline_ns / 4.0;
-        let is_in_use = self.ahead.bytes_per_ns.is_some();
-        let share = match (is_much_slower, is_in_use) {
+        // Nor are streams left for stripes that nobody has seen yet.
+        let is_left_for_hope = otherwise_ns < inline_ns && self.stripes.handoff_ns.is_none();
+        let share = match (is_much_slower, self.ahead.is_known()) {
             (true, _) => EQUAL,
+            (false, true) if is_left_for_hope => EQUAL,
             (false, true) => STILL_WORTHWHILE,
             (false, false) => WORTHWHILE,
         };
-        ahead_ns < share * otherwise_ns
+        let expected_ns = self
+            .ahead
+            .expected_ns(&self.machine, bytes, inline_ns, helpers);
+        self.ahead.over_expected * expected_ns < share * otherwise_ns
     }
 
-    /// Takes note of a request, one in [`REQUESTS_PER_TIMED`](super::ahead::REQUESTS_PER_TIMED), that keystream was there for, but for
-    /// the bytes that were done `inline`; whether the streams still gain.
+    /// Takes note of a request, one in [`REQUESTS_PER_TIMED`], that
+    /// streams were there for, whether they had all of it or not even half: `inline` of its bytes
+    /// were done so. Whether the streams still gain.
     pub(crate) fn learn_taking(
         &mut self,
         bytes: usize,
@@ -221,23 +224,46 @@ impl Pace {
     ) -> bool {
         let ns = ended.duration_since(began).as_nanos() as f64;
         self.ahead.timed(began, ended);
-        if inline > bytes / 2 {
+        if self.ahead.gap_ns() >= WATCH.as_nanos() as f64 {
+            self.streak = 0;
+        }
+        // These are looks, too: what stripes cost once is not for ever.
+        self.stripes.barred = self.stripes.barred.saturating_sub(REQUESTS_PER_TIMED);
+        if self.ahead.unsettled > 0 {
+            // Where nothing ever comes it is by their bytes that streams are found to be of no use.
+            self.ahead.unsettled -= u32::from(inline < bytes);
             return true;
         }
-        let ns = ns - inline as f64 / self.cost.bytes_per_ns;
-        self.ahead.taken(&self.machine, bytes - inline, ns);
         let inline_ns = self.cost.ns(bytes);
-        self.is_better_made_ahead(bytes, inline_ns, self.ahead.helpers, Way::Inline)
+        let helpers = self.ahead.helpers;
+        let expected_ns = self
+            .ahead
+            .expected_ns(&self.machine, bytes, inline_ns, helpers);
+        self.ahead.took(ns / expected_ns);
+        if inline <= bytes / 2 {
+            let ns = ns - inline as f64 / self.cost.bytes_per_ns;
+            self.ahead.taken(&self.machine, bytes - inline, ns);
+        }
+        self.is_better_made_ahead(bytes, inline_ns, helpers, Way::Inline)
     }
 
     /// A request from here on is worth the waking of helpers.
-    fn asleep_ns_min(&self) -> f64 {
-        (ASLEEP_PER_WAKE * self.machine.wake_ns).max(ASLEEP_NS_MIN)
+    ///
+    /// With h helpers, calls of c to wake each and a wake-up of w it takes h c + w + (T - w) / (h + 1),
+    /// which is [`WORTHWHILE`] of T at the least that is returned.
+    fn asleep_ns_min(&self, helpers: usize) -> f64 {
+        let helpers = helpers.max(1) as f64;
+        let fixed_ns = helpers * WAKE_CALL_NS + self.machine.wake_ns * helpers / (helpers + 1.0);
+        (fixed_ns / (WORTHWHILE - 1.0 / (helpers + 1.0))).max(ASLEEP_NS_MIN)
     }
 
     /// Little of what was made ahead was there when it was asked for, or there is no room for it.
     pub(crate) fn prefetch_failed(&mut self) {
         self.ahead.failed();
+        // The requests since the last look were not looked at, and are no pause.
+        self.last_end = None;
+        self.unseen_bytes = 0;
+        self.streak = 0;
     }
 
     fn by_stripes_or_not(
@@ -251,8 +277,11 @@ impl Pace {
         if !self.may_be_cut(bytes, available) {
             return Way::Inline;
         }
+        if pool.are_crowded(now) {
+            return Way::Inline;
+        }
         let awake = pool.awake().min(available);
-        let is_worth_waking = inline_ns > self.asleep_ns_min();
+        let is_worth_waking = inline_ns > self.asleep_ns_min(available);
         if self.stripes.barred > 0 && !is_worth_waking {
             self.stripes.barred -= 1;
             return Way::Inline;
@@ -372,14 +401,16 @@ impl Pace {
 const LONG_NS: f64 = 2_000.0;
 /// A look at clock and pool every so often is less than a hundredth.
 const UNSEEN_NS: f64 = 16_000.0;
-/// Requests that end sooner wake nobody, however fast a wake-up was when it was measured: beside
-/// others on a virtual machine it takes 55 to 80 µs.
-const ASLEEP_NS_MIN: f64 = 100_000.0;
-/// A wake-up takes now half and now twice what it takes on average, and costs the caller a system
-/// call.
-const ASLEEP_PER_WAKE: f64 = 2.0;
+/// Requests that end sooner wake nobody, however fast a wake-up was when it was measured. On virtual machines of Zen 5
+/// stripes after a pause of 2 ms came to 0.72 to 0.95 of inline for requests of 22 to 36 µs, 1.0 for 38 µs, 1.1 to 1.25
+/// for 80 to 86 µs; for 59 µs to 1.2 after 2 ms, to 1.0 after 20.
+const ASLEEP_NS_MIN: f64 = 60_000.0;
+/// The system call that wakes a helper.
+const WAKE_CALL_NS: f64 = 5_000.0;
 /// Times that may be a little longer and still count as equal.
-const EQUAL: f64 = 1.05;
+const EQUAL: f64 = 1.02;
+/// To wake a helper takes a tenth of that, to make a thread as long at worst.
+const FILLED_NS: f64 = 500_000.0;
 /// After one that stood alone.
 const PASSED_OVER: u32 = 6;
 

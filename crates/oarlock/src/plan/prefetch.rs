@@ -6,7 +6,7 @@ use std::sync::Arc;
 use inout::InOutBuf;
 use oarlock_kernels::xor::Xor;
 
-use super::ahead::REQUESTS_PER_TIMED;
+use super::ahead::{REQUESTS_PER_TIMED, RINGS_PER_REQUEST_MAX};
 use crate::device::keyed::keystream::Keystream;
 use crate::options::{PrefetchWorker, Strategy};
 use crate::threads::prefetch::{Reader, Ring, Source};
@@ -235,10 +235,15 @@ impl Prefetched {
         self.consumer.ring().bytes()
     }
 
-    /// Whether a request of `bytes` is to take what is there. One that is longer than the streams
-    /// are is better cut into stripes.
+    /// Whether a request of `bytes` is to take what is there. One that is much longer than the
+    /// streams are is better cut into stripes.
     pub(crate) fn serves(&self, bytes: usize, strategy: Strategy) -> bool {
-        self.is_active && (strategy != Strategy::Auto || bytes <= self.consumer.ring().bytes())
+        let bytes_max = self
+            .consumer
+            .ring()
+            .bytes()
+            .saturating_mul(RINGS_PER_REQUEST_MAX);
+        self.is_active && (strategy != Strategy::Auto || bytes <= bytes_max)
     }
 
     /// Whether this is one of those that tell how fast keystream is taken: long enough for the
@@ -250,10 +255,11 @@ impl Prefetched {
             && self.requests.is_multiple_of(REQUESTS_PER_TIMED)
     }
 
-    /// Whether a fair part of the last bytes was there.
-    pub(crate) fn is_worth_it(&mut self) -> bool {
+    /// Whether a fair part of the last bytes was there, of which there were at least `bytes_min`.
+    pub(crate) fn is_worth_it(&mut self, bytes_min: usize) -> bool {
         let Taken { ready, inline } = self.taken;
-        if ready + inline < 4 * self.consumer.ring().bytes() as u64 {
+        let rings = 4 * self.consumer.ring().bytes();
+        if ready + inline < rings.max(bytes_min) as u64 {
             return true;
         }
         self.taken = Taken::default();

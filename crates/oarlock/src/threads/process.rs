@@ -314,19 +314,37 @@ impl Thread {
     }
 
     /// Lets it run on all CPUs it had but `cpu`, unless that leaves none; on all where there is no
-    /// such CPU. Where the call is not allowed nothing changes.
+    /// such CPU. `before` is what the last call kept it off: where somebody else has said since on
+    /// which CPUs it is to run, as taskset(1) does, that stays. Where a call is not allowed nothing
+    /// changes.
     ///
     /// # Safety
     /// The thread has not ended.
-    pub(crate) unsafe fn keep_off(&self, cpu: usize) {
+    pub(crate) unsafe fn keep_off(&self, cpu: usize, before: usize) {
+        let (others, expected) = (self.all_but(cpu), self.all_but(before));
+        // SAFETY: the thread is there, as the caller vouches, and the sets are plain bits, of which
+        // one is filled by the call.
+        unsafe {
+            let mut now: libc::cpu_set_t = std::mem::zeroed();
+            let failed = libc::pthread_getaffinity_np(self.id, CPU_SET_BYTES, &mut now) != 0;
+            if failed || libc::CPU_EQUAL(&now, &expected) || libc::CPU_EQUAL(&now, &self.allowed) {
+                libc::pthread_setaffinity_np(self.id, CPU_SET_BYTES, &others);
+            }
+        }
+    }
+
+    /// All CPUs it had, where there is no other.
+    fn all_but(&self, cpu: usize) -> libc::cpu_set_t {
         let mut others = self.allowed;
-        // SAFETY: the thread is there, as the caller vouches, and `cpu` is a bit of the set.
+        // SAFETY: `cpu` is a bit of the set, which is plain bits.
         unsafe {
             if cpu < 8 * CPU_SET_BYTES {
                 libc::CPU_CLR(cpu, &mut others);
             }
             if libc::CPU_COUNT(&others) > 0 {
-                libc::pthread_setaffinity_np(self.id, CPU_SET_BYTES, &others);
+                others
+            } else {
+                self.allowed
             }
         }
     }

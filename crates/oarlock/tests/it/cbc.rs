@@ -20,14 +20,15 @@ const KEY: [u8; 16] = *b"sixteen secret b";
 const IV: [u8; 16] = [0x35; 16];
 
 /// With the device that is in front on any CPU under that mask, where there is one.
-const MASKS: [(&str, Option<&str>); 6] = [
+const MASKS: [(&str, Option<&str>); 7] = [
     ("", None),
     ("-avx512", None),
     ("-vaes", None),
     ("-aes", None),
     ("-aes,-gfni", None),
+    ("-aes,-avx2", Some("cpu")),
     (
-        "-aes,-avx2",
+        "-ssse3",
         if cfg!(feature = "aws-lc") {
             Some("software")
         } else {

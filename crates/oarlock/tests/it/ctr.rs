@@ -17,7 +17,8 @@ fn any_split_and_seek_agrees_with_rustcrypto_whatever_the_strategy_and_device() 
         ("-vaes", None),
         ("-aes", None),
         ("-aes,-gfni", None),
-        ("-aes,-avx2", Some("software")),
+        ("-aes,-avx2", Some("cpu")),
+        ("-ssse3", Some("software")),
     ] {
         for strategy in [Strategy::Auto, Strategy::Inline, Strategy::Stripe] {
             let accelerator = Accelerator::builder()

@@ -1,12 +1,15 @@
 //! Where what is measured takes place.
 
 use std::fs::File;
+use std::process::Command;
 
 use oarlock_bench::Error;
 use rustix::fd::AsFd as _;
 use rustix::thread::{
     CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_getaffinity, sched_setaffinity,
 };
+
+use super::child::Running;
 
 /// Binds this thread to the first of its CPUs meanwhile; a process it starts inherits that.
 pub(crate) fn on_one_cpu<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
@@ -16,6 +19,15 @@ pub(crate) fn on_one_cpu<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T
 /// As [`on_one_cpu`], on the last of them: another one, where there are two.
 pub(crate) fn on_last_cpu<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     on_cpu(|cpus| cpus.last(), work)
+}
+
+/// Has another process busy on the last of its CPUs meanwhile, for one that `work` starts to be
+/// beside. It ends with this one, however that ends.
+pub(crate) fn beside_a_busy_cpu<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let mut busy = Command::new("sh");
+    busy.args(["-c", "while kill -0 $PPID; do :; done"]);
+    let _busy = on_last_cpu(|| Running::start(&mut busy))?;
+    work()
 }
 
 fn on_cpu<T>(

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use oarlock_bench::Error;
 use oarlock_bench::cpu_class::Mask;
+use oarlock_bench::measuring::Summary;
 use oarlock_bench::output::{Entry, Ratio};
 use oarlock_bench::run::First;
 use serde::de::DeserializeOwned;
@@ -11,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::target::{Comparison, CpuLimit, Target};
 use crate::programs::{self, Compared, Named, ProgramCase, Setup, enc};
 use crate::system::interrupt;
-use crate::system::surroundings::on_one_cpu;
+use crate::system::surroundings::{beside_a_busy_cpu, on_one_cpu};
 
 /// What came out for a case.
 pub(super) enum Measured {
@@ -59,12 +60,30 @@ impl<'a> Measuring<'a> {
         }
     }
 
+    /// The same once more and again: each ratio becomes the median of three.
+    pub(super) fn measure_again(
+        &mut self,
+        case: &str,
+        target: &Target,
+        first: Vec<Ratio>,
+    ) -> Result<Measured, Error> {
+        let mut runs = vec![first];
+        for _ in 0..2 {
+            match self.measure(case, target)? {
+                Measured::Ratios(ratios) => runs.push(ratios),
+                _ => return Err(Error::Failed("another thing was measured".to_owned())),
+            }
+        }
+        Ok(Measured::Ratios(medians(&runs)))
+    }
+
     fn ratios(&self, args: &[String], cpu: CpuLimit) -> Result<Vec<Ratio>, Error> {
         let mut command = this_program()?;
         command.args(args).args(self.quick.then_some("--quick"));
         let text = match cpu {
             CpuLimit::None => output(&mut command)?,
             CpuLimit::OneCpu => on_one_cpu(|| output(&mut command))?,
+            CpuLimit::Beside => beside_a_busy_cpu(|| output(&mut command))?,
             CpuLimit::Mask(oarlock) => {
                 let mask = Mask {
                     oarlock,
@@ -127,6 +146,21 @@ impl<'a> Measuring<'a> {
     pub(super) fn go_on(&self) -> Result<(), Error> {
         interrupt::check()
     }
+}
+
+/// Of runs of the same measurement, point by point.
+fn medians(runs: &[Vec<Ratio>]) -> Vec<Ratio> {
+    let mut ratios = runs.first().cloned().unwrap_or_default();
+    for (number, ratio) in ratios.iter_mut().enumerate() {
+        let all: Vec<&Ratio> = runs.iter().filter_map(|run| run.get(number)).collect();
+        let medians: Vec<f64> = all.iter().map(|one| one.ratio_median).collect();
+        ratio.ratio_median = Summary::of(&medians).median;
+        ratio.ratio_min = all
+            .iter()
+            .fold(f64::MAX, |least, one| least.min(one.ratio_min));
+        ratio.ratio_max = all.iter().fold(0.0, |most, one| most.max(one.ratio_max));
+    }
+    ratios
 }
 
 /// This program, to be run again.

@@ -26,7 +26,7 @@ use oarlock_bench::output::{Record, json, write_out};
 
 use crate::peers::versions;
 use crate::programs::{self, are_named_by};
-use measure::Measuring;
+use measure::{Measured, Measuring};
 use outcome::Outcome;
 use table::TARGETS;
 use target::{Comparison, Target};
@@ -67,8 +67,22 @@ pub(crate) fn run(
     for Group { case, mut lines } in groups {
         lines.retain(asked);
         let Some(line) = lines.first() else { continue };
-        let measured = measuring.measure(&case, &line.target);
+        let mut measured = measuring.measure(&case, &line.target);
         measuring.go_on()?;
+        // The worst of twenty points falls short by chance now and then: it is to do so for good.
+        let falls_short = |measured: &Measured| {
+            let judged = lines
+                .iter()
+                .map(|line| judge::judge(&line.name, &line.target, measured));
+            judged.flatten().any(|outcome| !outcome.met)
+        };
+        if line.target.is_the_worst_of_many()
+            && let Ok(Measured::Ratios(ratios)) = &measured
+            && measured.as_ref().is_ok_and(falls_short)
+        {
+            measured = measuring.measure_again(&case, &line.target, ratios.clone());
+            measuring.go_on()?;
+        }
         for NamedTarget { name, target } in lines {
             let outcome = match &measured {
                 Ok(measured) => judge::judge(&name, &target, measured)

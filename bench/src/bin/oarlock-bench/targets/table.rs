@@ -86,10 +86,16 @@ pub(super) const TARGETS: &[Target] = &[
     target(&["aes-128-cbc-decrypt"], Cipher(&OPENSSL, at("16k")), "over openssl", 1.8, WIDE),
     target(&["aes-128-cbc"], Cipher(&OPENSSL, at("16k")), "over openssl", 1.0, ANY),
     // Keystream made ahead: by helpers in idle time and beside a busy consumer, and by the caller.
-    target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), AFTER_IDLE, 20.0, ANY),
-    target(CAMELLIA, Cipher(&STEADY, to("4k", "1m")), "2 threads over one", 1.85, ANY),
-    target(TRIPLE_DES, Cipher(&BURST, at("64k").after_ms(20)), AFTER_IDLE, 20.0, ANY),
-    target(TRIPLE_DES, Cipher(&STEADY, to("4k", "1m")), "2 threads over one", 1.85, ANY),
+    // docs/prefetch.md has the bounds, and the inline rates of the classes, that these come from.
+    target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, class A", BURST_GB_PER_S / 4.8, "A"),
+    target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, class B", BURST_GB_PER_S / 1.6, "B"),
+    target(CAMELLIA, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, below class B", BURST_GB_PER_S / 0.5, "CDEF"),
+    target(CAMELLIA, Cipher(&STEADY, to("4k", "1m")), "2 threads over one, class A", STEADY_SHARE * (2.0 - 4.8 / CROSSING_GB_PER_S), "A"),
+    target(CAMELLIA, Cipher(&STEADY, to("4k", "1m")), "2 threads over one, below class A", STEADY_SHARE * (2.0 - 1.6 / CROSSING_GB_PER_S), "BCDEF"),
+    target(TRIPLE_DES, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, class A", BURST_GB_PER_S / 2.4, "A"),
+    target(TRIPLE_DES, Cipher(&BURST, at("64k").after_ms(20)), "burst after 20 ms of idleness, over inline, below class A", BURST_GB_PER_S / 0.75, "BCDEF"),
+    target(TRIPLE_DES, Cipher(&STEADY, to("4k", "1m")), "2 threads over one, class A", STEADY_SHARE * (2.0 - 2.4 / CROSSING_GB_PER_S), "A"),
+    target(TRIPLE_DES, Cipher(&STEADY, to("4k", "1m")), "2 threads over one, below class A", STEADY_SHARE * (2.0 - 0.75 / CROSSING_GB_PER_S), "BCDEF"),
     target(CTR, Cipher(&PREFILLED, at("16k")), "prefilled on the same core, over inline", 3.0, WIDE),
     target(CTR, Cipher(&PREFILLED, at("64k")), "prefilled on the same core, over inline", 1.25, WIDE),
     // With GFNI the hash takes 0.7 of the time and bounds this at 1.43.
@@ -100,6 +106,7 @@ pub(super) const TARGETS: &[Target] = &[
     target(EVERY_CIPHER, Cipher(&STRATEGIES, to("4k", "1m")), "auto over the best strategy", 0.97, ANY),
     target(EVERY_CIPHER, Cipher(&STRATEGIES_IDLE, to("64k", "1m").after_ms(2)), AUTO_IDLE_2, 0.97, ANY),
     target(EVERY_CIPHER, Cipher(&STRATEGIES_LONG_IDLE, to("64k", "1m").after_ms(20)), AUTO_IDLE_20, 0.97, ANY),
+    target(BESIDE_OTHERS, Cipher(&BESIDE, to("16k", "4m")), "auto over inline, the other CPU busy", 0.97, ANY),
     // Public-key operations, by how many are in flight.
     target(RSA_1024, PublicKey(&ONE_CORE, DEEP, &["openssl"]), "over openssl", 5.5, WIDE),
     target(RSA_1024, PublicKey(&ONE_CORE, DEEP, &["crypto-mb"]), "over crypto-mb", 0.97, WIDE),
@@ -204,6 +211,14 @@ const CHACHA: &[&str] = &["chacha20-poly1305"];
 const CAMELLIA: &[&str] = &["camellia-128-ctr"];
 const TRIPLE_DES: &[&str] = &["des-ede3-ctr"];
 const CONSUMER: &[&str] = &["aes-128-ctr-then-hmac"];
+/// From the fastest to the slowest.
+const BESIDE_OTHERS: &[&str] = &[
+    "aes-128-ctr",
+    "aes-256-gcm",
+    "chacha20",
+    "camellia-128-ctr",
+    "des-ede3-ctr",
+];
 const EVERY_CIPHER: &[&str] = &[
     "aes-128-ctr",
     "aes-192-ctr",
@@ -314,6 +329,8 @@ runs! {
     /// At the sizes of the report.
     STRATEGIES: CipherRun = TWO_4M, peer: "inline,stripe,prefetch", sizes: "64,256,1k,4k,16k,64k,256k,1m";
     STRATEGIES_IDLE: CipherRun = STRATEGIES, sizes: "64k,256k,1m", mode: "after-idle";
+    /// Samples of many slices of the scheduler's: what a helper without a CPU costs comes by the slice.
+    BESIDE: CipherRun = TWO_4M, cpu: CpuLimit::Beside, sizes: "16k,64k,256k,1m,4m", sample_ms: Some("100");
     STRATEGIES_LONG_IDLE: CipherRun = STRATEGIES_IDLE, idle_ms: "20";
 }
 
@@ -322,7 +339,12 @@ const ALL_SIZES: Sizes = to("16", "1m");
 const IDLE: Sizes = to("64k", "64m").after_ms(2);
 const AUTO_IDLE_2: &str = "auto over the best strategy, after 2 ms of idleness";
 const AUTO_IDLE_20: &str = "auto over the best strategy, after 20 ms of idleness";
-const AFTER_IDLE: &str = "burst after 20 ms of idleness, over inline";
+/// A burst of keystream that is all there: it crosses from another core at 9 GB/s at least.
+const BURST_GB_PER_S: f64 = 8.0;
+/// While more is made.
+const CROSSING_GB_PER_S: f64 = 19.0;
+/// Of the bound.
+const STEADY_SHARE: f64 = 0.96;
 const PACKETS_OVER_ONE: &str = "consumer with HMAC, no AES-NI nor GFNI: 2 threads over one";
 const PACKETS_OVER_OPENSSL: &str = "consumer with HMAC, no AES-NI: 2 threads over openssl";
 

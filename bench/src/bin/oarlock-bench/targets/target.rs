@@ -62,6 +62,8 @@ pub(super) enum CpuLimit {
     OneCpu,
     /// Features hidden from Oarlock, AES among them, which is hidden from OpenSSL and aws-lc too.
     Mask(&'static str),
+    /// All, but a thread of another process is busy on the last.
+    Beside,
 }
 
 /// Sizes of a request, and the pause before a call or a burst.
@@ -134,6 +136,12 @@ impl Target {
             }
             _ => vec![self],
         }
+    }
+
+    /// Whether a line takes the worst of many points that Oarlock is measured at beside itself.
+    pub(super) fn is_the_worst_of_many(&self) -> bool {
+        matches!(self.comparison, Comparison::Cipher(run, sizes)
+            if !self.of_matrix && run.peer.starts_with("inline") && sizes.first != sizes.last)
     }
 
     /// Whether it is promised for CPUs of `class`.

@@ -14,7 +14,7 @@ use core::sync::atomic::{Ordering, compiler_fence};
 
 use super::chacha20_block::Block;
 use super::chacha20_registers::Ymm;
-use crate::poly1305::{Element, OneTimeKey};
+use crate::poly1305::{Element, Multiplier, OneTimeKey};
 use crate::portable::xor::xor_bytes;
 use crate::stitched::{
     BLOCK_BYTES, Beside, ChainPowers, Chains, Chunk, Data, Direction, Keystream, Nothing, Rows,
@@ -217,7 +217,7 @@ pub(super) unsafe fn crypt_one(start: Start<'_>, data: Data) {
 
 /// Data that keystream makes itself.
 #[inline(always)]
-fn onto_zeros(to: *mut u8, bytes: usize) -> Data {
+pub(super) fn onto_zeros(to: *mut u8, bytes: usize) -> Data {
     static ZEROS: [u8; NINE_BYTES] = [0; NINE_BYTES];
     debug_assert!(bytes <= NINE_BYTES);
     let from = ZEROS.as_ptr();
@@ -231,20 +231,11 @@ impl Chains<'_, 512> {
     /// As [`Chunk::crypt_and_mac_chunks`].
     #[inline(always)]
     unsafe fn beside(&mut self, start: Start<'_>, data: Data, chunks: usize) {
-        let (r, join, from, value) = self.parts();
         // SAFETY: as the caller vouches, also for the bytes to absorb.
         unsafe {
             let mut frame = Frame::new(start, data, chunks);
-            frame.mac_from.write(from);
-            frame.r.write(r.words());
-            frame.join.write(join.limbs());
-            frame.mac.write(value.limbs());
             frame.steps.write(8);
-            crypt_chunks_and_mac(&mut frame);
-            *value = Element::from_limbs(frame.mac.assume_init_read());
-            for secret in [&mut frame.r, &mut frame.join, &mut frame.mac] {
-                secret.write([0; 3]);
-            }
+            frame.absorb(self.parts(), |frame| crypt_chunks_and_mac(frame));
         }
     }
 }
@@ -252,7 +243,7 @@ impl Chains<'_, 512> {
 /// What a kernel reads and writes beside the data: `xtask/src/kernels/chacha20.rs` has the offsets. Only
 /// what the kernel reads is written. What is secret is wiped on drop.
 #[repr(C, align(64))]
-struct Frame {
+pub(super) struct Frame {
     /// Words 8 to 11 of a chunk, while they are not in registers.
     words_8: MaybeUninit<[[u32; 8]; 4]>,
     by_16: [[u32; 4]; 2],
@@ -284,7 +275,7 @@ struct Frame {
 
 impl Frame {
     #[inline(always)]
-    fn new(start: Start<'_>, data: Data, chunks: usize) -> Self {
+    pub(super) fn new(start: Start<'_>, data: Data, chunks: usize) -> Self {
         let (key, row) = start.parts();
         Self {
             words_8: MaybeUninit::uninit(),
@@ -313,15 +304,38 @@ impl Frame {
 
     /// Of the block beside, which is at the beginning of `data`.
     #[inline(always)]
-    fn block(&mut self, start: Start<'_>, data: Data) {
+    pub(super) fn block(&mut self, start: Start<'_>, data: Data) {
         self.block_from.write(data.from);
         self.block_to.write(data.to);
         self.block_counter.write(start.parts().1 as u32);
     }
 
+    /// Runs `kernel`, which absorbs bytes beside the rounds, from `from` on. The others are as
+    /// [`Chains::parts`] gives them.
+    ///
+    /// # Safety
+    /// `kernel` writes what the value is afterwards.
+    #[inline(always)]
+    pub(super) unsafe fn absorb(
+        &mut self,
+        (r, join, from, value): (&Multiplier, Element, *const u8, &mut Element),
+        kernel: impl FnOnce(&mut Self),
+    ) {
+        self.mac_from.write(from);
+        self.r.write(r.words());
+        self.join.write(join.limbs());
+        self.mac.write(value.limbs());
+        kernel(self);
+        // SAFETY: written above, and by the kernel.
+        *value = Element::from_limbs(unsafe { self.mac.assume_init_read() });
+        for secret in [&mut self.r, &mut self.join, &mut self.mac] {
+            secret.write([0; 3]);
+        }
+    }
+
     /// Where kernels want to be pointed to.
     #[inline(always)]
-    fn middle(&mut self) -> *mut Frame {
+    pub(super) fn middle(&mut self) -> *mut Frame {
         (&raw mut *self).wrapping_byte_add(128)
     }
 }

@@ -17,71 +17,244 @@
 //! wait for each other: four registers in turn take little more time than one. [`super::bitslice`]
 //! takes 22 for two blocks, but never less than 16 blocks. On Zen 5, with two shuffles a cycle, this
 //! is faster for any length (by 1.1 at 16 KiB); a CPU that does one a cycle takes 4 cycles a byte here
-//! and 3 there, so long runs are left to that.
+//! and 3 there, so long runs are left to that. Not so on 128-bit registers: without a third operand, a
+//! compiler spills and copies more of the bitsliced code, which then does 0.82 of the bytes of this.
 //!
 //! Shuffles look nothing up in memory, so time does not depend on data.
 
+mod beside;
 mod tables;
 
 use core::arch::x86_64::*;
 
 use inout::InOutBuf;
 
-use super::Avx2;
-use super::bitslice::{Bits, wipe_stack, xor_bytes};
+use super::bitslice::{Bits, wipe_stack, wipe_stack_narrow, xor_bytes};
 use super::lanes::Lanes;
+use super::{Avx2, Ssse3};
 use crate::key::{BLOCK_BYTES, Schedule};
+pub(crate) use beside::ctr_and_hash;
 use tables::{
     ENTER, FRAME, INVERSE_ENTER, INVERSE_FRAME, Map, ROUND_KEY, TABLES, Table, UNSHIFTED,
 };
 
-/// FIPS 197, section 5.2. `key` has the length that `schedule.size` says.
-pub(crate) fn expand(_: Avx2, schedule: &mut Schedule, key: &[u8]) {
-    #[target_feature(enable = "avx2")]
-    fn with_avx2(schedule: &mut Schedule, key: &[u8]) {
-        schedule.expand_with(key, |word| {
-            // SAFETY: AVX2 is enabled here.
-            let word = unsafe {
-                let halves = Halves::of(_mm_cvtsi32_si128(word as i32).by_nibbles(&ENTER));
-                halves.invert().map(&TABLES.s_box)
-            };
-            _mm_cvtsi128_si32(word) as u32 ^ 0x6363_6363
-        });
-    }
-    // SAFETY: the token proves AVX2.
-    unsafe { with_avx2(schedule, key) }
-}
+/// The entry points, in a module for each register.
+macro_rules! entry_points {
+    ($module:ident, $token:ty, $lanes:ty, $features:literal, $wipe:ident, $counter:ident) => {
+        pub(crate) mod $module {
+            use super::*;
 
-/// The schedule of the equivalent inverse cipher (FIPS 197, section 5.3.5), in the order of use.
-pub(crate) fn invert(_: Avx2, schedule: &Schedule, inverse: &mut Schedule) {
-    #[target_feature(enable = "avx2")]
-    fn with_avx2(schedule: &Schedule, inverse: &mut Schedule) {
-        let rounds = schedule.size.rounds();
-        for round in 0..=rounds {
-            // SAFETY: a round key has 16 bytes; AVX2 is enabled here.
-            unsafe {
-                let mut key = __m128i::load(schedule.round_keys[rounds - round].as_ptr().cast());
-                if round > 0 && round < rounds {
-                    // With 05 a + 04 c in place of a, MixColumns is its inverse.
-                    let sum = key.xor(key.shuffle(&UNSHIFTED.two_below));
-                    let key_times = key.xor(double(double(sum)));
-                    let below = key_times.shuffle(&UNSHIFTED.one_below);
-                    let sum = key_times.xor(below);
-                    let rest = below.xor(sum.shuffle(&UNSHIFTED.two_below));
-                    key = double(sum).xor(rest);
+            /// FIPS 197, section 5.2. `key` has the length that `schedule.size` says.
+            pub(crate) fn expand(_: $token, schedule: &mut Schedule, key: &[u8]) {
+                #[target_feature(enable = $features)]
+                fn with_features(schedule: &mut Schedule, key: &[u8]) {
+                    schedule.expand_with(key, |word| {
+                        // SAFETY: the features are enabled here.
+                        let word = unsafe {
+                            let halves =
+                                Halves::of(_mm_cvtsi32_si128(word as i32).by_nibbles(&ENTER));
+                            halves.invert().map(&TABLES.s_box)
+                        };
+                        _mm_cvtsi128_si32(word) as u32 ^ 0x6363_6363
+                    });
                 }
-                key.store(inverse.round_keys[round].as_mut_ptr().cast());
+                // SAFETY: the token proves the features.
+                unsafe { with_features(schedule, key) }
+            }
+
+            /// The schedule of the equivalent inverse cipher (FIPS 197, section 5.3.5), in the order of use.
+            pub(crate) fn invert(_: $token, schedule: &Schedule, inverse: &mut Schedule) {
+                #[target_feature(enable = $features)]
+                fn with_features(schedule: &Schedule, inverse: &mut Schedule) {
+                    let rounds = schedule.size.rounds();
+                    for round in 0..=rounds {
+                        // SAFETY: a round key has 16 bytes; the features are enabled here.
+                        unsafe {
+                            let mut key =
+                                __m128i::load(schedule.round_keys[rounds - round].as_ptr().cast());
+                            if round > 0 && round < rounds {
+                                // With 05 a + 04 c in place of a, MixColumns is its inverse.
+                                let sum = key.xor(key.shuffle(&UNSHIFTED.two_below));
+                                let key_times = key.xor(double(double(sum)));
+                                let below = key_times.shuffle(&UNSHIFTED.one_below);
+                                let sum = key_times.xor(below);
+                                let rest = below.xor(sum.shuffle(&UNSHIFTED.two_below));
+                                key = double(sum).xor(rest);
+                            }
+                            key.store(inverse.round_keys[round].as_mut_ptr().cast());
+                        }
+                    }
+                }
+                // SAFETY: the token proves the features.
+                unsafe { with_features(schedule, inverse) }
+            }
+
+            /// CTR over a run in which the low 32 bits of `counter` do not wrap.
+            pub(crate) fn ctr(
+                _: $token,
+                schedule: &Schedule,
+                counter: u128,
+                data: InOutBuf<'_, '_, u8>,
+            ) {
+                #[target_feature(enable = $features)]
+                unsafe fn with_features(
+                    schedule: &Schedule,
+                    counter: u128,
+                    mut from: *const u8,
+                    mut to: *mut u8,
+                    mut bytes: usize,
+                ) {
+                    // SAFETY: the features are enabled here; the caller vouches for the pointers, and `bytes` counts what
+                    // is left.
+                    unsafe {
+                        let mut counters = <$lanes>::counters(counter);
+                        while bytes > 0 {
+                            let registers = match bytes.div_ceil(<$lanes>::BYTES) {
+                                1 => ctr_group::<$lanes, 1>(schedule, counters, from, to, bytes),
+                                2 => ctr_group::<$lanes, 2>(schedule, counters, from, to, bytes),
+                                3 => ctr_group::<$lanes, 3>(schedule, counters, from, to, bytes),
+                                _ => ctr_group::<$lanes, 4>(schedule, counters, from, to, bytes),
+                            };
+                            let done = (registers * <$lanes>::BYTES).min(bytes);
+                            counters = counters.advance((registers * <$lanes>::BLOCKS) as u32);
+                            (from, to) = (from.add(done), to.add(done));
+                            bytes -= done;
+                        }
+                    }
+                }
+                #[cfg(debug_assertions)]
+                crate::dispatch::aes::$counter.hit();
+                let bytes = data.len();
+                let (from, to) = data.into_raw();
+                // SAFETY: the token proves the features; the buffer vouches for `bytes` readable at `from` and writable at
+                // `to`, which are the same or do not overlap.
+                unsafe {
+                    with_features(schedule, counter, from, to, bytes);
+                    $wipe::<16>();
+                }
+            }
+
+            /// CBC encryption of whole blocks, one after the other.
+            pub(crate) fn cbc_encrypt(
+                _: $token,
+                schedule: &Schedule,
+                iv: &mut [u8; BLOCK_BYTES],
+                data: InOutBuf<'_, '_, u8>,
+            ) {
+                #[target_feature(enable = $features)]
+                unsafe fn with_features(
+                    schedule: &Schedule,
+                    iv: &mut [u8; BLOCK_BYTES],
+                    mut from: *const u8,
+                    mut to: *mut u8,
+                    bytes: usize,
+                ) {
+                    let mut blocks = bytes / BLOCK_BYTES;
+                    if blocks == 0 {
+                        return;
+                    }
+                    // SAFETY: the features are enabled here; no more than `bytes` are touched at the pointers, which the
+                    // caller vouches for.
+                    unsafe {
+                        let rounds = schedule.size.rounds();
+                        let (first, last) = (key(schedule, 0), key(schedule, rounds));
+                        let start = __m128i::load(iv.as_ptr()).xor(first);
+                        let mut state = start.xor(__m128i::load(from)).by_nibbles(&ENTER);
+                        loop {
+                            for round in 1..rounds {
+                                let key: __m128i = key(schedule, round);
+                                let key = key.by_nibbles(&ROUND_KEY).shuffle(&INVERSE_FRAME[0]);
+                                state = state.next_round_alone(key);
+                            }
+                            let inverses = Halves::of(state).invert();
+                            let ciphertext = inverses.map(&TABLES.s_box).shuffle(&FRAME[0]);
+                            let ciphertext = ciphertext.xor(last).xor(_mm_set1_epi8(0x63));
+                            ciphertext.store(to);
+                            blocks -= 1;
+                            if blocks == 0 {
+                                ciphertext.store(iv.as_mut_ptr());
+                                break;
+                            }
+                            (from, to) = (from.add(BLOCK_BYTES), to.add(BLOCK_BYTES));
+                            // The next state at once, in the form of the rounds.
+                            let next = first.xor(last).xor(__m128i::load(from));
+                            let shifted = inverses.map(&TABLES.once).shuffle(&FRAME[0]);
+                            state = shifted.xor(next.by_nibbles(&ROUND_KEY));
+                        }
+                    }
+                }
+                #[cfg(debug_assertions)]
+                crate::dispatch::aes::$counter.hit();
+                let bytes = data.len();
+                let (from, to) = data.into_raw();
+                // SAFETY: as in `ctr`.
+                unsafe {
+                    with_features(schedule, iv, from, to, bytes);
+                    $wipe::<16>();
+                }
+            }
+
+            /// CBC decryption of whole blocks with the schedule of the equivalent inverse cipher.
+            pub(crate) fn cbc_decrypt(
+                _: $token,
+                inverse: &Schedule,
+                iv: &mut [u8; BLOCK_BYTES],
+                data: InOutBuf<'_, '_, u8>,
+            ) {
+                #[target_feature(enable = $features)]
+                unsafe fn with_features(
+                    inverse: &Schedule,
+                    iv: &mut [u8; BLOCK_BYTES],
+                    mut from: *const u8,
+                    mut to: *mut u8,
+                    mut bytes: usize,
+                ) {
+                    // SAFETY: as in `ctr`; an IV has 16 bytes.
+                    unsafe {
+                        let mut before = __m128i::load(iv.as_ptr());
+                        while bytes >= BLOCK_BYTES {
+                            let done;
+                            (before, done) = match bytes / <$lanes>::BYTES {
+                                0 => cbc_decrypt_group::<__m128i, 1>(inverse, before, from, to),
+                                1 => cbc_decrypt_group::<$lanes, 1>(inverse, before, from, to),
+                                2 => cbc_decrypt_group::<$lanes, 2>(inverse, before, from, to),
+                                3 => cbc_decrypt_group::<$lanes, 3>(inverse, before, from, to),
+                                _ => cbc_decrypt_group::<$lanes, 4>(inverse, before, from, to),
+                            };
+                            (from, to) = (from.add(done), to.add(done));
+                            bytes -= done;
+                        }
+                        before.store(iv.as_mut_ptr());
+                    }
+                }
+                #[cfg(debug_assertions)]
+                crate::dispatch::aes::$counter.hit();
+                let bytes = data.len();
+                let (from, to) = data.into_raw();
+                // SAFETY: as in `ctr`.
+                unsafe {
+                    with_features(inverse, iv, from, to, bytes);
+                    $wipe::<16>();
+                }
             }
         }
-    }
-    // SAFETY: the token proves AVX2.
-    unsafe { with_avx2(schedule, inverse) }
+    };
 }
+
+entry_points!(avx2, Avx2, __m256i, "avx2", wipe_stack, PERMUTE_AVX2);
+entry_points!(
+    ssse3,
+    Ssse3,
+    __m128i,
+    "ssse3",
+    wipe_stack_narrow,
+    PERMUTE_SSSE3
+);
 
 /// Each byte times 02.
 ///
 /// # Safety
-/// AVX2 is enabled in the caller.
+/// the instructions of the register are enabled in the caller.
 #[inline(always)]
 unsafe fn double(bytes: __m128i) -> __m128i {
     // SAFETY: as the caller vouches.
@@ -89,46 +262,6 @@ unsafe fn double(bytes: __m128i) -> __m128i {
         let carry = _mm_cmpgt_epi8(_mm_setzero_si128(), bytes);
         let carry = _mm_and_si128(carry, _mm_set1_epi8(0x1b));
         _mm_add_epi8(bytes, bytes).xor(carry)
-    }
-}
-
-/// CTR over a run in which the low 32 bits of `counter` do not wrap.
-pub(crate) fn ctr(_: Avx2, schedule: &Schedule, counter: u128, data: InOutBuf<'_, '_, u8>) {
-    #[target_feature(enable = "avx2")]
-    unsafe fn with_avx2(
-        schedule: &Schedule,
-        counter: u128,
-        mut from: *const u8,
-        mut to: *mut u8,
-        mut bytes: usize,
-    ) {
-        // SAFETY: AVX2 is enabled here; the caller vouches for the pointers, and `bytes` counts what
-        // is left.
-        unsafe {
-            let mut counters = __m256i::counters(counter);
-            while bytes > 0 {
-                let registers = match bytes.div_ceil(__m256i::BYTES) {
-                    1 => ctr_group::<1>(schedule, counters, from, to, bytes),
-                    2 => ctr_group::<2>(schedule, counters, from, to, bytes),
-                    3 => ctr_group::<3>(schedule, counters, from, to, bytes),
-                    _ => ctr_group::<4>(schedule, counters, from, to, bytes),
-                };
-                let done = (registers * __m256i::BYTES).min(bytes);
-                counters = counters.advance((registers * __m256i::BLOCKS) as u32);
-                (from, to) = (from.add(done), to.add(done));
-                bytes -= done;
-            }
-        }
-    }
-    #[cfg(debug_assertions)]
-    crate::dispatch::aes::PERMUTE_AVX2.hit();
-    let bytes = data.len();
-    let (from, to) = data.into_raw();
-    // SAFETY: the token proves AVX2; the buffer vouches for `bytes` readable at `from` and writable at
-    // `to`, which are the same or do not overlap.
-    unsafe {
-        with_avx2(schedule, counter, from, to, bytes);
-        wipe_stack::<16>();
     }
 }
 
@@ -150,11 +283,11 @@ pub(crate) fn split<'i, 'o, const GROUP: usize, const FEW: usize>(
 /// `N` registers, or `bytes` where that is less, but more than `N - 1`; returns `N`.
 ///
 /// # Safety
-/// AVX2 is enabled in the caller, and the pointers are as in [`ctr`].
+/// the instructions of the register are enabled in the caller, and the pointers are as in [`ctr`].
 #[inline(always)]
-unsafe fn ctr_group<const N: usize>(
+unsafe fn ctr_group<V: Permute, const N: usize>(
     schedule: &Schedule,
-    mut counters: __m256i,
+    mut counters: V,
     from: *const u8,
     to: *mut u8,
     bytes: usize,
@@ -164,16 +297,16 @@ unsafe fn ctr_group<const N: usize>(
         let mut states = [counters; N];
         for state in &mut states {
             *state = counters.swap_bytes();
-            counters = counters.advance(__m256i::BLOCKS as u32);
+            counters = counters.advance(V::BLOCKS as u32);
         }
         let states = encrypt(schedule, states);
         for (i, &state) in states.iter().enumerate() {
-            let done = i * __m256i::BYTES;
+            let done = i * V::BYTES;
             let (from, to) = (from.add(done), to.add(done));
-            if i == N - 1 && bytes < N * __m256i::BYTES {
+            if i == N - 1 && bytes < N * V::BYTES {
                 xor_begun(state, from, to, bytes - done);
             } else {
-                state.xor(__m256i::load(from)).store(to);
+                state.xor(V::load(from)).store(to);
             }
         }
         N
@@ -185,121 +318,14 @@ unsafe fn ctr_group<const N: usize>(
 /// # Safety
 /// As [`ctr_group`].
 #[inline(always)]
-unsafe fn xor_begun(mut keystream: __m256i, from: *const u8, to: *mut u8, bytes: usize) {
-    use zeroize::Zeroize;
+unsafe fn xor_begun<V: Permute>(mut keystream: V, from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: as the caller vouches.
     unsafe {
-        let first = _mm256_castsi256_si128(keystream);
         if bytes == BLOCK_BYTES {
-            first.xor(__m128i::load(from)).store(to);
-            return;
+            return keystream.first().xor(__m128i::load(from)).store(to);
         }
         xor_bytes((&raw const keystream).cast(), from, to, bytes);
         keystream.zeroize();
-    }
-}
-
-/// CBC encryption of whole blocks, one after the other.
-pub(crate) fn cbc_encrypt(
-    _: Avx2,
-    schedule: &Schedule,
-    iv: &mut [u8; BLOCK_BYTES],
-    data: InOutBuf<'_, '_, u8>,
-) {
-    #[target_feature(enable = "avx2")]
-    unsafe fn with_avx2(
-        schedule: &Schedule,
-        iv: &mut [u8; BLOCK_BYTES],
-        mut from: *const u8,
-        mut to: *mut u8,
-        bytes: usize,
-    ) {
-        let mut blocks = bytes / BLOCK_BYTES;
-        if blocks == 0 {
-            return;
-        }
-        // SAFETY: AVX2 is enabled here; no more than `bytes` are touched at the pointers, which the
-        // caller vouches for.
-        unsafe {
-            let rounds = schedule.size.rounds();
-            let (first, last) = (key(schedule, 0), key(schedule, rounds));
-            let start = __m128i::load(iv.as_ptr()).xor(first);
-            let mut state = start.xor(__m128i::load(from)).by_nibbles(&ENTER);
-            loop {
-                for round in 1..rounds {
-                    let key: __m128i = key(schedule, round);
-                    let key = key.by_nibbles(&ROUND_KEY).shuffle(&INVERSE_FRAME[0]);
-                    state = state.next_round_alone(key);
-                }
-                let inverses = Halves::of(state).invert();
-                let ciphertext = inverses.map(&TABLES.s_box).shuffle(&FRAME[0]);
-                let ciphertext = ciphertext.xor(last).xor(_mm_set1_epi8(0x63));
-                ciphertext.store(to);
-                blocks -= 1;
-                if blocks == 0 {
-                    ciphertext.store(iv.as_mut_ptr());
-                    break;
-                }
-                (from, to) = (from.add(BLOCK_BYTES), to.add(BLOCK_BYTES));
-                // The next state at once, in the form of the rounds.
-                let next = first.xor(last).xor(__m128i::load(from));
-                let shifted = inverses.map(&TABLES.once).shuffle(&FRAME[0]);
-                state = shifted.xor(next.by_nibbles(&ROUND_KEY));
-            }
-        }
-    }
-    #[cfg(debug_assertions)]
-    crate::dispatch::aes::PERMUTE_AVX2.hit();
-    let bytes = data.len();
-    let (from, to) = data.into_raw();
-    // SAFETY: as in `ctr`.
-    unsafe {
-        with_avx2(schedule, iv, from, to, bytes);
-        wipe_stack::<16>();
-    }
-}
-
-/// CBC decryption of whole blocks with the schedule of the equivalent inverse cipher.
-pub(crate) fn cbc_decrypt(
-    _: Avx2,
-    inverse: &Schedule,
-    iv: &mut [u8; BLOCK_BYTES],
-    data: InOutBuf<'_, '_, u8>,
-) {
-    #[target_feature(enable = "avx2")]
-    unsafe fn with_avx2(
-        inverse: &Schedule,
-        iv: &mut [u8; BLOCK_BYTES],
-        mut from: *const u8,
-        mut to: *mut u8,
-        mut bytes: usize,
-    ) {
-        // SAFETY: as in `ctr`; an IV has 16 bytes.
-        unsafe {
-            let mut before = __m128i::load(iv.as_ptr());
-            while bytes >= BLOCK_BYTES {
-                let done;
-                (before, done) = match bytes / __m256i::BYTES {
-                    0 => cbc_decrypt_group::<__m128i, 1>(inverse, before, from, to),
-                    1 => cbc_decrypt_group::<__m256i, 1>(inverse, before, from, to),
-                    2 => cbc_decrypt_group::<__m256i, 2>(inverse, before, from, to),
-                    3 => cbc_decrypt_group::<__m256i, 3>(inverse, before, from, to),
-                    _ => cbc_decrypt_group::<__m256i, 4>(inverse, before, from, to),
-                };
-                (from, to) = (from.add(done), to.add(done));
-                bytes -= done;
-            }
-            before.store(iv.as_mut_ptr());
-        }
-    }
-    #[cfg(debug_assertions)]
-    crate::dispatch::aes::PERMUTE_AVX2.hit();
-    let bytes = data.len();
-    let (from, to) = data.into_raw();
-    // SAFETY: as in `ctr`.
-    unsafe {
-        with_avx2(inverse, iv, from, to, bytes);
-        wipe_stack::<16>();
     }
 }
 
@@ -307,7 +333,7 @@ pub(crate) fn cbc_decrypt(
 /// many bytes it was.
 ///
 /// # Safety
-/// AVX2 is enabled in the caller, and the pointers are as in [`ctr`], for `N` registers.
+/// the instructions of the register are enabled in the caller, and the pointers are as in [`ctr`], for `N` registers.
 #[inline(always)]
 unsafe fn cbc_decrypt_group<V: Permute, const N: usize>(
     inverse: &Schedule,
@@ -342,7 +368,7 @@ unsafe fn cbc_decrypt_group<V: Permute, const N: usize>(
 /// FIPS 197, section 5.1.
 ///
 /// # Safety
-/// AVX2 is enabled in the caller.
+/// the instructions of the register are enabled in the caller.
 #[inline(always)]
 unsafe fn encrypt<V: Permute, const N: usize>(schedule: &Schedule, mut states: [V; N]) -> [V; N] {
     // SAFETY: as the caller vouches.
@@ -371,7 +397,7 @@ unsafe fn encrypt<V: Permute, const N: usize>(schedule: &Schedule, mut states: [
 /// FIPS 197, section 5.3.5.
 ///
 /// # Safety
-/// AVX2 is enabled in the caller.
+/// the instructions of the register are enabled in the caller.
 #[inline(always)]
 unsafe fn decrypt<V: Permute, const N: usize>(inverse: &Schedule, mut states: [V; N]) -> [V; N] {
     // SAFETY: as the caller vouches.
@@ -400,7 +426,7 @@ unsafe fn decrypt<V: Permute, const N: usize>(inverse: &Schedule, mut states: [V
 /// Round key `i` in every block of a register.
 ///
 /// # Safety
-/// AVX2 is enabled in the caller; `i` is at most the number of rounds.
+/// the instructions of the register are enabled in the caller; `i` is at most the number of rounds.
 #[inline(always)]
 unsafe fn key<V: Lanes>(schedule: &Schedule, i: usize) -> V {
     // SAFETY: as the caller vouches; a round key has 16 bytes.
@@ -413,7 +439,7 @@ struct Halves<V>(V, V);
 
 impl<V: Permute> Halves<V> {
     /// # Safety
-    /// AVX2 is enabled in the caller of this and the other methods.
+    /// the instructions of the register are enabled in the caller of this and the other methods.
     #[inline(always)]
     unsafe fn of(state: V) -> Self {
         // SAFETY: as the caller vouches.
@@ -454,6 +480,8 @@ impl<V: Permute> Halves<V> {
 trait Permute: Bits {
     /// Each byte is replaced by the entry of the table that it names, or 0 if its highest bit is set.
     unsafe fn pick(self, table: &Table) -> Self;
+    /// The first block.
+    unsafe fn first(self) -> __m128i;
 
     /// A map of bytes, by tables for their low and their high halves.
     #[inline(always)]
@@ -515,12 +543,16 @@ trait Permute: Bits {
     }
 }
 
-// SAFETY (both): the method is one intrinsic, whose feature the contract demands of the caller.
+// SAFETY (both): each method is at most an intrinsic, whose feature the contract demands of the caller.
 impl Permute for __m128i {
     #[inline(always)]
     unsafe fn pick(self, table: &Table) -> Self {
         // SAFETY: as the trait demands; a table has 16 bytes.
         unsafe { _mm_shuffle_epi8(_mm_load_si128(table.0.as_ptr().cast()), self) }
+    }
+    #[inline(always)]
+    unsafe fn first(self) -> __m128i {
+        self
     }
 }
 
@@ -532,5 +564,10 @@ impl Permute for __m256i {
             let table = Self::splat(_mm_load_si128(table.0.as_ptr().cast()));
             _mm256_shuffle_epi8(table, self)
         }
+    }
+    #[inline(always)]
+    unsafe fn first(self) -> __m128i {
+        // SAFETY: as the trait demands.
+        unsafe { _mm256_castsi256_si128(self) }
     }
 }

@@ -84,16 +84,18 @@ fn the_kernel_that_was_asked_for_ran() {
     let counts = || {
         [
             &dispatch::PORTABLE,
+            &dispatch::SSSE3,
             &dispatch::AVX2,
             &dispatch::AVX512,
             &dispatch::PORTABLE_AND_MAC,
+            &dispatch::SSSE3_AND_MAC,
             &dispatch::AVX2_AND_MAC,
             &dispatch::AVX512_AND_MAC,
         ]
         .map(Counter::get)
     };
     for backend in Backend::all(Cpu::detect()) {
-        let of_backend = ["portable", "avx2", "avx512"]
+        let of_backend = ["portable", "ssse3", "avx2", "avx512"]
             .iter()
             .position(|name| *name == backend.name())
             .unwrap();
@@ -101,9 +103,9 @@ fn the_kernel_that_was_asked_for_ran() {
             let before = counts();
             run();
             let after = counts();
-            let ran: Vec<usize> = (0..6).filter(|i| after[*i] > before[*i]).collect();
+            let ran: Vec<usize> = (0..8).filter(|i| after[*i] > before[*i]).collect();
             assert!(
-                ran.iter().all(|i| i % 3 == of_backend),
+                ran.iter().all(|i| i % 4 == of_backend),
                 "{backend:?} {ran:?}"
             );
             ran
@@ -118,7 +120,7 @@ fn the_kernel_that_was_asked_for_ran() {
             aead.seal(&[0; 12], b"", (&mut [0; 5000][..]).into())
                 .unwrap();
         });
-        assert!(with_mac.contains(&(3 + of_backend)), "{backend:?}");
+        assert!(with_mac.contains(&(4 + of_backend)), "{backend:?}");
 
         let before = dispatch::KEPT_POWERS.get();
         let mut message = aead.begin(&[0; 12], b"").unwrap();
@@ -228,11 +230,67 @@ fn what_the_mac_needs_is_made_beside_the_rounds_of_lengths_that_gain() {
     }
 }
 
+/// The same of the kernels for CPUs without AVX2.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_kernel_of_four_blocks_that_suits_a_length_ran() {
+    let _guard = alone();
+    let Some(backend) = Backend::all(Cpu::detect()).find(|backend| backend.name() == "ssse3")
+    else {
+        return oarlock_testing::skip("this CPU lacks SSSE3");
+    };
+    let ran = |run: &dyn Fn(&mut [u8]), bytes: usize| {
+        let kernels = [
+            &dispatch::BLOCK,
+            &dispatch::FOUR_COLUMNS,
+            &dispatch::FOUR_COLUMNS_AND_BLOCK,
+            &dispatch::FOUR_COLUMNS_AND_MAC,
+        ];
+        let before = kernels.map(Counter::get);
+        run(&mut vec![0; bytes]);
+        let after = kernels.map(Counter::get);
+        [0, 1, 2, 3].map(|i| after[i] - before[i])
+    };
+    let cipher = cipher(backend, &[0; 32]);
+    let apply = |data: &mut [u8]| cipher.apply(0, 0, data.into());
+    for (bytes, kernels) in [
+        (1, [1, 0, 0, 0]),
+        (64, [1, 0, 0, 0]),
+        (65, [0, 0, 0, 0]),
+        (192, [0, 0, 0, 0]),
+        (193, [0, 0, 1, 0]),
+        (256, [0, 1, 0, 0]),
+        (257, [0, 0, 1, 0]),
+        (320, [0, 0, 1, 0]),
+        (384, [1, 0, 1, 0]),
+        (576, [0, 1, 1, 0]),
+        // All whole chunks in one run.
+        (4096, [0, 1, 1, 0]),
+    ] {
+        assert_eq!(ran(&apply, bytes), kernels, "{bytes} bytes");
+    }
+    let aead = aead(backend, &[0; 32]);
+    let seal = |data: &mut [u8]| {
+        aead.seal(&[0; 12], b"", data.into()).unwrap();
+    };
+    for (bytes, kernels) in [
+        (128, [0, 0, 0, 0]),
+        (129, [0, 0, 1, 0]),
+        (256, [0, 0, 1, 0]),
+        (448, [0, 0, 1, 0]),
+        (449, [0, 0, 1, 1]),
+        (512, [0, 0, 1, 1]),
+        (5000, [0, 0, 1, 1]),
+    ] {
+        assert_eq!(ran(&seal, bytes), kernels, "{bytes} bytes");
+    }
+}
+
 #[test]
 fn backends_are_listed_best_first_and_end_with_the_portable_one() {
     let names = |cpu: Cpu| Backend::all(cpu).map(Backend::name).collect::<Vec<_>>();
     let here = names(Cpu::detect());
-    assert!(["avx512", "avx2", "portable"].ends_with(&here));
+    assert!(["avx512", "avx2", "ssse3", "portable"].ends_with(&here));
     assert_eq!(names(Cpu::PORTABLE), ["portable"]);
     assert_eq!(Backend::preferred(Cpu::detect()).name(), here[0]);
 }

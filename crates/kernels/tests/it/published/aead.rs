@@ -136,8 +136,8 @@ macro_rules! aead {
     };
 }
 
-aead!(Gcm, gcm, Aes);
-aead!(ChaCha20Poly1305, chacha20_poly1305, Avx2);
+aead!(Gcm, gcm, Ssse3);
+aead!(ChaCha20Poly1305, chacha20_poly1305, Ssse3);
 
 fn check<A: Aead>(vectors: &[AeadVector]) {
     let ways = super::ways(A::FEATURE, |cpu| A::new(&[0; 32], cpu).backend());

@@ -10,14 +10,19 @@ use crate::plan::cut::{PAGE, STRIPE_BYTES_MAX};
 use crate::plan::wake::STREAK_TO_WAKE;
 
 /// A pool that is as it is told.
+#[derive(Default)]
 struct Told {
     available: usize,
     awake: usize,
+    are_crowded: bool,
 }
 
 impl Helpers for Told {
     fn available(&self) -> usize {
         self.available
+    }
+    fn are_crowded(&self, _: Instant) -> bool {
+        self.are_crowded
     }
     fn awake(&self) -> usize {
         self.awake
@@ -29,7 +34,7 @@ impl Helpers for Told {
 
 const MACHINE: Machine = Machine {
     handoff_ns: 600.0,
-    wake_ns: ASLEEP_NS_MIN / ASLEEP_PER_WAKE,
+    wake_ns: 20_000.0,
     other_core_bytes_per_ns: 36.0,
     own_core_bytes_per_ns: 30.0,
 };
@@ -42,10 +47,12 @@ fn pace(bytes_per_second: u64) -> Pace {
 const ASLEEP: Told = Told {
     available: 3,
     awake: 0,
+    are_crowded: false,
 };
 const AWAKE: Told = Told {
     available: 3,
     awake: 2,
+    are_crowded: false,
 };
 /// One byte a nanosecond: bytes are nanoseconds.
 const RATE: u64 = 1_000_000_000;
@@ -109,6 +116,7 @@ fn where_no_core_is_free_all_is_inline() {
     let pool = Told {
         available: 0,
         awake: 2,
+        are_crowded: false,
     };
     for bytes in [0, 1, SHORT, LONG, usize::MAX] {
         assert_eq!(
@@ -142,6 +150,7 @@ fn helpers_awake_are_used_where_they_gain_and_the_rest_woken_where_it_pays() {
     let pool = Told {
         available: 1,
         awake: 9,
+        are_crowded: false,
     };
     let way = session.request(WATCH, SHORT, &pool);
     assert_eq!(way, Way::Stripe { helpers: 1 });
@@ -212,6 +221,9 @@ fn the_back_off_has_no_end_to_overflow_at() {
 #[test]
 fn of_requests_that_stand_alone_most_are_spared_the_look() {
     let mut session = Session::new();
+    // Of the first nobody knows whether it stands alone.
+    session.request(WATCH, SHORT, &ASLEEP);
+    assert!(session.pace.looks_at(SHORT));
     session.request(WATCH, SHORT, &ASLEEP);
     for _ in 0..PASSED_OVER {
         assert!(!session.pace.looks_at(SHORT));
@@ -247,6 +259,7 @@ fn a_consumer_with_other_work_finds_keystream_and_one_without_shares_its_request
     let one = Told {
         available: 1,
         awake: 1,
+        are_crowded: false,
     };
     for (gap_us, expected) in [(20, true), (0, false)] {
         // 32 KiB packets at 4 GB/s.
@@ -263,6 +276,7 @@ fn short_requests_in_a_row_are_seen_by_their_bytes() {
     let one = Told {
         available: 1,
         awake: 0,
+        are_crowded: false,
     };
     let bytes = session.pace.unseen_bytes_max();
     for look in 1..=LOOKS_TO_PREFETCH {
@@ -301,6 +315,7 @@ fn streams_are_given_up_when_pauses_end_and_stripes_are_better() {
     let one = Told {
         available: 1,
         awake: 1,
+        are_crowded: false,
     };
     assert!((0..50).any(|_| session.ahead(pause, bytes, &one)));
     let mut taken = || {
@@ -317,11 +332,118 @@ fn streams_are_given_up_when_pauses_end_and_stripes_are_better() {
 }
 
 #[test]
-fn requests_longer_than_the_streams_are_not_made_ahead() {
-    let mut session = Session::of_stream(RATE / 8);
-    for _ in 0..50 {
-        let pause = Duration::from_millis(1);
-        assert!(!session.ahead(pause, RING_BYTES + 1, &AWAKE));
+fn requests_much_longer_than_the_streams_are_not_made_ahead() {
+    let one = Told {
+        available: 1,
+        awake: 0,
+        are_crowded: false,
+    };
+    // Too short to wake anybody for.
+    let is_ahead = |gap, bytes| {
+        let mut session = Session::of_stream(8 * RATE);
+        (0..50).any(|_| session.ahead(gap, bytes, &one))
+    };
+    let pause = Duration::from_millis(1);
+    assert!(!is_ahead(pause, 2 * RING_BYTES + 1));
+    // After a pause half of one that is twice as long is there. In a row stripes do as well.
+    assert!(is_ahead(pause, 2 * RING_BYTES));
+    assert!(!is_ahead(Duration::ZERO, 2 * RING_BYTES));
+}
+
+#[test]
+fn streams_that_take_longer_than_expected_are_given_up_and_not_soon_begun_again() {
+    let one = Told {
+        available: 1,
+        awake: 0,
+        are_crowded: false,
+    };
+    // Too short to be cut, so that there is no third way.
+    let (rate, bytes) = (8 * RATE, PAGE);
+    let mut session = Session::of_stream(rate);
+    assert!((0..200).any(|_| session.ahead(Duration::ZERO, bytes, &one)));
+    let inline_ns = session.pace.cost.ns(bytes);
+    // Most of it inline, and all of it slower than that alone.
+    let mut taken = || {
+        let ns = 1.1 * inline_ns;
+        let others = Duration::from_nanos((ns * f64::from(REQUESTS_PER_TIMED - 1)) as u64);
+        let began = session.now + others;
+        session.now = began + Duration::from_nanos(ns as u64);
+        session
+            .pace
+            .learn_taking(bytes, bytes * 3 / 4, began, session.now)
+    };
+    let kept = (0..1000).take_while(|_| taken()).count();
+    assert!((1..50).contains(&kept), "{kept}");
+    session.pace.prefetch_failed();
+    let again = (0..8 * LOOKS_TO_PREFETCH).any(|_| session.ahead(Duration::ZERO, bytes, &one));
+    assert!(!again, "what they took is still known");
+}
+
+#[test]
+fn uneven_requests_in_a_row_are_no_pauses() {
+    let mut session = Session::of_stream(RATE);
+    let mut gap_ns = Vec::new();
+    for round in 0..100 {
+        // 2.5 ms on average, and those that are timed now less and now more.
+        let began = session.now + Duration::from_micros(2500) * (REQUESTS_PER_TIMED - 1);
+        let ms = if round % 2 == 0 { 2 } else { 3 };
+        session.now = began + Duration::from_millis(ms);
+        session.pace.ahead.timed(began, session.now);
+        gap_ns.push(session.pace.ahead.gap_ns());
+    }
+    let watch_ns = WATCH.as_nanos() as f64;
+    assert!(gap_ns[50..].iter().all(|ns| *ns < watch_ns), "{gap_ns:?}");
+}
+
+#[test]
+fn streams_that_stripes_were_left_for_give_way_once_these_may_be_tried_again() {
+    let one = Told {
+        available: 1,
+        awake: 1,
+        are_crowded: false,
+    };
+    let (rate, bytes) = (4 * RATE, RING_BYTES);
+    let mut session = Session::of_stream(rate);
+    session.pace.stripes.barred = 100;
+    assert!((0..50).any(|_| session.ahead(Duration::ZERO, bytes, &one)));
+    let inline_ns = session.pace.cost.ns(bytes);
+    let mut taken = || {
+        let ns = 0.6 * inline_ns;
+        let others = Duration::from_nanos((ns * f64::from(REQUESTS_PER_TIMED - 1)) as u64);
+        let began = session.now + others;
+        session.now = began + Duration::from_nanos(ns as u64);
+        session
+            .pace
+            .learn_taking(bytes, bytes / 2, began, session.now)
+    };
+    assert!((0..100).any(|_| !taken()), "two threads would take half");
+}
+
+#[test]
+fn helpers_that_others_crowd_out_are_asked_for_nothing() {
+    let mut session = Session::new();
+    for awake in [0, 3] {
+        let mut pool = Told {
+            available: 3,
+            awake,
+            are_crowded: true,
+        };
+        for bytes in [SHORT, LONG, 100 * LONG] {
+            assert_eq!(session.request(WATCH, bytes, &pool), Way::Inline, "{bytes}");
+        }
+        pool.are_crowded = false;
+        let way = session.request(WATCH, 100 * LONG, &pool);
+        assert_eq!(way, Way::Stripe { helpers: 3 });
+    }
+}
+
+#[test]
+fn helpers_are_woken_for_what_outlasts_the_wake_up_and_the_calls() {
+    for (helpers, wake_us, at_least_us) in [(1, 20, 60), (1, 80, 102), (3, 20, 60), (3, 80, 108)] {
+        let mut pace = pace(RATE);
+        pace.machine.wake_ns = f64::from(wake_us) * 1e3;
+        let ns = pace.asleep_ns_min(helpers);
+        assert_eq!((ns / 1e3) as u32, at_least_us, "{helpers} {wake_us}");
     }
 }
 
@@ -332,6 +454,7 @@ fn stripes_that_gain_nothing_are_left_for_a_while_and_tried_again() {
     let pool = Told {
         available: 1,
         awake: 1,
+        are_crowded: false,
     };
     let bytes = SHORT / 2;
     let ways: Vec<_> = (0..1000)

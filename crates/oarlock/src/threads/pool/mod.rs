@@ -194,6 +194,8 @@ impl Pool {
         if crew.is_helpless() {
             return work.refused();
         }
+        // Where those who make it are not to be.
+        crew.callers_cpu.store(process::cpu(), Ordering::Relaxed);
         process::keeping_errno(|| {
             let lacking = crew.board.post_background(work, urgent);
             self.summon(crew, lacking);
@@ -229,8 +231,6 @@ impl Pool {
             crew.wake(asleep);
         }
         if missing > 0 {
-            // Where the new one of the idle class is to be.
-            crew.callers_cpu.store(process::cpu(), Ordering::Relaxed);
             self.start(crew);
         }
     }
@@ -412,6 +412,7 @@ impl Crew {
                     let mut pieces = 0;
                     let mut goes_on = || {
                         pieces += 1;
+                        self.keep_off_the_caller(helper);
                         pieces < PIECES_MAX && self.board.version() == seen
                     };
                     // A cipher that a caller brought may panic.
@@ -427,8 +428,7 @@ impl Crew {
                 }
                 Next::Job { work, seen } => {
                     // It may take a while, and whoever it was kept off does not take part.
-                    // SAFETY: this is the thread itself.
-                    unsafe { helper.keep_off(NOWHERE) };
+                    self.keep_myself_off(helper, NOWHERE);
                     let mut goes_on = || self.board.version() == seen;
                     let has_more = catch_unwind(AssertUnwindSafe(|| work.work(&mut goes_on)))
                         .unwrap_or_else(|panic| {
@@ -452,6 +452,29 @@ impl Crew {
                     break;
                 }
             }
+        }
+    }
+
+    /// Moves the calling helper to another CPU than that of the caller, if it is there. A kernel that
+    /// balances load puts it there when a thread of others wants its CPU, and then keystream is made
+    /// ahead in time that the consumer lacks.
+    fn keep_off_the_caller(&self, helper: &Helper) {
+        let here = process::cpu();
+        if self.limits.scheduling == Scheduling::Normal
+            && here == self.callers_cpu.load(Ordering::Relaxed)
+        {
+            self.is_misplaced.store(true, Ordering::Relaxed);
+            self.keep_myself_off(helper, here);
+        }
+    }
+
+    /// By the helper's own thread.
+    fn keep_myself_off(&self, helper: &Helper, cpu: usize) {
+        if helper.kept_off.load(Ordering::Relaxed) != cpu {
+            // Callers do the same under the lock: what is noted is what was done.
+            let _helpers = self.helpers.lock().unwrap_or_else(PoisonError::into_inner);
+            // SAFETY: this is the thread itself.
+            unsafe { helper.keep_off(cpu) };
         }
     }
 
@@ -533,12 +556,15 @@ impl Helper {
         }
     }
 
+    /// Under the lock of [`Crew::helpers`].
+    ///
     /// # Safety
     /// The helper's thread has not ended.
     unsafe fn keep_off(&self, cpu: usize) {
-        if self.kept_off.swap(cpu, Ordering::Relaxed) != cpu {
+        let before = self.kept_off.swap(cpu, Ordering::Relaxed);
+        if before != cpu {
             // SAFETY: as the caller vouches.
-            unsafe { self.thread.keep_off(cpu) };
+            unsafe { self.thread.keep_off(cpu, before) };
         }
     }
 }
@@ -616,14 +642,7 @@ impl Patience for Watch<'_> {
     }
 
     fn was_woken(&mut self) {
-        let here = process::cpu();
-        if self.crew.limits.scheduling == Scheduling::Normal
-            && here == self.crew.callers_cpu.load(Ordering::Relaxed)
-        {
-            self.crew.is_misplaced.store(true, Ordering::Relaxed);
-            // SAFETY: this is the thread itself.
-            unsafe { self.helper.keep_off(here) };
-        }
+        self.crew.keep_off_the_caller(self.helper);
         // Work that came so soon would have been met by a longer watch; and who is woken after a
         // long sleep may find that the caller was faster, and has more.
         let enough = if self.ended.elapsed() < 2 * WATCH_MAX {

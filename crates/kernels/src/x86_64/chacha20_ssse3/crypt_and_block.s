@@ -1,0 +1,526 @@
+# Written by `cargo xtask kernels` (xtask/src/kernels.rs).
+    push rbx
+    push rbp
+    push r12
+    push r13
+    push r14
+    push r15
+2:
+    mov r14d, dword ptr [rdi + 232]
+    mov dword ptr [rdi + 296], r14d
+    mov r15d, dword ptr [rdi + 236]
+    mov dword ptr [rdi + 300], r15d
+    mov eax, dword ptr [rdi + 192]
+    mov ecx, dword ptr [rdi + 196]
+    mov edx, dword ptr [rdi + 200]
+    mov ebx, dword ptr [rdi + 204]
+    mov esi, dword ptr [rdi + 208]
+    mov ebp, dword ptr [rdi + 212]
+    mov r8d, dword ptr [rdi + 216]
+    mov r9d, dword ptr [rdi + 220]
+    mov r10d, dword ptr [rdi + 320]
+    mov r11d, dword ptr [rdi + 244]
+    mov r12d, dword ptr [rdi + 248]
+    mov r13d, dword ptr [rdi + 252]
+    mov r14d, dword ptr [rdi + 224]
+    mov r15d, dword ptr [rdi + 228]
+    pshufd xmm0, xmmword ptr [rdi + 192], 0
+    pshufd xmm1, xmmword ptr [rdi + 192], 85
+    pshufd xmm2, xmmword ptr [rdi + 192], 170
+    pshufd xmm3, xmmword ptr [rdi + 192], 255
+    pshufd xmm4, xmmword ptr [rdi + 208], 0
+    pshufd xmm5, xmmword ptr [rdi + 208], 85
+    pshufd xmm6, xmmword ptr [rdi + 208], 170
+    pshufd xmm7, xmmword ptr [rdi + 208], 255
+    movd xmm8, dword ptr [rdi + 240]
+    pshufd xmm8, xmm8, 0
+    movd xmm9, dword ptr [rdi + 244]
+    pshufd xmm9, xmm9, 0
+    movd xmm10, dword ptr [rdi + 248]
+    pshufd xmm10, xmm10, 0
+    movd xmm11, dword ptr [rdi + 252]
+    pshufd xmm11, xmm11, 0
+    pshufd xmm12, xmmword ptr [rdi + 224], 0
+    pshufd xmm13, xmmword ptr [rdi + 224], 85
+    pshufd xmm14, xmmword ptr [rdi + 224], 170
+    pshufd xmm15, xmmword ptr [rdi + 224], 255
+    paddd xmm8, xmmword ptr [rdi + 256]
+    movdqa xmmword ptr [rdi - 64], xmm14
+    movdqa xmmword ptr [rdi - 32], xmm15
+    mov qword ptr [rdi + 88], 10
+3:
+    paddd xmm0, xmm4
+    paddd xmm1, xmm5
+    add eax, esi
+    pxor xmm8, xmm0
+    add ecx, ebp
+    pxor xmm9, xmm1
+    pshufb xmm8, xmmword ptr [rdi]
+    xor r10d, eax
+    pshufb xmm9, xmmword ptr [rdi]
+    xor r11d, ecx
+    paddd xmm12, xmm8
+    paddd xmm13, xmm9
+    rol r10d, 16
+    pxor xmm4, xmm12
+    rol r11d, 16
+    pxor xmm5, xmm13
+    movdqa xmm14, xmm4
+    add r14d, r10d
+    movdqa xmm15, xmm5
+    add r15d, r11d
+    pslld xmm14, 12
+    pslld xmm15, 12
+    xor esi, r14d
+    psrld xmm4, 20
+    xor ebp, r15d
+    psrld xmm5, 20
+    por xmm4, xmm14
+    rol esi, 12
+    por xmm5, xmm15
+    rol ebp, 12
+    paddd xmm0, xmm4
+    add eax, esi
+    paddd xmm1, xmm5
+    pxor xmm8, xmm0
+    add ecx, ebp
+    pxor xmm9, xmm1
+    xor r10d, eax
+    pshufb xmm8, xmmword ptr [rdi + 32]
+    pshufb xmm9, xmmword ptr [rdi + 32]
+    xor r11d, ecx
+    paddd xmm12, xmm8
+    rol r10d, 8
+    paddd xmm13, xmm9
+    pxor xmm4, xmm12
+    rol r11d, 8
+    pxor xmm5, xmm13
+    add r14d, r10d
+    movdqa xmm14, xmm4
+    movdqa xmm15, xmm5
+    add r15d, r11d
+    pslld xmm14, 7
+    xor esi, r14d
+    pslld xmm15, 7
+    psrld xmm4, 25
+    xor ebp, r15d
+    psrld xmm5, 25
+    rol esi, 7
+    por xmm4, xmm14
+    por xmm5, xmm15
+    rol ebp, 7
+    paddd xmm2, xmm6
+    mov dword ptr [rdi + 288], r14d
+    paddd xmm3, xmm7
+    mov dword ptr [rdi + 292], r15d
+    movdqa xmmword ptr [rdi - 128], xmm12
+    movdqa xmmword ptr [rdi - 96], xmm13
+    mov r14d, dword ptr [rdi + 296]
+    movdqa xmm12, xmmword ptr [rdi - 64]
+    mov r15d, dword ptr [rdi + 300]
+    movdqa xmm13, xmmword ptr [rdi - 32]
+    pxor xmm10, xmm2
+    add edx, r8d
+    pxor xmm11, xmm3
+    add ebx, r9d
+    pshufb xmm10, xmmword ptr [rdi]
+    pshufb xmm11, xmmword ptr [rdi]
+    xor r12d, edx
+    paddd xmm12, xmm10
+    xor r13d, ebx
+    paddd xmm13, xmm11
+    pxor xmm6, xmm12
+    rol r12d, 16
+    pxor xmm7, xmm13
+    rol r13d, 16
+    movdqa xmm14, xmm6
+    movdqa xmm15, xmm7
+    add r14d, r12d
+    pslld xmm14, 12
+    add r15d, r13d
+    pslld xmm15, 12
+    psrld xmm6, 20
+    xor r8d, r14d
+    psrld xmm7, 20
+    xor r9d, r15d
+    por xmm6, xmm14
+    rol r8d, 12
+    por xmm7, xmm15
+    paddd xmm2, xmm6
+    rol r9d, 12
+    paddd xmm3, xmm7
+    add edx, r8d
+    pxor xmm10, xmm2
+    pxor xmm11, xmm3
+    add ebx, r9d
+    pshufb xmm10, xmmword ptr [rdi + 32]
+    xor r12d, edx
+    pshufb xmm11, xmmword ptr [rdi + 32]
+    paddd xmm12, xmm10
+    xor r13d, ebx
+    paddd xmm13, xmm11
+    rol r12d, 8
+    pxor xmm6, xmm12
+    pxor xmm7, xmm13
+    rol r13d, 8
+    movdqa xmm14, xmm6
+    add r14d, r12d
+    movdqa xmm15, xmm7
+    pslld xmm14, 7
+    add r15d, r13d
+    pslld xmm15, 7
+    xor r8d, r14d
+    psrld xmm6, 25
+    psrld xmm7, 25
+    xor r9d, r15d
+    por xmm6, xmm14
+    rol r8d, 7
+    por xmm7, xmm15
+    rol r9d, 7
+    paddd xmm0, xmm5
+    paddd xmm1, xmm6
+    add eax, ebp
+    pxor xmm11, xmm0
+    add ecx, r8d
+    pxor xmm8, xmm1
+    pshufb xmm11, xmmword ptr [rdi]
+    xor r13d, eax
+    pshufb xmm8, xmmword ptr [rdi]
+    xor r10d, ecx
+    paddd xmm12, xmm11
+    paddd xmm13, xmm8
+    rol r13d, 16
+    pxor xmm5, xmm12
+    rol r10d, 16
+    pxor xmm6, xmm13
+    movdqa xmm14, xmm5
+    add r14d, r13d
+    movdqa xmm15, xmm6
+    add r15d, r10d
+    pslld xmm14, 12
+    pslld xmm15, 12
+    xor ebp, r14d
+    psrld xmm5, 20
+    xor r8d, r15d
+    psrld xmm6, 20
+    por xmm5, xmm14
+    rol ebp, 12
+    por xmm6, xmm15
+    rol r8d, 12
+    paddd xmm0, xmm5
+    add eax, ebp
+    paddd xmm1, xmm6
+    pxor xmm11, xmm0
+    add ecx, r8d
+    pxor xmm8, xmm1
+    xor r13d, eax
+    pshufb xmm11, xmmword ptr [rdi + 32]
+    pshufb xmm8, xmmword ptr [rdi + 32]
+    xor r10d, ecx
+    paddd xmm12, xmm11
+    rol r13d, 8
+    paddd xmm13, xmm8
+    pxor xmm5, xmm12
+    rol r10d, 8
+    pxor xmm6, xmm13
+    add r14d, r13d
+    movdqa xmm14, xmm5
+    movdqa xmm15, xmm6
+    add r15d, r10d
+    pslld xmm14, 7
+    xor ebp, r14d
+    pslld xmm15, 7
+    psrld xmm5, 25
+    xor r8d, r15d
+    psrld xmm6, 25
+    rol ebp, 7
+    por xmm5, xmm14
+    por xmm6, xmm15
+    rol r8d, 7
+    paddd xmm2, xmm7
+    mov dword ptr [rdi + 296], r14d
+    paddd xmm3, xmm4
+    mov dword ptr [rdi + 300], r15d
+    movdqa xmmword ptr [rdi - 64], xmm12
+    movdqa xmmword ptr [rdi - 32], xmm13
+    mov r14d, dword ptr [rdi + 288]
+    movdqa xmm12, xmmword ptr [rdi - 128]
+    mov r15d, dword ptr [rdi + 292]
+    movdqa xmm13, xmmword ptr [rdi - 96]
+    pxor xmm9, xmm2
+    add edx, r9d
+    pxor xmm10, xmm3
+    add ebx, esi
+    pshufb xmm9, xmmword ptr [rdi]
+    pshufb xmm10, xmmword ptr [rdi]
+    xor r11d, edx
+    paddd xmm12, xmm9
+    xor r12d, ebx
+    paddd xmm13, xmm10
+    pxor xmm7, xmm12
+    rol r11d, 16
+    pxor xmm4, xmm13
+    rol r12d, 16
+    movdqa xmm14, xmm7
+    movdqa xmm15, xmm4
+    add r14d, r11d
+    pslld xmm14, 12
+    add r15d, r12d
+    pslld xmm15, 12
+    psrld xmm7, 20
+    xor r9d, r14d
+    psrld xmm4, 20
+    xor esi, r15d
+    por xmm7, xmm14
+    rol r9d, 12
+    por xmm4, xmm15
+    paddd xmm2, xmm7
+    rol esi, 12
+    paddd xmm3, xmm4
+    add edx, r9d
+    pxor xmm9, xmm2
+    pxor xmm10, xmm3
+    add ebx, esi
+    pshufb xmm9, xmmword ptr [rdi + 32]
+    xor r11d, edx
+    pshufb xmm10, xmmword ptr [rdi + 32]
+    paddd xmm12, xmm9
+    xor r12d, ebx
+    paddd xmm13, xmm10
+    rol r11d, 8
+    pxor xmm7, xmm12
+    pxor xmm4, xmm13
+    rol r12d, 8
+    movdqa xmm14, xmm7
+    add r14d, r11d
+    movdqa xmm15, xmm4
+    pslld xmm14, 7
+    add r15d, r12d
+    pslld xmm15, 7
+    xor r9d, r14d
+    psrld xmm7, 25
+    psrld xmm4, 25
+    xor esi, r15d
+    por xmm7, xmm14
+    rol r9d, 7
+    por xmm4, xmm15
+    rol esi, 7
+    dec qword ptr [rdi + 88]
+    jnz 3b
+    add eax, dword ptr [rdi + 192]
+    add ecx, dword ptr [rdi + 196]
+    shl rcx, 32
+    or rax, rcx
+    mov rcx, qword ptr [rdi + 304]
+    xor rax, [rcx]
+    mov rcx, qword ptr [rdi + 312]
+    mov [rcx], rax
+    mov rax, qword ptr [rdi + 304]
+    add edx, dword ptr [rdi + 200]
+    add ebx, dword ptr [rdi + 204]
+    shl rbx, 32
+    or rdx, rbx
+    xor rdx, [rax + 8]
+    mov [rcx + 8], rdx
+    add esi, dword ptr [rdi + 208]
+    add ebp, dword ptr [rdi + 212]
+    shl rbp, 32
+    or rsi, rbp
+    xor rsi, [rax + 16]
+    mov [rcx + 16], rsi
+    add r8d, dword ptr [rdi + 216]
+    add r9d, dword ptr [rdi + 220]
+    shl r9, 32
+    or r8, r9
+    xor r8, [rax + 24]
+    mov [rcx + 24], r8
+    add r10d, dword ptr [rdi + 320]
+    add r11d, dword ptr [rdi + 244]
+    shl r11, 32
+    or r10, r11
+    xor r10, [rax + 48]
+    mov [rcx + 48], r10
+    add r12d, dword ptr [rdi + 248]
+    add r13d, dword ptr [rdi + 252]
+    shl r13, 32
+    or r12, r13
+    xor r12, [rax + 56]
+    mov [rcx + 56], r12
+    add r14d, dword ptr [rdi + 224]
+    add r15d, dword ptr [rdi + 228]
+    shl r15, 32
+    or r14, r15
+    xor r14, [rax + 32]
+    mov [rcx + 32], r14
+    mov esi, dword ptr [rdi + 296]
+    mov ebp, dword ptr [rdi + 300]
+    add esi, dword ptr [rdi + 232]
+    add ebp, dword ptr [rdi + 236]
+    shl rbp, 32
+    or rsi, rbp
+    xor rsi, [rax + 40]
+    mov [rcx + 40], rsi
+    add dword ptr [rdi + 320], 5
+    add qword ptr [rdi + 304], 320
+    add qword ptr [rdi + 312], 320
+    mov rcx, qword ptr [rdi + 112]
+    mov rdx, qword ptr [rdi + 120]
+    pshufd xmm14, xmmword ptr [rdi + 192], 0
+    paddd xmm0, xmm14
+    pshufd xmm15, xmmword ptr [rdi + 192], 85
+    paddd xmm1, xmm15
+    pshufd xmm14, xmmword ptr [rdi + 192], 170
+    paddd xmm2, xmm14
+    pshufd xmm15, xmmword ptr [rdi + 192], 255
+    paddd xmm3, xmm15
+    movdqa xmm14, xmm0
+    punpckldq xmm14, xmm1
+    punpckhdq xmm0, xmm1
+    movdqa xmm15, xmm2
+    punpckldq xmm15, xmm3
+    punpckhdq xmm2, xmm3
+    movdqa xmm1, xmm14
+    punpcklqdq xmm1, xmm15
+    punpckhqdq xmm14, xmm15
+    movdqa xmm3, xmm0
+    punpcklqdq xmm3, xmm2
+    punpckhqdq xmm0, xmm2
+    movdqu xmm15, xmmword ptr [rcx + 0]
+    pxor xmm15, xmm1
+    movdqu xmmword ptr [rdx + 0], xmm15
+    movdqu xmm2, xmmword ptr [rcx + 64]
+    pxor xmm2, xmm14
+    movdqu xmmword ptr [rdx + 64], xmm2
+    movdqu xmm15, xmmword ptr [rcx + 128]
+    pxor xmm15, xmm3
+    movdqu xmmword ptr [rdx + 128], xmm15
+    movdqu xmm2, xmmword ptr [rcx + 192]
+    pxor xmm2, xmm0
+    movdqu xmmword ptr [rdx + 192], xmm2
+    pshufd xmm15, xmmword ptr [rdi + 208], 0
+    paddd xmm4, xmm15
+    pshufd xmm2, xmmword ptr [rdi + 208], 85
+    paddd xmm5, xmm2
+    pshufd xmm15, xmmword ptr [rdi + 208], 170
+    paddd xmm6, xmm15
+    pshufd xmm2, xmmword ptr [rdi + 208], 255
+    paddd xmm7, xmm2
+    movdqa xmm15, xmm4
+    punpckldq xmm15, xmm5
+    punpckhdq xmm4, xmm5
+    movdqa xmm2, xmm6
+    punpckldq xmm2, xmm7
+    punpckhdq xmm6, xmm7
+    movdqa xmm5, xmm15
+    punpcklqdq xmm5, xmm2
+    punpckhqdq xmm15, xmm2
+    movdqa xmm7, xmm4
+    punpcklqdq xmm7, xmm6
+    punpckhqdq xmm4, xmm6
+    movdqu xmm2, xmmword ptr [rcx + 16]
+    pxor xmm2, xmm5
+    movdqu xmmword ptr [rdx + 16], xmm2
+    movdqu xmm6, xmmword ptr [rcx + 80]
+    pxor xmm6, xmm15
+    movdqu xmmword ptr [rdx + 80], xmm6
+    movdqu xmm2, xmmword ptr [rcx + 144]
+    pxor xmm2, xmm7
+    movdqu xmmword ptr [rdx + 144], xmm2
+    movdqu xmm6, xmmword ptr [rcx + 208]
+    pxor xmm6, xmm4
+    movdqu xmmword ptr [rdx + 208], xmm6
+    pshufd xmm2, xmmword ptr [rdi + 240], 0
+    paddd xmm8, xmm2
+    pshufd xmm6, xmmword ptr [rdi + 240], 85
+    paddd xmm9, xmm6
+    pshufd xmm2, xmmword ptr [rdi + 240], 170
+    paddd xmm10, xmm2
+    pshufd xmm6, xmmword ptr [rdi + 240], 255
+    paddd xmm11, xmm6
+    paddd xmm8, xmmword ptr [rdi + 256]
+    movdqa xmm2, xmm8
+    punpckldq xmm2, xmm9
+    punpckhdq xmm8, xmm9
+    movdqa xmm6, xmm10
+    punpckldq xmm6, xmm11
+    punpckhdq xmm10, xmm11
+    movdqa xmm9, xmm2
+    punpcklqdq xmm9, xmm6
+    punpckhqdq xmm2, xmm6
+    movdqa xmm11, xmm8
+    punpcklqdq xmm11, xmm10
+    punpckhqdq xmm8, xmm10
+    movdqu xmm6, xmmword ptr [rcx + 48]
+    pxor xmm6, xmm9
+    movdqu xmmword ptr [rdx + 48], xmm6
+    movdqu xmm10, xmmword ptr [rcx + 112]
+    pxor xmm10, xmm2
+    movdqu xmmword ptr [rdx + 112], xmm10
+    movdqu xmm6, xmmword ptr [rcx + 176]
+    pxor xmm6, xmm11
+    movdqu xmmword ptr [rdx + 176], xmm6
+    movdqu xmm10, xmmword ptr [rcx + 240]
+    pxor xmm10, xmm8
+    movdqu xmmword ptr [rdx + 240], xmm10
+    movdqa xmm0, xmmword ptr [rdi - 64]
+    movdqa xmm1, xmmword ptr [rdi - 32]
+    pshufd xmm6, xmmword ptr [rdi + 224], 0
+    paddd xmm12, xmm6
+    pshufd xmm10, xmmword ptr [rdi + 224], 85
+    paddd xmm13, xmm10
+    pshufd xmm6, xmmword ptr [rdi + 224], 170
+    paddd xmm0, xmm6
+    pshufd xmm10, xmmword ptr [rdi + 224], 255
+    paddd xmm1, xmm10
+    movdqa xmm6, xmm12
+    punpckldq xmm6, xmm13
+    punpckhdq xmm12, xmm13
+    movdqa xmm10, xmm0
+    punpckldq xmm10, xmm1
+    punpckhdq xmm0, xmm1
+    movdqa xmm13, xmm6
+    punpcklqdq xmm13, xmm10
+    punpckhqdq xmm6, xmm10
+    movdqa xmm1, xmm12
+    punpcklqdq xmm1, xmm0
+    punpckhqdq xmm12, xmm0
+    movdqu xmm10, xmmword ptr [rcx + 32]
+    pxor xmm10, xmm13
+    movdqu xmmword ptr [rdx + 32], xmm10
+    movdqu xmm0, xmmword ptr [rcx + 96]
+    pxor xmm0, xmm6
+    movdqu xmmword ptr [rdx + 96], xmm0
+    movdqu xmm10, xmmword ptr [rcx + 160]
+    pxor xmm10, xmm1
+    movdqu xmmword ptr [rdx + 160], xmm10
+    movdqu xmm0, xmmword ptr [rcx + 224]
+    pxor xmm0, xmm12
+    movdqu xmmword ptr [rdx + 224], xmm0
+    add qword ptr [rdi + 112], 320
+    add qword ptr [rdi + 120], 320
+    add dword ptr [rdi + 240], 5
+    dec qword ptr [rdi + 104]
+    jnz 2b
+    pop r15
+    pop r14
+    pop r13
+    pop r12
+    pop rbp
+    pop rbx
+    pxor xmm0, xmm0
+    pxor xmm1, xmm1
+    pxor xmm2, xmm2
+    pxor xmm3, xmm3
+    pxor xmm4, xmm4
+    pxor xmm5, xmm5
+    pxor xmm6, xmm6
+    pxor xmm7, xmm7
+    pxor xmm8, xmm8
+    pxor xmm9, xmm9
+    pxor xmm10, xmm10
+    pxor xmm11, xmm11
+    pxor xmm12, xmm12
+    pxor xmm13, xmm13
+    pxor xmm14, xmm14
+    pxor xmm15, xmm15
+    ret

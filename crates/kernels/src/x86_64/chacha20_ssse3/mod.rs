@@ -1,0 +1,172 @@
+//! ChaCha20 on SSSE3 by columns, four blocks at once, and Poly1305 beside it, for CPUs without AVX2.
+//!
+//! The assembly is written by `cargo xtask kernels`; `xtask/src/kernels/chacha20_ssse3.rs` says how it
+//! works. Up to three blocks lie in rows ([`crate::stitched`]), a register for each row of each block. One
+//! alone runs on the integer units, and so does a fifth beside four.
+
+use core::arch::naked_asm;
+
+use super::chacha20_avx2::{Frame, crypt_one, onto_zeros};
+use super::chacha20_registers::Xmm;
+use crate::poly1305::OneTimeKey;
+use crate::portable::xor::xor_bytes;
+use crate::stitched::{
+    BLOCK_BYTES, ChainPowers, Chains, Chunk, Data, Direction, Keystream, Nothing, Rows, Run, Start,
+    rows,
+};
+
+/// Chunks of four blocks; of five, where there is no MAC.
+pub(super) struct Columns;
+
+// SAFETY: the caller enables SSSE3, and vouches for the pointers. Each frame names as many bytes as its
+// kernel reads and writes.
+impl Chunk for Columns {
+    const BLOCKS: usize = 4;
+    type Powers = ChainPowers<256>;
+
+    #[inline(always)]
+    unsafe fn crypt(mut start: Start<'_>, mut data: Data) {
+        // SAFETY: as above.
+        unsafe {
+            let chunks = data.bytes / FIVE_BYTES;
+            if chunks > 0 {
+                let mut frame = Frame::new(start, data, chunks);
+                frame.block(start.later(4), data.behind(Self::BYTES));
+                crypt_chunks_and_blocks(&mut frame);
+                data = data.behind(chunks * FIVE_BYTES);
+                start = start.later(5 * chunks as u32);
+            }
+            match data.bytes {
+                0 => {}
+                1..=BLOCK_BYTES => crypt_one(start, data),
+                BLOCK_BYTES_MORE..=ROWS_BYTES_MAX => {
+                    rows::crypt::<Xmm, _>(start, &mut Nothing, data);
+                }
+                CHUNK_BYTES => crypt_chunks(&mut Frame::new(start, data, 1)),
+                _ => {
+                    let mut place = Keystream::new();
+                    five_blocks(start, &mut place);
+                    xor_bytes(&place.bytes()[..data.bytes], data.from, data.to);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn crypt_and_mac_chunks(
+        direction: Direction,
+        start: Start<'_>,
+        running: &mut Chains<'_, 256>,
+        data: Data,
+    ) {
+        let chunks = data.bytes / Self::BYTES;
+        // SAFETY: as above. To seal, the bytes to absorb begin with the chunk before the data.
+        unsafe {
+            if direction == Direction::Open {
+                running.chunk(data.from);
+            }
+            running.beside(start, data, chunks);
+            if direction == Direction::Seal {
+                running.chunk(data.to.add((chunks - 1) * Self::BYTES));
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn begin(
+        start: Start<'_>,
+        bytes: usize,
+        place: &mut Keystream,
+    ) -> (OneTimeKey, Option<Self::Powers>) {
+        let bytes = BLOCK_BYTES + bytes;
+        // SAFETY: as above; the place has room for five blocks.
+        unsafe {
+            if bytes <= ROWS_BYTES_MAX {
+                rows::keystream::<Xmm, _>(start, bytes, place, 0, &mut Nothing);
+            } else {
+                five_blocks(start, place);
+            }
+            (OneTimeKey::from_block(place.bytes()), None)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn crypt_rest_and_mac(start: Start<'_>, running: &mut Chains<'_, 256>, data: Data) {
+        // SAFETY: as above; the place has room for a chunk.
+        unsafe {
+            if data.bytes <= ROWS_BYTES_MAX {
+                rows::crypt::<Xmm, _>(start, running, data);
+                return running.end_of_chunk();
+            }
+            let mut place = Keystream::new();
+            let chunk = onto_zeros(place.write(Self::BYTES), Self::BYTES);
+            running.beside(start, chunk, 1);
+            xor_bytes(&place.bytes()[..data.bytes], data.from, data.to);
+        }
+    }
+}
+
+/// Keystream of five blocks, the first on the integer units.
+///
+/// # Safety
+/// As [`Chunk`].
+#[inline(always)]
+unsafe fn five_blocks(start: Start<'_>, place: &mut Keystream) {
+    // SAFETY: as the caller vouches; the place has room for five blocks.
+    unsafe {
+        let blocks = onto_zeros(place.write(FIVE_BYTES), FIVE_BYTES);
+        let mut frame = Frame::new(start.later(1), blocks.behind(BLOCK_BYTES), 1);
+        frame.block(start, blocks);
+        crypt_chunks_and_blocks(&mut frame);
+    }
+}
+
+impl Chains<'_, 256> {
+    /// Absorbs `chunks` chunks beside the rounds of as many.
+    ///
+    /// # Safety
+    /// As [`Chunk::crypt_and_mac_chunks`].
+    #[inline(always)]
+    unsafe fn beside(&mut self, start: Start<'_>, data: Data, chunks: usize) {
+        // SAFETY: as the caller vouches, also for the bytes to absorb.
+        unsafe {
+            Frame::new(start, data, chunks)
+                .absorb(self.parts(), |frame| crypt_chunks_and_mac(frame))
+        }
+    }
+}
+
+const CHUNK_BYTES: usize = Columns::BYTES;
+const FIVE_BYTES: usize = 5 * BLOCK_BYTES;
+const BLOCK_BYTES_MORE: usize = BLOCK_BYTES + 1;
+/// As many as rows have registers for.
+const ROWS_BYTES_MAX: usize = rows::SETS_MAX * <Xmm as Rows>::SET_BYTES;
+
+macro_rules! kernels {
+    ($($(#[$doc:meta])* $name:ident $file:literal $counter:ident)+) => { $(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// SSSE3 must be there, and the pointers and lengths in `frame` hold.
+        #[inline(always)]
+        unsafe fn $name(frame: &mut Frame) {
+            #[unsafe(naked)]
+            unsafe extern "sysv64" fn kernel(middle: *mut Frame) {
+                naked_asm!(include_str!($file), options(raw))
+            }
+            #[cfg(debug_assertions)]
+            crate::dispatch::chacha20::$counter.hit();
+            // SAFETY: as the caller vouches.
+            unsafe { kernel(frame.middle()) }
+        }
+    )+ };
+}
+
+kernels! {
+    /// XORs keystream onto chunks.
+    crypt_chunks "crypt.s" FOUR_COLUMNS
+    /// And absorbs as many bytes from elsewhere.
+    crypt_chunks_and_mac "crypt_and_mac.s" FOUR_COLUMNS_AND_MAC
+    /// XORs keystream onto a chunk in each five blocks, and onto a block that lies elsewhere.
+    crypt_chunks_and_blocks "crypt_and_block.s" FOUR_COLUMNS_AND_BLOCK
+}
