@@ -13,7 +13,7 @@ use crate::cpu::Cpu;
 #[cfg(debug_assertions)]
 pub use crate::dispatch::chacha20 as dispatch;
 pub use crate::key::InvalidKeyLength;
-use crate::poly1305::{Element, Multiplier};
+use crate::poly1305::{Element, Multiplier, OneTimeKey};
 use crate::portable;
 use crate::portable::xor::xor;
 use crate::stitched::{Direction, Start};
@@ -141,26 +141,30 @@ impl Backend {
         None
     }
 
-    /// Encrypts or decrypts a whole message with block 0 at `start`, and returns its tag.
+    /// Encrypts or decrypts the first data of a message, as [`stitched::first`](crate::stitched::first)
+    /// says.
     #[inline(always)]
-    pub(crate) fn message(
+    pub(crate) fn first(
         self,
         direction: Direction,
         start: Start<'_>,
         aad: &[u8],
         data: InOutBuf<'_, '_, u8>,
-    ) -> [u8; 16] {
+        ends: bool,
+    ) -> (OneTimeKey, Element) {
         match self {
-            Self::Portable => portable::chacha20::message(direction, start, aad, data),
+            Self::Portable => portable::chacha20::first(direction, start, aad, data, ends),
             #[cfg(target_arch = "x86_64")]
             Self::Ssse3(token) => {
-                x86_64::chacha20::message_ssse3(token, direction, start, aad, data)
+                x86_64::chacha20::first_ssse3(token, direction, start, aad, data, ends)
             }
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2(token) => x86_64::chacha20::message_avx2(token, direction, start, aad, data),
+            Self::Avx2(token) => {
+                x86_64::chacha20::first_avx2(token, direction, start, aad, data, ends)
+            }
             #[cfg(target_arch = "x86_64")]
             Self::Avx512(token) => {
-                x86_64::chacha20::message_avx512(token, direction, start, aad, data)
+                x86_64::chacha20::first_avx512(token, direction, start, aad, data, ends)
             }
         }
     }

@@ -38,11 +38,23 @@ impl Message {
     pub(super) fn new(nonce: [u32; 3], block: &[u8; BLOCK_BYTES], aad: &[u8]) -> Self {
         let (halves, _) = block.as_chunks();
         let one_time = OneTimeKey::new(&halves[0]);
+        let value = Element::ZERO.absorb_padded(&one_time.r, aad);
+        Self::of(nonce, one_time, value, aad.len() as u64)
+    }
+
+    /// With the associated data absorbed.
+    #[inline(always)]
+    pub(super) fn of(
+        nonce: [u32; 3],
+        one_time: OneTimeKey,
+        value: Element,
+        aad_bytes: u64,
+    ) -> Self {
         Self {
             nonce,
-            value: Element::ZERO.absorb_padded(&one_time.r, aad),
+            value,
             one_time,
-            aad_bytes: aad.len() as u64,
+            aad_bytes,
             aad_bytes_begun: 0,
             bytes: 0,
             keystream: [0; BLOCK_BYTES],

@@ -9,10 +9,12 @@
 //! The polynomial's value after a part of a message is the value before it, times a power of r, plus
 //! the part's own value. So several threads can share a message ([`ChaCha20Poly1305::seal_stripe`]).
 
+mod due;
 mod message;
 
 use core::fmt;
 
+pub use due::Due;
 use inout::InOutBuf;
 use message::AHEAD_BYTES;
 pub use message::{Ahead, Message, Partial};
@@ -85,9 +87,7 @@ impl ChaCha20Poly1305 {
     ) -> Result<[u8; TAG_BYTES], AeadError> {
         check_length(data.len() as u64)?;
         let nonce = nonce_words(nonce)?;
-        let start = self.cipher.start(nonce, 0);
-        let tag = self.backend().message(Direction::Seal, start, aad, data);
-        Ok(tag)
+        Ok(self.whole(Direction::Seal, nonce, aad, data))
     }
 
     /// Decrypts `data` if `tag` is the tag of it and of `aad`.
@@ -107,9 +107,7 @@ impl ChaCha20Poly1305 {
     ) -> Result<(), AeadError> {
         check_length(data.len() as u64)?;
         let nonce = nonce_words(nonce)?;
-        let start = self.cipher.start(nonce, 0);
-        let backend = self.backend();
-        let expected = backend.message(Direction::Open, start, aad, data.reborrow());
+        let expected = self.whole(Direction::Open, nonce, aad, data.reborrow());
         if tags_match(&expected, tag) {
             return Ok(());
         }
@@ -319,6 +317,19 @@ impl ChaCha20Poly1305 {
         self.open_under(block, aad, data, keystream, tag)
     }
 
+    #[inline(always)]
+    fn whole(
+        &self,
+        direction: Direction,
+        nonce: [u32; 3],
+        aad: &[u8],
+        data: InOutBuf<'_, '_, u8>,
+    ) -> [u8; TAG_BYTES] {
+        let start = self.cipher.start(nonce, 0);
+        let (one_time, value) = self.backend().first(direction, start, aad, data, true);
+        one_time.tag(value)
+    }
+
     fn begin_at(&self, nonce: [u32; 3], aad: &[u8]) -> Message {
         let mut block = Secret::<BLOCK_BYTES>::zeros(BLOCK_BYTES);
         let start = self.cipher.start(nonce, 0);
@@ -512,22 +523,14 @@ impl ChaCha20Poly1305 {
         counter: u32,
         powers: Option<&KeptPowers>,
         value: Element,
-        mut data: InOutBuf<'_, '_, u8>,
+        data: InOutBuf<'_, '_, u8>,
     ) -> (Element, [u8; MAC_BYTES]) {
-        let whole = data.len() - data.len() % MAC_BYTES;
-        let mut tail = [0; MAC_BYTES];
-        if direction == Direction::Open {
-            tail[..data.len() - whole].copy_from_slice(&data.get_in()[whole..]);
-        }
         let start = self.cipher.start(message.nonce, counter);
         let r = &message.one_time.r;
-        let value =
-            self.backend()
-                .crypt_and_mac(direction, start, r, powers, value, data.reborrow());
-        if direction == Direction::Seal {
-            tail[..data.len() - whole].copy_from_slice(&data.get_out()[whole..]);
-        }
-        (value, tail)
+        let backend = self.backend();
+        with_tail(direction, data, |data| {
+            backend.crypt_and_mac(direction, start, r, powers, value, data)
+        })
     }
 }
 
@@ -537,6 +540,25 @@ impl fmt::Debug for ChaCha20Poly1305 {
             .field(&self.backend().name())
             .finish()
     }
+}
+
+/// What `crypt` returns, and what is behind the whole MAC blocks of the ciphertext, filled up with zeros.
+#[inline(always)]
+fn with_tail<T>(
+    direction: Direction,
+    mut data: InOutBuf<'_, '_, u8>,
+    crypt: impl FnOnce(InOutBuf<'_, '_, u8>) -> T,
+) -> (T, [u8; MAC_BYTES]) {
+    let whole = data.len() - data.len() % MAC_BYTES;
+    let mut tail = [0; MAC_BYTES];
+    if direction == Direction::Open {
+        tail[..data.len() - whole].copy_from_slice(&data.get_in()[whole..]);
+    }
+    let made = crypt(data.reborrow());
+    if direction == Direction::Seal {
+        tail[..data.len() - whole].copy_from_slice(&data.get_out()[whole..]);
+    }
+    (made, tail)
 }
 
 fn check_length(bytes: u64) -> Result<(), AeadError> {

@@ -34,15 +34,20 @@ pub(crate) fn crypt_and_mac(
     mac
 }
 
-/// Encrypts or decrypts a whole message with block 0 at `start`, and returns its tag.
-pub(crate) fn message(
+/// Encrypts or decrypts the first data of a message, as [`stitched::first`] says.
+pub(crate) fn first(
     direction: Direction,
     start: Start<'_>,
     aad: &[u8],
     mut data: InOutBuf<'_, '_, u8>,
-) -> [u8; 16] {
+    ends: bool,
+) -> (OneTimeKey, Element) {
     #[cfg(debug_assertions)]
     crate::dispatch::chacha20::PORTABLE_AND_MAC.hit();
+    let absorbed = match ends {
+        true => data.len(),
+        false => data.len() - data.len() % poly1305::BLOCK_BYTES,
+    };
     let lengths = (aad.len() as u128 | (data.len() as u128) << 64).to_le_bytes();
     let mut block = Keystream::new();
     crypt_blocks(start, block.fill(BLOCK_BYTES).into());
@@ -50,13 +55,16 @@ pub(crate) fn message(
     let r = &one_time.r;
     let mut mac = Element::ZERO.absorb_padded(r, aad);
     if direction == Direction::Open {
-        mac = mac.absorb_padded(r, data.get_in());
+        mac = mac.absorb_padded(r, &data.get_in()[..absorbed]);
     }
     crypt_blocks(start.later(1), data.reborrow());
     if direction == Direction::Seal {
-        mac = mac.absorb_padded(r, data.get_out());
+        mac = mac.absorb_padded(r, &data.get_out()[..absorbed]);
     }
-    one_time.tag(mac.step(r, &lengths))
+    if ends {
+        mac = mac.step(r, &lengths);
+    }
+    (one_time, mac)
 }
 
 /// One copy of the rounds for all three.

@@ -393,17 +393,20 @@ pub(crate) unsafe fn crypt_and_mac<C: Chunk>(
     }
 }
 
-/// Encrypts or decrypts a whole message with block 0 at `start`, and returns its tag.
+/// Encrypts or decrypts the first data of a message with block 0 at `start`. Returns its one-time key, and
+/// the MAC with the associated data and all whole MAC blocks of the ciphertext absorbed; of a message
+/// that `ends` with these data, with all of it absorbed.
 ///
 /// # Safety
 /// As [`Chunk`].
 #[inline(always)]
-pub(crate) unsafe fn message<C: Chunk>(
+pub(crate) unsafe fn first<C: Chunk>(
     direction: Direction,
     start: Start<'_>,
     aad: &[u8],
     data: Data,
-) -> [u8; MAC_BYTES] {
+    ends: bool,
+) -> (OneTimeKey, Element) {
     let lengths = (aad.len() as u128 | (data.bytes as u128) << 64).to_le_bytes();
     let mut place = Keystream::new();
     // SAFETY: as the caller vouches.
@@ -416,11 +419,11 @@ pub(crate) unsafe fn message<C: Chunk>(
             start: start.later(1),
             r,
             data,
-            rest_bytes: 0,
-            last: Some(&lengths),
+            rest_bytes: if ends { 0 } else { data.bytes % MAC_BYTES },
+            last: ends.then_some(&lengths),
         };
         let mac = part.absorb_and_crypt::<C>(mac, powers, &place.bytes()[BLOCK_BYTES..]);
-        one_time.tag(mac)
+        (one_time, mac)
     }
 }
 
@@ -479,19 +482,22 @@ impl Part<'_> {
         // SAFETY: as the caller vouches; what follows the first chunk is again such a buffer.
         unsafe {
             if data.bytes <= C::BYTES {
-                if let Some(powers) = &powers
-                    && self.rest_bytes == 0
-                {
-                    return powers.xor_and_absorb(direction, r, mac, keystream, data, last);
+                if let Some(powers) = &powers {
+                    let bytes = data.bytes - self.rest_bytes;
+                    let (keystream, rest) = keystream.split_at(bytes);
+                    let whole = Data { bytes, ..data };
+                    let mac = powers.xor_and_absorb(direction, r, mac, keystream, whole, last);
+                    if !rest.is_empty() {
+                        let data = data.behind(bytes);
+                        xor_bytes(rest, data.from, data.to);
+                    }
+                    return mac;
                 }
                 if direction == Direction::Seal {
                     C::xor(keystream, data);
                 }
                 let ciphertext = self.ciphertext();
-                let mac = match &powers {
-                    Some(powers) => powers.absorb_more(r, mac, ciphertext, last),
-                    None => mac.absorb_all(r, ciphertext, last),
-                };
+                let mac = mac.absorb_all(r, ciphertext, last);
                 if direction == Direction::Open {
                     C::xor(keystream, data);
                 }

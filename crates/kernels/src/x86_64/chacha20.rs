@@ -14,13 +14,13 @@ use super::chacha20_registers::{Ymm, Zmm};
 use super::chacha20_ssse3;
 use super::poly1305::{IfmaMaking, IfmaPowers};
 use super::{Avx2, Avx512, Ssse3};
-use crate::poly1305::{Element, Multiplier};
+use crate::poly1305::{Element, Multiplier, OneTimeKey};
 use crate::stitched::{
     self, BLOCK_BYTES, ChainPowers, Chunk, Data, Direction, InColumnsOrRows, Powers, Rows, Start,
 };
 
 macro_rules! entry_points {
-    ($crypt:ident, $crypt_and_mac:ident, $message:ident, $token:ty, $chunk:ty, $powers:ty, $features:literal, $counter:ident, $mac_counter:ident) => {
+    ($crypt:ident, $crypt_and_mac:ident, $first:ident, $token:ty, $chunk:ty, $powers:ty, $features:literal, $counter:ident, $mac_counter:ident) => {
         /// XORs keystream from `start` on onto `data`.
         pub(crate) fn $crypt(_: $token, start: Start<'_>, data: InOutBuf<'_, '_, u8>) {
             #[target_feature(enable = $features)]
@@ -83,25 +83,27 @@ macro_rules! entry_points {
             }
         }
 
-        /// Encrypts or decrypts a whole message with block 0 at `start`, and returns its tag.
-        pub(crate) fn $message(
+        /// Encrypts or decrypts the first data of a message, as [`stitched::first`] says.
+        pub(crate) fn $first(
             _: $token,
             direction: Direction,
             start: Start<'_>,
             aad: &[u8],
             data: InOutBuf<'_, '_, u8>,
-        ) -> [u8; 16] {
+            ends: bool,
+        ) -> (OneTimeKey, Element) {
             #[target_feature(enable = $features)]
             unsafe fn inner<const OPEN: bool>(
                 key: &[u32; 8],
                 row: u128,
                 aad: &[u8],
                 data: Data,
-            ) -> [u8; 16] {
+                ends: bool,
+            ) -> (OneTimeKey, Element) {
                 let direction = Direction::opening(OPEN);
                 let start = Start::from_parts(key, row);
                 // SAFETY: the features are enabled here; the pointers are as the caller vouches.
-                unsafe { stitched::message::<$chunk>(direction, start, aad, data) }
+                unsafe { stitched::first::<$chunk>(direction, start, aad, data, ends) }
             }
             #[cfg(debug_assertions)]
             crate::dispatch::chacha20::$mac_counter.hit();
@@ -110,8 +112,8 @@ macro_rules! entry_points {
             // the same or do not overlap.
             unsafe {
                 match direction {
-                    Direction::Seal => inner::<false>(key, row, aad, data.into()),
-                    Direction::Open => inner::<true>(key, row, aad, data.into()),
+                    Direction::Seal => inner::<false>(key, row, aad, data.into(), ends),
+                    Direction::Open => inner::<true>(key, row, aad, data.into(), ends),
                 }
             }
         }
@@ -121,7 +123,7 @@ macro_rules! entry_points {
 entry_points!(
     crypt_ssse3,
     crypt_and_mac_ssse3,
-    message_ssse3,
+    first_ssse3,
     Ssse3,
     chacha20_ssse3::Columns,
     ChainPowers<256>,
@@ -132,7 +134,7 @@ entry_points!(
 entry_points!(
     crypt_avx2,
     crypt_and_mac_avx2,
-    message_avx2,
+    first_avx2,
     Avx2,
     Columns,
     ChainPowers<512>,
@@ -143,7 +145,7 @@ entry_points!(
 entry_points!(
     crypt_avx512,
     crypt_and_mac_avx512,
-    message_avx512,
+    first_avx512,
     Avx512,
     InColumnsOrRows<Zmm, Ymm<true>, Zmm, IfmaPowers, IfmaMaking>,
     IfmaPowers,

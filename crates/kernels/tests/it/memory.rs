@@ -6,7 +6,7 @@ use oarlock_kernels::aes::Ctr;
 use oarlock_kernels::batch::{HmacKey, Sha256};
 use oarlock_kernels::cbc::Cbc;
 use oarlock_kernels::chacha20::{self, ChaCha20};
-use oarlock_kernels::chacha20_poly1305::{ChaCha20Poly1305, Message, Partial};
+use oarlock_kernels::chacha20_poly1305::{ChaCha20Poly1305, Due, Message, Partial};
 use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::gcm::Gcm;
 use oarlock_kernels::testing;
@@ -229,6 +229,13 @@ fn a_dropped_chacha_message_is_wiped() {
         aead.seal_next(message, (&mut data[..]).into()).unwrap();
         assert_is_wiped(&mut place, &words(&one_time));
 
+        let mut place = MaybeUninit::<Option<Message>>::zeroed();
+        let message = place.write(None);
+        let due = Due::new(&[1; 12]).unwrap();
+        aead.seal_first(message, &due, (&mut data[..]).into())
+            .unwrap();
+        assert_is_wiped(&mut place, &words(&one_time));
+
         let mut place = MaybeUninit::<Partial>::zeroed();
         place.write(partial);
         // SAFETY: zeroed, then written; a value has more than 16 bytes, and they are no padding.
@@ -236,6 +243,16 @@ fn a_dropped_chacha_message_is_wiped() {
         assert_ne!(value, [0; 16], "the stripe has a value");
         assert_is_wiped(&mut place, &words(&value));
     }
+}
+
+/// What it has of the associated data.
+#[test]
+fn a_dropped_message_that_is_due_is_wiped() {
+    let aad = key(48);
+    let mut place = MaybeUninit::<Due>::zeroed();
+    let due = place.write(Due::new(&[1; 12]).unwrap());
+    assert!(due.takes(&aad[..13]) && !due.takes(&aad[12..]) && due.takes(&aad[13..]));
+    assert_is_wiped(&mut place, &words(&aad));
 }
 
 /// The kernels in assembly put words of the state on the stack. (So do builds without optimization, of

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use inout::InOutBuf;
 use oarlock_kernels::aead::{STRIPE_ALIGN, TAG_BYTES};
 use oarlock_kernels::chacha20;
-use oarlock_kernels::chacha20_poly1305::{self, Ahead, ChaCha20Poly1305};
+use oarlock_kernels::chacha20_poly1305::{self, Ahead, ChaCha20Poly1305, Due};
 use oarlock_kernels::gcm::{self, Gcm};
 
 use super::{AcceleratedAead, refused, spare};
@@ -42,6 +42,8 @@ pub struct AeadContext {
     key: KeyBytes,
     kernel: Kernel,
     message: Message,
+    /// A message that has no data yet.
+    due: Option<Due>,
     /// Keystream for the next pieces of a message that has several.
     ahead: Option<Box<Ahead>>,
     /// Long pieces that the kernel may still do before a session is opened.
@@ -122,6 +124,7 @@ impl AeadContext {
             key: KeyBytes::default(),
             kernel,
             message,
+            due: None,
             ahead: None,
             kernel_bytes_left: 0,
             session: None,
@@ -136,6 +139,7 @@ impl AeadContext {
     pub fn set_key(&mut self, key: &[u8]) -> Result<(), Error> {
         self.key.set(self.algorithm, key)?;
         self.message.end();
+        self.due = None;
         self.ahead = None;
         self.session = None;
         self.kernel_bytes_left = FirstLook::AEAD.kernel_bytes;
@@ -155,8 +159,9 @@ impl AeadContext {
             (Kernel::Gcm(gcm), Message::Gcm(message)) => {
                 *message = Some(gcm.begin(nonce, b"").map_err(refused)?);
             }
-            (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(message)) => {
-                *message = Some(aead.begin(nonce, b"").map_err(refused)?);
+            (Kernel::ChaCha20Poly1305(_), Message::ChaCha20Poly1305(message)) => {
+                self.due = Some(Due::new(nonce).map_err(refused)?);
+                *message = None;
             }
             _ => return Err(no_message()),
         }
@@ -169,6 +174,12 @@ impl AeadContext {
     /// [`Error::InvalidInput`] where the message has data already, none has begun, or the cipher
     /// allows no more.
     pub fn aad(&mut self, aad: &[u8]) -> Result<(), Error> {
+        if let Some(due) = &mut self.due {
+            if due.takes(aad) {
+                return Ok(());
+            }
+            self.begin_due();
+        }
         match (&self.kernel, &mut self.message) {
             (Kernel::Gcm(gcm), Message::Gcm(Some(message))) if message.bytes() == 0 => {
                 gcm.aad_next(message, aad).map_err(refused)
@@ -204,7 +215,14 @@ impl AeadContext {
         if let Some((aead, message, ahead)) = self.in_pieces() {
             return aead.seal_next_ahead(message, data, ahead).map_err(refused);
         }
-        next(&self.kernel, &mut self.message, Direction::Encrypt, data)
+        if let Some((aead, message, due)) = self.first()
+            && !data.is_empty()
+        {
+            aead.seal_first(message, due, data).map_err(refused)?;
+            self.due = None;
+            return Ok(());
+        }
+        self.next(Direction::Encrypt, data)
     }
 
     /// Decrypts the next piece of the message. **It is not verified yet**: act on none of it until
@@ -226,12 +244,19 @@ impl AeadContext {
         if let Some((aead, message, ahead)) = self.in_pieces() {
             return aead.open_next_ahead(message, data, ahead).map_err(refused);
         }
-        next(&self.kernel, &mut self.message, Direction::Decrypt, data)
+        if let Some((aead, message, due)) = self.first()
+            && !data.is_empty()
+        {
+            aead.open_first(message, due, data).map_err(refused)?;
+            self.due = None;
+            return Ok(());
+        }
+        self.next(Direction::Decrypt, data)
     }
 
     /// Whether a message has begun and not ended.
     pub fn has_message(&self) -> bool {
-        self.message.has_begun()
+        self.message.has_begun() || self.due.is_some()
     }
 
     /// Ends the message and returns its tag.
@@ -239,6 +264,7 @@ impl AeadContext {
     /// # Errors
     /// [`Error::InvalidInput`] where no message has begun.
     pub fn finish(&mut self) -> Result<[u8; TAG_BYTES], Error> {
+        self.begin_due();
         let tag = match (&self.kernel, &mut self.message) {
             (Kernel::Gcm(gcm), Message::Gcm(Some(message))) => gcm.finish_in_place(message),
             (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(Some(message))) => {
@@ -317,6 +343,39 @@ impl AeadContext {
         }
     }
 
+    /// Of a message of ChaCha20-Poly1305 that is due, what begins it with its first data.
+    #[inline(always)]
+    fn first(
+        &mut self,
+    ) -> Option<(
+        &ChaCha20Poly1305,
+        &mut Option<chacha20_poly1305::Message>,
+        &Due,
+    )> {
+        match (&self.kernel, &mut self.message, &self.due) {
+            (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(message), Some(due)) => {
+                Some((aead, message, due))
+            }
+            _ => None,
+        }
+    }
+
+    /// Begins the message that is due, if one is, before there are data.
+    fn begin_due(&mut self) {
+        if let Some((aead, message, due)) = self.first() {
+            *message = Some(aead.begin_due(due));
+            self.due = None;
+        }
+    }
+
+    #[inline(always)]
+    fn next(&mut self, direction: Direction, data: InOutBuf<'_, '_, u8>) -> Result<(), Error> {
+        if self.due.is_some() {
+            return Ok(());
+        }
+        next(&self.kernel, &mut self.message, direction, data)
+    }
+
     /// Stripes begin and end at multiples of 64 bytes: what is before and behind goes inline.
     #[cold]
     #[inline(never)]
@@ -325,6 +384,7 @@ impl AeadContext {
         direction: Direction,
         mut data: InOutBuf<'_, '_, u8>,
     ) -> Result<(), Error> {
+        self.begin_due();
         let bytes_before = match &self.message {
             Message::Gcm(Some(message)) => message.bytes(),
             Message::ChaCha20Poly1305(Some(message)) => message.bytes(),
@@ -454,6 +514,7 @@ impl Clone for AeadContext {
         // A key that was taken once is taken again.
         let _ = self.key.with(|key| copy.set_key(key));
         copy.message = self.message.clone();
+        copy.due = self.due.clone();
         copy
     }
 }

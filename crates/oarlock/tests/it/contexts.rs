@@ -236,7 +236,7 @@ fn check_message(
     key: &[u8; 32],
 ) {
     let nonce: [u8; 12] = rng.random();
-    let aad_bytes = rng.random_range(0..70);
+    let aad_bytes = rng.random_range(0..120);
     let aad = random_bytes(rng, aad_bytes);
     let bytes = rng.random_range(0..4) * length(rng);
     let plain = random_bytes(rng, bytes);
@@ -262,6 +262,19 @@ fn check_message(
         for piece in aad.chunks(rng.random_range(1..40)) {
             context.aad(piece).unwrap();
         }
+        // A copy that ends here has no part in what follows.
+        let mut copy = context.clone();
+        assert!(copy.has_message());
+        let end = copy.finish().unwrap();
+        if plain.is_empty() {
+            assert_eq!(end, tag, "{name}, {operation}");
+        }
+        if rng.random() {
+            *context = context.clone();
+        }
+        // Data that are none begin nothing.
+        context.seal_next((&mut [][..]).into()).unwrap();
+        context.open_next((&mut [][..]).into()).unwrap();
         for (at, piece) in data.chunks_mut(piece_bytes).enumerate() {
             if at == 2 {
                 *context = context.clone();
@@ -414,9 +427,25 @@ fn a_message_ends_once() {
         context.begin(&[1; 12]).unwrap();
         context.finish().unwrap();
         is_refused(&mut context);
-        // A new key gives up the message of the old one.
-        context.begin(&[1; 12]).unwrap();
-        context.set_key(&key).unwrap();
-        is_refused(&mut context);
+        // A new key gives up the message of the old one, with data or before any.
+        for bytes in [0, 5] {
+            context.begin(&[1; 12]).unwrap();
+            context.aad(b"header").unwrap();
+            context.seal_next((&mut [0; 5][..bytes]).into()).unwrap();
+            context.set_key(&key).unwrap();
+            is_refused(&mut context);
+        }
+        // Nor has a message anything of the one that it takes the place of.
+        let mut tags = [[0; 16]; 2];
+        for (tag, bytes) in tags.iter_mut().zip([0, 5]) {
+            context.begin(&[1; 12]).unwrap();
+            context.aad(b"header").unwrap();
+            context.seal_next((&mut [0; 5][..bytes]).into()).unwrap();
+            context.begin(&[2; 12]).unwrap();
+            context.seal_next((&mut [0; 5][..]).into()).unwrap();
+            assert!(context.aad(b"header").is_err());
+            *tag = context.finish().unwrap();
+        }
+        assert_eq!(tags[0], tags[1]);
     }
 }

@@ -4,7 +4,7 @@ use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use inout::InOutBuf;
 use oarlock_kernels::aead::{AeadError, tags_match};
 use oarlock_kernels::chacha20::Backend;
-use oarlock_kernels::chacha20_poly1305::{Ahead, ChaCha20Poly1305, DATA_BYTES_MAX};
+use oarlock_kernels::chacha20_poly1305::{Ahead, ChaCha20Poly1305, DATA_BYTES_MAX, Due, Message};
 use oarlock_kernels::testing::chacha20_poly1305_bytes;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
@@ -19,6 +19,8 @@ for_every_backend!(
     aead_every_length,
     aead_any_alignment,
     aead_any_split,
+    aead_any_first_part,
+    aead_associated_data_alone,
     aead_parts_of_one_length,
     aead_any_stripes,
     aead_keystream_ahead,
@@ -163,6 +165,20 @@ impl Case {
         }
     }
 
+    /// With as much of the associated data as it takes, in pieces; and what it does not take.
+    fn due(&self, rng: &mut StdRng) -> (Due, &[u8]) {
+        let mut due = Due::new(&self.nonce).unwrap();
+        let mut rest = &self.aad[..];
+        while !rest.is_empty() {
+            let (piece, behind) = rest.split_at(rng.random_range(0..=rest.len().min(50)));
+            if !due.takes(piece) {
+                break;
+            }
+            rest = behind;
+        }
+        (due, rest)
+    }
+
     fn check(&self) {
         let what = || format!("{:?}, {} + {}", self.aead, self.aad.len(), self.plain.len());
         let (aead, nonce, aad, tag) = (&self.aead, &self.nonce, &self.aad, &self.tag);
@@ -274,6 +290,74 @@ fn aead_any_split(backend: Backend) {
             assert!(tags_match(&case.aead.finish(sealing), &case.tag));
             assert!(tags_match(&case.aead.finish(opening), &case.tag));
         }
+    }
+}
+
+/// Parts of a message that begins with its first data, in place or not, and of its copies.
+fn aead_any_first_part(backend: Backend) {
+    let mut rng = StdRng::seed_from_u64(16);
+    let mut first_parts = [0; 2];
+    let lengths = (0..=1300).chain([2047, 2048, 2049, 3072, 4090, 9001]);
+    for length in lengths {
+        let case = Case::random(backend, &mut rng, length);
+        let (due, rest) = case.due(&mut rng);
+        first_parts[usize::from(rest.is_empty())] += 1;
+        let due = if rng.random() { due.clone() } else { due };
+        let mut cuts = vec![0, length];
+        for _ in 0..rng.random_range(0..3) {
+            cuts.push(rng.random_range(0..=length));
+        }
+        cuts.sort_unstable();
+        for opens in [false, true] {
+            let (from, expected) = match opens {
+                false => (&case.plain, &case.sealed),
+                true => (&case.sealed, &case.plain),
+            };
+            let mut data = from.clone();
+            let mut message = None::<Message>;
+            if !rest.is_empty() {
+                let mut begun = case.aead.begin_due(&due);
+                case.aead.aad_next(&mut begun, rest);
+                message = Some(begun);
+            }
+            for cut in cuts.windows(2) {
+                let mut elsewhere = vec![0xa5; cut[1] - cut[0]];
+                let is_in_place = rng.random();
+                let place = &mut data[cut[0]..cut[1]];
+                let part = match is_in_place {
+                    true => place.into(),
+                    false => InOutBuf::new(&from[cut[0]..cut[1]], &mut elsewhere).unwrap(),
+                };
+                match (&mut message, opens) {
+                    (None, false) => case.aead.seal_first(&mut message, &due, part),
+                    (None, true) => case.aead.open_first(&mut message, &due, part),
+                    (Some(message), false) => case.aead.seal_next(message, part),
+                    (Some(message), true) => case.aead.open_next(message, part),
+                }
+                .unwrap();
+                if !is_in_place {
+                    data[cut[0]..cut[1]].copy_from_slice(&elsewhere);
+                }
+                if rng.random() {
+                    message = message.clone();
+                }
+            }
+            assert!(data == *expected, "{length} by {cuts:?}, opens: {opens}");
+            let tag = case.aead.finish(message.unwrap());
+            assert_eq!(tag, case.tag, "{length} by {cuts:?}, opens: {opens}");
+        }
+    }
+    assert!(first_parts.iter().all(|count| *count > 100));
+}
+
+fn aead_associated_data_alone(backend: Backend) {
+    let mut rng = StdRng::seed_from_u64(17);
+    for _ in 0..100 {
+        let case = Case::random(backend, &mut rng, 0);
+        let (due, rest) = case.due(&mut rng);
+        let mut message = case.aead.begin_due(&due);
+        case.aead.aad_next(&mut message, rest);
+        assert_eq!(case.aead.finish(message), case.tag);
     }
 }
 
@@ -457,6 +541,7 @@ fn aead_limits(backend: Backend) {
         let refused = AeadError::InvalidNonceLength(length);
         let mut data = [7; 20];
         assert_eq!(aead.begin(&nonce, b"").unwrap_err(), refused);
+        assert_eq!(Due::new(&nonce).unwrap_err(), refused);
         assert_eq!(aead.seal(&nonce, b"", (&mut data[..]).into()), Err(refused));
         assert_eq!(
             aead.open(&nonce, b"", (&mut data[..]).into(), &[0; 16]),
