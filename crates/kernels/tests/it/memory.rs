@@ -204,15 +204,12 @@ fn a_dropped_gcm_message_is_wiped() {
         let mut gcm = Gcm::unkeyed(backend);
         gcm.set_key(&key(16)).unwrap();
         let (nonce, data) = ([1; 12], [2; 21]);
-        let tag = gcm
-            .seal(&nonce, &[], (&mut data.clone()[..]).into())
-            .unwrap();
+        let tag = gcm.seal(&nonce, &[], (&mut { data }[..]).into()).unwrap();
         let mut mask = [0; 16];
         gcm.keystream(&nonce, &mut mask).unwrap();
         let mut place = MaybeUninit::<gcm::Message>::zeroed();
         let message = place.write(gcm.begin(&nonce, &[]).unwrap());
-        gcm.seal_next(message, (&mut data.clone()[..]).into())
-            .unwrap();
+        gcm.seal_next(message, (&mut { data }[..]).into()).unwrap();
         let end = match backend.name() {
             "aes-ni" | "vaes-256" | "vaes-512" => tag,
             _ => mask,
