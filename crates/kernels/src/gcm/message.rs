@@ -17,7 +17,7 @@ use crate::key::BLOCK_BYTES;
 #[cfg(target_arch = "x86_64")]
 use crate::portable::ghash::Ghash;
 use crate::portable::xor::xor;
-use crate::wipe::{Secret, wipe};
+use crate::wipe::wipe;
 #[cfg(target_arch = "x86_64")]
 use crate::x86_64::{gcm as kernel, gcm::CACHED_ALIGN, permute};
 
@@ -447,10 +447,10 @@ impl Gcm {
         crate::dispatch::aes::GCM_COMPOSED.hit();
         let backend = self.ctr.backend();
         self.end_aad(message);
+        let mut keystream = [0; BLOCK_BYTES + FIRST_BYTES_MAX];
         let used = BLOCK_BYTES + data.len().next_multiple_of(BLOCK_BYTES);
-        let mut keystream = Secret::<FIRST_KEYSTREAM_BYTES>::zeros(used.next_multiple_of(64));
-        let keystream = &mut keystream.bytes()[..used];
-        self.ctr.apply32(message.j0, 0, keystream.into());
+        self.ctr
+            .apply32(message.j0, 0, (&mut keystream[..used]).into());
         let (mask, of_data) = keystream.split_at(BLOCK_BYTES);
         message.end.copy_from_slice(mask);
         message.ready = Ready::Mask;
@@ -470,6 +470,7 @@ impl Gcm {
             message.begun = [0; BLOCK_BYTES];
             self.crypt_begun::<OPEN>(message, tail);
         }
+        wipe(&mut keystream);
     }
 
     /// Hashes what is begun of the associated data, filled up with zeros.
@@ -645,8 +646,6 @@ fn assert_ends_within(offset: u64, bytes: u64) {
 #[cfg(target_arch = "x86_64")]
 const BESIDE_BYTES_MIN: usize = 512;
 
-/// So many bytes of a message's first data share a call for keystream with the mask. Behind them the call costs less than
-/// the data take.
-const FIRST_BYTES_MAX: usize = 16 * BLOCK_BYTES;
-/// Room for the keystream of both.
-const FIRST_KEYSTREAM_BYTES: usize = (BLOCK_BYTES + FIRST_BYTES_MAX).next_multiple_of(64);
+/// So many bytes of a message's first data share a call for keystream: with the mask, as many blocks as the bitsliced
+/// kernel on 256-bit registers does side by side.
+const FIRST_BYTES_MAX: usize = 7 * BLOCK_BYTES;
