@@ -218,7 +218,7 @@ impl Server {
     /// Made once each: their threads outlive the input.
     fn accelerator(&self) -> &'static Accelerator {
         static CPU: LazyLock<Vec<Accelerator>> = LazyLock::new(|| {
-            ["", "-face", "-avx512", "-vaes", "-aes"]
+            ["", "-face", "-avx512", "-vaes", "-aes", "-aes,-avx2"]
                 .map(|mask| Accelerator::builder().cpu_mask(mask).build().unwrap())
                 .into_iter()
                 .inspect(|accelerator| assert!(accelerator.withdraw("software")))

@@ -69,6 +69,8 @@ pub mod aes {
         GCM_FACE,
         /// Runs of any of these for few blocks of a message in pieces.
         GCM_FEW,
+        /// Runs of any of these for the first data of a message.
+        GCM_FIRST,
         /// Makings of a long table of powers of H.
         GCM_POWERS,
     }

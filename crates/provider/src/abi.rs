@@ -148,6 +148,27 @@ impl<'a> Params<'a> {
         self.0.is_null() || unsafe { (*self.0).key.is_null() }
     }
 
+    /// The value of the first, if that has this key and is the only one: what programs ask for most takes no look at every
+    /// key then.
+    #[inline(always)]
+    pub(crate) fn only(self, key: &'static CStr) -> Option<Value<'a>> {
+        let at = self.0;
+        if at.is_null() {
+            return None;
+        }
+        // SAFETY: the array ends with an entry without a key; a key is a text that ends with a zero, and of it no byte is
+        // read behind the first that differs.
+        unsafe {
+            let first = (*at).key.cast::<u8>();
+            let is_it = |key: &CStr| {
+                let mut bytes = key.to_bytes_with_nul().iter().enumerate();
+                bytes.all(|(i, byte)| *first.add(i) == *byte)
+            };
+            let is_only = !first.is_null() && is_it(key) && (*at.add(1)).key.is_null();
+            is_only.then_some(Value(at, PhantomData))
+        }
+    }
+
     /// Each with its key.
     #[inline(always)]
     pub(crate) fn each<E>(
@@ -247,6 +268,7 @@ impl<'a> Value<'a> {
 
     /// Copies octets to the caller's buffer, or reports their number if that is null.
     #[must_use]
+    #[inline]
     pub(crate) fn set_octets(self, octets: &[u8]) -> bool {
         let param = self.param();
         param.return_bytes = octets.len();

@@ -33,11 +33,36 @@ pub struct Message {
     /// Of the block begun: its keystream, and its ciphertext so far.
     keystream: [u8; BLOCK_BYTES],
     begun: [u8; BLOCK_BYTES],
+    tail: Tail,
+    /// What `end` holds of the message's end.
+    ready: Ready,
+    end: [u8; TAG_BYTES],
     /// A power of H and its exponent; see [`Gcm::append`].
     power: u128,
     power_blocks: u64,
     /// The last stripe appended ended within a block: nothing can follow.
     ended: bool,
+}
+
+/// The block begun, where there is one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tail {
+    /// In `keystream` and `begun`, and not yet in `y`.
+    Begun,
+    /// In `y` already, filled up with zeros; its keystream has to be made again.
+    Hashed,
+    /// In `y`, but for what `begun` has: GHASH is linear, so the two can be added up.
+    HashedAndBegun,
+}
+
+/// What is known of a message's end before it has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ready {
+    Nothing,
+    /// The keystream that is added to the tag.
+    Mask,
+    /// The tag, if the message has so many bytes.
+    Tag(u64),
 }
 
 /// GHASH of a stripe's ciphertext, from zero. Wiped on drop.
@@ -54,14 +79,21 @@ impl Gcm {
     #[inline]
     pub fn begin(&self, nonce: &[u8], aad: &[u8]) -> Result<Message, AeadError> {
         check_lengths(aad.len() as u64, 0)?;
+        let mut y = 0;
+        if !aad.is_empty() {
+            y = self.hash.hash(self.ctr.backend(), 0, aad);
+        }
         Ok(Message {
             j0: self.j0(nonce)?,
-            y: self.hash.hash(self.ctr.backend(), 0, aad),
+            y,
             aad_bytes: aad.len() as u64,
             aad_begun: false,
             bytes: 0,
             keystream: [0; BLOCK_BYTES],
             begun: [0; BLOCK_BYTES],
+            tail: Tail::Begun,
+            ready: Ready::Nothing,
+            end: [0; TAG_BYTES],
             power: 0,
             power_blocks: 0,
             ended: false,
@@ -99,8 +131,13 @@ impl Gcm {
             message.y = self.hash.hash(backend, message.y, blocks.as_flattened());
         }
         if !tail.is_empty() {
-            message.begun = [0; BLOCK_BYTES];
-            message.begun[..tail.len()].copy_from_slice(tail);
+            #[cfg(target_arch = "x86_64")]
+            kernel::fill_up(&mut message.begun, tail);
+            #[cfg(not(target_arch = "x86_64"))]
+            {
+                message.begun = [0; BLOCK_BYTES];
+                message.begun[..tail.len()].copy_from_slice(tail);
+            }
             message.aad_begun = true;
         }
         Ok(())
@@ -144,23 +181,41 @@ impl Gcm {
     /// [`tags_match`](crate::aead::tags_match).
     #[inline]
     pub fn finish(&self, mut message: Message) -> [u8; TAG_BYTES] {
-        self.finish_in_place(&mut message)
+        let mut tag = [0; TAG_BYTES];
+        self.finish_in_place(&mut message, &mut tag);
+        tag
     }
 
-    /// As [`finish`](Self::finish), but leaves the message where it is, so that it need not be moved. Drop it afterwards:
-    /// any other use of it gives meaningless results.
-    pub fn finish_in_place(&self, message: &mut Message) -> [u8; TAG_BYTES] {
-        let backend = self.ctr.backend();
+    /// As [`finish`](Self::finish), but leaves the message where it is, so that it need not be moved, and writes the tag
+    /// where it is wanted. Drop the message afterwards: any other use of it gives meaningless results.
+    #[inline]
+    pub fn finish_in_place(&self, message: &mut Message, tag: &mut [u8; TAG_BYTES]) {
+        if message.ready == Ready::Tag(message.bytes) {
+            *tag = message.end;
+        } else {
+            self.finish_any(message, tag);
+        }
+    }
+
+    #[inline(never)]
+    fn finish_any(&self, message: &mut Message, tag: &mut [u8; TAG_BYTES]) {
         self.end_aad(message);
         if !message.ended && message.begun_bytes() > 0 {
-            let begun = u128::from_be_bytes(message.begun);
-            message.y = self.hash.times_h(backend, message.y ^ begun);
+            self.hash_begun(message);
         }
         let lengths = u128::from(message.aad_bytes * 8) << 64 | u128::from(message.bytes * 8);
-        let y = self.hash.times_h(backend, message.y ^ lengths);
-        let mut tag = y.to_be_bytes();
-        self.ctr.apply32(message.j0, 0, (&mut tag[..]).into());
-        tag
+        by_backend!(self.ctr.backend(), kernels(token) => {
+            let (schedule, view) = (&self.ctr.schedule, self.hash.short_view());
+            kernels::end(token, schedule, message.y ^ lengths, message.j0, tag, view);
+        }, else {
+            let y = self.hash.times_h(self.ctr.backend(), message.y ^ lengths);
+            *tag = y.to_be_bytes();
+            if message.ready == Ready::Mask {
+                xor(&message.end, (&mut tag[..]).into());
+            } else {
+                self.ctr.apply32(message.j0, 0, (&mut tag[..]).into());
+            }
+        });
     }
 
     /// Encrypts the part of `message` that begins `offset` bytes from its start, and returns GHASH
@@ -238,10 +293,44 @@ impl Gcm {
         message: &mut Message,
         mut data: InOutBuf<'_, '_, u8>,
     ) -> Result<(), AeadError> {
-        if self.few::<OPEN>(message, data.reborrow()) {
+        let is_done = if message.bytes == 0 {
+            self.first::<OPEN>(message, data.reborrow())
+        } else {
+            false
+        };
+        if is_done || self.few::<OPEN>(message, data.reborrow()) {
             return Ok(());
         }
         self.any_next(OPEN, message, data)
+    }
+
+    /// Whether the first data of a message were short, and are done: most often they are all that it has.
+    #[inline(always)]
+    fn first<const OPEN: bool>(&self, message: &mut Message, data: InOutBuf<'_, '_, u8>) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let bytes = data.len();
+            if bytes == 0 || message.j0 as u32 != 1 {
+                return false;
+            }
+            by_backend!(self.ctr.backend(), kernels(token) => {
+                if bytes > kernels::SHORT_BYTES_MAX {
+                    return false;
+                }
+                let (schedule, view) = (&self.ctr.schedule, self.hash.short_view());
+                let Message { j0, y, begun, aad_bytes, end, .. } = message;
+                let begun = message.aad_begun.then_some(&*begun);
+                kernels::first::<OPEN>(
+                    token, schedule, view, *j0, begun, y, data, *aad_bytes, end,
+                );
+                message.aad_begun = false;
+                message.bytes = bytes as u64;
+                message.tail = Tail::Hashed;
+                message.ready = Ready::Tag(bytes as u64);
+                return true;
+            }, else {});
+        }
+        false
     }
 
     /// Whether `data` were few blocks, and are done: what programs hand over most often.
@@ -298,8 +387,16 @@ impl Gcm {
         );
         let end = message.bytes.saturating_add(data.len() as u64);
         check_lengths(0, end)?;
+        if message.bytes == 0 && (1..=FIRST_BYTES_MAX).contains(&data.len()) && self.is_composed() {
+            self.first_composed::<OPEN>(message, data);
+            return Ok(());
+        }
         self.end_aad(message);
         if message.begun_bytes() > 0 {
+            if message.tail == Tail::Hashed {
+                self.begin_block(message);
+                message.tail = Tail::HashedAndBegun;
+            }
             let bytes = data.len().min(BLOCK_BYTES - message.begun_bytes());
             let (head, rest) = data.split_at(bytes);
             self.crypt_begun::<OPEN>(message, head);
@@ -314,14 +411,66 @@ impl Gcm {
             message.bytes += bytes;
         }
         if !tail.is_empty() {
-            message.keystream = [0; BLOCK_BYTES];
-            message.begun = [0; BLOCK_BYTES];
-            let counter = message.counter(message.bytes);
-            let keystream = &mut message.keystream[..];
-            self.ctr.apply32(counter, 0, keystream.into());
+            self.begin_block(message);
             self.crypt_begun::<OPEN>(message, tail);
         }
         Ok(())
+    }
+
+    /// Makes the keystream of the block that the message has come to, of whose data nothing is in `begun`.
+    fn begin_block(&self, message: &mut Message) {
+        message.keystream = [0; BLOCK_BYTES];
+        message.begun = [0; BLOCK_BYTES];
+        message.tail = Tail::Begun;
+        let counter = message.counter(message.bytes);
+        let keystream = &mut message.keystream[..];
+        self.ctr.apply32(counter, 0, keystream.into());
+    }
+
+    /// Whether AES and GHASH have kernels of their own.
+    fn is_composed(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if let Backend::AesNi(_) | Backend::Vaes256(_) | Backend::Vaes512(_) = self.ctr.backend() {
+            return false;
+        }
+        true
+    }
+
+    /// The first data of a message, 1 to [`FIRST_BYTES_MAX`] bytes, and what its tag is masked with: all keystream in one call,
+    /// since a backend that does many blocks side by side takes as long for one.
+    fn first_composed<const OPEN: bool>(
+        &self,
+        message: &mut Message,
+        mut data: InOutBuf<'_, '_, u8>,
+    ) {
+        #[cfg(debug_assertions)]
+        crate::dispatch::aes::GCM_COMPOSED.hit();
+        let backend = self.ctr.backend();
+        self.end_aad(message);
+        let mut keystream = [0; BLOCK_BYTES + FIRST_BYTES_MAX];
+        let used = BLOCK_BYTES + data.len().next_multiple_of(BLOCK_BYTES);
+        self.ctr
+            .apply32(message.j0, 0, (&mut keystream[..used]).into());
+        let (mask, of_data) = keystream.split_at(BLOCK_BYTES);
+        message.end.copy_from_slice(mask);
+        message.ready = Ready::Mask;
+        let whole = data.len() - data.len() % BLOCK_BYTES;
+        let (mut blocks, tail) = data.reborrow().split_at(whole);
+        let (of_blocks, of_tail) = of_data.split_at(whole);
+        if OPEN {
+            message.y = self.hash.hash(backend, message.y, blocks.get_in());
+        }
+        xor(of_blocks, blocks.reborrow());
+        if !OPEN {
+            message.y = self.hash.hash(backend, message.y, blocks.get_out());
+        }
+        message.bytes = whole as u64;
+        if !tail.is_empty() {
+            message.keystream.copy_from_slice(&of_tail[..BLOCK_BYTES]);
+            message.begun = [0; BLOCK_BYTES];
+            self.crypt_begun::<OPEN>(message, tail);
+        }
+        wipe(&mut keystream);
     }
 
     /// Hashes what is begun of the associated data, filled up with zeros.
@@ -346,8 +495,19 @@ impl Gcm {
         }
         message.bytes += at.len() as u64;
         if at.end == BLOCK_BYTES {
-            let block = u128::from_be_bytes(message.begun);
-            message.y = self.hash.times_h(self.ctr.backend(), message.y ^ block);
+            self.hash_begun(message);
+            message.tail = Tail::Begun;
+        }
+    }
+
+    /// Hashes what `begun` has of the block begun.
+    fn hash_begun(&self, message: &mut Message) {
+        let backend = self.ctr.backend();
+        let begun = u128::from_be_bytes(message.begun);
+        match message.tail {
+            Tail::Begun => message.y = self.hash.times_h(backend, message.y ^ begun),
+            Tail::Hashed => {}
+            Tail::HashedAndBegun => message.y ^= self.hash.times_h(backend, begun),
         }
     }
 
@@ -448,6 +608,7 @@ impl Drop for Message {
         wipe(core::slice::from_mut(&mut self.power));
         wipe(&mut self.keystream);
         wipe(&mut self.begun);
+        wipe(&mut self.end);
     }
 }
 
@@ -484,3 +645,7 @@ fn assert_ends_within(offset: u64, bytes: u64) {
 /// Less than this is done sooner by CTR and GHASH one after the other: 128 bytes in 0.87 of the time.
 #[cfg(target_arch = "x86_64")]
 const BESIDE_BYTES_MIN: usize = 512;
+
+/// So many bytes of a message's first data share a call for keystream: with the mask, as many blocks as the bitsliced
+/// kernel on 256-bit registers does side by side.
+const FIRST_BYTES_MAX: usize = 7 * BLOCK_BYTES;

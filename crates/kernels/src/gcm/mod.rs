@@ -309,10 +309,16 @@ impl Gcm {
     }
 
     /// SP 800-38D, section 7.1, step 2.
+    #[inline(always)]
     fn j0(&self, nonce: &[u8]) -> Result<u128, AeadError> {
-        if let Ok(nonce) = nonce.try_into() {
-            return Ok(j0_of(nonce));
+        match nonce.try_into() {
+            Ok(nonce) => Ok(j0_of(nonce)),
+            Err(_) => self.j0_hashed(nonce),
         }
+    }
+
+    #[inline(never)]
+    fn j0_hashed(&self, nonce: &[u8]) -> Result<u128, AeadError> {
         if nonce.is_empty() || nonce.len() as u64 > AAD_BYTES_MAX {
             return Err(AeadError::InvalidNonceLength(nonce.len()));
         }

@@ -90,6 +90,24 @@ impl<V: Clmul> Sum<V> {
     }
 }
 
+impl Sum<__m128i> {
+    /// The same in the first block of wider registers.
+    ///
+    /// # Safety
+    /// The instructions of `V` are enabled in the caller.
+    #[inline(always)]
+    pub(super) unsafe fn widened<V: Clmul>(self) -> Sum<V> {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            Sum {
+                low: V::first(self.low),
+                middle: V::first(self.middle),
+                high: V::first(self.high),
+            }
+        }
+    }
+}
+
 static MASK: [u8; 128] = {
     let mut mask = [0; 128];
     let mut i = 0;

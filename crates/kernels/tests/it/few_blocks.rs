@@ -1,11 +1,11 @@
-//! Messages of GCM whose pieces are few whole blocks.
+//! Messages of GCM whose pieces are short, above all their first.
 
 use oarlock_kernels::aes::dispatch;
 use rand::{SeedableRng, rngs::StdRng};
 
 use super::{Way, alone, for_every_way, random_bytes};
 
-for_every_way!(few_blocks_at_a_time);
+for_every_way!(few_blocks_at_a_time, any_first_piece);
 
 /// Whole blocks in calls of equal length, which have a kernel of their own up to four registers; with
 /// and without a begun block of associated data before them.
@@ -44,6 +44,88 @@ fn few_blocks_at_a_time(way: Way) {
     }
 }
 
+/// A first piece of any length, after which the message ends, or goes on within the block begun and beyond; also by a copy,
+/// made after the first piece, and to another end than its original.
+fn any_first_piece(way: Way) {
+    let mut rng = StdRng::seed_from_u64(7);
+    for key_bytes in [16, 24, 32] {
+        let gcm = way.gcm(&random_bytes(&mut rng, key_bytes)).unwrap();
+        for first in (0..=130).chain([255, 256, 257, 1400]) {
+            let (aad_bytes, nonce_bytes) =
+                [(0, 12), (5, 12), (13, 12), (16, 12), (20, 12), (13, 8)][first % 6];
+            let nonce = random_bytes(&mut rng, nonce_bytes);
+            let aad = random_bytes(&mut rng, aad_bytes);
+            let plain = random_bytes(&mut rng, first + 100);
+            let sealed = |bytes: usize| {
+                let mut data = plain[..bytes].to_vec();
+                let tag = gcm.seal(&nonce, &aad, data.as_mut_slice().into());
+                (data, tag.unwrap())
+            };
+            let whole = sealed(first + 100).0;
+            for open in [false, true] {
+                let (input, output) = if open {
+                    (&whole, &plain)
+                } else {
+                    (&plain, &whole)
+                };
+                let next = |message: &mut _, data: &mut [u8]| {
+                    let done = match open {
+                        false => gcm.seal_next(message, data.into()),
+                        true => gcm.open_next(message, data.into()),
+                    };
+                    done.unwrap();
+                };
+                let mut begun = gcm.begin(&nonce, b"").unwrap();
+                gcm.aad_next(&mut begun, &aad).unwrap();
+                let mut data = input.clone();
+                next(&mut begun, &mut data[..first]);
+                assert!(data[..first] == output[..first], "{way:?}, {first} bytes");
+                let tag = gcm.finish(begun.clone());
+                assert_eq!(tag, sealed(first).1, "{way:?}, {first} bytes, open: {open}");
+                for pieces in [&[1, 2, 97][..], &[15, 1, 16], &[16, 16], &[64, 3], &[100]] {
+                    let mut message = begun.clone();
+                    let (mut data, mut at) = (input.clone(), first);
+                    for bytes in pieces {
+                        next(&mut message, &mut data[at..at + bytes]);
+                        let done = first..at + bytes;
+                        let is_right = data[done.clone()] == output[done];
+                        assert!(is_right, "{way:?}, {first} bytes, then {pieces:?}");
+                        at += bytes;
+                    }
+                    let tag = gcm.finish(message);
+                    let expected = sealed(at).1;
+                    assert_eq!(tag, expected, "{way:?}, {first} bytes, then {pieces:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn first_pieces_have_a_kernel() {
+    let _guard = alone();
+    for way in Way::ALL.into_iter().filter(|way| way.cpu().is_some()) {
+        let gcm = way.gcm(&[1; 16]).unwrap();
+        let bytes_max = match way {
+            Way::AesNi => 64,
+            Way::Vaes256 => 128,
+            Way::Vaes512 | Way::Face | Way::FaceShared => 256,
+            _ => 0,
+        };
+        for (bytes, nonce_bytes) in [(1, 12), (16, 12), (64, 12), (200, 12), (257, 12), (16, 8)] {
+            let mut message = gcm.begin(&vec![0; nonce_bytes], &[]).unwrap();
+            let before = dispatch::GCM_FIRST.get();
+            for _ in 0..2 {
+                gcm.seal_next(&mut message, vec![0; bytes].as_mut_slice().into())
+                    .unwrap();
+            }
+            let ran = dispatch::GCM_FIRST.get() - before;
+            let expected = u64::from(bytes <= bytes_max && nonce_bytes == 12);
+            assert_eq!(ran, expected, "{way:?}, {bytes} bytes");
+        }
+    }
+}
+
 #[test]
 fn few_blocks_have_a_kernel() {
     let _guard = alone();
@@ -56,6 +138,8 @@ fn few_blocks_have_a_kernel() {
             _ => 0,
         };
         let mut message = gcm.begin(&[0; 12], &[]).unwrap();
+        gcm.seal_next(&mut message, [0; 16].as_mut_slice().into())
+            .unwrap();
         for (bytes, runs) in [
             (16, 1),
             (64, 1),

@@ -8,7 +8,7 @@ use oarlock_kernels::cbc::Cbc;
 use oarlock_kernels::chacha20::{self, ChaCha20};
 use oarlock_kernels::chacha20_poly1305::{ChaCha20Poly1305, Due, Message, Partial};
 use oarlock_kernels::cpu::Cpu;
-use oarlock_kernels::gcm::Gcm;
+use oarlock_kernels::gcm::{self, Gcm};
 use oarlock_kernels::testing;
 
 use super::{Way, for_every_way, with_others};
@@ -126,6 +126,14 @@ fn nothing_beyond_a_page_is_touched_by_gcm(way: Way) {
                 let data = InOutBuf::from_raw(to, from, length);
                 gcm.open(&[1; 12], &[], data, &tag).unwrap();
                 gcm.finish(hashed);
+                // In pieces, of which the first may be all.
+                let mut message = gcm.begin(&[1; 12], &[]).unwrap();
+                let data = InOutBuf::from_raw(from, to, length);
+                gcm.seal_next(&mut message, data).unwrap();
+                assert_eq!(gcm.finish(message), tag, "{way:?}, {length} bytes");
+                let mut message = gcm.begin(&[2; 12], b"").unwrap();
+                gcm.aad_next(&mut message, aad).unwrap();
+                gcm.finish(message);
             }
         }
     }
@@ -185,6 +193,30 @@ fn a_dropped_gcm_key_is_wiped() {
             }
             assert_is_wiped(&mut place, &secrets);
         }
+    }
+}
+
+/// GHASH so far, and what is known of the end after the first data: the tag if there are no more, or what masks it.
+#[test]
+fn a_dropped_gcm_message_is_wiped() {
+    let _guard = with_others();
+    for backend in Cpu::detect().aes_backends() {
+        let mut gcm = Gcm::unkeyed(backend);
+        gcm.set_key(&key(16)).unwrap();
+        let (nonce, data) = ([1; 12], [2; 21]);
+        let tag = gcm.seal(&nonce, &[], (&mut { data }[..]).into()).unwrap();
+        let mut mask = [0; 16];
+        gcm.keystream(&nonce, &mut mask).unwrap();
+        let mut place = MaybeUninit::<gcm::Message>::zeroed();
+        let message = place.write(gcm.begin(&nonce, &[]).unwrap());
+        gcm.seal_next(message, (&mut { data }[..]).into()).unwrap();
+        let end = match backend.name() {
+            "aes-ni" | "vaes-256" | "vaes-512" => tag,
+            _ => mask,
+        };
+        let mut secrets = words(&testing::gcm_hash(message).to_ne_bytes());
+        secrets.extend(words(&end));
+        assert_is_wiped(&mut place, &secrets);
     }
 }
 

@@ -263,10 +263,15 @@ impl AeadContext {
     ///
     /// # Errors
     /// [`Error::InvalidInput`] where no message has begun.
+    #[inline]
     pub fn finish(&mut self) -> Result<[u8; TAG_BYTES], Error> {
         self.begin_due();
         let tag = match (&self.kernel, &mut self.message) {
-            (Kernel::Gcm(gcm), Message::Gcm(Some(message))) => gcm.finish_in_place(message),
+            (Kernel::Gcm(gcm), Message::Gcm(Some(message))) => {
+                let mut tag = [0; TAG_BYTES];
+                gcm.finish_in_place(message, &mut tag);
+                tag
+            }
             (Kernel::ChaCha20Poly1305(aead), Message::ChaCha20Poly1305(Some(message))) => {
                 aead.finish_in_place(message)
             }

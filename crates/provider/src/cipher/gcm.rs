@@ -189,6 +189,9 @@ impl Cipher for Gcm {
     }
 
     fn get_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
+        if let Some(value) = params.only(c"tag") {
+            return self.get_tag(value);
+        }
         params.each(|key, value| {
             set(match key {
                 b"keylen" => value.set_number(self.operation.key_bytes() as u64),
@@ -220,20 +223,11 @@ impl Cipher for Gcm {
     }
 
     fn set_params(&mut self, params: Params<'_>) -> Result<(), Reason> {
+        if let Some(value) = params.only(c"tag") {
+            return self.set_tag(value);
+        }
         params.each(|key, value| match key {
-            b"tag" => {
-                let (tag, bytes) = got(value.octets())?;
-                if tag.is_null() || bytes > TAG_BYTES {
-                    return Err(Reason::FailedToGetParameter);
-                }
-                // SAFETY: the caller vouches for so many bytes.
-                unsafe { tag.copy_to_nonoverlapping(self.tag.as_mut_ptr(), bytes) };
-                if bytes == 0 || self.direction == Direction::Encrypt {
-                    return Err(Reason::InvalidTag);
-                }
-                self.tag_bytes = Some(bytes);
-                Ok(())
-            }
+            b"tag" => self.set_tag(value),
             b"ivlen" => {
                 let bytes = got(value.number::<u64>())? as usize;
                 if bytes == 0 || bytes > IV_BYTES_MAX {
@@ -358,6 +352,27 @@ impl Gcm {
         Ok(())
     }
 
+    #[inline(always)]
+    fn set_tag(&mut self, value: crate::abi::Value<'_>) -> Result<(), Reason> {
+        let (tag, bytes) = got(value.octets())?;
+        if tag.is_null() || bytes > TAG_BYTES {
+            return Err(Reason::FailedToGetParameter);
+        }
+        // SAFETY: the caller vouches for so many bytes. A whole tag is moved as such, without a call.
+        unsafe {
+            match bytes {
+                TAG_BYTES => self.tag = tag.cast::<[u8; TAG_BYTES]>().read_unaligned(),
+                bytes => tag.copy_to_nonoverlapping(self.tag.as_mut_ptr(), bytes),
+            }
+        }
+        if bytes == 0 || self.direction == Direction::Encrypt {
+            return Err(Reason::InvalidTag);
+        }
+        self.tag_bytes = Some(bytes);
+        Ok(())
+    }
+
+    #[inline(always)]
     fn get_tag(&mut self, value: crate::abi::Value<'_>) -> Result<(), Reason> {
         let bytes = match self.tag_bytes {
             Some(bytes) if self.host.has_aeads_of_4_0() && value.has_no_place() => bytes,
@@ -372,7 +387,11 @@ impl Gcm {
         {
             return Err(Reason::InvalidTag);
         }
-        set(value.set_octets(&self.tag[..bytes]))
+        // A whole tag is moved as such, without a call.
+        set(match bytes {
+            TAG_BYTES => value.set_octets(&self.tag),
+            bytes => value.set_octets(&self.tag[..bytes]),
+        })
     }
 
     /// The last bytes of the IV, which is then incremented (SP 800-38D, 8.2.1).

@@ -17,9 +17,10 @@ use inout::InOutBuf;
 
 pub(crate) use cache::CACHED_ALIGN;
 use cache::{Cached, Table};
-use pass::{SHORT_REGISTERS_MAX, block, few, hash, message, number, short, update};
+use pass::{SHORT_REGISTERS_MAX, block, end, few, first, hash, message, number, short, update};
 use source::Counters;
 
+use super::clmul::Clmul as _;
 use super::ghash::{self, Powers, View};
 use super::lanes::Lanes;
 use super::{AesNi, Face, Vaes256, Vaes512};
@@ -42,10 +43,35 @@ type ShortRounds = unsafe fn(
 );
 /// A kernel of few blocks: schedule, view, GHASH so far, counter, input, output, their bytes.
 type FewRounds = unsafe fn(&Schedule, View, &mut u128, u128, *const u8, *mut u8, usize);
+/// A kernel of a message's first data: schedule, view, J0, associated data begun, GHASH so far, input, output, their bytes,
+/// bytes of associated data, tag.
+type FirstRounds = unsafe fn(
+    &Schedule,
+    View,
+    u128,
+    Option<&[u8; BLOCK_BYTES]>,
+    &mut u128,
+    *const u8,
+    *mut u8,
+    usize,
+    u64,
+    &mut [u8; BLOCK_BYTES],
+);
+/// A kernel of a message's end: schedule, GHASH and lengths, J0, tag, view.
+type EndRounds = unsafe fn(&Schedule, u128, u128, &mut [u8; BLOCK_BYTES], View);
 /// As [`ShortRounds`], with the first counter in place of the nonce. The tag is stored whole: as a number it would come back
 /// in two registers, and a load of all of it would wait for both stores.
 type MessageRounds =
     unsafe fn(&Schedule, View, u128, &[u8], *const u8, *mut u8, usize, &mut [u8; BLOCK_BYTES]);
+
+/// The few bytes of `from` (less than a block), filled up with zeros, into `to` by a single store: a kernel that soon
+/// loads a block waits for stores of parts of it.
+#[inline(always)]
+pub(crate) fn fill_up(to: &mut [u8; BLOCK_BYTES], from: &[u8]) {
+    // SAFETY: the bytes are those of a slice, and `to` has room for a block; both functions need no more than SSE2, which
+    // every x86-64 has.
+    unsafe { __m128i::load_partial(from.as_ptr(), from.len()).store(to.as_mut_ptr()) }
+}
 
 macro_rules! backend {
     ($module:ident, $token:ty, $lanes:ty, $unroll:literal, $features:literal, $counter:ident) => {
@@ -276,6 +302,102 @@ macro_rules! backend {
                 let f = ROUNDS[usize::from(OPEN)][schedule.size as usize];
                 // SAFETY: as in `update`; the blocks are few.
                 unsafe { f(schedule, view, y, counter, from, to, bytes) };
+            }
+
+            /// The first data of a message whose J0 ends with 1, 1 to [`SHORT_BYTES_MAX`] bytes, and the tag that it
+            /// has if no more follow.
+            #[inline(always)]
+            #[expect(clippy::too_many_arguments, reason = "as the kernel takes them")]
+            pub(crate) fn first<const OPEN: bool>(
+                _: $token,
+                schedule: &Schedule,
+                view: View,
+                j0: u128,
+                begun: Option<&[u8; BLOCK_BYTES]>,
+                y: &mut u128,
+                data: InOutBuf<'_, '_, u8>,
+                aad_bytes: u64,
+                tag: &mut [u8; BLOCK_BYTES],
+            ) {
+                #[target_feature(enable = $features)]
+                #[expect(clippy::too_many_arguments, reason = "few go through memory")]
+                unsafe fn rounds<const R: usize, const OPEN: bool>(
+                    schedule: &Schedule,
+                    view: View,
+                    j0: u128,
+                    begun: Option<&[u8; BLOCK_BYTES]>,
+                    y: &mut u128,
+                    from: *const u8,
+                    to: *mut u8,
+                    bytes: usize,
+                    aad_bytes: u64,
+                    tag: &mut [u8; BLOCK_BYTES],
+                ) {
+                    // SAFETY: the features are enabled here; the rest as the caller vouches.
+                    unsafe {
+                        macro_rules! of {
+                            ($registers:literal) => {
+                                super::first::<$lanes, R, OPEN, $registers>(
+                                    schedule, view, j0, begun, y, from, to, bytes, aad_bytes, tag,
+                                )
+                            };
+                        }
+                        match bytes.div_ceil(<$lanes>::BYTES) {
+                            1 => of!(1),
+                            2 => of!(2),
+                            3 => of!(3),
+                            _ => of!(4),
+                        }
+                    }
+                }
+                static ROUNDS: [[FirstRounds; 3]; 2] = [
+                    [
+                        rounds::<10, false>,
+                        rounds::<12, false>,
+                        rounds::<14, false>,
+                    ],
+                    [rounds::<10, true>, rounds::<12, true>, rounds::<14, true>],
+                ];
+                debug_assert!((1..=SHORT_BYTES_MAX).contains(&data.len()) && j0 as u32 == 1);
+                #[cfg(debug_assertions)]
+                crate::dispatch::aes::$counter.hit();
+                #[cfg(debug_assertions)]
+                crate::dispatch::aes::GCM_FIRST.hit();
+                let bytes = data.len();
+                let (from, to) = data.into_raw();
+                let f = ROUNDS[usize::from(OPEN)][schedule.size as usize];
+                // SAFETY: as in `update`; the data are few.
+                unsafe {
+                    f(
+                        schedule, view, j0, begun, y, from, to, bytes, aad_bytes, tag,
+                    )
+                };
+            }
+
+            /// The tag of a message, of which GHASH and the block of lengths add up to `value`.
+            #[inline(always)]
+            pub(crate) fn end(
+                _: $token,
+                schedule: &Schedule,
+                value: u128,
+                j0: u128,
+                tag: &mut [u8; BLOCK_BYTES],
+                view: View,
+            ) {
+                #[target_feature(enable = $features)]
+                unsafe fn rounds<const R: usize>(
+                    schedule: &Schedule,
+                    value: u128,
+                    j0: u128,
+                    tag: &mut [u8; BLOCK_BYTES],
+                    view: View,
+                ) {
+                    // SAFETY: the features are enabled here.
+                    unsafe { super::end::<R>(schedule, value, j0, tag, view) }
+                }
+                static ROUNDS: [EndRounds; 3] = [rounds::<10>, rounds::<12>, rounds::<14>];
+                // SAFETY: the token proves the features; a view is good by itself.
+                unsafe { ROUNDS[schedule.size as usize](schedule, value, j0, tag, view) };
             }
 
             /// A whole message under a nonce of 12 bytes, to its tag.

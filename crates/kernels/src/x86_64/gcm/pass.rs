@@ -7,7 +7,7 @@ use crate::aead::NONCE_BYTES;
 use crate::key::{BLOCK_BYTES, Schedule};
 use crate::x86_64::aes::{anew, round_key};
 use crate::x86_64::clmul::{Clmul, Sum};
-use crate::x86_64::ghash::{Hash, View};
+use crate::x86_64::ghash::{Hash, View, times};
 use crate::x86_64::lanes::Lanes;
 
 /// The block for every round but the last of `$rounds`, from the one after `$passed`. Written out,
@@ -253,6 +253,104 @@ pub(super) unsafe fn few<V: Clmul, const R: usize, const OPEN: bool, const N: us
             sum.reduced().store((&raw mut *y).cast());
         }
     }
+}
+
+/// The first data of a message, in `N` registers, the last of which may be begun, and the end of the message as if none
+/// followed: programs mostly hand over a short message in one piece. `y` then has the last block too, filled up with zeros,
+/// and `tag` the tag of `aad_bytes` and as many bytes. `begun` is what is begun of the associated data, if anything is.
+///
+/// # Safety
+/// As [`short`]; the low 32 bits of `j0` are 1.
+#[expect(clippy::too_many_arguments, reason = "few go through memory")]
+#[inline(always)]
+pub(super) unsafe fn first<V: Clmul, const R: usize, const OPEN: bool, const N: usize>(
+    schedule: &Schedule,
+    view: View,
+    j0: u128,
+    begun: Option<&[u8; BLOCK_BYTES]>,
+    y: &mut u128,
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+    aad_bytes: u64,
+    tag: &mut [u8; BLOCK_BYTES],
+) {
+    // SAFETY: as the caller vouches; the data have one block less than a message of `short`.
+    unsafe {
+        let blocks = bytes.div_ceil(BLOCK_BYTES);
+        let counters = FIRST_COUNTERS.0.as_ptr();
+        let mut mask = block(j0).swap_bytes().xor(round_key(schedule, 0));
+        let start = mask.xor(__m128i::load(counters.add(16 * SHORT_BLOCKS_MAX)));
+        let mut states = [V::splat(start); N];
+        for (i, state) in states.iter_mut().enumerate() {
+            *state = state.xor(V::load(counters.add(i * V::BYTES)));
+        }
+        let mut before = __m128i::load((&raw const *y).cast());
+        let mut blocks_after = blocks;
+        if let Some(begun) = begun {
+            before = before.xor(__m128i::load(begun.as_ptr()).swap_bytes());
+            blocks_after += 1;
+        }
+        let mut sum = Sum::of(before, view.powers(blocks_after)).widened::<V>();
+        each_round!(round of R after 0 => {
+            let key = round_key::<V>(schedule, round);
+            for state in &mut states {
+                *state = state.round(key);
+            }
+            mask = mask.round(key.low());
+        });
+        let key = round_key::<V>(schedule, R);
+        for (i, state) in states.iter().enumerate() {
+            let done = i * V::BYTES;
+            let (from, to) = (from.add(done), to.add(done));
+            let ciphertext = if i == N - 1 && bytes < N * V::BYTES {
+                let input = V::load_partial(from, bytes - done);
+                let output = state.last_round(key).xor(input).keep(bytes - done);
+                output.store_partial(to, bytes - done);
+                if OPEN { input } else { output }
+            } else {
+                let input = V::load(from);
+                let output = state.last_round(key.xor(input));
+                output.store(to);
+                if OPEN { input } else { output }
+            };
+            let powers = view.powers::<V>(blocks - i * V::BLOCKS);
+            sum = sum.plus(Sum::of(ciphertext.swap_bytes(), powers));
+        }
+        let mask = mask.last_round(key.low());
+        let value = sum.reduced();
+        value.store((&raw mut *y).cast());
+        let lengths = _mm_set_epi64x(aad_bytes as i64 * 8, bytes as i64 * 8);
+        ended(view, value.xor(lengths), mask).store(tag.as_mut_ptr());
+    }
+}
+
+/// The tag of a message whose GHASH has `value` to take in as its last block. The numbers come in registers: what other
+/// functions have stored by halves could not be loaded whole at once.
+///
+/// # Safety
+/// AES-NI, SSE4.1 and carry-less multiplication are enabled in the caller.
+#[inline(always)]
+pub(super) unsafe fn end<const R: usize>(
+    schedule: &Schedule,
+    value: u128,
+    j0: u128,
+    tag: &mut [u8; BLOCK_BYTES],
+    view: View,
+) {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let mask = keystream::<R>(schedule, j0);
+        ended(view, block(value), mask).store(tag.as_mut_ptr());
+    }
+}
+
+/// # Safety
+/// As [`end`].
+#[inline(always)]
+unsafe fn ended(view: View, value: __m128i, mask: __m128i) -> __m128i {
+    // SAFETY: as the caller vouches; there is always H.
+    unsafe { times(value, view.powers(1)).swap_bytes().xor(mask) }
 }
 
 /// # Safety
