@@ -38,7 +38,7 @@ impl Inbound {
     /// Turns SRTP packets into the RTP packets that were sent, where they lie, as if they came one by
     /// one. One that is not authentic is zeroed, and so is one whose number has been seen earlier in the
     /// same call; what is refused before anything is computed stays as it is. The others go on, and
-    /// [`unprotected`](InboundPacket::unprotected) says why one did not.
+    /// [`unprotected`](InboundPacket::unprotected) says why one did not; of two reasons it may be either.
     pub fn unprotect(&mut self, packets: &mut [InboundPacket<'_>]) {
         self.run(Protocol::Rtp, packets);
     }
@@ -125,7 +125,9 @@ impl Inbound {
                 return count;
             }
             packet.result = self.begin(protocol, packet);
-            if packet.result.is_err() || protocol == Protocol::Rtcp {
+            // What is too old now may be new behind those before it.
+            let has_index = matches!(packet.result, Ok(()) | Err(PacketError::Replayed));
+            if !has_index || protocol == Protocol::Rtcp {
                 continue;
             }
             let Plan { ssrc, index, .. } = packet.plan;
@@ -327,14 +329,6 @@ impl Inbound {
                 (u64::from(word & !ENCRYPTED), word)
             }
         };
-        match stream {
-            Some(place) if !self.streams.get(place).window(protocol).accepts(index + 1) => {
-                return Err(PacketError::Replayed);
-            }
-            Some(_) => {}
-            None if self.streams.is_full() => return Err(self.streams.full()),
-            None => {}
-        }
         packet.plan = Plan {
             ssrc: header.ssrc,
             word,
@@ -344,6 +338,14 @@ impl Inbound {
             key,
             stream,
         };
+        match stream {
+            Some(place) if !self.streams.get(place).window(protocol).accepts(index + 1) => {
+                return Err(PacketError::Replayed);
+            }
+            Some(_) => {}
+            None if self.streams.is_full() => return Err(self.streams.full()),
+            None => {}
+        }
         Ok(())
     }
 

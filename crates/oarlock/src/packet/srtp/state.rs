@@ -193,12 +193,11 @@ impl Reader<'_> {
             return None;
         }
         let bits = self.take(size as usize / 8)?;
-        let seen = |number: u64| {
-            let back = highest - number;
-            bits[back as usize / 8] >> (7 - back % 8) & 1 == 1
-        };
-        // The highest number was seen, if there is one.
-        (highest == 0 || seen(highest)).then(|| rebuilt(size, highest, seen))
+        let is_set = |back: u64| bits[back as usize / 8] >> (7 - back % 8) & 1 == 1;
+        // The highest number was seen, if there is one, and none before the first.
+        let is_whole = highest == 0 || is_set(0);
+        let is_window = is_whole && !(highest..size).any(is_set);
+        is_window.then(|| rebuilt(size, highest, |number| is_set(highest - number)))
     }
 
     fn number<const N: usize>(&mut self) -> Option<u64> {
