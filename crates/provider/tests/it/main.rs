@@ -18,6 +18,7 @@ mod driver;
 mod host;
 mod languages;
 mod openssl;
+mod openvpn;
 mod process;
 mod skey;
 mod ssh;
