@@ -1,6 +1,7 @@
-//! The example of a tunnel: between two hosts, under attack, and with strongSwan at its other end.
+//! The example of a tunnel: between two hosts, under attack, and with the kernel and strongSwan at its other end.
 
 mod hosts;
+mod kernel;
 mod strongswan;
 
 use std::collections::VecDeque;
@@ -75,6 +76,8 @@ fn it_carries_ipv6_in_ipv6() {
     if on_two_hosts() {
         return;
     }
+    says("ip address add fd77::1/64 dev wire nodad");
+    says_at(B, "ip address add fd77::2/64 dev wire nodad");
     let folder = tempfile::tempdir().unwrap();
     let [a, b] = new_keys(folder.path(), "aes256gcm");
     let listens = "--listen [::]:4500";
