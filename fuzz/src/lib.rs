@@ -16,6 +16,7 @@ pub mod ctr;
 pub mod prefetch;
 pub mod requests;
 pub mod rsa_keys;
+pub mod srtp;
 pub mod tenants;
 
 /// A target: bytes in, a panic where it finds a fault.
@@ -31,5 +32,6 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("prefetch", prefetch::run),
     ("requests", requests::run),
     ("rsa_keys", rsa_keys::run),
+    ("srtp", srtp::run),
     ("tenants", tenants::run),
 ];

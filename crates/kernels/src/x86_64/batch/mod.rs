@@ -4,4 +4,5 @@ mod gather;
 
 pub(crate) mod cbc;
 pub(crate) mod ctr;
+pub(crate) mod tdes;
 pub(crate) mod words;
