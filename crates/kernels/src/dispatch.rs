@@ -91,6 +91,8 @@ pub mod batch {
         CBC_GFNI256,
         /// Batches of AES-CBC encryption in GFNI on 512-bit registers.
         CBC_GFNI512,
+        /// Runs of AES-CBC encryption in 512-bit VAES beside a hash.
+        CBC_BESIDE_HASH,
         /// Batches of AES-CTR in registers of a block.
         CTR_AES_NI,
         /// Batches of AES-CTR in 256-bit VAES.

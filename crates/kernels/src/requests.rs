@@ -132,11 +132,7 @@ pub(crate) fn encrypt<const N: usize, E: Engine<N>>(
 impl<const N: usize> Lanes<N> {
     /// Lets lanes without a stream repeat the one that has most left. There is none to take any more, so
     /// that one stays the longest.
-    fn repeat_the_longest(
-        &mut self,
-        engine: &mut impl Engine<N>,
-        streams: &[impl TdesChained],
-    ) {
+    fn repeat_the_longest(&mut self, engine: &mut impl Engine<N>, streams: &[impl TdesChained]) {
         let busy = (0..N).filter(|lane| self.stream[*lane].is_some());
         let Some(longest) = busy.max_by_key(|lane| self.left[*lane]) else {
             return;

@@ -184,9 +184,7 @@ impl CbcBackend {
         let special = Permute512::new(cpu).map(Self::Permute);
         #[cfg(not(target_arch = "x86_64"))]
         let special: Option<Self> = None;
-        special
-            .into_iter()
-            .chain(Backend::all(cpu).map(Self::Bits))
+        special.into_iter().chain(Backend::all(cpu).map(Self::Bits))
     }
 
     /// The backend that `cpu` runs fastest.
@@ -275,7 +273,12 @@ impl Cbc {
             }
             #[cfg(target_arch = "x86_64")]
             CbcBackend::Permute(token) => {
-                return x86_64::batch::tdes::decrypt(token, &self.rounds, iv, data);
+                // Bits are faster, in passes of 512 blocks.
+                let rest = x86_64::tdes::decrypt_avx512(token.avx512(), masks, iv, data);
+                if !rest.is_empty() {
+                    x86_64::batch::tdes::decrypt(token, &self.rounds, iv, rest);
+                }
+                return;
             }
         };
         if !rest.is_empty() {

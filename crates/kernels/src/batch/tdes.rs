@@ -75,6 +75,8 @@ pub fn decrypt_tdes_cbc(backend: CbcBackend, streams: &mut [TdesCbcStream<'_>]) 
         assert_whole_blocks(stream.data.len());
     }
     for stream in streams {
-        stream.key.decrypt(backend, stream.iv, stream.data.reborrow());
+        stream
+            .key
+            .decrypt(backend, stream.iv, stream.data.reborrow());
     }
 }

@@ -5,8 +5,8 @@ use core::mem::MaybeUninit;
 use inout::InOutBuf;
 
 use crate::bits::des::{self, KeyMasks};
-use crate::bits::{des_cbc, des_gates};
 use crate::bits::registers::{Plane, substitute};
+use crate::bits::{des_cbc, des_gates};
 
 /// XORs keystream onto `data`, from byte `skip` (less than 8) of the block at `counter` on.
 pub(crate) fn ctr(keys: &KeyMasks, counter: u64, skip: usize, data: InOutBuf<'_, '_, u8>) {

@@ -170,6 +170,11 @@ impl Permute512 {
     pub fn new(cpu: Cpu) -> Option<Self> {
         (cpu.has(Feature::Vbmi) && cpu.has(Feature::Gfni)).then_some(Self(()))
     }
+
+    /// Features build on each other.
+    pub(crate) const fn avx512(self) -> Avx512 {
+        Avx512(())
+    }
 }
 
 impl Ifma {

@@ -57,7 +57,8 @@ fn a_mask_with_an_unknown_word_names_it() {
         let text = error.to_string();
         assert!(
             text.contains(&format!("{word:?}"))
-                && text.ends_with("-ssse3 -aes -avx2 -vaes -avx512 -gfni -face -ifma -fma -vbmi -sha")
+                && text
+                    .ends_with("-ssse3 -aes -avx2 -vaes -avx512 -gfni -face -ifma -fma -vbmi -sha")
         );
     }
 }

@@ -2,6 +2,7 @@
 
 mod gather;
 
+pub(crate) mod beside;
 pub(crate) mod cbc;
 pub(crate) mod ctr;
 pub(crate) mod tdes;

@@ -79,7 +79,9 @@ fn batches_of_any_lengths() {
                     drop(streams);
                     let what = || {
                         let name = backend.name();
-                        format!("{name}, decryption {is_decryption}, in place {in_place}, {lengths:?}")
+                        format!(
+                            "{name}, decryption {is_decryption}, in place {in_place}, {lengths:?}"
+                        )
                     };
                     assert!(output.buffers() == expected, "{}", what());
                     for ((next, iv), cipher) in next.iter().zip(&ivs).zip(ciphertext) {
