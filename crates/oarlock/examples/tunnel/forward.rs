@@ -77,7 +77,7 @@ pub fn inward(
     stop: &Stop,
     counters: &Counters,
 ) -> Result<(), Fault> {
-    let room = Outbound::BEFORE_BYTES + mtu.max(PEER_MTU_MIN) + Suite::BEHIND_BYTES_MAX;
+    let room = PAYLOAD_AT + mtu.max(PEER_MTU_MIN) + Suite::BEHIND_BYTES_MAX;
     let mut buffers = vec![Vec::new(); BATCH];
     let mut piece = vec![0; PIECE_BYTES_MAX];
     let mut joined = GROTable::default();
@@ -115,16 +115,12 @@ pub fn inward(
         let mut bytes = 0;
         for (at, end) in ends.into_iter().enumerate() {
             let Some(end) = end else { continue };
-            bytes += end - Outbound::BEFORE_BYTES;
+            bytes += end - PAYLOAD_AT;
             buffers[at].truncate(end);
             buffers.swap(accepted, at);
             accepted += 1;
         }
-        let given = device.send_multiple(
-            &mut joined,
-            &mut buffers[..accepted],
-            Outbound::BEFORE_BYTES,
-        );
+        let given = device.send_multiple(&mut joined, &mut buffers[..accepted], PAYLOAD_AT);
         match given {
             Ok(_) => {
                 counters.add(Count::InPackets, accepted);
@@ -145,7 +141,7 @@ fn end_of(packet: &InboundPacket<'_>, counters: &Counters) -> Option<usize> {
     let fault = match packet.opened() {
         Ok(opened) if opened.is_dummy() => return None,
         Ok(opened) => match ip_bytes(&opened) {
-            Some(bytes) => return Some(Outbound::BEFORE_BYTES + bytes),
+            Some(bytes) => return Some(PAYLOAD_AT + bytes),
             None => Count::Invalid,
         },
         Err(PacketError::Replayed) => Count::Replayed,
@@ -228,6 +224,8 @@ impl fmt::Display for Fault {
 const BATCH: usize = 256;
 /// A piece that the device hands over is cut into this many at most, unless they are very short.
 const DEVICE_SEGMENTS_MAX: usize = 128;
+/// Behind SPI, number and IV (RFC 4106, 3; RFC 7634, 2).
+const PAYLOAD_AT: usize = 16;
 const PIECE_BYTES_MAX: usize = 65_535;
 const PEER_MTU_MIN: usize = 1500;
 const IPV4: u8 = 4;

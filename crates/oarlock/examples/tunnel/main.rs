@@ -66,7 +66,7 @@ struct Run {
     /// The device's own address, with the length of the prefix that it reaches
     #[arg(long, value_name = "ADDRESS/BITS", value_parser = prefix)]
     address: (IpAddr, u8),
-    /// The longest packet of the device in bytes; outside, each is up to 65 bytes longer
+    /// The longest packet of the device in bytes; outside, each is up to 65 bytes longer, or 85 with IPv6
     #[arg(long, value_name = "BYTES", default_value_t = 1400, value_parser = clap::value_parser!(u16).range(576..=9000))]
     mtu: u16,
     /// Where datagrams arrive
