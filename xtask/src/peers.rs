@@ -114,8 +114,9 @@ fn ipsec_mb(root: &Path, peers: &Path) -> Result<String> {
     })?;
 
     let include = package.join("usr/include");
-    let source = root.join("bench/peers/ipsec_mb.c");
-    shared(&source, &["-DLINUX"], &include, &[&archive], &library)?;
+    let sources =
+        ["ipsec_mb.c", "ipsec_mb_packets.c"].map(|file| root.join("bench/peers").join(file));
+    shared(&sources, &["-DLINUX"], &include, &[&archive], &library)?;
     Ok(format!(
         "{PACKAGE} {}: {}",
         version.trim(),
@@ -171,7 +172,7 @@ fn crypto_mb(root: &Path, peers: &Path) -> Result<String> {
         .ok_or_else(|| format!("{}: lies in no folder", headers.display()))?;
     let library = peers.join("libpeer_crypto_mb.so");
     shared(
-        &root.join("bench/peers/crypto_mb.c"),
+        &[root.join("bench/peers/crypto_mb.c")],
         &["-DBN_OPENSSL_DISABLE"],
         include,
         // Objects that hold what we call hold functions for its BIGNUM too.
@@ -196,7 +197,7 @@ fn gpg(root: &Path) -> Result<String> {
 /// Makes `library` of a C file and what is linked into it, whose own symbols stay hidden: they must
 /// not meet another copy in the process.
 fn shared(
-    source: &Path,
+    sources: &[PathBuf],
     defines: &[&str],
     include: &Path,
     linked: &[&Path],
@@ -208,7 +209,7 @@ fn shared(
             .args(defines)
             .arg("-I")
             .arg(include)
-            .arg(source)
+            .args(sources)
             .args(linked)
             .args([
                 "-Wl,-Bsymbolic",

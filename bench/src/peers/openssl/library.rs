@@ -13,7 +13,7 @@ use crate::cases::Direction;
 use crate::error::Error;
 
 /// Functions of the loaded library, which stays loaded as long as this lives.
-pub(crate) struct Libcrypto {
+pub struct Libcrypto {
     version: unsafe extern "C" fn(c_int) -> *const c_char,
     ctx_new: unsafe extern "C" fn() -> *mut c_void,
     ctx_free: unsafe extern "C" fn(*mut c_void),
@@ -40,7 +40,11 @@ struct Functions {
 }
 
 impl Libcrypto {
-    pub(crate) fn load() -> Result<Self, Error> {
+    /// The newest that is installed.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where none is.
+    pub fn load() -> Result<Self, Error> {
         let library = FILES
             .iter()
             // SAFETY: loading runs the initialisers of the system's own libcrypto, which may run
@@ -115,7 +119,10 @@ impl Libcrypto {
     /// # Safety
     /// `T` is the type of the function of that name in OpenSSL's headers, and what is made of it is
     /// not used after `self` is gone.
-    pub(crate) unsafe fn function<T: Copy>(&self, name: &str) -> Result<T, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where it has no such function.
+    pub unsafe fn function<T: Copy>(&self, name: &str) -> Result<T, Error> {
         // SAFETY: the caller vouches for the type.
         let symbol = unsafe { self.library.get::<T>(name) };
         symbol
@@ -138,7 +145,7 @@ impl Libcrypto {
 
 /// A key in an EVP_CIPHER_CTX, for one direction, without padding. The context is its own: one
 /// thread at a time, as `&mut` says.
-pub(crate) struct Context {
+pub struct Context {
     libcrypto: Arc<Libcrypto>,
     functions: Functions,
     ctx: *mut c_void,
@@ -338,7 +345,10 @@ impl Drop for Fetched {
 
 impl Context {
     /// `cipher` is the name of the function that describes it; `key` has as many bytes as it takes.
-    pub(crate) fn new(
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where the library was built without it.
+    pub fn new(
         libcrypto: &Arc<Libcrypto>,
         cipher: &str,
         direction: Direction,
@@ -403,7 +413,7 @@ impl Context {
 
     /// The cipher takes as many bytes as it needs, from the first on.
     #[inline]
-    pub(crate) fn set_iv(&mut self, iv: &[u8; 16]) {
+    pub fn set_iv(&mut self, iv: &[u8; 16]) {
         // SAFETY: the context is live and has a cipher and a key, which null leaves as they are; its
         // IV has no more bytes than this: EVP_MAX_IV_LENGTH is 16.
         let set = unsafe {
@@ -420,7 +430,7 @@ impl Context {
 
     /// In place; whole blocks, where the cipher works on blocks.
     #[inline]
-    pub(crate) fn update(&mut self, data: &mut [u8]) {
+    pub fn update(&mut self, data: &mut [u8]) {
         let (from, to) = (data.as_ptr(), data.as_mut_ptr());
         // SAFETY: `data` is good for its length both ways, and may be worked on in place.
         unsafe { self.update_raw(from, to, data.len()) }
@@ -461,6 +471,20 @@ impl Context {
         let mut nothing = [0; 16];
         // SAFETY: the context is live, and `nothing` has room for a block, which is the most.
         unsafe { (self.functions.end)(self.ctx, nothing.as_mut_ptr(), &mut written) == 1 }
+    }
+
+    /// Sets the key of the MAC that a stitched cipher computes beside (EVP_aes_128_cbc_hmac_sha1(3)).
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where the cipher has none.
+    pub fn set_mac_key(&mut self, key: &[u8]) -> Result<(), Error> {
+        let bytes = c_int::try_from(key.len()).unwrap_or_default();
+        let key = key.as_ptr().cast_mut().cast::<c_void>();
+        // SAFETY: the context is live, and the bytes named are only read.
+        match unsafe { (self.libcrypto.ctx_ctrl)(self.ctx, SET_MAC_KEY, bytes, key) } {
+            1 => Ok(()),
+            _ => Err(Error::Unavailable("its cipher has no MAC".to_owned())),
+        }
     }
 
     /// As [`set_iv`](Self::set_iv), for ciphers that read no more.
@@ -505,3 +529,5 @@ const FILES: &[&str] = &["libcrypto.so.4", "libcrypto.so.3", "libcrypto.so.1.1"]
 /// EVP_CTRL_AEAD_GET_TAG and EVP_CTRL_AEAD_SET_TAG.
 const GET_TAG: c_int = 0x10;
 const SET_TAG: c_int = 0x11;
+/// EVP_CTRL_AEAD_SET_MAC_KEY.
+const SET_MAC_KEY: c_int = 0x17;

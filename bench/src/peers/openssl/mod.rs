@@ -14,7 +14,8 @@ use crate::cases::{Algorithm, Case, Direction, Tasks};
 use crate::error::Error;
 use ciphers::TripleDesCtr;
 pub(crate) use ciphers::{OpenSslAead, OpenSslChaCha20, OpenSslStream};
-pub(crate) use library::{Context, Fetched, Libcrypto, World};
+pub use library::{Context, Libcrypto};
+pub(crate) use library::{Fetched, World};
 
 /// The peer `openssl`.
 pub const PEER: PeerFactory = PeerFactory {

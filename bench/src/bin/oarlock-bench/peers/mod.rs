@@ -1,10 +1,11 @@
 //! Peers that are built in, or loaded where `cargo xtask peers` has made them.
 
-mod aws_lc;
+pub(crate) mod aws_lc;
+pub(crate) mod batch;
 mod crypto_mb;
 #[cfg(target_arch = "x86_64")]
 mod graviola;
-mod ipsec_mb;
+pub(crate) mod ipsec_mb;
 mod pieces;
 mod ring;
 mod rustcrypto;

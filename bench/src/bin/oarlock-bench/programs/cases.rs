@@ -8,6 +8,7 @@ use oarlock_hostile::kinds;
 
 use super::files::Files;
 use super::https::Https;
+use super::packets::{self, Line};
 use super::server::{Board, Boards, Servers};
 use super::setup::Setup;
 use super::speed::Speed;
@@ -28,6 +29,8 @@ pub(crate) enum Program {
     Https(Https),
     Files(Files),
     Servers(Servers),
+    /// Many packets in one call.
+    Batch(&'static Line),
 }
 
 impl ProgramCase {
@@ -40,12 +43,24 @@ impl ProgramCase {
             Program::Https(https) => https.measure(setup),
             Program::Files(files) => files.measure(setup, &self.name),
             Program::Servers(servers) => servers.measure(setup, &self.name),
+            Program::Batch(line) => line.measure(setup),
         }
     }
 
     /// Whether it is about the OpenSSL provider.
     pub(crate) fn takes_provider(&self) -> bool {
-        !matches!(self.program, Program::Files(_) | Program::Servers(_))
+        !matches!(
+            self.program,
+            Program::Files(_) | Program::Servers(_) | Program::Batch(_)
+        )
+    }
+
+    /// The line of `programs/packets/` that it is, if it is one.
+    pub(crate) fn batch(&self) -> Option<&'static Line> {
+        match self.program {
+            Program::Batch(line) => Some(line),
+            _ => None,
+        }
     }
 }
 
@@ -116,6 +131,10 @@ pub(crate) fn all() -> Vec<ProgramCase> {
             program: Program::Servers(servers),
         });
     }
+    cases.extend(packets::lines().map(|line| ProgramCase {
+        name: line.name.to_owned(),
+        program: Program::Batch(line),
+    }));
     cases
 }
 
@@ -237,7 +256,7 @@ const fn aead(cipher: &'static str, operation: &'static str) -> Suite {
 /// Whether `pattern` is about whole programs.
 pub(crate) fn are_named_by(pattern: &str) -> bool {
     [
-        "ssh", "https", "openssl-", "file", "pipe", "server", "hostile",
+        "ssh", "https", "openssl-", "file", "pipe", "server", "hostile", "packet",
     ]
     .iter()
     .any(|prefix| pattern.starts_with(prefix))

@@ -8,6 +8,7 @@
 //! https.rs        nginx and curl
 //! ssh/            connections of our own      link.rs     a gigabit between two namespaces
 //! files/          files and streams           server/     cryptoservers and clients
+//! packets/        many packets in one call: no program of its own, but measured as they are
 //! compared.rs     what came out               data.rs     files in memory
 //! setup.rs        the two configurations, proof that ours is used
 //! ```
@@ -24,6 +25,7 @@ pub(crate) mod enc;
 mod files;
 mod https;
 mod link;
+pub(crate) mod packets;
 pub(crate) mod server;
 mod setup;
 mod speed;
@@ -47,7 +49,8 @@ Whole programs are cases and targets of their own: openssl-speed-*, openssl-cont
 https-* (nginx and curl), stock and with the OpenSSL provider in turn; file-* and pipe-*, oarlock encrypt and decrypt
 beside cp, age, rage (cargo xtask peers), openssl enc and gpg; file-many-* 10,000 files of 4 KiB in one call beside
 loops of rage and age over 500 of them, files a second; server-*, oarlock serve on one CPU and its clients on another;
-hostile-*, a client that attacks it beside one that does not. They take minutes, so only a pattern that begins as
+hostile-*, a client that attacks it beside one that does not; packet-*, many packets in one call, from 16 bytes to 64 KiB
+or as --size says. They take minutes, so only a pattern that begins as
 their names do measures them: --case 'ssh-*', --targets='file-*'. Of the other options, --class, --quick, --json and
 --record count.
 
@@ -74,14 +77,19 @@ pub(crate) fn run(
         )));
     }
     let takes_provider = cases.iter().any(|case| case.takes_provider());
-    let setup = Setup::new(named, args.quick, takes_provider)?;
+    let mut setup = Setup::new(named, args.quick, takes_provider)?;
+    setup.sizes = Some(args.size.clone());
     let mut record = match args.record {
         true => Some(Record::open(&versions::versions(&setup))?),
         false => None,
     };
     if !args.json {
         let versions = versions::versions(&setup).join(" · ");
-        write_out(out, &format!("{versions}\n{}\n", Compared::HEADING))?;
+        let heading = match cases.iter().all(|case| case.batch().is_some()) {
+            true => "",
+            false => Compared::HEADING,
+        };
+        write_out(out, &format!("{versions}\n{heading}\n"))?;
     }
     let mut left_out = 0;
     for case in cases {
@@ -95,6 +103,9 @@ pub(crate) fn run(
             }
             Err(error) => return Err(error),
         };
+        if let (Some(line), false) = (case.batch(), args.json) {
+            write_out(out, &packets::table(line.name, line.packets, &compared))?;
+        }
         for compared in compared {
             for line in compared.lines(&case.name) {
                 if let Some(record) = &mut record {
@@ -104,7 +115,7 @@ pub(crate) fn run(
                     write_out(out, &json(&line)?)?;
                 }
             }
-            if !args.json {
+            if !args.json && case.batch().is_none() {
                 write_out(out, &(compared.row(&case.name) + "\n"))?;
             }
         }

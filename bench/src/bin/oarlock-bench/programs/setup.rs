@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use oarlock::Algorithm;
 use oarlock::costs::Usage;
 use oarlock_bench::Error;
+use oarlock_bench::cases::Size;
 use oarlock_bench::cpu_class;
 use tempfile::TempDir;
 
@@ -32,6 +33,8 @@ pub(crate) struct Named {
 /// What every case needs.
 pub(crate) struct Setup {
     pub(super) quick: bool,
+    /// Of packets, as the command line names them; none: all of a chart. `None`: what is promised.
+    pub(crate) sizes: Option<Vec<Size>>,
     /// The folder that HPN-SSH is installed in.
     pub(super) hpn_ssh: Option<PathBuf>,
     /// The command that was named.
@@ -59,6 +62,7 @@ impl Setup {
         let provider = takes_provider.then(|| provider(named.provider.as_deref()));
         let setup = Self {
             quick,
+            sizes: None,
             hpn_ssh: named.hpn_ssh.clone(),
             oarlock: named.oarlock.clone(),
             provider: provider.transpose()?,
@@ -78,6 +82,7 @@ impl Setup {
     pub(super) fn of_stock() -> Self {
         Self {
             quick: true,
+            sizes: None,
             hpn_ssh: None,
             oarlock: None,
             provider: Some(PathBuf::new()),
@@ -85,8 +90,13 @@ impl Setup {
         }
     }
 
+    /// Whether `--quick` was given.
+    pub(crate) fn is_quick(&self) -> bool {
+        self.quick
+    }
+
     /// The first of two numbers of rounds, unless `--quick` was given.
-    pub(super) fn rounds(&self, usual: usize, quick: usize) -> usize {
+    pub(crate) fn rounds(&self, usual: usize, quick: usize) -> usize {
         if self.quick { quick } else { usual }
     }
 

@@ -25,6 +25,7 @@ use oarlock_bench::cpu_class;
 use oarlock_bench::output::{Record, json, write_out};
 
 use crate::peers::versions;
+use crate::programs::packets;
 use crate::programs::{self, are_named_by};
 use measure::{Measured, Measuring};
 use outcome::Outcome;
@@ -167,6 +168,19 @@ fn groups(class: CpuClass) -> Vec<Group> {
             groups.push(group(&case.name, &mut targets));
         }
     }
+    groups.extend(packets::lines().map(|line| {
+        Group {
+            case: line.name.to_owned(),
+            lines: (line.promises.iter())
+                .map(|promise| Target::of_packets(line, promise))
+                .filter(|target| target.is_promised_for(class))
+                .map(|target| NamedTarget {
+                    name: target.line(line.name, class),
+                    target,
+                })
+                .collect(),
+        }
+    }));
     groups
 }
 

@@ -4,6 +4,7 @@ use oarlock::costs::CpuClass;
 use oarlock_bench::cases::Size;
 
 use crate::programs::Quantity;
+use crate::programs::packets::{Line, Promise};
 
 /// What the project promises of some cases.
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +123,23 @@ pub(super) struct ProgramQuantity {
 }
 
 impl Target {
+    /// A promise of a line of packets.
+    pub(super) fn of_packets(line: &'static Line, promise: &'static Promise) -> Self {
+        Self {
+            cases: std::slice::from_ref(&line.name),
+            comparison: Comparison::Program(ProgramQuantity {
+                figure: Quantity::Rate,
+                vs: promise.peer(),
+                bytes: Some(promise.bytes),
+                threads: None,
+            }),
+            what: promise.over,
+            required: promise.required,
+            classes: promise.classes,
+            of_matrix: false,
+        }
+    }
+
     /// Of the matrix, a target for each size that is measured.
     pub(super) fn by_size(self) -> Vec<Self> {
         match self.comparison {

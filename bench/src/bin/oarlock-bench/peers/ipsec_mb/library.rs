@@ -112,17 +112,16 @@ impl Manager {
         self.make_key(self.functions.gcm_key, key)
     }
 
+    /// For functions that other files load.
+    pub(super) fn as_ptr(&self) -> *mut c_void {
+        self.manager.as_ptr()
+    }
+
     /// `make` makes keys of the kind that `Kind` says.
     fn make_key<Kind>(&self, make: MakeKey, key: &[u8]) -> Result<Key<Kind>, Error> {
         // SAFETY: the manager is live, and `key` has the length that is named.
         let made = unsafe { make(self.manager.as_ptr(), key.as_ptr(), key.len()) };
-        let key = NonNull::new(made)
-            .ok_or_else(|| Error::Failed("ipsec-mb: the key is refused".to_owned()))?;
-        Ok(Key {
-            functions: Arc::clone(&self.functions),
-            key,
-            _kind: std::marker::PhantomData,
-        })
+        Key::of(&self.functions, made)
     }
 
     /// Whole blocks, not none, in place.
@@ -263,6 +262,34 @@ pub(super) struct Key<Kind> {
     _kind: std::marker::PhantomData<Kind>,
 }
 
+impl<Kind> Key<Kind> {
+    /// What a function of the library made, or null where it refused.
+    pub(super) fn of(functions: &Arc<Functions>, made: *mut c_void) -> Result<Self, Error> {
+        let key = NonNull::new(made)
+            .ok_or_else(|| Error::Failed("ipsec-mb: the key is refused".to_owned()))?;
+        Ok(Self {
+            functions: Arc::clone(functions),
+            key,
+            _kind: std::marker::PhantomData,
+        })
+    }
+
+    pub(super) fn as_ptr(&self) -> *const c_void {
+        self.key.as_ptr()
+    }
+
+    /// The same, of no kind: for functions that tell kinds apart by other means.
+    pub(super) fn erased(self) -> Key<()> {
+        let this = std::mem::ManuallyDrop::new(self);
+        Key {
+            // SAFETY: `this` is not dropped, so the reference moves.
+            functions: unsafe { std::ptr::read(&this.functions) },
+            key: this.key,
+            _kind: std::marker::PhantomData,
+        }
+    }
+}
+
 impl<Kind> Drop for Key<Kind> {
     fn drop(&mut self) {
         // SAFETY: it came from the library and is freed once.
@@ -274,4 +301,4 @@ fn decrypts(direction: Direction) -> c_int {
     c_int::from(direction == Direction::Decrypt)
 }
 
-const FILE: &str = "libpeer_ipsec_mb.so";
+pub(super) const FILE: &str = "libpeer_ipsec_mb.so";

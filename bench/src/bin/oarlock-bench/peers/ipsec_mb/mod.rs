@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 mod library;
+pub(crate) mod packets;
 
 use std::sync::Arc;
 

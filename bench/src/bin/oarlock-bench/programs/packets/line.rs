@@ -1,0 +1,72 @@
+//! What a line says: a batch, who does it, what is promised.
+
+use oarlock::Accelerator;
+use oarlock_bench::Error;
+use oarlock_kernels::cpu::Cpu;
+
+use crate::peers::batch::{Batch, Side};
+
+/// A batch of packets that is measured, at several lengths.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    /// As on the command line and in records. It begins with `packet-`.
+    pub(crate) name: &'static str,
+    /// In a batch.
+    pub(crate) packets: usize,
+    /// Lengths are multiples of this.
+    pub(crate) granule: usize,
+    pub(crate) ours: Way,
+    pub(crate) peers: &'static [Peer],
+    pub(crate) promises: &'static [Promise],
+}
+
+/// Another library.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer {
+    pub(crate) name: &'static str,
+    /// Its interfaces that do such a batch: the fastest counts, at each length anew.
+    pub(crate) ways: &'static [Way],
+}
+
+/// Sets up keys and buffers for a batch.
+///
+/// # Errors
+/// [`Error::Unavailable`] where it is not on this machine or does no such thing.
+pub(crate) type Way = fn(&Batch) -> Result<Box<dyn Side>, Error>;
+
+/// The least ratio of rates, ours over theirs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Promise {
+    /// Of a packet.
+    pub(crate) bytes: usize,
+    /// `over ` and the name of a peer.
+    pub(crate) over: &'static str,
+    pub(crate) required: f64,
+    /// Letters of the CPU classes that it holds for.
+    pub(crate) classes: &'static str,
+}
+
+impl Promise {
+    /// The peer.
+    pub(crate) fn peer(&self) -> &'static str {
+        self.over.strip_prefix("over ").unwrap_or(self.over)
+    }
+}
+
+/// This CPU, with what `OARLOCK_CPU` leaves of it.
+pub(super) fn cpu() -> Result<Cpu, Error> {
+    let built = Accelerator::builder().max_threads(0).build();
+    built
+        .map(|accelerator| accelerator.cpu())
+        .map_err(|error| Error::Usage(error.to_string()))
+}
+
+/// Where a key is set up with a length that the family chose.
+pub(super) fn refused(error: impl std::fmt::Display) -> Error {
+    Error::Failed(format!("oarlock: {error}"))
+}
+
+/// Classes with AES instructions, below A.
+pub(super) const BELOW_A: &str = "BCD";
+/// As fast, but for what a run may differ by.
+pub(super) const NEVER_SLOWER: f64 = 0.97;
