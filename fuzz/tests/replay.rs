@@ -34,6 +34,11 @@ fn ctr() {
 }
 
 #[test]
+fn esp() {
+    replay("esp");
+}
+
+#[test]
 fn prefetch() {
     replay("prefetch");
 }
@@ -55,7 +60,7 @@ fn tenants() {
 
 #[test]
 fn every_target_is_replayed() {
-    assert_eq!(TARGETS.len(), 9, "add a test above for each target");
+    assert_eq!(TARGETS.len(), 10, "add a test above for each target");
 }
 
 fn replay(name: &str) {

@@ -47,7 +47,7 @@ pub enum PacketError {
     /// The association has no numbers left: it needs new keys.
     SequenceExhausted,
     /// The device failed, and no other took over.
-    Failed(Error),
+    Failed(Box<Error>),
 }
 
 impl fmt::Display for PacketError {
@@ -85,7 +85,7 @@ impl From<Error> for PacketError {
     fn from(error: Error) -> Self {
         match error {
             Error::AuthenticationFailed => Self::AuthenticationFailed,
-            error => Self::Failed(error),
+            error => Self::Failed(Box::new(error)),
         }
     }
 }
