@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
 use oarlock::Accelerator;
+use oarlock::packet::esp::Workers;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tun_rs::{DeviceBuilder, SyncDevice};
@@ -78,7 +79,7 @@ struct Run {
     /// The file of keys, of mode 0600; it is removed before the first packet, since keys serve once
     #[arg(long, value_name = "FILE")]
     keys: PathBuf,
-    /// Threads that help to seal and open, beside the two that forward
+    /// Threads that may help each of the two that forward to seal and open
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     workers: usize,
 }
@@ -108,13 +109,16 @@ enum Event {
 
 fn forward_until_told(run: &Run) -> Result<(), Fault> {
     let keys = Keys::read(&run.keys)?;
-    let accelerator = Accelerator::builder().cipher_threads(run.workers).build();
+    let accelerator = Accelerator::builder().build();
     let accelerator = accelerator.map_err(|error| Fault::of("the accelerator", error))?;
     let outbound = accelerator.esp_outbound(&keys.outbound.association());
     let mut outbound = outbound.map_err(|error| Fault::of("the line `out` of the keys", error))?;
     outbound.set_sequence(keys.outbound.after);
     let inbound = accelerator.esp_inbound(&keys.inbound.association());
     let inbound = inbound.map_err(|error| Fault::of("the line `in` of the keys", error))?;
+
+    let workers = [outbound.workers().clone(), inbound.workers().clone()];
+    set_workers(&workers, run.workers);
 
     let udp = Udp::bind(run.listen, run.peer)
         .map_err(|error| Fault::of(format!("cannot listen on {}", run.listen), error))?;
@@ -149,7 +153,7 @@ fn forward_until_told(run: &Run) -> Result<(), Fault> {
             let _ = sender.send(Event::Ended(how));
         });
         let told = match outward.and(inward) {
-            Ok(_) => watch(&events, &accelerator, udp, counters),
+            Ok(_) => watch(&events, &workers, udp, counters),
             Err(error) => Err(Fault::of("cannot start a thread", error)),
         };
         stop.tell();
@@ -166,7 +170,7 @@ fn named(name: &str) -> thread::Builder {
 /// Serves events, and once a second prints what went through, until a signal or a fault.
 fn watch(
     events: &Receiver<Event>,
-    accelerator: &Accelerator,
+    workers: &[Workers],
     udp: &Udp,
     counters: &Counters,
 ) -> Result<(), Fault> {
@@ -177,11 +181,11 @@ fn watch(
         match events.recv_timeout(next.saturating_duration_since(Instant::now())) {
             Ok(Event::Signal) => return Ok(()),
             Ok(Event::Ended(how)) => return how,
-            Ok(Event::Line(line)) => obey(&line, accelerator),
+            Ok(Event::Line(line)) => obey(&line, workers),
             Err(RecvTimeoutError::Timeout) => {
                 next += SECOND;
                 let now = Moment::of(counters);
-                let workers = accelerator.options().cipher_threads;
+                let workers = workers.iter().find_map(Workers::get).unwrap_or_default();
                 // Whoever read them may have gone, and the tunnel stays.
                 let _ = writeln!(io::stdout(), "{} | {workers} workers", now.since(&last));
                 idle_seconds = if now.sent() == last.sent() {
@@ -201,24 +205,25 @@ fn watch(
 }
 
 /// A line on standard input.
-fn obey(line: &str, accelerator: &Accelerator) {
+fn obey(line: &str, workers: &[Workers]) {
     let words: Vec<_> = line.split_whitespace().collect();
     let result = match words[..] {
         [] => return,
         ["workers", count] => count
             .parse()
-            .map_err(|error| format!("{error}"))
-            .and_then(|count| {
-                let mut options = accelerator.options();
-                options.cipher_threads = count;
-                accelerator
-                    .set_options(options)
-                    .map_err(|error| error.to_string())
-            }),
+            .map(|count| set_workers(workers, count))
+            .map_err(|error| error.to_string()),
         _ => Err("expected `workers COUNT`".to_owned()),
     };
     if let Err(error) = result {
         eprintln!("tunnel: `{}`: {error}", line.trim());
+    }
+}
+
+/// For both directions, whose threads share the accelerator's.
+fn set_workers(workers: &[Workers], count: usize) {
+    for workers in workers {
+        workers.set(count);
     }
 }
 
