@@ -17,6 +17,7 @@ pub mod esp;
 pub mod prefetch;
 pub mod requests;
 pub mod rsa_keys;
+pub mod srtp;
 pub mod tenants;
 
 /// A target: bytes in, a panic where it finds a fault.
@@ -33,5 +34,6 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("prefetch", prefetch::run),
     ("requests", requests::run),
     ("rsa_keys", rsa_keys::run),
+    ("srtp", srtp::run),
     ("tenants", tenants::run),
 ];

@@ -34,6 +34,7 @@
 //! | many RSA requests in flight, async code | [`job::Job`] | `async_sign` |
 //! | a device of one's own for ciphers | [`device::Device`] | `own_device` |
 //! | a device of one's own for public keys | [`device::PublicKeyDevice`] | |
+//! | many packets in one call, IPsec | [`packet::esp`] | `tunnel` |
 //! | keys on a cryptoserver | the crate `oarlock-net` | `remote_device`, `remote_sign` |
 //! | replace `ctr::Ctr128BE<Aes128>` in generic code | [`cipher::AcceleratedCtr<cipher::Aes128>`](cipher::AcceleratedCtr) | |
 //!
@@ -97,6 +98,8 @@ pub mod cipher;
 pub mod costs;
 pub mod device;
 mod error;
+#[cfg(feature = "rsa")]
+pub mod framework;
 mod options;
 pub mod packet;
 pub mod plan;
