@@ -29,6 +29,7 @@
 //! | numbered records, as in TLS, QUIC or ESP | [`Accelerator::sequenced_aead`] | |
 //! | encrypt a stream, seek in it | [`Accelerator::ctr`], [`Accelerator::stream`] | |
 //! | use idle time before data arrives | [`AcceleratedCtr::prefill`](cipher::AcceleratedCtr::prefill) | `prefetch` |
+//! | packets of IPsec (ESP) or RTP (SRTP), many in a call | [`packet`] | |
 //! | AES-CBC for existing formats | [`Accelerator::cbc`] | |
 //! | RSA signatures, encryption, keys | [`Accelerator::rsa`] | `sign` |
 //! | many RSA requests in flight, async code | [`job::Job`] | `async_sign` |

@@ -117,19 +117,18 @@ impl Input {
         let accelerator = self.server.accelerator();
         let mut inbound = accelerator.srtp_inbound(&policy).unwrap();
         let mut outbound = accelerator.srtp_outbound(&policy).unwrap();
-        let keys: Vec<_> = mkis
-            .into_iter()
-            .zip(keys)
-            .take(1 + usize::from(mki_bytes > 0))
+        let known = 1 + usize::from(mki_bytes > 0);
+        let known: Vec<_> = (mkis.iter().cloned().zip(keys.iter().cloned()))
+            .take(known)
             .collect();
         let mut receiver = Plain::new(
             suite,
             self.encrypted_rtcp,
             window,
             streams_max,
-            keys.clone(),
+            known.clone(),
         );
-        let mut sender = Plain::new(suite, self.encrypted_rtcp, window, streams_max, keys);
+        let mut sender = Plain::new(suite, self.encrypted_rtcp, window, streams_max, known);
         for call in &self.calls {
             match call {
                 Call::In { is_rtcp, packets } => {

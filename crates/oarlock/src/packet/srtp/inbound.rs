@@ -3,22 +3,20 @@
 use std::fmt;
 use std::sync::Arc;
 
-use oarlock_kernels::aead::{TAG_BYTES, tags_match};
-
 use super::keys::{Cipher, Keys};
-use super::mac::{Digest, Kernels, TOGETHER};
+use super::mac::{Digest, TOGETHER, digest};
 use super::streams::Streams;
 use super::wire::{ENCRYPTED, Header, RTCP_BYTES, WORD_BYTES};
 use super::{AEAD_TAG_BYTES, MasterKey, PACKET_BYTES_MAX, Policy, Protocol, State};
 use crate::Error;
 use crate::packet::PacketError;
 use crate::plan::engine::Engine;
+use oarlock_kernels::aead::{TAG_BYTES, tags_match};
 
 /// Authenticates and decrypts SRTP and SRTCP packets, from
 /// [`Accelerator::srtp_inbound`](crate::Accelerator::srtp_inbound).
 pub struct Inbound {
     engine: Arc<Engine>,
-    kernels: Kernels,
     keys: Keys,
     streams: Streams,
     rtcp_encrypted: bool,
@@ -28,7 +26,6 @@ impl Inbound {
     pub(crate) fn open(engine: &Arc<Engine>, policy: &Policy<'_>) -> Result<Self, Error> {
         Ok(Self {
             engine: engine.clone(),
-            kernels: Kernels::preferred(engine.cpu),
             keys: Keys::derive(engine, policy)?,
             streams: Streams::new(policy.streams_max, policy.window, 0),
             rtcp_encrypted: policy.rtcp_encrypted,
@@ -163,7 +160,8 @@ impl Inbound {
             }
         }
         let mut digests = [[0; 20]; N];
-        self.kernels.digest(
+        digest(
+            self.engine.cpu,
             packets
                 .iter()
                 .filter(|packet| packet.result.is_ok())
@@ -192,22 +190,22 @@ impl Inbound {
             }
         }
         if self.keys.suite.encrypts() && (protocol == Protocol::Rtp || self.rtcp_encrypted) {
-            self.kernels.apply::<N>(
-                (packets.iter_mut())
-                    .filter(|packet| packet.result.is_ok())
-                    .filter_map(|packet| {
-                        let Plan {
-                            ssrc,
-                            index,
-                            start,
-                            end,
-                            ..
-                        } = packet.plan;
-                        let key = self.keys.get(packet.plan.key, protocol);
-                        let counter = key.counter(ssrc, index);
-                        Some((key.ctr()?, counter, &mut packet.buffer[start..end]))
-                    }),
-            );
+            for packet in packets {
+                let Plan {
+                    ssrc,
+                    index,
+                    start,
+                    end,
+                    ..
+                } = packet.plan;
+                let key = self.keys.get(packet.plan.key, protocol);
+                if packet.result.is_ok()
+                    && let Some(ctr) = key.ctr()
+                {
+                    let data = &mut packet.buffer[start..end];
+                    ctr.apply(key.counter(ssrc, index), 0, data.into());
+                }
+            }
         }
     }
 

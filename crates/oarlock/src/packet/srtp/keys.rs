@@ -40,7 +40,7 @@ pub(super) struct SessionKey {
 pub(super) enum Cipher {
     Mac(HmacKey<Sha1>),
     CmMac(Box<Ctr>, HmacKey<Sha1>),
-    Aead(AcceleratedAead),
+    Aead(Box<AcceleratedAead>),
 }
 
 impl Keys {
@@ -191,9 +191,9 @@ impl SessionKey {
         salt: &[u8],
     ) -> Result<Self, Error> {
         let cipher = if let Some(algorithm) = suite.aead() {
-            Cipher::Aead(AcceleratedAead::open_session(
+            Cipher::Aead(Box::new(AcceleratedAead::open_session(
                 engine, algorithm, cipher_key,
-            )?)
+            )?))
         } else if suite.encrypts() {
             Cipher::CmMac(keyed_ctr(engine, cipher_key)?, HmacKey::new(mac_key))
         } else {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::keys::{Cipher, Keys};
-use super::mac::{Digest, Kernels, TOGETHER};
+use super::mac::{Digest, TOGETHER, digest};
 use super::streams::Streams;
 use super::wire::{ENCRYPTED, Header, RTCP_BYTES, WORD_BYTES};
 use super::{AEAD_TAG_BYTES, MasterKey, PACKET_BYTES_MAX, Policy, Protocol, State};
@@ -15,7 +15,6 @@ use crate::plan::engine::Engine;
 /// Protects RTP and RTCP packets, from [`Accelerator::srtp_outbound`](crate::Accelerator::srtp_outbound).
 pub struct Outbound {
     engine: Arc<Engine>,
-    kernels: Kernels,
     keys: Keys,
     /// The place of the key in use.
     key: usize,
@@ -27,7 +26,6 @@ impl Outbound {
     pub(crate) fn open(engine: &Arc<Engine>, policy: &Policy<'_>) -> Result<Self, Error> {
         Ok(Self {
             engine: engine.clone(),
-            kernels: Kernels::preferred(engine.cpu),
             keys: Keys::derive(engine, policy)?,
             key: 0,
             streams: Streams::new(policy.streams_max, policy.window, policy.retransmissions),
@@ -116,15 +114,17 @@ impl Outbound {
         if let Some(ctr) = key.ctr()
             && (protocol == Protocol::Rtp || self.rtcp_encrypted)
         {
-            self.kernels.apply::<N>(
-                (packets.iter_mut())
-                    .filter(|packet| packet.result.is_ok())
-                    .map(|packet| {
-                        let counter = key.counter(packet.plan.ssrc, packet.plan.index);
-                        let data = &mut packet.buffer[packet.plan.start..packet.bytes];
-                        (ctr, counter, data)
-                    }),
-            );
+            // One after the other: under one key, packets overlap by themselves as well as in the kernel that
+            // takes many (docs/packets.md).
+            for packet in &mut *packets {
+                if packet.result.is_ok() {
+                    let Plan {
+                        ssrc, index, start, ..
+                    } = packet.plan;
+                    let data = &mut packet.buffer[start..packet.bytes];
+                    ctr.apply(key.counter(ssrc, index), 0, data.into());
+                }
+            }
         }
         for packet in &mut *packets {
             if packet.result.is_ok() {
@@ -135,7 +135,8 @@ impl Outbound {
         }
         let mut digests = [[0; 20]; N];
         if let Some(mac) = key.mac() {
-            self.kernels.digest(
+            digest(
+                self.engine.cpu,
                 (packets.iter())
                     .filter(|packet| packet.result.is_ok())
                     .map(|packet| (mac, &packet.buffer[..packet.bytes + WORD_BYTES])),

@@ -188,7 +188,8 @@ impl Reader<'_> {
     fn window(&mut self, highest_max: u64) -> Option<ReplayWindow> {
         let highest = self.number::<8>()?;
         let size = self.number::<2>()?;
-        let is_size = (64..=ReplayWindow::SIZE_MAX as u64).contains(&size) && size % 64 == 0;
+        let is_size =
+            (64..=ReplayWindow::SIZE_MAX as u64).contains(&size) && size.is_multiple_of(64);
         if !is_size || highest > highest_max {
             return None;
         }

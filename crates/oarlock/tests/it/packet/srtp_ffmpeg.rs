@@ -42,7 +42,7 @@ fn ffmpeg(arguments: &[&str]) -> Child {
 
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    assert!(bytes.len() % 3 == 0);
+    assert!(bytes.len().is_multiple_of(3));
     (bytes.chunks(3))
         .flat_map(|it| {
             let bits = u32::from_be_bytes([0, it[0], it[1], it[2]]);
