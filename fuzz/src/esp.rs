@@ -11,6 +11,7 @@ use arbitrary::Arbitrary;
 use chacha20poly1305::ChaCha20Poly1305;
 use cipher::block::{BlockCipherDecrypt, BlockCipherEncrypt};
 use cipher::{BlockSizeUser, KeyInit, KeyIvInit, StreamCipher};
+use des::TdesEde3;
 use hmac::{Hmac, Mac};
 use oarlock::packet::esp::{Association, Cipher, InboundPacket, Integrity, OutboundPacket, Suite};
 use oarlock::packet::{PacketError, ReplayWindow};
@@ -210,7 +211,10 @@ impl Case {
 
     fn align(&self) -> usize {
         match self.suite {
-            Suite::EncryptThenMac(cipher, _) if is_cbc(cipher) => 16,
+            Suite::EncryptThenMac(Cipher::Aes128Cbc | Cipher::Aes192Cbc | Cipher::Aes256Cbc, _) => {
+                16
+            }
+            Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => 8,
             _ => 4,
         }
     }
@@ -296,7 +300,7 @@ impl Case {
         ) {
             let cipher = C::new_from_slice(key).unwrap();
             let mut before = iv.to_vec();
-            for block in body.chunks_exact_mut(16) {
+            for block in body.chunks_exact_mut(iv.len()) {
                 block
                     .iter_mut()
                     .zip(&before)
@@ -310,6 +314,7 @@ impl Case {
             Cipher::Aes128Cbc => cbc::<Aes128>(key, iv, body),
             Cipher::Aes192Cbc => cbc::<Aes192>(key, iv, body),
             Cipher::Aes256Cbc => cbc::<Aes256>(key, iv, body),
+            Cipher::TripleDesCbc => cbc::<TdesEde3>(key, iv, body),
             _ => self.apply_ctr(cipher, iv, body),
         }
     }
@@ -322,7 +327,7 @@ impl Case {
         ) {
             let cipher = C::new_from_slice(key).unwrap();
             let mut before = iv.to_vec();
-            for block in body.chunks_exact_mut(16) {
+            for block in body.chunks_exact_mut(iv.len()) {
                 let sealed = block.to_vec();
                 cipher.decrypt_block((&mut *block).try_into().unwrap());
                 block
@@ -337,6 +342,7 @@ impl Case {
             Cipher::Aes128Cbc => cbc::<Aes128>(key, iv, body),
             Cipher::Aes192Cbc => cbc::<Aes192>(key, iv, body),
             Cipher::Aes256Cbc => cbc::<Aes256>(key, iv, body),
+            Cipher::TripleDesCbc => cbc::<TdesEde3>(key, iv, body),
             _ => self.apply_ctr(cipher, iv, body),
         }
     }
@@ -345,6 +351,7 @@ impl Case {
         fn run<C: KeyIvInit + StreamCipher>(key: &[u8], iv: &[u8], body: &mut [u8]) {
             C::new_from_slices(key, iv).unwrap().apply_keystream(body);
         }
+        // The null cipher has no key.
         let Some((key, salt)) = self.key[..cipher.key_bytes()].split_last_chunk::<4>() else {
             return;
         };
@@ -438,13 +445,6 @@ impl Receiver<'_> {
 
 fn highest(seen: &BTreeSet<u64>) -> u64 {
     seen.last().copied().unwrap_or(0)
-}
-
-fn is_cbc(cipher: Cipher) -> bool {
-    matches!(
-        cipher,
-        Cipher::Aes128Cbc | Cipher::Aes192Cbc | Cipher::Aes256Cbc
-    )
 }
 
 static ACCELERATORS: LazyLock<Vec<Accelerator>> = LazyLock::new(|| {

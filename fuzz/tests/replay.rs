@@ -65,7 +65,7 @@ fn tenants() {
 
 #[test]
 fn every_target_is_replayed() {
-    assert_eq!(TARGETS.len(), 10, "add a test above for each target");
+    assert_eq!(TARGETS.len(), 11, "add a test above for each target");
 }
 
 fn replay(name: &str) {

@@ -20,7 +20,6 @@ impl<A: Sync> AcceleratedAead<A> {
 
     /// Has `one` do each of `messages`, which have `bytes` together: here and, where that is expected to
     /// gain, on helpers too.
-    #[allow(dead_code)] // Of the profiles with one key for each direction, SRTP's.
     pub(crate) fn each<T: Send>(
         &self,
         bytes: usize,

@@ -10,18 +10,17 @@ use std::hint::black_box;
 use inout::InOutBuf;
 use oarlock_kernels::aes::{self, Ctr};
 use oarlock_kernels::batch::{
-    CbcHmac, CtrPacket, Hash, HashBackend, HmacKey, Mac, Md5, Sha1, Sha256, Sha384, Sha512,
+    self, CbcHmac, CtrPacket, Hash, HashBackend, HmacKey, Mac, Md5, Sha1, Sha256, Sha384, Sha512,
     apply_ctr, encrypt_then_mac, hmac,
 };
 use oarlock_kernels::cbc::Cbc;
 use oarlock_kernels::cpu::Cpu;
+use oarlock_kernels::tdes;
 use smallvec::SmallVec;
 
 use super::inbound::InboundPacket;
 use super::outbound::{Ivs, OutboundPacket};
-use super::suite::{
-    BLOCK_BYTES, COUNTER_IV_BYTES, Cipher, HEADER_BYTES, ICV_BYTES_MAX, Integrity, SALT_BYTES,
-};
+use super::suite::{COUNTER_IV_BYTES, Cipher, HEADER_BYTES, ICV_BYTES_MAX, Integrity, SALT_BYTES};
 use super::{Frame, UPPER_HALF_BYTES};
 use crate::Error;
 use crate::costs::cost::Cost;
@@ -47,6 +46,7 @@ enum CipherKey {
         key: Box<Ctr>,
         salt: [u8; SALT_BYTES],
     },
+    Tdes(Box<tdes::Cbc>, tdes::CbcBackend),
 }
 
 enum MacKey {
@@ -105,6 +105,11 @@ impl EncryptThenMac {
                     salt: *salt,
                 }
             }
+            Cipher::TripleDesCbc => {
+                let mut cbc = Box::new(tdes::Cbc::unkeyed());
+                cbc.set_key(cipher_key.try_into().map_err(|error| invalid(&error))?);
+                CipherKey::Tdes(cbc, tdes::CbcBackend::preferred(cpu))
+            }
         };
         let mac = match integrity {
             Integrity::HmacMd5_96 => MacKey::Md5(Box::new(HmacKey::new(mac_key))),
@@ -124,7 +129,7 @@ impl EncryptThenMac {
     }
 
     pub(super) fn wants_random_ivs(&self) -> bool {
-        matches!(self.key, CipherKey::Cbc(_))
+        matches!(self.key, CipherKey::Cbc(_) | CipherKey::Tdes(..))
     }
 
     pub(super) fn algorithm(&self) -> Option<Algorithm> {
@@ -133,9 +138,11 @@ impl EncryptThenMac {
 
     /// Of a packet beside many others, roughly: what packets take moves it on.
     pub(super) fn cost(&self, engine: &Engine) -> Cost {
-        let cipher = self
-            .algorithm()
-            .map(|algorithm| kernel_cost(&engine.costs, engine.cpu, algorithm));
+        let algorithm = match self.cipher {
+            Cipher::TripleDesCbc => Some(Algorithm::TripleDesCtr),
+            other => other.algorithm(),
+        };
+        let cipher = algorithm.map(|it| kernel_cost(&engine.costs, engine.cpu, it));
         let lanes = match self.hash.name() {
             "avx512" => 1.0,
             "avx2" => 0.35,
@@ -181,7 +188,16 @@ impl EncryptThenMac {
         }
         let mut tags = [[0; ICV_BYTES_MAX]; GROUP];
         match &self.key {
-            CipherKey::Cbc(cbc) => self.encrypt_cbc(cbc, mac, frame, ivs, group, &mut tags),
+            CipherKey::Cbc(cbc) => {
+                let iv = |sequence| ivs.random(sequence);
+                let mut packets = chained(&**cbc, mac, frame, iv, group, &mut tags);
+                encrypt_then_mac(self.aes, self.hash, &mut packets);
+            }
+            CipherKey::Tdes(cbc, backend) => {
+                let iv = |sequence| ivs.random(sequence)?.first_chunk();
+                let mut packets = chained(&**cbc, mac, frame, iv, group, &mut tags);
+                encrypt_then_mac(*backend, self.hash, &mut packets);
+            }
             key => {
                 if let CipherKey::Ctr { key, salt } = key {
                     let packets = group.iter_mut().map(|packet| {
@@ -200,35 +216,6 @@ impl EncryptThenMac {
                 sealed[end..].copy_from_slice(&tag[..icv_bytes]);
             }
         }
-    }
-
-    fn encrypt_cbc<H: Hash>(
-        &self,
-        cipher: &Cbc,
-        mac: &HmacKey<H>,
-        frame: Frame,
-        ivs: Ivs<'_>,
-        group: &mut [OutboundPacket<'_>],
-        tags: &mut [[u8; ICV_BYTES_MAX]],
-    ) {
-        let icv_bytes = frame.layout.icv_bytes;
-        let packets = group.iter_mut().zip(tags);
-        let mut packets: SmallVec<[_; GROUP]> = packets
-            .filter_map(|(packet, tag)| {
-                let iv = ivs.random(packet.sequence())?;
-                let sealed = packet.numbered()?;
-                let end = sealed.len() - icv_bytes;
-                Some(CbcHmac {
-                    cipher,
-                    iv,
-                    mac,
-                    packet: &mut sealed[..end + frame.hidden_bytes()],
-                    encrypted: frame.layout.before()..end,
-                    tag: &mut tag[..icv_bytes],
-                })
-            })
-            .collect();
-        encrypt_then_mac(self.aes, self.hash, &mut packets);
     }
 
     pub(super) fn open(&self, frame: Frame, run: &mut [InboundPacket<'_>]) {
@@ -261,17 +248,11 @@ impl EncryptThenMac {
         match &self.key {
             CipherKey::Null => {}
             CipherKey::Cbc(cbc) => {
-                for packet in group {
-                    if let Some((_, sealed)) = packet.candidate() {
-                        let end = sealed.len() - icv_bytes;
-                        if let Some((iv, body)) =
-                            sealed[HEADER_BYTES..end].split_first_chunk_mut::<BLOCK_BYTES>()
-                        {
-                            cbc.decrypt(&mut iv.clone(), body.into());
-                        }
-                    }
-                }
+                each_body(frame, group, |iv, body| cbc.decrypt(iv, body.into()));
             }
+            CipherKey::Tdes(cbc, backend) => each_body(frame, group, |iv, body| {
+                cbc.decrypt(*backend, iv, body.into());
+            }),
             CipherKey::Ctr { key, salt } => {
                 let packets = group.iter_mut().map(|packet| {
                     let (_, sealed) = packet.candidate()?;
@@ -329,6 +310,49 @@ impl EncryptThenMac {
             })
             .collect();
         apply_ctr(self.aes, &mut packets);
+    }
+}
+
+/// Requests to encrypt and authenticate those of `group` that have a number.
+fn chained<'p, H: Hash, C: batch::Cipher>(
+    cipher: &'p C,
+    mac: &'p HmacKey<H>,
+    frame: Frame,
+    iv_of: impl Fn(u64) -> Option<&'p C::Block>,
+    group: &'p mut [OutboundPacket<'_>],
+    tags: &'p mut [[u8; ICV_BYTES_MAX]],
+) -> SmallVec<[CbcHmac<'p, H, C>; GROUP]> {
+    let icv_bytes = frame.layout.icv_bytes;
+    (group.iter_mut().zip(tags))
+        .filter_map(|(packet, tag)| {
+            let iv = iv_of(packet.sequence())?;
+            let sealed = packet.numbered()?;
+            let end = sealed.len() - icv_bytes;
+            Some(CbcHmac {
+                cipher,
+                iv,
+                mac,
+                packet: &mut sealed[..end + frame.hidden_bytes()],
+                encrypted: frame.layout.before()..end,
+                tag: &mut tag[..icv_bytes],
+            })
+        })
+        .collect()
+}
+
+/// IV and what is encrypted of each packet that may be authentic.
+fn each_body<const IV_BYTES: usize>(
+    frame: Frame,
+    group: &mut [InboundPacket<'_>],
+    mut run: impl FnMut(&mut [u8; IV_BYTES], &mut [u8]),
+) {
+    for packet in group {
+        if let Some((_, sealed)) = packet.candidate() {
+            let end = sealed.len() - frame.layout.icv_bytes;
+            if let Some((iv, body)) = sealed[HEADER_BYTES..end].split_first_chunk_mut() {
+                run(iv, body);
+            }
+        }
     }
 }
 

@@ -137,7 +137,7 @@ impl Frame {
         head[..4].copy_from_slice(&self.spi.to_be_bytes());
         head[4..HEADER_BYTES].copy_from_slice(&(sequence as u32).to_be_bytes());
         match ivs.random(sequence) {
-            Some(iv) => head[HEADER_BYTES..].copy_from_slice(iv),
+            Some(iv) => head[HEADER_BYTES..].copy_from_slice(&iv[..layout.iv_bytes]),
             // Unique under the key, as counters are (RFC 4106, 3.1; RFC 7634, 2; RFC 3686, 3.1).
             None => {
                 head[HEADER_BYTES..].copy_from_slice(&sequence.to_be_bytes()[..layout.iv_bytes])

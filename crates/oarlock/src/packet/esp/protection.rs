@@ -57,8 +57,8 @@ impl Protection {
         matches!(self, Self::EncryptThenMac(keyed) if keyed.wants_random_ivs())
     }
 
-    /// The device, and what its statistics count the packets as. Those that nothing encrypts are not
-    /// counted.
+    /// The device, and what its statistics count the packets as. Those that no algorithm of
+    /// theirs encrypts are not counted.
     pub(super) fn served_by(&self) -> Option<(String, Algorithm)> {
         match self {
             Self::Aead {

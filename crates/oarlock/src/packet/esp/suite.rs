@@ -1,5 +1,7 @@
 //! What protects the packets of an association, and what that does to their layout.
 
+use oarlock_kernels::tdes;
+
 use crate::aead::TAG_BYTES;
 use crate::work::algorithm::Algorithm;
 
@@ -40,6 +42,9 @@ pub enum Cipher {
     Aes192Ctr,
     /// AES-CTR with a key of 32 bytes.
     Aes256Ctr,
+    /// Triple DES in CBC mode with three keys, 24 bytes together (RFC 2451), for old peers alone. Blocks of 8
+    /// bytes make collisions likely after tens of gigabytes (Bhargavan, Leurent, CCS 2016): renew keys long before.
+    TripleDesCbc,
 }
 
 /// The HMAC of an association, and the bytes of it that a packet carries.
@@ -138,6 +143,7 @@ impl Cipher {
         Self::Aes128Ctr,
         Self::Aes192Ctr,
         Self::Aes256Ctr,
+        Self::TripleDesCbc,
     ];
 
     /// Bytes of its keying material: the key, and for AES-CTR the salt behind it.
@@ -150,12 +156,14 @@ impl Cipher {
             Self::Aes128Ctr => 16 + SALT_BYTES,
             Self::Aes192Ctr => 24 + SALT_BYTES,
             Self::Aes256Ctr => 32 + SALT_BYTES,
+            Self::TripleDesCbc => tdes::KEY_BYTES,
         }
     }
 
+    /// What statistics count it as.
     pub(super) const fn algorithm(self) -> Option<Algorithm> {
         match self {
-            Self::Null => None,
+            Self::Null | Self::TripleDesCbc => None,
             Self::Aes128Cbc => Some(Algorithm::Aes128Cbc),
             Self::Aes192Cbc => Some(Algorithm::Aes192Cbc),
             Self::Aes256Cbc => Some(Algorithm::Aes256Cbc),
@@ -170,12 +178,14 @@ impl Cipher {
             Self::Null => 0,
             Self::Aes128Cbc | Self::Aes192Cbc | Self::Aes256Cbc => BLOCK_BYTES,
             Self::Aes128Ctr | Self::Aes192Ctr | Self::Aes256Ctr => COUNTER_IV_BYTES,
+            Self::TripleDesCbc => tdes::BLOCK_BYTES,
         }
     }
 
     const fn align(self) -> usize {
         match self {
             Self::Aes128Cbc | Self::Aes192Cbc | Self::Aes256Cbc => BLOCK_BYTES,
+            Self::TripleDesCbc => tdes::BLOCK_BYTES,
             _ => ALIGN,
         }
     }
@@ -274,7 +284,7 @@ mod tests {
     #[test]
     fn every_suite_is_there_once_and_within_the_limits() {
         let all: HashSet<_> = Suite::ALL.iter().collect();
-        assert_eq!(all.len(), 4 + 7 * 5);
+        assert_eq!(all.len(), 4 + 8 * 5);
         for suite in Suite::ALL {
             assert!(suite.before_bytes() <= Suite::BEFORE_BYTES_MAX);
             assert!(suite.behind_bytes_max() <= Suite::BEHIND_BYTES_MAX);

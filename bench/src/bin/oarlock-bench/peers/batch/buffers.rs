@@ -140,7 +140,7 @@ pub(crate) fn with_requests<Request, Done>(
 }
 
 /// The most packets of a batch: those of ESP that two threads share.
-pub(crate) const PACKETS_MAX: usize = 256;
+pub(crate) const PACKETS_MAX: usize = 1024;
 const LINE: usize = 64;
 
 #[cfg(test)]

@@ -29,13 +29,14 @@ fn is_chained(suite: Suite) -> bool {
 }
 
 fn is_cbc(suite: Suite) -> bool {
-    align(suite) == 16
+    align(suite) > 4
 }
 
 /// What is encrypted is a multiple of this.
 fn align(suite: Suite) -> usize {
     match suite {
         Suite::EncryptThenMac(Cipher::Aes128Cbc | Cipher::Aes192Cbc | Cipher::Aes256Cbc, _) => 16,
+        Suite::EncryptThenMac(Cipher::TripleDesCbc, _) => 8,
         _ => 4,
     }
 }

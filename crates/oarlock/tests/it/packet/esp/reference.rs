@@ -77,8 +77,8 @@ mod evp {
     use aws_lc_sys::{
         EVP_CIPHER_CTX_free, EVP_CIPHER_CTX_new, EVP_CIPHER_CTX_set_padding, EVP_EncryptInit_ex,
         EVP_EncryptUpdate, EVP_aes_128_cbc, EVP_aes_128_ctr, EVP_aes_192_cbc, EVP_aes_192_ctr,
-        EVP_aes_256_cbc, EVP_aes_256_ctr, EVP_md5, EVP_sha1, EVP_sha256, EVP_sha384, EVP_sha512,
-        HMAC,
+        EVP_aes_256_cbc, EVP_aes_256_ctr, EVP_des_ede3_cbc, EVP_md5, EVP_sha1, EVP_sha256,
+        EVP_sha384, EVP_sha512, HMAC,
     };
     use oarlock::packet::esp::{Cipher, Integrity};
 
@@ -94,13 +94,15 @@ mod evp {
             true => [salt, iv, &[0, 0, 0, 1]].concat(),
             false => iv.to_vec(),
         };
-        assert_eq!(iv.len(), 16);
+        let is_tdes = cipher == Cipher::TripleDesCbc;
+        assert_eq!(iv.len(), if is_tdes { 8 } else { 16 });
         let mut encrypted = vec![0; body.len()];
         let mut written = 0;
         // SAFETY: a fresh context, freed at the end; key and IV have the lengths of the cipher, and the
         // output has room for as many bytes as go in, which without padding are all that come out.
         unsafe {
             let evp = match (key.len(), is_ctr) {
+                _ if is_tdes => EVP_des_ede3_cbc(),
                 (16, false) => EVP_aes_128_cbc(),
                 (24, false) => EVP_aes_192_cbc(),
                 (32, false) => EVP_aes_256_cbc(),

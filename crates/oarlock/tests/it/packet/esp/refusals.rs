@@ -267,7 +267,14 @@ fn wrong_padding_of_cbc_under_a_right_key_is_refused() {
                 }
                 sequence += 1;
                 let key = &KEY[..suite.key_bytes()];
-                let packet = by_hand(suite, key, false, sequence, &[9; 16], &body(&padding, 4));
+                let packet = by_hand(
+                    suite,
+                    key,
+                    false,
+                    sequence,
+                    &[9; 16][..suite.before_bytes() - 8],
+                    &body(&padding, 4),
+                );
                 let found = opened(&mut inbound, &packet).map(|it| it.0);
                 let expected = match spoilt {
                     None => Ok(vec![7; 64]),
@@ -280,7 +287,14 @@ fn wrong_padding_of_cbc_under_a_right_key_is_refused() {
         let mut body = vec![7; 14];
         body.extend([15, 4]);
         let key = &KEY[..suite.key_bytes()];
-        let packet = by_hand(suite, key, false, sequence + 1, &[9; 16], &body);
+        let packet = by_hand(
+            suite,
+            key,
+            false,
+            sequence + 1,
+            &[9; 16][..suite.before_bytes() - 8],
+            &body,
+        );
         assert_eq!(
             opened(&mut inbound, &packet),
             Err(PacketError::InvalidPadding)
