@@ -91,12 +91,18 @@ pub mod batch {
         CBC_GFNI256,
         /// Batches of AES-CBC encryption in GFNI on 512-bit registers.
         CBC_GFNI512,
+        /// Runs of AES-CBC encryption in 512-bit VAES beside a hash.
+        CBC_BESIDE_HASH,
         /// Batches of AES-CTR in registers of a block.
         CTR_AES_NI,
         /// Batches of AES-CTR in 256-bit VAES.
         CTR_VAES256,
         /// Batches of AES-CTR in 512-bit VAES.
         CTR_VAES512,
+        /// Batches of Triple DES encryption, and runs of decryption, by look-ups in 512-bit registers.
+        TDES_PERMUTE,
+        /// Runs of Triple DES in CBC mode on bits of 64 streams, and of decryption on bits of any width.
+        TDES_BITS,
         /// Runs of a hash function, a message at a time.
         HASH_PORTABLE,
         /// Runs of a hash function on 256-bit registers.

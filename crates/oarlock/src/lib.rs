@@ -29,11 +29,13 @@
 //! | numbered records, as in TLS, QUIC or ESP | [`Accelerator::sequenced_aead`] | |
 //! | encrypt a stream, seek in it | [`Accelerator::ctr`], [`Accelerator::stream`] | |
 //! | use idle time before data arrives | [`AcceleratedCtr::prefill`](cipher::AcceleratedCtr::prefill) | `prefetch` |
+//! | packets of IPsec (ESP) or RTP (SRTP), many in a call | [`packet`] | |
 //! | AES-CBC for existing formats | [`Accelerator::cbc`] | |
 //! | RSA signatures, encryption, keys | [`Accelerator::rsa`] | `sign` |
 //! | many RSA requests in flight, async code | [`job::Job`] | `async_sign` |
 //! | a device of one's own for ciphers | [`device::Device`] | `own_device` |
 //! | a device of one's own for public keys | [`device::PublicKeyDevice`] | |
+//! | many packets in one call, IPsec | [`packet::esp`] | `tunnel` |
 //! | keys on a cryptoserver | the crate `oarlock-net` | `remote_device`, `remote_sign` |
 //! | replace `ctr::Ctr128BE<Aes128>` in generic code | [`cipher::AcceleratedCtr<cipher::Aes128>`](cipher::AcceleratedCtr) | |
 //!

@@ -100,7 +100,7 @@ impl HashBackend {
                 Self::Portable => {
                     #[cfg(debug_assertions)]
                     crate::dispatch::batch::HASH_PORTABLE.hit();
-                    H::absorb::<<H::Word as Word>::One>(rows, from, blocks);
+                    H::absorb::<<H::Word as Word>::One>(rows, from, blocks, ());
                 }
             }
         }
@@ -331,23 +331,37 @@ impl<H: Hash> Lanes<H> {
             return;
         };
         let blocks = self.left[fewest];
+        let backend = self.backend;
+        // SAFETY: each lane points at as many blocks, if only at those of another.
+        self.run_by(blocks, fewest, |rows, from| unsafe {
+            backend.absorb::<H>(rows, from, blocks);
+        });
+    }
+
+    /// Has `absorb` read `blocks` blocks of each lane that has any; `one` is such a lane.
+    #[inline]
+    pub(super) fn run_by(
+        &mut self,
+        blocks: usize,
+        one: usize,
+        absorb: impl FnOnce(&mut Rows<H::Word>, &[*const u8; LANES_MAX]),
+    ) {
         let mut kept = None;
         let mut from = self.from;
         for (lane, from) in from[..self.count].iter_mut().enumerate() {
             if self.left[lane] == 0 {
-                *from = self.from[fewest];
+                *from = self.from[one];
                 // Whatever it makes of another's blocks is thrown away.
                 if self.phase[lane] != Phase::Idle {
                     kept.get_or_insert(self.rows);
                 }
             }
         }
-        // SAFETY: each lane points at as many blocks, if only at those of another.
-        unsafe { self.backend.absorb::<H>(&mut self.rows, &from, blocks) };
+        absorb(&mut self.rows, &from);
         for lane in 0..self.count {
             if self.left[lane] > 0 {
                 self.from[lane] = self.from[lane].wrapping_add(blocks * H::BLOCK_BYTES);
-                self.left[lane] -= blocks;
+                self.left[lane] = self.left[lane].saturating_sub(blocks);
             } else if let Some(kept) = &kept {
                 for (row, kept) in self.rows.0.iter_mut().zip(&kept.0) {
                     row[lane] = kept[lane];

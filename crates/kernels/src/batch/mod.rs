@@ -6,16 +6,20 @@
 //!
 //! docs/packets.md has the counts that the kernels were designed by.
 
+#[cfg(target_arch = "x86_64")]
+mod beside;
 mod cbc;
 mod chained;
 mod ctr;
 mod hmac;
+mod tdes;
 
 pub use crate::hash::{Md5, Sha1, Sha256, Sha384, Sha512};
 pub use cbc::{CbcStream, encrypt_cbc};
-pub use chained::{CbcHmac, encrypt_then_mac};
+pub use chained::{CbcHmac, Cipher, encrypt_then_mac};
 pub use ctr::{CtrPacket, apply_ctr};
 pub use hmac::{Hash, HashBackend, HmacKey, Mac, hmac};
+pub use tdes::{TdesCbcStream, decrypt_tdes_cbc, encrypt_tdes_cbc};
 
 #[cfg(debug_assertions)]
 pub use crate::dispatch::batch as dispatch;

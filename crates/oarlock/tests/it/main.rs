@@ -37,4 +37,6 @@ mod sequenced;
 mod short_requests;
 #[cfg(feature = "aws-lc")]
 mod software;
+#[cfg(target_os = "linux")]
+mod tunnel;
 mod vectors;

@@ -2,6 +2,8 @@
 
 mod gather;
 
+pub(crate) mod beside;
 pub(crate) mod cbc;
 pub(crate) mod ctr;
+pub(crate) mod tdes;
 pub(crate) mod words;

@@ -16,6 +16,7 @@ mod cbc;
 mod chained;
 mod ctr;
 mod hmac;
+mod tdes;
 
 use std::ops::Range;
 
