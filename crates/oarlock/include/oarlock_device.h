@@ -1,16 +1,19 @@
-// What a shared library exports to be a device of Oarlock: something that raises numbers to powers.
+// What a shared library exports to be a device of Oarlock: something that raises numbers to powers, or
+// encrypts and authenticates data.
 //
-// A library exports one function, |oarlock_device_v1|, which returns a table. Its users name it by
-// its path (oarlock::device::LibraryDevice, docs/devices.md); it becomes a part of their process and
-// stays loaded until that ends. No exception and no longjmp may leave a function of the table, and
-// none may call fork, change signal handlers, or write to standard output or standard error.
+// A library exports |oarlock_device_v1|, |oarlock_device_v2|, or both, which return a table. Its users
+// name it by its path (oarlock::device::LibraryDevice and LibraryEngine, docs/devices.md); it becomes a
+// part of their process and stays loaded until that ends. No exception and no longjmp may leave a
+// function of the table, and none may call fork, change signal handlers, or write to standard output or
+// standard error.
 //
 // All numbers are not negative and big-endian. Pointers that functions are given are valid, not NULL
 // and not aligned in any way, until the function returns, and belong to the caller.
 //
-// A function may write to |*out_device|, |result| and |error| alone, and no further than they are long.
-// Oarlock looks at the bytes around |result| and |error| after every call, and aborts the process with
-// a line that names the library where they have changed: what else has, nobody knows.
+// A function may write to |*out_device|, |*out_offer|, |result|, |data| and |error| alone, and no further
+// than they are long. Oarlock looks at the bytes around |result|, |data| and |error| after every call,
+// and aborts the process with a line that names the library where they have changed: what else has,
+// nobody knows.
 
 #ifndef OARLOCK_DEVICE_H
 #define OARLOCK_DEVICE_H
