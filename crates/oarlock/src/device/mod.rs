@@ -5,6 +5,8 @@
 //! is withdrawn, the session moves to the next one with its key and position: no request is lost.
 
 #[cfg(feature = "rsa")]
+mod adapters;
+#[cfg(feature = "rsa")]
 pub(crate) mod compute;
 mod cpu;
 #[cfg(feature = "rsa")]
@@ -33,10 +35,12 @@ mod software;
 
 pub use oarlock_kernels::cpu::{Cpu, Feature};
 
+#[cfg(feature = "rsa")]
+pub use self::adapters::{Ciphers, PublicKeys};
 pub use self::cpu::CpuDevice;
 pub use self::interface::{Device, Offer, OpenSession, SessionParams};
 #[cfg(feature = "library")]
-pub use self::library::LibraryDevice;
+pub use self::library::{LibraryDevice, LibraryEngine};
 #[cfg(feature = "pkcs11")]
 pub use self::pkcs11::{Pkcs11Device, Pkcs11Options, TokenKey, TokenName};
 #[cfg(feature = "rsa")]

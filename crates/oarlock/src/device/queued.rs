@@ -93,6 +93,27 @@ pub trait QueuedDevice: Send + Sync {
     }
 }
 
+/// A backend whose calls return when the work is done. [`Blocking`](crate::framework::Blocking) makes a device with a
+/// queue of it.
+pub trait BlockingDevice: Send + Sync + 'static {
+    /// As [`QueuedDevice::name`].
+    fn name(&self) -> &str;
+
+    /// How many calls it takes at once; at least 1.
+    fn capacity(&self) -> usize;
+
+    /// As [`QueuedDevice::offer`].
+    fn offer(&self, service: Service) -> Option<QueueOffer>;
+
+    /// As [`QueuedDevice::offer_public_key`].
+    fn offer_public_key(&self, _request: &PublicKeyRequest) -> Option<QueueOffer> {
+        None
+    }
+
+    /// Does a task, and answers it.
+    fn run(&self, task: Task);
+}
+
 /// What a device offers for requests of a service, before they are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueOffer {

@@ -5,37 +5,19 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::device::DeviceError;
-use crate::device::queued::{QueueOffer, QueuedDevice, Task};
+use crate::device::queued::{BlockingDevice, QueueOffer, QueuedDevice, Task};
 use crate::threads::pool::board::Background;
 use crate::threads::pool::{Limits, Pool, Scheduling};
+use crate::threads::process;
 use crate::work::operation::Service;
 use crate::work::request::PublicKeyRequest;
-
-/// A backend whose calls return when the work is done. [`Blocking`] makes a device with a queue of it.
-pub trait BlockingDevice: Send + Sync + 'static {
-    /// As [`QueuedDevice::name`].
-    fn name(&self) -> &str;
-
-    /// How many calls it takes at once; at least 1.
-    fn capacity(&self) -> usize;
-
-    /// As [`QueuedDevice::offer`].
-    fn offer(&self, service: Service) -> Option<QueueOffer>;
-
-    /// As [`QueuedDevice::offer_public_key`].
-    fn offer_public_key(&self, _request: &PublicKeyRequest) -> Option<QueueOffer> {
-        None
-    }
-
-    /// Does a task, and answers it.
-    fn run(&self, task: Task);
-}
 
 /// A queue in front of a [`BlockingDevice`], with as many threads as it takes calls.
 pub struct Blocking {
     shared: Arc<Shared>,
     /// Always there.
     pool: Option<Pool>,
+    generation: usize,
 }
 
 struct Shared {
@@ -69,6 +51,7 @@ impl Blocking {
                 queue: Mutex::default(),
             }),
             pool: Some(pool),
+            generation: process::fork_generation(),
         }
     }
 }
@@ -111,6 +94,10 @@ impl QueuedDevice for Blocking {
 
 impl Drop for Blocking {
     fn drop(&mut self) {
+        // What a child has inherited is its parent's, and its lock may be held for ever.
+        if self.generation != process::fork_generation() {
+            return;
+        }
         let (left, is_idle) = {
             let mut queue = self.shared.locked();
             (std::mem::take(&mut queue.tasks), queue.running == 0)

@@ -246,7 +246,7 @@ impl Core {
                     continue;
                 };
                 // Whoever is half open is tried, fast or not.
-                if admission == Admission::Trial || parcel.place == Place::Device {
+                if admission == Admission::Trial {
                     best = Some((Arc::clone(member), estimate));
                     break;
                 }
@@ -620,6 +620,10 @@ pub(super) struct Closer(pub(super) Arc<Core>);
 impl Drop for Closer {
     fn drop(&mut self) {
         let core = &self.0;
+        // What a child has inherited is its parent's, and its locks may be held for ever.
+        if core.check_process().is_err() {
+            return;
+        }
         core.is_closed.store(true, Ordering::Relaxed);
         core.watch.close();
         let waiting = core.local.drain().into_iter();

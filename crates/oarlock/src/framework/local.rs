@@ -42,6 +42,8 @@ pub(super) struct Local {
 struct Backlog {
     entries: VecDeque<Entry>,
     pending: Duration,
+    /// How many entries there may be before those are looked for that were cancelled.
+    swept_at: usize,
     /// Pool threads that have come or were asked to.
     servers: usize,
 }
@@ -109,6 +111,9 @@ impl Local {
         let servers_max = engine.threads_busy_max();
         let is_needed = {
             let mut backlog = self.locked();
+            if backlog.entries.len() >= backlog.swept_at.max(SWEEP_MIN) {
+                backlog.sweep();
+            }
             backlog.pending += entry.cost;
             backlog.entries.push_back(entry);
             let is_needed = backlog.servers < servers_max
@@ -253,6 +258,14 @@ impl Local {
 }
 
 impl Backlog {
+    /// Drops entries whose requests were cancelled. Those in flight are bounded, so what is left is.
+    fn sweep(&mut self) {
+        self.entries
+            .retain(|entry| entry.flight.slot.is_running(entry.attempt));
+        self.pending = self.entries.iter().map(|entry| entry.cost).sum();
+        self.swept_at = 2 * self.entries.len();
+    }
+
     /// The oldest, and others of its class.
     fn take(&mut self) -> Vec<Entry> {
         let Some(first) = self.entries.pop_front() else {
@@ -323,6 +336,8 @@ impl Background for Server {
 const SERVER_LOAD: Duration = Duration::from_micros(60);
 /// The lanes of a kernel, twice, so that they stay full while lengths differ.
 const GROUP_MAX: usize = 32;
+/// Fewer are not worth a look.
+const SWEEP_MIN: usize = 256;
 /// How far behind the oldest others of its class are looked for.
 const LOOK_MAX: usize = 64;
 /// What takes less takes no longer than two looks at a clock.

@@ -46,7 +46,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
-pub use self::blocking::{Blocking, BlockingDevice};
+pub use self::blocking::Blocking;
 use self::core::{Closer, Core};
 pub use self::health::{BreakerState, Counts};
 pub use self::member::Check;
@@ -56,7 +56,7 @@ pub use self::session::FrameworkSession;
 use self::session::InFlight;
 use crate::Error;
 use crate::accelerator::Accelerator;
-pub use crate::device::queued::{QueueOffer, QueuedDevice, Task};
+pub use crate::device::queued::{BlockingDevice, QueueOffer, QueuedDevice, Task};
 use crate::threads::job::{Job, QueueFull};
 use crate::threads::once::Slot;
 pub use crate::work::buffers::Buffers;

@@ -466,11 +466,7 @@ fn last_block(layout: &Layout, buffers: &Buffers) -> IvBytes {
 }
 
 /// Copies a range of all that the segments hold.
-pub(super) fn copy_from<'a>(
-    segments: impl Iterator<Item = &'a [u8]>,
-    range: Range<usize>,
-    into: &mut [u8],
-) {
+fn copy_from<'a>(segments: impl Iterator<Item = &'a [u8]>, range: Range<usize>, into: &mut [u8]) {
     let mut at = 0;
     for segment in segments {
         let from = range.start.clamp(at, at + segment.len());

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 
+use zeroize::Zeroizing;
+
 use super::core::{Closer, Core};
-use super::parcel::{Content, Flight, Inner, Link, Parcel, copy_from};
+use super::parcel::{Content, Flight, Inner, Link, Parcel};
 use super::request::{Answer, Iv, Place, Request};
 use super::watch::Watched;
 use crate::Error;
@@ -117,6 +119,7 @@ impl FrameworkSession {
         data: &mut [u8],
     ) -> Result<(), Error> {
         let core = &self.core.0;
+        core.check_process()?;
         let is_chain = matches!(
             self.service().cipher().map(|one| one.kind()),
             Some(Kind::Cbc)
@@ -130,8 +133,9 @@ impl FrameworkSession {
                 place: Place::Auto,
             };
             let answer = self.submit(request)?.wait()?;
+            let made = Zeroizing::new(answer.buffers.into_output());
             answer.outcome?;
-            copy_from(answer.buffers.output(), 0..data.len(), data);
+            data.copy_from_slice(&made);
             return Ok(());
         }
         let bytes = layout.authenticated.len() + layout.encrypted.len();
@@ -150,7 +154,7 @@ impl FrameworkSession {
     /// Adds the counts of [`run`](Self::run) to those of the framework.
     pub fn hand_in_stats(&self) {
         let counts = self.inner.take_counts();
-        if counts.requests > 0 {
+        if counts.requests > 0 && self.core.0.check_process().is_ok() {
             let device = Arc::clone(&self.inner.local_name);
             self.core.0.count(device, self.service(), counts);
         }
@@ -186,6 +190,13 @@ pub(super) struct InFlight {
     pub(super) core: Arc<Core>,
 }
 
+impl InFlight {
+    /// Whether it is of the process that this one was forked from, where its locks may have been held.
+    fn is_inherited(&self) -> bool {
+        self.core.check_process().is_err()
+    }
+}
+
 impl Pending<Answer> for InFlight {
     fn wait(&self) -> Outcome<Answer> {
         let unpark = Arc::new(Unpark(Parker::current()));
@@ -209,6 +220,9 @@ impl Pending<Answer> for InFlight {
     }
 
     fn take_or_leave(&self, waker: &Waker) -> Poll<Outcome<Answer>> {
+        if self.is_inherited() {
+            return Poll::Ready(Err(Error::Cancelled));
+        }
         match self.flight.slot.take_or_leave(waker) {
             Poll::Ready(answer) => Poll::Ready(answer.unwrap_or_else(|| {
                 Err(Error::InvalidInput(
@@ -220,14 +234,20 @@ impl Pending<Answer> for InFlight {
     }
 
     fn take(&self) -> Option<Outcome<Answer>> {
+        if self.is_inherited() {
+            return Some(Err(Error::Cancelled));
+        }
         self.flight.slot.take()
     }
 
     fn is_finished(&self) -> bool {
-        self.flight.slot.is_finished()
+        self.is_inherited() || self.flight.slot.is_finished()
     }
 
     fn cancel(&self) -> bool {
+        if self.is_inherited() {
+            return false;
+        }
         let Some(parcel) = self.flight.slot.claim_any() else {
             return false;
         };
@@ -238,6 +258,9 @@ impl Pending<Answer> for InFlight {
     }
 
     fn advance(&self) -> bool {
+        if self.is_inherited() {
+            return false;
+        }
         if self.core.local.is_served() && !self.core.watch.is_absent() {
             return false;
         }

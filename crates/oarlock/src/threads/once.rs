@@ -74,6 +74,12 @@ impl<R, A> Slot<R, A> {
         })
     }
 
+    /// Whether that attempt is under way and was not claimed.
+    #[cfg_attr(loom, allow(dead_code))]
+    pub(crate) fn is_running(&self, attempt: u32) -> bool {
+        self.locked(|state| matches!(state.stage, Stage::Running(_)) && state.attempt == attempt)
+    }
+
     /// By who holds the request: its answer. Returns what wakes a thread that waits for it.
     #[must_use]
     pub(crate) fn finish(&self, answer: A) -> Option<Waker> {

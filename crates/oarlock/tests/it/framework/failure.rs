@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use oarlock::device::{EngineBoard, Fault, SimulatedEngine, When};
 use oarlock::framework::{
-    Answer, Blocking, BlockingDevice, BreakerState, Check, Framework, FrameworkSession, Place,
-    QueueOffer, QueuedDevice, Request, Service, SessionSpec, Task,
+    Answer, Blocking, BlockingDevice, BreakerState, Check, Framework, FrameworkSession, Iv, Layout,
+    Place, QueueOffer, QueuedDevice, Request, Service, SessionSpec, Task,
 };
 use oarlock::job::{CompletionQueue, Job, Order, QueueFull};
-use oarlock::{Algorithm, Error};
-use oarlock_testing::until;
+use oarlock::{Algorithm, Direction, Error};
+use oarlock_testing::{alone, until};
 
 use super::{engine, faulty, quick, references, with_board};
+use crate::child::{end_of, fork, leave};
 use crate::common::accelerator;
 
 const KEY: [u8; 16] = [5; 16];
@@ -106,8 +107,6 @@ fn a_second_answer_is_none() {
 #[test]
 fn a_request_that_hangs_goes_elsewhere_and_its_late_answer_changes_nothing() {
     let (framework, board) = with_board(faulty(&[(Fault::Hang, When::Every(2))]), Check::Sample(0));
-    let other = engine("other", quick());
-    framework.register(other, Check::Sample(0)).unwrap();
     let session = session(&framework);
     let answers: Vec<_> = (0..6)
         .map(|number| (number, submit(&session).wait().unwrap()))
@@ -451,4 +450,41 @@ fn drivers_without_a_queue_may_do_anything_too() {
         let faults = counts.failed + counts.breaches + counts.stalled;
         assert!(is_right || faults > 0, "{name}");
     }
+}
+
+#[test]
+#[allow(unsafe_code)]
+fn a_forked_child_is_told_and_its_parent_goes_on() {
+    if alone(&[]) {
+        return;
+    }
+    let (framework, board) = with_board(slow(), Check::Sample(0));
+    let session = session(&framework);
+    let job = submit(&session);
+    // SAFETY: the child does nothing that another thread of the parent's could keep it from, as is to be
+    // shown, and leaves.
+    let child = unsafe { fork() };
+    if child == 0 {
+        let is_told = job.is_finished()
+            && matches!(job.wait(), Err(Error::Cancelled))
+            && matches!(
+                submit(&session).wait().unwrap().outcome,
+                Err(Error::InvalidInput(_))
+            )
+            && session
+                .run(
+                    Direction::Encrypt,
+                    Iv::Next,
+                    Layout::packet(0, 0),
+                    &mut [0; 16],
+                )
+                .is_err();
+        drop(session);
+        drop(framework);
+        drop(board);
+        leave(i32::from(!is_told));
+    }
+    assert_eq!(end_of(child), 0);
+    board.kill();
+    assert_sealed(job.wait().unwrap(), 0);
 }

@@ -1,6 +1,9 @@
 //! The framework over the CPU and simulated boards.
 
+mod adapters;
 mod failure;
+#[cfg(feature = "library")]
+mod library;
 mod references;
 mod services;
 mod sessions;

@@ -19,7 +19,7 @@ use crate::common::keys::RSA1024;
 #[test]
 fn no_request_is_lost_or_doubled_or_wrong() {
     let requests = std::env::var("OARLOCK_STORM_REQUESTS");
-    let requests: usize = requests.map_or(20_000, |count| count.parse().unwrap());
+    let requests: usize = requests.map_or(100_000, |count| count.parse().unwrap());
     let framework = Framework::new(&accelerator());
     // All that devices do without being believed.
     let liar = EngineBoard {
