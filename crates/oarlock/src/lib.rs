@@ -99,6 +99,8 @@ pub mod cipher;
 pub mod costs;
 pub mod device;
 mod error;
+#[cfg(feature = "rsa")]
+pub mod framework;
 mod options;
 pub mod packet;
 pub mod plan;

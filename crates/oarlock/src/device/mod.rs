@@ -4,6 +4,8 @@
 //! it runs. A session opens on the device that is expected to finish first. When that device fails or
 //! is withdrawn, the session moves to the next one with its key and position: no request is lost.
 
+#[cfg(feature = "rsa")]
+pub(crate) mod compute;
 mod cpu;
 #[cfg(feature = "rsa")]
 pub(crate) mod held;
@@ -17,6 +19,8 @@ mod library;
 mod pkcs11;
 #[cfg(feature = "rsa")]
 mod public_key;
+#[cfg(feature = "rsa")]
+pub(crate) mod queued;
 #[cfg(any(feature = "library", feature = "pkcs11"))]
 mod rates;
 pub(crate) mod registry;
@@ -39,7 +43,10 @@ pub use self::pkcs11::{Pkcs11Device, Pkcs11Options, TokenKey, TokenName};
 pub use self::public_key::{Answer, PublicKeyDevice, PublicKeyOffer, complete};
 pub use self::request::{AeadRequest, CbcRequest, CtrRequest, DeviceError, DeviceSession, Request};
 #[cfg(feature = "simulated")]
-pub use self::simulated::{Fault, Host, Injection, Pauses, SimulatedBoard, SimulatedDevice, When};
+pub use self::simulated::{
+    EngineBoard, Fault, Host, Injection, Pauses, SimulatedBoard, SimulatedDevice, SimulatedEngine,
+    When,
+};
 #[cfg(feature = "aws-lc")]
 pub use self::software::SoftwareDevice;
 pub use crate::threads::process::visible_cpu;

@@ -13,6 +13,8 @@ mod contexts;
 mod ctr;
 mod devices;
 mod examples;
+#[cfg(feature = "simulated")]
+mod framework;
 #[cfg(feature = "rsa")]
 mod jobs;
 #[cfg(feature = "library")]
