@@ -13,6 +13,7 @@ pub mod age;
 pub mod calibration;
 pub mod contexts;
 pub mod ctr;
+pub mod esp;
 pub mod prefetch;
 pub mod requests;
 pub mod rsa_keys;
@@ -29,6 +30,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("calibration", calibration::run),
     ("contexts", contexts::run),
     ("ctr", ctr::run),
+    ("esp", esp::run),
     ("prefetch", prefetch::run),
     ("requests", requests::run),
     ("rsa_keys", rsa_keys::run),

@@ -34,6 +34,11 @@ fn ctr() {
 }
 
 #[test]
+fn esp() {
+    replay("esp");
+}
+
+#[test]
 fn prefetch() {
     replay("prefetch");
 }

@@ -61,7 +61,7 @@ pub enum PacketError {
     /// Its number has been used for another packet.
     Altered,
     /// The device failed, and no other took over.
-    Failed(Error),
+    Failed(Box<Error>),
 }
 
 impl fmt::Display for PacketError {
@@ -110,7 +110,7 @@ impl From<Error> for PacketError {
     fn from(error: Error) -> Self {
         match error {
             Error::AuthenticationFailed => Self::AuthenticationFailed,
-            error => Self::Failed(error),
+            error => Self::Failed(Box::new(error)),
         }
     }
 }

@@ -18,7 +18,7 @@ use oarlock_kernels::cpu::Cpu;
 use smallvec::SmallVec;
 
 use super::inbound::InboundPacket;
-use super::outbound::OutboundPacket;
+use super::outbound::{Ivs, OutboundPacket};
 use super::suite::{
     BLOCK_BYTES, COUNTER_IV_BYTES, Cipher, HEADER_BYTES, ICV_BYTES_MAX, Integrity, SALT_BYTES,
 };
@@ -157,9 +157,9 @@ impl EncryptThenMac {
         }
     }
 
-    pub(super) fn seal(&self, frame: Frame, run: &mut [OutboundPacket<'_>]) {
+    pub(super) fn seal(&self, frame: Frame, ivs: Ivs<'_>, run: &mut [OutboundPacket<'_>]) {
         for group in run.chunks_mut(GROUP) {
-            with_mac!(&self.mac, mac => self.seal_group(mac, frame, group));
+            with_mac!(&self.mac, mac => self.seal_group(mac, frame, ivs, group));
         }
     }
 
@@ -167,11 +167,12 @@ impl EncryptThenMac {
         &self,
         mac: &HmacKey<H>,
         frame: Frame,
+        ivs: Ivs<'_>,
         group: &mut [OutboundPacket<'_>],
     ) {
         let icv_bytes = frame.layout.icv_bytes;
         for packet in &mut *group {
-            frame.write(packet);
+            frame.write(ivs, packet);
             let upper = upper_half(packet.sequence());
             if let Some(sealed) = packet.numbered() {
                 let end = sealed.len() - icv_bytes;
@@ -180,7 +181,7 @@ impl EncryptThenMac {
         }
         let mut tags = [[0; ICV_BYTES_MAX]; GROUP];
         match &self.key {
-            CipherKey::Cbc(cbc) => self.encrypt_cbc(cbc, mac, frame, group, &mut tags),
+            CipherKey::Cbc(cbc) => self.encrypt_cbc(cbc, mac, frame, ivs, group, &mut tags),
             key => {
                 if let CipherKey::Ctr { key, salt } = key {
                     let packets = group.iter_mut().map(|packet| {
@@ -206,6 +207,7 @@ impl EncryptThenMac {
         cipher: &Cbc,
         mac: &HmacKey<H>,
         frame: Frame,
+        ivs: Ivs<'_>,
         group: &mut [OutboundPacket<'_>],
         tags: &mut [[u8; ICV_BYTES_MAX]],
     ) {
@@ -213,7 +215,8 @@ impl EncryptThenMac {
         let packets = group.iter_mut().zip(tags);
         let mut packets: SmallVec<[_; GROUP]> = packets
             .filter_map(|(packet, tag)| {
-                let (iv, sealed) = packet.numbered_with_iv()?;
+                let iv = ivs.random(packet.sequence())?;
+                let sealed = packet.numbered()?;
                 let end = sealed.len() - icv_bytes;
                 Some(CbcHmac {
                     cipher,

@@ -91,9 +91,10 @@ impl Frame {
         if !window.accepts(sequence) {
             return Err(PacketError::Replayed);
         }
+        let end = u32::try_from(bytes - layout.icv_bytes).map_err(|_| invalid())?;
         Ok(Content {
             sequence,
-            payload: layout.before()..bytes - layout.icv_bytes,
+            payload: layout.before() as u32..end,
             next_header: 0,
             is_padded: false,
         })
@@ -120,9 +121,15 @@ pub struct InboundPacket<'a> {
 struct Content {
     sequence: u64,
     /// Until [`InboundPacket::unpad`], all that is encrypted.
-    payload: Range<usize>,
+    payload: Range<u32>,
     next_header: u8,
     is_padded: bool,
+}
+
+impl Content {
+    fn place(&self) -> Range<usize> {
+        self.payload.start as usize..self.payload.end as usize
+    }
 }
 
 impl<'a> InboundPacket<'a> {
@@ -141,7 +148,7 @@ impl<'a> InboundPacket<'a> {
     pub fn opened(&self) -> Result<Opened<'_>, PacketError> {
         match &self.opened {
             Ok(content) => Ok(Opened {
-                payload: &self.buffer[content.payload.clone()],
+                payload: &self.buffer[content.place()],
                 next_header: content.next_header,
                 sequence: content.sequence,
             }),
@@ -167,7 +174,7 @@ impl<'a> InboundPacket<'a> {
         let Ok(content) = &mut self.opened else {
             return;
         };
-        let body = &self.buffer[content.payload.clone()];
+        let body = &self.buffer[content.place()];
         let Some((body, trailer)) = body.split_last_chunk::<TRAILER_BYTES>() else {
             return;
         };
@@ -180,7 +187,7 @@ impl<'a> InboundPacket<'a> {
             .fold(0, |bits, (byte, expected)| bits | (byte ^ expected));
         content.is_padded = black_box(differing) == 0;
         content.next_header = next_header;
-        content.payload.end = content.payload.start + payload_bytes;
+        content.payload.end = content.payload.start + payload_bytes as u32;
     }
 
     /// An authentic packet: its number counts as seen from now on.

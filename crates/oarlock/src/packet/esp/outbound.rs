@@ -38,17 +38,23 @@ impl Outbound {
     /// Seals each of `packets` where it lies, and numbers them in their order. One that cannot be sealed
     /// takes no number; its [`sealed`](OutboundPacket::sealed) says why.
     pub fn seal(&mut self, packets: &mut [OutboundPacket<'_>]) {
+        let first = self.last.saturating_add(1);
         let mut bytes = 0;
         for packet in &mut *packets {
-            packet.sealed = self.number(packet);
-            bytes += packet.sealed.as_ref().map_or(0, ExactSizeIterator::len);
+            packet.state = self.number(packet);
+            bytes += packet.buffer.len();
         }
+        let random = self.random_ivs.as_mut();
+        let ivs = Ivs {
+            first,
+            random: random.map(|ivs| ivs.take(packets.len())),
+        };
         let Parts {
             frame,
             protection,
             flow,
         } = &mut self.parts;
-        flow.run(bytes, packets, &|run| protection.seal(*frame, run));
+        flow.run(bytes, packets, &|run| protection.seal(*frame, ivs, run));
         self.parts.hand_in_what_was_shared();
     }
 
@@ -70,17 +76,16 @@ impl Outbound {
 
     /// Gives a packet that has room its number and its place. Leaves its buffer alone: whoever seals it
     /// writes there.
-    fn number(&mut self, packet: &mut OutboundPacket<'_>) -> Result<Range<usize>, PacketError> {
+    #[inline]
+    fn number(&mut self, packet: &mut OutboundPacket<'_>) -> Result<(), PacketError> {
         let Frame {
             extended, layout, ..
         } = self.parts.frame;
-        let Range { start, end } = packet.payload;
-        let before = layout.before();
-        let payload_bytes = end.saturating_sub(start).saturating_add(packet.tfc_bytes);
-        let padding = layout.pad_bytes(payload_bytes);
-        let behind = packet
-            .tfc_bytes
-            .saturating_add(padding + TRAILER_BYTES + layout.icv_bytes);
+        packet.before = layout.before() as u8;
+        packet.icv_bytes = layout.icv_bytes as u8;
+        packet.align = layout.align as u8;
+        let (start, end) = (packet.start as usize, packet.end as usize);
+        let (before, behind) = (layout.before(), packet.behind());
         let room = packet.buffer.len();
         if start > end || end > room || start < before || room - end < behind {
             return Err(PacketError::NoRoom { before, behind });
@@ -95,31 +100,50 @@ impl Outbound {
         }
         self.last += 1;
         packet.sequence = self.last;
-        packet.iv = match &mut self.random_ivs {
-            Some(ivs) => ivs.next(),
-            // Unique under the key, as counters are (RFC 4106, 3.1; RFC 7634, 2; RFC 3686, 3.1).
-            None => (u128::from(self.last) << 64).to_be_bytes(),
-        };
-        Ok(start - before..end + behind)
+        Ok(())
+    }
+}
+
+/// The IVs of a call's packets.
+#[derive(Clone, Copy)]
+pub(super) struct Ivs<'a> {
+    /// The number that the first of them has.
+    first: u64,
+    /// One for each number, where the cipher must have them.
+    random: Option<&'a [[u8; BLOCK_BYTES]]>,
+}
+
+impl<'a> Ivs<'a> {
+    /// The random one of a packet that has a number.
+    #[inline]
+    pub(super) fn random(self, sequence: u64) -> Option<&'a [u8; BLOCK_BYTES]> {
+        let place = sequence.checked_sub(self.first)?;
+        self.random?.get(place as usize)
     }
 }
 
 impl Frame {
     /// Writes everything around the payload of a packet that has a number.
-    pub(super) fn write(self, packet: &mut OutboundPacket<'_>) {
+    pub(super) fn write(self, ivs: Ivs<'_>, packet: &mut OutboundPacket<'_>) {
+        let payload_bytes = packet.end.wrapping_sub(packet.start) as usize;
+        let (sequence, next_header) = (packet.sequence, packet.next_header);
+        let tfc_bytes = packet.tfc_bytes as usize;
         let layout = self.layout;
-        let Range { start, end } = packet.payload;
-        let (iv, next_header, tfc_bytes) = (packet.iv, packet.next_header, packet.tfc_bytes);
-        let low = (packet.sequence as u32).to_be_bytes();
         let Some(sealed) = packet.numbered() else {
             return;
         };
         let body_end = sealed.len() - layout.icv_bytes;
         let (head, body) = sealed[..body_end].split_at_mut(layout.before());
         head[..4].copy_from_slice(&self.spi.to_be_bytes());
-        head[4..HEADER_BYTES].copy_from_slice(&low);
-        head[HEADER_BYTES..].copy_from_slice(&iv[..layout.iv_bytes]);
-        let (tfc, trailer) = body[end - start..].split_at_mut(tfc_bytes);
+        head[4..HEADER_BYTES].copy_from_slice(&(sequence as u32).to_be_bytes());
+        match ivs.random(sequence) {
+            Some(iv) => head[HEADER_BYTES..].copy_from_slice(iv),
+            // Unique under the key, as counters are (RFC 4106, 3.1; RFC 7634, 2; RFC 3686, 3.1).
+            None => {
+                head[HEADER_BYTES..].copy_from_slice(&sequence.to_be_bytes()[..layout.iv_bytes])
+            }
+        }
+        let (tfc, trailer) = body[payload_bytes..].split_at_mut(tfc_bytes);
         tfc.fill(0);
         let padding = trailer.len() - TRAILER_BYTES;
         for (byte, value) in trailer[..padding].iter_mut().zip(1..) {
@@ -143,12 +167,17 @@ impl fmt::Debug for Outbound {
 #[derive(Debug)]
 pub struct OutboundPacket<'a> {
     buffer: &'a mut [u8],
-    payload: Range<usize>,
-    next_header: u8,
-    tfc_bytes: usize,
     sequence: u64,
-    iv: [u8; BLOCK_BYTES],
-    sealed: Result<Range<usize>, PacketError>,
+    state: Result<(), PacketError>,
+    // What fills a line of the cache together with the above: a helper fetches it from the caller's.
+    start: u32,
+    end: u32,
+    tfc_bytes: u32,
+    next_header: u8,
+    /// Of the suite's layout, once it has a number.
+    before: u8,
+    icv_bytes: u8,
+    align: u8,
 }
 
 impl<'a> OutboundPacket<'a> {
@@ -156,15 +185,22 @@ impl<'a> OutboundPacket<'a> {
     /// [`Suite::before_bytes`](super::Suite::before_bytes) of room before it and up to
     /// [`Suite::behind_bytes_max`](super::Suite::behind_bytes_max) behind it. `next_header` is its
     /// protocol: 4 for IPv4 and 41 for IPv6 in tunnel mode, 59 for a packet that only hides traffic.
+    #[inline]
     pub fn new(buffer: &'a mut [u8], payload: Range<usize>, next_header: u8) -> Self {
+        // No packet has 4 GiB (RFC 2675): a payload that lies beyond them has no room.
+        let place = |at: usize| u32::try_from(at).ok();
+        let (start, end) = (place(payload.start).zip(place(payload.end))).unwrap_or((1, 0));
         Self {
             buffer,
-            payload,
-            next_header,
-            tfc_bytes: 0,
             sequence: 0,
-            iv: [0; BLOCK_BYTES],
-            sealed: Err(PacketError::Pending),
+            state: Err(PacketError::Pending),
+            start,
+            end,
+            tfc_bytes: 0,
+            next_header,
+            before: 0,
+            icv_bytes: 0,
+            align: 1,
         }
     }
 
@@ -172,7 +208,7 @@ impl<'a> OutboundPacket<'a> {
     /// end of the payload by the payload's own header; the buffer needs as many bytes more behind it.
     #[must_use]
     pub fn traffic_flow_padding(mut self, bytes: usize) -> Self {
-        self.tfc_bytes = bytes;
+        self.tfc_bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self
     }
 
@@ -181,8 +217,8 @@ impl<'a> OutboundPacket<'a> {
     /// # Errors
     /// Why it was not sealed; of its buffer, nothing may be sent then.
     pub fn sealed(&self) -> Result<&[u8], PacketError> {
-        match &self.sealed {
-            Ok(range) => Ok(&self.buffer[range.clone()]),
+        match &self.state {
+            Ok(()) => Ok(&self.buffer[self.place()]),
             Err(error) => Err(error.clone()),
         }
     }
@@ -193,17 +229,42 @@ impl<'a> OutboundPacket<'a> {
     }
 
     /// From its SPI to the end of its ICV, if it has a number.
+    #[inline]
     pub(super) fn numbered(&mut self) -> Option<&mut [u8]> {
-        self.numbered_with_iv().map(|(_, sealed)| sealed)
-    }
-
-    /// Its IV as well.
-    pub(super) fn numbered_with_iv(&mut self) -> Option<(&[u8; BLOCK_BYTES], &mut [u8])> {
-        let range = self.sealed.as_ref().ok()?.clone();
-        Some((&self.iv, &mut self.buffer[range]))
+        let place = self.state.is_ok().then(|| self.place())?;
+        Some(&mut self.buffer[place])
     }
 
     pub(super) fn refuse(&mut self, error: PacketError) {
-        self.sealed = Err(error);
+        self.state = Err(error);
+    }
+
+    /// Of a packet that has a number.
+    #[inline]
+    fn place(&self) -> Range<usize> {
+        let start = self.start as usize - usize::from(self.before);
+        start..self.end as usize + self.behind()
+    }
+
+    /// Bytes behind the payload: TFC padding, padding, trailer and ICV.
+    #[inline]
+    fn behind(&self) -> usize {
+        let tfc_bytes = self.tfc_bytes as usize;
+        let payload_bytes =
+            (self.end.saturating_sub(self.start) as usize).saturating_add(tfc_bytes);
+        // Alignments are powers of two.
+        let align = usize::from(self.align);
+        let padding = (payload_bytes.wrapping_add(TRAILER_BYTES)).wrapping_neg() & (align - 1);
+        tfc_bytes.saturating_add(padding + TRAILER_BYTES + usize::from(self.icv_bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_a_line_of_the_cache() {
+        assert_eq!(size_of::<OutboundPacket<'_>>(), 64);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Frame;
 use super::chained::EncryptThenMac;
 use super::inbound::InboundPacket;
-use super::outbound::OutboundPacket;
+use super::outbound::{Ivs, OutboundPacket};
 use super::suite::{COUNTER_IV_BYTES, HEADER_BYTES, SALT_BYTES, Suite};
 use crate::Error;
 use crate::aead::{AcceleratedAead, TAG_BYTES};
@@ -69,17 +69,17 @@ impl Protection {
     }
 
     /// Seals those of `run` that have a number.
-    pub(super) fn seal(&self, frame: Frame, run: &mut [OutboundPacket<'_>]) {
+    pub(super) fn seal(&self, frame: Frame, ivs: Ivs<'_>, run: &mut [OutboundPacket<'_>]) {
         match self {
             Self::Aead { salt, aead, .. } => {
                 for packet in run {
-                    frame.write(packet);
+                    frame.write(ivs, packet);
                     if let Err(error) = seal_by_aead(frame, *salt, aead, packet) {
                         packet.refuse(error);
                     }
                 }
             }
-            Self::EncryptThenMac(keyed) => keyed.seal(frame, run),
+            Self::EncryptThenMac(keyed) => keyed.seal(frame, ivs, run),
         }
     }
 

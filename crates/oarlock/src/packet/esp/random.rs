@@ -8,7 +8,7 @@ use crate::threads::process;
 /// IVs for the next packets, fetched many at a time: each request to the generator takes as long as
 /// hundreds of bytes.
 pub(super) struct RandomIvs {
-    bytes: Box<[u8; IVS_BYTES]>,
+    ivs: Vec<[u8; BLOCK_BYTES]>,
     used: usize,
     /// A child that was forked meanwhile takes none of its parent's.
     fork_generation: usize,
@@ -18,26 +18,30 @@ impl RandomIvs {
     pub(super) fn new() -> Self {
         process::watch_forks();
         Self {
-            bytes: Box::new([0; IVS_BYTES]),
-            used: IVS_BYTES,
+            ivs: vec![[0; BLOCK_BYTES]; FETCHED],
+            used: FETCHED,
             fork_generation: process::fork_generation(),
         }
     }
 
-    #[inline]
-    pub(super) fn next(&mut self) -> [u8; BLOCK_BYTES] {
-        if self.used == IVS_BYTES || self.fork_generation != process::fork_generation() {
-            self.fetch();
+    /// The next `count`, which nobody has had.
+    pub(super) fn take(&mut self, count: usize) -> &[[u8; BLOCK_BYTES]] {
+        let is_inherited = self.fork_generation != process::fork_generation();
+        if is_inherited || self.ivs.len() - self.used < count {
+            self.fetch(count);
         }
-        let (ivs, _) = self.bytes.as_chunks();
-        let iv = ivs[self.used / BLOCK_BYTES];
-        self.used += BLOCK_BYTES;
-        iv
+        let taken = &self.ivs[self.used..][..count];
+        self.used += count;
+        taken
     }
 
     #[cold]
-    fn fetch(&mut self) {
-        fill(&mut self.bytes[..]);
+    fn fetch(&mut self, count: usize) {
+        if self.ivs.len() < count {
+            self.ivs.zeroize();
+            self.ivs = vec![[0; BLOCK_BYTES]; count];
+        }
+        fill(self.ivs.as_flattened_mut());
         self.used = 0;
         self.fork_generation = process::fork_generation();
     }
@@ -45,7 +49,7 @@ impl RandomIvs {
 
 impl Drop for RandomIvs {
     fn drop(&mut self) {
-        self.bytes.zeroize();
+        self.ivs.zeroize();
     }
 }
 
@@ -59,4 +63,5 @@ fn fill(bytes: &mut [u8]) {
     process::fill_random(bytes);
 }
 
-const IVS_BYTES: usize = 256 * BLOCK_BYTES;
+/// At least: 4 KiB.
+const FETCHED: usize = 256;

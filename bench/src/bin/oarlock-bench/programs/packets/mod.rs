@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! line.rs      what a line says          measure.rs  outputs compared, then samples in turn
-//! table.rs     a case over lengths       ctr.rs  cbc.rs  chain.rs  gcm.rs  srtp.rs    the lines, a file for each family
+//! table.rs     a case over lengths       ctr.rs  cbc.rs  chain.rs  gcm.rs  esp.rs  srtp.rs    the lines, a file for each family
 //! ```
 //!
 //! `--targets='packet-*'` measures what is promised, at the lengths that it is promised for. `--case='packet-*'`
@@ -25,6 +25,7 @@
 mod cbc;
 mod chain;
 mod ctr;
+mod esp;
 mod gcm;
 mod line;
 mod measure;
@@ -40,6 +41,7 @@ const FAMILIES: &[&[Line]] = &[
     cbc::LINES,
     chain::LINES,
     gcm::LINES,
+    esp::LINES,
     srtp::LINES,
 ];
 
