@@ -93,6 +93,8 @@ pub mod batch {
         CBC_GFNI512,
         /// Runs of AES-CBC encryption in 512-bit VAES beside a hash.
         CBC_BESIDE_HASH,
+        /// Runs of AES-CBC encryption with AES-NI, beside a hash by SHA-NI if there is one.
+        CBC_STITCHED,
         /// Batches of AES-CTR in registers of a block.
         CTR_AES_NI,
         /// Batches of AES-CTR in 256-bit VAES.
@@ -105,6 +107,8 @@ pub mod batch {
         TDES_BITS,
         /// Runs of a hash function, a message at a time.
         HASH_PORTABLE,
+        /// Runs of a hash function by SHA-NI.
+        HASH_SHA_NI,
         /// Runs of a hash function on 256-bit registers.
         HASH_AVX2,
         /// Runs of a hash function on 512-bit registers.

@@ -3,13 +3,12 @@
 
 use super::chained::CbcHmac;
 use super::hmac::{Hash, HashBackend, Lanes, Phase};
-use crate::key::BLOCK_BYTES;
+use crate::aes::Backend;
+use crate::hash::{LANES_MAX, Own, Rows};
+use crate::key::{BLOCK_BYTES, KeySize, Schedule};
 use crate::wipe::wipe;
-use crate::x86_64::batch::{beside as kernels, cbc};
-use crate::x86_64::{Avx512, Vaes512};
-
-/// Packets that are worked on at once.
-const LANES: usize = 16;
+use crate::x86_64::batch::{beside, cbc, stitched};
+use crate::x86_64::{AesNi, Avx512, ShaNi, Vaes512};
 
 /// Bytes that a step of the hash takes, and the cipher beside it.
 const STEP_BYTES: usize = 64;
@@ -17,14 +16,138 @@ const STEP_BYTES: usize = 64;
 /// Steps that lanes without data to encrypt have room for.
 const IDLE_STEPS: usize = 16;
 
-/// Whether the packets have keys of one length, and the hash has steps of 64 bytes.
-pub(super) fn fits<H: Hash>(packets: &[CbcHmac<'_, H>]) -> bool {
-    let sizes = |packet: &CbcHmac<'_, H>| packet.cipher.schedule.size;
-    H::BLOCK_BYTES == STEP_BYTES
-        && packets.len() > LANES / 4
-        && packets
-            .windows(2)
-            .all(|two| sizes(&two[0]) == sizes(&two[1]))
+/// Encrypts and authenticates packets that were checked, if there is a kernel for both at once: false if not.
+pub(super) fn encrypt_then_mac<H: Hash>(
+    backend: Backend,
+    hash_backend: HashBackend,
+    packets: &mut [CbcHmac<'_, H>],
+) -> bool {
+    let size = |packet: &CbcHmac<'_, H>| packet.cipher.schedule.size;
+    let Some(first) = packets.first() else {
+        return true;
+    };
+    let (size, sizes) = (size(first), packets.iter().map(size));
+    if H::BLOCK_BYTES != STEP_BYTES || !sizes.into_iter().all(|other| other == size) {
+        return false;
+    }
+    let aes_ni = match backend {
+        Backend::AesNi(token) => token,
+        Backend::Vaes256(token) => token.aes_ni(),
+        Backend::Vaes512(token) => token.aes_ni(),
+        _ => return false,
+    };
+    match (backend, hash_backend) {
+        (Backend::Vaes512(vaes), HashBackend::Avx512(avx512)) if packets.len() > 4 => {
+            let tokens = (vaes, avx512);
+            let lanes = cbc::Lanes::new(size.rounds());
+            let kernel = Wide {
+                tokens,
+                lanes,
+                size,
+            };
+            run::<_, _, 16>(kernel, hash_backend, packets);
+        }
+        (_, HashBackend::ShaNi(sha)) if !matches!(H::OWN, Own::None) => {
+            let tokens = (aes_ni, sha);
+            if packets.len() == 1 {
+                run::<_, _, 1>(Narrow::new(tokens, size), hash_backend, packets);
+            } else {
+                run::<_, _, 2>(Narrow::new(tokens, size), hash_backend, packets);
+            }
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// What encrypts `LANES` streams and hashes as many messages.
+trait Kernel<const LANES: usize> {
+    /// Gives a stream a key and the block before its first.
+    fn begin(&mut self, lane: usize, schedule: &Schedule, chain: &[u8; BLOCK_BYTES]);
+    /// Says where a stream goes on.
+    fn place(&mut self, lane: usize, place: *mut u8);
+    /// Encrypts `steps` times 64 bytes of each stream, and takes as many blocks of each message into their
+    /// states. In each step, the hash reads a block that an earlier step encrypted.
+    ///
+    /// # Safety
+    /// All pointers are good for as many; the keys live.
+    unsafe fn step<H: Hash>(
+        &mut self,
+        messages: Option<(&mut Rows<H::Word>, &[*const u8; LANES_MAX])>,
+        steps: usize,
+    );
+}
+
+/// VAES beside AVX-512.
+struct Wide {
+    tokens: (Vaes512, Avx512),
+    lanes: cbc::Lanes<16>,
+    size: KeySize,
+}
+
+impl Kernel<16> for Wide {
+    fn begin(&mut self, lane: usize, schedule: &Schedule, chain: &[u8; BLOCK_BYTES]) {
+        self.lanes.begin(lane, schedule, chain);
+    }
+    fn place(&mut self, lane: usize, place: *mut u8) {
+        (self.lanes.from[lane], self.lanes.to[lane]) = (place, place);
+    }
+    unsafe fn step<H: Hash>(
+        &mut self,
+        messages: Option<(&mut Rows<H::Word>, &[*const u8; LANES_MAX])>,
+        steps: usize,
+    ) {
+        let (tokens, lanes, size) = (self.tokens, &mut self.lanes, self.size);
+        // SAFETY: as the caller vouches.
+        unsafe {
+            match messages {
+                Some((rows, from)) => {
+                    beside::absorb_and_encrypt::<H>(tokens, rows, from, lanes, size, steps);
+                }
+                None => beside::encrypt(tokens.0, lanes, size, steps),
+            }
+        }
+    }
+}
+
+/// AES-NI beside SHA-NI.
+struct Narrow<const N: usize> {
+    tokens: (AesNi, ShaNi),
+    streams: stitched::Streams<N>,
+    size: KeySize,
+}
+
+impl<const N: usize> Narrow<N> {
+    fn new(tokens: (AesNi, ShaNi), size: KeySize) -> Self {
+        Self {
+            tokens,
+            streams: stitched::Streams {
+                schedules: [core::ptr::null(); N],
+                chain: [[0; BLOCK_BYTES]; N],
+                places: [core::ptr::null_mut(); N],
+            },
+            size,
+        }
+    }
+}
+
+impl<const N: usize> Kernel<N> for Narrow<N> {
+    fn begin(&mut self, lane: usize, schedule: &Schedule, chain: &[u8; BLOCK_BYTES]) {
+        self.streams.schedules[lane] = schedule;
+        self.streams.chain[lane] = *chain;
+    }
+    fn place(&mut self, lane: usize, place: *mut u8) {
+        self.streams.places[lane] = place;
+    }
+    unsafe fn step<H: Hash>(
+        &mut self,
+        messages: Option<(&mut Rows<H::Word>, &[*const u8; LANES_MAX])>,
+        steps: usize,
+    ) {
+        let (tokens, streams, size) = (self.tokens, &mut self.streams, self.size);
+        // SAFETY: as the caller vouches; `encrypt_then_mac` asks for a hash with instructions of its own.
+        unsafe { stitched::absorb_and_encrypt::<H, N>(tokens, messages, streams, size, steps) }
+    }
 }
 
 /// How far a packet is encrypted, in bytes from its start.
@@ -60,33 +183,35 @@ impl Slot {
 }
 
 /// Memory for lanes that have less than a step to encrypt, or nothing.
-struct Spare {
+struct Spare<const LANES: usize> {
     rests: [[u8; STEP_BYTES]; LANES],
     idle: [u8; IDLE_STEPS * STEP_BYTES],
 }
 
-impl Drop for Spare {
+impl<const LANES: usize> Drop for Spare<LANES> {
     fn drop(&mut self) {
         wipe(self.rests.as_flattened_mut());
         wipe(&mut self.idle);
     }
 }
 
-/// Encrypts and authenticates packets that were checked and [`fits`].
-pub(super) fn encrypt_then_mac<H: Hash>(tokens: (Vaes512, Avx512), packets: &mut [CbcHmac<'_, H>]) {
+/// Encrypts and authenticates packets whose keys have one length.
+fn run<H: Hash, K: Kernel<LANES>, const LANES: usize>(
+    mut kernel: K,
+    hash_backend: HashBackend,
+    packets: &mut [CbcHmac<'_, H>],
+) {
     let Some(first) = packets.first() else {
         return;
     };
-    let size = first.cipher.schedule.size;
-    let mut lanes = Lanes::<H>::new(HashBackend::Avx512(tokens.1));
-    let mut streams = cbc::Lanes::<LANES>::new(size.rounds());
+    let mut lanes = Lanes::<H>::new(hash_backend, packets.len());
     let mut slots = [Slot::EMPTY; LANES];
     let mut spare = Spare {
         rests: [[0; STEP_BYTES]; LANES],
         idle: [0; IDLE_STEPS * STEP_BYTES],
     };
     for lane in 0..LANES {
-        streams.begin(lane, &first.cipher.schedule, first.iv);
+        kernel.begin(lane, &first.cipher.schedule, first.iv);
     }
     let mut next = 0;
     loop {
@@ -110,7 +235,7 @@ pub(super) fn encrypt_then_mac<H: Hash>(tokens: (Vaes512, Avx512), packets: &mut
                     next: packet.encrypted.start,
                     end: packet.encrypted.end,
                 };
-                streams.begin(lane, &packet.cipher.schedule, packet.iv);
+                kernel.begin(lane, &packet.cipher.schedule, packet.iv);
                 // SAFETY: the packet stays borrowed; nothing writes to what is read meanwhile.
                 unsafe { lanes.begin(lane, next, packet.mac, slot.start, slot.bytes) };
                 lanes.release(lane, slot.ready());
@@ -121,25 +246,16 @@ pub(super) fn encrypt_then_mac<H: Hash>(tokens: (Vaes512, Avx512), packets: &mut
         if !busy {
             return;
         }
-        step(
-            tokens,
-            size,
-            &mut lanes,
-            &mut streams,
-            &mut slots,
-            &mut spare,
-        );
+        step(&mut kernel, &mut lanes, &mut slots, &mut spare);
     }
 }
 
 /// Takes all lanes as far as they go together.
-fn step<H: Hash>(
-    tokens: (Vaes512, Avx512),
-    size: crate::key::KeySize,
+fn step<H: Hash, const LANES: usize>(
+    kernel: &mut impl Kernel<LANES>,
     lanes: &mut Lanes<H>,
-    streams: &mut cbc::Lanes<LANES>,
     slots: &mut [Slot; LANES],
-    spare: &mut Spare,
+    spare: &mut Spare<LANES>,
 ) {
     let mut steps = usize::MAX;
     let mut hashed = None;
@@ -179,17 +295,16 @@ fn step<H: Hash>(
             // SAFETY: as above.
             _ => unsafe { slot.start.add(slot.next) },
         };
-        streams.from[lane] = place;
-        streams.to[lane] = place;
+        kernel.place(lane, place);
     }
     // SAFETY: packets have as many steps to be encrypted, or lie in the spare memory. A message has as many
     // blocks that are encrypted already; or it has one, and each step encrypts the next.
     unsafe {
         match hashed {
             Some(one) => lanes.run_by(steps, one, |rows, from| {
-                kernels::absorb_and_encrypt::<H>(tokens, rows, from, streams, size, steps);
+                kernel.step::<H>(Some((rows, from)), steps);
             }),
-            None => kernels::encrypt(tokens.0, streams, size, steps),
+            None => kernel.step::<H>(None, steps),
         }
     }
     for (lane, (slot, rest)) in slots.iter_mut().zip(rests).enumerate() {

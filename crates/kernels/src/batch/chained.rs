@@ -97,14 +97,12 @@ mod sealed {
             packets: &mut [CbcHmac<'_, H>],
         ) -> bool {
             #[cfg(target_arch = "x86_64")]
-            if let (Backend::Vaes512(vaes), HashBackend::Avx512(avx512)) = (backend, hash_backend)
-                && beside::fits(packets)
+            return beside::encrypt_then_mac(backend, hash_backend, packets);
+            #[cfg(not(target_arch = "x86_64"))]
             {
-                beside::encrypt_then_mac((vaes, avx512), packets);
-                return true;
+                let _ = (backend, hash_backend, packets);
+                false
             }
-            let _ = (backend, hash_backend, packets);
-            false
         }
     );
     cipher!(
@@ -156,7 +154,7 @@ pub fn encrypt_then_mac<H: Hash, C: Cipher>(
         return;
     };
     let some_key = first.cipher;
-    let mut lanes = Lanes::<H>::new(hash_backend);
+    let mut lanes = Lanes::<H>::new(hash_backend, packets.len());
     let mut slots: [Slot<C>; LANES_MAX] = core::array::from_fn(|_| Slot::EMPTY);
     let mut next = 0;
     let mut busy = 0;

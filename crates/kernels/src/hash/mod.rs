@@ -21,6 +21,8 @@ pub trait Function: 'static {
     const INITIAL: [Self::Word; 8];
     /// Whether words are read and written with the most significant byte first.
     const BIG_ENDIAN: bool;
+    /// Which instructions of its own it has.
+    const OWN: Own;
 
     /// Takes `blocks` blocks of `V::LANES` messages into their states.
     ///
@@ -35,6 +37,14 @@ pub trait Function: 'static {
     );
     /// The bytes of a word.
     fn put(word: Self::Word, to: &mut [u8]);
+}
+
+/// A hash function that SHA-NI has instructions for. Its words have 32 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Own {
+    None,
+    Sha1,
+    Sha256,
 }
 
 /// What is computed beside a hash of blocks of 64 bytes, whose chain leaves units idle: four parts for each
@@ -105,12 +115,13 @@ pub enum Sha512 {}
 pub enum Md5 {}
 
 macro_rules! common {
-    ($word:ident, $block:literal, $digest:literal, $words:literal, $put:ident, $big_endian:literal) => {
+    ($word:ident, $block:literal, $digest:literal, $words:literal, $put:ident, $big_endian:literal, $own:ident) => {
         type Word = $word;
         const BLOCK_BYTES: usize = $block;
         const DIGEST_BYTES: usize = $digest;
         const WORDS: usize = $words;
         const BIG_ENDIAN: bool = $big_endian;
+        const OWN: Own = Own::$own;
         #[inline(always)]
         fn put(word: $word, to: &mut [u8]) {
             to.copy_from_slice(&word.$put());
@@ -143,7 +154,7 @@ macro_rules! for_each_block {
 }
 
 impl Function for Sha1 {
-    common!(u32, 64, 20, 5, to_be_bytes, true);
+    common!(u32, 64, 20, 5, to_be_bytes, true, Sha1);
     const INITIAL: [u32; 8] = [
         0x6745_2301,
         0xefcd_ab89,
@@ -220,7 +231,7 @@ macro_rules! sha2_rounds {
 }
 
 impl Function for Sha256 {
-    common!(u32, 64, 32, 8, to_be_bytes, true);
+    common!(u32, 64, 32, 8, to_be_bytes, true, Sha256);
     const INITIAL: [u32; 8] = [
         0x6a09_e667,
         0xbb67_ae85,
@@ -290,7 +301,7 @@ unsafe fn absorb_512<V: Words<Word = u64>, H: Function<Word = u64>>(
 macro_rules! sha512 {
     ($name:ident, $digest:literal, $initial:expr) => {
         impl Function for $name {
-            common!(u64, 128, $digest, 8, to_be_bytes, true);
+            common!(u64, 128, $digest, 8, to_be_bytes, true, None);
             const INITIAL: [u64; 8] = $initial;
 
             #[inline(always)]
@@ -337,7 +348,7 @@ sha512!(
 );
 
 impl Function for Md5 {
-    common!(u32, 64, 16, 4, to_le_bytes, false);
+    common!(u32, 64, 16, 4, to_le_bytes, false, None);
     const INITIAL: [u32; 8] = [
         0x6745_2301,
         0xefcd_ab89,
@@ -387,7 +398,7 @@ impl Function for Md5 {
 }
 
 /// FIPS 180-4, section 4.2.2.
-const K256: [[u32; 16]; 4] = [
+pub(crate) const K256: [[u32; 16]; 4] = [
     [
         0x428a_2f98,
         0x7137_4491,

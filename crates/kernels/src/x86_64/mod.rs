@@ -165,6 +165,17 @@ impl Face {
     }
 }
 
+/// Proof that SHA-NI and SSE4.1 are there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ShaNi(());
+
+impl ShaNi {
+    /// The token, where `cpu` has the instructions.
+    pub fn new(cpu: Cpu) -> Option<Self> {
+        cpu.has(Feature::Sha).then_some(Self(()))
+    }
+}
+
 impl Permute512 {
     /// The token, where `cpu` has the instructions.
     pub fn new(cpu: Cpu) -> Option<Self> {

@@ -17,7 +17,7 @@ pub(crate) enum Suite {
     Aes128Gcm,
 }
 
-/// One of the builds.
+/// One of the builds. The installed one is to be loaded first: it goes by a name that the other has too.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Build {
     Installed,

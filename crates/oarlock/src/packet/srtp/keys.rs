@@ -17,7 +17,9 @@ use crate::plan::engine::Engine;
 pub(super) struct Keys {
     pub suite: Suite,
     pub mki_bytes: usize,
-    all: Vec<Key>,
+    /// In boxes: a list that grows moves what it holds, and leaves a copy behind.
+    #[allow(clippy::vec_box)]
+    all: Vec<Box<Key>>,
 }
 
 /// What a master key has become.
@@ -51,7 +53,10 @@ impl Keys {
             all: Vec::new(),
         };
         match policy.keys {
-            PolicyKeys::Unnamed(key) => keys.all.push(Key::derive(engine, policy.suite, &[], key)?),
+            PolicyKeys::Unnamed(key) => {
+                let key = Key::derive(engine, policy.suite, &[], key)?;
+                keys.all.push(Box::new(key));
+            }
             PolicyKeys::Named([]) => {
                 return Err(Error::InvalidInput("a policy has at least one key".into()));
             }
@@ -83,7 +88,7 @@ impl Keys {
             format!("a policy has at most {} keys", Policy::KEYS_MAX)
         } else {
             let key = Key::derive(engine, self.suite, key.mki, key.key)?;
-            self.all.push(key);
+            self.all.push(Box::new(key));
             return Ok(());
         };
         Err(Error::InvalidInput(wrong))
@@ -95,7 +100,7 @@ impl Keys {
         self.all.iter().position(|key| *key.mki == *mki)
     }
 
-    pub fn all(&self) -> &[Key] {
+    pub fn all(&self) -> &[Box<Key>] {
         &self.all
     }
 
@@ -270,7 +275,7 @@ impl Keys {
         Self {
             suite,
             mki_bytes: 0,
-            all: vec![Key { mki, rtp, rtcp }],
+            all: vec![Box::new(Key { mki, rtp, rtcp })],
         }
     }
 }

@@ -33,7 +33,8 @@ pub(super) fn digest<'a, const N: usize>(
         };
         Mac { key, message, tag }
     });
-    hmac(HashBackend::preferred(cpu), &mut batch[..count]);
+    let backend = HashBackend::preferred_for::<Sha1>(cpu, count);
+    hmac(backend, &mut batch[..count]);
 }
 
 /// All of an HMAC-SHA1, of which a tag is the beginning.

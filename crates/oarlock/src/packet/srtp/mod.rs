@@ -100,7 +100,7 @@ impl Suite {
     ];
 
     /// The most bytes that any suite needs behind a packet of RTP or RTCP without an MKI.
-    pub const BEHIND_BYTES_MAX: usize = AEAD_TAG_BYTES + wire::WORD_BYTES;
+    pub const BEHIND_BYTES_MAX: usize = AEAD_TAG_BYTES + WORD_BYTES;
 
     /// Bytes of its keying material: the master key, and the master salt behind it.
     pub const fn key_bytes(self) -> usize {
@@ -269,5 +269,7 @@ const SALT_BYTES: usize = 14;
 /// RFC 7714, section 8.1.
 const AEAD_SALT_BYTES: usize = 12;
 const AEAD_TAG_BYTES: usize = 16;
+/// E and the index of SRTCP; as many as the roll-over counter has.
+const WORD_BYTES: usize = 4;
 /// The longest packet, protected: what the length field of IP or UDP, or that of RFC 4571, can say.
 const PACKET_BYTES_MAX: usize = 65_535;

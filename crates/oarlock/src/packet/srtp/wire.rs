@@ -62,8 +62,6 @@ impl Header {
 
 /// What stands behind the index of an SRTCP packet that is encrypted (RFC 3711, 3.4).
 pub(super) const ENCRYPTED: u32 = 1 << 31;
-/// E and the index.
-pub(super) const WORD_BYTES: usize = 4;
 /// Bytes before what is encrypted of RTCP.
 pub(super) const RTCP_BYTES: usize = 8;
 const RTP_BYTES: usize = 12;

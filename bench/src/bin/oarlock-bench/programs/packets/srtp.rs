@@ -27,8 +27,8 @@ pub(super) const LINES: &[Line] = &[
         peers: &[Peer {
             name: "libsrtp2",
             ways: &[
-                |batch| theirs(Build::Named, Suite::AesCm128HmacSha1_80, batch, true),
                 |batch| theirs(Build::Installed, Suite::AesCm128HmacSha1_80, batch, true),
+                |batch| theirs(Build::Named, Suite::AesCm128HmacSha1_80, batch, true),
             ],
         }],
         ..CM
@@ -49,8 +49,8 @@ const CM: Line = Line {
     peers: &[Peer {
         name: "libsrtp2",
         ways: &[
-            |batch| theirs(Build::Named, Suite::AesCm128HmacSha1_80, batch, false),
             |batch| theirs(Build::Installed, Suite::AesCm128HmacSha1_80, batch, false),
+            |batch| theirs(Build::Named, Suite::AesCm128HmacSha1_80, batch, false),
         ],
     }],
     promises: &[promise(NEVER_SLOWER, "ABCDEF")],
@@ -62,8 +62,8 @@ const GCM: Line = Line {
     peers: &[Peer {
         name: "libsrtp2",
         ways: &[
-            |batch| theirs(Build::Named, Suite::Aes128Gcm, batch, false),
             |batch| theirs(Build::Installed, Suite::Aes128Gcm, batch, false),
+            |batch| theirs(Build::Named, Suite::Aes128Gcm, batch, false),
         ],
     }],
     ..CM
