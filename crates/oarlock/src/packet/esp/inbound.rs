@@ -1,11 +1,13 @@
 //! The receiver's side.
 
 use std::fmt;
+use std::hint::black_box;
+use std::ops::Range;
 use std::sync::Arc;
 
-use super::{ALIGN, Association, HEADER_BYTES, IV_BYTES, NO_NEXT_HEADER, Parts, TRAILER_BYTES};
+use super::suite::{HEADER_BYTES, TRAILER_BYTES};
+use super::{Association, Frame, NO_NEXT_HEADER, Parts, Workers};
 use crate::Error;
-use crate::aead::TAG_BYTES;
 use crate::packet::{PacketError, ReplayWindow};
 use crate::plan::engine::Engine;
 
@@ -26,34 +28,32 @@ impl Inbound {
         })
     }
 
-    /// Opens each of `packets` where it lies. One that is not authentic, or whose number the window
-    /// refuses, is zeroed; the others go on, and its [`opened`](InboundPacket::opened) says why. Of two
-    /// with the same number, the first is accepted.
+    /// Opens each of `packets` where it lies. One that is not authentic is zeroed behind its header, and so
+    /// is one that was decrypted and then refused; the others go on. [`opened`](InboundPacket::opened)
+    /// says what became of each. Numbers count as seen in the order of `packets`: of two with the same
+    /// number, the first is accepted.
     pub fn open(&mut self, packets: &mut [InboundPacket<'_>]) {
-        let mut bytes = 0;
-        for packet in &mut *packets {
-            packet.opened = self.begin(packet);
-            if packet.opened.is_ok() {
-                bytes += packet.buffer.len();
+        let bytes = packets.iter().map(|packet| packet.buffer.len()).sum();
+        let (parts, window) = (&mut self.parts, &self.window);
+        let (frame, protection) = (parts.frame, &parts.protection);
+        parts.flow.run(bytes, packets, &|run| {
+            for packet in &mut *run {
+                packet.opened = frame.begin(window, packet.buffer);
             }
-        }
-        let parts = &self.parts;
-        parts.aead.each(bytes, packets, &|_, packet| {
-            if packet.opened.is_ok()
-                && let Err(error) = decrypt(parts, packet)
-            {
-                packet.refuse(error);
+            protection.open_run(frame, run);
+            for packet in run {
+                packet.unpad();
             }
         });
         for packet in packets {
-            if let Ok(Content { sequence, .. }) = packet.opened {
-                let content = self.accept(packet, sequence);
-                match content {
-                    Ok(content) => packet.opened = Ok(content),
-                    Err(error) => packet.refuse(error),
-                }
-            }
+            packet.accept(&mut self.window);
         }
+        self.parts.hand_in_what_was_shared();
+    }
+
+    /// How many threads may take part, to be changed while packets flow.
+    pub fn workers(&self) -> &Workers {
+        self.parts.flow.workers()
     }
 
     /// Numbers that are still accepted.
@@ -65,91 +65,46 @@ impl Inbound {
     pub fn set_window(&mut self, window: ReplayWindow) {
         self.window = window;
     }
+}
 
+impl Frame {
     /// Refuses what cannot be authentic before anything is computed for it.
-    fn begin(&self, packet: &InboundPacket<'_>) -> Result<Content, PacketError> {
-        let bytes = packet.buffer.len();
-        let invalid = PacketError::InvalidLength { bytes };
-        let encrypted = bytes.checked_sub(HEADER_BYTES + IV_BYTES + TAG_BYTES);
-        if encrypted.is_none_or(|it| it < ALIGN || !it.is_multiple_of(ALIGN)) {
-            return Err(invalid);
+    fn begin(self, window: &ReplayWindow, packet: &[u8]) -> Result<Content, PacketError> {
+        let layout = self.layout;
+        let bytes = packet.len();
+        let invalid = || PacketError::InvalidLength { bytes };
+        let encrypted = bytes.checked_sub(layout.before() + layout.icv_bytes);
+        if encrypted.is_none_or(|it| it == 0 || !it.is_multiple_of(layout.align)) {
+            return Err(invalid());
         }
-        let (spi, rest) = packet.buffer.split_first_chunk().ok_or(invalid.clone())?;
-        let low = rest.first_chunk().ok_or(invalid)?;
+        let (spi, rest) = packet.split_first_chunk().ok_or_else(invalid)?;
+        let low = rest.first_chunk().ok_or_else(invalid)?;
         let (spi, low) = (u32::from_be_bytes(*spi), u32::from_be_bytes(*low));
-        if spi != self.parts.spi {
+        if spi != self.spi {
             return Err(PacketError::OtherAssociation { spi });
         }
-        let sequence = if self.parts.extended {
-            self.window.extended(low).ok_or(PacketError::Replayed)?
+        let sequence = if self.extended {
+            window.extended(low).ok_or(PacketError::Replayed)?
         } else {
             u64::from(low)
         };
-        if !self.window.accepts(sequence) {
+        if !window.accepts(sequence) {
             return Err(PacketError::Replayed);
         }
+        let end = u32::try_from(bytes - layout.icv_bytes).map_err(|_| invalid())?;
         Ok(Content {
             sequence,
-            payload_bytes: 0,
+            payload: layout.before() as u32..end,
             next_header: 0,
+            is_padded: false,
         })
     }
-
-    /// An authentic packet: its number counts as seen from now on.
-    fn accept(
-        &mut self,
-        packet: &InboundPacket<'_>,
-        sequence: u64,
-    ) -> Result<Content, PacketError> {
-        if !self.window.accepts(sequence) {
-            return Err(PacketError::Replayed);
-        }
-        self.window.insert(sequence);
-        let body = packet.body();
-        let (body, trailer) = body
-            .split_last_chunk::<TRAILER_BYTES>()
-            .ok_or(PacketError::InvalidPadding)?;
-        let [padding, next_header] = *trailer;
-        let payload_bytes = body
-            .len()
-            .checked_sub(padding.into())
-            .ok_or(PacketError::InvalidPadding)?;
-        // RFC 4303, 2.4: 1, 2, 3 and so on, which the receiver should inspect.
-        let is_counted = (body[payload_bytes..].iter())
-            .zip(1..=u8::MAX)
-            .all(|(byte, expected)| *byte == expected);
-        if !is_counted {
-            return Err(PacketError::InvalidPadding);
-        }
-        Ok(Content {
-            sequence,
-            payload_bytes,
-            next_header,
-        })
-    }
-}
-
-fn decrypt(parts: &Parts, packet: &mut InboundPacket<'_>) -> Result<(), PacketError> {
-    let Ok(Content { sequence, .. }) = packet.opened else {
-        return Ok(());
-    };
-    let too_short = PacketError::InvalidLength {
-        bytes: packet.buffer.len(),
-    };
-    let rest = &mut packet.buffer[HEADER_BYTES..];
-    let (iv, rest) = rest.split_first_chunk_mut().ok_or(too_short.clone())?;
-    let (body, icv) = rest.split_last_chunk_mut().ok_or(too_short)?;
-    let nonce = parts.nonce(*iv);
-    parts.with_aad(sequence, |aad| {
-        parts.aead.open_one(&nonce, aad, body.into(), icv)
-    })?;
-    Ok(())
 }
 
 impl fmt::Debug for Inbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inbound")
-            .field("spi", &self.parts.spi)
+            .field("spi", &self.parts.frame.spi)
             .field("highest", &self.window.highest())
             .finish_non_exhaustive()
     }
@@ -162,11 +117,19 @@ pub struct InboundPacket<'a> {
     opened: Result<Content, PacketError>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Content {
     sequence: u64,
-    payload_bytes: usize,
+    /// Until [`InboundPacket::unpad`], all that is encrypted.
+    payload: Range<u32>,
     next_header: u8,
+    is_padded: bool,
+}
+
+impl Content {
+    fn place(&self) -> Range<usize> {
+        self.payload.start as usize..self.payload.end as usize
+    }
 }
 
 impl<'a> InboundPacket<'a> {
@@ -185,7 +148,7 @@ impl<'a> InboundPacket<'a> {
     pub fn opened(&self) -> Result<Opened<'_>, PacketError> {
         match &self.opened {
             Ok(content) => Ok(Opened {
-                payload: &self.body()[..content.payload_bytes],
+                payload: &self.buffer[content.place()],
                 next_header: content.next_header,
                 sequence: content.sequence,
             }),
@@ -193,14 +156,52 @@ impl<'a> InboundPacket<'a> {
         }
     }
 
-    /// What was encrypted.
-    fn body(&self) -> &[u8] {
-        &self.buffer[HEADER_BYTES + IV_BYTES..self.buffer.len() - TAG_BYTES]
+    /// Its number and all of it, if nothing speaks against it so far.
+    pub(super) fn candidate(&mut self) -> Option<(u64, &mut [u8])> {
+        let content = self.opened.as_ref().ok()?;
+        Some((content.sequence, self.buffer))
     }
 
-    fn refuse(&mut self, error: PacketError) {
+    pub(super) fn refuse(&mut self, error: PacketError) {
         self.buffer[HEADER_BYTES..].fill(0);
         self.opened = Err(error);
+    }
+
+    /// Finds the end of the payload of an authentic packet (RFC 4303, 2.4): the padding is 1, 2, 3 and so
+    /// on, which the receiver should inspect. Only the sender's own bytes decide here, and no comparison
+    /// ends early.
+    fn unpad(&mut self) {
+        let Ok(content) = &mut self.opened else {
+            return;
+        };
+        let body = &self.buffer[content.place()];
+        let Some((body, trailer)) = body.split_last_chunk::<TRAILER_BYTES>() else {
+            return;
+        };
+        let [padding, next_header] = *trailer;
+        let Some(payload_bytes) = body.len().checked_sub(padding.into()) else {
+            return;
+        };
+        let differing = (body[payload_bytes..].iter())
+            .zip(1..=u8::MAX)
+            .fold(0, |bits, (byte, expected)| bits | (byte ^ expected));
+        content.is_padded = black_box(differing) == 0;
+        content.next_header = next_header;
+        content.payload.end = content.payload.start + payload_bytes as u32;
+    }
+
+    /// An authentic packet: its number counts as seen from now on.
+    fn accept(&mut self, window: &mut ReplayWindow) {
+        let Ok(content) = &self.opened else {
+            return;
+        };
+        if !window.accepts(content.sequence) {
+            return self.refuse(PacketError::Replayed);
+        }
+        window.insert(content.sequence);
+        if !content.is_padded {
+            self.refuse(PacketError::InvalidPadding);
+        }
     }
 }
 

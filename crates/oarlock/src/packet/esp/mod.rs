@@ -1,13 +1,18 @@
 //! IPsec's Encapsulating Security Payload (RFC 4303).
 //!
 //! ```text
-//! SPI (4) | sequence number (4) | IV (8) | payload | TFC padding | padding | its length (1) | next header (1) | ICV (16)
-//!                                        |------------------------- encrypted ----------------------------|
-//! |------------ authenticated; with extended numbers their upper half lies between ---------------------|
+//! SPI (4) | sequence number (4) | IV | payload | TFC padding | padding | its length (1) | next header (1) | ICV
+//!                                    |------------------------- encrypted ----------------------------|
+//! |------------------------------------ authenticated -------------------------------------------------|
 //! ```
 //!
+//! The upper half of an extended sequence number is authenticated too, and not sent. A [`Suite`] says what
+//! encrypts and authenticates, and how long IV and ICV are.
+//!
 //! An [`Association`] goes one way: a sender makes an [`Outbound`] of it, a receiver an [`Inbound`]. Both
-//! take many packets in a call, and share them among threads where that gains.
+//! take many packets in a call, and share them among threads where that gains. How many threads may take
+//! part can be changed while packets flow, by [`Workers`]. Whoever does a packet, its number and its result
+//! go by the caller's order: the packets of a flow keep theirs.
 //!
 //! ```
 //! use oarlock::Accelerator;
@@ -15,13 +20,15 @@
 //!
 //! let accelerator = Accelerator::builder().build()?;
 //! // The key and, behind it, a salt of 4 bytes (RFC 4106, 8.1).
-//! let association = Association::new(0x1001, Suite::Aes256Gcm, &[7; 36]);
+//! let suite = Suite::Aes256Gcm;
+//! let association = Association::new(0x1001, suite, &[7; 36]);
 //! let mut outbound = accelerator.esp_outbound(&association)?;
 //! let mut inbound = accelerator.esp_inbound(&association)?;
 //!
 //! // A buffer with room before and behind the payload, which is an IPv4 packet (next header 4).
-//! let mut buffer = [0; 16 + 1400 + Suite::BEHIND_BYTES_MAX];
-//! let mut packets = [OutboundPacket::new(&mut buffer, 16..1416, 4)];
+//! let start = suite.before_bytes();
+//! let mut buffer = vec![0; start + 1400 + suite.behind_bytes_max()];
+//! let mut packets = [OutboundPacket::new(&mut buffer, start..start + 1400, 4)];
 //! outbound.seal(&mut packets);
 //! let mut sent = packets[0].sealed()?.to_vec();
 //!
@@ -32,60 +39,25 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod chained;
 mod inbound;
 mod outbound;
+mod protection;
+mod random;
+mod suite;
 
 use std::fmt;
 use std::sync::Arc;
 
 pub use self::inbound::{Inbound, InboundPacket, Opened};
 pub use self::outbound::{Outbound, OutboundPacket};
+use self::protection::Protection;
+pub use self::suite::{Cipher, Integrity, Suite};
+use self::suite::{HEADER_BYTES, Layout};
 use crate::Error;
-use crate::aead::AcceleratedAead;
-use crate::aead::TAG_BYTES;
 use crate::plan::engine::Engine;
-use crate::work::algorithm::Algorithm;
-
-/// What encrypts and authenticates the packets of an association.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Suite {
-    /// AES-GCM with a key of 16 bytes and an ICV of 16 (RFC 4106).
-    Aes128Gcm,
-    /// AES-GCM with a key of 24 bytes.
-    Aes192Gcm,
-    /// AES-GCM with a key of 32 bytes.
-    Aes256Gcm,
-    /// ChaCha20-Poly1305 (RFC 7634).
-    ChaCha20Poly1305,
-}
-
-impl Suite {
-    /// Every suite.
-    pub const ALL: &[Self] = &[
-        Self::Aes128Gcm,
-        Self::Aes192Gcm,
-        Self::Aes256Gcm,
-        Self::ChaCha20Poly1305,
-    ];
-
-    /// The most bytes that any suite needs behind a payload without TFC padding.
-    pub const BEHIND_BYTES_MAX: usize = PAD_BYTES_MAX + TRAILER_BYTES + TAG_BYTES;
-
-    /// Bytes of its keying material: the key, and the salt behind it.
-    pub const fn key_bytes(self) -> usize {
-        self.algorithm().key_bytes() + SALT_BYTES
-    }
-
-    const fn algorithm(self) -> Algorithm {
-        match self {
-            Self::Aes128Gcm => Algorithm::Aes128Gcm,
-            Self::Aes192Gcm => Algorithm::Aes192Gcm,
-            Self::Aes256Gcm => Algorithm::Aes256Gcm,
-            Self::ChaCha20Poly1305 => Algorithm::ChaCha20Poly1305,
-        }
-    }
-}
+use crate::plan::many::Flow;
+pub use crate::plan::many::Workers;
 
 /// One direction of a security association, as a key exchange agrees on it.
 #[derive(Clone, Copy)]
@@ -135,10 +107,17 @@ impl fmt::Debug for Association<'_> {
 
 /// What both directions share.
 struct Parts {
+    frame: Frame,
+    protection: Protection,
+    flow: Flow,
+}
+
+/// What a packet looks like.
+#[derive(Clone, Copy)]
+struct Frame {
     spi: u32,
     extended: bool,
-    salt: [u8; SALT_BYTES],
-    aead: AcceleratedAead,
+    layout: Layout,
 }
 
 impl Parts {
@@ -149,37 +128,50 @@ impl Parts {
                 "an SPI of 0 is for local use and never sent (RFC 4303, 2.1)".into(),
             ));
         }
-        let Some((key, salt)) = association
-            .key
-            .split_last_chunk()
-            .filter(|(key, _)| key.len() == suite.algorithm().key_bytes())
-        else {
+        if association.key.len() != suite.key_bytes() {
             return Err(Error::InvalidKey(format!(
-                "the keying material of {suite:?} has {} bytes, the last {SALT_BYTES} of which are the \
-                 salt; this one has {}",
+                "the keying material of {suite:?} has {} bytes; this one has {}",
                 suite.key_bytes(),
                 association.key.len()
             )));
-        };
+        }
+        let (protection, flow) = Protection::open(engine, suite, association.key)?;
         Ok(Self {
-            spi,
-            extended: association.extended,
-            salt: *salt,
-            aead: AcceleratedAead::open_session(engine, suite.algorithm(), key)?,
+            frame: Frame {
+                spi,
+                extended: association.extended,
+                layout: suite.layout(),
+            },
+            protection,
+            flow,
         })
     }
 
-    fn nonce(&self, iv: [u8; IV_BYTES]) -> [u8; SALT_BYTES + IV_BYTES] {
-        let mut nonce = [0; SALT_BYTES + IV_BYTES];
-        nonce[..SALT_BYTES].copy_from_slice(&self.salt);
-        nonce[SALT_BYTES..].copy_from_slice(&iv);
-        nonce
+    /// Hands in what was counted, if helpers took part: else it waits until the end.
+    fn hand_in_what_was_shared(&mut self) {
+        if self.flow.has_shared() {
+            self.hand_in();
+        }
     }
 
+    fn hand_in(&mut self) {
+        if let Some((device, algorithm)) = self.protection.served_by() {
+            self.flow.hand_in(&device, algorithm);
+        }
+    }
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        self.hand_in();
+    }
+}
+
+impl Frame {
     /// RFC 4106, 5: the header, with the upper half of an extended number in its middle.
-    fn with_aad<T>(&self, sequence: u64, then: impl FnOnce(&[u8]) -> T) -> T {
+    fn with_aad<T>(self, sequence: u64, then: impl FnOnce(&[u8]) -> T) -> T {
         let spi = self.spi.to_be_bytes();
-        let mut aad = [0; 12];
+        let mut aad = [0; HEADER_BYTES + UPPER_HALF_BYTES];
         aad[..4].copy_from_slice(&spi);
         if self.extended {
             aad[4..].copy_from_slice(&sequence.to_be_bytes());
@@ -188,21 +180,13 @@ impl Parts {
         aad[4..8].copy_from_slice(&(sequence as u32).to_be_bytes());
         then(&aad[..8])
     }
+
+    /// Bytes of the number that are authenticated behind a packet and not sent (RFC 4303, 3.3.2.1).
+    fn hidden_bytes(self) -> usize {
+        if self.extended { UPPER_HALF_BYTES } else { 0 }
+    }
 }
 
-/// SPI and sequence number.
-const HEADER_BYTES: usize = 8;
-const IV_BYTES: usize = 8;
-const SALT_BYTES: usize = 4;
-/// Length of the padding, and next header.
-const TRAILER_BYTES: usize = 2;
-/// What is encrypted has a multiple of this (RFC 4303, 2.4).
-const ALIGN: usize = 4;
-const PAD_BYTES_MAX: usize = ALIGN - 1;
+const UPPER_HALF_BYTES: usize = 4;
 /// Of packets that only hide traffic (RFC 4303, 2.6).
 const NO_NEXT_HEADER: u8 = 59;
-
-/// The padding before the trailer, so that `bytes` and both end aligned.
-const fn pad_bytes(bytes: usize) -> usize {
-    (bytes + TRAILER_BYTES).next_multiple_of(ALIGN) - bytes - TRAILER_BYTES
-}

@@ -4,23 +4,33 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Association, HEADER_BYTES, IV_BYTES, Parts, TRAILER_BYTES, pad_bytes};
+use super::random::RandomIvs;
+use super::suite::{BLOCK_BYTES, HEADER_BYTES, Suite, TRAILER_BYTES};
+use super::{Association, Frame, Parts, Workers};
 use crate::Error;
-use crate::aead::TAG_BYTES;
 use crate::packet::PacketError;
 use crate::plan::engine::Engine;
 
 /// Seals packets of one association, from [`Accelerator::esp_outbound`](crate::Accelerator::esp_outbound).
 pub struct Outbound {
     parts: Parts,
+    /// Where the cipher must have them.
+    random_ivs: Option<RandomIvs>,
     /// The number of the last packet.
     last: u64,
 }
 
 impl Outbound {
+    /// Bytes that a packet of any suite needs before its payload;
+    /// [`Suite::before_bytes`](super::Suite::before_bytes) are enough for one of that suite.
+    pub const BEFORE_BYTES: usize = Suite::BEFORE_BYTES_MAX;
+
     pub(crate) fn open(engine: &Arc<Engine>, association: &Association<'_>) -> Result<Self, Error> {
+        let parts = Parts::open(engine, association)?;
+        let wants_random_ivs = parts.protection.wants_random_ivs();
         Ok(Self {
-            parts: Parts::open(engine, association)?,
+            parts,
+            random_ivs: wants_random_ivs.then(RandomIvs::new),
             last: 0,
         })
     }
@@ -28,19 +38,29 @@ impl Outbound {
     /// Seals each of `packets` where it lies, and numbers them in their order. One that cannot be sealed
     /// takes no number; its [`sealed`](OutboundPacket::sealed) says why.
     pub fn seal(&mut self, packets: &mut [OutboundPacket<'_>]) {
+        let first = self.last.saturating_add(1);
         let mut bytes = 0;
         for packet in &mut *packets {
-            packet.sealed = self.lay_out(packet);
-            bytes += packet.sealed.as_ref().map_or(0, ExactSizeIterator::len);
+            packet.state = self.number(packet);
+            bytes += packet.buffer.len();
         }
-        let parts = &self.parts;
-        parts.aead.each(bytes, packets, &|_, packet| {
-            if let Ok(range) = packet.sealed.clone()
-                && let Err(error) = encrypt(parts, packet, range)
-            {
-                packet.sealed = Err(error);
-            }
-        });
+        let random = self.random_ivs.as_mut();
+        let ivs = Ivs {
+            first,
+            random: random.map(|ivs| ivs.take(packets.len())),
+        };
+        let Parts {
+            frame,
+            protection,
+            flow,
+        } = &mut self.parts;
+        flow.run(bytes, packets, &|run| protection.seal(*frame, ivs, run));
+        self.parts.hand_in_what_was_shared();
+    }
+
+    /// How many threads may take part, to be changed while packets flow.
+    pub fn workers(&self) -> &Workers {
+        self.parts.flow.workers()
     }
 
     /// The number of the last packet; 0 before the first.
@@ -54,20 +74,23 @@ impl Outbound {
         self.last = last;
     }
 
-    /// Writes everything around the payload, and takes a number.
-    fn lay_out(&mut self, packet: &mut OutboundPacket<'_>) -> Result<Range<usize>, PacketError> {
-        let Range { start, end } = packet.payload;
-        let before = HEADER_BYTES + IV_BYTES;
-        let payload_bytes = end.saturating_sub(start).saturating_add(packet.tfc_bytes);
-        let padding = pad_bytes(payload_bytes % super::ALIGN);
-        let behind = packet
-            .tfc_bytes
-            .saturating_add(padding + TRAILER_BYTES + TAG_BYTES);
+    /// Gives a packet that has room its number and its place. Leaves its buffer alone: whoever seals it
+    /// writes there.
+    #[inline]
+    fn number(&mut self, packet: &mut OutboundPacket<'_>) -> Result<(), PacketError> {
+        let Frame {
+            extended, layout, ..
+        } = self.parts.frame;
+        packet.before = layout.before() as u8;
+        packet.icv_bytes = layout.icv_bytes as u8;
+        packet.align = layout.align as u8;
+        let (start, end) = (packet.start as usize, packet.end as usize);
+        let (before, behind) = (layout.before(), packet.behind());
         let room = packet.buffer.len();
         if start > end || end > room || start < before || room - end < behind {
             return Err(PacketError::NoRoom { before, behind });
         }
-        let last = if self.parts.extended {
+        let last = if extended {
             u64::MAX
         } else {
             u64::from(u32::MAX)
@@ -77,45 +100,64 @@ impl Outbound {
         }
         self.last += 1;
         packet.sequence = self.last;
+        Ok(())
+    }
+}
 
-        let (head, rest) = packet.buffer[start - before..].split_at_mut(before);
-        head[..4].copy_from_slice(&self.parts.spi.to_be_bytes());
-        head[4..8].copy_from_slice(&(self.last as u32).to_be_bytes());
-        // Unique under the key, as counters are (RFC 4106, 3.1; RFC 7634, 2).
-        head[8..].copy_from_slice(&self.last.to_be_bytes());
-        let trailer = &mut rest[end - start..][..behind - TAG_BYTES];
-        let (tfc, trailer) = trailer.split_at_mut(packet.tfc_bytes);
+/// The IVs of a call's packets.
+#[derive(Clone, Copy)]
+pub(super) struct Ivs<'a> {
+    /// The number that the first of them has.
+    first: u64,
+    /// One for each number, where the cipher must have them.
+    random: Option<&'a [[u8; BLOCK_BYTES]]>,
+}
+
+impl<'a> Ivs<'a> {
+    /// The random one of a packet that has a number.
+    #[inline]
+    pub(super) fn random(self, sequence: u64) -> Option<&'a [u8; BLOCK_BYTES]> {
+        let place = sequence.checked_sub(self.first)?;
+        self.random?.get(place as usize)
+    }
+}
+
+impl Frame {
+    /// Writes everything around the payload of a packet that has a number.
+    pub(super) fn write(self, ivs: Ivs<'_>, packet: &mut OutboundPacket<'_>) {
+        let payload_bytes = packet.end.wrapping_sub(packet.start) as usize;
+        let (sequence, next_header) = (packet.sequence, packet.next_header);
+        let tfc_bytes = packet.tfc_bytes as usize;
+        let layout = self.layout;
+        let Some(sealed) = packet.numbered() else {
+            return;
+        };
+        let body_end = sealed.len() - layout.icv_bytes;
+        let (head, body) = sealed[..body_end].split_at_mut(layout.before());
+        head[..4].copy_from_slice(&self.spi.to_be_bytes());
+        head[4..HEADER_BYTES].copy_from_slice(&(sequence as u32).to_be_bytes());
+        match ivs.random(sequence) {
+            Some(iv) => head[HEADER_BYTES..].copy_from_slice(&iv[..layout.iv_bytes]),
+            // Unique under the key, as counters are (RFC 4106, 3.1; RFC 7634, 2; RFC 3686, 3.1).
+            None => {
+                head[HEADER_BYTES..].copy_from_slice(&sequence.to_be_bytes()[..layout.iv_bytes])
+            }
+        }
+        let (tfc, trailer) = body[payload_bytes..].split_at_mut(tfc_bytes);
         tfc.fill(0);
+        let padding = trailer.len() - TRAILER_BYTES;
         for (byte, value) in trailer[..padding].iter_mut().zip(1..) {
             *byte = value;
         }
         trailer[padding] = padding as u8;
-        trailer[padding + 1] = packet.next_header;
-        Ok(start - before..end + behind)
+        trailer[padding + 1] = next_header;
     }
-}
-
-fn encrypt(
-    parts: &Parts,
-    packet: &mut OutboundPacket<'_>,
-    range: Range<usize>,
-) -> Result<(), PacketError> {
-    let nonce = parts.nonce(packet.sequence.to_be_bytes());
-    let sealed = &mut packet.buffer[range];
-    let body_bytes = sealed.len() - TAG_BYTES;
-    let (sealed, icv) = sealed.split_at_mut(body_bytes);
-    let body = &mut sealed[HEADER_BYTES + IV_BYTES..];
-    let tag = parts.with_aad(packet.sequence, |aad| {
-        parts.aead.seal_one(&nonce, aad, body.into())
-    })?;
-    icv.copy_from_slice(&tag);
-    Ok(())
 }
 
 impl fmt::Debug for Outbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outbound")
-            .field("spi", &self.parts.spi)
+            .field("spi", &self.parts.frame.spi)
             .field("sequence", &self.last)
             .finish_non_exhaustive()
     }
@@ -125,26 +167,40 @@ impl fmt::Debug for Outbound {
 #[derive(Debug)]
 pub struct OutboundPacket<'a> {
     buffer: &'a mut [u8],
-    payload: Range<usize>,
-    next_header: u8,
-    tfc_bytes: usize,
     sequence: u64,
-    sealed: Result<Range<usize>, PacketError>,
+    state: Result<(), PacketError>,
+    // What fills a line of the cache together with the above: a helper fetches it from the caller's.
+    start: u32,
+    end: u32,
+    tfc_bytes: u32,
+    next_header: u8,
+    /// Of the suite's layout, once it has a number.
+    before: u8,
+    icv_bytes: u8,
+    align: u8,
 }
 
 impl<'a> OutboundPacket<'a> {
-    /// The payload lies at `payload` of `buffer`, which has [`Outbound::BEFORE_BYTES`] bytes of room
-    /// before it and up to [`Suite::BEHIND_BYTES_MAX`](super::Suite::BEHIND_BYTES_MAX) behind it.
-    /// `next_header` is its protocol: 4 for IPv4 and 41 for IPv6 in tunnel mode, 59 for a packet that only
-    /// hides traffic.
+    /// The payload lies at `payload` of `buffer`, which has
+    /// [`Suite::before_bytes`](super::Suite::before_bytes) of room before it and up to
+    /// [`Suite::behind_bytes_max`](super::Suite::behind_bytes_max) behind it. `next_header` is its
+    /// protocol: 4 for IPv4 and 41 for IPv6 in tunnel mode, 59 for a packet that only hides traffic.
+    #[inline]
     pub fn new(buffer: &'a mut [u8], payload: Range<usize>, next_header: u8) -> Self {
+        // No packet has 4 GiB (RFC 2675): a payload that lies beyond them has no room.
+        let place = |at: usize| u32::try_from(at).ok();
+        let (start, end) = (place(payload.start).zip(place(payload.end))).unwrap_or((1, 0));
         Self {
             buffer,
-            payload,
-            next_header,
-            tfc_bytes: 0,
             sequence: 0,
-            sealed: Err(PacketError::Pending),
+            state: Err(PacketError::Pending),
+            start,
+            end,
+            tfc_bytes: 0,
+            next_header,
+            before: 0,
+            icv_bytes: 0,
+            align: 1,
         }
     }
 
@@ -152,7 +208,7 @@ impl<'a> OutboundPacket<'a> {
     /// end of the payload by the payload's own header; the buffer needs as many bytes more behind it.
     #[must_use]
     pub fn traffic_flow_padding(mut self, bytes: usize) -> Self {
-        self.tfc_bytes = bytes;
+        self.tfc_bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self
     }
 
@@ -161,8 +217,8 @@ impl<'a> OutboundPacket<'a> {
     /// # Errors
     /// Why it was not sealed; of its buffer, nothing may be sent then.
     pub fn sealed(&self) -> Result<&[u8], PacketError> {
-        match &self.sealed {
-            Ok(range) => Ok(&self.buffer[range.clone()]),
+        match &self.state {
+            Ok(()) => Ok(&self.buffer[self.place()]),
             Err(error) => Err(error.clone()),
         }
     }
@@ -171,9 +227,44 @@ impl<'a> OutboundPacket<'a> {
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
+
+    /// From its SPI to the end of its ICV, if it has a number.
+    #[inline]
+    pub(super) fn numbered(&mut self) -> Option<&mut [u8]> {
+        let place = self.state.is_ok().then(|| self.place())?;
+        Some(&mut self.buffer[place])
+    }
+
+    pub(super) fn refuse(&mut self, error: PacketError) {
+        self.state = Err(error);
+    }
+
+    /// Of a packet that has a number.
+    #[inline]
+    fn place(&self) -> Range<usize> {
+        let start = self.start as usize - usize::from(self.before);
+        start..self.end as usize + self.behind()
+    }
+
+    /// Bytes behind the payload: TFC padding, padding, trailer and ICV.
+    #[inline]
+    fn behind(&self) -> usize {
+        let tfc_bytes = self.tfc_bytes as usize;
+        let payload_bytes =
+            (self.end.saturating_sub(self.start) as usize).saturating_add(tfc_bytes);
+        // Alignments are powers of two.
+        let align = usize::from(self.align);
+        let padding = (payload_bytes.wrapping_add(TRAILER_BYTES)).wrapping_neg() & (align - 1);
+        tfc_bytes.saturating_add(padding + TRAILER_BYTES + usize::from(self.icv_bytes))
+    }
 }
 
-impl Outbound {
-    /// Bytes that a packet needs before its payload.
-    pub const BEFORE_BYTES: usize = HEADER_BYTES + IV_BYTES;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_a_line_of_the_cache() {
+        assert_eq!(size_of::<OutboundPacket<'_>>(), 64);
+    }
 }
