@@ -1,8 +1,9 @@
 //! AES-CBC beside HMAC: each packet is hashed up to where it is encrypted already, while its next blocks are
 //! encrypted.
 
-use super::chained::CbcHmac;
-use super::hmac::{Hash, HashBackend, Lanes, Phase};
+use core::ops::Range;
+
+use super::hmac::{Hash, HashBackend, HmacKey, Lanes, Phase};
 use crate::aes::Backend;
 use crate::hash::{LANES_MAX, Own, Rows};
 use crate::key::{BLOCK_BYTES, KeySize, Schedule};
@@ -16,18 +17,28 @@ const STEP_BYTES: usize = 64;
 /// Steps that lanes without data to encrypt have room for.
 const IDLE_STEPS: usize = 16;
 
+/// A packet to be encrypted by AES-CBC in place, then authenticated.
+pub(super) trait Packet<H: Hash> {
+    fn schedule(&self) -> &Schedule;
+    fn iv(&self) -> &[u8; BLOCK_BYTES];
+    fn mac(&self) -> &HmacKey<H>;
+    fn packet(&mut self) -> &mut [u8];
+    fn encrypted(&self) -> Range<usize>;
+    fn tag(&mut self) -> &mut [u8];
+}
+
 /// Encrypts and authenticates packets that were checked, if there is a kernel for both at once: false if not.
 pub(super) fn encrypt_then_mac<H: Hash>(
     backend: Backend,
     hash_backend: HashBackend,
-    packets: &mut [CbcHmac<'_, H>],
+    packets: &mut [impl Packet<H>],
 ) -> bool {
-    let size = |packet: &CbcHmac<'_, H>| packet.cipher.schedule.size;
     let Some(first) = packets.first() else {
         return true;
     };
-    let (size, sizes) = (size(first), packets.iter().map(size));
-    if H::BLOCK_BYTES != STEP_BYTES || !sizes.into_iter().all(|other| other == size) {
+    let size = first.schedule().size;
+    let mut sizes = packets.iter().map(|packet| packet.schedule().size);
+    if H::BLOCK_BYTES != STEP_BYTES || !sizes.all(|other| other == size) {
         return false;
     }
     let aes_ni = match backend {
@@ -45,14 +56,14 @@ pub(super) fn encrypt_then_mac<H: Hash>(
                 lanes,
                 size,
             };
-            run::<_, _, 16>(kernel, hash_backend, packets);
+            run::<H, _, 16>(kernel, hash_backend, packets);
         }
         (_, HashBackend::ShaNi(sha)) if !matches!(H::OWN, Own::None) => {
             let tokens = (aes_ni, sha);
             if packets.len() == 1 {
-                run::<_, _, 1>(Narrow::new(tokens, size), hash_backend, packets);
+                run::<H, _, 1>(Narrow::new(tokens, size), hash_backend, packets);
             } else {
-                run::<_, _, 2>(Narrow::new(tokens, size), hash_backend, packets);
+                run::<H, _, 2>(Narrow::new(tokens, size), hash_backend, packets);
             }
         }
         _ => return false,
@@ -199,7 +210,7 @@ impl<const LANES: usize> Drop for Spare<LANES> {
 fn run<H: Hash, K: Kernel<LANES>, const LANES: usize>(
     mut kernel: K,
     hash_backend: HashBackend,
-    packets: &mut [CbcHmac<'_, H>],
+    packets: &mut [impl Packet<H>],
 ) {
     let Some(first) = packets.first() else {
         return;
@@ -211,7 +222,7 @@ fn run<H: Hash, K: Kernel<LANES>, const LANES: usize>(
         idle: [0; IDLE_STEPS * STEP_BYTES],
     };
     for lane in 0..LANES {
-        kernel.begin(lane, &first.cipher.schedule, first.iv);
+        kernel.begin(lane, first.schedule(), first.iv());
     }
     let mut next = 0;
     loop {
@@ -220,24 +231,25 @@ fn run<H: Hash, K: Kernel<LANES>, const LANES: usize>(
             while lanes.left[lane] == 0 && slot.pending() == 0 {
                 if lanes.phase[lane] != Phase::Idle {
                     let packet = &mut packets[lanes.request[lane]];
-                    if lanes.next_phase(lane, packet.mac) {
+                    if lanes.next_phase(lane, packet.mac()) {
                         continue;
                     }
-                    let bytes = packet.tag.len();
-                    packet.tag.copy_from_slice(&lanes.tails[lane][..bytes]);
+                    let tag = packet.tag();
+                    tag.copy_from_slice(&lanes.tails[lane][..tag.len()]);
                 }
                 let Some(packet) = packets.get_mut(next) else {
                     break;
                 };
+                let encrypted = packet.encrypted();
                 *slot = Slot {
-                    start: packet.packet.as_mut_ptr(),
-                    bytes: packet.packet.len(),
-                    next: packet.encrypted.start,
-                    end: packet.encrypted.end,
+                    bytes: packet.packet().len(),
+                    start: packet.packet().as_mut_ptr(),
+                    next: encrypted.start,
+                    end: encrypted.end,
                 };
-                kernel.begin(lane, &packet.cipher.schedule, packet.iv);
+                kernel.begin(lane, packet.schedule(), packet.iv());
                 // SAFETY: the packet stays borrowed; nothing writes to what is read meanwhile.
-                unsafe { lanes.begin(lane, next, packet.mac, slot.start, slot.bytes) };
+                unsafe { lanes.begin(lane, next, packet.mac(), slot.start, slot.bytes) };
                 lanes.release(lane, slot.ready());
                 next += 1;
             }
