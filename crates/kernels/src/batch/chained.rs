@@ -44,6 +44,7 @@ mod sealed {
             data: InOutBuf<'a, 'a, u8>,
         ) -> Self::Stream<'a>;
         fn encrypt(backend: Self::Backend, streams: &mut [Self::Stream<'_>]);
+        fn decrypt(&self, backend: Self::Backend, iv: &Self::Block, data: InOutBuf<'_, '_, u8>);
         fn assert_whole_blocks(bytes: usize);
         /// Encrypts and authenticates packets that were checked, if there is a kernel for both at once.
         fn beside<H: Hash>(_: Self::Backend, _: HashBackend, _: &mut [CbcHmac<'_, H, Self>]) -> bool
@@ -55,7 +56,8 @@ mod sealed {
     }
 
     macro_rules! cipher {
-        ($key:ty, $backend:ty, $block:expr, $stream:ident, $encrypt:ident, $assert:path $(, $beside:item)?) => {
+        ($key:ty, $backend:ty, $block:expr, $stream:ident, $encrypt:ident, $assert:path,
+         |$this:ident, $by:ident| $decrypt:expr $(, $beside:item)?) => {
             impl Cipher for $key {
                 type Block = [u8; $block];
                 type Backend = $backend;
@@ -76,6 +78,16 @@ mod sealed {
                 fn encrypt(backend: $backend, streams: &mut [$stream<'_>]) {
                     $encrypt(backend, streams);
                 }
+                fn decrypt(
+                    &self,
+                    $by: $backend,
+                    iv: &Self::Block,
+                    data: InOutBuf<'_, '_, u8>,
+                ) {
+                    let $this = self;
+                    let mut iv = *iv;
+                    $decrypt(&mut iv, data);
+                }
                 fn assert_whole_blocks(bytes: usize) {
                     $assert(bytes);
                 }
@@ -91,6 +103,8 @@ mod sealed {
         CbcStream,
         encrypt_cbc,
         cbc::assert_whole_blocks,
+        // A schedule for decryption belongs to its backend.
+        |this, _by| |iv: &mut _, data| this.decrypt(iv, data),
         fn beside<H: Hash>(
             backend: Backend,
             hash_backend: HashBackend,
@@ -111,7 +125,8 @@ mod sealed {
         tdes::BLOCK_BYTES,
         TdesCbcStream,
         encrypt_tdes_cbc,
-        tdes::assert_whole_blocks
+        tdes::assert_whole_blocks,
+        |this, by| |iv: &mut _, data| this.decrypt(by, iv, data)
     );
 }
 

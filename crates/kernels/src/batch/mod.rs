@@ -12,6 +12,7 @@ mod cbc;
 mod chained;
 mod ctr;
 mod hmac;
+mod opened;
 mod tdes;
 
 pub use crate::hash::{Md5, Sha1, Sha256, Sha384, Sha512};
@@ -19,6 +20,7 @@ pub use cbc::{CbcStream, encrypt_cbc};
 pub use chained::{CbcHmac, Cipher, encrypt_then_mac};
 pub use ctr::{CtrPacket, apply_ctr};
 pub use hmac::{Hash, HashBackend, HmacKey, Mac, hmac};
+pub use opened::{HmacCbc, verify_then_decrypt};
 pub use tdes::{TdesCbcStream, decrypt_tdes_cbc, encrypt_tdes_cbc};
 
 #[cfg(debug_assertions)]
