@@ -135,7 +135,8 @@ fn together(rounds: usize) -> Result<Vec<Compared>, Error> {
     Ok(vec![Compared::new(Quantity::Rate, SUM, ours, theirs)])
 }
 
-/// Offloaded work beside a busy process, over what it is without; and what that process gets of a CPU.
+/// Offloaded work beside a busy process, over what it is without; and what that process gets of a CPU, over
+/// what it gets with nothing beside.
 fn offloaded(rounds: usize) -> Result<Vec<Compared>, Error> {
     let all = framework()?;
     for (name, board) in boards() {
@@ -155,11 +156,14 @@ fn offloaded(rounds: usize) -> Result<Vec<Compared>, Error> {
     for _ in 0..rounds {
         theirs.push(long()?);
         let hog = Hog::start()?;
-        let before = hog.cpu_seconds();
-        let began = Instant::now();
-        ours.push(long()?);
-        shares.push((hog.cpu_seconds() - before) / began.elapsed().as_secs_f64());
-        whole.push(1.0);
+        whole.push(hog.share_while(|| {
+            std::thread::sleep(LONG * SAMPLE);
+            Ok(())
+        })?);
+        shares.push(hog.share_while(|| {
+            ours.push(long()?);
+            Ok(())
+        })?);
     }
     let kept = Compared::new(Quantity::CpuShare, CPU, shares, whole);
     Ok(vec![
@@ -176,6 +180,14 @@ impl Hog {
         let mut hog = std::process::Command::new("sh");
         let hog = hog.args(["-c", "while :; do :; done"]).spawn();
         hog.map(Self).map_err(failed)
+    }
+
+    /// What it gets of a CPU meanwhile.
+    fn share_while(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<f64, Error> {
+        let before = self.cpu_seconds();
+        let began = Instant::now();
+        work()?;
+        Ok((self.cpu_seconds() - before) / began.elapsed().as_secs_f64())
     }
 
     fn cpu_seconds(&self) -> f64 {
@@ -282,7 +294,7 @@ fn failed(error: impl ToString) -> Error {
 pub(crate) const ALLOWED: &str = "allowed";
 pub(crate) const SUM: &str = "sum";
 pub(crate) const WITHOUT: &str = "alone";
-pub(crate) const CPU: &str = "a CPU";
+pub(crate) const CPU: &str = "undisturbed";
 
 const INLINE_NS: f64 = 150.0;
 const QUEUED_NS: f64 = 1500.0;

@@ -183,7 +183,7 @@ pub(super) const TARGETS: &[Target] = &[
     target(&["device-null-queued"], Program(over(Quantity::Nanoseconds, ALLOWED)), "1.5 us over a null request", 1.0, ANY),
     target(&["device-together"], Program(over(Quantity::Rate, SUM)), "three boards over the sum of each alone", 0.96, ANY),
     target(&["device-beside-a-hog"], Program(over(Quantity::Rate, WITHOUT)), "offloaded work, over that without", 0.9, ANY),
-    target(&["device-beside-a-hog"], Program(over(Quantity::CpuShare, CPU)), "what the hog gets of a CPU", 0.95, ANY),
+    target(&["device-beside-a-hog"], Program(over(Quantity::CpuShare, CPU)), "what the hog gets of a CPU, over what it gets undisturbed", 0.95, ANY),
     // Hostile clients, each beside a victim.
     target(HOSTILE, Program(RIGHT), "requests of the victim that end right", 1.0, ANY),
     target(HOSTILE, Program(over(Quantity::VictimP99, HONEST)), VICTIM_P99, 0.5, ANY),

@@ -18,10 +18,10 @@ use oarlock_kernels::cpu::Cpu;
 use oarlock_kernels::tdes;
 use smallvec::SmallVec;
 
-use super::inbound::InboundPacket;
-use super::outbound::{Ivs, OutboundPacket};
+use super::frame::{Frame, UPPER_HALF_BYTES};
+use super::inbound_packet::InboundPacket;
+use super::outbound_packet::{Ivs, OutboundPacket};
 use super::suite::{COUNTER_IV_BYTES, Cipher, HEADER_BYTES, ICV_BYTES_MAX, Integrity, SALT_BYTES};
-use super::{Frame, UPPER_HALF_BYTES};
 use crate::Error;
 use crate::costs::cost::Cost;
 use crate::costs::lookup::kernel_cost;

@@ -39,154 +39,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod association;
 mod chained;
+mod frame;
 mod inbound;
+mod inbound_packet;
 mod outbound;
+mod outbound_packet;
 mod protection;
 mod random;
 mod suite;
 
-use std::fmt;
-use std::sync::Arc;
-
-pub use self::inbound::{Inbound, InboundPacket, Opened};
-pub use self::outbound::{Outbound, OutboundPacket};
-use self::protection::Protection;
+pub use self::association::Association;
+pub use self::inbound::Inbound;
+pub use self::inbound_packet::{InboundPacket, Opened};
+pub use self::outbound::Outbound;
+pub use self::outbound_packet::OutboundPacket;
 pub use self::suite::{Cipher, Integrity, Suite};
-use self::suite::{HEADER_BYTES, Layout};
-use crate::Error;
-use crate::plan::engine::Engine;
-use crate::plan::many::Flow;
 pub use crate::plan::many::Workers;
-
-/// One direction of a security association, as a key exchange agrees on it.
-#[derive(Clone, Copy)]
-pub struct Association<'a> {
-    spi: u32,
-    suite: Suite,
-    key: &'a [u8],
-    extended: bool,
-    window: usize,
-}
-
-impl<'a> Association<'a> {
-    /// With numbers of 32 bits and a window of 64 packets. `key` has [`Suite::key_bytes`] bytes.
-    pub fn new(spi: u32, suite: Suite, key: &'a [u8]) -> Self {
-        Self {
-            spi,
-            suite,
-            key,
-            extended: false,
-            window: 64,
-        }
-    }
-
-    /// With sequence numbers of 64 bits (RFC 4303, 2.2.1), where both ends have agreed on them.
-    #[must_use]
-    pub fn extended_sequence_numbers(mut self, extended: bool) -> Self {
-        self.extended = extended;
-        self
-    }
-
-    /// Packets that may arrive late, up to [`ReplayWindow::SIZE_MAX`](super::ReplayWindow::SIZE_MAX).
-    #[must_use]
-    pub fn replay_window(mut self, packets: usize) -> Self {
-        self.window = packets;
-        self
-    }
-}
-
-impl fmt::Debug for Association<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Association")
-            .field("spi", &self.spi)
-            .field("suite", &self.suite)
-            .finish_non_exhaustive()
-    }
-}
-
-/// What both directions share.
-struct Parts {
-    frame: Frame,
-    protection: Protection,
-    flow: Flow,
-}
-
-/// What a packet looks like.
-#[derive(Clone, Copy)]
-struct Frame {
-    spi: u32,
-    extended: bool,
-    layout: Layout,
-}
-
-impl Parts {
-    fn open(engine: &Arc<Engine>, association: &Association<'_>) -> Result<Self, Error> {
-        let Association { spi, suite, .. } = *association;
-        if spi == 0 {
-            return Err(Error::InvalidInput(
-                "an SPI of 0 is for local use and never sent (RFC 4303, 2.1)".into(),
-            ));
-        }
-        if association.key.len() != suite.key_bytes() {
-            return Err(Error::InvalidKey(format!(
-                "the keying material of {suite:?} has {} bytes; this one has {}",
-                suite.key_bytes(),
-                association.key.len()
-            )));
-        }
-        let (protection, flow) = Protection::open(engine, suite, association.key)?;
-        Ok(Self {
-            frame: Frame {
-                spi,
-                extended: association.extended,
-                layout: suite.layout(),
-            },
-            protection,
-            flow,
-        })
-    }
-
-    /// Hands in what was counted, if helpers took part: else it waits until the end.
-    fn hand_in_what_was_shared(&mut self) {
-        if self.flow.has_shared() {
-            self.hand_in();
-        }
-    }
-
-    fn hand_in(&mut self) {
-        if let Some((device, algorithm)) = self.protection.served_by() {
-            self.flow.hand_in(&device, algorithm);
-        }
-    }
-}
-
-impl Drop for Parts {
-    fn drop(&mut self) {
-        self.hand_in();
-    }
-}
-
-impl Frame {
-    /// RFC 4106, 5: the header, with the upper half of an extended number in its middle.
-    fn with_aad<T>(self, sequence: u64, then: impl FnOnce(&[u8]) -> T) -> T {
-        let spi = self.spi.to_be_bytes();
-        let mut aad = [0; HEADER_BYTES + UPPER_HALF_BYTES];
-        aad[..4].copy_from_slice(&spi);
-        if self.extended {
-            aad[4..].copy_from_slice(&sequence.to_be_bytes());
-            return then(&aad);
-        }
-        aad[4..8].copy_from_slice(&(sequence as u32).to_be_bytes());
-        then(&aad[..8])
-    }
-
-    /// Bytes of the number that are authenticated behind a packet and not sent (RFC 4303, 3.3.2.1).
-    fn hidden_bytes(self) -> usize {
-        if self.extended { UPPER_HALF_BYTES } else { 0 }
-    }
-}
-
-const UPPER_HALF_BYTES: usize = 4;
-/// Of packets that only hide traffic (RFC 4303, 2.6).
-const NO_NEXT_HEADER: u8 = 59;

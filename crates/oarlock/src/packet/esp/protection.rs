@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::Frame;
 use super::chained::EncryptThenMac;
-use super::inbound::InboundPacket;
-use super::outbound::{Ivs, OutboundPacket};
+use super::frame::Frame;
+use super::inbound_packet::InboundPacket;
+use super::outbound_packet::{Ivs, OutboundPacket};
 use super::suite::{COUNTER_IV_BYTES, HEADER_BYTES, SALT_BYTES, Suite};
 use crate::Error;
 use crate::aead::{AcceleratedAead, TAG_BYTES};
