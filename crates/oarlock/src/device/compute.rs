@@ -164,6 +164,7 @@ impl LocalKeys {
 
     /// As a device does it: of a message that is decrypted, the tag that it should have is written to
     /// the place of its tag.
+    #[cfg(feature = "simulated")]
     pub(crate) fn run_as_device(&self, step: &Step, data: &mut [u8]) -> Result<(), Error> {
         let encrypt = Step {
             direction: Direction::Encrypt,
@@ -470,7 +471,10 @@ fn macs<H: batch::Hash>(
             });
         }
     }
-    batch::hmac(HashBackend::preferred(cpu), &mut messages);
+    batch::hmac(
+        HashBackend::preferred_for::<H>(cpu, messages.len()),
+        &mut messages,
+    );
     for ((place, item), tag) in items.iter_mut().enumerate().zip(&mut tags) {
         answer(place, item.keys.put_or_check(item.step, item.data, tag));
     }

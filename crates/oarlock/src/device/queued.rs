@@ -280,6 +280,7 @@ impl Task {
     }
 
     /// What [`compute`](super::compute) takes of it.
+    #[cfg(feature = "simulated")]
     pub(crate) fn parts(&mut self) -> Option<(&Arc<Material>, &Step, &mut [u8])> {
         let len = self.bytes();
         match &self.what {

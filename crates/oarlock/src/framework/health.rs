@@ -314,7 +314,11 @@ mod tests {
             health.succeeded(MS, 5 * MS);
         }
         let slower = health.patience(10 * MS);
-        assert!(slower > 2 * regular, "{slower:?}, {regular:?}");
+        let beyond = |patience: Duration| patience - PATIENCE_MIN;
+        assert!(
+            beyond(slower) > 2 * beyond(regular),
+            "{slower:?}, {regular:?}"
+        );
         health.failed(MS, Fault::Stalled);
         assert_eq!(health.patience(10 * MS), 2 * slower);
         health.succeeded(MS, 5 * MS);

@@ -36,7 +36,7 @@ pub(super) struct EncryptThenMac {
     mac: MacKey,
     integrity: Integrity,
     aes: aes::Backend,
-    hash: HashBackend,
+    cpu: Cpu,
 }
 
 enum CipherKey {
@@ -124,7 +124,7 @@ impl EncryptThenMac {
             mac,
             integrity,
             aes: backend,
-            hash: HashBackend::preferred(cpu),
+            cpu,
         })
     }
 
@@ -143,7 +143,7 @@ impl EncryptThenMac {
             other => other.algorithm(),
         };
         let cipher = algorithm.map(|it| kernel_cost(&engine.costs, engine.cpu, it));
-        let lanes = match self.hash.name() {
+        let lanes = match HashBackend::preferred(self.cpu).name() {
             "avx512" => 1.0,
             "avx2" => 0.35,
             _ => 0.1,
@@ -191,12 +191,12 @@ impl EncryptThenMac {
             CipherKey::Cbc(cbc) => {
                 let iv = |sequence| ivs.random(sequence);
                 let mut packets = chained(&**cbc, mac, frame, iv, group, &mut tags);
-                encrypt_then_mac(self.aes, self.hash, &mut packets);
+                encrypt_then_mac(self.aes, self.after_cbc::<H>(packets.len()), &mut packets);
             }
             CipherKey::Tdes(cbc, backend) => {
                 let iv = |sequence| ivs.random(sequence)?.first_chunk();
                 let mut packets = chained(&**cbc, mac, frame, iv, group, &mut tags);
-                encrypt_then_mac(*backend, self.hash, &mut packets);
+                encrypt_then_mac(*backend, self.after_cbc::<H>(packets.len()), &mut packets);
             }
             key => {
                 if let CipherKey::Ctr { key, salt } = key {
@@ -285,7 +285,14 @@ impl EncryptThenMac {
                 })
             })
             .collect();
-        hmac(self.hash, &mut macs);
+        hmac(
+            HashBackend::preferred_for::<H>(self.cpu, macs.len()),
+            &mut macs,
+        );
+    }
+
+    fn after_cbc<H: Hash>(&self, packets: usize) -> HashBackend {
+        HashBackend::preferred_after_cbc::<H>(self.cpu, packets)
     }
 
     /// RFC 3686, 4: counter blocks of salt, IV, and a count that begins with 1.
