@@ -111,9 +111,9 @@ fn no_key_and_no_keystream_is_left_in_freed_memory() {
     for mask in ["", "-face", "-avx512", "-vaes", "-aes"] {
         for strategy in [Strategy::Inline, Strategy::Stripe] {
             // On another stack: what is left there would be copied into the padding of blocks.
-            let secrets = std::thread::spawn(secrets).join().unwrap();
+            let secrets = std::thread::spawn(|| Box::new(secrets())).join().unwrap();
             let mut data = vec![0x55; 400_000];
-            let found = freed_with(&secrets, || {
+            let found = freed_with(&*secrets, || {
                 let accelerator = Accelerator::builder()
                     .cpu_mask(mask)
                     .max_threads(2)
@@ -154,14 +154,15 @@ fn no_keystream_of_blocks_that_were_begun_is_left_in_freed_memory() {
                 let key = &key[..algorithm.key_bytes()];
                 accelerator.stream(algorithm, key, &IV[..iv_bytes]).unwrap()
             };
-            // On another stack, as above.
+            // On another stack, as above, and in a box: what lies on this one comes along in the padding of
+            // what is made next.
             let secrets = std::thread::scope(|scope| {
                 let secrets = scope.spawn(|| {
                     let mut keystream = vec![0; 2048];
                     open().apply_keystream(&mut keystream);
                     // Within the first block, and of those that are made for requests to come.
                     let piece = |at: usize| keystream[at..at + 16].try_into().unwrap();
-                    let secrets = [16, 48, 128, 448, 528].map(piece);
+                    let secrets: Box<[[u8; 16]]> = [16, 48, 128, 448, 528].map(piece).into();
                     keystream.fill(0);
                     secrets
                 });
