@@ -97,6 +97,8 @@ pub mod batch {
         CTR_VAES256,
         /// Batches of AES-CTR in 512-bit VAES.
         CTR_VAES512,
+        /// Packets of AES-GCM by the kernel for many.
+        GCM_VAES512,
         /// Runs of a hash function, a message at a time.
         HASH_PORTABLE,
         /// Runs of a hash function on 256-bit registers.

@@ -9,12 +9,14 @@
 mod cbc;
 mod chained;
 mod ctr;
+mod gcm;
 mod hmac;
 
 pub use crate::hash::{Md5, Sha1, Sha256, Sha384, Sha512};
 pub use cbc::{CbcStream, encrypt_cbc};
 pub use chained::{CbcHmac, encrypt_then_mac};
 pub use ctr::{CtrPacket, apply_ctr};
+pub use gcm::{GcmPacket, open_gcm, seal_gcm};
 pub use hmac::{Hash, HashBackend, HmacKey, Mac, hmac};
 
 #[cfg(debug_assertions)]

@@ -4,4 +4,5 @@ mod gather;
 
 pub(crate) mod cbc;
 pub(crate) mod ctr;
+pub(crate) mod gcm;
 pub(crate) mod words;
